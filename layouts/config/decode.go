@@ -1,0 +1,386 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+)
+
+// Decode reads a configuration strictly. name is the path shown in messages.
+// The error joins every mistake of the file in reading order, each a
+// *doc.Error: unknown and repeated keys, wrong types, words and forms, paths
+// that leave the tree, missing keys.
+func Decode(name string, data []byte) (*Config, error) {
+	stream := doc.Parse(doc.NewFile(name, data))
+	if stream.Err != nil {
+		return nil, stream.Err
+	}
+	switch {
+	case len(stream.Docs) == 0:
+		return nil, &doc.Error{File: name, Err: fmt.Errorf("the file is empty; it needs at least\napiVersion: %s\nkind: %s", APIVersion, Kind)}
+	case stream.Docs[0].Err != nil:
+		return nil, stream.Docs[0].Err
+	}
+	d := &decoder{doc: stream.Docs[0]}
+	if len(stream.Docs) > 1 {
+		second := stream.Docs[1]
+		d.problems = append(d.problems, &doc.Error{File: name, Pos: second.Pos(nil), Err: errors.New("a second document; the configuration is one document")})
+	}
+	var c Config
+	d.value(stream.Docs[0].Root, reflect.ValueOf(&c).Elem(), "")
+	if len(d.problems) > 0 {
+		slices.SortStableFunc(d.problems, func(a, b *doc.Error) int {
+			return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+		})
+		all := make([]error, len(d.problems))
+		for i, p := range d.problems {
+			all[i] = p
+		}
+		return nil, errors.Join(all...)
+	}
+	return &c, nil
+}
+
+// decoder walks a document and a struct side by side.
+type decoder struct {
+	doc      *doc.Document
+	problems []*doc.Error
+}
+
+func (d *decoder) errorf(n *doc.Node, format string, args ...any) {
+	d.problems = append(d.problems, &doc.Error{File: d.doc.File.Name, Pos: d.doc.Pos(n), Err: fmt.Errorf(format, args...)})
+}
+
+// value sets v, found under key, from n. Structs are the only values that do
+// more than convert; the fields of a struct are checked by object.
+func (d *decoder) value(n *doc.Node, v reflect.Value, key string) {
+	switch v.Kind() {
+	case reflect.Struct:
+		if d.want(n, doc.Map, key) {
+			d.object(n, v, key)
+		}
+	case reflect.Slice:
+		if !d.want(n, doc.List, key) {
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
+		for i, item := range n.Items {
+			d.value(item, v.Index(i), key)
+		}
+	case reflect.Map:
+		if !d.want(n, doc.Map, key) {
+			return
+		}
+		v.Set(reflect.MakeMapWithSize(v.Type(), len(n.Fields)))
+		for _, f := range d.unique(n) {
+			elem := reflect.New(v.Type().Elem()).Elem()
+			// As it is written: an unquoted y is a name here, not a boolean.
+			name := f.Key.Text
+			d.value(f.Value, elem, name)
+			v.SetMapIndex(reflect.ValueOf(name), elem)
+		}
+	case reflect.Bool:
+		if d.want(n, doc.Bool, key) {
+			v.SetBool(n.Bool())
+		}
+	case reflect.String:
+		// YAML 1.1 reads the word off as false.
+		if n.Is(doc.Bool) && v.Type() == reflect.TypeFor[Severity]() && n.Text == string(Off) {
+			v.SetString(n.Text)
+			return
+		}
+		if d.want(n, doc.String, key) {
+			v.SetString(n.Text)
+		}
+	}
+}
+
+// kindWords name what a configuration wants, with what to do about it.
+var kindWords = map[doc.Kind]string{
+	doc.Map:    "a mapping of keys to values",
+	doc.List:   "a list, each item on a line with a dash before it",
+	doc.Bool:   "true or false",
+	doc.String: "a text",
+}
+
+func (d *decoder) want(n *doc.Node, k doc.Kind, key string) bool {
+	if n.Is(k) {
+		return true
+	}
+	what := "the configuration"
+	if key != "" {
+		what = strconv.Quote(key)
+	}
+	hint := ""
+	if k == doc.String && n.Kind != doc.Null && n.Kind != doc.Map && n.Kind != doc.List {
+		hint = fmt.Sprintf(": write it in quotes, %q", n.Text)
+	}
+	d.errorf(n, "%s must be %s, not %s%s", what, kindWords[k], article(n.Kind), hint)
+	return false
+}
+
+func article(k doc.Kind) string {
+	switch k {
+	case doc.Null:
+		return "empty"
+	case doc.Int:
+		return "an integer"
+	}
+	return "a " + k.String()
+}
+
+// unique returns the fields of a mapping and reports the repeated ones.
+func (d *decoder) unique(n *doc.Node) []doc.Field {
+	out := make([]doc.Field, 0, len(n.Fields))
+	first := make(map[string]*doc.Node, len(n.Fields))
+	for _, f := range n.Fields {
+		if k, ok := first[f.Name]; ok {
+			d.errorf(f.Key, "the key %q was already given in line %d", f.Name, d.doc.Pos(k).Line)
+			continue
+		}
+		first[f.Name] = f.Key
+		out = append(out, f)
+	}
+	return out
+}
+
+func (d *decoder) object(n *doc.Node, v reflect.Value, key string) {
+	t := v.Type()
+	fields := fieldsOf(t)
+	origin := Origin{file: d.doc.File.Name, pos: d.doc.Pos(n), keys: map[string]doc.Pos{}}
+	given := map[string]bool{}
+	for _, f := range d.unique(n) {
+		i := slices.IndexFunc(fields, func(x field) bool { return x.key == f.Name })
+		if i < 0 {
+			d.errorf(f.Key, "%s", unknownKey(f.Name, t, fields))
+			continue
+		}
+		given[f.Name] = true
+		d.remember(origin.keys, f.Name, f.Value)
+		before := len(d.problems)
+		d.value(f.Value, v.Field(fields[i].index), f.Name)
+		if len(d.problems) == before {
+			d.check(f.Value, fields[i])
+		}
+	}
+	where := ""
+	if key != "" {
+		where = " in " + strconv.Quote(key)
+	}
+	for _, f := range fields {
+		if f.required && !given[f.key] {
+			d.errorf(n, "the key %q is missing%s", f.key, where)
+		}
+	}
+	if choice := oneOf(t); choice != nil {
+		var have []string
+		for _, k := range choice {
+			if given[k] {
+				have = append(have, k)
+			}
+		}
+		if len(have) != 1 {
+			d.errorf(n, "exactly one of %s must be given%s, not %s", quoted(choice), where, cmp.Or(quoted(have), "none"))
+		}
+	}
+	v.FieldByName("Origin").Set(reflect.ValueOf(origin))
+}
+
+// remember notes the position of a value and, one level down, of its items.
+func (d *decoder) remember(keys map[string]doc.Pos, name string, n *doc.Node) {
+	keys[name] = d.doc.Pos(n)
+	for i, item := range n.List() {
+		keys[fmt.Sprintf("%s[%d]", name, i)] = d.doc.Pos(item)
+	}
+	if n.Is(doc.Map) {
+		for _, f := range n.Fields {
+			keys[name+"."+f.Key.Text] = d.doc.Pos(f.Value)
+		}
+	}
+}
+
+// check applies the enum and the form of a field to each text in its value.
+func (d *decoder) check(n *doc.Node, f field) {
+	switch n.Kind {
+	case doc.List:
+		for _, item := range n.Items {
+			d.check(item, f)
+		}
+	case doc.Map:
+		if f.enum == nil && f.form == "" {
+			return
+		}
+		for _, x := range n.Fields {
+			d.check(x.Value, f)
+		}
+	case doc.String:
+		if f.enum != nil && !slices.Contains(f.enum, n.Text) {
+			d.errorf(n, "%q is no value for %q; it must be %s%s", n.Text, f.key, alternatives(f.enum), didYouMean(n.Text, f.enum))
+			return
+		}
+		if f.required && n.Text == "" {
+			d.errorf(n, "%q must not be empty", f.key)
+			return
+		}
+		if form, ok := forms[f.form]; ok && n.Text != "" {
+			if err := form.check(n.Text); err != nil {
+				d.errorf(n, "%q: %w", f.key, err)
+			}
+		}
+	}
+}
+
+// field is what the tags of a struct field say.
+type field struct {
+	index    int
+	key, doc string
+	enum     []string
+	form     string
+	required bool
+	typ      reflect.Type
+}
+
+func fieldsOf(t reflect.Type) []field {
+	out := make([]field, 0, t.NumField())
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key := f.Tag.Get("yaml")
+		if key == "-" {
+			continue
+		}
+		x := field{index: i, key: key, doc: f.Tag.Get("doc"), form: f.Tag.Get("is"), required: f.Tag.Get("required") != "", typ: f.Type}
+		if e := f.Tag.Get("enum"); e != "" {
+			x.enum = strings.Split(e, ",")
+		}
+		if elem := f.Type; elem.Kind() == reflect.Map && elem.Elem() == reflect.TypeFor[Severity]() {
+			x.enum = []string{string(Off), string(Info), string(Warning), string(Error)}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// oneOf returns the keys of which a struct needs exactly one.
+func oneOf(t reflect.Type) []string {
+	f, ok := t.FieldByName("Origin")
+	if !ok || f.Tag.Get("one") == "" {
+		return nil
+	}
+	return strings.Split(f.Tag.Get("one"), ",")
+}
+
+func unknownKey(name string, t reflect.Type, fields []field) string {
+	known := make([]string, len(fields))
+	for i, f := range fields {
+		known[i] = f.key
+	}
+	msg := fmt.Sprintf("unknown key %q", name)
+	if hint := didYouMean(name, known); hint != "" {
+		return msg + hint
+	}
+	if places := homes(name, t); len(places) > 0 {
+		return fmt.Sprintf("%s; it belongs to %s", msg, alternatives(places))
+	}
+	return fmt.Sprintf("%s; known here: %s", msg, strings.Join(known, ", "))
+}
+
+// homes lists the places of the format that have the key, other than t.
+func homes(name string, not reflect.Type) []string {
+	var out []string
+	for _, f := range allFields() {
+		if f.key == name && f.in != not {
+			out = append(out, cmp.Or(f.place, "the top of the file"))
+		}
+	}
+	return out
+}
+
+// placedField is a field with the place of its struct, such as providers[].
+type placedField struct {
+	field
+	in    reflect.Type
+	place string
+}
+
+// allFields lists every key of the format once.
+func allFields() []placedField {
+	var out []placedField
+	seen := map[reflect.Type]bool{}
+	var walk func(t reflect.Type, place string)
+	walk = func(t reflect.Type, place string) {
+		for t.Kind() == reflect.Slice {
+			t, place = t.Elem(), place+"[]"
+		}
+		if t.Kind() != reflect.Struct || seen[t] {
+			return
+		}
+		seen[t] = true
+		for _, f := range fieldsOf(t) {
+			out = append(out, placedField{f, t, place})
+			walk(f.typ, strings.TrimPrefix(place+"."+f.key, "."))
+		}
+	}
+	walk(reflect.TypeFor[Config](), "")
+	return out
+}
+
+func quoted(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = strconv.Quote(w)
+	}
+	return strings.Join(out, ", ")
+}
+
+func alternatives(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+// didYouMean names the nearest word, if one is near enough to be a slip.
+func didYouMean(word string, known []string) string {
+	best, at := 1+len(word)/3, ""
+	for _, k := range known {
+		if dist := distance(strings.ToLower(word), strings.ToLower(k)); dist <= best && (at == "" || dist < best) {
+			best, at = dist, k
+		}
+	}
+	if at == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", at)
+}
+
+// distance counts the insertions, deletions and substitutions that lead from a
+// to b. Long words are no slips and count as far away, which bounds the cost.
+func distance(a, b string) int {
+	const long = 64
+	if len(a) > long || len(b) > long {
+		return long
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			substitute := diagonal
+			if a[i] != b[j] {
+				substitute++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

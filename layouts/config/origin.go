@@ -1,0 +1,34 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+)
+
+// Origin remembers where a part of a configuration was written, so that a
+// problem that shows later is still reported at its line. It is embedded in
+// every struct of Config; the zero Origin belongs to detected values.
+type Origin struct {
+	file string
+	pos  doc.Pos
+	keys map[string]doc.Pos
+}
+
+// IsZero reports whether the value was not read from a file.
+func (o Origin) IsZero() bool { return o.file == "" }
+
+// Errorf returns an error at the value of key, or at the start of the struct
+// if key is empty or absent. List items are addressed as "exclude[0]", map
+// entries as "rename.kubeadm". Without a file the error has no position.
+func (o Origin) Errorf(key, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	if o.file == "" {
+		return err
+	}
+	pos, ok := o.keys[key]
+	if !ok {
+		pos = o.pos
+	}
+	return &doc.Error{File: o.file, Pos: pos, Err: err}
+}

@@ -1,0 +1,380 @@
+package detect
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+)
+
+// Hints are what the tree itself cannot tell.
+type Hints struct {
+	// Folder is the name of the folder the tree was found in. It names the
+	// repository if neither a git remote nor a Go module does.
+	Folder string
+}
+
+// Detect returns the configuration that the conventions give for a source
+// tree; Complete says the rest.
+func Detect(fsys fs.FS, hints Hints) (*config.Config, []config.Note, error) {
+	return Complete(fsys, &config.Config{}, hints)
+}
+
+// Complete adds to a configuration what it does not say and the tree shows:
+//
+//   - a provider for every config/default with a kustomization, at any depth but
+//     outside test, example and vendored folders. An entry of c refines the
+//     provider with its components path or else its label;
+//   - the type, from the API groups of the CRDs, and the name, from the label
+//     cluster.x-k8s.io/provider or else the repository;
+//   - metadata.yaml, from the nearest folder above the kustomization, or else
+//     the only one of the tree;
+//   - the templates and ClusterClasses in the folder templates beside config.
+//
+// The notes say which convention led to which value; their keys index the
+// providers of the result. The error says what was looked for, what was found
+// and which lines of configuration settle the question. c is not changed.
+func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []config.Note, error) {
+	d := &detection{survey: newSurvey(fsys), file: c, repo: newRepository(fsys, hints.Folder)}
+	if err := d.scan(); err != nil {
+		return nil, nil, err
+	}
+	out := *c
+	out.Providers = nil
+	var problems []error
+	add := func(err error) {
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+
+	found, err := d.discover()
+	add(err)
+	taken := make([]bool, len(found))
+	for i := range c.Providers {
+		p, err := d.declared(c.Providers[i], found, taken, len(out.Providers))
+		add(err)
+		if err == nil {
+			out.Providers = append(out.Providers, p)
+		}
+	}
+	rest, err := d.unambiguous(found, taken)
+	add(err)
+	for _, f := range rest {
+		out.Providers = append(out.Providers, d.describe(f, config.Provider{}, len(out.Providers)))
+	}
+	if len(out.Providers) == 0 && len(problems) == 0 {
+		add(d.nothing())
+	}
+	add(d.metadata(&out))
+	d.templates(&out)
+	if len(problems) > 0 {
+		return nil, d.notes, errors.Join(problems...)
+	}
+	return &out, d.notes, nil
+}
+
+type detection struct {
+	*survey
+	file  *config.Config
+	repo  repository
+	notes []config.Note
+
+	// What the scan of the tree found, in lexical order.
+	kustomizations []string // folders
+	metadatas      []string // files
+}
+
+func (d *detection) note(key, format string, args ...any) {
+	d.notes = append(d.notes, config.Note{Key: key, Text: fmt.Sprintf(format, args...)})
+}
+
+// skipped are the names of folders that hold no product of the repository.
+var skipped = []string{
+	"bin", "charts", "dist", "doc", "docs", "e2e", "example", "examples", "hack", "node_modules", "out",
+	"sample", "samples", "test", "testdata", "testing", "tests", "third_party", "vendor",
+}
+
+func skip(p string) bool {
+	name := path.Base(p)
+	return p != "." && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || slices.Contains(skipped, name))
+}
+
+// scan walks the tree once.
+func (d *detection) scan() error {
+	err := fs.WalkDir(d.fsys, ".", func(p string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil && p == ".":
+			return err
+		case err != nil:
+			return nil // unreadable folders hold no provider
+		case entry.IsDir() && (skip(p) || d.ignored(p)):
+			return fs.SkipDir
+		case entry.IsDir():
+			return nil
+		}
+		switch entry.Name() {
+		case "kustomization.yaml", "kustomization.yml", "Kustomization":
+			d.kustomizations = append(d.kustomizations, path.Dir(p))
+		case layouts.MetadataFile:
+			if data, err := fs.ReadFile(d.fsys, p); err == nil && bytes.Contains(data, []byte("releaseSeries")) {
+				d.metadatas = append(d.metadatas, p)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look through the source tree: %w", err)
+	}
+	return nil
+}
+
+func (d *detection) ignored(dir string) bool {
+	return slices.ContainsFunc(d.file.Discovery.Ignore, func(p string) bool { return config.Match(p, dir) })
+}
+
+// candidate is a kustomization that builds a provider.
+type candidate struct {
+	identity
+	dir string
+}
+
+// discover identifies the providers in the places of the convention.
+func (d *detection) discover() ([]candidate, error) {
+	if d.file.Discovery.Disabled {
+		return nil, nil
+	}
+	var out []candidate
+	var problems []error
+	for _, dir := range d.kustomizations {
+		if dir != "config/default" && !strings.HasSuffix(dir, "/config/default") {
+			continue
+		}
+		if slices.ContainsFunc(d.file.Providers, func(p config.Provider) bool {
+			return clean(p.Components.Path) == dir && p.Type != "" && p.Name != ""
+		}) {
+			continue // the configuration knows better
+		}
+		id, err := identify(dir, d.facts(dir), d.repo)
+		var not notProvider
+		switch {
+		case errors.As(err, &not):
+			d.note("", "%s builds no provider: %s", dir, not.reason)
+		case err != nil:
+			problems = append(problems, fmt.Errorf("%w.\nSay it in %s:\n%s", err, config.FileName, entryLines(dir, id)))
+		default:
+			out = append(out, candidate{id, dir})
+		}
+	}
+	return out, errors.Join(problems...)
+}
+
+// entryLines are the lines of configuration that describe a provider.
+func entryLines(dir string, id identity) string {
+	return fmt.Sprintf("providers:\n- type: %s\n  name: %s\n  components:\n    path: %s",
+		cmp.Or(short(id.Type), "infrastructure"), cmp.Or(id.Name, "NAME"), dir)
+}
+
+func clean(p string) string {
+	if p == "" {
+		return ""
+	}
+	return path.Clean(p)
+}
+
+// declared completes an entry of the configuration, the i-th of the result.
+func (d *detection) declared(p config.Provider, found []candidate, taken []bool, i int) (config.Provider, error) {
+	at := clean(p.Components.Path)
+	t, _ := layouts.TypeByWord(p.Type)
+	match := slices.IndexFunc(found, func(f candidate) bool { return f.dir == at })
+	if match < 0 && at != "" && (p.Type == "" || p.Name == "") {
+		// Not in the place of the convention, but it can still be asked.
+		id, err := identify(at, d.facts(at), d.repo)
+		var not notProvider
+		switch {
+		case errors.As(err, &not):
+			return p, p.Components.Errorf("path", "%s shows no type and name, as %w; say both", at, err)
+		case err != nil:
+			return p, p.Components.Errorf("path", "%w; say type and name", err)
+		}
+		return d.refined(p, candidate{id, at}, found, taken, i), nil
+	}
+	if match < 0 {
+		match = slices.IndexFunc(found, func(f candidate) bool { return f.Type == t && f.Name == p.Name })
+	}
+	if match < 0 {
+		if at == "" {
+			return p, p.Errorf("", "nothing says what the provider is made from: no config/default in the tree builds %s. Add the folder of its kustomization:\n  components:\n    path: FOLDER",
+				layouts.Provider{Type: t, Name: cmp.Or(p.Name, "NAME")}.Label())
+		}
+		return p, nil
+	}
+	return d.refined(p, found[match], found, taken, i), nil
+}
+
+// refined lays an entry over what was found, and takes all candidates with its
+// label out of the choice.
+func (d *detection) refined(p config.Provider, base candidate, found []candidate, taken []bool, i int) config.Provider {
+	for j, f := range found {
+		if f.dir == base.dir {
+			taken[j] = true
+		}
+	}
+	base.dir = cmp.Or(clean(p.Components.Path), base.dir)
+	out := p.Over(d.describe(base, p, i))
+	for j, f := range found {
+		if short(f.Type) == out.Type && f.Name == out.Name {
+			taken[j] = true
+		}
+	}
+	return out
+}
+
+// describe makes the i-th provider of the result from a candidate, with notes
+// on what the entry said does not say itself.
+func (d *detection) describe(f candidate, said config.Provider, i int) config.Provider {
+	key := fmt.Sprintf("providers[%d]", i)
+	if said.Type == "" {
+		d.note(key+".type", "%s", f.typeReason)
+	}
+	if said.Name == "" {
+		d.note(key+".name", "%s", f.nameReason)
+	}
+	if remote := d.facts(f.dir).remote; len(remote) > 0 {
+		d.note(key+".components", "%s loads from the network, which has to be allowed: %s", f.dir, strings.Join(remote, ", "))
+	}
+	return config.Provider{Type: short(f.Type), Name: f.Name, Components: config.Components{Path: f.dir}}
+}
+
+// unambiguous returns the candidates that no entry has taken, unless two of
+// them are the same provider.
+func (d *detection) unambiguous(found []candidate, taken []bool) ([]candidate, error) {
+	var out []candidate
+	byLabel := map[string]string{}
+	var problems []error
+	for i, f := range found {
+		if taken[i] {
+			continue
+		}
+		label := f.Label()
+		if other, ok := byLabel[label]; ok {
+			problems = append(problems, fmt.Errorf("both %s and %s build %s. Choose one in %s:\n%s\nor leave one out:\ndiscovery:\n  ignore:\n  - %s",
+				other, f.dir, label, config.FileName, entryLines(other, f.identity), f.dir))
+			continue
+		}
+		byLabel[label] = f.dir
+		out = append(out, f)
+	}
+	return out, errors.Join(problems...)
+}
+
+// maxSuggestions bounds the length of a message.
+const maxSuggestions = 5
+
+// nothing explains that no provider was found, with what might be one.
+func (d *detection) nothing() error {
+	var lines []string
+	more := 0
+	for _, dir := range d.kustomizations {
+		k, _ := d.kustomization(dir)
+		if k.namespace == "" && k.label == "" {
+			continue // a part, such as config/crd
+		}
+		f := d.facts(dir)
+		if len(f.types) == 0 {
+			continue
+		}
+		id, err := identify(dir, f, d.repo)
+		if err != nil {
+			continue
+		}
+		if len(lines) == maxSuggestions {
+			more++
+			continue
+		}
+		entry := strings.TrimPrefix(entryLines(dir, id), "providers:\n")
+		lines = append(lines, entry)
+	}
+	msg := "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor"
+	for _, n := range d.notes {
+		msg += "; " + n.String()
+	}
+	if len(lines) == 0 {
+		return fmt.Errorf("%s; no other kustomization builds CRDs of Cluster API either. Say in %s where it is:\n%s", msg, config.FileName, entryLines("FOLDER", identity{}))
+	}
+	msg += fmt.Sprintf(". These kustomizations build CRDs of Cluster API; name the right ones in %s:\nproviders:\n%s", config.FileName, strings.Join(lines, "\n"))
+	if more > 0 {
+		msg += fmt.Sprintf("\n# … and %d more", more)
+	}
+	return errors.New(msg)
+}
+
+// metadata finds the metadata.yaml of the providers that have none yet.
+func (d *detection) metadata(c *config.Config) error {
+	if c.Metadata != "" {
+		return nil
+	}
+	files := make([]string, len(c.Providers))
+	shared := len(c.Providers) > 0
+	for i, p := range c.Providers {
+		if p.Metadata != "" {
+			shared = false
+			continue
+		}
+		file, err := d.nearestMetadata(p)
+		if err != nil {
+			return err
+		}
+		files[i] = file
+		shared = shared && file != "" && file == files[0]
+	}
+	if shared {
+		c.Metadata = files[0]
+		d.note("metadata", "%s", d.metadataReason(files[0]))
+		return nil
+	}
+	for i := range c.Providers {
+		if files[i] != "" {
+			c.Providers[i].Metadata = files[i]
+			d.note(fmt.Sprintf("providers[%d].metadata", i), "%s", d.metadataReason(files[i]))
+		}
+	}
+	return nil
+}
+
+func (d *detection) metadataReason(file string) string {
+	if file == layouts.MetadataFile {
+		return "at the root of the tree"
+	}
+	if len(d.metadatas) == 1 {
+		return "the only one in the tree"
+	}
+	return "the nearest one above the kustomization"
+}
+
+func (d *detection) nearestMetadata(p config.Provider) (string, error) {
+	for dir := clean(p.Components.Path); dir != "" && dir != "/"; dir = path.Dir(dir) {
+		file := path.Join(dir, layouts.MetadataFile)
+		if slices.Contains(d.metadatas, file) {
+			return file, nil
+		}
+		if dir == "." {
+			break
+		}
+	}
+	switch len(d.metadatas) {
+	case 0:
+		return "", nil // the plan says what to do
+	case 1:
+		return d.metadatas[0], nil
+	}
+	return "", p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Say which one in %s:\nmetadata: %s",
+		p.Components.Path, strings.Join(d.metadatas, ", "), config.FileName, d.metadatas[0])
+}

@@ -1,0 +1,355 @@
+package detect
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+)
+
+// tree makes a file system; "path=text" gives a file content.
+func tree(files ...string) fstest.MapFS {
+	m := fstest.MapFS{}
+	for _, f := range files {
+		name, text, _ := strings.Cut(f, "=")
+		m[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return m
+}
+
+const metadata = "metadata.yaml=releaseSeries: []\n"
+
+func crd(group string) string {
+	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: foos." + group + "\nspec:\n  group: " + group + "\n  names: {kind: Foo}\n"
+}
+
+// product is a kustomization in dir with one CRD for each group and, if it is
+// not empty, the provider label.
+func product(dir, label string, groups ...string) []string {
+	kust := "namespace: example-system\nresources: [../crd]\n"
+	if label != "" {
+		kust += "commonLabels: {cluster.x-k8s.io/provider: " + label + "}\n"
+	}
+	above := dir[:strings.LastIndex(dir, "/")]
+	files := []string{dir + "/kustomization.yaml=" + kust}
+	res := "resources:\n"
+	for i, g := range groups {
+		files = append(files, fmt.Sprintf("%s/crd/bases/%d.yaml=%s", above, i, crd(g)))
+		res += fmt.Sprintf("- bases/%d.yaml\n", i)
+	}
+	return append(files, above+"/crd/kustomization.yaml="+res)
+}
+
+func join(parts ...any) []string {
+	var out []string
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			out = append(out, p)
+		case []string:
+			out = append(out, p...)
+		}
+	}
+	return out
+}
+
+const (
+	infra        = "infrastructure.cluster.x-k8s.io"
+	bootstrap    = "bootstrap.cluster.x-k8s.io"
+	controlPlane = "controlplane.cluster.x-k8s.io"
+)
+
+// labels lists the providers of a configuration as label=components.
+func labels(c *config.Config) []string {
+	var out []string
+	for _, p := range c.Providers {
+		out = append(out, fmt.Sprintf("%s/%s=%s", p.Type, p.Name, p.Components.Path))
+	}
+	return out
+}
+
+func TestProviders(t *testing.T) {
+	tests := map[string]struct {
+		files  []string
+		config string
+		folder string
+		want   []string
+	}{
+		"label": {files: product("config/default", "infrastructure-x", infra),
+			want: []string{"infrastructure/x=config/default"}},
+		"several": {files: join(product("bootstrap/config/default", "bootstrap-x", bootstrap), product("controlplane/config/default", "control-plane-x", controlPlane)),
+			want: []string{"bootstrap/x=bootstrap/config/default", "control-plane/x=controlplane/config/default"}},
+		"core": {files: product("core/config/default", "cluster-api", "cluster.x-k8s.io", "addons.cluster.x-k8s.io", "ipam.cluster.x-k8s.io"),
+			want: []string{"core/cluster-api=core/config/default"}},
+		"core without a label": {files: product("config/default", "", "cluster.x-k8s.io"),
+			want: []string{"core/cluster-api=config/default"}},
+		"label without the prefix": {files: product("config/default", "helm", "addons.cluster.x-k8s.io"),
+			want: []string{"addon/helm=config/default"}},
+		"label of another type": {files: product("config/default", "infrastructure-x", bootstrap),
+			want: []string{"bootstrap/x=config/default"}},
+		"label decides among CRDs": {files: product("config/default", "control-plane-x", infra, bootstrap, controlPlane),
+			want: []string{"control-plane/x=config/default"}},
+		"CRDs of another group": {files: product("config/default", "ipam-x", "ipam.example.org"),
+			want: []string{"ipam/x=config/default"}},
+		"runtime extension without CRDs": {files: product("config/default", "runtime-extension-x"),
+			want: []string{"runtime-extension/x=config/default"}},
+		"label on objects only": {files: []string{
+			"config/default/kustomization.yaml=resources: [all.yaml]", "config/default/all.yaml=" + crd(infra) + "---\nkind: Secret\nmetadata:\n  labels:\n    cluster.x-k8s.io/provider: \"infrastructure-x\"\n"},
+			want: []string{"infrastructure/x=config/default"}},
+		"label in the newer form": {files: []string{
+			"config/default/kustomization.yml=labels:\n- includeSelectors: true\n  pairs: {cluster.x-k8s.io/provider: infrastructure-x}\nresources: [a.yaml]\n", "config/default/a.yaml=" + crd(infra)},
+			want: []string{"infrastructure/x=config/default"}},
+		"CRD in another writing": {files: []string{
+			"config/default/kustomization.yaml=resources: [a.yaml]", `config/default/a.yaml={"spec": {"group": "` + bootstrap + `"}, "kind": "CustomResourceDefinition"}`},
+			folder: "cluster-api-provider-x", want: []string{"bootstrap/x=config/default"}},
+		"generated CRDs are not there yet": {files: []string{
+			"config/default/kustomization.yaml=commonLabels: {cluster.x-k8s.io/provider: infrastructure-x}\nresources: [crds.yaml]\n"},
+			want: []string{"infrastructure/x=config/default"}},
+		"bases in circles": {files: []string{
+			"config/default/kustomization.yaml=resources: [../a, ../../../outside]\n", "config/a/kustomization.yaml=resources: [../default, crd.yaml]\n", "config/a/crd.yaml=" + crd(infra)},
+			folder: "x", want: []string{"infrastructure/x=config/default"}},
+
+		"name from the folder": {files: product("config/default", "", infra), folder: "cluster-api-provider-foo-bar",
+			want: []string{"infrastructure/foo-bar=config/default"}},
+		"name from the module": {files: join(product("config/default", "", infra), "go.mod=module example.org/cluster-api-provider-mod/v2\n\ngo 1.26\n"), folder: "checkout",
+			want: []string{"infrastructure/mod=config/default"}},
+		"name from the remote": {files: join(product("config/default", "", infra), "go.mod=module x\n", ".git/config=[remote \"fork\"]\n\turl = https://example.org/me/fork\n[remote \"origin\"]\n\turl = git@example.org:org/cluster-api-provider-Git.git\n[branch \"main\"]\n\turl = x\n"),
+			want: []string{"infrastructure/git=config/default"}},
+		"name of another form": {files: product("config/default", "", infra), folder: "Kube_Thing",
+			want: []string{"infrastructure/kube-thing=config/default"}},
+		"type from the repository": {files: product("config/default", "", bootstrap, controlPlane), folder: "cluster-api-control-plane-provider-x",
+			want: []string{"control-plane/x=config/default"}},
+		"type from the folder": {files: product("bootstrap/config/default", "", bootstrap, controlPlane), folder: "cluster-api-x",
+			want: []string{"bootstrap/x=bootstrap/config/default"}},
+		"infrastructure with more": {files: product("config/default", "", bootstrap, controlPlane, infra), folder: "cluster-api-provider-x",
+			want: []string{"infrastructure/x=config/default"}},
+
+		"other products": {files: join(product("config/default", "infrastructure-x", infra), product("operator/config/default", "", "example.org"), product("agent/config/default", "infrastructure-x")),
+			want: []string{"infrastructure/x=config/default"}},
+		"folders without products": {files: join(product("config/default", "infrastructure-x", infra), product("test/a/config/default", "infrastructure-a", infra),
+			product("vendor/b/config/default", "infrastructure-b", infra), product("_out/config/default", "infrastructure-c", infra), product("hack/config/default", "infrastructure-d", infra)),
+			want: []string{"infrastructure/x=config/default"}},
+
+		"ignored": {files: join(product("config/default", "infrastructure-x", infra), product("a/b/config/default", "infrastructure-x", infra)),
+			config: "discovery: {ignore: [a/*]}\n", want: []string{"infrastructure/x=config/default"}},
+		"not discovered": {files: join(product("config/default", "infrastructure-x", infra), product("config/special", "", infra)),
+			config: "discovery: {disabled: true}\nproviders: [{type: infrastructure, name: other, components: {path: config/special}}]\n", want: []string{"infrastructure/other=config/special"}},
+		"entry with the same label": {files: join(product("config/default", "infrastructure-x", infra), product("config/special", "", infra)),
+			config: "providers: [{type: infrastructure, name: x, components: {path: config/special}}]\n", want: []string{"infrastructure/x=config/special"}},
+		"entry with the same path": {files: product("config/default", "infrastructure-x", infra),
+			config: "providers: [{name: other, components: {path: ./config/default/}}]\n", want: []string{"infrastructure/other=./config/default/"}},
+		"entry with a path only": {files: join(product("config/default", "infrastructure-x", infra), product("test/config/default", "infrastructure-y", infra)),
+			config: "providers: [{components: {path: test/config/default}}]\n", want: []string{"infrastructure/y=test/config/default", "infrastructure/x=config/default"}},
+		"entry settles a choice": {files: join(product("config/default", "infrastructure-x", infra), product("sub/config/default", "infrastructure-x", infra)),
+			config: "providers: [{type: infrastructure, name: x, components: {path: sub/config/default}}]\n", want: []string{"infrastructure/x=sub/config/default"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, notes, err := Complete(tree(join(metadata, tt.files)...), decode(t, tt.config), Hints{Folder: tt.folder})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, labels(c)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for _, n := range notes {
+				if n.Text == "" || strings.Contains(n.Text, "%!") {
+					t.Errorf("note %q", n)
+				}
+			}
+			if c.Metadata != "metadata.yaml" {
+				t.Errorf("metadata %q", c.Metadata)
+			}
+		})
+	}
+}
+
+func decode(t *testing.T, text string) *config.Config {
+	t.Helper()
+	c, err := config.Decode("c.yaml", []byte("apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\n"+text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestQuestions holds what a newcomer is told when the conventions do not
+// suffice. The lines of configuration in a message have to settle it.
+func TestQuestions(t *testing.T) {
+	tests := map[string]struct {
+		files  []string
+		config string
+		want   string
+		fix    string // lines of the message that decode, after filling in NAME and FOLDER
+	}{
+		"nothing": {nil, "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor; " +
+			"no other kustomization builds CRDs of Cluster API either. Say in clusterctl-repo.yaml where it is:\nproviders:\n- type: infrastructure\n  name: NAME\n  components:\n    path: FOLDER", ""},
+		"elsewhere": {product("config/thing", "infrastructure-x", infra), "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor. " +
+			"These kustomizations build CRDs of Cluster API; name the right ones in clusterctl-repo.yaml:\n", "providers:\n- type: infrastructure\n  name: x\n  components:\n    path: config/thing"},
+		"another product": {product("config/default", "", "example.org"), "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor; " +
+			"config/default builds no provider: it has no CRD of an API group of Cluster API and no label cluster.x-k8s.io/provider; " +
+			"no other kustomization builds CRDs of Cluster API either. Say in clusterctl-repo.yaml where it is:\nproviders:\n- type: infrastructure\n  name: NAME\n  components:\n    path: FOLDER", ""},
+		"no name": {product("config/default", "", infra), "",
+			"config/default builds a provider whose name is unknown: it has no label cluster.x-k8s.io/provider, and the repository is not named cluster-api-provider-NAME.\nSay it in clusterctl-repo.yaml:\n",
+			"providers:\n- type: infrastructure\n  name: NAME\n  components:\n    path: config/default"},
+		"no type": {product("config/default", "", bootstrap, controlPlane), "",
+			"config/default builds CRDs of several provider types: bootstrap, control-plane.\nSay it in clusterctl-repo.yaml:\n",
+			"providers:\n- type: infrastructure\n  name: NAME\n  components:\n    path: config/default"},
+		"neither type nor CRD": {product("config/default", "thing", "example.org"), "",
+			"config/default builds a provider \"thing\" of unknown type: it has no CRD of an API group of Cluster API, and the label in config/default/kustomization.yaml lacks the prefix of a type.\nSay it in clusterctl-repo.yaml:\n",
+			"providers:\n- type: infrastructure\n  name: thing\n  components:\n    path: config/default"},
+		"two of a kind": {join(product("a/config/default", "infrastructure-x", infra), product("b/config/default", "infrastructure-x", infra)), "",
+			"both a/config/default and b/config/default build infrastructure-x. Choose one in clusterctl-repo.yaml:\nproviders:\n- type: infrastructure\n  name: x\n  components:\n    path: a/config/default\nor leave one out:\n",
+			"discovery:\n  ignore:\n  - b/config/default"},
+		"two metadata files": {join(product("config/default", "infrastructure-x", infra), "a/metadata.yaml=releaseSeries:", "b/metadata.yaml=releaseSeries:"), "",
+			"config/default has no metadata.yaml in a folder above it, and the tree holds several: a/metadata.yaml, b/metadata.yaml. Say which one in clusterctl-repo.yaml:\n",
+			"metadata: a/metadata.yaml"},
+		"entry without a source": {product("config/default", "infrastructure-x", infra), "providers:\n- type: infrastructure\n  name: other\n",
+			"c.yaml:4:3: nothing says what the provider is made from: no config/default in the tree builds infrastructure-other. Add the folder of its kustomization:\n  components:\n    path: FOLDER", ""},
+		"entry that builds nothing": {product("config/default", "infrastructure-x", infra), "providers:\n- components: {path: config/none}\n",
+			"c.yaml:4:22: config/none shows no type and name, as it has no CRD of an API group of Cluster API and no label cluster.x-k8s.io/provider; say both", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			fsys := tree(tt.files...)
+			_, _, err := Complete(fsys, decode(t, tt.config), Hints{})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(tt.want+tt.fix, err.Error()); diff != "" {
+				t.Fatalf("(-want +got):\n%s", diff)
+			}
+			if tt.fix == "" {
+				return
+			}
+			fix := strings.ReplaceAll(tt.fix, "NAME", "some")
+			if _, _, err := Complete(fsys, decode(t, fix), Hints{}); err != nil {
+				t.Errorf("the proposed configuration does not settle it: %v", err)
+			}
+		})
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	two := join(product("a/config/default", "infrastructure-a", infra), product("b/config/default", "bootstrap-b", bootstrap))
+	tests := map[string]struct {
+		files  []string
+		config string
+		want   []string // shared, then of each provider
+	}{
+		"root":             {join(two, metadata), "", []string{"metadata.yaml", "", ""}},
+		"own":              {join(two, metadata, "b/metadata.yaml=releaseSeries:"), "", []string{"", "metadata.yaml", "b/metadata.yaml"}},
+		"the only one":     {join(two, "release/metadata.yaml=releaseSeries:"), "", []string{"release/metadata.yaml", "", ""}},
+		"another format":   {join(two, "a/metadata.yaml=kind: Other"), "", []string{"", "", ""}},
+		"in a test folder": {join(two, "test/metadata.yaml=releaseSeries:"), "", []string{"", "", ""}},
+		"said for all":     {join(two, metadata), "metadata: x.yaml\n", []string{"x.yaml", "", ""}},
+		"said for one":     {join(two, metadata), "providers: [{type: bootstrap, name: b, metadata: x.yaml}]\n", []string{"", "x.yaml", "metadata.yaml"}},
+	}
+	for name, tt := range tests {
+		c, _, err := Complete(tree(tt.files...), decode(t, tt.config), Hints{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := []string{c.Metadata, c.Providers[0].Metadata, c.Providers[1].Metadata}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	one := product("config/default", "infrastructure-x", infra)
+	sub := product("infra/config/default", "infrastructure-x", infra)
+	tests := map[string]struct {
+		files     []string
+		config    string
+		templates []config.Template
+		classes   []config.ClusterClass
+	}{
+		"none": {files: one},
+		"finished": {files: join(one, "templates/cluster-template.yaml", "templates/cluster-template-a.yaml", "templates/clusterclass-q.yaml", "templates/cluster-template-vpc/kustomization.yaml"),
+			templates: []config.Template{{Files: "templates/cluster-template*.yaml"}}, classes: []config.ClusterClass{{Files: "templates/clusterclass-*.yaml"}}},
+		"finished and flavors": {files: join(one, "templates/cluster-template.yaml", "templates/flavors/a/kustomization.yaml"),
+			templates: []config.Template{{Files: "templates/cluster-template*.yaml"}}},
+		"flavors": {files: join(one, "templates/flavors/a/kustomization.yaml", "templates/flavors/b/c/kustomization.yaml"),
+			templates: []config.Template{{Kustomize: "templates/flavors/*"}, {Kustomize: "templates/flavors/*/*"}}},
+		"a name of another form": {files: join(one, "templates/cluster-template.yaml", "templates/cluster-templates.yaml"),
+			templates: []config.Template{{Files: "templates/cluster-template*.yaml", Exclude: []string{"templates/cluster-templates.yaml"}}}},
+		"beside the config folder": {files: join(sub, "infra/templates/cluster-template.yaml", "templates/cluster-template.yaml"),
+			templates: []config.Template{{Files: "infra/templates/cluster-template*.yaml"}}},
+		"at the root": {files: join(sub, "templates/cluster-template.yaml"),
+			templates: []config.Template{{Files: "templates/cluster-template*.yaml"}}},
+		"said": {files: join(one, "templates/cluster-template.yaml", "templates/clusterclass-q.yaml"), config: "providers: [{type: infrastructure, name: x, templates: []}]\n",
+			templates: []config.Template{}, classes: []config.ClusterClass{{Files: "templates/clusterclass-*.yaml"}}},
+		"only the infrastructure provider": {files: join(one, product("z/config/default", "bootstrap-z", bootstrap), "z/templates/cluster-template.yaml", "templates/cluster-template.yaml"),
+			templates: []config.Template{{Files: "templates/cluster-template*.yaml"}}},
+		"the only provider": {files: join(product("config/default", "bootstrap-z", bootstrap), "templates/cluster-template.yaml"),
+			templates: []config.Template{{Files: "templates/cluster-template*.yaml"}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, _, err := Complete(tree(join(tt.files, metadata)...), decode(t, tt.config), Hints{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.templates, c.Providers[0].Templates, cmpopts.IgnoreTypes(config.Origin{})); diff != "" {
+				t.Errorf("templates (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.classes, c.Providers[0].ClusterClasses, cmpopts.IgnoreTypes(config.Origin{})); diff != "" {
+				t.Errorf("classes (-want +got):\n%s", diff)
+			}
+			for _, p := range c.Providers[1:] {
+				if p.Templates != nil {
+					t.Errorf("%s has templates", p.Name)
+				}
+			}
+		})
+	}
+}
+
+func TestRemoteBasesAreNoted(t *testing.T) {
+	_, notes, err := Detect(tree("config/default/kustomization.yaml=resources: [crd.yaml, 'https://example.org/x.yaml', 'example.org/a//b?ref=v1']\n", "config/default/crd.yaml="+crd(infra)), Hints{Folder: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Note{Key: "providers[0].components", Text: "config/default loads from the network, which has to be allowed: https://example.org/x.yaml, example.org/a//b?ref=v1"}
+	for _, n := range notes {
+		if n == want {
+			return
+		}
+	}
+	t.Errorf("no %q among %q", want, notes)
+}
+
+// FuzzDetect feeds any text in the places that are read.
+func FuzzDetect(f *testing.F) {
+	f.Add("resources: [../crd, x.yaml]", crd(infra), "module x", "[remote \"o\"]\nurl = x")
+	f.Add("resources: {a: b}\nlabels: x\ncommonLabels: [1]", "kind: CustomResourceDefinition\nspec:\n  group: [", "", "url =")
+	f.Add("a: [", "--- x\n", "module", "[remote \"\"]\n url = ///")
+	f.Fuzz(func(t *testing.T, kust, manifest, module, git string) {
+		fsys := fstest.MapFS{}
+		for name, text := range map[string]string{"config/default/kustomization.yaml": kust, "config/default/x.yaml": manifest,
+			"config/crd/kustomization.yaml": kust, "config/crd/x.yaml": manifest, "go.mod": module, ".git/config": git, "metadata.yaml": manifest} {
+			fsys[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		c, notes, err := Detect(fsys, Hints{})
+		if err != nil {
+			return
+		}
+		text, err := config.Write(c, notes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The type is detected, the name may come from a label of any form, which
+		// the decoder refuses; everything else has to be readable.
+		if _, err := config.Decode("c.yaml", text); err != nil && !strings.Contains(err.Error(), `"name"`) {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	})
+}

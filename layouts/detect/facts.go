@@ -1,0 +1,217 @@
+package detect
+
+import (
+	"bytes"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+)
+
+// providerLabel is the label that names the provider of an object.
+const providerLabel = "cluster.x-k8s.io/provider"
+
+// groupTypes says which type of provider defines CRDs of an API group. The
+// core provider defines some of the others too; its own group decides.
+var groupTypes = map[string]layouts.ProviderType{
+	"cluster.x-k8s.io":                layouts.Core,
+	"bootstrap.cluster.x-k8s.io":      layouts.Bootstrap,
+	"controlplane.cluster.x-k8s.io":   layouts.ControlPlane,
+	"infrastructure.cluster.x-k8s.io": layouts.Infrastructure,
+	"ipam.cluster.x-k8s.io":           layouts.IPAM,
+	"addons.cluster.x-k8s.io":         layouts.Addon,
+}
+
+// labelAt is a value of the provider label and the file that sets it.
+type labelAt struct {
+	value, file string
+}
+
+// facts are what the files of a kustomization say about its provider, without
+// building it.
+type facts struct {
+	// types are the provider types of the API groups of its CRDs.
+	types map[layouts.ProviderType]bool
+	// crds counts the CRDs of all groups.
+	crds int
+	// label is set by a kustomization for all objects; labels found in single
+	// objects come second.
+	label, objectLabel labelAt
+	// remote are bases on the network, missing is set if a resource is not in
+	// the tree, for example because it has yet to be generated.
+	remote  []string
+	missing bool
+}
+
+// kustomization is the part of kustomize's format that matters here.
+type kustomization struct {
+	resources []string
+	label     string
+	namespace string
+}
+
+// survey reads kustomizations and manifests of a tree, each file once.
+type survey struct {
+	fsys  fs.FS
+	kusts map[string]*kustomization
+	files map[string]manifest
+}
+
+// manifest is what a file of objects says.
+type manifest struct {
+	groups []string
+	label  string
+}
+
+func newSurvey(fsys fs.FS) *survey {
+	return &survey{fsys: fsys, kusts: map[string]*kustomization{}, files: map[string]manifest{}}
+}
+
+// facts follows the resources of the kustomization in dir. Whatever cannot be
+// read is left out: the build will complain about it with more right.
+func (s *survey) facts(dir string) facts {
+	f := facts{types: map[layouts.ProviderType]bool{}}
+	queue := []string{dir}
+	seen := map[string]bool{dir: true}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		k, name := s.kustomization(at)
+		if k == nil {
+			m, ok := s.manifest(at)
+			m.addTo(&f, at)
+			f.missing = f.missing || !ok
+			continue
+		}
+		if f.label.value == "" && k.label != "" {
+			f.label = labelAt{k.label, name}
+		}
+		for _, r := range k.resources {
+			if isRemote(r) {
+				f.remote = append(f.remote, r)
+				continue
+			}
+			p := path.Join(at, r)
+			if fs.ValidPath(p) && !seen[p] {
+				seen[p] = true
+				queue = append(queue, p)
+			}
+		}
+	}
+	return f
+}
+
+func (m manifest) addTo(f *facts, file string) {
+	f.crds += len(m.groups)
+	for _, g := range m.groups {
+		if t, ok := groupTypes[g]; ok {
+			f.types[t] = true
+		}
+	}
+	if f.objectLabel.value == "" && m.label != "" {
+		f.objectLabel = labelAt{m.label, file}
+	}
+}
+
+// kustomization reads the kustomization of a folder, nil if it is none.
+func (s *survey) kustomization(dir string) (k *kustomization, file string) {
+	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+		file = path.Join(dir, name)
+		if k, known := s.kusts[file]; known {
+			return k, file
+		}
+		data, err := fs.ReadFile(s.fsys, file)
+		if err != nil {
+			continue
+		}
+		k := &kustomization{}
+		s.kusts[file] = k
+		stream := doc.Parse(doc.NewFile(file, data))
+		if len(stream.Docs) == 0 {
+			return k, file
+		}
+		root := stream.Docs[0].Root
+		for _, key := range []string{"resources", "bases", "components"} {
+			for _, item := range root.Get(key).List() {
+				k.resources = append(k.resources, item.Str())
+			}
+		}
+		k.namespace = root.Get("namespace").Str()
+		k.label = root.Get("commonLabels", providerLabel).Str()
+		for _, l := range root.Get("labels").List() {
+			if v := l.Get("pairs", providerLabel).Str(); v != "" && k.label == "" {
+				k.label = v
+			}
+		}
+		return k, file
+	}
+	return nil, ""
+}
+
+// manifest reads a file of objects; ok is false if there is none.
+func (s *survey) manifest(file string) (m manifest, ok bool) {
+	if m, ok = s.files[file]; ok {
+		return m, true
+	}
+	data, err := fs.ReadFile(s.fsys, file)
+	if err != nil {
+		return m, false
+	}
+	chunks, _ := doc.Split(data) // what follows a bad separator is lost to everyone
+	for _, c := range chunks {
+		if g := crdGroup(c.Data); g != "" {
+			m.groups = append(m.groups, g)
+		}
+	}
+	if v := objectLabel.FindSubmatch(data); v != nil {
+		m.label = string(v[1])
+	}
+	s.files[file] = m
+	return m, true
+}
+
+var (
+	crdKind     = regexp.MustCompile(`(?m)^kind: *["']?CustomResourceDefinition["']?\s*$`)
+	specStart   = regexp.MustCompile(`(?m)^spec:\s*$`)
+	specGroup   = regexp.MustCompile(`^ +group: *["']?([a-z0-9.-]+)["']?\s*$`)
+	objectLabel = regexp.MustCompile(`(?m)^\s+cluster\.x-k8s\.io/provider: *["']?([A-Za-z0-9._-]+)["']?\s*$`)
+)
+
+// crdGroup returns the API group of a document that is a CRD. CRDs are by far
+// the largest files of a provider, so the usual layout of generated ones is
+// read line by line; only others are parsed.
+func crdGroup(data []byte) string {
+	if crdKind.Match(data) {
+		if at := specStart.FindIndex(data); at != nil {
+			for line := range bytes.Lines(data[at[1]:]) {
+				if text := bytes.TrimRight(line, " \r\n"); len(text) > 0 && text[0] != ' ' && text[0] != '#' {
+					break
+				}
+				if m := specGroup.FindSubmatch(line); m != nil {
+					return string(m[1])
+				}
+			}
+		}
+	} else if !bytes.Contains(data, []byte("CustomResourceDefinition")) {
+		return ""
+	}
+	stream := doc.Parse(doc.NewFile("", data))
+	if len(stream.Docs) == 0 || stream.Docs[0].Root.Get("kind").Str() != "CustomResourceDefinition" {
+		return ""
+	}
+	return stream.Docs[0].Root.Get("spec", "group").Str()
+}
+
+// hostPrefixes begin remote bases that have no scheme.
+var hostPrefixes = []string{"git@", "github.com/", "github.com:", "gitlab.com/", "bitbucket.org/"}
+
+// isRemote reports whether kustomize would fetch a resource from the network
+// (kustomize: api/internal/git, NewRepoSpecFromURL, and http resources).
+func isRemote(resource string) bool {
+	return strings.Contains(resource, "://") || strings.Contains(resource, "?ref=") ||
+		slices.ContainsFunc(hostPrefixes, func(p string) bool { return strings.HasPrefix(resource, p) })
+}

@@ -1,0 +1,236 @@
+package detect
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+)
+
+// repository is what the name of the source repository tells.
+type repository struct {
+	// name is the repository, such as cluster-api-provider-example; from says
+	// where it is known from.
+	name, from string
+	// provider and typ are read from the name; typ may be empty.
+	provider string
+	typ      layouts.ProviderType
+}
+
+var (
+	remoteSection = regexp.MustCompile(`^\s*\[remote "(.*)"\]`)
+	remoteURL     = regexp.MustCompile(`^\s*url\s*=\s*(\S+)`)
+	modulePath    = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)"?`)
+	majorSuffix   = regexp.MustCompile(`/v[0-9]+$`)
+	repoForm      = regexp.MustCompile(`^cluster-api-(?:([a-z-]+)-)?provider-(.+)$`)
+	notName       = regexp.MustCompile(`[^a-z0-9]+`)
+)
+
+// typeWords are the words for provider types in names of repositories and
+// folders, besides the short words of layouts.Types.
+var typeWords = map[string]layouts.ProviderType{
+	"controlplane": layouts.ControlPlane,
+	"infra":        layouts.Infrastructure,
+	"addons":       layouts.Addon,
+	"runtime":      layouts.RuntimeExtension,
+	"extension":    layouts.RuntimeExtension,
+}
+
+func typeByWord(word string) (layouts.ProviderType, bool) {
+	if t, ok := typeWords[word]; ok {
+		return t, true
+	}
+	return layouts.TypeByWord(word)
+}
+
+// newRepository takes the name from the git remote, else from the Go module,
+// else from the folder.
+func newRepository(fsys fs.FS, folder string) repository {
+	r := repository{name: gitRemote(fsys), from: "the git remote"}
+	if r.name == "" {
+		r.name, r.from = goModule(fsys), "the Go module"
+	}
+	if r.name == "" {
+		r.name, r.from = path.Base(folder), "the name of the folder"
+		if folder == "" || r.name == "." || r.name == "/" {
+			return repository{}
+		}
+	}
+	r.name = strings.ToLower(r.name)
+	switch m := repoForm.FindStringSubmatch(r.name); {
+	case r.name == layouts.CoreName:
+		r.typ = layouts.Core
+	case m != nil:
+		r.provider = m[2]
+		if t, ok := typeByWord(m[1]); ok {
+			r.typ = t
+		}
+	default:
+		r.provider = strings.TrimPrefix(r.name, "cluster-api-")
+	}
+	r.provider = strings.Trim(notName.ReplaceAllString(r.provider, "-"), "-")
+	return r
+}
+
+func gitRemote(fsys fs.FS) string {
+	data, err := fs.ReadFile(fsys, ".git/config")
+	if err != nil {
+		return ""
+	}
+	var section, first, origin string
+	for line := range strings.Lines(string(data)) {
+		if m := remoteSection.FindStringSubmatch(line); m != nil {
+			section = m[1]
+		} else if strings.HasPrefix(strings.TrimSpace(line), "[") {
+			section = ""
+		}
+		m := remoteURL.FindStringSubmatch(line)
+		if m == nil || section == "" {
+			continue
+		}
+		url := strings.TrimSuffix(strings.TrimRight(m[1], "/"), ".git")
+		name := url[strings.LastIndexAny(url, "/:")+1:]
+		first = cmp.Or(first, name)
+		if section == "origin" {
+			origin = name
+		}
+	}
+	return cmp.Or(origin, first)
+}
+
+func goModule(fsys fs.FS) string {
+	data, err := fs.ReadFile(fsys, "go.mod")
+	if err != nil {
+		return ""
+	}
+	m := modulePath.FindSubmatch(data)
+	if m == nil {
+		return ""
+	}
+	return path.Base(majorSuffix.ReplaceAllString(string(m[1]), ""))
+}
+
+// identity is the type and name of a provider, with the reasons.
+type identity struct {
+	layouts.Provider
+	typeReason, nameReason string
+}
+
+// notProvider says why a kustomization is none of a provider.
+type notProvider struct{ reason string }
+
+func (e notProvider) Error() string { return e.reason }
+
+// identify concludes type and name of the provider that the kustomization in
+// dir builds. CRDs decide about the type, because the API group has to be
+// right for the provider to work while a wrong label goes unnoticed; the label
+// decides about the name, and about the type where CRDs leave a choice.
+func identify(dir string, f facts, repo repository) (identity, error) {
+	label := f.label
+	if label.value == "" {
+		label = f.objectLabel
+	}
+	var id identity
+	labelled, err := layouts.ParseLabel(label.value)
+	typed := err == nil
+	switch {
+	case typed:
+		id.Name, id.nameReason = labelled.Name, fmt.Sprintf("from the label %s: %s in %s", providerLabel, label.value, label.file)
+	case label.value != "":
+		id.Name, id.nameReason = label.value, fmt.Sprintf("from the label %s: %s in %s, which lacks the prefix of its type", providerLabel, label.value, label.file)
+	}
+
+	switch {
+	case typed && (f.types[labelled.Type] || len(f.types) == 0):
+		if f.crds == 0 && !f.missing && f.remote == nil && ownsCRDs(labelled.Type) {
+			return id, notProvider{fmt.Sprintf("the label in %s says %s, but no CRD belongs to it", label.file, label.value)}
+		}
+		id.Type, id.typeReason = labelled.Type, "from the label in "+label.file
+	case len(f.types) > 0:
+		id.Type, id.typeReason, err = typeOf(dir, f.types, repo)
+		if err != nil {
+			return id, err
+		}
+		if typed {
+			id.typeReason += fmt.Sprintf("; the label %s in %s contradicts it", label.value, label.file)
+		}
+	case label.value == "":
+		return id, notProvider{"it has no CRD of an API group of Cluster API and no label " + providerLabel}
+	default:
+		t, ok := folderType(dir)
+		if !ok {
+			t, ok = repo.typ, repo.typ != ""
+		}
+		if !ok {
+			return id, fmt.Errorf("%s builds a provider %q of unknown type: it has no CRD of an API group of Cluster API, and the label in %s lacks the prefix of a type", dir, label.value, label.file)
+		}
+		id.Type, id.typeReason = t, "from the name of the folder or repository"
+	}
+
+	switch {
+	case id.Type == layouts.Core:
+		id.Name, id.nameReason = layouts.CoreName, "the only name of a core provider"
+	case id.Name == layouts.CoreName:
+		id.Name = ""
+	}
+	if id.Name == "" {
+		if repo.provider == "" {
+			return id, fmt.Errorf("%s builds a provider whose name is unknown: it has no label %s, and the repository is not named cluster-api-provider-NAME", dir, providerLabel)
+		}
+		id.Name, id.nameReason = repo.provider, fmt.Sprintf("from %s, %s, as there is no label %s", repo.from, repo.name, providerLabel)
+	}
+	return id, nil
+}
+
+// ownsCRDs reports whether a provider of the type cannot do without CRDs of
+// its own.
+func ownsCRDs(t layouts.ProviderType) bool {
+	switch t {
+	case layouts.Core, layouts.Bootstrap, layouts.ControlPlane, layouts.Infrastructure:
+		return true
+	}
+	return false
+}
+
+func folderType(dir string) (layouts.ProviderType, bool) {
+	names := strings.Split(dir, "/")
+	for _, n := range slices.Backward(names) {
+		if t, ok := typeByWord(n); ok {
+			return t, true
+		}
+	}
+	return "", false
+}
+
+// typeOf chooses the type of a provider among those of its CRDs.
+func typeOf(dir string, types map[layouts.ProviderType]bool, repo repository) (layouts.ProviderType, string, error) {
+	if types[layouts.Core] {
+		return layouts.Core, "from the API group of its CRDs", nil
+	}
+	all := slices.Sorted(maps.Keys(types))
+	if len(all) == 1 {
+		return all[0], "from the API group of its CRDs", nil
+	}
+	if t, ok := folderType(dir); ok && types[t] {
+		return t, "from the API groups of its CRDs and the name of the folder", nil
+	}
+	switch {
+	case types[repo.typ]:
+		return repo.typ, "from the API groups of its CRDs and the name of the repository", nil
+	case types[layouts.Infrastructure]:
+		return layouts.Infrastructure, "from the API groups of its CRDs: an infrastructure provider may bring control planes and bootstrap configurations of its own", nil
+	}
+	words := make([]string, len(all))
+	for i, t := range all {
+		info, _ := t.Info()
+		words[i] = info.Short
+	}
+	return "", "", errors.New(dir + " builds CRDs of several provider types: " + strings.Join(words, ", "))
+}

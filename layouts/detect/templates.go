@@ -1,0 +1,119 @@
+package detect
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+)
+
+// templates finds the cluster templates and ClusterClasses of the providers
+// that say nothing about theirs: in the folder templates beside the config
+// folder of an infrastructure provider, or of the only provider of the tree,
+// and else at the root.
+func (d *detection) templates(c *config.Config) {
+	owner := map[string]int{} // folder of templates → provider
+	for i, p := range c.Providers {
+		if p.Type != short(layouts.Infrastructure) && len(c.Providers) > 1 {
+			continue
+		}
+		dir := path.Join(base(p.Components.Path), "templates")
+		if _, err := fs.Stat(d.fsys, dir); err != nil {
+			dir = "templates"
+		}
+		if first, ok := owner[dir]; ok {
+			d.note(fmt.Sprintf("providers[%d]", i), "the templates in %s go to the provider %s", dir, c.Providers[first].Name)
+			continue
+		}
+		owner[dir] = i
+		d.committed(c, i, dir)
+	}
+}
+
+func short(t layouts.ProviderType) string {
+	info, _ := t.Info()
+	return info.Short
+}
+
+// base is the folder that a provider lives in: the one that holds its config.
+func base(components string) string {
+	names := strings.Split(clean(components), "/")
+	for i, n := range slices.Backward(names) {
+		if n == "config" {
+			return path.Join(append([]string{"."}, names[:i]...)...)
+		}
+	}
+	return "."
+}
+
+// committed describes the templates in dir: the finished files, or the flavors
+// they would be built from if there are none.
+func (d *detection) committed(c *config.Config, i int, dir string) {
+	p := &c.Providers[i]
+	key := fmt.Sprintf("providers[%d]", i)
+	entries, err := fs.ReadDir(d.fsys, dir)
+	if err != nil {
+		return
+	}
+	var templates, classes int
+	var strange []string
+	for _, e := range entries {
+		name := e.Name()
+		switch layouts.KindOfFile(name) {
+		case layouts.ClusterTemplate:
+			templates++
+		case layouts.ClusterClass:
+			classes++
+		default:
+			if config.Match("cluster-template*.yaml", name) && !e.IsDir() {
+				strange = append(strange, path.Join(dir, name))
+			}
+		}
+	}
+	if p.Templates == nil {
+		flavors := path.Join(dir, "flavors")
+		switch {
+		case templates > 0:
+			p.Templates = []config.Template{{Files: path.Join(dir, "cluster-template*.yaml"), Exclude: strange}}
+			d.note(key+".templates", "%s beside the config folder", count(templates, "finished template"))
+			if s := d.flavorFolders(flavors); len(s) > 0 {
+				d.note(key+".templates", "the kustomizations in %s are not built, because finished templates are there", flavors)
+			}
+		default:
+			for _, pattern := range d.flavorFolders(flavors) {
+				p.Templates = append(p.Templates, config.Template{Kustomize: pattern})
+				d.note(key+".templates", "no finished templates in %s, but kustomizations in %s", dir, pattern)
+			}
+		}
+		for _, f := range strange {
+			d.note(key+".templates", "%s is left out: its name is neither cluster-template.yaml nor cluster-template-FLAVOR.yaml", f)
+		}
+	}
+	if p.ClusterClasses == nil && classes > 0 {
+		p.ClusterClasses = []config.ClusterClass{{Files: path.Join(dir, "clusterclass-*.yaml")}}
+		d.note(key+".clusterClasses", "%s beside the config folder", count(classes, "finished ClusterClass file"))
+	}
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// flavorFolders returns the patterns that cover the kustomizations one and two
+// levels below dir.
+func (d *detection) flavorFolders(dir string) []string {
+	var out []string
+	for _, pattern := range []string{path.Join(dir, "*"), path.Join(dir, "*", "*")} {
+		if slices.ContainsFunc(d.kustomizations, func(k string) bool { return config.Match(pattern, k) }) {
+			out = append(out, pattern)
+		}
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+package layouts
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// Version is a release version: a git tag and a folder name.
+type Version struct {
+	raw string
+	sem *semver.Version
+}
+
+// ParseVersion accepts what clusterctl accepts as a release version
+// (apimachinery's version.ParseSemantic): an optional lower-case v, exactly
+// three numbers without leading zeros, an optional pre-release and build part.
+func ParseVersion(s string) (Version, error) {
+	// StrictNewVersion refuses missing parts, leading zeros and a leading v.
+	sem, err := semver.StrictNewVersion(strings.TrimPrefix(s, "v"))
+	if err != nil {
+		return Version{}, fmt.Errorf("version %q is not a semantic version as clusterctl needs it, for example v1.2.3 or v1.2.3-rc.0: %w", s, err)
+	}
+	return Version{s, sem}, nil
+}
+
+// String returns the version as it was written.
+func (v Version) String() string { return v.raw }
+
+// IsZero reports whether v is the zero Version.
+func (v Version) IsZero() bool { return v.sem == nil }
+
+// Major and Minor identify the release series; both are 0 for the zero Version.
+func (v Version) Major() uint64 {
+	if v.sem == nil {
+		return 0
+	}
+	return v.sem.Major()
+}
+
+// Minor returns the second number.
+func (v Version) Minor() uint64 {
+	if v.sem == nil {
+		return 0
+	}
+	return v.sem.Minor()
+}
+
+// Prerelease returns the part after the dash, without it.
+func (v Version) Prerelease() string {
+	if v.sem == nil {
+		return ""
+	}
+	return v.sem.Prerelease()
+}
+
+// Build returns the part after the plus sign, without it.
+func (v Version) Build() string {
+	if v.sem == nil {
+		return ""
+	}
+	return v.sem.Metadata()
+}
+
+// HasV reports whether the version is written with the leading v that
+// clusterctl's resolution of "latest" insists on.
+func (v Version) HasV() bool { return strings.HasPrefix(v.raw, "v") }
+
+// Series returns "major.minor".
+func (v Version) Series() string { return fmt.Sprintf("%d.%d", v.Major(), v.Minor()) }
+
+// Compare orders versions by semantic version precedence.
+func (v Version) Compare(w Version) int {
+	switch {
+	case v.sem == nil && w.sem == nil:
+		return 0
+	case v.sem == nil:
+		return -1
+	case w.sem == nil:
+		return 1
+	}
+	return v.sem.Compare(w.sem)
+}

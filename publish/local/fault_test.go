@@ -1,0 +1,435 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// hooked is a disk that asks before, in the middle of (writes only) and after
+// each step whether it fails.
+type hooked struct {
+	disk
+	steps *[]string
+	hook  func(step int, moment moment, name string) error
+}
+
+type moment string
+
+const (
+	before moment = "before"
+	half   moment = "half"
+	after  moment = "after"
+)
+
+func (h hooked) step(name string, do func(n int) error) error {
+	n := len(*h.steps)
+	*h.steps = append(*h.steps, name)
+	if err := h.hook(n, before, name); err != nil {
+		return err
+	}
+	if err := do(n); err != nil {
+		return err
+	}
+	return h.hook(n, after, name)
+}
+
+func (h hooked) mkdir(name string) error {
+	return h.step("mkdir "+name, func(int) error { return h.disk.mkdir(name) })
+}
+
+func (h hooked) sync(name string) error {
+	return h.step("sync "+name, func(int) error { return h.disk.sync(name) })
+}
+
+func (h hooked) rmdir(name string) error {
+	return h.step("rmdir "+name, func(int) error { return h.disk.rmdir(name) })
+}
+
+func (h hooked) removeAll(name string) error {
+	return h.step("remove "+name, func(int) error { return h.disk.removeAll(name) })
+}
+
+func (h hooked) rename(from, to string) error {
+	return h.step("rename "+to, func(int) error { return h.disk.rename(from, to) })
+}
+
+func (h hooked) lock(name string, flag int) (lock io.Closer, err error) {
+	err = h.step("lock "+name, func(int) (err error) { lock, err = h.disk.lock(name, flag); return err })
+	if err != nil && lock != nil {
+		lock.Close()
+	}
+	return lock, err
+}
+
+func (h hooked) write(name string, content func(io.Writer) error) error {
+	return h.step("write "+name, func(n int) error {
+		return h.disk.write(name, func(w io.Writer) error {
+			return content(&halfWriter{w: w, hook: func() error { return h.hook(n, half, name) }})
+		})
+	})
+}
+
+// halfWriter calls hook once, after half of the first bytes.
+type halfWriter struct {
+	w    io.Writer
+	hook func() error
+}
+
+func (w *halfWriter) Write(p []byte) (int, error) {
+	if w.hook == nil {
+		return w.w.Write(p)
+	}
+	hook := w.hook
+	w.hook = nil
+	n, err := w.w.Write(p[:len(p)/2])
+	if err == nil {
+		err = hook()
+	}
+	if err != nil {
+		return n, err
+	}
+	m, err := w.w.Write(p[n:])
+	return n + m, err
+}
+
+// hook lets hook watch what d does, and returns the steps that it took.
+func (d *Destination) hook(hook func(step int, m moment, name string) error) (*Destination, *[]string) {
+	steps := new([]string)
+	return &Destination{d.root, func(root string) (disk, error) {
+		disk, err := openDisk(root)
+		return hooked{disk, steps, hook}, err
+	}}, steps
+}
+
+// stepsOf returns the steps of a publish in which nothing fails.
+func stepsOf(t *testing.T) []string {
+	d, steps := destination(t, memoryDir(t)).hook(func(int, moment, string) error { return nil })
+	if _, err := d.Put(t.Context(), sample("v1.0.0")); err != nil {
+		t.Fatal(err)
+	}
+	if got := tree(t, d.root); len(got) != 6 {
+		t.Fatalf("published %v", got)
+	}
+	return *steps
+}
+
+// settled checks what must hold after a publish of sample(version) ended in
+// whatever way: the version is there whole or not at all, and if there is
+// something that clusterctl does not list, the next publish succeeds and
+// removes it. It reports whether the version was visible before.
+func settled(t *testing.T, root, version string) (visible bool) {
+	t.Helper()
+	d := destination(t, root)
+	r := sample(version)
+	versions, err := d.Versions(t.Context(), foo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	visible = slices.Contains(versions, version)
+	if visible {
+		holds(t, d, r)
+	}
+	got, err := d.Put(t.Context(), r)
+	if err != nil {
+		t.Errorf("the next publish: %v", err)
+	}
+	if got.Unchanged != visible {
+		t.Errorf("the next publish: unchanged is %v, but the version was visible: %v", got.Unchanged, visible)
+	}
+	holds(t, d, r)
+	if i := slices.IndexFunc(tree(t, root), func(s string) bool { return strings.Contains(s, stagingPrefix) }); i >= 0 {
+		t.Errorf("the next publish left %s", tree(t, root)[i])
+	}
+	return visible
+}
+
+func TestFaultAtEveryStep(t *testing.T) {
+	steps := stepsOf(t)
+	rename := slices.IndexFunc(steps, func(s string) bool { return strings.HasPrefix(s, "rename") })
+	if rename < 0 {
+		t.Fatalf("no rename in %v", steps)
+	}
+	for _, fault := range []error{syscall.ENOSPC, syscall.EROFS, os.ErrPermission, syscall.EIO} {
+		for at, name := range steps {
+			for _, when := range []moment{before, half, after} {
+				if when == half && !strings.HasPrefix(name, "write") {
+					continue
+				}
+				verb, _, _ := strings.Cut(name, " ")
+				t.Run(fmt.Sprintf("%s %d %s %v", when, at, verb, fault), func(t *testing.T) {
+					root := memoryDir(t)
+					d, _ := destination(t, root).hook(func(n int, m moment, _ string) error {
+						if n == at && m == when {
+							return fault
+						}
+						return nil
+					})
+					_, err := d.Put(t.Context(), sample("v1.0.0"))
+					// A rename that is reported as failed, but was done, and
+					// staging that stays are no failure of the publish.
+					wantErr := !(verb == "remove" || verb == "rename" && when == after)
+					if wantErr != (err != nil) || wantErr && !errors.Is(err, fault) {
+						t.Errorf("got %v, want an error: %v", err, wantErr)
+					}
+					if left := tree(t, root); at < rename && len(left) > 0 {
+						t.Errorf("left behind: %v", left)
+					}
+					wantVisible := at > rename || at == rename && when == after
+					if got := settled(t, root, "v1.0.0"); got != wantVisible {
+						t.Errorf("visible: %v, want %v", got, wantVisible)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestCancelAtEveryStep(t *testing.T) {
+	stop := errors.New("stop")
+	for at, name := range stepsOf(t) {
+		t.Run(strings.Fields(name)[0], func(t *testing.T) {
+			root := memoryDir(t)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			d, _ := destination(t, root).hook(func(n int, _ moment, _ string) error {
+				if n == at {
+					cancel(stop)
+				}
+				return nil
+			})
+			_, err := d.Put(ctx, sample("v1.0.0"))
+			if !errors.Is(err, stop) && !strings.HasPrefix(name, "remove") {
+				t.Errorf("got %v", err)
+			}
+			if left := tree(t, root); len(left) > 0 && len(left) != 6 {
+				t.Errorf("left behind: %v", left)
+			}
+			settled(t, root, "v1.0.0")
+		})
+	}
+}
+
+// Between the look at the destination and the rename, somebody else may put
+// something there.
+func TestSomethingAppearsBeforeTheRename(t *testing.T) {
+	for name, tc := range map[string]struct {
+		appear    func(root, dir string) error
+		unchanged bool
+		conflict  bool
+	}{
+		"equal release": {func(root, _ string) error {
+			d, _ := New(root)
+			_, err := d.Put(context.Background(), sample("v1.0.0"))
+			return err
+		}, true, false},
+		"other release": {func(root, _ string) error {
+			d, _ := New(root)
+			_, err := d.Put(context.Background(), release("v1.0.0", "metadata.yaml", "other"))
+			return err
+		}, false, true},
+		"half a release": {func(_, dir string) error {
+			return errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte("v1.0.0"), 0o644))
+		}, false, true},
+		"empty folder": {func(_, dir string) error { return os.Mkdir(dir, 0o755) }, false, true},
+		"file":         {func(_, dir string) error { return os.WriteFile(dir, []byte("x"), 0o644) }, false, false},
+		"link":         {func(_, dir string) error { return os.Symlink(".", dir) }, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := memoryDir(t)
+			var there []string
+			d, _ := destination(t, root).hook(func(_ int, m moment, name string) error {
+				if m == before && strings.HasPrefix(name, "rename") {
+					if err := tc.appear(root, filepath.Join(root, "infrastructure-foo", "v1.0.0")); err != nil {
+						t.Error(err)
+					}
+					there = tree(t, filepath.Join(root, "infrastructure-foo", "v1.0.0"))
+				}
+				return nil
+			})
+			got, err := d.Put(t.Context(), sample("v1.0.0"))
+			_, conflict := errors.AsType[*publish.ConflictError](err)
+			if got.Unchanged != tc.unchanged || conflict != tc.conflict || (err == nil) != tc.unchanged {
+				t.Errorf("got %+v %v", got, err)
+			}
+			if now := tree(t, filepath.Join(root, "infrastructure-foo", "v1.0.0")); !slices.Equal(there, now) {
+				t.Errorf("what was there changed from %v to %v", there, now)
+			}
+			if got := tree(t, root); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, stagingPrefix) }) {
+				t.Errorf("left behind: %v", got)
+			}
+		})
+	}
+}
+
+// What reaches the disk is not taken on trust.
+func TestReadBackFindsTampering(t *testing.T) {
+	for name, tc := range map[string]struct {
+		verb    string
+		tamper  func(dir string) error
+		visible bool
+	}{
+		"changed before the switch": {"sync infrastructure-foo/.", func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte("v1.0.1"), 0o644)
+		}, false},
+		"lost before the switch":  {"sync infrastructure-foo/.", func(dir string) error { return os.Remove(filepath.Join(dir, "metadata.yaml")) }, false},
+		"added before the switch": {"sync infrastructure-foo/.", func(dir string) error { return os.WriteFile(filepath.Join(dir, "x"), nil, 0o644) }, false},
+		"changed after the switch": {"rename", func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte("v1.0.1"), 0o644)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := memoryDir(t)
+			d, _ := destination(t, root).hook(func(_ int, m moment, step string) error {
+				if m != after || !strings.HasPrefix(step, tc.verb) {
+					return nil
+				}
+				_, dir, _ := strings.Cut(step, " ")
+				return tc.tamper(filepath.Join(root, dir))
+			})
+			_, err := d.Put(t.Context(), sample("v1.0.0"))
+			if err == nil || !strings.Contains(err.Error(), "read back") {
+				t.Errorf("got %v", err)
+			}
+			versions, err := d.Versions(t.Context(), foo)
+			if err != nil || (len(versions) > 0) != tc.visible {
+				t.Errorf("versions %v %v", versions, err)
+			}
+		})
+	}
+}
+
+// A source that breaks off, changes or cannot be opened leaves nothing.
+func TestBrokenSource(t *testing.T) {
+	broken := errors.New("broken")
+	for name, open := range map[string]func() (io.ReadCloser, error){
+		"open": func() (io.ReadCloser, error) { return nil, broken },
+		"read": func() (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(strings.NewReader("abc"), brokenReader{broken})), nil
+		},
+		"short": func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("abc")), nil },
+		"long":  func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("abcdefgh")), nil },
+	} {
+		root := memoryDir(t)
+		r := &repo.Release{Provider: foo, Version: "v1.0.0", Artifacts: []*repo.Artifact{
+			repo.BytesArtifact("metadata.yaml", []byte("x")),
+			repo.NewArtifact("z.yaml", "src/z.yaml", 5, open),
+		}}
+		if _, err := destination(t, root).Put(t.Context(), r); err == nil || !errors.Is(err, broken) && !strings.Contains(err.Error(), "src/z.yaml") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left := tree(t, root); len(left) > 0 {
+			t.Errorf("%s left %v", name, left)
+		}
+	}
+}
+
+type brokenReader struct{ err error }
+
+func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
+
+// Without locks publishing works, and nothing is taken for stale.
+func TestNoLocks(t *testing.T) {
+	root := memoryDir(t)
+	dead := plant(t, root, "A", true)
+	d, _ := destination(t, root).hook(func(_ int, m moment, name string) error {
+		if m == before && strings.HasPrefix(name, "lock") {
+			return errors.ErrUnsupported
+		}
+		return nil
+	})
+	r := sample("v1.0.0")
+	if _, err := d.Put(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, d, r)
+	if _, err := os.Lstat(dead); err != nil {
+		t.Errorf("staging of unknown state: %v", err)
+	}
+}
+
+// A cleaner may see a staging folder before its owner has locked it.
+func TestStagingTakenForStale(t *testing.T) {
+	root := memoryDir(t)
+	clean, err := openDisk(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer clean.close()
+	taken := map[string]int{}
+	d, _ := destination(t, root).hook(func(_ int, m moment, name string) error {
+		// After the folder and before the lock, and after the lock file is
+		// there: a cleaner comes along and takes both away.
+		if strings.HasPrefix(name, "mkdir") && strings.Contains(name, stagingPrefix) && !strings.HasSuffix(name, "release") && m == after && taken["folder"] < 2 {
+			taken["folder"]++
+			destination(t, root).clean(clean, "infrastructure-foo")
+		}
+		if strings.HasPrefix(name, "mkdir infrastructure-foo/") && m == before && taken["label"] < 2 {
+			taken["label"]++
+			return clean.rmdir("infrastructure-foo")
+		}
+		return nil
+	})
+	r := sample("v1.0.0")
+	if _, err := d.Put(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, d, r)
+	if taken["folder"] != 2 || taken["label"] != 2 {
+		t.Errorf("taken away: %v", taken)
+	}
+}
+
+func TestConcurrentPublishersInOneProcess(t *testing.T) {
+	root := memoryDir(t)
+	d := destination(t, root)
+	const publishers, versions = 6, 8
+	published := make([][versions]bool, publishers)
+	var all sync.WaitGroup
+	for p := range publishers {
+		all.Go(func() {
+			for v := range versions {
+				got, err := d.Put(context.Background(), sample(fmt.Sprintf("v1.%d.0", v)))
+				if err != nil {
+					t.Error(err)
+				}
+				published[p][v] = !got.Unchanged
+				// Others that fail take their empty label folder away.
+				bad := sample(fmt.Sprintf("v2.%d.0", v))
+				bad.Provider = layouts.Provider{Type: layouts.Addon, Name: "foo"}
+				bad.Artifacts = append(bad.Artifacts, repo.NewArtifact("z", "z", 1, func() (io.ReadCloser, error) { return nil, io.ErrUnexpectedEOF }))
+				if _, err := d.Put(context.Background(), bad); !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for v := range versions {
+		count := 0
+		for p := range publishers {
+			if published[p][v] {
+				count++
+			}
+		}
+		if count != 1 {
+			t.Errorf("v1.%d.0 was published %d times", v, count)
+		}
+		holds(t, d, sample(fmt.Sprintf("v1.%d.0", v)))
+	}
+	want := 1 + versions*5
+	if got := tree(t, root); len(got) != want && len(got) != want+1 { // an empty label of those that failed may stay
+		t.Errorf("%d entries, want %d: %v", len(got), want, got)
+	}
+}

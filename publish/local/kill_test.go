@@ -1,0 +1,347 @@
+//go:build linux || darwin
+
+package local
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+)
+
+// The tests below start this test binary again as a publisher of its own,
+// whose orders are in this variable.
+const ordersVar = "CLUSTERCTL_REPO_TEST_PUBLISHER"
+
+func TestMain(m *testing.M) {
+	if orders := strings.Fields(os.Getenv(ordersVar)); len(orders) > 0 {
+		err := publisher[orders[0]](orders[1:])
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// publisher holds what a child process can do, by order. The first argument is
+// the root.
+var publisher = map[string]func(args []string) error{
+	// endless ROOT FIRST: publishes v1.FIRST.0 and so on.
+	"endless": func(args []string) error {
+		d, err := New(args[0])
+		if err != nil {
+			return err
+		}
+		first, err := strconv.Atoi(args[1])
+		if err != nil {
+			return err
+		}
+		fmt.Println("ready")
+		for v := first; ; v++ {
+			if _, err := d.Put(context.Background(), sample(fmt.Sprintf("v1.%d.0", v))); err != nil {
+				return err
+			}
+		}
+	},
+	// die ROOT STEP MOMENT: publishes v1.0.0 and kills itself there.
+	"die": func(args []string) error {
+		d, err := New(args[0])
+		if err != nil {
+			return err
+		}
+		d, _ = d.hook(func(step int, m moment, _ string) error {
+			if strconv.Itoa(step) == args[1] && string(m) == args[2] {
+				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {} // until the signal has arrived
+			}
+			return nil
+		})
+		_, err = d.Put(context.Background(), sample("v1.0.0"))
+		return err
+	},
+	// race ROOT VERSION VARIANT: publishes when its input ends, and says how
+	// it went.
+	"race": func(args []string) error {
+		d, err := New(args[0])
+		if err != nil {
+			return err
+		}
+		r := release(args[1], "infrastructure-components.yaml", strings.Repeat("x", 1<<20), "metadata.yaml", args[2])
+		fmt.Println("ready")
+		if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+			return err
+		}
+		got, err := d.Put(context.Background(), r)
+		_, conflict := errors.AsType[*publish.ConflictError](err)
+		switch {
+		case conflict:
+			fmt.Println("conflict")
+		case err != nil:
+			return err
+		case got.Unchanged:
+			fmt.Println("unchanged")
+		default:
+			fmt.Println("published")
+		}
+		return nil
+	},
+	// limited ROOT BYTES: publishes v1.0.0 while no file may grow larger.
+	"limited": func(args []string) error {
+		limit, err := strconv.ParseUint(args[1], 10, 63)
+		if err != nil {
+			return err
+		}
+		signal.Ignore(syscall.SIGXFSZ) // then the write fails with EFBIG
+		var rlimit syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &rlimit); err != nil {
+			return err
+		}
+		rlimit.Cur = limit
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &rlimit); err != nil {
+			return err
+		}
+		d, err := New(args[0])
+		if err != nil {
+			return err
+		}
+		_, err = d.Put(context.Background(), sample("v1.0.0"))
+		if !errors.Is(err, syscall.EFBIG) {
+			return fmt.Errorf("got %v, want EFBIG", err)
+		}
+		return nil
+	},
+}
+
+func child(t *testing.T, orders ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), ordersVar+"="+strings.Join(orders, " "))
+	return cmd
+}
+
+func killed(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+func TestKilledAtEveryStep(t *testing.T) {
+	steps := stepsOf(t)
+	rename := slices.IndexFunc(steps, func(s string) bool { return strings.HasPrefix(s, "rename") })
+	for at, name := range steps {
+		for _, when := range []moment{before, half, after} {
+			if when == half && !strings.HasPrefix(name, "write") {
+				continue
+			}
+			root := memoryDir(t)
+			out, err := child(t, "die", root, strconv.Itoa(at), string(when)).CombinedOutput()
+			if !killed(err) {
+				t.Fatalf("%s %s: the publisher lives: %v\n%s", when, name, err, out)
+			}
+			want := at > rename || at == rename && when == after
+			if got := settled(t, root, "v1.0.0"); got != want {
+				t.Errorf("%s %s: visible is %v, want %v", when, name, got, want)
+			}
+		}
+	}
+}
+
+func TestKilledAnywhere(t *testing.T) {
+	const kills = 200
+	root := memoryDir(t)
+	d := destination(t, root)
+	next, interrupted := 0, 0
+	began := time.Now()
+	for range kills {
+		cmd := child(t, "endless", root, strconv.Itoa(next))
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+			t.Fatalf("%q %v", line, err)
+		}
+		time.Sleep(rand.N(10 * time.Millisecond))
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); !killed(err) {
+			t.Fatalf("the publisher ended by itself: %v", err)
+		}
+		versions, err := d.Versions(t.Context(), foo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ; next < len(versions); next++ {
+			if want := fmt.Sprintf("v1.%d.0", next); versions[next] != want {
+				t.Fatalf("version %d is %s, want %s", next, versions[next], want)
+			}
+			holds(t, d, sample(versions[next]))
+		}
+		left, err := filepath.Glob(filepath.Join(root, "infrastructure-foo", stagingPrefix+"*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(left) > 1 {
+			t.Fatalf("%d staging folders, but the last publisher had to leave at most its own", len(left))
+		}
+		interrupted += len(left)
+	}
+	settled(t, root, fmt.Sprintf("v1.%d.0", next))
+	if got, want := len(tree(t, root)), 1+5*(next+1); got != want {
+		t.Errorf("%d entries after %d versions, want %d", got, next+1, want)
+	}
+	t.Logf("%d kills in %v: %d in the middle of a publish, %d versions published whole", kills, time.Since(began).Round(time.Millisecond), interrupted, next)
+	if interrupted < kills/10 {
+		t.Errorf("only %d of %d kills met a publish: this test proves too little", interrupted, kills)
+	}
+}
+
+func TestConcurrentPublishers(t *testing.T) {
+	const publishers, rounds = 6, 5
+	for name, tc := range map[string]struct {
+		version, variant func(p int) string
+		want             map[string]int
+	}{
+		"equal content":   {func(int) string { return "v1.0.0" }, func(int) string { return "x" }, map[string]int{"published": 1, "unchanged": publishers - 1}},
+		"other content":   {func(int) string { return "v1.0.0" }, strconv.Itoa, map[string]int{"published": 1, "conflict": publishers - 1}},
+		"other versions":  {func(p int) string { return fmt.Sprintf("v1.%d.0", p) }, strconv.Itoa, map[string]int{"published": publishers}},
+		"two per version": {func(p int) string { return fmt.Sprintf("v1.%d.0", p/2) }, func(p int) string { return strconv.Itoa(p / 2) }, map[string]int{"published": publishers / 2, "unchanged": publishers / 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range rounds {
+				root := memoryDir(t)
+				plant(t, root, "A", true)
+				type running struct {
+					*exec.Cmd
+					in  io.Closer
+					out *bufio.Reader
+				}
+				var all []running
+				for p := range publishers {
+					cmd := child(t, "race", root, tc.version(p), tc.variant(p))
+					in, err := cmd.StdinPipe()
+					if err != nil {
+						t.Fatal(err)
+					}
+					out, err := cmd.StdoutPipe()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := cmd.Start(); err != nil {
+						t.Fatal(err)
+					}
+					all = append(all, running{cmd, in, bufio.NewReader(out)})
+				}
+				for _, p := range all {
+					if line, err := p.out.ReadString('\n'); line != "ready\n" {
+						t.Fatalf("%q %v", line, err)
+					}
+				}
+				for _, p := range all {
+					p.in.Close()
+				}
+				got := map[string]int{}
+				won := map[string]int{}
+				for i, p := range all {
+					said, err := io.ReadAll(p.out)
+					if err := errors.Join(err, p.Wait()); err != nil {
+						t.Errorf("%v\n%s", err, said)
+					}
+					word := strings.TrimSpace(string(said))
+					got[word]++
+					if word == "published" {
+						won[tc.version(i)] = i
+					}
+				}
+				if fmt.Sprint(got) != fmt.Sprint(tc.want) {
+					t.Errorf("got %v, want %v", got, tc.want)
+				}
+				for version, p := range won {
+					data, err := os.ReadFile(filepath.Join(root, "infrastructure-foo", version, "metadata.yaml"))
+					if err != nil || string(data) != tc.variant(p) {
+						t.Errorf("%s holds %q %v, but %q won", version, data, err, tc.variant(p))
+					}
+				}
+				if got, want := len(tree(t, root)), 1+4*len(won); got != want {
+					t.Errorf("%d entries, want %d: %v", got, want, tree(t, root))
+				}
+			}
+		})
+	}
+}
+
+// A real system call fails in the middle of a file.
+func TestFileTooLargeForTheDisk(t *testing.T) {
+	root := memoryDir(t)
+	for _, limit := range []string{"0", "100", "50000", "99999"} {
+		if out, err := child(t, "limited", root, limit).CombinedOutput(); err != nil {
+			t.Errorf("limit %s: %v\n%s", limit, err, out)
+		}
+		if left := tree(t, root); len(left) > 0 {
+			t.Errorf("limit %s left %v", limit, left)
+		}
+	}
+	if settled(t, root, "v1.0.0") {
+		t.Error("it was published nevertheless")
+	}
+}
+
+func TestReadOnlyDestination(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root writes everywhere")
+	}
+	root := memoryDir(t)
+	d := destination(t, root)
+	if _, err := d.Put(t.Context(), sample("v1.0.0")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"infrastructure-foo", "."} {
+		name = filepath.Join(root, name)
+		if err := os.Chmod(name, 0o555); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Chmod(name, 0o755)
+	}
+	before := tree(t, root)
+	if got, err := d.Put(t.Context(), sample("v1.0.0")); err != nil || !got.Unchanged {
+		t.Errorf("what is there already: %+v %v", got, err)
+	}
+	if _, err := d.Put(t.Context(), sample("v1.1.0")); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("a new version: %v", err)
+	}
+	other := sample("v1.0.0")
+	other.Provider.Name = "bar"
+	if _, err := d.Put(t.Context(), other); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("a new provider: %v", err)
+	}
+	if after := tree(t, root); !slices.Equal(before, after) {
+		t.Errorf("changed from %v to %v", before, after)
+	}
+}

@@ -1,0 +1,273 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
+)
+
+// Destination is a folder of releases. It is safe for concurrent use, also by
+// several processes.
+type Destination struct {
+	root string
+	open func(root string) (disk, error)
+}
+
+var _ publish.Destination = (*Destination)(nil)
+
+// New returns the destination at a path, which may be a symbolic link and need
+// not exist yet. Nothing is touched before something is published.
+func New(path string) (*Destination, error) {
+	if path == "" {
+		return nil, errors.New("the destination folder has no name")
+	}
+	root, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("destination folder %s: %w", path, err)
+	}
+	return &Destination{root, openDisk}, nil
+}
+
+// String returns the path of the folder.
+func (d *Destination) String() string { return d.root }
+
+func (d *Destination) path(name string) string {
+	return filepath.Join(d.root, filepath.FromSlash(name))
+}
+
+// labelDir returns the folder of a provider below the root.
+func labelDir(p layouts.Provider) (string, error) {
+	if problems := p.Problems(); len(problems) > 0 {
+		return "", errors.New(problems[0].Message)
+	}
+	return p.Label(), nil
+}
+
+// releaseDir returns the folder of a release below the root, with slashes.
+func releaseDir(p layouts.Provider, version string) (string, error) {
+	label, err := labelDir(p)
+	if err != nil {
+		return "", err
+	}
+	if _, err := layouts.ParseVersion(version); err != nil {
+		return "", err
+	}
+	return path.Join(label, version), nil
+}
+
+// URL returns a file URL, the form in which clusterctl takes a path on every
+// platform (clusterctl: newLocalRepository).
+func (d *Destination) URL(p layouts.Provider, version, componentsFile string) (string, error) {
+	const latest = "latest" // a word that clusterctl resolves, not a folder
+	dir, err := labelDir(p)
+	switch {
+	case err != nil:
+		return "", err
+	case version == latest:
+		dir = path.Join(dir, latest)
+	default:
+		if dir, err = releaseDir(p, version); err != nil {
+			return "", err
+		}
+	}
+	if err := publish.CheckFileName(componentsFile); err != nil {
+		return "", err
+	}
+	name := filepath.ToSlash(d.path(path.Join(dir, componentsFile)))
+	return (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(name, "/")}).String(), nil
+}
+
+// Versions lists what clusterctl lists: real folders with the name of a
+// semantic version (clusterctl: localRepository.GetVersions).
+func (d *Destination) Versions(ctx context.Context, p layouts.Provider) ([]string, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	label, err := labelDir(p)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(d.path(label))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list the versions of %s: %w", p, err)
+	}
+	var versions []layouts.Version
+	for _, e := range entries {
+		if v, err := layouts.ParseVersion(e.Name()); err == nil && e.IsDir() {
+			versions = append(versions, v)
+		}
+	}
+	slices.SortStableFunc(versions, layouts.Version.Compare)
+	out := make([]string, len(versions))
+	for i, v := range versions {
+		out[i] = v.String()
+	}
+	return out, nil
+}
+
+// Fetch lists a published release. Its files may be links as long as they do
+// not leave the destination.
+func (d *Destination) Fetch(ctx context.Context, p layouts.Provider, version string) (*repo.Release, error) {
+	dir, err := releaseDir(p, version)
+	if err != nil {
+		return nil, err
+	}
+	return folder.OpenRelease(ctx, d.root, dir, p, version)
+}
+
+// Put publishes a release. It refuses to write through a label or version that
+// is a symbolic link, and next to a name that differs only by case. If r has a
+// checksum file, that must be true.
+func (d *Destination) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
+	fail := func(err error) (publish.Result, error) {
+		if _, ok := errors.AsType[*publish.ConflictError](err); ok {
+			return publish.Result{}, err // names itself
+		}
+		return publish.Result{}, fmt.Errorf("publish %s to %s: %w", publish.Name(r), d, err)
+	}
+	if err := publish.Check(r); err != nil {
+		return publish.Result{}, err
+	}
+	dir, err := releaseDir(r.Provider, r.Version)
+	if err != nil {
+		return fail(err)
+	}
+	unchanged, err := d.compare(ctx, r)
+	if err != nil {
+		return fail(err)
+	}
+	disk, err := d.open(d.root)
+	if err != nil {
+		return fail(err)
+	}
+	defer disk.close()
+	d.clean(disk, r.Provider.Label())
+	if !unchanged {
+		unchanged, err = d.publish(ctx, disk, dir, r)
+	}
+	if err == nil && unchanged {
+		// Who published it may have died before this.
+		err = disk.sync(path.Dir(dir))
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return publish.Result{Unchanged: unchanged, Where: d.path(dir)}, nil
+}
+
+// compare reports whether r is already published. The error is a
+// *publish.ConflictError if its version is published with other content.
+func (d *Destination) compare(ctx context.Context, r *repo.Release) (published bool, err error) {
+	label := r.Provider.Label()
+	for _, step := range []struct{ dir, name string }{{".", label}, {label, r.Version}} {
+		if found, err := d.find(step.dir, step.name); !found {
+			return false, err
+		}
+	}
+	old, err := d.Fetch(ctx, r.Provider, r.Version)
+	if err != nil {
+		return false, err
+	}
+	diff, err := publish.Compare(ctx, old, r)
+	if err == nil && !diff.IsZero() {
+		err = &publish.ConflictError{Release: publish.Name(r), Where: old.Path, Difference: diff}
+	}
+	return err == nil, err
+}
+
+// find reports whether dir holds a folder of that name. Anything else that
+// occupies the name, here or where case does not count, is an error.
+func (d *Destination) find(dir, name string) (found bool, err error) {
+	entries, err := os.ReadDir(d.path(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		where := d.path(path.Join(dir, e.Name()))
+		switch {
+		case e.Name() == name && e.IsDir():
+			found = true
+		case e.Name() == name && e.Type()&fs.ModeSymlink != 0:
+			return false, fmt.Errorf("%s is a symbolic link, and nothing is written through one; publish to the folder that it leads to", where)
+		case e.Name() == name:
+			return false, fmt.Errorf("%s is no folder; move it away", where)
+		case strings.EqualFold(e.Name(), name):
+			return false, fmt.Errorf("%s is there, and its name differs from %s only by case; both cannot exist on macOS and Windows", where, name)
+		}
+	}
+	return found, nil
+}
+
+// publish stages, verifies and switches. It reports whether another publisher
+// was first, with the same content.
+func (d *Destination) publish(ctx context.Context, disk disk, dir string, r *repo.Release) (lost bool, err error) {
+	s, err := stage(ctx, disk, path.Dir(dir))
+	if err != nil {
+		return false, err
+	}
+	defer func() { s.close(err != nil) }()
+	sums, err := s.write(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	staged, err := d.verify(ctx, s.release(), r, sums)
+	if err != nil {
+		return false, err
+	}
+	if staged.Artifact(layouts.ChecksumFile) != nil {
+		if err := repo.VerifyChecksums(ctx, staged); err != nil {
+			return false, err
+		}
+	}
+	// Renaming a folder onto another one fails unless that is empty, on every
+	// platform, so nothing published can get lost here.
+	if err := disk.rename(s.release(), dir); err != nil {
+		// What is there now decides, not how the file system puts it.
+		same, compareErr := d.compare(ctx, r)
+		if _, conflict := errors.AsType[*publish.ConflictError](compareErr); same || conflict {
+			return same, compareErr
+		}
+		return false, err
+	}
+	if err := disk.sync(path.Dir(dir)); err != nil {
+		return false, err
+	}
+	_, err = d.verify(ctx, dir, r, sums)
+	return false, err
+}
+
+// verify reads a release back and compares it with what was written.
+func (d *Destination) verify(ctx context.Context, dir string, r *repo.Release, sums map[string]repo.Sum) (*repo.Release, error) {
+	got, err := folder.OpenRelease(ctx, d.root, dir, r.Provider, r.Version)
+	if err != nil {
+		return nil, err
+	}
+	if len(got.Artifacts) != len(sums) {
+		return nil, fmt.Errorf("read back %s: it holds %d files, but %d were written; something else changes the folder", got.Path, len(got.Artifacts), len(sums))
+	}
+	for _, a := range got.Artifacts {
+		sum, err := a.Sum(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if sum != sums[a.Name] {
+			return nil, fmt.Errorf("read back %s: it is not what was written; something else changes the folder", a.Path)
+		}
+	}
+	return got, nil
+}

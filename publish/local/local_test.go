@@ -1,0 +1,427 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
+)
+
+var foo = layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
+
+// release makes a release of foo from names and contents, with checksums.
+func release(version string, files ...string) *repo.Release {
+	r := &repo.Release{Provider: foo, Version: version, Path: "built"}
+	for i := 0; i < len(files); i += 2 {
+		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(files[i], []byte(files[i+1])))
+	}
+	r.Sort()
+	sums, err := repo.Checksums(context.Background(), r)
+	if err != nil {
+		panic(err) // memory can be read
+	}
+	r.Artifacts = append(r.Artifacts, repo.BytesArtifact(layouts.ChecksumFile, sums))
+	r.Sort()
+	return r
+}
+
+// sample returns the release that belongs to a version.
+func sample(version string) *repo.Release {
+	return release(version, "infrastructure-components.yaml", "kind: List\n", "metadata.yaml", version, "cluster-template.yaml", strings.Repeat("a: b\n", 20000))
+}
+
+// memoryDir returns a new folder that is not on a disk, if the platform has
+// such a thing: the tests that publish often would else measure how long the
+// disk takes to sync.
+func memoryDir(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "clusterctl-repo-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func destination(t testing.TB, root string) *Destination {
+	t.Helper()
+	d, err := New(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// tree lists everything below root, with contents of links and lengths of
+// files.
+func tree(t testing.TB, root string) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || path == root {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		switch {
+		case e.IsDir():
+			name += "/"
+		case info.Mode().IsRegular():
+			name += fmt.Sprintf(" %d", info.Size())
+		}
+		out = append(out, filepath.ToSlash(name))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// holds checks that the published version is exactly r.
+func holds(t testing.TB, d *Destination, r *repo.Release) {
+	t.Helper()
+	got, err := d.Fetch(t.Context(), r.Provider, r.Version)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	diff, err := publish.Compare(t.Context(), got, r)
+	if err != nil || !diff.IsZero() {
+		t.Errorf("%s: %v %v", got.Path, diff, err)
+	}
+	if err := repo.VerifyChecksums(t.Context(), got); err != nil {
+		t.Error(err)
+	}
+}
+
+// clusterctl lists the folders below <root>/<label> that parse as a version
+// (GetVersions) and joins <root>, <label>, <version> and <file> (GetFile).
+func TestPublishedFolderIsLaidOutAsClusterctlReadsIt(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "not", "there yet")
+	d := destination(t, root)
+	versions := []string{"v1.10.0", "v1.2.0", "v1.10.0-rc.1"}
+	for _, v := range versions {
+		got, err := d.Put(t.Context(), sample(v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := (publish.Result{Where: filepath.Join(root, "infrastructure-foo", v)}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	want := []string{"infrastructure-foo/"}
+	for _, v := range []string{"v1.10.0", "v1.10.0-rc.1", "v1.2.0"} {
+		dir := "infrastructure-foo/" + v + "/"
+		want = append(want, dir, dir+"SHA256SUMS 265", dir+"cluster-template.yaml 100000", dir+"infrastructure-components.yaml 11", fmt.Sprintf("%smetadata.yaml %d", dir, len(v)))
+	}
+	if diff := cmp.Diff(want, tree(t, root)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	data, err := os.ReadFile(filepath.Join(root, "infrastructure-foo", "v1.2.0", "metadata.yaml"))
+	if err != nil || string(data) != "v1.2.0" {
+		t.Errorf("%q %v", data, err)
+	}
+	got, err := d.Versions(t.Context(), foo)
+	if diff := cmp.Diff([]string{"v1.2.0", "v1.10.0-rc.1", "v1.10.0"}, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	read, err := folder.Open(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(read.Providers) != 1 || read.Providers[0].Provider != foo || len(read.Providers[0].Releases) != 3 || len(read.Oddities)+len(read.Providers[0].Oddities) != 0 {
+		t.Errorf("repo/folder reads something else")
+	}
+}
+
+func TestURL(t *testing.T) {
+	d := &Destination{root: "/srv/a b#c"}
+	if runtime.GOOS == "windows" {
+		d.root = `C:\srv\a b#c`
+	}
+	for _, tc := range []struct {
+		p             layouts.Provider
+		version, file string
+		want          string // after the root
+	}{
+		{foo, "v1.0.0", "infrastructure-components.yaml", "/infrastructure-foo/v1.0.0/infrastructure-components.yaml"},
+		{foo, "latest", "infrastructure-components.yaml", "/infrastructure-foo/latest/infrastructure-components.yaml"},
+		{foo, "", "x.yaml", ""},
+		{foo, "newest", "x.yaml", ""},
+		{foo, "v1.0.0", "", ""},
+		{foo, "v1.0.0", "../x", ""},
+		{layouts.Provider{}, "latest", "x.yaml", ""},
+		{layouts.Provider{Type: layouts.Addon, Name: "../x"}, "v1.0.0", "x.yaml", ""},
+	} {
+		got, err := d.URL(tc.p, tc.version, tc.file)
+		if tc.want == "" {
+			if err == nil {
+				t.Errorf("%v: got %s, want an error", tc, got)
+			}
+			continue
+		}
+		rest, ok := strings.CutSuffix(got, "/srv/a%20b%23c"+tc.want)
+		if err != nil || !ok || rest != "file://" && rest != "file:///C:" {
+			t.Errorf("%v: got %s %v", tc, got, err)
+		}
+	}
+}
+
+func TestNothingPublished(t *testing.T) {
+	root := filepath.Join(memoryDir(t), "r")
+	d := destination(t, root)
+	if got, err := d.Versions(t.Context(), foo); err != nil || len(got) != 0 {
+		t.Errorf("got %v %v", got, err)
+	}
+	if _, err := d.Fetch(t.Context(), foo, "v1.0.0"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Lstat(root); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("reading made the folder: %v", err)
+	}
+	for _, p := range []layouts.Provider{{}, {Type: layouts.Addon, Name: ".."}, {Type: layouts.Addon, Name: "x/../.."}} {
+		if _, err := d.Versions(t.Context(), p); err == nil {
+			t.Errorf("versions of %v", p)
+		}
+		if _, err := d.Fetch(t.Context(), p, "v1.0.0"); err == nil {
+			t.Errorf("release of %v", p)
+		}
+	}
+	for _, v := range []string{"", ".", "..", "latest", "v1.0.0/../v1.0.0"} {
+		if _, err := d.Fetch(t.Context(), foo, v); err == nil {
+			t.Errorf("version %q", v)
+		}
+	}
+}
+
+func TestSecondPut(t *testing.T) {
+	root := memoryDir(t)
+	d := destination(t, root)
+	if _, err := d.Put(t.Context(), sample("v1.0.0")); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(root, "infrastructure-foo", "v1.0.0")
+	past := time.Unix(1e9, 0)
+	names := []string{dir, filepath.Dir(dir), root, filepath.Join(dir, "metadata.yaml")}
+	for _, name := range names {
+		if err := os.Chtimes(name, past, past); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := tree(t, root)
+	got, err := d.Put(t.Context(), sample("v1.0.0"))
+	if want := (publish.Result{Unchanged: true, Where: dir}); err != nil || got != want {
+		t.Errorf("equal content: %+v %v", got, err)
+	}
+	other := release("v1.0.0", "infrastructure-components.yaml", "kind: Lost\n", "metadata.yaml", "v1.0.0", "new.yaml", "")
+	_, err = d.Put(t.Context(), other)
+	conflict, ok := errors.AsType[*publish.ConflictError](err)
+	if !ok {
+		t.Fatalf("other content: %v", err)
+	}
+	want := publish.Difference{Changed: []string{"SHA256SUMS", "infrastructure-components.yaml"}, Missing: []string{"new.yaml"}, Extra: []string{"cluster-template.yaml"}}
+	if diff := cmp.Diff(want, conflict.Difference); diff != "" || conflict.Where != dir {
+		t.Errorf("%s (-want +got)\n%s", conflict.Where, diff)
+	}
+	for _, name := range names {
+		if info, err := os.Stat(name); err != nil || !info.ModTime().Equal(past) {
+			t.Errorf("%s was touched: %v", name, err)
+		}
+	}
+	if diff := cmp.Diff(before, tree(t, root)); diff != "" {
+		t.Errorf("(-before +after)\n%s", diff)
+	}
+}
+
+// What is in the way is refused before anything is written.
+func TestObstacles(t *testing.T) {
+	mkdir := func(name string) error { return os.MkdirAll(name, 0o755) }
+	file := func(name string) error {
+		return errors.Join(mkdir(filepath.Dir(name)), os.WriteFile(name, []byte("x"), 0o644))
+	}
+	link := func(target, name string) error {
+		return errors.Join(mkdir(filepath.Dir(name)), mkdir(target), os.Symlink(target, name))
+	}
+	for name, tc := range map[string]struct {
+		make func(root string) error
+		want string
+	}{
+		"root is a file":          {file, "not a directory"},
+		"label is a file":         {func(r string) error { return file(r + "/infrastructure-foo") }, "is no folder"},
+		"label is a link inside":  {func(r string) error { return link(r+"/x", r+"/infrastructure-foo") }, "is a symbolic link"},
+		"label is a link outside": {func(r string) error { return link(r+"-x", r+"/infrastructure-foo") }, "is a symbolic link"},
+		"label is a loop": {func(r string) error {
+			return errors.Join(mkdir(r), os.Symlink("infrastructure-foo", r+"/infrastructure-foo"))
+		}, "is a symbolic link"},
+		"label in other case":    {func(r string) error { return mkdir(r + "/Infrastructure-Foo") }, "only by case"},
+		"version is a file":      {func(r string) error { return file(r + "/infrastructure-foo/v1.0.0-rc.1") }, "is no folder"},
+		"version is a link":      {func(r string) error { return link(r+"/x", r+"/infrastructure-foo/v1.0.0-rc.1") }, "is a symbolic link"},
+		"version in other case":  {func(r string) error { return file(r + "/infrastructure-foo/v1.0.0-RC.1/metadata.yaml") }, "only by case"},
+		"version is empty":       {func(r string) error { return mkdir(r + "/infrastructure-foo/v1.0.0-rc.1") }, "not published"},
+		"version holds a folder": {func(r string) error { return mkdir(r + "/infrastructure-foo/v1.0.0-rc.1/x") }, "only published x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			top := memoryDir(t)
+			root := filepath.Join(top, "r")
+			if err := tc.make(root); err != nil {
+				t.Fatal(err)
+			}
+			before := tree(t, top)
+			_, err := destination(t, root).Put(t.Context(), sample("v1.0.0-rc.1"))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if diff := cmp.Diff(before, tree(t, top)); diff != "" {
+				t.Errorf("(-before +after)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRootMayBeALink(t *testing.T) {
+	top := memoryDir(t)
+	if err := os.Mkdir(filepath.Join(top, "store"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("store", filepath.Join(top, "r")); err != nil {
+		t.Skip(err)
+	}
+	d := destination(t, filepath.Join(top, "r"))
+	r := sample("v1.0.0")
+	if _, err := d.Put(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, d, r)
+	holds(t, destination(t, filepath.Join(top, "store")), r)
+}
+
+func TestPutRefusesWrongChecksums(t *testing.T) {
+	root := filepath.Join(memoryDir(t), "r")
+	r := sample("v1.0.0")
+	for i, a := range r.Artifacts {
+		if a.Name == "metadata.yaml" {
+			r.Artifacts[i] = repo.BytesArtifact(a.Name, []byte("other"))
+		}
+	}
+	_, err := destination(t, root).Put(t.Context(), r)
+	if _, ok := errors.AsType[*repo.ChecksumError](err); !ok {
+		t.Errorf("got %v", err)
+	}
+	if got := tree(t, root); len(got) > 0 {
+		t.Errorf("left behind: %v", got)
+	}
+}
+
+func TestPutRefusesWhatCheckRefuses(t *testing.T) {
+	root := filepath.Join(memoryDir(t), "r")
+	r := sample("v1.0.0")
+	r.Artifacts = append(r.Artifacts, repo.BytesArtifact("../x", nil))
+	if _, err := destination(t, root).Put(t.Context(), r); err == nil {
+		t.Error("published")
+	}
+	if _, err := os.Lstat(root); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("something was touched")
+	}
+}
+
+// A file is written piece by piece, whatever its size.
+func TestPutStreams(t *testing.T) {
+	const size = 64 << 20
+	root := memoryDir(t)
+	r := &repo.Release{Provider: foo, Version: "v1.0.0", Artifacts: []*repo.Artifact{
+		repo.NewArtifact("big.bin", "big.bin", size, func() (io.ReadCloser, error) {
+			return io.NopCloser(io.LimitReader(zeros{}, size)), nil
+		}),
+	}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := destination(t, root).Put(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
+		t.Errorf("%d bytes were allocated for a file of %d", got, size)
+	} else {
+		t.Logf("%d bytes were allocated for a file of %d", got, size)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// plant makes what a publisher that died leaves behind.
+func plant(t testing.TB, root, name string, withLock bool) string {
+	t.Helper()
+	dir := filepath.Join(root, "infrastructure-foo", stagingPrefix+name)
+	if err := os.MkdirAll(filepath.Join(dir, "release"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "release", "metadata.yaml"), []byte("half"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if withLock {
+		if err := os.WriteFile(filepath.Join(dir, "lock"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestOnlyStagingOfTheDeadIsRemoved(t *testing.T) {
+	root := memoryDir(t)
+	d := destination(t, root)
+	r := sample("v1.0.0")
+	disk, err := openDisk(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disk.close()
+	for _, unchanged := range []bool{false, true} {
+		dead := []string{plant(t, root, "A", true), plant(t, root, "B", false)}
+		alive, err := stage(t.Context(), disk, "infrastructure-foo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.Put(t.Context(), r)
+		if err != nil || got.Unchanged != unchanged {
+			t.Errorf("%+v %v", got, err)
+		}
+		for _, dir := range dead {
+			if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s is still there: %v", dir, err)
+			}
+		}
+		if _, err := os.Lstat(d.path(alive.release())); err != nil {
+			t.Errorf("staging of a living publisher: %v", err)
+		}
+		alive.close(false)
+	}
+	if got := tree(t, root); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, stagingPrefix) }) {
+		t.Errorf("left behind: %v", got)
+	}
+}

@@ -1,0 +1,189 @@
+package repo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+)
+
+// Sum is the SHA-256 of a file.
+type Sum [sha256.Size]byte
+
+// String returns the sum in lower-case hexadecimal.
+func (s Sum) String() string { return hex.EncodeToString(s[:]) }
+
+// Copy writes the content to w in constant memory and returns its checksum.
+// It fails if the content is not exactly Size bytes long, because then the
+// file changed after it was listed, and with the cause of ctx once that is
+// done.
+func (a *Artifact) Copy(ctx context.Context, w io.Writer) (Sum, error) {
+	r, err := a.Open()
+	if err != nil {
+		return Sum{}, err
+	}
+	defer r.Close()
+	h := sha256.New()
+	// One byte more than expected is enough to see that the file grew.
+	n, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(contextReader{ctx, r}, a.Size+1))
+	if err != nil {
+		return Sum{}, fmt.Errorf("%s: %w", a.Path, err)
+	}
+	if n != a.Size {
+		return Sum{}, fmt.Errorf("%s: the file no longer has the %d bytes it had when it was listed; it must not change while it is read", a.Path, a.Size)
+	}
+	return Sum(h.Sum(nil)), nil
+}
+
+// Sum reads the content and returns its checksum. Errors are those of Copy.
+func (a *Artifact) Sum(ctx context.Context) (Sum, error) { return a.Copy(ctx, io.Discard) }
+
+// contextReader stops reading when the context is done.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(p)
+}
+
+// Checksums returns the content of the checksum file of r: one line per
+// artifact, in the order of r, which is that of the names, in the format of
+// sha256sum(1). The checksum file itself has no line.
+func Checksums(ctx context.Context, r *Release) ([]byte, error) {
+	var out bytes.Buffer
+	for _, a := range r.Artifacts {
+		if a.Kind() == layouts.Checksums {
+			continue
+		}
+		sum, err := a.Sum(ctx)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&out, "%s  %s\n", sum, a.Name)
+	}
+	return out.Bytes(), nil
+}
+
+// ChecksumProblem is one way in which a checksum file and its release differ.
+type ChecksumProblem struct {
+	// Line counts from 1 in the checksum file; 0 for a file without a line.
+	Line int
+	// Message says what is wrong.
+	Message string
+}
+
+// ChecksumError lists all problems of a checksum file.
+type ChecksumError struct {
+	// Path is where the checksum file is.
+	Path     string
+	Problems []ChecksumProblem
+}
+
+// Error puts every problem on a line of its own.
+func (e *ChecksumError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s does not match the files next to it", e.Path)
+	for _, p := range e.Problems {
+		if p.Line > 0 {
+			fmt.Fprintf(&b, "\n  line %d: %s", p.Line, p.Message)
+		} else {
+			fmt.Fprintf(&b, "\n  %s", p.Message)
+		}
+	}
+	return b.String()
+}
+
+// VerifyChecksums compares the checksum file of r with its artifacts: every
+// line must be true, and every other artifact must have a line. The error is
+// a *ChecksumError if they differ, and wraps fs.ErrNotExist if r has no
+// checksum file.
+func VerifyChecksums(ctx context.Context, r *Release) error {
+	file := r.Artifact(layouts.ChecksumFile)
+	if file == nil {
+		return fmt.Errorf("%s has no %s: %w", r.Path, layouts.ChecksumFile, fs.ErrNotExist)
+	}
+	data, err := file.Bytes()
+	if err != nil {
+		return err
+	}
+	failed := &ChecksumError{Path: file.Path}
+	problem := func(line int, format string, args ...any) {
+		failed.Problems = append(failed.Problems, ChecksumProblem{line, fmt.Sprintf(format, args...)})
+	}
+	missing := make(map[string]*Artifact, len(r.Artifacts)) // has no line yet
+	for _, a := range r.Artifacts {
+		if a != file {
+			missing[a.Name] = a
+		}
+	}
+	listed := map[string]int{}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, MaxFileSize)
+	for n := 1; lines.Scan(); n++ {
+		want, name, ok := parseChecksum(lines.Text())
+		if !ok {
+			problem(n, "expected 64 hexadecimal digits, two spaces and a file name")
+			continue
+		}
+		if first := listed[name]; first > 0 {
+			problem(n, "%s was already listed in line %d", name, first)
+			continue
+		}
+		listed[name] = n
+		if name == file.Name {
+			problem(n, "%s cannot list itself", name)
+			continue
+		}
+		a := missing[name]
+		if a == nil {
+			problem(n, "%s is not there", name)
+			continue
+		}
+		delete(missing, name)
+		got, err := a.Sum(ctx)
+		if err != nil {
+			return err
+		}
+		if got != want {
+			problem(n, "%s has the checksum %s", name, got)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", file.Path, err)
+	}
+	for _, a := range r.Artifacts {
+		if missing[a.Name] == a {
+			problem(0, "%s has no line", a.Name)
+		}
+	}
+	if len(failed.Problems) > 0 {
+		return failed
+	}
+	return nil
+}
+
+// parseChecksum reads a line as `sha256sum --check` does: text or binary mark
+// before the name, digits of either case. Names that need escaping do not
+// occur in a release.
+func parseChecksum(line string) (sum Sum, name string, ok bool) {
+	const digits = 2 * sha256.Size
+	if len(line) < digits+3 || line[digits] != ' ' || line[digits+1] != ' ' && line[digits+1] != '*' {
+		return Sum{}, "", false
+	}
+	if _, err := hex.Decode(sum[:], []byte(line[:digits])); err != nil {
+		return Sum{}, "", false
+	}
+	return sum, strings.TrimPrefix(line[digits+2:], "./"), true
+}

@@ -1,0 +1,165 @@
+package repo_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// sumOfHello is the SHA-256 of "hello\n" (echo hello | sha256sum).
+const sumOfHello = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
+
+func release(files ...string) *repo.Release {
+	r := &repo.Release{Path: "out"}
+	for i := 0; i < len(files); i += 2 {
+		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(files[i], []byte(files[i+1])))
+	}
+	r.Sort()
+	return r
+}
+
+func TestChecksumsAreThoseOfSha256sum(t *testing.T) {
+	r := release("b.yaml", "hello\n", "a.yaml", "", "SHA256SUMS", "old")
+	got, err := repo.Checksums(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a.yaml\n" + sumOfHello + "  b.yaml\n"
+	if string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	tool, err := exec.LookPath("sha256sum")
+	if err != nil {
+		t.Skip("sha256sum is not installed; its opinion was not asked")
+	}
+	dir := t.TempDir()
+	for name, data := range map[string]string{"a.yaml": "", "b.yaml": "hello\n", "SHA256SUMS": string(got)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(tool, "--check", "--strict", "SHA256SUMS")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("sha256sum --check: %v\n%s", err, out)
+	}
+}
+
+func TestVerifyChecksums(t *testing.T) {
+	for name, tc := range map[string]struct {
+		sums string
+		want string // the problems, without the first line
+	}{
+		"true":         {sumOfHello + "  a\n", ""},
+		"binary mark":  {sumOfHello + " *a\n", ""},
+		"upper case":   {strings.ToUpper(sumOfHello) + "  a\n", ""},
+		"no last LF":   {sumOfHello + "  a", ""},
+		"CRLF":         {sumOfHello + "  a\r\n", ""},
+		"with folder":  {sumOfHello + "  ./a\n", ""},
+		"empty":        {"", "a has no line"},
+		"other sum":    {strings.Repeat("0", 64) + "  a\n", "line 1: a has the checksum " + sumOfHello},
+		"unknown file": {sumOfHello + "  a\n" + sumOfHello + "  b\n", "line 2: b is not there"},
+		"twice":        {sumOfHello + "  a\n" + sumOfHello + "  a\n", "line 2: a was already listed in line 1"},
+		"itself":       {sumOfHello + "  a\n" + sumOfHello + "  SHA256SUMS\n", "line 2: SHA256SUMS cannot list itself"},
+		"short sum":    {sumOfHello[1:] + "  a\n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},
+		"no hex":       {strings.Repeat("x", 64) + "  a\n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},
+		"no name":      {sumOfHello + "  \n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},
+		"escape":       {sumOfHello + "  ../a\n", "line 1: ../a is not there\na has no line"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := repo.VerifyChecksums(t.Context(), release("a", "hello\n", "SHA256SUMS", tc.sums))
+			if tc.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			failed, ok := errors.AsType[*repo.ChecksumError](err)
+			if !ok {
+				t.Fatalf("got %v, want a ChecksumError", err)
+			}
+			_, got, _ := strings.Cut(strings.ReplaceAll(failed.Error(), "\n  ", "\n"), "\n")
+			if got != tc.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tc.want)
+			}
+		})
+	}
+	if err := repo.VerifyChecksums(t.Context(), release("a", "x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a checksum file: %v, want fs.ErrNotExist", err)
+	}
+}
+
+func TestCopyRefusesAFileThatChangedItsLength(t *testing.T) {
+	for _, listed := range []int64{0, 4, 6} {
+		a := repo.NewArtifact("f", "out/f", listed, func() (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader("12345")), nil
+		})
+		var out bytes.Buffer
+		if _, err := a.Copy(t.Context(), &out); err == nil || !strings.Contains(err.Error(), "out/f: the file no longer has") {
+			t.Errorf("listed with %d bytes: %v", listed, err)
+		}
+		if int64(out.Len()) > listed+1 {
+			t.Errorf("listed with %d bytes: %d were written", listed, out.Len())
+		}
+	}
+}
+
+// endless never ends by itself.
+type endless struct{ read func() }
+
+func (e endless) Read(p []byte) (int, error) { e.read(); return len(p), nil }
+
+func TestSumStopsWithItsContext(t *testing.T) {
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reads := 0
+	a := repo.NewArtifact("f", "f", 1<<62, func() (io.ReadCloser, error) {
+		return io.NopCloser(endless{func() {
+			if reads++; reads == 3 {
+				cancel(stop)
+			}
+		}}), nil
+	})
+	if _, err := a.Sum(ctx); !errors.Is(err, stop) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := repo.Checksums(ctx, &repo.Release{Artifacts: []*repo.Artifact{a}}); !errors.Is(err, stop) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What Checksums writes, VerifyChecksums accepts, and nothing in a checksum
+// file makes it panic or accept other content.
+func FuzzVerifyChecksums(f *testing.F) {
+	f.Add("a.yaml", []byte("hello\n"), []byte(sumOfHello+"  a.yaml\n"))
+	f.Add("cluster-template.yaml", []byte(""), []byte("\\x  y\n\n  z"))
+	f.Add("a", []byte("x"), []byte(sumOfHello+"  ./a"))
+	f.Fuzz(func(t *testing.T, name string, data, sums []byte) {
+		r := &repo.Release{Artifacts: []*repo.Artifact{repo.BytesArtifact(name, data), repo.BytesArtifact(layouts.ChecksumFile, sums)}}
+		ok := repo.VerifyChecksums(t.Context(), r) == nil
+		want, err := repo.Checksums(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok && name != layouts.ChecksumFile && !bytes.Contains(bytes.ToLower(sums), want[:64]) {
+			t.Errorf("accepted %q, which lacks %q", sums, want)
+		}
+		if strings.ContainsAny(name, "\n\r") || name == "" || name == layouts.ChecksumFile || strings.HasPrefix(name, "./") {
+			return // no name in a release
+		}
+		r.Artifacts[1] = repo.BytesArtifact(layouts.ChecksumFile, want)
+		if err := repo.VerifyChecksums(t.Context(), r); err != nil {
+			t.Errorf("own checksums of %q: %v", name, err)
+		}
+	})
+}

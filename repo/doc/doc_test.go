@@ -1,0 +1,219 @@
+package doc_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	apiyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+)
+
+// traps are documents whose reading by clusterctl is easy to get wrong.
+var traps = []string{
+	"a: 1\n", "a: 1", "a: |\n  x", "a: |\n  x\n", "a: |+\n  x\n\n", "a: >-\n  x\n  y\n",
+	"a: yes\nb: No\nc: on\ny: z\nn: 1\n", "a: 'yes'\n", "a: !!str yes\n", "a: !!int \"3\"\n", "a: !!int x\n", "a: !!float 3\n", "a: !!bool yes\n", "a: !!null ''\n",
+	"a: 0777\nb: 0o777\nc: 0x1F\nd: 0b11\ne: 1_000\nf: -0b11\ng: +5\n", "a: 1.0\nb: 1.10\nc: 1e3\nd: .5\ne: 5.\nf: 1e21\ng: -.5\n",
+	"a: 9007199254740993\nb: 12345678901234567890\nc: 123456789012345678901234567890\n",
+	"a: .inf\n", "a: .nan\n", ".inf: a\n", "1.5: a\n1: b\ntrue: c\n", "~: a\n", "? [a]\n: b\n", "? {a: b}\n: c\n",
+	"a: 2001-01-01\nb: 2001-01-01T00:00:00Z\nc: 1:30\nd: 2001-99-99\n", "a: !!timestamp 2001-01-01\n", "a: !!binary aGk=\n", "a: !!binary x!\n", "a: !foo bar\n", "a: ! 5\n",
+	"a: 1\na: 2\n", "a: {b: 1, b: 2}\n", "x: &a {k: 1}\ny: *a\n", "x: &a {k: 1}\ny: {<<: *a, k: 2}\n", "x: &a {k: 1}\ny: {k: 2, <<: *a}\n",
+	"x: &a {k: 1}\nz: &b {k: 2, m: 3}\ny: {<<: [*a, *b]}\n", "y: {<<: 1}\n", "y: {'<<': 1}\n", "y: *nope\n", "x: &a [*a]\n", "&k a: b\n*k : c\n",
+	"- a\n", "foo\n", "", "\n", "# c\n", "null\n", "~\n", "[]\n", "{}\n", "a:\n", "a: [\n", "a: b: c\n", "\ta: 1\n", "a:\n\tb: 1\n", "a: \"\\q\"\n", "%YAML 1.1\n---\na: 1\n",
+	"---\na: 1\n---\nb: 2\n", "--- \na: 1\n", "--- # c\na: 1\n", "--- {a: 1}\n", "---foo\n", "a: 1\n---", "a: 1\n--- x", "a: 1\n...\nb: 2\n", "a: 1\n---\n---\nb: 2\n", "a: |\n  x\n  ---\n  y\n", "a: \"x\n---\ny\"\n",
+	"\ufeffa: 1\n", "\ufeff---\na: 1\n", "a: 1\n---\n\ufeffb: 2\n", "a: 1\r\nb: |\r\n  x\r\n  y\r\n---\r\nc: 1\r\n", "a: \xff\n", "a: \x00b\n", "a: \x01\n", "a: '\u0085'\n", "a: \u2028b\n",
+	"a: ${X}\n", "a: [${X}]\n", "a: {${X}}\n", "a: @x\n", "a: `x\n", "a: %x\n", "a: *\n", "a: &\n", "a: !\n", "a: |x\n", "a: 'it''s'\n", "a: \"\\u00e9\\n\\x41\"\n",
+	"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "\n",
+	"a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n",
+	"a: &a {k: 1}\nb: &b {<<: [*a,*a,*a,*a,*a,*a,*a,*a,*a]}\nc: &c {<<: [*b,*b,*b,*b,*b,*b,*b,*b,*b]}\nd: &d {<<: [*c,*c,*c,*c,*c,*c,*c,*c,*c]}\ne: &e {<<: [*d,*d,*d,*d,*d,*d,*d,*d,*d]}\nf: {<<: [*e,*e,*e,*e,*e,*e,*e,*e,*e]}\n",
+}
+
+// reference reads a file as clusterctl's util/yaml.ToUnstructured does.
+func reference(data []byte) ([]map[string]any, error) {
+	r := apiyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	var out []map[string]any
+	for {
+		b, err := r.Read()
+		if err == io.EOF {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		if len(b) == 0 {
+			return out, nil
+		}
+		m, err := doc.ToMap(b)
+		if err != nil {
+			return out, fmt.Errorf("document %d: %w", len(out)+1, err)
+		}
+		if m != nil {
+			out = append(out, m)
+		}
+	}
+}
+
+// ours reads the same file through Parse.
+func ours(data []byte) ([]map[string]any, error) {
+	s := doc.Parse(doc.NewFile("f.yaml", data))
+	var out []map[string]any
+	for _, d := range s.Docs {
+		if d.Err != nil {
+			return out, d.Err
+		}
+		m, ok := d.Root.Value().(map[string]any)
+		if !ok {
+			return out, fmt.Errorf("document %d is a %s", len(out)+1, d.Root.Kind)
+		}
+		out = append(out, m)
+	}
+	if s.Err != nil {
+		return out, s.Err
+	}
+	return out, nil
+}
+
+func compare(t *testing.T, data []byte) {
+	t.Helper()
+	want, wantErr := reference(data)
+	got, gotErr := ours(data)
+	if (wantErr == nil) != (gotErr == nil) {
+		t.Errorf("%.300q:\n clusterctl's reading: %v\n ours: %v", data, wantErr, gotErr)
+		return
+	}
+	// DeepEqual, because a diff of deeply nested lists takes for ever.
+	if wantErr == nil && !reflect.DeepEqual(want, got) {
+		t.Errorf("%.300q: values differ:\n clusterctl %.2000v\n ours       %.2000v", data, want, got)
+	}
+}
+
+func TestReadsWhatClusterctlReads(t *testing.T) {
+	for _, s := range traps {
+		compare(t, []byte(s))
+	}
+}
+
+func FuzzReadsWhatClusterctlReads(f *testing.F) {
+	for _, s := range traps {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 1<<16 {
+			t.Skip()
+		}
+		compare(t, data)
+	})
+}
+
+func corpus(t testing.TB) string {
+	dir := os.Getenv("CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "corpus")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no corpus of real providers at %s: set $CORPUS to run this", dir)
+	}
+	return dir
+}
+
+func TestCorpusValues(t *testing.T) {
+	files := 0
+	err := filepath.WalkDir(corpus(t), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		files++
+		compare(t, data)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d files", files)
+}
+
+func TestPositions(t *testing.T) {
+	const text = "# é\na: 1\n---\nmetadata:\n  name: \"x y\"   # c\n  é: {k: [v, w]}\nscript: |\n  one\n\n  two\nlast: z\n"
+	s := doc.Parse(doc.NewFile("f.yaml", []byte(text)))
+	if len(s.Docs) != 2 {
+		t.Fatalf("%d documents", len(s.Docs))
+	}
+	d := s.Docs[1]
+	for _, tc := range []struct {
+		path       []string
+		line, col  int
+		sourceText string
+	}{
+		{[]string{"metadata", "name"}, 5, 9, `"x y"`},
+		{[]string{"metadata", "é", "k"}, 6, 10, ""},
+		{[]string{"script"}, 7, 9, "|\n  one\n\n  two"},
+		{[]string{"last"}, 11, 7, "z"},
+	} {
+		n := d.Root.Get(tc.path...)
+		if n == nil {
+			t.Fatalf("%v: not found", tc.path)
+		}
+		if got := d.Pos(n); got != (doc.Pos{Line: tc.line, Column: tc.col}) {
+			t.Errorf("%v: at %v", tc.path, got)
+		}
+		if start, end := d.Offsets(n); tc.sourceText != "" && text[start:end] != tc.sourceText {
+			t.Errorf("%v: source %q", tc.path, text[start:end])
+		}
+	}
+	if got := d.Pos(nil); got != (doc.Pos{Line: 4, Column: 1}) {
+		t.Errorf("document at %v", got)
+	}
+}
+
+func TestErrorsHavePositions(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{"a: 1\n---\nb: [\n", "f.yaml:"},
+		{"a: 1\n---foo\n", "f.yaml:2:4: invalid Yaml document separator: foo"},
+		{"a: 1\n---\nb:\n  c: .inf\n", "f.yaml:4:6: not YAML: .inf is no number"},
+		{"a: 1\n---\nb: *x\n", "f.yaml:3:"},
+	} {
+		_, err := ours([]byte(tc.text))
+		if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%q: %v, want %s", tc.text, err, tc.want)
+		}
+	}
+}
+
+func TestFilePosIsInverseOfOffset(t *testing.T) {
+	f := doc.NewFile("f", []byte("ab\n\nécd\r\nx"))
+	for off := range len(f.Data) {
+		if off > 0 && f.Data[off]&0xC0 == 0x80 {
+			continue // inside é
+		}
+		if got := f.Offset(f.Pos(off)); got != off {
+			t.Errorf("offset %d → %v → %d", off, f.Pos(off), got)
+		}
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	var data []byte
+	for _, name := range []string{"infrastructure-aws/v2.11.0/infrastructure-components.yaml"} {
+		d, err := os.ReadFile(filepath.Join(corpus(b), "releases", name))
+		if err != nil {
+			b.Fatal(err)
+		}
+		data = append(data, d...)
+	}
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		doc.Parse(doc.NewFile("f", data))
+	}
+}

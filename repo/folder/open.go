@@ -1,0 +1,240 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// ErrNotRepository is wrapped by the error of Open for a path that is neither
+// a repository nor a part of one.
+var ErrNotRepository = errors.New("not a provider repository")
+
+// NotRepositoryError says what a path is instead of a repository.
+type NotRepositoryError struct {
+	Path string
+	// Reason is what was found.
+	Reason string
+	// Err is fs.ErrNotExist if nothing is there, or nil.
+	Err error
+}
+
+// Error says what was found and what was expected.
+func (e *NotRepositoryError) Error() string {
+	return fmt.Sprintf("%s is %v: %s; expected a folder with <label>/<version>/<files>, a <label> folder such as infrastructure-foo, or a <label>/<version> folder", e.Path, ErrNotRepository, e.Reason)
+}
+
+// Unwrap makes the error match ErrNotRepository and its cause.
+func (e *NotRepositoryError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrNotRepository}
+	}
+	return []error{ErrNotRepository, e.Err}
+}
+
+// Open reads a folder in clusterctl's layout <root>/<label>/<version>/<file>
+// (clusterctl: client/repository/repository_local.go), and tells by looking
+// whether it is the root, a label or a version. In the last two cases the
+// result has one provider, or one provider with one release, whose identity
+// comes from the folder names. A label that is none gives a provider without a
+// name and an oddity; its type is then taken from the components file.
+//
+// The files are listed, and opened only when they are asked for. The error is
+// a *NotRepositoryError if the folder holds no repository.
+func Open(ctx context.Context, dir string) (*repo.Repository, error) {
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &NotRepositoryError{Path: dir, Reason: "it does not exist", Err: fs.ErrNotExist}
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", dir, cause(err))
+	case !info.IsDir():
+		return nil, &NotRepositoryError{Path: dir, Reason: "it is a file"}
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	r, err := newReader(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	s, err := r.look(filepath.Base(abs))
+	if err != nil {
+		return nil, err
+	}
+	switch s {
+	case isVersion:
+		label := filepath.Base(filepath.Dir(abs))
+		id, labelErr := layouts.ParseLabel(label)
+		release, err := r.release(".", id, filepath.Base(abs))
+		if err != nil {
+			return nil, err
+		}
+		p := &repo.Provider{Provider: id, Path: r.join(".."), Releases: []*repo.Release{release}}
+		identify(p, labelErr)
+		return &repo.Repository{Path: dir, Providers: []*repo.Provider{p}}, nil
+	case isLabel:
+		id, labelErr := layouts.ParseLabel(filepath.Base(abs))
+		p, err := r.provider(".", id)
+		if err != nil {
+			return nil, err
+		}
+		identify(p, labelErr)
+		return &repo.Repository{Path: dir, Providers: []*repo.Provider{p}}, nil
+	default:
+		return r.repository()
+	}
+}
+
+// OpenRelease lists one release below base, which nothing is read outside of.
+// The folder dir is relative to base, with slashes; it is not checked against
+// the identity that the release gets. The error wraps fs.ErrNotExist if the
+// folder is not there.
+func OpenRelease(ctx context.Context, base, dir string, id layouts.Provider, version string) (*repo.Release, error) {
+	r, err := newReader(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	return r.release(dir, id, version)
+}
+
+// identify gives a provider whose folder has no label the type that its files
+// have.
+func identify(p *repo.Provider, labelErr error) {
+	if labelErr == nil {
+		return
+	}
+	p.Oddities = append(p.Oddities, repo.Oddity{Kind: repo.OddLabel, Path: p.Path, Why: "holds releases, but " + labelErr.Error()})
+	for _, r := range p.Releases {
+		for _, a := range r.Artifacts {
+			if t := typeOfFile(a.Name); t != "" {
+				p.Type = t
+			}
+		}
+	}
+	for _, r := range p.Releases {
+		r.Provider = p.Provider
+	}
+}
+
+// typeOfFile returns the provider type whose components file has that name.
+func typeOfFile(name string) layouts.ProviderType {
+	if layouts.KindOfFile(name) != layouts.Components {
+		return ""
+	}
+	for _, row := range layouts.Types {
+		if strings.HasPrefix(name, strings.TrimSuffix(row.ComponentsFile, ".yaml")) {
+			return row.Type
+		}
+	}
+	return ""
+}
+
+// shape is what a folder is.
+type shape int
+
+const (
+	isRoot shape = iota
+	isLabel
+	isVersion
+)
+
+// sourceMarkers are in the source tree of a provider, never in a release.
+var sourceMarkers = []string{"go.mod", "PROJECT", "Makefile", "config", "kustomization.yaml", "clusterctl-repo.yaml"}
+
+// look decides what the folder is, from its name and what it holds. Content is
+// stronger evidence than a name: a metadata.yaml lies in every source tree
+// too, and a version may be built into a folder of any name.
+func (r *reader) look(name string) (shape, error) {
+	entries, err := r.list(".")
+	if err != nil {
+		return 0, err
+	}
+	var source, components, files bool
+	var below evidence
+	for _, e := range entries {
+		source = source || slices.Contains(sourceMarkers, e.Name())
+		switch {
+		case hidden(e.Name()):
+		case !r.isDir(".", e):
+			files = true
+			components = components || layouts.KindOfFile(e.Name()) == layouts.Components
+		case below < strong:
+			below = max(below, r.versionsIn(e.Name(), e.Name()))
+		}
+	}
+	own := r.versionsIn(".", name)
+	_, versionErr := layouts.ParseVersion(name)
+	fail := func(reason string) (shape, error) {
+		return 0, &NotRepositoryError{Path: r.path, Reason: reason}
+	}
+	switch {
+	case r.ctx.Err() != nil:
+		return 0, context.Cause(r.ctx)
+	case components:
+		return isVersion, nil
+	case own == strong:
+		return isLabel, nil
+	case below == strong:
+		return isRoot, nil
+	case source:
+		return fail("it looks like a source tree")
+	case own == weak:
+		return isLabel, nil
+	case below == weak:
+		return isRoot, nil
+	case versionErr == nil && files:
+		return isVersion, nil
+	case len(entries) == 0:
+		return fail("the folder is empty")
+	default:
+		return fail("the folder holds no releases")
+	}
+}
+
+// evidence is how sure it is that a folder holds the versions of a provider.
+type evidence int
+
+const (
+	none   evidence = iota
+	weak            // the name of a label, over a release with the name of no version
+	strong          // the names of a label and a version, or of a version over a release
+)
+
+// versionsIn looks for versions in the folder dir of the given name.
+func (r *reader) versionsIn(dir, name string) evidence {
+	_, labelErr := layouts.ParseLabel(name)
+	entries, err := r.list(dir)
+	if err != nil {
+		return none
+	}
+	found := none
+	for _, e := range entries {
+		if hidden(e.Name()) || !r.isDir(dir, e) {
+			continue
+		}
+		_, versionErr := layouts.ParseVersion(e.Name())
+		switch {
+		case labelErr != nil && versionErr != nil:
+		case labelErr == nil && versionErr == nil:
+			return strong
+		case !r.holdsRelease(path.Join(dir, e.Name())):
+		case versionErr == nil:
+			return strong
+		default:
+			found = weak
+		}
+	}
+	return found
+}

@@ -1,0 +1,181 @@
+package repo
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+)
+
+// MaxFileSize is the largest file that is read into memory, in bytes. No
+// provider comes near it (the largest known components file has 3 MB), so a
+// larger file is a mistake that should be named, not swallowed.
+const MaxFileSize = 64 << 20
+
+// Artifact is one file of a release. Its content is opened on demand, so that
+// a repository of any size can be walked and published in constant memory.
+type Artifact struct {
+	// Name is the file name, without a folder.
+	Name string
+	// Size is the length in bytes.
+	Size int64
+	// Path is where the file is, as a person would type it; used in findings
+	// and messages. For a file built in memory it is the name in the release.
+	Path string
+
+	open func() (io.ReadCloser, error)
+}
+
+// NewArtifact returns an artifact whose content open delivers. Open may be
+// called several times and from several goroutines.
+func NewArtifact(name, path string, size int64, open func() (io.ReadCloser, error)) *Artifact {
+	return &Artifact{Name: name, Path: path, Size: size, open: open}
+}
+
+// BytesArtifact returns an artifact held in memory.
+func BytesArtifact(name string, data []byte) *Artifact {
+	return NewArtifact(name, name, int64(len(data)), func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(data)), nil
+	})
+}
+
+// Kind classifies the artifact by its name.
+func (a *Artifact) Kind() layouts.FileKind { return layouts.KindOfFile(a.Name) }
+
+// Open opens the content for reading from the start.
+func (a *Artifact) Open() (io.ReadCloser, error) { return a.open() }
+
+// Bytes reads the whole content. It fails for files over MaxFileSize.
+func (a *Artifact) Bytes() ([]byte, error) {
+	if a.Size > MaxFileSize {
+		return nil, fmt.Errorf("%s: the file has %d bytes, more than the %d that are read into memory", a.Path, a.Size, MaxFileSize)
+	}
+	r, err := a.open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, MaxFileSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.Path, err)
+	}
+	if len(data) > MaxFileSize {
+		return nil, fmt.Errorf("%s: the file has more than the %d bytes that are read into memory", a.Path, MaxFileSize)
+	}
+	return data, nil
+}
+
+// OddityKind says in which way an entry of a folder is odd.
+type OddityKind string
+
+// The kinds of oddities.
+const (
+	// OddHidden: the name begins with a dot.
+	OddHidden OddityKind = "hidden"
+	// OddEntry: a file where a folder belongs, or a folder without a release
+	// in it. Nothing reads it.
+	OddEntry OddityKind = "entry"
+	// OddSubfolder: a folder inside a version; clusterctl asks for files next
+	// to each other only.
+	OddSubfolder OddityKind = "sub-folder"
+	// OddLabel: a folder that holds releases, but whose name is no label.
+	OddLabel OddityKind = "label"
+	// OddVersion: a folder that holds a release, but whose name is no
+	// semantic version; clusterctl does not list it.
+	OddVersion OddityKind = "version"
+	// OddSymlink: a version that is a symbolic link; clusterctl reads it when
+	// it is named, but does not list it, so it is never "latest".
+	OddSymlink OddityKind = "symlink"
+	// OddCase: two names that are equal where case does not count.
+	OddCase OddityKind = "case"
+	// OddSpecial: a device, pipe or socket.
+	OddSpecial OddityKind = "special"
+	// OddUnreadable: a link that is broken or leaves the folder, or a folder
+	// that cannot be listed.
+	OddUnreadable OddityKind = "unreadable"
+)
+
+// Oddity is an entry of a folder that has no place in the model, or (OddCase)
+// should have none. It is kept so that lint can report it and so that nothing
+// is published with a part of it missing.
+type Oddity struct {
+	Kind OddityKind
+	// Path is where the entry is, as a person would type it.
+	Path string
+	// Why is the reason, in words that follow the path.
+	Why string
+}
+
+// Release is one version of one provider: the files that clusterctl finds
+// next to each other.
+type Release struct {
+	Provider layouts.Provider
+	// Version is the folder name or tag, as it is written. It need not be
+	// valid; lint says so if it is not.
+	Version string
+	// Artifacts are sorted by name.
+	Artifacts []*Artifact
+	// Path is where the release is, for messages.
+	Path string
+	// Oddities lie next to the artifacts, sorted by path.
+	Oddities []Oddity
+}
+
+// Sort brings the artifacts into the order of their names.
+func (r *Release) Sort() {
+	slices.SortFunc(r.Artifacts, func(a, b *Artifact) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// Artifact returns the file of that name, or nil.
+func (r *Release) Artifact(name string) *Artifact {
+	for _, a := range r.Artifacts {
+		if a.Name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// Components returns the components file: the one with the recommended name
+// if it exists, otherwise the only file whose name has the form of a
+// components file of this provider type. It is nil if there is none or if the
+// choice is not unique.
+func (r *Release) Components() *Artifact {
+	if info, ok := r.Provider.Type.Info(); ok {
+		if a := r.Artifact(info.ComponentsFile); a != nil {
+			return a
+		}
+	}
+	var found *Artifact
+	for _, a := range r.Artifacts {
+		if a.Kind() == layouts.Components {
+			if found != nil {
+				return nil
+			}
+			found = a
+		}
+	}
+	return found
+}
+
+// Provider is a provider with its versions, oldest first.
+type Provider struct {
+	layouts.Provider
+	Releases []*Release
+	// Path is where the provider's folder is, for messages.
+	Path string
+	// Oddities lie next to the versions, sorted by path.
+	Oddities []Oddity
+}
+
+// Repository is a set of providers, sorted by label.
+type Repository struct {
+	Providers []*Provider
+	// Path is the root, for messages.
+	Path string
+	// Oddities lie next to the providers, sorted by path.
+	Oddities []Oddity
+}

@@ -1,0 +1,154 @@
+// Package vars reads the ${VAR} language of clusterctl with byte positions: it
+// finds the variables of a text, replaces them, and leads every byte of the
+// result back to the raw file.
+//
+// It accepts, refuses and produces exactly what clusterctl's
+// client/yamlprocessor SimpleProcessor does on top of drone/envsubst v2, in
+// linear time and without crashing: where the library panics, or recurses
+// without bound, this package returns an [*Error].
+//
+// The language is applied to text before it is YAML, so the package must not
+// know what the text is: no YAML, no files, no rules about good variables. It
+// imports nothing of this project.
+package vars
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MaxDepth is how deep expressions may be nested. The deepest known provider
+// nests two; the library has no bound and exhausts the stack.
+const MaxDepth = 1000
+
+// MaxSize is the largest result of Execute, in bytes. Nested replacements can
+// grow exponentially, so a small text could otherwise fill the memory.
+const MaxSize = 64 << 20
+
+// Template is a parsed text. It does not change and is safe for concurrent use.
+type Template struct {
+	data    []byte  // the raw bytes up to the first NUL, which envsubst takes for the end
+	src     string  // data after conversion of the legacy syntax
+	cuts    cuts    // from src to data
+	pieces  []piece // the top level of src, in order
+	refs    []Ref
+	args    [][]arg // of each Ref
+	escapes []Escape
+	vars    []Variable
+}
+
+// Ref is one expression ${…}.
+type Ref struct {
+	// Name is the name of the variable.
+	Name string
+	// Start and End are the raw byte span, from `$` to after `}`.
+	Start, End int
+	// Op is the operator as written: one of
+	//
+	//	:- := = :+ :?   default; all five mean the same
+	//	# ## % %%       trim prefix, suffix
+	//	/ // /# /%      replace first, all, prefix, suffix
+	//	^ ^^ , ,,       upper, lower case; ^, and ,^ do nothing
+	//	:               substring
+	//
+	// "len" for ${#A}, empty for ${A}.
+	Op string
+	// Default is what clusterctl shows as the default: all arguments in a row,
+	// whatever the operator, nested expressions as ${NAME}. The variable is
+	// optional for clusterctl if it is not empty in the first Ref to it.
+	Default string
+	// ArgRaw is the raw text from the operator to the closing brace.
+	ArgRaw string
+	// Depth is the number of expressions around this one. clusterctl does not
+	// list variables that only occur at a depth above 0.
+	Depth int
+	// Parent is the index of the enclosing Ref, or -1.
+	Parent int
+	// Legacy says that it was written with spaces around the name.
+	Legacy bool
+}
+
+// Escape is the raw byte span of a `$$` that turns into `$`, at the top level.
+type Escape struct{ Start, End int }
+
+// Variable is a variable as clusterctl lists it. Default is nil if a value is
+// required. The first Ref at the top level decides.
+type Variable struct {
+	Name    string
+	Default *string
+}
+
+// Error is a fault of one expression. Offset is the raw byte offset of its `$`.
+// Err is the error of drone/envsubst (see its package parse) if that refuses
+// the text too.
+type Error struct {
+	Offset int
+	Err    error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%v at byte %d", e.Err, e.Offset) }
+
+// Unwrap returns the error without the position.
+func (e *Error) Unwrap() error { return e.Err }
+
+// MissingError names the variables that have neither a value nor a default,
+// sorted. Its text is that of clusterctl.
+type MissingError struct{ Names []string }
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("value for variables [%s] is not set. Please set the value using os environment variables or the clusterctl config file",
+		strings.Join(e.Names, ", "))
+}
+
+// Parse reads data, which must not change as long as the template is in use.
+// Like clusterctl it ignores everything from the first NUL byte on. The error
+// is an *Error; the first fault in reading order ends the parsing.
+func Parse(data []byte) (*Template, error) {
+	if bytes.IndexByte(data, '$') < 0 {
+		if i := bytes.IndexByte(data, 0); i >= 0 {
+			data = data[:i]
+		}
+		return &Template{data: data}, nil
+	}
+	t := &Template{}
+	if err := t.parse(data); err != nil {
+		return nil, err
+	}
+	t.vars = variables(t.refs)
+	return t, nil
+}
+
+// variables lists the variables as clusterctl does (SimpleProcessor,
+// GetVariableMap).
+func variables(refs []Ref) []Variable {
+	var vars []Variable
+	seen := map[string]bool{}
+	for i, r := range refs {
+		if r.Depth > 0 || seen[r.Name] {
+			continue
+		}
+		seen[r.Name] = true
+		v := Variable{Name: r.Name}
+		if r.Default != "" {
+			v.Default = &refs[i].Default
+		}
+		vars = append(vars, v)
+	}
+	slices.SortFunc(vars, func(a, b Variable) int { return cmp.Compare(a.Name, b.Name) })
+	return vars
+}
+
+// Refs returns all expressions, nested ones included, in reading order. The
+// slice must not be changed.
+func (t *Template) Refs() []Ref { return t.refs }
+
+// Escapes returns the `$$` of the top level in reading order. The slice must
+// not be changed.
+func (t *Template) Escapes() []Escape { return t.escapes }
+
+// Variables returns the variables as clusterctl lists them, sorted by name.
+// The slice must not be changed.
+func (t *Template) Variables() []Variable { return t.vars }

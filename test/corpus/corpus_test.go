@@ -1,0 +1,171 @@
+// Package corpus holds the configurations with which real provider source
+// trees are built, and tests what they and the conventions lead to.
+package corpus
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
+)
+
+func corpusDir(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "corpus")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "sources")); err != nil {
+		t.Skipf("no corpus of provider sources in %s; set CORPUS to its folder", dir)
+	}
+	return dir
+}
+
+// releases lists what each source tree is released as: label/version. A tree
+// with a configuration in this folder is built with it, any other without.
+var releases = map[string][]string{
+	"cluster-api": {
+		"bootstrap-kubeadm/v1.15.0", "cluster-api/v1.15.0", "control-plane-kubeadm/v1.15.0",
+		"infrastructure-docker/v1.15.0", "runtime-extension-test/v1.15.0",
+	},
+	"cluster-api-addon-provider-helm":      {"addon-helm/v0.6.0"},
+	"cluster-api-ipam-provider-in-cluster": {"ipam-in-cluster/v1.1.0"},
+	"cluster-api-provider-aws":             {"infrastructure-aws/v2.11.0"},
+	"cluster-api-provider-azure":           {"infrastructure-azure/v1.26.0"},
+	"cluster-api-provider-gcp":             {"infrastructure-gcp/v1.13.0"},
+	"cluster-api-provider-kubevirt":        {"infrastructure-kubevirt/v0.11.0"},
+	"cluster-api-provider-linode":          {"infrastructure-linode/v0.10.0"},
+	"cluster-api-provider-metal3":          {"infrastructure-metal3/v1.14.0"},
+	"cluster-api-provider-nutanix":         {"infrastructure-nutanix/v1.10.0"},
+	"cluster-api-provider-openstack":       {"infrastructure-openstack/v0.15.0"},
+	"cluster-api-provider-outscale":        {"infrastructure-outscale/v1.5.0"},
+	"cluster-api-provider-packet":          {"infrastructure-packet/v0.9.0"},
+	"cluster-api-provider-rke2":            {"bootstrap-rke2/v0.25.0", "control-plane-rke2/v0.25.0"},
+	"cluster-api-provider-vcluster":        {"infrastructure-vcluster/v0.3.0"},
+	"k0smotron": {
+		"bootstrap-k0sproject-k0smotron/v2.1.0", "control-plane-k0sproject-k0smotron/v2.1.0",
+		"infrastructure-k0sproject-k0smotron/v2.1.0",
+	},
+	"kubekey": {"infrastructure-kubekey/v4.0.0"},
+}
+
+// names lists the files of a release folder, but for the checksums that this
+// tool adds.
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func load(t *testing.T, repo string) *config.Config {
+	t.Helper()
+	file := repo + ".yaml"
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &config.Config{}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Decode(file, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestPlans compares the files of each planned release with the real one.
+func TestPlans(t *testing.T) {
+	corpus := corpusDir(t)
+	for repo, want := range releases {
+		t.Run(repo, func(t *testing.T) {
+			t.Parallel()
+			root, err := os.OpenRoot(filepath.Join(corpus, "sources", repo))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			c, notes, err := detect.Complete(root.FS(), load(t, repo), detect.Hints{Folder: repo})
+			for _, n := range notes {
+				t.Log(n)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, version, _ := strings.Cut(want[0], "/")
+			plan, err := config.Resolve(root.FS(), c, version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range plan.Providers {
+				release := p.Label() + "/" + version
+				got = append(got, release)
+				if diff := cmp.Diff(names(t, filepath.Join(corpus, "releases", filepath.FromSlash(release))), p.Names()); diff != "" {
+					t.Errorf("%s: files (-real +planned):\n%s", release, diff)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("releases (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWriteKeepsPlans writes what was detected, as init does, and reads it
+// back: nothing may be left to detect differently.
+func TestWriteKeepsPlans(t *testing.T) {
+	corpus := corpusDir(t)
+	for repo := range releases {
+		t.Run(repo, func(t *testing.T) {
+			t.Parallel()
+			root, err := os.OpenRoot(filepath.Join(corpus, "sources", repo))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			before, notes, err := detect.Complete(root.FS(), load(t, repo), detect.Hints{Folder: repo})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := config.Write(before, notes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read, err := config.Decode(config.FileName, text)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			after, _, err := detect.Complete(root.FS(), read, detect.Hints{Folder: repo})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := config.Resolve(root.FS(), before, "v9.8.7")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := config.Resolve(root.FS(), after, "v9.8.7")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreTypes(config.Origin{}), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("plan (-before +after):\n%s\n%s", diff, text)
+			}
+		})
+	}
+}

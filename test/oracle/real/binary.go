@@ -1,0 +1,57 @@
+package real
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Binary is the stock program with a home of its own.
+type Binary struct{ path, home string }
+
+// Build compiles clusterctl from the module that this one requires.
+func Build(dir string) (*Binary, error) {
+	b := &Binary{path: filepath.Join(dir, "clusterctl"), home: filepath.Join(dir, "home")}
+	if err := os.MkdirAll(b.home, 0o755); err != nil {
+		return nil, err
+	}
+	build := exec.Command("go", "build", "-o", b.path,
+		"-ldflags", "-X sigs.k8s.io/cluster-api/version.gitVersion=v1.14.2",
+		"sigs.k8s.io/cluster-api/cmd/clusterctl")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build clusterctl: %w\n%s", err, out)
+	}
+	return b, nil
+}
+
+// Run starts clusterctl with a configuration file and an environment that holds
+// only what is given. The error is what clusterctl prints after "Error: ".
+func (b *Binary) Run(ctx context.Context, config string, env []string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, b.path, append(args, "--config", config)...)
+	cmd.Env = append([]string{
+		"HOME=" + b.home,
+		"XDG_CONFIG_HOME=" + b.home,
+		"KUBECONFIG=" + filepath.Join(b.home, "none"),
+		"CLUSTERCTL_DISABLE_VERSIONCHECK=true",
+	}, env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return stdout.Bytes(), nil
+	case !errors.As(err, &exit):
+		return nil, err
+	}
+	text := stderr.String()
+	if i := strings.Index(text, "Error: "); i >= 0 {
+		text = text[i+len("Error: "):]
+	}
+	return nil, errors.New(strings.TrimSpace(text))
+}

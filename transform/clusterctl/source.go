@@ -1,0 +1,173 @@
+package clusterctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
+)
+
+// Variables delivers the values of template variables.
+type Variables interface {
+	// Get returns a value and whether the variable is set. A variable may be
+	// set to the empty text.
+	Get(name string) (value string, ok bool)
+}
+
+// source is a file on its way from raw text to objects.
+type source struct {
+	file *doc.File
+	text []byte
+	raw  func(int) int // leads offsets in text to the file; nil if they are the same
+	docs []*doc.Document
+}
+
+// object is a document of a source. Src is nil if clusterctl added it.
+type object struct {
+	unstructured.Unstructured
+	src   *source
+	start int // of its chunk in src.text
+}
+
+// variablesOf parses the text stage of a file (clusterctl: SimpleProcessor,
+// GetVariableMap).
+func variablesOf(f *doc.File) (*vars.Template, error) {
+	t, err := vars.Parse(f.Data)
+	if err != nil {
+		return nil, located(f, err)
+	}
+	return t, nil
+}
+
+// located turns the byte offset of a vars.Error into a position.
+func located(f *doc.File, err error) error {
+	var at *vars.Error
+	if errors.As(err, &at) {
+		return f.Errorf(at.Offset, "%w", at.Err)
+	}
+	return err
+}
+
+// substitute replaces the variables (clusterctl: SimpleProcessor, Process).
+// Missing variables are reported where the first of them stands.
+func substitute(f *doc.File, t *vars.Template, values Variables) (*source, error) {
+	text, err := t.Execute(values.Get)
+	if err == nil {
+		return &source{file: f, text: text.Data, raw: text.RawOffset}, nil
+	}
+	var missing *vars.MissingError
+	if !errors.As(err, &missing) {
+		return nil, located(f, err)
+	}
+	for _, ref := range t.Refs() {
+		if _, ok := slices.BinarySearch(missing.Names, ref.Name); ok && ref.Depth == 0 {
+			return nil, f.Errorf(ref.Start, "%w", err)
+		}
+	}
+	return nil, err
+}
+
+// objects cuts the text into documents (clusterctl: util/yaml, ToUnstructured).
+// The message of clusterctl quotes the whole document; this one names its place
+// instead.
+func (s *source) objects(ctx context.Context) ([]object, error) {
+	chunks, splitErr := doc.Split(s.text)
+	var objs []object
+	for _, c := range chunks {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m, err := doc.ToMap(c.Data)
+		if err != nil {
+			o := object{src: s, start: c.Start}
+			return nil, o.fail(fmt.Errorf("failed to parse yaml: failed to unmarshal the %s yaml document: %w", ordinal(len(objs)+1), err))
+		}
+		if m != nil {
+			objs = append(objs, object{unstructured.Unstructured{Object: m}, s, c.Start})
+		}
+	}
+	var split *doc.SplitError
+	if errors.As(splitErr, &split) {
+		return nil, s.file.Errorf(s.rawOffset(split.Offset), "failed to parse yaml: failed to read yaml: %w", splitErr)
+	}
+	return objs, splitErr
+}
+
+func (s *source) rawOffset(off int) int {
+	if s.raw == nil {
+		return off
+	}
+	return s.raw(off)
+}
+
+// ordinal spells 11 as 11st, as clusterctl does (util.Ordinalize).
+func ordinal(n int) string {
+	suffix := [...]string{1: "st", 2: "nd", 3: "rd"}
+	if d := n % 10; d > 0 && d < len(suffix) {
+		return strconv.Itoa(n) + suffix[d]
+	}
+	return strconv.Itoa(n) + "th"
+}
+
+// fail adds the place of an object to an error: that of the value at path, or
+// of its nearest ancestor that exists. A conversion error finds its own place.
+// Only here is the file parsed with positions, since most files do not fail.
+func (o *object) fail(err error, path ...string) error {
+	if o.src == nil {
+		return err
+	}
+	d := o.src.document(o.start)
+	if d == nil {
+		return o.src.file.Errorf(o.src.rawOffset(o.start), "%w", err)
+	}
+	if d.Err != nil {
+		return &doc.Error{File: d.File.Name, Pos: d.Err.Pos, Err: err}
+	}
+	n := nearest(d.Root, path)
+	var conversion *conversionError
+	if errors.As(err, &conversion) && conversion.field != nil {
+		n = d.Root.Misfit(conversion.field)
+	}
+	return &doc.Error{File: d.File.Name, Pos: d.Pos(n), Err: err}
+}
+
+// document parses the text with positions and returns the document of the chunk
+// that begins at start.
+func (s *source) document(start int) *doc.Document {
+	if s.docs == nil {
+		s.docs = doc.ParseText(s.file, s.text, s.raw).Docs
+	}
+	i := sort.Search(len(s.docs), func(i int) bool {
+		begin, _ := s.docs[i].Range()
+		return begin >= start
+	})
+	if i == len(s.docs) {
+		return nil
+	}
+	if begin, _ := s.docs[i].Range(); begin != start {
+		return nil
+	}
+	return s.docs[i]
+}
+
+// nearest follows keys and list indices as far as they exist.
+func nearest(n *doc.Node, path []string) *doc.Node {
+	for _, step := range path {
+		next := n.Get(step)
+		if i, err := strconv.Atoi(step); err == nil && i < len(n.List()) {
+			next = n.List()[i]
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n
+}

@@ -1,0 +1,140 @@
+package transform
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+)
+
+// image is a container image taken apart.
+type image struct {
+	name, tag, digest string
+}
+
+// splitImage takes an image reference apart. It does not judge: a name without
+// registry stays as it is.
+func splitImage(s string) image {
+	var i image
+	if at := strings.IndexByte(s, '@'); at >= 0 {
+		i.digest, s = s[at+1:], s[:at]
+	}
+	// A colon before the last slash belongs to the port of a registry.
+	if colon := strings.LastIndexByte(s, ':'); colon > strings.LastIndexByte(s, '/') {
+		i.tag, s = s[colon+1:], s[:colon]
+	}
+	i.name = s
+	return i
+}
+
+func (i image) String() string {
+	s := i.name
+	if i.tag != "" {
+		s += ":" + i.tag
+	}
+	if i.digest != "" {
+		s += "@" + i.digest
+	}
+	return s
+}
+
+// apply returns i as the configuration wants it: what is not said stays, and a
+// new tag or digest drops the other one.
+func (i image) apply(set config.Image) image {
+	if set.NewName != "" {
+		i.name = set.NewName
+	}
+	switch {
+	case set.Digest != "":
+		i.tag, i.digest = "", set.Digest
+		if set.NewTag != "" {
+			i.tag = set.NewTag
+		}
+	case set.NewTag != "":
+		i.tag, i.digest = set.NewTag, ""
+	}
+	return i
+}
+
+// setImages sets images by their old name in containers and init containers,
+// and in the places that the configuration lists. It returns the indices of
+// the settings that matched nothing.
+func setImages(objs []object, settings []config.Image) (unused []int, err error) {
+	for n, set := range settings {
+		found := image{}
+		for _, o := range objs {
+			for _, c := range o.containers() {
+				ref, _ := c["image"].(string)
+				old := splitImage(ref)
+				if ref == "" || old.name != set.Name {
+					continue
+				}
+				found = old.apply(set)
+				c["image"] = found.String()
+				if set.PullPolicy != "" {
+					c["imagePullPolicy"] = set.PullPolicy
+				}
+			}
+		}
+		if found == (image{}) {
+			// The image may stand in a variable or secret only.
+			found = image{name: set.Name}.apply(set)
+			if len(set.Places) == 0 {
+				unused = append(unused, n)
+			}
+		}
+		for i, place := range set.Places {
+			value := place.Value
+			if value == "" {
+				value = "{image}"
+			}
+			value = strings.NewReplacer("{image}", found.String(), "{tag}", found.tag).Replace(value)
+			written := 0
+			for _, o := range objs {
+				if o.kind() == place.Kind && (place.Name == "" || o.name() == place.Name) {
+					written += setPlace(o, place, value)
+				}
+			}
+			if written == 0 {
+				return nil, set.Errorf(fmt.Sprintf("places[%d]", i), "nothing in the built components is %s", describe(place))
+			}
+		}
+	}
+	return unused, nil
+}
+
+func describe(p config.Place) string {
+	what := "the key " + p.Key
+	if p.Env != "" {
+		what = "the environment variable " + p.Env
+	}
+	return fmt.Sprintf("%s of a %s %s", what, p.Kind, p.Name)
+}
+
+// setPlace writes value where place says and returns how often.
+func setPlace(o object, place config.Place, value string) (n int) {
+	if place.Env != "" {
+		for _, c := range o.containers() {
+			for _, env := range list(c["env"]) {
+				if env["name"] == place.Env {
+					env["value"] = value
+					n++
+				}
+			}
+		}
+		return n
+	}
+	for _, field := range []string{"data", "stringData"} {
+		m, _ := o[field].(map[string]any)
+		if _, ok := m[place.Key]; !ok {
+			continue
+		}
+		m[place.Key] = value
+		if o.kind() == "Secret" && field == "data" {
+			m[place.Key] = base64.StdEncoding.EncodeToString([]byte(value))
+		}
+		n++
+	}
+	return n
+}

@@ -1,0 +1,295 @@
+package kustomize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+)
+
+// Options of one build.
+type Options struct {
+	// NoLoadRestrictions lets kustomizations load files from outside their
+	// own folder, but never from outside the tree.
+	NoLoadRestrictions bool
+	// AllowRemote lets kustomizations load bases from the network. Such a
+	// build also reads the disk outside the tree, where kustomize clones to.
+	AllowRemote bool
+}
+
+// schema guards kustomize's process-wide OpenAPI schema: a kustomization with
+// its own schema must build alone.
+var schema sync.RWMutex
+
+// Build builds the kustomization in a folder, given relative to the tree with
+// slashes. The objects have the values and the order of `kustomize build`.
+//
+// Errors carry the position in the kustomization that causes them where it is
+// known before the build: cycles, missing files, remote bases, paths that
+// leave the tree.
+func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[string]any, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := &scan{tree: tree, allowRemote: opts.AllowRemote, state: map[string]int{}}
+	s.folder(path.Clean(dir), nil)
+	if len(s.problems) > 0 {
+		return nil, errors.Join(s.problems...)
+	}
+	var fsys filesys.FileSystem = tree
+	if opts.AllowRemote {
+		fsys = withDisk{tree, filesys.MakeFsOnDisk()}
+	}
+	m, err := run(fsys, filepath.Join(tree.dir, filepath.FromSlash(dir)), opts, s.openapi)
+	if err != nil {
+		return nil, fmt.Errorf("kustomize build %s: %w", dir, tree.clean(err))
+	}
+	return objects(m)
+}
+
+// run calls kustomize and turns its panics into errors.
+func run(fsys filesys.FileSystem, dir string, opts Options, alone bool) (m resmap.ResMap, err error) {
+	if alone {
+		schema.Lock()
+		defer schema.Unlock()
+		defer openapi.ResetOpenAPI()
+	} else {
+		schema.RLock()
+		defer schema.RUnlock()
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("kustomize failed: %v", r)
+		}
+	}()
+	o := krusty.MakeDefaultOptions()
+	o.Reorder = krusty.ReorderOptionUnspecified // the default of the program
+	if opts.NoLoadRestrictions {
+		o.LoadRestrictions = types.LoadRestrictionsNone
+	}
+	return krusty.MakeKustomizer(o).Run(fsys, dir)
+}
+
+func objects(m resmap.ResMap) ([]map[string]any, error) {
+	resources := m.Resources()
+	out := make([]map[string]any, len(resources))
+	for i, r := range resources {
+		o, err := r.Map()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.CurId(), err)
+		}
+		out[i] = o
+	}
+	return out, nil
+}
+
+// clean shortens kustomize's messages: paths become relative to the tree.
+func (t *Tree) clean(err error) error {
+	msg := strings.ReplaceAll(err.Error(), t.dir+string(filepath.Separator), "")
+	return errors.New(strings.ReplaceAll(msg, t.dir, "."))
+}
+
+// Marshal writes objects as kustomize prints them: documents with sorted keys,
+// separated by "---".
+func Marshal(objects []map[string]any) ([]byte, error) {
+	var out []byte
+	for i, o := range objects {
+		data, err := doc.Marshal(o)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out = append(out, "---\n"...)
+		}
+		out = append(out, data...)
+	}
+	return out, nil
+}
+
+// Patch is one entry of kustomize's field patches.
+type Patch struct {
+	// Target selects objects; the zero value means the patch names them.
+	Target Selector
+	// Text is a strategic merge patch or a list of JSON 6902 operations.
+	Text string
+}
+
+// Selector chooses objects; see kustomize's documentation of patches.
+type Selector struct {
+	Group, Version, Kind, Name, Namespace string
+	LabelSelector, AnnotationSelector     string
+}
+
+// ApplyPatches runs kustomize patches over built objects. The index in the
+// error is that of the patch that failed.
+func ApplyPatches(ctx context.Context, objs []map[string]any, patches []Patch) ([]map[string]any, error) {
+	for i, p := range patches {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var err error
+		if objs, err = applyPatch(objs, p); err != nil {
+			return nil, &PatchError{Index: i, Err: err}
+		}
+	}
+	return objs, nil
+}
+
+// PatchError is the failure of one patch.
+type PatchError struct {
+	Index int
+	Err   error
+}
+
+// Error implements error.
+func (e *PatchError) Error() string { return fmt.Sprintf("patch %d: %v", e.Index+1, e.Err) }
+
+// Unwrap returns what went wrong.
+func (e *PatchError) Unwrap() error { return e.Err }
+
+func applyPatch(objs []map[string]any, p Patch) ([]map[string]any, error) {
+	built, err := Marshal(objs)
+	if err != nil {
+		return nil, err
+	}
+	patch := map[string]any{"patch": p.Text}
+	target := map[string]any{}
+	for name, v := range map[string]string{
+		"group": p.Target.Group, "version": p.Target.Version, "kind": p.Target.Kind, "name": p.Target.Name,
+		"namespace": p.Target.Namespace, "labelSelector": p.Target.LabelSelector, "annotationSelector": p.Target.AnnotationSelector,
+	} {
+		if v != "" {
+			target[name] = v
+		}
+	}
+	if len(target) > 0 {
+		patch["target"] = target
+	}
+	k, err := doc.Marshal(map[string]any{"resources": []any{"built.yaml"}, "patches": []any{patch}})
+	if err != nil {
+		return nil, err
+	}
+	fsys := filesys.MakeFsInMemory()
+	for name, data := range map[string][]byte{"/built.yaml": built, "/kustomization.yaml": k} {
+		if err := fsys.WriteFile(name, data); err != nil {
+			return nil, err
+		}
+	}
+	m, err := run(fsys, "/", Options{}, false)
+	if err != nil {
+		return nil, err
+	}
+	return objects(m)
+}
+
+// withDisk adds the disk outside the tree, where kustomize puts clones.
+type withDisk struct {
+	*Tree
+	disk filesys.FileSystem
+}
+
+func (w withDisk) outside(path string) bool {
+	_, err := w.rel(path)
+	return filepath.IsAbs(path) && err != nil
+}
+
+func (w withDisk) ReadFile(path string) ([]byte, error) {
+	if w.outside(path) {
+		return w.disk.ReadFile(path)
+	}
+	return w.Tree.ReadFile(path)
+}
+
+func (w withDisk) IsDir(path string) bool {
+	if w.outside(path) {
+		return w.disk.IsDir(path)
+	}
+	return w.Tree.IsDir(path)
+}
+
+func (w withDisk) Exists(path string) bool {
+	if w.outside(path) {
+		return w.disk.Exists(path)
+	}
+	return w.Tree.Exists(path)
+}
+
+func (w withDisk) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
+	if w.outside(path) {
+		return w.disk.CleanedAbs(path)
+	}
+	return w.Tree.CleanedAbs(path)
+}
+
+func (w withDisk) Glob(pattern string) ([]string, error) {
+	if w.outside(pattern) {
+		return w.disk.Glob(pattern)
+	}
+	return w.Tree.Glob(pattern)
+}
+
+func (w withDisk) ReadDir(path string) ([]string, error) {
+	if w.outside(path) {
+		return w.disk.ReadDir(path)
+	}
+	return w.Tree.ReadDir(path)
+}
+
+func (w withDisk) RemoveAll(path string) error {
+	if w.outside(path) {
+		return w.disk.RemoveAll(path) // kustomize's own clone
+	}
+	return w.Tree.RemoveAll(path)
+}
+
+// Origin is where a built object comes from.
+type Origin struct {
+	// File is the source file, relative to the tree, with slashes.
+	File string
+	// Object is the built object, for comparison.
+	Object map[string]any
+}
+
+// originKey is the annotation in which kustomize notes the source of objects.
+const originKey = "config.kubernetes.io/origin"
+
+// Origins builds the kustomization again with kustomize's tracking of origins
+// and returns the source file of each object, in the order of Build. It is
+// meant for messages, when something is wrong with an object.
+func Origins(ctx context.Context, tree *Tree, dir string, opts Options) ([]Origin, error) {
+	s := &scan{tree: tree}
+	name, data, err := s.find(path.Clean(dir))
+	if err != nil {
+		return nil, err
+	}
+	// A later key wins over the same key above it.
+	tracked := append(append([]byte{}, data...), "\nbuildMetadata: [originAnnotations]\n"...)
+	objs, err := Build(ctx, tree.with(map[string][]byte{name: tracked}), dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Origin, len(objs))
+	for i, o := range objs {
+		out[i].Object = o
+		meta, _ := o["metadata"].(map[string]any)
+		annotations, _ := meta["annotations"].(map[string]any)
+		note, _ := annotations[originKey].(string)
+		if m, err := doc.ToMap([]byte(note)); err == nil {
+			if file, ok := m["path"].(string); ok && m["repo"] == nil {
+				out[i].File = path.Join(dir, file)
+			}
+		}
+	}
+	return out, nil
+}

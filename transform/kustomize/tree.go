@@ -1,0 +1,222 @@
+package kustomize
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// Tree is a source tree as kustomize sees it: read only, closed towards the
+// outside, with some files replaced in memory. Files are read once, because
+// flavors share their bases. It is safe for concurrent use.
+type Tree struct {
+	dir     string // absolute, without symbolic links
+	root    *os.Root
+	replace map[string][]byte // by path relative to dir
+	cache   sync.Map          // path relative to dir → []byte
+}
+
+var _ filesys.FileSystem = (*Tree)(nil)
+
+// OpenTree opens a source tree. Replace holds the content of files to use
+// instead of the ones on disk, by slash-separated path relative to dir. Close
+// must be called in the end.
+func OpenTree(dir string, replace map[string][]byte) (*Tree, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, err
+	}
+	return &Tree{dir: abs, root: root, replace: replace}, nil
+}
+
+// Close releases the tree.
+func (t *Tree) Close() error { return t.root.Close() }
+
+// with returns a view of the tree with further replaced files.
+func (t *Tree) with(replace map[string][]byte) *Tree {
+	all := make(map[string][]byte, len(t.replace)+len(replace))
+	for name, data := range t.replace {
+		all[name] = data
+	}
+	for name, data := range replace {
+		all[name] = data
+	}
+	return &Tree{dir: t.dir, root: t.root, replace: all}
+}
+
+// errOutside is what every path gets that leaves the tree.
+var errOutside = errors.New("the path leaves the source tree")
+
+// rel makes a path relative to the tree.
+func (t *Tree) rel(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(t.dir, path)
+	}
+	rel, err := filepath.Rel(t.dir, filepath.Clean(path))
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", fmt.Errorf("%s: %w", path, errOutside)
+	}
+	return rel, nil
+}
+
+// Read returns the content of a file by its path relative to the tree. The
+// result must not be changed.
+func (t *Tree) Read(rel string) ([]byte, error) {
+	key := filepath.ToSlash(filepath.Clean(rel))
+	if data, ok := t.replace[key]; ok {
+		return data, nil
+	}
+	if data, ok := t.cache.Load(key); ok {
+		return data.([]byte), nil
+	}
+	info, err := t.root.Stat(rel)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		// A pipe or device would block or never end.
+		return nil, &fs.PathError{Op: "read", Path: rel, Err: errors.New("not a regular file")}
+	}
+	data, err := t.root.ReadFile(rel)
+	if err != nil {
+		return nil, err
+	}
+	t.cache.Store(key, data)
+	return data, nil
+}
+
+// ReadFile implements filesys.FileSystem.
+func (t *Tree) ReadFile(path string) ([]byte, error) {
+	rel, err := t.rel(path)
+	if err != nil {
+		return nil, err
+	}
+	return t.Read(rel)
+}
+
+// IsDir implements filesys.FileSystem.
+func (t *Tree) IsDir(path string) bool {
+	rel, err := t.rel(path)
+	if err != nil {
+		return false
+	}
+	info, err := t.root.Stat(rel)
+	return err == nil && info.IsDir()
+}
+
+// Exists implements filesys.FileSystem.
+func (t *Tree) Exists(path string) bool {
+	rel, err := t.rel(path)
+	if err != nil {
+		return false
+	}
+	if _, ok := t.replace[filepath.ToSlash(rel)]; ok {
+		return true
+	}
+	_, err = t.root.Stat(rel)
+	return err == nil
+}
+
+// CleanedAbs implements filesys.FileSystem: it resolves symbolic links and
+// splits the path into folder and file name.
+func (t *Tree) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
+	rel, err := t.rel(path)
+	if err != nil {
+		return "", "", err
+	}
+	abs := filepath.Join(t.dir, rel)
+	if _, replaced := t.replace[filepath.ToSlash(rel)]; !replaced {
+		if abs, err = filepath.EvalSymlinks(abs); err != nil {
+			return "", "", err
+		}
+		if rel, err = t.rel(abs); err != nil {
+			return "", "", err
+		}
+	}
+	if t.IsDir(abs) {
+		return filesys.ConfirmedDir(abs), "", nil
+	}
+	return filesys.ConfirmedDir(filepath.Dir(abs)), filepath.Base(abs), nil
+}
+
+// Glob implements filesys.FileSystem.
+func (t *Tree) Glob(pattern string) ([]string, error) {
+	rel, err := t.rel(pattern)
+	if err != nil {
+		return nil, err
+	}
+	matches, err := fs.Glob(t.root.FS(), filepath.ToSlash(rel))
+	for i, m := range matches {
+		matches[i] = filepath.Join(t.dir, filepath.FromSlash(m))
+	}
+	return matches, err
+}
+
+// ReadDir implements filesys.FileSystem.
+func (t *Tree) ReadDir(path string) ([]string, error) {
+	rel, err := t.rel(path)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := fs.ReadDir(t.root.FS(), filepath.ToSlash(rel))
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+// Walk implements filesys.FileSystem.
+func (t *Tree) Walk(path string, visit filepath.WalkFunc) error {
+	rel, err := t.rel(path)
+	if err != nil {
+		return err
+	}
+	return fs.WalkDir(t.root.FS(), filepath.ToSlash(rel), func(name string, e fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if e != nil {
+			info, _ = e.Info()
+		}
+		return visit(filepath.Join(t.dir, filepath.FromSlash(name)), info, err)
+	})
+}
+
+// Open implements filesys.FileSystem.
+func (t *Tree) Open(path string) (filesys.File, error) {
+	rel, err := t.rel(path)
+	if err != nil {
+		return nil, err
+	}
+	return t.root.Open(rel)
+}
+
+// errReadOnly answers all that would write.
+var errReadOnly = errors.New("the source tree is read only during a build")
+
+// Create implements filesys.FileSystem; it fails.
+func (t *Tree) Create(string) (filesys.File, error) { return nil, errReadOnly }
+
+// Mkdir implements filesys.FileSystem; it fails.
+func (t *Tree) Mkdir(string) error { return errReadOnly }
+
+// MkdirAll implements filesys.FileSystem; it fails.
+func (t *Tree) MkdirAll(string) error { return errReadOnly }
+
+// RemoveAll implements filesys.FileSystem; it fails.
+func (t *Tree) RemoveAll(string) error { return errReadOnly }
+
+// WriteFile implements filesys.FileSystem; it fails.
+func (t *Tree) WriteFile(string, []byte) error { return errReadOnly }

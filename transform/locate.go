@@ -1,0 +1,67 @@
+package transform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
+)
+
+// locate turns problems with built objects into errors at the place in the
+// source tree that the object comes from. Kustomize tells the file; within it,
+// the object is the one of the same kind whose name the built one contains.
+func (p *building) locate(ctx context.Context, o *config.Output, problems []objectProblem) error {
+	var origins []kustomize.Origin
+	if o.Kustomize != "" {
+		// If this fails the messages still name the object.
+		origins, _ = kustomize.Origins(ctx, p.tree, o.Kustomize, kustomize.Options{
+			NoLoadRestrictions: o.LoadRestrictor == config.NoRestrictions,
+			AllowRemote:        p.allowRemote,
+		})
+	}
+	var errs []error
+	for _, problem := range problems {
+		if problem.object == nil {
+			errs = append(errs, &doc.Error{File: o.Source(), Err: errors.New(problem.why)})
+			continue
+		}
+		err := &doc.Error{File: o.Source(), Err: fmt.Errorf("%s: %s", problem.object, problem.why)}
+		file := o.File
+		for _, origin := range origins {
+			if from := object(origin.Object); from.kind() == problem.object.kind() && from.name() == problem.object.name() && from.namespace() == problem.object.namespace() {
+				file = origin.File
+			}
+		}
+		if pos, ok := p.find(file, problem.object); ok {
+			err.File, err.Pos = file, pos
+		} else if file != "" {
+			err.File = file
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// find looks for an object in a source file.
+func (p *building) find(file string, o object) (doc.Pos, bool) {
+	if file == "" {
+		return doc.Pos{}, false
+	}
+	data, err := p.read(file)
+	if err != nil {
+		return doc.Pos{}, false
+	}
+	best, length := doc.Pos{}, -1
+	for _, d := range doc.Parse(doc.NewFile(file, data)).Docs {
+		name := d.Root.Get("metadata", "name")
+		// Prefixes and suffixes may have been added: the longest name wins.
+		if d.Root.Get("kind").Str() == o.kind() && strings.Contains(o.name(), name.Str()) && len(name.Str()) > length {
+			best, length = d.Pos(name), len(name.Str())
+		}
+	}
+	return best, length >= 0
+}

@@ -1,0 +1,88 @@
+package transform
+
+import (
+	"fmt"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+)
+
+// ProviderLabel is the label that ties an object to its provider.
+const ProviderLabel = "cluster.x-k8s.io/provider"
+
+// An objectProblem is an object that must not be in the components of a
+// release.
+type objectProblem struct {
+	object object
+	why    string
+}
+
+// setLabel puts the provider label on every object (contract: "Components
+// YAML", section "Labels").
+func setLabel(objs []object, label string) (problems []objectProblem) {
+	for _, o := range objs {
+		meta, ok := o["metadata"].(map[string]any)
+		if !ok {
+			problems = append(problems, objectProblem{o, "metadata is missing or no mapping"})
+			continue
+		}
+		labels, ok := meta["labels"].(map[string]any)
+		if !ok {
+			if meta["labels"] != nil {
+				problems = append(problems, objectProblem{o, "metadata.labels is no mapping"})
+				continue
+			}
+			labels = map[string]any{}
+			meta["labels"] = labels
+		}
+		for key, v := range labels {
+			if _, ok := v.(string); !ok {
+				problems = append(problems, objectProblem{o, fmt.Sprintf("the value of the label %s is no string; clusterctl would drop all labels of the object. Put it in quotes", key)})
+			}
+		}
+		labels[ProviderLabel] = label
+	}
+	return problems
+}
+
+// checkNamespace enforces the rule of the contract that a components file has
+// exactly one Namespace, and every namespaced object is in it.
+func checkNamespace(objs []object) (problems []objectProblem) {
+	scope := map[string]bool{} // group/kind of custom resources → cluster scoped
+	var namespaces []object
+	for _, o := range objs {
+		switch {
+		case o.kind() == "Namespace" && o.group() == "":
+			namespaces = append(namespaces, o)
+		case o.kind() == "CustomResourceDefinition":
+			scope[o.text("spec", "group")+"/"+o.text("spec", "names", "kind")] = o.text("spec", "scope") == "Cluster"
+		}
+	}
+	switch {
+	case len(namespaces) == 0:
+		return []objectProblem{{nil, "there is no Namespace object; the contract asks for exactly one, in which clusterctl installs the provider"}}
+	case len(namespaces) > 1:
+		for _, o := range namespaces[1:] {
+			problems = append(problems, objectProblem{o, fmt.Sprintf("there is a second Namespace beside %s; clusterctl refuses such a file. Keep the one the provider runs in", namespaces[0].name())})
+		}
+		return problems
+	}
+	target := namespaces[0].name()
+	for _, o := range objs {
+		if o.kind() == "" {
+			problems = append(problems, objectProblem{o, "the object has no kind"})
+			continue
+		}
+		cluster, known := scope[o.group()+"/"+o.kind()]
+		if !known {
+			cluster = layouts.ClusterScoped(o.group(), o.kind())
+		}
+		switch ns := o.namespace(); {
+		case cluster || ns == target:
+		case ns == "":
+			problems = append(problems, objectProblem{o, fmt.Sprintf("the object has no namespace and would not be installed into %s; set `namespace: %s` in the kustomization", target, target)})
+		default:
+			problems = append(problems, objectProblem{o, fmt.Sprintf("the object is in the namespace %s; all namespaced objects of a provider have to be in its own, %s, and clusterctl would move it there", ns, target)})
+		}
+	}
+	return problems
+}

@@ -1,0 +1,80 @@
+package transform
+
+import "fmt"
+
+// object is a decoded Kubernetes object.
+type object map[string]any
+
+func (o object) text(path ...string) string {
+	s, _ := lookup(map[string]any(o), path...).(string)
+	return s
+}
+
+func (o object) kind() string      { return o.text("kind") }
+func (o object) name() string      { return o.text("metadata", "name") }
+func (o object) namespace() string { return o.text("metadata", "namespace") }
+
+// group returns the API group, "" for the core group.
+func (o object) group() string {
+	v := o.text("apiVersion")
+	for i := range v {
+		if v[i] == '/' {
+			return v[:i]
+		}
+	}
+	return ""
+}
+
+// String names the object in messages.
+func (o object) String() string {
+	if ns := o.namespace(); ns != "" {
+		return fmt.Sprintf("%s %s/%s", o.kind(), ns, o.name())
+	}
+	return fmt.Sprintf("%s %s", o.kind(), o.name())
+}
+
+// lookup follows keys through maps.
+func lookup(v any, path ...string) any {
+	for _, key := range path {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[key]
+	}
+	return v
+}
+
+// list returns the maps in a list.
+func list(v any) []map[string]any {
+	items, _ := v.([]any)
+	out := make([]map[string]any, 0, len(items))
+	for _, item := range items {
+		if m, ok := item.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// podSpecs are the places of pod templates by kind.
+var podSpecs = map[string][]string{
+	"Pod":                   {"spec"},
+	"Deployment":            {"spec", "template", "spec"},
+	"DaemonSet":             {"spec", "template", "spec"},
+	"StatefulSet":           {"spec", "template", "spec"},
+	"ReplicaSet":            {"spec", "template", "spec"},
+	"ReplicationController": {"spec", "template", "spec"},
+	"Job":                   {"spec", "template", "spec"},
+	"CronJob":               {"spec", "jobTemplate", "spec", "template", "spec"},
+}
+
+// containers returns the containers and init containers of a workload.
+func (o object) containers() []map[string]any {
+	path, ok := podSpecs[o.kind()]
+	if !ok {
+		return nil
+	}
+	spec := lookup(map[string]any(o), path...)
+	return append(list(lookup(spec, "containers")), list(lookup(spec, "initContainers"))...)
+}
