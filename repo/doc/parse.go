@@ -372,7 +372,7 @@ func (e *valueError) Error() string { return e.err.Error() }
 type builder struct {
 	slab    []Node
 	anchors map[*yaml.Node]*Node
-	// second is set by anchors, aliases, tags and empty values in flow maps,
+	// second is set by anchors, aliases, tags, and odd entries of flow maps,
 	// which the two parsers judge differently: a second opinion is needed.
 	second bool
 }
@@ -478,7 +478,7 @@ func scalarValue(y *yaml.Node) (any, error) {
 func (b *builder) mapping(n *Node, y *yaml.Node) error {
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
-		if y.Style&yaml.FlowStyle != 0 && value.Value == "" && value.Kind == yaml.ScalarNode {
+		if y.Style&yaml.FlowStyle != 0 && (value.Value == "" && value.Kind == yaml.ScalarNode || key.Line != value.Line) {
 			b.second = true
 		}
 		if key.Kind == yaml.ScalarNode && key.Value == "<<" && key.Style&(quotedStyles|blockStyles) == 0 &&

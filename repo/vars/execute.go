@@ -12,7 +12,8 @@ import (
 
 // Execute replaces all expressions (clusterctl: SimpleProcessor, Process).
 // lookup returns the value of a variable and whether it is set; it may be asked
-// several times for one name and must give the same answer. A value that is set
+// several times for one name and must give the same answer, and the value of a
+// variable that is not set is ignored. A value that is set
 // but empty is not missing, though defaults still apply to it. The error is a
 // *MissingError, or an *Error where the library would panic, where the result
 // exceeds MaxSize or where a trim would take too long.
@@ -182,8 +183,8 @@ type Text struct {
 	values   []value
 }
 
-// segment says that the result from offset out on was made from the source of
-// the template from offset in on: a copy of it, or the value of the expression there.
+// segment says that the result from offset out on was made from Template.src
+// from offset in on: a copy of it, or the value of the expression there.
 type segment struct {
 	out, in int
 	value   bool

@@ -221,8 +221,8 @@ func checkPositions(t *testing.T, raw string, tmpl *Template, text *Text) {
 		}
 	}
 	last, end := 0, strings.IndexByte(raw+"\x00", 0)
-	for i, b := range text.Data {
-		at := text.RawOffset(i)
+	for i := 0; i < len(text.Data); i += 1 + len(text.Data)>>14 { // samples of a long text
+		at, b := text.RawOffset(i), text.Data[i]
 		if at < last || at >= end {
 			t.Fatalf("%q: byte %d of %q leads to %d, the one before to %d", raw, i, text.Data, at, last)
 		}
@@ -475,7 +475,7 @@ func TestLinear(t *testing.T) {
 				runtime.ReadMemStats(&after)
 				return after.TotalAlloc - before.TotalAlloc
 			}
-			const n = 1 << 17
+			const n = 1 << 15
 			if small, big := cost(n), cost(4*n); big > 6*small+1<<20 {
 				t.Errorf("4 times the text takes %.1f times the memory", float64(big)/float64(small))
 			}
@@ -533,12 +533,6 @@ func TestCorpus(t *testing.T) {
 	if _, err := os.Stat(root); err != nil {
 		t.Skipf("no corpus of released providers: set CORPUS to its folder (%v)", err)
 	}
-	environments := map[string]environment{
-		"nothing set": unset,
-		"all set":     func(name string) (string, bool) { return "v1-" + name, true },
-		"all empty":   always(""),
-		"mixed":       environments["mixed"],
-	}
 	files, found := 0, 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -549,18 +543,16 @@ func TestCorpus(t *testing.T) {
 			return err
 		}
 		files++
-		compare(t, data, environments)
-		tmpl, err := Parse(data)
-		if err != nil {
-			t.Logf("%s: %v", path, err) // by the library too, says compare
-			return nil
-		}
-		found += len(tmpl.Refs())
 		required := map[string]bool{}
-		for _, v := range tmpl.Variables() {
-			required[v.Name] = v.Default == nil
+		if tmpl, err := Parse(data); err == nil {
+			found += len(tmpl.Refs())
+			for _, v := range tmpl.Variables() {
+				required[v.Name] = v.Default == nil
+			}
 		}
 		compare(t, data, map[string]environment{
+			"nothing set": unset,
+			"all set":     func(name string) (string, bool) { return "v1-" + name, true },
 			"required set": func(name string) (string, bool) {
 				if required[name] {
 					return "dummy", true

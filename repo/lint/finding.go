@@ -1,0 +1,107 @@
+package lint
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+)
+
+// Finding is one violated rule at one place.
+type Finding struct {
+	Rule     *Rule
+	Severity Severity
+	// File is the path of the file, or of the folder if the finding is about
+	// something that is not there.
+	File string
+	// Pos and End are the place in the raw file; zero if the finding is about
+	// the file as a whole. End is exclusive.
+	Pos, End doc.Pos
+	// Object names the Kubernetes object, "Deployment capx-system/manager".
+	Object string
+	// Message says what is wrong here.
+	Message string
+	// Fix says what to do here; if empty, Rule.Fix does.
+	Fix string
+	// Source is the line of the file that Pos is in.
+	Source string
+	// Fingerprint stays the same when lines move.
+	Fingerprint string
+}
+
+// Help returns what to do.
+func (f *Finding) Help() string { return cmp.Or(f.Fix, f.Rule.Fix) }
+
+// Counts are findings by severity.
+type Counts struct {
+	Errors, Warnings, Infos int
+}
+
+// Report is the result of a run.
+type Report struct {
+	// Findings are sorted by file, line, column and rule.
+	Findings []Finding
+	// Failures are rules that did not work, and files that could not be read;
+	// the rest was checked all the same.
+	Failures []error
+	// Files, Releases and Providers count what was looked at.
+	Files, Releases, Providers int
+}
+
+// Count counts the findings by severity.
+func (r *Report) Count() (c Counts) {
+	for _, f := range r.Findings {
+		switch f.Severity {
+		case Error:
+			c.Errors++
+		case Warning:
+			c.Warnings++
+		case Info:
+			c.Infos++
+		}
+	}
+	return c
+}
+
+// Worst returns the highest severity among the findings, Off if there are none.
+func (r *Report) Worst() Severity {
+	worst := Off
+	for _, f := range r.Findings {
+		worst = max(worst, f.Severity)
+	}
+	return worst
+}
+
+func compareFindings(a, b Finding) int {
+	return cmp.Or(
+		cmp.Compare(a.File, b.File),
+		cmp.Compare(a.Pos.Line, b.Pos.Line),
+		cmp.Compare(a.Pos.Column, b.Pos.Column),
+		cmp.Compare(a.Rule.ID, b.Rule.ID),
+		cmp.Compare(a.Message, b.Message),
+		cmp.Compare(a.Object, b.Object),
+	)
+}
+
+// finish sorts the findings, drops duplicates and gives them fingerprints.
+func (r *Report) finish() {
+	slices.SortStableFunc(r.Findings, compareFindings)
+	r.Findings = slices.CompactFunc(r.Findings, func(a, b Finding) bool { return compareFindings(a, b) == 0 })
+	seen := map[string]int{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		// The last three parts are label, version and file; where the
+		// repository stands does not matter, nor where in the file.
+		parts := strings.Split(filepath.ToSlash(f.File), "/")
+		key := strings.Join([]string{f.Rule.ID, strings.Join(parts[max(0, len(parts)-3):], "/"), f.Object, f.Message}, "\x00")
+		n := seen[key]
+		seen[key]++
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, n))
+		f.Fingerprint = hex.EncodeToString(sum[:12])
+	}
+}

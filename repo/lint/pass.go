@@ -1,0 +1,134 @@
+package lint
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+)
+
+// Release is a release with its files read. During provider and repository
+// rules only Metadata is left in memory.
+type Release struct {
+	*repo.Release
+	// Parsed is the version; the zero Version if it is not one.
+	Parsed layouts.Version
+	// Files are sorted by name; files that clusterctl does not read are left
+	// out.
+	Files []*File
+	// Metadata is nil if metadata.yaml is missing or clusterctl refuses it;
+	// MetadataErr says why.
+	Metadata    *meta.Metadata
+	MetadataErr error
+}
+
+// File returns the file of that name, or nil.
+func (r *Release) File(name string) *File {
+	for _, f := range r.Files {
+		if f.Artifact.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// OfKind returns the files of a kind.
+func (r *Release) OfKind(kind layouts.FileKind) []*File {
+	var out []*File
+	for _, f := range r.Files {
+		if f.Kind == kind {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Provider is a provider with its releases, oldest first.
+type Provider struct {
+	*repo.Provider
+	Releases []*Release
+	// Complete is set if all versions are known, so that rules may reason
+	// about versions that are missing.
+	Complete bool
+}
+
+// Pass is one call of a rule. Which fields are set depends on the scope: a
+// file rule sees all of them, a repository rule only Repository.
+type Pass struct {
+	Rule       *Rule
+	Repository *repo.Repository
+	Provider   *Provider
+	Release    *Release
+	File       *File
+
+	severity Severity
+	mu       *sync.Mutex
+	out      *[]Finding
+}
+
+// Report adds a finding; rule and severity are filled in if they are not set.
+func (p *Pass) Report(f Finding) {
+	f.Rule = p.Rule
+	if f.Severity == Off {
+		f.Severity = p.Rule.Severity
+	}
+	if p.severity != Off {
+		f.Severity = p.severity
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*p.out = append(*p.out, f)
+}
+
+// Path reports something about a file or folder as a whole.
+func (p *Pass) Path(path, format string, args ...any) {
+	p.Report(Finding{File: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Node reports a value of the current file. A nil node is the document.
+func (p *Pass) Node(d *doc.Document, n *doc.Node, format string, args ...any) {
+	p.Report(At(p.File, d, n, format, args...))
+}
+
+// Span reports a byte range of the raw text of the current file.
+func (p *Pass) Span(start, end int, format string, args ...any) {
+	p.Report(Spanning(p.File, start, end, format, args...))
+}
+
+// At makes a finding at a value, to be completed and reported.
+func At(f *File, d *doc.Document, n *doc.Node, format string, args ...any) Finding {
+	pos := d.Pos(n)
+	return Finding{
+		File: f.Raw.Name, Pos: pos, End: d.End(n), Source: f.Raw.Line(pos.Line),
+		Object: ObjectName(d), Message: fmt.Sprintf(format, args...),
+	}
+}
+
+// Spanning makes a finding at a byte range of the raw text.
+func Spanning(f *File, start, end int, format string, args ...any) Finding {
+	pos := f.Raw.Pos(start)
+	return Finding{
+		File: f.Raw.Name, Pos: pos, End: f.Raw.Pos(end), Source: f.Raw.Line(pos.Line),
+		Message: fmt.Sprintf(format, args...),
+	}
+}
+
+// ObjectName names the Kubernetes object in a document, with what is there of
+// kind, namespace and name.
+func ObjectName(d *doc.Document) string {
+	kind := d.Root.Get("kind").Str()
+	name := d.Root.Get("metadata", "name").Str()
+	if ns := d.Root.Get("metadata", "namespace").Str(); ns != "" {
+		name = ns + "/" + name
+	}
+	switch {
+	case kind == "":
+		return name
+	case name == "":
+		return kind
+	}
+	return kind + " " + name
+}

@@ -1,0 +1,97 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+)
+
+// Severity says how bad a finding is.
+type Severity int
+
+// The severities. Off is only used in configuration: it silences a rule.
+const (
+	Off Severity = iota
+	Info
+	Warning
+	Error
+)
+
+var severityNames = [...]string{"off", "info", "warning", "error"}
+
+// String returns the word used in output and configuration.
+func (s Severity) String() string { return severityNames[s] }
+
+// ParseSeverity is the inverse of String.
+func ParseSeverity(word string) (Severity, error) {
+	for i, name := range severityNames {
+		if name == word {
+			return Severity(i), nil
+		}
+	}
+	return Off, fmt.Errorf("unknown severity %q: expected error, warning, info or off", word)
+}
+
+// Proof says who shows that a rule is right.
+type Proof string
+
+// The kinds of proof.
+const (
+	// Clusterctl: the real clusterctl refuses the bad example, or silently
+	// does something else than the author meant.
+	Clusterctl Proof = "clusterctl"
+	// APIServer: a real API server refuses the bad example.
+	APIServer Proof = "apiserver"
+	// Contract: the text of the provider contract says so.
+	Contract Proof = "contract"
+	// Practice: experience; nothing breaks at once.
+	Practice Proof = "practice"
+)
+
+// Scope says what a rule is called for.
+type Scope int
+
+// The scopes, from small to large. A rule is called once for each file, release,
+// provider or repository and reports only inside it.
+const (
+	ScopeFile Scope = iota
+	ScopeRelease
+	ScopeProvider
+	ScopeRepository
+)
+
+// Rule is one check with all that is known about it. Everything but Check is
+// data for `rules`, `explain` and the documentation.
+type Rule struct {
+	// ID is the family and a number: "META006". IDs are never reused.
+	ID string
+	// Name is a slug for documentation: "series-missing".
+	Name string
+	// Title is one line that states the rule, without a full stop.
+	Title string
+	// Severity of the findings, unless Check says otherwise.
+	Severity Severity
+	Proof    Proof
+	// Source is the section of the contract or the function of clusterctl that
+	// makes it true.
+	Source string
+	// Why says what happens to the user.
+	Why string
+	// Fix says what to do.
+	Fix string
+	// Scope and Kinds say what Check is called for; Kinds only matter for
+	// ScopeFile, and none means every kind that is read.
+	Scope Scope
+	Kinds []layouts.FileKind
+	Check func(*Pass)
+}
+
+// applies reports whether the rule wants files of a kind.
+func (r *Rule) applies(kind layouts.FileKind) bool {
+	for _, k := range r.Kinds {
+		if k == kind {
+			return true
+		}
+	}
+	return len(r.Kinds) == 0
+}

@@ -1,0 +1,144 @@
+package lint
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+)
+
+// Options of a run.
+type Options struct {
+	// Rules to apply, usually rules.All.
+	Rules []*Rule
+	// Severity overrides the severity of rules by ID; Off silences them.
+	Severity map[string]Severity
+	// Partial says that the repository does not hold all versions of its
+	// providers, so that rules about missing ones do not apply.
+	Partial bool
+}
+
+// Run checks a repository, one release at a time, so that memory does not grow
+// with the number of versions. It returns an error only if ctx ends.
+func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error) {
+	run := &run{opts: opts, repository: r, byScope: map[Scope][]*Rule{}}
+	for _, rule := range opts.Rules {
+		if s, ok := opts.Severity[rule.ID]; !ok || s != Off {
+			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
+		}
+	}
+	for _, p := range r.Providers {
+		if err := run.provider(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	run.apply(ScopeRepository, Pass{Repository: r})
+	run.report.finish()
+	return &run.report, nil
+}
+
+type run struct {
+	opts       Options
+	repository *repo.Repository
+	byScope    map[Scope][]*Rule
+	mu         sync.Mutex
+	report     Report
+}
+
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.Failures = append(r.report.Failures, err)
+}
+
+// apply calls the rules of a scope. A rule that panics is reported and does
+// not hide the others.
+func (r *run) apply(scope Scope, pass Pass) {
+	for _, rule := range r.byScope[scope] {
+		if scope == ScopeFile && !rule.applies(pass.File.Kind) {
+			continue
+		}
+		p := pass
+		p.Rule, p.severity, p.mu, p.out = rule, r.opts.Severity[rule.ID], &r.mu, &r.report.Findings
+		func() {
+			defer func() {
+				if v := recover(); v != nil {
+					r.fail(fmt.Errorf("rule %s failed: %v; please report this with the input", rule.ID, v))
+				}
+			}()
+			rule.Check(&p)
+		}()
+	}
+}
+
+func (r *run) provider(ctx context.Context, p *repo.Provider) error {
+	view := &Provider{Provider: p, Complete: !r.opts.Partial}
+	r.report.Providers++
+	for _, release := range p.Releases {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		view.Releases = append(view.Releases, r.release(view, release))
+	}
+	r.apply(ScopeProvider, Pass{Repository: r.repository, Provider: view})
+	return nil
+}
+
+// read lists the files of a release that clusterctl reads.
+func (r *run) read(release *repo.Release) []*File {
+	components := release.Components()
+	var out []*File
+	for _, a := range release.Artifacts {
+		kind := a.Kind()
+		if a == components {
+			kind = layouts.Components
+		}
+		if kind == layouts.Asset || kind == layouts.Checksums {
+			continue
+		}
+		data, err := a.Bytes()
+		if err != nil {
+			r.fail(err)
+			continue
+		}
+		out = append(out, newFile(a, kind, data))
+	}
+	return out
+}
+
+func (r *run) release(provider *Provider, release *repo.Release) *Release {
+	view := &Release{Release: release}
+	view.Parsed, _ = layouts.ParseVersion(release.Version)
+	view.Files = r.read(release)
+	r.report.Releases++
+	r.report.Files += len(view.Files)
+	if f := view.File(layouts.MetadataFile); f != nil {
+		view.Metadata, view.MetadataErr = meta.ReadValid(f.Raw, release.Provider.Label())
+	} else {
+		view.MetadataErr = fmt.Errorf("%s is missing", layouts.MetadataFile)
+	}
+	pass := Pass{Repository: r.repository, Provider: provider, Release: view}
+
+	var wg sync.WaitGroup
+	next := make(chan *File)
+	for range min(runtime.GOMAXPROCS(0), len(view.Files)) {
+		wg.Go(func() {
+			for f := range next {
+				p := pass
+				p.File = f
+				r.apply(ScopeFile, p)
+			}
+		})
+	}
+	for _, f := range view.Files {
+		next <- f
+	}
+	close(next)
+	wg.Wait()
+	r.apply(ScopeRelease, pass)
+	return &Release{Release: release, Parsed: view.Parsed, Metadata: view.Metadata, MetadataErr: view.MetadataErr}
+}
