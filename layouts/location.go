@@ -60,7 +60,7 @@ type Location struct {
 
 // URLError is a provider URL that clusterctl refuses.
 type URLError struct {
-	// Message is what clusterctl prints, without the provider in front.
+	// Message is the cause that clusterctl prints at the end of its own.
 	Message string
 	// Help says what to do instead.
 	Help string
@@ -81,7 +81,7 @@ func (e *URLError) Error() string {
 func ParseProviderURL(raw string, p Provider) (Location, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return Location{}, &URLError{Message: fmt.Sprintf("failed to parse repository url %q", raw), Help: err.Error()}
+		return Location{}, &URLError{Message: "error parsing provider URL: " + err.Error()}
 	}
 	switch {
 	case u.Scheme == "https" && u.Host == gitHubHost:
@@ -225,7 +225,11 @@ func parseOCI(raw, rest string) (Location, error) {
 func (l Location) URL() string {
 	switch l.Kind {
 	case GitHub:
-		return (&url.URL{Scheme: "https", Host: gitHubHost, Path: path.Join("/", l.Owner, l.Repository, "releases", l.Version, l.Root, l.File)}).String()
+		names := []string{"", l.Owner, l.Repository, "releases", l.Version, l.Root, l.File}
+		if l.Root == "" {
+			names = []string{"", l.Owner, l.Repository, "releases", l.Version, l.File}
+		}
+		return (&url.URL{Scheme: "https", Host: gitHubHost, Path: strings.Join(names, "/")}).String()
 	case GitLab:
 		return "https://" + l.Host + gitLabAPIPrefix + l.Project + "/packages/generic/" + l.Package + "/" + l.Version + "/" + l.File
 	case OCI:

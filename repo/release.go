@@ -178,4 +178,7 @@ type Repository struct {
 	Path string
 	// Oddities lie next to the providers, sorted by path.
 	Oddities []Oddity
+	// Config is the clusterctl.yaml in the root, or nil. It is no part of a
+	// release.
+	Config *Artifact
 }

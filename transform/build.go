@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
@@ -61,13 +62,20 @@ func Build(ctx context.Context, dir string, plan *config.Plan, opts Options) ([]
 			return nil, err
 		}
 		defer tree.Close()
-		b.providers = append(b.providers, &building{builder: b, plan: p, tree: tree, outputs: make([][]byte, len(p.Outputs))})
+		b.providers = append(b.providers, &building{builder: b, plan: p, tree: tree, outputs: make([][]byte, len(p.Outputs)), replaced: make([]atomic.Bool, len(p.Replacements))})
 	}
 	if err := b.run(ctx); err != nil {
 		return nil, err
 	}
 	for i := range b.unset {
 		return nil, fmt.Errorf("no container has the image %s; the components have: %s", opts.Images[i].Name, strings.Join(slices.Sorted(maps.Keys(b.images)), ", "))
+	}
+	for _, p := range b.providers {
+		for i, r := range p.plan.Replacements {
+			if !p.replaced[i].Load() {
+				return nil, r.Errorf("old", "no output that matches %s contains %q", r.Files, r.Old)
+			}
+		}
 	}
 	var out []*repo.Release
 	for _, p := range b.providers {
@@ -112,6 +120,8 @@ type building struct {
 	plan    *config.PlannedProvider
 	tree    *kustomize.Tree
 	outputs [][]byte // by index in plan.Outputs
+	// replaced notes which of plan.Replacements found their text.
+	replaced []atomic.Bool
 }
 
 // run makes all outputs: first the independent ones in parallel, then those
@@ -178,11 +188,11 @@ func (p *building) make(ctx context.Context, o *config.Output) ([]byte, error) {
 			return nil, err
 		}
 	}
-	for _, r := range p.plan.Replacements {
-		if !config.Match(r.Files, o.Name) {
-			continue
+	for i, r := range p.plan.Replacements {
+		if config.Match(r.Files, o.Name) && bytes.Contains(data, []byte(r.Old)) {
+			data = bytes.ReplaceAll(data, []byte(r.Old), []byte(r.New))
+			p.replaced[i].Store(true)
 		}
-		data = bytes.ReplaceAll(data, []byte(r.Old), []byte(r.New))
 	}
 	return data, nil
 }

@@ -13,6 +13,13 @@ type image struct {
 	name, tag, digest string
 }
 
+// SplitImage takes an image reference apart into name, tag and digest, each
+// empty if it is not there.
+func SplitImage(s string) (name, tag, digest string) {
+	i := splitImage(s)
+	return i.name, i.tag, i.digest
+}
+
 // splitImage takes an image reference apart. It does not judge: a name without
 // registry stays as it is.
 func splitImage(s string) image {

@@ -109,13 +109,14 @@ func skip(p string) bool {
 
 // scan walks the tree once.
 func (d *detection) scan() error {
+	ignored := config.Matcher(d.file.Discovery.Ignore)
 	err := fs.WalkDir(d.fsys, ".", func(p string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil && p == ".":
 			return err
 		case err != nil:
 			return nil // unreadable folders hold no provider
-		case entry.IsDir() && (skip(p) || d.ignored(p)):
+		case entry.IsDir() && (skip(p) || ignored(p)):
 			return fs.SkipDir
 		case entry.IsDir():
 			return nil
@@ -134,10 +135,6 @@ func (d *detection) scan() error {
 		return fmt.Errorf("look through the source tree: %w", err)
 	}
 	return nil
-}
-
-func (d *detection) ignored(dir string) bool {
-	return slices.ContainsFunc(d.file.Discovery.Ignore, func(p string) bool { return config.Match(p, dir) })
 }
 
 // candidate is a kustomization that builds a provider.

@@ -2,6 +2,8 @@ package detect
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -325,6 +327,38 @@ func TestRemoteBasesAreNoted(t *testing.T) {
 		}
 	}
 	t.Errorf("no %q among %q", want, notes)
+}
+
+// TestStaysInTheTree gives a tree whose links lead out of it.
+func TestStaysInTheTree(t *testing.T) {
+	outside, inside := t.TempDir(), t.TempDir()
+	write := func(dir, name, text string) {
+		t.Helper()
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(outside, "metadata.yaml", "releaseSeries: []")
+	write(outside, "crd.yaml", crd(infra))
+	write(inside, "config/default/kustomization.yaml", "resources: [crd.yaml, ../../../crd.yaml]")
+	for _, link := range []string{"metadata.yaml", "config/default/crd.yaml"} {
+		if err := os.Symlink(filepath.Join(outside, filepath.Base(link)), filepath.Join(inside, filepath.FromSlash(link))); err != nil {
+			t.Skip(err)
+		}
+	}
+	root, err := os.OpenRoot(inside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	c, _, err := Detect(root.FS(), Hints{Folder: "x"})
+	if err == nil || !strings.Contains(err.Error(), "config/default builds no provider") {
+		t.Errorf("found %+v, %v through a link out of the tree", c, err)
+	}
 }
 
 // FuzzDetect feeds any text in the places that are read.

@@ -111,7 +111,7 @@ func count(n int, what string) string {
 func (d *detection) flavorFolders(dir string) []string {
 	var out []string
 	for _, pattern := range []string{path.Join(dir, "*"), path.Join(dir, "*", "*")} {
-		if slices.ContainsFunc(d.kustomizations, func(k string) bool { return config.Match(pattern, k) }) {
+		if slices.ContainsFunc(d.kustomizations, config.Matcher([]string{pattern})) {
 			out = append(out, pattern)
 		}
 	}

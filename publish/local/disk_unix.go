@@ -10,37 +10,41 @@ import (
 	"syscall"
 )
 
-// lock uses flock, which the kernel drops when the process ends in whatever
-// way.
 func lock(root *os.Root, name string, flag int) (io.Closer, error) {
 	// A pipe planted under this name must not make the caller wait.
 	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = errLocked
-	}
-	if err == nil {
-		// Whoever had the lock before may have removed the file.
-		var mine, there os.FileInfo
-		if mine, err = f.Stat(); err == nil {
-			if there, err = root.Lstat(name); err != nil || !os.SameFile(mine, there) {
-				err = errLocked
-			}
-		}
-	}
-	if err != nil {
+	if err := hold(root, name, f); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
 	return f, nil
+}
+
+// hold takes the lock on a file that was opened under a name. It uses flock,
+// which the kernel drops when the process ends in whatever way.
+func hold(root *os.Root, name string, f *os.File) error {
+	err := error(syscall.EINTR)
+	for err == syscall.EINTR {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err == syscall.EWOULDBLOCK {
+		return errLocked
+	}
+	if err != nil {
+		return err
+	}
+	mine, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	// Whoever had the lock before may have removed the file.
+	if there, err := root.Lstat(name); err != nil || !os.SameFile(mine, there) {
+		return errLocked
+	}
+	return nil
 }
 
 func (d rootDisk) sync(dir string) error {

@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -388,6 +390,51 @@ func TestStagingTakenForStale(t *testing.T) {
 	holds(t, d, r)
 	if taken["folder"] != 2 || taken["label"] != 2 {
 		t.Errorf("taken away: %v", taken)
+	}
+}
+
+// Cleaners and publishers meet at every moment; no living publisher loses its
+// staging folder.
+func TestCleanersAndPublishersMeet(t *testing.T) {
+	const label = "infrastructure-foo"
+	d := destination(t, memoryDir(t))
+	disk, err := openDisk(d.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disk.close()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				d.clean(disk, label)
+			}
+		})
+	}
+	for range 4 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				s, err := stage(context.Background(), disk, label)
+				if err != nil {
+					t.Errorf("stage: %v", err)
+					return
+				}
+				runtime.Gosched()
+				for _, name := range []string{s.release(), lockFile(s.dir)} {
+					if _, err := os.Lstat(d.path(name)); err != nil {
+						t.Errorf("a living publisher lost %v", err)
+					}
+				}
+				s.close(false)
+			}
+		})
+	}
+	all.Wait()
+	d.clean(disk, label)
+	if left := tree(t, d.root); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
 	}
 }
 

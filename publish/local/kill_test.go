@@ -346,3 +346,41 @@ func TestReadOnlyDestination(t *testing.T) {
 		t.Errorf("changed from %v to %v", before, after)
 	}
 }
+
+// Between opening a lock file and locking it, a cleaner may have been there.
+func TestLockOfARemovedFileIsWorthNothing(t *testing.T) {
+	d := destination(t, memoryDir(t))
+	dir := "infrastructure-foo/" + stagingPrefix + "A"
+	plant(t, d.root, "A", true)
+	root, err := os.OpenRoot(d.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	f, err := root.OpenFile(lockFile(dir), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cleaner, _ := d.hook(func(_ int, m moment, name string) error {
+		if m == before && strings.HasPrefix(name, "remove") {
+			if err := hold(root, lockFile(dir), f); !errors.Is(err, errLocked) {
+				t.Errorf("while the folder is removed: %v", err)
+			}
+		}
+		return nil
+	})
+	disk, err := cleaner.open(d.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disk.close()
+	cleaner.clean(disk, "infrastructure-foo")
+	if err := hold(root, lockFile(dir), f); !errors.Is(err, errLocked) {
+		t.Errorf("after the folder was removed: %v", err)
+	}
+	plant(t, d.root, "A", true)
+	if err := hold(root, lockFile(dir), f); !errors.Is(err, errLocked) {
+		t.Errorf("after another file took its place: %v", err)
+	}
+}

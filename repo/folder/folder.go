@@ -22,6 +22,10 @@ import (
 // client/cluster/cert_manager.go).
 const certManager = "cert-manager"
 
+// configFile is the configuration of clusterctl, which a repository may carry in
+// its root for its users.
+const configFile = "clusterctl.yaml"
+
 // reader reads below one folder.
 type reader struct {
 	ctx  context.Context
@@ -131,6 +135,13 @@ func (r *reader) repository() (*repo.Repository, error) {
 		}
 		cases.check(name, name)
 		switch {
+		case name == configFile && e.Type().IsRegular():
+			info, err := r.stat(name)
+			if err != nil {
+				odd.add(repo.OddUnreadable, name, "%v", err)
+				continue
+			}
+			out.Config = repo.NewArtifact(name, r.join(name), info.Size(), opener(r.path, name))
 		case !r.isDir(".", e):
 			odd.add(repo.OddEntry, name, "is no folder, so it is not part of the repository")
 		case labelErr == nil:

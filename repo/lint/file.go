@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ type File struct {
 type parsed struct {
 	stream *doc.Stream
 	text   *vars.Text // nil if nothing was substituted
+	err    error      // why there is no stream
 }
 
 func newFile(a *repo.Artifact, kind layouts.FileKind, data []byte) *File {
@@ -63,8 +65,22 @@ func (f *File) Template() (*vars.Template, *vars.Error) {
 
 // Docs returns the documents as clusterctl parses them: after substitution,
 // with a sample for every variable that has no default. Positions refer to the
-// raw file. It is nil if the variables cannot be parsed.
+// raw file. It is nil if the variables cannot be parsed or substituted.
 func (f *File) Docs() *doc.Stream { return f.docs().stream }
+
+// SubstituteErr says why variables that can be parsed cannot be substituted; it
+// is nil in nearly all files (see vars.Template.Execute).
+func (f *File) SubstituteErr() error { return f.docs().err }
+
+// DocsWith is Docs with another sample for the variables that have no default.
+// It parses the file anew.
+func (f *File) DocsWith(sample func(name string) string) *doc.Stream {
+	t, _ := f.Template()
+	if t == nil {
+		return nil
+	}
+	return f.substitute(t, sample).stream
+}
 
 // Sample is the value that stands for a variable without a default.
 func Sample(name string) string {
@@ -86,7 +102,12 @@ func (f *File) parse() parsed {
 	switch {
 	case bad != nil:
 		return parsed{}
-	case t == nil || len(t.Refs()) == 0 && len(t.Escapes()) == 0:
+	case t == nil:
+		return parsed{stream: doc.Parse(f.Raw)}
+	case len(t.Refs()) == 0 && len(t.Escapes()) == 0:
+		if nul := bytes.IndexByte(f.Raw.Data, 0); nul >= 0 { // where substitution ends
+			return parsed{stream: doc.ParseText(f.Raw, f.Raw.Data[:nul], func(off int) int { return off })}
+		}
 		return parsed{stream: doc.Parse(f.Raw)}
 	}
 	p := f.substitute(t, Sample)
@@ -128,7 +149,7 @@ func (f *File) substitute(t *vars.Template, sample func(string) string) parsed {
 		return sample(name), true
 	})
 	if err != nil {
-		return parsed{}
+		return parsed{err: err}
 	}
 	return parsed{stream: doc.ParseText(f.Raw, text.Data, text.RawOffset), text: text}
 }

@@ -105,3 +105,13 @@ func (r *Report) finish() {
 		f.Fingerprint = hex.EncodeToString(sum[:12])
 	}
 }
+
+// Join adds the results of another run.
+func (r *Report) Join(other *Report) {
+	r.Findings = append(r.Findings, other.Findings...)
+	r.Failures = append(r.Failures, other.Failures...)
+	r.Files += other.Files
+	r.Releases += other.Releases
+	r.Providers += other.Providers
+	r.finish()
+}

@@ -56,10 +56,13 @@ type Provider struct {
 }
 
 // Pass is one call of a rule. Which fields are set depends on the scope: a
-// file rule sees all of them, a repository rule only Repository.
+// file rule sees all of them but Config, a repository rule only Repository and
+// Config.
 type Pass struct {
 	Rule       *Rule
 	Repository *repo.Repository
+	// Config is the clusterctl.yaml in the root of the repository, or nil.
+	Config   *File
 	Provider   *Provider
 	Release    *Release
 	File       *File

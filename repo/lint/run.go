@@ -36,9 +36,24 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 			return nil, err
 		}
 	}
-	run.apply(ScopeRepository, Pass{Repository: r})
+	run.apply(ScopeRepository, Pass{Repository: r, Config: run.config()})
 	run.report.finish()
 	return &run.report, nil
+}
+
+// config reads the clusterctl.yaml of the repository, if there is one.
+func (r *run) config() *File {
+	a := r.repository.Config
+	if a == nil {
+		return nil
+	}
+	data, err := a.Bytes()
+	if err != nil {
+		r.fail(err)
+		return nil
+	}
+	r.report.Files++
+	return newFile(a, a.Kind(), data)
 }
 
 type run struct {

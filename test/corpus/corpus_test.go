@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 )
@@ -124,6 +126,60 @@ func TestPlans(t *testing.T) {
 				t.Errorf("releases (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// conventional are the trees that follow the conventions, with the labels they
+// give without any configuration.
+var conventional = map[string][]string{
+	"cluster-api":                          {"bootstrap-kubeadm", "cluster-api", "control-plane-kubeadm"},
+	"cluster-api-addon-provider-helm":      {"addon-helm"},
+	"cluster-api-ipam-provider-in-cluster": {"ipam-in-cluster"},
+	"cluster-api-provider-aws":             {"infrastructure-aws"},
+	"cluster-api-provider-azure":           {"infrastructure-azure"},
+	"cluster-api-provider-gcp":             {"infrastructure-gcp"},
+	"cluster-api-provider-kubevirt":        {"infrastructure-kubevirt"},
+	"cluster-api-provider-openstack":       {"infrastructure-openstack"},
+	"cluster-api-provider-outscale":        {"infrastructure-outscale"},
+	"cluster-api-provider-packet":          {"infrastructure-packet"},
+	"cluster-api-provider-rke2":            {"bootstrap-rke2", "control-plane-rke2"},
+	"cluster-api-provider-vcluster":        {"infrastructure-vcluster"},
+}
+
+// TestZeroConfiguration compares everything that clusterctl reads; further
+// assets are the only thing that such a tree has to name.
+func TestZeroConfiguration(t *testing.T) {
+	corpus := corpusDir(t)
+	for repo, want := range conventional {
+		root, err := os.OpenRoot(filepath.Join(corpus, "sources", repo))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		c, _, err := detect.Detect(root.FS(), detect.Hints{Folder: repo})
+		if err != nil {
+			t.Errorf("%s: %v", repo, err)
+			continue
+		}
+		plan, err := config.Resolve(root.FS(), c, "")
+		if err != nil {
+			t.Errorf("%s: %v", repo, err)
+			continue
+		}
+		_, version, _ := strings.Cut(releases[repo][0], "/")
+		var got []string
+		for _, p := range plan.Providers {
+			got = append(got, p.Label())
+			read := slices.DeleteFunc(names(t, filepath.Join(corpus, "releases", p.Label(), version)), func(name string) bool {
+				return layouts.KindOfFile(name) == layouts.Asset
+			})
+			if diff := cmp.Diff(read, p.Names()); diff != "" {
+				t.Errorf("%s: files (-real +planned):\n%s", p.Label(), diff)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: labels (-want +got):\n%s", repo, diff)
+		}
 	}
 }
 

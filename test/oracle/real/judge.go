@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
@@ -33,8 +34,8 @@ type Release struct {
 	Name       string
 	Version    string
 	Components string // the name of the components file
-	// Values are the variables. Nil means one plausible value for every
-	// variable of the file, see Dummy.
+	// Values are the variables. Nil means a plausible value for every variable
+	// that has no default, see Dummy.
 	Values map[string]string
 }
 
@@ -136,7 +137,7 @@ func (r Release) client(ctx context.Context, files []os.DirEntry) (client.Client
 			if err != nil {
 				continue
 			}
-			for _, name := range VariablesOf(data) {
+			for _, name := range Required(data) {
 				values[name] = Dummy(name)
 			}
 		}
@@ -151,12 +152,20 @@ func (r Release) client(ctx context.Context, files []os.DirEntry) (client.Client
 	return client.New(ctx, "", client.InjectConfig(c))
 }
 
-// VariablesOf lists the variables of a file, none if it cannot be read.
-func VariablesOf(data []byte) []string {
-	names, err := yamlprocessor.NewSimpleProcessor().GetVariables(data)
+// Required lists the variables of a file that have no default, none if the file
+// cannot be read.
+func Required(data []byte) []string {
+	defaults, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(data)
 	if err != nil {
 		return nil
 	}
+	var names []string
+	for name, value := range defaults {
+		if value == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
 	return names
 }
 

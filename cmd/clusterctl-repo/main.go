@@ -1,0 +1,24 @@
+// Clusterctl-repo assembles, validates and publishes Cluster API provider
+// repositories. As `clusterctl repo` it is a plugin of clusterctl.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+)
+
+func main() {
+	// The work is short and makes much garbage: trade memory for time, up to
+	// a bound.
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(1 << 30)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// After the first signal the default is back, so that a second one kills.
+	context.AfterFunc(ctx, stop)
+	os.Exit(cli.Main(ctx, os.Args[1:], cli.OS()))
+}

@@ -1,0 +1,212 @@
+// Package cli is the command line: one file per verb, and here what they
+// share. It is the only place that reads the environment, prints and decides
+// exit codes. It must not do the work itself.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+)
+
+// The exit codes.
+const (
+	exitOK       = 0
+	exitFindings = 1 // findings at or above --fail-on
+	exitUsage    = 2 // wrong usage or configuration
+	exitFailed   = 3 // the job could not be done
+)
+
+// IO is what the program sees of the world.
+type IO struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Env is os.LookupEnv.
+	Env func(name string) (string, bool)
+	// Dir is the working directory; relative paths start there.
+	Dir string
+}
+
+// OS returns the streams and environment of the process.
+func OS() IO {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "."
+	}
+	return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Dir: dir}
+}
+
+// codeError is an error with its exit code. A nil err prints nothing.
+type codeError struct {
+	code int
+	err  error
+}
+
+func (e *codeError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *codeError) Unwrap() error { return e.err }
+
+// usage marks an error as wrong usage or configuration.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &codeError{exitUsage, err}
+}
+
+func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
+
+// app is one run of the program.
+type app struct {
+	IO
+	color          string
+	quiet, verbose bool
+	style          term.Style // of Err
+	started        time.Time
+}
+
+// Main runs the program with the arguments after its name and returns the exit
+// code.
+func Main(ctx context.Context, args []string, io IO) int {
+	a := &app{IO: io, started: time.Now()}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(io.In)
+	root.SetOut(io.Out)
+	root.SetErr(io.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := exitFailed
+	var ce *codeError
+	switch {
+	case errors.As(err, &ce):
+		code = ce.code
+	case ctx.Err() != nil:
+		err = errors.New("stopped")
+	}
+	if text := err.Error(); text != "" {
+		for i, line := range strings.Split(text, "\n") {
+			if i == 0 || isMessage(line) {
+				line = a.style.Red("error: ") + line
+			}
+			fmt.Fprintln(a.Err, line)
+		}
+	}
+	return code
+}
+
+// isMessage tells a further error from a continued one: it begins with a
+// position.
+func isMessage(line string) bool {
+	file, rest, ok := strings.Cut(line, ":")
+	return ok && file != "" && !strings.ContainsAny(file, " \t") && rest != "" && rest[0] >= '0' && rest[0] <= '9'
+}
+
+func (a *app) root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "clusterctl-repo",
+		Short: "Assemble, validate and publish Cluster API provider repositories",
+		Long: `clusterctl-repo makes what clusterctl installs providers from: it builds a
+release from a source tree, checks it against the rules of clusterctl, and
+publishes it whole or not at all. With the program on the PATH, clusterctl
+knows it as "clusterctl repo".`,
+		Example: `  # In a provider's source tree: what would the release be?
+  clusterctl-repo build --version v1.2.3
+  clusterctl-repo lint out
+
+  # The release target of a Makefile
+  clusterctl-repo release --version v1.2.3 --to /srv/repository`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			style, err := term.StyleFor(a.Err, a.color, a.Env)
+			a.style = style
+			return usage(err)
+		},
+	}
+	f := cmd.PersistentFlags()
+	f.StringVar(&a.color, "color", "auto", "colour the output: auto, always or never")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but errors")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "say why things were chosen")
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usagef("%w; see %s --help", err, c.CommandPath())
+	})
+	cmd.AddGroup(
+		&cobra.Group{ID: "make", Title: "Make and publish releases:"},
+		&cobra.Group{ID: "check", Title: "Check and look at releases:"},
+	)
+	for _, group := range []struct {
+		id       string
+		commands []*cobra.Command
+	}{
+		{"make", []*cobra.Command{a.initCommand(), a.buildCommand(), a.releaseCommand(), a.publishCommand()}},
+		{"check", []*cobra.Command{a.lintCommand(), a.renderCommand(), a.varsCommand(), a.imagesCommand(), a.configCommand(), a.rulesCommand(), a.explainCommand()}},
+		{"", []*cobra.Command{a.schemaCommand(), a.versionCommand()}},
+	} {
+		for _, c := range group.commands {
+			c.GroupID = group.id
+			cmd.AddCommand(c)
+		}
+	}
+	// Cobra checks the number of arguments itself; that is wrong usage too.
+	wrapArgs(cmd)
+	return cmd
+}
+
+// wrapArgs marks the errors of argument checks as wrong usage.
+func wrapArgs(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return usagef("%w; usage: %s", err, c.UseLine())
+			}
+			return nil
+		}
+	}
+	if !cmd.HasParent() {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			hint := ""
+			if s := c.SuggestionsFor(args[0]); len(s) > 0 {
+				hint = fmt.Sprintf("; did you mean %s?", strings.Join(s, " or "))
+			}
+			return usagef("unknown command %q%s", args[0], hint)
+		}
+		cmd.SuggestionsMinimumDistance = 2
+		cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
+	for _, c := range cmd.Commands() {
+		wrapArgs(c)
+	}
+}
+
+// say prints one line of talk.
+func (a *app) say(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.Err, format+"\n", args...)
+	}
+}
+
+// detail prints one line of talk for those who want to know.
+func (a *app) detail(format string, args ...any) {
+	if a.verbose && !a.quiet {
+		fmt.Fprintln(a.Err, a.style.Dim(fmt.Sprintf(format, args...)))
+	}
+}

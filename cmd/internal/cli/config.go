@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	var pin bool
+	var images string
+	cmd := &cobra.Command{
+		Use:   "config TARGET...",
+		Short: "Print the clusterctl.yaml entries for releases",
+		Long: `Prints the provider entries for clusterctl.yaml that make clusterctl read the
+given releases, and on request the override that takes all images from another
+registry.
+` + targetHelp,
+		Example: `  clusterctl-repo config /srv/repository > clusterctl.yaml
+  clusterctl generate provider --config clusterctl.yaml --infrastructure acme
+
+  # For an air-gapped site with its own registry
+  clusterctl-repo config /srv/repository --pin --image-repository registry.example.com/capi`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			type entry struct {
+				Name string               `json:"name"`
+				Type layouts.ProviderType `json:"type"`
+				URL  string               `json:"url"`
+			}
+			type override struct {
+				Repository string `json:"repository"`
+			}
+			var out struct {
+				Providers []entry             `json:"providers"`
+				Images    map[string]override `json:"images,omitempty"`
+			}
+			for _, name := range args {
+				t, err := a.open(cmd.Context(), name, nil)
+				if err != nil {
+					return err
+				}
+				releases, err := t.newest()
+				if err != nil {
+					return err
+				}
+				for _, r := range releases {
+					components := r.Components()
+					if components == nil {
+						return fmt.Errorf("%s has no components file", r.Path)
+					}
+					dest, err := local.New(a.path(filepath.Dir(filepath.Dir(filepath.Clean(r.Path)))))
+					if err != nil {
+						return err
+					}
+					version := "latest"
+					if pin || t.version != "" {
+						version = r.Version
+					}
+					url, err := dest.URL(r.Provider, version, components.Name)
+					if err != nil {
+						return err
+					}
+					out.Providers = append(out.Providers, entry{r.Provider.Name, r.Provider.Type, url})
+				}
+			}
+			if images != "" {
+				out.Images = map[string]override{"all": {images}}
+			}
+			text, err := doc.Marshal(out)
+			if err != nil {
+				return err
+			}
+			_, err = a.Out.Write(text)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&pin, "pin", false, "name the version instead of latest")
+	cmd.Flags().StringVar(&images, "image-repository", "", "take all images from this `registry` and path")
+	return cmd
+}

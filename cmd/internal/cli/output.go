@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// outputs is the flag -o FORMAT[=FILE], which may be repeated.
+type outputs struct {
+	formats []string // what the command can do
+	values  []string
+}
+
+type output struct {
+	format, file string
+}
+
+// parse checks the values before any work is done.
+func (o *outputs) parse() ([]output, error) {
+	values := o.values
+	if len(values) == 0 {
+		values = o.formats[:1]
+	}
+	var out []output
+	stdout := 0
+	for _, v := range values {
+		format, file, hasFile := strings.Cut(v, "=")
+		if !slices.Contains(o.formats, format) {
+			return nil, usagef("unknown output format %q: expected %s", format, strings.Join(o.formats, ", "))
+		}
+		if hasFile && file == "" {
+			return nil, usagef("-o %s names no file behind the =", v)
+		}
+		if file == "" || file == "-" {
+			file = ""
+			stdout++
+		}
+		out = append(out, output{format, file})
+	}
+	if stdout > 1 {
+		return nil, usagef("only one output can go to standard output; give the others a file, as in -o json=report.json")
+	}
+	return out, nil
+}
+
+// write sends what render makes to each output. Files are written whole.
+func (a *app) write(outs []output, render func(w io.Writer, format string, terminal bool) error) error {
+	for _, o := range outs {
+		if o.file == "" {
+			if err := render(a.Out, o.format, true); err != nil {
+				return err
+			}
+			continue
+		}
+		var buf bytes.Buffer
+		if err := render(&buf, o.format, false); err != nil {
+			return err
+		}
+		if err := a.writeFile(o.file, buf.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFile replaces a file in one step.
+func (a *app) writeFile(name string, data []byte) error {
+	name = a.path(name)
+	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// path makes a path of the command line absolute.
+func (a *app) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(a.Dir, name)
+}

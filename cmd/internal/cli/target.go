@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+)
+
+// targetHelp is the part of the help that all commands with a TARGET share.
+const targetHelp = `
+TARGET is a folder (a repository <root>/<label>/<version>/<files>, or the
+<label> or <version> folder in it), or the URL of a release as clusterctl
+takes it, such as file:///srv/repository/infrastructure-foo/latest/infrastructure-components.yaml.`
+
+const sourceHelp = `
+It may also be a source tree, which is then built in memory.`
+
+// target is what a command looks at.
+type target struct {
+	repository *repo.Repository
+	// version is set if the target names one version.
+	version string
+	// partial is set if there may be versions that the target does not show.
+	partial bool
+}
+
+// open opens a TARGET. Source trees are built if s is not nil.
+func (a *app) open(ctx context.Context, name string, s *source) (*target, error) {
+	if strings.Contains(name, "://") {
+		return a.openURL(ctx, name)
+	}
+	dir := a.path(name)
+	r, err := folder.Open(ctx, a.short(dir))
+	if err == nil {
+		t := &target{repository: r}
+		if len(r.Providers) == 1 && len(r.Providers[0].Releases) == 1 && filepath.Clean(r.Providers[0].Releases[0].Path) == filepath.Clean(r.Path) {
+			t.version, t.partial = r.Providers[0].Releases[0].Version, true
+		}
+		return t, nil
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usage(err)
+	case !errors.Is(err, folder.ErrNotRepository):
+		return nil, err
+	case s == nil:
+		return nil, usage(err)
+	}
+	full, _, detectErr := a.detect(s, dir)
+	if detectErr != nil {
+		return nil, usage(fmt.Errorf("%w\nit is no source tree either: %w", err, detectErr))
+	}
+	with := *s
+	if with.version == "" {
+		with.version = seriesVersion(dir, full)
+		a.detail("no --version given: building as %s", with.version)
+	}
+	releases, _, err := a.build(ctx, &with, dir)
+	if err != nil {
+		return nil, err
+	}
+	t := &target{repository: &repo.Repository{Path: name}, partial: true, version: with.version}
+	for _, release := range releases {
+		t.repository.Providers = append(t.repository.Providers, &repo.Provider{Provider: release.Provider, Path: release.Provider.Label(), Releases: []*repo.Release{release}})
+		for _, artifact := range release.Artifacts {
+			artifact.Path = filepath.Join(release.Path, artifact.Name)
+		}
+	}
+	return t, nil
+}
+
+// openURL opens the URL of a release.
+func (a *app) openURL(ctx context.Context, raw string) (*target, error) {
+	l, err := layouts.ParseURL(raw)
+	if err != nil {
+		return nil, usage(err)
+	}
+	if l.Kind != layouts.Local {
+		return nil, usagef("%s: reading from %s is not possible yet; copy the release into a folder and name that", raw, l.Kind)
+	}
+	t, err := a.open(ctx, filepath.Join(filepath.FromSlash(l.Base), l.Label), nil)
+	if err != nil {
+		return nil, err
+	}
+	p := t.repository.Providers[0]
+	if l.Version == "latest" {
+		if l.Version, err = latest(p); err != nil {
+			return nil, fmt.Errorf("%s: %w", raw, err)
+		}
+	}
+	if err := t.narrow(l.Version); err != nil {
+		return nil, fmt.Errorf("%s: %w", raw, err)
+	}
+	return t, nil
+}
+
+// narrow leaves one version of the only provider.
+func (t *target) narrow(version string) error {
+	p := t.repository.Providers[0]
+	i := slices.IndexFunc(p.Releases, func(r *repo.Release) bool { return r.Version == version })
+	if i < 0 {
+		return fmt.Errorf("%s has no version %s", p.Label(), version)
+	}
+	p.Releases = p.Releases[i : i+1]
+	t.version, t.partial = version, true
+	return nil
+}
+
+// latest resolves "latest" as clusterctl does.
+func latest(p *repo.Provider) (string, error) {
+	var versions []string
+	for _, r := range p.Releases {
+		versions = append(versions, r.Version)
+	}
+	return meta.Latest(versions, func(version string) ([]byte, error) {
+		for _, r := range p.Releases {
+			if r.Version != version {
+				continue
+			}
+			if f := r.Artifact(layouts.MetadataFile); f != nil {
+				return f.Bytes()
+			}
+			return nil, fmt.Errorf("%s has no %s", r.Path, layouts.MetadataFile)
+		}
+		return nil, fmt.Errorf("%s has no folder %s", p.Label(), version)
+	})
+}
+
+// release picks the one release of a target: the version it names, or what
+// clusterctl calls latest.
+func (t *target) release() (*repo.Release, error) {
+	switch n := len(t.repository.Providers); {
+	case n == 0:
+		return nil, fmt.Errorf("%s holds no provider", t.repository.Path)
+	case n > 1:
+		var labels []string
+		for _, p := range t.repository.Providers {
+			labels = append(labels, p.Label())
+		}
+		return nil, usagef("%s holds several providers (%s); name the folder of one of them", t.repository.Path, strings.Join(labels, ", "))
+	}
+	p := t.repository.Providers[0]
+	if len(p.Releases) == 0 {
+		return nil, fmt.Errorf("%s holds no version", p.Path)
+	}
+	if t.version == "" {
+		version, err := latest(p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the latest version cannot be found: %w; name the folder of a version", p.Path, err)
+		}
+		if err := t.narrow(version); err != nil {
+			return nil, err
+		}
+	}
+	return t.repository.Providers[0].Releases[0], nil
+}
+
+// newest returns one release of each provider: the named one, or the latest.
+func (t *target) newest() ([]*repo.Release, error) {
+	var out []*repo.Release
+	for _, p := range t.repository.Providers {
+		one := target{repository: &repo.Repository{Path: t.repository.Path, Providers: []*repo.Provider{p}}, version: t.version}
+		r, err := one.release()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// readFile returns a file named on the command line.
+func (a *app) readFile(name string) ([]byte, error) {
+	data, err := os.ReadFile(a.path(name))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, cause(err))
+	}
+	return data, nil
+}

@@ -1,0 +1,75 @@
+// Package term decides about colour and writes it. It must not know what is
+// printed.
+package term
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// Style colours text, or leaves it alone if it is not enabled.
+type Style struct{ Enabled bool }
+
+func (s Style) paint(code, text string) string {
+	if !s.Enabled || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Red is for errors.
+func (s Style) Red(text string) string { return s.paint("1;31", text) }
+
+// Yellow is for warnings.
+func (s Style) Yellow(text string) string { return s.paint("1;33", text) }
+
+// Blue is for information.
+func (s Style) Blue(text string) string { return s.paint("1;34", text) }
+
+// Green is for success.
+func (s Style) Green(text string) string { return s.paint("32", text) }
+
+// Bold is for what the eye should find.
+func (s Style) Bold(text string) string { return s.paint("1", text) }
+
+// Dim is for what it may skip.
+func (s Style) Dim(text string) string { return s.paint("2", text) }
+
+// IsTerminal reports whether w is a character device.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Modes are the values of --color.
+var Modes = []string{"auto", "always", "never"}
+
+// StyleFor decides whether to colour what goes to w. A flag other than auto
+// decides; then FORCE_COLOR, NO_COLOR and TERM=dumb; then whether w is a
+// terminal.
+func StyleFor(w io.Writer, mode string, env func(string) (string, bool)) (Style, error) {
+	switch mode {
+	case "always":
+		return Style{true}, nil
+	case "never":
+		return Style{false}, nil
+	case "auto":
+	default:
+		return Style{}, fmt.Errorf("--color is %q; it must be auto, always or never", mode)
+	}
+	if v, ok := env("FORCE_COLOR"); ok && v != "" && v != "0" {
+		return Style{true}, nil
+	}
+	if v, ok := env("NO_COLOR"); ok && v != "" {
+		return Style{false}, nil
+	}
+	if v, _ := env("TERM"); v == "dumb" {
+		return Style{false}, nil
+	}
+	return Style{IsTerminal(w)}, nil
+}

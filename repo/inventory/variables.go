@@ -1,0 +1,219 @@
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
+)
+
+// Variable is one variable of a release.
+type Variable struct {
+	Name string `json:"name"`
+	// Type is a guess at what the value must be, see Type.
+	Type Type `json:"type"`
+	// Required says that a file cannot be rendered before the user gives a
+	// value. What clusterctl always sets is never required.
+	Required bool `json:"required"`
+	// Default is the default of the first file that has one, nil without any.
+	Default *string `json:"default,omitempty"`
+	// Option is the part of the command line of `clusterctl generate cluster`
+	// that sets the variable, "" for all but five.
+	Option string `json:"option,omitempty"`
+	// Files is how clusterctl sees the variable in each file that lists it. It
+	// is empty for a variable that is only used inside of other expressions.
+	Files []InFile `json:"files"`
+	// Uses are all expressions with this name, in the order of files and text.
+	Uses []Use `json:"uses"`
+	// Notes tell what clusterctl does not.
+	Notes []Note `json:"notes,omitempty"`
+}
+
+// InFile is an entry of clusterctl's variable map of one file: the first
+// expression outside of others decides about the default (clusterctl:
+// client/yamlprocessor, GetVariableMap). Default is nil if the file requires a
+// value.
+type InFile struct {
+	File    string  `json:"file"`
+	Default *string `json:"default"`
+}
+
+// Use is one expression.
+type Use struct {
+	Place
+	// Default is the text clusterctl takes for the default of this expression,
+	// whatever its operator is.
+	Default string `json:"default,omitempty"`
+	// Hidden says why clusterctl does not show this use when it lists the
+	// variables of a template; "" if it does.
+	Hidden Hidden `json:"hidden,omitempty"`
+	// Comment is set for a use in a YAML comment, which clusterctl replaces
+	// like any other.
+	Comment bool `json:"comment,omitempty"`
+}
+
+// Hidden is the reason why a use is not listed.
+type Hidden string
+
+// The reasons.
+const (
+	// HiddenNested: the use is inside of another expression.
+	HiddenNested Hidden = "nested"
+	// HiddenClass: the use is in a ClusterClass file, which is read only when
+	// a template is rendered, not when its variables are listed.
+	HiddenClass Hidden = "class"
+)
+
+// Place is where an expression stands. Lines and columns count from 1, columns
+// in characters; File is the name in the release.
+type Place struct {
+	File       string `json:"file"`
+	Line       int    `json:"line"`
+	Column     int    `json:"column"`
+	Expression string `json:"expression"`
+}
+
+// option is a variable that clusterctl sets from its command line in templates
+// and ClusterClasses (clusterctl: client/config.go,
+// templateOptionsToVariables).
+type option struct {
+	flag string
+	// always: also if the flag is not given.
+	always bool
+	typ    Type
+}
+
+var options = map[string]option{
+	"CLUSTER_NAME":                {"NAME", true, String},
+	"NAMESPACE":                   {"--target-namespace", true, String},
+	"KUBERNETES_VERSION":          {"--kubernetes-version", false, String},
+	"CONTROL_PLANE_MACHINE_COUNT": {"--control-plane-machine-count", true, Integer},
+	"WORKER_MACHINE_COUNT":        {"--worker-machine-count", true, Integer},
+}
+
+// Variables returns the variables of all components, cluster templates and
+// ClusterClasses of a release, sorted by name. Files that cannot be read, or
+// that clusterctl refuses because of their expressions, are left out and named
+// by the error; the variables of the others are returned with it.
+func Variables(ctx context.Context, r *repo.Release) ([]Variable, error) {
+	sources, err := load(ctx, r, nil)
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	return collect(sources, schemasOf(sources)), err
+}
+
+// ForTemplate returns the variables that one flavor needs, the default one if
+// flavor is empty: those of the template and of the ClusterClasses that
+// clusterctl pulls in with it. The error names a flavor that does not exist, or
+// the files that are missing as with Variables.
+func ForTemplate(ctx context.Context, r *repo.Release, flavor string) ([]Variable, error) {
+	file := layouts.TemplateFile(flavor)
+	if r.Artifact(file) == nil {
+		return nil, fmt.Errorf("%s: no %s here%s", r.Path, file, available(r))
+	}
+	sources, err := load(ctx, r, nil)
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	schemas := schemasOf(sources)
+	wanted := map[string]bool{file: true}
+	for _, s := range sources {
+		if s.name == file {
+			for _, c := range classes(s) {
+				wanted[layouts.ClusterClassFile(c.name)] = c.variable == "" || !c.open
+			}
+		}
+	}
+	sources = slices.DeleteFunc(sources, func(s *source) bool { return !wanted[s.name] })
+	return collect(sources, schemas), err
+}
+
+func available(r *repo.Release) string {
+	var names []string
+	for _, a := range r.Artifacts {
+		if flavor, ok := layouts.Flavor(a.Name); ok {
+			names = append(names, cmp.Or(flavor, "the default one"))
+		}
+	}
+	if len(names) == 0 {
+		return "; the release has no cluster templates"
+	}
+	return "; the flavors are: " + strings.Join(names, ", ")
+}
+
+// variable is a Variable in the making.
+type variable struct {
+	Variable
+	evidence evidence
+	notes    notes
+}
+
+func collect(sources []*source, schemas schemas) []Variable {
+	all := map[string]*variable{}
+	get := func(name string) *variable {
+		v := all[name]
+		if v == nil {
+			v = &variable{Variable: Variable{Name: name, Files: []InFile{}}}
+			all[name] = v
+		}
+		return v
+	}
+	for _, s := range sources {
+		contexts := contextsOf(s, schemas)
+		for _, listed := range s.template.Variables() {
+			v := get(listed.Name)
+			v.Files = append(v.Files, InFile{s.name, listed.Default})
+			if v.Default == nil {
+				v.Default = listed.Default
+			}
+			if listed.Default == nil && !options[listed.Name].setIn(s) {
+				v.Required = true
+			}
+		}
+		for i, r := range s.template.Refs() {
+			v := get(r.Name)
+			v.Uses = append(v.Uses, s.use(i, contexts[i].comment))
+			v.evidence.add(&r, contexts[i])
+		}
+		noteFile(s, contexts, get)
+	}
+	noteClasses(sources, get)
+	out := make([]Variable, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		v := all[name]
+		v.Option = options[name].flag
+		v.Type = v.evidence.conclude(name)
+		noteRelease(v)
+		v.Notes = v.notes.list()
+		out = append(out, v.Variable)
+	}
+	return out
+}
+
+// setIn reports whether clusterctl gives the variable a value in a file, asked
+// or not.
+func (o option) setIn(s *source) bool { return o.always && s.kind != layouts.Components }
+
+func (s *source) use(ref int, comment bool) Use {
+	r := &s.template.Refs()[ref]
+	u := Use{Place: s.place(r), Default: r.Default, Comment: comment}
+	switch {
+	case r.Depth > 0:
+		u.Hidden = HiddenNested
+	case s.kind == layouts.ClusterClass:
+		u.Hidden = HiddenClass
+	}
+	return u
+}
+
+func (s *source) place(r *vars.Ref) Place {
+	p := s.raw.Pos(r.Start)
+	return Place{s.name, p.Line, p.Column, string(s.raw.Data[r.Start:r.End])}
+}

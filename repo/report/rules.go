@@ -1,0 +1,74 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+type jsonRule struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Title    string `json:"title"`
+	Severity string `json:"severity"`
+	Proof    string `json:"proof"`
+	Source   string `json:"source"`
+	Why      string `json:"why"`
+	Fix      string `json:"fix"`
+}
+
+// WriteRules lists rules as text or json.
+func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
+	if format == "json" {
+		out := struct {
+			SchemaVersion int        `json:"schemaVersion"`
+			Rules         []jsonRule `json:"rules"`
+		}{SchemaVersion: schemaVersion, Rules: []jsonRule{}}
+		for _, r := range rules {
+			out.Rules = append(out.Rules, jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), string(r.Proof), r.Source, r.Why, r.Fix})
+		}
+		return writeJSON(w, out)
+	}
+	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(tw, "RULE\tSEVERITY\tPROOF\tTITLE")
+	for _, r := range rules {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, r.Proof, r.Title)
+	}
+	return tw.Flush()
+}
+
+// Example is what WriteRule shows of a rule's examples: prose, and the files
+// of two small repositories by path.
+type Example struct {
+	Prose     string
+	Bad, Good map[string][]byte
+}
+
+// WriteRule explains one rule.
+func WriteRule(w io.Writer, r *lint.Rule, e Example, paint Painter) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s\n", paint.Bold(r.ID), paint.Bold(r.Title))
+	fmt.Fprintf(&b, "\nSeverity:  %s\nProven by: %s\nSource:    %s\n", r.Severity, r.Proof, r.Source)
+	fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n%s\n", paint.Bold("What happens"), r.Why, paint.Bold("What to do"), r.Fix)
+	if e.Prose != "" {
+		fmt.Fprintf(&b, "\n%s\n", e.Prose)
+	}
+	for _, part := range []struct {
+		title string
+		files map[string][]byte
+	}{{"Bad", e.Bad}, {"Good", e.Good}} {
+		for _, name := range slices.Sorted(maps.Keys(part.files)) {
+			fmt.Fprintf(&b, "\n%s %s\n", paint.Bold(part.title+":"), name)
+			for line := range strings.Lines(string(part.files[name])) {
+				fmt.Fprintf(&b, "    %s\n", strings.TrimRight(line, "\r\n"))
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,3 @@
+// Package oracle compares the tool with the real clusterctl. It only has tests;
+// the module is apart so that clusterctl's dependencies stay out of the tool.
+package oracle

@@ -1,0 +1,244 @@
+package oracle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
+)
+
+// clusterctl is the stock program, built when the first test asks for it.
+var clusterctl func() (*real.Binary, error)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "oracle")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	clusterctl = sync.OnceValues(func() (*real.Binary, error) { return real.Build(dir) })
+	code := func() int {
+		defer os.RemoveAll(dir)
+		// The library finds no cluster and no settings of the person who tests.
+		for name, value := range map[string]string{
+			"KUBECONFIG": filepath.Join(dir, "none"), "HOME": dir, "XDG_CONFIG_HOME": dir,
+		} {
+			if name != "KUBECONFIG" && os.Getenv("GOCACHE") == "" {
+				// The build of the program needs the caches below HOME.
+				cache, _ := os.UserCacheDir()
+				os.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
+			}
+			if os.Getenv("GOPATH") == "" {
+				home, _ := os.UserHomeDir()
+				os.Setenv("GOPATH", filepath.Join(home, "go"))
+			}
+			os.Setenv(name, value)
+		}
+		return m.Run()
+	}()
+	os.Exit(code)
+}
+
+func binary(t testing.TB) *real.Binary {
+	t.Helper()
+	b, err := clusterctl()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// corpus lists the releases of real providers.
+func corpus(t testing.TB) []real.Release {
+	t.Helper()
+	root := os.Getenv("CORPUS")
+	if root == "" {
+		_, file, _, _ := runtime.Caller(0)
+		root = filepath.Join(filepath.Dir(file), "..", "..", "..", "shared", "corpus")
+	}
+	root, err := filepath.Abs(filepath.Join(root, "releases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := filepath.Glob(filepath.Join(root, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(dirs) == 0 {
+		t.Skipf("no corpus of providers at %s; set CORPUS to its folder", root)
+	}
+	var out []real.Release
+	for _, dir := range dirs {
+		p, err := layouts.ParseLabel(filepath.Base(filepath.Dir(dir)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := real.Release{Root: root, Type: string(p.Type), Name: p.Name, Version: filepath.Base(dir)}
+		for _, f := range files(t, dir) {
+			if layouts.KindOfFile(f) == layouts.Components {
+				r.Components = f
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func files(t testing.TB, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func provider(r real.Release) layouts.Provider {
+	return layouts.Provider{Type: layouts.ProviderType(r.Type), Name: r.Name}
+}
+
+// write makes a tree of files below a new folder.
+func write(t testing.TB, tree map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range tree {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func read(t testing.TB, path string) *doc.File {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc.NewFile(path, data)
+}
+
+// values are variables by their exact name.
+type values map[string]string
+
+func (v values) Get(name string) (string, bool) {
+	value, ok := v[name]
+	return value, ok
+}
+
+// env is the environment that says the same. Names must be in upper case.
+func (v values) env() []string {
+	var out []string
+	for name, value := range v {
+		out = append(out, name+"="+value)
+	}
+	return out
+}
+
+// dummies gives every variable of the texts that needs one a plausible value.
+func dummies(texts ...[]byte) values {
+	v := values{}
+	for _, text := range texts {
+		for _, name := range real.Required(text) {
+			v[name] = real.Dummy(name)
+		}
+	}
+	return v
+}
+
+// core is the part of a message that both sides share.
+func core(err error) string {
+	if err == nil {
+		return ""
+	}
+	var at *doc.Error
+	text := err.Error()
+	if errors.As(err, &at) {
+		text = at.Err.Error()
+	}
+	for _, cut := range []struct{ from, to string }{
+		// clusterctl quotes the whole document.
+		{`(failed to unmarshal the \w+ yaml document): "(?:[^"\\]|\\.)*"`, "$1"},
+		// Where the scheme was built.
+		{` in scheme "[^"]*"`, ""},
+		// The field that the tool adds.
+		{` \([\w.]+ is a \w+\)`, ""},
+		// A set without order.
+		{`v1beta1, v1beta2 contract`, "v1beta2, v1beta1 contract"},
+	} {
+		text = regexp.MustCompile(cut.from).ReplaceAllString(text, cut.to)
+	}
+	return text
+}
+
+// same compares what clusterctl says with what the tool says.
+func same(t testing.TB, what string, want []byte, wantErr error, got []byte, gotErr error) bool {
+	t.Helper()
+	switch {
+	case core(wantErr) != core(gotErr):
+		t.Errorf("%s:\nclusterctl: %v\nthe tool:   %v", what, abbreviate(wantErr), gotErr)
+	case wantErr == nil && !bytes.Equal(want, got):
+		t.Errorf("%s: different output\n%s", what, firstDifference(want, got))
+	default:
+		return true
+	}
+	return false
+}
+
+func abbreviate(err error) string {
+	if text := core(err); text != "" {
+		return text
+	}
+	return "accepts it"
+}
+
+func firstDifference(want, got []byte) string {
+	a, b := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("line %d\nclusterctl: %q\nthe tool:   %q", i+1, a[i], b[i])
+		}
+	}
+	return fmt.Sprintf("clusterctl prints %d lines, the tool %d", len(a), len(b))
+}
+
+// settings writes a clusterctl.yaml that knows one provider.
+func settings(t testing.TB, r real.Release, rest string) string {
+	t.Helper()
+	dir := write(t, map[string]string{"clusterctl.yaml": fmt.Sprintf(
+		"overridesFolder: %q\nproviders:\n- name: %q\n  type: %q\n  url: %q\n%s", t.TempDir(), r.Name, r.Type, r.URL(), rest)})
+	return filepath.Join(dir, "clusterctl.yaml")
+}
+
+// flagOf is the flag that selects a provider of a type.
+func flagOf(t testing.TB, r real.Release) string {
+	t.Helper()
+	info, ok := layouts.ProviderType(r.Type).Info()
+	if !ok {
+		t.Fatalf("unknown type %q", r.Type)
+	}
+	return info.Flag
+}
+
+var background = context.Background()
