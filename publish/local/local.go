@@ -131,6 +131,22 @@ func (d *Destination) Fetch(ctx context.Context, p layouts.Provider, version str
 // is a symbolic link, and next to a name that differs only by case. If r has a
 // checksum file, that must be true.
 func (d *Destination) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
+	return d.put(ctx, r, d.open, false)
+}
+
+// Replace is Put for a build folder: a version that is there with other content
+// is replaced by a rename, so that a reader sees the old files or the new ones,
+// and nothing waits for the disk. After a power cut the folder has to be built
+// again.
+func (d *Destination) Replace(ctx context.Context, r *repo.Release) (publish.Result, error) {
+	open := func(root string) (disk, error) {
+		disk, err := d.open(root)
+		return volatile{disk}, err
+	}
+	return d.put(ctx, r, open, true)
+}
+
+func (d *Destination) put(ctx context.Context, r *repo.Release, open func(string) (disk, error), replace bool) (publish.Result, error) {
 	fail := func(err error) (publish.Result, error) {
 		if _, ok := errors.AsType[*publish.ConflictError](err); ok {
 			return publish.Result{}, err // names itself
@@ -145,17 +161,18 @@ func (d *Destination) Put(ctx context.Context, r *repo.Release) (publish.Result,
 		return fail(err)
 	}
 	unchanged, err := d.compare(ctx, r)
-	if err != nil {
+	_, conflict := errors.AsType[*publish.ConflictError](err)
+	if err != nil && !(conflict && replace) {
 		return fail(err)
 	}
-	disk, err := d.open(d.root)
+	disk, err := open(d.root)
 	if err != nil {
 		return fail(err)
 	}
 	defer disk.close()
 	d.clean(disk, r.Provider.Label())
 	if !unchanged {
-		unchanged, err = d.publish(ctx, disk, dir, r)
+		unchanged, err = d.publish(ctx, disk, dir, r, conflict)
 	}
 	if err == nil && unchanged {
 		// Who published it may have died before this.
@@ -213,9 +230,10 @@ func (d *Destination) find(dir, name string) (found bool, err error) {
 	return found, nil
 }
 
-// publish stages, verifies and switches. It reports whether another publisher
-// was first, with the same content.
-func (d *Destination) publish(ctx context.Context, disk disk, dir string, r *repo.Release) (lost bool, err error) {
+// publish stages, verifies and switches. With replace set, it moves what is
+// there out of the way first. It reports whether another publisher was first,
+// with the same content.
+func (d *Destination) publish(ctx context.Context, disk disk, dir string, r *repo.Release, replace bool) (lost bool, err error) {
 	s, err := stage(ctx, disk, path.Dir(dir))
 	if err != nil {
 		return false, err
@@ -233,6 +251,16 @@ func (d *Destination) publish(ctx context.Context, disk disk, dir string, r *rep
 		if err := repo.VerifyChecksums(ctx, staged); err != nil {
 			return false, err
 		}
+	}
+	if replace {
+		if err := disk.rename(dir, s.old()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+		defer func() {
+			if err != nil {
+				disk.rename(s.old(), dir) // fails if something else is there by now
+			}
+		}()
 	}
 	// Renaming a folder onto another one fails unless that is empty, on every
 	// platform, so nothing published can get lost here.

@@ -425,3 +425,44 @@ func TestOnlyStagingOfTheDeadIsRemoved(t *testing.T) {
 		t.Errorf("left behind: %v", got)
 	}
 }
+
+func TestReplace(t *testing.T) {
+	ctx := context.Background()
+	root := t.TempDir()
+	d, err := New(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := func(content string) *repo.Release {
+		return &repo.Release{
+			Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0",
+			Artifacts: []*repo.Artifact{repo.BytesArtifact("metadata.yaml", []byte(content))},
+		}
+	}
+	for _, step := range []struct {
+		content   string
+		unchanged bool
+	}{{"one", false}, {"one", true}, {"two", false}, {"two", true}} {
+		result, err := d.Replace(ctx, release(step.content))
+		if err != nil || result.Unchanged != step.unchanged {
+			t.Fatalf("%s: unchanged %v, %v", step.content, result.Unchanged, err)
+		}
+		got, err := os.ReadFile(filepath.Join(root, "infrastructure-foo", "v1.0.0", "metadata.yaml"))
+		if err != nil || string(got) != step.content {
+			t.Fatalf("%s: read %q, %v", step.content, got, err)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(root, "infrastructure-foo"))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+	// A cancelled replacement leaves the old version.
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := d.Replace(cancelled, release("three")); err == nil {
+		t.Error("a cancelled replacement succeeded")
+	}
+	if got, _ := os.ReadFile(filepath.Join(root, "infrastructure-foo", "v1.0.0", "metadata.yaml")); string(got) != "two" {
+		t.Errorf("after a cancelled replacement: %q", got)
+	}
+}

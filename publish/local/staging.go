@@ -33,6 +33,9 @@ func lockFile(dir string) string { return path.Join(dir, "lock") }
 
 func (s *staging) release() string { return path.Join(s.dir, "release") }
 
+// old is where a version goes that is replaced.
+func (s *staging) old() string { return path.Join(s.dir, "old") }
+
 // stage makes a staging folder, and the label folder if there is none.
 func stage(ctx context.Context, disk disk, label string) (s *staging, err error) {
 	s = &staging{disk: disk, label: label}
@@ -150,6 +153,18 @@ type disk interface {
 // rootDisk is a disk that never leaves its folder.
 type rootDisk struct{ root *os.Root }
 
+// volatile is a disk that does not wait for anything to be durable.
+type volatile struct{ disk }
+
+func (v volatile) sync(string) error { return nil }
+
+func (v volatile) write(name string, content func(io.Writer) error) error {
+	if d, ok := v.disk.(rootDisk); ok {
+		return d.create(name, content, false)
+	}
+	return v.disk.write(name, content)
+}
+
 // openDisk opens the folder dir and makes it if necessary.
 func openDisk(dir string) (disk, error) {
 	root, err := os.OpenRoot(dir)
@@ -193,12 +208,16 @@ func (d rootDisk) lock(name string, flag int) (io.Closer, error) {
 }
 
 func (d rootDisk) write(name string, content func(io.Writer) error) error {
+	return d.create(name, content, true)
+}
+
+func (d rootDisk) create(name string, content func(io.Writer) error, durable bool) error {
 	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
 	err = content(f)
-	if err == nil {
+	if err == nil && durable {
 		err = f.Sync()
 	}
 	if closeErr := f.Close(); err == nil {

@@ -20,37 +20,36 @@ type source struct {
 	name     string
 	kind     layouts.FileKind
 	raw      *doc.File
+	content  string // of raw, so that expressions in expressions share memory
 	template *vars.Template
 	// text and docs are what clusterctl makes of the file if nothing has a
 	// value but what it sets itself, and samples where it insists on one. Text
 	// is nil if that fails; docs never.
 	text *vars.Text
 	docs *doc.Stream
+	err  error // why text is nil
 	// top are the indices of the expressions that are in no other one.
-	top      []int
+	top []int
+	// required are the variables that clusterctl lists; true without default.
 	required map[string]bool
 }
 
 // kinds are the files with variables, in the order in which a user meets them.
 var kinds = [...]layouts.FileKind{layouts.Components, layouts.ClusterTemplate, layouts.ClusterClass}
 
-// load reads the files of a release that want accepts, or all if it is nil. A
-// file that cannot be read does not hide the others: its error is joined to the
-// result's.
-func load(ctx context.Context, r *repo.Release, want func(layouts.FileKind) bool) ([]*source, error) {
+// load reads the files of a release that want accepts. A file that cannot be
+// read does not hide the others: its error is joined to the result's.
+func load(ctx context.Context, r *repo.Release, want func(name string, kind layouts.FileKind) bool) ([]*source, error) {
 	components := r.Components()
 	var sources []*source
 	var failures []error
 	for _, kind := range kinds {
-		if want != nil && !want(kind) {
-			continue
-		}
 		for _, a := range r.Artifacts {
 			k := a.Kind()
 			if a == components {
 				k = layouts.Components
 			}
-			if k != kind {
+			if k != kind || !want(a.Name, kind) {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
@@ -73,7 +72,7 @@ func load(ctx context.Context, r *repo.Release, want func(layouts.FileKind) bool
 }
 
 func newSource(a *repo.Artifact, kind layouts.FileKind, data []byte) (*source, error) {
-	s := &source{name: a.Name, kind: kind, raw: doc.NewFile(a.Path, data), required: map[string]bool{}}
+	s := &source{name: a.Name, kind: kind, raw: doc.NewFile(a.Path, data), content: string(data), required: map[string]bool{}}
 	t, err := vars.Parse(data)
 	if err != nil {
 		var at *vars.Error
@@ -132,7 +131,11 @@ func (s *source) execute(sample func(string) string) {
 		return "", false
 	})
 	if err != nil {
-		s.text, s.docs = nil, &doc.Stream{File: s.raw}
+		var at *vars.Error
+		if errors.As(err, &at) {
+			err = s.raw.Errorf(at.Offset, "clusterctl cannot replace this expression: %w", at.Err)
+		}
+		s.text, s.docs, s.err = nil, &doc.Stream{File: s.raw}, err
 		return
 	}
 	s.text, s.docs = text, doc.ParseText(s.raw, text.Data, text.RawOffset)
@@ -145,10 +148,9 @@ func sound(s *doc.Stream) bool {
 // aloneOnLine reports whether an expression has its line for itself.
 func (s *source) aloneOnLine(ref int) bool {
 	r := s.template.Refs()[ref]
-	data := s.raw.Data
-	before := data[bytes.LastIndexByte(data[:r.Start], '\n')+1 : r.Start]
-	after, _, _ := bytes.Cut(data[r.End:], []byte("\n"))
-	return len(bytes.TrimSpace(before)) == 0 && len(bytes.TrimSpace(after)) == 0
+	before := bytes.TrimRight(s.raw.Data[:r.Start], " \t")
+	after := bytes.TrimLeft(s.raw.Data[r.End:], " \t\r")
+	return (len(before) == 0 || before[len(before)-1] == '\n') && (len(after) == 0 || after[0] == '\n')
 }
 
 // span returns the range of the raw file that a scalar was made from.

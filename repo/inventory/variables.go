@@ -102,7 +102,7 @@ var options = map[string]option{
 // that clusterctl refuses because of their expressions, are left out and named
 // by the error; the variables of the others are returned with it.
 func Variables(ctx context.Context, r *repo.Release) ([]Variable, error) {
-	sources, err := load(ctx, r, nil)
+	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true })
 	if ctx.Err() != nil {
 		return nil, err
 	}
@@ -118,7 +118,9 @@ func ForTemplate(ctx context.Context, r *repo.Release, flavor string) ([]Variabl
 	if r.Artifact(file) == nil {
 		return nil, fmt.Errorf("%s: no %s here%s", r.Path, file, available(r))
 	}
-	sources, err := load(ctx, r, nil)
+	sources, err := load(ctx, r, func(name string, kind layouts.FileKind) bool {
+		return name == file || kind != layouts.ClusterTemplate
+	})
 	if ctx.Err() != nil {
 		return nil, err
 	}
@@ -126,8 +128,8 @@ func ForTemplate(ctx context.Context, r *repo.Release, flavor string) ([]Variabl
 	wanted := map[string]bool{file: true}
 	for _, s := range sources {
 		if s.name == file {
-			for _, c := range classes(s) {
-				wanted[layouts.ClusterClassFile(c.name)] = c.variable == "" || !c.open
+			for _, c := range classesOf(s) {
+				wanted[c.file] = true
 			}
 		}
 	}
@@ -153,6 +155,8 @@ type variable struct {
 	Variable
 	evidence evidence
 	notes    notes
+	// needs are the places where a file begins to require a value.
+	needs []Place
 }
 
 func collect(sources []*source, schemas schemas) []Variable {
@@ -166,7 +170,8 @@ func collect(sources []*source, schemas schemas) []Variable {
 		return v
 	}
 	for _, s := range sources {
-		contexts := contextsOf(s, schemas)
+		sites := sitesOf(s, schemas)
+		first := s.firsts()
 		for _, listed := range s.template.Variables() {
 			v := get(listed.Name)
 			v.Files = append(v.Files, InFile{s.name, listed.Default})
@@ -174,21 +179,25 @@ func collect(sources []*source, schemas schemas) []Variable {
 				v.Default = listed.Default
 			}
 			if listed.Default == nil && !options[listed.Name].setIn(s) {
-				v.Required = true
+				v.needs = append(v.needs, s.place(first[listed.Name]))
 			}
 		}
-		for i, r := range s.template.Refs() {
+		refs := s.template.Refs()
+		for i := range refs {
+			r := &refs[i]
 			v := get(r.Name)
-			v.Uses = append(v.Uses, s.use(i, contexts[i].comment))
-			v.evidence.add(&r, contexts[i])
+			u := s.use(r, sites[i].comment)
+			v.Uses = append(v.Uses, u)
+			v.evidence.add(r, sites[i], u.Place)
+			noteUse(v, s, r, first[r.Name], u)
 		}
-		noteFile(s, contexts, get)
 	}
 	noteClasses(sources, get)
 	out := make([]Variable, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		v := all[name]
 		v.Option = options[name].flag
+		v.Required = len(v.needs) > 0
 		v.Type = v.evidence.conclude(name)
 		noteRelease(v)
 		v.Notes = v.notes.list()
@@ -201,8 +210,19 @@ func collect(sources []*source, schemas schemas) []Variable {
 // or not.
 func (o option) setIn(s *source) bool { return o.always && s.kind != layouts.Components }
 
-func (s *source) use(ref int, comment bool) Use {
-	r := &s.template.Refs()[ref]
+// firsts returns the expression of each variable that decides for clusterctl.
+func (s *source) firsts() map[string]*vars.Ref {
+	first := make(map[string]*vars.Ref, len(s.required))
+	for _, i := range s.top {
+		r := &s.template.Refs()[i]
+		if first[r.Name] == nil {
+			first[r.Name] = r
+		}
+	}
+	return first
+}
+
+func (s *source) use(r *vars.Ref, comment bool) Use {
 	u := Use{Place: s.place(r), Default: r.Default, Comment: comment}
 	switch {
 	case r.Depth > 0:
@@ -215,5 +235,5 @@ func (s *source) use(ref int, comment bool) Use {
 
 func (s *source) place(r *vars.Ref) Place {
 	p := s.raw.Pos(r.Start)
-	return Place{s.name, p.Line, p.Column, string(s.raw.Data[r.Start:r.End])}
+	return Place{s.name, p.Line, p.Column, s.content[r.Start:r.End]}
 }

@@ -3,6 +3,7 @@ package meta
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -114,10 +115,11 @@ func (e *identityError) Error() string { return e.err.Error() }
 // this point it does not tell the case of field names, and a missing kind or
 // apiVersion is fine.
 func checkIdentity(data []byte) error {
-	var id struct {
+	type mapping struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 	}
+	var id mapping
 	if err := stdjson.Unmarshal(data, &id); err != nil {
 		return fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
 	}
@@ -138,7 +140,7 @@ func checkIdentity(data []byte) error {
 	field := "kind"
 	switch {
 	case version == "":
-		return &identityError{"apiVersion", fmt.Errorf("Object 'apiVersion' is missing in %q", data)}
+		return &identityError{"apiVersion", errors.New("Object 'apiVersion' is missing")}
 	case group+"/"+version != APIVersion:
 		field = "apiVersion"
 	case id.Kind == Kind:

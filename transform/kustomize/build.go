@@ -53,6 +53,9 @@ func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[str
 	}
 	m, err := run(fsys, filepath.Join(tree.dir, filepath.FromSlash(dir)), opts, s.openapi)
 	if err != nil {
+		if faults := s.faults(); faults != nil {
+			return nil, faults
+		}
 		return nil, fmt.Errorf("kustomize build %s: %w", dir, tree.clean(err))
 	}
 	return objects(m)

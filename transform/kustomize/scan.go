@@ -64,6 +64,8 @@ type scan struct {
 	allowRemote bool
 	state       map[string]int // folders: 1 being visited, 2 done
 	problems    []error
+	// files are the manifests and patches that are referred to.
+	files []string
 	// openapi is set if a custom schema changes kustomize's global state.
 	openapi bool
 }
@@ -178,7 +180,33 @@ func (s *scan) judge(d *doc.Document, dir string, n *doc.Node, kind refKind) {
 		}
 	case !s.tree.Exists(abs):
 		s.add(d, n, "%s does not exist; if it is made by a command, say so under generated in the configuration", target)
+	case kind != keyFile:
+		s.files = append(s.files, rel)
 	}
+}
+
+// faults reads the files that are referred to and returns those that are no
+// YAML, with positions, which kustomize does not know.
+func (s *scan) faults() error {
+	var out []error
+	for _, name := range s.files {
+		switch path.Ext(name) {
+		case ".yaml", ".yml":
+		default:
+			continue
+		}
+		data, err := s.tree.Read(filepath.FromSlash(name))
+		if err != nil {
+			continue
+		}
+		stream := doc.Parse(doc.NewFile(name, data))
+		for _, d := range stream.Docs {
+			if d.Err != nil {
+				out = append(out, d.Err)
+			}
+		}
+	}
+	return errors.Join(out...)
 }
 
 // looksRemote recognises what kustomize would fetch: URLs, and the short forms

@@ -3,6 +3,7 @@ package real
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,7 +49,9 @@ func (r Release) Label() string {
 func (r Release) Dir() string { return filepath.Join(r.Root, r.Label(), r.Version) }
 
 // URL is the address of the provider in clusterctl.yaml.
-func (r Release) URL() string { return "file://" + filepath.Join(r.Dir(), r.Components) }
+func (r Release) URL() string {
+	return (&url.URL{Scheme: "file", Path: filepath.Join(r.Dir(), r.Components)}).String()
+}
 
 // Judge does with a release what users do: `generate provider`, the same with
 // --raw, and `generate cluster` with every template. The error says that there

@@ -1,0 +1,167 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	// Digests are only recognized if their algorithm is linked in.
+	_ "crypto/sha256"
+	_ "crypto/sha512"
+
+	"github.com/distribution/reference"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// Image is the image of one container.
+type Image struct {
+	// Ref is the image after substitution. If it needs a value from the user,
+	// it is the raw text and the parts are empty.
+	Ref string `json:"ref"`
+	// Variable is the first variable in the image that has no default.
+	Variable string `json:"variable,omitempty"`
+	// Expression is the raw text if variables with defaults were replaced.
+	Expression string `json:"expression,omitempty"`
+	// Canonical says that the image is written in full, as clusterctl demands
+	// of those it sees (clusterctl: util/container, ImageFromString).
+	Canonical bool `json:"canonical"`
+	// Repository, Name, Tag and Digest are the parts of the full name, such as
+	// docker.io/library, nginx and 1.29 for nginx:1.29. They are empty if it
+	// is no image name, and the last two also if they are not there.
+	Repository string `json:"repository,omitempty"`
+	Name       string `json:"name,omitempty"`
+	Tag        string `json:"tag,omitempty"`
+	Digest     string `json:"digest,omitempty"`
+	// Container is the name of the container, Field the list it is in.
+	Container string `json:"container"`
+	Field     string `json:"field"`
+	// Object is the kind, the namespace and the name of the workload.
+	Object string `json:"object"`
+	// SeenByClusterctl says that clusterctl lists, checks and overrides the
+	// image (clusterctl: internal/util/objs.go, InspectImages).
+	SeenByClusterctl bool `json:"seenByClusterctl"`
+	// File is the name in the release; lines and columns count from 1.
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+}
+
+// workloads says where the pod is in each kind of object that has one. Like
+// clusterctl it goes by the kind alone.
+var workloads = map[string]struct {
+	pod  []string
+	seen bool
+}{
+	"Deployment":            {[]string{"spec", "template", "spec"}, true},
+	"DaemonSet":             {[]string{"spec", "template", "spec"}, true},
+	"StatefulSet":           {[]string{"spec", "template", "spec"}, false},
+	"ReplicaSet":            {[]string{"spec", "template", "spec"}, false},
+	"ReplicationController": {[]string{"spec", "template", "spec"}, false},
+	"Job":                   {[]string{"spec", "template", "spec"}, false},
+	"CronJob":               {[]string{"spec", "jobTemplate", "spec", "template", "spec"}, false},
+	"PodTemplate":           {[]string{"template", "spec"}, false},
+	"Pod":                   {[]string{"spec"}, false},
+}
+
+// containers are the fields of a pod with containers.
+var containers = []struct {
+	field string
+	seen  bool
+}{
+	{"containers", true},
+	{"initContainers", true},
+	{"ephemeralContainers", false},
+}
+
+// Images returns the images of all pods in the components, the cluster
+// templates and the ClusterClasses, in the order of files and text. Pods that
+// are text inside of other objects, such as static pods in cloud-init, are not
+// found. What cannot be read is named by the error, and the rest returned with
+// it.
+func Images(ctx context.Context, r *repo.Release) ([]Image, error) {
+	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true })
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	var images []Image
+	failures := []error{err}
+	for _, s := range sources {
+		failures = append(failures, s.err)
+		if s.docs.Err != nil {
+			failures = append(failures, s.docs.Err)
+		}
+		for _, d := range s.docs.Docs {
+			if d.Err != nil {
+				failures = append(failures, d.Err)
+				continue
+			}
+			images = s.images(images, d, d.Root, true)
+		}
+	}
+	return images, errors.Join(failures...)
+}
+
+// images appends the images of an object, or of the objects in a list, which
+// clusterctl does not open.
+func (s *source) images(images []Image, d *doc.Document, object *doc.Node, top bool) []Image {
+	kind := object.Get("kind").Str()
+	if strings.HasSuffix(kind, "List") {
+		for _, item := range object.Get("items").List() {
+			images = s.images(images, d, item, false)
+		}
+		return images
+	}
+	w, ok := workloads[kind]
+	if !ok {
+		return images
+	}
+	pod := object.Get(w.pod...)
+	for _, f := range containers {
+		for _, c := range pod.Get(f.field).List() {
+			n := c.Get("image")
+			if n == nil || n.Kind == doc.Map || n.Kind == doc.List {
+				continue
+			}
+			img := s.image(d, n)
+			img.Container, img.Field = c.Get("name").Str(), f.field
+			img.Object = lint.ObjectName(&doc.Document{Root: object})
+			img.SeenByClusterctl = top && w.seen && f.seen && s.kind == layouts.Components
+			images = append(images, img)
+		}
+	}
+	return images
+}
+
+func (s *source) image(d *doc.Document, n *doc.Node) Image {
+	p := d.Pos(n)
+	img := Image{Ref: n.Text, File: s.name, Line: p.Line, Column: p.Column}
+	if refs := s.within(s.span(d, n)); len(refs) > 0 {
+		start, end := s.span(d, n)
+		img.Expression = strings.Trim(s.content[start:end], `"'`)
+		if name, ok := s.open(d, n); ok {
+			img.Ref, img.Expression, img.Variable = img.Expression, "", name
+			return img
+		}
+	}
+	_, err := reference.ParseNamed(img.Ref)
+	img.Canonical = err == nil
+	named, err := reference.ParseNormalizedNamed(img.Ref)
+	if err != nil {
+		return img
+	}
+	img.Repository, img.Name = reference.Domain(named), reference.Path(named)
+	if i := strings.LastIndexByte(img.Name, '/'); i >= 0 {
+		img.Repository, img.Name = img.Repository+"/"+img.Name[:i], img.Name[i+1:]
+	}
+	if t, ok := named.(reference.Tagged); ok {
+		img.Tag = t.Tag()
+	}
+	if d, ok := named.(reference.Digested); ok {
+		img.Digest = d.Digest().String()
+	}
+	return img
+}

@@ -1,0 +1,66 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// All are the rules, sorted by ID. It must not be changed.
+var All = slices.Concat(metaRules, nameRules, repoRules, varRules, yamlRules)
+
+// ByID finds a rule by its ID, in any case and also with a dash after the
+// family ("meta-006"), or nil.
+func ByID(id string) *lint.Rule {
+	id = normalize(id)
+	i, found := slices.BinarySearchFunc(All, id, func(r *lint.Rule, id string) int { return cmp.Compare(r.ID, id) })
+	if !found {
+		return nil
+	}
+	return All[i]
+}
+
+func normalize(id string) string { return strings.ToUpper(strings.ReplaceAll(id, "-", "")) }
+
+// Suggest returns the ID of the rule that was probably meant by an unknown ID or
+// by the name of a rule, or "".
+func Suggest(id string) string {
+	if id == "" {
+		return ""
+	}
+	word := normalize(id)
+	best, distance := "", 3 // more typing errors than two are no typing error
+	for _, r := range All {
+		d := min(editDistance(word, r.ID), editDistance(word, normalize(r.Name)))
+		if d < distance {
+			best, distance = r.ID, d
+		}
+	}
+	return best
+}
+
+// editDistance is the Levenshtein distance, at most 3.
+func editDistance(a, b string) int {
+	const enough = 3
+	if len(a)-len(b) >= enough || len(b)-len(a) >= enough {
+		return enough
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+		}
+	}
+	return min(row[len(b)], enough)
+}

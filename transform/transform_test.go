@@ -1,0 +1,415 @@
+package transform
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+)
+
+// The small source tree that the tests below change in one place each.
+const tree = `
+-- config/default/kustomization.yaml --
+namespace: capf-system
+namePrefix: capf-
+resources:
+- ../manager
+- ../crd
+-- config/manager/kustomization.yaml --
+resources:
+- manager.yaml
+-- config/manager/manager.yaml --
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: system
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: controller-manager
+  namespace: system
+  labels:
+    app: foo
+spec:
+  template:
+    spec:
+      initContainers:
+      - name: prepare
+        image: controller:latest
+      containers:
+      - name: manager
+        image: controller:latest
+        env:
+        - name: SELF
+          value: none
+      - name: proxy
+        image: registry.example.com:5000/proxy:v1
+-- config/crd/kustomization.yaml --
+resources:
+- crd.yaml
+-- config/crd/crd.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: fooclusters.infrastructure.cluster.x-k8s.io
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  scope: Namespaced
+  names:
+    kind: FooCluster
+-- metadata.yaml --
+# the series
+apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
+kind: Metadata
+releaseSeries:
+- major: 1
+  minor: 0
+  contract: v1beta1 # old
+- major: 1
+  minor: 1
+  contract: v1beta2
+# the end
+-- templates/cluster-template.yaml --
+kind: Cluster
+metadata:
+  name: ${CLUSTER_NAME}
+-- clusterctl-repo.yaml --
+apiVersion: clusterctl-repo.dev/v1alpha1
+kind: Config
+providers:
+- type: infrastructure
+  name: foo
+  components:
+    path: config/default
+`
+
+// write puts an archive into a folder.
+func write(t *testing.T, archive string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, f := range txtar.Parse([]byte(archive)).Files {
+		name := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, f.Data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// edit replaces one text in the tree; a text that is not there fails the test.
+func edit(t *testing.T, archive string, pairs ...string) string {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(archive, pairs[i]) {
+			t.Fatalf("the tree does not contain %q", pairs[i])
+		}
+		archive = strings.Replace(archive, pairs[i], pairs[i+1], 1)
+	}
+	return archive
+}
+
+func buildTree(t *testing.T, archive, version string, opts Options) ([]*repo.Release, error) {
+	t.Helper()
+	dir := write(t, archive)
+	data, err := os.ReadFile(filepath.Join(dir, config.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Decode(config.FileName, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, _, err := detect.Complete(os.DirFS(dir), c, detect.Hints{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := config.Resolve(os.DirFS(dir), full, version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.Version, err = layouts.ParseVersion(version); err != nil {
+		t.Fatal(err)
+	}
+	return Build(context.Background(), dir, plan, opts)
+}
+
+func content(t *testing.T, releases []*repo.Release, name string) string {
+	t.Helper()
+	if len(releases) != 1 {
+		t.Fatalf("%d releases", len(releases))
+	}
+	a := releases[0].Artifact(name)
+	if a == nil {
+		t.Fatalf("%s was not built", name)
+	}
+	data, err := a.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestBuildLabelsEveryObject(t *testing.T) {
+	releases, err := buildTree(t, tree, "v1.1.0", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := doc.Parse(doc.NewFile("c", []byte(content(t, releases, "infrastructure-components.yaml"))))
+	if len(s.Docs) != 3 {
+		t.Fatalf("%d objects", len(s.Docs))
+	}
+	for _, d := range s.Docs {
+		if got := d.Root.Get("metadata", "labels", ProviderLabel).Str(); got != "infrastructure-foo" {
+			t.Errorf("%s: label %q", d.Root.Get("kind").Str(), got)
+		}
+	}
+	if got := content(t, releases, "cluster-template.yaml"); got != "kind: Cluster\nmetadata:\n  name: ${CLUSTER_NAME}\n" {
+		t.Errorf("template changed: %q", got)
+	}
+	if err := repo.VerifyChecksums(context.Background(), releases[0]); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBuildAsIsAddsNothing(t *testing.T) {
+	releases, err := buildTree(t, edit(t, tree, "namespace: capf-system\n", "", "name: system\n---", "name: system\n---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: other\n---"), "v1.1.0", Options{AsIs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, releases, "infrastructure-components.yaml"); strings.Contains(got, ProviderLabel) {
+		t.Error("--as-is put a label on objects")
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edits   []string
+		version string
+		opts    Options
+		want    []string // each in the message
+	}{
+		"two namespaces": {
+			edits: []string{"namespace: capf-system\n", "", "name: system\n---", "name: system\n---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: other\n---"},
+			want:  []string{"config/manager/manager.yaml:4:9: Namespace system: ", "second Namespace beside other"},
+		},
+		"no namespace": {
+			edits: []string{"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: system\n---\n", ""},
+			want:  []string{"config/default: ", "no Namespace"},
+		},
+		"object in another namespace": {
+			edits: []string{"namespace: capf-system\n", "", "  namespace: system\n", "  namespace: kube-system\n"},
+			want:  []string{"config/manager/manager.yaml:9:9: Deployment kube-system/capf-controller-manager: ", "its own, system"},
+		},
+		"object without namespace": {
+			edits: []string{"namespace: capf-system\n", "", "  namespace: system\n", ""},
+			want:  []string{"has no namespace"},
+		},
+		"label that is no string": {
+			edits: []string{"app: foo", "app: 1"},
+			want:  []string{"label app is no string"},
+		},
+		"version without series": {
+			version: "v1.2.0",
+			want:    []string{"metadata.yaml:5:1: version v1.2.0 is in no release series (listed: 1.0, 1.1)", "--add-series"},
+		},
+		"empty series": {
+			edits: []string{"releaseSeries:", "releaseSeries: []\nx:"},
+			want:  []string{"metadata.yaml:4:16: releaseSeries is missing or empty"},
+		},
+		"missing resource": {
+			edits: []string{"- ../crd\n", "- ../crd\n- ../webhook\n"},
+			want:  []string{"config/default/kustomization.yaml:6:3: ../webhook does not exist"},
+		},
+		"cycle": {
+			edits: []string{"- crd.yaml\n", "- crd.yaml\n- ../default\n"},
+			want:  []string{"config/crd/kustomization.yaml:3:3: ", "refers back to itself"},
+		},
+		"out of the tree": {
+			edits: []string{"- ../crd\n", "- ../../../crd\n"},
+			want:  []string{"config/default/kustomization.yaml:5:3: ../../../crd leaves the source tree"},
+		},
+		"remote base": {
+			edits: []string{"- ../crd\n", "- https://github.com/acme/base//config?ref=v1\n"},
+			want:  []string{"config/default/kustomization.yaml:5:3: ", "loaded from the network", "--allow-remote"},
+		},
+		"remote patch": {
+			edits: []string{"- ../crd\n", "- ../crd\npatches:\n- path: https://example.com/p.yaml\n"},
+			want:  []string{"kustomization.yaml:7:9: ", "loaded from the network"},
+		},
+		"remote base that the configuration does not permit": {
+			edits: []string{"- ../crd\n", "- github.com/acme/base\n"},
+			opts:  Options{AllowRemote: true},
+			want:  []string{"loaded from the network"},
+		},
+		"helm": {
+			edits: []string{"- ../crd\n", "- ../crd\nhelmCharts:\n- name: x\n"},
+			want:  []string{"kustomization.yaml:7:3: helm charts"},
+		},
+		"kustomization that is no YAML": {
+			edits: []string{"- crd.yaml\n", "- [crd.yaml\n"},
+			want:  []string{"config/crd/kustomization.yaml:", "not YAML"},
+		},
+		"resource that is no YAML": {
+			edits: []string{"scope: Namespaced", "scope: [Namespaced"},
+			want:  []string{"config/crd/crd.yaml:8:8: not YAML"},
+		},
+		"image of the command line that is nowhere": {
+			opts: Options{Images: []config.Image{{Name: "nope", NewTag: "v1"}}},
+			want: []string{"no container has the image nope", "controller, registry.example.com:5000/proxy"},
+		},
+		"image of the configuration that is nowhere": {
+			edits: []string{"    path: config/default\n", "    path: config/default\n  images:\n  - name: nope\n    newTag: v1\n"},
+			want:  []string{"clusterctl-repo.yaml:9:11: ", "has the image nope"},
+		},
+		"replacement that finds nothing": {
+			edits: []string{"    path: config/default\n", "    path: config/default\n  replacements:\n  - files: cluster-template*.yaml\n    old: NOPE\n    new: x\n"},
+			want:  []string{"clusterctl-repo.yaml:10:10: ", "contains \"NOPE\""},
+		},
+		"patch that matches nothing": {
+			edits: []string{"    path: config/default\n", "    path: config/default\n  patches:\n  - patch: |\n      apiVersion: apps/v1\n      kind: Deployment\n      metadata:\n        name: nope\n"},
+			want:  []string{"clusterctl-repo.yaml:9:12: infrastructure-foo: "},
+		},
+		"command that is not allowed": {
+			edits: []string{"    path: config/default\n", "    path: config/default\n  assets:\n  - run: [echo, hello]\n    name: hello.txt\n"},
+			want:  []string{"clusterctl-repo.yaml:9:10: ", "--allow-exec"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.version == "" {
+				tc.version = "v1.1.0"
+			}
+			releases, err := buildTree(t, edit(t, tree, tc.edits...), tc.version, tc.opts)
+			if err == nil {
+				t.Fatal("it was built")
+			}
+			if releases != nil {
+				t.Error("there is a partial result")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("message lacks %q:\n%v", want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestAddSeries(t *testing.T) {
+	for name, tc := range map[string]struct{ series, want string }{
+		"newest last":    {"- major: 1\n  minor: 0\n  contract: v1beta1 # old\n- major: 1\n  minor: 1\n  contract: v1beta2\n# the end\n", "- major: 1\n  minor: 0\n  contract: v1beta1 # old\n- major: 1\n  minor: 1\n  contract: v1beta2\n- major: 1\n  minor: 2\n  contract: v1beta2\n# the end\n"},
+		"newest first":   {"  - major: 1\n    minor: 1\n    contract: v1beta2\n  - major: 1\n    minor: 0\n    contract: v1beta1\n", "  - major: 1\n    minor: 2\n    contract: v1beta2\n  - major: 1\n    minor: 1\n    contract: v1beta2\n  - major: 1\n    minor: 0\n    contract: v1beta1\n"},
+		"no line end":    {"- {major: 1, minor: 0, contract: v1beta1}", "- {major: 1, minor: 0, contract: v1beta1}\n- major: 1\n  minor: 2\n  contract: v1beta1\n"},
+		"contract first": {"- contract: v1beta1\n  major: 1\n  minor: 0\n\nx: y\n", "- contract: v1beta1\n  major: 1\n  minor: 0\n- major: 1\n  minor: 2\n  contract: v1beta1\n\nx: y\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := layouts.ParseVersion("v1.2.0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			const head = "# c\napiVersion: x\nreleaseSeries:\n"
+			got, err := checkSeries(doc.NewFile("metadata.yaml", []byte(head+tc.series)), v, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != head+tc.want {
+				t.Errorf("got\n%s\nwant\n%s", got, head+tc.want)
+			}
+		})
+	}
+	v, _ := layouts.ParseVersion("v1.2.0")
+	for _, bad := range []string{"releaseSeries: [{major: 1, minor: 0, contract: v1beta1}]\n", "releaseSeries:\n- major: 1\n  minor: 0\n"} {
+		if out, err := checkSeries(doc.NewFile("metadata.yaml", []byte(bad)), v, true); err == nil {
+			t.Errorf("%q: became %q", bad, out)
+		}
+	}
+}
+
+func TestImages(t *testing.T) {
+	configured := edit(t, tree, "    path: config/default\n", `    path: config/default
+  images:
+  - name: controller
+    newName: ghcr.io/acme/foo
+    newTag: "{version}"
+    pullPolicy: IfNotPresent
+    places:
+    - {kind: Deployment, env: SELF}
+`)
+	releases, err := buildTree(t, configured, "v1.1.0", Options{Images: []config.Image{{Name: "registry.example.com:5000/proxy", Digest: "sha256:" + strings.Repeat("0", 64)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := content(t, releases, "infrastructure-components.yaml")
+	for text, n := range map[string]int{
+		"image: ghcr.io/acme/foo:v1.1.0":                                           2,
+		"value: ghcr.io/acme/foo:v1.1.0":                                           1,
+		"imagePullPolicy: IfNotPresent":                                            2,
+		"image: registry.example.com:5000/proxy@sha256:" + strings.Repeat("0", 64): 1,
+	} {
+		if found := strings.Count(got, text); found != n {
+			t.Errorf("%q occurs %d times, want %d", text, found, n)
+		}
+	}
+}
+
+func TestSplitImage(t *testing.T) {
+	for ref, want := range map[string]image{
+		"a":                           {"a", "", ""},
+		"a:1":                         {"a", "1", ""},
+		"h:5000/a":                    {"h:5000/a", "", ""},
+		"h:5000/a:1":                  {"h:5000/a", "1", ""},
+		"h/a:1@sha256:ff":             {"h/a", "1", "sha256:ff"},
+		"h/a@sha256:ff":               {"h/a", "", "sha256:ff"},
+		"${REGISTRY:=ghcr.io}/a:${V}": {"${REGISTRY:=ghcr.io}/a", "${V}", ""},
+	} {
+		got := splitImage(ref)
+		if got != want || got.String() != ref {
+			t.Errorf("%s: %+v, printed %s", ref, got, got)
+		}
+	}
+}
+
+func TestBuildIsReproducible(t *testing.T) {
+	var first string
+	for _, procs := range []int{1, 4, 2} {
+		old := runtime.GOMAXPROCS(procs)
+		releases, err := buildTree(t, tree, "v1.1.0", Options{})
+		runtime.GOMAXPROCS(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all strings.Builder
+		for _, a := range releases[0].Artifacts {
+			data, _ := a.Bytes()
+			all.WriteString(a.Name + "\n" + string(data))
+		}
+		if first == "" {
+			first = all.String()
+		}
+		if all.String() != first {
+			t.Errorf("other bytes with GOMAXPROCS=%d", procs)
+		}
+	}
+}
+
+func TestBuildStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	plan := &config.Plan{Providers: []config.PlannedProvider{{Outputs: []config.Output{{Name: "x", File: "x"}}}}}
+	if _, err := Build(ctx, t.TempDir(), plan, Options{}); err == nil {
+		t.Error("built after being cancelled")
+	}
+}
