@@ -14,7 +14,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
 
 // Image is the image of one container.
@@ -127,8 +126,8 @@ func (s *source) images(images []Image, d *doc.Document, object *doc.Node, top b
 				continue
 			}
 			img := s.image(d, n)
-			img.Container, img.Field = c.Get("name").Str(), f.field
-			img.Object = lint.ObjectName(&doc.Document{Root: object})
+			img.Container, img.Field = s.show(d, c.Get("name")), f.field
+			img.Object = s.object(d, object)
 			img.SeenByClusterctl = top && w.seen && f.seen && s.kind == layouts.Components
 			images = append(images, img)
 		}
@@ -136,16 +135,24 @@ func (s *source) images(images []Image, d *doc.Document, object *doc.Node, top b
 	return images
 }
 
+// object names an object by its kind, namespace and name.
+func (s *source) object(d *doc.Document, object *doc.Node) string {
+	name := s.show(d, object.Get("metadata", "name"))
+	if ns := s.show(d, object.Get("metadata", "namespace")); ns != "" {
+		name = ns + "/" + name
+	}
+	return strings.TrimSpace(object.Get("kind").Str() + " " + name)
+}
+
 func (s *source) image(d *doc.Document, n *doc.Node) Image {
 	p := d.Pos(n)
-	img := Image{Ref: n.Text, File: s.name, Line: p.Line, Column: p.Column}
-	if refs := s.within(s.span(d, n)); len(refs) > 0 {
-		start, end := s.span(d, n)
-		img.Expression = strings.Trim(s.content[start:end], `"'`)
-		if name, ok := s.open(d, n); ok {
-			img.Ref, img.Expression, img.Variable = img.Expression, "", name
-			return img
-		}
+	img := Image{Ref: s.show(d, n), File: s.name, Line: p.Line, Column: p.Column}
+	if name, open := s.open(d, n); open {
+		img.Variable = name
+		return img
+	}
+	if len(s.within(s.span(d, n))) > 0 {
+		img.Expression = s.written(d, n)
 	}
 	_, err := reference.ParseNamed(img.Ref)
 	img.Canonical = err == nil

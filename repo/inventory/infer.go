@@ -18,8 +18,8 @@ import (
 //     quoted or block scalar is a string. Elsewhere the schema of the field
 //     decides, as far as the release has the CustomResourceDefinition, and
 //     otherwise a short table of fields of Kubernetes and Cluster API. Integer
-//     and boolean outdo string, as they fit there too; other contradictions
-//     make the type unknown.
+//     and boolean outdo string, as they fit there too; other contradictions,
+//     also of a default, make the type unknown.
 //  3. The defaults, if YAML reads all of them as the same type.
 //  4. A use inside of a longer text, which takes a string.
 //
@@ -157,14 +157,17 @@ type evidence struct {
 
 // defaultAt is a default with its first place.
 type defaultAt struct {
-	text  string
-	typ   Type
-	place Place
+	text string
+	typ  Type
+	// inside is the type without the quotes.
+	inside Type
+	place  Place
 }
 
 func (e *evidence) add(r *vars.Ref, c site, p Place) {
 	if defaults(r) && r.Default != "" && !slices.ContainsFunc(e.defaults, func(d defaultAt) bool { return d.text == r.Default }) {
-		e.defaults = append(e.defaults, defaultAt{r.Default, literalType(r.Default), p})
+		typ, inside := literalType(r.Default)
+		e.defaults = append(e.defaults, defaultAt{r.Default, typ, inside, p})
 	}
 	if c.typ != "" && (r.Op == "" || defaults(r)) && !slices.Contains(e.types, c.typ) {
 		e.types = append(e.types, c.typ)
@@ -172,26 +175,29 @@ func (e *evidence) add(r *vars.Ref, c site, p Place) {
 	e.part = e.part || c.part && r.Depth == 0
 }
 
-// literalType returns the type that YAML gives to a default.
-func literalType(text string) Type {
+// literalType returns the type that YAML gives to a default, and to what is
+// between its quotes, if there are any.
+func literalType(text string) (typ, inside Type) {
 	if strings.Contains(text, "${") {
-		return Unknown
+		return Unknown, Unknown
 	}
 	docs := doc.Parse(doc.NewFile("", []byte(text))).Docs
 	if len(docs) != 1 || docs[0].Err != nil {
-		return Unknown
+		return Unknown, Unknown
 	}
-	switch docs[0].Root.Kind {
-	case doc.Int:
-		return Integer
-	case doc.Bool:
-		return Boolean
-	case doc.String:
-		return String
-	case doc.List:
-		return List
+	root := docs[0].Root
+	typ = kindTypes[root.Kind]
+	if root.Is(doc.String) && root.Style == doc.Quoted {
+		if docs = doc.Parse(doc.NewFile("", []byte(root.Text))).Docs; len(docs) == 1 && docs[0].Err == nil {
+			return typ, kindTypes[docs[0].Root.Kind]
+		}
 	}
-	return Unknown
+	return typ, typ
+}
+
+// kindTypes are the types of what YAML reads.
+var kindTypes = map[doc.Kind]Type{
+	doc.Null: Unknown, doc.Bool: Boolean, doc.Int: Integer, doc.Float: Unknown, doc.String: String, doc.List: List, doc.Map: Unknown,
 }
 
 // conclude weighs the evidence as Type explains.
@@ -206,14 +212,18 @@ func (e *evidence) conclude(name string) Type {
 			return Unknown
 		}
 	}
+	// other reports whether a default is not of type t.
+	other := func(t Type) bool {
+		return slices.ContainsFunc(e.defaults, func(d defaultAt) bool { return d.typ != t && d.inside != t })
+	}
 	if len(types) == 1 {
+		if t := types[0]; (t == Integer || t == Boolean) && other(t) {
+			return Unknown
+		}
 		return types[0]
 	}
-	if len(e.defaults) > 0 {
-		t := e.defaults[0].typ
-		if t != Unknown && !slices.ContainsFunc(e.defaults, func(d defaultAt) bool { return d.typ != t }) {
-			return t
-		}
+	if len(e.defaults) > 0 && e.defaults[0].typ != Unknown && !other(e.defaults[0].typ) {
+		return e.defaults[0].typ
 	}
 	if e.part {
 		return String
@@ -286,7 +296,7 @@ var fields = map[string]Type{
 	"port": Integer, "replicas": Integer, "terminationGracePeriodSeconds": Integer,
 	"paused": Boolean, "unsafeSkipCAVerification": Boolean,
 	"apiVersion": String, "args": String, "cidrBlocks": String, "clusterName": String, "command": String,
-	"image": String, "imageRepository": String, "kind": String, "name": String, "namespace": String,
+	"host": String, "image": String, "imageRepository": String, "kind": String, "name": String, "namespace": String,
 	"serviceDomain": String, "sshAuthorizedKeys": String, "version": String,
 }
 

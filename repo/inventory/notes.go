@@ -46,7 +46,7 @@ var noteTexts = []struct {
 	{NoteNested, "used only inside of another expression: clusterctl never lists it, and without a value it is empty"},
 	{NoteClass, ""},
 	{NoteClassName, "names the ClusterClass: its value decides which ClusterClass file is pulled in, and with that which other variables count"},
-	{NoteBareUse, "empty here without a value: the default that the first use in the file has does not apply to other uses"},
+	{NoteBareUse, "empty here without a value, which clusterctl does not ask for: the first use in the file has a default, but it does not apply to this one"},
 	{NoteUnusedDefault, "this default never applies: the first use in the file has none, so a value is required"},
 	{NoteEmptyDefault, "an empty default is none for clusterctl: a value is required"},
 	{NoteFakeDefault, "clusterctl shows the arguments of this operator as the default, so the variable looks optional"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -125,7 +126,7 @@ func (s *source) render() {
 
 func (s *source) execute(sample func(string) string) {
 	text, err := s.template.Execute(func(name string) (string, bool) {
-		if o, ok := options[name]; s.required[name] || ok && o.always && s.kind != layouts.Components {
+		if s.required[name] || options[name].setIn(s) {
 			return sample(name), true
 		}
 		return "", false
@@ -171,14 +172,30 @@ func (s *source) within(start, end int) []int {
 	return s.top[i:j]
 }
 
-// open returns the first variable without a default in a scalar, whose value is
-// therefore not known.
+// open returns the first variable in a scalar whose value only the user knows.
 func (s *source) open(d *doc.Document, n *doc.Node) (name string, ok bool) {
 	for _, i := range s.within(s.span(d, n)) {
 		r := &s.template.Refs()[i]
-		if s.required[r.Name] {
+		if s.required[r.Name] || options[r.Name].setIn(s) {
 			return r.Name, true
 		}
 	}
 	return "", false
+}
+
+// show returns the text of a scalar, as it is written if its value is open.
+func (s *source) show(d *doc.Document, n *doc.Node) string {
+	if n == nil || n.Kind == doc.Null || n.Kind == doc.Map || n.Kind == doc.List {
+		return ""
+	}
+	if _, open := s.open(d, n); open {
+		return s.written(d, n)
+	}
+	return n.Text
+}
+
+// written returns a scalar as it stands in the file, without quotes.
+func (s *source) written(d *doc.Document, n *doc.Node) string {
+	start, end := s.span(d, n)
+	return strings.Trim(s.content[start:max(start, end)], "\"'")
 }

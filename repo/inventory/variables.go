@@ -3,6 +3,7 @@ package inventory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -111,30 +112,28 @@ func Variables(ctx context.Context, r *repo.Release) ([]Variable, error) {
 
 // ForTemplate returns the variables that one flavor needs, the default one if
 // flavor is empty: those of the template and of the ClusterClasses that
-// clusterctl pulls in with it. The error names a flavor that does not exist, or
-// the files that are missing as with Variables.
+// clusterctl pulls in with it, as far as the release has them and their names
+// are known without a value from the user. The error names a flavor that does
+// not exist, or what is missing from the result as with Variables.
 func ForTemplate(ctx context.Context, r *repo.Release, flavor string) ([]Variable, error) {
 	file := layouts.TemplateFile(flavor)
 	if r.Artifact(file) == nil {
 		return nil, fmt.Errorf("%s: no %s here%s", r.Path, file, available(r))
 	}
-	sources, err := load(ctx, r, func(name string, kind layouts.FileKind) bool {
-		return name == file || kind != layouts.ClusterTemplate
-	})
-	if ctx.Err() != nil {
-		return nil, err
-	}
-	schemas := schemasOf(sources)
-	wanted := map[string]bool{file: true}
+	sources, err := load(ctx, r, func(name string, _ layouts.FileKind) bool { return name == file })
+	pulled := map[string]bool{}
 	for _, s := range sources {
-		if s.name == file {
-			for _, c := range classesOf(s) {
-				wanted[c.file] = true
-			}
+		for _, c := range classesOf(s) {
+			pulled[c.file] = true
 		}
 	}
-	sources = slices.DeleteFunc(sources, func(s *source) bool { return !wanted[s.name] })
-	return collect(sources, schemas), err
+	more, classErr := load(ctx, r, func(name string, _ layouts.FileKind) bool { return pulled[name] })
+	// Only to tell the types of fields; what is wrong with them is not at issue.
+	components, _ := load(ctx, r, func(_ string, kind layouts.FileKind) bool { return kind == layouts.Components })
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return collect(append(sources, more...), schemasOf(components)), errors.Join(err, classErr)
 }
 
 func available(r *repo.Release) string {

@@ -229,3 +229,32 @@ func classOf(r real.Release) func(string) (*doc.File, error) {
 	}
 }
 
+
+// compareRelease renders what clusterctl has judged.
+func compareRelease(t *testing.T, r real.Release, verdicts []real.Verdict) {
+	t.Helper()
+	var texts [][]byte
+	for _, name := range files(t, r.Dir()) {
+		texts = append(texts, read(t, filepath.Join(r.Dir(), name)).Data)
+	}
+	v := dummies(texts...)
+	for _, verdict := range verdicts {
+		f := read(t, filepath.Join(r.Dir(), verdict.File))
+		var out interface{ YAML() ([]byte, error) }
+		var err error
+		if _, ok := layouts.Flavor(verdict.File); ok {
+			out, err = rendering.RenderCluster(background, rendering.ClusterInput{
+				Provider: provider(r), Template: f, Class: classOf(r), Name: "dummy", Namespace: "default", KubernetesVersion: "v1.36.0", Variables: v,
+			})
+		} else {
+			out, err = rendering.RenderProvider(background, rendering.ProviderInput{
+				Provider: provider(r), File: f, Raw: strings.HasSuffix(verdict.Use, "--raw"), Variables: v,
+			})
+		}
+		var got []byte
+		if err == nil {
+			got, err = out.YAML()
+		}
+		same(t, verdict.File+", "+verdict.Use, verdict.Output, verdict.Err, got, err)
+	}
+}

@@ -161,7 +161,7 @@ func words(text string) string {
 	text, _, _ = strings.Cut(text, " into Go value of type ")
 	text, _, _ = strings.Cut(text, " in '")
 	text = strings.TrimSpace(text)
-	for from, to := range map[string]string{"v1alpha3.": "", "v1.": "", "meta.": ""} {
+	for from, to := range map[string]string{"v1alpha3.": "", "v1.": "", "meta.": "", "field mapping.": "field ."} {
 		text = strings.ReplaceAll(text, from, to)
 	}
 	return text

@@ -1,6 +1,7 @@
 package clusterctl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -79,6 +80,14 @@ func substitute(f *doc.File, t *vars.Template, values Variables) (*source, error
 // instead.
 func (s *source) objects(ctx context.Context) ([]object, error) {
 	chunks, splitErr := doc.Split(s.text)
+	var split *doc.SplitError
+	if n := len(chunks); errors.As(splitErr, &split) && n > 0 {
+		// The reader fails before it delivers the document in front of a bad
+		// separator.
+		if end := chunks[n-1].Start + len(chunks[n-1].Data); bytes.IndexByte(s.text[end:split.Offset], '\n') < 0 {
+			chunks = chunks[:n-1]
+		}
+	}
 	var objs []object
 	for _, c := range chunks {
 		if err := ctx.Err(); err != nil {
@@ -93,11 +102,10 @@ func (s *source) objects(ctx context.Context) ([]object, error) {
 			objs = append(objs, object{unstructured.Unstructured{Object: m}, s, c.Start})
 		}
 	}
-	var split *doc.SplitError
-	if errors.As(splitErr, &split) {
+	if split != nil {
 		return nil, s.file.Errorf(s.rawOffset(split.Offset), "failed to parse yaml: failed to read yaml: %w", splitErr)
 	}
-	return objs, splitErr
+	return objs, nil
 }
 
 func (s *source) rawOffset(off int) int {

@@ -1,0 +1,66 @@
+# Everything is a go command; this file only gives the long ones a name.
+# `make help` lists the targets.
+
+GO ?= go
+BIN := bin/clusterctl-repo
+DEMO_VERSION ?= v0.1.0
+SHELL := /bin/sh
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the program into bin/
+	$(GO) build -trimpath -o $(BIN) ./cmd/clusterctl-repo
+
+.PHONY: demo
+demo: build ## Build, lint and publish all examples into out/repository
+	@rm -rf out/repository
+	@for source in examples/*/; do \
+		$(BIN) release $$source --version $(DEMO_VERSION) --to out/repository --fail-on warning || exit 1; \
+	done
+	@$(BIN) lint out/repository
+	@$(BIN) config out/repository > out/clusterctl.yaml
+	@echo; echo "--- out/clusterctl.yaml"; cat out/clusterctl.yaml
+	@echo; echo "--- With clusterctl on your PATH:"
+	@awk '/^- name:/ {name = $$3} /^  type:/ {print name, $$2}' out/clusterctl.yaml | while read name type; do \
+		case $$type in \
+		CoreProvider) flag=core;; BootstrapProvider) flag=bootstrap;; ControlPlaneProvider) flag=control-plane;; \
+		InfrastructureProvider) flag=infrastructure;; IPAMProvider) flag=ipam;; \
+		RuntimeExtensionProvider) flag=runtime-extension;; AddonProvider) flag=addon;; esac; \
+		echo "clusterctl generate provider --config out/clusterctl.yaml --$$flag $$name"; \
+	done
+	@echo "clusterctl generate cluster my-cluster --config out/clusterctl.yaml -i acme:$(DEMO_VERSION) -n default --kubernetes-version v1.34.0"
+
+.PHONY: test
+test: ## Run the tests; they need only Go
+	$(GO) test ./...
+
+.PHONY: race
+race: ## Run the tests with the race detector
+	$(GO) test -race ./...
+
+.PHONY: lint
+lint: ## Check the code of this project
+	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	cd test/oracle && $(GO) vet ./...
+
+.PHONY: generate
+generate: ## Write the documents that are made from the code
+	$(GO) test ./layouts/config ./repo/rules ./cmd/internal/cli -run 'Docs|Schema|Stale' -count=1 -update
+
+.PHONY: verify
+verify: lint generate ## Fail if generated documents were stale
+	git diff --exit-code -- docs
+
+.PHONY: oracle
+oracle: ## Compare with the real clusterctl (builds it first)
+	cd test/oracle && $(GO) test -timeout 30m ./...
+
+.PHONY: bench
+bench: ## Measure both sides of the budgets in one run
+	cd test/oracle && $(GO) test -run '^$$' -bench . -benchtime 3x -timeout 60m ./bench
