@@ -62,6 +62,9 @@ func TestClusterctl(t *testing.T) {
 		info, _ := r.Provider.Type.Info()
 		name := r.Provider.Name + ":" + r.Version
 		t.Run(r.Provider.Label(), func(t *testing.T) {
+			for _, how := range []string{"--raw", "--describe"} {
+				run(t, "generate", "provider", info.Flag, name, how)
+			}
 			out := run(t, "generate", "provider", info.Flag, name)
 			if !strings.Contains(out, "kind: Deployment") || strings.Contains(out, "${") {
 				t.Errorf("the components lack a Deployment, or hold a variable:\n%s", out)

@@ -2,7 +2,6 @@ package layouts
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -116,15 +115,23 @@ func ParseLabel(label string) (Provider, error) {
 	return Provider{}, fmt.Errorf("%q is not a provider label: expected %q or a name after one of the prefixes %s", label, CoreName, strings.Join(prefixes, ", "))
 }
 
-var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-
 // maxLabel is the longest value of a Kubernetes label and the longest DNS-1123
 // label.
 const maxLabel = 63
 
 // IsDNSLabel reports whether s is a DNS-1123 label: lower-case letters, digits
 // and dashes, at most 63 characters, letters or digits at both ends.
-func IsDNSLabel(s string) bool { return len(s) <= maxLabel && dnsLabel.MatchString(s) }
+func IsDNSLabel(s string) bool {
+	if s == "" || len(s) > maxLabel || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if c != '-' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
+}
 
 // Problem is one violated naming rule. Rule is the ID of the lint rule that
 // states it, so that build and lint speak with one voice.

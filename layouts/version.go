@@ -18,7 +18,8 @@ type Version struct {
 // three numbers without leading zeros, an optional pre-release and build part.
 func ParseVersion(s string) (Version, error) {
 	// StrictNewVersion refuses missing parts, leading zeros and a leading v.
-	sem, err := semver.StrictNewVersion(strings.TrimPrefix(s, "v"))
+	// Blanks around a version pass, as they do there.
+	sem, err := semver.StrictNewVersion(strings.TrimPrefix(strings.TrimRight(strings.TrimLeft(s, " \t\n\f\r"), " \t\f\r"), "v"))
 	if err != nil {
 		return Version{}, fmt.Errorf("version %q is not a semantic version as clusterctl needs it, for example v1.2.3 or v1.2.3-rc.0: %w", s, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // words are the plain scalars that YAML 1.1 does not read as strings.
@@ -24,12 +25,16 @@ var words = map[string]any{
 	"-.inf": math.Inf(-1), "-.Inf": math.Inf(-1), "-.INF": math.Inf(-1),
 }
 
-var floatForm = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+var floatForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+})
 
-// timestampForm recognises dates, which stay strings although they begin like
-// numbers. It may let through impossible dates such as 2001-99-99: those are
-// no numbers either.
-var timestampForm = regexp.MustCompile(`^[0-9]{4}-`)
+// isDate recognises dates, which stay strings although they begin like
+// numbers. It may let through impossible ones such as 2001-99-99: those are no
+// numbers either.
+func isDate(s string) bool {
+	return len(s) > 4 && s[4] == '-' && strings.Trim(s[:4], "0123456789") == ""
+}
 
 // resolve gives a plain scalar its type by the rules of YAML 1.1 as
 // sigs.k8s.io/yaml applies them. The value is nil, bool, int64, uint64,
@@ -59,7 +64,7 @@ func resolve(text string) any {
 }
 
 func number(text string) any {
-	if timestampForm.MatchString(text) {
+	if isDate(text) {
 		return text
 	}
 	plain := strings.ReplaceAll(text, "_", "")
@@ -69,7 +74,7 @@ func number(text string) any {
 	if u, err := strconv.ParseUint(plain, 0, 64); err == nil {
 		return u
 	}
-	if floatForm.MatchString(plain) {
+	if floatForm().MatchString(plain) {
 		if f, err := strconv.ParseFloat(plain, 64); err == nil {
 			return f
 		}
@@ -109,7 +114,7 @@ func tagged(tag, text string) (any, error) {
 	case float64:
 		ok = tag == "!!float"
 	case string:
-		ok = tag == "!!timestamp" && timestampForm.MatchString(x)
+		ok = tag == "!!timestamp" && isDate(x)
 	}
 	if !ok {
 		return nil, fmt.Errorf("cannot decode %q as a %s", text, tag)

@@ -663,16 +663,16 @@ func nulByte(p *lint.Pass) {
 	}
 }
 
-// fromDefault finds the scalars that consist of a default and nothing else, for
+// scalarsFromDefaults visits the scalars that a default became a part of, for
 // the expressions that match. It walks the documents only if there are any.
-func fromDefault(f *lint.File, match func(r *vars.Ref) bool, visit func(d *doc.Document, n *doc.Node, r vars.Ref)) {
-	wanted := false
+func scalarsFromDefaults(f *lint.File, match func(r *vars.Ref) bool, visit func(d *doc.Document, n *doc.Node, r vars.Ref)) {
+	wanted := map[string]bool{}
 	for name, r := range firsts(refs(f)) {
-		if isDefault(r.Op) && r.Default != "" && !isSet(f, name) {
-			wanted = wanted || match(r)
+		if isDefault(r.Op) && r.Default != "" && !isSet(f, name) && match(r) {
+			wanted[name] = true
 		}
 	}
-	if !wanted || f.Docs() == nil {
+	if len(wanted) == 0 || f.Docs() == nil {
 		return
 	}
 	for _, d := range f.Docs().Docs {
@@ -680,13 +680,7 @@ func fromDefault(f *lint.File, match func(r *vars.Ref) bool, visit func(d *doc.D
 			if n.Kind == doc.Map || n.Kind == doc.List {
 				return
 			}
-			r, ok := f.Variable(d, n)
-			if !ok || !isDefault(r.Op) || isSet(f, r.Name) || !match(&r) {
-				return
-			}
-			start, end := d.Offsets(n)
-			text := strings.Trim(string(d.Text()[start:end]), `"'`)
-			if text == strings.Trim(r.Default, `"'`) {
+			if r, ok := f.Variable(d, n); ok && wanted[r.Name] && isDefault(r.Op) && match(&r) {
 				visit(d, n, r)
 			}
 		})
@@ -694,24 +688,18 @@ func fromDefault(f *lint.File, match func(r *vars.Ref) bool, visit func(d *doc.D
 }
 
 func defaultChangesType(p *lint.Pass) {
-	match := func(r *vars.Ref) bool { return doc.Reinterpreted(r.Default) != "" }
-	fromDefault(p.File, match, func(d *doc.Document, n *doc.Node, r vars.Ref) {
-		if n.Style != doc.Plain || n.Kind == doc.String {
-			return
+	match := func(r *vars.Ref) bool { return r.Default[0] < 0x80 && maybeTyped.MatchString(r.Default) }
+	scalarsFromDefaults(p.File, match, func(d *doc.Document, n *doc.Node, r vars.Ref) {
+		if n.Style == doc.Plain && n.Text == r.Default && reread(n) != "" {
+			p.Node(d, n, "without quotes the default %s of %s becomes %s", r.Default, r.Name, reread(n))
 		}
-		f := lint.At(p.File, d, n, "without quotes the default %s of %s is the %s %s", r.Default, r.Name, n.Kind, doc.Reinterpreted(r.Default))
-		p.Report(f)
 	})
 }
 
 func quotesInQuotes(p *lint.Pass) {
-	if s := p.File.Docs(); s != nil {
-		for _, d := range s.Docs {
-			reportCause(p, d)
-		}
-	}
+	reportCauses(p)
 	match := func(r *vars.Ref) bool { return r.Default == "''" || r.Default == `""` }
-	fromDefault(p.File, match, func(d *doc.Document, n *doc.Node, r vars.Ref) {
+	scalarsFromDefaults(p.File, match, func(d *doc.Document, n *doc.Node, r vars.Ref) {
 		if n.Style == doc.Quoted && n.Text == r.Default {
 			f := lint.At(p.File, d, n, "inside quotes the default %s of %s is a text of two quotes, not an empty one", r.Default, r.Name)
 			f.Severity = lint.Warning
@@ -721,25 +709,16 @@ func quotesInQuotes(p *lint.Pass) {
 }
 
 // punctuation is what a plain scalar must not begin with, or hold.
-var punctuation = regexp.MustCompile("^[*&!|>%@`]|: | #|^#")
+var punctuation = regexp.MustCompile("^[*&!|>%@`#]|: | #")
 
 func defaultNeedsQuotes(p *lint.Pass) {
-	data := p.File.Raw.Data
-	for _, r := range refs(p.File) {
-		if r.Depth > 0 || !isDefault(r.Op) || isSet(p.File, r.Name) {
-			continue
+	reportCauses(p)
+	match := func(r *vars.Ref) bool { return punctuation.MatchString(r.Default) }
+	scalarsFromDefaults(p.File, match, func(d *doc.Document, n *doc.Node, r vars.Ref) {
+		if n.Style == doc.Plain && !strings.Contains(n.Text, r.Default) {
+			p.Node(d, n, "without quotes the default %q of %s becomes %q", r.Default, r.Name, n.Text)
 		}
-		mark := punctuation.FindString(r.Default)
-		before := data[lineStart(p.File, r.Start):r.Start]
-		if mark == "" || inComment(p.File, r.Start) || !bytes.HasSuffix(before, []byte(": ")) && !bytes.HasSuffix(before, []byte("- ")) {
-			continue
-		}
-		// Inside a block scalar YAML punctuation means nothing.
-		if n := p.File.ScalarAt(r.Start); n != nil && n.Style == doc.Block {
-			continue
-		}
-		p.Span(r.Start, r.End, "the default %q of %s is not in quotes, so YAML does not read %q as text", r.Default, r.Name, strings.TrimSpace(mark))
-	}
+	})
 }
 
 func variableAsLines(p *lint.Pass) {

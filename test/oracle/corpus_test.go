@@ -229,7 +229,6 @@ func classOf(r real.Release) func(string) (*doc.File, error) {
 	}
 }
 
-
 // compareRelease renders what clusterctl has judged.
 func compareRelease(t *testing.T, r real.Release, verdicts []real.Verdict) {
 	t.Helper()

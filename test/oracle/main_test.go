@@ -24,32 +24,21 @@ var clusterctl func() (*real.Binary, error)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "oracle")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = real.Isolate(dir)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
 	clusterctl = sync.OnceValues(func() (*real.Binary, error) { return real.Build(dir) })
-	code := func() int {
-		defer os.RemoveAll(dir)
-		// The library finds no cluster and no settings of the person who tests.
-		for name, value := range map[string]string{
-			"KUBECONFIG": filepath.Join(dir, "none"), "HOME": dir, "XDG_CONFIG_HOME": dir,
-		} {
-			if name != "KUBECONFIG" && os.Getenv("GOCACHE") == "" {
-				// The build of the program needs the caches below HOME.
-				cache, _ := os.UserCacheDir()
-				os.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
-			}
-			if os.Getenv("GOPATH") == "" {
-				home, _ := os.UserHomeDir()
-				os.Setenv("GOPATH", filepath.Join(home, "go"))
-			}
-			os.Setenv(name, value)
-		}
-		return m.Run()
-	}()
-	os.Exit(code)
+	return m.Run()
 }
 
 func binary(t testing.TB) *real.Binary {

@@ -305,22 +305,8 @@ func latest(t testing.TB, r real.Release) (string, error) {
 func TestLatestAtRandom(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	for range 400 {
-		metadata := map[string]string{}
-		for range 1 + random.IntN(9) {
-			v := fmt.Sprintf("%s%d.%d.%d%s%s", pick("v", "v", "v", "v", ""), random.IntN(3), random.IntN(3), random.IntN(3),
-				pick("", "", "", "-rc.0", "-rc.1", "-alpha", "-alpha.10", "-1", "-01"), pick("", "", "", "", "+x"))
-			content := missing
-			if random.IntN(8) > 0 {
-				var entries []string
-				for range random.IntN(5) {
-					entries = append(entries, fmt.Sprintf("%d.%d=%s", random.IntN(3), random.IntN(3), pick("v1beta2", "v1beta1", "v1beta3")))
-				}
-				content = seriesOf(entries...)
-			}
-			metadata[v] = content
-		}
+		metadata := randomRepository(random)
 		r := release(t, metadata, "latest")
 		cfg, err := config.New(background, "", config.InjectReader(reader(nil, nil)))
 		if err != nil {
@@ -336,6 +322,26 @@ func TestLatestAtRandom(t *testing.T) {
 			t.Fatalf("%v\nclusterctl: %s %v\nthe tool:   %s %v", files(t, filepath.Join(r.Root, r.Label())), want, wantErr, got, err)
 		}
 	}
+}
+
+// randomRepository makes up a few versions and what their metadata lists.
+func randomRepository(random *rand.Rand) map[string]string {
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	metadata := map[string]string{}
+	for range 1 + random.IntN(9) {
+		v := fmt.Sprintf("%s%d.%d.%d%s%s", pick("v", "v", "v", "v", "v", ""), random.IntN(3), random.IntN(3), random.IntN(3),
+			pick("", "", "", "-rc.0", "-rc.1", "-alpha", "-alpha.10", "-1", "-01"), pick("", "", "", "", "+x"))
+		content := missing
+		if random.IntN(8) > 0 {
+			var entries []string
+			for range random.IntN(9) {
+				entries = append(entries, fmt.Sprintf("%d.%d=%s", random.IntN(3), random.IntN(3), pick("v1beta2", "v1beta1", "v1beta3")))
+			}
+			content = seriesOf(entries...)
+		}
+		metadata[v] = content
+	}
+	return metadata
 }
 
 // TestVersionsAgree compares the versions that the layouts accept, and their

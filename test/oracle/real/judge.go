@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adrg/xdg"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
@@ -53,9 +54,25 @@ func (r Release) URL() string {
 	return (&url.URL{Scheme: "file", Path: filepath.Join(r.Dir(), r.Components)}).String()
 }
 
+// Isolate makes sure that the library finds no cluster and no settings of the
+// person who tests. It changes the environment of the process, so it belongs
+// into TestMain.
+func Isolate(dir string) error {
+	for name, value := range map[string]string{
+		"KUBECONFIG":      filepath.Join(dir, "no-kubeconfig"),
+		"XDG_CONFIG_HOME": filepath.Join(dir, "config"),
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	xdg.Reload()
+	return nil
+}
+
 // Judge does with a release what users do: `generate provider`, the same with
 // --raw, and `generate cluster` with every template. The error says that there
-// was no verdict.
+// was no verdict. Call Isolate before.
 func Judge(ctx context.Context, r Release) ([]Verdict, error) {
 	files, err := os.ReadDir(r.Dir())
 	if err != nil {

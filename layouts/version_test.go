@@ -1,0 +1,61 @@
+package layouts_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+)
+
+var versions = []string{
+	"v1.2.3", "1.2.3", "v1.2.3-rc.0", "v1.2.3+a", "v1.2.3-a.b+c.d", "v0.0.0", "v1.2", "v1", "V1.2.3", "vv1.2.3", "v01.0.0", "v1.0.00",
+	"v1.2.3.4", "v1.0.0-", "v1.0.0+", "v1.0.0-rc.01", "v1.0.0-x_y", "v1.0.0-0", "v1.0.0--", "latest", "", "v", " v1.2.3", "v1.2.3 ",
+	"v1.2.3-é", "v99999999999999999999.0.0", "v1.2.3-rc..1", "v1.2.3-a+b+c", "v-1.0.0", "v1.2.3\n", "v18446744073709551615.0.0",
+}
+
+// sameVersion compares with what clusterctl uses to parse versions.
+func sameVersion(t *testing.T, s string) {
+	t.Helper()
+	want, wantErr := version.ParseSemantic(s)
+	got, err := layouts.ParseVersion(s)
+	if (err == nil) != (wantErr == nil) {
+		t.Errorf("%q: %v, apimachinery: %v", s, err, wantErr)
+		return
+	}
+	if err == nil && (got.Major() != uint64(want.Major()) || got.Minor() != uint64(want.Minor()) || got.Prerelease() != want.PreRelease() || got.Build() != want.BuildMetadata()) {
+		t.Errorf("%q: %d.%d %q %q, apimachinery: %v", s, got.Major(), got.Minor(), got.Prerelease(), got.Build(), want)
+	}
+}
+
+func TestVersionsAreThoseOfClusterctl(t *testing.T) {
+	for _, s := range versions {
+		sameVersion(t, s)
+	}
+}
+
+func FuzzVersion(f *testing.F) {
+	for _, s := range versions {
+		f.Add(s)
+	}
+	f.Fuzz(sameVersion)
+}
+
+func TestCompareVersions(t *testing.T) {
+	order := []string{"v0.9.0", "v1.0.0-alpha.9", "v1.0.0-alpha.10", "v1.0.0-rc.0", "v1.0.0", "v1.0.1", "v1.10.0", "v2.0.0"}
+	for i, a := range order {
+		for j, b := range order {
+			va, err := layouts.ParseVersion(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			vb, err := layouts.ParseVersion(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := va.Compare(vb); got < 0 != (i < j) || got > 0 != (i > j) {
+				t.Errorf("%s against %s: %d", a, b, got)
+			}
+		}
+	}
+}

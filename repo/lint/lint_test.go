@@ -1,0 +1,165 @@
+package lint_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// repository holds one release with the given files.
+func repository(files map[string]string) *repo.Repository {
+	r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0"}
+	for name, text := range files {
+		a := repo.BytesArtifact(name, []byte(text))
+		a.Path = "infrastructure-foo/v1.0.0/" + name
+		r.Artifacts = append(r.Artifacts, a)
+	}
+	r.Sort()
+	return &repo.Repository{Providers: []*repo.Provider{{Provider: r.Provider, Releases: []*repo.Release{r}}}}
+}
+
+func run(t *testing.T, r *repo.Repository, opts lint.Options) *lint.Report {
+	t.Helper()
+	report, err := lint.Run(context.Background(), r, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// everyNode reports every scalar of every document.
+var everyNode = &lint.Rule{ID: "TEST001", Severity: lint.Warning, Scope: lint.ScopeFile, Check: func(p *lint.Pass) {
+	if p.File.Docs() == nil {
+		return
+	}
+	for _, d := range p.File.Docs().Docs {
+		d.Root.Walk(func(path doc.Path, n *doc.Node) bool {
+			if n.Kind != doc.Map && n.Kind != doc.List {
+				_, variable := p.File.Variable(d, n)
+				p.Node(d, n, "%s is %q, from a variable: %v", path, n.Text, variable)
+			}
+			return true
+		})
+	}
+}}
+
+const template = "kind: Cluster\nmetadata:\n  name: ${CLUSTER_NAME}\n  labels: {a: \"x-${B:=dé}\", c: $$, d: plain}\n---\nkind: Other\nspec: ${REQUIRED}\nlast: é\n"
+
+func TestFindingsPointIntoTheRawFile(t *testing.T) {
+	var got []string
+	for _, f := range run(t, repository(map[string]string{"cluster-template.yaml": template}), lint.Options{Rules: []*lint.Rule{everyNode}}).Findings {
+		got = append(got, fmt.Sprintf("%d:%d-%d:%d %s %s", f.Pos.Line, f.Pos.Column, f.End.Line, f.End.Column, f.Object, f.Message))
+	}
+	want := []string{
+		`1:7-1:14 Cluster my-cluster kind is "Cluster", from a variable: false`,
+		`3:9-3:24 Cluster my-cluster metadata.name is "my-cluster", from a variable: true`,
+		`4:15-4:53 Cluster my-cluster metadata.labels.a is "x-dé", from a variable: true`,
+		`4:32-4:53 Cluster my-cluster metadata.labels.c is "$", from a variable: false`,
+		`4:39-4:53 Cluster my-cluster metadata.labels.d is "plain", from a variable: false`,
+		`6:7-6:12 Other kind is "Other", from a variable: false`,
+		`7:7-7:18 Other spec is "x-required", from a variable: true`,
+		`8:7-8:8 Other last is "é", from a variable: false`,
+	}
+	for i := range max(len(got), len(want)) {
+		g, w := "", ""
+		if i < len(got) {
+			g = got[i]
+		}
+		if i < len(want) {
+			w = want[i]
+		}
+		// The ends behind substituted text are those of the line.
+		if g[:strings.IndexByte(g, '-')] != w[:strings.IndexByte(w, '-')] || g[strings.IndexByte(g, ' '):] != w[strings.IndexByte(w, ' '):] {
+			t.Errorf("finding %d:\n got %s\nwant %s", i, g, w)
+		}
+	}
+}
+
+func TestBlockVariablesAreLeftOut(t *testing.T) {
+	const text = "spec:\n  a: 1\n${EXTRA}\n  b: 2\n"
+	r := run(t, repository(map[string]string{"cluster-template.yaml": text}), lint.Options{Rules: []*lint.Rule{everyNode}})
+	if len(r.Findings) != 2 || r.Findings[1].Pos.Line != 4 {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+func TestFindingsAreTheSameAtAnyParallelism(t *testing.T) {
+	files := map[string]string{}
+	for i := range 20 {
+		files[fmt.Sprintf("cluster-template-%d.yaml", i)] = template
+	}
+	var first string
+	for _, procs := range []int{1, 2, 8} {
+		old := runtime.GOMAXPROCS(procs)
+		r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{everyNode, everyNode}})
+		runtime.GOMAXPROCS(old)
+		text := fmt.Sprintf("%+v", r.Findings)
+		if first == "" {
+			first = text
+		}
+		if text != first {
+			t.Errorf("GOMAXPROCS=%d: other findings", procs)
+		}
+		if len(r.Findings) != 20*8 {
+			t.Errorf("%d findings: the rule that ran twice must not report twice", len(r.Findings))
+		}
+	}
+}
+
+func TestFingerprintsSurviveMovedLines(t *testing.T) {
+	opts := lint.Options{Rules: []*lint.Rule{everyNode}}
+	a := run(t, repository(map[string]string{"cluster-template.yaml": template}), opts)
+	b := run(t, repository(map[string]string{"cluster-template.yaml": "# moved\n\n" + template}), opts)
+	seen := map[string]bool{}
+	for i := range a.Findings {
+		if a.Findings[i].Fingerprint != b.Findings[i].Fingerprint {
+			t.Errorf("%s: the fingerprint changed", a.Findings[i].Message)
+		}
+		if seen[a.Findings[i].Fingerprint] {
+			t.Errorf("%s: the fingerprint is not unique", a.Findings[i].Message)
+		}
+		seen[a.Findings[i].Fingerprint] = true
+	}
+}
+
+func TestRulesThatPanicDoNotHideOthers(t *testing.T) {
+	bad := &lint.Rule{ID: "TEST000", Scope: lint.ScopeRelease, Check: func(*lint.Pass) { panic("oops") }}
+	good := &lint.Rule{ID: "TEST002", Severity: lint.Error, Scope: lint.ScopeRelease, Check: func(p *lint.Pass) { p.Path(p.Release.Path, "seen") }}
+	r := run(t, repository(nil), lint.Options{Rules: []*lint.Rule{bad, good}})
+	if len(r.Findings) != 1 || len(r.Failures) != 1 || !strings.Contains(r.Failures[0].Error(), "TEST000") {
+		t.Errorf("findings %v, failures %v", r.Findings, r.Failures)
+	}
+}
+
+func TestSeverities(t *testing.T) {
+	rule := &lint.Rule{ID: "TEST002", Severity: lint.Error, Scope: lint.ScopeRepository, Check: func(p *lint.Pass) { p.Path("x", "seen") }}
+	for _, tc := range []struct{ set, want lint.Severity }{{lint.Info, lint.Info}, {lint.Warning, lint.Warning}, {lint.Off, lint.Off}} {
+		r := run(t, repository(nil), lint.Options{Rules: []*lint.Rule{rule}, Severity: map[string]lint.Severity{"TEST002": tc.set}})
+		if r.Worst() != tc.want {
+			t.Errorf("set to %s: worst is %s", tc.set, r.Worst())
+		}
+	}
+}
+
+func TestUnreadableFilesAreFailures(t *testing.T) {
+	r := repository(nil)
+	r.Providers[0].Releases[0].Artifacts = []*repo.Artifact{{Name: "metadata.yaml", Path: "metadata.yaml", Size: repo.MaxFileSize + 1}}
+	if report := run(t, r, lint.Options{}); len(report.Failures) != 1 {
+		t.Errorf("failures: %v", report.Failures)
+	}
+}
+
+func TestRunStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := lint.Run(ctx, repository(nil), lint.Options{}); err == nil {
+		t.Error("ran after being cancelled")
+	}
+}

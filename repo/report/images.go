@@ -1,0 +1,92 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/inventory"
+)
+
+// WriteImages prints the images of a release in a format of InventoryFormats.
+// Text and JSON have one entry for each container, Markdown one for each image.
+func WriteImages(w io.Writer, format string, r *repo.Release, images []inventory.Image) error {
+	switch format {
+	case "json":
+		return writeJSON(w, struct {
+			SchemaVersion int               `json:"schemaVersion"`
+			Provider      string            `json:"provider"`
+			Version       string            `json:"version"`
+			Images        []inventory.Image `json:"images"`
+		}{schemaVersion, r.Provider.Label(), r.Version, append([]inventory.Image{}, images...)})
+	case "markdown":
+		return imagesMarkdown(w, images)
+	}
+	return imagesText(w, r, images)
+}
+
+func imagesText(w io.Writer, r *repo.Release, images []inventory.Image) error {
+	var b strings.Builder
+	distinct := map[string]bool{}
+	rows := [][]string{{"IMAGE", "CONTAINER", "OBJECT", "PLACE", "REMARK"}}
+	for i := range images {
+		img := &images[i]
+		distinct[img.Ref] = true
+		rows = append(rows, []string{
+			printable(img.Ref), printable(img.Container), printable(img.Object),
+			fmt.Sprintf("%s:%d", printable(img.File), img.Line), remark(img),
+		})
+	}
+	fmt.Fprintf(&b, "%s %s: %s in %s\n", printable(r.Provider.Label()), printable(r.Version), count(len(distinct), "image"), count(len(images), "container"))
+	if len(images) > 0 {
+		b.WriteByte('\n')
+		table(&b, rows)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// remark says what is not ordinary about an image.
+func remark(img *inventory.Image) string {
+	var parts []string
+	if !img.SeenByClusterctl {
+		parts = append(parts, "not listed by clusterctl")
+	}
+	switch {
+	case img.Variable != "":
+		parts = append(parts, "needs "+img.Variable)
+	case img.Name == "":
+		parts = append(parts, "not an image name")
+	case !img.Canonical:
+		parts = append(parts, "not written in full: "+img.Repository+"/"+img.Name)
+	}
+	if img.Expression != "" {
+		parts = append(parts, "with defaults of "+printable(img.Expression))
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func imagesMarkdown(w io.Writer, images []inventory.Image) error {
+	users := map[string][]string{}
+	var refs []string
+	for i := range images {
+		ref, object := images[i].Ref, images[i].Object
+		if users[ref] == nil {
+			refs = append(refs, ref)
+		}
+		if n := len(users[ref]); n == 0 || users[ref][n-1] != object {
+			users[ref] = append(users[ref], object)
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| Image | Used by |\n|---|---|\n")
+	for _, ref := range refs {
+		fmt.Fprintf(&b, "| %s | %s |\n", code(ref), list(users[ref], code))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,201 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/inventory"
+)
+
+// InventoryFormats are the names of the formats that WriteVariables and
+// WriteImages know.
+var InventoryFormats = []string{"text", "json", "markdown"}
+
+// WriteVariables prints the variables of a release in a format of
+// InventoryFormats. Text and Markdown show what a user must set first; Markdown
+// is a table for the documentation of a provider and has no notes.
+func WriteVariables(w io.Writer, format string, r *repo.Release, variables []inventory.Variable) error {
+	switch format {
+	case "json":
+		return writeJSON(w, struct {
+			SchemaVersion int                  `json:"schemaVersion"`
+			Provider      string               `json:"provider"`
+			Version       string               `json:"version"`
+			Variables     []inventory.Variable `json:"variables"`
+		}{schemaVersion, r.Provider.Label(), r.Version, append([]inventory.Variable{}, variables...)})
+	case "markdown":
+		return variablesMarkdown(w, variables)
+	}
+	return variablesText(w, r, variables)
+}
+
+// shownPlaces is how many places of one thing are shown to people.
+const shownPlaces = 3
+
+func variablesText(w io.Writer, r *repo.Release, variables []inventory.Variable) error {
+	variables = byNeed(variables)
+	required := 0
+	for i := range variables {
+		if variables[i].Required {
+			required++
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s: %s, %d required\n", printable(r.Provider.Label()), printable(r.Version), count(len(variables), "variable"), required)
+	rows := [][]string{{"VARIABLE", "TYPE", "DEFAULT", "USED AT"}}
+	for i := range variables {
+		v := &variables[i]
+		first := v.Uses[0]
+		used := fmt.Sprintf("%s:%d", printable(first.File), first.Line)
+		if n := len(v.Uses) - 1; n > 0 {
+			used += fmt.Sprintf(" and %d more", n)
+		}
+		rows = append(rows, []string{v.Name, string(v.Type), defaultText(v, printable), used})
+	}
+	if len(variables) > 0 {
+		b.WriteByte('\n')
+		table(&b, rows)
+	}
+	title := "\nnotes:\n"
+	for i := range variables {
+		for _, n := range variables[i].Notes {
+			fmt.Fprintf(&b, "%s  %s: %s [%s]\n", title, variables[i].Name, n.Message, n.Kind)
+			title = ""
+			for _, p := range n.Places[:min(len(n.Places), shownPlaces)] {
+				fmt.Fprintf(&b, "    %s:%d:%d  %s\n", printable(p.File), p.Line, p.Column, shorten(printable(p.Expression)))
+			}
+			if n := len(n.Places) - shownPlaces; n > 0 {
+				fmt.Fprintf(&b, "    and %d more\n", n)
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func variablesMarkdown(w io.Writer, variables []inventory.Variable) error {
+	var b strings.Builder
+	b.WriteString("| Variable | Type | Default | Used in |\n|---|---|---|---|\n")
+	for _, v := range byNeed(variables) {
+		var files []string
+		for _, u := range v.Uses {
+			if n := len(files); n == 0 || files[n-1] != u.File {
+				files = append(files, u.File)
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", code(v.Name), v.Type, defaultText(&v, code), list(files, code))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// byNeed returns the variables with those first that a user must set, then
+// those with a default, and last those that clusterctl sets.
+func byNeed(variables []inventory.Variable) []inventory.Variable {
+	rank := func(v inventory.Variable) int {
+		switch {
+		case v.Required:
+			return 0
+		case v.Option == "":
+			return 1
+		}
+		return 2
+	}
+	return slices.SortedStableFunc(slices.Values(variables), func(a, b inventory.Variable) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// defaultText says what the value is if the user gives none, or where it comes
+// from.
+func defaultText(v *inventory.Variable, quote func(string) string) string {
+	var parts []string
+	switch {
+	case v.Required:
+		parts = append(parts, "(required)")
+	case v.Option != "": // what clusterctl always sets has no other default
+	case v.Default != nil:
+		parts = append(parts, quote(*v.Default))
+	default:
+		parts = append(parts, "(empty)")
+	}
+	if v.Option != "" {
+		word := "option "
+		if !strings.HasPrefix(v.Option, "--") {
+			word = "argument "
+		}
+		parts = append(parts, word+quote(v.Option))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// table aligns rows of cells.
+func table(w io.Writer, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = shorten(cell)
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	t.Flush()
+}
+
+// list joins the first few of some names.
+func list(names []string, quote func(string) string) string {
+	var shown []string
+	for _, n := range names[:min(len(names), shownPlaces)] {
+		shown = append(shown, quote(n))
+	}
+	out := strings.Join(shown, ", ")
+	if n := len(names) - shownPlaces; n > 0 {
+		out += fmt.Sprintf(" and %d more", n)
+	}
+	return out
+}
+
+// printable quotes a text that would spoil a line or the terminal. Texts come
+// from files that nobody has checked.
+func printable(s string) string {
+	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// shorten cuts a text that is too long for a table.
+func shorten(s string) string {
+	const width = 100
+	if len(s) <= width {
+		return s
+	}
+	runes := []rune(s)
+	if len(runes) <= width {
+		return s
+	}
+	return string(runes[:width-1]) + "…"
+}
+
+// code makes a code span for a cell of a Markdown table. The fence is longer
+// than any row of backticks in the text.
+func code(s string) string {
+	s = strings.ReplaceAll(printable(s), "|", `\|`)
+	longest, run := 0, 0
+	for i := range len(s) {
+		run++
+		if s[i] != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	if longest == 0 {
+		return "`" + s + "`"
+	}
+	fence := strings.Repeat("`", longest+1)
+	return fence + " " + s + " " + fence
+}

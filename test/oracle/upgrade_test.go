@@ -1,0 +1,126 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+)
+
+// management is a management cluster that holds nothing but an inventory. Other
+// calls than List crash.
+type management struct {
+	cluster.Proxy
+	kube.Client
+	inventory []v1alpha3.Provider
+}
+
+func (m management) NewClient(context.Context) (kube.Client, error) { return m, nil }
+
+func (m management) List(_ context.Context, list kube.ObjectList, _ ...kube.ListOption) error {
+	list.(*v1alpha3.ProviderList).Items = m.inventory
+	return nil
+}
+
+// TestUpgradePlan compares the planning of upgrades of made-up repositories with
+// the library. The provider is the core provider, because it is the only one
+// that clusterctl plans for alone.
+func TestUpgradePlan(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	planned, refused := 0, 0
+	for range 400 {
+		metadata := randomRepository(random)
+		installed := fmt.Sprintf("v%d.%d.%d", random.IntN(3), random.IntN(3), random.IntN(3))
+		if random.IntN(2) == 0 { // give it a chance: all versions are listed
+			all := seriesOf("0.0=v1beta1", "0.1=v1beta1", "0.2=v1beta1", "1.0=v1beta1", "1.1=v1beta2", "1.2=v1beta2", "2.0=v1beta2", "2.1=v1beta3", "2.2=v1beta3")
+			for v := range metadata {
+				metadata[v] = all
+			}
+		}
+		tree := map[string]string{}
+		for v, content := range metadata {
+			tree["cluster-api/"+v+"/core-components.yaml"] = ""
+			if content != missing {
+				tree["cluster-api/"+v+"/metadata.yaml"] = content
+			}
+		}
+		root := write(t, tree)
+		want, wantErr := plan(t, root, installed)
+		dir := filepath.Join(root, "cluster-api")
+		var versions []string
+		for _, v := range files(t, dir) {
+			if _, err := layouts.ParseVersion(v); err == nil { // clusterctl lists no others
+				versions = append(versions, v)
+			}
+		}
+		upgrade, err := meta.PlanUpgrade("capi-system/cluster-api", installed, versions, func(v string) (*meta.Metadata, error) {
+			path := filepath.Join(dir, v, "metadata.yaml")
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			return meta.ReadValid(doc.NewFile(path, data), "cluster-api")
+		})
+		if (wantErr == nil) != (err == nil) || err != nil && !os.IsNotExist(err) && core(wantErr) != core(err) {
+			t.Fatalf("%v, installed %s\nclusterctl: %v\nthe tool:   %v", versions, installed, wantErr, err)
+		}
+		if err != nil {
+			refused++
+			continue
+		}
+		planned++
+		for contract, next := range want {
+			compatible := []string{contract}
+			if contract == meta.Contract {
+				compatible = meta.Compatible()
+			}
+			if got := upgrade.Next(compatible...); got != next {
+				t.Fatalf("%v, installed %s, contract %s: clusterctl %q, the tool %q", versions, installed, contract, next, got)
+			}
+		}
+	}
+	t.Logf("%d planned, %d refused", planned, refused)
+	if planned == 0 || refused == 0 {
+		t.Error("the repositories are too much alike")
+	}
+}
+
+// plan is the library's `upgrade plan`: the next version for each contract.
+func plan(t *testing.T, root, installed string) (map[string]string, error) {
+	t.Helper()
+	m := reader(values{"overridesFolder": filepath.Join(root, "none")}, nil)
+	if _, err := m.(*config.MemoryReader).AddProvider("cluster-api", v1alpha3.CoreProviderType, "file://"+root+"/cluster-api/v1.0.0/core-components.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.New(background, "", config.InjectReader(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inventory := []v1alpha3.Provider{{
+		ObjectMeta:   metav1.ObjectMeta{Namespace: "capi-system", Name: "cluster-api"},
+		ProviderName: "cluster-api", Type: string(v1alpha3.CoreProviderType), Version: installed,
+	}}
+	plans, err := cluster.New(cluster.Kubeconfig{}, cfg, cluster.InjectProxy(management{inventory: inventory})).ProviderUpgrader().Plan(background)
+	if err != nil {
+		return nil, err
+	}
+	next := map[string]string{}
+	for _, p := range plans {
+		next[p.Contract] = p.Providers[0].NextVersion
+	}
+	return next, nil
+}

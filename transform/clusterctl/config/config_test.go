@@ -1,0 +1,76 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// The rules themselves are compared with the real clusterctl in test/oracle.
+
+func env(pairs ...string) Env {
+	return func(name string) (string, bool) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for name, data := range map[string]string{
+		"c.yaml": "github-token: x\n",
+		"c.yml":  "GitHub-Token: x\n",
+		"c.json": `{"github-token": "x"}`,
+		"c.toml": "github-token = \"x\"\n",
+	} {
+		c, err := Read(name, []byte(data), env())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if v, ok := c.Get("github-token"); v != "x" || !ok {
+			t.Errorf("%s: %q %t", name, v, ok)
+		}
+	}
+	for _, name := range []string{"clusterctl", "c.txt", "dir.yaml/clusterctl"} {
+		if _, err := Read(name, []byte("a: b\n"), env()); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNoFile(t *testing.T) {
+	c, err := Read("", nil, env("A_B", "", "OVERRIDESFOLDER", "${DIR}/x", "DIR", "/d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, ok := c.Get("a-b"); v != "" || !ok {
+		t.Errorf("%q %t", v, ok)
+	}
+	if _, ok := c.Get("other"); ok {
+		t.Error("other is set")
+	}
+	if list, err := c.Providers(); err != nil || len(list) != 0 {
+		t.Error(list, err)
+	}
+	if images, err := c.Images(); err != nil || len(images) != 0 {
+		t.Error(images, err)
+	}
+	if dir, err := c.OverridesFolder(); err != nil || dir != "/d/x" {
+		t.Error(dir, err)
+	}
+}
+
+func TestOverridesFolder(t *testing.T) {
+	for value, want := range map[string]string{"": "", "' '": "", "/a": "/a", "'${NONE}/a'": "/a", "'${NONE:=b}'": "b", "'${'": "!", "'${DIR:1:-1}'": "!"} {
+		c, err := Read("c.yaml", []byte("overridesFolder: "+value+"\n"), env("DIR", "/d"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dir, err := c.OverridesFolder(); dir != want && (want != "!" || err == nil) {
+			t.Errorf("%s: %q %v", value, dir, err)
+		}
+	}
+}
