@@ -203,6 +203,27 @@ func TestFilePosIsInverseOfOffset(t *testing.T) {
 	}
 }
 
+func TestLongLines(t *testing.T) {
+	line := strings.Repeat("aé日x", 5000)
+	f := doc.NewFile("f", []byte("short\n"+line+"\n"+line))
+	for off := 0; off <= len(f.Data); off += 7 {
+		if off < len(f.Data) && f.Data[off]&0xC0 == 0x80 {
+			continue
+		}
+		start := bytes.LastIndexByte(f.Data[:off], '\n') + 1
+		p := f.Pos(off)
+		if want := len([]rune(string(f.Data[start:off]))) + 1; p.Column != want {
+			t.Fatalf("offset %d: column %d, want %d", off, p.Column, want)
+		}
+		if got := f.Offset(p); got != off {
+			t.Fatalf("offset %d → %v → %d", off, p, got)
+		}
+	}
+	if got, want := f.Offset(doc.Pos{Line: 2, Column: 1 << 20}), 6+len(line); got != want {
+		t.Errorf("past the end of a long line: %d, want %d", got, want)
+	}
+}
+
 func BenchmarkParse(b *testing.B) {
 	var data []byte
 	for _, name := range []string{"infrastructure-aws/v2.11.0/infrastructure-components.yaml"} {

@@ -31,7 +31,13 @@ type File struct {
 
 	once  sync.Once
 	lines []int // offset of the first byte of each line
+	// runes counts the characters before each block of the file, so that a
+	// column of a very long line is found without walking the line.
+	runes []int
 }
+
+// blockSize is the distance in bytes between two counts of characters.
+const blockSize = 4096
 
 // NewFile returns a File over data, which must not change afterwards.
 func NewFile(name string, data []byte) *File { return &File{Name: name, Data: data} }
@@ -39,13 +45,36 @@ func NewFile(name string, data []byte) *File { return &File{Name: name, Data: da
 func (f *File) index() []int {
 	f.once.Do(func() {
 		f.lines = append(f.lines, 0)
+		n := 0
 		for i, b := range f.Data {
+			if i%blockSize == 0 {
+				f.runes = append(f.runes, n)
+			}
 			if b == '\n' {
 				f.lines = append(f.lines, i+1)
 			}
+			if startsRune(b) {
+				n++
+			}
 		}
+		f.runes = append(f.runes, n)
 	})
 	return f.lines
+}
+
+// startsRune tells the first byte of a character from those that continue it.
+func startsRune(b byte) bool { return b&0xC0 != 0x80 }
+
+// before counts the characters before an offset.
+func (f *File) before(offset int) int {
+	block := offset / blockSize
+	n := f.runes[block]
+	for _, b := range f.Data[block*blockSize : offset] {
+		if startsRune(b) {
+			n++
+		}
+	}
+	return n
 }
 
 // Pos returns the line and column of the byte at offset. Offsets outside the
@@ -57,7 +86,11 @@ func (f *File) Pos(offset int) Pos {
 	if !found {
 		i--
 	}
-	return Pos{Line: i + 1, Column: utf8.RuneCount(f.Data[lines[i]:offset]) + 1}
+	start := lines[i]
+	if offset-start > blockSize {
+		return Pos{Line: i + 1, Column: f.before(offset) - f.before(start) + 1}
+	}
+	return Pos{Line: i + 1, Column: utf8.RuneCount(f.Data[start:offset]) + 1}
 }
 
 // Offset returns the byte offset of a position, the inverse of Pos. Columns
@@ -70,8 +103,24 @@ func (f *File) Offset(p Pos) int {
 	if p.Line > len(lines) {
 		return len(f.Data)
 	}
-	off := lines[p.Line-1]
-	for c := 1; c < p.Column && off < len(f.Data) && f.Data[off] != '\n'; c++ {
+	off, c := lines[p.Line-1], 1
+	if p.Column > blockSize {
+		// Jump to the last block of the line that begins before the column.
+		first := f.before(off)
+		last := len(f.Data)
+		if p.Line < len(lines) {
+			last = lines[p.Line] - 1
+		}
+		block, _ := slices.BinarySearch(f.runes, first+p.Column)
+		block = min(block-1, last/blockSize)
+		if at := block * blockSize; at > off {
+			for at < len(f.Data) && !startsRune(f.Data[at]) {
+				at++
+			}
+			off, c = at, f.before(at)-first+1
+		}
+	}
+	for ; c < p.Column && off < len(f.Data) && f.Data[off] != '\n'; c++ {
 		_, w := utf8.DecodeRune(f.Data[off:])
 		off += w
 	}

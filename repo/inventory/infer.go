@@ -150,24 +150,29 @@ func (s *source) comments() []bool {
 
 // evidence is what is known about the values of a variable.
 type evidence struct {
-	types    []Type
-	part     bool
+	types []Type
+	part  bool
+	// defaults are the distinct ones; seen are their texts.
 	defaults []defaultAt
+	seen     map[string]bool
 }
 
 // defaultAt is a default with its first place.
 type defaultAt struct {
-	text string
-	typ  Type
+	typ Type
 	// inside is the type without the quotes.
 	inside Type
 	place  Place
 }
 
 func (e *evidence) add(r *vars.Ref, c site, p Place) {
-	if defaults(r) && r.Default != "" && !slices.ContainsFunc(e.defaults, func(d defaultAt) bool { return d.text == r.Default }) {
+	if defaults(r) && r.Default != "" && !e.seen[r.Default] {
+		if e.seen == nil {
+			e.seen = map[string]bool{}
+		}
+		e.seen[r.Default] = true
 		typ, inside := literalType(r.Default)
-		e.defaults = append(e.defaults, defaultAt{r.Default, typ, inside, p})
+		e.defaults = append(e.defaults, defaultAt{typ, inside, p})
 	}
 	if c.typ != "" && (r.Op == "" || defaults(r)) && !slices.Contains(e.types, c.typ) {
 		e.types = append(e.types, c.typ)

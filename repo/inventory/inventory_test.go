@@ -436,8 +436,9 @@ func TestImageNames(t *testing.T) {
 	}
 }
 
-// check compares the inventory of a release with the files themselves.
-func check(t *testing.T, r *repo.Release) {
+// check compares the inventory of a release with the files themselves, and
+// returns the variables.
+func check(t *testing.T, r *repo.Release) []inventory.Variable {
 	t.Helper()
 	list, err := inventory.Variables(t.Context(), r)
 	if err != nil {
@@ -509,6 +510,7 @@ func check(t *testing.T, r *repo.Release) {
 			t.Error(err)
 		}
 	}
+	return list
 }
 
 func TestCorpus(t *testing.T) {
@@ -528,11 +530,7 @@ func TestCorpus(t *testing.T) {
 	total := 0
 	for _, p := range r.Providers {
 		for _, rel := range p.Releases {
-			check(t, rel)
-			list, err := inventory.Variables(t.Context(), rel)
-			if err != nil {
-				t.Error(err)
-			}
+			list := check(t, rel)
 			total += len(list)
 			for _, v := range list {
 				types[v.Type]++
@@ -547,10 +545,13 @@ func TestCorpus(t *testing.T) {
 				}
 			}
 			for _, a := range rel.Artifacts {
-				if flavor, ok := layouts.Flavor(a.Name); ok {
-					if _, err := inventory.ForTemplate(t.Context(), rel, flavor); err != nil {
-						t.Error(err)
-					}
+				flavor, ok := layouts.Flavor(a.Name)
+				if !ok || flavor != "" && !strings.Contains(flavor, "topology") {
+					continue
+				}
+				needed, err := inventory.ForTemplate(t.Context(), rel, flavor)
+				if err != nil || len(needed) == 0 || len(needed) > len(list) {
+					t.Errorf("%s needs %d of %d variables, error %v", a.Path, len(needed), len(list), err)
 				}
 			}
 		}

@@ -149,19 +149,22 @@ func noteRelease(v *variable) {
 // them in.
 func noteClasses(sources []*source, get func(string) *variable) {
 	type gap struct{ class, name string }
-	unlisted := map[gap][]string{}
+	unlisted := map[gap][]string{} // the templates
+	files := map[string]*source{}
+	for _, s := range sources {
+		files[s.name] = s
+	}
 	for _, t := range sources {
 		pulled := map[string]bool{}
-		for _, c := range classesOf(t) {
-			pulled[c.file] = true
-			for _, r := range c.refs {
+		for _, class := range classesOf(t) {
+			for _, r := range class.refs {
 				get(r.Name).notes.add(NoteClassName, t.place(r))
 			}
-		}
-		for _, c := range sources {
-			if c.kind != layouts.ClusterClass || !pulled[c.name] {
+			c := files[class.file]
+			if c == nil || pulled[c.name] {
 				continue
 			}
+			pulled[c.name] = true
 			for name := range c.required {
 				if _, listed := t.required[name]; !listed && !options[name].always {
 					unlisted[gap{c.name, name}] = append(unlisted[gap{c.name, name}], t.name)

@@ -46,7 +46,7 @@ func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 // of two small repositories by path.
 type Example struct {
 	Prose     string
-	Bad, Good map[string][]byte
+	Bad, Good map[string]string
 }
 
 // WriteRule explains one rule.
@@ -60,11 +60,11 @@ func WriteRule(w io.Writer, r *lint.Rule, e Example, paint Painter) error {
 	}
 	for _, part := range []struct {
 		title string
-		files map[string][]byte
+		files map[string]string
 	}{{"Bad", e.Bad}, {"Good", e.Good}} {
 		for _, name := range slices.Sorted(maps.Keys(part.files)) {
 			fmt.Fprintf(&b, "\n%s %s\n", paint.Bold(part.title+":"), name)
-			for line := range strings.Lines(string(part.files[name])) {
+			for line := range strings.Lines(part.files[name]) {
 				fmt.Fprintf(&b, "    %s\n", strings.TrimRight(line, "\r\n"))
 			}
 		}

@@ -57,7 +57,7 @@ func variablesText(w io.Writer, r *repo.Release, variables []inventory.Variable)
 		if n := len(v.Uses) - 1; n > 0 {
 			used += fmt.Sprintf(" and %d more", n)
 		}
-		rows = append(rows, []string{v.Name, string(v.Type), defaultText(v, printable), used})
+		rows = append(rows, []string{v.Name, string(v.Type), shorten(defaultText(v, printable)), used})
 	}
 	if len(variables) > 0 {
 		b.WriteByte('\n')
@@ -66,7 +66,7 @@ func variablesText(w io.Writer, r *repo.Release, variables []inventory.Variable)
 	title := "\nnotes:\n"
 	for i := range variables {
 		for _, n := range variables[i].Notes {
-			fmt.Fprintf(&b, "%s  %s: %s [%s]\n", title, variables[i].Name, n.Message, n.Kind)
+			fmt.Fprintf(&b, "%s  %s: %s [%s]\n", title, variables[i].Name, printable(n.Message), n.Kind)
 			title = ""
 			for _, p := range n.Places[:min(len(n.Places), shownPlaces)] {
 				fmt.Fprintf(&b, "    %s:%d:%d  %s\n", printable(p.File), p.Line, p.Column, shorten(printable(p.Expression)))
@@ -138,9 +138,6 @@ func defaultText(v *inventory.Variable, quote func(string) string) string {
 func table(w io.Writer, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = shorten(cell)
-		}
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	t.Flush()
@@ -168,7 +165,7 @@ func printable(s string) string {
 	return s
 }
 
-// shorten cuts a text that is too long for a table.
+// shorten cuts a text that is too long for a line.
 func shorten(s string) string {
 	const width = 100
 	if len(s) <= width {

@@ -4,7 +4,9 @@ import (
 	"embed"
 	"fmt"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,12 +29,15 @@ var examples embed.FS
 //
 //	want PATH[:LINE] RULE "PATTERN"   a finding that is expected in bad
 //	env NAME=VALUE                    a variable for clusterctl
+//	good env NAME=VALUE               a variable for clusterctl with good only
 //	oracle VERDICT "PATTERN"          how clusterctl shows that the rule is right
 //	as shown                          files are complete, nothing is filled in
 //
 // Instead of the first a line of a bad file may end with `# want RULE "PATTERN"`,
 // which is not part of the file. A file with the ending .quoted holds a Go string
-// literal, and one with the ending .link the target of a symbolic link.
+// literal, one with the ending .link the target of a symbolic link, and one with
+// the ending .padded begins with a size in bytes and a text, which is repeated at
+// the end on indented lines until the file has that size.
 //
 // A release that shows no metadata.yaml or no components gets ordinary ones, and
 // so does a repository without a release.
@@ -44,8 +49,9 @@ type Example struct {
 	// root.
 	Bad, Good Files
 	Wants     []Want
-	// Env are the variables that clusterctl is run with, as NAME=VALUE.
-	Env []string
+	// Env are the variables that clusterctl is run with, as NAME=VALUE; GoodEnv
+	// are set in addition for the good repository.
+	Env, GoodEnv []string
 	// Oracle is empty for a rule that clusterctl does not prove.
 	Oracle Oracle
 }
@@ -103,10 +109,12 @@ type Oracle struct {
 	Pattern string
 }
 
+const quotedText = "(\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)"
+
 var (
-	wantComment = regexp.MustCompile("[ \t]*# want ([A-Z]+[0-9]+) (\"[^\"]*\"|`[^`]*`)[ \t]*$")
-	wantLine    = regexp.MustCompile("^want (\\S+?)(?::([0-9]+))? ([A-Z]+[0-9]+) (\"[^\"]*\"|`[^`]*`)$")
-	oracleLine  = regexp.MustCompile("^oracle (\\S+) (\"[^\"]*\"|`[^`]*`)$")
+	wantComment = regexp.MustCompile(`[ \t]*# want ([A-Z]+[0-9]+) ` + quotedText + `[ \t]*$`)
+	wantLine    = regexp.MustCompile(`^want (\S+?)(?::([0-9]+))? ([A-Z]+[0-9]+) ` + quotedText + `$`)
+	oracleLine  = regexp.MustCompile(`^oracle (\S+) ` + quotedText + `$`)
 )
 
 // LoadExample returns the example of a rule.
@@ -159,6 +167,8 @@ func (e *Example) comment(text string) (asShown bool, err error) {
 			asShown = true
 		case word == "env":
 			e.Env = append(e.Env, rest)
+		case strings.HasPrefix(line, "good env "):
+			e.GoodEnv = append(e.GoodEnv, strings.TrimPrefix(line, "good env "))
 		case word == "want":
 			m := wantLine.FindStringSubmatch(line)
 			if m == nil {
@@ -212,6 +222,13 @@ func (e *Example) file(side, name, data string) error {
 			return err
 		}
 		data = text
+	case ".padded":
+		name = strings.TrimSuffix(name, ".padded")
+		text, err := padded(data)
+		if err != nil {
+			return err
+		}
+		data = text
 	case ".link":
 		name = strings.TrimSuffix(name, ".link")
 		files.Links[name] = strings.TrimSpace(data)
@@ -222,19 +239,32 @@ func (e *Example) file(side, name, data string) error {
 		n := 0
 		for line := range strings.Lines(data) {
 			n++
+			line = strings.TrimSuffix(line, "\n")
 			if m := wantComment.FindStringSubmatchIndex(line); m != nil && side == "bad" {
 				if err := e.want(name, n, line[m[2]:m[3]], line[m[4]:m[5]]); err != nil {
 					return err
 				}
-				line = line[:m[0]] + "\n"
+				line = line[:m[0]]
 			}
-			out.WriteString(line)
+			out.WriteString(line + "\n")
 		}
 		data = out.String()
 	}
 	files.Text[name] = data
 	e.Shown = append(e.Shown, side+"/"+name)
 	return nil
+}
+
+// padded makes a file of a given size.
+func padded(data string) (string, error) {
+	head, text, _ := strings.Cut(data, "\n")
+	var size int
+	var pad string
+	if _, err := fmt.Sscanf(head, "%d %q", &size, &pad); err != nil || pad == "" {
+		return "", fmt.Errorf("cannot read the size in %q", head)
+	}
+	line := "    " + strings.Repeat(pad, 1000/len(pad)) + "\n"
+	return text + strings.Repeat(line, max(0, size-len(text))/len(line)), nil
 }
 
 // complete adds what an example does not show.
@@ -286,4 +316,26 @@ func ordinaryMetadata(versions []layouts.Version) string {
 
 func ordinaryComponents(provider string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: %s-system\n", provider)
+}
+
+// Write puts the files into a folder.
+func (f Files) Write(dir string) error {
+	put := func(name string, write func(file string) error) error {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		return write(file)
+	}
+	for name, text := range f.Text {
+		if err := put(name, func(file string) error { return os.WriteFile(file, []byte(text), 0o644) }); err != nil {
+			return err
+		}
+	}
+	for name, target := range f.Links {
+		if err := put(name, func(file string) error { return os.Symlink(target, file) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -703,10 +703,10 @@ func metadataKeys(p *lint.Pass) {
 				continue
 			}
 			hint := ""
+			closest := 3
 			for _, k := range known {
-				if editDistance(strings.ToLower(k), strings.ToLower(f.Name)) < 3 {
-					hint = fmt.Sprintf("; %s was probably meant", k)
-					break
+				if d := editDistance(strings.ToLower(k), strings.ToLower(f.Name)); d < closest {
+					closest, hint = d, fmt.Sprintf("; %s was probably meant", k)
 				}
 			}
 			p.Node(d, f.Key, "clusterctl does not know the key %s%s", f.Name, hint)

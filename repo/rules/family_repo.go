@@ -244,7 +244,7 @@ func componentsMissing(p *lint.Pass) {
 		return
 	}
 	expected := info.ComponentsFile
-	if name := built(p.Provider.Provider); name != "" {
+	if name := built(p.Provider.Provider.Provider); name != "" {
 		expected = name
 	}
 	var newest *repo.Artifact // of the newest release that has one

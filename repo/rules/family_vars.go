@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
@@ -30,11 +31,11 @@ var varRules = []*lint.Rule{
 	},
 	{
 		ID: "VAR002", Name: "variable-in-comment",
-		Title:    "A comment holds no variable of its own",
+		Title:    "Comments and descriptions hold no variable of their own",
 		Severity: lint.Warning, Proof: lint.Clusterctl,
 		Source: "clusterctl client/yamlprocessor/simple_processor.go, GetVariables",
-		Why:    "Comments are no comments yet when clusterctl looks for variables. A variable that occurs in comments only is asked for all the same, and clusterctl refuses to go on without a value.",
-		Fix:    "Write $${NAME} in the comment, or the name without ${}.",
+		Why:    "Comments are no comments yet when clusterctl looks for variables. A variable that occurs in comments or descriptions only is asked for all the same, and clusterctl refuses to go on without a value.",
+		Fix:    "Write $${NAME} there, or the name without ${}.",
 		Kinds:  substituted, Check: variableInComment,
 	},
 	{
@@ -357,15 +358,19 @@ func variableSyntax(p *lint.Pass) {
 
 func variableInComment(p *lint.Pass) {
 	rs := refs(p.File)
+	if len(rs) == 0 {
+		return
+	}
+	prose := descriptions(p.File)
 	outside := map[string]bool{}
 	for _, r := range rs {
-		if !inComment(p.File, r.Start) {
+		if !inComment(p.File, r.Start) && !prose[p.File.Raw.Pos(r.Start).Line] {
 			outside[r.Name] = true
 		}
 	}
 	for name, r := range firsts(rs) {
 		if !outside[name] && r.Default == "" && !isSet(p.File, name) {
-			p.Span(r.Start, r.End, "%s occurs only in comments, and clusterctl requires a value for it", name)
+			p.Span(r.Start, r.End, "%s occurs only in comments or descriptions, and clusterctl requires a value for it", name)
 		}
 	}
 }
@@ -449,7 +454,7 @@ func differentDefaults(p *lint.Pass) {
 		switch other := first[r.Name]; {
 		case other == nil:
 			first[r.Name] = &rs[i]
-		case other.Default != r.Default && !reported[r.Name]:
+		case strings.Trim(other.Default, `"'`) != strings.Trim(r.Default, `"'`) && !reported[r.Name]:
 			reported[r.Name] = true
 			p.Span(r.Start, r.End, "the default of %s is %q here and %q in line %d", r.Name, r.Default, other.Default, p.File.Raw.Pos(other.Start).Line)
 		}
@@ -465,15 +470,26 @@ func functionAsDefault(p *lint.Pass) {
 }
 
 func negativeLength(p *lint.Pass) {
+	crash := crashAt(p.File)
 	for _, r := range refs(p.File) {
 		if r.Op != ":" {
 			continue
 		}
 		_, length, _ := strings.Cut(r.ArgRaw, ":")
-		if n, err := strconv.Atoi(strings.TrimLeft(length, ":")); err == nil && n < 0 {
+		n, err := strconv.Atoi(strings.TrimLeft(length, ":"))
+		if err == nil && n < 0 || r.Start == crash {
 			p.Span(r.Start, r.End, "clusterctl crashes on %s when %s is longer than the offset", expression(p.File, &r), r.Name)
 		}
 	}
+}
+
+// crashAt returns the offset of an expression that clusterctl crashes on, or -1.
+func crashAt(f *lint.File) int {
+	var at *vars.Error
+	if errors.As(f.SubstituteErr(), &at) && strings.Contains(at.Err.Error(), "clusterctl crashes") {
+		return at.Offset
+	}
+	return -1
 }
 
 // shellName is what a shell can export.
@@ -512,8 +528,8 @@ func differByCase(p *lint.Pass) {
 
 // takenNames tells where the value of a variable comes from that is always set.
 var takenNames = map[string]string{
-	"PROVIDERS":           "the list of providers in clusterctl.yaml, which gives an empty text",
-	"IMAGES":              "the image overrides in clusterctl.yaml, which give an empty text",
+	"PROVIDERS":           "the list in clusterctl.yaml, if there is one, which gives an empty text",
+	"IMAGES":              "the overrides in clusterctl.yaml, if there are any, which give an empty text",
 	"OVERRIDESFOLDER":     "the overrides folder of clusterctl",
 	"GITHUB_TOKEN":        "the user's own token",
 	"GITLAB_ACCESS_TOKEN": "the user's own token",
@@ -543,6 +559,9 @@ func nameTaken(p *lint.Pass) {
 // the switches and settings that Cluster API shares between providers.
 var wellKnown = regexp.MustCompile(`^(CLUSTER_NAME|NAMESPACE|KUBERNETES_VERSION|CONTROL_PLANE_MACHINE_COUNT|WORKER_MACHINE_COUNT|CLUSTER_CLASS_NAME|CLUSTER_CLASS_NAMESPACE|(EXP|CAPI|CLUSTER_TOPOLOGY)(_.*)?)$`)
 
+// abbreviation is how Cluster API providers call themselves: CAPA, CAPZ, CABPK.
+var abbreviation = regexp.MustCompile(`^CA(P|BP|CP|IP)[A-Z0-9]+_`)
+
 // variablePrefix reports each variable of a release once.
 func variablePrefix(p *lint.Pass) {
 	words := strings.Split(strings.ToUpper(p.Release.Provider.Name), "-")
@@ -554,11 +573,36 @@ func variablePrefix(p *lint.Pass) {
 			}
 			seen[r.Name] = true
 			name := strings.ReplaceAll(strings.ToUpper(r.Name), "_", "")
+			if abbreviation.MatchString(r.Name) {
+				continue
+			}
 			if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) }) {
 				p.Report(lint.Spanning(f, r.Start, r.End, "nothing in the name %s tells that it belongs to %s", r.Name, p.Release.Provider.Label()))
 			}
 		}
 	}
+}
+
+// descriptions returns the lines, counted from 1, that belong to the value of a
+// key named description. Nothing reads them but people.
+func descriptions(f *lint.File) map[int]bool {
+	out := map[int]bool{}
+	inside, indent, n := false, 0, 0
+	for line := range bytes.Lines(f.Raw.Data) {
+		n++
+		text := bytes.TrimLeft(line, " ")
+		depth := len(line) - len(text)
+		if blank := len(bytes.TrimSpace(text)) == 0; blank || inside && depth > indent {
+			if inside {
+				out[n] = true
+			}
+			continue
+		}
+		if inside = bytes.HasPrefix(text, []byte("description:")); inside {
+			indent, out[n] = depth, true
+		}
+	}
+	return out
 }
 
 func collapsingDollars(p *lint.Pass) {
@@ -568,6 +612,7 @@ func collapsingDollars(p *lint.Pass) {
 	}
 	data := p.File.Raw.Data
 	escapes := t.Escapes()
+	prose := sync.OnceValue(func() map[int]bool { return descriptions(p.File) })
 	for i := 0; i < len(escapes); i++ {
 		e := escapes[i]
 		// A run of pairs is deliberate: it gives half as many.
@@ -583,12 +628,15 @@ func collapsingDollars(p *lint.Pass) {
 		if bytes.HasPrefix(after, []byte("{")) || inComment(p.File, e.Start) {
 			continue
 		}
-		what := "it"
+		what := "what needs two"
 		switch {
 		case bytes.HasPrefix(after, []byte("(")):
 			what = "Kubernetes' escape $$("
 		case len(after) > 0 && (after[0] == '_' || 'A' <= after[0]&^0x20 && after[0]&^0x20 <= 'Z'):
 			continue // no shell means anything else by it than the escape
+		}
+		if prose()[p.File.Raw.Pos(e.Start).Line] {
+			continue
 		}
 		p.Span(e.Start, e.End, "clusterctl turns $$ into $, and %s loses one", what)
 	}
@@ -738,7 +786,7 @@ func variableAsLines(p *lint.Pass) {
 // slowSubstitution estimates what clusterctl copies: the file once per escape.
 func slowSubstitution(p *lint.Pass) {
 	var at *vars.Error
-	if err := p.File.SubstituteErr(); errors.As(err, &at) {
+	if errors.As(p.File.SubstituteErr(), &at) && at.Offset != crashAt(p.File) {
 		f := lint.Spanning(p.File, at.Offset, at.Offset+len("${"), "the variables cannot be replaced here: %v", at.Err)
 		f.Severity = lint.Warning
 		p.Report(f)

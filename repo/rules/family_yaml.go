@@ -156,6 +156,7 @@ func objects(f *lint.File, visit func(d *doc.Document)) {
 type cause struct {
 	rule    string
 	message string
+	at      doc.Pos
 }
 
 // causeOf explains the error of a document.
@@ -167,15 +168,16 @@ func causeOf(f *lint.File, d *doc.Document) cause {
 	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 	switch {
 	case !utf8.Valid(text):
-		return cause{"YAML004", "the document is not UTF-8: " + err}
+		off := invalidUTF8(f.Raw.Data)
+		return cause{"YAML004", fmt.Sprintf("the byte %#02x is not UTF-8: %s", f.Raw.Data[off], err), f.Raw.Pos(off)}
 	case bytes.HasPrefix(text, []byte("%")):
-		return cause{"YAML004", "clusterctl does not read YAML directives"}
+		return cause{"YAML004", "clusterctl does not read YAML directives", d.Err.Pos}
 	case strings.Contains(err, "control characters"):
-		return cause{"YAML004", err}
+		return cause{"YAML004", err, d.Err.Pos}
 	case strings.Contains(indent, "\t"):
-		return cause{"YAML004", "a tab cannot indent a line: " + err}
+		return cause{"YAML004", "a tab cannot indent a line: " + err, d.Err.Pos}
 	case strings.Contains(err, "no number that JSON can hold"), strings.Contains(err, "cannot be a mapping key"):
-		return cause{"YAML010", err}
+		return cause{"YAML010", err, d.Err.Pos}
 	}
 	// A default may be to blame, in this line or in the one before.
 	for _, r := range refs(f) {
@@ -185,15 +187,27 @@ func causeOf(f *lint.File, d *doc.Document) cause {
 		}
 		switch {
 		case strings.Contains(r.Default, `"`) && insideQuotes(f, r.Start):
-			return cause{"VAR021", fmt.Sprintf("the quotes in the default of %s end the quotes around it: %s", expression(f, &r), err)}
+			return cause{"VAR021", fmt.Sprintf("the quotes in the default of %s end the quotes around it: %s", expression(f, &r), err), d.Err.Pos}
 		case punctuation.MatchString(r.Default):
-			return cause{"VAR022", fmt.Sprintf("the default %q of %s is not in quotes: %s", r.Default, r.Name, err)}
+			return cause{"VAR022", fmt.Sprintf("the default %q of %s is not in quotes: %s", r.Default, r.Name, err), d.Err.Pos}
 		}
 	}
 	if strings.Contains(err, "unknown anchor") {
-		return cause{"YAML012", err + " in this document"}
+		return cause{"YAML012", err + " in this document", d.Err.Pos}
 	}
-	return cause{"YAML001", "the document cannot be parsed: " + err}
+	return cause{"YAML001", "the document cannot be parsed: " + err, d.Err.Pos}
+}
+
+// invalidUTF8 returns the offset of the first byte that is not UTF-8.
+func invalidUTF8(data []byte) int {
+	for off := 0; off < len(data); {
+		r, width := utf8.DecodeRune(data[off:])
+		if r == utf8.RuneError && width == 1 {
+			return off
+		}
+		off += width
+	}
+	return 0
 }
 
 // insideQuotes reports whether a double quote is open on the line before off.
@@ -221,7 +235,7 @@ func reportCauses(p *lint.Pass) {
 		if others == nil {
 			others = otherSamples(p.File)
 		}
-		f := lint.Finding{File: d.Err.File, Pos: d.Err.Pos, Source: p.File.Raw.Line(d.Err.Pos.Line), Severity: lint.Error, Message: c.message}
+		f := lint.Finding{File: d.Err.File, Pos: c.at, Source: p.File.Raw.Line(c.at.Line), Severity: lint.Error, Message: c.message}
 		if readable(others, len(s.Docs), i) {
 			f.Severity = lint.Warning
 			f.Message += "; whether it can depends on the values of variables"

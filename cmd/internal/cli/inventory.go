@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
@@ -13,9 +14,9 @@ import (
 
 // inventoryCommand is the common part of vars and images: one table for each
 // release of a target.
-func (a *app) inventoryCommand(use, short, long, example string, table func(cmd *cobra.Command, w io.Writer, format string, releases []*repo.Release) error) *cobra.Command {
+func (a *app) inventoryCommand(use, short, long, example string, table func(cmd *cobra.Command, w io.Writer, format string, r *repo.Release) error) *cobra.Command {
 	var s source
-	out := outputs{formats: []string{"text", "json", "markdown"}}
+	out := outputs{formats: report.InventoryFormats}
 	cmd := &cobra.Command{
 		Use:     use + " TARGET",
 		Short:   short,
@@ -36,7 +37,18 @@ func (a *app) inventoryCommand(use, short, long, example string, table func(cmd 
 				return err
 			}
 			return a.write(outs, func(w io.Writer, format string, _ bool) error {
-				return table(cmd, w, format, releases)
+				if format == "json" && len(releases) > 1 {
+					return usagef("JSON is one object for one release, and %s holds %d; name one of them", args[0], len(releases))
+				}
+				for i, r := range releases {
+					if i > 0 {
+						fmt.Fprintln(w)
+					}
+					if err := table(cmd, w, format, r); err != nil {
+						return err
+					}
+				}
+				return nil
 			})
 		},
 	}
@@ -55,16 +67,12 @@ does not get.`,
 
   # For the README of the provider
   COMMAND . -o markdown`,
-		func(cmd *cobra.Command, w io.Writer, format string, releases []*repo.Release) error {
-			var all []report.ReleaseVariables
-			for _, r := range releases {
-				v, err := inventory.Variables(cmd.Context(), r)
-				if err != nil {
-					return err
-				}
-				all = append(all, report.ReleaseVariables{Provider: r.Provider.Label(), Version: r.Version, Variables: v})
+		func(cmd *cobra.Command, w io.Writer, format string, r *repo.Release) error {
+			v, err := inventory.Variables(cmd.Context(), r)
+			if err != nil {
+				return err
 			}
-			return report.WriteVariables(w, format, all)
+			return report.WriteVariables(w, format, r, v)
 		})
 }
 
@@ -75,16 +83,12 @@ workloads. clusterctl itself only knows those in Deployments and DaemonSets.`,
 		`  COMMAND /srv/repository
 
   # Only the references, for a script
-  COMMAND out -o json | jq -r '.releases[].images[].ref'`,
-		func(cmd *cobra.Command, w io.Writer, format string, releases []*repo.Release) error {
-			var all []report.ReleaseImages
-			for _, r := range releases {
-				v, err := inventory.Images(cmd.Context(), r)
-				if err != nil {
-					return err
-				}
-				all = append(all, report.ReleaseImages{Provider: r.Provider.Label(), Version: r.Version, Images: v})
+  COMMAND out/infrastructure-acme -o json | jq -r '.images[].ref'`,
+		func(cmd *cobra.Command, w io.Writer, format string, r *repo.Release) error {
+			v, err := inventory.Images(cmd.Context(), r)
+			if err != nil {
+				return err
 			}
-			return report.WriteImages(w, format, all)
+			return report.WriteImages(w, format, r, v)
 		})
 }

@@ -221,7 +221,7 @@ func (a *app) explainCommand() *cobra.Command {
 			if rule == nil {
 				return usagef("there is no rule %s%s", args[0], suggestion(args[0]))
 			}
-			example, err := rules.ExampleOf(rule.ID)
+			example, err := rules.LoadExample(rule.ID)
 			if err != nil {
 				return err
 			}
@@ -229,7 +229,7 @@ func (a *app) explainCommand() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			return report.WriteRule(a.Out, rule, report.Example{Prose: example.Prose, Bad: example.Bad, Good: example.Good}, style)
+			return report.WriteRule(a.Out, rule, report.Example{Prose: example.Prose, Bad: example.Bad.Text, Good: example.Good.Text}, style)
 		},
 	}
 }

@@ -54,6 +54,9 @@ content is left alone; with other content it is refused.
   clusterctl-repo publish out --to /srv/repository --dry-run`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if to == "" {
+				return usagef("there is no destination: say --to, such as --to /srv/repository")
+			}
 			dest, err := a.destination(to)
 			if err != nil {
 				return err
@@ -75,7 +78,6 @@ content is left alone; with other content it is refused.
 	cmd.Flags().StringVar(&to, "to", "", "where to publish")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would happen")
 	cmd.Flags().StringSliceVar(&labels, "provider", nil, "publish only the provider with this `label`; may be repeated")
-	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }
 

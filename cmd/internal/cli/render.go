@@ -133,8 +133,6 @@ func (a *app) file(r *rendering, name string) (*doc.File, error) {
 
 // print writes the result as clusterctl does.
 func (a *app) print(r *rendering, data []byte) error {
-	// clusterctl ends what it prints with a line break of its own.
-	data = append(data, '\n')
 	if r.writeTo != "" {
 		return a.writeFile(r.writeTo, data)
 	}

@@ -1,0 +1,222 @@
+package report_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+)
+
+func inventoryRelease() *repo.Release {
+	return &repo.Release{
+		Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0",
+		Artifacts: []*repo.Artifact{
+			repo.BytesArtifact("cluster-template.yaml", []byte(`apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: "${CLUSTER_NAME}"}
+spec:
+  topology:
+    class: quick
+    version: ${KUBERNETES_VERSION}
+a: "${FOO_PIPE:=a|b}"
+b: "${FOO_TICK:=`+"`x`"+`}"
+c: "${FOO_EVIL:=`+"\u202e"+`}"
+d: ${FOO_PORT:=6443}
+e: ${FOO_PORT}
+f: ${FOO_PORT^^}
+g: ${FOO_PORT#6}
+h: ${FOO_PORT%3}
+i: ${FOO_A:=${FOO_NESTED}}
+`)),
+			repo.BytesArtifact("clusterclass-quick.yaml", []byte("a: ${FOO_REGION}\n")),
+			repo.BytesArtifact("infrastructure-components.yaml", []byte(`kind: Deployment
+metadata: {name: manager, namespace: foo-system}
+spec:
+  template:
+    spec:
+      containers:
+      - name: manager
+        image: ghcr.io/foo/foo:v1
+      - name: proxy
+        image: ghcr.io/foo/proxy:${TAG:=v2}
+      initContainers:
+      - name: init
+        image: ghcr.io/foo/foo:v1
+---
+kind: Job
+metadata: {name: setup}
+spec:
+  template:
+    spec:
+      containers:
+      - {name: a, image: "busybox"}
+      - {name: b, image: "ghcr.io/foo/b:${JOB_TAG}"}
+      - {name: c, image: "No|t"}
+`)),
+		},
+	}
+}
+
+func variablesOf(t *testing.T, r *repo.Release) []inventory.Variable {
+	t.Helper()
+	variables, err := inventory.Variables(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return variables
+}
+
+func TestVariablesText(t *testing.T) {
+	r := inventoryRelease()
+	var b strings.Builder
+	if err := report.WriteVariables(&b, "text", r, variablesOf(t, r)); err != nil {
+		t.Fatal(err)
+	}
+	const want = `infrastructure-foo v1.0.0: 11 variables, 3 required
+
+VARIABLE            TYPE     DEFAULT                                  USED AT
+FOO_REGION          unknown  (required)                               clusterclass-quick.yaml:1
+JOB_TAG             string   (required)                               infrastructure-components.yaml:22
+KUBERNETES_VERSION  string   (required), option --kubernetes-version  cluster-template.yaml:7
+FOO_A               unknown  ${FOO_NESTED}                            cluster-template.yaml:16
+FOO_EVIL            string   "\u202e"                                 cluster-template.yaml:10
+FOO_NESTED          unknown  (empty)                                  cluster-template.yaml:16
+FOO_PIPE            string   a|b                                      cluster-template.yaml:8
+FOO_PORT            integer  6443                                     cluster-template.yaml:11 and 4 more
+FOO_TICK            string   ` + "`" + `x` + "`" + `                                      cluster-template.yaml:9
+TAG                 string   v2                                       infrastructure-components.yaml:10
+CLUSTER_NAME        string   argument NAME                            cluster-template.yaml:3
+
+notes:
+  FOO_REGION: not listed for cluster-template.yaml, though clusterclass-quick.yaml is pulled in from there: a value is required [class]
+    clusterclass-quick.yaml:1:4  ${FOO_REGION}
+  FOO_NESTED: used only inside of another expression: clusterctl never lists it, and without a value it is empty [nested]
+    cluster-template.yaml:16:13  ${FOO_NESTED}
+  FOO_PORT: empty here without a value, which clusterctl does not ask for: the first use in the file has a default, but it does not apply to this one [bare-use]
+    cluster-template.yaml:12:4  ${FOO_PORT}
+    cluster-template.yaml:13:4  ${FOO_PORT^^}
+    cluster-template.yaml:14:4  ${FOO_PORT#6}
+    and 1 more
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestVariablesMarkdown(t *testing.T) {
+	r := inventoryRelease()
+	var b strings.Builder
+	if err := report.WriteVariables(&b, "markdown", r, variablesOf(t, r)); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.ReplaceAll(`| Variable | Type | Default | Used in |
+|---|---|---|---|
+| ´FOO_REGION´ | unknown | (required) | ´clusterclass-quick.yaml´ |
+| ´JOB_TAG´ | string | (required) | ´infrastructure-components.yaml´ |
+| ´KUBERNETES_VERSION´ | string | (required), option ´--kubernetes-version´ | ´cluster-template.yaml´ |
+| ´FOO_A´ | unknown | ´${FOO_NESTED}´ | ´cluster-template.yaml´ |
+| ´FOO_EVIL´ | string | ´"\u202e"´ | ´cluster-template.yaml´ |
+| ´FOO_NESTED´ | unknown | (empty) | ´cluster-template.yaml´ |
+| ´FOO_PIPE´ | string | ´a\|b´ | ´cluster-template.yaml´ |
+| ´FOO_PORT´ | integer | ´6443´ | ´cluster-template.yaml´ |
+| ´FOO_TICK´ | string | ´´ ´x´ ´´ | ´cluster-template.yaml´ |
+| ´TAG´ | string | ´v2´ | ´infrastructure-components.yaml´ |
+| ´CLUSTER_NAME´ | string | argument ´NAME´ | ´cluster-template.yaml´ |
+`, "´", "`")
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestVariablesJSON(t *testing.T) {
+	r := inventoryRelease()
+	variables := variablesOf(t, r)
+	var b strings.Builder
+	if err := report.WriteVariables(&b, "json", r, variables[len(variables)-2:len(variables)-1]); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{
+  "schemaVersion": 1,
+  "provider": "infrastructure-foo",
+  "version": "v1.0.0",
+  "variables": [
+    {
+      "name": "KUBERNETES_VERSION",
+      "type": "string",
+      "required": true,
+      "option": "--kubernetes-version",
+      "files": [
+        {
+          "file": "cluster-template.yaml",
+          "default": null
+        }
+      ],
+      "uses": [
+        {
+          "file": "cluster-template.yaml",
+          "line": 7,
+          "column": 14,
+          "expression": "${KUBERNETES_VERSION}"
+        }
+      ]
+    }
+  ]
+}
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	b.Reset()
+	if err := report.WriteVariables(&b, "json", r, variables); err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Variables []inventory.Variable }
+	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(variables, got.Variables); diff != "" {
+		t.Errorf("lost on the way through JSON (-want +got):\n%s", diff)
+	}
+}
+
+// The formats of an empty release are complete, and errors of the writer get
+// through.
+func TestInventoryEdges(t *testing.T) {
+	r := inventoryRelease()
+	variables := variablesOf(t, r)
+	for _, format := range report.InventoryFormats {
+		var b strings.Builder
+		if err := report.WriteVariables(&b, format, r, nil); err != nil || b.Len() == 0 {
+			t.Errorf("%s without variables: %q, %v", format, b.String(), err)
+		}
+		if format == "json" && !strings.Contains(b.String(), `"variables": []`) {
+			t.Errorf("no empty list: %s", b.String())
+		}
+		b.Reset()
+		if err := report.WriteImages(&b, format, r, nil); err != nil || b.Len() == 0 {
+			t.Errorf("%s without images: %q, %v", format, b.String(), err)
+		}
+		if format == "json" && !strings.Contains(b.String(), `"images": []`) {
+			t.Errorf("no empty list: %s", b.String())
+		}
+		if err := report.WriteVariables(fullDisk{}, format, r, variables); !errors.Is(err, errFull) {
+			t.Errorf("%s: error %v", format, err)
+		}
+		if err := report.WriteImages(fullDisk{}, format, r, nil); !errors.Is(err, errFull) {
+			t.Errorf("%s: error %v", format, err)
+		}
+	}
+}
+
+var errFull = errors.New("disk full")
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }

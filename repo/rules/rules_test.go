@@ -1,0 +1,205 @@
+package rules_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+)
+
+func TestTable(t *testing.T) {
+	id := regexp.MustCompile(`^(META|NAME|REPO|VAR|YAML)[0-9]{3}$`)
+	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
+	names := map[string]string{}
+	before := ""
+	for _, r := range rules.All {
+		if !id.MatchString(r.ID) || r.ID <= before {
+			t.Errorf("%s: not the form of an ID, or out of order", r.ID)
+		}
+		before = r.ID
+		if !name.MatchString(r.Name) || names[r.Name] != "" {
+			t.Errorf("%s: name %q is no slug or belongs to %s", r.ID, r.Name, names[r.Name])
+		}
+		names[r.Name] = r.ID
+		for field, text := range map[string]string{"Title": r.Title, "Source": r.Source, "Why": r.Why, "Fix": r.Fix} {
+			if text == "" || strings.TrimSpace(text) != text {
+				t.Errorf("%s: %s is empty or has blanks around it", r.ID, field)
+			}
+			if sentence := field == "Why" || field == "Fix"; strings.HasSuffix(text, ".") != sentence {
+				t.Errorf("%s: %s ends wrongly: %q", r.ID, field, text)
+			}
+		}
+		if r.Severity == lint.Off || r.Check == nil {
+			t.Errorf("%s: no severity or no check", r.ID)
+		}
+		switch r.Proof {
+		case lint.Clusterctl, lint.APIServer, lint.Contract, lint.Practice:
+		default:
+			t.Errorf("%s: proof %q", r.ID, r.Proof)
+		}
+		if r.Severity == lint.Error && (r.Proof == lint.Practice) {
+			t.Errorf("%s: an error needs more proof than practice", r.ID)
+		}
+	}
+}
+
+func TestByID(t *testing.T) {
+	for _, id := range []string{"META006", "meta006", "META-006", "meta-006"} {
+		if r := rules.ByID(id); r == nil || r.Name != "series-missing" {
+			t.Errorf("ByID(%q) = %v", id, r)
+		}
+	}
+	for _, id := range []string{"", "META", "META999", "ZZZ001", "series-missing"} {
+		if r := rules.ByID(id); r != nil {
+			t.Errorf("ByID(%q) = %s", id, r.ID)
+		}
+	}
+	for id, want := range map[string]string{
+		"META06": "META006", "series-missing": "META006", "serie-missing": "META006", "YML001": "YAML001", "quite something else": "", "": "",
+	} {
+		if got := rules.Suggest(id); got != want {
+			t.Errorf("Suggest(%q) = %q, want %q", id, got, want)
+		}
+	}
+}
+
+// write puts files into a new folder.
+func write(t testing.TB, files rules.Files) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := files.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// lintFiles applies all rules. File names are relative to the repository.
+func lintFiles(t testing.TB, files rules.Files) []lint.Finding {
+	t.Helper()
+	dir := write(t, files)
+	r, err := folder.Open(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range report.Failures {
+		t.Errorf("failure: %v", err)
+	}
+	for i := range report.Findings {
+		f := &report.Findings[i]
+		rel, err := filepath.Rel(dir, f.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.File = filepath.ToSlash(rel)
+	}
+	return report.Findings
+}
+
+func show(f lint.Finding) string {
+	return fmt.Sprintf("%s:%d:%d: %s: %s %s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, f.Rule.ID, f.Message)
+}
+
+// TestExamples demands that the bad example of every rule gives the findings it
+// says and no other, and the good one none at all.
+func TestExamples(t *testing.T) {
+	for _, r := range rules.All {
+		t.Run(r.ID, func(t *testing.T) {
+			t.Parallel()
+			e, err := rules.LoadExample(r.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Prose == "" || (e.Oracle.Verdict == "") != (r.Proof != lint.Clusterctl) {
+				t.Errorf("prose %q, oracle %q for proof %q", e.Prose, e.Oracle.Verdict, r.Proof)
+			}
+			if !slices.ContainsFunc(e.Wants, func(w rules.Want) bool { return w.Rule == r.ID }) {
+				t.Error("the example expects no finding of its rule")
+			}
+			findings := lintFiles(t, e.Bad)
+			for _, w := range e.Wants {
+				i := slices.IndexFunc(findings, func(f lint.Finding) bool {
+					return f.File == w.Path && f.Pos.Line == w.Line && f.Rule.ID == w.Rule && w.Message.MatchString(f.Message)
+				})
+				if i < 0 {
+					t.Errorf("bad: missing %s:%d %s %q", w.Path, w.Line, w.Rule, w.Message)
+					continue
+				}
+				findings = slices.Delete(findings, i, i+1)
+			}
+			for _, f := range findings {
+				t.Errorf("bad: unexpected %s", show(f))
+			}
+			for _, f := range lintFiles(t, e.Good) {
+				t.Errorf("good: unexpected %s", show(f))
+			}
+		})
+	}
+}
+
+func TestExamplesHaveRules(t *testing.T) {
+	files, err := filepath.Glob("examples/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if id := strings.TrimSuffix(filepath.Base(file), ".txtar"); rules.ByID(id) == nil {
+			t.Errorf("%s belongs to no rule", file)
+		}
+	}
+	if len(files) != len(rules.All) {
+		t.Errorf("%d examples for %d rules", len(files), len(rules.All))
+	}
+}
+
+func corpus(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "corpus")
+	}
+	dir = filepath.Join(dir, "releases")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no corpus of provider releases in %s; set CORPUS to the folder above", dir)
+	}
+	return dir
+}
+
+// TestCorpus shows all findings in real releases with -v. None is an error that
+// is not listed here, each of which the real clusterctl confirmed.
+func TestCorpus(t *testing.T) {
+	confirmed := map[string]bool{}
+	r, err := folder.Open(context.Background(), corpus(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range report.Failures {
+		t.Error(err)
+	}
+	count := map[string]int{}
+	for _, f := range report.Findings {
+		count[f.Rule.ID]++
+		parts := strings.Split(filepath.ToSlash(f.File), "/")
+		key := fmt.Sprintf("%s:%d %s", strings.Join(parts[max(0, len(parts)-3):], "/"), f.Pos.Line, f.Rule.ID)
+		if f.Severity == lint.Error && !confirmed[key] {
+			t.Errorf("new error: %s: %s", key, f.Message)
+		}
+		t.Log(show(f))
+	}
+	t.Log(count)
+}
