@@ -167,16 +167,17 @@ func (s *survey) manifest(file string) (m manifest, ok bool) {
 			m.groups = append(m.groups, g)
 		}
 	}
-	if v := objectLabel.FindSubmatch(data); v != nil {
-		m.label = string(v[1])
+	// CRDs are large and have no label: look before the slow search.
+	if at := bytes.Index(data, []byte("cluster.x-k8s.io/provider:")); at >= 0 {
+		if v := objectLabel.FindSubmatch(data[bytes.LastIndexByte(data[:at], '\n')+1:]); v != nil {
+			m.label = string(v[1])
+		}
 	}
 	s.files[file] = m
 	return m, true
 }
 
 var (
-	crdKind     = regexp.MustCompile(`(?m)^kind: *["']?CustomResourceDefinition["']?\s*$`)
-	specStart   = regexp.MustCompile(`(?m)^spec:\s*$`)
 	specGroup   = regexp.MustCompile(`^ +group: *["']?([a-z0-9.-]+)["']?\s*$`)
 	objectLabel = regexp.MustCompile(`(?m)^\s+cluster\.x-k8s\.io/provider: *["']?([A-Za-z0-9._-]+)["']?\s*$`)
 )
@@ -185,19 +186,18 @@ var (
 // the largest files of a provider, so the usual layout of generated ones is
 // read line by line; only others are parsed.
 func crdGroup(data []byte) string {
-	if crdKind.Match(data) {
-		if at := specStart.FindIndex(data); at != nil {
-			for line := range bytes.Lines(data[at[1]:]) {
-				if text := bytes.TrimRight(line, " \r\n"); len(text) > 0 && text[0] != ' ' && text[0] != '#' {
-					break
-				}
-				if m := specGroup.FindSubmatch(line); m != nil {
-					return string(m[1])
-				}
+	if !bytes.Contains(data, []byte("CustomResourceDefinition")) {
+		return ""
+	}
+	if at := bytes.Index(data, []byte("\nspec:\n")); at >= 0 && bytes.Contains(data, []byte("\nkind: CustomResourceDefinition\n")) {
+		for line := range bytes.Lines(data[at+len("\nspec:\n"):]) {
+			if text := bytes.TrimRight(line, " \r\n"); len(text) > 0 && text[0] != ' ' && text[0] != '#' {
+				break
+			}
+			if m := specGroup.FindSubmatch(line); m != nil {
+				return string(m[1])
 			}
 		}
-	} else if !bytes.Contains(data, []byte("CustomResourceDefinition")) {
-		return ""
 	}
 	stream := doc.Parse(doc.NewFile("", data))
 	if len(stream.Docs) == 0 || stream.Docs[0].Root.Get("kind").Str() != "CustomResourceDefinition" {

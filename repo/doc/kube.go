@@ -3,7 +3,6 @@ package doc
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -88,16 +87,6 @@ func normalize(data []byte) []byte {
 		data = append(data[:len(data):len(data)], '\n')
 	}
 	return data
-}
-
-// Marshal writes a value as clusterctl and kustomize do: keys sorted, two
-// spaces of indentation, lists not indented (sigs.k8s.io/yaml.Marshal).
-func Marshal(v any) ([]byte, error) {
-	out, err := yaml.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("write YAML: %w", err)
-	}
-	return out, nil
 }
 
 // ToJSON converts the first document of data to JSON, keeping integers as they

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ var metaRules = []*lint.Rule{
 		Title:    "The contract of a series is a version such as " + meta.Contract,
 		Severity: lint.Error, Proof: lint.Clusterctl,
 		Source: "clusterctl client/generate_provider.go; internal/contract/version.go",
-		Why:    "Contracts are compared letter by letter. Versions of a series whose contract is missing or spelled differently can neither be installed nor upgraded to.",
+		Why:    "Contracts are compared letter by letter. Versions of a series whose contract is missing or spelled differently can neither be installed nor upgraded.",
 		Fix:    "Write the contract in lower case, for example contract: " + meta.Contract + ".",
 		Kinds:  onlyMetadata, Check: seriesContract,
 	},
@@ -350,20 +351,28 @@ func seriesContract(p *lint.Pass) {
 	d, entries := seriesNodes(p.File)
 	for _, e := range entries {
 		n := e.Get("contract")
+		var f lint.Finding
 		switch {
 		case n == nil || n.Is(doc.Null) || n.Is(doc.String) && n.Text == "":
-			p.Node(d, cmpNode(n, e), "the series %s has no contract", seriesName(e))
+			f = lint.At(p.File, d, cmp.Or(n, e), "the series %s has no contract", seriesName(e))
 		case n.Is(doc.String) && !contractForm.MatchString(n.Text) && !strings.Contains(n.Text, "${"):
-			p.Node(d, n, "%q is no contract version; clusterctl knows %s", n.Text, strings.Join(meta.Compatible(), ", "))
+			f = lint.At(p.File, d, n, "%q is no contract version; clusterctl knows %s", n.Text, strings.Join(meta.Compatible(), ", "))
+		default:
+			continue
 		}
+		if !isOwn(p, e) {
+			f.Severity = lint.Warning // only matters to who has that version
+		}
+		p.Report(f)
 	}
 }
 
-func cmpNode(n, fallback *doc.Node) *doc.Node {
-	if n == nil {
-		return fallback
-	}
-	return n
+// isOwn reports whether an entry is about the series of the release.
+func isOwn(p *lint.Pass, e *doc.Node) bool {
+	major, _ := e.Get("major").Int()
+	minor, _ := e.Get("minor").Int()
+	v := p.Release.Parsed
+	return !v.IsZero() && major >= 0 && minor >= 0 && uint64(major) == v.Major() && uint64(minor) == v.Minor()
 }
 
 func seriesName(e *doc.Node) string {
@@ -649,7 +658,7 @@ func metadataDocuments(p *lint.Pass) {
 			p.Span(0, 0, "the first document is empty, and clusterctl reads only that one")
 			return
 		}
-		p.Node(first, nil, "the first document is not the Metadata but %s, and clusterctl reads only that one", cmpString(lint.ObjectName(first), "something else"))
+		p.Node(first, nil, "the first document is not the Metadata but %s, and clusterctl reads only that one", cmp.Or(lint.ObjectName(first), "something else"))
 		return
 	}
 	if docs := p.File.Docs().Docs; len(docs) > 1 {
@@ -659,29 +668,35 @@ func metadataDocuments(p *lint.Pass) {
 	}
 }
 
-func cmpString(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
-}
-
 func metadataVariable(p *lint.Pass) {
-	d := firstDocument(p.File)
+	d, entries := seriesNodes(p.File)
 	if d == nil {
 		return
 	}
-	for _, field := range fields(d.Root) {
-		each(field.Value, func(n *doc.Node) {
-			if !strings.Contains(n.Str(), "${") {
-				return
+	report := func(n *doc.Node, severity lint.Severity) {
+		each(n, func(n *doc.Node) {
+			if strings.Contains(n.Str(), "${") {
+				f := lint.At(p.File, d, n, "%s is not replaced in %s", n.Text, layouts.MetadataFile)
+				f.Severity = severity
+				p.Report(f)
 			}
-			f := lint.At(p.File, d, n, "%s is not replaced in %s", n.Text, layouts.MetadataFile)
-			if field.Name == "metadata" {
-				f.Severity = lint.Warning // nobody reads it
-			}
-			p.Report(f)
 		})
+	}
+	for _, field := range fields(d.Root) {
+		switch field.Name {
+		case "apiVersion", "kind":
+			report(field.Value, lint.Error)
+		case "releaseSeries":
+			for _, e := range entries {
+				severity := lint.Warning // only matters to who has that version
+				if isOwn(p, e) || !e.Get("major").Is(doc.Int) || !e.Get("minor").Is(doc.Int) {
+					severity = lint.Error
+				}
+				report(e, severity)
+			}
+		default:
+			report(field.Value, lint.Warning) // nobody reads it
+		}
 	}
 }
 

@@ -586,11 +586,14 @@ func variablePrefix(p *lint.Pass) {
 // descriptions returns the lines, counted from 1, that belong to the value of a
 // key named description. Nothing reads them but people.
 func descriptions(f *lint.File) map[int]bool {
+	if !bytes.Contains(f.Raw.Data, []byte("description:")) {
+		return nil
+	}
 	out := map[int]bool{}
 	inside, indent, n := false, 0, 0
 	for line := range bytes.Lines(f.Raw.Data) {
 		n++
-		text := bytes.TrimLeft(line, " ")
+		text := bytes.TrimLeft(line, " -")
 		depth := len(line) - len(text)
 		if blank := len(bytes.TrimSpace(text)) == 0; blank || inside && depth > indent {
 			if inside {

@@ -8,6 +8,24 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
 
+// Family is a group of rules about one thing.
+type Family struct {
+	// Prefix begins the IDs.
+	Prefix string
+	// Title says what the rules are about.
+	Title string
+	Rules []*lint.Rule
+}
+
+// Families are sorted by prefix. They must not be changed.
+var Families = []Family{
+	{"META", "metadata.yaml", metaRules},
+	{"NAME", "Names of providers and files", nameRules},
+	{"REPO", "The repository: folders, versions, files and URLs", repoRules},
+	{"VAR", "Variables in components, templates and classes", varRules},
+	{"YAML", "Documents and objects", yamlRules},
+}
+
 // All are the rules, sorted by ID. It must not be changed.
 var All = slices.Concat(metaRules, nameRules, repoRules, varRules, yamlRules)
 

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/rules/internal/gendocs"
 )
 
 func TestTable(t *testing.T) {
@@ -84,27 +85,11 @@ func write(t testing.TB, files rules.Files) string {
 // lintFiles applies all rules. File names are relative to the repository.
 func lintFiles(t testing.TB, files rules.Files) []lint.Finding {
 	t.Helper()
-	dir := write(t, files)
-	r, err := folder.Open(context.Background(), dir)
+	findings, err := gendocs.Findings(context.Background(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range report.Failures {
-		t.Errorf("failure: %v", err)
-	}
-	for i := range report.Findings {
-		f := &report.Findings[i]
-		rel, err := filepath.Rel(dir, f.File)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.File = filepath.ToSlash(rel)
-	}
-	return report.Findings
+	return findings
 }
 
 func show(f lint.Finding) string {
@@ -179,7 +164,9 @@ func corpus(t testing.TB) string {
 // TestCorpus shows all findings in real releases with -v. None is an error that
 // is not listed here, each of which the real clusterctl confirmed.
 func TestCorpus(t *testing.T) {
-	confirmed := map[string]bool{}
+	confirmed := map[string]bool{
+		"infrastructure-nutanix/v1.10.0/cluster-template-csi3.yaml:1780 VAR006": true, // renders an address with nothing between its colons
+	}
 	r, err := folder.Open(context.Background(), corpus(t))
 	if err != nil {
 		t.Fatal(err)

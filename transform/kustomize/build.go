@@ -1,13 +1,16 @@
 package kustomize
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
@@ -106,18 +109,19 @@ func (t *Tree) clean(err error) error {
 // Marshal writes objects as kustomize prints them: documents with sorted keys,
 // separated by "---".
 func Marshal(objects []map[string]any) ([]byte, error) {
-	var out []byte
-	for i, o := range objects {
-		data, err := doc.Marshal(o)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			out = append(out, "---\n"...)
-		}
-		out = append(out, data...)
+	texts := make([][]byte, len(objects))
+	errs := make([]error, len(objects))
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), len(objects)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(objects); i = int(next.Add(1)) - 1 {
+				texts[i], errs[i] = doc.Marshal(objects[i])
+			}
+		})
 	}
-	return out, nil
+	wg.Wait()
+	return bytes.Join(texts, []byte("---\n")), errors.Join(errs...)
 }
 
 // Patch is one entry of kustomize's field patches.

@@ -1,0 +1,165 @@
+// Package gendocs writes the rule catalogue as a page of documentation: what is
+// in the tables, with every example and the findings it really gives.
+//
+// It must not know any single rule.
+package gendocs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+)
+
+// Findings applies all rules to the files of an example, by way of a temporary
+// folder. Names of files in the result are relative to the repository.
+func Findings(ctx context.Context, files rules.Files) (_ []lint.Finding, err error) {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }()
+	if err := files.Write(dir); err != nil {
+		return nil, err
+	}
+	r, err := folder.Open(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	report, err := lint.Run(ctx, r, lint.Options{Rules: rules.All})
+	if err != nil {
+		return nil, err
+	}
+	for i := range report.Findings {
+		rel, err := filepath.Rel(dir, report.Findings[i].File)
+		if err != nil {
+			return nil, err
+		}
+		report.Findings[i].File = filepath.ToSlash(rel)
+	}
+	return report.Findings, errors.Join(report.Failures...)
+}
+
+const intro = `# Rules
+
+<!-- Generated from the tables and examples in repo/rules; do not edit. -->
+
+Every rule has a severity and a proof. **error**: somebody will be stopped, or gets something else than the author
+meant. **warning**: it works, but not for everybody or not as expected. **info**: worth knowing.
+
+The proof says who shows that the rule is right. **clusterctl**: the real clusterctl refuses the bad example, or
+visibly does something else than the good one; the tests let it judge every such example. **apiserver**: a real API
+server refuses it. **contract**: the text of the provider contract. **practice**: experience.
+
+A finding may be milder than its rule, where the same fault does less harm.
+`
+
+// Markdown returns the page.
+func Markdown(ctx context.Context) (string, error) {
+	var b strings.Builder
+	b.WriteString(intro)
+	for _, family := range rules.Families {
+		fmt.Fprintf(&b, "\n## %s: %s\n\n| rule | severity | proof | states |\n|---|---|---|---|\n", family.Prefix, family.Title)
+		for _, r := range family.Rules {
+			fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n", r.ID, strings.ToLower(r.ID), r.Severity, r.Proof, escape(r.Title))
+		}
+	}
+	for _, r := range rules.All {
+		if err := rule(ctx, &b, r); err != nil {
+			return "", fmt.Errorf("%s: %w", r.ID, err)
+		}
+	}
+	return b.String(), nil
+}
+
+// escape keeps text from being read as markup.
+func escape(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", `\<`, "*", `\*`, "$", `\$`).Replace(text)
+}
+
+func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
+	e, err := rules.LoadExample(r.ID)
+	if err != nil {
+		return err
+	}
+	findings, err := Findings(ctx, e.Bad)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s)\n\n", r.ID, escape(r.Title), r.Name, r.Severity, r.Proof)
+	fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\n", escape(r.Why), escape(r.Fix), escape(r.Source))
+	fmt.Fprintf(b, "Example: %s\n\nBad:\n\n", escape(strings.Join(strings.Fields(e.Prose), " ")))
+	show(b, e, "bad")
+	b.WriteString("Findings:\n\n```text\n")
+	for _, f := range findings {
+		if f.Pos.IsZero() {
+			fmt.Fprintf(b, "%s: ", f.File)
+		} else {
+			fmt.Fprintf(b, "%s:%d:%d: ", f.File, f.Pos.Line, f.Pos.Column)
+		}
+		fmt.Fprintf(b, "%s: %s [%s]\n", f.Severity, f.Message, f.Rule.ID)
+	}
+	b.WriteString("```\n\nGood:\n\n")
+	show(b, e, "good")
+	return nil
+}
+
+// show writes the files of one side of an example.
+func show(b *strings.Builder, e *rules.Example, side string) {
+	files := e.Good
+	if side == "bad" {
+		files = e.Bad
+	}
+	for _, shown := range e.Shown {
+		name, ok := strings.CutPrefix(shown, side+"/")
+		if !ok {
+			continue
+		}
+		if target, ok := files.Links[name]; ok {
+			fmt.Fprintf(b, "`%s` is a symbolic link to `%s`\n\n", name, target)
+			continue
+		}
+		language := strings.TrimPrefix(path.Ext(name), ".")
+		if language == "yml" {
+			language = "yaml"
+		}
+		fmt.Fprintf(b, "`%s`\n\n```%s\n%s```\n\n", name, language, printable(files.Text[name]))
+	}
+}
+
+// printable shortens a long text, and escapes what cannot be printed.
+func printable(text string) string {
+	const most, width = 60, 200
+	lines := slices.Collect(strings.Lines(text))
+	if len(lines) > most || slices.ContainsFunc(lines, func(l string) bool { return len(l) > width }) {
+		head := lines[:0:0]
+		for _, l := range lines[:min(len(lines), 10)] {
+			if len(l) > width {
+				l = l[:width] + "…\n"
+			}
+			head = append(head, l)
+		}
+		text = strings.Join(head, "") + fmt.Sprintf("# … %d bytes in all\n", len(text))
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		body := strings.TrimSuffix(line, "\n")
+		if strings.ContainsFunc(body, func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }) {
+			quoted := strconv.Quote(body)
+			body = quoted[1 : len(quoted)-1]
+		}
+		out.WriteString(body + "\n")
+	}
+	return out.String()
+}
