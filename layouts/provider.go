@@ -48,6 +48,10 @@ var Types = []TypeInfo{
 	{Addon, "addon-", "addon-components.yaml", "addon", "--addon"},
 }
 
+// ProviderLabel is the label that ties an object to its provider; its value is
+// the manifest label.
+const ProviderLabel = "cluster.x-k8s.io/provider"
+
 // CoreName is the only name a core provider may have, and no other provider.
 const CoreName = "cluster-api"
 

@@ -6,9 +6,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
 
-// ProviderLabel is the label that ties an object to its provider.
-const ProviderLabel = "cluster.x-k8s.io/provider"
-
 // An objectProblem is an object that must not be in the components of a
 // release.
 type objectProblem struct {
@@ -39,7 +36,7 @@ func setLabel(objs []object, label string) (problems []objectProblem) {
 				problems = append(problems, objectProblem{o, fmt.Sprintf("the value of the label %s is no string; clusterctl would drop all labels of the object. Put it in quotes", key)})
 			}
 		}
-		labels[ProviderLabel] = label
+		labels[layouts.ProviderLabel] = label
 	}
 	return problems
 }

@@ -173,7 +173,7 @@ func TestBuildLabelsEveryObject(t *testing.T) {
 		t.Fatalf("%d objects", len(s.Docs))
 	}
 	for _, d := range s.Docs {
-		if got := d.Root.Get("metadata", "labels", ProviderLabel).Str(); got != "infrastructure-foo" {
+		if got := d.Root.Get("metadata", "labels", layouts.ProviderLabel).Str(); got != "infrastructure-foo" {
 			t.Errorf("%s: label %q", d.Root.Get("kind").Str(), got)
 		}
 	}
@@ -190,7 +190,7 @@ func TestBuildAsIsAddsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := content(t, releases, "infrastructure-components.yaml"); strings.Contains(got, ProviderLabel) {
+	if got := content(t, releases, "infrastructure-components.yaml"); strings.Contains(got, layouts.ProviderLabel) {
 		t.Error("--as-is put a label on objects")
 	}
 }

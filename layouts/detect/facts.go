@@ -12,9 +12,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 )
 
-// providerLabel is the label that names the provider of an object.
-const providerLabel = "cluster.x-k8s.io/provider"
-
 // groupTypes says which type of provider defines CRDs of an API group. The
 // core provider defines some of the others too; its own group decides.
 var groupTypes = map[string]layouts.ProviderType{
@@ -141,9 +138,9 @@ func (s *survey) kustomization(dir string) (k *kustomization, file string) {
 			}
 		}
 		k.namespace = root.Get("namespace").Str()
-		k.label = root.Get("commonLabels", providerLabel).Str()
+		k.label = root.Get("commonLabels", layouts.ProviderLabel).Str()
 		for _, l := range root.Get("labels").List() {
-			if v := l.Get("pairs", providerLabel).Str(); v != "" && k.label == "" {
+			if v := l.Get("pairs", layouts.ProviderLabel).Str(); v != "" && k.label == "" {
 				k.label = v
 			}
 		}
@@ -168,7 +165,7 @@ func (s *survey) manifest(file string) (m manifest, ok bool) {
 		}
 	}
 	// CRDs are large and have no label: look before the slow search.
-	if at := bytes.Index(data, []byte("cluster.x-k8s.io/provider:")); at >= 0 {
+	if at := bytes.Index(data, []byte(layouts.ProviderLabel+":")); at >= 0 {
 		if v := objectLabel.FindSubmatch(data[bytes.LastIndexByte(data[:at], '\n')+1:]); v != nil {
 			m.label = string(v[1])
 		}

@@ -142,9 +142,9 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 	typed := err == nil
 	switch {
 	case typed:
-		id.Name, id.nameReason = labelled.Name, fmt.Sprintf("from the label %s: %s in %s", providerLabel, label.value, label.file)
+		id.Name, id.nameReason = labelled.Name, fmt.Sprintf("from the label %s: %s in %s", layouts.ProviderLabel, label.value, label.file)
 	case label.value != "":
-		id.Name, id.nameReason = label.value, fmt.Sprintf("from the label %s: %s in %s, which lacks the prefix of its type", providerLabel, label.value, label.file)
+		id.Name, id.nameReason = label.value, fmt.Sprintf("from the label %s: %s in %s, which lacks the prefix of its type", layouts.ProviderLabel, label.value, label.file)
 	}
 
 	switch {
@@ -162,7 +162,7 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 			id.typeReason += fmt.Sprintf("; the label %s in %s contradicts it", label.value, label.file)
 		}
 	case label.value == "":
-		return id, notProvider{"it has no CRD of an API group of Cluster API and no label " + providerLabel}
+		return id, notProvider{"it has no CRD of an API group of Cluster API and no label " + layouts.ProviderLabel}
 	default:
 		t, ok := folderType(dir)
 		if !ok {
@@ -182,9 +182,9 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 	}
 	if id.Name == "" {
 		if repo.provider == "" {
-			return id, fmt.Errorf("%s builds a provider whose name is unknown: it has no label %s, and the repository is not named cluster-api-provider-NAME", dir, providerLabel)
+			return id, fmt.Errorf("%s builds a provider whose name is unknown: it has no label %s, and the repository is not named cluster-api-provider-NAME", dir, layouts.ProviderLabel)
 		}
-		id.Name, id.nameReason = repo.provider, fmt.Sprintf("from %s, %s, as there is no label %s", repo.from, repo.name, providerLabel)
+		id.Name, id.nameReason = repo.provider, fmt.Sprintf("from %s, %s, as there is no label %s", repo.from, repo.name, layouts.ProviderLabel)
 	}
 	return id, nil
 }

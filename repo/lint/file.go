@@ -170,12 +170,18 @@ func healthy(s *doc.Stream) bool {
 func (f *File) blockVariables(t *vars.Template) map[string]bool {
 	out := map[string]bool{}
 	for _, r := range t.Refs() {
-		p := f.Raw.Pos(r.Start)
-		if strings.TrimSpace(f.Raw.Line(p.Line)) == string(f.Raw.Data[r.Start:r.End]) {
+		if f.Alone(r) {
 			out[r.Name] = true
 		}
 	}
 	return out
+}
+
+// Alone reports whether an expression has its line for itself, but for blanks.
+func (f *File) Alone(r vars.Ref) bool {
+	before := bytes.TrimRight(f.Raw.Data[:r.Start], " \t")
+	after := bytes.TrimLeft(f.Raw.Data[r.End:], " \t\r")
+	return (len(before) == 0 || before[len(before)-1] == '\n') && (len(after) == 0 || after[0] == '\n')
 }
 
 // Variable reports whether a scalar came, in part or whole, from a variable, so

@@ -63,9 +63,9 @@ type Pass struct {
 	Repository *repo.Repository
 	// Config is the clusterctl.yaml in the root of the repository, or nil.
 	Config   *File
-	Provider   *Provider
-	Release    *Release
-	File       *File
+	Provider *Provider
+	Release  *Release
+	File     *File
 
 	severity Severity
 	mu       *sync.Mutex
@@ -103,7 +103,7 @@ func (p *Pass) Span(start, end int, format string, args ...any) {
 
 // At makes a finding at a value, to be completed and reported.
 func At(f *File, d *doc.Document, n *doc.Node, format string, args ...any) Finding {
-	pos := d.Pos(n)
+	pos := f.Raw.Pos(f.Raw.Offset(d.Pos(n))) // a parser may stop behind the end
 	return Finding{
 		File: f.Raw.Name, Pos: pos, End: d.End(n), Source: f.Raw.Line(pos.Line),
 		Object: ObjectName(d), Message: fmt.Sprintf(format, args...),

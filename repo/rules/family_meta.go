@@ -278,13 +278,13 @@ func metadataFault(p *lint.Pass) {
 	if rule != p.Rule.ID {
 		return
 	}
-	f := lint.Finding{File: p.File.Raw.Name, Message: err.Error(), Severity: lint.Error}
+	pos, message := doc.Pos{}, err.Error()
 	var at *doc.Error
 	if errors.As(err, &at) {
-		f.Pos, f.Message = at.Pos, at.Err.Error()
-		f.Source = p.File.Raw.Line(at.Pos.Line)
+		pos, message = at.Pos, at.Err.Error()
 	}
-	f.Message = strings.TrimPrefix(f.Message, "invalid provider metadata: ")
+	f := atPos(p.File, pos, strings.TrimPrefix(message, "invalid provider metadata: "))
+	f.Severity = lint.Error
 	if d := p.File.Docs().Docs; rule == "META003" && len(d) > 0 {
 		for _, field := range fields(d[0].Root) {
 			if field.Name != "releaseSeries" && strings.EqualFold(field.Name, "releaseSeries") {

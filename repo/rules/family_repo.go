@@ -357,7 +357,7 @@ func configUnreadable(p *lint.Pass) {
 	}
 	s := p.Config.Docs()
 	if s.Err != nil {
-		p.Report(lint.Finding{File: s.Err.File, Pos: s.Err.Pos, Message: s.Err.Err.Error(), Source: p.Config.Raw.Line(s.Err.Pos.Line)})
+		p.Report(atPos(p.Config, s.Err.Pos, s.Err.Err.Error()))
 	}
 	if len(s.Docs) == 0 {
 		return
@@ -369,7 +369,7 @@ func configUnreadable(p *lint.Pass) {
 	list := d.Root.Get("providers")
 	switch {
 	case d.Err != nil:
-		p.Report(lint.Finding{File: d.Err.File, Pos: d.Err.Pos, Message: d.Err.Err.Error(), Source: p.Config.Raw.Line(d.Err.Pos.Line)})
+		p.Report(atPos(p.Config, d.Err.Pos, d.Err.Err.Error()))
 		return
 	case !d.Root.Is(doc.Map):
 		at(d.Root, "the file is a %s, not a mapping", d.Root.Kind)

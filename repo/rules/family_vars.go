@@ -306,10 +306,37 @@ func short(text []byte) string {
 // lineStart returns the offset at which the line around off begins.
 func lineStart(f *lint.File, off int) int { return bytes.LastIndexByte(f.Raw.Data[:off], '\n') + 1 }
 
-// inComment reports whether a line is a comment, of YAML or of a script.
-func inComment(f *lint.File, off int) bool {
-	before := bytes.TrimLeft(f.Raw.Data[lineStart(f, off):off], " \t")
-	return len(before) > 0 && before[0] == '#'
+// cursor tells about the lines of a text, for offsets in ascending order, so that
+// a long line is read once.
+type cursor struct {
+	data       []byte
+	start, off int
+	// line counts from 1; comment says that it is one, of YAML or of a script.
+	line    int
+	comment bool
+}
+
+func newCursor(f *lint.File) *cursor {
+	c := &cursor{data: f.Raw.Data, line: 1}
+	c.look()
+	return c
+}
+
+func (c *cursor) look() {
+	text := bytes.TrimLeft(c.data[c.start:], " \t")
+	c.comment = len(text) > 0 && text[0] == '#'
+}
+
+// to moves to the line of an offset.
+func (c *cursor) to(off int) *cursor {
+	skipped := c.data[c.off:max(off, c.off)]
+	if i := bytes.LastIndexByte(skipped, '\n'); i >= 0 {
+		c.line += bytes.Count(skipped, []byte("\n"))
+		c.start = c.off + i + 1
+		c.look()
+	}
+	c.off = max(off, c.off)
+	return c
 }
 
 // syntaxHints explain what people mean by expressions that are none.
@@ -350,7 +377,7 @@ func variableSyntax(p *lint.Pass) {
 		}
 	}
 	where := ""
-	if inComment(p.File, bad.Offset) {
+	if newCursor(p.File).to(bad.Offset).comment {
 		where = ", even in a comment"
 	}
 	p.Span(bad.Offset, end, "clusterctl cannot read %s%s%s; it says %q and refuses the whole file", short(text), where, hint, bad.Err)
@@ -363,8 +390,9 @@ func variableInComment(p *lint.Pass) {
 	}
 	prose := descriptions(p.File)
 	outside := map[string]bool{}
+	at := newCursor(p.File)
 	for _, r := range rs {
-		if !inComment(p.File, r.Start) && !prose[p.File.Raw.Pos(r.Start).Line] {
+		if at.to(r.Start); !at.comment && !prose[at.line] {
 			outside[r.Name] = true
 		}
 	}
@@ -417,9 +445,10 @@ func defaultNotEverywhere(p *lint.Pass) {
 	rs := refs(p.File)
 	listed := firsts(rs)
 	reported := map[string]bool{}
+	at := newCursor(p.File)
 	for _, r := range rs {
 		first := listed[r.Name]
-		if first == nil || reported[r.Name] || isSet(p.File, r.Name) || inComment(p.File, r.Start) {
+		if at.to(r.Start); first == nil || reported[r.Name] || isSet(p.File, r.Name) || at.comment {
 			continue
 		}
 		optional := isDefault(first.Op) && first.Default != ""
@@ -616,6 +645,7 @@ func collapsingDollars(p *lint.Pass) {
 	data := p.File.Raw.Data
 	escapes := t.Escapes()
 	prose := sync.OnceValue(func() map[int]bool { return descriptions(p.File) })
+	at := newCursor(p.File)
 	for i := 0; i < len(escapes); i++ {
 		e := escapes[i]
 		// A run of pairs is deliberate: it gives half as many.
@@ -628,7 +658,7 @@ func collapsingDollars(p *lint.Pass) {
 			continue
 		}
 		after := data[e.End:]
-		if bytes.HasPrefix(after, []byte("{")) || inComment(p.File, e.Start) {
+		if at.to(e.Start); at.comment || bytes.HasPrefix(after, []byte("{")) {
 			continue
 		}
 		what := "what needs two"
@@ -638,7 +668,7 @@ func collapsingDollars(p *lint.Pass) {
 		case len(after) > 0 && (after[0] == '_' || 'A' <= after[0]&^0x20 && after[0]&^0x20 <= 'Z'):
 			continue // no shell means anything else by it than the escape
 		}
-		if prose()[p.File.Raw.Pos(e.Start).Line] {
+		if prose()[at.line] {
 			continue
 		}
 		p.Span(e.Start, e.End, "clusterctl turns $$ into $, and %s loses one", what)
@@ -775,11 +805,10 @@ func defaultNeedsQuotes(p *lint.Pass) {
 func variableAsLines(p *lint.Pass) {
 	reported := map[string]bool{}
 	for _, r := range refs(p.File) {
-		if r.Depth > 0 || reported[r.Name] {
+		if r.Depth > 0 || reported[r.Name] || !p.File.Alone(r) {
 			continue
 		}
-		line := p.File.Raw.Line(p.File.Raw.Pos(r.Start).Line)
-		if indent := strings.Index(line, "$"); indent > 0 && strings.TrimSpace(line) == string(p.File.Raw.Data[r.Start:r.End]) {
+		if indent := r.Start - lineStart(p.File, r.Start); indent > 0 {
 			reported[r.Name] = true
 			p.Span(r.Start, r.End, "of a value of several lines in %s only the first is indented by %d", r.Name, indent)
 		}

@@ -2,15 +2,18 @@ package rules
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
 )
 
 var yamlRules = []*lint.Rule{
@@ -180,9 +183,13 @@ func causeOf(f *lint.File, d *doc.Document) cause {
 		return cause{"YAML010", err, d.Err.Pos}
 	}
 	// A default may be to blame, in this line or in the one before.
-	for _, r := range refs(f) {
-		at := f.Raw.Pos(r.Start).Line
-		if r.Depth > 0 || !isDefault(r.Op) || at > d.Err.Pos.Line || at < d.Err.Pos.Line-1 || isSet(f, r.Name) {
+	rs := refs(f)
+	from := f.Raw.Offset(doc.Pos{Line: max(1, d.Err.Pos.Line-1), Column: 1})
+	to := f.Raw.Offset(doc.Pos{Line: d.Err.Pos.Line + 1, Column: 1})
+	i, _ := slices.BinarySearchFunc(rs, from, func(r vars.Ref, off int) int { return cmp.Compare(r.Start, off) })
+	for ; i < len(rs) && rs[i].Start < to; i++ {
+		r := rs[i]
+		if r.Depth > 0 || !isDefault(r.Op) || isSet(f, r.Name) {
 			continue
 		}
 		switch {
@@ -235,13 +242,23 @@ func reportCauses(p *lint.Pass) {
 		if others == nil {
 			others = otherSamples(p.File)
 		}
-		f := lint.Finding{File: d.Err.File, Pos: c.at, Source: p.File.Raw.Line(c.at.Line), Severity: lint.Error, Message: c.message}
+		f := atPos(p.File, c.at, c.message)
+		f.Severity = lint.Error
 		if readable(others, len(s.Docs), i) {
 			f.Severity = lint.Warning
 			f.Message += "; whether it can depends on the values of variables"
 		}
 		p.Report(f)
 	}
+}
+
+// atPos makes a finding at a place that a parser gave, which may be behind the
+// end of the file.
+func atPos(f *lint.File, pos doc.Pos, message string) lint.Finding {
+	if !pos.IsZero() {
+		pos = f.Raw.Pos(f.Raw.Offset(pos))
+	}
+	return lint.Finding{File: f.Raw.Name, Pos: pos, Source: f.Raw.Line(pos.Line), Message: message}
 }
 
 // otherSamples parses a file with other values for its required variables.
@@ -293,10 +310,7 @@ func documentParses(p *lint.Pass) {
 
 func separatorLine(p *lint.Pass) {
 	if s := p.File.Docs(); s != nil && s.Err != nil {
-		p.Report(lint.Finding{
-			File: s.Err.File, Pos: s.Err.Pos, Source: p.File.Raw.Line(s.Err.Pos.Line),
-			Message: fmt.Sprintf("text follows the separator ---: %s", strings.TrimSpace(strings.TrimPrefix(p.File.Raw.Line(s.Err.Pos.Line), "---"))),
-		})
+		p.Report(atPos(p.File, s.Err.Pos, "text follows the separator ---: "+short([]byte(strings.TrimPrefix(s.Err.Err.Error(), "invalid Yaml document separator: ")))))
 	}
 }
 

@@ -13,22 +13,9 @@ import (
 	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-)
 
-// IsNamespaced reports whether clusterctl puts objects of a kind into the target
-// namespace. It knows a list of cluster-scoped kinds and takes every other kind
-// for namespaced, whatever its group (clusterctl: internal/util/objs.go,
-// IsResourceNamespaced).
-func IsNamespaced(kind string) bool {
-	switch kind {
-	case "Namespace", "Node", "PersistentVolume", "PodSecurityPolicy", "CertificateSigningRequest",
-		"ClusterRoleBinding", "ClusterRole", "VolumeAttachment", "StorageClass", "CSIDriver", "CSINode",
-		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "CustomResourceDefinition",
-		"PriorityClass", "RuntimeClass":
-		return false
-	}
-	return true
-}
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+)
 
 // setNamespace moves all objects to the target namespace, with the references
 // that clusterctl knows of (clusterctl: client/repository/components.go,
@@ -51,7 +38,7 @@ func moveTo(o *object, target string) (path []string, err error) {
 		o.SetName(target)
 	}
 	original := o.GetNamespace()
-	if IsNamespaced(kind) {
+	if !layouts.ClusterScopedByClusterctl[kind] {
 		o.SetNamespace(target)
 	}
 	switch kind {

@@ -13,11 +13,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
 )
 
-// The labels that clusterctl puts on every object of a provider.
-const (
-	labelClusterctl = "clusterctl.cluster.x-k8s.io"
-	labelProvider   = "cluster.x-k8s.io/provider"
-)
+// labelClusterctl is on every object that clusterctl installs.
+const labelClusterctl = "clusterctl.cluster.x-k8s.io"
 
 // ProviderInput is what `clusterctl generate provider` works on.
 type ProviderInput struct {
@@ -143,7 +140,7 @@ func addLabels(objs []object, p layouts.Provider) {
 			labels = map[string]string{}
 		}
 		labels[labelClusterctl] = ""
-		labels[labelProvider] = p.Label()
+		labels[layouts.ProviderLabel] = p.Label()
 		objs[i].SetLabels(labels)
 	}
 }

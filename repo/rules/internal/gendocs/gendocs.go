@@ -51,6 +51,20 @@ func Findings(ctx context.Context, files rules.Files) (_ []lint.Finding, err err
 	return report.Findings, errors.Join(report.Failures...)
 }
 
+// proofs say how clusterctl shows that a rule is right.
+var proofs = map[rules.Verdict]string{
+	rules.ProviderRefuses: "`clusterctl generate provider` refuses it; the message matches ``%s``.",
+	rules.ProviderDamage:  "`clusterctl generate provider` accepts it; the output matches ``%s``, and that of the good example does not.",
+	rules.TemplateRefuses: "`clusterctl generate cluster` refuses it; the message matches ``%s``.",
+	rules.TemplateDamage:  "`clusterctl generate cluster` accepts it; the output matches ``%s``, and that of the good example does not.",
+	rules.ListDamage:      "`clusterctl generate cluster --list-variables` shows ``%s``, and for the good example it does not.",
+	rules.LatestRefuses:   "`clusterctl generate provider` with a URL that says latest fails; the message matches ``%s``.",
+	rules.LatestDamage:    "`clusterctl generate provider` with a URL that says latest gives output that matches ``%s``, and for the good example it does not.",
+	rules.ConfigRefuses:   "clusterctl refuses the configuration; the message matches ``%s``.",
+	rules.UpgradeRefuses:  "`clusterctl upgrade plan` fails; the message matches ``%s``.",
+	rules.Unproved:        "Not run against clusterctl: %s.",
+}
+
 const intro = `# Rules
 
 <!-- Generated from the tables and examples in repo/rules; do not edit. -->
@@ -59,7 +73,7 @@ Every rule has a severity and a proof. **error**: somebody will be stopped, or g
 meant. **warning**: it works, but not for everybody or not as expected. **info**: worth knowing.
 
 The proof says who shows that the rule is right. **clusterctl**: the real clusterctl refuses the bad example, or
-visibly does something else than the good one; the tests let it judge every such example. **apiserver**: a real API
+visibly does something else than the good one; below each rule stands the command that shows it. **apiserver**: a real API
 server refuses it. **contract**: the text of the provider contract. **practice**: experience.
 
 A finding may be milder than its rule, where the same fault does less harm.
@@ -110,7 +124,11 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 		}
 		fmt.Fprintf(b, "%s: %s [%s]\n", f.Severity, f.Message, f.Rule.ID)
 	}
-	b.WriteString("```\n\nGood:\n\n")
+	b.WriteString("```\n\n")
+	if how := proofs[e.Oracle.Verdict]; how != "" {
+		fmt.Fprintf(b, how+"\n\n", e.Oracle.Pattern)
+	}
+	b.WriteString("Good:\n\n")
 	show(b, e, "good")
 	return nil
 }
