@@ -205,7 +205,7 @@ func TestComponents(t *testing.T) {
 						t.Fatal(d.Err)
 					}
 					kind, name := d.Root.Get("kind").Str(), d.Root.Get("metadata", "name").Str()
-					if got := d.Root.Get("metadata", "labels", transform.ProviderLabel).Str(); got != label {
+					if got := d.Root.Get("metadata", "labels", layouts.ProviderLabel).Str(); got != label {
 						t.Errorf("%s %s: provider label %q", kind, name, got)
 					}
 					switch kind {

@@ -161,6 +161,18 @@ func (r *Release) Components() *Artifact {
 	return found
 }
 
+// Kinds returns a function that tells what clusterctl does with an artifact of
+// r. Unlike the kind by name, it knows the components file under any name.
+func (r *Release) Kinds() func(*Artifact) layouts.FileKind {
+	components := r.Components()
+	return func(a *Artifact) layouts.FileKind {
+		if a == components {
+			return layouts.Components
+		}
+		return a.Kind()
+	}
+}
+
 // Provider is a provider with its versions, oldest first.
 type Provider struct {
 	layouts.Provider

@@ -224,6 +224,21 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
+func TestExcerpt(t *testing.T) {
+	long := strings.Repeat("é", 5000)
+	f := doc.NewFile("f", []byte("short é\r\n"+long+"X"+long+"\n"))
+	if text, column := f.Excerpt(doc.Pos{Line: 1, Column: 7}); text != "short é" || column != 1 {
+		t.Errorf("%q at %d", text, column)
+	}
+	text, column := f.Excerpt(doc.Pos{Line: 2, Column: 5001})
+	if got := []rune(text)[5001-column]; got != 'X' || len(text) > 200 {
+		t.Errorf("%c in %q at %d", got, text, column)
+	}
+	if text, _ := f.Excerpt(doc.Pos{}); text != "" {
+		t.Errorf("no position: %q", text)
+	}
+}
+
 func BenchmarkParse(b *testing.B) {
 	var data []byte
 	for _, name := range []string{"infrastructure-aws/v2.11.0/infrastructure-components.yaml"} {

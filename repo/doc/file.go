@@ -3,6 +3,7 @@ package doc
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -142,6 +143,47 @@ func (f *File) Line(n int) string {
 		line = line[:len(line)-1]
 	}
 	return string(line)
+}
+
+// lineEnd returns the position behind the last character of a line.
+func (f *File) lineEnd(line int) Pos {
+	lines := f.index()
+	end := len(f.Data)
+	if line < len(lines) {
+		end = lines[line] - 1
+	}
+	if end > lines[line-1] && f.Data[end-1] == '\r' {
+		end--
+	}
+	return f.Pos(end)
+}
+
+// Excerpt returns the part of a line around a position that fits on a screen,
+// and the column it begins with. Lines can have megabytes.
+func (f *File) Excerpt(p Pos) (text string, column int) {
+	const before, after = 60, 120 // bytes
+	lines := f.index()
+	if p.Line < 1 || p.Line > len(lines) {
+		return "", 1
+	}
+	first := lines[p.Line-1]
+	last := len(f.Data)
+	if p.Line < len(lines) {
+		last = lines[p.Line] - 1
+	}
+	at := f.Offset(p)
+	start, end := max(first, at-before), min(last, at+after)
+	if end-first <= before+after {
+		start = first
+	}
+	for start < at && !startsRune(f.Data[start]) {
+		start++
+	}
+	for end < last && !startsRune(f.Data[end]) {
+		end++
+	}
+	text = strings.TrimSuffix(string(f.Data[start:max(start, end)]), "\r")
+	return text, p.Column - utf8.RuneCount(f.Data[start:at])
 }
 
 // Error is a problem at a place in a file: what, and where. It prints as

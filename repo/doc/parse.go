@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -349,8 +348,7 @@ func (d *Document) End(n *Node) Pos {
 		return Pos{}
 	}
 	p := d.Pos(n)
-	line := d.File.Line(p.Line)
-	end := Pos{p.Line, utf8.RuneCountInString(line) + 1}
+	end := d.File.lineEnd(p.Line)
 	if d.raw == nil && (n.Style == Plain || n.Style == Quoted) && n.Kind != Map && n.Kind != List {
 		_, off := d.Offsets(n)
 		if q := d.text.Pos(off); q.Line == p.Line {

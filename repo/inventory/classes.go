@@ -23,7 +23,7 @@ var classNames = map[string][]string{
 // classesOf returns the ClusterClasses that clusterctl pulls in with a
 // template. A variable in the name is taken for its default.
 func classesOf(s *source) []class {
-	if s.kind != layouts.ClusterTemplate || s.text == nil {
+	if s.kind != layouts.ClusterTemplate || s.err != nil {
 		return nil
 	}
 	var out []class

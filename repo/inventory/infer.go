@@ -51,13 +51,13 @@ type site struct {
 func sitesOf(s *source, schemas schemas) []site {
 	refs := s.template.Refs()
 	sites := make([]site, len(refs))
-	if s.text == nil || len(refs) == 0 {
+	if s.err != nil || len(refs) == 0 {
 		return sites
 	}
 	covered := make([]bool, len(refs))
 	for _, d := range s.docs.Docs {
 		start, end := d.Range()
-		if d.Err != nil || len(s.within(s.text.RawOffset(start), s.text.RawOffset(end))) == 0 {
+		if d.Err != nil || len(s.within(s.offset(start), s.offset(end))) == 0 {
 			continue
 		}
 		look := func(n *doc.Node, field func() Type) {
@@ -79,7 +79,7 @@ func sitesOf(s *source, schemas schemas) []site {
 		})
 	}
 	comments := s.comments()
-	whole := sound(s.docs)
+	whole := s.file.Healthy()
 	for i, r := range refs {
 		switch {
 		case r.Depth > 0:

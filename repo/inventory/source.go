@@ -1,18 +1,15 @@
 package inventory
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"sort"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
 )
 
@@ -20,15 +17,15 @@ import (
 type source struct {
 	name     string
 	kind     layouts.FileKind
+	file     *manifest.File
 	raw      *doc.File
 	content  string // of raw, so that expressions in expressions share memory
 	template *vars.Template
-	// text and docs are what clusterctl makes of the file if nothing has a
-	// value but what it sets itself, and samples where it insists on one. Text
-	// is nil if that fails; docs never.
-	text *vars.Text
+	// docs are what clusterctl makes of the file if nothing has a value but
+	// what it sets itself, and samples where it insists on one. They are empty
+	// if that fails; err says why.
 	docs *doc.Stream
-	err  error // why text is nil
+	err  error
 	// top are the indices of the expressions that are in no other one.
 	top []int
 	// required are the variables that clusterctl lists; true without default.
@@ -41,16 +38,12 @@ var kinds = [...]layouts.FileKind{layouts.Components, layouts.ClusterTemplate, l
 // load reads the files of a release that want accepts. A file that cannot be
 // read does not hide the others: its error is joined to the result's.
 func load(ctx context.Context, r *repo.Release, want func(name string, kind layouts.FileKind) bool) ([]*source, error) {
-	components := r.Components()
+	kindOf := r.Kinds()
 	var sources []*source
 	var failures []error
 	for _, kind := range kinds {
 		for _, a := range r.Artifacts {
-			k := a.Kind()
-			if a == components {
-				k = layouts.Components
-			}
-			if k != kind || !want(a.Name, kind) {
+			if kindOf(a) != kind || !want(a.Name, kind) {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
@@ -73,16 +66,12 @@ func load(ctx context.Context, r *repo.Release, want func(name string, kind layo
 }
 
 func newSource(a *repo.Artifact, kind layouts.FileKind, data []byte) (*source, error) {
-	s := &source{name: a.Name, kind: kind, raw: doc.NewFile(a.Path, data), content: string(data), required: map[string]bool{}}
-	t, err := vars.Parse(data)
-	if err != nil {
-		var at *vars.Error
-		if errors.As(err, &at) {
-			return nil, s.raw.Errorf(at.Offset, "clusterctl refuses the whole file because of this expression: %w", at.Err)
-		}
-		return nil, fmt.Errorf("%s: %w", a.Path, err)
+	f := manifest.New(a, kind, data)
+	t, bad := f.Template()
+	if bad != nil {
+		return nil, f.Err()
 	}
-	s.template = t
+	s := &source{name: a.Name, kind: kind, file: f, raw: f.Raw, content: string(data), template: t, required: map[string]bool{}}
 	for i, r := range t.Refs() {
 		if r.Depth == 0 {
 			s.top = append(s.top, i)
@@ -91,73 +80,31 @@ func newSource(a *repo.Artifact, kind layouts.FileKind, data []byte) (*source, e
 	for _, v := range t.Variables() {
 		s.required[v.Name] = v.Default == nil
 	}
-	s.render()
+	if s.err = f.Err(); s.err != nil {
+		s.docs = &doc.Stream{File: s.raw}
+		return s, nil
+	}
+	s.docs = f.Docs()
 	return s, nil
-}
-
-// render sets text and docs. A variable that stands for lines of YAML has no
-// sample that fits everywhere; if the samples break the file, those that are
-// alone on their line are left empty.
-func (s *source) render() {
-	s.execute(lint.Sample)
-	if s.text == nil || sound(s.docs) {
-		return
-	}
-	lines := map[string]bool{}
-	for i, r := range s.template.Refs() {
-		if s.required[r.Name] && s.aloneOnLine(i) {
-			lines[r.Name] = true
-		}
-	}
-	if len(lines) == 0 {
-		return
-	}
-	text, docs := s.text, s.docs
-	s.execute(func(name string) string {
-		if lines[name] {
-			return ""
-		}
-		return lint.Sample(name)
-	})
-	if !sound(s.docs) {
-		s.text, s.docs = text, docs
-	}
-}
-
-func (s *source) execute(sample func(string) string) {
-	text, err := s.template.Execute(func(name string) (string, bool) {
-		if s.required[name] || options[name].setIn(s) {
-			return sample(name), true
-		}
-		return "", false
-	})
-	if err != nil {
-		var at *vars.Error
-		if errors.As(err, &at) {
-			err = s.raw.Errorf(at.Offset, "clusterctl cannot replace this expression: %w", at.Err)
-		}
-		s.text, s.docs, s.err = nil, &doc.Stream{File: s.raw}, err
-		return
-	}
-	s.text, s.docs = text, doc.ParseText(s.raw, text.Data, text.RawOffset)
-}
-
-func sound(s *doc.Stream) bool {
-	return s.Err == nil && !slices.ContainsFunc(s.Docs, func(d *doc.Document) bool { return d.Err != nil })
 }
 
 // aloneOnLine reports whether an expression has its line for itself.
 func (s *source) aloneOnLine(ref int) bool {
-	r := s.template.Refs()[ref]
-	before := bytes.TrimRight(s.raw.Data[:r.Start], " \t")
-	after := bytes.TrimLeft(s.raw.Data[r.End:], " \t\r")
-	return (len(before) == 0 || before[len(before)-1] == '\n') && (len(after) == 0 || after[0] == '\n')
+	return s.file.Alone(s.template.Refs()[ref])
+}
+
+// offset leads an offset in the parsed text to the raw file.
+func (s *source) offset(off int) int {
+	if text := s.file.Text(); text != nil {
+		return text.RawOffset(off)
+	}
+	return off
 }
 
 // span returns the range of the raw file that a scalar was made from.
 func (s *source) span(d *doc.Document, n *doc.Node) (start, end int) {
 	start, end = d.Offsets(n)
-	return s.text.RawOffset(start), s.text.RawOffset(end)
+	return s.offset(start), s.offset(end)
 }
 
 // within returns the expressions that begin in a range of the raw file, without

@@ -28,8 +28,10 @@ type Finding struct {
 	Message string
 	// Fix says what to do here; if empty, Rule.Fix does.
 	Fix string
-	// Source is the line of the file that Pos is in.
-	Source string
+	// Source is the line of the file that Pos is in, or the part of a long one
+	// that begins at column SourceColumn.
+	Source       string
+	SourceColumn int
 	// Fingerprint stays the same when lines move.
 	Fingerprint string
 }

@@ -7,8 +7,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
 )
+
+// File is one file of a release, parsed on demand and once.
+type File = manifest.File
 
 // Release is a release with its files read. During provider and repository
 // rules only Metadata is left in memory.
@@ -101,22 +105,33 @@ func (p *Pass) Span(start, end int, format string, args ...any) {
 	p.Report(Spanning(p.File, start, end, format, args...))
 }
 
+// SourceLine returns a line for Finding.Source; it is empty if the line is too
+// long to be of use to people, as in minified JSON.
+func SourceLine(f *File, line int) string {
+	const longest = 4 << 10
+	if f.Raw.Offset(doc.Pos{Line: line + 1, Column: 1})-f.Raw.Offset(doc.Pos{Line: line, Column: 1}) > longest {
+		return ""
+	}
+	return f.Raw.Line(line)
+}
+
 // At makes a finding at a value, to be completed and reported.
 func At(f *File, d *doc.Document, n *doc.Node, format string, args ...any) Finding {
 	pos := f.Raw.Pos(f.Raw.Offset(d.Pos(n))) // a parser may stop behind the end
 	return Finding{
-		File: f.Raw.Name, Pos: pos, End: d.End(n), Source: f.Raw.Line(pos.Line),
+		File: f.Raw.Name, Pos: pos, End: d.End(n), Source: SourceLine(f, pos.Line),
 		Object: ObjectName(d), Message: fmt.Sprintf(format, args...),
 	}
 }
 
 // Spanning makes a finding at a byte range of the raw text.
 func Spanning(f *File, start, end int, format string, args ...any) Finding {
-	pos := f.Raw.Pos(start)
-	return Finding{
-		File: f.Raw.Name, Pos: pos, End: f.Raw.Pos(end), Source: f.Raw.Line(pos.Line),
-		Message: fmt.Sprintf(format, args...),
-	}
+	return place(f, f.Raw.Pos(start), f.Raw.Pos(end), "", fmt.Sprintf(format, args...))
+}
+
+func place(f *File, pos, end doc.Pos, object, message string) Finding {
+	source, column := f.Raw.Excerpt(pos)
+	return Finding{File: f.Raw.Name, Pos: pos, End: end, Source: source, SourceColumn: column, Object: object, Message: message}
 }
 
 // ObjectName names the Kubernetes object in a document, with what is there of

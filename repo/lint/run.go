@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
 )
 
@@ -53,7 +54,7 @@ func (r *run) config() *File {
 		return nil
 	}
 	r.report.Files++
-	return newFile(a, a.Kind(), data)
+	return manifest.New(a, a.Kind(), data)
 }
 
 type run struct {
@@ -105,13 +106,10 @@ func (r *run) provider(ctx context.Context, p *repo.Provider) error {
 
 // read lists the files of a release that clusterctl reads.
 func (r *run) read(release *repo.Release) []*File {
-	components := release.Components()
 	var out []*File
+	kindOf := release.Kinds()
 	for _, a := range release.Artifacts {
-		kind := a.Kind()
-		if a == components {
-			kind = layouts.Components
-		}
+		kind := kindOf(a)
 		if kind == layouts.Asset || kind == layouts.Checksums {
 			continue
 		}
@@ -120,7 +118,7 @@ func (r *run) read(release *repo.Release) []*File {
 			r.fail(err)
 			continue
 		}
-		out = append(out, newFile(a, kind, data))
+		out = append(out, manifest.New(a, kind, data))
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
@@ -81,28 +82,20 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// excerptWidth is how much of a long line is shown, in characters.
-const excerptWidth = 120
-
 // excerpt shows the line of a finding with a mark below.
 func excerpt(b *strings.Builder, f *lint.Finding, paint Painter) {
-	line := []rune(strings.ReplaceAll(f.Source, "\t", " "))
-	start := min(f.Pos.Column-1, len(line))
+	line := []rune(f.Source)
+	for i, r := range line {
+		if r < ' ' || r == 0x7F || r == utf8.RuneError || unicode.Is(unicode.Cf, r) {
+			line[i] = ' '
+		}
+	}
+	start := max(0, min(f.Pos.Column-max(f.SourceColumn, 1), len(line)))
 	width := 1
 	if f.End.Line == f.Pos.Line && f.End.Column > f.Pos.Column {
 		width = f.End.Column - f.Pos.Column
 	}
-	if len(line) > excerptWidth {
-		cut := max(0, min(start-excerptWidth/3, len(line)-excerptWidth))
-		line = line[cut:min(cut+excerptWidth, len(line))]
-		start -= cut
-	}
 	width = max(1, min(width, len(line)-start))
-	for i, r := range line {
-		if r < ' ' || r == utf8.RuneError {
-			line[i] = '?'
-		}
-	}
 	fmt.Fprintf(b, "  %s %s\n", paint.Dim("|"), string(line))
 	fmt.Fprintf(b, "  %s %s%s\n", paint.Dim("|"), strings.Repeat(" ", start), paint.Red("^"+strings.Repeat("~", width-1)))
 }

@@ -193,15 +193,12 @@ var metaRules = []*lint.Rule{
 }
 
 // faultOf says which rule explains why clusterctl refuses a metadata file.
-func faultOf(f *lint.File, label string) (rule string, err error) {
-	first := firstDocument(f)
-	m, err := meta.Read(f.Raw)
-	if err == nil {
-		err = m.Validate(label)
-	}
+func faultOf(p *lint.Pass) (rule string, err error) {
+	f, m, err := p.File, p.Release.Metadata, p.Release.MetadataErr
 	if err == nil {
 		return "", nil
 	}
+	first := firstDocument(f)
 	var wrong *json.UnmarshalTypeError
 	isType := errors.As(err, &wrong)
 	switch {
@@ -274,7 +271,7 @@ func metadataDocument(f *lint.File) *doc.Document {
 // metadataFault reports why clusterctl refuses the file, if this rule explains
 // it.
 func metadataFault(p *lint.Pass) {
-	rule, err := faultOf(p.File, p.Release.Provider.Label())
+	rule, err := faultOf(p)
 	if rule != p.Rule.ID {
 		return
 	}
@@ -283,7 +280,10 @@ func metadataFault(p *lint.Pass) {
 	if errors.As(err, &at) {
 		pos, message = at.Pos, at.Err.Error()
 	}
-	f := atPos(p.File, pos, strings.TrimPrefix(message, "invalid provider metadata: "))
+	// What clusterctl puts in front says no more than the rule does.
+	decoding := fmt.Sprintf("error decoding %q for provider %q: ", layouts.MetadataFile, p.Release.Provider.Label())
+	message = strings.TrimPrefix(strings.TrimPrefix(message, decoding), "invalid provider metadata: ")
+	f := atPos(p.File, pos, message)
 	f.Severity = lint.Error
 	if d := p.File.Docs().Docs; rule == "META003" && len(d) > 0 {
 		for _, field := range fields(d[0].Root) {
@@ -300,7 +300,7 @@ func metadataKind(p *lint.Pass) {
 	metadataFault(p)
 	if d := firstDocument(p.File); d != nil && d.Root.Is(doc.Map) {
 		if n := d.Root.Get("kind"); n == nil || n.Is(doc.Null) || n.Is(doc.String) && n.Text == "" {
-			if rule, _ := faultOf(p.File, ""); rule == "" {
+			if rule, _ := faultOf(p); rule == "" {
 				f := lint.At(p.File, d, n, "kind is missing, which the contract demands and clusterctl v1.11.0 refuses")
 				f.Severity = lint.Warning
 				p.Report(f)
@@ -438,7 +438,7 @@ func contractUnsupported(p *lint.Pass) {
 		return
 	}
 	p.Report(lint.Finding{
-		File: p.File.Raw.Name, Pos: s.ContractPos, Source: p.File.Raw.Line(s.ContractPos.Line),
+		File: p.File.Raw.Name, Pos: s.ContractPos, Source: lint.SourceLine(p.File, s.ContractPos.Line),
 		Message: fmt.Sprintf("version %s implements the contract %s, and clusterctl supports only %s", p.Release.Version, s.Contract, strings.Join(meta.Compatible(), " and ")),
 	})
 }
@@ -458,7 +458,7 @@ func seriesTwice(p *lint.Pass) {
 			continue
 		}
 		f := lint.Finding{
-			File: p.File.Raw.Name, Pos: s.Pos, Source: p.File.Raw.Line(s.Pos.Line), Severity: lint.Warning,
+			File: p.File.Raw.Name, Pos: s.Pos, Source: lint.SourceLine(p.File, s.Pos.Line), Severity: lint.Warning,
 			Message: fmt.Sprintf("the series %s stands already in line %d", s, other.Pos.Line),
 		}
 		if other.Contract != s.Contract {
@@ -533,9 +533,14 @@ func earlierSeriesMissing(p *lint.Pass) {
 			missing[series] = append(missing[series], r.Version)
 		}
 	}
+	if len(order) == 0 {
+		return
+	}
+	f := atSeries(newest.Metadata, "")
 	for _, series := range order {
 		versions := missing[series]
-		p.Report(atSeries(newest.Metadata, "the series %s is missing, so nobody who has %s installed can use `clusterctl upgrade plan`", series, versions[len(versions)-1]))
+		f.Message = fmt.Sprintf("the series %s is missing, so nobody who has %s installed can use `clusterctl upgrade plan`", series, versions[len(versions)-1])
+		p.Report(f)
 	}
 }
 
@@ -599,7 +604,7 @@ func latestFails(p *lint.Pass) {
 	}
 	if series := m.NewestSeries(meta.Contract); series != nil {
 		p.Report(lint.Finding{
-			File: m.File.Name, Pos: series.Pos, Source: m.File.Line(series.Pos.Line),
+			File: m.File.Name, Pos: series.Pos, Source: lint.SourceLine(&lint.File{Raw: m.File}, series.Pos.Line),
 			Message: fmt.Sprintf("\"latest\" fails, because no version of the series %s exists", series),
 		})
 	}
@@ -644,7 +649,7 @@ func contractOrder(p *lint.Pass) {
 			highest = s
 		default:
 			p.Report(lint.Finding{
-				File: p.File.Raw.Name, Pos: s.ContractPos, Source: p.File.Raw.Line(s.ContractPos.Line),
+				File: p.File.Raw.Name, Pos: s.ContractPos, Source: lint.SourceLine(p.File, s.ContractPos.Line),
 				Message: fmt.Sprintf("the series %s has the contract %s, after %s had %s", s, s.Contract, highest, highest.Contract),
 			})
 		}
@@ -652,7 +657,7 @@ func contractOrder(p *lint.Pass) {
 }
 
 func metadataDocuments(p *lint.Pass) {
-	if rule, _ := faultOf(p.File, p.Release.Provider.Label()); rule == p.Rule.ID {
+	if rule, _ := faultOf(p); rule == p.Rule.ID {
 		first := firstDocument(p.File)
 		if first == nil {
 			p.Span(0, 0, "the first document is empty, and clusterctl reads only that one")

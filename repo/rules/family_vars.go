@@ -2,7 +2,6 @@ package rules
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -247,16 +246,6 @@ var varRules = []*lint.Rule{
 	},
 }
 
-// alwaysSet are the variables that `clusterctl generate cluster` always sets.
-var alwaysSet = map[string]bool{
-	"CLUSTER_NAME": true, "NAMESPACE": true, "CONTROL_PLANE_MACHINE_COUNT": true, "WORKER_MACHINE_COUNT": true,
-}
-
-// isSet reports whether a variable of a file always has a value.
-func isSet(f *lint.File, name string) bool {
-	return f.Kind != layouts.Components && alwaysSet[name]
-}
-
 // refs returns the expressions of a file, none if they cannot be read.
 func refs(f *lint.File) []vars.Ref {
 	t, _ := f.Template()
@@ -397,7 +386,7 @@ func variableInComment(p *lint.Pass) {
 		}
 	}
 	for name, r := range firsts(rs) {
-		if !outside[name] && r.Default == "" && !isSet(p.File, name) {
+		if !outside[name] && r.Default == "" && !p.File.IsOption(name) {
 			p.Span(r.Start, r.End, "%s occurs only in comments or descriptions, and clusterctl requires a value for it", name)
 		}
 	}
@@ -419,7 +408,7 @@ func nestedOnly(p *lint.Pass) {
 	listed := firsts(rs)
 	reported := map[string]bool{}
 	for _, r := range rs {
-		if r.Depth == 0 || listed[r.Name] != nil || isSet(p.File, r.Name) || reported[r.Name] {
+		if r.Depth == 0 || listed[r.Name] != nil || p.File.IsOption(r.Name) || reported[r.Name] {
 			continue
 		}
 		reported[r.Name] = true
@@ -434,7 +423,7 @@ func nestedOnly(p *lint.Pass) {
 
 func emptyDefault(p *lint.Pass) {
 	for name, r := range firsts(refs(p.File)) {
-		if isDefault(r.Op) && r.Default == "" && !isSet(p.File, name) {
+		if isDefault(r.Op) && r.Default == "" && !p.File.IsOption(name) {
 			p.Span(r.Start, r.End, "clusterctl takes the empty default of %s for none and requires a value", expression(p.File, r))
 		}
 	}
@@ -448,7 +437,7 @@ func defaultNotEverywhere(p *lint.Pass) {
 	at := newCursor(p.File)
 	for _, r := range rs {
 		first := listed[r.Name]
-		if at.to(r.Start); first == nil || reported[r.Name] || isSet(p.File, r.Name) || at.comment {
+		if at.to(r.Start); first == nil || reported[r.Name] || p.File.IsOption(r.Name) || at.comment {
 			continue
 		}
 		optional := isDefault(first.Op) && first.Default != ""
@@ -477,7 +466,7 @@ func differentDefaults(p *lint.Pass) {
 	reported := map[string]bool{}
 	rs := refs(p.File)
 	for i, r := range rs {
-		if !isDefault(r.Op) || isSet(p.File, r.Name) {
+		if !isDefault(r.Op) || p.File.IsOption(r.Name) {
 			continue
 		}
 		switch other := first[r.Name]; {
@@ -492,7 +481,7 @@ func differentDefaults(p *lint.Pass) {
 
 func functionAsDefault(p *lint.Pass) {
 	for name, r := range firsts(refs(p.File)) {
-		if r.Op != "" && !isDefault(r.Op) && r.Default != "" && !isSet(p.File, name) {
+		if r.Op != "" && !isDefault(r.Op) && r.Default != "" && !p.File.IsOption(name) {
 			p.Span(r.Start, r.End, "clusterctl lists %s as optional with the default %q, because that is the argument in %s; without a value it is empty", name, r.Default, expression(p.File, r))
 		}
 	}
@@ -514,8 +503,7 @@ func negativeLength(p *lint.Pass) {
 
 // crashAt returns the offset of an expression that clusterctl crashes on, or -1.
 func crashAt(f *lint.File) int {
-	var at *vars.Error
-	if errors.As(f.SubstituteErr(), &at) && strings.Contains(at.Err.Error(), "clusterctl crashes") {
+	if at := f.Fault(); at != nil && strings.Contains(at.Err.Error(), "clusterctl crashes") {
 		return at.Offset
 	}
 	return -1
@@ -749,7 +737,7 @@ func nulByte(p *lint.Pass) {
 func scalarsFromDefaults(f *lint.File, match func(r *vars.Ref) bool, visit func(d *doc.Document, n *doc.Node, r vars.Ref)) {
 	wanted := map[string]bool{}
 	for name, r := range firsts(refs(f)) {
-		if isDefault(r.Op) && r.Default != "" && !isSet(f, name) && match(r) {
+		if isDefault(r.Op) && r.Default != "" && !f.IsOption(name) && match(r) {
 			wanted[name] = true
 		}
 	}
@@ -817,8 +805,7 @@ func variableAsLines(p *lint.Pass) {
 
 // slowSubstitution estimates what clusterctl copies: the file once per escape.
 func slowSubstitution(p *lint.Pass) {
-	var at *vars.Error
-	if errors.As(p.File.SubstituteErr(), &at) && at.Offset != crashAt(p.File) {
+	if at := p.File.Fault(); at != nil && at.Offset != crashAt(p.File) {
 		f := lint.Spanning(p.File, at.Offset, at.Offset+len("${"), "the variables cannot be replaced here: %v", at.Err)
 		f.Severity = lint.Warning
 		p.Report(f)

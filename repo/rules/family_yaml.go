@@ -189,7 +189,7 @@ func causeOf(f *lint.File, d *doc.Document) cause {
 	i, _ := slices.BinarySearchFunc(rs, from, func(r vars.Ref, off int) int { return cmp.Compare(r.Start, off) })
 	for ; i < len(rs) && rs[i].Start < to; i++ {
 		r := rs[i]
-		if r.Depth > 0 || !isDefault(r.Op) || isSet(f, r.Name) {
+		if r.Depth > 0 || !isDefault(r.Op) || f.IsOption(r.Name) {
 			continue
 		}
 		switch {
@@ -258,7 +258,7 @@ func atPos(f *lint.File, pos doc.Pos, message string) lint.Finding {
 	if !pos.IsZero() {
 		pos = f.Raw.Pos(f.Raw.Offset(pos))
 	}
-	return lint.Finding{File: f.Raw.Name, Pos: pos, Source: f.Raw.Line(pos.Line), Message: message}
+	return lint.Finding{File: f.Raw.Name, Pos: pos, Source: lint.SourceLine(f, pos.Line), Message: message}
 }
 
 // otherSamples parses a file with other values for its required variables.
@@ -269,7 +269,7 @@ func otherSamples(f *lint.File) []*doc.Stream {
 		return out
 	}
 	for _, v := range t.Variables() {
-		if v.Default == nil && !isSet(f, v.Name) {
+		if v.Default == nil && !f.IsOption(v.Name) {
 			for _, sample := range []string{"1", "", "a: b", "[]", `"a"`} {
 				if s := f.DocsWith(func(string) string { return sample }); s != nil {
 					out = append(out, s)

@@ -29,16 +29,25 @@ func Build(dir string) (*Binary, error) {
 	return b, nil
 }
 
-// Run starts clusterctl with a configuration file and an environment that holds
-// only what is given. The error is what clusterctl prints after "Error: ".
-func (b *Binary) Run(ctx context.Context, config string, env []string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, b.path, append(args, "--config", config)...)
-	cmd.Env = append([]string{
+// Path is where the program is.
+func (b *Binary) Path() string { return b.path }
+
+// Env is an environment in which clusterctl finds no settings, no cluster and
+// no newer version of itself.
+func (b *Binary) Env() []string {
+	return []string{
 		"HOME=" + b.home,
 		"XDG_CONFIG_HOME=" + b.home,
 		"KUBECONFIG=" + filepath.Join(b.home, "none"),
 		"CLUSTERCTL_DISABLE_VERSIONCHECK=true",
-	}, env...)
+	}
+}
+
+// Run starts clusterctl with a configuration file and an environment that holds
+// only what is given. The error is what clusterctl prints after "Error: ".
+func (b *Binary) Run(ctx context.Context, config string, env []string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, b.path, append(args, "--config", config)...)
+	cmd.Env = append(b.Env(), env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
