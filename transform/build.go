@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -46,6 +47,9 @@ type Options struct {
 // label. The same input gives the same bytes at any parallelism. Nothing is
 // written to disk. The error joins all problems of all files, each with its
 // position where one is known; then there is no result.
+//
+// The path of an artifact that is a source file unchanged is that file's, so
+// that findings in it point there; the others are named <label>/<version>/<name>.
 func Build(ctx context.Context, dir string, plan *config.Plan, opts Options) ([]*repo.Release, error) {
 	b := &builder{dir: dir, opts: opts, allowRemote: opts.AllowRemote && plan.RemoteBases, unset: map[int]bool{}, images: map[string]bool{}}
 	for i := range opts.Images {
@@ -389,7 +393,15 @@ func (b *builder) output(name string) ([]byte, error) {
 func (p *building) release(ctx context.Context) (*repo.Release, error) {
 	r := &repo.Release{Provider: p.plan.Provider, Version: p.opts.Version.String(), Path: p.plan.Label() + "/" + p.opts.Version.String()}
 	for i, o := range p.plan.Outputs {
-		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(o.Name, p.outputs[i]))
+		a := repo.BytesArtifact(o.Name, p.outputs[i])
+		a.Path = path.Join(r.Path, o.Name)
+		if o.File != "" {
+			// What was only copied is best shown where it comes from.
+			if source, err := p.read(o.File); err == nil && bytes.Equal(source, p.outputs[i]) {
+				a.Path = path.Join(filepath.ToSlash(p.dir), o.File)
+			}
+		}
+		r.Artifacts = append(r.Artifacts, a)
 	}
 	r.Sort()
 	sums, err := repo.Checksums(ctx, r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -172,7 +173,7 @@ Without --to, the destinations of the configuration are used.
 			if err != nil {
 				return err
 			}
-			steps, err := a.destinations(c, to, releases)
+			steps, err := a.destinations(ctx, c, to, releases)
 			if err != nil {
 				return err
 			}
@@ -217,7 +218,7 @@ type step struct {
 	releases []*repo.Release
 }
 
-func (a *app) destinations(c *config.Config, to []string, releases []*repo.Release) ([]step, error) {
+func (a *app) destinations(ctx context.Context, c *config.Config, to []string, releases []*repo.Release) ([]step, error) {
 	if len(to) > 0 {
 		c = &config.Config{}
 		for _, name := range to {
@@ -235,7 +236,11 @@ func (a *app) destinations(c *config.Config, to []string, releases []*repo.Relea
 		}
 		var chosen []*repo.Release
 		for _, r := range selected(append([]*repo.Release{}, releases...), d.Providers) {
-			chosen = append(chosen, onlyFiles(r, d.Files))
+			part, err := onlyFiles(ctx, r, d.Files)
+			if err != nil {
+				return nil, err
+			}
+			chosen = append(chosen, part)
 		}
 		out = append(out, step{dest, chosen})
 	}
@@ -243,22 +248,25 @@ func (a *app) destinations(c *config.Config, to []string, releases []*repo.Relea
 }
 
 // onlyFiles leaves the files of a release that match one of the patterns, or
-// all if there is no pattern. The checksums are made for what is left.
-func onlyFiles(r *repo.Release, patterns []string) *repo.Release {
+// all if there is no pattern. The checksums are made anew for what is left.
+func onlyFiles(ctx context.Context, r *repo.Release, patterns []string) (*repo.Release, error) {
 	if len(patterns) == 0 {
-		return r
+		return r, nil
 	}
 	out := *r
 	out.Artifacts = nil
 	for _, f := range r.Artifacts {
-		for _, p := range patterns {
-			if config.Match(p, f.Name) {
-				out.Artifacts = append(out.Artifacts, f)
-				break
-			}
+		if f.Kind() != layouts.Checksums && slices.ContainsFunc(patterns, func(p string) bool { return config.Match(p, f.Name) }) {
+			out.Artifacts = append(out.Artifacts, f)
 		}
 	}
-	return &out
+	sums, err := repo.Checksums(ctx, &out)
+	if err != nil {
+		return nil, err
+	}
+	out.Artifacts = append(out.Artifacts, repo.BytesArtifact(layouts.ChecksumFile, sums))
+	out.Sort()
+	return &out, nil
 }
 
 // readBack reads the published releases the way a user of clusterctl does.

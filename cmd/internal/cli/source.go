@@ -157,7 +157,7 @@ func (a *app) build(ctx context.Context, s *source, dir string) ([]*repo.Release
 	}
 	defer a.muteLibraries()()
 	start := time.Now()
-	releases, err := transform.Build(ctx, dir, plan, transform.Options{
+	releases, err := transform.Build(ctx, a.short(dir), plan, transform.Options{
 		Version: version, Images: images, AsIs: s.asIs, AddSeries: s.addSeries, AllowRemote: s.allowRemote, Run: run,
 	})
 	if err != nil {

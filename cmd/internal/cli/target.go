@@ -72,9 +72,6 @@ func (a *app) open(ctx context.Context, name string, s *source) (*target, error)
 	t := &target{repository: &repo.Repository{Path: name}, partial: true, version: with.version}
 	for _, release := range releases {
 		t.repository.Providers = append(t.repository.Providers, &repo.Provider{Provider: release.Provider, Path: release.Provider.Label(), Releases: []*repo.Release{release}})
-		for _, artifact := range release.Artifacts {
-			artifact.Path = filepath.Join(release.Path, artifact.Name)
-		}
 	}
 	return t, nil
 }
