@@ -8,12 +8,11 @@ import (
 	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
 )
 
-// MaxFileSize is the largest file that is read into memory, in bytes. No
-// provider comes near it (the largest known components file has 3 MB), so a
-// larger file is a mistake that should be named, not swallowed.
-const MaxFileSize = 64 << 20
+// MaxFileSize is the largest file that is read into memory, in bytes.
+const MaxFileSize = files.MaxSize
 
 // Artifact is one file of a release. Its content is opened on demand, so that
 // a repository of any size can be walked and published in constant memory.

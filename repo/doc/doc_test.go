@@ -31,6 +31,7 @@ var traps = []string{
 	"---\na: 1\n---\nb: 2\n", "--- \na: 1\n", "--- # c\na: 1\n", "--- {a: 1}\n", "---foo\n", "a: 1\n---", "a: 1\n--- x", "a: 1\n...\nb: 2\n", "a: 1\n---\n---\nb: 2\n", "a: |\n  x\n  ---\n  y\n", "a: \"x\n---\ny\"\n",
 	"\ufeffa: 1\n", "\ufeff---\na: 1\n", "a: 1\n---\n\ufeffb: 2\n", "a: 1\r\nb: |\r\n  x\r\n  y\r\n---\r\nc: 1\r\n", "a: \xff\n", "a: \x00b\n", "a: \x01\n", "a: '\u0085'\n", "a: \u2028b\n",
 	"a: ${X}\n", "a: [${X}]\n", "a: {${X}}\n", "a: @x\n", "a: `x\n", "a: %x\n", "a: *\n", "a: &\n", "a: !\n", "a: |x\n", "a: 'it''s'\n", "a: \"\\u00e9\\n\\x41\"\n",
+	"...\na: 1\n", "a: 1\n... \nb: 2\n", "...", "a: ...\n", "...a: 1\n",
 	"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "\n",
 	"a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n",
 	"a: &a {k: 1}\nb: &b {<<: [*a,*a,*a,*a,*a,*a,*a,*a,*a]}\nc: &c {<<: [*b,*b,*b,*b,*b,*b,*b,*b,*b]}\nd: &d {<<: [*c,*c,*c,*c,*c,*c,*c,*c,*c]}\ne: &e {<<: [*d,*d,*d,*d,*d,*d,*d,*d,*d]}\nf: {<<: [*e,*e,*e,*e,*e,*e,*e,*e,*e]}\n",

@@ -155,7 +155,12 @@ func read(data []byte) (n *Node, sure bool, err error) {
 	}
 	b := builder{anchors: map[*yaml.Node]*Node{}}
 	n, err = b.build(root.Content[0])
-	return n, !b.second && !tabIndent(data), err
+	return n, !b.second && !tabIndent(data) && !endMark(data), err
+}
+
+// endMark reports whether a line may end the document before the text does.
+func endMark(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("...")) || bytes.Contains(data, []byte("\n..."))
 }
 
 // tabIndent reports whether a tab stands where only spaces indent: the parsers
@@ -247,6 +252,9 @@ func (d *Document) fail(err error) {
 func (d *Document) pos(line, col int) Pos {
 	p := Pos{Line: d.line + line, Column: col}
 	if d.raw == nil {
+		if line > 1 && p.Line > len(d.text.index()) {
+			p = d.text.Pos(len(d.text.Data)) // a parser that missed something at the end
+		}
 		return p
 	}
 	return d.File.Pos(d.raw(d.text.Offset(p)))

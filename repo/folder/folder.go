@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
 )
 
 // certManager is the folder that clusterctl reads cert-manager from. It has
@@ -54,7 +55,7 @@ func (r *reader) list(dir string) ([]fs.DirEntry, error) {
 	if r.ctx.Err() != nil {
 		return nil, context.Cause(r.ctx)
 	}
-	f, err := r.root.OpenFile(dir, os.O_RDONLY|nonblock, 0)
+	f, err := r.root.OpenFile(dir, os.O_RDONLY|files.Nonblock, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.join(dir), cause(err))
 	}
@@ -267,7 +268,7 @@ func opener(base, name string) func() (io.ReadCloser, error) {
 			return fail(err)
 		}
 		defer root.Close()
-		f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+		f, err := root.OpenFile(name, os.O_RDONLY|files.Nonblock, 0)
 		if err != nil {
 			return fail(err)
 		}

@@ -796,9 +796,11 @@ func variableAsLines(p *lint.Pass) {
 		if r.Depth > 0 || reported[r.Name] || !p.File.Alone(r) {
 			continue
 		}
+		reported[r.Name] = true
 		if indent := r.Start - lineStart(p.File, r.Start); indent > 0 {
-			reported[r.Name] = true
 			p.Span(r.Start, r.End, "of a value of several lines in %s only the first is indented by %d", r.Name, indent)
+		} else {
+			p.Span(r.Start, r.End, "%s stands for whole lines of YAML, so the document depends on its value", r.Name)
 		}
 	}
 }

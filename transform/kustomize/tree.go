@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
 )
 
 // Tree is a source tree as kustomize sees it: read only, closed towards the
@@ -17,7 +18,7 @@ import (
 // flavors share their bases. It is safe for concurrent use.
 type Tree struct {
 	dir     string // absolute, without symbolic links
-	root    *os.Root
+	files   *files.Folder
 	replace map[string][]byte // by path relative to dir
 	cache   sync.Map          // path relative to dir → []byte
 }
@@ -35,15 +36,15 @@ func OpenTree(dir string, replace map[string][]byte) (*Tree, error) {
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(abs)
+	f, err := files.Open(abs)
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{dir: abs, root: root, replace: replace}, nil
+	return &Tree{dir: abs, files: f, replace: replace}, nil
 }
 
 // Close releases the tree.
-func (t *Tree) Close() error { return t.root.Close() }
+func (t *Tree) Close() error { return t.files.Close() }
 
 // with returns a view of the tree with further replaced files.
 func (t *Tree) with(replace map[string][]byte) *Tree {
@@ -54,7 +55,7 @@ func (t *Tree) with(replace map[string][]byte) *Tree {
 	for name, data := range replace {
 		all[name] = data
 	}
-	return &Tree{dir: t.dir, root: t.root, replace: all}
+	return &Tree{dir: t.dir, files: t.files, replace: all}
 }
 
 // errOutside is what every path gets that leaves the tree.
@@ -82,15 +83,7 @@ func (t *Tree) Read(rel string) ([]byte, error) {
 	if data, ok := t.cache.Load(key); ok {
 		return data.([]byte), nil
 	}
-	info, err := t.root.Stat(rel)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		// A pipe or device would block or never end.
-		return nil, &fs.PathError{Op: "read", Path: rel, Err: errors.New("not a regular file")}
-	}
-	data, err := t.root.ReadFile(rel)
+	data, err := t.files.ReadFile(key)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +106,7 @@ func (t *Tree) IsDir(path string) bool {
 	if err != nil {
 		return false
 	}
-	info, err := t.root.Stat(rel)
+	info, err := t.stat(rel)
 	return err == nil && info.IsDir()
 }
 
@@ -126,9 +119,12 @@ func (t *Tree) Exists(path string) bool {
 	if _, ok := t.replace[filepath.ToSlash(rel)]; ok {
 		return true
 	}
-	_, err = t.root.Stat(rel)
+	_, err = t.stat(rel)
 	return err == nil
 }
+
+// stat follows links as far as they stay in the tree.
+func (t *Tree) stat(rel string) (fs.FileInfo, error) { return t.files.Stat(filepath.ToSlash(rel)) }
 
 // CleanedAbs implements filesys.FileSystem: it resolves symbolic links and
 // splits the path into folder and file name.
@@ -158,7 +154,7 @@ func (t *Tree) Glob(pattern string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	matches, err := fs.Glob(t.root.FS(), filepath.ToSlash(rel))
+	matches, err := fs.Glob(t.files, filepath.ToSlash(rel))
 	for i, m := range matches {
 		matches[i] = filepath.Join(t.dir, filepath.FromSlash(m))
 	}
@@ -171,7 +167,7 @@ func (t *Tree) ReadDir(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := fs.ReadDir(t.root.FS(), filepath.ToSlash(rel))
+	entries, err := t.files.ReadDir(filepath.ToSlash(rel))
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -185,7 +181,7 @@ func (t *Tree) Walk(path string, visit filepath.WalkFunc) error {
 	if err != nil {
 		return err
 	}
-	return fs.WalkDir(t.root.FS(), filepath.ToSlash(rel), func(name string, e fs.DirEntry, err error) error {
+	return fs.WalkDir(t.files, filepath.ToSlash(rel), func(name string, e fs.DirEntry, err error) error {
 		var info fs.FileInfo
 		if e != nil {
 			info, _ = e.Info()
@@ -200,7 +196,11 @@ func (t *Tree) Open(path string) (filesys.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.root.Open(rel)
+	f, err := t.files.OpenFile(filepath.ToSlash(rel))
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // errReadOnly answers all that would write.
