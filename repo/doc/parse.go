@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v4"
@@ -484,7 +485,7 @@ func scalarValue(y *yaml.Node) (any, error) {
 func (b *builder) mapping(n *Node, y *yaml.Node) error {
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
-		if y.Style&yaml.FlowStyle != 0 && (value.Value == "" && value.Kind == yaml.ScalarNode || key.Line != value.Line) {
+		if y.Style&yaml.FlowStyle != 0 && (value.Value == "" && value.Kind == yaml.ScalarNode || key.Line != value.Line || strings.HasPrefix(key.Value, "?")) {
 			b.second = true
 		}
 		if key.Kind == yaml.ScalarNode && key.Value == "<<" && key.Style&(quotedStyles|blockStyles) == 0 &&

@@ -45,8 +45,9 @@ func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[str
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &scan{tree: tree, allowRemote: opts.AllowRemote, state: map[string]int{}}
-	s.folder(path.Clean(dir), nil)
+	dir = path.Clean(dir)
+	s := &scan{tree: tree, allowRemote: opts.AllowRemote, visits: map[string]*visit{}}
+	s.folder(dir, &doc.Error{File: dir})
 	if len(s.problems) > 0 {
 		return nil, errors.Join(s.problems...)
 	}
@@ -54,7 +55,16 @@ func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[str
 	if opts.AllowRemote {
 		fsys = withDisk{tree, filesys.MakeFsOnDisk()}
 	}
-	m, err := run(fsys, filepath.Join(tree.dir, filepath.FromSlash(dir)), opts, s.openapi)
+	build := func(dir string) (resmap.ResMap, error) {
+		return run(ctx, fsys, filepath.Join(tree.dir, filepath.FromSlash(dir)), opts, s.openapi)
+	}
+	if err := s.checkPlugins(build); err != nil {
+		return nil, err
+	}
+	m, err := build(dir)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		if faults := s.faults(); faults != nil {
 			return nil, faults
@@ -64,8 +74,48 @@ func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[str
 	return objects(m)
 }
 
-// run calls kustomize and turns its panics into errors.
-func run(fsys filesys.FileSystem, dir string, opts Options, alone bool) (m resmap.ResMap, err error) {
+// checkPlugins builds the folders that configure plugins, as kustomize will, and
+// judges what comes out.
+func (s *scan) checkPlugins(build func(dir string) (resmap.ResMap, error)) error {
+	for _, p := range s.plugins {
+		m, err := build(p.dir)
+		if err != nil {
+			return fmt.Errorf("kustomize build %s: %w", p.dir, s.tree.clean(err))
+		}
+		text, err := m.AsYaml()
+		if err != nil {
+			return fmt.Errorf("kustomize build %s: %w", p.dir, s.tree.clean(err))
+		}
+		s.configuration(p.from, doc.Parse(doc.NewFile("", text)), func(*doc.Document, *doc.Node) *doc.Error { return &doc.Error{File: p.at.File, Pos: p.at.Pos} })
+		if len(s.problems) > 0 {
+			return errors.Join(s.problems...)
+		}
+	}
+	return nil
+}
+
+// run calls kustomize, which cannot be stopped. When the context is done its
+// result is no longer waited for.
+func run(ctx context.Context, fsys filesys.FileSystem, dir string, opts Options, alone bool) (resmap.ResMap, error) {
+	type result struct {
+		m   resmap.ResMap
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		m, err := call(fsys, dir, opts, alone)
+		done <- result{m, err}
+	}()
+	select {
+	case r := <-done:
+		return r.m, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// call calls kustomize and turns its panics into errors.
+func call(fsys filesys.FileSystem, dir string, opts Options, alone bool) (m resmap.ResMap, err error) {
 	if alone {
 		schema.Lock()
 		defer schema.Unlock()
@@ -146,7 +196,7 @@ func ApplyPatches(ctx context.Context, objs []map[string]any, patches []Patch) (
 			return nil, err
 		}
 		var err error
-		if objs, err = applyPatch(objs, p); err != nil {
+		if objs, err = applyPatch(ctx, objs, p); err != nil {
 			return nil, &PatchError{Index: i, Err: err}
 		}
 	}
@@ -165,7 +215,7 @@ func (e *PatchError) Error() string { return fmt.Sprintf("patch %d: %v", e.Index
 // Unwrap returns what went wrong.
 func (e *PatchError) Unwrap() error { return e.Err }
 
-func applyPatch(objs []map[string]any, p Patch) ([]map[string]any, error) {
+func applyPatch(ctx context.Context, objs []map[string]any, p Patch) ([]map[string]any, error) {
 	built, err := Marshal(objs)
 	if err != nil {
 		return nil, err
@@ -193,7 +243,7 @@ func applyPatch(objs []map[string]any, p Patch) ([]map[string]any, error) {
 			return nil, err
 		}
 	}
-	m, err := run(fsys, "/", Options{}, false)
+	m, err := run(ctx, fsys, "/", Options{}, false)
 	if err != nil {
 		return nil, err
 	}

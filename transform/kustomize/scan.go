@@ -1,11 +1,14 @@
 package kustomize
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
@@ -27,6 +30,7 @@ const (
 	file                     // a file
 	keyFile                  // a file, possibly as key=file
 	inline                   // a file, or the document itself
+	plugin                   // inline, or another kustomization: the configuration of plugins
 	command                  // something that runs a program
 )
 
@@ -36,9 +40,9 @@ var references = []reference{
 	{[]string{"resources"}, fileOrDir},
 	{[]string{"bases"}, fileOrDir},
 	{[]string{"components"}, fileOrDir},
-	{[]string{"generators"}, inline},
-	{[]string{"transformers"}, inline},
-	{[]string{"validators"}, inline},
+	{[]string{"generators"}, plugin},
+	{[]string{"transformers"}, plugin},
+	{[]string{"validators"}, plugin},
 	{[]string{"crds"}, file},
 	{[]string{"configurations"}, file},
 	{[]string{"patchesStrategicMerge"}, inline},
@@ -56,18 +60,51 @@ var references = []reference{
 	{[]string{"helmChartInflationGenerator"}, command},
 }
 
+// pluginReferences is the same for the configuration of the builtin plugins,
+// from kustomize's api/internal/builtins.
+var pluginReferences = []reference{
+	{[]string{"path"}, file},
+	{[]string{"paths"}, inline},
+	{[]string{"replacements", "path"}, file},
+	{[]string{"files"}, keyFile},
+	{[]string{"envs"}, file},
+	{[]string{"env"}, file},
+}
+
+// maxLoads is how often a build may load kustomizations. They are loaded again
+// for each reference, so a few that refer twice to the next one would keep a
+// machine busy for ever. The largest known build has a tenth of this.
+const maxLoads = 1000
+
+// visit is what the scan knows about a folder.
+type visit struct {
+	done bool
+	// loads is how often a build of the folder loads kustomizations.
+	loads int
+}
+
 // scan walks a kustomization and all it refers to before kustomize runs. It
 // finds what kustomize would answer with a puzzle or with a download: cycles,
-// missing files, paths out of the tree, remote bases.
+// missing files, paths out of the tree, remote bases, programs to run.
 type scan struct {
 	tree        *Tree
 	allowRemote bool
-	state       map[string]int // folders: 1 being visited, 2 done
+	visits      map[string]*visit // by folder
+	open        *visit            // the folder being visited
 	problems    []error
 	// files are the manifests and patches that are referred to.
 	files []string
+	// plugins are the kustomizations that are built to configure plugins, inner
+	// ones first.
+	plugins []pluginFolder
 	// openapi is set if a custom schema changes kustomize's global state.
 	openapi bool
+}
+
+type pluginFolder struct {
+	dir  string
+	from string     // the folder of the kustomization that refers to it
+	at   *doc.Error // where it does
 }
 
 // find returns the kustomization file of a folder.
@@ -83,26 +120,38 @@ func (s *scan) find(dir string) (name string, data []byte, err error) {
 }
 
 func (s *scan) folder(dir string, from *doc.Error) {
-	switch s.state[dir] {
-	case 1:
-		from.Err = fmt.Errorf("the kustomization refers back to itself: %s is being built already", dir)
-		s.problems = append(s.problems, from)
-		return
-	case 2:
+	v, parent := s.visits[dir], s.open
+	switch {
+	case v == nil:
+		v = &visit{loads: 1}
+		s.visits[dir], s.open = v, v
+		s.enter(dir, from)
+		v.done, s.open = true, parent
+	case !v.done:
+		s.report(from, fmt.Errorf("the kustomization refers back to itself: %s is being built already", dir))
 		return
 	}
-	s.state[dir] = 1
-	defer func() { s.state[dir] = 2 }()
+	if parent == nil || parent.loads > maxLoads {
+		return
+	}
+	if parent.loads += v.loads; parent.loads > maxLoads {
+		s.report(from, fmt.Errorf("the kustomization loads others more than %d times, because they refer to each other again and again; name each base once", maxLoads))
+	}
+}
+
+// report adds a problem at a place that is known, or at the folder.
+func (s *scan) report(at *doc.Error, err error) {
+	at.Err = err
+	s.problems = append(s.problems, at)
+}
+
+func (s *scan) enter(dir string, from *doc.Error) {
 	name, data, err := s.find(dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%s holds no kustomization.yaml", dir)
 		}
-		if from == nil {
-			from = &doc.Error{File: dir}
-		}
-		from.Err = err
-		s.problems = append(s.problems, from)
+		s.report(from, err)
 		return
 	}
 	f := doc.NewFile(name, data)
@@ -115,41 +164,51 @@ func (s *scan) folder(dir string, from *doc.Error) {
 			s.openapi = true
 		}
 		for _, ref := range references {
-			s.visit(d, dir, d.Root, ref.path, ref.kind)
+			s.visit(d, dir, d.Root, ref.path, ref.kind, at)
 		}
 	}
 }
 
+// place makes an error at a value of a document.
+type place func(d *doc.Document, n *doc.Node) *doc.Error
+
+func at(d *doc.Document, n *doc.Node) *doc.Error {
+	return &doc.Error{File: d.File.Name, Pos: d.Pos(n)}
+}
+
 // visit follows a reference's path and judges what it finds.
-func (s *scan) visit(d *doc.Document, dir string, n *doc.Node, path []string, kind refKind) {
+func (s *scan) visit(d *doc.Document, dir string, n *doc.Node, path []string, kind refKind, at place) {
 	for _, item := range n.List() {
-		s.visit(d, dir, item, path, kind)
+		s.visit(d, dir, item, path, kind, at)
 	}
 	switch {
 	case n == nil || n.Kind == doc.List:
 	case len(path) > 0:
-		s.visit(d, dir, n.Get(path[0]), path[1:], kind)
+		s.visit(d, dir, n.Get(path[0]), path[1:], kind, at)
 	case kind == command:
-		s.add(d, n, "helm charts need the helm program, which this build does not run; render the chart into a file and list that as a resource")
+		s.report(at(d, n), errors.New(noHelm))
 	case n.Kind == doc.String && n.Text != "":
-		s.judge(d, dir, n, kind)
+		if err := s.judge(dir, n.Text, kind, at(d, n)); err != nil {
+			s.report(at(d, n), err)
+		}
 	}
 }
 
-func (s *scan) add(d *doc.Document, n *doc.Node, format string, args ...any) {
-	s.problems = append(s.problems, s.at(d, n, format, args...))
-}
+const noHelm = "helm charts need the helm program, which this build does not run; render the chart into a file and list that as a resource"
 
-func (s *scan) at(d *doc.Document, n *doc.Node, format string, args ...any) *doc.Error {
-	return &doc.Error{File: d.File.Name, Pos: d.Pos(n), Err: fmt.Errorf(format, args...)}
-}
-
-func (s *scan) judge(d *doc.Document, dir string, n *doc.Node, kind refKind) {
-	target := n.Text
+// judge looks at one reference, made at the place at.
+func (s *scan) judge(dir, target string, kind refKind, at *doc.Error) error {
 	switch kind {
-	case inline:
-		if strings.ContainsAny(target, "\n{") {
-			return
+	case inline, plugin:
+		stream := doc.Parse(doc.NewFile("", []byte(target)))
+		if isInline(stream) {
+			if kind == plugin {
+				s.configuration(dir, stream, func(*doc.Document, *doc.Node) *doc.Error { return &doc.Error{File: at.File, Pos: at.Pos} })
+			}
+			return nil
+		}
+		if strings.Contains(target, "\n") && !looksRemote(target) {
+			return fmt.Errorf("this is neither the name of a file nor a document: %w", faultOf(stream))
 		}
 	case keyFile:
 		if _, after, ok := strings.Cut(target, "="); ok {
@@ -157,31 +216,119 @@ func (s *scan) judge(d *doc.Document, dir string, n *doc.Node, kind refKind) {
 		}
 	}
 	if looksRemote(target) {
-		if !s.allowRemote {
-			s.add(d, n, "%s is loaded from the network; builds use only the source tree, so that they can be repeated: keep a copy in the tree, or set remoteBases in the configuration and run with --allow-remote", target)
+		if s.allowRemote {
+			return nil
 		}
-		return
+		return fmt.Errorf("%s is loaded from the network; builds use only the source tree, so that they can be repeated: keep a copy in the tree, or set remoteBases in the configuration and run with --allow-remote", target)
 	}
 	if path.IsAbs(target) {
-		s.add(d, n, "%s is an absolute path; write it relative to this file", target)
-		return
+		return fmt.Errorf("%s is an absolute path; write it relative to this file", target)
 	}
 	rel := path.Join(dir, target)
 	if rel == ".." || strings.HasPrefix(rel, "../") {
-		s.add(d, n, "%s leaves the source tree", target)
-		return
+		return fmt.Errorf("%s leaves the source tree", target)
 	}
-	switch abs := filepath.Join(s.tree.dir, filepath.FromSlash(rel)); {
-	case s.tree.IsDir(abs):
-		if kind == fileOrDir || kind == inline {
-			s.folder(rel, s.at(d, n, ""))
-		} else {
-			s.add(d, n, "%s is a folder, and a file is needed here", target)
+	info, err := s.tree.stat(rel)
+	_, replaced := s.tree.replace[rel]
+	switch {
+	case replaced:
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s does not exist; if it is made by a command, say so under generated in the configuration", target)
+	case err != nil:
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
 		}
-	case !s.tree.Exists(abs):
-		s.add(d, n, "%s does not exist; if it is made by a command, say so under generated in the configuration", target)
-	case kind != keyFile:
-		s.files = append(s.files, rel)
+		return fmt.Errorf("%s cannot be read: %w; links may not lead out of the source tree", target, err)
+	case info.IsDir() && kind != fileOrDir && kind != plugin:
+		return fmt.Errorf("%s is a folder, and a file is needed here", target)
+	case info.IsDir():
+		// A folder has one name, whichever links lead to it.
+		real, _, err := s.tree.CleanedAbs(rel)
+		if err != nil {
+			return fmt.Errorf("%s: %w", target, err)
+		}
+		if rel, err = s.tree.rel(string(real)); err != nil {
+			return fmt.Errorf("%s: %w", target, err)
+		}
+		rel = filepath.ToSlash(rel)
+		s.folder(rel, at)
+		if kind == plugin {
+			s.plugins = append(s.plugins, pluginFolder{rel, dir, at})
+		}
+		return nil
+	}
+	return s.file(dir, rel, target, kind)
+}
+
+// file looks into a file that is referred to.
+func (s *scan) file(dir, rel, target string, kind refKind) error {
+	if kind == keyFile {
+		return nil // copied as it is
+	}
+	data, err := s.tree.Read(filepath.FromSlash(rel))
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return fmt.Errorf("%s cannot be read: %w", target, err)
+	}
+	s.files = append(s.files, rel)
+	if kind != plugin && !mayAlias(data) {
+		return nil
+	}
+	stream := doc.Parse(doc.NewFile(rel, data))
+	if err := faultOf(stream); err != nil {
+		s.problems = append(s.problems, err)
+	} else if kind == plugin {
+		s.configuration(dir, stream, at)
+	}
+	return nil
+}
+
+// isInline reports whether kustomize takes a text for the document itself
+// rather than for the name of a file.
+func isInline(s *doc.Stream) bool {
+	return faultOf(s) == nil && len(s.Docs) > 0 && !slices.ContainsFunc(s.Docs, func(d *doc.Document) bool { return !d.Root.Is(doc.Map) })
+}
+
+// faultOf returns what is wrong with a file, nil if it is YAML.
+func faultOf(s *doc.Stream) error {
+	for _, d := range s.Docs {
+		if d.Err != nil {
+			return d.Err
+		}
+	}
+	if s.Err != nil {
+		return s.Err
+	}
+	return nil
+}
+
+// mayAlias is a quick look for aliases. Kustomize writes out what they stand
+// for without a limit.
+func mayAlias(data []byte) bool {
+	return bytes.IndexByte(data, '&') >= 0 && alias.Match(data)
+}
+
+var alias = regexp.MustCompile(`[\s\[{,:-]\*[^\s*]`)
+
+// configuration judges the configuration of plugins for the kustomization in
+// dir. The builtin ones read files like a kustomization; all others are programs.
+func (s *scan) configuration(dir string, stream *doc.Stream, at place) {
+	for _, d := range stream.Docs {
+		version, kind := d.Root.Get("apiVersion").Str(), d.Root.Get("kind")
+		switch {
+		case version != "builtin":
+			s.report(at(d, kind), fmt.Errorf("%s %s is a plugin, which kustomize runs as a program, and this build does not; run it before the build and list what it makes as a resource", version, kind.Str()))
+		case kind.Str() == "HelmChartInflationGenerator":
+			s.report(at(d, kind), errors.New(noHelm))
+		default:
+			for _, ref := range pluginReferences {
+				s.visit(d, dir, d.Root, ref.path, ref.kind, at)
+			}
+		}
 	}
 }
 
@@ -199,25 +346,21 @@ func (s *scan) faults() error {
 		if err != nil {
 			continue
 		}
-		stream := doc.Parse(doc.NewFile(name, data))
-		for _, d := range stream.Docs {
-			if d.Err != nil {
-				out = append(out, d.Err)
-			}
-		}
+		out = append(out, faultOf(doc.Parse(doc.NewFile(name, data))))
 	}
 	return errors.Join(out...)
 }
 
 // looksRemote recognises what kustomize would fetch: URLs, and the short forms
-// of git repositories.
+// of git repositories (kustomize: api/internal/git, NewRepoSpecFromURL).
 func looksRemote(target string) bool {
-	for _, prefix := range []string{"http://", "https://", "ssh://", "git://", "git::", "git@", "file://", "github.com/", "github.com:", "gh:"} {
+	for _, prefix := range []string{"http:", "https:", "ssh://", "git://", "git::", "git@", "file://", "github.com/", "github.com:", "gh:"} {
 		if len(target) > len(prefix) && strings.EqualFold(target[:len(prefix)], prefix) {
 			return true
 		}
 	}
-	// user@host:path, and anything with a reference or a // into a repository
-	return strings.Contains(target, "?ref=") || strings.Contains(target, ".git//") || strings.Contains(target, "_git/") ||
-		strings.Contains(target, "@") && strings.Contains(target, ":")
+	return strings.Contains(target, "?ref=") || strings.Contains(target, ".git//") || strings.Contains(target, "_git/") || userAtHost.MatchString(target)
 }
+
+// userAtHost is the form user@host:path, also with a slash for the colon.
+var userAtHost = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*@[^/:]+(:|/[^/]+/|/.*\.git)`)
