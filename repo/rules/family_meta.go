@@ -790,11 +790,17 @@ func siblingsDiffer(p *lint.Pass) {
 	first := map[key]sibling{}
 	count := map[key]int{}
 	for _, provider := range p.Repository.Providers {
+		if !siblings[provider.Type] {
+			continue
+		}
 		for _, r := range provider.Releases {
 			count[key{provider.Name, r.Version}]++
 		}
 	}
 	for _, provider := range p.Repository.Providers {
+		if !siblings[provider.Type] {
+			continue
+		}
 		for _, r := range provider.Releases {
 			k := key{provider.Name, r.Version}
 			a := r.Artifact(layouts.MetadataFile)
@@ -815,6 +821,10 @@ func siblingsDiffer(p *lint.Pass) {
 		}
 	}
 }
+
+// siblings are the types that one source tree often has together. IPAM and
+// addon providers live in trees of their own, also under the same name.
+var siblings = map[layouts.ProviderType]bool{layouts.Bootstrap: true, layouts.ControlPlane: true, layouts.Infrastructure: true}
 
 // readMetadata returns nil if the file cannot be used.
 func readMetadata(a *repo.Artifact, label string) *meta.Metadata {

@@ -73,7 +73,7 @@ var pluginReferences = []reference{
 
 // maxLoads is how often a build may load kustomizations. They are loaded again
 // for each reference, so a few that refer twice to the next one would keep a
-// machine busy for ever. The largest known build has a tenth of this.
+// machine busy for ever. The largest known build needs 15.
 const maxLoads = 1000
 
 // visit is what the scan knows about a folder.
@@ -208,13 +208,14 @@ func (s *scan) judge(dir, target string, kind refKind, at *doc.Error) error {
 			return nil
 		}
 		if strings.Contains(target, "\n") && !looksRemote(target) {
-			return fmt.Errorf("this is neither the name of a file nor a document: %w", faultOf(stream))
+			return fmt.Errorf("this is neither the name of a file nor a document: %w", reason(faultOf(stream)))
 		}
 	case keyFile:
 		if _, after, ok := strings.Cut(target, "="); ok {
 			target = after
 		}
 	}
+	target = strings.TrimSpace(target)
 	if looksRemote(target) {
 		if s.allowRemote {
 			return nil
@@ -304,6 +305,14 @@ func faultOf(s *doc.Stream) error {
 		return s.Err
 	}
 	return nil
+}
+
+// reason is an error without its place.
+func reason(err error) error {
+	if e, ok := errors.AsType[*doc.Error](err); ok {
+		return e.Err
+	}
+	return err
 }
 
 // mayAlias is a quick look for aliases. Kustomize writes out what they stand
