@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Latest stands for the newest version in a provider URL.
@@ -198,23 +199,26 @@ func parseLocal(raw string, u *url.URL) (Location, error) {
 	return l, nil
 }
 
-var (
-	ociHost       = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?$|^\[[0-9A-Fa-f:]+\](:[0-9]+)?$`)
-	ociRepository = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
-	ociTag        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
-)
+// ociForms are compiled when an OCI reference is first read.
+var ociForms = sync.OnceValue(func() (f struct{ host, repository, tag *regexp.Regexp }) {
+	f.host = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?$|^\[[0-9A-Fa-f:]+\](:[0-9]+)?$`)
+	f.repository = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	f.tag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+	return f
+})
 
 // parseOCI reads HOST/REPO[:TAG] by the grammar of the OCI distribution
 // specification. Without a tag the version is empty.
 func parseOCI(raw, rest string) (Location, error) {
 	host, name, _ := strings.Cut(rest, "/")
 	repository, tag, tagged := strings.Cut(name, ":")
+	forms := ociForms()
 	switch {
-	case !ociHost.MatchString(host):
+	case !forms.host.MatchString(host):
 		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is no host of a registry", raw, host), Help: "The form is oci://HOST/REPOSITORY:TAG"}
-	case !ociRepository.MatchString(repository):
+	case !forms.repository.MatchString(repository):
 		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is no repository name", raw, repository), Help: "It consists of lower-case letters and digits, parted by single dots, dashes, underscores and slashes"}
-	case tagged && !ociTag.MatchString(tag):
+	case tagged && !forms.tag.MatchString(tag):
 		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is no tag", raw, tag), Help: "It consists of at most 128 letters, digits, dots, dashes and underscores"}
 	}
 	return Location{Kind: OCI, Host: host, Repository: repository, Version: tag}, nil

@@ -57,10 +57,12 @@ func (a *Artifact) Bytes() ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, MaxFileSize+1))
-	if err != nil {
+	// One buffer of the right size, with room to find the end.
+	buffer := bytes.NewBuffer(make([]byte, 0, a.Size+bytes.MinRead))
+	if _, err := buffer.ReadFrom(io.LimitReader(r, MaxFileSize+1)); err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Path, err)
 	}
+	data := buffer.Bytes()
 	if len(data) > MaxFileSize {
 		return nil, fmt.Errorf("%s: the file has more than the %d bytes that are read into memory", a.Path, MaxFileSize)
 	}

@@ -115,7 +115,10 @@ func (d *detection) scan() error {
 		case err != nil && p == ".":
 			return err
 		case err != nil:
-			return nil // unreadable folders hold no provider
+			if pe, ok := errors.AsType[*fs.PathError](err); ok {
+				err = pe.Err
+			}
+			return fmt.Errorf("%s: %w; a release could lack a part because of it. Make it readable, or list it under discovery.ignore in %s", p, err, config.FileName)
 		case entry.IsDir() && (skip(p) || ignored(p)):
 			return fs.SkipDir
 		case entry.IsDir():
@@ -125,7 +128,10 @@ func (d *detection) scan() error {
 		case "kustomization.yaml", "kustomization.yml", "Kustomization":
 			d.kustomizations = append(d.kustomizations, path.Dir(p))
 		case layouts.MetadataFile:
-			if data, err := fs.ReadFile(d.fsys, p); err == nil && bytes.Contains(data, []byte("releaseSeries")) {
+			// Other tools have files of that name too. One that cannot be read, or is
+			// at the root, is ours: the build says what is wrong with it.
+			data, err := fs.ReadFile(d.fsys, p)
+			if err != nil || path.Dir(p) == "." || bytes.Contains(data, []byte("releaseSeries")) {
 				d.metadatas = append(d.metadatas, p)
 			}
 		}
@@ -159,18 +165,30 @@ func (d *detection) discover() ([]candidate, error) {
 		}) {
 			continue // the configuration knows better
 		}
-		id, err := identify(dir, d.facts(dir), d.repo)
+		f := d.facts(dir)
+		id, err := identify(dir, f, d.repo)
 		var not notProvider
 		switch {
+		case errors.As(err, &not) && f.broken != nil:
+			problems = append(problems, f.broken)
 		case errors.As(err, &not):
 			d.note("", "%s builds no provider: %s", dir, not.reason)
 		case err != nil:
-			problems = append(problems, fmt.Errorf("%w.\nSay it in %s:\n%s", err, config.FileName, entryLines(dir, id)))
+			problems = append(problems, fmt.Errorf("%w.\nSay it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id)))
 		default:
 			out = append(out, candidate{id, dir})
 		}
 	}
 	return out, errors.Join(problems...)
+}
+
+// header begins the lines of configuration that a message proposes, if there is
+// no file yet that begins with them.
+func (d *detection) header() string {
+	if !d.file.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("apiVersion: %s\nkind: %s\n", config.APIVersion, config.Kind)
 }
 
 // entryLines are the lines of configuration that describe a provider.
@@ -281,7 +299,7 @@ func (d *detection) nothing() error {
 	more := 0
 	for _, dir := range d.kustomizations {
 		k, _ := d.kustomization(dir)
-		if k.namespace == "" && k.label == "" {
+		if k == nil || k.namespace == "" && k.label == "" {
 			continue // a part, such as config/crd
 		}
 		f := d.facts(dir)
@@ -304,9 +322,9 @@ func (d *detection) nothing() error {
 		msg += "; " + n.String()
 	}
 	if len(lines) == 0 {
-		return fmt.Errorf("%s; no other kustomization builds CRDs of Cluster API either. Say in %s where it is:\n%s", msg, config.FileName, entryLines("FOLDER", identity{}))
+		return fmt.Errorf("%s; no other kustomization builds CRDs of Cluster API either. Say in %s where it is:\n%s%s", msg, config.FileName, d.header(), entryLines("FOLDER", identity{}))
 	}
-	msg += fmt.Sprintf(". These kustomizations build CRDs of Cluster API; name the right ones in %s:\nproviders:\n%s", config.FileName, strings.Join(lines, "\n"))
+	msg += fmt.Sprintf(". These kustomizations build CRDs of Cluster API; name the right ones in %s:\n%sproviders:\n%s", config.FileName, d.header(), strings.Join(lines, "\n"))
 	if more > 0 {
 		msg += fmt.Sprintf("\n# … and %d more", more)
 	}

@@ -2,6 +2,8 @@ package detect
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
@@ -42,10 +44,13 @@ type facts struct {
 	// the tree, for example because it has yet to be generated.
 	remote  []string
 	missing bool
+	// broken says why a kustomization on the way cannot be read.
+	broken error
 }
 
 // kustomization is the part of kustomize's format that matters here.
 type kustomization struct {
+	err       error // why it cannot be read
 	resources []string
 	label     string
 	namespace string
@@ -68,6 +73,10 @@ func newSurvey(fsys fs.FS) *survey {
 	return &survey{fsys: fsys, kusts: map[string]*kustomization{}, files: map[string]manifest{}}
 }
 
+// maxFiles bounds what is followed from one kustomization, which links could
+// make endless.
+const maxFiles = 10_000
+
 // facts follows the resources of the kustomization in dir. Whatever cannot be
 // read is left out: the build will complain about it with more right.
 func (s *survey) facts(dir string) facts {
@@ -84,6 +93,9 @@ func (s *survey) facts(dir string) facts {
 			f.missing = f.missing || !ok
 			continue
 		}
+		if f.broken == nil {
+			f.broken = k.err
+		}
 		if f.label.value == "" && k.label != "" {
 			f.label = labelAt{k.label, name}
 		}
@@ -93,7 +105,7 @@ func (s *survey) facts(dir string) facts {
 				continue
 			}
 			p := path.Join(at, r)
-			if fs.ValidPath(p) && !seen[p] {
+			if fs.ValidPath(p) && !seen[p] && len(seen) < maxFiles {
 				seen[p] = true
 				queue = append(queue, p)
 			}
@@ -123,12 +135,25 @@ func (s *survey) kustomization(dir string) (k *kustomization, file string) {
 		}
 		data, err := fs.ReadFile(s.fsys, file)
 		if err != nil {
-			continue
+			if _, statErr := fs.Stat(s.fsys, file); statErr != nil {
+				continue
+			}
 		}
 		k := &kustomization{}
 		s.kusts[file] = k
+		if err != nil {
+			if pe, ok := errors.AsType[*fs.PathError](err); ok {
+				err = pe.Err
+			}
+			k.err = fmt.Errorf("%s cannot be read: %w", file, err)
+			return k, file
+		}
 		stream := doc.Parse(doc.NewFile(file, data))
 		if len(stream.Docs) == 0 {
+			return k, file
+		}
+		if err := stream.Docs[0].Err; err != nil {
+			k.err = err
 			return k, file
 		}
 		root := stream.Docs[0].Root

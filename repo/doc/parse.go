@@ -382,6 +382,8 @@ type builder struct {
 	// second is set by anchors, aliases, tags, and odd entries of flow maps,
 	// which the two parsers judge differently: a second opinion is needed.
 	second bool
+	// flow counts the flow lists and maps around a value.
+	flow int
 }
 
 func (b *builder) node(y *yaml.Node) *Node {
@@ -405,9 +407,18 @@ func (b *builder) build(y *yaml.Node) (*Node, error) {
 		return b.build(y.Alias) // named in a place that was skipped, such as a key
 	}
 	n := b.node(y)
+	if y.Style&yaml.FlowStyle != 0 {
+		b.flow++
+		defer func() { b.flow-- }()
+	}
 	var err error
 	switch y.Kind {
 	case yaml.ScalarNode:
+		// Inside of flow collections clusterctl's parser takes every ? for the
+		// beginning of a key.
+		if b.flow > 0 && y.Style&quotedStyles == 0 && strings.Contains(y.Value, "?") {
+			b.second = true
+		}
 		err = b.scalar(n, y)
 	case yaml.SequenceNode:
 		n.Kind = List
@@ -485,7 +496,7 @@ func scalarValue(y *yaml.Node) (any, error) {
 func (b *builder) mapping(n *Node, y *yaml.Node) error {
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
-		if y.Style&yaml.FlowStyle != 0 && (value.Value == "" && value.Kind == yaml.ScalarNode || key.Line != value.Line || strings.HasPrefix(key.Value, "?")) {
+		if y.Style&yaml.FlowStyle != 0 && (value.Value == "" && value.Kind == yaml.ScalarNode || key.Line != value.Line) {
 			b.second = true
 		}
 		if key.Kind == yaml.ScalarNode && key.Value == "<<" && key.Style&(quotedStyles|blockStyles) == 0 &&

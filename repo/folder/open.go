@@ -24,6 +24,8 @@ type NotRepositoryError struct {
 	Path string
 	// Reason is what was found.
 	Reason string
+	// Source is set if it looks like the source tree of a provider.
+	Source bool
 	// Err is fs.ErrNotExist if nothing is there, or nil.
 	Err error
 }
@@ -189,7 +191,7 @@ func (r *reader) look(name string) (shape, error) {
 	case below == strong:
 		return isRoot, nil
 	case source:
-		return fail("it looks like a source tree")
+		return 0, &NotRepositoryError{Path: r.path, Reason: "it looks like a source tree", Source: true}
 	case own == weak:
 		return isLabel, nil
 	case below == weak:

@@ -503,10 +503,10 @@ func check(t *testing.T, r *repo.Release) []inventory.Variable {
 	}
 	images, _ := inventory.Images(t.Context(), r)
 	for _, format := range report.InventoryFormats {
-		if err := report.WriteVariables(io.Discard, format, r, list); err != nil {
+		if err := report.WriteVariables(io.Discard, format, []report.Inventory[inventory.Variable]{{Release: r, Items: list}}); err != nil {
 			t.Error(err)
 		}
-		if err := report.WriteImages(io.Discard, format, r, images); err != nil {
+		if err := report.WriteImages(io.Discard, format, []report.Inventory[inventory.Image]{{Release: r, Items: images}}); err != nil {
 			t.Error(err)
 		}
 	}

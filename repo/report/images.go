@@ -9,21 +9,30 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/inventory"
 )
 
-// WriteImages prints the images of a release in a format of InventoryFormats.
+// WriteImages prints the images of releases in a format of InventoryFormats.
 // Text and JSON have one entry for each container, Markdown one for each image.
-func WriteImages(w io.Writer, format string, r *repo.Release, images []inventory.Image) error {
+// JSON is one object with one list, of which every entry names its release.
+func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Image]) error {
 	switch format {
 	case "json":
-		return writeJSON(w, struct {
-			SchemaVersion int               `json:"schemaVersion"`
-			Provider      string            `json:"provider"`
-			Version       string            `json:"version"`
-			Images        []inventory.Image `json:"images"`
-		}{schemaVersion, r.Provider.Label(), r.Version, append([]inventory.Image{}, images...)})
+		type entry struct {
+			ofRelease
+			inventory.Image
+		}
+		out := struct {
+			SchemaVersion int     `json:"schemaVersion"`
+			Images        []entry `json:"images"`
+		}{schemaVersion, []entry{}}
+		for _, r := range releases {
+			for _, img := range r.Items {
+				out.Images = append(out.Images, entry{nameOf(r.Release), img})
+			}
+		}
+		return writeJSON(w, out)
 	case "markdown":
-		return imagesMarkdown(w, images)
+		return eachRelease(w, "### %s %s\n\n", releases, imagesMarkdown)
 	}
-	return imagesText(w, r, images)
+	return eachRelease(w, "", releases, imagesText)
 }
 
 func imagesText(w io.Writer, r *repo.Release, images []inventory.Image) error {
@@ -70,7 +79,7 @@ func remark(img *inventory.Image) string {
 	return strings.Join(parts, "; ")
 }
 
-func imagesMarkdown(w io.Writer, images []inventory.Image) error {
+func imagesMarkdown(w io.Writer, _ *repo.Release, images []inventory.Image) error {
 	users := map[string][]string{}
 	var refs []string
 	for i := range images {

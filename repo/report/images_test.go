@@ -41,10 +41,10 @@ No|t                      c          Job setup                      infrastructu
 `, "´", "`")},
 		{"json", images[1:2], `{
   "schemaVersion": 1,
-  "provider": "infrastructure-foo",
-  "version": "v1.0.0",
   "images": [
     {
+      "provider": "infrastructure-foo",
+      "version": "v1.0.0",
       "ref": "ghcr.io/foo/proxy:v2",
       "expression": "ghcr.io/foo/proxy:${TAG:=v2}",
       "canonical": true,
@@ -64,7 +64,7 @@ No|t                      c          Job setup                      infrastructu
 `},
 	} {
 		var b strings.Builder
-		if err := report.WriteImages(&b, tt.format, r, tt.images); err != nil {
+		if err := report.WriteImages(&b, tt.format, one(r, tt.images)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(tt.want, b.String()); diff != "" {

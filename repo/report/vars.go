@@ -18,22 +18,66 @@ import (
 // WriteImages know.
 var InventoryFormats = []string{"text", "json", "markdown"}
 
-// WriteVariables prints the variables of a release in a format of
+// Inventory is what a release has of a thing: its variables or its images.
+type Inventory[T any] struct {
+	Release *repo.Release
+	Items   []T
+}
+
+// WriteVariables prints the variables of releases in a format of
 // InventoryFormats. Text and Markdown show what a user must set first; Markdown
-// is a table for the documentation of a provider and has no notes.
-func WriteVariables(w io.Writer, format string, r *repo.Release, variables []inventory.Variable) error {
+// is a table for the documentation of a provider and has no notes. JSON is one
+// object with one list, of which every entry names its release.
+func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.Variable]) error {
 	switch format {
 	case "json":
-		return writeJSON(w, struct {
-			SchemaVersion int                  `json:"schemaVersion"`
-			Provider      string               `json:"provider"`
-			Version       string               `json:"version"`
-			Variables     []inventory.Variable `json:"variables"`
-		}{schemaVersion, r.Provider.Label(), r.Version, append([]inventory.Variable{}, variables...)})
+		type entry struct {
+			ofRelease
+			inventory.Variable
+		}
+		out := struct {
+			SchemaVersion int     `json:"schemaVersion"`
+			Variables     []entry `json:"variables"`
+		}{schemaVersion, []entry{}}
+		for _, r := range releases {
+			for _, v := range r.Items {
+				out.Variables = append(out.Variables, entry{nameOf(r.Release), v})
+			}
+		}
+		return writeJSON(w, out)
 	case "markdown":
-		return variablesMarkdown(w, variables)
+		return eachRelease(w, "### %s %s\n\n", releases, variablesMarkdown)
 	}
-	return variablesText(w, r, variables)
+	return eachRelease(w, "", releases, variablesText)
+}
+
+// ofRelease is what the entries of all releases have in common.
+type ofRelease struct {
+	Provider string `json:"provider"`
+	Version  string `json:"version"`
+}
+
+func nameOf(r *repo.Release) ofRelease { return ofRelease{r.Provider.Label(), r.Version} }
+
+// eachRelease prints one part for each release, with a title if there are
+// several and title is a format for the label and the version.
+func eachRelease[T any](w io.Writer, title string, releases []Inventory[T], write func(w io.Writer, r *repo.Release, items []T) error) error {
+	for i, r := range releases {
+		head := ""
+		if i > 0 {
+			head = "\n"
+		}
+		if title != "" && len(releases) > 1 {
+			head += fmt.Sprintf(title, printable(r.Release.Provider.Label()), printable(r.Release.Version))
+		}
+		if _, err := io.WriteString(w, head); err != nil {
+			return err
+		}
+		if err := write(w, r.Release, r.Items); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // shownPlaces is how many places of one thing are shown to people.
@@ -80,7 +124,7 @@ func variablesText(w io.Writer, r *repo.Release, variables []inventory.Variable)
 	return err
 }
 
-func variablesMarkdown(w io.Writer, variables []inventory.Variable) error {
+func variablesMarkdown(w io.Writer, _ *repo.Release, variables []inventory.Variable) error {
 	var b strings.Builder
 	b.WriteString("| Variable | Type | Default | Used in |\n|---|---|---|---|\n")
 	for _, v := range byNeed(variables) {

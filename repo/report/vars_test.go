@@ -64,6 +64,10 @@ spec:
 	}
 }
 
+func one[T any](r *repo.Release, items []T) []report.Inventory[T] {
+	return []report.Inventory[T]{{Release: r, Items: items}}
+}
+
 func variablesOf(t *testing.T, r *repo.Release) []inventory.Variable {
 	t.Helper()
 	variables, err := inventory.Variables(t.Context(), r)
@@ -76,7 +80,7 @@ func variablesOf(t *testing.T, r *repo.Release) []inventory.Variable {
 func TestVariablesText(t *testing.T) {
 	r := inventoryRelease()
 	var b strings.Builder
-	if err := report.WriteVariables(&b, "text", r, variablesOf(t, r)); err != nil {
+	if err := report.WriteVariables(&b, "text", one(r, variablesOf(t, r))); err != nil {
 		t.Fatal(err)
 	}
 	const want = `infrastructure-foo v1.0.0: 11 variables, 3 required
@@ -113,7 +117,7 @@ notes:
 func TestVariablesMarkdown(t *testing.T) {
 	r := inventoryRelease()
 	var b strings.Builder
-	if err := report.WriteVariables(&b, "markdown", r, variablesOf(t, r)); err != nil {
+	if err := report.WriteVariables(&b, "markdown", one(r, variablesOf(t, r))); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.ReplaceAll(`| Variable | Type | Default | Used in |
@@ -139,15 +143,15 @@ func TestVariablesJSON(t *testing.T) {
 	r := inventoryRelease()
 	variables := variablesOf(t, r)
 	var b strings.Builder
-	if err := report.WriteVariables(&b, "json", r, variables[len(variables)-2:len(variables)-1]); err != nil {
+	if err := report.WriteVariables(&b, "json", one(r, variables[len(variables)-2:len(variables)-1])); err != nil {
 		t.Fatal(err)
 	}
 	const want = `{
   "schemaVersion": 1,
-  "provider": "infrastructure-foo",
-  "version": "v1.0.0",
   "variables": [
     {
+      "provider": "infrastructure-foo",
+      "version": "v1.0.0",
       "name": "KUBERNETES_VERSION",
       "type": "string",
       "required": true,
@@ -174,7 +178,7 @@ func TestVariablesJSON(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	b.Reset()
-	if err := report.WriteVariables(&b, "json", r, variables); err != nil {
+	if err := report.WriteVariables(&b, "json", one(r, variables)); err != nil {
 		t.Fatal(err)
 	}
 	var got struct{ Variables []inventory.Variable }
@@ -186,6 +190,38 @@ func TestVariablesJSON(t *testing.T) {
 	}
 }
 
+// Several releases share one JSON object; the entries say whose they are.
+func TestInventoryOfSeveralReleases(t *testing.T) {
+	v := inventory.Variable{Name: "A", Uses: []inventory.Use{{Place: inventory.Place{File: "f", Line: 1}}}}
+	var releases []report.Inventory[inventory.Variable]
+	for _, version := range []string{"v1.0.0", "v2.0.0"} {
+		r := &repo.Release{Provider: layouts.Provider{Type: layouts.IPAM, Name: "foo"}, Version: version}
+		releases = append(releases, report.Inventory[inventory.Variable]{Release: r, Items: []inventory.Variable{v}})
+	}
+	var b strings.Builder
+	if err := report.WriteVariables(&b, "json", releases); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Variables []struct{ Provider, Version, Name string }
+	}
+	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Variables) != 2 || got.Variables[0].Version != "v1.0.0" || got.Variables[1].Version != "v2.0.0" || got.Variables[1].Provider != "ipam-foo" || got.Variables[1].Name != "A" {
+		t.Errorf("got %+v", got)
+	}
+	b.Reset()
+	if err := report.WriteVariables(&b, "markdown", releases); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"### ipam-foo v1.0.0\n\n| Variable", "\n\n### ipam-foo v2.0.0\n\n| Variable"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in %s", want, b.String())
+		}
+	}
+}
+
 // The formats of an empty release are complete, and errors of the writer get
 // through.
 func TestInventoryEdges(t *testing.T) {
@@ -193,23 +229,23 @@ func TestInventoryEdges(t *testing.T) {
 	variables := variablesOf(t, r)
 	for _, format := range report.InventoryFormats {
 		var b strings.Builder
-		if err := report.WriteVariables(&b, format, r, nil); err != nil || b.Len() == 0 {
+		if err := report.WriteVariables(&b, format, one[inventory.Variable](r, nil)); err != nil || b.Len() == 0 {
 			t.Errorf("%s without variables: %q, %v", format, b.String(), err)
 		}
 		if format == "json" && !strings.Contains(b.String(), `"variables": []`) {
 			t.Errorf("no empty list: %s", b.String())
 		}
 		b.Reset()
-		if err := report.WriteImages(&b, format, r, nil); err != nil || b.Len() == 0 {
+		if err := report.WriteImages(&b, format, one[inventory.Image](r, nil)); err != nil || b.Len() == 0 {
 			t.Errorf("%s without images: %q, %v", format, b.String(), err)
 		}
 		if format == "json" && !strings.Contains(b.String(), `"images": []`) {
 			t.Errorf("no empty list: %s", b.String())
 		}
-		if err := report.WriteVariables(fullDisk{}, format, r, variables); !errors.Is(err, errFull) {
+		if err := report.WriteVariables(fullDisk{}, format, one(r, variables)); !errors.Is(err, errFull) {
 			t.Errorf("%s: error %v", format, err)
 		}
-		if err := report.WriteImages(fullDisk{}, format, r, nil); !errors.Is(err, errFull) {
+		if err := report.WriteImages(fullDisk{}, format, one[inventory.Image](r, nil)); !errors.Is(err, errFull) {
 			t.Errorf("%s: error %v", format, err)
 		}
 	}

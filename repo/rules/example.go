@@ -112,9 +112,9 @@ type Oracle struct {
 const quotedText = "(\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)"
 
 var (
-	wantComment = regexp.MustCompile(`[ \t]*# want ([A-Z]+[0-9]+) ` + quotedText + `[ \t]*$`)
-	wantLine    = regexp.MustCompile(`^want (\S+?)(?::([0-9]+))? ([A-Z]+[0-9]+) ` + quotedText + `$`)
-	oracleLine  = regexp.MustCompile(`^oracle (\S+) ` + quotedText + `$`)
+	wantComment = pattern(`[ \t]*# want ([A-Z]+[0-9]+) ` + quotedText + `[ \t]*$`)
+	wantLine    = pattern(`^want (\S+?)(?::([0-9]+))? ([A-Z]+[0-9]+) ` + quotedText + `$`)
+	oracleLine  = pattern(`^oracle (\S+) ` + quotedText + `$`)
 )
 
 // LoadExample returns the example of a rule.
@@ -170,7 +170,7 @@ func (e *Example) comment(text string) (asShown bool, err error) {
 		case strings.HasPrefix(line, "good env "):
 			e.GoodEnv = append(e.GoodEnv, strings.TrimPrefix(line, "good env "))
 		case word == "want":
-			m := wantLine.FindStringSubmatch(line)
+			m := wantLine().FindStringSubmatch(line)
 			if m == nil {
 				return false, fmt.Errorf("cannot read %q", line)
 			}
@@ -179,7 +179,7 @@ func (e *Example) comment(text string) (asShown bool, err error) {
 				return false, err
 			}
 		case word == "oracle":
-			m := oracleLine.FindStringSubmatch(line)
+			m := oracleLine().FindStringSubmatch(line)
 			if m == nil {
 				return false, fmt.Errorf("cannot read %q", line)
 			}
@@ -240,7 +240,7 @@ func (e *Example) file(side, name, data string) error {
 		for line := range strings.Lines(data) {
 			n++
 			line = strings.TrimSuffix(line, "\n")
-			if m := wantComment.FindStringSubmatchIndex(line); m != nil && side == "bad" {
+			if m := wantComment().FindStringSubmatchIndex(line); m != nil && side == "bad" {
 				if err := e.want(name, n, line[m[2]:m[3]], line[m[4]:m[5]]); err != nil {
 					return err
 				}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -344,35 +343,52 @@ func seriesNumbers(p *lint.Pass) {
 }
 
 // contractForm is a version of the Kubernetes API machinery.
-var contractForm = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
+var contractForm = pattern(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
 func seriesContract(p *lint.Pass) {
 	metadataFault(p)
 	d, entries := seriesNodes(p.File)
+	own := ownEntry(p, entries)
+	reported := false
 	for _, e := range entries {
 		n := e.Get("contract")
 		var f lint.Finding
 		switch {
 		case n == nil || n.Is(doc.Null) || n.Is(doc.String) && n.Text == "":
 			f = lint.At(p.File, d, cmp.Or(n, e), "the series %s has no contract", seriesName(e))
-		case n.Is(doc.String) && !contractForm.MatchString(n.Text) && !strings.Contains(n.Text, "${"):
+		case n.Is(doc.String) && !contractForm().MatchString(n.Text) && !strings.Contains(n.Text, "${"):
 			f = lint.At(p.File, d, n, "%q is no contract version; clusterctl knows %s", n.Text, strings.Join(meta.Compatible(), ", "))
 		default:
 			continue
 		}
-		if !isOwn(p, e) {
+		if e == own {
+			reported = true
+		} else {
 			f.Severity = lint.Warning // only matters to who has that version
 		}
 		p.Report(f)
 	}
+	// Its entry may be written in a way that only clusterctl's decoder reads.
+	if _, s := ownSeries(p); s != nil && !reported && !contractForm().MatchString(s.Contract) && !strings.Contains(s.Contract, "${") {
+		p.Report(atPos(p.File, s.Pos, fmt.Sprintf("the series %s has the contract %q; clusterctl knows %s", s, s.Contract, strings.Join(meta.Compatible(), ", "))))
+	}
 }
 
-// isOwn reports whether an entry is about the series of the release.
-func isOwn(p *lint.Pass, e *doc.Node) bool {
-	major, _ := e.Get("major").Int()
-	minor, _ := e.Get("minor").Int()
+// ownEntry returns the entry that counts for the series of the release: the
+// first one, or nil.
+func ownEntry(p *lint.Pass, entries []*doc.Node) *doc.Node {
 	v := p.Release.Parsed
-	return !v.IsZero() && major >= 0 && minor >= 0 && uint64(major) == v.Major() && uint64(minor) == v.Minor()
+	if v.IsZero() {
+		return nil
+	}
+	for _, e := range entries {
+		major, _ := e.Get("major").Int()
+		minor, _ := e.Get("minor").Int()
+		if major >= 0 && minor >= 0 && uint64(major) == v.Major() && uint64(minor) == v.Minor() {
+			return e
+		}
+	}
+	return nil
 }
 
 func seriesName(e *doc.Node) string {
@@ -434,7 +450,7 @@ func seriesMissing(p *lint.Pass) {
 
 func contractUnsupported(p *lint.Pass) {
 	_, s := ownSeries(p)
-	if s == nil || slices.Contains(meta.Compatible(), s.Contract) || !contractForm.MatchString(s.Contract) {
+	if s == nil || slices.Contains(meta.Compatible(), s.Contract) || !contractForm().MatchString(s.Contract) {
 		return
 	}
 	p.Report(lint.Finding{
@@ -612,7 +628,7 @@ func latestFails(p *lint.Pass) {
 
 // contractRank orders contracts by age.
 func contractRank(contract string) int {
-	m := contractParts.FindStringSubmatch(contract)
+	m := contractParts().FindStringSubmatch(contract)
 	if m == nil {
 		return -1
 	}
@@ -625,7 +641,7 @@ func contractRank(contract string) int {
 	return (number(m[1])*(stable+1)+rank)*step + number(m[3])
 }
 
-var contractParts = regexp.MustCompile(`^v(\d+)(?:(alpha|beta)(\d+))?$`)
+var contractParts = pattern(`^v(\d+)(?:(alpha|beta)(\d+))?$`)
 
 func contractOrder(p *lint.Pass) {
 	m, _ := ownSeries(p)
@@ -678,6 +694,7 @@ func metadataVariable(p *lint.Pass) {
 	if d == nil {
 		return
 	}
+	own := ownEntry(p, entries)
 	report := func(n *doc.Node, severity lint.Severity) {
 		each(n, func(n *doc.Node) {
 			if strings.Contains(n.Str(), "${") {
@@ -694,7 +711,7 @@ func metadataVariable(p *lint.Pass) {
 		case "releaseSeries":
 			for _, e := range entries {
 				severity := lint.Warning // only matters to who has that version
-				if isOwn(p, e) || !e.Get("major").Is(doc.Int) || !e.Get("minor").Is(doc.Int) {
+				if e == own || !e.Get("major").Is(doc.Int) || !e.Get("minor").Is(doc.Int) {
 					severity = lint.Error
 				}
 				report(e, severity)
@@ -749,7 +766,7 @@ const contractLabel = "cluster.x-k8s.io/"
 
 func contractAndCRDs(p *lint.Pass) {
 	_, own := ownSeries(p)
-	if own == nil || !contractForm.MatchString(own.Contract) {
+	if own == nil || !contractForm().MatchString(own.Contract) {
 		return
 	}
 	for _, f := range p.Release.OfKind(layouts.Components) {
@@ -760,7 +777,7 @@ func contractAndCRDs(p *lint.Pass) {
 				return
 			}
 			for _, l := range fields(d.Root.Get("metadata", "labels")) {
-				if contract, ok := strings.CutPrefix(l.Name, contractLabel); ok && contractForm.MatchString(contract) {
+				if contract, ok := strings.CutPrefix(l.Name, contractLabel); ok && contractForm().MatchString(contract) {
 					found[contract] = true
 					if labelled == nil {
 						labelled = d

@@ -330,18 +330,18 @@ func (c *cursor) to(off int) *cursor {
 
 // syntaxHints explain what people mean by expressions that are none.
 var syntaxHints = []struct {
-	form *regexp.Regexp
+	form func() *regexp.Regexp
 	hint string
 }{
-	{regexp.MustCompile(`^\$\{\w+[-+?]`), "the operators - + ? need a colon in front here"},
-	{regexp.MustCompile(`^\$\{\{`), "for another template language write $${{"},
-	{regexp.MustCompile(`^\$\{!`), "there is no indirection here"},
-	{regexp.MustCompile(`^\$\{\}`), "the name is missing"},
-	{regexp.MustCompile(`^\$\{\s+\w+\s*[^\w\s}]|^\$\{\w+\s`), "no spaces may stand around the name"},
-	{regexp.MustCompile(`^\$\{\w+/[^/]*\}`), "a replacement needs a second slash: ${A/old/new}"},
-	{regexp.MustCompile(`^\$\{\w+\[`), "there are no arrays here"},
-	{regexp.MustCompile(`^\$\{[\w.]+\}`), "a name consists of letters, digits and _"},
-	{regexp.MustCompile(`^\$\{[^}\n]*(\n|$)`), "the closing brace is missing"},
+	{pattern(`^\$\{\w+[-+?]`), "the operators - + ? need a colon in front here"},
+	{pattern(`^\$\{\{`), "for another template language write $${{"},
+	{pattern(`^\$\{!`), "there is no indirection here"},
+	{pattern(`^\$\{\}`), "the name is missing"},
+	{pattern(`^\$\{\s+\w+\s*[^\w\s}]|^\$\{\w+\s`), "no spaces may stand around the name"},
+	{pattern(`^\$\{\w+/[^/]*\}`), "a replacement needs a second slash: ${A/old/new}"},
+	{pattern(`^\$\{\w+\[`), "there are no arrays here"},
+	{pattern(`^\$\{[\w.]+\}`), "a name consists of letters, digits and _"},
+	{pattern(`^\$\{[^}\n]*(\n|$)`), "the closing brace is missing"},
 }
 
 func variableSyntax(p *lint.Pass) {
@@ -360,7 +360,7 @@ func variableSyntax(p *lint.Pass) {
 	text := data[bad.Offset:end]
 	hint := ""
 	for _, h := range syntaxHints {
-		if h.form.Match(text) {
+		if h.form().Match(text) {
 			hint = ": " + h.hint
 			break
 		}
@@ -510,12 +510,12 @@ func crashAt(f *lint.File) int {
 }
 
 // shellName is what a shell can export.
-var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var shellName = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func variableCase(p *lint.Pass) {
 	for name, r := range firsts(refs(p.File)) {
 		upper := strings.ToUpper(name)
-		if name == upper || !shellName.MatchString(name) {
+		if name == upper || !shellName().MatchString(name) {
 			continue
 		}
 		f := lint.Spanning(p.File, r.Start, r.End, "%s is required, but clusterctl looks for %s in the environment, so exporting %s does not help", name, upper, name)
@@ -574,10 +574,10 @@ func nameTaken(p *lint.Pass) {
 
 // wellKnown are variables that belong to no provider: those of clusterctl, and
 // the switches and settings that Cluster API shares between providers.
-var wellKnown = regexp.MustCompile(`^(CLUSTER_NAME|NAMESPACE|KUBERNETES_VERSION|CONTROL_PLANE_MACHINE_COUNT|WORKER_MACHINE_COUNT|CLUSTER_CLASS_NAME|CLUSTER_CLASS_NAMESPACE|(EXP|CAPI|CLUSTER_TOPOLOGY)(_.*)?)$`)
+var wellKnown = pattern(`^(CLUSTER_NAME|NAMESPACE|KUBERNETES_VERSION|CONTROL_PLANE_MACHINE_COUNT|WORKER_MACHINE_COUNT|CLUSTER_CLASS_NAME|CLUSTER_CLASS_NAMESPACE|(EXP|CAPI|CLUSTER_TOPOLOGY)(_.*)?)$`)
 
 // abbreviation is how Cluster API providers call themselves: CAPA, CAPZ, CABPK.
-var abbreviation = regexp.MustCompile(`^CA(P|BP|CP|IP)[A-Z0-9]+_`)
+var abbreviation = pattern(`^CA(P|BP|CP|IP)[A-Z0-9]+_`)
 
 // variablePrefix reports each variable of a release once.
 func variablePrefix(p *lint.Pass) {
@@ -585,12 +585,12 @@ func variablePrefix(p *lint.Pass) {
 	seen := map[string]bool{}
 	for _, f := range p.Release.Files {
 		for _, r := range refs(f) {
-			if seen[r.Name] || wellKnown.MatchString(r.Name) || !shellName.MatchString(r.Name) {
+			if seen[r.Name] || wellKnown().MatchString(r.Name) || !shellName().MatchString(r.Name) {
 				continue
 			}
 			seen[r.Name] = true
 			name := strings.ReplaceAll(strings.ToUpper(r.Name), "_", "")
-			if abbreviation.MatchString(r.Name) {
+			if abbreviation().MatchString(r.Name) {
 				continue
 			}
 			if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) }) {
@@ -664,14 +664,14 @@ func collapsingDollars(p *lint.Pass) {
 }
 
 // dollarWord is a variable in the notation that clusterctl does not know.
-var dollarWord = regexp.MustCompile(`\$[A-Za-z_][A-Za-z0-9_]*`)
+var dollarWord = pattern(`\$[A-Za-z_][A-Za-z0-9_]*`)
 
 func dollarInDefault(p *lint.Pass) {
 	for _, r := range refs(p.File) {
 		if !isDefault(r.Op) {
 			continue
 		}
-		if word := dollarWord.FindString(r.Default); word != "" {
+		if word := dollarWord().FindString(r.Default); word != "" {
 			p.Span(r.Start, r.End, "%s in the default of %s is literal text; a variable would be ${%s}", word, r.Name, word[1:])
 		}
 	}
@@ -692,7 +692,7 @@ func braceInDefault(p *lint.Pass) {
 }
 
 // spacedName is what follows an escaped dollar where spaces will be lost.
-var spacedName = regexp.MustCompile(`^\{(\s+\w+\s*|\w+\s+)\}`)
+var spacedName = pattern(`^\{(\s+\w+\s*|\w+\s+)\}`)
 
 func spacesInVariable(p *lint.Pass) {
 	t, _ := p.File.Template()
@@ -709,7 +709,7 @@ func spacesInVariable(p *lint.Pass) {
 	for _, e := range t.Escapes() {
 		const longest = 200
 		data := p.File.Raw.Data
-		if m := spacedName.Find(data[e.End:min(len(data), e.End+longest)]); m != nil {
+		if m := spacedName().Find(data[e.End:min(len(data), e.End+longest)]); m != nil {
 			p.Span(e.Start, e.End+len(m), "clusterctl removes the spaces in the escaped $$%s", short(m))
 		}
 	}
@@ -757,7 +757,7 @@ func scalarsFromDefaults(f *lint.File, match func(r *vars.Ref) bool, visit func(
 }
 
 func defaultChangesType(p *lint.Pass) {
-	match := func(r *vars.Ref) bool { return r.Default[0] < 0x80 && maybeTyped.MatchString(r.Default) }
+	match := func(r *vars.Ref) bool { return r.Default[0] < 0x80 && maybeTyped().MatchString(r.Default) }
 	scalarsFromDefaults(p.File, match, func(d *doc.Document, n *doc.Node, r vars.Ref) {
 		if n.Style == doc.Plain && n.Text == r.Default && reread(n) != "" {
 			p.Node(d, n, "without quotes the default %s of %s becomes %s", r.Default, r.Name, reread(n))
@@ -778,11 +778,11 @@ func quotesInQuotes(p *lint.Pass) {
 }
 
 // punctuation is what a plain scalar must not begin with, or hold.
-var punctuation = regexp.MustCompile("^[*&!|>%@`#]|: | #")
+var punctuation = pattern("^[*&!|>%@`#]|: | #")
 
 func defaultNeedsQuotes(p *lint.Pass) {
 	reportCauses(p)
-	match := func(r *vars.Ref) bool { return punctuation.MatchString(r.Default) }
+	match := func(r *vars.Ref) bool { return punctuation().MatchString(r.Default) }
 	scalarsFromDefaults(p.File, match, func(d *doc.Document, n *doc.Node, r vars.Ref) {
 		if n.Style == doc.Plain && !strings.Contains(n.Text, r.Default) {
 			p.Node(d, n, "without quotes the default %q of %s becomes %q", r.Default, r.Name, n.Text)
@@ -826,7 +826,7 @@ func slowSubstitution(p *lint.Pass) {
 
 func variableName(p *lint.Pass) {
 	for name, r := range firsts(refs(p.File)) {
-		if !shellName.MatchString(name) {
+		if !shellName().MatchString(name) {
 			p.Span(r.Start, r.End, "%s is no name that a shell can export", name)
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
@@ -195,7 +195,7 @@ func causeOf(f *lint.File, d *doc.Document) cause {
 		switch {
 		case strings.Contains(r.Default, `"`) && insideQuotes(f, r.Start):
 			return cause{"VAR021", fmt.Sprintf("the quotes in the default of %s end the quotes around it: %s", expression(f, &r), err), d.Err.Pos}
-		case punctuation.MatchString(r.Default):
+		case punctuation().MatchString(r.Default):
 			return cause{"VAR022", fmt.Sprintf("the default %q of %s is not in quotes: %s", r.Default, r.Name, err), d.Err.Pos}
 		}
 	}
@@ -281,10 +281,10 @@ func otherSamples(f *lint.File) []*doc.Stream {
 	return out
 }
 
-// readable reports whether a document can be parsed in one of the streams.
+// readable reports whether a document is a mapping in one of the streams.
 func readable(streams []*doc.Stream, docs, index int) bool {
 	for _, s := range streams {
-		if len(s.Docs) == docs && s.Docs[index].Err == nil {
+		if len(s.Docs) == docs && s.Docs[index].Err == nil && s.Docs[index].Root.Is(doc.Map) {
 			return true
 		}
 	}
@@ -297,11 +297,12 @@ func documentParses(p *lint.Pass) {
 	if s == nil {
 		return
 	}
-	for _, d := range s.Docs {
+	others := sync.OnceValue(func() []*doc.Stream { return otherSamples(p.File) })
+	for i, d := range s.Docs {
 		if d.Err != nil || d.Root.Is(doc.Map) {
 			continue
 		}
-		if _, ok := p.File.Variable(d, d.Root); ok {
+		if _, ok := p.File.Variable(d, d.Root); ok && readable(others(), len(s.Docs), i) {
 			continue // its value may be a mapping
 		}
 		p.Node(d, d.Root, "document %d of the file is a %s, not a mapping", d.Index, d.Root.Kind)
@@ -353,7 +354,7 @@ func duplicateKey(p *lint.Pass) {
 }
 
 // maybeTyped are the plain scalars that might be no text.
-var maybeTyped = regexp.MustCompile(`^[-+.]?[0-9]|^(?i:y|n|yes|no|on|off)$`)
+var maybeTyped = pattern(`^[-+.]?[0-9]|^(?i:y|n|yes|no|on|off)$`)
 
 // reread returns what becomes of a plain scalar that is a boolean or a number,
 // or "" if it stays as it is written.
@@ -376,7 +377,7 @@ func reread(n *doc.Node) string {
 }
 
 // versionLike is a number that was probably meant as a version.
-var versionLike = regexp.MustCompile(`^[0-9]+\.[0-9]*0$`)
+var versionLike = pattern(`^[0-9]+\.[0-9]*0$`)
 
 // maxExact is the largest integer up to which a float64 holds all.
 const maxExact = 1 << 53
@@ -386,7 +387,7 @@ func numberChanges(p *lint.Pass) {
 		each(d.Root, func(n *doc.Node) {
 			switch {
 			case n.Style != doc.Plain:
-			case n.Kind == doc.Float && versionLike.MatchString(n.Text) && reread(n) != "":
+			case n.Kind == doc.Float && versionLike().MatchString(n.Text) && reread(n) != "":
 				if _, ok := p.File.Variable(d, n); !ok {
 					p.Node(d, n, "%s is a number and becomes %s", n.Text, reread(n))
 				}
@@ -471,7 +472,7 @@ func labelValues(p *lint.Pass) {
 	objects(p.File, func(d *doc.Document) {
 		for _, field := range []string{"labels", "annotations"} {
 			for _, f := range fields(d.Root.Get("metadata", field)) {
-				if f.Value.Is(doc.String) {
+				if f.Value.Is(doc.String) || f.Value.Is(doc.Null) { // null is an empty text
 					continue
 				}
 				if _, ok := p.File.Variable(d, f.Value); ok {

@@ -134,7 +134,7 @@ func (s *scan) folder(dir string, from *doc.Error) {
 	if parent == nil || parent.loads > maxLoads {
 		return
 	}
-	if parent.loads += v.loads; parent.loads > maxLoads {
+	if parent.loads += v.loads; parent.loads > maxLoads && v.loads <= maxLoads {
 		s.report(from, fmt.Errorf("the kustomization loads others more than %d times, because they refer to each other again and again; name each base once", maxLoads))
 	}
 }

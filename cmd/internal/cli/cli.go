@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,10 +95,11 @@ func Main(ctx context.Context, args []string, io IO) int {
 	code := exitFailed
 	var ce *codeError
 	switch {
+	case ctx.Err() != nil:
+		// Whatever failed, failed because of this.
+		err = errors.New("stopped before the end; nothing is left half done")
 	case errors.As(err, &ce):
 		code = ce.code
-	case ctx.Err() != nil:
-		err = errors.New("stopped")
 	}
 	if text := err.Error(); text != "" {
 		for i, line := range strings.Split(text, "\n") {
@@ -174,6 +176,10 @@ func wrapArgs(cmd *cobra.Command) {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
 				return usagef("%w; usage: %s", err, c.UseLine())
+			}
+			if i := slices.Index(args, ""); i >= 0 {
+				// An unset variable of a Makefile must not mean this folder.
+				return usagef("argument %d is empty; usage: %s", i+1, c.UseLine())
 			}
 			return nil
 		}

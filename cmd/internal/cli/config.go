@@ -50,7 +50,7 @@ registry.
 					return err
 				}
 				for _, r := range releases {
-					components := r.Components()
+					components := t.components(r)
 					if components == nil {
 						return fmt.Errorf("%s has no components file", r.Path)
 					}

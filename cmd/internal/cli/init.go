@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
 )
 
 func (a *app) initCommand() *cobra.Command {
@@ -28,7 +29,7 @@ conventions builds without the file; keep it to pin or to change a decision.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := a.path(sourceArg(args))
 			file := filepath.Join(dir, config.FileName)
-			if _, err := os.Stat(file); err == nil && !force && !print {
+			if _, err := os.Lstat(file); err == nil && !force && !print {
 				return usagef("%s exists; use --force to replace it, or --print to only see the result", a.short(file))
 			}
 			full, notes, err := a.detect(&s, dir)
@@ -43,7 +44,7 @@ conventions builds without the file; keep it to pin or to change a decision.`,
 				_, err := a.Out.Write(text)
 				return err
 			}
-			if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, text) {
+			if old, err := readRegular(dir, config.FileName); err == nil && bytes.Equal(old, text) {
 				a.say("%s is up to date", a.short(file))
 				return nil
 			}
@@ -58,6 +59,16 @@ conventions builds without the file; keep it to pin or to change a decision.`,
 	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
 	cmd.Flags().BoolVar(&print, "print", false, "print the configuration instead of writing it")
 	return cmd
+}
+
+// readRegular reads a file of a source tree.
+func readRegular(dir, name string) ([]byte, error) {
+	tree, err := files.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	return tree.ReadFile(name)
 }
 
 func sourceArg(args []string) string {

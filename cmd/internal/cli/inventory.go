@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"context"
 	"io"
 	"strings"
 
@@ -12,9 +12,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
-// inventoryCommand is the common part of vars and images: one table for each
-// release of a target.
-func (a *app) inventoryCommand(use, short, long, example string, table func(cmd *cobra.Command, w io.Writer, format string, r *repo.Release) error) *cobra.Command {
+// inventoryCommand is the common part of vars and images: take what list finds
+// in each release of a target, and print it with write.
+func inventoryCommand[T any](a *app, use, short, long, example string,
+	list func(context.Context, *repo.Release) ([]T, error),
+	write func(w io.Writer, format string, releases []report.Inventory[T]) error,
+) *cobra.Command {
 	var s source
 	out := outputs{formats: report.InventoryFormats}
 	cmd := &cobra.Command{
@@ -36,20 +39,15 @@ func (a *app) inventoryCommand(use, short, long, example string, table func(cmd 
 			if err != nil {
 				return err
 			}
-			return a.write(outs, func(w io.Writer, format string, _ bool) error {
-				if format == "json" && len(releases) > 1 {
-					return usagef("JSON is one object for one release, and %s holds %d; name one of them", args[0], len(releases))
+			var all []report.Inventory[T]
+			for _, r := range releases {
+				items, err := list(cmd.Context(), r)
+				if err != nil {
+					return err
 				}
-				for i, r := range releases {
-					if i > 0 {
-						fmt.Fprintln(w)
-					}
-					if err := table(cmd, w, format, r); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+				all = append(all, report.Inventory[T]{Release: r, Items: items})
+			}
+			return a.write(outs, func(w io.Writer, format string, _ bool) error { return write(w, format, all) })
 		},
 	}
 	s.flags(cmd)
@@ -58,37 +56,29 @@ func (a *app) inventoryCommand(use, short, long, example string, table func(cmd 
 }
 
 func (a *app) varsCommand() *cobra.Command {
-	return a.inventoryCommand("vars", "List the variables of a release",
-		`Lists the variables of the newest release in TARGET: type, default, where they
-are used, and what "clusterctl generate cluster --list-variables" does not
-show: nested variables, those in ClusterClasses, and defaults that a later use
-does not get.`,
+	return inventoryCommand(a, "vars", "List the variables of a release",
+		`Lists the variables of the newest release in TARGET, of each provider that it
+holds: type, default, where they are used, and what "clusterctl generate
+cluster --list-variables" does not show: nested variables, those in
+ClusterClasses, and defaults that a later use does not get.`,
 		`  COMMAND out/infrastructure-acme/v1.2.3
 
   # For the README of the provider
-  COMMAND . -o markdown`,
-		func(cmd *cobra.Command, w io.Writer, format string, r *repo.Release) error {
-			v, err := inventory.Variables(cmd.Context(), r)
-			if err != nil {
-				return err
-			}
-			return report.WriteVariables(w, format, r, v)
-		})
+  COMMAND . -o markdown
+
+  # What must be set, for a script
+  COMMAND out -o json | jq -r '.variables[] | select(.required) | .provider + " " + .name'`,
+		inventory.Variables, report.WriteVariables)
 }
 
 func (a *app) imagesCommand() *cobra.Command {
-	return a.inventoryCommand("images", "List the images of a release",
-		`Lists the container images of the newest release in TARGET, in all kinds of
-workloads. clusterctl itself only knows those in Deployments and DaemonSets.`,
+	return inventoryCommand(a, "images", "List the images of a release",
+		`Lists the container images of the newest release in TARGET, of each provider
+that it holds, in all kinds of workloads. clusterctl itself only knows those in
+Deployments and DaemonSets.`,
 		`  COMMAND /srv/repository
 
   # Only the references, for a script
   COMMAND out/infrastructure-acme -o json | jq -r '.images[].ref'`,
-		func(cmd *cobra.Command, w io.Writer, format string, r *repo.Release) error {
-			v, err := inventory.Images(cmd.Context(), r)
-			if err != nil {
-				return err
-			}
-			return report.WriteImages(w, format, r, v)
-		})
+		inventory.Images, report.WriteImages)
 }

@@ -108,7 +108,7 @@ func (a *app) lint(ctx context.Context, names []string, s *source) (*lint.Report
 // severities reads the severities of rules from the configuration, which lies
 // in the source tree or is named by --config.
 func (a *app) severities(s *source, name string) (map[string]lint.Severity, error) {
-	if strings.Contains(name, "://") && s.config == "" {
+	if isURL(name) && s.config == "" {
 		return nil, nil
 	}
 	c, err := a.load(s, a.path(name))

@@ -40,6 +40,9 @@ func (o *outputs) parse() ([]output, error) {
 			file = ""
 			stdout++
 		}
+		if file != "" && slices.ContainsFunc(out, func(o output) bool { return o.file != "" && filepath.Clean(o.file) == filepath.Clean(file) }) {
+			return nil, usagef("two outputs go to %s; give each a file of its own", file)
+		}
 		out = append(out, output{format, file})
 	}
 	if stdout > 1 {
@@ -61,9 +64,29 @@ func (a *app) write(outs []output, render func(w io.Writer, format string, termi
 		if err := render(&buf, o.format, false); err != nil {
 			return err
 		}
-		if err := a.writeFile(o.file, buf.Bytes()); err != nil {
+		if err := a.writeOutput(o.file, buf.Bytes()); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// writeOutput writes a file that the user named. What is no regular file, such as
+// /dev/stdout or a link, is written to and not replaced.
+func (a *app) writeOutput(name string, data []byte) error {
+	if info, err := os.Lstat(a.path(name)); err != nil || info.Mode().IsRegular() {
+		return a.writeFile(name, data)
+	}
+	f, err := os.OpenFile(a.path(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, cause(err))
+	}
+	_, err = f.Write(data)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, cause(err))
 	}
 	return nil
 }
@@ -73,7 +96,7 @@ func (a *app) writeFile(name string, data []byte) error {
 	name = a.path(name)
 	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return fmt.Errorf("write %s: %w", a.short(name), cause(err))
 	}
 	defer os.Remove(tmp.Name())
 	_, err = tmp.Write(data)
@@ -87,7 +110,7 @@ func (a *app) writeFile(name string, data []byte) error {
 		err = os.Rename(tmp.Name(), name)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return fmt.Errorf("write %s: %w", a.short(name), cause(err))
 	}
 	return nil
 }

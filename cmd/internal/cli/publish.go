@@ -70,6 +70,13 @@ content is left alone; with other content it is refused.
 			for _, p := range t.repository.Providers {
 				releases = append(releases, p.Releases...)
 			}
+			var all []string
+			for _, p := range t.repository.Providers {
+				all = append(all, p.Label())
+			}
+			if err := known(labels, all, t.repository.Path); err != nil {
+				return err
+			}
 			if releases = selected(releases, labels); len(releases) == 0 {
 				return usagef("%s holds no release to publish", args[0])
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
@@ -37,9 +39,10 @@ type rendering struct {
 	config  string
 	writeTo string
 
-	release   *repo.Release
-	values    *clusterctlconfig.Config
-	overrides string
+	release    *repo.Release
+	components *repo.Artifact
+	values     *clusterctlconfig.Config
+	overrides  string
 }
 
 func (r *rendering) flags(cmd *cobra.Command) {
@@ -47,11 +50,13 @@ func (r *rendering) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.writeTo, "write-to", "", "file to write to instead of standard output")
 }
 
-// home returns the folders in which clusterctl keeps its things.
+// home returns the folders in which clusterctl keeps its things, found by the
+// rules of its library (adrg/xdg).
 func (a *app) home() (xdg, home string) {
-	home, _ = a.Env("HOME")
-	xdg, _ = a.Env("XDG_CONFIG_HOME")
-	if xdg == "" {
+	if home, _ = a.Env("HOME"); home == "" {
+		home = "/"
+	}
+	if xdg, _ = a.Env("XDG_CONFIG_HOME"); !filepath.IsAbs(xdg) {
 		xdg = filepath.Join(home, ".config")
 	}
 	return xdg, home
@@ -66,6 +71,7 @@ func (a *app) prepare(ctx context.Context, r *rendering, name string) error {
 	if r.release, err = t.release(); err != nil {
 		return err
 	}
+	r.components = t.components(r.release)
 	if r.values, err = a.clusterctlConfig(r.config); err != nil {
 		return usage(err)
 	}
@@ -96,12 +102,17 @@ func (a *app) clusterctlConfig(name string) (*clusterctlconfig.Config, error) {
 	}
 	xdg, home := a.home()
 	for _, dir := range []string{filepath.Join(xdg, "cluster-api"), filepath.Join(home, ".cluster-api")} {
-		for _, ext := range []string{"yaml", "yml", "json", "toml"} {
+		for _, ext := range []string{"json", "toml", "yaml", "yml"} {
 			name := filepath.Join(dir, "clusterctl."+ext)
-			if data, err := os.ReadFile(name); err == nil {
-				a.detail("clusterctl's configuration: %s", name)
-				return clusterctlconfig.Read(name, data, env)
+			if info, err := os.Stat(name); err != nil || info.IsDir() {
+				continue
 			}
+			data, err := a.readFile(name)
+			if err != nil {
+				return nil, err
+			}
+			a.detail("clusterctl's configuration: %s", name)
+			return clusterctlconfig.Read(name, data, env)
 		}
 	}
 	return clusterctlconfig.Read("clusterctl.yaml", nil, env)
@@ -111,7 +122,7 @@ func (a *app) clusterctlConfig(name string) (*clusterctlconfig.Config, error) {
 func (a *app) file(r *rendering, name string) (*doc.File, error) {
 	if r.overrides != "" {
 		path := filepath.Join(r.overrides, filepath.FromSlash(layouts.OverridePath(r.release.Provider, r.release.Version, name)))
-		data, err := os.ReadFile(path)
+		data, err := files.Read(path)
 		if err == nil {
 			a.say("using the override %s", path)
 			return doc.NewFile(path, data), nil
@@ -134,7 +145,7 @@ func (a *app) file(r *rendering, name string) (*doc.File, error) {
 // print writes the result as clusterctl does.
 func (a *app) print(r *rendering, data []byte) error {
 	if r.writeTo != "" {
-		return a.writeFile(r.writeTo, data)
+		return a.writeOutput(r.writeTo, data)
 	}
 	_, err := a.Out.Write(data)
 	return err
@@ -158,10 +169,17 @@ environment and from clusterctl's configuration file, by clusterctl's rules.
 			if err := a.prepare(ctx, &r, args[0]); err != nil {
 				return err
 			}
-			components := r.release.Components()
+			components := r.components
 			if components == nil {
 				info, _ := r.release.Provider.Type.Info()
 				return fmt.Errorf("%s has no components file; expected %s", r.release.Path, info.ComponentsFile)
+			}
+			metadata, err := a.file(&r, layouts.MetadataFile)
+			if err != nil {
+				return err
+			}
+			if err := meta.Check(metadata, r.release.Provider, r.release.Version); err != nil {
+				return err
 			}
 			f, err := a.file(&r, components.Name)
 			if err != nil {
@@ -176,13 +194,6 @@ environment and from clusterctl's configuration file, by clusterctl's rules.
 				TargetNamespace: namespace, Raw: raw || describe, Variables: r.values, Images: images,
 			})
 			if err != nil {
-				return err
-			}
-			metadata, err := a.file(&r, layouts.MetadataFile)
-			if err != nil {
-				return err
-			}
-			if err := meta.Check(metadata, r.release.Provider, r.release.Version); err != nil {
 				return err
 			}
 			if describe {
@@ -203,12 +214,12 @@ environment and from clusterctl's configuration file, by clusterctl's rules.
 	return cmd
 }
 
-// fileURL returns the URL of a path.
+// fileURL returns the URL of a path, as it stands in clusterctl.yaml.
 func fileURL(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
-	return filepath.ToSlash(path)
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
 }
 
 func (a *app) renderClusterCommand() *cobra.Command {

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
@@ -52,25 +55,37 @@ var configNames = []string{config.FileName, "." + config.FileName}
 
 // load reads the configuration of a source tree. It is empty if there is none.
 func (a *app) load(s *source, dir string) (*config.Config, error) {
-	name := s.config
-	if name == "" {
-		for _, base := range configNames {
-			if _, err := os.Stat(filepath.Join(dir, base)); err == nil {
-				name = filepath.Join(dir, base)
-				break
-			}
-		}
-		if name == "" {
-			return &config.Config{}, nil
-		}
-	}
-	data, err := os.ReadFile(a.path(name))
+	name, data, err := a.configFile(s, dir)
 	if err != nil {
-		return nil, usagef("read the configuration: %w", err)
+		return nil, usagef("%s: %w", a.short(name), cause(err))
+	}
+	if name == "" {
+		return &config.Config{}, nil
 	}
 	a.detail("configuration: %s", a.short(name))
 	c, err := config.Decode(a.short(name), data)
 	return c, usage(err)
+}
+
+// configFile finds the configuration that the user named, or the one at the root
+// of the tree, which no link leads out of.
+func (a *app) configFile(s *source, dir string) (name string, data []byte, err error) {
+	if s.config != "" {
+		data, err := files.Read(a.path(s.config))
+		return s.config, data, err
+	}
+	tree, err := files.Open(dir)
+	if err != nil {
+		return "", nil, nil // who needs the folder says so
+	}
+	defer tree.Close()
+	for _, base := range configNames {
+		data, err := tree.ReadFile(base)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return filepath.Join(dir, base), data, err
+		}
+	}
+	return "", nil, nil
 }
 
 // short makes a path relative to the working directory if it is below it.
@@ -95,22 +110,25 @@ func (a *app) detect(s *source, dir string) (*config.Config, []config.Note, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	root, err := os.OpenRoot(dir) // which no link leads out of
+	tree, err := files.Open(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", a.short(dir), cause(err))
 	}
-	defer root.Close()
-	full, notes, err := detect.Complete(root.FS(), c, detect.Hints{Folder: filepath.Base(dir)})
+	defer tree.Close()
+	full, notes, err := detect.Complete(tree, c, detect.Hints{Folder: filepath.Base(dir)})
 	for _, n := range notes {
 		a.detail("%s", n)
 	}
 	return full, notes, usage(err)
 }
 
+// cause drops the words of the system call, which repeat the path.
 func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
 	}
 	return err
 }
@@ -143,12 +161,12 @@ func (a *app) build(ctx context.Context, s *source, dir string) ([]*repo.Release
 			return nil, nil, fmt.Errorf("%s: %w", strings.Join(g.Run, " "), err)
 		}
 	}
-	root, err := os.OpenRoot(dir)
+	tree, err := files.Open(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", a.short(dir), cause(err))
 	}
-	defer root.Close()
-	plan, err := config.Resolve(root.FS(), full, version.String())
+	defer tree.Close()
+	plan, err := config.Resolve(tree, full, version.String())
 	if err != nil {
 		return nil, nil, usage(err)
 	}
@@ -197,13 +215,31 @@ func (a *app) runner(s *source) func(context.Context, string, []string) ([]byte,
 	return func(ctx context.Context, dir string, argv []string) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		cmd.Dir = dir
-		var out bytes.Buffer
+		var out limited
 		cmd.Stdout, cmd.Stderr = &out, a.Err
-		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		cmd.WaitDelay = 5 * time.Second
+		kill := together(cmd)
 		err := cmd.Run()
-		return out.Bytes(), err
+		if ctx.Err() != nil {
+			kill()
+			return nil, context.Cause(ctx)
+		}
+		return out.buf.Bytes(), cmp.Or(out.err, err)
 	}
+}
+
+// limited keeps what a command prints, up to what a file may have.
+type limited struct {
+	buf bytes.Buffer
+	err error
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.buf.Len()+len(p) > files.MaxSize {
+		l.err = fmt.Errorf("it prints more than the %d bytes that a file may have", files.MaxSize)
+		return 0, l.err
+	}
+	return l.buf.Write(p)
 }
 
 // choose keeps the providers with the given labels.
@@ -215,10 +251,8 @@ func choose(plan *config.Plan, labels []string) error {
 	for _, p := range plan.Providers {
 		all = append(all, p.Label())
 	}
-	for _, label := range labels {
-		if !slices.Contains(all, label) {
-			return usagef("there is no provider %s in this tree; it has %s", label, strings.Join(all, ", "))
-		}
+	if err := known(labels, all, "this tree"); err != nil {
+		return err
 	}
 	plan.Providers = slices.DeleteFunc(plan.Providers, func(p config.PlannedProvider) bool { return !slices.Contains(labels, p.Label()) })
 	return nil
@@ -242,11 +276,17 @@ func parseImages(values []string) ([]config.Image, error) {
 // seriesVersion proposes a version for a source tree that is only looked at:
 // the first of the highest release series in its metadata.
 func seriesVersion(dir string, c *config.Config) string {
+	const unknown = "v0.0.0"
+	tree, err := files.Open(dir)
+	if err != nil {
+		return unknown
+	}
+	defer tree.Close()
 	for _, name := range append([]string{c.Metadata}, metadataFiles(c)...) {
 		if name == "" {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		data, err := tree.ReadFile(path.Clean(name))
 		if err != nil {
 			continue
 		}
@@ -264,7 +304,7 @@ func seriesVersion(dir string, c *config.Config) string {
 			return fmt.Sprintf("v%d.%d.0", best[0], best[1])
 		}
 	}
-	return "v0.0.0"
+	return unknown
 }
 
 func metadataFiles(c *config.Config) []string {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
 )
@@ -30,14 +30,20 @@ type target struct {
 	repository *repo.Repository
 	// version is set if the target names one version.
 	version string
+	// file is set if the target names the components file.
+	file string
 	// partial is set if there may be versions that the target does not show.
 	partial bool
 }
 
 // open opens a TARGET. Source trees are built if s is not nil.
 func (a *app) open(ctx context.Context, name string, s *source) (*target, error) {
-	if strings.Contains(name, "://") {
-		return a.openURL(ctx, name)
+	if isURL(name) {
+		l, err := layouts.ParseURL(name)
+		if err != nil {
+			return nil, usage(err)
+		}
+		return a.openLocation(ctx, name, l)
 	}
 	dir := a.path(name)
 	r, err := folder.Open(ctx, a.short(dir))
@@ -46,7 +52,11 @@ func (a *app) open(ctx context.Context, name string, s *source) (*target, error)
 		if len(r.Providers) == 1 && len(r.Providers[0].Releases) == 1 && filepath.Clean(r.Providers[0].Releases[0].Path) == filepath.Clean(r.Path) {
 			t.version, t.partial = r.Providers[0].Releases[0].Version, true
 		}
-		return t, nil
+		return t, a.keep(t, s)
+	}
+	// The path of a components file works as well as its URL, as in clusterctl.
+	if l, urlErr := layouts.ParseURL(filepath.ToSlash(dir)); urlErr == nil && errors.Is(err, folder.ErrNotRepository) && layouts.KindOfFile(l.File) == layouts.Components {
+		return a.openLocation(ctx, name, l)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -57,6 +67,9 @@ func (a *app) open(ctx context.Context, name string, s *source) (*target, error)
 		return nil, usage(err)
 	}
 	full, _, detectErr := a.detect(s, dir)
+	if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && not.Source && detectErr != nil {
+		return nil, detectErr
+	}
 	if detectErr != nil {
 		return nil, usage(fmt.Errorf("%w\nit is no source tree either: %w", err, detectErr))
 	}
@@ -76,18 +89,56 @@ func (a *app) open(ctx context.Context, name string, s *source) (*target, error)
 	return t, nil
 }
 
-// openURL opens the URL of a release.
-func (a *app) openURL(ctx context.Context, raw string) (*target, error) {
-	l, err := layouts.ParseURL(raw)
-	if err != nil {
-		return nil, usage(err)
+// isURL tells a URL from a folder.
+func isURL(name string) bool {
+	return strings.Contains(name, "://") || strings.HasPrefix(name, "file:")
+}
+
+// keep leaves the providers that the flags for source trees name, and says which
+// of these flags come too late.
+func (a *app) keep(t *target, s *source) error {
+	if s == nil {
+		return nil
 	}
+	if s.version != "" || len(s.images) > 0 || s.asIs || s.addSeries {
+		a.say("%s is built already: --version, --image, --as-is and --add-series have no effect on it", t.repository.Path)
+	}
+	if len(s.providers) == 0 {
+		return nil
+	}
+	var labels []string
+	for _, p := range t.repository.Providers {
+		labels = append(labels, p.Label())
+	}
+	if err := known(s.providers, labels, t.repository.Path); err != nil {
+		return err
+	}
+	t.partial = true
+	t.repository.Providers = slices.DeleteFunc(t.repository.Providers, func(p *repo.Provider) bool { return !slices.Contains(s.providers, p.Label()) })
+	return nil
+}
+
+// known refuses labels that are not there.
+func known(labels, all []string, where string) error {
+	for _, label := range labels {
+		if !slices.Contains(all, label) {
+			return usagef("there is no provider %s in %s; it has %s", label, where, strings.Join(all, ", "))
+		}
+	}
+	return nil
+}
+
+// openLocation opens the release that a URL names.
+func (a *app) openLocation(ctx context.Context, raw string, l layouts.Location) (*target, error) {
 	if l.Kind != layouts.Local {
 		return nil, usagef("%s: reading from %s is not possible yet; copy the release into a folder and name that", raw, l.Kind)
 	}
 	t, err := a.open(ctx, filepath.Join(filepath.FromSlash(l.Base), l.Label), nil)
 	if err != nil {
 		return nil, err
+	}
+	if p := t.repository.Providers; len(p) != 1 || p[0].Label() != l.Label {
+		return nil, usagef("%s: %s is not the folder of a provider; the form is file:///FOLDER/LABEL/VERSION/FILE with a label such as infrastructure-foo", raw, l.Label)
 	}
 	p := t.repository.Providers[0]
 	if l.Version == "latest" {
@@ -98,7 +149,20 @@ func (a *app) openURL(ctx context.Context, raw string) (*target, error) {
 	if err := t.narrow(l.Version); err != nil {
 		return nil, fmt.Errorf("%s: %w", raw, err)
 	}
+	if t.repository.Providers[0].Releases[0].Artifact(l.File) == nil {
+		return nil, fmt.Errorf("%s: %s has no file %s", raw, t.repository.Providers[0].Releases[0].Path, l.File)
+	}
+	t.file = l.File
 	return t, nil
+}
+
+// components returns the components file that the target names, or else the one
+// that the release has.
+func (t *target) components(r *repo.Release) *repo.Artifact {
+	if t.file != "" {
+		return r.Artifact(t.file)
+	}
+	return r.Components()
 }
 
 // narrow leaves one version of the only provider.
@@ -116,20 +180,20 @@ func (t *target) narrow(version string) error {
 // latest resolves "latest" as clusterctl does.
 func latest(p *repo.Provider) (string, error) {
 	var versions []string
+	byVersion := map[string]*repo.Release{}
 	for _, r := range p.Releases {
 		versions = append(versions, r.Version)
+		byVersion[r.Version] = r
 	}
 	return meta.Latest(versions, func(version string) ([]byte, error) {
-		for _, r := range p.Releases {
-			if r.Version != version {
-				continue
-			}
-			if f := r.Artifact(layouts.MetadataFile); f != nil {
-				return f.Bytes()
-			}
-			return nil, fmt.Errorf("%s has no %s", r.Path, layouts.MetadataFile)
+		r := byVersion[version]
+		if r == nil {
+			return nil, fmt.Errorf("%s has no folder %s", p.Label(), version)
 		}
-		return nil, fmt.Errorf("%s has no folder %s", p.Label(), version)
+		if f := r.Artifact(layouts.MetadataFile); f != nil {
+			return f.Bytes()
+		}
+		return nil, fmt.Errorf("%s has no %s", r.Path, layouts.MetadataFile)
 	})
 }
 
@@ -138,7 +202,7 @@ func latest(p *repo.Provider) (string, error) {
 func (t *target) release() (*repo.Release, error) {
 	switch n := len(t.repository.Providers); {
 	case n == 0:
-		return nil, fmt.Errorf("%s holds no provider", t.repository.Path)
+		return nil, usagef("%s holds no provider", t.repository.Path)
 	case n > 1:
 		var labels []string
 		for _, p := range t.repository.Providers {
@@ -164,6 +228,9 @@ func (t *target) release() (*repo.Release, error) {
 
 // newest returns one release of each provider: the named one, or the latest.
 func (t *target) newest() ([]*repo.Release, error) {
+	if len(t.repository.Providers) == 0 {
+		return nil, usagef("%s holds no provider", t.repository.Path)
+	}
 	var out []*repo.Release
 	for _, p := range t.repository.Providers {
 		one := target{repository: &repo.Repository{Path: t.repository.Path, Providers: []*repo.Provider{p}}, version: t.version}
@@ -178,7 +245,7 @@ func (t *target) newest() ([]*repo.Release, error) {
 
 // readFile returns a file named on the command line.
 func (a *app) readFile(name string) ([]byte, error) {
-	data, err := os.ReadFile(a.path(name))
+	data, err := files.Read(a.path(name))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, cause(err))
 	}
