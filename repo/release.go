@@ -58,7 +58,7 @@ func (a *Artifact) Bytes() ([]byte, error) {
 	}
 	defer r.Close()
 	// One buffer of the right size, with room to find the end.
-	buffer := bytes.NewBuffer(make([]byte, 0, a.Size+bytes.MinRead))
+	buffer := bytes.NewBuffer(make([]byte, 0, max(a.Size, 0)+bytes.MinRead))
 	if _, err := buffer.ReadFrom(io.LimitReader(r, MaxFileSize+1)); err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Path, err)
 	}
@@ -94,8 +94,10 @@ const (
 	OddCase OddityKind = "case"
 	// OddSpecial: a device, pipe or socket.
 	OddSpecial OddityKind = "special"
-	// OddUnreadable: a link that is broken or leaves the folder, or a folder
-	// that cannot be listed.
+	// OddBroken: a link that leads nowhere.
+	OddBroken OddityKind = "broken"
+	// OddUnreadable: a link that leaves the folder, or a folder that cannot be
+	// listed.
 	OddUnreadable OddityKind = "unreadable"
 )
 

@@ -30,8 +30,9 @@ func Detect(fsys fs.FS, hints Hints) (*config.Config, []config.Note, error) {
 // Complete adds to a configuration what it does not say and the tree shows:
 //
 //   - a provider for every config/default with a kustomization, at any depth but
-//     outside test, example and vendored folders. An entry of c refines the
-//     provider with its components path or else its label;
+//     outside test, example and vendored folders; if there is none, for every
+//     kustomization that sets the provider label and a namespace. An entry of c
+//     refines the provider with its components path or else its label;
 //   - the type, from the API groups of the CRDs, and the name, from the label
 //     cluster.x-k8s.io/provider or else the repository;
 //   - metadata.yaml, from the nearest folder above the kustomization, or else
@@ -90,6 +91,7 @@ type detection struct {
 	// What the scan of the tree found, in lexical order.
 	kustomizations []string // folders
 	metadatas      []string // files
+	finished       []string // files of cluster templates and ClusterClasses
 }
 
 func (d *detection) note(key, format string, args ...any) {
@@ -127,12 +129,21 @@ func (d *detection) scan() error {
 		switch entry.Name() {
 		case "kustomization.yaml", "kustomization.yml", "Kustomization":
 			d.kustomizations = append(d.kustomizations, path.Dir(p))
+		case "Chart.yaml":
+			if path.Dir(p) != "." {
+				return fs.SkipDir // templates of a chart are for Helm
+			}
 		case layouts.MetadataFile:
 			// Other tools have files of that name too. One that cannot be read, or is
 			// at the root, is ours: the build says what is wrong with it.
 			data, err := fs.ReadFile(d.fsys, p)
 			if err != nil || path.Dir(p) == "." || bytes.Contains(data, []byte("releaseSeries")) {
 				d.metadatas = append(d.metadatas, p)
+			}
+		default:
+			switch layouts.KindOfFile(entry.Name()) {
+			case layouts.ClusterTemplate, layouts.ClusterClass:
+				d.finished = append(d.finished, p)
 			}
 		}
 		return nil
@@ -155,14 +166,12 @@ func (d *detection) discover() ([]candidate, error) {
 		return nil, nil
 	}
 	var out []candidate
-	var problems []error
-	for _, dir := range d.kustomizations {
-		if dir != "config/default" && !strings.HasSuffix(dir, "/config/default") {
-			continue
-		}
-		if slices.ContainsFunc(d.file.Providers, func(p config.Provider) bool {
-			return clean(p.Components.Path) == dir && p.Type != "" && p.Name != ""
-		}) {
+	var problems, undecided []error
+	var reasons []string
+	declared := false
+	for _, dir := range d.places() {
+		if d.described(dir) {
+			declared = true
 			continue // the configuration knows better
 		}
 		f := d.facts(dir)
@@ -174,12 +183,29 @@ func (d *detection) discover() ([]candidate, error) {
 		case errors.As(err, &not):
 			d.note("", "%s builds no provider: %s", dir, not.reason)
 		case err != nil:
-			problems = append(problems, fmt.Errorf("%w.\nSay it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id)))
+			reasons = append(reasons, err.Error())
+			undecided = append(undecided, fmt.Errorf("%w.\nSay it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id)))
 		default:
 			out = append(out, candidate{id, dir})
 		}
 	}
-	return out, errors.Join(problems...)
+	if len(out) == 0 && len(problems) == 0 && !declared {
+		if out = d.elsewhere(); len(out) > 0 {
+			for _, r := range reasons {
+				d.note("", "%s", r)
+			}
+			return out, nil
+		}
+	}
+	return out, errors.Join(append(problems, undecided...)...)
+}
+
+// described reports whether the configuration says type and name of the
+// provider that is built from dir.
+func (d *detection) described(dir string) bool {
+	return slices.ContainsFunc(d.file.Providers, func(p config.Provider) bool {
+		return clean(p.Components.Path) == dir && p.Type != "" && p.Name != ""
+	})
 }
 
 // header begins the lines of configuration that a message proposes, if there is
@@ -261,6 +287,9 @@ func (d *detection) describe(f candidate, said config.Provider, i int) config.Pr
 	}
 	if said.Name == "" {
 		d.note(key+".name", "%s", f.nameReason)
+		if other := d.repo.embedded(f.Provider); other != "" {
+			d.note(key+".name", "clusterctl's own list has this repository as %s: that is the name people install it by", other)
+		}
 	}
 	if remote := d.facts(f.dir).remote; len(remote) > 0 {
 		d.note(key+".components", "%s loads from the network, which has to be allowed: %s", f.dir, strings.Join(remote, ", "))
@@ -322,13 +351,32 @@ func (d *detection) nothing() error {
 		msg += "; " + n.String()
 	}
 	if len(lines) == 0 {
-		return fmt.Errorf("%s; no other kustomization builds CRDs of Cluster API either. Say in %s where it is:\n%s%s", msg, config.FileName, d.header(), entryLines("FOLDER", identity{}))
+		dir, guess := "FOLDER", identity{Provider: layouts.Provider{Type: d.repo.typ, Name: d.repo.provider}}
+		if other := d.otherCRDs(); len(other) == 1 {
+			dir = other[0]
+			msg += fmt.Sprintf(". If %s is one all the same, say so in %s:", dir, config.FileName)
+		} else {
+			msg += fmt.Sprintf("; no other kustomization builds CRDs of Cluster API either. Say in %s where it is:", config.FileName)
+		}
+		return fmt.Errorf("%s\n%s%s", msg, d.header(), entryLines(dir, guess))
 	}
 	msg += fmt.Sprintf(". These kustomizations build CRDs of Cluster API; name the right ones in %s:\n%sproviders:\n%s", config.FileName, d.header(), strings.Join(lines, "\n"))
 	if more > 0 {
 		msg += fmt.Sprintf("\n# … and %d more", more)
 	}
 	return errors.New(msg)
+}
+
+// otherCRDs returns the kustomizations in the place of the convention that
+// build CRDs, if only of foreign API groups.
+func (d *detection) otherCRDs() []string {
+	var out []string
+	for _, dir := range d.kustomizations {
+		if inPlace(dir) && d.facts(dir).crds > 0 {
+			out = append(out, dir)
+		}
+	}
+	return out
 }
 
 // metadata finds the metadata.yaml of the providers that have none yet.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -137,6 +138,23 @@ func TestProviders(t *testing.T) {
 			product("vendor/b/config/default", "infrastructure-b", infra), product("_out/config/default", "infrastructure-c", infra), product("hack/config/default", "infrastructure-d", infra)),
 			want: []string{"infrastructure/x=config/default"}},
 
+		"label with the type in other words": {files: product("config/default", "controlplane-x", infra, controlPlane),
+			want: []string{"control-plane/x=config/default"}},
+		"label with a word that is no type here": {files: product("config/default", "controlplane-x", infra),
+			want: []string{"infrastructure/controlplane-x=config/default"}},
+		"labels elsewhere": {files: join(product("config/x/bootstrap", "name", bootstrap), product("config/y/controlplane", "name", bootstrap, controlPlane), product("config/z/all", "name", bootstrap, controlPlane, infra), product("config/w/other", "", infra)),
+			want: []string{"bootstrap/name=config/x/bootstrap", "control-plane/name=config/y/controlplane"}},
+		"label in the config folder itself, CRDs to be generated": {files: []string{"config/kustomization.yaml=namespace: some\nlabels: [{pairs: {cluster.x-k8s.io/provider: control-plane-x}}]\nresources: [../build/crds]\n"},
+			want: []string{"control-plane/x=config"}},
+		"labels for a place that builds several": {files: join(product("config/default", "x", bootstrap, controlPlane), product("config/bootstrap", "bootstrap-x", bootstrap, controlPlane), product("config/control-plane", "control-plane-x", bootstrap, controlPlane), "config/dev/kustomization.yaml=namespace: some\nresources: [../default]\n"),
+			want: []string{"bootstrap/x=config/bootstrap", "control-plane/x=config/control-plane"}},
+		"labels elsewhere do not add to the place": {files: join(product("config/default", "infrastructure-x", infra), product("config/ci", "infrastructure-y", infra)),
+			want: []string{"infrastructure/x=config/default"}},
+		"a whole of parts": {files: join(product("a/config/default", "control-plane-y", infra), product("b/config/default", "infrastructure-z", "example.org"), "config/kustomization.yaml=resources: [../a/config/default, ../b/config/default]\ncommonLabels: {cluster.x-k8s.io/provider: x}\n"),
+			want: []string{"infrastructure/x=config"}},
+		"an installation of all": {files: join(product("a/config/default", "bootstrap-x", bootstrap), product("b/config/default", "control-plane-x", controlPlane), "config/all/kustomization.yaml=resources: [../../a/config/default, ../../b/config/default]\ncommonLabels: {cluster.x-k8s.io/provider: x}\n"),
+			want: []string{"bootstrap/x=a/config/default", "control-plane/x=b/config/default"}},
+
 		"ignored": {files: join(product("config/default", "infrastructure-x", infra), product("a/b/config/default", "infrastructure-x", infra)),
 			config: "discovery: {ignore: [a/*]}\n", want: []string{"infrastructure/x=config/default"}},
 		"not discovered": {files: join(product("config/default", "infrastructure-x", infra), product("config/special", "", infra)),
@@ -191,20 +209,28 @@ func TestQuestions(t *testing.T) {
 	}{
 		"nothing": {nil, "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor; " +
 			"no other kustomization builds CRDs of Cluster API either. Say in clusterctl-repo.yaml where it is:\nproviders:\n- type: infrastructure\n  name: NAME\n  components:\n    path: FOLDER", ""},
-		"elsewhere": {product("config/thing", "infrastructure-x", infra), "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor. " +
+		"elsewhere": {join(product("config/thing", "", infra), "go.mod=module example.org/cluster-api-provider-x\n"), "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor. " +
 			"These kustomizations build CRDs of Cluster API; name the right ones in clusterctl-repo.yaml:\n", "providers:\n- type: infrastructure\n  name: x\n  components:\n    path: config/thing"},
 		"another product": {product("config/default", "", "example.org"), "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor; " +
-			"config/default builds no provider: it has no CRD of an API group of Cluster API and no label cluster.x-k8s.io/provider; " +
-			"no other kustomization builds CRDs of Cluster API either. Say in clusterctl-repo.yaml where it is:\nproviders:\n- type: infrastructure\n  name: NAME\n  components:\n    path: FOLDER", ""},
+			"config/default builds no provider: it has no CRD of an API group of Cluster API and no label cluster.x-k8s.io/provider. " +
+			"If config/default is one all the same, say so in clusterctl-repo.yaml:\n",
+			"providers:\n- type: infrastructure\n  name: NAME\n  components:\n    path: config/default"},
 		"no name": {product("config/default", "", infra), "",
 			"config/default builds a provider whose name is unknown: it has no label cluster.x-k8s.io/provider, and the repository is not named cluster-api-provider-NAME.\nSay it in clusterctl-repo.yaml:\n",
 			"providers:\n- type: infrastructure\n  name: NAME\n  components:\n    path: config/default"},
 		"no type": {product("config/default", "", bootstrap, controlPlane), "",
 			"config/default builds CRDs of several provider types: bootstrap, control-plane.\nSay it in clusterctl-repo.yaml:\n",
-			"providers:\n- type: infrastructure\n  name: NAME\n  components:\n    path: config/default"},
+			"providers:\n- type: bootstrap\n  name: NAME\n  components:\n    path: config/default"},
 		"neither type nor CRD": {product("config/default", "thing", "example.org"), "",
 			"config/default builds a provider \"thing\" of unknown type: it has no CRD of an API group of Cluster API, and the label in config/default/kustomization.yaml lacks the prefix of a type.\nSay it in clusterctl-repo.yaml:\n",
 			"providers:\n- type: infrastructure\n  name: thing\n  components:\n    path: config/default"},
+		"foreign CRDs in a known repository": {join(product("config/default", "", "example.org"), "go.mod=module example.org/cluster-api-bootstrap-provider-x\n"), "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor; " +
+			"config/default builds no provider: it has no CRD of an API group of Cluster API and no label cluster.x-k8s.io/provider. " +
+			"If config/default is one all the same, say so in clusterctl-repo.yaml:\n",
+			"providers:\n- type: bootstrap\n  name: x\n  components:\n    path: config/default"},
+		"two of a kind elsewhere": {join(product("config/a/x", "infrastructure-x", infra), product("config/b/x", "infrastructure-x", infra)), "",
+			"both config/a/x and config/b/x build infrastructure-x. Choose one in clusterctl-repo.yaml:\nproviders:\n- type: infrastructure\n  name: x\n  components:\n    path: config/a/x\nor leave one out:\n",
+			"discovery:\n  ignore:\n  - config/b/x"},
 		"two of a kind": {join(product("a/config/default", "infrastructure-x", infra), product("b/config/default", "infrastructure-x", infra)), "",
 			"both a/config/default and b/config/default build infrastructure-x. Choose one in clusterctl-repo.yaml:\nproviders:\n- type: infrastructure\n  name: x\n  components:\n    path: a/config/default\nor leave one out:\n",
 			"discovery:\n  ignore:\n  - b/config/default"},
@@ -291,6 +317,12 @@ func TestTemplates(t *testing.T) {
 			templates: []config.Template{}, classes: []config.ClusterClass{{Files: "templates/clusterclass-*.yaml"}}},
 		"only the infrastructure provider": {files: join(one, product("z/config/default", "bootstrap-z", bootstrap), "z/templates/cluster-template.yaml", "templates/cluster-template.yaml"),
 			templates: []config.Template{{Files: "templates/cluster-template*.yaml"}}},
+		"in another folder": {files: join(one, "config/release/cluster-template.yaml", "config/release/clusterclass-q.yaml", "chart/Chart.yaml", "chart/templates/cluster-template.yaml", "examples/cluster-template.yaml"),
+			templates: []config.Template{{Files: "config/release/cluster-template*.yaml"}}, classes: []config.ClusterClass{{Files: "config/release/clusterclass-*.yaml"}}},
+		"in two other folders":           {files: join(one, "a/cluster-template.yaml", "b/cluster-template.yaml")},
+		"source of a kustomization":      {files: join(one, "a/cluster-template.yaml", "a/kustomization.yaml")},
+		"other folder of another type":   {files: join(product("config/default", "bootstrap-z", bootstrap), "a/cluster-template.yaml")},
+		"kustomizations of another form": {files: join(one, "templates/cluster-templates/a/kustomization.yaml", "b/cluster-template.yaml")},
 		"the only provider": {files: join(product("config/default", "bootstrap-z", bootstrap), "templates/cluster-template.yaml"),
 			templates: []config.Template{{Files: "templates/cluster-template*.yaml"}}},
 	}
@@ -386,4 +418,55 @@ func FuzzDetect(f *testing.F) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 	})
+}
+
+// TestNotes holds what is said about what a tree has but its release has not,
+// and about names.
+func TestNotes(t *testing.T) {
+	one := product("config/default", "infrastructure-x", infra)
+	tests := map[string]struct {
+		files []string
+		want  config.Note
+	}{
+		"nested files": {join(one, "templates/cluster-template.yaml", "templates/sub/clusterclass-a.yaml"),
+			config.Note{Text: "templates/sub/clusterclass-a.yaml is not released, because it is not directly in templates; if it should be, list it under templates or clusterClasses"}},
+		"kustomizations that may be flavors": {join(one, "templates/some/a/kustomization.yaml"),
+			config.Note{Text: "infrastructure-x: the kustomizations in templates/some/* are not built; if they make cluster templates, say so in its entry, such as templates: [{kustomize: templates/some/*}]"}},
+		"templates in many folders": {join(one, "a/cluster-template.yaml", "b/cluster-template.yaml", "c/cluster-template.yaml", "d/cluster-template.yaml", "e/cluster-template.yaml", "f/cluster-template.yaml"),
+			config.Note{Text: "infrastructure-x: no templates are in templates, but some are in a, b, c, d, e, …; say in its entry which are released, such as templates: [{files: a/cluster-template.yaml}]"}},
+		"templates in another folder": {join(one, "a/cluster-template.yaml"),
+			config.Note{Text: "infrastructure-x: the templates are in a, the only folder that holds any"}},
+		"clusterctl's name, from the module": {join(product("config/default", "infrastructure-linode", infra), "go.mod=module github.com/linode/cluster-api-provider-linode/v2\n"),
+			config.Note{Key: "providers[0].name", Text: "clusterctl's own list has this repository as linode-linode: that is the name people install it by"}},
+		"clusterctl's name, from the remote": {join(product("config/default", "infrastructure-linode", infra), ".git/config=[remote \"origin\"]\n\turl = git@github.com:Linode/cluster-api-provider-linode.git\n"),
+			config.Note{Key: "providers[0].name", Text: "clusterctl's own list has this repository as linode-linode: that is the name people install it by"}},
+		"why not the place": {join(product("config/default", "x", bootstrap, controlPlane), product("config/bootstrap", "bootstrap-x", bootstrap, controlPlane)),
+			config.Note{Text: "config/default builds CRDs of several provider types: bootstrap, control-plane"}},
+	}
+	for name, tt := range tests {
+		_, notes, err := Detect(tree(join(tt.files, metadata)...), Hints{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !slices.Contains(notes, tt.want) {
+			t.Errorf("%s: no %q among %q", name, tt.want, notes)
+		}
+	}
+	for name, files := range map[string][]string{
+		"the same name":    join(product("config/default", "infrastructure-aws", infra), "go.mod=module github.com/kubernetes-sigs/cluster-api-provider-aws\n"),
+		"another host":     join(product("config/default", "infrastructure-x", infra), "go.mod=module notgithub.com/linode/cluster-api-provider-linode\n"),
+		"another type":     join(product("config/default", "bootstrap-x", bootstrap), "go.mod=module github.com/linode/cluster-api-provider-linode\n"),
+		"a nested module":  join(product("config/default", "infrastructure-x", infra), "go.mod=module github.com/linode/cluster-api-provider-linode/sub\n"),
+		"not in the list":  join(product("config/default", "infrastructure-x", infra), "go.mod=module github.com/me/cluster-api-provider-linode\n"),
+		"nothing is known": product("config/default", "infrastructure-x", infra),
+	} {
+		_, notes, err := Detect(tree(join(files, metadata)...), Hints{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, n := range notes {
+			if strings.Contains(n.Text, "own list") {
+				t.Errorf("%s: %q", name, n)
+			}
+		}
+	}
 }

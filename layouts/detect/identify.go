@@ -19,6 +19,8 @@ type repository struct {
 	// name is the repository, such as cluster-api-provider-example; from says
 	// where it is known from.
 	name, from string
+	// github is its owner/name, if it is known to be on GitHub.
+	github string
 	// provider and typ are read from the name; typ may be empty.
 	provider string
 	typ      layouts.ProviderType
@@ -29,6 +31,7 @@ var (
 	remoteURL     = regexp.MustCompile(`^\s*url\s*=\s*(\S+)`)
 	modulePath    = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)"?`)
 	majorSuffix   = regexp.MustCompile(`/v[0-9]+$`)
+	gitHubForm    = regexp.MustCompile(`(?:^|[/@.])github\.com(?::[0-9]+)?[:/]([^/:]+/[^/:]+)$`)
 	repoForm      = regexp.MustCompile(`^cluster-api-(?:([a-z-]+)-)?provider-(.+)$`)
 	notName       = regexp.MustCompile(`[^a-z0-9]+`)
 )
@@ -53,9 +56,13 @@ func typeByWord(word string) (layouts.ProviderType, bool) {
 // newRepository takes the name from the git remote, else from the Go module,
 // else from the folder.
 func newRepository(fsys fs.FS, folder string) repository {
-	r := repository{name: gitRemote(fsys), from: "the git remote"}
-	if r.name == "" {
-		r.name, r.from = goModule(fsys), "the Go module"
+	at, from := gitRemote(fsys), "the git remote"
+	if at == "" {
+		at, from = goModule(fsys), "the Go module"
+	}
+	r := repository{name: at[strings.LastIndexAny(at, "/:")+1:], from: from}
+	if m := gitHubForm.FindStringSubmatch(at); m != nil {
+		r.github = m[1]
 	}
 	if r.name == "" {
 		r.name, r.from = path.Base(folder), "the name of the folder"
@@ -79,6 +86,23 @@ func newRepository(fsys fs.FS, folder string) repository {
 	return r
 }
 
+// embedded returns the name that the provider p of the repository has in
+// clusterctl's own list, if it is there under another one only.
+func (r repository) embedded(p layouts.Provider) string {
+	var name string
+	for _, e := range layouts.EmbeddedProviders {
+		switch {
+		case e.Type != p.Type || !strings.EqualFold(e.Repository, r.github):
+		case e.Name == p.Name:
+			return ""
+		default:
+			name = e.Name
+		}
+	}
+	return name
+}
+
+// gitRemote returns the address of the remote origin, or else of the first.
 func gitRemote(fsys fs.FS) string {
 	data, err := fs.ReadFile(fsys, ".git/config")
 	if err != nil {
@@ -96,15 +120,15 @@ func gitRemote(fsys fs.FS) string {
 			continue
 		}
 		url := strings.TrimSuffix(strings.TrimRight(m[1], "/"), ".git")
-		name := url[strings.LastIndexAny(url, "/:")+1:]
-		first = cmp.Or(first, name)
+		first = cmp.Or(first, url)
 		if section == "origin" {
-			origin = name
+			origin = url
 		}
 	}
 	return cmp.Or(origin, first)
 }
 
+// goModule returns the path of the Go module without its major version.
 func goModule(fsys fs.FS) string {
 	data, err := fs.ReadFile(fsys, "go.mod")
 	if err != nil {
@@ -114,7 +138,7 @@ func goModule(fsys fs.FS) string {
 	if m == nil {
 		return ""
 	}
-	return path.Base(majorSuffix.ReplaceAllString(string(m[1]), ""))
+	return majorSuffix.ReplaceAllString(string(m[1]), "")
 }
 
 // identity is the type and name of a provider, with the reasons.
@@ -138,9 +162,11 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 		label = f.objectLabel
 	}
 	var id identity
-	labelled, err := layouts.ParseLabel(label.value)
-	typed := err == nil
+	labelled, misspelt, typed := readLabel(label.value, f.types)
 	switch {
+	case typed && misspelt:
+		info, _ := labelled.Type.Info()
+		id.Name, id.nameReason = labelled.Name, fmt.Sprintf("from the label %s: %s in %s, which writes the prefix %s in another way", layouts.ProviderLabel, label.value, label.file, info.Prefix)
 	case typed:
 		id.Name, id.nameReason = labelled.Name, fmt.Sprintf("from the label %s: %s in %s", layouts.ProviderLabel, label.value, label.file)
 	case label.value != "":
@@ -154,6 +180,7 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 		}
 		id.Type, id.typeReason = labelled.Type, "from the label in "+label.file
 	case len(f.types) > 0:
+		var err error
 		id.Type, id.typeReason, err = typeOf(dir, f.types, repo)
 		if err != nil {
 			return id, err
@@ -189,6 +216,19 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 	return id, nil
 }
 
+// readLabel reads a provider label. It also takes other words for the prefix,
+// such as controlplane-, if there are CRDs of that type.
+func readLabel(label string, types map[layouts.ProviderType]bool) (p layouts.Provider, misspelt, ok bool) {
+	if p, err := layouts.ParseLabel(label); err == nil {
+		return p, false, true
+	}
+	word, name, _ := strings.Cut(label, "-")
+	if t, ok := typeWords[word]; ok && name != "" && types[t] {
+		return layouts.Provider{Type: t, Name: name}, true, true
+	}
+	return layouts.Provider{}, false, false
+}
+
 // ownsCRDs reports whether a provider of the type cannot do without CRDs of
 // its own.
 func ownsCRDs(t layouts.ProviderType) bool {
@@ -209,7 +249,8 @@ func folderType(dir string) (layouts.ProviderType, bool) {
 	return "", false
 }
 
-// typeOf chooses the type of a provider among those of its CRDs.
+// typeOf chooses the type of a provider among those of its CRDs. With an error
+// comes one that is possible.
 func typeOf(dir string, types map[layouts.ProviderType]bool, repo repository) (layouts.ProviderType, string, error) {
 	if types[layouts.Core] {
 		return layouts.Core, "from the API group of its CRDs", nil
@@ -232,5 +273,5 @@ func typeOf(dir string, types map[layouts.ProviderType]bool, repo repository) (l
 		info, _ := t.Info()
 		words[i] = info.Short
 	}
-	return "", "", errors.New(dir + " builds CRDs of several provider types: " + strings.Join(words, ", "))
+	return all[0], "", errors.New(dir + " builds CRDs of several provider types: " + strings.Join(words, ", "))
 }

@@ -14,10 +14,11 @@ import (
 // templates finds the cluster templates and ClusterClasses of the providers
 // that say nothing about theirs: in the folder templates beside the config
 // folder of an infrastructure provider, or of the only provider of the tree,
-// and else at the root.
+// and else at the root; for infrastructure providers in any other folder, if
+// it is the only one with finished cluster templates.
 func (d *detection) templates(c *config.Config) {
-	owner := map[string]int{} // folder of templates → provider
-	for i, p := range c.Providers {
+	owner := map[string]int{}       // folder of templates → provider
+	for i, p := range c.Providers { // p is what was said
 		if p.Type != short(layouts.Infrastructure) && len(c.Providers) > 1 {
 			continue
 		}
@@ -26,12 +27,62 @@ func (d *detection) templates(c *config.Config) {
 			dir = "templates"
 		}
 		if first, ok := owner[dir]; ok {
-			d.note(fmt.Sprintf("providers[%d]", i), "the templates in %s go to the provider %s", dir, c.Providers[first].Name)
+			d.note("", "the templates in %s go to the provider %s", dir, c.Providers[first].Name)
 			continue
 		}
 		owner[dir] = i
 		d.committed(c, i, dir)
+		if p.Templates == nil && c.Providers[i].Templates == nil && p.Type == short(layouts.Infrastructure) {
+			d.otherTemplates(c, i, dir)
+		}
 	}
+}
+
+// otherTemplates looks for the templates of the i-th provider outside dir, the
+// place of the convention, where none are. What it leaves to the user it notes.
+func (d *detection) otherTemplates(c *config.Config, i int, dir string) {
+	label := c.Providers[i].Type + "-" + c.Providers[i].Name
+	var folders []string
+	for _, k := range d.kustomizations {
+		if strings.HasPrefix(k, dir+"/") {
+			folders = append(folders, path.Join(path.Dir(k), "*"))
+		}
+	}
+	if folders = few(folders); len(folders) > 0 {
+		d.note("", "%s: the kustomizations in %s are not built; if they make cluster templates, say so in its entry, such as templates: [{kustomize: %s}]",
+			label, strings.Join(folders, ", "), folders[0])
+		return
+	}
+	for _, f := range d.finished {
+		if layouts.KindOfFile(path.Base(f)) == layouts.ClusterTemplate {
+			folders = append(folders, path.Dir(f))
+		}
+	}
+	folders = few(folders)
+	switch {
+	case len(folders) == 0:
+	case len(folders) == 1 && !d.isKustomization(folders[0]):
+		d.note("", "%s: the templates are in %s, the only folder that holds any", label, folders[0])
+		d.committed(c, i, folders[0])
+	default:
+		d.note("", "%s: no templates are in %s, but some are in %s; say in its entry which are released, such as templates: [{files: %s}]",
+			label, dir, strings.Join(folders, ", "), path.Join(folders[0], "cluster-template.yaml"))
+	}
+}
+
+// few sorts names, drops repeated ones and bounds how many there are.
+func few(names []string) []string {
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > maxSuggestions {
+		names = append(names[:maxSuggestions:maxSuggestions], "…")
+	}
+	return names
+}
+
+func (d *detection) isKustomization(dir string) bool {
+	k, _ := d.kustomization(dir)
+	return k != nil
 }
 
 func short(t layouts.ProviderType) string {
@@ -61,6 +112,7 @@ func (d *detection) committed(c *config.Config, i int, dir string) {
 	}
 	var templates, classes int
 	var strange []string
+	d.nested(dir)
 	for _, e := range entries {
 		name := e.Name()
 		switch layouts.KindOfFile(name) {
@@ -79,7 +131,7 @@ func (d *detection) committed(c *config.Config, i int, dir string) {
 		switch {
 		case templates > 0:
 			p.Templates = []config.Template{{Files: path.Join(dir, "cluster-template*.yaml"), Exclude: strange}}
-			d.note(key+".templates", "%s beside the config folder", count(templates, "finished template"))
+			d.note(key+".templates", "%s in %s", count(templates, "finished template"), dir)
 			if s := d.flavorFolders(flavors); len(s) > 0 {
 				d.note(key+".templates", "the kustomizations in %s are not built, because finished templates are there", flavors)
 			}
@@ -95,7 +147,18 @@ func (d *detection) committed(c *config.Config, i int, dir string) {
 	}
 	if p.ClusterClasses == nil && classes > 0 {
 		p.ClusterClasses = []config.ClusterClass{{Files: path.Join(dir, "clusterclass-*.yaml")}}
-		d.note(key+".clusterClasses", "%s beside the config folder", count(classes, "finished ClusterClass file"))
+		d.note(key+".clusterClasses", "%s in %s", count(classes, "finished ClusterClass file"), dir)
+	}
+}
+
+// nested notes the finished files in folders below dir.
+func (d *detection) nested(dir string) {
+	for _, f := range d.finished {
+		at := path.Dir(f)
+		if !strings.HasPrefix(at, dir+"/") || d.isKustomization(at) {
+			continue
+		}
+		d.note("", "%s is not released, because it is not directly in %s; if it should be, list it under templates or clusterClasses", f, dir)
 	}
 }
 

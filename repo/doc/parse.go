@@ -378,6 +378,7 @@ func (e *valueError) Error() string { return e.err.Error() }
 // builder converts the parser's nodes.
 type builder struct {
 	slab    []Node
+	size    int // of the last slab
 	anchors map[*yaml.Node]*Node
 	// second is set by anchors, aliases, tags, and odd entries of flow maps,
 	// which the two parsers judge differently: a second opinion is needed.
@@ -388,7 +389,8 @@ type builder struct {
 
 func (b *builder) node(y *yaml.Node) *Node {
 	if len(b.slab) == 0 {
-		b.slab = make([]Node, 128)
+		b.size = min(max(2*b.size, 16), 128) // most documents are small
+		b.slab = make([]Node, b.size)
 	}
 	n := &b.slab[0]
 	b.slab = b.slab[1:]

@@ -242,6 +242,8 @@ func (r *reader) release(dir string, id layouts.Provider, version string) (*repo
 		cases.check(name, e.Name())
 		info, err := r.stat(name)
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			odd.add(repo.OddBroken, name, "%v", err)
 		case err != nil:
 			odd.add(repo.OddUnreadable, name, "%v", err)
 		case info.IsDir():

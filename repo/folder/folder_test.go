@@ -237,7 +237,7 @@ func TestOpen(t *testing.T) {
 			v1.0.0 = a.yaml metadata.yaml
 			unreadable: in/addon-foo/v1.0.0/b.yaml
 			unreadable: in/addon-foo/v1.0.0/c.yaml
-			unreadable: in/addon-foo/v1.0.0/d.yaml
+			broken: in/addon-foo/v1.0.0/d.yaml
 			unreadable: in/addon-foo/v1.0.0/e.yaml
 			sub-folder: in/addon-foo/v1.0.0/f.yaml`},
 		"cycles and exits above the files": {`

@@ -26,12 +26,31 @@ func entries(p *lint.Pass) []entry {
 	}
 	d := p.Config.Docs().Docs[0]
 	var out []entry
-	for _, n := range d.Root.Get("providers").List() {
-		e := entry{doc: d, all: n, name: n.Get("name"), typ: n.Get("type"), url: n.Get("url")}
-		e.Provider = layouts.Provider{Type: layouts.ProviderType(e.typ.Str()), Name: e.name.Str()}
+	for _, n := range setting(d.Root, "providers").List() {
+		e := entry{doc: d, all: n, name: setting(n, "name"), typ: setting(n, "type"), url: setting(n, "url")}
+		e.Provider = layouts.Provider{Type: layouts.ProviderType(settingText(e.typ)), Name: settingText(e.name)}
 		out = append(out, e)
 	}
 	return out
+}
+
+// setting returns the value of a key in clusterctl.yaml, where case does not
+// count.
+func setting(n *doc.Node, key string) *doc.Node {
+	for _, f := range fields(n) {
+		if strings.EqualFold(f.Name, key) {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// settingText returns a text, or a number as it is written.
+func settingText(n *doc.Node) string {
+	if n.Is(doc.Int) {
+		return n.Text
+	}
+	return n.Str()
 }
 
 // known reports whether the type and the name are sound, so that the rest can be

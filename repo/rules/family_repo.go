@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -169,8 +170,8 @@ var repoRules = []*lint.Rule{
 	{
 		ID: "REPO021", Name: "unreadable",
 		Title:    "Everything in a repository can be read",
-		Severity: lint.Warning, Proof: lint.Practice,
-		Source: "clusterctl-repo, package repo/folder",
+		Severity: lint.Warning, Proof: lint.Clusterctl,
+		Source: "clusterctl client/repository/repository_local.go, GetFile",
 		Why:    "Broken links, links that lead out of the folder, devices and pipes cannot be published or mirrored, so the copy is incomplete.",
 		Fix:    "Replace it by the file that is meant, or remove it.",
 		Scope:  lint.ScopeRepository, Check: unreadable,
@@ -341,6 +342,17 @@ func unreadable(p *lint.Pass) {
 	report := func(list []repo.Oddity) {
 		odd(p, list, repo.OddUnreadable, lint.Off)
 		odd(p, list, repo.OddSpecial, lint.Off)
+		for _, o := range list {
+			if o.Kind != repo.OddBroken {
+				continue
+			}
+			f := lint.Finding{File: o.Path, Message: o.Why}
+			if kind := layouts.KindOfFile(filepath.Base(o.Path)); kind != layouts.Asset && kind != layouts.Checksums {
+				f.Severity = lint.Error
+				f.Message += ", so clusterctl does not find it either"
+			}
+			p.Report(f)
+		}
 	}
 	report(p.Repository.Oddities)
 	for _, provider := range p.Repository.Providers {
@@ -366,7 +378,7 @@ func configUnreadable(p *lint.Pass) {
 	at := func(n *doc.Node, format string, args ...any) {
 		p.Report(lint.At(p.Config, d, n, format, args...))
 	}
-	list := d.Root.Get("providers")
+	list := setting(d.Root, "providers")
 	switch {
 	case d.Err != nil:
 		p.Report(atPos(p.Config, d.Err.Pos, d.Err.Err.Error()))
@@ -383,7 +395,7 @@ func configUnreadable(p *lint.Pass) {
 			name string
 			node *doc.Node
 		}{{"name", e.name}, {"type", e.typ}, {"url", e.url}} {
-			if field.node.Str() == "" {
+			if settingText(field.node) == "" {
 				at(e.all, "the entry has no %s", field.name)
 			}
 		}

@@ -318,10 +318,18 @@ func reason(err error) error {
 // mayAlias is a quick look for aliases. Kustomize writes out what they stand
 // for without a limit.
 func mayAlias(data []byte) bool {
-	return bytes.IndexByte(data, '&') >= 0 && alias.Match(data)
+	if bytes.IndexByte(data, '&') < 0 {
+		return false
+	}
+	const spaces = " \t\n\f\r"
+	for i, b := range data {
+		if b == '*' && i > 0 && i+1 < len(data) &&
+			strings.IndexByte(spaces+"[{,:-", data[i-1]) >= 0 && strings.IndexByte(spaces+"*", data[i+1]) < 0 {
+			return true
+		}
+	}
+	return false
 }
-
-var alias = regexp.MustCompile(`[\s\[{,:-]\*[^\s*]`)
 
 // configuration judges the configuration of plugins for the kustomization in
 // dir. The builtin ones read files like a kustomization; all others are programs.

@@ -32,7 +32,7 @@ type IO struct {
 	Out, Err io.Writer
 	// Env is os.LookupEnv.
 	Env func(name string) (string, bool)
-	// Dir is the working directory; relative paths start there.
+	// Dir is the working directory of the process.
 	Dir string
 }
 

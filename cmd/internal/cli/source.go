@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log"
 	"os"
 	"os/exec"
 	"path"
@@ -117,7 +119,11 @@ func (a *app) detect(s *source, dir string) (*config.Config, []config.Note, erro
 	defer tree.Close()
 	full, notes, err := detect.Complete(tree, c, detect.Hints{Folder: filepath.Base(dir)})
 	for _, n := range notes {
-		a.detail("%s", n)
+		if n.Key == "" {
+			a.say("note: %s", n) // on something that is left out or decided unusually
+		} else {
+			a.detail("%s", n)
+		}
 	}
 	return full, notes, usage(err)
 }
@@ -138,6 +144,10 @@ func (a *app) build(ctx context.Context, s *source, dir string) ([]*repo.Release
 	dir = a.path(dir)
 	if s.version == "" {
 		return nil, nil, usagef("the version is missing: say --version, such as --version v1.2.3")
+	}
+	if strings.TrimSpace(s.version) != s.version {
+		// clusterctl reads it all the same, and would look for a folder of that name.
+		return nil, nil, usagef("the version %q has a space at its end or beginning", s.version)
 	}
 	version, err := layouts.ParseVersion(s.version)
 	if err != nil {
@@ -199,10 +209,12 @@ func (a *app) muteLibraries() (restore func()) {
 	if err != nil {
 		return func() {}
 	}
-	saved := os.Stderr
+	saved, logged := os.Stderr, log.Writer()
 	os.Stderr = null
+	log.SetOutput(io.Discard)
 	return func() {
 		os.Stderr = saved
+		log.SetOutput(logged)
 		null.Close()
 	}
 }
