@@ -13,10 +13,8 @@ import (
 )
 
 func main() {
-	// The work is short and makes much garbage: trade memory for time, up to
-	// a bound. What is really in use may be more than that.
+	// The work is short and makes much garbage: trade memory for time.
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(128 << 20)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// After the first signal the default is back, so that a second one kills.
 	context.AfterFunc(ctx, stop)

@@ -86,7 +86,9 @@ func (d *Destination) URL(p layouts.Provider, version, componentsFile string) (s
 		return "", err
 	}
 	name := filepath.ToSlash(d.path(path.Join(dir, componentsFile)))
-	return (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(name, "/")}).String(), nil
+	text := (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(name, "/")}).String()
+	// Clusterctl replaces variables in URLs, and then takes the URL apart.
+	return strings.ReplaceAll(text, "$", "%24"), nil
 }
 
 // Versions lists what clusterctl lists: real folders with the name of a

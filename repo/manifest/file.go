@@ -162,7 +162,10 @@ func (f *File) substitute(t *vars.Template, sample func(string) string) reading 
 		required[v.Name] = v.Default == nil
 	}
 	text, err := t.Execute(func(name string) (string, bool) {
-		if required[name] || f.IsOption(name) {
+		switch {
+		case f.IsOption(name):
+			return Sample(name), true // the user has no say in these
+		case required[name]:
 			return sample(name), true
 		}
 		return "", false // a default, or only nested: clusterctl does not ask for it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -84,8 +85,13 @@ func (o *outputs) flag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&o.values, "output", "o", nil, "`FORMAT[=FILE]`: "+strings.Join(o.formats, ", ")+"; may be repeated")
 }
 
+// lintMemory is where lint begins to collect garbage more often, in bytes. The
+// largest known release needs less, so a repository of any size stays below it.
+const lintMemory = 110 << 20
+
 // lint checks all targets and joins the reports.
 func (a *app) lint(ctx context.Context, names []string, s *source) (*lint.Report, error) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lintMemory))
 	all := &lint.Report{}
 	for _, name := range names {
 		severity, err := a.severities(s, name)

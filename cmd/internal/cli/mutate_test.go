@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -133,6 +134,55 @@ func TestMutations(t *testing.T) {
 	// Otherwise all this has shown nothing.
 	if answers["lint"]&3 != 3 || answers["render"] != 1<<exitOK|1<<exitFailed || answers["vars"]&1 == 0 || answers["images"]&1 == 0 {
 		t.Errorf("exit codes, as bits: %v", answers)
+	}
+}
+
+// TestBrokenSources is the same for the files of a source tree.
+func TestBrokenSources(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS("../../../examples/cluster-api-addon-provider-acme")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	var files []string
+	err := filepath.WalkDir("src", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			files = append(files, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := map[int]int{}
+	for seed := range *mutations {
+		rng := rand.New(rand.NewPCG(uint64(seed), 2))
+		file := files[rng.IntN(len(files))]
+		good, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, mutate(rng, good), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"build", "src", "--version", "v0.1.0"}, {"init", "src", "--print"}, {"lint", "src"}, {"images", "src"}} {
+			code, stdout, stderr := run(t, dir, args...)
+			answers[code]++
+			switch {
+			case code < exitOK || code > exitFailed:
+				t.Errorf("seed %d, %s: exit code %d", seed, args, code)
+			case code >= exitUsage && (!strings.Contains(stderr, "error: ") || stdout != "" && args[0] != "lint"):
+				t.Errorf("seed %d, %s: exit code %d, stdout %.80q, stderr %q", seed, args, code, stdout, stderr)
+			case strings.Contains(stdout+stderr, secret):
+				t.Errorf("seed %d, %s: prints the token", seed, args)
+			}
+		}
+		if err := os.WriteFile(file, good, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if answers[exitOK] == 0 || answers[exitUsage] == 0 || answers[exitFailed] == 0 {
+		t.Errorf("exit codes: %v", answers)
 	}
 }
 
