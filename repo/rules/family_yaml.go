@@ -284,7 +284,7 @@ func otherSamples(f *lint.File) []*doc.Stream {
 // readable reports whether a document is a mapping in one of the streams.
 func readable(streams []*doc.Stream, docs, index int) bool {
 	for _, s := range streams {
-		if len(s.Docs) == docs && s.Docs[index].Err == nil && s.Docs[index].Root.Is(doc.Map) {
+		if s.Err == nil && len(s.Docs) == docs && s.Docs[index].Err == nil && s.Docs[index].Root.Is(doc.Map) {
 			return true
 		}
 	}

@@ -2,7 +2,10 @@ module github.com/clusterctl-repo/clusterctl-repo/test/oracle
 
 go 1.26.0
 
-require sigs.k8s.io/cluster-api v1.14.2
+require (
+	go.yaml.in/yaml/v4 v4.0.0
+	sigs.k8s.io/cluster-api v1.14.2
+)
 
 require (
 	github.com/clipperhouse/displaywidth v0.10.0 // indirect
@@ -21,7 +24,7 @@ require (
 	github.com/sergi/go-diff v1.4.0 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
-	go.yaml.in/yaml/v4 v4.0.0 // indirect
+	golang.org/x/tools v0.52.0 // indirect
 	sigs.k8s.io/kustomize/api v0.21.2 // indirect
 	sigs.k8s.io/kustomize/cmd/config v0.21.2 // indirect
 	sigs.k8s.io/kustomize/kustomize/v5 v5.8.2 // indirect

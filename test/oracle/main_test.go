@@ -19,8 +19,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
-// clusterctl is the stock program, built when the first test asks for it.
-var clusterctl func() (*real.Binary, error)
+// The programs are built when the first test asks for them.
+var (
+	clusterctl func() (*real.Binary, error)
+	// tool returns the path of this project's program.
+	tool func() (string, error)
+)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -38,6 +42,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	clusterctl = sync.OnceValues(func() (*real.Binary, error) { return real.Build(dir) })
+	tool = sync.OnceValues(func() (string, error) { return buildTool(dir) })
 	return m.Run()
 }
 
@@ -50,24 +55,40 @@ func binary(t testing.TB) *real.Binary {
 	return b
 }
 
-// corpus lists the releases of real providers.
-func corpus(t testing.TB) []real.Release {
-	t.Helper()
-	root := os.Getenv("CORPUS")
+// corpus returns the folder with the releases of real providers, or why there is
+// none.
+func corpus() (root, missing string) {
+	root = os.Getenv("CORPUS")
 	if root == "" {
 		_, file, _, _ := runtime.Caller(0)
 		root = filepath.Join(filepath.Dir(file), "..", "..", "..", "shared", "corpus")
 	}
-	root, err := filepath.Abs(filepath.Join(root, "releases"))
-	if err != nil {
-		t.Fatal(err)
+	root = filepath.Join(root, "releases")
+	if !exists(root) {
+		return "", fmt.Sprintf("no corpus of providers at %s; set CORPUS to its folder", root)
 	}
+	return root, ""
+}
+
+// subjects are the releases that everything is tried on: those of the examples
+// and those of the corpus.
+func subjects(t testing.TB) []real.Release {
+	t.Helper()
+	out := releases(t, examples(t))
+	root, missing := corpus()
+	if missing != "" {
+		t.Log(missing)
+		return out
+	}
+	return append(out, releases(t, root)...)
+}
+
+// releases lists the releases in a folder.
+func releases(t testing.TB, root string) []real.Release {
+	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(root, "*", "*"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if len(dirs) == 0 {
-		t.Skipf("no corpus of providers at %s; set CORPUS to its folder", root)
 	}
 	var out []real.Release
 	for _, dir := range dirs {
@@ -103,10 +124,26 @@ func provider(r real.Release) layouts.Provider {
 	return layouts.Provider{Type: layouts.ProviderType(r.Type), Name: r.Name}
 }
 
+// newFolder returns a new folder. Its path has no part of the test's name, because
+// clusterctl replaces variables in paths.
+func newFolder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "oracle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 // write makes a tree of files below a new folder.
 func write(t testing.TB, tree map[string]string) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := newFolder(t)
 	for name, content := range tree {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -173,6 +210,8 @@ func core(err error) string {
 		{` in scheme "[^"]*"`, ""},
 		// The field that the tool adds.
 		{` \([\w.]+ is a \w+\)`, ""},
+		// Where a file was looked for.
+		{`(failed to read "[^"]+" from provider's repository "[^"]+"): .*`, "$1"},
 		// A set without order.
 		{`v1beta1, v1beta2 contract`, "v1beta2, v1beta1 contract"},
 	} {

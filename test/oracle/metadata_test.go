@@ -49,6 +49,9 @@ func metadataCases() map[string]string {
 		"future contract":         seriesOf("1.2=v1beta3"),
 		"contract in upper case":  seriesOf("1.2=V1Beta2"),
 		"no contract":             header + "releaseSeries:\n- {major: 1, minor: 2}\n",
+		"misspelled in JSON":      "\n \t{\"apiVersion\":\"clusterctl.cluster.x-k8s.io/v1alpha3\",\"releaseSeries\":[{\"major\":1,\"minor\":2,\"contracts\":\"v1beta2\"}]}\n",
+		"misspelled, float":       header + "releaseSeries:\n- {major: 1e0, minor: 2, contracts: v1beta2}\n",
+		"second of two is odd":    header + "releaseSeries:\n- {major: 1, minor: 2, contract: v1beta2}\n- {major: 1, minor: 2, contract: x}\n",
 		"contract is a number":    header + "releaseSeries:\n- {major: 1, minor: 2, contract: 1}\n",
 		"other series":            seriesOf("1.1=v1beta2", "1.3=v1beta2"),
 		"first of equal counts":   seriesOf("1.2=v1beta2", "1.2=v1alpha3"),
@@ -187,6 +190,11 @@ func FuzzMetadata(f *testing.F) {
 // release writes a provider foo with the metadata of each version.
 func release(t testing.TB, metadata map[string]string, in string) real.Release {
 	t.Helper()
+	return real.Release{Root: write(t, versions(metadata)), Type: string(foo.Type), Name: foo.Name, Version: in, Components: "infrastructure-components.yaml"}
+}
+
+// versions are the files of a provider foo with the metadata of each version.
+func versions(metadata map[string]string) map[string]string {
 	tree := map[string]string{}
 	for v, content := range metadata {
 		tree["infrastructure-foo/"+v+"/infrastructure-components.yaml"] = namespaceOnly
@@ -194,7 +202,7 @@ func release(t testing.TB, metadata map[string]string, in string) real.Release {
 			tree["infrastructure-foo/"+v+"/metadata.yaml"] = content
 		}
 	}
-	return real.Release{Root: write(t, tree), Type: string(foo.Type), Name: foo.Name, Version: in, Components: "infrastructure-components.yaml"}
+	return tree
 }
 
 // missing as a content stands for no file.
@@ -308,20 +316,26 @@ func TestLatestAtRandom(t *testing.T) {
 	for range 400 {
 		metadata := randomRepository(random)
 		r := release(t, metadata, "latest")
-		cfg, err := config.New(background, "", config.InjectReader(reader(nil, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want string
-		c, wantErr := repository.New(background, config.NewProvider(r.Name, r.URL(), v1alpha3.InfrastructureProviderType), cfg)
-		if wantErr == nil {
-			want = c.DefaultVersion()
-		}
+		want, wantErr := defaultVersion(t, r)
 		got, err := latest(t, r)
 		if want != got || (wantErr == nil) != (err == nil) || err != nil && !strings.HasSuffix(wantErr.Error(), err.Error()) {
 			t.Fatalf("%v\nclusterctl: %s %v\nthe tool:   %s %v", files(t, filepath.Join(r.Root, r.Label())), want, wantErr, got, err)
 		}
 	}
+}
+
+// defaultVersion is the library's resolution of the version in the URL.
+func defaultVersion(t testing.TB, r real.Release) (string, error) {
+	t.Helper()
+	cfg, err := config.New(background, "", config.InjectReader(reader(nil, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := repository.New(background, config.NewProvider(r.Name, r.URL(), v1alpha3.ProviderType(r.Type)), cfg)
+	if err != nil {
+		return "", err
+	}
+	return c.DefaultVersion(), nil
 }
 
 // randomRepository makes up a few versions and what their metadata lists.

@@ -5,11 +5,15 @@ import (
 	"flag"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path"
 	"slices"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
 )
 
 // The fuzzer of Go is slow here, because it watches all of clusterctl. Blind
@@ -97,6 +101,53 @@ func TestMutatedMetadata(t *testing.T) {
 		got := meta.Check(doc.NewFile("metadata.yaml", data), foo, "v1.2.3")
 		if (want == nil) != (got == nil) {
 			t.Fatalf("-seed %d: %q\nclusterctl: %v\nthe tool:   %v", *seed, data, want, got)
+		}
+	}
+}
+
+// TestMutatedLint compares the verdicts of lint with those of clusterctl on
+// mutated documents, variables, metadata and version folders.
+func TestMutatedLint(t *testing.T) {
+	t.Parallel()
+	a := newAgreement(t)
+	random := rand.New(rand.NewPCG(*seed, 3))
+	documents, metadata := pool(manifests()), pool(metadataCases())
+	for _, rule := range rules.All {
+		e, err := rules.LoadExample(rule.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tree := range []rules.Files{e.Bad, e.Good} {
+			for _, name := range slices.Sorted(maps.Keys(tree.Text)) {
+				switch text := []byte(tree.Text[name]); {
+				case slow[rule.ID] != "" || name == "clusterctl.yaml":
+				case path.Base(name) == layouts.MetadataFile:
+					metadata = append(metadata, text)
+				default:
+					documents = append(documents, text)
+				}
+			}
+		}
+	}
+	mutated := func(texts [][]byte) string {
+		return string(mutate(random, texts[random.IntN(len(texts))], texts[random.IntN(len(texts))]))
+	}
+	for n := range *mutations {
+		var tree map[string]string
+		switch n % 4 {
+		case 0:
+			tree = withMetadata(mutated(metadata))
+		case 1:
+			tree = versions(randomRepository(random))
+		default:
+			tree = withManifest(mutated(documents))
+		}
+		root := write(t, tree)
+		if a.agree(t, root, root); t.Failed() {
+			t.Fatalf("-seed %d, number %d: %q", *seed, n, tree)
+		}
+		if err := os.RemoveAll(root); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

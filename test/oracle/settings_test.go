@@ -12,6 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 	rendering "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
@@ -231,7 +234,9 @@ func TestProviderSettings(t *testing.T) {
 			if name == "a text" {
 				data = "providers: x\n"
 			}
-			path := filepath.Join(write(t, map[string]string{"clusterctl.yaml": data}), "clusterctl.yaml")
+			tree := withMetadata(seriesOf("1.2=v1beta2"))
+			tree["clusterctl.yaml"] = data
+			path := filepath.Join(write(t, tree), "clusterctl.yaml")
 			env := values{"DIR": "dir"}
 			out, wantErr := binary(t).Run(background, path, env.env(), "config", "repositories", "-o", "yaml")
 			cfg, err := config.Read(path, []byte(data), env.Get)
@@ -252,9 +257,39 @@ func TestProviderSettings(t *testing.T) {
 					t.Errorf("clusterctl does not list %v", p)
 				}
 			}
+			usable := wantErr
+			for _, p := range list { // some names and URLs are only refused when they are used
+				_, err := binary(t).Run(background, path, env.env(), "generate", "provider", "-i", p.Name+":v1.0.0")
+				if err != nil && (strings.Contains(err.Error(), "invalid provider name") || strings.Contains(err.Error(), "invalid path")) {
+					usable = err
+				}
+			}
+			if findings := lintSettings(t, filepath.Dir(path)); (usable == nil) != (len(findings) == 0) {
+				t.Errorf("clusterctl: %v\nlint: %v", usable, findings)
+			}
 			if err != nil && !strings.Contains(wantErr.Error(), "Allowed values") && !strings.HasSuffix(err.Error(), wantErr.Error()) {
 				t.Errorf("clusterctl: %v\nthe tool:   %v", wantErr, err)
 			}
 		})
 	}
+}
+
+// lintSettings returns the errors in the clusterctl.yaml of a repository.
+func lintSettings(t *testing.T, root string) []string {
+	t.Helper()
+	r, err := folder.Open(background, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := lint.Run(background, r, lint.Options{Rules: rules.All})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, f := range report.Findings {
+		if f.Severity == lint.Error {
+			out = append(out, f.Rule.ID+": "+f.Message)
+		}
+	}
+	return out
 }

@@ -59,7 +59,7 @@ func TestUpgradePlan(t *testing.T) {
 			}
 		}
 		root := write(t, tree)
-		want, wantErr := plan(t, root, installed)
+		want, wantErr := plan(t, root, coreProvider, installed)
 		dir := filepath.Join(root, "cluster-api")
 		var versions []string
 		for _, v := range files(t, dir) {
@@ -67,7 +67,7 @@ func TestUpgradePlan(t *testing.T) {
 				versions = append(versions, v)
 			}
 		}
-		upgrade, err := meta.PlanUpgrade("capi-system/cluster-api", installed, versions, func(v string) (*meta.Metadata, error) {
+		upgrade, err := meta.PlanUpgrade("cluster-api-system/cluster-api", installed, versions, func(v string) (*meta.Metadata, error) {
 			path := filepath.Join(dir, v, "metadata.yaml")
 			data, err := os.ReadFile(path)
 			if err != nil {
@@ -99,28 +99,51 @@ func TestUpgradePlan(t *testing.T) {
 	}
 }
 
-// plan is the library's `upgrade plan`: the next version for each contract.
-func plan(t *testing.T, root, installed string) (map[string]string, error) {
+// plan is the library's `upgrade plan` for a provider in a folder: the next
+// version for each contract. A provider of another type than core stands next to
+// a core provider that is in order.
+func plan(t testing.TB, root string, p layouts.Provider, installed string) (map[string]string, error) {
 	t.Helper()
-	m := reader(values{"overridesFolder": filepath.Join(root, "none")}, nil)
-	if _, err := m.(*config.MemoryReader).AddProvider("cluster-api", v1alpha3.CoreProviderType, "file://"+root+"/cluster-api/v1.0.0/core-components.yaml"); err != nil {
-		t.Fatal(err)
+	m := reader(values{"overridesFolder": filepath.Join(root, "none")}, nil).(*config.MemoryReader)
+	var inventory []v1alpha3.Provider
+	add := func(root string, p layouts.Provider, installed string) {
+		info, ok := p.Type.Info()
+		if !ok {
+			t.Fatalf("unknown type %q", p.Type)
+		}
+		url := fmt.Sprintf("file://%s/%s/v1.0.0/%s", root, p.Label(), info.ComponentsFile)
+		if _, err := m.AddProvider(p.Name, v1alpha3.ProviderType(p.Type), url); err != nil {
+			t.Fatal(err)
+		}
+		inventory = append(inventory, v1alpha3.Provider{
+			ObjectMeta:   metav1.ObjectMeta{Namespace: p.Name + "-system", Name: p.Label()},
+			ProviderName: p.Name, Type: string(p.Type), Version: installed,
+		})
+	}
+	add(root, p, installed)
+	if p.Type != layouts.Core {
+		add(write(t, map[string]string{
+			"cluster-api/v1.0.0/core-components.yaml": "",
+			"cluster-api/v1.0.0/metadata.yaml":        seriesOf("1.0=v1beta2"),
+		}), coreProvider, "v1.0.0")
 	}
 	cfg, err := config.New(background, "", config.InjectReader(m))
 	if err != nil {
 		t.Fatal(err)
 	}
-	inventory := []v1alpha3.Provider{{
-		ObjectMeta:   metav1.ObjectMeta{Namespace: "capi-system", Name: "cluster-api"},
-		ProviderName: "cluster-api", Type: string(v1alpha3.CoreProviderType), Version: installed,
-	}}
 	plans, err := cluster.New(cluster.Kubeconfig{}, cfg, cluster.InjectProxy(management{inventory: inventory})).ProviderUpgrader().Plan(background)
 	if err != nil {
 		return nil, err
 	}
 	next := map[string]string{}
-	for _, p := range plans {
-		next[p.Contract] = p.Providers[0].NextVersion
+	for _, plan := range plans {
+		for _, item := range plan.Providers {
+			if item.ProviderName == p.Name && item.Type == string(p.Type) {
+				next[plan.Contract] = item.NextVersion
+			}
+		}
 	}
 	return next, nil
 }
+
+var coreProvider = layouts.Provider{Type: layouts.Core, Name: "cluster-api"}

@@ -165,6 +165,17 @@ knows it as "clusterctl repo".`,
 			cmd.AddCommand(c)
 		}
 	}
+	cmd.InitDefaultCompletionCmd()
+	cmd.InitDefaultHelpCmd()
+	if help, _, err := cmd.Find([]string{"help"}); err == nil {
+		help.Args = func(c *cobra.Command, args []string) error {
+			_, rest, err := c.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = fmt.Errorf("unknown help topic %q", strings.Join(args, " "))
+			}
+			return err
+		}
+	}
 	// Cobra checks the number of arguments itself; that is wrong usage too.
 	wrapArgs(cmd)
 	return cmd
@@ -184,7 +195,7 @@ func wrapArgs(cmd *cobra.Command) {
 			return nil
 		}
 	}
-	if !cmd.HasParent() {
+	if cmd.HasSubCommands() {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -193,7 +204,7 @@ func wrapArgs(cmd *cobra.Command) {
 			if s := c.SuggestionsFor(args[0]); len(s) > 0 {
 				hint = fmt.Sprintf("; did you mean %s?", strings.Join(s, " or "))
 			}
-			return usagef("unknown command %q%s", args[0], hint)
+			return usagef("unknown command %q%s; see %s --help", args[0], hint, c.CommandPath())
 		}
 		cmd.SuggestionsMinimumDistance = 2
 		cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-var mutations = flag.Int("mutations", 50, "how many broken releases TestMutations looks at")
+var mutations = flag.Int("mutations", 30, "how many broken releases TestMutations looks at")
 
 // run calls the program in this process.
 func run(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -120,7 +121,8 @@ func (a *app) clusterctlConfig(name string) (*clusterctlconfig.Config, error) {
 
 // file reads a file of the release, or the one that overrides it.
 func (a *app) file(r *rendering, name string) (*doc.File, error) {
-	if r.overrides != "" {
+	// The name may come from a template, which must not choose other folders.
+	if r.overrides != "" && !strings.ContainsAny(name, `/\`) {
 		path := filepath.Join(r.overrides, filepath.FromSlash(layouts.OverridePath(r.release.Provider, r.release.Version, name)))
 		data, err := files.Read(path)
 		if err == nil {

@@ -33,8 +33,8 @@ func TestScripts(t *testing.T) {
 
 // exits runs the program and checks the exit code: exits CODE ARG…
 func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits CODE ARG...")
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: exits CODE [ARG...]")
 	}
 	err := ts.Exec("clusterctl-repo", args[1:]...)
 	got := "0"

@@ -1,0 +1,661 @@
+package oracle
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
+)
+
+// postponed are refusals that no rule reports yet: those about what the objects
+// are, for the families COMP (components), TPL (templates) and CC
+// (ClusterClasses). An entry goes when its rule comes.
+var postponed = []struct{ family, pattern, reason string }{
+	{"COMP", `^failed to apply image overrides: failed to fix containers`, "an image reference is not canonical"},
+	{"COMP", `^failed to apply image overrides: `, "a Deployment or DaemonSet has a field of the wrong type"},
+	{"COMP", `no more than one resource with Kind Namespace`, "two Namespaces"},
+	{"COMP", `^target namespace can't be defaulted`, "no Namespace"},
+	{"COMP", `does not have a correct value for cert-manager.io/inject-ca-from`, "the annotation names no Certificate"},
+	{"COMP", `: failed to patch \S+ (Mutating|Validating|CustomResource)`, "a version that clusterctl cannot patch"},
+	{"COMP", `: failed to get \.spec\.dnsNames from Certificate`, "a Certificate has a field of the wrong type"},
+	{"COMP", `^failed to set the TargetNamespace on the components: `, "a binding, webhook or CRD has a field of the wrong type"},
+	{"TPL", `^failed to set the TargetNamespace in the template: `, "the same in a template"},
+	{"TPL", `^failed to convert object to Cluster`, "a Cluster has a field of the wrong type"},
+	{"CC", `^failed to get the cluster class template for .*: failed to read "[^"]+" from`, "the file of a ClusterClass is missing"},
+}
+
+// agreement counts what both sides said.
+type agreement struct {
+	// Refusals of clusterctl: all, reported by lint, depending on values.
+	refused, reported, byValue atomic.Int32
+	// postponed counts them by entry of the table.
+	postponed []atomic.Int32
+	// Errors of lint with the proof clusterctl: confirmed by a refusal, by
+	// damage, and those about a file that is refused for another reason, so
+	// that nothing can be shown.
+	refusals, damages, hidden atomic.Int32
+	mu                        sync.Mutex
+	rules                     map[string]int
+}
+
+func newAgreement(t *testing.T) *agreement {
+	a := &agreement{postponed: make([]atomic.Int32, len(postponed)), rules: map[string]int{}}
+	t.Cleanup(func() {
+		later := int32(0)
+		for i := range a.postponed {
+			later += a.postponed[i].Load()
+		}
+		t.Logf("%d refusals: %d reported, %d depend on values, %d are for later rules; errors: %d confirmed by a refusal, %d by damage, %d hidden by another",
+			a.refused.Load(), a.reported.Load(), a.byValue.Load(), later, a.refusals.Load(), a.damages.Load(), a.hidden.Load())
+		t.Log("errors by rule:", a.rules)
+	})
+	return a
+}
+
+// refusal is something that clusterctl does not do. Uses with --raw and --describe
+// are not judged: they parse the file with its variables in it, which legitimate
+// ones do not survive.
+type refusal struct {
+	verdict rules.Verdict
+	use     string
+	err     error
+	// blamed are the files and folders that the error can be about.
+	blamed []string
+	// retry does the same with other values for the variables; nil if there
+	// are none.
+	retry func(values func(data []byte) values) error
+}
+
+// agree lets both sides judge the repository root, or the part of it in dir:
+// what clusterctl refuses lint must report as an error, and the other way round.
+func (a *agreement) agree(t testing.TB, root, dir string) {
+	t.Helper()
+	r, err := folder.Open(background, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := lint.Run(background, r, lint.Options{Rules: rules.All})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range report.Failures {
+		t.Error(err)
+	}
+	byPath := map[string][]lint.Finding{}
+	for _, f := range report.Findings {
+		if f.Severity == lint.Error {
+			byPath[f.File] = append(byPath[f.File], f)
+		}
+	}
+	for _, p := range r.Providers {
+		if p.Name != "" { // otherwise no URL leads here
+			a.provider(t, root, p, byPath)
+		}
+	}
+}
+
+// provider compares the verdicts on one provider.
+func (a *agreement) provider(t testing.TB, root string, p *repo.Provider, byPath map[string][]lint.Finding) {
+	t.Helper()
+	var refusals []refusal
+	for _, r := range p.Releases {
+		refusals = append(refusals, judgeRelease(t, toReal(root, r))...)
+	}
+	refusals = append(refusals, judgeVersions(t, root, p)...)
+	confirmed := map[string]map[rules.Verdict]bool{}
+	for _, refused := range refusals {
+		a.refused.Add(1)
+		reported := false
+		for _, path := range refused.blamed {
+			if confirmed[path] == nil {
+				confirmed[path] = map[rules.Verdict]bool{}
+			}
+			confirmed[path][refused.verdict] = true
+			reported = reported || len(byPath[path]) > 0
+		}
+		switch i := laterRule(refused.err); {
+		case reported:
+			a.reported.Add(1)
+		case i >= 0:
+			a.postponed[i].Add(1)
+		case refused.onlySome():
+			a.byValue.Add(1)
+		default:
+			t.Errorf("%s: clusterctl refuses and lint reports no error: %s\n%s", refused.blamed[0], refused.use, core(refused.err))
+		}
+	}
+	for _, path := range sortedKeys(byPath) {
+		if !strings.HasPrefix(path, p.Path+string(filepath.Separator)) {
+			continue
+		}
+		for _, f := range byPath[path] {
+			if f.Rule.Proof == lint.Clusterctl {
+				a.confirm(t, p, f, confirmed[path])
+			}
+		}
+	}
+}
+
+// confirm demands that an error is true: that clusterctl refuses what it is
+// about, or does the damage.
+func (a *agreement) confirm(t testing.TB, p *repo.Provider, f lint.Finding, refused map[rules.Verdict]bool) {
+	t.Helper()
+	a.mu.Lock()
+	a.rules[f.Rule.ID]++
+	a.mu.Unlock()
+	e, err := rules.LoadExample(f.Rule.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := refused[e.Oracle.Verdict]
+	if e.Oracle.Verdict == rules.TemplateRefuses || e.Oracle.Verdict == rules.ProviderRefuses { // these rules are about both
+		want = refused[rules.TemplateRefuses] || refused[rules.ProviderRefuses]
+	}
+	show := damages[f.Rule.ID]
+	switch {
+	case want:
+		a.refusals.Add(1)
+	case show != nil && show(claim{f, p.Provider, bytesOf(f.File)}):
+		a.damages.Add(1)
+	case len(refused) > 0:
+		a.hidden.Add(1)
+	default:
+		t.Errorf("%s:%d: lint reports an error, and clusterctl neither refuses nor does the damage: %s (%s): %s", f.File, f.Pos.Line, f.Rule.ID, e.Oracle.Verdict, f.Message)
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var out []string
+	for key := range m {
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// laterRule returns the entry of the table for an error, or -1.
+func laterRule(err error) int {
+	text := core(err)
+	return slices.IndexFunc(postponed, func(row struct{ family, pattern, reason string }) bool {
+		return regexp.MustCompile(row.pattern).MatchString(text)
+	})
+}
+
+// onlySome reports whether clusterctl accepts the file with other values, so
+// that it is not the file that is wrong.
+func (r refusal) onlySome() bool {
+	if r.retry == nil {
+		return false
+	}
+	tries := []func(data []byte) values{lines}
+	for _, value := range []string{"x-name", "1", "", "a: b", "[]", `"a"`} {
+		tries = append(tries, func(data []byte) values { return all(value, real.Required(data)) })
+	}
+	return slices.ContainsFunc(tries, func(values func(data []byte) values) bool {
+		err := r.retry(values)
+		return err == nil || laterRule(err) >= 0
+	})
+}
+
+// all gives the same value to many variables.
+func all(value string, names []string) values {
+	v := values{}
+	for _, name := range names {
+		v[name] = value
+	}
+	return v
+}
+
+// alone is a variable that has a line for itself.
+var alone = regexp.MustCompile(`(?m)^[ \t]*\$\{(\w+)\}[ \t]*$`)
+
+// lines leaves out the variables that stand for lines of YAML.
+func lines(data []byte) values {
+	v := dummies(data)
+	for _, m := range alone.FindAllSubmatch(data, -1) {
+		v[string(m[1])] = ""
+	}
+	return v
+}
+
+// toReal describes a release for clusterctl.
+func toReal(root string, r *repo.Release) real.Release {
+	out := real.Release{Root: root, Type: string(r.Provider.Type), Name: r.Provider.Name, Version: r.Version}
+	info, _ := r.Provider.Type.Info()
+	out.Components = info.ComponentsFile
+	if c := r.Components(); c != nil {
+		out.Components = c.Name
+	}
+	return out
+}
+
+// aboutMetadata are the errors of the first step of `generate provider`.
+var aboutMetadata = regexp.MustCompile(`^(failed to read "metadata.yaml"|error decoding "metadata.yaml"|invalid provider metadata|current version of clusterctl is only compatible)`)
+
+// judgeRelease returns what clusterctl refuses to do with the files of a
+// release.
+func judgeRelease(t testing.TB, r real.Release) []refusal {
+	t.Helper()
+	verdicts, err := real.Judge(background, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []refusal
+	judged := map[string]bool{layouts.MetadataFile: true}
+	for i, v := range verdicts {
+		judged[v.File] = true
+		if v.Err == nil || strings.HasSuffix(v.Use, "--raw") {
+			continue
+		}
+		refused := refusal{verdict: rules.TemplateRefuses, use: v.Use, err: v.Err, blamed: []string{filepath.Join(r.Dir(), v.File), r.Dir()}}
+		switch _, isTemplate := layouts.Flavor(v.File); {
+		case !isTemplate && aboutMetadata.MatchString(v.Err.Error()):
+			refused.verdict = rules.ProviderRefuses
+			refused.blamed[0] = filepath.Join(r.Dir(), layouts.MetadataFile)
+		case !isTemplate:
+			refused.verdict = rules.ProviderRefuses
+		case strings.HasPrefix(v.Err.Error(), "failed to get the cluster class template"):
+			for _, name := range files(t, r.Dir()) {
+				if layouts.KindOfFile(name) == layouts.ClusterClass {
+					refused.blamed = append(refused.blamed, filepath.Join(r.Dir(), name))
+				}
+			}
+		}
+		refused.retry = func(values func(data []byte) values) error {
+			r.Values = map[string]string{}
+			for _, name := range files(t, r.Dir()) {
+				maps.Copy(r.Values, values(bytesOf(filepath.Join(r.Dir(), name))))
+			}
+			again, err := real.Judge(background, r)
+			if err != nil {
+				return err
+			}
+			return again[i].Err
+		}
+		out = append(out, refused)
+	}
+	// Classes that no template uses, and templates of other types of
+	// providers, for `generate cluster --from`.
+	for _, name := range files(t, r.Dir()) {
+		kind := layouts.KindOfFile(name)
+		if judged[name] || kind != layouts.ClusterClass && kind != layouts.ClusterTemplate {
+			continue
+		}
+		data := bytesOf(filepath.Join(r.Dir(), name))
+		with := func(v values) error {
+			_, err := template(data, alwaysSet(v), "default", false)
+			return err
+		}
+		if err := with(dummies(data)); err != nil {
+			out = append(out, refusal{
+				verdict: rules.TemplateRefuses, use: "generate cluster --from", err: err, blamed: []string{filepath.Join(r.Dir(), name), r.Dir()},
+				retry: func(values func(data []byte) values) error { return with(values(data)) },
+			})
+		}
+	}
+	return out
+}
+
+// bytesOf reads a file; one that cannot be read is empty, like a folder.
+func bytesOf(path string) []byte {
+	data, _ := os.ReadFile(path)
+	return data
+}
+
+// alwaysSet adds what `generate cluster` sets.
+func alwaysSet(v values) values {
+	for name, value := range (values{"CLUSTER_NAME": "dummy", "NAMESPACE": "default", "CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "0", "KUBERNETES_VERSION": "v1.36.0"}) {
+		v[name] = value
+	}
+	return v
+}
+
+// judgeVersions returns what clusterctl refuses to do with the versions of a
+// provider: to find the latest, and to plan upgrades.
+func judgeVersions(t testing.TB, root string, p *repo.Provider) []refusal {
+	t.Helper()
+	var blamed []string
+	var versions []*repo.Release
+	for _, r := range p.Releases {
+		blamed = append(blamed, r.Path, filepath.Join(r.Path, layouts.MetadataFile))
+		if _, err := layouts.ParseVersion(r.Version); err == nil {
+			versions = append(versions, r)
+		}
+	}
+	if len(versions) == 0 {
+		return nil
+	}
+	var out []refusal
+	r := toReal(root, versions[len(versions)-1])
+	r.Version = layouts.Latest
+	if _, err := defaultVersion(t, r); err != nil {
+		out = append(out, refusal{verdict: rules.LatestRefuses, use: "latest", err: err, blamed: blamed})
+	}
+	for _, installed := range versions[:len(versions)-1] {
+		if _, err := plan(t, root, p.Provider, installed.Version); err != nil {
+			out = append(out, refusal{verdict: rules.UpgradeRefuses, use: "upgrade plan with " + installed.Version, err: err, blamed: blamed})
+		}
+	}
+	return out
+}
+
+// claim is an error of lint.
+type claim struct {
+	lint.Finding
+	provider layouts.Provider
+	data     []byte
+}
+
+// damages show what clusterctl does without a refusal, by rule: whether the claim
+// is true.
+var damages = map[string]func(claim) bool{
+	// The second entry for a series is ignored.
+	"META008": func(c claim) bool {
+		var m v1alpha3.Metadata
+		if yaml.Unmarshal(c.data, &m) != nil {
+			return false
+		}
+		for i, s := range m.ReleaseSeries {
+			for _, other := range m.ReleaseSeries[:i] {
+				if s.Major == other.Major && s.Minor == other.Minor && s.Contract != other.Contract {
+					return true
+				}
+			}
+		}
+		return false
+	},
+	// No URL can name the version, and it is not listed.
+	"REPO001": func(c claim) bool {
+		_, err := c.client(c.File)
+		return err != nil && strings.Contains(err.Error(), "invalid version")
+	},
+	// The files in the folder are not found.
+	"REPO008": func(c claim) bool {
+		entries, err := os.ReadDir(c.File)
+		return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !c.missing(filepath.Dir(c.File), e.Name()) })
+	},
+	// The file is not found under the name that is asked for.
+	"REPO018": func(c claim) bool {
+		name := strings.ToLower(filepath.Base(c.File))
+		return c.missing(filepath.Dir(c.File), strings.TrimSuffix(strings.TrimSuffix(name, ".yml"), ".yaml")+".yaml")
+	},
+	// Nothing stands where the expression is.
+	"VAR006": func(c claim) bool {
+		f := doc.NewFile(c.File, c.data)
+		start, end := f.Offset(c.Pos), f.Offset(c.End)
+		marked := slices.Concat(c.data[:start], []byte("<here"), c.data[start:end], []byte("here>"), c.data[end:])
+		out, err := process(marked, alwaysSet(dummies(c.data)))
+		return err == nil && strings.Contains(string(out), "<herehere>")
+	},
+	// Some value makes clusterctl crash.
+	"VAR009": func(c claim) bool {
+		names, err := yamlprocessor.NewSimpleProcessor().GetVariables(c.data)
+		if err != nil {
+			return false
+		}
+		_, err = template(c.data, all(strings.Repeat("x", 100), names), "default", false)
+		return err != nil && strings.HasPrefix(err.Error(), "clusterctl crashes")
+	},
+	// The variable is required under a name that the environment is not asked for.
+	"VAR010": func(c claim) bool {
+		return slices.ContainsFunc(real.Required(c.data), func(name string) bool { return name != strings.ToUpper(name) })
+	},
+	// Two variables share a value.
+	"VAR011": func(c claim) bool {
+		names, _ := yamlprocessor.NewSimpleProcessor().GetVariables(c.data)
+		seen := map[string]bool{}
+		for _, name := range names {
+			upper := strings.ToUpper(name)
+			if seen[upper] {
+				return true
+			}
+			seen[upper] = true
+		}
+		return false
+	},
+	// What follows the byte does not matter.
+	"VAR019": func(c claim) bool {
+		v := alwaysSet(dummies(c.data))
+		end := strings.IndexByte(string(c.data), 0)
+		whole, err := process(c.data, v)
+		part, partErr := process(c.data[:end], v)
+		return err == nil && partErr == nil && string(whole) == string(part)
+	},
+	// The items have neither the labels nor the namespace that objects get.
+	"YAML008": func(c claim) bool {
+		return slices.ContainsFunc(c.objects(), func(o unstructured.Unstructured) bool {
+			items, isList := o.Object["items"].([]any)
+			return isList && !slices.ContainsFunc(items, func(item any) bool {
+				content, _ := item.(map[string]any)
+				o := unstructured.Unstructured{Object: content}
+				return o.GetLabels()[layouts.ProviderLabel] == c.provider.Label() || o.GetNamespace() == "default"
+			})
+		})
+	},
+	// Kubernetes' own functions, which clusterctl uses, see none of the labels
+	// or annotations.
+	"YAML009": func(c claim) bool {
+		text, err := process(c.data, alwaysSet(dummies(c.data)))
+		if err != nil {
+			return false
+		}
+		for _, part := range strings.Split("\n"+string(text), "\n---") {
+			o := unstructured.Unstructured{Object: map[string]any{}}
+			if yaml.Unmarshal([]byte(part), &o.Object) != nil {
+				continue
+			}
+			labels, _, _ := unstructured.NestedMap(o.Object, "metadata", "labels")
+			annotations, _, _ := unstructured.NestedMap(o.Object, "metadata", "annotations")
+			if len(labels) > 0 && o.GetLabels() == nil || len(annotations) > 0 && o.GetAnnotations() == nil {
+				return true
+			}
+		}
+		return false
+	},
+	// Two objects have one identity.
+	"YAML011": func(c claim) bool {
+		seen := map[string]bool{}
+		for _, o := range c.objects() {
+			key := fmt.Sprint(o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
+			if seen[key] {
+				return true
+			}
+			seen[key] = true
+		}
+		return false
+	},
+}
+
+// process replaces variables.
+func process(data []byte, v values) (out []byte, err error) {
+	defer crash(&err)
+	return yamlprocessor.NewSimpleProcessor().Process(data, func(name string) (string, error) {
+		if value, ok := v[name]; ok {
+			return value, nil
+		}
+		return "", fmt.Errorf("%s is not set", name)
+	})
+}
+
+// client is clusterctl's view of a version.
+func (c claim) client(dir string) (repository.Client, error) {
+	label := filepath.Dir(dir)
+	r := toReal(filepath.Dir(label), &repo.Release{Provider: c.provider, Version: filepath.Base(dir)})
+	cfg, err := config.New(background, "", config.InjectReader(reader(alwaysSet(values{}), nil)))
+	if err != nil {
+		return nil, err
+	}
+	return repository.New(background, config.NewProvider(r.Name, r.URL(), v1alpha3.ProviderType(r.Type)), cfg)
+}
+
+// missing reports whether clusterctl finds no such file in a version.
+func (c claim) missing(dir, name string) bool {
+	client, err := c.client(dir)
+	if err != nil {
+		return false
+	}
+	version := filepath.Base(dir)
+	if flavor, ok := layouts.Flavor(name); ok {
+		_, err = client.Templates(version).Get(background, flavor, "default", true)
+	} else if class, ok := layouts.ClassOf(name); ok {
+		_, err = client.ClusterClasses(version).Get(background, class, "default", true)
+	} else if name == layouts.MetadataFile {
+		_, err = client.Metadata(version).Get(background)
+	}
+	return err != nil && strings.Contains(err.Error(), "no such file")
+}
+
+// objects are what clusterctl makes of the file; none if it refuses.
+func (c claim) objects() []unstructured.Unstructured {
+	v := alwaysSet(dummies(c.data))
+	if layouts.KindOfFile(filepath.Base(c.File)) == layouts.Components {
+		r := real.Release{Type: string(c.provider.Type), Name: c.provider.Name}
+		if out, err := components(r, c.data, v, nil, "foo-system", false); err == nil {
+			return out.Objs()
+		}
+		return nil
+	}
+	if out, err := template(c.data, v, "default", false); err == nil {
+		return out.Objs()
+	}
+	return nil
+}
+
+// slow are the rules whose examples keep clusterctl busy.
+var slow = map[string]string{
+	"VAR024":  "substitution takes half a minute, which is what the rule is about",
+	"REPO020": "the file has 20 MB, which is what the rule is about",
+}
+
+// clusters are Clusters that clusterctl looks into for their class.
+func clusters() map[string]string {
+	return map[string]string{
+		"good":            topology("good"),
+		"missing class":   topology("missing"),
+		"wrong type":      strings.Replace(topology("good"), "version: v1.36.0", "version: 1.36", 1),
+		"class is broken": topology("bad"),
+	}
+}
+
+// TestLint compares the verdicts of lint with those of clusterctl on real
+// releases, on the examples, on the examples of the rules, and on texts that were
+// chosen because something happens to them.
+func TestLint(t *testing.T) {
+	t.Parallel()
+	a := newAgreement(t)
+	t.Run("on", func(t *testing.T) {
+		t.Run("corpus", func(t *testing.T) {
+			root, missing := corpus()
+			if missing != "" {
+				t.Skip(missing)
+			}
+			for _, label := range files(t, root) {
+				t.Run(label, func(t *testing.T) {
+					t.Parallel()
+					a.agree(t, root, filepath.Join(root, label))
+				})
+			}
+		})
+		t.Run("examples", func(t *testing.T) {
+			t.Parallel()
+			root := examples(t)
+			a.agree(t, root, root)
+		})
+		for _, rule := range rules.All {
+			t.Run("rule "+rule.ID, func(t *testing.T) {
+				t.Parallel()
+				if reason := slow[rule.ID]; reason != "" {
+					t.Skip(reason)
+				}
+				e, err := rules.LoadExample(rule.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, tree := range []rules.Files{e.Bad, e.Good} {
+					root := newFolder(t)
+					if err := tree.Write(root); err != nil {
+						t.Fatal(err)
+					}
+					a.agree(t, root, root)
+				}
+			})
+		}
+		on := func(kind string, table map[string]string, tree func(text string) map[string]string) {
+			for name, text := range table {
+				t.Run(kind+" "+name, func(t *testing.T) {
+					t.Parallel()
+					root := write(t, tree(text))
+					a.agree(t, root, root)
+				})
+			}
+		}
+		on("manifest", manifests(), withManifest)
+		on("cluster", clusters(), withCluster)
+		on("metadata", metadataCases(), withMetadata)
+		for name, metadata := range repositories() {
+			t.Run("versions "+name, func(t *testing.T) {
+				t.Parallel()
+				root := release(t, metadata, layouts.Latest).Root
+				if len(metadata) > 0 {
+					a.agree(t, root, root)
+				}
+			})
+		}
+	})
+	for i, row := range postponed {
+		if a.postponed[i].Load() == 0 {
+			t.Errorf("nothing is refused with %q any more, or a rule reports it: remove the entry", row.pattern)
+		}
+	}
+}
+
+const madeUp = "infrastructure-foo/v1.2.3/"
+
+// withManifest is a release in which a text is all that substitution and YAML
+// apply to.
+func withManifest(text string) map[string]string {
+	return map[string]string{
+		madeUp + "metadata.yaml":                  seriesOf("1.2=v1beta2"),
+		madeUp + "infrastructure-components.yaml": text,
+		madeUp + "cluster-template.yaml":          text,
+		madeUp + "clusterclass-foo.yaml":          text,
+	}
+}
+
+func withCluster(text string) map[string]string {
+	return map[string]string{
+		madeUp + "metadata.yaml":                  seriesOf("1.2=v1beta2"),
+		madeUp + "infrastructure-components.yaml": namespaceOnly,
+		madeUp + "cluster-template.yaml":          text,
+		madeUp + "clusterclass-good.yaml":         "apiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\nmetadata: {name: good}\n",
+		madeUp + "clusterclass-bad.yaml":          "a: [\n",
+	}
+}
+
+func withMetadata(text string) map[string]string {
+	return map[string]string{
+		madeUp + "metadata.yaml":                  text,
+		madeUp + "infrastructure-components.yaml": namespaceOnly,
+	}
+}
