@@ -153,7 +153,11 @@ func (d *Destination) put(ctx context.Context, r *repo.Release, open func(string
 		if _, ok := errors.AsType[*publish.ConflictError](err); ok {
 			return publish.Result{}, err // names itself
 		}
-		return publish.Result{}, fmt.Errorf("publish %s to %s: %w", publish.Name(r), d, err)
+		verb := "publish"
+		if replace {
+			verb = "write"
+		}
+		return publish.Result{}, fmt.Errorf("%s %s to %s: %w", verb, publish.Name(r), d, err)
 	}
 	if err := publish.Check(r); err != nil {
 		return publish.Result{}, err
