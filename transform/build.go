@@ -10,7 +10,6 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
@@ -147,21 +147,10 @@ func (b *builder) run(ctx context.Context) error {
 	}
 	for _, stage := range [][]task{tasks, joins} {
 		errs := make([]error, len(stage))
-		var wg sync.WaitGroup
-		next := make(chan int)
-		for range min(runtime.GOMAXPROCS(0), len(stage)) {
-			wg.Go(func() {
-				for n := range next {
-					t := stage[n]
-					t.p.outputs[t.i], errs[n] = t.p.make(ctx, &t.p.plan.Outputs[t.i])
-				}
-			})
-		}
-		for n := range stage {
-			next <- n
-		}
-		close(next)
-		wg.Wait()
+		parallel.Each(len(stage), func(n int) {
+			t := stage[n]
+			t.p.outputs[t.i], errs[n] = t.p.make(ctx, &t.p.plan.Outputs[t.i])
+		})
 		if err := errors.Join(distinct(errs)...); err != nil {
 			return err
 		}

@@ -8,12 +8,12 @@ import (
 	"maps"
 	"math"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 )
 
 // Document is one YAML document of a file.
@@ -70,7 +70,7 @@ func ParseText(f *File, text []byte, raw func(int) int) *Stream {
 	for i, c := range chunks {
 		docs[i] = &Document{File: f, text: tf, raw: raw, start: c.Start, len: len(c.Data), line: tf.Pos(c.Start).Line - 1}
 	}
-	parallel(len(chunks), len(text) > 64<<10, func(i int) { docs[i].parse(chunks[i].Data) })
+	parallel.Each(len(chunks), func(i int) { docs[i].parse(chunks[i].Data) })
 	for _, d := range docs {
 		if d.Err == nil && d.Root.Is(Null) {
 			continue // nothing but comments: clusterctl skips it
@@ -79,31 +79,6 @@ func ParseText(f *File, text []byte, raw func(int) int) *Stream {
 		s.Docs = append(s.Docs, d)
 	}
 	return s
-}
-
-// parallel calls work for 0…n-1, on all processors if wide is set.
-func parallel(n int, wide bool, work func(int)) {
-	workers := min(runtime.GOMAXPROCS(0), n)
-	if !wide || workers < 2 {
-		for i := range n {
-			work(i)
-		}
-		return
-	}
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range workers {
-		wg.Go(func() {
-			for i := range next {
-				work(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
 }
 
 // parse sets Root or Err. The parser that knows positions and clusterctl's own

@@ -3,13 +3,13 @@ package lint
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 )
 
 // Options of a run.
@@ -136,22 +136,11 @@ func (r *run) release(provider *Provider, release *repo.Release) *Release {
 	}
 	pass := Pass{Repository: r.repository, Provider: provider, Release: view}
 
-	var wg sync.WaitGroup
-	next := make(chan *File)
-	for range min(runtime.GOMAXPROCS(0), len(view.Files)) {
-		wg.Go(func() {
-			for f := range next {
-				p := pass
-				p.File = f
-				r.apply(ScopeFile, p)
-			}
-		})
-	}
-	for _, f := range view.Files {
-		next <- f
-	}
-	close(next)
-	wg.Wait()
+	parallel.Each(len(view.Files), func(i int) {
+		p := pass
+		p.File = view.Files[i]
+		r.apply(ScopeFile, p)
+	})
 	r.apply(ScopeRelease, pass)
 	return &Release{Release: release, Parsed: view.Parsed, Metadata: view.Metadata, MetadataErr: view.MetadataErr}
 }

@@ -1,6 +1,7 @@
 package clusterctl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
 )
 
@@ -171,19 +173,16 @@ func contents(objs []object) []unstructured.Unstructured {
 // marshal joins the objects as clusterctl prints them (clusterctl: util/yaml,
 // FromUnstructured, and cmd/util.go, printYamlOutput).
 func marshal(objs []unstructured.Unstructured) ([]byte, error) {
-	var out []byte
-	for i, o := range objs {
-		if i > 0 {
-			out = append(out, "---\n"...)
-		}
-		data, err := doc.Marshal(o.UnstructuredContent())
-		if err != nil {
-			return nil, fmt.Errorf("failed to marshal yaml for %s, %s/%s: %w", o.GroupVersionKind(), o.GetNamespace(), o.GetName(), err)
-		}
-		out = append(out, data...)
-	}
 	if len(objs) == 0 {
 		return []byte("\n"), nil
 	}
-	return out, nil
+	texts := make([][]byte, len(objs))
+	errs := make([]error, len(objs))
+	parallel.Each(len(objs), func(i int) { texts[i], errs[i] = doc.Marshal(objs[i].UnstructuredContent()) })
+	for i, err := range errs {
+		if o := objs[i]; err != nil {
+			return nil, fmt.Errorf("failed to marshal yaml for %s, %s/%s: %w", o.GroupVersionKind(), o.GetNamespace(), o.GetName(), err)
+		}
+	}
+	return bytes.Join(texts, []byte("---\n")), nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
 )
 
@@ -88,18 +89,24 @@ func (s *source) objects(ctx context.Context) ([]object, error) {
 			chunks = chunks[:n-1]
 		}
 	}
+	values := make([]map[string]any, len(chunks))
+	errs := make([]error, len(chunks))
+	parallel.Each(len(chunks), func(i int) {
+		if ctx.Err() == nil {
+			values[i], errs[i] = doc.ToMap(chunks[i].Data)
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	var objs []object
-	for _, c := range chunks {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		m, err := doc.ToMap(c.Data)
-		if err != nil {
+	for i, c := range chunks {
+		if errs[i] != nil {
 			o := object{src: s, start: c.Start}
-			return nil, o.fail(fmt.Errorf("failed to parse yaml: failed to unmarshal the %s yaml document: %w", ordinal(len(objs)+1), err))
+			return nil, o.fail(fmt.Errorf("failed to parse yaml: failed to unmarshal the %s yaml document: %w", ordinal(len(objs)+1), errs[i]))
 		}
-		if m != nil {
-			objs = append(objs, object{unstructured.Unstructured{Object: m}, s, c.Start})
+		if values[i] != nil {
+			objs = append(objs, object{unstructured.Unstructured{Object: values[i]}, s, c.Start})
 		}
 	}
 	if split != nil {

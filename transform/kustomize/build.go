@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
@@ -19,6 +17,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 )
 
 // Options of one build.
@@ -161,16 +160,7 @@ func (t *Tree) clean(err error) error {
 func Marshal(objects []map[string]any) ([]byte, error) {
 	texts := make([][]byte, len(objects))
 	errs := make([]error, len(objects))
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	for range min(runtime.GOMAXPROCS(0), len(objects)) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(objects); i = int(next.Add(1)) - 1 {
-				texts[i], errs[i] = doc.Marshal(objects[i])
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Each(len(objects), func(i int) { texts[i], errs[i] = doc.Marshal(objects[i]) })
 	return bytes.Join(texts, []byte("---\n")), errors.Join(errs...)
 }
 
