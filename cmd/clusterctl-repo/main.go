@@ -14,7 +14,7 @@ import (
 
 func main() {
 	// The work is short and makes much garbage: trade memory for time.
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(800)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// After the first signal the default is back, so that a second one kills.
 	context.AfterFunc(ctx, stop)

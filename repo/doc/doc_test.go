@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	apiyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 )
@@ -52,7 +53,12 @@ func reference(data []byte) ([]map[string]any, error) {
 		if len(b) == 0 {
 			return out, nil
 		}
-		m, err := doc.ToMap(b)
+		var m map[string]any
+		err = yaml.Unmarshal(b, &m)
+		fast, fastErr := doc.ToMap(b)
+		if fmt.Sprint(err) != fmt.Sprint(fastErr) || err == nil && !reflect.DeepEqual(m, fast) {
+			panic(fmt.Sprintf("ToMap of %q: %v, %v; want %v, %v", b, fast, fastErr, m, err))
+		}
 		if err != nil {
 			return out, fmt.Errorf("document %d: %w", len(out)+1, err)
 		}

@@ -91,7 +91,7 @@ func (d *Document) parse(data []byte) {
 		d.Root = n
 		return
 	}
-	v, kubeErr := ToMap(data)
+	v, kubeErr := toMap(data)
 	switch {
 	case kubeErr == nil && err == nil && equal(v, n):
 		d.Root = n
