@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 )
 
@@ -349,7 +350,7 @@ func alternatives(words []string) string {
 func didYouMean(word string, known []string) string {
 	best, at := 1+len(word)/3, ""
 	for _, k := range known {
-		if dist := distance(strings.ToLower(word), strings.ToLower(k)); dist <= best && (at == "" || dist < best) {
+		if dist := layouts.Distance(strings.ToLower(word), strings.ToLower(k)); dist <= best && (at == "" || dist < best) {
 			best, at = dist, k
 		}
 	}
@@ -357,30 +358,4 @@ func didYouMean(word string, known []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", at)
-}
-
-// distance counts the insertions, deletions and substitutions that lead from a
-// to b. Long words are no slips and count as far away, which bounds the cost.
-func distance(a, b string) int {
-	const long = 64
-	if len(a) > long || len(b) > long {
-		return long
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

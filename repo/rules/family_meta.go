@@ -742,7 +742,7 @@ func metadataKeys(p *lint.Pass) {
 			hint := ""
 			closest := 3
 			for _, k := range known {
-				if d := editDistance(strings.ToLower(k), strings.ToLower(f.Name)); d < closest {
+				if d := layouts.Distance(strings.ToLower(k), strings.ToLower(f.Name)); d < closest {
 					closest, hint = d, fmt.Sprintf("; %s was probably meant", k)
 				}
 			}

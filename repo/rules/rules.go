@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
 
@@ -51,34 +52,10 @@ func Suggest(id string) string {
 	word := normalize(id)
 	best, distance := "", 3 // more typing errors than two are no typing error
 	for _, r := range All {
-		d := min(editDistance(word, r.ID), editDistance(word, normalize(r.Name)))
+		d := min(layouts.Distance(word, r.ID), layouts.Distance(word, normalize(r.Name)))
 		if d < distance {
 			best, distance = r.ID, d
 		}
 	}
 	return best
-}
-
-// editDistance is the Levenshtein distance, at most 3.
-func editDistance(a, b string) int {
-	const enough = 3
-	if len(a)-len(b) >= enough || len(b)-len(a) >= enough {
-		return enough
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
-		}
-	}
-	return min(row[len(b)], enough)
 }
