@@ -6,6 +6,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
@@ -27,6 +29,76 @@ type Release struct {
 	// MetadataErr says why.
 	Metadata    *meta.Metadata
 	MetadataErr error
+
+	installed func() *Index
+	crds      func() []*crd.CRD
+	byCRD     func() map[[2]string]*crd.CRD
+}
+
+// Installed are the objects of the components file, which an installation
+// brings; empty if there is none. Only file and release rules may ask.
+func (r *Release) Installed() *Index { return r.installed() }
+
+// CRDs are the definitions in the components file, in its order.
+func (r *Release) CRDs() []*crd.CRD { return r.crds() }
+
+// CRD returns the definition of a kind, or nil.
+func (r *Release) CRD(group, kind string) *crd.CRD { return r.byCRD()[[2]string{group, kind}] }
+
+// index sets up what is made of the files on demand.
+func (r *Release) index() {
+	r.installed = sync.OnceValue(func() *Index {
+		for _, f := range r.Files {
+			if f.Kind == layouts.Components {
+				return NewIndex(f.Objects())
+			}
+		}
+		return NewIndex(nil)
+	})
+	r.crds = sync.OnceValue(func() []*crd.CRD {
+		var out []*crd.CRD
+		for _, o := range r.installed().Kind(crd.Group, crd.Kind) {
+			out = append(out, crd.Of(o))
+		}
+		return out
+	})
+	r.byCRD = sync.OnceValue(func() map[[2]string]*crd.CRD {
+		out := map[[2]string]*crd.CRD{}
+		for _, c := range r.crds() {
+			out[[2]string{c.Group, c.Kind}] = c
+		}
+		return out
+	})
+}
+
+// Index finds objects by kind and name.
+type Index struct {
+	// Objects are all, in the order of their files.
+	Objects []*manifest.Object
+	byKind  map[[2]string][]*manifest.Object
+	byName  map[[3]string]*manifest.Object
+}
+
+// NewIndex returns an index of objects.
+func NewIndex(objects []*manifest.Object) *Index {
+	i := &Index{Objects: objects, byKind: map[[2]string][]*manifest.Object{}, byName: map[[3]string]*manifest.Object{}}
+	for _, o := range objects {
+		kind, name := [2]string{o.Group, o.Kind}, [3]string{o.Group, o.Kind, o.Name}
+		i.byKind[kind] = append(i.byKind[kind], o)
+		if i.byName[name] == nil {
+			i.byName[name] = o
+		}
+	}
+	return i
+}
+
+// Kind returns the objects of a group and kind, in any version.
+func (i *Index) Kind(group, kind string) []*manifest.Object { return i.byKind[[2]string{group, kind}] }
+
+// Find returns the first object of a group, kind and name, or nil. Namespaces do
+// not count, as clusterctl puts all objects into one.
+func (i *Index) Find(group, kind, name string) *manifest.Object {
+	return i.byName[[3]string{group, kind, name}]
 }
 
 // File returns the file of that name, or nil.
@@ -70,6 +142,8 @@ type Pass struct {
 	Provider *Provider
 	Release  *Release
 	File     *File
+	// Profile is the Cluster API that the release is judged for.
+	Profile contract.Profile
 
 	severity Severity
 	mu       *sync.Mutex
@@ -93,6 +167,12 @@ func (p *Pass) Report(f Finding) {
 // Path reports something about a file or folder as a whole.
 func (p *Pass) Path(path, format string, args ...any) {
 	p.Report(Finding{File: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// On reports a value of an object, in whatever file it is. A nil node is the
+// object as a whole.
+func (p *Pass) On(o *manifest.Object, n *doc.Node, format string, args ...any) {
+	p.Report(At(o.File, o.Doc, n, format, args...))
 }
 
 // Node reports a value of the current file. A nil node is the document.

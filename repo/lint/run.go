@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
@@ -21,11 +22,17 @@ type Options struct {
 	// Partial says that the repository does not hold all versions of its
 	// providers, so that rules about missing ones do not apply.
 	Partial bool
+	// Profile is the Cluster API to judge for; the zero value is
+	// contract.DefaultProfile.
+	Profile contract.Profile
 }
 
 // Run checks a repository, one release at a time, so that memory does not grow
 // with the number of versions. It returns an error only if ctx ends.
 func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error) {
+	if opts.Profile.Core == 0 {
+		opts.Profile.Core = contract.NewestCore
+	}
 	run := &run{opts: opts, repository: r, byScope: map[Scope][]*Rule{}}
 	for _, rule := range opts.Rules {
 		if s, ok := opts.Severity[rule.ID]; !ok || s != Off {
@@ -79,6 +86,7 @@ func (r *run) apply(scope Scope, pass Pass) {
 			continue
 		}
 		p := pass
+		p.Profile = r.opts.Profile
 		p.Rule, p.severity, p.mu, p.out = rule, r.opts.Severity[rule.ID], &r.mu, &r.report.Findings
 		func() {
 			defer func() {
@@ -127,6 +135,7 @@ func (r *run) release(provider *Provider, release *repo.Release) *Release {
 	view := &Release{Release: release}
 	view.Parsed, _ = layouts.ParseVersion(release.Version)
 	view.Files = r.read(release)
+	view.index()
 	r.report.Releases++
 	r.report.Files += len(view.Files)
 	if f := view.File(layouts.MetadataFile); f != nil {

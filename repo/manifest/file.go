@@ -28,6 +28,7 @@ type File struct {
 
 	template func() (*vars.Template, *vars.Error)
 	reading  func() reading
+	objects  func() []*Object
 }
 
 // reading is what clusterctl makes of the file.
@@ -50,6 +51,7 @@ func New(a *repo.Artifact, kind layouts.FileKind, data []byte) *File {
 		return t, nil
 	})
 	f.reading = sync.OnceValue(f.read)
+	f.objects = sync.OnceValue(f.list)
 	return f
 }
 

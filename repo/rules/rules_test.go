@@ -17,7 +17,7 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	id := regexp.MustCompile(`^(META|NAME|REPO|VAR|YAML)[0-9]{3}$`)
+	id := regexp.MustCompile(`^[A-Z]+[0-9]{3}$`)
 	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 	names := map[string]string{}
 	before := ""
@@ -26,6 +26,9 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: not the form of an ID, or out of order", r.ID)
 		}
 		before = r.ID
+		if !slices.ContainsFunc(rules.Families, func(f rules.Family) bool { return slices.Contains(f.Rules, r) }) {
+			t.Errorf("%s: belongs to no family", r.ID)
+		}
 		if !name.MatchString(r.Name) || names[r.Name] != "" {
 			t.Errorf("%s: name %q is no slug or belongs to %s", r.ID, r.Name, names[r.Name])
 		}
@@ -97,7 +100,8 @@ func show(f lint.Finding) string {
 }
 
 // TestExamples demands that the bad example of every rule gives the findings it
-// says and no other, and the good one none at all.
+// says and no other, and the good one none at all. Warnings and notes of other
+// families do not count: examples are small, and no whole providers.
 func TestExamples(t *testing.T) {
 	for _, r := range rules.All {
 		t.Run(r.ID, func(t *testing.T) {
@@ -123,11 +127,18 @@ func TestExamples(t *testing.T) {
 				}
 				findings = slices.Delete(findings, i, i+1)
 			}
+			counts := func(f lint.Finding) bool {
+				return f.Severity == lint.Error || rules.FamilyOf(f.Rule.ID) == rules.FamilyOf(r.ID)
+			}
 			for _, f := range findings {
-				t.Errorf("bad: unexpected %s", show(f))
+				if counts(f) {
+					t.Errorf("bad: unexpected %s", show(f))
+				}
 			}
 			for _, f := range lintFiles(t, e.Good) {
-				t.Errorf("good: unexpected %s", show(f))
+				if counts(f) {
+					t.Errorf("good: unexpected %s", show(f))
+				}
 			}
 		})
 	}

@@ -1,0 +1,5 @@
+package rules
+
+import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+
+var depRules = []*lint.Rule{}
