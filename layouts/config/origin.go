@@ -32,3 +32,16 @@ func (o Origin) Errorf(key, format string, args ...any) error {
 	}
 	return &doc.Error{File: o.file, Pos: pos, Err: err}
 }
+
+// Place returns where the value of a key stands, or the struct if the key is
+// absent. It is false if it was read from no file.
+func (o Origin) Place(key string) (file string, pos doc.Pos, ok bool) {
+	if o.file == "" {
+		return "", doc.Pos{}, false
+	}
+	pos, known := o.keys[key]
+	if !known {
+		pos = o.pos
+	}
+	return o.file, pos, true
+}

@@ -319,6 +319,10 @@ func (d *Document) blockEnd(start, line int) int {
 // substituted, what clusterctl parses.
 func (d *Document) Text() []byte { return d.text.Data }
 
+// Derived reports whether the document was parsed from another text than the raw
+// file.
+func (d *Document) Derived() bool { return d.raw != nil }
+
 // Range returns the byte range of the document in Text.
 func (d *Document) Range() (start, end int) { return d.start, d.start + d.len }
 

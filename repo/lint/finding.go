@@ -32,8 +32,28 @@ type Finding struct {
 	// that begins at column SourceColumn.
 	Source       string
 	SourceColumn int
+	// Way is the path of the value in the built object, for a finding that no
+	// single line of the source tree caused.
+	Way string
+	// Edit mends the fault; nil if no edit is known to be safe.
+	Edit *Edit
 	// Fingerprint stays the same when lines move.
 	Fingerprint string
+
+	// What At was given, for Options.Trace; forgotten afterwards.
+	doc        *doc.Document
+	node       *doc.Node
+	start, end int
+}
+
+// Edit is a change that mends a fault and cannot break anything else.
+type Edit struct {
+	// Start and End are the byte range in the file of the finding that Text
+	// takes the place of.
+	Start, End int
+	Text       string
+	// Rename is the new name of the file or folder instead, without a folder.
+	Rename string
 }
 
 // Help returns what to do.
@@ -48,6 +68,8 @@ type Counts struct {
 type Report struct {
 	// Findings are sorted by file, line, column and rule.
 	Findings []Finding
+	// Suppressed are findings that comments silence.
+	Suppressed []Suppressed
 	// Failures are rules that did not work, and files that could not be read;
 	// the rest was checked all the same.
 	Failures []error
@@ -100,7 +122,7 @@ func (r *Report) finish() {
 		// The last three parts are label, version and file; where the
 		// repository stands does not matter, nor where in the file.
 		parts := strings.Split(filepath.ToSlash(f.File), "/")
-		key := strings.Join([]string{f.Rule.ID, strings.Join(parts[max(0, len(parts)-3):], "/"), f.Object, f.Message}, "\x00")
+		key := strings.Join([]string{f.Rule.ID, strings.Join(parts[max(0, len(parts)-3):], "/"), f.Object, withoutLines(f.Message)}, "\x00")
 		n := seen[key]
 		seen[key]++
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, n))
@@ -108,9 +130,27 @@ func (r *Report) finish() {
 	}
 }
 
+// withoutLines drops the numbers of lines from a message, so that a fingerprint
+// does not change with them.
+func withoutLines(message string) string {
+	var out strings.Builder
+	for {
+		i := strings.Index(message, "line ")
+		if i < 0 {
+			break
+		}
+		i += len("line ")
+		out.WriteString(message[:i])
+		message = strings.TrimLeft(message[i:], "0123456789")
+	}
+	out.WriteString(message)
+	return out.String()
+}
+
 // Join adds the results of another run.
 func (r *Report) Join(other *Report) {
 	r.Findings = append(r.Findings, other.Findings...)
+	r.Suppressed = append(r.Suppressed, other.Suppressed...)
 	r.Failures = append(r.Failures, other.Failures...)
 	r.Files += other.Files
 	r.Releases += other.Releases

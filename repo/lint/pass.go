@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
 
@@ -144,8 +145,13 @@ type Pass struct {
 	File     *File
 	// Profile is the Cluster API that the release is judged for.
 	Profile contract.Profile
+	// Ignores are the comments that silence rules, for ScopeComments; Known
+	// tells whether there is a rule of an ID, and Ran whether it was applied.
+	Ignores    []*Ignore
+	Known, Ran func(id string) bool
 
 	severity Severity
+	trace    func(*Finding, *doc.Document, *doc.Node, int, int)
 	mu       *sync.Mutex
 	out      *[]Finding
 }
@@ -159,6 +165,10 @@ func (p *Pass) Report(f Finding) {
 	if p.severity != Off {
 		f.Severity = p.severity
 	}
+	if p.trace != nil {
+		p.trace(&f, f.doc, f.node, f.start, f.end)
+	}
+	f.doc, f.node = nil, nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*p.out = append(*p.out, f)
@@ -200,13 +210,30 @@ func At(f *File, d *doc.Document, n *doc.Node, format string, args ...any) Findi
 	pos := f.Raw.Pos(f.Raw.Offset(d.Pos(n))) // a parser may stop behind the end
 	return Finding{
 		File: f.Raw.Name, Pos: pos, End: d.End(n), Source: SourceLine(f, pos.Line),
-		Object: ObjectName(d), Message: fmt.Sprintf(format, args...),
+		Object: ObjectName(d), Message: fmt.Sprintf(format, args...), doc: d, node: n,
 	}
+}
+
+// Replace is an edit that puts a text in the place of a scalar; nil if the scalar
+// is not written in the file as it was read.
+func Replace(f *File, d *doc.Document, n *doc.Node, text string) *Edit {
+	if n == nil || n.Kind == doc.Map || n.Kind == doc.List || n.Style == doc.Block {
+		return nil
+	}
+	from, to := d.Offsets(n)
+	start := f.Raw.Offset(d.Pos(n))
+	end := start + to - from
+	if end > len(f.Raw.Data) || !bytes.Equal(f.Raw.Data[start:end], d.Text()[from:to]) {
+		return nil
+	}
+	return &Edit{Start: start, End: end, Text: text}
 }
 
 // Spanning makes a finding at a byte range of the raw text.
 func Spanning(f *File, start, end int, format string, args ...any) Finding {
-	return place(f, f.Raw.Pos(start), f.Raw.Pos(end), "", fmt.Sprintf(format, args...))
+	out := place(f, f.Raw.Pos(start), f.Raw.Pos(end), "", fmt.Sprintf(format, args...))
+	out.start, out.end = start, end
+	return out
 }
 
 func place(f *File, pos, end doc.Pos, object, message string) Finding {

@@ -58,6 +58,9 @@ const (
 	ScopeRelease
 	ScopeProvider
 	ScopeRepository
+	// ScopeComments is once, after all others, for the comments that silence
+	// rules.
+	ScopeComments
 )
 
 // Rule is one check with all that is known about it. Everything but Check is

@@ -3,11 +3,13 @@ package lint
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
@@ -25,6 +27,13 @@ type Options struct {
 	// Profile is the Cluster API to judge for; the zero value is
 	// contract.DefaultProfile.
 	Profile contract.Profile
+	// Trace leads a finding back to where its fault was made, if the files are
+	// built ones: at the node of the document if there is one, at the byte range
+	// otherwise. It may be called from several goroutines.
+	Trace func(f *Finding, d *doc.Document, n *doc.Node, start, end int)
+	// Sources returns the files that findings were led back to, for the comments
+	// in them.
+	Sources func() []*doc.File
 }
 
 // Run checks a repository, one release at a time, so that memory does not grow
@@ -45,8 +54,35 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 		}
 	}
 	run.apply(ScopeRepository, Pass{Repository: r, Config: run.config()})
+	run.comments()
 	run.report.finish()
 	return &run.report, nil
+}
+
+// comments applies the comments that silence rules, and checks them.
+func (r *run) comments() {
+	if r.opts.Sources != nil {
+		for _, f := range r.opts.Sources() {
+			r.ignores = append(r.ignores, Ignores(f)...)
+		}
+	}
+	seen := map[string]bool{}
+	r.ignores = slices.DeleteFunc(r.ignores, func(i *Ignore) bool {
+		key := fmt.Sprintf("%s:%d", i.File, i.Pos.Line)
+		defer func() { seen[key] = true }()
+		return seen[key]
+	})
+	r.report.suppress(r.ignores)
+	known, ran := map[string]bool{}, map[string]bool{}
+	for _, rule := range r.opts.Rules {
+		known[rule.ID] = true
+		s, ok := r.opts.Severity[rule.ID]
+		ran[rule.ID] = !ok || s != Off
+	}
+	r.apply(ScopeComments, Pass{
+		Repository: r.repository, Ignores: r.ignores,
+		Known: func(id string) bool { return known[id] }, Ran: func(id string) bool { return ran[id] },
+	})
 }
 
 // config reads the clusterctl.yaml of the repository, if there is one.
@@ -70,6 +106,7 @@ type run struct {
 	byScope    map[Scope][]*Rule
 	mu         sync.Mutex
 	report     Report
+	ignores    []*Ignore
 }
 
 func (r *run) fail(err error) {
@@ -86,7 +123,7 @@ func (r *run) apply(scope Scope, pass Pass) {
 			continue
 		}
 		p := pass
-		p.Profile = r.opts.Profile
+		p.Profile, p.trace = r.opts.Profile, r.opts.Trace
 		p.Rule, p.severity, p.mu, p.out = rule, r.opts.Severity[rule.ID], &r.mu, &r.report.Findings
 		func() {
 			defer func() {
@@ -126,7 +163,9 @@ func (r *run) read(release *repo.Release) []*File {
 			r.fail(err)
 			continue
 		}
-		out = append(out, manifest.New(a, kind, data))
+		f := manifest.New(a, kind, data)
+		r.ignores = append(r.ignores, Ignores(f.Raw)...)
+		out = append(out, f)
 	}
 	return out
 }

@@ -17,6 +17,10 @@ import (
 // outside, with some files replaced in memory. Files are read once, because
 // flavors share their bases. It is safe for concurrent use.
 type Tree struct {
+	// Name is the tree as a person would type it, for the names of files that
+	// are traced.
+	Name string
+
 	dir     string // absolute, without symbolic links
 	files   *files.Folder
 	replace map[string][]byte // by path relative to dir
@@ -40,7 +44,7 @@ func OpenTree(dir string, replace map[string][]byte) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{dir: abs, files: f, replace: replace}, nil
+	return &Tree{Name: dir, dir: abs, files: f, replace: replace}, nil
 }
 
 // Close releases the tree.
@@ -55,7 +59,7 @@ func (t *Tree) with(replace map[string][]byte) *Tree {
 	for name, data := range replace {
 		all[name] = data
 	}
-	return &Tree{dir: t.dir, files: t.files, replace: all}
+	return &Tree{Name: t.Name, dir: t.dir, files: t.files, replace: all}
 }
 
 // errOutside is what every path gets that leaves the tree.

@@ -1,0 +1,69 @@
+package lint_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+func TestIgnores(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"behind a value":       {"a: 1 # clusterctl-repo:ignore X001 why not\nb: 2\n", "X001 1-1 why not"},
+		"above a value":        {"a: 1\n# clusterctl-repo:ignore X001,X-002 why\nb: 2\nc: 3\n", "X001,X-002 3-3 why"},
+		"above a block":        {"a: 1\n#clusterctl-repo:ignore X001 why\n# more\nb:\n  c: 2\n\n  d: 3\ne: 4\n", "X001 4-7 why"},
+		"above a list":         {"a: 1\n# clusterctl-repo:ignore X001 why\nb:\n- 1\n- 2\nc: 3\n", "X001 3-5 why"},
+		"above an element":     {"a:\n# clusterctl-repo:ignore X001 why\n- b: 1\n  c: 2\n- d: 3\n", "X001 3-4 why"},
+		"behind a key":         {"a: # clusterctl-repo:ignore X001 why\n  b: 1\nc: 2\n", "X001 1-2 why"},
+		"above a document":     {"---\n# about it\n# clusterctl-repo:ignore X001 why\na: 1\nb:\n  c: 2\n---\nd: 3\n", "X001 4-6 why"},
+		"with line ends of CR": {"a: 1 # clusterctl-repo:ignore X001 why\r\nb: 2\r\n", "X001 1-1 why"},
+		"without a reason":     {"a: 1 # clusterctl-repo:ignore X001\n", "X001 1-1 "},
+		"without a rule":       {"a: 1 # clusterctl-repo:ignore\n", " 1-1 "},
+		"above nothing":        {"a: 1\n# clusterctl-repo:ignore X001 why\n", "X001 2-2 why"},
+		"inside a text":        {"a: \"x#clusterctl-repo:ignore X001 why\"\n", ""},
+		"without a sharp":      {"a: clusterctl-repo:ignore X001\n", ""},
+	} {
+		var got []string
+		for _, i := range lint.Ignores(doc.NewFile("x.yaml", []byte(tc.text))) {
+			got = append(got, fmt.Sprintf("%s %d-%d %s", strings.Join(i.Rules, ","), i.First, i.Last, i.Reason))
+		}
+		if strings.Join(got, "; ") != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func FuzzIgnores(f *testing.F) {
+	f.Add("---\n# clusterctl-repo:ignore X001 why\na:\n- b # clusterctl-repo:ignore Y\n")
+	f.Add("#clusterctl-repo:ignore")
+	f.Fuzz(func(t *testing.T, text string) {
+		file := doc.NewFile("x", []byte(text))
+		for _, i := range lint.Ignores(file) {
+			if i.First < 1 || i.Last < i.First || i.Last > strings.Count(text, "\n")+1 {
+				t.Errorf("lines %d to %d", i.First, i.Last)
+			}
+		}
+	})
+}
+
+func TestSuppressedFindings(t *testing.T) {
+	const text = "kind: A # clusterctl-repo:ignore TEST001 it is known\n---\nkind: B # clusterctl-repo:ignore TEST001\n"
+	r := run(t, repository(map[string]string{"cluster-template.yaml": text}), lint.Options{Rules: []*lint.Rule{everyNode}})
+	if len(r.Findings) != 1 || r.Findings[0].Pos.Line != 3 || len(r.Suppressed) != 1 || r.Suppressed[0].Reason != "it is known" {
+		t.Errorf("%+v, suppressed %+v", r.Findings, r.Suppressed)
+	}
+}
+
+func TestFingerprintsSurviveLineNumbersInMessages(t *testing.T) {
+	at := func(line int) string {
+		rule := &lint.Rule{ID: "TEST003", Severity: lint.Info, Scope: lint.ScopeRepository, Check: func(p *lint.Pass) {
+			p.Path("x", "stands already in line %d, and again", line)
+		}}
+		return run(t, repository(nil), lint.Options{Rules: []*lint.Rule{rule}}).Findings[0].Fingerprint
+	}
+	if at(7) != at(123) {
+		t.Error("the fingerprint depends on the number of a line")
+	}
+}

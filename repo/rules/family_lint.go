@@ -1,0 +1,59 @@
+package rules
+
+import (
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+var lintRules = []*lint.Rule{
+	{
+		ID: "LINT001", Name: "ignore-comment",
+		Title:    "A comment that silences rules names them and says why",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "clusterctl-repo, " + lint.IgnoreMark,
+		Why:    "The comment has no effect. A reader who does not know the reason cannot tell whether it still holds.",
+		Fix:    "Write # " + lint.IgnoreMark + " RULE and the reason.",
+		Scope:  lint.ScopeComments, Check: ignoreComment,
+	},
+	{
+		ID: "LINT002", Name: "ignore-unused",
+		Title:    "A comment that silences a rule is needed",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "clusterctl-repo, " + lint.IgnoreMark,
+		Why:    "Nothing is silenced here any more, but the next fault in this place would be.",
+		Fix:    "Remove the rule from the comment, or the comment.",
+		Scope:  lint.ScopeComments, Check: ignoreUnused,
+	},
+}
+
+func onComment(p *lint.Pass, i *lint.Ignore, message string) {
+	p.Report(lint.Finding{File: i.File, Pos: i.Pos, End: i.End, Source: i.Source, Message: message})
+}
+
+func ignoreComment(p *lint.Pass) {
+	for _, i := range p.Ignores {
+		if len(i.Rules) == 0 {
+			onComment(p, i, "the comment names no rule")
+			continue
+		}
+		for _, id := range i.Rules {
+			if !p.Known(lint.NormalizeID(id)) {
+				onComment(p, i, "there is no rule "+id)
+			}
+		}
+		if i.Reason == "" {
+			onComment(p, i, "the comment does not say why "+strings.Join(i.Rules, ", ")+" does not matter here")
+		}
+	}
+}
+
+func ignoreUnused(p *lint.Pass) {
+	for _, i := range p.Ignores {
+		for _, id := range i.Rules {
+			if id := lint.NormalizeID(id); i.Reason != "" && p.Known(id) && p.Ran(id) && !i.Used(id) {
+				onComment(p, i, "there is no finding of "+id+" here")
+			}
+		}
+	}
+}

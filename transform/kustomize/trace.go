@@ -1,0 +1,483 @@
+package kustomize
+
+import (
+	"context"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+)
+
+// Tracer leads values of built objects back to the lines that set them: in the
+// object's own file, a patch, or a field of a kustomization.
+//
+// Kustomize itself tells the file of an object. What changed it on its way is
+// found by looking for the value in all that may have, from the outermost
+// kustomization inwards, as the outer one has the last word.
+type Tracer struct {
+	tree   *Tree
+	file   string // the outermost kustomization
+	files  func(name string) *doc.Stream
+	origin map[identity]string
+	// chains are the kustomizations that a file goes through, outermost first.
+	chains map[string][]*layer
+}
+
+// identity names a built object.
+type identity struct{ kind, namespace, name string }
+
+func identify(root *doc.Node) identity {
+	return identity{root.Get("kind").Str(), root.Get("metadata", "namespace").Str(), root.Get("metadata", "name").Str()}
+}
+
+// layer is one kustomization.
+type layer struct {
+	dir string
+	doc *doc.Document
+}
+
+// Place is a value in a source file.
+type Place struct {
+	Doc *doc.Document
+	// Node is the value, or the nearest one around it that is written
+	// somewhere; nil for the document.
+	Node *doc.Node
+	// Key is the key that Node is the value of, or nil.
+	Key *doc.Node
+	// Exact is set if Node is the value itself and not one around it.
+	Exact bool
+}
+
+// NewTracer prepares to trace what a kustomization builds. It builds it again,
+// with kustomize's tracking of origins.
+func NewTracer(ctx context.Context, tree *Tree, dir string, opts Options) (*Tracer, error) {
+	origins, err := Origins(ctx, tree, dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tracer{tree: tree, origin: map[identity]string{}, chains: map[string][]*layer{}}
+	var streams sync.Map
+	t.files = func(name string) *doc.Stream {
+		if s, ok := streams.Load(name); ok {
+			return s.(*doc.Stream)
+		}
+		s := &doc.Stream{}
+		if data, err := tree.Read(filepath.FromSlash(name)); err == nil {
+			s = doc.Parse(doc.NewFile(path.Join(filepath.ToSlash(tree.Name), name), data))
+		}
+		streams.Store(name, s)
+		return s
+	}
+	for _, o := range origins {
+		text := func(fields ...string) string {
+			var v any = o.Object
+			for _, f := range fields {
+				m, _ := v.(map[string]any)
+				v = m[f]
+			}
+			s, _ := v.(string)
+			return s
+		}
+		t.origin[identity{text("kind"), text("metadata", "namespace"), text("metadata", "name")}] = o.File
+	}
+	if name, _, err := (&scan{tree: tree}).find(path.Clean(dir)); err == nil {
+		t.file = path.Join(filepath.ToSlash(tree.Name), name)
+	}
+	t.walk(path.Clean(dir), nil, 0)
+	return t, nil
+}
+
+// File is the kustomization that is traced.
+func (t *Tracer) File() string { return t.file }
+
+// FindIn is Find for an object that was read from a file as it is, and changed
+// by other means than kustomize.
+func FindIn(stream *doc.Stream, built *doc.Node, way []string) (Place, bool) {
+	d := objectIn(stream, built)
+	if d == nil {
+		return Place{}, false
+	}
+	n, key, steps := counterpart(built, d.Root, way)
+	if steps == 0 && len(way) > 0 {
+		return Place{Doc: d}, true
+	}
+	return Place{d, n, key, steps == len(way)}, true
+}
+
+// walk notes the kustomizations from dir down. The depth is bounded by the scan
+// that came before the build.
+func (t *Tracer) walk(dir string, above []*layer, depth int) {
+	name, _, err := (&scan{tree: t.tree}).find(dir)
+	if err != nil || depth > maxLoads {
+		return
+	}
+	stream := t.files(name)
+	if len(stream.Docs) == 0 || stream.Docs[0].Err != nil {
+		return
+	}
+	chain := append(slices.Clip(above), &layer{dir, stream.Docs[0]})
+	root := stream.Docs[0].Root
+	// Components change what the kustomization that names them holds.
+	for _, c := range root.Get("components").List() {
+		sub := path.Join(dir, c.Str())
+		if name, _, err := (&scan{tree: t.tree}).find(sub); err == nil {
+			if s := t.files(name); len(s.Docs) > 0 && s.Docs[0].Err == nil {
+				chain = append(chain, &layer{sub, s.Docs[0]})
+			}
+		}
+	}
+	t.note(name, chain)
+	for _, field := range []string{"resources", "bases", "components", "generators", "transformers"} {
+		for _, n := range root.Get(field).List() {
+			target := n.Str()
+			if target == "" || strings.Contains(target, "\n") {
+				continue
+			}
+			sub := path.Join(dir, target)
+			if _, _, err := (&scan{tree: t.tree}).find(sub); err == nil {
+				t.walk(sub, chain, depth+1)
+			} else {
+				t.note(sub, chain)
+			}
+		}
+	}
+}
+
+// note keeps the first, shortest way of a file.
+func (t *Tracer) note(file string, chain []*layer) {
+	if t.chains[file] == nil {
+		t.chains[file] = chain
+	}
+}
+
+// Find returns where a value of a built object was set. Built is the root of the
+// object, way leads down from it, and text is the value as it stands in the
+// built file, with its variables, if it is a scalar. It is false if nothing is
+// known of the object.
+func (t *Tracer) Find(built *doc.Node, way []string, text string) (Place, bool) {
+	file := t.origin[identify(built)]
+	if file == "" {
+		return Place{}, false
+	}
+	w := &wanted{built: built, way: way, text: text}
+	w.value = built
+	for _, step := range way {
+		w.value = child(w.value, step)
+	}
+	w.scalar = w.value != nil && w.value.Kind != doc.Map && w.value.Kind != doc.List
+	own := objectIn(t.files(file), built)
+	var ownRoot *doc.Node
+	if own != nil {
+		ownRoot = own.Root
+	}
+	nearest, key, steps := counterpart(built, ownRoot, way)
+	w.own = ownRoot
+	found := own != nil && steps == len(way)
+	if found && !w.scalar {
+		return Place{own, nearest, key, true}, true
+	}
+	chain := t.chains[file]
+	if chain == nil { // generated by a kustomization
+		chain = t.chains[path.Clean(file)]
+	}
+	for _, l := range chain {
+		if p, ok := t.inLayer(l, w); ok {
+			return p, true
+		}
+	}
+	switch {
+	case own == nil:
+		s := t.files(file)
+		if len(s.Docs) == 0 {
+			return Place{}, false
+		}
+		return Place{Doc: s.Docs[0]}, true
+	case steps == 0 && len(way) > 0:
+		return Place{Doc: own}, true
+	}
+	return Place{own, nearest, key, found}, true
+}
+
+// wanted is a value that is looked for.
+type wanted struct {
+	built, own *doc.Node
+	way        []string
+	value      *doc.Node
+	text       string
+	scalar     bool
+}
+
+// is reports whether a value of a source file is the one that was built.
+func (w *wanted) is(n *doc.Node) bool {
+	if n == nil {
+		return false
+	}
+	if !w.scalar {
+		return n.Kind == w.value.Kind
+	}
+	return n.Kind != doc.Map && n.Kind != doc.List && n.Text == w.text
+}
+
+// objectIn finds the object in its own file. Prefixes and suffixes may have been
+// added to its name: the longest one wins.
+func objectIn(stream *doc.Stream, built *doc.Node) *doc.Document {
+	id := identify(built)
+	var best *doc.Document
+	length := -1
+	for _, d := range stream.Docs {
+		name := d.Root.Get("metadata", "name").Str()
+		if d.Root.Get("kind").Str() == id.kind && strings.Contains(id.name, name) && len(name) > length {
+			best, length = d, len(name)
+		}
+	}
+	return best
+}
+
+// child follows one step of a way.
+func child(n *doc.Node, step string) *doc.Node {
+	if n.Is(doc.List) {
+		i, err := strconv.Atoi(step)
+		if err != nil || i < 0 || i >= len(n.Items) {
+			return nil
+		}
+		return n.Items[i]
+	}
+	return n.Get(step)
+}
+
+// counterpart follows a way through a built object and another version of it at
+// once, and returns the last value there that both have, and how many steps led
+// to it. Elements of lists are matched by what names them.
+func counterpart(built, other *doc.Node, way []string) (n, key *doc.Node, steps int) {
+	for i, step := range way {
+		next := child(built, step)
+		var there, name *doc.Node
+		if built.Is(doc.List) {
+			there = element(built, other, step)
+		} else if f := other.Field(step); f != nil {
+			there, name = f.Value, f.Key
+		}
+		if there == nil {
+			return other, key, i
+		}
+		built, other, key = next, there, name
+	}
+	return other, key, len(way)
+}
+
+// names are the fields by which elements of lists are told apart.
+var names = []string{"name", "key", "containerPort", "mountPath", "port", "type"}
+
+// element finds the element of another list that stands for one of the built
+// list.
+func element(built, other *doc.Node, step string) *doc.Node {
+	item := child(built, step)
+	if item == nil || !other.Is(doc.List) {
+		return nil
+	}
+	for _, name := range names {
+		key := item.Get(name)
+		if key == nil || key.Text == "" {
+			continue
+		}
+		for _, o := range other.Items {
+			if n := o.Get(name); n != nil && n.Text == key.Text {
+				return o
+			}
+		}
+		if len(other.Items) != len(built.Items) {
+			return nil
+		}
+		break
+	}
+	if item.Kind != doc.Map && item.Kind != doc.List {
+		for _, o := range other.Items {
+			if o.Text == item.Text && o.Kind == item.Kind {
+				return o
+			}
+		}
+	}
+	if len(other.Items) == len(built.Items) {
+		return child(other, step)
+	}
+	return nil
+}
+
+// inLayer looks for the value in what one kustomization changes.
+func (t *Tracer) inLayer(l *layer, w *wanted) (Place, bool) {
+	root := l.doc.Root
+	patches := []struct {
+		field        string
+		inline, file string
+	}{
+		{"patches", "patch", "path"},
+		{"patchesJson6902", "patch", "path"},
+		{"patchesStrategicMerge", "", ""},
+	}
+	for _, kind := range patches {
+		entries := root.Get(kind.field).List()
+		for i := len(entries) - 1; i >= 0; i-- { // later ones have the last word
+			e := entries[i]
+			if !targets(e.Get("target"), w) {
+				continue
+			}
+			inline, file := e.Get(kind.inline), e.Get(kind.file).Str()
+			if kind.inline == "" {
+				inline, file = e, ""
+				if text := e.Str(); !strings.Contains(text, "\n") {
+					inline, file = nil, text
+				}
+			}
+			var stream *doc.Stream
+			switch {
+			case inline.Is(doc.String):
+				stream = l.doc.Inline(inline)
+			case file != "":
+				stream = t.files(path.Join(l.dir, file))
+			default:
+				continue
+			}
+			if p, ok := inPatch(stream, e.Get("target") != nil, w); ok {
+				return p, true
+			}
+		}
+	}
+	if !w.scalar || w.text == "" {
+		return Place{}, false
+	}
+	last := ""
+	if len(w.way) > 0 {
+		last = w.way[len(w.way)-1]
+	}
+	found := func(n *doc.Node) (Place, bool) { return Place{Doc: l.doc, Node: n, Exact: true}, n != nil }
+	// Fields that set values in many objects.
+	for _, labels := range root.Get("labels").List() {
+		if n := labels.Get("pairs", last); w.is(n) && slices.Contains(w.way, "labels") {
+			return found(n)
+		}
+	}
+	if n := root.Get("commonLabels", last); w.is(n) && (slices.Contains(w.way, "labels") || slices.Contains(w.way, "matchLabels") || slices.Contains(w.way, "selector")) {
+		return found(n)
+	}
+	if n := root.Get("commonAnnotations", last); w.is(n) && slices.Contains(w.way, "annotations") {
+		return found(n)
+	}
+	before, _, _ := counterpart(w.built, w.own, w.way)
+	changed := !w.is(before) // by something on its way
+	if n := root.Get("namespace"); changed && (last == "namespace" || last == "name" && w.built.Get("kind").Str() == "Namespace") && w.is(n) {
+		return found(n)
+	}
+	if last == "image" && changed {
+		for _, image := range root.Get("images").List() {
+			if n := imageField(image, w.text); n != nil {
+				return found(n)
+			}
+		}
+	}
+	if last == "replicas" && changed {
+		for _, r := range root.Get("replicas").List() {
+			if strings.Contains(w.built.Get("metadata", "name").Str(), r.Get("name").Str()) && w.is(r.Get("count")) {
+				return found(r.Get("count"))
+			}
+		}
+	}
+	return Place{}, false
+}
+
+// imageField returns the field of an entry of images that gave an image what is
+// special about it: its name or its tag.
+func imageField(entry *doc.Node, image string) *doc.Node {
+	rest, digest, _ := strings.Cut(image, "@")
+	name, tag := rest, ""
+	if i := strings.LastIndexByte(rest, ':'); i > strings.LastIndexByte(rest, '/') {
+		name, tag = rest[:i], rest[i+1:]
+	}
+	newName, newTag, newDigest := entry.Get("newName"), entry.Get("newTag"), entry.Get("digest")
+	if newName == nil && entry.Get("name").Str() != name || newName != nil && newName.Text != name {
+		return nil
+	}
+	if newTag != nil && newTag.Text != tag || newDigest != nil && newDigest.Text != digest {
+		return nil
+	}
+	host, _, hosted := strings.Cut(name, "/")
+	switch {
+	case newName != nil && !(hosted && strings.ContainsAny(host, ".:")):
+		return newName // no complete name: that is what people are told about
+	case newTag != nil:
+		return newTag
+	case newDigest != nil:
+		return newDigest
+	}
+	return newName
+}
+
+// targets reports whether the target of a patch may be the object. Labels and
+// annotations are not compared.
+func targets(target *doc.Node, w *wanted) bool {
+	match := func(field string, values ...string) bool {
+		expr := target.Get(field).Str()
+		if expr == "" {
+			return true
+		}
+		re, err := regexp.Compile("^(?:" + expr + ")$")
+		return err != nil || slices.ContainsFunc(values, re.MatchString)
+	}
+	group, version, ok := strings.Cut(w.built.Get("apiVersion").Str(), "/")
+	if !ok {
+		group, version = "", group
+	}
+	return match("kind", w.built.Get("kind").Str()) && match("group", group) && match("version", version) &&
+		match("name", w.built.Get("metadata", "name").Str(), w.own.Get("metadata", "name").Str())
+}
+
+// inPatch looks for the value in a patch: a list of JSON patch operations, or
+// objects to be merged.
+func inPatch(stream *doc.Stream, targeted bool, w *wanted) (Place, bool) {
+	for _, d := range stream.Docs {
+		if d.Root.Is(doc.List) {
+			for i := len(d.Root.Items) - 1; i >= 0; i-- {
+				if n, key := operation(d.Root.Items[i], w); n != nil {
+					return Place{d, n, key, true}, true
+				}
+			}
+			continue
+		}
+		name := d.Root.Get("metadata", "name").Str()
+		if !targeted && (d.Root.Get("kind").Str() != w.built.Get("kind").Str() ||
+			!strings.Contains(w.built.Get("metadata", "name").Str(), name) && w.own.Get("metadata", "name").Str() != name) {
+			continue
+		}
+		if n, key, steps := counterpart(w.built, d.Root, w.way); steps == len(w.way) && steps > 0 && w.is(n) {
+			return Place{d, n, key, true}, true
+		}
+	}
+	return Place{}, false
+}
+
+// operation returns the value of a JSON patch operation that set the value, and
+// its key, or nil.
+func operation(op *doc.Node, w *wanted) (n, key *doc.Node) {
+	pointer := strings.Split(strings.TrimPrefix(op.Get("path").Str(), "/"), "/")
+	if len(pointer) > len(w.way) {
+		return nil, nil
+	}
+	built := w.built
+	for i, step := range pointer {
+		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
+		// Elements may have moved: any one of the same list may be it.
+		if !built.Is(doc.List) && step != w.way[i] {
+			return nil, nil
+		}
+		built = child(built, w.way[i])
+	}
+	n, key, steps := counterpart(built, op.Get("value"), w.way[len(pointer):])
+	if op.Get("value") == nil || steps != len(w.way)-len(pointer) || !w.is(n) {
+		return nil, nil
+	}
+	return n, key
+}

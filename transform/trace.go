@@ -1,0 +1,368 @@
+package transform
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
+)
+
+// Tracer leads places in built files back to the source tree. Nothing is done
+// before the first question, and it is safe for concurrent use.
+type Tracer struct {
+	ctx  context.Context
+	dir  string
+	opts Options
+
+	mu     sync.Mutex
+	builts map[string]*built // by the path that Build gave the artifact
+}
+
+// built is one file of a release and what leads back from it.
+type built struct {
+	plan   *config.PlannedProvider
+	output *config.Output
+	raw    func() *doc.Stream // without substitution
+	// parts are the kustomizations and files it is made from.
+	kustomizations []func() *kustomize.Tracer
+	sources        []func() *doc.Stream
+}
+
+// Source is a place in the source tree.
+type Source struct {
+	// File is named like the source tree that Build was given.
+	File     string
+	Pos, End doc.Pos
+	// Text is the line of Pos, or the part of it that begins at column Column.
+	Text   string
+	Column int
+	// Exact is set if the value stands there, and not only its object.
+	Exact bool
+	// Way is the path of the value in the built object, if not Exact.
+	Way string
+	// Start and Stop are the byte range of a scalar in File if it is Exact and
+	// may be edited there; otherwise both are 0.
+	Start, Stop int
+}
+
+// NewTracer prepares to trace what Build made with the same arguments.
+func NewTracer(ctx context.Context, dir string, plan *config.Plan, opts Options, releases []*repo.Release) *Tracer {
+	t := &Tracer{ctx: ctx, dir: dir, opts: opts, builts: map[string]*built{}}
+	tree := sync.OnceValue(func() *kustomize.Tree {
+		tree, err := kustomize.OpenTree(dir, nil)
+		if err != nil {
+			return nil
+		}
+		return tree
+	})
+	files := &sourceFiles{tree: tree, dir: filepath.ToSlash(dir)}
+	tracers := map[string]func() *kustomize.Tracer{}
+	for _, r := range releases {
+		i := slices.IndexFunc(plan.Providers, func(p config.PlannedProvider) bool { return p.Label() == r.Provider.Label() })
+		if i < 0 {
+			continue
+		}
+		p := &plan.Providers[i]
+		for _, a := range r.Artifacts {
+			o := p.Output(a.Name)
+			if o == nil || o.File != "" && a.Path == path.Join(filepath.ToSlash(dir), o.File) {
+				continue // it is its own source
+			}
+			b := &built{plan: p, output: o, raw: sync.OnceValue(func() *doc.Stream {
+				data, err := a.Bytes()
+				if err != nil {
+					return &doc.Stream{}
+				}
+				return doc.Parse(doc.NewFile(a.Path, data))
+			})}
+			t.parts(plan, p, o, b, tree, files, tracers)
+			t.builts[a.Path] = b
+		}
+	}
+	return t
+}
+
+// parts adds what an output is made from.
+func (t *Tracer) parts(plan *config.Plan, p *config.PlannedProvider, o *config.Output, b *built, tree func() *kustomize.Tree, files *sourceFiles, tracers map[string]func() *kustomize.Tracer) {
+	switch {
+	case o.Kustomize != "":
+		key := o.Kustomize + "\x00" + string(o.LoadRestrictor)
+		if tracers[key] == nil {
+			opts := kustomize.Options{NoLoadRestrictions: o.LoadRestrictor == config.NoRestrictions, AllowRemote: t.opts.AllowRemote && plan.RemoteBases}
+			tracers[key] = sync.OnceValue(func() *kustomize.Tracer {
+				if tree() == nil {
+					return nil
+				}
+				k, err := kustomize.NewTracer(t.ctx, tree(), o.Kustomize, opts)
+				if err != nil {
+					return nil // the build worked, so nobody is told
+				}
+				return k
+			})
+		}
+		b.kustomizations = append(b.kustomizations, tracers[key])
+	case o.File != "":
+		b.sources = append(b.sources, files.stream(o.File))
+	}
+	for _, part := range o.Concat {
+		if part.File != "" {
+			b.sources = append(b.sources, files.stream(part.File))
+			continue
+		}
+		label, name, _ := strings.Cut(part.Output, "/")
+		for i := range plan.Providers {
+			if other := &plan.Providers[i]; other.Label() == label && other.Output(name) != nil {
+				t.parts(plan, other, other.Output(name), b, tree, files, tracers)
+			}
+		}
+	}
+}
+
+// sourceFiles parses source files once.
+type sourceFiles struct {
+	tree  func() *kustomize.Tree
+	dir   string
+	cache sync.Map
+}
+
+func (s *sourceFiles) stream(name string) func() *doc.Stream {
+	parse := sync.OnceValue(func() *doc.Stream {
+		if s.tree() == nil {
+			return &doc.Stream{}
+		}
+		data, err := s.tree().Read(filepath.FromSlash(name))
+		if err != nil {
+			return &doc.Stream{}
+		}
+		return doc.Parse(doc.NewFile(path.Join(s.dir, name), data))
+	})
+	f, _ := s.cache.LoadOrStore(name, parse)
+	return f.(func() *doc.Stream)
+}
+
+// Locate returns where a value in a built file, named by the path of its
+// artifact, comes from. A nil node is the document. It is false for a file that
+// is its own source, and if nothing is known.
+func (t *Tracer) Locate(artifact string, d *doc.Document, n *doc.Node) (Source, bool) {
+	b := t.builts[artifact]
+	if b == nil {
+		return Source{}, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if d == nil {
+		return b.whole()
+	}
+	way, key := wayTo(d.Root, n)
+	text := ""
+	if n != nil {
+		text = n.Text
+	}
+	// The value may have come from a variable, and the source has the variable.
+	if s := b.raw(); d.Index >= 1 && d.Index <= len(s.Docs) && s.Docs[d.Index-1].Err == nil {
+		at := s.Docs[d.Index-1].Root
+		for _, step := range way {
+			if i, err := strconv.Atoi(step); err == nil && at.Is(doc.List) {
+				if i >= len(at.Items) {
+					at = nil
+					break
+				}
+				at = at.Items[i]
+			} else {
+				at = at.Get(step)
+			}
+		}
+		if at != nil && at.Kind != doc.Map && at.Kind != doc.List {
+			text = at.Text
+		}
+	}
+	s, ok := b.find(d.Root, way, text, key)
+	return s.Source, ok
+}
+
+// LocateSpan is Locate for a byte range of the text of a built file.
+func (t *Tracer) LocateSpan(artifact string, start, end int) (Source, bool) {
+	b := t.builts[artifact]
+	if b == nil {
+		return Source{}, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, d := range b.raw().Docs {
+		from, to := d.Range()
+		if start < from || start >= to || d.Err != nil {
+			continue
+		}
+		n := scalarAt(d, start)
+		if n == nil {
+			s, ok := b.find(d.Root, nil, "", false)
+			return s.Source, ok
+		}
+		way, key := wayTo(d.Root, n)
+		s, ok := b.find(d.Root, way, n.Text, key)
+		if !ok || s.Stop == 0 {
+			return s.Source, ok
+		}
+		// The same expression inside the value of the source.
+		file := s.file
+		expression := d.File.Data[start:min(end, len(d.File.Data))]
+		if i := bytes.Index(file.Data[s.Start:s.Stop], expression); i >= 0 {
+			s.Start += i
+			s.Stop = s.Start + len(expression)
+			s.Pos, s.End = file.Pos(s.Start), file.Pos(s.Stop)
+			s.Text, s.Column = file.Excerpt(s.Pos)
+		}
+		return s.Source, true
+	}
+	return b.whole()
+}
+
+// whole is the place of a finding about the file as a whole.
+func (b *built) whole() (Source, bool) {
+	for _, f := range b.sources {
+		if s := f(); s.File != nil {
+			return Source{File: s.File.Name}, true
+		}
+	}
+	for _, f := range b.kustomizations {
+		if k := f(); k != nil {
+			return Source{File: k.File()}, true
+		}
+	}
+	return Source{}, false
+}
+
+// located is a Source and the file it is in.
+type located struct {
+	Source
+	file *doc.File
+}
+
+// wayTo returns the keys and indices that lead to a value, or to the value of a
+// key.
+func wayTo(root, n *doc.Node) (way []string, key bool) {
+	if n == nil || n == root {
+		return nil, false
+	}
+	var search func(at *doc.Node, path []string) bool
+	search = func(at *doc.Node, path []string) bool {
+		if at == nil {
+			return false
+		}
+		for i := range at.Fields {
+			f := &at.Fields[i]
+			if f.Merged {
+				continue
+			}
+			here := append(path, f.Name)
+			if f.Value == n || f.Key == n {
+				way, key = slices.Clone(here), f.Key == n
+				return true
+			}
+			if search(f.Value, here) {
+				return true
+			}
+		}
+		for i, item := range at.Items {
+			here := append(path, strconv.Itoa(i))
+			if item == n {
+				way = slices.Clone(here)
+				return true
+			}
+			if search(item, here) {
+				return true
+			}
+		}
+		return false
+	}
+	search(root, nil)
+	return way, key
+}
+
+// scalarAt returns the scalar around an offset of the text of a document.
+func scalarAt(d *doc.Document, off int) *doc.Node {
+	var found *doc.Node
+	d.Root.Walk(func(_ doc.Path, n *doc.Node) bool {
+		if n.Kind == doc.Map || n.Kind == doc.List {
+			return found == nil
+		}
+		if start, end := d.Offsets(n); off >= start && off < end {
+			found = n
+		}
+		return false
+	})
+	return found
+}
+
+// find looks for a value in all that the file is made from. With key the name of
+// the field is meant, not its value.
+func (b *built) find(root *doc.Node, way []string, text string, key bool) (located, bool) {
+	if s, ok := b.configured(root, way, text); ok {
+		return located{Source: s}, true
+	}
+	var best located
+	known := false
+	for _, f := range b.kustomizations {
+		k := f()
+		if k == nil {
+			continue
+		}
+		if p, ok := k.Find(root, way, text); ok {
+			return at(p, way, key), true
+		}
+	}
+	for _, f := range b.sources {
+		if p, ok := kustomize.FindIn(f(), root, way); ok {
+			if s := at(p, way, key); !known || s.Exact && !best.Exact {
+				best, known = s, true
+			}
+		}
+	}
+	return best, known
+}
+
+// configured finds an image that the configuration or the command line set.
+func (b *built) configured(root *doc.Node, way []string, text string) (Source, bool) {
+	if b.output.Kind != layouts.Components || len(way) == 0 || way[len(way)-1] != "image" {
+		return Source{}, false
+	}
+	for _, image := range slices.Backward(b.plan.Images) {
+		set := splitImage(text)
+		if set.name != cmp.Or(image.NewName, image.Name) || image.NewTag != "" && set.tag != image.NewTag {
+			continue
+		}
+		if file, pos, ok := image.Place("name"); ok {
+			return Source{File: file, Pos: pos, End: pos, Exact: true}, true
+		}
+	}
+	return Source{}, false
+}
+
+// at describes a place.
+func at(p kustomize.Place, way []string, key bool) located {
+	n := p.Node
+	if key && p.Exact && p.Key != nil {
+		n = p.Key
+	}
+	s := located{Source: Source{File: p.Doc.File.Name, Pos: p.Doc.Pos(n), End: p.Doc.End(n), Exact: p.Exact}, file: p.Doc.File}
+	s.Text, s.Column = s.file.Excerpt(s.Pos)
+	if !p.Exact {
+		s.Way = strings.Join(way, ".")
+		return s
+	}
+	if n != nil && n.Kind != doc.Map && n.Kind != doc.List && !p.Doc.Derived() {
+		s.Start, s.Stop = p.Doc.Offsets(n)
+	}
+	return s
+}
