@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
@@ -32,6 +33,9 @@ type Options struct {
 	// AsIs leaves objects as kustomize gives them: no provider label, and no
 	// check of namespaces. Configured images and patches still apply.
 	AsIs bool
+	// Tolerant leaves what is wrong with objects and metadata as it is, for lint
+	// to report, and keeps the provider labels that objects have.
+	Tolerant bool
 	// AddSeries adds the release series of Version to metadata.yaml if it is
 	// missing there.
 	AddSeries bool
@@ -175,9 +179,9 @@ func (p *building) make(ctx context.Context, o *config.Output) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Kind == layouts.Metadata {
+	if o.Kind == layouts.Metadata && (!p.opts.Tolerant || p.opts.AddSeries) {
 		name := cmp.Or(o.File, o.Name)
-		if data, err = checkSeries(doc.NewFile(name, data), p.opts.Version, p.opts.AddSeries); err != nil {
+		if data, err = meta.WithSeries(doc.NewFile(name, data), p.opts.Version, p.opts.AddSeries); err != nil {
 			return nil, err
 		}
 	}
@@ -319,7 +323,8 @@ func (p *building) components(ctx context.Context, o *config.Output, built []map
 	if p.opts.AsIs {
 		return built, nil
 	}
-	if bad := append(setLabel(objs, p.plan.Label()), checkNamespace(objs)...); len(bad) > 0 {
+	bad := append(setLabel(objs, p.plan.Label(), p.opts.Tolerant), checkNamespace(objs)...)
+	if len(bad) > 0 && !p.opts.Tolerant {
 		return nil, p.locate(ctx, o, bad)
 	}
 	return built, nil

@@ -29,6 +29,12 @@ func corpus(t testing.TB) string {
 // if any.
 func build(t testing.TB, source string, version string, opts transform.Options) []*repo.Release {
 	t.Helper()
+	releases, _ := buildTraced(t, source, version, opts)
+	return releases
+}
+
+func buildTraced(t testing.TB, source string, version string, opts transform.Options) ([]*repo.Release, *transform.Tracer) {
+	t.Helper()
 	c := &config.Config{}
 	file := filepath.Join("..", "test", "corpus", filepath.Base(source)+".yaml")
 	if data, err := os.ReadFile(file); err == nil {
@@ -52,7 +58,7 @@ func build(t testing.TB, source string, version string, opts transform.Options) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return releases
+	return releases, transform.NewTracer(context.Background(), source, plan, opts, releases)
 }
 
 // corpusVersions are the versions in the corpus, by source tree. All providers

@@ -14,8 +14,8 @@ type objectProblem struct {
 }
 
 // setLabel puts the provider label on every object (contract: "Components
-// YAML", section "Labels").
-func setLabel(objs []object, label string) (problems []objectProblem) {
+// YAML", section "Labels"), or only where there is none.
+func setLabel(objs []object, label string, keep bool) (problems []objectProblem) {
 	for _, o := range objs {
 		meta, ok := o["metadata"].(map[string]any)
 		if !ok {
@@ -36,7 +36,9 @@ func setLabel(objs []object, label string) (problems []objectProblem) {
 				problems = append(problems, objectProblem{o, fmt.Sprintf("the value of the label %s is no string; clusterctl would drop all labels of the object. Put it in quotes", key)})
 			}
 		}
-		labels[layouts.ProviderLabel] = label
+		if _, ok := labels[layouts.ProviderLabel]; !ok || !keep {
+			labels[layouts.ProviderLabel] = label
+		}
 	}
 	return problems
 }

@@ -54,6 +54,8 @@ type Source struct {
 	// Start and Stop are the byte range of a scalar in File if it is Exact and
 	// may be edited there; otherwise both are 0.
 	Start, Stop int
+	// Same is set if the scalar is the one in the built file, unchanged.
+	Same bool
 }
 
 // NewTracer prepares to trace what Build made with the same arguments.
@@ -191,6 +193,22 @@ func (t *Tracer) Locate(artifact string, d *doc.Document, n *doc.Node) (Source, 
 	return s.Source, ok
 }
 
+// LocatePos is Locate for a position in the text of a built file; the zero
+// position is the file as a whole.
+func (t *Tracer) LocatePos(artifact string, pos doc.Pos) (Source, bool) {
+	b := t.builts[artifact]
+	switch {
+	case b == nil:
+		return Source{}, false
+	case pos.IsZero() || b.raw().File == nil:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return b.whole()
+	}
+	off := b.raw().File.Offset(pos)
+	return t.LocateSpan(artifact, off, off)
+}
+
 // LocateSpan is Locate for a byte range of the text of a built file.
 func (t *Tracer) LocateSpan(artifact string, start, end int) (Source, bool) {
 	b := t.builts[artifact]
@@ -217,7 +235,7 @@ func (t *Tracer) LocateSpan(artifact string, start, end int) (Source, bool) {
 		// The same expression inside the value of the source.
 		file := s.file
 		expression := d.File.Data[start:min(end, len(d.File.Data))]
-		if i := bytes.Index(file.Data[s.Start:s.Stop], expression); i >= 0 {
+		if i := bytes.Index(file.Data[s.Start:s.Stop], expression); i >= 0 && len(expression) > 0 {
 			s.Start += i
 			s.Stop = s.Start + len(expression)
 			s.Pos, s.End = file.Pos(s.Start), file.Pos(s.Stop)
@@ -226,6 +244,34 @@ func (t *Tracer) LocateSpan(artifact string, start, end int) (Source, bool) {
 		return s.Source, true
 	}
 	return b.whole()
+}
+
+// Files returns the source files that places were found in or looked for.
+func (t *Tracer) Files() []*doc.File {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []*doc.File
+	seen := map[string]bool{}
+	add := func(f *doc.File) {
+		if f != nil && !seen[f.Name] {
+			seen[f.Name] = true
+			out = append(out, f)
+		}
+	}
+	for _, b := range t.builts {
+		for _, f := range b.kustomizations {
+			if k := f(); k != nil {
+				for _, s := range k.Files() {
+					add(s)
+				}
+			}
+		}
+		for _, f := range b.sources {
+			add(f().File)
+		}
+	}
+	slices.SortFunc(out, func(a, b *doc.File) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }
 
 // whole is the place of a finding about the file as a whole.
@@ -319,12 +365,12 @@ func (b *built) find(root *doc.Node, way []string, text string, key bool) (locat
 			continue
 		}
 		if p, ok := k.Find(root, way, text); ok {
-			return at(p, way, key), true
+			return at(p, way, text, key), true
 		}
 	}
 	for _, f := range b.sources {
 		if p, ok := kustomize.FindIn(f(), root, way); ok {
-			if s := at(p, way, key); !known || s.Exact && !best.Exact {
+			if s := at(p, way, text, key); !known || s.Exact && !best.Exact {
 				best, known = s, true
 			}
 		}
@@ -350,7 +396,7 @@ func (b *built) configured(root *doc.Node, way []string, text string) (Source, b
 }
 
 // at describes a place.
-func at(p kustomize.Place, way []string, key bool) located {
+func at(p kustomize.Place, way []string, text string, key bool) located {
 	n := p.Node
 	if key && p.Exact && p.Key != nil {
 		n = p.Key
@@ -363,6 +409,7 @@ func at(p kustomize.Place, way []string, key bool) located {
 	}
 	if n != nil && n.Kind != doc.Map && n.Kind != doc.List && !p.Doc.Derived() {
 		s.Start, s.Stop = p.Doc.Offsets(n)
+		s.Same = n.Text == text
 	}
 	return s
 }

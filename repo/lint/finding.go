@@ -147,6 +147,14 @@ func withoutLines(message string) string {
 	return out.String()
 }
 
+// Without takes the findings with the given fingerprints away and returns how
+// many they were.
+func (r *Report) Without(fingerprints map[string]bool) int {
+	before := len(r.Findings)
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return fingerprints[f.Fingerprint] })
+	return before - len(r.Findings)
+}
+
 // Join adds the results of another run.
 func (r *Report) Join(other *Report) {
 	r.Findings = append(r.Findings, other.Findings...)

@@ -302,6 +302,10 @@ func metadataKind(p *lint.Pass) {
 			if rule, _ := faultOf(p); rule == "" {
 				f := lint.At(p.File, d, n, "kind is missing, which the contract demands and clusterctl v1.11.0 refuses")
 				f.Severity = lint.Warning
+				if n == nil {
+					start := p.File.Raw.Offset(d.Pos(nil))
+					f.Edit = &lint.Edit{Start: start, End: start, Text: "kind: " + meta.Kind + "\n"}
+				}
 				p.Report(f)
 			}
 		}
@@ -444,7 +448,11 @@ func atSeries(m *meta.Metadata, format string, args ...any) lint.Finding {
 
 func seriesMissing(p *lint.Pass) {
 	if m, s := ownSeries(p); m != nil && s == nil {
-		p.Report(atSeries(m, "version %s belongs to the series %s, and only %s is listed", p.Release.Version, p.Release.Parsed.Series(), listed(m)))
+		f := atSeries(m, "version %s belongs to the series %s, and only %s is listed", p.Release.Version, p.Release.Parsed.Series(), listed(m))
+		if data, err := meta.WithSeries(m.File, p.Release.Parsed, true); err == nil {
+			f.Edit = &lint.Edit{End: len(m.File.Data), Text: string(data)}
+		}
+		p.Report(f)
 	}
 }
 

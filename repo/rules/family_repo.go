@@ -229,6 +229,7 @@ func versionWithoutV(p *lint.Pass) {
 			f.Severity = lint.Error
 			f.Message = what + " fails, because clusterctl looks for v" + r.Version + " and the folder is named " + r.Version
 		}
+		f.Edit = &lint.Edit{Rename: "v" + r.Version}
 		p.Report(f)
 	}
 }

@@ -703,6 +703,7 @@ func spacesInVariable(p *lint.Pass) {
 		if r.Legacy {
 			f := lint.Spanning(p.File, r.Start, r.End, "the spaces in %s are an old notation that only works without a default", expression(p.File, &r))
 			f.Severity = lint.Info
+			f.Edit = &lint.Edit{Start: r.Start, End: r.End, Text: "${" + r.Name + "}"}
 			p.Report(f)
 		}
 	}

@@ -408,7 +408,9 @@ func yesNoWord(p *lint.Pass) {
 			if n.Kind == doc.Bool {
 				if word := reread(n); word != "" {
 					if _, ok := p.File.Variable(d, n); !ok {
-						p.Node(d, n, "%s is read as %s", n.Text, word)
+						f := lint.At(p.File, d, n, "%s is read as %s", n.Text, word)
+						f.Edit = lint.Replace(p.File, d, n, word) // the same for everybody
+						p.Report(f)
 					}
 				}
 				return
@@ -478,7 +480,9 @@ func labelValues(p *lint.Pass) {
 				if _, ok := p.File.Variable(d, f.Value); ok {
 					continue
 				}
-				p.Node(d, f.Value, "the value of %s %s is a %s, not a text", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind)
+				finding := lint.At(p.File, d, f.Value, "the value of %s %s is a %s, not a text", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind)
+				finding.Edit = lint.Replace(p.File, d, f.Value, strconv.Quote(f.Value.Text))
+				p.Report(finding)
 			}
 		}
 	})

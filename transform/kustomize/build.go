@@ -333,7 +333,11 @@ func Origins(ctx context.Context, tree *Tree, dir string, opts Options) ([]Origi
 		annotations, _ := meta["annotations"].(map[string]any)
 		note, _ := annotations[originKey].(string)
 		if m, err := doc.ToMap([]byte(note)); err == nil {
-			if file, ok := m["path"].(string); ok && m["repo"] == nil {
+			file, ok := m["path"].(string)
+			if !ok {
+				file, ok = m["configuredIn"].(string) // made by a generator
+			}
+			if ok && m["repo"] == nil {
 				out[i].File = path.Join(dir, file)
 			}
 		}

@@ -92,6 +92,17 @@ func NewTracer(ctx context.Context, tree *Tree, dir string, opts Options) (*Trac
 	return t, nil
 }
 
+// Files returns all files that the kustomization is made from.
+func (t *Tracer) Files() []*doc.File {
+	var out []*doc.File
+	for _, name := range t.tree.names() {
+		if data, err := t.tree.Read(filepath.FromSlash(name)); err == nil {
+			out = append(out, doc.NewFile(path.Join(filepath.ToSlash(t.tree.Name), name), data))
+		}
+	}
+	return out
+}
+
 // File is the kustomization that is traced.
 func (t *Tracer) File() string { return t.file }
 
@@ -190,6 +201,15 @@ func (t *Tracer) Find(built *doc.Node, way []string, text string) (Place, bool) 
 			return p, true
 		}
 	}
+	if !found {
+		// A value that was changed after a patch had set it, as by a replacement.
+		w.changed = true
+		for _, l := range chain {
+			if p, ok := t.inLayer(l, w); ok {
+				return p, true
+			}
+		}
+	}
 	switch {
 	case own == nil:
 		s := t.files(file)
@@ -210,12 +230,13 @@ type wanted struct {
 	value      *doc.Node
 	text       string
 	scalar     bool
+	changed    bool // any value will do
 }
 
 // is reports whether a value of a source file is the one that was built.
 func (w *wanted) is(n *doc.Node) bool {
-	if n == nil {
-		return false
+	if n == nil || w.changed {
+		return n != nil
 	}
 	if !w.scalar {
 		return n.Kind == w.value.Kind
@@ -347,7 +368,10 @@ func (t *Tracer) inLayer(l *layer, w *wanted) (Place, bool) {
 			}
 		}
 	}
-	if !w.scalar || w.text == "" {
+	if w.changed {
+		return t.inReplacements(l, w)
+	}
+	if !w.scalar {
 		return Place{}, false
 	}
 	last := ""
@@ -387,6 +411,68 @@ func (t *Tracer) inLayer(l *layer, w *wanted) (Place, bool) {
 		}
 	}
 	return Place{}, false
+}
+
+// inReplacements finds the replacement that filled in the value.
+func (t *Tracer) inReplacements(l *layer, w *wanted) (Place, bool) {
+	search := func(d *doc.Document, list *doc.Node) (Place, bool) {
+		for _, r := range list.List() {
+			for _, target := range r.Get("targets").List() {
+				if !targets(target.Get("select"), w) {
+					continue
+				}
+				for _, field := range target.Get("fieldPaths").List() {
+					if matchesField(field.Str(), w.way) {
+						return Place{Doc: d, Node: field, Exact: true}, true
+					}
+				}
+			}
+		}
+		return Place{}, false
+	}
+	list := l.doc.Root.Get("replacements")
+	if p, ok := search(l.doc, list); ok {
+		return p, true
+	}
+	for _, r := range list.List() {
+		if file := r.Get("path").Str(); file != "" {
+			for _, d := range t.files(path.Join(l.dir, file)).Docs {
+				list := d.Root
+				if list.Is(doc.Map) {
+					list = &doc.Node{Kind: doc.List, Items: []*doc.Node{d.Root}}
+				}
+				if p, ok := search(d, list); ok {
+					return p, true
+				}
+			}
+		}
+	}
+	return Place{}, false
+}
+
+// matchesField compares a field path of kustomize, such as
+// webhooks.*.clientConfig.service.name or metadata.annotations.[a.b/c], with the
+// way to a value.
+func matchesField(field string, way []string) bool {
+	field = strings.TrimPrefix(field, ".")
+	var steps []string
+	for field != "" {
+		var step string
+		if end := strings.IndexByte(field, ']'); field[0] == '[' && end > 0 {
+			step, field = field[1:end], field[end+1:]
+			if strings.Contains(step, "=") {
+				step = "*" // an element of a list
+			}
+			field = strings.TrimPrefix(field, ".")
+		} else {
+			step, field, _ = strings.Cut(field, ".")
+		}
+		steps = append(steps, step)
+	}
+	return slices.EqualFunc(steps, way, func(step, there string) bool {
+		_, err := strconv.Atoi(there)
+		return step == there || err == nil && (step == "*" || step == "-")
+	})
 }
 
 // imageField returns the field of an entry of images that gave an image what is

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,7 +25,7 @@ type Tree struct {
 	dir     string // absolute, without symbolic links
 	files   *files.Folder
 	replace map[string][]byte // by path relative to dir
-	cache   sync.Map          // path relative to dir → []byte
+	cache   *sync.Map         // path relative to dir → []byte, of what is on disk
 }
 
 var _ filesys.FileSystem = (*Tree)(nil)
@@ -44,7 +45,7 @@ func OpenTree(dir string, replace map[string][]byte) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{Name: dir, dir: abs, files: f, replace: replace}, nil
+	return &Tree{Name: dir, dir: abs, files: f, replace: replace, cache: &sync.Map{}}, nil
 }
 
 // Close releases the tree.
@@ -59,7 +60,7 @@ func (t *Tree) with(replace map[string][]byte) *Tree {
 	for name, data := range replace {
 		all[name] = data
 	}
-	return &Tree{Name: t.Name, dir: t.dir, files: t.files, replace: all}
+	return &Tree{Name: t.Name, dir: t.dir, files: t.files, replace: all, cache: t.cache}
 }
 
 // errOutside is what every path gets that leaves the tree.
@@ -93,6 +94,17 @@ func (t *Tree) Read(rel string) ([]byte, error) {
 	}
 	t.cache.Store(key, data)
 	return data, nil
+}
+
+// names returns the files that were read so far.
+func (t *Tree) names() []string {
+	var out []string
+	t.cache.Range(func(key, _ any) bool {
+		out = append(out, key.(string))
+		return true
+	})
+	slices.Sort(out)
+	return out
 }
 
 // ReadFile implements filesys.FileSystem.

@@ -32,11 +32,11 @@ repository that others read.`,
       --image controller=ghcr.io/acme/controller:v1.2.3`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			releases, _, err := a.build(cmd.Context(), &s, sourceArg(args))
+			b, err := a.build(cmd.Context(), &s, sourceArg(args), false)
 			if err != nil {
 				return err
 			}
-			return a.put(cmd.Context(), releases, out)
+			return a.put(cmd.Context(), b.releases, out)
 		},
 	}
 	s.flags(cmd)

@@ -13,9 +13,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
 // failOn is the flag --fail-on.
@@ -37,48 +40,124 @@ func (f *failOn) level() (lint.Severity, error) {
 	return s, nil
 }
 
+// lintFlags are the flags of lint.
+type lintFlags struct {
+	source
+	fail         failOn
+	out          outputs
+	baseline     string
+	changedSince string
+	contract     string
+	core         string
+	fix          bool
+}
+
 func (a *app) lintCommand() *cobra.Command {
-	var s source
-	var fail failOn
-	out := outputs{formats: report.FindingsFormats}
+	f := lintFlags{out: outputs{formats: report.FindingsFormats}}
 	cmd := &cobra.Command{
 		Use:   "lint TARGET...",
-		Short: "Check releases against the rules of clusterctl",
+		Short: "Check releases against the rules of clusterctl and Cluster API",
 		Long: `Checks a release, a provider with all its versions, or a whole repository:
-names, metadata, variables, YAML, and what clusterctl would make of it all,
+names, metadata, variables, YAML, components, CRDs and their contracts, cluster
+templates, ClusterClasses, owners, and what clusterctl would make of it all,
 including how it resolves "latest" and what "upgrade plan" would say.
-` + targetHelp + sourceHelp + `
+` + targetHelp + sourceHelp + ` Findings then
+point at the lines of the source tree that cause them.
+
+A comment silences a rule for the value it stands behind or above, or for the
+whole document if nothing stands above it:
+
+  # clusterctl-repo:ignore VAR013 the name is shared with other tools
 
 The exit code is 1 if there are findings at or above --fail-on.`,
 		Example: `  # A whole repository, and a report for machines beside the text
-  clusterctl-repo lint /srv/repository -o text -o json=findings.json
+  clusterctl-repo lint /srv/repository -o text -o sarif=findings.sarif
 
-  # The source tree of a pull request
-  clusterctl-repo lint . --fail-on warning
+  # What a pull request adds to the source tree
+  clusterctl-repo lint . --changed-since origin/main --fail-on warning
+
+  # Mend what can be mended safely
+  clusterctl-repo lint . --fix
+
+  # Only new findings: write them down once, and leave those out from now on
+  clusterctl-repo lint . -o json=baseline.json --fail-on never
+  clusterctl-repo lint . --baseline baseline.json
 
   # What does a finding mean?
   clusterctl-repo explain META006`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			level, err := fail.level()
-			if err != nil {
-				return err
-			}
-			outs, err := out.parse()
-			if err != nil {
-				return err
-			}
-			r, err := a.lint(cmd.Context(), args, &s)
-			if err != nil {
-				return err
-			}
-			return a.judge(r, outs, level)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runLint(cmd.Context(), &f, args) },
 	}
-	s.flags(cmd)
-	fail.flag(cmd)
-	out.flag(cmd)
+	f.source.flags(cmd)
+	f.fail.flag(cmd)
+	f.out.flag(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.baseline, "baseline", "", "leave out the findings of an earlier report in JSON (`FILE`)")
+	flags.StringVar(&f.changedSince, "changed-since", "", "leave out the findings that the same targets have at a git `REVISION`")
+	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
+	flags.StringVar(&f.core, "core-version", "", fmt.Sprintf("judge for this `VERSION` of Cluster API, v1.%d to v1.%d (default: the newest)", contract.OldestCore, contract.NewestCore))
+	flags.BoolVar(&f.fix, "fix", false, "change the files to mend what can be mended safely, and report the rest")
 	return cmd
+}
+
+func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
+	level, err := f.fail.level()
+	if err != nil {
+		return err
+	}
+	outs, err := f.out.parse()
+	if err != nil {
+		return err
+	}
+	profile, err := f.profile()
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	if f.baseline != "" {
+		if known, err = a.readBaseline(f.baseline); err != nil {
+			return err
+		}
+	}
+	r, err := a.lint(ctx, args, &f.source, profile)
+	if err != nil {
+		return err
+	}
+	if f.fix {
+		if r, err = a.mend(ctx, r, args, f, profile); err != nil {
+			return err
+		}
+	}
+	if f.changedSince != "" {
+		before, err := a.lintRevision(ctx, f.changedSince, args, &f.source, profile)
+		if err != nil {
+			return err
+		}
+		for _, finding := range before.Findings {
+			known[finding.Fingerprint] = true
+		}
+	}
+	if n := r.Without(known); n > 0 {
+		a.detail("%d findings were there before", n)
+	}
+	return a.judge(r, outs, level)
+}
+
+// profile is the Cluster API to judge for.
+func (f *lintFlags) profile() (contract.Profile, error) {
+	p := contract.DefaultProfile()
+	var err error
+	if f.contract != "" {
+		if p.Contract, err = contract.ParseContract(f.contract); err != nil {
+			return p, usage(err)
+		}
+	}
+	if f.core != "" {
+		if p.Core, err = contract.ParseCore(f.core); err != nil {
+			return p, usage(err)
+		}
+	}
+	return p, nil
 }
 
 func (o *outputs) flag(cmd *cobra.Command) {
@@ -90,7 +169,7 @@ func (o *outputs) flag(cmd *cobra.Command) {
 const lintMemory = 100 << 20
 
 // lint checks all targets and joins the reports.
-func (a *app) lint(ctx context.Context, names []string, s *source) (*lint.Report, error) {
+func (a *app) lint(ctx context.Context, names []string, s *source, profile contract.Profile) (*lint.Report, error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lintMemory))
 	all := &lint.Report{}
 	for _, name := range names {
@@ -102,13 +181,51 @@ func (a *app) lint(ctx context.Context, names []string, s *source) (*lint.Report
 		if err != nil {
 			return nil, err
 		}
-		r, err := lint.Run(ctx, t.repository, lint.Options{Rules: rules.All, Severity: severity, Partial: t.partial})
+		r, err := lint.Run(ctx, t.repository, traced(t.tracer, lint.Options{Rules: rules.All, Severity: severity, Partial: t.partial, Profile: profile}))
 		if err != nil {
 			return nil, err
 		}
 		all.Join(r)
 	}
 	return all, nil
+}
+
+// traced makes findings in built files point to the source tree.
+func traced(t *transform.Tracer, opts lint.Options) lint.Options {
+	if t == nil {
+		return opts
+	}
+	opts.Sources = t.Files
+	opts.Trace = func(f *lint.Finding, d *doc.Document, n *doc.Node, start, end int) {
+		var s transform.Source
+		var ok bool
+		switch {
+		case d != nil:
+			s, ok = t.Locate(f.File, d, n)
+		case end > start:
+			s, ok = t.LocateSpan(f.File, start, end)
+		default:
+			s, ok = t.LocatePos(f.File, f.Pos)
+		}
+		if !ok {
+			return
+		}
+		if f.Edit != nil {
+			f.Edit = moved(f, s)
+		}
+		f.File, f.Pos, f.End, f.Way = s.File, s.Pos, s.End, s.Way
+		f.Source, f.SourceColumn = s.Text, s.Column
+	}
+	return opts
+}
+
+// moved is the edit of a finding in a built file, made in the source file: only
+// if it takes the place of the whole value there.
+func moved(f *lint.Finding, s transform.Source) *lint.Edit {
+	if f.Edit.Rename != "" || s.Stop == 0 || !s.Same {
+		return nil
+	}
+	return &lint.Edit{Start: s.Start, End: s.Stop, Text: f.Edit.Text}
 }
 
 // severities reads the severities of rules from the configuration, which lies

@@ -176,10 +176,11 @@ Without --to, the destinations of the configuration are used.
 			if err != nil {
 				return err
 			}
-			releases, c, err := a.build(ctx, &s, sourceArg(args))
+			b, err := a.build(ctx, &s, sourceArg(args), false)
 			if err != nil {
 				return err
 			}
+			releases, c := b.releases, b.config
 			steps, err := a.destinations(ctx, c, to, releases)
 			if err != nil {
 				return err
@@ -188,7 +189,7 @@ Without --to, the destinations of the configuration are used.
 			if err != nil {
 				return err
 			}
-			r, err := lint.Run(ctx, asRepository(releases), lint.Options{Rules: rules.All, Severity: severity, Partial: true})
+			r, err := lint.Run(ctx, asRepository(releases), traced(b.tracer, lint.Options{Rules: rules.All, Severity: severity, Partial: true}))
 			if err != nil {
 				return err
 			}

@@ -139,27 +139,35 @@ func cause(err error) error {
 	return err
 }
 
-// build makes the releases of a source tree in memory.
-func (a *app) build(ctx context.Context, s *source, dir string) ([]*repo.Release, *config.Config, error) {
+// built are the releases of a source tree.
+type built struct {
+	releases []*repo.Release
+	config   *config.Config
+	tracer   *transform.Tracer
+}
+
+// build makes the releases of a source tree in memory. If it is tolerant, what is
+// wrong with objects is left to lint.
+func (a *app) build(ctx context.Context, s *source, dir string, tolerant bool) (*built, error) {
 	dir = a.path(dir)
 	if s.version == "" {
-		return nil, nil, usagef("the version is missing: say --version, such as --version v1.2.3")
+		return nil, usagef("the version is missing: say --version, such as --version v1.2.3")
 	}
 	if strings.TrimSpace(s.version) != s.version {
 		// clusterctl reads it all the same, and would look for a folder of that name.
-		return nil, nil, usagef("the version %q has a space at its end or beginning", s.version)
+		return nil, usagef("the version %q has a space at its end or beginning", s.version)
 	}
 	version, err := layouts.ParseVersion(s.version)
 	if err != nil {
-		return nil, nil, usage(err)
+		return nil, usage(err)
 	}
 	images, err := parseImages(s.images)
 	if err != nil {
-		return nil, nil, usage(err)
+		return nil, usage(err)
 	}
 	full, _, err := a.detect(s, dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	run := a.runner(s)
 	for _, g := range full.Generated {
@@ -168,34 +176,35 @@ func (a *app) build(ctx context.Context, s *source, dir string) ([]*repo.Release
 		}
 		a.say("running %s", strings.Join(g.Run, " "))
 		if _, err := run(ctx, filepath.Join(dir, filepath.FromSlash(g.Dir)), g.Run); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", strings.Join(g.Run, " "), err)
+			return nil, fmt.Errorf("%s: %w", strings.Join(g.Run, " "), err)
 		}
 	}
 	tree, err := files.Open(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", a.short(dir), cause(err))
+		return nil, fmt.Errorf("%s: %w", a.short(dir), cause(err))
 	}
 	defer tree.Close()
 	plan, err := config.Resolve(tree, full, version.String())
 	if err != nil {
-		return nil, nil, usage(err)
+		return nil, usage(err)
 	}
 	if err := choose(plan, s.providers); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer a.muteLibraries()()
 	start := time.Now()
-	releases, err := transform.Build(ctx, a.short(dir), plan, transform.Options{
-		Version: version, Images: images, AsIs: s.asIs, AddSeries: s.addSeries, AllowRemote: s.allowRemote, Run: run,
-	})
+	opts := transform.Options{
+		Version: version, Images: images, AsIs: s.asIs, Tolerant: tolerant, AddSeries: s.addSeries, AllowRemote: s.allowRemote, Run: run,
+	}
+	releases, err := transform.Build(ctx, a.short(dir), plan, opts)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, r := range releases {
 		a.detail("built %s %s: %d files", r.Provider.Label(), r.Version, len(r.Artifacts))
 	}
 	a.detail("built in %s", time.Since(start).Round(time.Millisecond))
-	return releases, full, nil
+	return &built{releases, full, transform.NewTracer(ctx, a.short(dir), plan, opts, releases)}, nil
 }
 
 // muteLibraries keeps kustomize's notes about deprecated fields, which it

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
 // targetHelp is the part of the help that all commands with a TARGET share.
@@ -34,6 +35,8 @@ type target struct {
 	file string
 	// partial is set if there may be versions that the target does not show.
 	partial bool
+	// tracer leads back to a source tree that was built; nil otherwise.
+	tracer *transform.Tracer
 }
 
 // open opens a TARGET. Source trees are built if s is not nil.
@@ -78,12 +81,12 @@ func (a *app) open(ctx context.Context, name string, s *source) (*target, error)
 		with.version = seriesVersion(dir, full)
 		a.detail("no --version given: building as %s", with.version)
 	}
-	releases, _, err := a.build(ctx, &with, dir)
+	b, err := a.build(ctx, &with, dir, true)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{repository: &repo.Repository{Path: name}, partial: true, version: with.version}
-	for _, release := range releases {
+	t := &target{repository: &repo.Repository{Path: name}, partial: true, version: with.version, tracer: b.tracer}
+	for _, release := range b.releases {
 		t.repository.Providers = append(t.repository.Providers, &repo.Provider{Provider: release.Provider, Path: release.Provider.Label(), Releases: []*repo.Release{release}})
 	}
 	return t, nil

@@ -1,18 +1,19 @@
-package transform
+package meta
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 )
 
-// checkSeries makes sure that metadata.yaml lists the release series of a
-// version, without which clusterctl refuses it. With add set, a missing series
-// is added to the text, with the contract of the highest one listed; comments
-// and layout stay.
-func checkSeries(f *doc.File, version layouts.Version, add bool) ([]byte, error) {
+// WithSeries makes sure that metadata.yaml lists the release series of a version,
+// without which clusterctl refuses it. With add set, a missing series is added to
+// the text, with the contract of the highest one listed; comments and layout
+// stay. Errors have their position.
+func WithSeries(f *doc.File, version layouts.Version, add bool) ([]byte, error) {
 	s := doc.Parse(f)
 	if s.Err != nil {
 		return nil, s.Err
@@ -83,15 +84,12 @@ func addSeries(d *doc.Document, series *doc.Node, top [2]int64, version layouts.
 		})
 		at = f.Offset(doc.Pos{Line: end + 1, Column: 1})
 	}
-	out := make([]byte, 0, len(f.Data)+len(item)+1)
-	out = append(out, f.Data[:at]...)
-	if len(out) > 0 && out[len(out)-1] != '\n' {
-		out = append(out, '\n')
+	if at > 0 && f.Data[at-1] != '\n' {
+		item = "\n" + item
 	}
-	out = append(out, item...)
-	out = append(out, f.Data[at:]...)
+	out := slices.Insert(slices.Clone(f.Data), at, []byte(item)...)
 	// The text was changed, so the reader has the last word.
-	if _, err := checkSeries(doc.NewFile(f.Name, out), version, false); err != nil {
+	if _, err := WithSeries(doc.NewFile(f.Name, out), version, false); err != nil {
 		return nil, fail(series, "the series %s cannot be added automatically; add it by hand", version.Series())
 	}
 	return out, nil

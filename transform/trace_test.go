@@ -1,0 +1,235 @@
+package transform_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
+)
+
+// traced is a source tree in which every value has a mark at the line that sets
+// it: "# <- KIND way".
+var traced = map[string]string{
+	"metadata.yaml": "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n- {major: 1, minor: 0, contract: v1beta2}\n",
+	"config/default/kustomization.yaml": `apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namePrefix: foo-
+namespace: foo-system # <- Service metadata.namespace
+labels:
+- pairs:
+    team: red # <- Service metadata.labels.team
+commonAnnotations:
+  owner: us # <- Service metadata.annotations.owner
+resources:
+- ../manager
+- ../crd
+images:
+- name: controller
+  newName: ghcr.io/acme/foo
+  newTag: v1.0.0 # <- Deployment spec.template.spec.containers.0.image
+replicas:
+- name: manager
+  count: 3 # <- Deployment spec.replicas
+patches:
+- path: env.yaml
+- target: {kind: Deployment, name: manager}
+  patch: |-
+    - op: add
+      path: /spec/template/spec/containers/0/args/-
+      value: --leader-elect # <- Deployment spec.template.spec.containers.0.args.1
+    - op: replace
+      path: /spec/template/spec/priorityClassName
+      value: system-cluster-critical # <- Deployment spec.template.spec.priorityClassName
+replacements:
+- source: {kind: Service, name: webhook, fieldPath: metadata.name}
+  targets:
+  - select: {kind: CustomResourceDefinition}
+    fieldPaths: [".metadata.annotations.[x.io/service]"] # <- CustomResourceDefinition metadata.annotations.x.io/service
+    options: {create: true}
+`,
+	"config/default/env.yaml": `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: manager
+spec:
+  template:
+    spec:
+      containers:
+      - name: manager
+        env:
+        - name: LEVEL
+          value: "5" # <- Deployment spec.template.spec.containers.0.env.0.value
+`,
+	"config/manager/kustomization.yaml": "resources: [manager.yaml]\n",
+	"config/manager/manager.yaml": `apiVersion: v1
+kind: Namespace
+metadata:
+  name: system
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: webhook # <- Service metadata.name
+spec:
+  ports:
+  - port: 443 # <- Service spec.ports.0.port
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: manager
+spec:
+  replicas: 1
+  template:
+    spec:
+      priorityClassName: low
+      serviceAccountName: ${FOO_ACCOUNT:=manager} # <- Deployment spec.template.spec.serviceAccountName
+      containers:
+      - name: manager
+        image: controller:latest
+        args:
+        - --v=1 # <- Deployment spec.template.spec.containers.0.args.0
+        env:
+        - name: OTHER
+          value: x # <- Deployment spec.template.spec.containers.0.env.1.value
+`,
+	"config/crd/kustomization.yaml": `resources: [bases/foos.yaml]
+commonLabels:
+  cluster.x-k8s.io/v1beta2: v1beta1 # <- CustomResourceDefinition metadata.labels.cluster.x-k8s.io/v1beta2
+patchesStrategicMerge:
+- webhook.yaml
+`,
+	"config/crd/bases/foos.yaml": `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: foos.infrastructure.cluster.x-k8s.io
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  names: {kind: Foo, plural: foos}
+  versions:
+  - name: v1beta1
+    served: true # <- CustomResourceDefinition spec.versions.0.served
+`,
+	"config/crd/webhook.yaml": `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: foos.infrastructure.cluster.x-k8s.io
+spec:
+  conversion:
+    strategy: Webhook # <- CustomResourceDefinition spec.conversion.strategy
+`,
+}
+
+func TestTraces(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cluster-api-provider-foo")
+	want := map[string]string{}
+	for name, text := range traced {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(text, "\n") {
+			if _, mark, ok := strings.Cut(line, "# <- "); ok {
+				want[mark] = fmt.Sprintf("%s:%d", name, i+1)
+			}
+		}
+	}
+	releases, tracer := buildTraced(t, dir, "v1.0.0", transform.Options{Tolerant: true})
+	a := releases[0].Components()
+	data, err := a.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range doc.Parse(doc.NewFile(a.Path, data)).Docs {
+		d.Root.Walk(func(way doc.Path, v *doc.Node) bool {
+			mark := d.Root.Get("kind").Str() + " " + way.String()
+			if want[mark] == "" || v.Kind == doc.Map || v.Kind == doc.List {
+				return true
+			}
+			s, ok := tracer.Locate(a.Path, d, v)
+			if got := fmt.Sprintf("%s:%d", strings.TrimPrefix(s.File, filepath.ToSlash(dir)+"/"), s.Pos.Line); !ok || !s.Exact || got != want[mark] {
+				t.Errorf("%s: %s, want %s", mark, got, want[mark])
+			}
+			delete(want, mark)
+			return true
+		})
+	}
+	for mark := range want {
+		t.Errorf("%s is not in the built file", mark)
+	}
+	// A variable inside a value, and the whole file.
+	start := strings.Index(string(data), "${FOO_ACCOUNT")
+	s, ok := tracer.LocateSpan(a.Path, start, start+len("${FOO_ACCOUNT:=manager}"))
+	if !ok || !strings.HasSuffix(s.File, "config/manager/manager.yaml") || s.Pos.Column != 27 || s.End.Column != 50 {
+		t.Errorf("the variable: %+v", s)
+	}
+	if s, ok := tracer.LocatePos(a.Path, doc.Pos{}); !ok || !strings.HasSuffix(s.File, "config/default/kustomization.yaml") {
+		t.Errorf("the file: %+v", s)
+	}
+	if _, ok := tracer.LocatePos("other.yaml", doc.Pos{Line: 1}); ok {
+		t.Error("a file that nobody built has a source")
+	}
+}
+
+// TestCorpusTraces asks for the place of values all over the built files of real
+// source trees. Nearly all are found in a line of the source, with the same
+// value.
+func TestCorpusTraces(t *testing.T) {
+	dir := corpus(t)
+	for source, version := range corpusVersions(t, dir) {
+		t.Run(source, func(t *testing.T) {
+			t.Parallel()
+			releases, tracer := buildTraced(t, filepath.Join(dir, "sources", source), version, transform.Options{Tolerant: true})
+			asked, same, exact, nearest, none := 0, 0, 0, 0, 0
+			for _, r := range releases {
+				for _, a := range r.Artifacts {
+					if k := a.Kind(); k != layouts.Components && k != layouts.ClusterTemplate && k != layouts.ClusterClass || a.Path != filepath.ToSlash(filepath.Join(r.Path, a.Name)) {
+						continue
+					}
+					data, err := a.Bytes()
+					if err != nil {
+						t.Fatal(err)
+					}
+					n := 0
+					for _, d := range doc.Parse(doc.NewFile(a.Path, data)).Docs {
+						d.Root.Walk(func(way doc.Path, v *doc.Node) bool {
+							if v.Kind == doc.Map || v.Kind == doc.List {
+								return true
+							}
+							if n++; n%97 != 0 && !(len(way) > 2 && way[0] == "metadata") {
+								return true
+							}
+							asked++
+							s, ok := tracer.Locate(a.Path, d, v)
+							switch {
+							case !ok:
+								none++
+								t.Errorf("%s %s: nothing is known", d.Root.Get("kind").Str(), way)
+							case s.Same:
+								same++
+							case s.Exact:
+								exact++
+							default:
+								nearest++
+								// We put this one in ourselves.
+								if way.String() != "metadata.labels.cluster.x-k8s.io/provider" {
+									t.Errorf("%s %s: only near %s:%d", d.Root.Get("kind").Str(), way, s.File, s.Pos.Line)
+								}
+							}
+							return true
+						})
+					}
+				}
+			}
+			t.Logf("%d values: %d found, %d on a line that was changed on its way, %d near, %d unknown", asked, same, exact, nearest, none)
+		})
+	}
+}
