@@ -31,6 +31,7 @@ var Families = families([]Family{
 	{"IM", "CRDs of the role InfraMachine", nil},
 	{"IMP", "CRDs of the role InfraMachinePool", nil},
 	{"IPAM", "CRDs of IPAM providers", nil},
+	{"LINT", "Comments that silence rules", nil},
 	{"META", "metadata.yaml", nil},
 	{"MOVE", "Owners: what clusterctl move would do", nil},
 	{"NAME", "Names of providers and files", nil},
@@ -49,7 +50,7 @@ var Families = families([]Family{
 var All = slices.SortedFunc(slices.Values(slices.Concat(
 	metaRules, nameRules, repoRules, varRules, yamlRules,
 	compRules, compTypedRules, rbacRules, depRules, webhookRules, crdRules, roleRules,
-	classRules, templateRules, topologyRules, extensionRules, moveRules,
+	classRules, templateRules, topologyRules, extensionRules, moveRules, lintRules,
 )), func(a, b *lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
 
 // families gives every family its rules.
@@ -72,7 +73,7 @@ func FamilyOf(id string) string { return strings.TrimRight(id, "0123456789") }
 // ByID finds a rule by its ID, in any case and also with a dash after the
 // family ("meta-006"), or nil.
 func ByID(id string) *lint.Rule {
-	id = normalize(id)
+	id = lint.NormalizeID(id)
 	i, found := slices.BinarySearchFunc(All, id, func(r *lint.Rule, id string) int { return cmp.Compare(r.ID, id) })
 	if !found {
 		return nil
@@ -80,18 +81,16 @@ func ByID(id string) *lint.Rule {
 	return All[i]
 }
 
-func normalize(id string) string { return strings.ToUpper(strings.ReplaceAll(id, "-", "")) }
-
 // Suggest returns the ID of the rule that was probably meant by an unknown ID or
 // by the name of a rule, or "".
 func Suggest(id string) string {
 	if id == "" {
 		return ""
 	}
-	word := normalize(id)
+	word := lint.NormalizeID(id)
 	best, distance := "", 3 // more typing errors than two are no typing error
 	for _, r := range All {
-		d := min(layouts.Distance(word, r.ID), layouts.Distance(word, normalize(r.Name)))
+		d := min(layouts.Distance(word, r.ID), layouts.Distance(word, lint.NormalizeID(r.Name)))
 		if d < distance {
 			best, distance = r.ID, d
 		}
