@@ -147,6 +147,14 @@ func withoutLines(message string) string {
 	return out.String()
 }
 
+// Rename changes the names of files, and the fingerprints with them.
+func (r *Report) Rename(rename func(file string) string) {
+	for i := range r.Findings {
+		r.Findings[i].File = rename(r.Findings[i].File)
+	}
+	r.finish()
+}
+
 // Without takes the findings with the given fingerprints away and returns how
 // many they were.
 func (r *Report) Without(fingerprints map[string]bool) int {

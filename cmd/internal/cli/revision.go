@@ -73,10 +73,6 @@ func (a *app) lintTargetAt(ctx context.Context, revision, name string, s *source
 		return &lint.Report{}, nil
 	}
 	then := *a
-	then.Dir = before
-	if rel, err := filepath.Rel(dir, a.Dir); err == nil {
-		then.Dir = filepath.Join(before, rel) // where the user stands
-	}
 	then.quiet, then.verbose = true, false
 	with := *s
 	if with.config != "" {
@@ -86,6 +82,12 @@ func (a *app) lintTargetAt(ctx context.Context, revision, name string, s *source
 	if err != nil {
 		return nil, fmt.Errorf("--changed-since: %s at %s: %w", name, revision, err)
 	}
+	r.Rename(func(file string) string {
+		if rest, ok := strings.CutPrefix(file, before); ok {
+			return filepath.Clean(a.short(a.path(name)) + rest)
+		}
+		return file
+	})
 	return r, nil
 }
 
