@@ -45,7 +45,7 @@ func Of(o *manifest.Object) *Class {
 	if !o.Is(Group, Kind) {
 		return nil
 	}
-	return &Class{Object: o, Version: o.Version, Spec: o.Get("spec")}
+	return &Class{Object: o, Version: o.Version, Spec: given(o.Get("spec"))}
 }
 
 // In returns the ClusterClasses of a file.
@@ -141,7 +141,7 @@ func (c *Class) References() []Reference {
 		c.reference(contract.InfraCluster, true, c.Spec, at, infrastructurePlace),
 		c.reference(contract.ControlPlane, true, c.Spec, at, controlPlanePlace),
 	}
-	if machines := c.MachineInfrastructure(); machines.Node != nil || c.Spec.Get("controlPlane", "machineInfrastructure") != nil {
+	if machines := c.MachineInfrastructure(); machines.Node != nil || given(c.Spec.Get("controlPlane", "machineInfrastructure")) != nil {
 		out = append(out, machines)
 	}
 	remediation := func(n *doc.Node, at []string) {
@@ -244,13 +244,13 @@ func (c *Class) HealthChecks() []HealthCheck {
 // healthCheck reads the definition in the control plane or a class of workers.
 func (c *Class) healthCheck(n *doc.Node, at []string) (h HealthCheck, ok bool) {
 	if c.old() {
-		h = HealthCheck{Node: n.Get("machineHealthCheck"), Path: append(at[:len(at):len(at)], "machineHealthCheck")}
+		h = HealthCheck{Node: given(n.Get("machineHealthCheck")), Path: append(at[:len(at):len(at)], "machineHealthCheck")}
 		h.NodeStartupTimeout = h.Node.Get("nodeStartupTimeout")
 		h.MaxUnhealthy = h.Node.Get("maxUnhealthy")
 		h.UnhealthyRange = h.Node.Get("unhealthyRange")
 		h.MaxInFlight = n.Get("strategy", "remediation", "maxInFlight")
 	} else {
-		h = HealthCheck{Node: n.Get("healthCheck"), Path: append(at[:len(at):len(at)], "healthCheck")}
+		h = HealthCheck{Node: given(n.Get("healthCheck")), Path: append(at[:len(at):len(at)], "healthCheck")}
 		h.NodeStartupTimeout = h.Node.Get("checks", "nodeStartupTimeoutSeconds")
 		h.MaxUnhealthy = h.Node.Get("remediation", "triggerIf", "unhealthyLessThanOrEqualTo")
 		h.UnhealthyRange = h.Node.Get("remediation", "triggerIf", "unhealthyInRange")
@@ -290,7 +290,7 @@ type Variable struct {
 func (c *Class) Variables() []Variable {
 	var out []Variable
 	for i, n := range c.Spec.Get("variables").List() {
-		out = append(out, Variable{n, []string{"spec", "variables", index(i)}, n.Get("name").Str(), n.Get("required").Bool(), crd.Schema{Node: n.Get("schema", "openAPIV3Schema")}})
+		out = append(out, Variable{n, []string{"spec", "variables", index(i)}, n.Get("name").Str(), n.Get("required").Bool(), crd.Schema{Node: given(n.Get("schema", "openAPIV3Schema"))}})
 	}
 	return out
 }
@@ -314,7 +314,7 @@ func (v *Variable) Default() *doc.Node { return given(v.Schema.Node.Get("default
 // are not in the class may exist.
 func (c *Class) Discovers() bool {
 	for _, p := range c.Patches() {
-		if p.External.Get("discoverVariablesExtension") != nil {
+		if _, _, discover := c.Handlers(p); discover != nil {
 			return true
 		}
 	}
@@ -363,7 +363,7 @@ func (c *Class) extensionNames() [3]string {
 // none.
 func (c *Class) Handlers(p Patch) (generate, validate, discover *doc.Node) {
 	names := c.extensionNames()
-	return p.External.Get(names[0]), p.External.Get(names[1]), p.External.Get(names[2])
+	return given(p.External.Get(names[0])), given(p.External.Get(names[1])), given(p.External.Get(names[2]))
 }
 
 // Naming is a template for the names of objects.

@@ -20,7 +20,7 @@ var (
 	v1beta1 = sync.OnceValue(func() crd.Schema { return load(V1Beta1) })
 	v1beta2 = sync.OnceValue(func() crd.Schema { return load(V1Beta2) })
 	// checker keeps the patterns of these schemas.
-	checker = sync.OnceValue(func() *schema.Checker { return new(schema.Checker) })
+	checker = sync.OnceValue(func() *schema.Checker { return &schema.Checker{Received: true} })
 )
 
 func load(version string) crd.Schema {

@@ -29,7 +29,7 @@ func (r *Reference) Problems() []Problem {
 	}
 	var out []Problem
 	check := func(name string, wrong func(text string) string) {
-		n := r.Node.Get(name)
+		n := given(r.Node.Get(name))
 		if n == nil {
 			out = append(out, Problem{r.Node, "has no " + name})
 		} else if message := wrong(n.Str()); message != "" && n.Is(doc.String) {

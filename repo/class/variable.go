@@ -54,7 +54,7 @@ func (c *Class) SchemaFaults(v Variable) []Fault {
 	if !ok || !v.Node.Is(doc.Map) {
 		return nil
 	}
-	if parent := v.Node.Get("schema"); parent == nil || parent.Is(doc.Map) && v.Schema.Node == nil {
+	if parent := given(v.Node.Get("schema")); parent == nil || parent.Is(doc.Map) && v.Schema.Node == nil {
 		k.add(OfStructure, at(parent, v.Node), "the variable %s has no schema", v.Name)
 		return k.found
 	}

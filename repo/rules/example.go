@@ -99,7 +99,9 @@ const (
 	LatestDamage  Verdict = "latest-damage"
 	// ConfigRefuses uses the clusterctl.yaml of the repository.
 	ConfigRefuses Verdict = "config-refuses"
-	// UpgradeRefuses needs a management cluster: `upgrade plan`.
+	// InitRefuses and UpgradeRefuses need a management cluster: `init`, and
+	// `upgrade plan`.
+	InitRefuses    Verdict = "init-refuses"
 	UpgradeRefuses Verdict = "upgrade-refuses"
 	// APIServerRefuses sends the objects of `generate provider` to a real API
 	// server, and APIServerTemplateRefuses those of `generate cluster`, as

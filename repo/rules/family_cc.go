@@ -656,7 +656,7 @@ func mutated(r *lint.Release, d *crd.CRD) bool {
 func classWorkerName(p *lint.Pass, c *class.Class) {
 	seen := map[[2]string]bool{}
 	for _, w := range c.Workers() {
-		n := w.Node.Get("class")
+		n := notNull(w.Node.Get("class"))
 		list := class.Deployments
 		if w.Pool {
 			list = class.Pools

@@ -147,7 +147,7 @@ func eachFault(aspect class.Aspect) func(*lint.Pass) {
 func variableDefinitionName(p *lint.Pass, c *class.Class) {
 	seen := map[string]bool{}
 	for _, v := range c.Variables() {
-		n := v.Node.Get("name")
+		n := notNull(v.Node.Get("name"))
 		switch {
 		case !v.Node.Is(doc.Map) || n != nil && !n.Is(doc.String) || sampled(c.Object, n):
 		case n == nil:

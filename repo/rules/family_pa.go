@@ -258,7 +258,7 @@ func notNull(n *doc.Node) *doc.Node {
 func patchName(p *lint.Pass, c *class.Class) {
 	seen := map[string]bool{}
 	for i, patch := range c.Patches() {
-		n := patch.Node.Get("name")
+		n := notNull(patch.Node.Get("name"))
 		switch {
 		case !patch.Node.Is(doc.Map) || n != nil && !n.Is(doc.String) || sampled(c.Object, n):
 		case n == nil:
@@ -587,7 +587,7 @@ func patchValueFrom(p *lint.Pass, c *class.Class) {
 		if op := j.op.Str(); !j.from.Is(doc.Map) || op != "add" && op != "replace" {
 			return
 		}
-		variable, template := j.from.Get("variable"), j.from.Get("template")
+		variable, template := notNull(j.from.Get("variable")), notNull(j.from.Get("template"))
 		switch {
 		case variable == nil && template == nil:
 			p.On(c.Object, j.from, "valueFrom has neither variable nor template")

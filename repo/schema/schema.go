@@ -221,12 +221,12 @@ func (k *check) keyword(s *doc.Node, f *doc.Field, n *doc.Node, types []string) 
 			k.fail(Value, n, "has %s, but may have at most %d", count(int64(len(n.Items)), "entry"), limit)
 		}
 	case "minProperties":
-		if isInt && n.Kind == doc.Map && int64(fieldCount(n)) < limit {
-			k.fail(Value, n, "has %s, but must have at least %d", count(int64(fieldCount(n)), "field"), limit)
+		if size := k.size(s, n); isInt && n.Kind == doc.Map && size < limit {
+			k.fail(Value, n, "has %s, but must have at least %d", count(size, "field"), limit)
 		}
 	case "maxProperties":
-		if isInt && n.Kind == doc.Map && int64(fieldCount(n)) > limit {
-			k.fail(Value, n, "has %s, but may have at most %d", count(int64(fieldCount(n)), "field"), limit)
+		if size := k.size(s, n); isInt && n.Kind == doc.Map && size > limit {
+			k.fail(Value, n, "has %s, but may have at most %d", count(size, "field"), limit)
 		}
 	case "uniqueItems":
 		if arg.Bool() {
@@ -297,15 +297,24 @@ func (k *check) drops(s *doc.Node, n *doc.Node) bool {
 	return n.Kind == doc.Null && !s.Get("nullable").Bool() && (k.c.Received || k.c.Filled && s.Get("default") != nil)
 }
 
-// fieldCount counts names once.
-func fieldCount(n *doc.Node) int {
-	count := 0
+// size counts the fields of a mapping once they are dropped and filled in.
+func (k *check) size(s, n *doc.Node) int64 {
+	var size int64
+	properties := s.Get("properties")
 	for i := range n.Fields {
-		if n.Field(n.Fields[i].Name) == &n.Fields[i] {
-			count++
+		f := &n.Fields[i]
+		if n.Field(f.Name) == f && !k.drops(properties.Get(f.Name), f.Value) {
+			size++
 		}
 	}
-	return count
+	if properties.Is(doc.Map) && (k.c.Filled || k.c.Received) {
+		for i := range properties.Fields {
+			if p := &properties.Fields[i]; k.defaults(s, p.Name) && (n.Field(p.Name) == nil || k.drops(p.Value, n.Get(p.Name))) {
+				size++
+			}
+		}
+	}
+	return size
 }
 
 func isNumber(n *doc.Node) bool { return n.Kind == doc.Int || n.Kind == doc.Float }

@@ -16,6 +16,10 @@ import (
 // unfit are good examples that the server refuses all the same, with the reason.
 var unfit = map[string]string{}
 
+// admissionRefuses is the verdict of the webhooks of Cluster API, which test/oracle
+// calls without a server.
+const admissionRefuses rules.Verdict = "admission-refuses"
+
 // TestRuleExamples lets the API server prove the rules that say it does, and takes
 // the good examples of all rules at their word: it accepts them.
 func TestRuleExamples(t *testing.T) {
@@ -57,10 +61,13 @@ func goodExample(t *testing.T, e *rules.Example) {
 }
 
 func badExample(t *testing.T, e *rules.Example) {
-	if e.Oracle.Verdict == rules.Unproved {
+	switch e.Oracle.Verdict {
+	case rules.Unproved:
 		if strings.TrimSpace(e.Oracle.Pattern) == "" {
 			t.Error("no reason why the API server cannot show it")
 		}
+		return
+	case admissionRefuses:
 		return
 	}
 	counts := verdictOn(e.Oracle.Verdict)

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,6 +42,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
 )
@@ -450,8 +452,16 @@ func (m *mutator) mutate(object map[string]any) string {
 		mapping[name] = mapping[s.key]
 		delete(mapping, s.key)
 		return "rename " + s.path
-	case kind == 2: // retype
-		s.set(classWords()[m.random.IntN(len(classWords()))])
+	case kind == 2 || kind == 7: // another value, mostly of the same type
+		words := classWords()
+		v := words[m.random.IntN(len(words))]
+		for range 20 {
+			if kind == 2 && m.random.IntN(4) == 0 || reflect.TypeOf(v) == reflect.TypeOf(s.value()) {
+				break
+			}
+			v = words[m.random.IntN(len(words))]
+		}
+		s.set(runtime.DeepCopyJSONValue(v))
 		return "set " + s.path
 	case kind == 3 && !isMap: // double
 		s.replace(append(slices.Clone(list), runtime.DeepCopyJSONValue(list[s.index])))
@@ -489,10 +499,41 @@ func (m *mutator) mutate(object map[string]any) string {
 		}
 		table := classFields()
 		keys := slices.Sorted(maps.Keys(table))
+		if version, _ := object["apiVersion"].(string); m.random.IntN(8) > 0 {
+			keys = slices.DeleteFunc(keys, func(key string) bool { return !describes(strings.TrimPrefix(version, class.Group+"/"), s.path, ok, key) })
+		}
+		if len(keys) == 0 {
+			return "nothing"
+		}
 		key := keys[m.random.IntN(len(keys))]
-		into[key] = table[key]
+		into[key] = runtime.DeepCopyJSONValue(table[key])
 		return "add " + key + " to " + s.path
 	}
+}
+
+// describes reports whether the schema of ClusterClasses has a field in the
+// mapping at a path, or beside it.
+func describes(version, path string, inside bool, key string) bool {
+	s, _ := class.Schema(version)
+	s, _ = s.At("spec")
+	steps := regexp.MustCompile(`[^.\[]+|\[\d+\]`).FindAllString(path, -1)
+	if !inside && len(steps) > 0 {
+		steps = steps[:len(steps)-1]
+	}
+	for _, step := range steps {
+		if step == "openAPIV3Schema" {
+			return true
+		}
+		if step[0] == '[' {
+			step = crd.Items
+		}
+		var presence crd.Presence
+		if s, presence = s.At(step); presence != crd.Present {
+			return false
+		}
+	}
+	_, presence := s.At(key)
+	return presence == crd.Present
 }
 
 // TestClassData compares the names that the tool knows with those of Cluster API

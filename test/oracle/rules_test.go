@@ -128,6 +128,8 @@ func prove(t *testing.T, e *rules.Example, tree rules.Files, env []string) (stri
 	case rules.LatestRefuses, rules.LatestDamage:
 		r.Version = layouts.Latest
 		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name)
+	case rules.InitRefuses:
+		return "", initialize(t, root, provider(r), r.Version)
 	case rules.UpgradeRefuses:
 		for _, installed := range files(t, filepath.Join(root, r.Label())) {
 			if _, err := plan(t, root, provider(r), installed); err != nil {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
@@ -100,38 +101,12 @@ func TestUpgradePlan(t *testing.T) {
 }
 
 // plan is the library's `upgrade plan` for a provider in a folder: the next
-// version for each contract. A provider of another type than core stands next to
-// a core provider that is in order.
+// version for each contract.
 func plan(t testing.TB, root string, p layouts.Provider, installed string) (map[string]string, error) {
 	t.Helper()
-	m := reader(values{"overridesFolder": filepath.Join(root, "none")}, nil).(*config.MemoryReader)
-	var inventory []v1alpha3.Provider
-	add := func(root string, p layouts.Provider, installed string) {
-		info, ok := p.Type.Info()
-		if !ok {
-			t.Fatalf("unknown type %q", p.Type)
-		}
-		url := fmt.Sprintf("file://%s/%s/v1.0.0/%s", root, p.Label(), info.ComponentsFile)
-		if _, err := m.AddProvider(p.Name, v1alpha3.ProviderType(p.Type), url); err != nil {
-			t.Fatal(err)
-		}
-		inventory = append(inventory, v1alpha3.Provider{
-			ObjectMeta:   metav1.ObjectMeta{Namespace: p.Name + "-system", Name: p.Label()},
-			ProviderName: p.Name, Type: string(p.Type), Version: installed,
-		})
-	}
-	add(root, p, installed)
-	if p.Type != layouts.Core {
-		add(write(t, map[string]string{
-			"cluster-api/v1.0.0/core-components.yaml": "",
-			"cluster-api/v1.0.0/metadata.yaml":        seriesOf("1.0=v1beta2"),
-		}), coreProvider, "v1.0.0")
-	}
-	cfg, err := config.New(background, "", config.InjectReader(m))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plans, err := cluster.New(cluster.Kubeconfig{}, cfg, cluster.InjectProxy(management{inventory: inventory})).ProviderUpgrader().Plan(background)
+	cfg, m := managed(t, root, p)
+	m.inventory = append(m.inventory, entry(p, installed))
+	plans, err := cluster.New(cluster.Kubeconfig{}, cfg, cluster.InjectProxy(m)).ProviderUpgrader().Plan(background)
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +119,68 @@ func plan(t testing.TB, root string, p layouts.Provider, installed string) (map[
 		}
 	}
 	return next, nil
+}
+
+// initialize is what the library's `init` does with a provider in a folder before
+// it installs anything.
+func initialize(t testing.TB, root string, p layouts.Provider, version string) error {
+	t.Helper()
+	cfg, m := managed(t, root, p)
+	provider, err := cfg.Providers().Get(p.Name, v1alpha3.ProviderType(p.Type))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := repository.New(background, provider, cfg)
+	if err != nil {
+		return err
+	}
+	components, err := client.Components().Get(background, repository.ComponentsOptions{Version: version})
+	if err != nil {
+		return err
+	}
+	installer := cluster.New(cluster.Kubeconfig{}, cfg, cluster.InjectProxy(m)).ProviderInstaller()
+	installer.Add(components)
+	return installer.Validate(background)
+}
+
+// managed returns the configuration for a provider in a folder, and a management
+// cluster without it. If it is of another type than core, a core provider that is
+// in order is installed there.
+func managed(t testing.TB, root string, p layouts.Provider) (config.Client, management) {
+	t.Helper()
+	r := reader(values{"overridesFolder": filepath.Join(root, "none")}, nil).(*config.MemoryReader)
+	know := func(root string, p layouts.Provider) {
+		info, ok := p.Type.Info()
+		if !ok {
+			t.Fatalf("unknown type %q", p.Type)
+		}
+		url := fmt.Sprintf("file://%s/%s/v1.0.0/%s", root, p.Label(), info.ComponentsFile)
+		if _, err := r.AddProvider(p.Name, v1alpha3.ProviderType(p.Type), url); err != nil {
+			t.Fatal(err)
+		}
+	}
+	know(root, p)
+	var m management
+	if p.Type != layouts.Core {
+		know(write(t, map[string]string{
+			"cluster-api/v1.0.0/core-components.yaml": "",
+			"cluster-api/v1.0.0/metadata.yaml":        seriesOf("1.0=v1beta2"),
+		}), coreProvider)
+		m.inventory = append(m.inventory, entry(coreProvider, "v1.0.0"))
+	}
+	cfg, err := config.New(background, "", config.InjectReader(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg, m
+}
+
+// entry is what the inventory holds about an installed provider.
+func entry(p layouts.Provider, version string) v1alpha3.Provider {
+	return v1alpha3.Provider{
+		ObjectMeta:   metav1.ObjectMeta{Namespace: p.Name + "-system", Name: p.Label()},
+		ProviderName: p.Name, Type: string(p.Type), Version: version,
+	}
 }
 
 var coreProvider = layouts.Provider{Type: layouts.Core, Name: "cluster-api"}

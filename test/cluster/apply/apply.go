@@ -46,7 +46,7 @@ const (
 const (
 	// patience bounds the wait for the server to act on a change by itself.
 	patience = 30 * time.Second
-	pause    = 10 * time.Millisecond
+	pause    = 20 * time.Millisecond
 )
 
 var (
@@ -353,10 +353,15 @@ func (c *Cluster) uninstall(ctx context.Context, name string) error {
 // serve switches the conversion webhook of a definition off and waits until the
 // server has its resources.
 func (c *Cluster) serve(ctx context.Context, name string) error {
-	off := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
-	crd, err := c.client.Resource(crds).Patch(ctx, name, types.MergePatchType, off, metav1.PatchOptions{})
+	crd, err := c.client.Resource(crds).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
+	}
+	if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy == "Webhook" {
+		off := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
+		if _, err := c.client.Resource(crds).Patch(ctx, name, types.MergePatchType, off, metav1.PatchOptions{}); err != nil {
+			return err
+		}
 	}
 	err = wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
 		if crd, err = c.client.Resource(crds).Get(ctx, name, metav1.GetOptions{}); err != nil {
