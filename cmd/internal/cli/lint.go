@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"path"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -178,6 +181,12 @@ func (a *app) lint(ctx context.Context, names []string, s *source, profile contr
 			return nil, err
 		}
 		t, err := a.open(ctx, name, s)
+		if failed, ok := errors.AsType[*buildError](err); ok {
+			if r := unbuilt(failed, severity); r != nil {
+				all.Join(r)
+				continue
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -186,8 +195,32 @@ func (a *app) lint(ctx context.Context, names []string, s *source, profile contr
 			return nil, err
 		}
 		all.Join(r)
+		if t.problem != nil {
+			r := unbuilt(t.problem, severity)
+			if r == nil {
+				return nil, t.problem
+			}
+			all.Join(r)
+		}
 	}
 	return all, nil
+}
+
+// unbuilt reports why a source tree cannot be built as findings, if the places
+// are known.
+func unbuilt(e *buildError, severity map[string]lint.Severity) *lint.Report {
+	var faults []lint.Fault
+	for _, at := range e.places() {
+		file := at.File
+		if !filepath.IsAbs(file) && !strings.HasPrefix(file, filepath.ToSlash(e.dir)+"/") {
+			file = path.Join(filepath.ToSlash(e.dir), file)
+		}
+		faults = append(faults, lint.Fault{File: file, Pos: at.Pos, Message: at.Err.Error()})
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return lint.Unbuilt(rules.ByID("LINT003"), faults, severity)
 }
 
 // traced makes findings in built files point to the source tree.
