@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
 )
 
 var (
@@ -39,6 +41,54 @@ var lineFaults = []struct {
 	{"image", regexp.MustCompile(`config/.*(manager|patch).*\.yaml$`), regexp.MustCompile(`^(\s*-?\s*image: ).*`), "${1}nginx", false},
 	{"namespace", regexp.MustCompile(`config/.*\.yaml$`), regexp.MustCompile(`^(  namespace: ).*`), "${1}kube-system", false},
 	{"label value", regexp.MustCompile(`config/.*\.yaml$`), regexp.MustCompile(`^(    control-plane: ).*`), "${1}7", false},
+}
+
+// TestSourceExamples runs the examples of rules that need a source tree.
+func TestSourceExamples(t *testing.T) {
+	n := 0
+	for _, r := range rules.All {
+		e, err := rules.LoadExample(r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !e.Source {
+			continue
+		}
+		n++
+		bad, good := t.TempDir(), t.TempDir()
+		if err := e.Bad.Write(bad); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Good.Write(good); err != nil {
+			t.Fatal(err)
+		}
+		findings := lintSource(t, bad, "")
+		for _, w := range e.Wants {
+			hit := false
+			for print, f := range findings {
+				if f.Rule == w.Rule && f.Line == w.Line && strings.HasSuffix(filepath.ToSlash(f.File), "/"+w.Path) && w.Message.MatchString(f.Message) {
+					hit = true
+					delete(findings, print)
+				}
+			}
+			if !hit {
+				t.Errorf("%s: bad: missing %s:%d %s %q in %+v", r.ID, w.Path, w.Line, w.Rule, w.Message, findings)
+			}
+		}
+		for _, f := range findings {
+			if f.Rule == r.ID {
+				t.Errorf("%s: bad: unexpected %+v", r.ID, f)
+			}
+		}
+		for _, f := range lintSource(t, good, "") {
+			if f.Rule == r.ID {
+				t.Errorf("%s: good: unexpected %+v", r.ID, f)
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("no rule has such an example")
+	}
 }
 
 // sources are the source trees of the examples and of the corpus, with the
