@@ -3,6 +3,7 @@ package lint
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -30,10 +31,14 @@ type Release struct {
 	// MetadataErr says why.
 	Metadata    *meta.Metadata
 	MetadataErr error
+	// Stored are the versions in which the API server stores objects, by the name
+	// of the definition. Only releases before the one at hand have it.
+	Stored map[string]string
 
 	installed func() *Index
 	crds      func() []*crd.CRD
 	byCRD     func() map[[2]string]*crd.CRD
+	roles     func() []*contract.Kind
 }
 
 // Installed are the objects of the components file, which an installation
@@ -46,8 +51,22 @@ func (r *Release) CRDs() []*crd.CRD { return r.crds() }
 // CRD returns the definition of a kind, or nil.
 func (r *Release) CRD(group, kind string) *crd.CRD { return r.byCRD()[[2]string{group, kind}] }
 
+// Roles are the definitions with their roles in the contracts, in the order of
+// CRDs.
+func (r *Release) Roles() []*contract.Kind { return r.roles() }
+
+// Role returns the definition of a kind with its role, or nil.
+func (r *Release) Role(group, kind string) *contract.Kind {
+	for _, k := range r.roles() {
+		if k.Kind == kind && k.Group == group {
+			return k
+		}
+	}
+	return nil
+}
+
 // index sets up what is made of the files on demand.
-func (r *Release) index() {
+func (r *Release) index(profile contract.Profile) {
 	r.installed = sync.OnceValue(func() *Index {
 		for _, f := range r.Files {
 			if f.Kind == layouts.Components {
@@ -70,6 +89,19 @@ func (r *Release) index() {
 		}
 		return out
 	})
+	r.roles = sync.OnceValue(func() []*contract.Kind { return profile.Kinds(r.crds()) })
+}
+
+// stored returns what Stored is for the releases that follow.
+func (r *Release) stored() map[string]string {
+	out := map[string]string{}
+	for _, c := range r.crds() {
+		if v := c.Storage(); v != nil {
+			// The texts of a document share its memory, which is given up.
+			out[strings.Clone(c.Object.Name)] = strings.Clone(v.Name)
+		}
+	}
+	return out
 }
 
 // Index finds objects by kind and name.

@@ -3,6 +3,7 @@ package lint
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -174,7 +175,7 @@ func (r *run) release(provider *Provider, release *repo.Release) *Release {
 	view := &Release{Release: release}
 	view.Parsed, _ = layouts.ParseVersion(release.Version)
 	view.Files = r.read(release)
-	view.index()
+	view.index(r.opts.Profile)
 	r.report.Releases++
 	r.report.Files += len(view.Files)
 	if f := view.File(layouts.MetadataFile); f != nil {
@@ -190,7 +191,14 @@ func (r *run) release(provider *Provider, release *repo.Release) *Release {
 		r.apply(ScopeFile, p)
 	})
 	r.apply(ScopeRelease, pass)
-	return &Release{Release: release, Parsed: view.Parsed, Metadata: view.Metadata, MetadataErr: view.MetadataErr}
+	rest := &Release{Release: release, Parsed: view.Parsed, Metadata: view.Metadata, MetadataErr: view.MetadataErr}
+	if len(provider.Provider.Releases) > 1 {
+		rest.Stored = view.stored()
+		if n := len(provider.Releases); n > 0 && maps.Equal(rest.Stored, provider.Releases[n-1].Stored) {
+			rest.Stored = provider.Releases[n-1].Stored // most releases change nothing
+		}
+	}
+	return rest
 }
 
 // Fault is why files to check could not be made.

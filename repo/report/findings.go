@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/draw"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
 
@@ -22,15 +21,42 @@ type Painter interface {
 }
 
 // FindingsFormats are the names of the formats that WriteFindings knows.
-var FindingsFormats = []string{"text", "json"}
+var FindingsFormats = []string{"text", "json", "sarif", "junit", "github", "markdown", "html"}
 
-// WriteFindings prints a report in a format of FindingsFormats. Paint is only
-// used for text.
-func WriteFindings(w io.Writer, format string, r *lint.Report, paint Painter) error {
-	if format == "json" {
+// Options are what some formats show besides the findings.
+type Options struct {
+	// Paint is only used for text, and needed there.
+	Paint Painter
+	// Version is that of this program.
+	Version string
+	// Pictures are shown by html.
+	Pictures []Picture
+}
+
+// Picture is a graph with a heading. The style sheet of the page knows the
+// classes "bad", "warn", "accent" and "weak" of nodes and edges.
+type Picture struct {
+	Title string
+	Graph *draw.Graph
+}
+
+// WriteFindings prints a report in a format of FindingsFormats.
+func WriteFindings(w io.Writer, format string, r *lint.Report, o Options) error {
+	switch format {
+	case "json":
 		return findingsJSON(w, r)
+	case "sarif":
+		return findingsSARIF(w, r, o.Version)
+	case "junit":
+		return findingsJUnit(w, r)
+	case "github":
+		return findingsGitHub(w, r)
+	case "markdown":
+		return findingsMarkdown(w, r, commentSize)
+	case "html":
+		return findingsHTML(w, r, o)
 	}
-	return findingsText(w, r, paint)
+	return findingsText(w, r, o.Paint)
 }
 
 func findingsText(w io.Writer, r *lint.Report, paint Painter) error {
@@ -47,28 +73,61 @@ func findingsText(w io.Writer, r *lint.Report, paint Painter) error {
 		default:
 			severity = paint.Blue(severity)
 		}
-		object := ""
-		if f.Object != "" {
-			object = f.Object + ": "
+		fmt.Fprintf(&b, "%s %s %s [%s]\n", paint.Bold(place(f.File, f.Pos)+":"), severity, statement(f), f.Rule.ID)
+		if s, ok := sourceOf(f); ok {
+			line, mark := s.monospaced()
+			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), line)
+			at := strings.IndexByte(mark, '^')
+			fmt.Fprintf(&b, "  %s %s%s\n", paint.Dim("|"), mark[:at], paint.Red(mark[at:]))
 		}
-		fmt.Fprintf(&b, "%s %s %s%s [%s]\n", paint.Bold(place(f.File, f.Pos)+":"), severity, object, f.Message, f.Rule.ID)
-		if !f.Pos.IsZero() && strings.TrimSpace(f.Source) != "" {
-			excerpt(&b, f, paint)
+		if f.Way != "" {
+			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= at:"), built(f))
 		}
 		// Advice that was given for the rule need not be repeated.
 		if help := f.Help(); help != "" && !helped[f.Rule.ID+help] {
 			helped[f.Rule.ID+help] = true
-			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= help:"), help)
+			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= help:"), oneLine(help))
 			fmt.Fprintf(&b, "  %s clusterctl-repo explain %s\n", paint.Dim("= more:"), f.Rule.ID)
 		}
 	}
-	c := r.Count()
-	fmt.Fprintf(&b, "%s, %s, %s in %s of %s\n", count(c.Errors, "error"), count(c.Warnings, "warning"), count(c.Infos, "note"), count(r.Files, "file"), count(r.Releases, "release"))
+	fmt.Fprintf(&b, "%s %s\n", verdict(r), scope(r))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// statement is what a finding says, on one line.
+func statement(f *lint.Finding) string {
+	if f.Object == "" {
+		return oneLine(f.Message)
+	}
+	return visible(f.Object) + ": " + oneLine(f.Message)
+}
+
+// built says where in the built object a finding is whose place is only the
+// nearest one in the source tree.
+func built(f *lint.Finding) string { return visible(f.Way) + " in the built object" }
+
+// verdict counts the findings.
+func verdict(r *lint.Report) string {
+	c := r.Count()
+	return fmt.Sprintf("%s, %s, %s", count(c.Errors, "error"), count(c.Warnings, "warning"), count(c.Infos, "note"))
+}
+
+// scope says what was looked at.
+func scope(r *lint.Report) string {
+	return fmt.Sprintf("in %s of %s", count(r.Files, "file"), count(r.Releases, "release"))
+}
+
+// silenced counts what comments silence; empty if that is nothing.
+func silenced(r *lint.Report) string {
+	if len(r.Suppressed) == 0 {
+		return ""
+	}
+	return "; comments silence " + count(len(r.Suppressed), "finding")
+}
+
 func place(file string, p doc.Pos) string {
+	file = visible(file)
 	if p.IsZero() {
 		return file
 	}
@@ -80,24 +139,6 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// excerpt shows the line of a finding with a mark below.
-func excerpt(b *strings.Builder, f *lint.Finding, paint Painter) {
-	line := []rune(f.Source)
-	for i, r := range line {
-		if r < ' ' || r == 0x7F || r == utf8.RuneError || unicode.Is(unicode.Cf, r) {
-			line[i] = ' '
-		}
-	}
-	start := max(0, min(f.Pos.Column-max(f.SourceColumn, 1), len(line)))
-	width := 1
-	if f.End.Line == f.Pos.Line && f.End.Column > f.Pos.Column {
-		width = f.End.Column - f.Pos.Column
-	}
-	width = max(1, min(width, len(line)-start))
-	fmt.Fprintf(b, "  %s %s\n", paint.Dim("|"), string(line))
-	fmt.Fprintf(b, "  %s %s%s\n", paint.Dim("|"), strings.Repeat(" ", start), paint.Red("^"+strings.Repeat("~", width-1)))
 }
 
 // schemaVersion of the JSON documents of this package.

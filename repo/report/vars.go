@@ -225,7 +225,11 @@ func shorten(s string) string {
 // code makes a code span for a cell of a Markdown table. The fence is longer
 // than any row of backticks in the text.
 func code(s string) string {
-	s = strings.ReplaceAll(printable(s), "|", `\|`)
+	s = printable(s)
+	if strings.Contains(s, `\|`) { // which would end the cell, however it is escaped
+		return "<code>" + strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", `\`, "&#92;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "~", "&#126;").Replace(s) + "</code>"
+	}
+	s = strings.ReplaceAll(s, "|", `\|`)
 	longest, run := 0, 0
 	for i := range len(s) {
 		run++

@@ -30,7 +30,7 @@ var examples embed.FS
 //	want PATH[:LINE] RULE "PATTERN"   a finding that is expected in bad
 //	env NAME=VALUE                    a variable for clusterctl
 //	good env NAME=VALUE               a variable for clusterctl with good only
-//	oracle VERDICT "PATTERN"          how clusterctl shows that the rule is right
+//	oracle VERDICT "PATTERN"          how the real thing shows that the rule is right
 //	as shown                          files are complete, nothing is filled in
 //	source tree                       the files are source trees, as they are
 //
@@ -55,7 +55,8 @@ type Example struct {
 	// Env are the variables that clusterctl is run with, as NAME=VALUE; GoodEnv
 	// are set in addition for the good repository.
 	Env, GoodEnv []string
-	// Oracle is empty for a rule that clusterctl does not prove.
+	// Oracle is empty for a rule that neither clusterctl nor the API server
+	// proves.
 	Oracle Oracle
 }
 
@@ -77,7 +78,7 @@ type Want struct {
 	Message *regexp.Regexp
 }
 
-// Verdict says how clusterctl shows that a rule is right.
+// Verdict says how clusterctl or the API server shows that a rule is right.
 type Verdict string
 
 // The verdicts. A refusal is an error of the command in the bad repository only,
@@ -88,6 +89,8 @@ const (
 	// that the first expected finding is in.
 	ProviderRefuses Verdict = "provider-refuses"
 	ProviderDamage  Verdict = "provider-damage"
+	// TargetDamage uses `generate provider` with another target namespace.
+	TargetDamage Verdict = "target-damage"
 	// TemplateRefuses and TemplateDamage use `generate cluster`, and ListDamage
 	// that with --list-variables.
 	TemplateRefuses Verdict = "template-refuses"
@@ -101,12 +104,22 @@ const (
 	ConfigRefuses Verdict = "config-refuses"
 	// UpgradeRefuses needs a management cluster: `upgrade plan`.
 	UpgradeRefuses Verdict = "upgrade-refuses"
+	// APIServerRefuses sends the objects of `generate provider` to a real API
+	// server, and APIServerTemplateRefuses those of `generate cluster`, as
+	// clusterctl and kubectl do: one of them is refused.
+	APIServerRefuses         Verdict = "apiserver-refuses"
+	APIServerTemplateRefuses Verdict = "apiserver-template-refuses"
+	// MoveLeaves and MoveRefuses use `move` with the objects of the release's
+	// template and components in a management cluster that is made up, with the
+	// owners that controllers set. The output says of each object whether it moves.
+	MoveLeaves  Verdict = "move-leaves"
+	MoveRefuses Verdict = "move-refuses"
 	// Unproved says that no command on a folder can show it; the pattern is the
 	// reason.
 	Unproved Verdict = "none"
 )
 
-// Oracle is a verdict of clusterctl.
+// Oracle is a verdict of clusterctl or the API server.
 type Oracle struct {
 	Verdict Verdict
 	Pattern string

@@ -110,7 +110,7 @@ func TestExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Prose == "" || (e.Oracle.Verdict == "") != (r.Proof != lint.Clusterctl) {
+			if e.Prose == "" || (e.Oracle.Verdict == "") != (r.Proof != lint.Clusterctl && r.Proof != lint.APIServer) {
 				t.Errorf("prose %q, oracle %q for proof %q", e.Prose, e.Oracle.Verdict, r.Proof)
 			}
 			if !slices.ContainsFunc(e.Wants, func(w rules.Want) bool { return w.Rule == r.ID }) {

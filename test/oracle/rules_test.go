@@ -117,10 +117,14 @@ func prove(t *testing.T, e *rules.Example, tree rules.Files, env []string) (stri
 	switch e.Oracle.Verdict {
 	case rules.ProviderRefuses, rules.ProviderDamage:
 		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name+":"+r.Version)
+	case rules.TargetDamage:
+		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name+":"+r.Version, "-n", "another-system")
 	case rules.TemplateRefuses, rules.TemplateDamage:
 		return run(settings(t, r, ""), "generate", "cluster", "my-cluster", flagOf(t, r), r.Name+":"+r.Version, "-n", "default")
 	case rules.ListDamage:
 		return run(settings(t, r, ""), "generate", "cluster", "my-cluster", flagOf(t, r), r.Name+":"+r.Version, "-n", "default", "--list-variables")
+	case rules.MoveLeaves, rules.MoveRefuses:
+		return move(t, e, r, run)
 	case rules.LatestRefuses, rules.LatestDamage:
 		r.Version = layouts.Latest
 		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name)

@@ -307,7 +307,7 @@ func (a *app) judge(r *lint.Report, outs []output, level lint.Severity) error {
 				return err
 			}
 		}
-		return report.WriteFindings(w, format, r, style)
+		return report.WriteFindings(w, format, r, report.Options{Paint: style, Version: programVersion()})
 	})
 	if err != nil {
 		return err

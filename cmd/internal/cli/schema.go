@@ -28,8 +28,18 @@ func (a *app) schemaCommand() *cobra.Command {
 	}
 }
 
-// Version is set by the release build; otherwise the module version is shown.
+// version is set by the release build; otherwise the module version is shown.
 var version string
+
+func programVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -39,14 +49,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: `  clusterctl-repo version`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := version
-			if v == "" {
-				v = "(devel)"
-				if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-					v = info.Main.Version
-				}
-			}
-			_, err := fmt.Fprintf(a.Out, "clusterctl-repo %s (renders as clusterctl v1.14.2) %s %s/%s\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(a.Out, "clusterctl-repo %s (renders as clusterctl v1.14.2) %s %s/%s\n", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -51,18 +51,20 @@ func Findings(ctx context.Context, files rules.Files) (_ []lint.Finding, err err
 	return report.Findings, errors.Join(report.Failures...)
 }
 
-// proofs say how clusterctl shows that a rule is right.
+// proofs say how clusterctl or the API server shows that a rule is right.
 var proofs = map[rules.Verdict]string{
-	rules.ProviderRefuses: "`clusterctl generate provider` refuses it; the message matches ``%s``.",
-	rules.ProviderDamage:  "`clusterctl generate provider` accepts it; the output matches ``%s``, and that of the good example does not.",
-	rules.TemplateRefuses: "`clusterctl generate cluster` refuses it; the message matches ``%s``.",
-	rules.TemplateDamage:  "`clusterctl generate cluster` accepts it; the output matches ``%s``, and that of the good example does not.",
-	rules.ListDamage:      "`clusterctl generate cluster --list-variables` shows ``%s``, and for the good example it does not.",
-	rules.LatestRefuses:   "`clusterctl generate provider` with a URL that says latest fails; the message matches ``%s``.",
-	rules.LatestDamage:    "`clusterctl generate provider` with a URL that says latest gives output that matches ``%s``, and for the good example it does not.",
-	rules.ConfigRefuses:   "clusterctl refuses the configuration; the message matches ``%s``.",
-	rules.UpgradeRefuses:  "`clusterctl upgrade plan` fails; the message matches ``%s``.",
-	rules.Unproved:        "Not run against clusterctl: %s.",
+	rules.ProviderRefuses:          "`clusterctl generate provider` refuses it; the message matches ``%s``.",
+	rules.ProviderDamage:           "`clusterctl generate provider` accepts it; the output matches ``%s``, and that of the good example does not.",
+	rules.TemplateRefuses:          "`clusterctl generate cluster` refuses it; the message matches ``%s``.",
+	rules.TemplateDamage:           "`clusterctl generate cluster` accepts it; the output matches ``%s``, and that of the good example does not.",
+	rules.ListDamage:               "`clusterctl generate cluster --list-variables` shows ``%s``, and for the good example it does not.",
+	rules.LatestRefuses:            "`clusterctl generate provider` with a URL that says latest fails; the message matches ``%s``.",
+	rules.LatestDamage:             "`clusterctl generate provider` with a URL that says latest gives output that matches ``%s``, and for the good example it does not.",
+	rules.ConfigRefuses:            "clusterctl refuses the configuration; the message matches ``%s``.",
+	rules.UpgradeRefuses:           "`clusterctl upgrade plan` fails; the message matches ``%s``.",
+	rules.APIServerRefuses:         "A real API server refuses an object of the rendered components; the message matches ``%s``.",
+	rules.APIServerTemplateRefuses: "A real API server refuses an object of the rendered template; the message matches ``%s``.",
+	rules.Unproved:                 "Not run against clusterctl: %s.",
 }
 
 const intro = `# Rules

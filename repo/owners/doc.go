@@ -1,0 +1,11 @@
+// Package owners is the graph of which object owns which, and what clusterctl
+// move makes of it.
+//
+// A graph has nodes, which are objects, and edges, which say who owns whom or who
+// names whom, and why. Template derives the edges from the objects of a cluster
+// template or ClusterClass, as the controllers will set them; edges of objects
+// that exist are added one by one. Resolve then says of every node whether it
+// moves, and why.
+//
+// It must not know rules, releases, or a cluster.
+package owners

@@ -1,0 +1,243 @@
+package owners
+
+import (
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+)
+
+// ID names an object in any version of its API.
+type ID struct{ Group, Kind, Namespace, Name string }
+
+// String is the kind and name, with the namespace if there is one.
+func (id ID) String() string {
+	if id.Namespace != "" {
+		return id.Kind + " " + id.Namespace + "/" + id.Name
+	}
+	return id.Kind + " " + id.Name
+}
+
+// Mark is where a label for clusterctl move comes from. Only its presence counts,
+// its value does not.
+type Mark uint8
+
+// The marks.
+const (
+	Unmarked Mark = iota
+	// OnObject: the object carries the label.
+	OnObject
+	// OnType: the CustomResourceDefinition carries the label.
+	OnType
+	// BuiltIn: clusterctl treats the kind as if its definition carried the label.
+	BuiltIn
+)
+
+// Scope says what clusterctl does with the objects of a kind.
+type Scope uint8
+
+// The scopes.
+const (
+	// Discovered: clusterctl looks at the objects.
+	Discovered Scope = iota
+	// Ignored: clusterctl does not look at them, whatever labels they carry.
+	Ignored
+	// Unknown: the definition of the kind is not at hand. Clusterctl looks at the
+	// objects, and there may be labels.
+	Unknown
+)
+
+// Node is an object.
+type Node struct {
+	ID
+	// Object is nil for an object that is not at hand.
+	Object *manifest.Object
+	Scope  Scope
+	// Move is the label that moves the object alone, Hierarchy the one that moves
+	// it with all that it owns.
+	Move, Hierarchy Mark
+	// Global is set if the kind has no namespaces.
+	Global bool
+	// BlockMove is set if the annotation holds up every move.
+	BlockMove bool
+	// Absent is set for an object that is named as an owner but is not there.
+	Absent bool
+	// In are the edges to the node, Out those from it.
+	In, Out []*Edge
+
+	// Verdict and Cause are set by Resolve.
+	Verdict Verdict
+	Cause   Cause
+	// By is the edge that the cause is about, or nil.
+	By *Edge
+	// Layer is the step of the move in which the object is made, from 0.
+	Layer int
+
+	*state // only while Resolve runs
+}
+
+// Link says what an edge means.
+type Link uint8
+
+// The links.
+const (
+	// Owner: From is or will be in the ownerReferences of To.
+	Owner Link = iota
+	// SoftOwner: clusterctl treats From as an owner of To because of names.
+	SoftOwner
+	// MayOwn: controllers that are not known here may make From an owner of To.
+	MayOwn
+	// Reference: From names To, and no controller makes an owner of it.
+	Reference
+)
+
+var linkNames = [...]string{"owner", "soft-owner", "may-own", "reference"}
+
+// String returns a word for pictures and JSON.
+func (l Link) String() string { return linkNames[l] }
+
+// binds reports whether clusterctl follows the link.
+func (l Link) binds() bool { return l <= SoftOwner }
+
+// Edge leads from an owner to what it owns.
+type Edge struct {
+	From, To *Node
+	Link     Link
+	// By is the object whose field made the edge, Field the path of that field
+	// and At its value. They are not set if no field did.
+	By    *Node
+	Field string
+	At    *doc.Node
+	// Why says in a sentence without a full stop who sets the owner, or why
+	// nobody does.
+	Why string
+	// Written is set for an ownerReference that the object itself carries.
+	Written bool
+}
+
+// Graph is a set of objects with their edges. Use New.
+type Graph struct {
+	// Nodes are in the order in which they were added.
+	Nodes []*Node
+
+	byID   map[ID]*Node
+	linked map[[2]*Node]Link // the strongest link between two nodes
+}
+
+// New returns a graph without nodes.
+func New() *Graph {
+	return &Graph{byID: map[ID]*Node{}, linked: map[[2]*Node]Link{}}
+}
+
+// Add adds a node. If there is one of that identity it is returned instead, and
+// added is false.
+func (g *Graph) Add(n *Node) (node *Node, added bool) {
+	if old := g.byID[n.ID]; old != nil {
+		return old, false
+	}
+	g.byID[n.ID] = n
+	g.Nodes = append(g.Nodes, n)
+	return n, true
+}
+
+// Find returns the node of an identity, or nil.
+func (g *Graph) Find(id ID) *Node { return g.byID[id] }
+
+// Link adds an edge, unless its nodes are linked as strongly already. It ignores
+// edges from a node to itself that nobody wrote.
+func (g *Graph) Link(e *Edge) {
+	if e.From == e.To && !e.Written {
+		return
+	}
+	key := [2]*Node{e.From, e.To}
+	if old, ok := g.linked[key]; ok && old <= e.Link {
+		return
+	}
+	g.linked[key] = e.Link
+	e.From.Out = append(e.From.Out, e)
+	e.To.In = append(e.To.In, e)
+}
+
+// Chain returns the edges that lead from a root of the move to the node, none if
+// it is moved for its own sake or not at all.
+func (n *Node) Chain() []*Edge {
+	var chain []*Edge
+	for e := n.By; e != nil && n.Cause == Owned; e = n.By {
+		chain = append(chain, e)
+		n = e.From
+	}
+	for i, j := 0, len(chain)-1; i < j; i, j = i+1, j-1 {
+		chain[i], chain[j] = chain[j], chain[i]
+	}
+	return chain
+}
+
+// place says where an edge comes from: "Machine x, spec.infrastructureRef".
+func (e *Edge) place() string {
+	if e.By == nil {
+		return ""
+	}
+	if e.Field == "" {
+		return e.By.String()
+	}
+	return e.By.String() + ", " + e.Field
+}
+
+// Picture is a graph for drawing: plain data, with numbers for nodes.
+type Picture struct {
+	Nodes []PictureNode
+	Edges []PictureEdge
+}
+
+// PictureNode is a box of a picture.
+type PictureNode struct {
+	// Kind, Name and Group name the object.
+	Group, Kind, Name string
+	Verdict           Verdict
+	// Reason is a sentence.
+	Reason string
+}
+
+// PictureEdge is an arrow from an owner to what it owns; From and To are indices.
+type PictureEdge struct {
+	From, To int
+	Link     Link
+	// Field is the last part of the field that made the edge, for a label.
+	Field string
+	// Why is a sentence.
+	Why string
+}
+
+// Picture returns the resolved graph as plain data.
+func (g *Graph) Picture() Picture {
+	var p Picture
+	index := make(map[*Node]int, len(g.Nodes))
+	for i, n := range g.Nodes {
+		index[n] = i
+		p.Nodes = append(p.Nodes, PictureNode{Group: n.Group, Kind: n.Kind, Name: n.Name, Verdict: n.Verdict, Reason: n.Reason()})
+	}
+	for _, n := range g.Nodes {
+		for _, e := range n.Out {
+			p.Edges = append(p.Edges, PictureEdge{
+				From: index[n], To: index[e.To], Link: e.Link,
+				Field: e.Field[strings.LastIndexByte(e.Field, '.')+1:], Why: e.Why,
+			})
+		}
+	}
+	return p
+}
+
+// Below counts the objects that the node owns, directly or through others, and
+// that have to wait for it.
+func (n *Node) Below() int {
+	seen := map[*Node]bool{n: true}
+	for queue := []*Node{n}; len(queue) > 0; queue = queue[1:] {
+		for _, e := range queue[0].Out {
+			if e.Link.binds() && !seen[e.To] {
+				seen[e.To] = true
+				queue = append(queue, e.To)
+			}
+		}
+	}
+	return len(seen) - 1
+}

@@ -1,0 +1,76 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// githubLevels are the workflow commands by severity.
+var githubLevels = map[lint.Severity]string{lint.Error: "error", lint.Warning: "warning", lint.Info: "notice"}
+
+// findingsGitHub writes workflow commands, which GitHub shows as annotations of
+// the changed lines, and the counts for the log. GitHub keeps ten annotations of
+// each level; WriteGitHubSummary has all.
+func findingsGitHub(w io.Writer, r *lint.Report) error {
+	var b strings.Builder
+	for _, err := range r.Failures {
+		githubCommand(&b, "error", nil, err.Error())
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		properties := []string{"file=" + githubProperty(f.File)}
+		if !f.Pos.IsZero() {
+			properties = append(properties, fmt.Sprintf("line=%d", f.Pos.Line))
+			switch {
+			case f.End.Line > f.Pos.Line: // columns are for one line only
+				properties = append(properties, fmt.Sprintf("endLine=%d", f.End.Line))
+			case f.End.Line == f.Pos.Line && f.End.Column > f.Pos.Column:
+				properties = append(properties, fmt.Sprintf("endLine=%d,col=%d,endColumn=%d", f.End.Line, f.Pos.Column, f.End.Column))
+			default:
+				properties = append(properties, fmt.Sprintf("col=%d", f.Pos.Column))
+			}
+		}
+		properties = append(properties, "title="+githubProperty(f.Rule.ID+" "+f.Rule.Title))
+		message := statement(f)
+		if f.Way != "" {
+			message += "\nAt " + built(f)
+		}
+		if help := f.Help(); help != "" {
+			message += "\n" + help
+		}
+		githubCommand(&b, githubLevels[f.Severity], properties, message)
+	}
+	fmt.Fprintf(&b, "%s %s\n", verdict(r), scope(r))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func githubCommand(b *strings.Builder, level string, properties []string, message string) {
+	b.WriteString("::" + level)
+	if len(properties) > 0 {
+		b.WriteString(" " + strings.Join(properties, ","))
+	}
+	b.WriteString("::" + strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(visibleLines(message)) + "\n")
+}
+
+// githubProperty escapes the value of a property, in which colon and comma have
+// a meaning.
+func githubProperty(s string) string {
+	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C").Replace(visible(s))
+}
+
+// The sizes that GitHub takes, in bytes: a comment has 65,536 characters at
+// most, and the summary of a step 1 MiB.
+const (
+	commentSize = 60_000
+	summarySize = 1_000_000
+)
+
+// WriteGitHubSummary writes the summary of a job, to be appended to the file
+// that GITHUB_STEP_SUMMARY names.
+func WriteGitHubSummary(w io.Writer, r *lint.Report) error {
+	return findingsMarkdown(w, r, summarySize)
+}

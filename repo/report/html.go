@@ -1,0 +1,306 @@
+package report
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/markup"
+)
+
+//go:embed page.css
+var pageStyle string
+
+//go:embed page.js
+var pageScript string
+
+// findingsHTML writes one page that needs nothing else: it loads nothing, and
+// its policy lets the browser run only the script and the style sheet in it. It
+// is complete without the script, which only filters.
+func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
+	title := "clusterctl-repo lint: " + verdict(r)
+	head := el("head", "",
+		markup.El("meta", markup.Attrs("charset", "utf-8")),
+		markup.El("meta", markup.Attrs("http-equiv", "Content-Security-Policy", "content",
+			fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", policyHash(pageStyle), policyHash(pageScript)))),
+		markup.El("meta", markup.Attrs("name", "viewport", "content", "width=device-width, initial-scale=1")),
+		markup.El("meta", markup.Attrs("name", "color-scheme", "content", "light dark")),
+		markup.El("title", nil, markup.Text(title)),
+		markup.El("style", nil, markup.Raw(pageStyle)))
+	version := ""
+	if o.Version != "" {
+		version = " " + visible(o.Version)
+	}
+	body := markup.El("body", nil,
+		markup.El("a", markup.Attrs("class", "skip", "href", "#findings"), markup.Text("Skip to the findings")),
+		el("header", "",
+			el("h1", "", markup.Text("Findings")),
+			el("p", "by", markup.Text("clusterctl-repo"+version+" looked at "+count(r.Files, "file")+" of "+count(r.Releases, "release")+" of "+count(r.Providers, "provider")+silenced(r))),
+			pageCounts(r)),
+		el("main", "", pageFailures(r), pageFilter(r), pageFindings(r), pagePictures(o.Pictures), pageRules(r)),
+		markup.El("script", nil, markup.Raw(pageScript)))
+	if _, err := io.WriteString(w, "<!DOCTYPE html>\n"); err != nil {
+		return err
+	}
+	return markup.Write(w, lines(markup.El("html", markup.Attrs("lang", "en"), head, body)))
+}
+
+// el makes an element with a class.
+func el(name, class string, children ...markup.Node) markup.Node {
+	if class == "" {
+		return markup.El(name, nil, children...)
+	}
+	return markup.El(name, markup.Attrs("class", class), children...)
+}
+
+// policyHash is how a Content Security Policy names a script or style sheet.
+func policyHash(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// severityNames are the severities as people call them, worst first.
+var severityNames = []struct {
+	severity lint.Severity
+	name     string
+}{{lint.Error, "error"}, {lint.Warning, "warning"}, {lint.Info, "note"}}
+
+func severityName(s lint.Severity) string {
+	for _, row := range severityNames {
+		if row.severity == s {
+			return row.name
+		}
+	}
+	return s.String()
+}
+
+func pageCounts(r *lint.Report) markup.Node {
+	c := r.Count()
+	numbers := map[lint.Severity]int{lint.Error: c.Errors, lint.Warning: c.Warnings, lint.Info: c.Infos}
+	var items []markup.Node
+	for _, row := range severityNames {
+		n := numbers[row.severity]
+		class := row.name
+		if n == 0 {
+			class += " none"
+		}
+		noun := strings.TrimPrefix(count(n, row.name), strconv.Itoa(n)+" ")
+		items = append(items, el("li", class, el("b", "", markup.Text(strconv.Itoa(n))), markup.Text(" "+noun)))
+	}
+	return el("ul", "counts", items...)
+}
+
+func pageFailures(r *lint.Report) markup.Node {
+	if len(r.Failures) == 0 {
+		return markup.Node{}
+	}
+	var items []markup.Node
+	for _, err := range r.Failures {
+		items = append(items, el("li", "", markup.Text(visibleLines(err.Error()))))
+	}
+	return el("section", "failures", el("h2", "", markup.Text("Not everything could be checked")), el("ul", "", items...))
+}
+
+// pageFilter is hidden until the script that it needs runs.
+func pageFilter(r *lint.Report) markup.Node {
+	if len(r.Findings) == 0 {
+		return markup.Node{}
+	}
+	var boxes []markup.Node
+	for _, row := range severityNames {
+		boxes = append(boxes, el("label", row.name,
+			markup.El("input", markup.Attrs("type", "checkbox", "name", "severity", "value", row.name, "checked", "")), markup.Text(" "+row.name)))
+	}
+	options := []markup.Node{markup.El("option", markup.Attrs("value", ""), markup.Text("all rules"))}
+	for _, rule := range rulesOf(r) {
+		options = append(options, markup.El("option", markup.Attrs("value", rule.ID), markup.Text(rule.ID+" "+visible(rule.Title))))
+	}
+	return markup.El("form", markup.Attrs("id", "filter", "class", "filter", "hidden", "", "role", "search", "aria-label", "Filter the findings"),
+		markup.El("input", markup.Attrs("type", "search", "name", "text", "placeholder", "Filter by text", "aria-label", "Text", "autocomplete", "off")),
+		markup.El("select", markup.Attrs("name", "rule", "aria-label", "Rule"), options...),
+		el("fieldset", "", append([]markup.Node{el("legend", "", markup.Text("Severity"))}, boxes...)...),
+		markup.El("output", markup.Attrs("name", "shown", "aria-live", "polite")))
+}
+
+// home is where a finding belongs.
+type home struct {
+	provider, version string
+	// root is what comes before the provider.
+	root string
+	// name is the rest of the path; empty for a folder as a whole.
+	name string
+}
+
+// homeOf reads the path of a file, ROOT/LABEL/VERSION/FILE in a repository. In
+// a source tree there is only the name.
+func homeOf(file string) home {
+	parts := strings.Split(filepath.ToSlash(file), "/")
+	isLabel := func(s string) bool {
+		_, err := layouts.ParseLabel(s)
+		return err == nil && layouts.IsDNSLabel(s)
+	}
+	for i := len(parts) - 2; i >= 0; i-- {
+		if _, err := layouts.ParseVersion(parts[i+1]); err == nil && isLabel(parts[i]) {
+			return home{root: strings.Join(parts[:i], "/"), provider: parts[i], version: parts[i+1], name: strings.Join(parts[i+2:], "/")}
+		}
+	}
+	if last := len(parts) - 1; isLabel(parts[last]) {
+		return home{root: strings.Join(parts[:last], "/"), provider: parts[last]}
+	}
+	return home{name: file}
+}
+
+// groups splits a list into runs with the same key.
+func groups[T any, K comparable](list []T, key func(T) K) [][]T {
+	var out [][]T
+	for i, item := range list {
+		if i == 0 || key(list[i-1]) != key(item) {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], item)
+	}
+	return out
+}
+
+func pageFindings(r *lint.Report) markup.Node {
+	type entry struct {
+		*lint.Finding
+		home
+	}
+	all := make([]entry, len(r.Findings))
+	for i := range r.Findings {
+		all[i] = entry{&r.Findings[i], homeOf(r.Findings[i].File)}
+	}
+	parts := []markup.Node{}
+	if len(all) == 0 {
+		parts = append(parts, el("p", "clean", markup.Text("No findings.")))
+	}
+	for _, provider := range groups(all, func(e entry) [2]string { return [2]string{e.root, e.provider} }) {
+		var releases []markup.Node
+		for _, release := range groups(provider, func(e entry) string { return e.version }) {
+			var files []markup.Node
+			for _, file := range groups(release, func(e entry) string { return e.File }) {
+				var items []markup.Node
+				for _, e := range file {
+					items = append(items, pageFinding(e.Finding))
+				}
+				heading := file[0].name
+				if heading == "" {
+					heading = "the folder"
+				}
+				files = append(files, el("section", "file group", markup.El("h4", markup.Attrs("title", visible(file[0].File)), markup.Text(visible(heading))), el("div", "", items...)))
+			}
+			if release[0].version == "" {
+				releases = append(releases, files...)
+				continue
+			}
+			summary := []markup.Node{el("h3", "", markup.Text(visible(release[0].version))), markup.Text(" "), el("span", "tally", markup.Text(count(len(release), "finding")))}
+			releases = append(releases, markup.El("details", markup.Attrs("class", "release group", "open", ""),
+				append([]markup.Node{el("summary", "", summary...)}, files...)...))
+		}
+		title := []markup.Node{markup.Text("Source files")}
+		if first := provider[0]; first.provider != "" {
+			title = []markup.Node{markup.Text(visible(first.provider))}
+			if first.root != "" {
+				title = append(title, markup.Text(" "), el("small", "", markup.Text("in "+visible(first.root))))
+			}
+		}
+		parts = append(parts, el("section", "provider group", append([]markup.Node{el("h2", "", title...)}, releases...)...))
+	}
+	return markup.El("div", markup.Attrs("id", "findings"), parts...)
+}
+
+func pageFinding(f *lint.Finding) markup.Node {
+	name := severityName(f.Severity)
+	attrs := markup.Attrs("class", "finding "+name, "data-severity", name, "data-rule", f.Rule.ID)
+	where := "as a whole"
+	if !f.Pos.IsZero() {
+		where = fmt.Sprintf("%d:%d", f.Pos.Line, f.Pos.Column)
+	}
+	at := el("span", "place", markup.Text(where))
+	if f.Fingerprint != "" {
+		id := "finding-" + f.Fingerprint
+		attrs = append(attrs, markup.Attr{Name: "id", Value: id})
+		at = markup.El("a", markup.Attrs("class", "place", "href", "#"+id), markup.Text(where))
+	}
+	line := []markup.Node{el("span", "badge", markup.Text(name)), markup.Text(" "), at, markup.Text(" "),
+		markup.El("a", markup.Attrs("class", "rule", "href", "#rule-"+f.Rule.ID, "title", visible(f.Rule.Title)), markup.Text(f.Rule.ID))}
+	if f.Object != "" {
+		line = append(line, markup.Text(" "), el("span", "object", markup.Text(visible(f.Object))))
+	}
+	parts := []markup.Node{el("p", "head", line...), el("p", "message", markup.Text(visibleLines(f.Message)))}
+	if s, ok := sourceOf(f); ok {
+		marked := visible(s.marked)
+		if marked == "" {
+			marked = " " // a place behind the end of the line
+		}
+		parts = append(parts, markup.El("pre", markup.Attrs("tabindex", "0", "aria-label", "Line "+strconv.Itoa(f.Pos.Line)),
+			markup.El("span", markup.Attrs("class", "number", "aria-hidden", "true"), markup.Text(strconv.Itoa(f.Pos.Line))),
+			el("code", "", markup.Text(visible(s.before)), el("mark", "", markup.Text(marked)), markup.Text(visible(s.after)))))
+	}
+	if f.Way != "" {
+		parts = append(parts, el("p", "help", el("b", "", markup.Text("At: ")), markup.Text(built(f))))
+	}
+	if help := f.Help(); help != "" {
+		parts = append(parts, el("p", "help", el("b", "", markup.Text("What to do: ")), withCode(help)))
+	}
+	return markup.El("article", attrs, parts...)
+}
+
+// withCode is a text of a rule.
+func withCode(s string) markup.Node {
+	var out []markup.Node
+	for _, part := range codeSpans(s) {
+		if n := markup.Text(visibleLines(part.text)); part.code {
+			out = append(out, el("code", "", n))
+		} else {
+			out = append(out, n)
+		}
+	}
+	return markup.List(out...)
+}
+
+func pagePictures(pictures []Picture) markup.Node {
+	if len(pictures) == 0 {
+		return markup.Node{}
+	}
+	parts := []markup.Node{el("h2", "", markup.Text("Who owns whom"))}
+	for i, p := range pictures {
+		parts = append(parts, markup.El("details", markup.Attrs("class", "picture", "open", ""),
+			el("summary", "", el("h3", "", markup.Text(visible(p.Title)))),
+			markup.El("div", markup.Attrs("class", "canvas", "tabindex", "0"), p.Graph.SVG("picture-"+strconv.Itoa(i+1)))))
+	}
+	return el("section", "pictures", parts...)
+}
+
+func pageRules(r *lint.Report) markup.Node {
+	if len(r.Findings) == 0 {
+		return markup.Node{}
+	}
+	number := map[string]int{}
+	for i := range r.Findings {
+		number[r.Findings[i].Rule.ID]++
+	}
+	parts := []markup.Node{el("h2", "", markup.Text("The rules"))}
+	for _, rule := range rulesOf(r) {
+		fact := func(name, text string) markup.Node {
+			return markup.List(el("dt", "", markup.Text(name)), el("dd", "", withCode(text)))
+		}
+		parts = append(parts, markup.El("details", markup.Attrs("class", "rule", "id", "rule-"+rule.ID),
+			el("summary", "", el("b", "", markup.Text(rule.ID)), markup.Text(" "), withCode(rule.Title), markup.Text(" "), el("span", "tally", markup.Text(count(number[rule.ID], "finding")))),
+			el("dl", "",
+				fact("What happens", rule.Why),
+				fact("What to do", rule.Fix),
+				fact("Severity", severityName(rule.Severity)),
+				fact("Proven by", string(rule.Proof)+": "+rule.Source),
+				fact("More", "clusterctl-repo explain "+rule.ID))))
+	}
+	return el("section", "rules", parts...)
+}

@@ -1,0 +1,134 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// findingsMarkdown writes a summary for comments of at most size bytes: a table
+// with the worst findings first, and what their rules mean.
+func findingsMarkdown(w io.Writer, r *lint.Report, size int) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### clusterctl-repo lint: %s\n\n", verdict(r))
+	fmt.Fprintf(&b, "Looked at %s of %s%s.\n", count(r.Files, "file"), count(r.Releases, "release"), silenced(r))
+	if len(r.Failures) > 0 {
+		fmt.Fprintf(&b, "\n**Not everything could be checked:**\n\n")
+		var rows []string
+		for _, err := range r.Failures {
+			rows = append(rows, "- "+prose(err.Error())+"\n")
+		}
+		fill(&b, rows, size/4, "- and %d more\n")
+	}
+	if len(r.Findings) > 0 {
+		b.WriteString("\n| Severity | Place | Finding | Rule |\n|---|---|---|---|\n")
+		var rows []string
+		for _, f := range worstFirst(r) {
+			object := ""
+			if f.Object != "" {
+				object = code(visible(f.Object)) + ": "
+			}
+			at := ""
+			if f.Way != "" {
+				at = " (at " + prose(built(f)) + ")"
+			}
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", severityName(f.Severity), code(place(f.File, f.Pos)), object, prose(f.Message), at, f.Rule.ID))
+		}
+		fill(&b, rows, size*3/4, "\nAnd %d more.\n")
+		b.WriteString("\n<details><summary>What the rules mean, and what to do</summary>\n\n")
+		rows = nil
+		for _, rule := range rulesOf(r) {
+			row := fmt.Sprintf("- **%s** %s. %s", rule.ID, ruleProse(rule.Title), ruleProse(rule.Why))
+			if rule.Fix != "" {
+				row += " *What to do:* " + ruleProse(rule.Fix)
+			}
+			rows = append(rows, row+"\n")
+		}
+		const end = "\n</details>\n"
+		fill(&b, rows, size-len(end), "- and %d more\n")
+		b.WriteString(end)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// fill adds rows as long as the text stays below a size, and says how many did
+// not fit.
+func fill(b *strings.Builder, rows []string, size int, more string) {
+	for i, row := range rows {
+		if b.Len()+len(row)+len(more)+10 > size {
+			fmt.Fprintf(b, more, len(rows)-i)
+			return
+		}
+		b.WriteString(row)
+	}
+}
+
+// worstFirst returns the findings with errors before warnings before notes.
+func worstFirst(r *lint.Report) []*lint.Finding {
+	out := make([]*lint.Finding, len(r.Findings))
+	for i := range r.Findings {
+		out[i] = &r.Findings[i]
+	}
+	slices.SortStableFunc(out, func(a, b *lint.Finding) int { return cmp.Compare(b.Severity, a.Severity) })
+	return out
+}
+
+// rulesOf returns the rules that have findings, by ID.
+func rulesOf(r *lint.Report) []*lint.Rule {
+	var out []*lint.Rule
+	seen := map[string]bool{}
+	for i := range r.Findings {
+		if rule := r.Findings[i].Rule; !seen[rule.ID] {
+			seen[rule.ID] = true
+			out = append(out, rule)
+		}
+	}
+	slices.SortFunc(out, func(a, b *lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+// prose escapes a text so that Markdown shows it as it is, as one line of a
+// table or list: no markup, no HTML, no formulas, and none of the references
+// that the forges make of @name, #1, !1 and addresses.
+func prose(s string) string {
+	s = oneLine(s)
+	var b strings.Builder
+	for i, r := range s {
+		switch r {
+		case '\\', '`', '*', '_', '[', ']', '<', '>', '&', '|', '~', '^':
+			fmt.Fprintf(&b, "&#%d;", r)
+		case '@', '#', '!':
+			// Forges look for references in the text that is left when the
+			// markup is gone; a space without width is still there then.
+			fmt.Fprintf(&b, "%c&#8203;", r)
+		case '$':
+			b.WriteString("<span>$</span>")
+		case ':':
+			b.WriteRune(r)
+			if rest := s[i+1:]; rest != "" && rest[0] != ' ' { // an address, or :100: for a picture
+				b.WriteString("&#8203;")
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// ruleProse is prose for the texts of rules, which have code in backticks.
+func ruleProse(s string) string {
+	var b strings.Builder
+	for _, part := range codeSpans(s) {
+		if part.code {
+			b.WriteString(code(visible(part.text)))
+		} else {
+			b.WriteString(prose(part.text))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,521 @@
+// Package schema compares values with OpenAPI v3 schemas as the API server and
+// Cluster API do (k8s.io/kube-openapi/pkg/validation/validate), and says where
+// the wrong value stands.
+//
+// It must not know what the values mean: no kinds, no rules.
+package schema
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+)
+
+// Fault says in which way a value differs from its schema.
+type Fault int
+
+// The faults.
+const (
+	// Unknown: the schema does not describe the field, so the API server drops
+	// it, and kubectl refuses the object.
+	Unknown Fault = iota
+	// Type: another type is expected, or null is not allowed.
+	Type
+	// Missing: a required field is not there.
+	Missing
+	// Value: everything else, from lengths to patterns.
+	Value
+)
+
+// Violation is a value that a schema does not allow.
+type Violation struct {
+	Fault Fault
+	// Path leads to the value: "spec.patches[0].name".
+	Path string
+	// Node is the value, the key of an Unknown field, or the mapping that lacks a
+	// field.
+	Node *doc.Node
+	// Message says what is wrong, in words that follow the path.
+	Message string
+}
+
+// Checker compares values with schemas. The zero value is ready to use; it
+// keeps the patterns it has compiled and is safe for concurrent use.
+type Checker struct {
+	// Filled says that fields get the defaults of their schema before they are
+	// looked at, if they are missing or are null and may not be
+	// (apiextensions-apiserver pkg/apiserver/schema/defaulting, Default).
+	Filled bool
+	// Received says that the API server looks at the values: it also drops all
+	// other nulls that may not be (PruneNonNullableNullsWithoutDefaults).
+	Received bool
+
+	patterns sync.Map // pattern by its text: *regexp.Regexp or nil
+}
+
+// Check returns what is wrong with a value, in the order of its text. With strict
+// it also reports the fields that the schema does not know. A schema that is
+// itself wrong allows everything in the place where it is wrong. Path is where
+// the value stands, if the paths of violations shall begin with it.
+func (c *Checker) Check(s crd.Schema, value *doc.Node, strict bool, path ...string) []Violation {
+	k := check{c: c, strict: strict, path: path}
+	k.value(s.Node, value)
+	return k.found
+}
+
+// Valid reports whether a schema allows a value.
+func (c *Checker) Valid(s crd.Schema, value *doc.Node) bool {
+	return len(c.Check(s, value, false)) == 0
+}
+
+// check is one walk down a value.
+type check struct {
+	c      *Checker
+	strict bool
+	path   []string
+	found  []Violation
+}
+
+func (k *check) fail(f Fault, n *doc.Node, format string, args ...any) {
+	k.found = append(k.found, Violation{f, Join(k.path), n, fmt.Sprintf(format, args...)})
+}
+
+// Join writes a path for messages. Elements of lists stand in it as "[0]".
+func Join(path []string) string {
+	var b strings.Builder
+	for _, p := range path {
+		if b.Len() > 0 && p[0] != '[' {
+			b.WriteByte('.')
+		}
+		b.WriteString(p)
+	}
+	return b.String()
+}
+
+// valid compares with one more schema, without keeping what is wrong.
+func (k *check) valid(s, n *doc.Node) bool {
+	other := check{c: k.c}
+	other.value(s, n)
+	return len(other.found) == 0
+}
+
+func (k *check) value(s, n *doc.Node) {
+	if n == nil || !s.Is(doc.Map) {
+		return
+	}
+	types, format := typesOf(s)
+	if !k.typed(s, types, format, n) {
+		return
+	}
+	for i := range s.Fields {
+		if n.Kind == doc.Null && s.Fields[i].Name != "enum" {
+			continue // nothing else looks at null
+		}
+		k.keyword(s, &s.Fields[i], n, types)
+	}
+	if n.Kind == doc.Map {
+		k.fields(s, n)
+	}
+}
+
+// typesOf returns the types that a schema allows; none is any.
+func typesOf(s *doc.Node) (types []string, format string) {
+	format = s.Get("format").Str()
+	if s.Get("x-kubernetes-int-or-string").Bool() {
+		return []string{"integer", "string"}, format
+	}
+	if t := s.Get("type").Str(); t != "" {
+		types = []string{t}
+	}
+	return types, format
+}
+
+var kinds = [...]string{doc.Null: "null", doc.Bool: "boolean", doc.Int: "integer", doc.Float: "number", doc.String: "string", doc.Map: "object", doc.List: "array"}
+
+// typed checks the type; nothing else is looked at if it is wrong.
+func (k *check) typed(s *doc.Node, types []string, format string, n *doc.Node) bool {
+	if len(types) == 0 {
+		return true
+	}
+	has := kinds[n.Kind]
+	switch {
+	case slices.Contains(types, has), n.Kind == doc.Int && slices.Contains(types, "number"):
+		return true
+	case n.Kind == doc.Null && s.Get("nullable").Bool():
+		return true
+	case n.Kind == doc.Float && slices.Contains(types, "integer") && whole(n):
+		return true
+	case n.Kind == doc.List && types[0] == "string" && checked(format):
+		return true // a quirk of the original
+	}
+	k.fail(Type, n, "is %s, but must be %s", article(has), article(strings.Join(types, " or ")))
+	return false
+}
+
+func article(word string) string {
+	switch word {
+	case "null":
+		return word
+	case "array", "object", "integer", "integer or string":
+		return "an " + word
+	}
+	return "a " + word
+}
+
+func number(n *doc.Node) float64 {
+	v, _ := n.Value().(float64)
+	return v
+}
+
+// whole reports whether a number is an integer in JSON.
+func whole(n *doc.Node) bool {
+	v := number(n)
+	return v == math.Trunc(v) && !math.IsInf(v, 0)
+}
+
+// keyword checks one keyword of a schema.
+func (k *check) keyword(s *doc.Node, f *doc.Field, n *doc.Node, types []string) {
+	arg := f.Value
+	limit, isInt := arg.Int()
+	switch f.Name {
+	case "enum":
+		if list := arg.List(); len(list) > 0 && !slices.ContainsFunc(list, func(e *doc.Node) bool { return same(n, e) }) {
+			k.fail(Value, n, "is %s, but must be one of %s", Show(n), showAll(list))
+		}
+	case "minLength":
+		if isInt && n.Kind == doc.String && int64(utf8.RuneCountInString(n.Text)) < limit {
+			k.fail(Value, n, "has %s, but must have at least %d", count(int64(utf8.RuneCountInString(n.Text)), "character"), limit)
+		}
+	case "maxLength":
+		if isInt && n.Kind == doc.String && int64(utf8.RuneCountInString(n.Text)) > limit {
+			k.fail(Value, n, "has %s, but may have at most %d", count(int64(utf8.RuneCountInString(n.Text)), "character"), limit)
+		}
+	case "pattern":
+		if n.Kind == doc.String && arg.Is(doc.String) {
+			if re := k.c.pattern(arg.Text); re != nil && !re.MatchString(n.Text) {
+				k.fail(Value, n, "is %s, which does not match %s", Show(n), arg.Text)
+			}
+		}
+	case "format":
+		k.format(arg.Str(), types, n)
+	case "minimum", "maximum":
+		k.bound(s, f.Name, arg, n)
+	case "multipleOf":
+		if v := number(arg); v > 0 && isNumber(n) && math.Mod(number(n), v) != 0 {
+			k.fail(Value, n, "is %s, but must be a multiple of %s", n.Text, arg.Text)
+		}
+	case "minItems":
+		if isInt && n.Kind == doc.List && int64(len(n.Items)) < limit {
+			k.fail(Value, n, "has %s, but must have at least %d", count(int64(len(n.Items)), "entry"), limit)
+		}
+	case "maxItems":
+		if isInt && n.Kind == doc.List && int64(len(n.Items)) > limit {
+			k.fail(Value, n, "has %s, but may have at most %d", count(int64(len(n.Items)), "entry"), limit)
+		}
+	case "minProperties":
+		if isInt && n.Kind == doc.Map && int64(fieldCount(n)) < limit {
+			k.fail(Value, n, "has %s, but must have at least %d", count(int64(fieldCount(n)), "field"), limit)
+		}
+	case "maxProperties":
+		if isInt && n.Kind == doc.Map && int64(fieldCount(n)) > limit {
+			k.fail(Value, n, "has %s, but may have at most %d", count(int64(fieldCount(n)), "field"), limit)
+		}
+	case "uniqueItems":
+		if arg.Bool() {
+			k.unique(n)
+		}
+	case "x-kubernetes-list-type":
+		k.listType(s, arg.Str(), n)
+	case "items":
+		for i, item := range n.List() {
+			k.below("["+strconv.Itoa(i)+"]", arg, item)
+		}
+	case "required":
+		if n.Kind == doc.Map {
+			for _, name := range arg.List() {
+				if f := n.Field(name.Str()); (f == nil || k.drops(s.Get("properties", f.Name), f.Value)) && !k.defaults(s, name.Str()) {
+					k.fail(Missing, n, "lacks %s", name.Str())
+				}
+			}
+		}
+	case "allOf", "anyOf", "oneOf", "not":
+		k.combined(f.Name, arg, n)
+	}
+}
+
+func (k *check) below(name string, s, n *doc.Node) {
+	k.path = append(k.path, name)
+	k.value(s, n)
+	k.path = k.path[:len(k.path)-1]
+}
+
+// fields checks the fields of a mapping. Of two fields of one name the last
+// counts.
+func (k *check) fields(s, n *doc.Node) {
+	properties, extra := s.Get("properties"), s.Get("additionalProperties")
+	open := !k.strict || crd.Schema{Node: s}.Open()
+	for i := range n.Fields {
+		f := &n.Fields[i]
+		if n.Field(f.Name) != f {
+			continue
+		}
+		name := f.Name
+		if name == "" || name[0] == '[' {
+			name = strconv.Quote(name)
+		}
+		if p := properties.Field(f.Name); p != nil {
+			if !k.drops(p.Value, f.Value) {
+				k.below(name, p.Value, f.Value)
+			}
+		} else if extra.Is(doc.Map) {
+			if !k.drops(extra, f.Value) {
+				k.below(name, extra, f.Value)
+			}
+		} else if !open {
+			k.path = append(k.path, name)
+			k.fail(Unknown, f.Key, "is no field that is known here")
+			k.path = k.path[:len(k.path)-1]
+		}
+	}
+}
+
+// defaults reports whether a field has a value if it is missing.
+func (k *check) defaults(s *doc.Node, name string) bool {
+	return (k.c.Filled || k.c.Received) && s.Get("properties", name, "default") != nil
+}
+
+// drops reports whether a null is replaced by a default, or dropped.
+func (k *check) drops(s *doc.Node, n *doc.Node) bool {
+	return n.Kind == doc.Null && !s.Get("nullable").Bool() && (k.c.Received || k.c.Filled && s.Get("default") != nil)
+}
+
+// fieldCount counts names once.
+func fieldCount(n *doc.Node) int {
+	count := 0
+	for i := range n.Fields {
+		if n.Field(n.Fields[i].Name) == &n.Fields[i] {
+			count++
+		}
+	}
+	return count
+}
+
+func isNumber(n *doc.Node) bool { return n.Kind == doc.Int || n.Kind == doc.Float }
+
+func (k *check) bound(s *doc.Node, keyword string, limit, n *doc.Node) {
+	if !isNumber(n) || !isNumber(limit) {
+		return
+	}
+	v, b := number(n), number(limit)
+	if keyword == "minimum" {
+		switch exclusive := s.Get("exclusiveMinimum").Bool(); {
+		case exclusive && v <= b:
+			k.fail(Value, n, "is %s, but must be greater than %s", n.Text, limit.Text)
+		case v < b:
+			k.fail(Value, n, "is %s, but must be at least %s", n.Text, limit.Text)
+		}
+		return
+	}
+	switch exclusive := s.Get("exclusiveMaximum").Bool(); {
+	case exclusive && v >= b:
+		k.fail(Value, n, "is %s, but must be less than %s", n.Text, limit.Text)
+	case v > b:
+		k.fail(Value, n, "is %s, but may be at most %s", n.Text, limit.Text)
+	}
+}
+
+func (k *check) unique(n *doc.Node) {
+	seen := map[string]bool{}
+	for _, item := range n.List() {
+		key := fingerprint(item)
+		if seen[key] {
+			k.fail(Value, item, "has the entry %s twice", Show(item))
+			return
+		}
+		seen[key] = true
+	}
+}
+
+// listType checks that the entries of a set, or the keys of those of a map, are
+// unique (apiextensions-apiserver pkg/apiserver/schema/listtype).
+func (k *check) listType(s *doc.Node, kind string, n *doc.Node) {
+	keys := crd.Schema{Node: s}.ListMapKeys()
+	if kind != "set" && kind != "map" || kind == "map" && len(keys) == 0 {
+		return
+	}
+	seen := map[string]bool{}
+	for i, item := range n.List() {
+		key, shown := fingerprint(item), Show(item)
+		if kind == "map" {
+			var values, words []string
+			for _, name := range keys {
+				v := item.Get(name)
+				values = append(values, fingerprint(v))
+				words = append(words, name+" "+Show(v))
+			}
+			key, shown = strings.Join(values, "\x00"), strings.Join(words, " and ")
+		}
+		if seen[key] {
+			k.path = append(k.path, "["+strconv.Itoa(i)+"]")
+			k.fail(Value, item, "repeats %s", shown)
+			k.path = k.path[:len(k.path)-1]
+		}
+		seen[key] = true
+	}
+}
+
+func (k *check) combined(keyword string, arg, n *doc.Node) {
+	if keyword == "not" {
+		if k.valid(arg, n) {
+			k.fail(Value, n, "is %s, which is not allowed", Show(n))
+		}
+		return
+	}
+	alternatives := arg.List()
+	valid := 0
+	for _, s := range alternatives {
+		if keyword == "allOf" {
+			k.value(s, n)
+		} else if k.valid(s, n) {
+			valid++
+		}
+	}
+	switch {
+	case keyword == "allOf" || len(alternatives) == 0:
+	case valid == 0:
+		k.fail(Value, n, "is %s, which none of the alternatives in %s allows", Show(n), keyword)
+	case keyword == "oneOf" && valid > 1:
+		k.fail(Value, n, "is %s, which %d of the alternatives in oneOf allow instead of one", Show(n), valid)
+	}
+}
+
+// pattern compiles a regular expression; nil if it is none.
+func (c *Checker) pattern(text string) *regexp.Regexp {
+	if v, ok := c.patterns.Load(text); ok {
+		return v.(*regexp.Regexp)
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		re = nil
+	}
+	c.patterns.Store(text, re)
+	return re
+}
+
+// same compares as enumerations do: an integer is equal to a number of its
+// value.
+func same(n, e *doc.Node) bool {
+	switch {
+	case isNumber(n) && isNumber(e):
+		if e.Kind == doc.Int && n.Kind == doc.Float {
+			return math.Trunc(number(n)) == number(e) // as Go converts
+		}
+		return number(n) == number(e)
+	case n.Kind != e.Kind:
+		return false
+	}
+	return fingerprint(n) == fingerprint(e)
+}
+
+// fingerprint is equal for equal values.
+func fingerprint(n *doc.Node) string {
+	var b strings.Builder
+	write(&b, n)
+	return b.String()
+}
+
+func write(b *strings.Builder, n *doc.Node) {
+	if n == nil {
+		b.WriteByte('-')
+		return
+	}
+	switch n.Kind {
+	case doc.Map:
+		names := make([]string, 0, len(n.Fields))
+		for i := range n.Fields {
+			if n.Field(n.Fields[i].Name) == &n.Fields[i] {
+				names = append(names, n.Fields[i].Name)
+			}
+		}
+		slices.Sort(names)
+		b.WriteByte('{')
+		for _, name := range names {
+			b.WriteString(strconv.Quote(name))
+			b.WriteByte(':')
+			write(b, n.Get(name))
+			b.WriteByte(',')
+		}
+		b.WriteByte('}')
+	case doc.List:
+		b.WriteByte('[')
+		for _, item := range n.Items {
+			write(b, item)
+			b.WriteByte(',')
+		}
+		b.WriteByte(']')
+	case doc.String:
+		b.WriteString(strconv.Quote(n.Text))
+	case doc.Int:
+		b.WriteString(strconv.FormatFloat(number(n), 'g', -1, 64))
+	case doc.Float:
+		b.WriteString("f" + strconv.FormatFloat(number(n), 'g', -1, 64))
+	case doc.Bool:
+		b.WriteString(strconv.FormatBool(n.Bool()))
+	default:
+		b.WriteString("null")
+	}
+}
+
+// Show writes a value for a message: short, and only the kind of a list or
+// mapping.
+func Show(n *doc.Node) string {
+	const most = 60
+	switch {
+	case n == nil:
+		return "missing"
+	case n.Kind == doc.Map:
+		return "a mapping"
+	case n.Kind == doc.List:
+		return "a list"
+	case n.Kind != doc.String:
+		return n.Text
+	case len(n.Text) > most:
+		cut := most
+		for !utf8.RuneStart(n.Text[cut]) {
+			cut--
+		}
+		return strconv.Quote(n.Text[:cut]) + "…"
+	}
+	return strconv.Quote(n.Text)
+}
+
+func showAll(list []*doc.Node) string {
+	const most = 10
+	var words []string
+	for i, n := range list {
+		if i == most {
+			words = append(words, fmt.Sprintf("%d more", len(list)-most))
+			break
+		}
+		words = append(words, Show(n))
+	}
+	return strings.Join(words, ", ")
+}
+
+func count(n int64, word string) string {
+	switch {
+	case n == 1:
+		return "1 " + word
+	case strings.HasSuffix(word, "y"):
+		word = strings.TrimSuffix(word, "y") + "ie"
+	}
+	return strconv.FormatInt(n, 10) + " " + word + "s"
+}

@@ -1,0 +1,180 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
+)
+
+// excused are objects of real providers that the server refuses and lint does not
+// report, with the reason. The key is the file and the object.
+var excused = map[string]string{}
+
+// agreement counts what the server and lint say about real providers.
+type agreement struct {
+	parts, objects, unknown, refused, reported, byValue, confirmed int
+	kinds                                                          map[string]int // that nothing defines
+	used                                                           map[string]bool
+}
+
+// TestCorpus applies real providers and their templates. What the server refuses
+// lint reports, and the other way round: what lint says that the server refuses,
+// it does.
+func TestCorpus(t *testing.T) {
+	r, err := folder.Open(t.Context(), corpus(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := lint.Run(t.Context(), r, lint.Options{Rules: rules.All})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range report.Failures {
+		t.Error(err)
+	}
+	findings := map[string][]lint.Finding{}
+	for _, f := range report.Findings {
+		findings[f.File] = append(findings[f.File], f)
+	}
+	a := &agreement{kinds: map[string]int{}, used: map[string]bool{}}
+	all := everyDefinition(t, r)
+	for _, p := range r.Providers {
+		for _, release := range p.Releases {
+			t.Run(p.Label()+"/"+release.Version, func(t *testing.T) { a.release(t, release, all, findings) })
+		}
+	}
+	for key := range excused {
+		if !a.used[key] {
+			t.Errorf("excused, but not refused or reported by now: %s", key)
+		}
+	}
+	t.Logf("%d files, %d objects; %d of kinds that nothing defines: %v", a.parts, a.objects, a.unknown, a.kinds)
+	t.Logf("%d refused: %d reported by lint, %d depend on values, %d excused; %d errors of lint confirmed",
+		a.refused, a.reported, a.byValue, len(a.used), a.confirmed)
+}
+
+// everyDefinition is a library for templates, which use the kinds of several
+// providers.
+func everyDefinition(t *testing.T, r *repo.Repository) apply.Library {
+	t.Helper()
+	library, err := core()
+	if err != nil {
+		t.Fatal(err)
+	}
+	library = maps.Clone(library)
+	for _, p := range r.Providers {
+		for _, release := range p.Releases {
+			for _, part := range parts(t, release) {
+				if part.kind != layouts.Components {
+					continue
+				}
+				if objs, err := part.render(plausible(part.required)); err == nil {
+					library.Add(objs...)
+				}
+			}
+		}
+	}
+	return library
+}
+
+func (a *agreement) release(t *testing.T, r *repo.Release, all apply.Library, findings map[string][]lint.Finding) {
+	s := session(t)
+	defer end(t, s)
+	for _, p := range parts(t, r) {
+		if p.kind == layouts.Components {
+			a.part(t, s, p, findings[p.file.Name])
+			continue
+		}
+		inner := s.Inside(all)
+		a.part(t, inner, p, findings[p.file.Name])
+		end(t, inner)
+	}
+}
+
+// part compares the verdicts on one file.
+func (a *agreement) part(t *testing.T, s *apply.Session, p part, findings []lint.Finding) {
+	t.Helper()
+	objs, err := p.render(plausible(p.required))
+	if err != nil {
+		t.Logf("%s: clusterctl refuses it: %v", p, err)
+		return
+	}
+	a.parts++
+	a.objects += len(objs)
+	refused := map[string]bool{}
+	for _, r := range send(t, s, objs, p.by()) {
+		name := nameOf(&r.object)
+		if !r.known && p.kind != layouts.Components {
+			a.unknown++
+			a.kinds[r.object.GroupVersionKind().GroupKind().String()]++
+			continue
+		}
+		refused[name] = true
+		a.refused++
+		key := p.String() + " " + name
+		switch {
+		case slices.ContainsFunc(findings, func(f lint.Finding) bool { return p.reports(f) && about(f, &r.object) }):
+			a.reported++
+			t.Logf("%s: reported: %s", p, r)
+		case dependsOnValues(t, s, p, r):
+			a.byValue++
+			t.Logf("%s: depends on values: %s", p, r)
+		case excused[key] != "":
+			a.used[key] = true
+		default:
+			t.Errorf("lint does not report it: %s: %s", key, r.err)
+		}
+	}
+	for _, f := range findings {
+		if f.Severity != lint.Error || f.Rule.Proof != lint.APIServer {
+			continue
+		}
+		if !slices.ContainsFunc(objs, func(o unstructured.Unstructured) bool { return about(f, &o) && refused[nameOf(&o)] }) {
+			t.Errorf("%s:%d: lint reports an error that the server does not: %s %s", f.File, f.Pos.Line, f.Rule.ID, f.Message)
+			continue
+		}
+		a.confirmed++
+	}
+}
+
+// reports says which findings may stand for a refusal: an error that was proven,
+// and in templates, which people change before they use them, any warning too.
+func (p part) reports(f lint.Finding) bool {
+	if p.kind == layouts.Components {
+		return f.Severity == lint.Error && (f.Rule.Proof == lint.APIServer || f.Rule.Proof == lint.Clusterctl)
+	}
+	return f.Severity >= lint.Warning
+}
+
+// about reports whether a finding names an object. The namespace does not count,
+// since clusterctl changes it.
+func about(f lint.Finding, o *unstructured.Unstructured) bool {
+	kind, name, _ := strings.Cut(f.Object, " ")
+	return kind == o.GetKind() && name[strings.LastIndex(name, "/")+1:] == o.GetName()
+}
+
+// dependsOnValues reports whether the server accepts the object with other values
+// of variables, so that it is not the file that is wrong.
+func dependsOnValues(t *testing.T, s *apply.Session, p part, r refusal) bool {
+	t.Helper()
+	for _, value := range []string{"1", "true", "a", "", "10", "2Gi", "10.0.0.0/24", "10.0.0.1", "v1.34.0", "c2FtcGxl", "{}", "[]", "a: b", "https://example.com", "arn:aws:iam::123456789012:role/a"} {
+		objs, err := p.render(same(value, p.required))
+		if err != nil || len(objs) <= r.index || objs[r.index].GroupVersionKind() != r.object.GroupVersionKind() {
+			continue
+		}
+		if s.Create(t.Context(), &objs[r.index], p.by()) == nil {
+			return true
+		}
+	}
+	return false
+}

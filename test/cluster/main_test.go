@@ -1,0 +1,188 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
+	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server"
+)
+
+// What tests share is made when the first one asks for it.
+var (
+	// program returns the path of the API server.
+	program func() (string, error)
+	// shared returns the running server that tests put objects into.
+	shared func() (*apply.Cluster, error)
+	// core returns the definitions that every management cluster has.
+	core = sync.OnceValues(coreLibrary)
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) (code int) {
+	if path := os.Getenv(starter); path != "" {
+		return start(path)
+	}
+	dir, err := os.MkdirTemp("", "cluster")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = sync.OnceValues(func() (string, error) { return server.Build(context.Background(), dir) })
+	var running *server.Server
+	shared = sync.OnceValues(func() (*apply.Cluster, error) {
+		path, err := program()
+		if err != nil {
+			return nil, err
+		}
+		if running, err = server.Start(context.Background(), path); err != nil {
+			return nil, err
+		}
+		return apply.New(running.Config)
+	})
+	defer func() {
+		if running == nil {
+			return
+		}
+		if err := running.Stop(); err != nil {
+			fmt.Fprintf(os.Stderr, "%v\n%s\n", err, running.Log())
+			code = 1
+		}
+	}()
+	return m.Run()
+}
+
+// session begins a session on the shared server, so the test must not run next to
+// others.
+func session(t *testing.T) *apply.Session {
+	t.Helper()
+	c, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, err := core()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Session(library)
+}
+
+// end undoes what a session did.
+func end(t *testing.T, s *apply.Session) {
+	t.Helper()
+	if err := s.End(context.Background()); err != nil {
+		t.Fatalf("the API server is not as before: %v", err)
+	}
+}
+
+// coreLibrary holds the definitions of Cluster API itself, and permissive ones for
+// cert-manager: clusterctl installs it before any provider.
+func coreLibrary() (apply.Library, error) {
+	module := exec.Command("go", "mod", "download", "-json", "sigs.k8s.io/cluster-api")
+	out, err := module.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", module, err)
+	}
+	var downloaded struct{ Dir string }
+	if err := json.Unmarshal(out, &downloaded); err != nil {
+		return nil, err
+	}
+	library := apply.Library{}
+	for _, part := range []string{"core", "bootstrap/kubeadm", "controlplane/kubeadm"} {
+		files, err := filepath.Glob(filepath.Join(downloaded.Dir, filepath.FromSlash(part), "config", "crd", "bases", "*.yaml"))
+		if err != nil || len(files) == 0 {
+			return nil, fmt.Errorf("no definitions in %s of %s: %w", part, downloaded.Dir, err)
+		}
+		for _, file := range files {
+			objs, err := objects(file)
+			if err != nil {
+				return nil, err
+			}
+			library.Add(objs...)
+		}
+	}
+	for plural, kind := range map[string]string{"issuers": "Issuer", "clusterissuers": "ClusterIssuer", "certificates": "Certificate", "certificaterequests": "CertificateRequest"} {
+		library.Add(permissive("cert-manager.io", plural, kind))
+	}
+	return library, nil
+}
+
+// permissive defines a kind that may hold anything.
+func permissive(group, plural, kind string) unstructured.Unstructured {
+	scope := "Namespaced"
+	if kind == "ClusterIssuer" {
+		scope = "Cluster"
+	}
+	return unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       "CustomResourceDefinition",
+		"metadata":   map[string]any{"name": plural + "." + group},
+		"spec": map[string]any{
+			"group": group,
+			"names": map[string]any{"plural": plural, "kind": kind},
+			"scope": scope,
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			}},
+		},
+	}}
+}
+
+// objects reads a file of YAML documents.
+func objects(file string) ([]unstructured.Unstructured, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []unstructured.Unstructured
+	for d := yaml.NewYAMLOrJSONDecoder(bufio.NewReader(f), 4096); ; {
+		var o unstructured.Unstructured
+		err := d.Decode(&o.Object)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if o.Object != nil {
+			out = append(out, o)
+		}
+	}
+}
+
+// corpus returns the folder with the releases of real providers, or skips the
+// test.
+func corpus(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("CORPUS")
+	if dir == "" {
+		_, file, _, _ := runtime.Caller(0)
+		dir = filepath.Join(filepath.Dir(file), "..", "..", "..", "shared", "corpus")
+	}
+	dir = filepath.Join(dir, "releases")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no corpus of provider releases in %s; set CORPUS to the folder above", dir)
+	}
+	return dir
+}

@@ -1,0 +1,430 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/cluster-api/util/yaml"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
+)
+
+// source is a management cluster in memory.
+type source struct {
+	cluster.Proxy
+	kube.WithWatch
+	// global are the kinds without namespaces, which the client in memory does
+	// not know.
+	global map[string]bool
+	// awaited are the objects that a move looks at while it waits.
+	awaited []string
+}
+
+func (s *source) NewClient(context.Context) (kube.Client, error) { return s, nil }
+
+func (s *source) List(ctx context.Context, list kube.ObjectList, opts ...kube.ListOption) error {
+	if s.global[list.GetObjectKind().GroupVersionKind().Kind] {
+		opts = nil
+	}
+	return s.WithWatch.List(ctx, list, opts...)
+}
+
+func (s *source) Get(ctx context.Context, key kube.ObjectKey, o kube.Object, opts ...kube.GetOption) error {
+	if m, ok := o.(*metav1.PartialObjectMetadata); ok {
+		s.awaited = append(s.awaited, m.Kind+" "+key.Name)
+	}
+	return s.WithWatch.Get(ctx, key, o, opts...)
+}
+
+// world are the objects of a management cluster.
+type world struct {
+	objects []*unstructured.Unstructured
+	crds    map[string]*apiextensionsv1.CustomResourceDefinition
+}
+
+// fooProvider is the inventory of every management cluster here.
+var fooProvider = &v1alpha3.Provider{
+	TypeMeta:     metav1.TypeMeta{APIVersion: v1alpha3.GroupVersion.String(), Kind: "Provider"},
+	ObjectMeta:   metav1.ObjectMeta{Namespace: "foo-system", Name: "infrastructure-foo"},
+	ProviderName: "foo", Type: string(v1alpha3.InfrastructureProviderType), Version: "v1.0.0",
+}
+
+func newWorld() *world {
+	w := &world{crds: map[string]*apiextensionsv1.CustomResourceDefinition{}}
+	for _, kind := range []string{"Cluster", "ClusterClass"} {
+		w.define(clusterv1.GroupVersion.Group, "v1beta2", kind)
+	}
+	w.define(addonsv1.GroupVersion.Group, "v1beta2", "ClusterResourceSet")
+	return w
+}
+
+// define adds the definition of a kind as clusterctl would have installed it,
+// unless there is one.
+func (w *world) define(group, version, kind string) *apiextensionsv1.CustomResourceDefinition {
+	key := kind + "." + group
+	if w.crds[key] == nil {
+		w.crds[key] = &apiextensionsv1.CustomResourceDefinition{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
+			ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(kind) + "s." + group, Labels: map[string]string{v1alpha3.ClusterctlLabel: ""}},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: group, Scope: apiextensionsv1.NamespaceScoped,
+				Names:    apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, Plural: strings.ToLower(kind) + "s"},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: version, Storage: true, Served: true}},
+			},
+		}
+	}
+	return w.crds[key]
+}
+
+// add adds an object with a new UID, and the definition of its kind.
+func (w *world) add(t testing.TB, o *unstructured.Unstructured) {
+	t.Helper()
+	o = o.DeepCopy()
+	o.SetUID(types.UID(fmt.Sprintf("uid-%d", len(w.objects))))
+	gvk := o.GroupVersionKind()
+	switch {
+	case gvk.Kind == crd.Kind:
+		c := &apiextensionsv1.CustomResourceDefinition{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, c); err != nil {
+			t.Fatal(err)
+		}
+		w.crds[c.Spec.Names.Kind+"."+c.Spec.Group] = c
+		return
+	case owners.ScopeOf(gvk.Group, gvk.Kind, nil) == owners.Ignored:
+	case gvk.Group != "":
+		w.define(gvk.Group, gvk.Version, gvk.Kind)
+	}
+	if gvk.Group == clusterv1.GroupVersion.Group && gvk.Kind == "Cluster" { // or else nothing is moved
+		o.Object["status"] = map[string]any{
+			"initialization": map[string]any{"infrastructureProvisioned": true, "controlPlaneInitialized": true},
+			"conditions": []any{map[string]any{
+				"type": "ControlPlaneInitialized", "status": "True", "reason": "Test", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
+			}},
+		}
+	}
+	w.objects = append(w.objects, o)
+}
+
+// find returns the object of an identity, or nil. Namespaces do not count.
+func (w *world) find(id owners.ID) *unstructured.Unstructured {
+	for _, o := range w.objects {
+		if gvk := o.GroupVersionKind(); gvk.Group == id.Group && gvk.Kind == id.Kind && o.GetName() == id.Name {
+			return o
+		}
+	}
+	return nil
+}
+
+// start returns a client for a management cluster with these objects and foo.
+func (w *world) start(t testing.TB) *source {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme, v1alpha3.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &source{global: map[string]bool{}}
+	objects := []kube.Object{fooProvider.DeepCopy()}
+	for _, c := range w.crds {
+		objects = append(objects, c)
+		if c.Spec.Scope == apiextensionsv1.ClusterScoped {
+			s.global[c.Spec.Names.Kind] = true
+		}
+	}
+	for _, o := range w.objects {
+		objects = append(objects, o)
+	}
+	s.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	return s
+}
+
+// client returns the library's access to a management cluster.
+func (s *source) client(t testing.TB) cluster.Client {
+	t.Helper()
+	cfg, err := config.New(background, "", config.InjectReader(reader(values{}, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster.New(cluster.Kubeconfig{}, cfg, cluster.InjectProxy(s))
+}
+
+// save is the library's `move --to-directory`: the names of the files that it
+// writes.
+func (w *world) save(t testing.TB) map[string]bool {
+	t.Helper()
+	dir := newFolder(t)
+	if err := w.start(t).client(t).ObjectMover().ToDirectory(background, "default", dir); err != nil {
+		t.Fatal(err)
+	}
+	saved := map[string]bool{}
+	for _, f := range files(t, dir) {
+		saved[f] = true
+	}
+	return saved
+}
+
+func savedAs(o *unstructured.Unstructured) string {
+	return o.GetKind() + "_" + o.GetNamespace() + "_" + o.GetName() + ".yaml"
+}
+
+// move installs the release of an example and what its template makes in a
+// management cluster, and moves that.
+func move(t *testing.T, e *rules.Example, r real.Release, run func(cfg string, args ...string) (string, error)) (string, error) {
+	t.Helper()
+	w := newWorld()
+	components, err := run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name+":"+r.Version)
+	if err != nil {
+		return "", err
+	}
+	for _, o := range parse(t, components) {
+		w.add(t, &o)
+	}
+	for _, c := range w.crds { // something that is there in any namespace
+		if c.Spec.Scope == apiextensionsv1.ClusterScoped {
+			o := &unstructured.Unstructured{}
+			o.SetAPIVersion(c.Spec.Group + "/" + c.Spec.Versions[0].Name)
+			o.SetKind(c.Spec.Names.Kind)
+			o.SetName("example")
+			w.add(t, o)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(r.Root, r.Label(), r.Version, "cluster-template.yaml")); err == nil {
+		text, err := run(settings(t, r, ""), "generate", "cluster", "my-cluster", flagOf(t, r), r.Name+":"+r.Version, "-n", "default")
+		if err != nil {
+			return "", err
+		}
+		for _, o := range parse(t, text) {
+			w.add(t, &o)
+		}
+		w.own(t, text, typesOf(components))
+	}
+	if e.Oracle.Verdict == rules.MoveRefuses {
+		from, to := w.start(t), newWorld().start(t)
+		ctx, cancel := context.WithTimeout(background, 8*time.Second) // the library waits for two minutes
+		defer cancel()
+		if err := from.client(t).ObjectMover().Move(ctx, "default", to.client(t), false); err != nil {
+			return "", fmt.Errorf("the move waits for %s: %w", strings.Join(from.awaited, ", "), err)
+		}
+		return "", nil
+	}
+	saved := w.save(t)
+	var out []string
+	for _, o := range w.objects {
+		line := o.GetKind() + " " + o.GetName()
+		if _, ok := o.GetLabels()[owners.MoveLabel]; ok {
+			line += ", which is labelled"
+		}
+		if saved[savedAs(o)] {
+			out = append(out, "moves "+line)
+		} else {
+			out = append(out, "leaves "+line)
+		}
+	}
+	return strings.Join(out, "\n"), nil
+}
+
+func parse(t testing.TB, text string) []unstructured.Unstructured {
+	t.Helper()
+	objects, err := yaml.ToUnstructured([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// typesOf are the definitions in components.
+func typesOf(components string) owners.Types {
+	known := map[[2]string]owners.Type{}
+	for _, o := range manifest.New(repo.BytesArtifact("components.yaml", nil), layouts.Asset, []byte(components)).Objects() {
+		if c := crd.Of(o); c != nil {
+			known[[2]string{c.Group, c.Kind}] = owners.TypeOf(c)
+		}
+	}
+	return func(group, kind string) (owners.Type, bool) {
+		t, ok := known[[2]string{group, kind}]
+		return t, ok
+	}
+}
+
+// own sets the owners of the objects in a rendered template as controllers would.
+func (w *world) own(t testing.TB, text string, types owners.Types) {
+	t.Helper()
+	g := owners.Template(manifest.New(repo.BytesArtifact("cluster.yaml", nil), layouts.Asset, []byte(text)).Objects(), types)
+	for _, n := range g.Nodes {
+		o := w.find(n.ID)
+		if o == nil {
+			continue
+		}
+		var refs []metav1.OwnerReference
+		for _, edge := range n.In {
+			if edge.Link != owners.Owner {
+				continue
+			}
+			ref := metav1.OwnerReference{APIVersion: "unknown/v1", Kind: edge.From.Kind, Name: edge.From.Name, UID: "stale"}
+			if owner := w.find(edge.From.ID); owner != nil {
+				ref.APIVersion, ref.UID = owner.GetAPIVersion(), owner.GetUID()
+			}
+			refs = append(refs, ref)
+		}
+		o.SetOwnerReferences(refs)
+	}
+}
+
+// TestMoveRandom compares the graph with the library's on made-up management
+// clusters: owners, owners by name, labels on objects and definitions, global
+// kinds, owners that are not there or of kinds that nobody looks at, and cycles.
+func TestMoveRandom(t *testing.T) {
+	t.Parallel()
+	const rounds = 300
+	random := rand.New(rand.NewPCG(7, 11))
+	verdicts := map[owners.Verdict]int{}
+	causes := map[owners.Cause]int{}
+	for round := range rounds {
+		w, g := randomWorld(t, random)
+		g.Resolve()
+		saved := w.save(t)
+		for _, n := range g.Nodes {
+			verdicts[n.Verdict]++
+			causes[n.Cause]++
+			o := w.find(n.ID)
+			if o == nil {
+				continue
+			}
+			if moves := n.Verdict == owners.Moves || n.Verdict == owners.Copied; moves != saved[savedAs(o)] {
+				t.Fatalf("round %d: %s: saved %v, but %v: %s", round, n, saved[savedAs(o)], n.Verdict, n.Reason())
+			}
+		}
+	}
+	t.Log(verdicts, causes)
+	if verdicts[owners.Left] == 0 || verdicts[owners.Moves] == 0 || verdicts[owners.Copied] == 0 || causes[owners.Cycle] == 0 || causes[owners.OwnerAlone] == 0 {
+		t.Error("the worlds are too much alike")
+	}
+}
+
+// randomWorld makes up a management cluster and its graph.
+func randomWorld(t *testing.T, random *rand.Rand) (*world, *owners.Graph) {
+	t.Helper()
+	w, g := newWorld(), owners.New()
+	kinds := []string{"Cluster", "ClusterClass", "Secret", "ConfigMap", "Deployment"}
+	group := func(kind string) (group, version string) {
+		switch kind {
+		case "Cluster", "ClusterClass":
+			return clusterv1.GroupVersion.Group, "v1beta2"
+		case "Secret", "ConfigMap":
+			return "", "v1"
+		case "Deployment":
+			return "apps", "v1"
+		}
+		return "foo.cluster.x-k8s.io", "v1"
+	}
+	known := map[string]owners.Type{}
+	for i := range 4 {
+		kind := fmt.Sprintf("Foo%c", 'A'+i)
+		kinds = append(kinds, kind)
+		typ := owners.Type{Move: random.IntN(4) == 0, Hierarchy: random.IntN(5) == 0, Global: random.IntN(4) == 0}
+		known[kind] = typ
+		c := w.define("foo.cluster.x-k8s.io", "v1", kind)
+		if typ.Move {
+			c.Labels[owners.MoveLabel] = ""
+		}
+		if typ.Hierarchy {
+			c.Labels[owners.HierarchyLabel] = "false"
+		}
+		if typ.Global {
+			c.Spec.Scope = apiextensionsv1.ClusterScoped
+		}
+	}
+	var nodes []*owners.Node
+	for i := range 3 + random.IntN(15) {
+		kind := kinds[random.IntN(len(kinds))]
+		grp, version := group(kind)
+		o := &unstructured.Unstructured{Object: map[string]any{}}
+		o.SetAPIVersion(strings.TrimPrefix(grp+"/"+version, "/"))
+		o.SetKind(kind)
+		o.SetName(fmt.Sprintf("n%d", i))
+		if kind == "Secret" && random.IntN(2) == 0 { // perhaps that of a Cluster
+			o.SetName(fmt.Sprintf("n%d%s", random.IntN(i+1), []string{"-ca", "-kubeconfig", "-apiserver-etcd-client", "-client"}[random.IntN(4)]))
+		}
+		if !known[kind].Global {
+			o.SetNamespace("default")
+		}
+		id := owners.ID{Group: grp, Kind: kind, Name: o.GetName()}
+		labels := map[string]string{}
+		if random.IntN(6) == 0 {
+			labels[owners.MoveLabel] = "x"
+		}
+		if random.IntN(8) == 0 {
+			labels[owners.HierarchyLabel] = ""
+		}
+		o.SetLabels(labels)
+		n := owners.NewNode(id, metadata{o}, func(_, kind string) (owners.Type, bool) { t, ok := known[kind]; return t, ok })
+		if _, added := g.Add(n); !added {
+			continue
+		}
+		nodes = append(nodes, n)
+		w.add(t, o)
+	}
+	for _, n := range nodes {
+		o := w.find(n.ID)
+		var refs []metav1.OwnerReference
+		for range random.IntN(3) {
+			owner := nodes[random.IntN(len(nodes))]
+			ref := metav1.OwnerReference{Kind: owner.Kind, Name: owner.Name, APIVersion: w.find(owner.ID).GetAPIVersion(), UID: w.find(owner.ID).GetUID()}
+			if random.IntN(12) == 0 {
+				owner, _ = g.Add(&owners.Node{ID: owners.ID{Kind: "Gone", Name: n.Name}, Absent: true})
+				ref.Kind, ref.UID = owner.Kind, types.UID("stale-"+n.Name) // of a Cluster it would be an error
+			}
+			refs = append(refs, ref)
+			g.Link(&owners.Edge{From: owner, To: n, Written: true})
+		}
+		o.SetOwnerReferences(refs)
+		if n.Kind == "Cluster" && random.IntN(2) == 0 {
+			if i := slices.IndexFunc(nodes, func(n *owners.Node) bool { return n.Kind == "ClusterClass" }); i >= 0 {
+				o.Object["spec"] = map[string]any{"topology": map[string]any{"version": "v1.34.0", "classRef": map[string]any{"name": nodes[i].Name}}}
+				g.Link(&owners.Edge{From: nodes[i], To: n, Link: owners.SoftOwner})
+			}
+		}
+	}
+	g.LinkSecrets()
+	return w, g
+}
+
+// metadata gives the graph the labels of an object.
+type metadata struct{ *unstructured.Unstructured }
+
+func (m metadata) Label(key string) (string, bool) { v, ok := m.GetLabels()[key]; return v, ok }
+
+func (m metadata) Annotation(key string) (string, bool) {
+	v, ok := m.GetAnnotations()[key]
+	return v, ok
+}
