@@ -36,6 +36,9 @@ type Options struct {
 	// Tolerant leaves what is wrong with objects and metadata as it is, for lint
 	// to report, and keeps the provider labels that objects have.
 	Tolerant bool
+	// Problem is told what a tolerant build leaves undone. It may be nil, and is
+	// called from several goroutines.
+	Problem func(error)
 	// AddSeries adds the release series of Version to metadata.yaml if it is
 	// missing there.
 	AddSeries bool
@@ -293,7 +296,12 @@ func (p *building) components(ctx context.Context, o *config.Output, built []map
 	}
 	// A variant may lack what the main components have.
 	if err := errors.Join(problems...); err != nil && o.Name == p.plan.ComponentsFile {
-		return nil, err
+		if !p.opts.Tolerant {
+			return nil, err
+		}
+		if p.opts.Problem != nil {
+			p.opts.Problem(err)
+		}
 	}
 	if unused, err = setImages(objs, p.opts.Images); err != nil {
 		return nil, err

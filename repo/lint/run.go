@@ -200,3 +200,26 @@ func (r *run) release(provider *Provider, release *repo.Release) *Release {
 	}
 	return rest
 }
+
+// Fault is why files to check could not be made.
+type Fault struct {
+	File    string
+	Pos     doc.Pos
+	Message string
+}
+
+// Unbuilt reports faults under a rule, instead of a run.
+func Unbuilt(rule *Rule, faults []Fault, severity map[string]Severity) *Report {
+	r := &Report{}
+	level, ok := severity[rule.ID]
+	if !ok {
+		level = rule.Severity
+	}
+	for _, f := range faults {
+		if level != Off {
+			r.Findings = append(r.Findings, Finding{Rule: rule, Severity: level, File: f.File, Pos: f.Pos, Message: f.Message})
+		}
+	}
+	r.finish()
+	return r
+}

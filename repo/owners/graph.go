@@ -1,6 +1,8 @@
 package owners
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
@@ -240,4 +242,25 @@ func (n *Node) Below() int {
 		}
 	}
 	return len(seen) - 1
+}
+
+// Leaves reports whether an object stays behind when a Cluster is moved.
+func (g *Graph) Leaves() bool {
+	return slices.ContainsFunc(g.Nodes, func(n *Node) bool { return n.Object != nil && n.Verdict == Left })
+}
+
+// Classes returns the names of the ClusterClasses that the Clusters among the
+// objects use.
+func Classes(objects []*manifest.Object) []string {
+	var out []string
+	for _, o := range objects {
+		if !o.Is("cluster.x-k8s.io", "Cluster") {
+			continue
+		}
+		topology := o.Get("spec", "topology")
+		if class := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str()); class != "" && !slices.Contains(out, class) {
+			out = append(out, class)
+		}
+	}
+	return out
 }

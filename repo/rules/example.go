@@ -32,6 +32,7 @@ var examples embed.FS
 //	good env NAME=VALUE               a variable for clusterctl with good only
 //	oracle VERDICT "PATTERN"          how the real thing shows that the rule is right
 //	as shown                          files are complete, nothing is filled in
+//	source tree                       the files are source trees, as they are
 //
 // Instead of the first a line of a bad file may end with `# want RULE "PATTERN"`,
 // which is not part of the file. A file with the ending .quoted holds a Go string
@@ -45,6 +46,8 @@ type Example struct {
 	ID, Prose string
 	// Shown are the names of the files in the archive; the others were filled in.
 	Shown []string
+	// Source is set if the files are no repository but a source tree.
+	Source bool
 	// Bad and Good are the files by path, LABEL/VERSION/FILE or a file in the
 	// root.
 	Bad, Good Files
@@ -180,6 +183,8 @@ func (e *Example) comment(text string) (asShown bool, err error) {
 		switch {
 		case line == "as shown":
 			asShown = true
+		case line == "source tree":
+			asShown, e.Source = true, true
 		case word == "env":
 			e.Env = append(e.Env, rest)
 		case strings.HasPrefix(line, "good env "):

@@ -25,6 +25,15 @@ var lintRules = []*lint.Rule{
 		Fix:    "Remove the rule from the comment, or the comment.",
 		Scope:  lint.ScopeComments, Check: ignoreUnused,
 	},
+	{
+		ID: "LINT003", Name: "source-builds",
+		Title:    "A source tree can be built",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "kustomize api/krusty, Kustomizer.Run; provider contract, section Components YAML",
+		Why:    "Without the components there is no release, and the rest of the tree is not checked.",
+		Fix:    "Correct the file; clusterctl-repo build gives the same message.",
+		Scope:  lint.ScopeComments, Check: func(*lint.Pass) {}, // reported before there is anything to check, see lint.Unbuilt
+	},
 }
 
 func onComment(p *lint.Pass, i *lint.Ignore, message string) {

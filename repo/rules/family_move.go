@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,13 +109,8 @@ func graph(p *lint.Pass) *owners.Graph {
 		return nil
 	}
 	objects := p.File.Objects()
-	for _, o := range objects {
-		if !o.Is("cluster.x-k8s.io", "Cluster") {
-			continue
-		}
-		topology := o.Get("spec", "topology")
-		class := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str())
-		if f := p.Release.File(layouts.ClusterClassFile(class)); class != "" && f != nil && f != p.File {
+	for _, class := range owners.Classes(objects) {
+		if f := p.Release.File(layouts.ClusterClassFile(class)); f != nil && f != p.File {
 			objects = slices.Concat(objects, f.Objects())
 		}
 	}

@@ -68,6 +68,10 @@ func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[str
 		if faults := s.faults(); faults != nil {
 			return nil, faults
 		}
+		if at := s.blamed(err); at != nil {
+			at.Err = fmt.Errorf("kustomize build %s: %w", dir, tree.clean(err))
+			return nil, at
+		}
 		return nil, fmt.Errorf("kustomize build %s: %w", dir, tree.clean(err))
 	}
 	return objects(m)

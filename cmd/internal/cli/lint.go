@@ -2,8 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -119,12 +123,12 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 			return err
 		}
 	}
-	r, err := a.lint(ctx, args, &f.source, profile)
+	r, repositories, err := a.lint(ctx, args, &f.source, profile)
 	if err != nil {
 		return err
 	}
 	if f.fix {
-		if r, err = a.mend(ctx, r, args, f, profile); err != nil {
+		if r, repositories, err = a.mend(ctx, r, repositories, args, f, profile); err != nil {
 			return err
 		}
 	}
@@ -140,7 +144,7 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	if n := r.Without(known); n > 0 {
 		a.detail("%d findings were there before", n)
 	}
-	return a.judge(r, outs, level)
+	return a.judge(r, outs, level, repositories...)
 }
 
 // profile is the Cluster API to judge for.
@@ -169,25 +173,57 @@ func (o *outputs) flag(cmd *cobra.Command) {
 const lintMemory = 100 << 20
 
 // lint checks all targets and joins the reports.
-func (a *app) lint(ctx context.Context, names []string, s *source, profile contract.Profile) (*lint.Report, error) {
+func (a *app) lint(ctx context.Context, names []string, s *source, profile contract.Profile) (*lint.Report, []*repo.Repository, error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lintMemory))
 	all := &lint.Report{}
+	var repositories []*repo.Repository
 	for _, name := range names {
 		severity, err := a.severities(s, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		t, err := a.open(ctx, name, s)
+		if failed, ok := errors.AsType[*buildError](err); ok {
+			if r := unbuilt(failed, severity); r != nil {
+				all.Join(r)
+				continue
+			}
+		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		r, err := lint.Run(ctx, t.repository, traced(t.tracer, lint.Options{Rules: rules.All, Severity: severity, Partial: t.partial, Profile: profile}))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		all.Join(r)
+		repositories = append(repositories, t.repository)
+		if t.problem != nil {
+			r := unbuilt(t.problem, severity)
+			if r == nil {
+				return nil, nil, t.problem
+			}
+			all.Join(r)
+		}
 	}
-	return all, nil
+	return all, repositories, nil
+}
+
+// unbuilt reports why a source tree cannot be built as findings, if the places
+// are known.
+func unbuilt(e *buildError, severity map[string]lint.Severity) *lint.Report {
+	var faults []lint.Fault
+	for _, at := range e.places() {
+		file := at.File
+		if !filepath.IsAbs(file) && !strings.HasPrefix(file, filepath.ToSlash(e.dir)+"/") {
+			file = path.Join(filepath.ToSlash(e.dir), file)
+		}
+		faults = append(faults, lint.Fault{File: file, Pos: at.Pos, Message: at.Err.Error()})
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return lint.Unbuilt(rules.ByID("LINT003"), faults, severity)
 }
 
 // traced makes findings in built files point to the source tree.
@@ -264,9 +300,13 @@ func suggestion(id string) string {
 	return ""
 }
 
-// judge prints a report and turns it into an exit code.
-func (a *app) judge(r *lint.Report, outs []output, level lint.Severity) error {
-	err := a.write(outs, func(w io.Writer, format string, terminal bool) error {
+// judge prints a report on repositories and turns it into an exit code.
+func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, repositories ...*repo.Repository) error {
+	err := a.summarize(r, outs)
+	if err != nil {
+		return err
+	}
+	err = a.write(outs, func(w io.Writer, format string, terminal bool) error {
 		style := term.Style{}
 		if terminal {
 			var err error
@@ -274,7 +314,13 @@ func (a *app) judge(r *lint.Report, outs []output, level lint.Severity) error {
 				return err
 			}
 		}
-		return report.WriteFindings(w, format, r, report.Options{Paint: style, Version: programVersion()})
+		options := report.Options{Paint: style, Version: programVersion()}
+		if format == "html" {
+			for _, r := range repositories {
+				options.Pictures = append(options.Pictures, pictures(r)...)
+			}
+		}
+		return report.WriteFindings(w, format, r, options)
 	})
 	if err != nil {
 		return err
@@ -287,6 +333,23 @@ func (a *app) judge(r *lint.Report, outs []output, level lint.Severity) error {
 		return &codeError{code: exitFailed}
 	case r.Worst() >= level:
 		return &codeError{code: exitFindings}
+	}
+	return nil
+}
+
+// summarize adds the summary that GitHub shows for a job, if annotations are
+// asked for in one.
+func (a *app) summarize(r *lint.Report, outs []output) error {
+	name, ok := a.Env("GITHUB_STEP_SUMMARY")
+	if !ok || name == "" || !slices.ContainsFunc(outs, func(o output) bool { return o.format == "github" }) {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		err = errors.Join(report.WriteGitHubSummary(f, r), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("write the summary that GITHUB_STEP_SUMMARY names: %w", cause(err))
 	}
 	return nil
 }

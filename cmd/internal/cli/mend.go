@@ -22,17 +22,17 @@ import (
 const maxRounds = 5
 
 // mend makes the edits of findings and lints again, until none is left.
-func (a *app) mend(ctx context.Context, r *lint.Report, args []string, f *lintFlags, profile contract.Profile) (*lint.Report, error) {
+func (a *app) mend(ctx context.Context, r *lint.Report, repositories []*repo.Repository, args []string, f *lintFlags, profile contract.Profile) (*lint.Report, []*repo.Repository, error) {
 	for range maxRounds {
 		n, err := a.edit(ctx, r)
 		if err != nil || n == 0 {
-			return r, err
+			return r, repositories, err
 		}
-		if r, err = a.lint(ctx, args, &f.source, profile); err != nil {
-			return nil, err
+		if r, repositories, err = a.lint(ctx, args, &f.source, profile); err != nil {
+			return nil, nil, err
 		}
 	}
-	return r, nil
+	return r, repositories, nil
 }
 
 // edit makes the edits of findings and returns how many it made. Checksums of a

@@ -78,7 +78,7 @@ func (a *app) lintTargetAt(ctx context.Context, revision, name string, s *source
 	if with.config != "" {
 		with.config = a.path(with.config)
 	}
-	r, err := then.lint(ctx, []string{before}, &with, profile)
+	r, _, err := then.lint(ctx, []string{before}, &with, profile)
 	if err != nil {
 		return nil, fmt.Errorf("--changed-since: %s at %s: %w", name, revision, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -144,6 +145,40 @@ type built struct {
 	releases []*repo.Release
 	config   *config.Config
 	tracer   *transform.Tracer
+	// problem is what a tolerant build left undone, or nil.
+	problem *buildError
+}
+
+// buildError is a source tree that cannot be built.
+type buildError struct {
+	dir string
+	err error
+}
+
+func (e *buildError) Error() string { return e.err.Error() }
+func (e *buildError) Unwrap() error { return e.err }
+
+// places returns the problems, if each has a place in a file.
+func (e *buildError) places() []*doc.Error {
+	var out []*doc.Error
+	whole := true
+	var collect func(err error)
+	collect = func(err error) {
+		if list, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, err := range list.Unwrap() {
+				collect(err)
+			}
+			return
+		}
+		at, ok := errors.AsType[*doc.Error](err)
+		if whole = whole && ok && !at.Pos.IsZero(); whole {
+			out = append(out, at)
+		}
+	}
+	if collect(e.err); !whole {
+		return nil
+	}
+	return out
 }
 
 // build makes the releases of a source tree in memory. If it is tolerant, what is
@@ -196,15 +231,26 @@ func (a *app) build(ctx context.Context, s *source, dir string, tolerant bool) (
 	opts := transform.Options{
 		Version: version, Images: images, AsIs: s.asIs, Tolerant: tolerant, AddSeries: s.addSeries, AllowRemote: s.allowRemote, Run: run,
 	}
+	var mu sync.Mutex
+	var problems []error
+	opts.Problem = func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		problems = append(problems, err)
+	}
 	releases, err := transform.Build(ctx, a.short(dir), plan, opts)
 	if err != nil {
-		return nil, err
+		return nil, &buildError{dir: a.short(dir), err: err}
 	}
 	for _, r := range releases {
 		a.detail("built %s %s: %d files", r.Provider.Label(), r.Version, len(r.Artifacts))
 	}
 	a.detail("built in %s", time.Since(start).Round(time.Millisecond))
-	return &built{releases, full, transform.NewTracer(ctx, a.short(dir), plan, opts, releases)}, nil
+	b := &built{releases: releases, config: full, tracer: transform.NewTracer(ctx, a.short(dir), plan, opts, releases)}
+	if err := errors.Join(problems...); err != nil {
+		b.problem = &buildError{dir: a.short(dir), err: err}
+	}
+	return b, nil
 }
 
 // muteLibraries keeps kustomize's notes about deprecated fields, which it

@@ -37,6 +37,8 @@ type target struct {
 	partial bool
 	// tracer leads back to a source tree that was built; nil otherwise.
 	tracer *transform.Tracer
+	// problem is what a build of a source tree left undone, or nil.
+	problem *buildError
 }
 
 // open opens a TARGET. Source trees are built if s is not nil.
@@ -85,7 +87,7 @@ func (a *app) open(ctx context.Context, name string, s *source) (*target, error)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{repository: &repo.Repository{Path: name}, partial: true, version: with.version, tracer: b.tracer}
+	t := &target{repository: &repo.Repository{Path: name}, partial: true, version: with.version, tracer: b.tracer, problem: b.problem}
 	for _, release := range b.releases {
 		t.repository.Providers = append(t.repository.Providers, &repo.Provider{Provider: release.Provider, Path: release.Provider.Label(), Releases: []*repo.Release{release}})
 	}

@@ -109,9 +109,11 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 	if err != nil {
 		return err
 	}
-	findings, err := Findings(ctx, e.Bad)
-	if err != nil {
-		return err
+	var findings []lint.Finding
+	if !e.Source {
+		if findings, err = Findings(ctx, e.Bad); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s)\n\n", r.ID, escape(r.Title), r.Name, r.Severity, r.Proof)
 	fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\n", escape(r.Why), escape(r.Fix), escape(r.Source))
@@ -128,6 +130,11 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 			fmt.Fprintf(b, "%s:%d:%d: ", f.File, f.Pos.Line, f.Pos.Column)
 		}
 		fmt.Fprintf(b, "%s: %s [%s]\n", f.Severity, f.Message, f.Rule.ID)
+	}
+	if e.Source { // which takes more than this package to build
+		for _, w := range e.Wants {
+			fmt.Fprintf(b, "%s:%d: %s: %s [%s]\n", w.Path, w.Line, r.Severity, w.Message, w.Rule)
+		}
 	}
 	b.WriteString("```\n\n")
 	if how := proofs[e.Oracle.Verdict]; how != "" {

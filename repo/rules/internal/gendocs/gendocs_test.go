@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,7 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/rules/internal/gendocs"
 )
 
-var update = flag.Bool("update", false, "write docs/rules.md")
+var update = flag.Bool("update", false, "write the pages")
 
 // TestPage demands that docs/rules.md says what the tables say.
 func TestPage(t *testing.T) {
@@ -20,7 +21,31 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join("..", "..", "..", "..", "docs", "rules.md")
+	compare(t, "rules.md", page)
+}
+
+// TestCorpusFindings demands that docs/corpus-findings.md says what the rules
+// find in the corpus.
+func TestCorpusFindings(t *testing.T) {
+	dir := os.Getenv("CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "..", "..", "shared", "corpus")
+	}
+	dir = filepath.Join(dir, "releases")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no corpus of provider releases in %s; set CORPUS to the folder above", dir)
+	}
+	page, err := gendocs.Corpus(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "corpus-findings.md", page)
+}
+
+// compare demands that a page is what the tables say, or writes it.
+func compare(t *testing.T, name, page string) {
+	t.Helper()
+	file := filepath.Join("..", "..", "..", "..", "docs", name)
 	if *update {
 		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
@@ -30,7 +55,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(old), page); diff != "" {
-		t.Errorf("docs/rules.md is out of date; run go test ./repo/rules/internal/gendocs -update (-file +tables):\n%s", diff)
+	if diff := cmp.Diff(strings.Split(string(old), "\n"), strings.Split(page, "\n")); diff != "" {
+		t.Errorf("docs/%s is out of date; run make generate (-file +tables):\n%s", name, diff)
 	}
 }
