@@ -21,7 +21,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -53,8 +52,6 @@ func main() {
 	defer stop()
 	// Nobody reads the log any more when whoever started this was killed.
 	signal.Ignore(syscall.SIGPIPE)
-	// It lives for minutes on machines with memory to spare.
-	debug.SetGCPercent(300)
 	// The data is of no use to anybody, so nothing waits for an orderly end.
 	go func() {
 		<-ctx.Done()
