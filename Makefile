@@ -48,6 +48,7 @@ lint: ## Check the code of this project
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	cd test/oracle && $(GO) vet ./...
+	cd test/cluster && $(GO) vet ./...
 
 .PHONY: generate
 generate: ## Write the documents that are made from the code
@@ -60,6 +61,10 @@ verify: lint generate ## Fail if generated documents were stale
 .PHONY: oracle
 oracle: ## Compare with the real clusterctl (builds it first)
 	cd test/oracle && $(GO) test -timeout 30m ./...
+
+.PHONY: cluster-test
+cluster-test: ## Compare with a real API server (builds it first)
+	cd test/cluster && $(GO) test -timeout 30m ./...
 
 .PHONY: bench
 bench: ## Measure the budgets; BENCH=-write for docs/benchmarks.md

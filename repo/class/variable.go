@@ -46,8 +46,8 @@ var types = [...]string{"object", "array", "string", "integer", "number", "boole
 
 // SchemaFaults returns what Cluster API has against the schema of a variable
 // (internal/topology/variables, validateClusterClassVariable; apiextensions-apiserver
-// pkg/apiserver/schema, ValidateStructural). Whether expressions in CEL compile is
-// not checked.
+// pkg/apiserver/schema, ValidateStructural). Of expressions in CEL only the
+// grammar is checked.
 func (c *Class) SchemaFaults(v Variable) []Fault {
 	k := schemaCheck{}
 	root, ok := Schema(c.Version)
@@ -268,6 +268,14 @@ func (k *schemaCheck) rules(s *doc.Node, name string) {
 			k.add(OfRule, message, "a message of %s has line breaks", name)
 		case strings.ContainsAny(strings.TrimSpace(rule.Str()), "\r\n") && text == "":
 			k.add(OfRule, rule, "a rule of %s has line breaks and no message", name)
+		}
+		for _, n := range [...]*doc.Node{rule, expression} {
+			if strings.TrimSpace(n.Str()) == "" {
+				continue
+			}
+			if err := CheckExpression(n.Text); err != nil {
+				k.add(OfRule, n, "a rule of %s is no expression in CEL: %v", name, err)
+			}
 		}
 		if blank(expression) {
 			k.add(OfRule, expression, "a messageExpression of %s is blank", name)

@@ -171,6 +171,17 @@ var Fields = [...]Field{
 	{Role: ControlPlane, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
 }
 
+// Demands returns the rows of a section.
+func Demands(s Section) []*Field {
+	var out []*Field
+	for i := range Fields {
+		if Fields[i].Section == s {
+			out = append(out, &Fields[i])
+		}
+	}
+	return out
+}
+
 // Applies reports whether a row is about a kind, under its contract and the
 // version of Cluster API in the profile.
 func (f *Field) Applies(k *Kind, p Profile) bool {

@@ -116,6 +116,9 @@ const (
 	// owners that controllers set. The output says of each object whether it moves.
 	MoveLeaves  Verdict = "move-leaves"
 	MoveRefuses Verdict = "move-refuses"
+	// AdmissionRefuses creates the objects as an API server does that has the
+	// definitions of Cluster API and its webhooks: one of them is refused.
+	AdmissionRefuses Verdict = "admission-refuses"
 	// Unproved says that no command on a folder can show it; the pattern is the
 	// reason.
 	Unproved Verdict = "none"

@@ -447,7 +447,7 @@ func target(c *class.Class, r *class.Reference) *manifest.Object {
 // complete reports whether a reference says what it refers to, and not by
 // variables but for the name.
 func complete(c *class.Class, r *class.Reference) bool {
-	return r.Kind != "" && r.APIVersion != "" && r.Name != "" && !sampled(c.Object, r.Node.Get("kind"), r.Node.Get("apiVersion"))
+	return len(r.Problems()) == 0 && r.Kind != "" && r.APIVersion != "" && r.Name != "" && !sampled(c.Object, r.Node.Get("kind"), r.Node.Get("apiVersion"))
 }
 
 func classTemplateMissing(p *lint.Pass, c *class.Class) {
@@ -832,16 +832,21 @@ func classTemplateUnused(p *lint.Pass) {
 		return
 	}
 	used := map[*manifest.Object]bool{}
+	broken := map[[2]string]bool{} // kinds that a reference misses
 	for _, c := range list {
 		for _, r := range c.References() {
-			used[target(c, &r)] = true
-			if sampled(c.Object, r.Node) {
+			if !complete(c, &r) {
 				return // who knows
+			}
+			if o := target(c, &r); o != nil {
+				used[o] = true
+			} else {
+				broken[[2]string{r.Group(), r.Kind}] = true
 			}
 		}
 	}
 	for _, o := range p.File.Objects() {
-		if used[o] || !strings.HasSuffix(o.Kind, contract.Suffix) || !strings.HasSuffix(o.Group, class.Group) || o.Name == "" {
+		if used[o] || !strings.HasSuffix(o.Kind, contract.Suffix) || !strings.HasSuffix(o.Group, class.Group) || o.Name == "" || broken[[2]string{o.Group, o.Kind}] {
 			continue
 		}
 		if !mentioned(p.File, o) {

@@ -83,7 +83,7 @@ var crdRules = []*lint.Rule{
 		Source: "k8s.io/apiextensions-apiserver pkg/apiserver/schema/validation.go; " + crdValidation + ", ValidateCustomResourceDefinitionOpenAPISchema",
 		Why:    "The API server refuses the CRD, and the installation stops.",
 		Fix:    "Correct the Go type or its markers and generate the CRD again.",
-		Kinds:  definitionFiles, Check: eachKind(structuralSchema),
+		Kinds:  definitionFiles, Check: structuralSchema,
 	},
 	{
 		ID: "CRD008", Name: "scope",
@@ -290,7 +290,7 @@ var crdRules = []*lint.Rule{
 		Source: "kubectl apply, last-applied-configuration; etcd, request size",
 		Why:    "Kubectl apply without --server-side refuses CRDs above 256 KiB, and etcd requests above 1.5 MiB.",
 		Fix:    "Leave descriptions out with controller-gen crd:maxDescLen=0, or tell users to apply with --server-side. Clusterctl itself is not concerned by the lower limit.",
-		Kinds:  definitionFiles, Check: eachKind(definitionSize),
+		Kinds:  definitionFiles, Check: definitionSize,
 	},
 	{
 		ID: "CRD031", Name: "unknown-fields",

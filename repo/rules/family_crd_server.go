@@ -14,21 +14,24 @@ import (
 // This file holds the checks of definitions that repeat what the API server
 // demands, and those about what it then does with them.
 
-func structuralSchema(p *lint.Pass, k *contract.Kind) {
-	if k.Object.Version != "v1" {
-		return
-	}
-	f := faults{p: p, kind: k}
-	for i := range k.Versions {
-		v := &k.Versions[i]
-		if v.Schema.Node == nil {
-			f.add(v.Name, v.Node, "the version has no schema")
+func structuralSchema(p *lint.Pass) {
+	patterns := map[string]bool{}
+	for _, k := range definitions(p) {
+		if k.Object.Version != "v1" {
 			continue
 		}
-		w := schemaWalk{faults: &f, version: v.Name, storesStatus: v.Subresources.Get("status") != nil}
-		w.structural(v.Schema.Node, schemaRoot)
+		f := faults{p: p, kind: k}
+		for i := range k.Versions {
+			v := &k.Versions[i]
+			if v.Schema.Node == nil {
+				f.add(v.Name, v.Node, "the version has no schema")
+				continue
+			}
+			w := schemaWalk{faults: &f, version: v.Name, storesStatus: v.Subresources.Get("status") != nil, patterns: patterns}
+			w.structural(v.Schema.Node, schemaRoot)
+		}
+		f.report()
 	}
-	f.report()
 }
 
 // schemaWalk goes through one schema. It repeats what the API server checks but
@@ -39,6 +42,8 @@ type schemaWalk struct {
 	version      string
 	storesStatus bool
 	path         []string
+	patterns     map[string]bool // whether a regular expression is one
+	maps         int             // how many additionalProperties are above
 }
 
 // schemaPlace is where a schema stands; messages and some demands differ.
@@ -160,7 +165,7 @@ func (w *schemaWalk) structural(n *doc.Node, place schemaPlace) {
 	s := w.facts(n)
 	w.types(n, &s, place)
 	w.lists(n, &s)
-	if s.pattern.Is(doc.String) && !isPattern(s.pattern.Text) {
+	if s.pattern.Is(doc.String) && !w.compiles(s.pattern.Text) {
 		w.fault(s.pattern, "has a pattern that is no regular expression")
 	}
 	if s.value != nil && s.value.Kind != doc.Null {
@@ -176,7 +181,9 @@ func (w *schemaWalk) structural(n *doc.Node, place schemaPlace) {
 		}
 	}
 	if s.additional.Is(doc.Map) {
+		w.maps++
 		w.below("*", func() { w.structural(s.additional, schemaField) })
+		w.maps--
 	}
 	if s.items != nil {
 		if s.items.Is(doc.List) {
@@ -185,7 +192,11 @@ func (w *schemaWalk) structural(n *doc.Node, place schemaPlace) {
 		w.below(crd.Items, func() { w.structural(s.items, schemaItem) })
 	}
 	if s.anyOf != nil || s.allOf != nil || s.oneOf != nil || s.not != nil {
-		w.junctors(n, n, isIntOrString(s.anyOf), isIntOrString(firstOf(s.allOf).Get("anyOf")))
+		complete := n
+		if place != schemaRoot {
+			complete = nil // the API server looks no deeper
+		}
+		w.junctors(n, complete, isIntOrString(s.anyOf), isIntOrString(firstOf(s.allOf).Get("anyOf")))
 	}
 }
 
@@ -321,7 +332,8 @@ func (w *schemaWalk) listMap(n *doc.Node, s *schemaFacts, item crd.Schema) {
 	}
 }
 
-// defaults checks the types of default values.
+// defaults checks the types of default values. The API server does not look at
+// those inside of maps.
 func (w *schemaWalk) defaults(s *schemaFacts) {
 	top := len(w.path) == 1 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, w.path[0])
 	if top {
@@ -329,6 +341,9 @@ func (w *schemaWalk) defaults(s *schemaFacts) {
 		return
 	}
 	fits := true
+	if w.maps > 0 {
+		return
+	}
 	switch s.kind {
 	case "object":
 		fits = s.value.Is(doc.Map)
@@ -348,10 +363,15 @@ func (w *schemaWalk) defaults(s *schemaFacts) {
 	}
 }
 
-// isPattern reports whether Go can compile a regular expression.
-func isPattern(s string) bool {
-	_, err := syntax.Parse(s, syntax.Perl)
-	return err == nil
+// compiles reports whether Go can compile a regular expression.
+func (w *schemaWalk) compiles(pattern string) bool {
+	ok, known := w.patterns[pattern]
+	if !known {
+		_, err := syntax.Parse(pattern, syntax.Perl)
+		ok = err == nil
+		w.patterns[pattern] = ok
+	}
+	return ok
 }
 
 func firstOf(n *doc.Node) *doc.Node {
@@ -396,8 +416,8 @@ var describing = [...]string{
 	"x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-validations",
 }
 
-// nested checks a schema below a junctor. The structure is the schema that
-// describes the same value.
+// nested checks a schema below a junctor. The structure is the schema that has to
+// describe the same value, or nil if none has to.
 func (w *schemaWalk) nested(n, structure *doc.Node, skipAnyOf bool) {
 	if !n.Is(doc.Map) {
 		return
@@ -410,7 +430,7 @@ func (w *schemaWalk) nested(n, structure *doc.Node, skipAnyOf bool) {
 		switch f.Name {
 		case "items":
 			at := structure.Get("items")
-			if at == nil {
+			if at == nil && structure != nil {
 				w.fault(f.Value, "restricts items that the schema outside of allOf, anyOf, oneOf and not does not describe")
 				continue
 			}
@@ -421,7 +441,7 @@ func (w *schemaWalk) nested(n, structure *doc.Node, skipAnyOf bool) {
 					w.fault(prop.Value, "restricts metadata below allOf, anyOf, oneOf or not")
 				}
 				at := structure.Get("properties", prop.Name)
-				if at == nil {
+				if at == nil && structure != nil {
 					w.fault(prop.Value, "restricts "+prop.Name+", which the schema outside of allOf, anyOf, oneOf and not does not describe")
 					continue
 				}
@@ -718,15 +738,26 @@ const (
 	requestLimit    = 3 << 19
 )
 
-func definitionSize(p *lint.Pass, k *contract.Kind) {
+func definitionSize(p *lint.Pass) {
 	if len(p.File.Raw.Data) < annotationLimit/2 {
-		return // nothing in it can be that large
+		return
 	}
-	switch size := jsonSize(k.Object.Doc.Root); {
-	case size > requestLimit:
-		accuse(p, k, nil, 0, "%s has %d KiB, and etcd takes requests of 1536 KiB", k.Object.Name, size>>10)
-	case size > annotationLimit:
-		accuse(p, k, nil, lint.Info, "%s has %d KiB, and kubectl apply without --server-side takes 256 KiB", k.Object.Name, size>>10)
+	starts := map[*doc.Document]int{} // of the documents behind those
+	end := len(p.File.Raw.Data)
+	for _, o := range slices.Backward(p.File.Objects()) {
+		starts[o.Doc] = end
+		end = p.File.Raw.Offset(o.Doc.Pos(nil))
+	}
+	for _, k := range definitions(p) {
+		if starts[k.Object.Doc]-p.File.Raw.Offset(k.Object.Doc.Pos(nil)) < annotationLimit/2 {
+			continue // as YAML it is seldom shorter than as JSON, and then not by half
+		}
+		switch size := jsonSize(k.Object.Doc.Root); {
+		case size > requestLimit:
+			accuse(p, k, nil, 0, "%s has %d KiB, and etcd takes requests of 1536 KiB", k.Object.Name, size>>10)
+		case size > annotationLimit:
+			accuse(p, k, nil, lint.Info, "%s has %d KiB, and kubectl apply without --server-side takes 256 KiB", k.Object.Name, size>>10)
+		}
 	}
 }
 

@@ -198,7 +198,7 @@ func variableUnused(p *lint.Pass, c *class.Class) {
 		return
 	}
 	for _, v := range list {
-		if n := v.Node.Get("name"); v.Name != "" && !used[v.Name] && !sampled(c.Object, n) {
+		if n := v.Node.Get("name"); class.VariableName(v.Name) == v.Name && v.Name != "" && !used[v.Name] && !sampled(c.Object, n) {
 			p.On(c.Object, n, "no patch uses the variable %s", v.Name)
 		}
 	}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,15 @@ var depRules = []*lint.Rule{
 		Why:    "A pod does not start before every Secret and ConfigMap that it names exists, so after `clusterctl init` the provider does not run.",
 		Fix:    "Add the object or the Certificate that makes it, or mark the reference as optional.",
 		Scope:  lint.ScopeRelease, Check: missingVolumeSource,
+	},
+	{
+		ID: "DEP006", Name: "selector-of-pods",
+		Title:    "A workload selects its own pods",
+		Severity: lint.Error, Proof: lint.APIServer,
+		Source: "Kubernetes pkg/apis/apps/validation, ValidateDeploymentSpec",
+		Why:    "The API server refuses the workload in the middle of the installation.",
+		Fix:    "Give spec.selector.matchLabels and the labels of the pod template the same values.",
+		Kinds:  installed, Check: selectorOfPods,
 	},
 }
 
@@ -276,6 +286,28 @@ func missingVolumeSource(p *lint.Pass) {
 			}
 			seen[key] = true
 			p.On(o, l.name, "the %s %s is not in the components", l.kind, name)
+		}
+	}
+}
+
+func selectorOfPods(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if o.Group != "apps" || podOf(o) == nil {
+			continue
+		}
+		selector := o.Get("spec", "selector")
+		matched := selector.Get("matchLabels")
+		if len(fields(matched))+len(selector.Get("matchExpressions").List()) == 0 {
+			p.On(o, cmp.Or(selector, o.Get("spec")), "the %s has no selector", o.Kind)
+			continue
+		}
+		labels := podTemplate(o).Get("metadata", "labels")
+		for _, f := range fields(matched) {
+			n := labels.Get(f.Name)
+			if n != nil && n.Text == f.Value.Text || open(o, f.Value) || open(o, n) {
+				continue
+			}
+			p.On(o, f.Value, "the pods have no label %s: %s", f.Name, f.Value.Text)
 		}
 	}
 }

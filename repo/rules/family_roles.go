@@ -501,14 +501,19 @@ type fieldCheck struct {
 }
 
 func (c fieldCheck) check(p *lint.Pass) {
+	var rows []*contract.Field
 	for _, k := range definitions(p) {
-		if k.Judged != nil && slices.Contains(c.roles, k.Role) && (c.contract == "" || c.contract == k.Contract) {
-			c.kind(p, k)
+		if k.Judged == nil || !slices.Contains(c.roles, k.Role) || c.contract != "" && c.contract != k.Contract {
+			continue
 		}
+		if rows == nil {
+			rows = contract.Demands(c.section)
+		}
+		c.kind(p, k, rows)
 	}
 }
 
-func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind) {
+func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field) {
 	most := c.most
 	if most == lint.Off {
 		most = p.Rule.Severity
@@ -518,9 +523,8 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind) {
 	var at *doc.Node
 	var worst lint.Severity
 	wrong := "-" // a field of the wrong type; what is below does not count
-	for i := range contract.Fields {
-		f := &contract.Fields[i]
-		if f.Section != c.section || !f.Applies(k, p.Profile) || strings.HasPrefix(f.Path, wrong+".") {
+	for _, f := range rows {
+		if !f.Applies(k, p.Profile) || strings.HasPrefix(f.Path, wrong+".") {
 			continue
 		}
 		verdict, s := f.Check(k.Judged.Schema)

@@ -2,10 +2,12 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -286,14 +288,56 @@ func coreSchema(p *lint.Pass) {
 		reportViolations(p, o, slices.DeleteFunc(list, func(v schema.Violation) bool {
 			missing := v.Fault == schema.Missing
 			switch {
-			case o.Is(coreGroup, clusterKind) && otherClassName(o) != nil: // of which another rule says all
+			case o.Is(coreGroup, clusterKind) && classless(o) && otherClassName(o) != nil: // of which another rule says all
 				return v.Path == "spec.topology.class" || v.Path == "spec.topology.classRef" || v.Path == "spec.topology" && missing && strings.Contains(v.Message, "class")
 			case o.Is(coreGroup, "MachineDeployment"): // the webhook of Cluster API adds the selector
 				return missing && v.Path == "spec" && strings.HasSuffix(v.Message, "selector")
 			}
 			return false
 		}))
+		if o.Version == class.V1Beta1 {
+			conversionFails(p, o)
+		}
 	}
+}
+
+// isDuration reports whether a field of v1beta1 holds a time such as 10m, for
+// which the schema only asks for a text.
+func isDuration(field string) bool {
+	switch field {
+	case "nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout", "nodeStartupTimeout", "timeout",
+		"retryPeriod", "minHealthyPeriod", "timeoutForControlPlane", "ttl":
+		return true
+	}
+	return false
+}
+
+// conversionFails reports values of v1beta1 that agree with the schema and cannot
+// be converted to v1beta2.
+func conversionFails(p *lint.Pass, o *manifest.Object) {
+	for _, field := range []string{"infrastructureRef", "controlPlaneRef"} {
+		if n := o.Get("spec", field, "apiVersion"); o.Kind == clusterKind && strings.Count(n.Str(), "/") > 1 && !open(o, n) {
+			p.On(o, n, "spec.%s.apiVersion is %q, which is no group and version", field, n.Text)
+		}
+	}
+	var walk func(n *doc.Node)
+	walk = func(n *doc.Node) {
+		for i := range n.Fields {
+			switch f := &n.Fields[i]; {
+			case f.Name == "value": // of a variable, which may be anything
+			case isDuration(f.Name) && f.Value.Is(doc.String) && !open(o, f.Value):
+				if _, err := time.ParseDuration(f.Value.Text); err != nil {
+					p.On(o, f.Value, "%s is %q, which is no duration such as 10m", f.Name, f.Value.Text)
+				}
+			default:
+				walk(f.Value)
+			}
+		}
+		for _, item := range n.Items {
+			walk(item)
+		}
+	}
+	walk(o.Get("spec"))
 }
 
 func clusterWithoutSpec(p *lint.Pass, o *manifest.Object) {
@@ -485,10 +529,30 @@ func (t *topology) healthCheck(part *doc.Node) healthCheck {
 	}
 }
 
+// limitProblem returns what is wrong with a number or percentage, "" if nothing
+// is or if it has another type.
+func limitProblem(n *doc.Node) string {
+	v, isInt := n.Int()
+	switch {
+	case n.Is(doc.String) && !isPercent(n.Text):
+		return strconv.Quote(n.Text) + " is neither an integer nor a percentage"
+	case n.Is(doc.Int) && (!isInt || int64(int32(v)) != v):
+		return n.Text + " does not fit into 32 bits"
+	}
+	return ""
+}
+
 // leastStartup is the shortest startup timeout in seconds, but for none.
 const leastStartup = 30
 
 func topologyHealthCheck(p *lint.Pass, t *topology) {
+	report := func(n *doc.Node, message string) {
+		f := lint.At(t.File, t.Doc, n, "%s", message)
+		if t.class == nil {
+			f.Severity = lint.Warning // without its class a Cluster is not looked at
+		}
+		p.Report(f)
+	}
 	check := func(part *doc.Node, w *class.Worker, ofClass bool) {
 		h := t.healthCheck(part)
 		if h.node == nil {
@@ -496,11 +560,11 @@ func topologyHealthCheck(p *lint.Pass, t *topology) {
 		}
 		controlPlane := w == nil
 		if v, ok := seconds(h.startup); ok && v != 0 && v < leastStartup && !open(t.Object, h.startup) {
-			p.On(t.Object, h.startup, "the startup timeout is %s, but must be 0 or at least 30 seconds", h.startup.Text)
+			report(h.startup, fmt.Sprintf("the startup timeout is %s, but must be 0 or at least 30 seconds", h.startup.Text))
 		}
 		for _, n := range []*doc.Node{h.unhealthy, h.inFlight} {
-			if n.Is(doc.String) && !isPercent(n.Text) && !open(t.Object, n) && !(controlPlane && n == h.inFlight) {
-				p.On(t.Object, n, "%q is neither an integer nor a percentage", n.Text)
+			if problem := limitProblem(n); problem != "" && !open(t.Object, n) && !(controlPlane && n == h.inFlight && n.Is(doc.String)) {
+				report(n, problem)
 			}
 		}
 		if !ofClass {
@@ -600,8 +664,8 @@ func topologyRollout(p *lint.Pass, t *topology) {
 		}
 		unavailable, surge := strategy.Get("rollingUpdate", "maxUnavailable"), strategy.Get("rollingUpdate", "maxSurge")
 		for _, n := range []*doc.Node{unavailable, surge} {
-			if n.Is(doc.String) && !isPercent(n.Text) && !open(t.Object, n) {
-				p.On(t.Object, n, "%q is neither an integer nor a percentage", n.Text)
+			if problem := limitProblem(n); problem != "" && !open(t.Object, n) {
+				p.On(t.Object, n, "%s", problem)
 			}
 		}
 		a, isA := unavailable.Int()

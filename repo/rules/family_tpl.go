@@ -531,21 +531,32 @@ var topologyFields = []string{"classRef", "version", "controlPlane", "workers", 
 
 func classNameMissing(p *lint.Pass) {
 	for _, o := range clusters(p.File) {
-		topology := o.Get("spec", "topology")
 		field := "spec.topology." + strings.Join(className(o.Version), ".")
-		n := classOf(o)
-		switch other := otherClassName(o); {
-		case topology == nil || topology.Is(doc.Null) || n.Str() != "":
-		case n != nil && !n.Is(doc.String) && !n.Is(doc.Null): // which a rule about types reports
-		case o.Version == "v1beta2" && !slices.ContainsFunc(topologyFields, func(name string) bool { return !blank(topology.Get(name)) }):
+		switch n, other := classOf(o), otherClassName(o); {
+		case !classless(o):
 		case other != nil:
 			p.On(o, other, "a Cluster of %s names its class in %s, so clusterctl sees none here", o.Version, field)
 		case n != nil:
 			p.On(o, n, "the class name is empty")
 		default:
-			p.On(o, topology, "the topology has no %s", field)
+			p.On(o, o.Get("spec", "topology"), "the topology has no %s", field)
 		}
 	}
+}
+
+// classless reports whether clusterctl sees a topology without a class in a
+// Cluster.
+func classless(o *manifest.Object) bool {
+	topology, n := o.Get("spec", "topology"), classOf(o)
+	switch {
+	case topology == nil || topology.Is(doc.Null) || n.Str() != "":
+		return false
+	case n != nil && !n.Is(doc.String) && !n.Is(doc.Null): // which a rule about types reports
+		return false
+	case o.Version == "v1beta2": // an empty topology is none
+		return slices.ContainsFunc(topologyFields, func(name string) bool { return !blank(topology.Get(name)) })
+	}
+	return true
 }
 
 // otherClassName returns the class name in the field of the other version.

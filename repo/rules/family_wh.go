@@ -212,11 +212,40 @@ func webhookService(p *lint.Pass) {
 	}
 }
 
-// used are the names of the Services that the API server calls for webhooks.
-func used(r *lint.Release) map[string]bool {
-	out := map[string]bool{}
+// call is a Service that the API server calls because of an object.
+type call struct {
+	object *manifest.Object
+	// service is the reference to it, and what says what for.
+	service *doc.Node
+	what    string
+}
+
+// calls returns the webhooks with a Service, those of admission and those that
+// convert kinds with several versions.
+func calls(r *lint.Release) []call {
+	var out []call
 	for _, w := range webhooks(r.Installed().Objects) {
-		out[w.service().Get("name").Str()] = true
+		out = append(out, call{w.object, w.service(), "the webhook " + w.name().Str()})
+	}
+	for _, c := range r.CRDs() {
+		if isConverted(c.Object) {
+			out = append(out, call{c.Object, c.Object.Get("spec", "conversion", "webhook", "clientConfig", "service"), "the conversion of " + c.Kind})
+		}
+	}
+	return slices.DeleteFunc(out, func(c call) bool { return c.service.Get("name").Str() == "" })
+}
+
+// isConverted reports whether the API server calls a webhook to convert objects
+// of a CRD: one version needs no conversion.
+func isConverted(o *manifest.Object) bool {
+	return o.Get("spec", "conversion", "strategy").Str() == "Webhook" && len(o.Get("spec", "versions").List()) > 1
+}
+
+// called are the names of the Services that Kubernetes and Cluster API call.
+func called(r *lint.Release) map[string]bool {
+	out := map[string]bool{}
+	for _, c := range calls(r) {
+		out[c.service.Get("name").Text] = true
 	}
 	for _, o := range r.Installed().Kind("runtime.cluster.x-k8s.io", "ExtensionConfig") {
 		out[o.Get("spec", "clientConfig", "service", "name").Str()] = true
@@ -225,8 +254,12 @@ func used(r *lint.Release) map[string]bool {
 }
 
 func serviceSelector(p *lint.Pass) {
-	byWebhooks := used(p.Release)
 	all := p.Release.Installed()
+	workloads := slices.DeleteFunc(slices.Clone(all.Objects), func(o *manifest.Object) bool { return podTemplate(o) == nil })
+	if len(workloads) == 0 {
+		return // which is a greater fault
+	}
+	byWebhooks := called(p.Release)
 	report := func(o *manifest.Object, n *doc.Node, format string, args ...any) {
 		f := lint.At(o.File, o.Doc, n, format, args...)
 		if !byWebhooks[o.Name] {
@@ -240,8 +273,8 @@ func serviceSelector(p *lint.Pass) {
 			continue // its endpoints are made by somebody else
 		}
 		var behind []*manifest.Object
-		for _, w := range all.Objects {
-			if t := podTemplate(w); t != nil && selects(selector, t.Get("metadata", "labels")) {
+		for _, w := range workloads {
+			if selects(selector, podTemplate(w).Get("metadata", "labels")) {
 				behind = append(behind, w)
 			}
 		}
@@ -371,8 +404,8 @@ func missingCertificate(p *lint.Pass) {
 			continue
 		}
 		f := lint.At(o.File, o.Doc, at, "the Certificate %s is not in the components", name)
-		if o.Kind == crd.Kind && len(o.Get("spec", "versions").List()) < 2 {
-			f.Severity = lint.Warning // no webhook is called for a single version
+		if o.Kind == crd.Kind && !isConverted(o) {
+			f.Severity = lint.Warning // nothing uses it
 		}
 		p.Report(f)
 	}
@@ -388,10 +421,10 @@ func certificateForService(p *lint.Pass) {
 		return
 	}
 	said := map[string]bool{}
-	for _, w := range webhooks(all.Objects) {
-		at := w.service().Get("name")
-		_, _, c := certificateOf(p.Release, w.object)
-		if c == nil || at.Str() == "" || open(w.object, at) || isFor(c, at.Text, namespace) || said[c.Name+" "+at.Text] {
+	for _, call := range calls(p.Release) {
+		at := call.service.Get("name")
+		_, _, c := certificateOf(p.Release, call.object)
+		if c == nil || open(call.object, at) || isFor(c, at.Text, namespace) || said[c.Name+" "+at.Text] {
 			continue
 		}
 		said[c.Name+" "+at.Text] = true
@@ -399,7 +432,7 @@ func certificateForService(p *lint.Pass) {
 		if n == nil {
 			n = c.Get("spec")
 		}
-		p.On(c, n, "the Certificate is not for %s.%s.svc, the Service of the webhook %s", at.Text, namespace, w.name().Str())
+		p.On(c, n, "the Certificate is not for %s.%s.svc, the Service of %s", at.Text, namespace, call.what)
 	}
 }
 

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
@@ -64,9 +67,9 @@ type Problem struct {
 // all numbers are float64 (apimachinery: DefaultUnstructuredConverter): that
 // fails if and only if a problem is Fatal, and the problems of kind Unknown are
 // its strict errors. Of repeated keys only the last counts, as everywhere.
-func Check(t reflect.Type, n *doc.Node) []Problem {
+func Check(t *Type, n *doc.Node) []Problem {
 	var c checker
-	c.value(typeOf(t), n)
+	c.value(t, n)
 	slices.Reverse(c.problems)
 	return c.problems
 }
@@ -112,15 +115,11 @@ var nouns = [...]string{
 	doc.String: "a string", doc.Map: "a mapping", doc.List: "a list",
 }
 
-func (c *checker) wrongType(t *typ, n *doc.Node, want string) {
-	if t.decodes && t.form != opaque {
-		c.decode(t, n)
-		return
-	}
-	c.report(WrongType, n, want, nouns[n.Kind])
+func (c *checker) wrongType(t *Type, n *doc.Node) {
+	c.report(WrongType, n, wanted[t.form], nouns[n.Kind])
 }
 
-func (c *checker) value(t *typ, n *doc.Node) {
+func (c *checker) value(t *Type, n *doc.Node) {
 	if n == nil || n.Kind == doc.Null {
 		return // the zero value, whatever the type
 	}
@@ -131,91 +130,122 @@ func (c *checker) value(t *typ, n *doc.Node) {
 	case text:
 		c.demand(t, n, doc.String)
 	case integer, natural:
-		if n.Kind != doc.Int && n.Kind != doc.Float {
-			c.wrongType(t, n, "a whole number")
-		} else {
-			c.whole(n, t.Bits(), t.form == integer)
+		if c.isNumber(t, n) {
+			c.whole(t, n)
 		}
 	case number:
-		if n.Kind != doc.Int && n.Kind != doc.Float {
-			c.wrongType(t, n, "a number")
-		}
+		c.isNumber(t, n)
 	case octets:
-		switch n.Kind {
-		case doc.List:
-			c.items(t.elem(), n)
-		case doc.String:
-			if _, err := base64.StdEncoding.DecodeString(n.Text); err != nil {
-				c.report(BadValue, n, "text in base64", err.Error())
-			}
-		default:
-			c.wrongType(t, n, "text in base64")
+		if n.Kind == doc.List {
+			c.items(t.elem, n)
+		} else if c.demand(t, n, doc.String) {
+			_, err := base64.StdEncoding.DecodeString(n.Text)
+			c.bad(t, n, err)
 		}
 	case list:
 		if c.demand(t, n, doc.List) {
-			c.items(t.elem(), n)
+			c.items(t.elem, n)
 		}
 	case mapping:
 		if c.demand(t, n, doc.Map) {
-			c.entries(n, func(f *doc.Field) { c.value(t.elem(), f.Value) })
+			c.entries(n, func(f *doc.Field) { c.value(t.elem, f.Value) })
 		}
 	case object:
 		if c.demand(t, n, doc.Map) {
 			c.object(t, n)
 		}
 	case intOrString:
-		switch n.Kind {
-		case doc.String:
-		case doc.Int, doc.Float:
-			c.inJSON(func() { c.whole(n, 32, true) })
-		default:
-			c.report(WrongType, n, "a whole number or a string", nouns[n.Kind])
+		if n.Kind != doc.String && c.isNumber(t, n) {
+			c.inJSON(leaves["int32"], n)
 		}
-	case schemaOrBool:
-		switch n.Kind {
-		case doc.Bool:
-		case doc.Map:
-			c.inJSON(func() { c.value(t.elem(), n) })
-		default:
-			c.report(WrongType, n, "a boolean or a schema", nouns[n.Kind])
+	case quantity:
+		c.quantity(t, n)
+	case duration:
+		if c.demand(t, n, doc.String) {
+			_, err := time.ParseDuration(n.Text)
+			c.bad(t, n, err)
 		}
-	case schemaOrList, schemaOrTexts:
-		switch n.Kind {
-		case doc.Map:
-			c.inJSON(func() { c.value(t.elem(), n) })
-		case doc.List:
-			of := t.elem()
-			if t.form == schemaOrTexts {
-				of = typeOf(reflect.TypeFor[string]())
-			}
-			c.inJSON(func() { c.items(of, n) })
-		default:
-			c.report(Unseen, n, "a schema or a list", nouns[n.Kind])
+	case moment:
+		if c.demand(t, n, doc.String) {
+			_, err := time.Parse(time.RFC3339, n.Text)
+			c.bad(t, n, err)
 		}
-	case opaque:
-		c.decode(t, n)
+	case microMoment:
+		if c.demand(t, n, doc.String) {
+			_, err := time.Parse("2006-01-02T15:04:05.000000Z07:00", n.Text)
+			c.bad(t, n, err)
+		}
+	case token:
+		if c.demand(t, n, doc.String) && !isToken(n.Text) {
+			c.bad(t, n, errors.New("6 and 16 lower-case letters or digits are needed, with a dot between them"))
+		}
 	default:
-		c.wrongType(t, n, "nothing")
+		c.schema(t, n)
+	}
+}
+
+// schema checks the types that may be a schema.
+func (c *checker) schema(t *Type, n *doc.Node) {
+	switch {
+	case n.Kind == doc.Map:
+		c.inJSON(t.elem, n)
+	case t.form == schemaOrBool:
+		c.demand(t, n, doc.Bool)
+	case n.Kind != doc.List:
+		c.report(Unseen, n, wanted[t.form], nouns[n.Kind])
+	case t.form == schemaOrList:
+		c.inJSON(&Type{form: list, elem: t.elem}, n)
+	default:
+		c.inJSON(&Type{form: list, elem: leaves["text"]}, n)
 	}
 }
 
 // demand reports a value of another kind than the type has.
-func (c *checker) demand(t *typ, n *doc.Node, kind doc.Kind) bool {
-	if n.Kind == kind {
-		return true
+func (c *checker) demand(t *Type, n *doc.Node, kind doc.Kind) bool {
+	if n.Kind != kind {
+		c.wrongType(t, n)
 	}
-	c.wrongType(t, n, nouns[kind])
-	return false
+	return n.Kind == kind
 }
 
-func (c *checker) inJSON(check func()) {
+func (c *checker) isNumber(t *Type, n *doc.Node) bool {
+	return n.Kind == doc.Int || c.demand(t, n, doc.Float)
+}
+
+// bad reports a value that does not parse.
+func (c *checker) bad(t *Type, n *doc.Node, err error) {
+	if err != nil {
+		c.report(BadValue, n, wanted[t.form], err.Error())
+	}
+}
+
+// quantity asks the type itself, which parses the text of the JSON value.
+func (c *checker) quantity(t *Type, n *doc.Node) {
+	if n.Kind != doc.String && !c.isNumber(t, n) {
+		return
+	}
+	data, err := json.Marshal(n.Value())
+	if err == nil {
+		err = new(resource.Quantity).UnmarshalJSON(data)
+	}
+	c.bad(t, n, err)
+}
+
+// isToken recognises the bootstrap tokens of kubeadm.
+func isToken(s string) bool {
+	id, secret, ok := strings.Cut(s, ".")
+	return ok && len(id) == 6 && len(secret) == 16 && strings.Trim(id+secret, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
+
+// inJSON checks what a type that decodes JSON itself holds.
+func (c *checker) inJSON(t *Type, n *doc.Node) {
 	before := c.json
 	c.json = true
-	check()
+	c.value(t, n)
 	c.json = before
 }
 
-func (c *checker) items(t *typ, n *doc.Node) {
+func (c *checker) items(t *Type, n *doc.Node) {
 	for i, item := range slices.Backward(n.Items) {
 		c.path = append(c.path, step{"", i})
 		c.value(t, item)
@@ -249,30 +279,25 @@ func (c *checker) entries(n *doc.Node, visit func(f *doc.Field)) {
 	}
 }
 
-func (c *checker) object(t *typ, n *doc.Node) {
+func (c *checker) object(t *Type, n *doc.Node) {
 	fields := t.fields()
-	for _, inlined := range fields.inlined {
-		c.value(inlined, n)
+	unknown := Unknown
+	if c.json {
+		unknown = Unseen
 	}
 	c.entries(n, func(f *doc.Field) {
-		known, ok := fields.byName[f.Name]
-		for _, t := range known {
-			c.value(t, f.Value)
-		}
-		switch {
-		case ok:
-		case c.json:
-			c.report(Unseen, f.Key, fields.near(f.Name), "")
-		default:
-			c.report(Unknown, f.Key, fields.near(f.Name), "")
+		if known := fields[f.Name]; known != nil {
+			c.value(known, f.Value)
+		} else {
+			c.report(unknown, f.Key, near(fields, f.Name), "")
 		}
 	})
 }
 
 // near returns the field that was probably meant, or "".
-func (f *fields) near(name string) string {
+func near(fields map[string]*Type, name string) string {
 	best, distance := "", 3 // more typing errors than two are no typing error
-	for known := range f.byName {
+	for known := range fields {
 		if max(len(name), len(known))-min(len(name), len(known)) > distance {
 			continue // sure to be farther
 		}
@@ -285,18 +310,18 @@ func (f *fields) near(name string) string {
 }
 
 // whole checks a number for an integer type.
-func (c *checker) whole(n *doc.Node, bits int, signed bool) {
+func (c *checker) whole(t *Type, n *doc.Node) {
 	i, small := n.Int()
-	if small && signed && (bits == 64 || i == i<<(64-bits)>>(64-bits)) && -maxExact <= i && i <= maxExact {
+	if small && t.form == integer && i == i<<(64-t.bits)>>(64-t.bits) && -maxExact <= i && i <= maxExact {
 		return
 	}
 	f, _ := n.Value().(float64)
-	want := fmt.Sprintf("a whole number of %d bits", bits)
+	want := fmt.Sprintf("a whole number of %d bits", t.bits)
 	if f != math.Trunc(f) {
 		c.report(Fraction, n, want, "a fraction")
 		return
 	}
-	becomes, fits := convert(f, bits, signed)
+	becomes, fits := convert(f, t)
 	switch {
 	case c.json && !fits:
 		c.report(BadValue, n, want, n.Text+" is out of range")
@@ -311,30 +336,12 @@ const maxExact = 1 << 53
 // convert does what Go does when the value of a float64 is put into an integer
 // type, and reports whether it is the same number afterwards. For numbers of more
 // than 64 bits the result depends on the processor.
-func convert(f float64, bits int, signed bool) (text string, same bool) {
-	shift := 64 - bits
-	if signed {
+func convert(f float64, t *Type) (becomes string, same bool) {
+	shift := 64 - t.bits
+	if t.form == integer {
 		v := int64(f) << shift >> shift
 		return strconv.FormatInt(v, 10), float64(v) == f && f < 1<<63
 	}
 	v := uint64(f) << shift >> shift
 	return strconv.FormatUint(v, 10), float64(v) == f && f >= 0 && f < 1<<64
-}
-
-// decode asks the type itself.
-func (c *checker) decode(t *typ, n *doc.Node) {
-	data, err := json.Marshal(n.Value())
-	if err == nil {
-		err = reflect.New(t.Type).Interface().(json.Unmarshaler).UnmarshalJSON(data)
-	}
-	if err == nil {
-		return
-	}
-	want := "a " + t.Name()
-	var wrong *json.UnmarshalTypeError
-	if n.Kind == doc.Map || n.Kind == doc.List || n.Kind == doc.Bool || errors.As(err, &wrong) {
-		c.report(WrongType, n, want, nouns[n.Kind])
-		return
-	}
-	c.report(BadValue, n, want, err.Error())
 }

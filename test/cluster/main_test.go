@@ -26,8 +26,10 @@ import (
 var (
 	// program returns the path of the API server.
 	program func() (string, error)
-	// shared returns the running server that tests put objects into.
-	shared func() (*apply.Cluster, error)
+	// running returns the server that tests put objects into, and shared does it
+	// for them.
+	running func() (*server.Server, error)
+	shared  func() (*apply.Cluster, error)
 	// core returns the definitions that every management cluster has.
 	core = sync.OnceValues(coreLibrary)
 )
@@ -48,23 +50,34 @@ func run(m *testing.M) (code int) {
 	}
 	defer os.RemoveAll(dir)
 	program = sync.OnceValues(func() (string, error) { return server.Build(context.Background(), dir) })
-	var running *server.Server
-	shared = sync.OnceValues(func() (*apply.Cluster, error) {
+	stop := func() error { return nil }
+	running = sync.OnceValues(func() (*server.Server, error) {
 		path, err := program()
 		if err != nil {
 			return nil, err
 		}
-		if running, err = server.Start(context.Background(), path); err != nil {
+		s, err := server.Start(context.Background(), path)
+		if err != nil {
 			return nil, err
 		}
-		return apply.New(running.Config)
+		stop = func() error {
+			if err := s.Stop(); err != nil {
+				return fmt.Errorf("%w\n%s", err, s.Log())
+			}
+			return nil
+		}
+		return s, nil
+	})
+	shared = sync.OnceValues(func() (*apply.Cluster, error) {
+		s, err := running()
+		if err != nil {
+			return nil, err
+		}
+		return apply.New(s.Config)
 	})
 	defer func() {
-		if running == nil {
-			return
-		}
-		if err := running.Stop(); err != nil {
-			fmt.Fprintf(os.Stderr, "%v\n%s\n", err, running.Log())
+		if err := stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
 	}()
@@ -94,9 +107,9 @@ func end(t *testing.T, s *apply.Session) {
 	}
 }
 
-// coreLibrary holds the definitions of Cluster API itself, and permissive ones for
-// cert-manager: clusterctl installs it before any provider.
-func coreLibrary() (apply.Library, error) {
+// coreLibrary holds what Cluster API itself defines, and permissive definitions for
+// cert-manager: clusterctl installs both before any other provider.
+func coreLibrary() (*apply.Library, error) {
 	module := exec.Command("go", "mod", "download", "-json", "sigs.k8s.io/cluster-api")
 	out, err := module.Output()
 	if err != nil {
@@ -106,24 +119,29 @@ func coreLibrary() (apply.Library, error) {
 	if err := json.Unmarshal(out, &downloaded); err != nil {
 		return nil, err
 	}
-	library := apply.Library{}
+	var all []unstructured.Unstructured
 	for _, part := range []string{"core", "bootstrap/kubeadm", "controlplane/kubeadm"} {
-		files, err := filepath.Glob(filepath.Join(downloaded.Dir, filepath.FromSlash(part), "config", "crd", "bases", "*.yaml"))
-		if err != nil || len(files) == 0 {
-			return nil, fmt.Errorf("no definitions in %s of %s: %w", part, downloaded.Dir, err)
-		}
-		for _, file := range files {
-			objs, err := objects(file)
+		for _, pattern := range []string{"crd/bases/*.yaml", "webhook/manifests.yaml"} {
+			files, err := filepath.Glob(filepath.Join(downloaded.Dir, filepath.FromSlash(part), "config", filepath.FromSlash(pattern)))
 			if err != nil {
 				return nil, err
 			}
-			library.Add(objs...)
+			if len(files) == 0 {
+				return nil, fmt.Errorf("no file %s in %s of %s", pattern, part, downloaded.Dir)
+			}
+			for _, file := range files {
+				objs, err := objects(file)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, objs...)
+			}
 		}
 	}
 	for plural, kind := range map[string]string{"issuers": "Issuer", "clusterissuers": "ClusterIssuer", "certificates": "Certificate", "certificaterequests": "CertificateRequest"} {
-		library.Add(permissive("cert-manager.io", plural, kind))
+		all = append(all, permissive("cert-manager.io", plural, kind))
 	}
-	return library, nil
+	return apply.NewLibrary(all...), nil
 }
 
 // permissive defines a kind that may hold anything.

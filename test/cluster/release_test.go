@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -106,6 +109,9 @@ type refusal struct {
 	// known is false if there is no definition of the kind, which may well
 	// belong to another provider.
 	known bool
+	// open is set if it is only for lack of fields that a webhook of the
+	// provider may add.
+	open bool
 }
 
 func (r refusal) String() string { return fmt.Sprintf("%s: %v", nameOf(&r.object), r.err) }
@@ -121,10 +127,29 @@ func send(t *testing.T, s *apply.Session, objs []unstructured.Unstructured, by a
 	var out []refusal
 	for i := range objs {
 		if err := s.Create(t.Context(), &objs[i], by); err != nil {
-			out = append(out, refusal{objs[i], i, err, s.Knows(objs[i].GroupVersionKind().GroupKind())})
+			gvk := objs[i].GroupVersionKind()
+			out = append(out, refusal{objs[i], i, err, s.Knows(gvk.GroupKind()), onlyMissing(err) && s.Changes(t.Context(), gvk)})
 		}
 	}
 	return out
+}
+
+// onlyMissing reports whether nothing is wrong but that fields are missing.
+func onlyMissing(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	missing := false
+	for _, cause := range status.Status().Details.Causes {
+		switch {
+		case cause.Type == metav1.CauseTypeFieldValueRequired:
+			missing = true
+		case !strings.Contains(cause.Message, "some validation rules were not checked"): // not a cause, but an effect
+			return false
+		}
+	}
+	return missing
 }
 
 // values are variables by name.
@@ -149,6 +174,7 @@ func plausibleValue(name string) string {
 	for _, row := range []struct{ pattern, value string }{
 		{`(^|_)(B64|BASE64)|B64ENCODED`, "c2FtcGxl"},
 		{`(^|_)(COUNT|REPLICAS|PORT|SIZE|MIN|MAX|NUM|MTU|VLAN|CPUS?|CORES|SOCKETS|GIB|GB|MB)(_|$)|_DISK_SIZE|_SIZEGIB`, "1"},
+		{`_ID$`, "6f1c2b3a-0d4e-4f5a-8b6c-7d8e9f0a1b2c"},
 		{`CIDR`, "10.0.0.0/24"},
 		{`(^|_)(IP|ADDRESS|HOST|ENDPOINT)$`, "10.0.0.1"},
 		{`VERSION$`, "v1.34.0"},

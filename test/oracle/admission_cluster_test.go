@@ -167,6 +167,7 @@ func (s *admitting) extension(o map[string]any) error {
 // Clusters and ExtensionConfigs that say it does.
 func TestAdmissionExamples(t *testing.T) {
 	t.Parallel()
+	s := newAdmitting(t)
 	count := 0
 	for _, rule := range rules.All {
 		if family := rules.FamilyOf(rule.ID); family != "TOP" && family != "RXS" {
@@ -181,7 +182,6 @@ func TestAdmissionExamples(t *testing.T) {
 		}
 		count++
 		t.Run(rule.ID, func(t *testing.T) {
-			s := newAdmitting(t)
 			bad, good := s.tree(t, e.Bad, e.Env), s.tree(t, e.Good, append(e.GoodEnv, e.Env...))
 			if bad == nil || !regexp.MustCompile(e.Oracle.Pattern).MatchString(bad.Error()) {
 				t.Errorf("bad: %v", bad)
@@ -199,6 +199,7 @@ func TestAdmissionExamples(t *testing.T) {
 // tree returns why the first object of an example is refused.
 func (s *admitting) tree(t *testing.T, files rules.Files, env []string) error {
 	t.Helper()
+	clear(s.classes)
 	var clusters []map[string]any
 	for _, name := range slices.Backward(sortedKeys(files.Text)) {
 		text := []byte(files.Text[name])

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -45,7 +46,7 @@ const (
 
 const (
 	// patience bounds the wait for the server to act on a change by itself.
-	patience = 30 * time.Second
+	patience = time.Minute
 	pause    = 20 * time.Millisecond
 )
 
@@ -70,20 +71,64 @@ type resource struct {
 	namespaced bool
 }
 
-// Library holds CustomResourceDefinitions by the kind that they define.
-type Library map[schema.GroupKind]*unstructured.Unstructured
+// Library is what a management cluster has anyway.
+type Library struct {
+	// definitions are CustomResourceDefinitions by the kind that they define.
+	definitions map[schema.GroupKind]*unstructured.Unstructured
+	webhooks    []webhook
+}
 
-// Add puts the definitions among the objects into the library; those that are
-// there stay.
-func (l Library) Add(objs ...unstructured.Unstructured) {
+// NewLibrary returns the definitions and webhooks among the objects. Of two
+// definitions of a kind the first counts.
+func NewLibrary(objs ...unstructured.Unstructured) *Library { return (&Library{}).With(objs...) }
+
+// With returns a library that has more.
+func (l *Library) With(objs ...unstructured.Unstructured) *Library {
+	out := &Library{definitions: map[schema.GroupKind]*unstructured.Unstructured{}, webhooks: slices.Clone(l.webhooks)}
+	maps.Copy(out.definitions, l.definitions)
 	for i := range objs {
+		out.webhooks = append(out.webhooks, webhooks(&objs[i])...)
 		if !isCRD(&objs[i]) {
 			continue
 		}
-		if gk := defines(&objs[i]); l[gk] == nil {
-			l[gk] = offline(&objs[i])
+		if gk := defines(&objs[i]); out.definitions[gk] == nil {
+			out.definitions[gk] = offline(&objs[i])
 		}
 	}
+	return out
+}
+
+// webhook is a rule of a mutating webhook that nobody answers.
+type webhook struct{ groups, resources []string }
+
+// webhooks reads a MutatingWebhookConfiguration; other objects have none.
+func webhooks(o *unstructured.Unstructured) (out []webhook) {
+	if o.GetKind() != "MutatingWebhookConfiguration" {
+		return nil
+	}
+	each := func(list any, f func(map[string]any)) {
+		items, _ := list.([]any)
+		for _, item := range items {
+			if m, ok := item.(map[string]any); ok {
+				f(m)
+			}
+		}
+	}
+	each(o.Object["webhooks"], func(hook map[string]any) {
+		each(hook["rules"], func(rule map[string]any) {
+			groups, _, _ := unstructured.NestedStringSlice(rule, "apiGroups")
+			resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
+			out = append(out, webhook{groups, resources})
+		})
+	})
+	return out
+}
+
+func (w webhook) sees(r schema.GroupVersionResource) bool {
+	is := func(list []string, name string) bool {
+		return slices.Contains(list, name) || slices.Contains(list, "*")
+	}
+	return is(w.groups, r.Group) && is(w.resources, r.Resource)
 }
 
 // offline is the definition without its conversion webhook.
@@ -170,9 +215,10 @@ func (c *Cluster) at(r resource, namespace string) dynamic.ResourceInterface {
 // or one inside another, can be used at a time.
 type Session struct {
 	cluster *Cluster
-	library Library
+	library *Library
 	outer   *Session
 	own     map[string]map[schema.GroupVersionKind]resource // by name of the definition
+	silent  []webhook
 	done    []change
 }
 
@@ -184,12 +230,12 @@ type change struct {
 }
 
 // Session begins a session.
-func (c *Cluster) Session(library Library) *Session {
+func (c *Cluster) Session(library *Library) *Session {
 	return &Session{cluster: c, library: library, own: map[string]map[schema.GroupVersionKind]resource{}}
 }
 
 // Inside begins a session that sees what s did and ends before it.
-func (s *Session) Inside(library Library) *Session {
+func (s *Session) Inside(library *Library) *Session {
 	inner := s.cluster.Session(library)
 	inner.outer = s
 	return inner
@@ -217,11 +263,28 @@ func (s *Session) Knows(gk schema.GroupKind) bool {
 			return true
 		}
 	}
-	if s.library[gk] != nil {
+	if s.library.definitions[gk] != nil {
 		return true
 	}
 	_, ok := s.lookup(func(_ string, gvk schema.GroupVersionKind) bool { return gvk.GroupKind() == gk })
 	return ok
+}
+
+// Changes reports whether a webhook that is switched off would have been asked to
+// change objects of a kind. Then a field that is missing may not be missing in
+// a real management cluster: webhooks come before validation.
+func (s *Session) Changes(ctx context.Context, gvk schema.GroupVersionKind) bool {
+	r, err := s.find(ctx, gvk)
+	if err != nil {
+		return false
+	}
+	sees := func(w webhook) bool { return w.sees(r.GroupVersionResource) }
+	for ; s != nil; s = s.outer {
+		if slices.ContainsFunc(s.silent, sees) || slices.ContainsFunc(s.library.webhooks, sees) {
+			return true
+		}
+	}
+	return false
 }
 
 // find returns where objects of a kind are, or meta.NoKindMatchError.
@@ -232,7 +295,7 @@ func (s *Session) find(ctx context.Context, gvk schema.GroupVersionKind) (resour
 	if r, ok := s.lookup(func(_ string, own schema.GroupVersionKind) bool { return own == gvk }); ok {
 		return r, nil
 	}
-	if crd := s.library[gvk.GroupKind()]; crd != nil {
+	if crd := s.library.definitions[gvk.GroupKind()]; crd != nil {
 		_, own := s.lookup(func(name string, _ schema.GroupVersionKind) bool { return name == crd.GetName() })
 		if r, ok := served(crd)[gvk]; ok && !own {
 			return r, s.cluster.install(ctx, crd)
@@ -317,6 +380,7 @@ func (s *Session) settle(ctx context.Context, r resource, o *unstructured.Unstru
 		}
 		s.own[o.GetName()] = served(now)
 	case active[o.GroupVersionKind().GroupKind()]:
+		s.silent = append(s.silent, webhooks(o)...)
 		return s.cluster.at(r, "").Delete(ctx, o.GetName(), metav1.DeleteOptions{})
 	}
 	return nil

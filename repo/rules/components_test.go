@@ -1,0 +1,83 @@
+package rules_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+)
+
+const fooNamespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: foo-system}\n---\n" // 4 lines
+
+// running is a Deployment with one container, in flow style after its image.
+func running(image, rest string) string {
+	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  template: {spec: {containers: [{name: manager, image: " + image + rest + "}]}}\n"
+}
+
+// TestComponents is about what examples do not show: values from variables, nulls,
+// and the order of things.
+func TestComponents(t *testing.T) {
+	const binding = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: a}\nroleRef: {kind: ClusterRole, name: view}\n"
+	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  annotations:\n"
+	const certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: a, namespace: foo-system}\n"
+	for name, c := range map[string]struct {
+		text, families string
+		want           []string // rule:line
+	}{
+		"no objects":                       {"# nothing\n", "COMP", []string{"COMP001:0"}},
+		"a Namespace of another group":     {"apiVersion: foo.com/v1\nkind: Namespace\nmetadata: {name: foo-system}\n", "COMP001", nil},
+		"unnamed before named":             {"kind: Namespace\n---\n" + fooNamespace, "COMP001", nil},
+		"unnamed after named":              {fooNamespace + "kind: Namespace\n", "COMP001", []string{"COMP001:5"}},
+		"three":                            {fooNamespace + fooNamespace + fooNamespace, "COMP001", []string{"COMP001:6", "COMP001:10"}},
+		"readable with some values only":   {"a: ${X}\n    b: c\n", "COMP001", []string{"COMP001:0"}},
+		"unreadable":                       {"a: [\n", "COMP001", nil},
+		"name from a default":              {"kind: Namespace\nmetadata: {name: '${N:=Foo}'}\n", "COMP002", []string{"COMP002:2"}},
+		"name from the user":               {"kind: Namespace\nmetadata: {name: '${N}_x'}\n", "COMP002", nil},
+		"namespace from a default":         {fooNamespace + "kind: Role\nmetadata: {name: a, namespace: '${N:=bar}'}\n", "COMP003", []string{"COMP003:6"}},
+		"namespace from the user":          {fooNamespace + "kind: Role\nmetadata: {name: a, namespace: '${N:-bar}${M}'}\n", "COMP003", nil},
+		"target from the user":             {"kind: Namespace\nmetadata: {name: '${N}'}\n---\nkind: Role\nmetadata: {name: a, namespace: bar}\n", "COMP003", nil},
+		"the same default":                 {"kind: Namespace\nmetadata: {name: '${N:=a}'}\n---\nkind: Role\nmetadata: {name: a, namespace: '${N:=a}'}\n", "COMP003", nil},
+		"subject without namespace":        {fooNamespace + binding + "subjects: [{kind: ServiceAccount, name: a, namespace: null}, {kind: User, name: b}]\n", "COMP006", []string{"COMP006:9"}},
+		"subjects is no list":              {fooNamespace + binding + "subjects: {kind: ServiceAccount}\n", "COMP006", nil},
+		"injection from the user":          {fooNamespace + crd + "    cert-manager.io/inject-ca-from: ${CERT}\n", "COMP009", nil},
+		"injection is null":                {fooNamespace + crd + "    cert-manager.io/inject-ca-from:\n", "COMP009", []string{"COMP009:9"}},
+		"injection with two slashes":       {fooNamespace + crd + "    cert-manager.io/inject-ca-from: a/b/c\n", "COMP009", []string{"COMP009:9"}},
+		"injection that nobody sees":       {fooNamespace + crd + "    cert-manager.io/inject-ca-from: a\n    other: 1\n", "COMP009", nil},
+		"a word of the namespace":          {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--a=foo-system-x, --b=my-foo-system, --c=x.foo-system.svc]"), "COMP010", []string{"COMP010:9"}},
+		"dnsNames is null":                 {fooNamespace + certificate + "spec:\n  dnsNames:\n", "COMP011", []string{"COMP011:9"}},
+		"dnsNames with a number":           {fooNamespace + certificate + "spec: {dnsNames: [a.foo-system.svc, 1]}\n", "COMP011", []string{"COMP011:8"}},
+		"spec of a Certificate is a list":  {fooNamespace + certificate + "spec: []\n", "COMP011", []string{"COMP011:8"}},
+		"a short name besides a full one":  {fooNamespace + certificate + "spec: {dnsNames: [a.foo-system, a.foo-system.svc]}\n", "COMP011", nil},
+		"image from a default":             {fooNamespace + running("'${I:=nginx}'", ""), "COMP015", []string{"COMP015:9"}},
+		"image from the user":              {fooNamespace + running("'${I}'", ""), "COMP015", nil},
+		"tag from the user":                {fooNamespace + running("'nginx:${T}'", ""), "COMP015", nil},
+		"image is null":                    {fooNamespace + running("null", ""), "COMP015", []string{"COMP015:9"}},
+		"image with upper case":            {fooNamespace + running("ghcr.io/X/y:v1.0.0", ""), "COMP015", []string{"COMP015:9"}},
+		"image with port":                  {fooNamespace + running("'localhost:5000/x:v1.0.0'", ""), "COMP015", nil},
+		"digest with a moving tag":         {fooNamespace + running("'ghcr.io/x/y:latest@sha256:"+strings.Repeat("a", 64)+"'", ""), "COMP016", nil},
+		"tag of the version with a suffix": {fooNamespace + running("ghcr.io/x/y:v1.0.0-build.7", ""), "COMP016", nil},
+		"containers is no list":            {fooNamespace + "kind: Deployment\nspec: {template: {spec: {containers: {a: b}}}}\n", "COMP015", nil},
+		"selector of another workload":     {fooNamespace + running("ghcr.io/x/y:v1", "") + "---\nkind: Service\napiVersion: v1\nmetadata: {name: s}\nspec: {selector: {a: b}}\n", "WH002", []string{"WH002:14"}},
+		"optional secret":                  {fooNamespace + running("ghcr.io/x/y:v1", ", envFrom: [{secretRef: {name: a, optional: true}}, {secretRef: {name: b}}]"), "DEP004", []string{"DEP004:9"}},
+		"timeout from the user":            {fooNamespace + "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\nwebhooks: [{name: a.b.c, timeoutSeconds: ${T}}, {name: a.b.c, timeoutSeconds: 0}]\n", "WH011", []string{"WH011:8"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, f := range lintFiles(t, rules.Files{Text: map[string]string{
+				"infrastructure-foo/v1.0.0/infrastructure-components.yaml": c.text,
+				"infrastructure-foo/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+			}}) {
+				if strings.HasPrefix(f.Rule.ID, c.families) && f.Severity > lint.Info || f.Rule.ID == c.families {
+					got = append(got, fmt.Sprintf("%s:%d", f.Rule.ID, f.Pos.Line))
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
