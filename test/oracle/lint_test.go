@@ -207,7 +207,7 @@ func (r refusal) onlySome() bool {
 	if err := r.retry(lines); err == nil || laterRule(err) >= 0 {
 		return true
 	}
-	return slices.ContainsFunc([]string{"x-name", "1", "", "a: b", "[]", `"a"`}, func(value string) bool {
+	return slices.ContainsFunc([]string{"x-name", "1", "", "a: b", "[]", `"a"`, "ghcr.io/acme/x:v1"}, func(value string) bool {
 		err := r.retry(func(data []byte) values { return all(value, real.Required(data)) })
 		return err == nil || laterRule(err) >= 0 || value != "" && strings.Contains(err.Error(), strconv.Quote(layouts.ClusterClassFile(value))) // the class is up to the user
 	})
@@ -485,8 +485,8 @@ var damages = map[string]func(claim) bool{
 			items, isList := o.Object["items"].([]any)
 			return isList && !slices.ContainsFunc(items, func(item any) bool {
 				content, _ := item.(map[string]any)
-				o := unstructured.Unstructured{Object: content}
-				return o.GetLabels()[layouts.ProviderLabel] == c.provider.Label() || o.GetNamespace() == "default"
+				_, labelled := (&unstructured.Unstructured{Object: content}).GetLabels()["clusterctl.cluster.x-k8s.io"]
+				return labelled
 			})
 		})
 	},

@@ -447,6 +447,9 @@ func dropFile(m *mutant, kind layouts.FileKind) bool {
 }
 
 func renameFile(m *mutant) bool {
+	if layouts.KindOfFile(m.name) == layouts.Components {
+		return false // the URL of a provider may name any file
+	}
 	text := m.files[m.name]
 	delete(m.files, m.name)
 	m.files["x-"+m.name] = text
