@@ -49,7 +49,7 @@ var types = [...]string{"object", "array", "string", "integer", "number", "boole
 // pkg/apiserver/schema, ValidateStructural). Of expressions in CEL only the
 // grammar is checked.
 func (c *Class) SchemaFaults(v Variable) []Fault {
-	k := schemaCheck{}
+	k := schemaCheck{defaults: schema.Checker{Loose: true}}
 	root, ok := Schema(c.Version)
 	if !ok || !v.Node.Is(doc.Map) {
 		return nil
@@ -82,9 +82,10 @@ func at(nodes ...*doc.Node) *doc.Node {
 type schemaCheck struct {
 	// keywords is what the API says about a schema.
 	keywords crd.Schema
-	// values compares with the schemas themselves.
-	values schema.Checker
-	found  []Fault
+	// values compares with the schemas themselves, and defaults does so as it is
+	// done for defaults.
+	values, defaults schema.Checker
+	found            []Fault
 }
 
 func (k *schemaCheck) add(a Aspect, n *doc.Node, format string, args ...any) {
@@ -179,8 +180,11 @@ func (k *schemaCheck) decodes(s *doc.Node, name string) {
 		if nests[f.Name] != 0 || f.Value.Kind == doc.Null {
 			continue
 		}
-		for _, v := range checker().Check(of, f.Value, false) {
-			if v.Fault == schema.Type && v.Node.Kind != doc.Null {
+		for _, v := range checker().Check(of, f.Value, true) {
+			switch {
+			case v.Fault == schema.Unknown:
+				k.add(OfKeyword, v.Node, "%s of %s has no field %s, so that Cluster API drops it", f.Name, name, v.Path)
+			case v.Fault == schema.Type && v.Node.Kind != doc.Null:
 				k.add(OfStructure, v.Node, "%s of %s %s", f.Name, name, v.Message)
 			}
 		}
@@ -224,8 +228,8 @@ func (k *schemaCheck) alternative(s *doc.Node, name string, typ *doc.Node, in in
 // samples checks defaults, examples and enumerations against the schema.
 func (k *schemaCheck) samples(s *doc.Node, name string, in inside) {
 	of := crd.Schema{Node: s}
-	report := func(a Aspect, n *doc.Node, strict bool, what string) {
-		for _, v := range k.values.Check(of, n, strict) {
+	report := func(a Aspect, c *schema.Checker, n *doc.Node, what string) {
+		for _, v := range c.Check(of, n, a == OfDefault) {
 			path := v.Path
 			if path != "" {
 				path = ", in " + path
@@ -234,14 +238,14 @@ func (k *schemaCheck) samples(s *doc.Node, name string, in inside) {
 		}
 	}
 	if n := s.Get("default"); given(n) != nil && in.defaults {
-		report(OfDefault, n, true, "the default")
+		report(OfDefault, &k.defaults, n, "the default")
 	}
 	if n := s.Get("example"); given(n) != nil {
-		report(OfSample, n, false, "the example")
+		report(OfSample, &k.values, n, "the example")
 	}
 	for _, n := range s.Get("enum").List() {
 		if given(n) != nil {
-			report(OfSample, n, false, "an entry of the enumeration")
+			report(OfSample, &k.values, n, "an entry of the enumeration")
 		}
 	}
 }

@@ -207,9 +207,6 @@ const (
 // Check compares a schema with the row. The second result is the schema of the
 // field, or the last one on the way to it.
 func (f *Field) Check(s crd.Schema) (Verdict, crd.Schema) {
-	if f.If != "" && !present(s, f.If) {
-		return Fulfilled, s
-	}
 	at, presence := follow(s, f.Path)
 	switch {
 	case presence == crd.Present:
@@ -217,7 +214,7 @@ func (f *Field) Check(s crd.Schema) (Verdict, crd.Schema) {
 			return WrongType, at
 		}
 		return Fulfilled, at
-	case f.Or != "" && present(s, f.Or):
+	case f.If != "" && !present(s, f.If) || f.Or != "" && present(s, f.Or):
 		return Fulfilled, at
 	case presence == crd.Unknowable:
 		if f.Need == Optional {

@@ -219,8 +219,8 @@ var classes = [...]struct {
 	{InfraMachinePool, "its name ends with MachinePool", func(c *candidate) bool { return strings.HasSuffix(c.base, "MachinePool") }},
 	{InfraMachinePool, "it has spec.providerIDList", func(c *candidate) bool { return c.has("spec", "providerIDList") }},
 	{MachinePoolMachine, "its name ends with MachinePoolMachine", func(c *candidate) bool { return strings.HasSuffix(c.base, "MachinePoolMachine") }},
-	{InfraMachine, "its name ends with Machine, and it has a template or a provider ID", func(c *candidate) bool {
-		return c.infrastructure() && strings.HasSuffix(c.base, "Machine") && (c.sibling() || c.has("spec", "providerID"))
+	{InfraMachine, "its name ends with Machine, and it has a template, a provider ID or reports that it is initialized", func(c *candidate) bool {
+		return c.infrastructure() && strings.HasSuffix(c.base, "Machine") && (c.sibling() || c.has("spec", "providerID") || c.initialized())
 	}},
 	{InfraCluster, "its name ends with Cluster", func(c *candidate) bool { return c.infrastructure() && strings.HasSuffix(c.base, "Cluster") }},
 	{InfraCluster, "it has a control plane endpoint and reports that it is initialized", func(c *candidate) bool {

@@ -139,11 +139,14 @@ func endMark(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("...")) || bytes.Contains(data, []byte("\n..."))
 }
 
-// tabIndent reports whether a tab stands where only spaces indent: the parsers
-// disagree about such lines.
+// tabIndent reports whether a tab may stand where only spaces indent: the
+// parsers disagree about such lines.
 func tabIndent(data []byte) bool {
 	if bytes.IndexByte(data, '\t') < 0 {
 		return false
+	}
+	if bytes.ContainsAny(data, otherBreaks) {
+		return true
 	}
 	for line := range bytes.Lines(data) {
 		if rest := bytes.TrimLeft(line, " "); len(rest) > 0 && rest[0] == '\t' {
@@ -152,6 +155,9 @@ func tabIndent(data []byte) bool {
 	}
 	return false
 }
+
+// otherBreaks end a line of YAML 1.1 without a line feed.
+const otherBreaks = "\r\u0085\u2028\u2029"
 
 // controlCharacter returns the offset of the first character from DEL to the end
 // of the C1 controls, or -1. The parser with positions lets them pass,
@@ -395,9 +401,7 @@ func (b *builder) build(y *yaml.Node) (*Node, error) {
 	var err error
 	switch y.Kind {
 	case yaml.ScalarNode:
-		// Inside of flow collections clusterctl's parser takes every ? for the
-		// beginning of a key.
-		if b.flow > 0 && y.Style&quotedStyles == 0 && strings.Contains(y.Value, "?") {
+		if b.flow > 0 && y.Style&quotedStyles == 0 && indicates(y.Value) {
 			b.second = true
 		}
 		err = b.scalar(n, y)
@@ -424,6 +428,16 @@ func (b *builder) build(y *yaml.Node) (*Node, error) {
 	}
 	return n, nil
 }
+
+// indicates reports whether clusterctl's parser may take a part of a plain
+// scalar in a flow collection for an indicator: there every ? begins a key, and
+// a : at the beginning a value.
+func indicates(plain string) bool {
+	return strings.HasPrefix(plain, ":") || strings.Contains(plain, "?")
+}
+
+// isEmpty reports whether a scalar has no text.
+func isEmpty(y *yaml.Node) bool { return y.Kind == yaml.ScalarNode && y.Value == "" }
 
 func (b *builder) errorf(y *yaml.Node, format string, args ...any) error {
 	return &valueError{int32(y.Line), int32(y.Column), fmt.Errorf(format, args...)}
@@ -477,7 +491,7 @@ func scalarValue(y *yaml.Node) (any, error) {
 func (b *builder) mapping(n *Node, y *yaml.Node) error {
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
-		if y.Style&yaml.FlowStyle != 0 && (value.Value == "" && value.Kind == yaml.ScalarNode || key.Line != value.Line) {
+		if y.Style&yaml.FlowStyle != 0 && (isEmpty(key) || isEmpty(value) || key.Line != value.Line) {
 			b.second = true
 		}
 		if key.Kind == yaml.ScalarNode && key.Value == "<<" && key.Style&(quotedStyles|blockStyles) == 0 &&

@@ -19,7 +19,7 @@ import (
 type File = manifest.File
 
 // Release is a release with its files read. During provider and repository
-// rules only Metadata is left in memory.
+// rules only Metadata and Stored are left in memory.
 type Release struct {
 	*repo.Release
 	// Parsed is the version; the zero Version if it is not one.
@@ -39,6 +39,7 @@ type Release struct {
 	crds      func() []*crd.CRD
 	byCRD     func() map[[2]string]*crd.CRD
 	roles     func() []*contract.Kind
+	byRole    func() map[[2]string]*contract.Kind
 }
 
 // Installed are the objects of the components file, which an installation
@@ -52,18 +53,11 @@ func (r *Release) CRDs() []*crd.CRD { return r.crds() }
 func (r *Release) CRD(group, kind string) *crd.CRD { return r.byCRD()[[2]string{group, kind}] }
 
 // Roles are the definitions with their roles in the contracts, in the order of
-// CRDs.
+// CRDs. Only file and release rules may ask.
 func (r *Release) Roles() []*contract.Kind { return r.roles() }
 
 // Role returns the definition of a kind with its role, or nil.
-func (r *Release) Role(group, kind string) *contract.Kind {
-	for _, k := range r.roles() {
-		if k.Kind == kind && k.Group == group {
-			return k
-		}
-	}
-	return nil
-}
+func (r *Release) Role(group, kind string) *contract.Kind { return r.byRole()[[2]string{group, kind}] }
 
 // index sets up what is made of the files on demand.
 func (r *Release) index(profile contract.Profile) {
@@ -90,6 +84,13 @@ func (r *Release) index(profile contract.Profile) {
 		return out
 	})
 	r.roles = sync.OnceValue(func() []*contract.Kind { return profile.Kinds(r.crds()) })
+	r.byRole = sync.OnceValue(func() map[[2]string]*contract.Kind {
+		out := map[[2]string]*contract.Kind{}
+		for _, k := range r.roles() {
+			out[[2]string{k.Group, k.Kind}] = k
+		}
+		return out
+	})
 }
 
 // stored returns what Stored is for the releases that follow.

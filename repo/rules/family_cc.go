@@ -489,13 +489,11 @@ var endings = []struct {
 
 // roleOf returns the role of a kind of templates; "" if nobody knows.
 func roleOf(p *lint.Pass, group, kind string) contract.Role {
-	if d := p.Release.CRD(group, kind); d != nil {
-		for _, k := range p.Profile.Kinds(p.Release.CRDs()) {
-			if k.CRD == d && k.Role != contract.Aux {
-				return k.Role
-			}
+	if k := p.Release.Role(group, kind); k != nil {
+		if k.Role == contract.Aux {
+			return ""
 		}
-		return ""
+		return k.Role
 	}
 	for _, e := range endings {
 		if strings.HasSuffix(kind, e.suffix) && strings.HasSuffix(group, class.Group) {

@@ -613,18 +613,17 @@ func twoContracts(k *contract.Kind, note func(n *doc.Node, text string)) {
 	if !k.Role.Referenced() {
 		return
 	}
-	labels := contractFields(k)
-	for i, f := range labels {
+	named := map[string]string{} // by which label
+	for _, f := range contractFields(k) {
 		for version := range strings.SplitSeq(f.Value.Str(), "_") {
 			if version == "" || k.Version(version) == nil {
 				continue
 			}
-			for _, other := range labels[:i] {
-				if slices.Contains(strings.Split(other.Value.Str(), "_"), version) {
-					note(f.Value, fmt.Sprintf("version %s is also named by the label %s", version, other.Name))
-					return
-				}
+			if other, ok := named[version]; ok && other != f.Name {
+				note(f.Value, fmt.Sprintf("version %s is also named by the label %s", version, other))
+				return
 			}
+			named[version] = f.Name
 		}
 	}
 }
@@ -839,9 +838,10 @@ func droppedStorageVersion(p *lint.Pass) {
 // faults collects what is wrong with the versions of a definition. What several
 // share is reported once.
 type faults struct {
-	p    *lint.Pass
-	kind *contract.Kind
-	list []fault
+	p      *lint.Pass
+	kind   *contract.Kind
+	list   []*fault
+	byText map[string]*fault
 }
 
 type fault struct {
@@ -853,15 +853,18 @@ type fault struct {
 // add notes a fault; the text must not name the version.
 func (f *faults) add(version string, n *doc.Node, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	for i := range f.list {
-		if f.list[i].text == text {
-			if !slices.Contains(f.list[i].versions, version) {
-				f.list[i].versions = append(f.list[i].versions, version)
-			}
-			return
+	one := f.byText[text]
+	if one == nil {
+		if f.byText == nil {
+			f.byText = map[string]*fault{}
 		}
+		one = &fault{text: text, node: n}
+		f.byText[text] = one
+		f.list = append(f.list, one)
 	}
-	f.list = append(f.list, fault{text, n, []string{version}})
+	if last := len(one.versions) - 1; last < 0 || one.versions[last] != version {
+		one.versions = append(one.versions, version)
+	}
 }
 
 func (f *faults) report() {

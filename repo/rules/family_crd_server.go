@@ -600,27 +600,25 @@ func schemaDifference(a, b *doc.Node, path string) (string, bool) {
 	if x == nil || y == nil {
 		return where, true
 	}
+	rest := make(map[string]*doc.Node, len(y.Fields))
+	for _, f := range y.Fields {
+		rest[f.Name] = f.Value
+	}
 	for i := range x.Fields {
 		f := &x.Fields[i]
-		var other *doc.Node
-		if i < len(y.Fields) && y.Fields[i].Name == f.Name { // usually sorted
-			other = y.Fields[i].Value
-		} else {
-			other = y.Get(f.Name)
-		}
 		at := path + "." + f.Name
-		if other == nil {
+		other, ok := rest[f.Name]
+		if !ok {
 			return at[1:], true
 		}
+		delete(rest, f.Name)
 		if at, differ := schemaDifference(f.Value, other, at); differ {
 			return at, true
 		}
 	}
-	if len(x.Fields) != len(y.Fields) {
-		for _, f := range y.Fields {
-			if x.Get(f.Name) == nil {
-				return strings.TrimPrefix(path+"."+f.Name, "."), true
-			}
+	for _, f := range y.Fields {
+		if _, left := rest[f.Name]; left {
+			return strings.TrimPrefix(path+"."+f.Name, "."), true
 		}
 	}
 	return "", false
@@ -763,6 +761,9 @@ func definitionSize(p *lint.Pass) {
 
 // jsonSize is the length of a value as JSON, but for escapes in texts.
 func jsonSize(n *doc.Node) int {
+	if n == nil {
+		return 0
+	}
 	switch n.Kind {
 	case doc.Null:
 		return 4

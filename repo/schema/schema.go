@@ -58,6 +58,12 @@ type Checker struct {
 	// other nulls that may not be (PruneNonNullableNullsWithoutDefaults).
 	Received bool
 
+	// Loose says that the values are defaults in their own schema, which are
+	// compared with what is left of it (apiextensions-apiserver
+	// pkg/apiserver/schema, ToKubeOpenAPI): x-kubernetes-int-or-string does not
+	// count, and a format lets any text or list pass for a type.
+	Loose bool
+
 	patterns sync.Map // pattern by its text: *regexp.Regexp or nil
 }
 
@@ -111,7 +117,7 @@ func (k *check) value(s, n *doc.Node) {
 	if n == nil || !s.Is(doc.Map) {
 		return
 	}
-	types, format := typesOf(s)
+	types, format := k.typesOf(s)
 	if !k.typed(s, types, format, n) {
 		return
 	}
@@ -127,9 +133,9 @@ func (k *check) value(s, n *doc.Node) {
 }
 
 // typesOf returns the types that a schema allows; none is any.
-func typesOf(s *doc.Node) (types []string, format string) {
+func (k *check) typesOf(s *doc.Node) (types []string, format string) {
 	format = s.Get("format").Str()
-	if s.Get("x-kubernetes-int-or-string").Bool() {
+	if s.Get("x-kubernetes-int-or-string").Bool() && !k.c.Loose {
 		return []string{"integer", "string"}, format
 	}
 	if t := s.Get("type").Str(); t != "" {
@@ -155,6 +161,8 @@ func (k *check) typed(s *doc.Node, types []string, format string, n *doc.Node) b
 		return true
 	case n.Kind == doc.List && types[0] == "string" && checked(format):
 		return true // a quirk of the original
+	case k.c.Loose && format != "" && (n.Kind == doc.List || n.Kind == doc.String) && types[0] != "integer" && types[0] != "number":
+		return true
 	}
 	k.fail(Type, n, "is %s, but must be %s", article(has), article(strings.Join(types, " or ")))
 	return false

@@ -265,18 +265,26 @@ func (c *checker) entries(n *doc.Node, visit func(f *doc.Field)) {
 	}
 	for i := len(n.Fields) - 1; i >= 0; i-- {
 		f := &n.Fields[i]
-		if seen != nil {
-			if seen[f.Name] {
-				continue
-			}
-			seen[f.Name] = true
-		} else if slices.ContainsFunc(n.Fields[i+1:], func(later doc.Field) bool { return later.Name == f.Name }) {
+		if seen == nil && repeated(n.Fields[i+1:], f.Name) || seen[f.Name] {
 			continue
+		}
+		if seen != nil {
+			seen[f.Name] = true
 		}
 		c.path = append(c.path, step{f.Name, -1})
 		visit(f)
 		c.path = c.path[:len(c.path)-1]
 	}
+}
+
+// repeated reports whether a key stands again in the fields behind it.
+func repeated(behind []doc.Field, name string) bool {
+	for i := range behind {
+		if behind[i].Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *checker) object(t *Type, n *doc.Node) {

@@ -28,7 +28,7 @@ import (
 )
 
 var (
-	mutants = flag.Int("mutants", 3000, "documents that are compared with the real conversion")
+	mutants = flag.Int("mutants", 2000, "documents that are compared with the real conversion")
 	seed    = flag.Uint64("seed", 1, "of the mutants")
 )
 

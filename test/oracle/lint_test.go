@@ -209,8 +209,24 @@ func (r refusal) onlySome() bool {
 	}
 	return slices.ContainsFunc([]string{"x-name", "1", "", "a: b", "[]", `"a"`, "ghcr.io/acme/x:v1"}, func(value string) bool {
 		err := r.retry(func(data []byte) values { return all(value, real.Required(data)) })
-		return err == nil || laterRule(err) >= 0 || value != "" && strings.Contains(err.Error(), strconv.Quote(layouts.ClusterClassFile(value))) // the class is up to the user
+		return err == nil || laterRule(err) >= 0
+	}) || r.ofAnyClass()
+}
+
+// ofAnyClass reports whether the refusal is about the file of a class that is up
+// to the user.
+func (r refusal) ofAnyClass() bool {
+	const other = "other"
+	err := r.retry(func(data []byte) values {
+		v := dummies(data)
+		for name, value := range v {
+			if value == real.Dummy("") {
+				v[name] = other
+			}
+		}
+		return v
 	})
+	return err != nil && strings.Contains(err.Error(), strconv.Quote(layouts.ClusterClassFile(other)))
 }
 
 // all gives the same value to many variables.
