@@ -75,9 +75,8 @@ type Reference struct {
 	Node *doc.Node
 	// Parent is the nearest value that exists around it.
 	Parent *doc.Node
-	// Required says that the API server refuses a class without it. Misplaced
-	// says that it lies where the other version of the API has it.
-	Required, Misplaced bool
+	// Misplaced says that it lies where the other version of the API has it.
+	Misplaced bool
 	// APIVersion, Kind and Name are what it refers to.
 	APIVersion, Kind, Name string
 }
@@ -107,12 +106,12 @@ var (
 )
 
 // reference looks a reference up below a node that is at a path.
-func (c *Class) reference(role contract.Role, required bool, root *doc.Node, at []string, in place) Reference {
+func (c *Class) reference(role contract.Role, root *doc.Node, at []string, in place) Reference {
 	path, other := in.v1beta2, in.v1beta1
 	if c.old() {
 		path, other = other, path
 	}
-	r := Reference{Role: role, Required: required, Parent: root, Path: append(at[:len(at):len(at)], path...)}
+	r := Reference{Role: role, Parent: root, Path: append(at[:len(at):len(at)], path...)}
 	n := root
 	for _, name := range path {
 		if n = given(n.Get(name)); n == nil {
@@ -138,14 +137,14 @@ func (c *Class) References() []Reference {
 	}
 	at := []string{"spec"}
 	out := []Reference{
-		c.reference(contract.InfraCluster, true, c.Spec, at, infrastructurePlace),
-		c.reference(contract.ControlPlane, true, c.Spec, at, controlPlanePlace),
+		c.reference(contract.InfraCluster, c.Spec, at, infrastructurePlace),
+		c.reference(contract.ControlPlane, c.Spec, at, controlPlanePlace),
 	}
 	if machines := c.MachineInfrastructure(); machines.Node != nil || given(c.Spec.Get("controlPlane", "machineInfrastructure")) != nil {
 		out = append(out, machines)
 	}
 	remediation := func(n *doc.Node, at []string) {
-		if r := c.reference(contract.Remediation, false, n, at, remediationPlace); r.Node != nil {
+		if r := c.reference(contract.Remediation, n, at, remediationPlace); r.Node != nil {
 			out = append(out, r)
 		}
 	}
@@ -160,7 +159,7 @@ func (c *Class) References() []Reference {
 // MachineInfrastructure is the reference to the template for the machines of the
 // control plane; its Node is nil if there is none.
 func (c *Class) MachineInfrastructure() Reference {
-	return c.reference(contract.InfraMachine, false, c.Spec, []string{"spec"}, machinesPlace)
+	return c.reference(contract.InfraMachine, c.Spec, []string{"spec"}, machinesPlace)
 }
 
 // Worker is a class of workers.
@@ -192,8 +191,8 @@ func (c *Class) Workers() []Worker {
 			if w.Pool {
 				role = contract.InfraMachinePool
 			}
-			w.Bootstrap = c.reference(contract.BootstrapConfig, true, n, w.Path, workerBootstrapPlace)
-			w.Infrastructure = c.reference(role, true, n, w.Path, workerInfrastructurePlace)
+			w.Bootstrap = c.reference(contract.BootstrapConfig, n, w.Path, workerBootstrapPlace)
+			w.Infrastructure = c.reference(role, n, w.Path, workerInfrastructurePlace)
 			out = append(out, w)
 		}
 	}
@@ -350,7 +349,7 @@ func given(n *doc.Node) *doc.Node {
 }
 
 // extensionNames are the fields of an external patch that name a handler, in the
-// order of v1beta2 and under the names of both versions.
+// order of Handlers.
 func (c *Class) extensionNames() [3]string {
 	if c.old() {
 		return [3]string{"generateExtension", "validateExtension", "discoverVariablesExtension"}

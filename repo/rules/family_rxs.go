@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -441,6 +443,9 @@ func extensionAddress(p *lint.Pass) {
 	}
 }
 
+// longestPath and longestCA are what an ExtensionConfig may hold.
+const longestPath, longestCA = 512, 51200
+
 // validPort reports whether a number is that of a port.
 func validPort(n *doc.Node) bool {
 	v, ok := n.Int()
@@ -465,7 +470,7 @@ func extensionServiceFields(p *lint.Pass) {
 			{"namespace", "no name of a namespace", true, func(n *doc.Node) bool { return layouts.IsDNSLabel(n.Str()) }},
 			{"path", "no path that begins with a slash", false, func(n *doc.Node) bool {
 				_, err := url.ParseRequestURI(n.Str())
-				return err == nil && strings.HasPrefix(n.Text, "/")
+				return err == nil && strings.HasPrefix(n.Text, "/") && len(n.Text) <= longestPath
 			}},
 			{"port", "no port", false, validPort},
 		} {
@@ -537,6 +542,8 @@ func extensionCA(p *lint.Pass) {
 			data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Text), ""))
 			if err != nil {
 				p.On(o, n, "caBundle is not base64")
+			} else if len(n.Text) > longestCA {
+				p.On(o, n, "caBundle has %d characters, and %d are allowed", len(n.Text), longestCA)
 			} else if block, _ := pem.Decode(data); (block == nil || block.Type != "CERTIFICATE") && !injected {
 				f := lint.At(o.File, o.Doc, n, "caBundle holds no certificate in PEM form")
 				f.Severity = lint.Warning
@@ -610,7 +617,21 @@ func extensionNamespaces(p *lint.Pass) {
 			p.Report(f)
 			continue
 		}
+		for _, f := range fields(selector.Get("matchLabels")) {
+			if problems := validation.IsQualifiedName(f.Name); len(problems) > 0 {
+				p.On(o, f.Key, "%q is no key of a label: %s", f.Name, problems[0])
+			}
+			labelValue(p, o, f.Value)
+		}
 		for _, e := range selector.Get("matchExpressions").List() {
+			if n := e.Get("key"); !open(o, n) {
+				if problems := validation.IsQualifiedName(n.Str()); len(problems) > 0 {
+					p.On(o, cmp.Or(n, e), "%q is no key of a label: %s", n.Str(), problems[0])
+				}
+			}
+			for _, n := range e.Get("values").List() {
+				labelValue(p, o, n)
+			}
 			n, values := e.Get("operator"), len(e.Get("values").List())
 			switch word := n.Str(); {
 			case open(o, n):
@@ -631,6 +652,13 @@ func extensionNamespaces(p *lint.Pass) {
 	}
 }
 
+// labelValue reports a text that no label can have.
+func labelValue(p *lint.Pass, o *manifest.Object, n *doc.Node) {
+	if problems := validation.IsValidLabelValue(n.Str()); len(problems) > 0 && !open(o, n) {
+		p.On(o, n, "%q is no value of a label: %s", n.Text, problems[0])
+	}
+}
+
 // secretive are names of settings that probably hold a secret.
 var secretive = pattern(`(?i)(password|passwd|secret|token|credential|private[-_]?key|api[-_]?key)$`)
 
@@ -640,7 +668,7 @@ func extensionSettings(p *lint.Pass) {
 			switch {
 			case f.Value.Is(doc.Null), open(o, f.Value):
 			case !f.Value.Is(doc.String):
-				p.On(o, f.Value, "the setting %s is a %s, not a text", f.Name, f.Value.Kind)
+				p.On(o, f.Value, "the setting %s must be a text, and this is none: %s", f.Name, f.Value.Kind)
 			case secretive().MatchString(f.Name) && f.Value.Text != "":
 				finding := lint.At(o.File, o.Doc, f.Value, "the setting %s looks like a secret", f.Name)
 				finding.Severity = lint.Warning

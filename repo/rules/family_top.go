@@ -35,7 +35,7 @@ var topologyRules = []*lint.Rule{
 		Source: "CustomResourceDefinitions of Cluster API " + coreapi.Release,
 		Why:    "The API server refuses the object, and kubectl refuses one with a field that the definition does not know: without that check the field would be dropped without a word.",
 		Fix:    "Correct the field. In v1beta2 many have other names than in v1beta1.",
-		Kinds:  rendered, Check: coreSchema,
+		Kinds:  substituted, Check: coreSchema,
 	},
 	{
 		ID: "TOP002", Name: "cluster-without-spec",
@@ -290,6 +290,8 @@ func coreSchema(p *lint.Pass) {
 			switch {
 			case o.Is(coreGroup, clusterKind) && classless(o) && otherClassName(o) != nil: // of which another rule says all
 				return v.Path == "spec.topology.class" || v.Path == "spec.topology.classRef" || v.Path == "spec.topology" && missing && strings.Contains(v.Message, "class")
+			case o.Is(runtimeGroup, extensionKind):
+				return v.Fault != schema.Unknown && ofExtensionRule(v)
 			case o.Is(coreGroup, "MachineDeployment"): // the webhook of Cluster API adds the selector
 				return missing && v.Path == "spec" && strings.HasSuffix(v.Message, "selector")
 			}
@@ -299,6 +301,23 @@ func coreSchema(p *lint.Pass) {
 			conversionFails(p, o)
 		}
 	}
+}
+
+// ofExtensionRule reports whether a rule of the family RXS says what is wrong in an
+// ExtensionConfig.
+func ofExtensionRule(v schema.Violation) bool {
+	missing := v.Fault == schema.Missing
+	switch field, _ := strings.CutPrefix(v.Path, "spec.clientConfig"); {
+	case v.Path == "spec", field == "", field == ".service":
+		return missing || field == "" && v.Fault == schema.Value
+	case strings.HasPrefix(field, ".service."), strings.HasPrefix(v.Path, "spec.settings."):
+		return true
+	case field == ".url":
+		return v.Fault == schema.Type
+	case field == ".caBundle":
+		return v.Fault == schema.Value && v.Node.Text != ""
+	}
+	return strings.HasPrefix(v.Path, "spec.namespaceSelector.matchExpressions[") && (missing || strings.HasSuffix(v.Path, ".operator"))
 }
 
 // isDuration reports whether a field of v1beta1 holds a time such as 10m, for

@@ -77,11 +77,6 @@ func (c *Checker) Check(s crd.Schema, value *doc.Node, strict bool, path ...stri
 	return k.found
 }
 
-// Valid reports whether a schema allows a value.
-func (c *Checker) Valid(s crd.Schema, value *doc.Node) bool {
-	return len(c.Check(s, value, false)) == 0
-}
-
 // check is one walk down a value.
 type check struct {
 	c      *Checker

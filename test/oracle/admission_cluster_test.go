@@ -462,6 +462,12 @@ func (m *mutator) topology(object map[string]any) string {
 		metadata["annotations"] = map[string]any{clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation: []any{"1", "0", "all", ""}[m.random.IntN(4)]}
 		return "set the concurrency"
 	}
+	return m.set(object, table)
+}
+
+// set puts a value from a table into some mapping, rather under a name that is
+// there already.
+func (m *mutator) set(object map[string]any, table map[string][]any) string {
 	var places []map[string]any
 	paths := []string{"spec"}
 	if spec, ok := object["spec"].(map[string]any); ok {
@@ -477,7 +483,6 @@ func (m *mutator) topology(object map[string]any) string {
 	}
 	i := m.random.IntN(len(places))
 	into := places[i]
-	// Rather a field that is there already.
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(table)), func(key string) bool { _, ok := into[key]; return !ok })
 	if len(keys) == 0 || m.random.IntN(3) == 0 {
 		keys = slices.Sorted(maps.Keys(table))
@@ -485,4 +490,93 @@ func (m *mutator) topology(object map[string]any) string {
 	key := keys[m.random.IntN(len(keys))]
 	into[key] = runtime.DeepCopyJSONValue(table[key][m.random.IntN(len(table[key]))])
 	return "set " + key + " in " + paths[i]
+}
+
+// extensionFields are fields of ExtensionConfigs to add or replace, with values of
+// which many are wrong.
+func extensionFields() map[string][]any {
+	return map[string][]any{
+		"name":      {"foo", "foo.bar", "1foo", "Foo", strings.Repeat("n", 64), ""},
+		"namespace": {"foo-system", "Foo", "a.b", ""},
+		"path":      {"/hooks", "hooks", "", "/a b", "/" + strings.Repeat("p", 600)},
+		"port":      {int64(443), int64(0), int64(70000), "443"},
+		"url":       {"https://foo.example.com", "http://foo.example.com", "foo", "", nil},
+		"service":   {map[string]any{"name": "foo", "namespace": "bar"}, map[string]any{}, map[string]any{"name": "foo"}, nil},
+		"caBundle":  {"Cg==", "not base64", "", nil},
+		"settings":  {map[string]any{"a": "b"}, map[string]any{"a": int64(1)}, map[string]any{"a": nil}, "a"},
+		"namespaceSelector": {map[string]any{}, nil, map[string]any{"matchExpressions": []any{map[string]any{"key": "a", "operator": "In"}}}, map[string]any{
+			"matchExpressions": []any{map[string]any{"key": "a", "operator": "Exists", "values": []any{"b"}}}}, map[string]any{"matchLabels": map[string]any{"a": "b c"}}},
+		"operator": {"In", "Equals", "", nil},
+		"values":   {[]any{"a"}, []any{}, nil},
+		"unknown":  {"a"},
+	}
+}
+
+// TestMutatedExtensions compares lint with the API server and Cluster API's own
+// admission on mutants of the ExtensionConfigs of the examples.
+func TestMutatedExtensions(t *testing.T) {
+	t.Parallel()
+	s := newAdmitting(t)
+	var pool []map[string]any
+	for _, rule := range rules.All {
+		if rules.FamilyOf(rule.ID) != "RXS" {
+			continue
+		}
+		e, err := rules.LoadExample(rule.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range sortedKeys(e.Good.Text) {
+			data := []byte(e.Good.Text[name])
+			if layouts.KindOfFile(filepath.Base(name)) != layouts.Components {
+				continue
+			}
+			out, err := components(real.Release{Type: string(layouts.RuntimeExtension), Name: "foo"}, data, alwaysSet(dummies(data)), nil, "", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range out.Objs() {
+				if o.GetKind() == "ExtensionConfig" {
+					o.SetNamespace("")
+					pool = append(pool, o.Object)
+				}
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(*seed, 6))
+	said := map[string]int{}
+	refused := 0
+	for n := range *mutations {
+		object := runtime.DeepCopyJSON(pool[random.IntN(len(pool))])
+		m := mutator{random: random, other: pool[random.IntN(len(pool))]}
+		what := m.set(object, extensionFields())
+		if random.IntN(3) == 0 {
+			what += ", " + m.mutate(object)
+		}
+		data, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := layouts.Provider{Type: layouts.RuntimeExtension, Name: "foo"}
+		r := &repo.Release{Provider: id, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("runtime-extension-components.yaml", escaped(data))}}
+		report, err := lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: rules.All, Partial: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, f := range report.Findings {
+			if family := rules.FamilyOf(f.Rule.ID); f.Severity == lint.Error && f.Rule.Proof == lint.APIServer && (family == "RXS" || family == "TOP") {
+				found = append(found, f.Rule.ID+" "+f.Message)
+				said[f.Rule.ID]++
+			}
+		}
+		verdict := s.extension(object)
+		if (verdict == nil) != (len(found) == 0) {
+			t.Fatalf("-seed %d, number %d, %s: the API server says %v, lint %q:\n%s", *seed, n, what, verdict, found, data)
+		}
+		if verdict != nil {
+			refused++
+		}
+	}
+	t.Logf("-seed %d: mutants of %d ExtensionConfigs, %d refused; findings %v", *seed, len(pool), refused, said)
 }

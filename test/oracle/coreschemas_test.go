@@ -13,7 +13,7 @@ import (
 // coreKinds are the definitions of Cluster API whose schemas the tool holds, by
 // the folder of the module.
 var coreKinds = map[string][]string{
-	"core":                 {"cluster.x-k8s.io_clusters", "cluster.x-k8s.io_machinedeployments", "cluster.x-k8s.io_machinepools", "cluster.x-k8s.io_machinehealthchecks", "addons.cluster.x-k8s.io_clusterresourcesets"},
+	"core":                 {"cluster.x-k8s.io_clusters", "cluster.x-k8s.io_machinedeployments", "cluster.x-k8s.io_machinepools", "cluster.x-k8s.io_machinehealthchecks", "addons.cluster.x-k8s.io_clusterresourcesets", "runtime.cluster.x-k8s.io_extensionconfigs"},
 	"bootstrap/kubeadm":    {"bootstrap.cluster.x-k8s.io_kubeadmconfigs", "bootstrap.cluster.x-k8s.io_kubeadmconfigtemplates"},
 	"controlplane/kubeadm": {"controlplane.cluster.x-k8s.io_kubeadmcontrolplanes"},
 }
