@@ -130,7 +130,9 @@ func at(suffix string) func(member) bool {
 	return func(f member) bool { return f.path == suffix || strings.HasSuffix(f.path, "."+suffix) }
 }
 
-func both(a, b func(member) bool) func(member) bool { return func(f member) bool { return a(f) && b(f) } }
+func both(a, b func(member) bool) func(member) bool {
+	return func(f member) bool { return a(f) && b(f) }
+}
 
 func kindOf(d *doc.Document) string { return d.Root.Get("kind").Str() }
 
