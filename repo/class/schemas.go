@@ -1,51 +1,22 @@
 package class
 
 import (
-	"embed"
 	"strings"
 	"sync"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/coreapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/schema"
 )
 
-// schemas are those of the ClusterClass in Cluster API v1.14, made by the test
-// that keeps them up to date (test/oracle, TestSchemas).
-//
-//go:embed schemas/*.yaml
-var schemas embed.FS
-
-var (
-	v1beta1 = sync.OnceValue(func() crd.Schema { return load(V1Beta1) })
-	v1beta2 = sync.OnceValue(func() crd.Schema { return load(V1Beta2) })
-	// checker keeps the patterns of these schemas.
-	checker = sync.OnceValue(func() *schema.Checker { return &schema.Checker{Received: true} })
-)
-
-func load(version string) crd.Schema {
-	name := "schemas/" + version + ".yaml"
-	data, err := schemas.ReadFile(name)
-	if err != nil {
-		return crd.Schema{}
-	}
-	s := doc.Parse(doc.NewFile(name, data))
-	if len(s.Docs) != 1 {
-		return crd.Schema{}
-	}
-	return crd.Schema{Node: s.Docs[0].Root}
-}
+// checker keeps the patterns of the schemas.
+var checker = sync.OnceValue(func() *schema.Checker { return &schema.Checker{Received: true} })
 
 // Schema is what a version of the API says about a ClusterClass; ok is false for
 // a version that Cluster API does not serve.
 func Schema(version string) (s crd.Schema, ok bool) {
-	switch version {
-	case V1Beta1:
-		return v1beta1(), true
-	case V1Beta2:
-		return v1beta2(), true
-	}
-	return crd.Schema{}, false
+	return coreapi.Schema("cluster.x-k8s.io", "ClusterClass", version)
 }
 
 // Check compares the spec with the schema of its version, strictly. It finds

@@ -29,6 +29,7 @@ type File struct {
 	template func() (*vars.Template, *vars.Error)
 	reading  func() reading
 	objects  func() []*Object
+	memo     sync.Map
 }
 
 // reading is what clusterctl makes of the file.
@@ -53,6 +54,16 @@ func New(a *repo.Artifact, kind layouts.FileKind, data []byte) *File {
 	f.reading = sync.OnceValue(f.read)
 	f.objects = sync.OnceValue(f.list)
 	return f
+}
+
+// Memo returns what compute makes of the file, made once for each key. A key is of
+// a type of its own, as in context.WithValue.
+func (f *File) Memo(key any, compute func() any) any {
+	once, ok := f.memo.Load(key)
+	if !ok {
+		once, _ = f.memo.LoadOrStore(key, sync.OnceValue(compute))
+	}
+	return once.(func() any)()
 }
 
 // substituted reports whether clusterctl replaces variables in the file.

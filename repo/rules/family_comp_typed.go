@@ -111,11 +111,18 @@ func webhookVersion(p *lint.Pass) {
 // misfits calls visit for the values of an object that do not fit the type that
 // clusterctl converts it to. Values that only the user knows are left out.
 func misfits(o *manifest.Object, visit func(shape.Problem)) {
-	t, _ := shape.Converted(o.File.Kind, o.Get("apiVersion").Str(), o.Kind)
-	if t == nil {
-		return
-	}
-	for _, problem := range shape.Check(t, o.Doc.Root) {
+	all := o.File.Memo(misfitsKey{}, func() any {
+		out := map[*manifest.Object][]shape.Problem{}
+		for _, o := range o.File.Objects() {
+			if t, _ := shape.Converted(o.File.Kind, o.Get("apiVersion").Str(), o.Kind); t != nil {
+				if problems := shape.Check(t, o.Doc.Root); len(problems) > 0 {
+					out[o] = problems
+				}
+			}
+		}
+		return out
+	}).(map[*manifest.Object][]shape.Problem)
+	for _, problem := range all[o] {
 		switch {
 		case problem.Path == "metadata.namespace" && problem.Kind.Fatal() && overwritten(o.Kind):
 		case open(o, problem.Node) && (problem.Kind != shape.WrongType || problem.Node.Style == doc.Plain):
@@ -124,6 +131,9 @@ func misfits(o *manifest.Object, visit func(shape.Problem)) {
 		}
 	}
 }
+
+// misfitsKey is of the problems with all objects of a file.
+type misfitsKey struct{}
 
 // overwritten reports whether clusterctl has overwritten the namespace of an object
 // before it converts it.
@@ -223,7 +233,7 @@ func rawManifest(p *lint.Pass) {
 	}
 	chunks, _ := doc.Split(p.File.Raw.Data)
 	for _, c := range chunks {
-		if !bytes.ContainsRune(c.Data, '$') {
+		if !bytes.Contains(c.Data, []byte("${")) {
 			continue
 		}
 		for _, d := range doc.ParseText(p.File.Raw, c.Data, func(off int) int { return c.Start + off }).Docs {

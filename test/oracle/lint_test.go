@@ -168,6 +168,12 @@ func (a *agreement) confirm(t testing.TB, p *repo.Provider, f lint.Finding, refu
 	if e.Oracle.Verdict == rules.TemplateRefuses || e.Oracle.Verdict == rules.ProviderRefuses { // these rules are about both
 		want = refused[rules.TemplateRefuses] || refused[rules.ProviderRefuses]
 	}
+	if e.Oracle.Verdict == rules.InitRefuses {
+		dir := filepath.Dir(f.File)
+		err := initialize(t, filepath.Dir(filepath.Dir(dir)), p.Provider, filepath.Base(dir))
+		want = err != nil && strings.Contains(err.Error(), "CRD name")
+		t.Logf("init: %v", err)
+	}
 	show := damages[f.Rule.ID]
 	switch {
 	case want:
@@ -207,10 +213,36 @@ func (r refusal) onlySome() bool {
 	if err := r.retry(lines); err == nil || laterRule(err) >= 0 {
 		return true
 	}
-	return slices.ContainsFunc([]string{"x-name", "1", "", "a: b", "[]", `"a"`}, func(value string) bool {
+	return slices.ContainsFunc([]string{"x-name", "1", "", "a: b", "[]", `"a"`, "ghcr.io/acme/x:v1"}, func(value string) bool {
 		err := r.retry(func(data []byte) values { return all(value, real.Required(data)) })
 		return err == nil || laterRule(err) >= 0
-	}) || r.ofAnyClass()
+	}) || r.ofAnyClass() || r.ofOne()
+}
+
+// ofOne reports whether another value for one of the variables helps. Only a few
+// are tried.
+func (r refusal) ofOne() bool {
+	const few = 8
+	for i := range few {
+		for _, value := range []string{"[]", "{}", "1", "[a]", `"a"`} {
+			more := false
+			err := r.retry(func(data []byte) values {
+				v, names := dummies(data), real.Required(data)
+				if i < len(names) {
+					v[names[i]] = value
+					more = true
+				}
+				return v
+			})
+			if err == nil {
+				return true
+			}
+			if !more {
+				return false
+			}
+		}
+	}
+	return false
 }
 
 // ofAnyClass reports whether the refusal is about the file of a class that is up
@@ -501,8 +533,8 @@ var damages = map[string]func(claim) bool{
 			items, isList := o.Object["items"].([]any)
 			return isList && !slices.ContainsFunc(items, func(item any) bool {
 				content, _ := item.(map[string]any)
-				o := unstructured.Unstructured{Object: content}
-				return o.GetLabels()[layouts.ProviderLabel] == c.provider.Label() || o.GetNamespace() == "default"
+				_, labelled := (&unstructured.Unstructured{Object: content}).GetLabels()["clusterctl.cluster.x-k8s.io"]
+				return labelled
 			})
 		})
 	},
