@@ -215,8 +215,7 @@ func (k *schemaCheck) alternative(s *doc.Node, name string, typ *doc.Node, in in
 	}
 	for _, word := range reserved {
 		n := s.Get(word)
-		says := given(n) != nil && !(n.Is(doc.Bool) && !n.Bool()) && !(n.Is(doc.String) && n.Text == "" && word != "default") && !(n.Is(doc.List) && len(n.Items) == 0 && word != "default")
-		if says {
+		if says(n) || given(n) != nil && (word == "default" || word == "additionalProperties") {
 			k.add(OfStructure, n, "%s has %s inside of an alternative; it belongs outside", name, word)
 		}
 	}
@@ -343,8 +342,35 @@ func intOrString(list *doc.Node) bool {
 	return len(list.Items) == 2 && isOnlyType(list.Items[0], "integer") && isOnlyType(list.Items[1], "string")
 }
 
+// isOnlyType reports whether nothing but a type is left of a schema when Cluster
+// API hands it on (internal/topology/variables, convertToAPIExtensionsJSONSchemaProps).
 func isOnlyType(n *doc.Node, typ string) bool {
-	return n.Is(doc.Map) && len(n.Fields) == 1 && n.Get("type").Str() == typ
+	return n.Get("type").Str() == typ && !slices.ContainsFunc(n.Fields, func(f doc.Field) bool {
+		switch f.Name {
+		case "type", "description", "x-metadata":
+			return false
+		case "required", "items", "not", "x-kubernetes-validations":
+			return f.Value.Kind != doc.Null // even an empty one
+		}
+		return !says(f.Value)
+	})
+}
+
+// says reports whether a value is more than Go's zero value of its field.
+func says(n *doc.Node) bool {
+	switch {
+	case n == nil:
+		return false
+	case n.Kind == doc.Bool:
+		return n.Bool()
+	case n.Kind == doc.String:
+		return n.Text != ""
+	case n.Kind == doc.List:
+		return len(n.Items) > 0
+	case n.Kind == doc.Map:
+		return len(n.Fields) > 0
+	}
+	return n.Kind != doc.Null
 }
 
 // leads reports whether a path such as .a['b'] leads to a field of a schema

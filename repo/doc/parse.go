@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -34,6 +35,7 @@ type Document struct {
 	start int           // offset of the document in text
 	line  int           // lines of text before the document
 	len   int
+	lines []int // where the parser's lines begin in the document, if they are not those of text
 }
 
 // Stream is a file cut into parsed documents.
@@ -85,6 +87,7 @@ func ParseText(f *File, text []byte, raw func(int) int) *Stream {
 // differ in corners: odd tags and anchors, empty values in flow maps, control
 // characters. Where that can matter, clusterctl's has the last word.
 func (d *Document) parse(data []byte) {
+	d.lines = otherLines(data)
 	data = normalize(data)
 	n, sure, err := read(data)
 	if err == nil && sure {
@@ -139,25 +142,62 @@ func endMark(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("...")) || bytes.Contains(data, []byte("\n..."))
 }
 
-// tabIndent reports whether a tab may stand where only spaces indent: the
-// parsers disagree about such lines.
+// tabIndent reports whether a tab may stand where only spaces indent, also behind
+// the indicators that begin an entry: the parsers disagree about such lines.
 func tabIndent(data []byte) bool {
 	if bytes.IndexByte(data, '\t') < 0 {
 		return false
 	}
-	if bytes.ContainsAny(data, otherBreaks) {
+	if hasOtherBreak(data) {
 		return true
 	}
 	for line := range bytes.Lines(data) {
-		if rest := bytes.TrimLeft(line, " "); len(rest) > 0 && rest[0] == '\t' {
+		if rest := bytes.TrimLeft(line, " -?:"); len(rest) > 0 && rest[0] == '\t' {
 			return true
 		}
 	}
 	return false
 }
 
-// otherBreaks end a line of YAML 1.1 without a line feed.
-const otherBreaks = "\r\u0085\u2028\u2029"
+// Line breaks of YAML 1.1 that end no line of a File. Another one is a CR without
+// LF.
+const nextLine, lineSeparator, paragraphSeparator = '\u0085', '\u2028', '\u2029'
+
+func hasOtherBreak(data []byte) bool {
+	for rest := data; ; {
+		i := bytes.IndexByte(rest, '\r')
+		if i < 0 {
+			break
+		}
+		if rest = rest[i+1:]; len(rest) == 0 || rest[0] != '\n' {
+			return true
+		}
+	}
+	return bytes.ContainsRune(data, nextLine) || bytes.ContainsRune(data, lineSeparator) || bytes.ContainsRune(data, paragraphSeparator)
+}
+
+// otherLines returns where the lines of a text begin for a YAML parser, or nil if
+// they are those of a File.
+func otherLines(data []byte) []int {
+	if !hasOtherBreak(data) {
+		return nil
+	}
+	lines := []int{0}
+	for off := 0; off < len(data); {
+		r, w := utf8.DecodeRune(data[off:])
+		off += w
+		switch r {
+		case '\r':
+			if off < len(data) && data[off] == '\n' {
+				off++
+			}
+			fallthrough
+		case '\n', nextLine, lineSeparator, paragraphSeparator:
+			lines = append(lines, off)
+		}
+	}
+	return lines
+}
 
 // controlCharacter returns the offset of the first character from DEL to the end
 // of the C1 controls, or -1. The parser with positions lets them pass,
@@ -232,7 +272,7 @@ func (d *Document) fail(err error) {
 
 // pos translates a place in the parsed document to the raw file.
 func (d *Document) pos(line, col int) Pos {
-	p := Pos{Line: d.line + line, Column: col}
+	p := d.place(line, col)
 	if d.raw == nil {
 		if line > 1 && p.Line > len(d.text.index()) {
 			p = d.text.Pos(len(d.text.Data)) // a parser that missed something at the end
@@ -240,6 +280,20 @@ func (d *Document) pos(line, col int) Pos {
 		return p
 	}
 	return d.File.Pos(d.raw(d.text.Offset(p)))
+}
+
+// place translates a place in the parsed document to the text.
+func (d *Document) place(line, col int) Pos {
+	if d.lines == nil {
+		return Pos{Line: d.line + line, Column: col}
+	}
+	data := d.text.Data[d.start : d.start+d.len]
+	off := d.lines[min(line, len(d.lines))-1]
+	for ; col > 1 && off < len(data); col-- {
+		_, w := utf8.DecodeRune(data[off:])
+		off += w
+	}
+	return d.text.Pos(d.start + off)
 }
 
 // Pos returns where a value of this document begins in the raw file. The
@@ -260,9 +314,9 @@ func (d *Document) Pos(n *Node) Pos {
 // Offsets returns the byte range of a scalar in the parsed text, see Text. For
 // maps and lists it is the first byte.
 func (d *Document) Offsets(n *Node) (start, end int) {
-	start = d.text.Offset(Pos{d.line + int(n.line), int(n.col)})
-	data := d.text.Data
-	rest := data[start:min(d.start+d.len, len(data))]
+	limit := d.start + d.len
+	start = min(d.text.Offset(d.place(int(n.line), int(n.col))), limit)
+	rest := d.text.Data[start:limit]
 	if n.Kind == Map || n.Kind == List || len(rest) == 0 {
 		return start, start
 	}
@@ -298,14 +352,14 @@ func (d *Document) Offsets(n *Node) (start, end int) {
 // blockEnd finds the end of a block scalar whose header is at offset start: the
 // first line that is neither blank nor deeper than the line of the header.
 func (d *Document) blockEnd(start, line int) int {
-	data := d.text.Data[:min(d.start+d.len, len(d.text.Data))]
+	data := d.text.Data[:d.start+d.len]
 	indentOf := func(off int) (n int, blank bool) {
 		for off < len(data) && data[off] == ' ' {
 			off, n = off+1, n+1
 		}
 		return n, off >= len(data) || data[off] == '\n' || data[off] == '\r'
 	}
-	head, _ := indentOf(d.text.Offset(Pos{d.line + line, 1}))
+	head, _ := indentOf(d.text.Offset(d.place(line, 1)))
 	// A block scalar in a list item is indented past the dash.
 	off := start
 	for {

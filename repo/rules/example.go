@@ -91,6 +91,8 @@ const (
 	ProviderDamage  Verdict = "provider-damage"
 	// TargetDamage uses `generate provider` with another target namespace.
 	TargetDamage Verdict = "target-damage"
+	// RawRefuses uses `generate provider --raw`, which leaves variables alone.
+	RawRefuses Verdict = "raw-refuses"
 	// TemplateRefuses and TemplateDamage use `generate cluster`, and ListDamage
 	// that with --list-variables.
 	TemplateRefuses Verdict = "template-refuses"

@@ -460,10 +460,10 @@ func classTemplateMissing(p *lint.Pass, c *class.Class) {
 		for _, o := range p.File.Objects() {
 			if o.Kind == r.Kind && o.Group == r.Group() {
 				names = append(names, o.Name)
-				same = same || sampled(o, o.Get("metadata", "name"))
+				same = same || differsByVariable(c.Object, r.Node.Get("name"), o)
 			}
 		}
-		if same || sampled(c.Object, r.Node.Get("name")) && len(names) > 0 {
+		if same {
 			continue // it depends on the values of variables
 		}
 		f := lint.At(c.Object.File, c.Object.Doc, r.Node.Get("name"), "%s refers to %s %s of %s, which is not in the file", r.String(), r.Kind, r.Name, r.Group())

@@ -73,7 +73,7 @@ type Checker struct {
 // the value stands, if the paths of violations shall begin with it.
 func (c *Checker) Check(s crd.Schema, value *doc.Node, strict bool, path ...string) []Violation {
 	k := check{c: c, strict: strict, path: path}
-	k.value(s.Node, value)
+	k.value(s.Node, s.Node, value)
 	return k.found
 }
 
@@ -102,13 +102,17 @@ func Join(path []string) string {
 }
 
 // valid compares with one more schema, without keeping what is wrong.
-func (k *check) valid(s, n *doc.Node) bool {
+func (k *check) valid(base, s, n *doc.Node) bool {
 	other := check{c: k.c}
-	other.value(s, n)
+	other.value(base, s, n)
 	return len(other.found) == 0
 }
 
-func (k *check) value(s, n *doc.Node) {
+// value compares with a schema. Base is what describes the form of values here:
+// the schema itself, or the one around it if it is an alternative (below allOf,
+// anyOf, oneOf and not). Base alone says which fields there are, which nulls are
+// dropped and what is filled in.
+func (k *check) value(base, s, n *doc.Node) {
 	if n == nil || !s.Is(doc.Map) {
 		return
 	}
@@ -120,10 +124,10 @@ func (k *check) value(s, n *doc.Node) {
 		if n.Kind == doc.Null && s.Fields[i].Name != "enum" {
 			continue // nothing else looks at null
 		}
-		k.keyword(s, &s.Fields[i], n, types)
+		k.keyword(base, s, &s.Fields[i], n, types)
 	}
 	if n.Kind == doc.Map {
-		k.fields(s, n)
+		k.fields(base, s, n)
 	}
 }
 
@@ -185,7 +189,7 @@ func whole(n *doc.Node) bool {
 }
 
 // keyword checks one keyword of a schema.
-func (k *check) keyword(s *doc.Node, f *doc.Field, n *doc.Node, types []string) {
+func (k *check) keyword(base, s *doc.Node, f *doc.Field, n *doc.Node, types []string) {
 	arg := f.Value
 	limit, isInt := arg.Int()
 	switch f.Name {
@@ -224,11 +228,11 @@ func (k *check) keyword(s *doc.Node, f *doc.Field, n *doc.Node, types []string) 
 			k.fail(Value, n, "has %s, but may have at most %d", count(int64(len(n.Items)), "entry"), limit)
 		}
 	case "minProperties":
-		if size := k.size(s, n); isInt && n.Kind == doc.Map && size < limit {
+		if size := k.size(base, n); isInt && n.Kind == doc.Map && size < limit {
 			k.fail(Value, n, "has %s, but must have at least %d", count(size, "field"), limit)
 		}
 	case "maxProperties":
-		if size := k.size(s, n); isInt && n.Kind == doc.Map && size > limit {
+		if size := k.size(base, n); isInt && n.Kind == doc.Map && size > limit {
 			k.fail(Value, n, "has %s, but may have at most %d", count(size, "field"), limit)
 		}
 	case "uniqueItems":
@@ -239,32 +243,31 @@ func (k *check) keyword(s *doc.Node, f *doc.Field, n *doc.Node, types []string) 
 		k.listType(s, arg.Str(), n)
 	case "items":
 		for i, item := range n.List() {
-			k.below("["+strconv.Itoa(i)+"]", arg, item)
+			k.below("["+strconv.Itoa(i)+"]", base.Get("items"), arg, item)
 		}
 	case "required":
 		if n.Kind == doc.Map {
 			for _, name := range arg.List() {
-				if f := n.Field(name.Str()); (f == nil || k.drops(s.Get("properties", f.Name), f.Value)) && !k.defaults(s, name.Str()) {
+				if k.received(base, n, name.Str()) == nil {
 					k.fail(Missing, n, "lacks %s", name.Str())
 				}
 			}
 		}
 	case "allOf", "anyOf", "oneOf", "not":
-		k.combined(f.Name, arg, n)
+		k.combined(base, f.Name, arg, n)
 	}
 }
 
-func (k *check) below(name string, s, n *doc.Node) {
+func (k *check) below(name string, base, s, n *doc.Node) {
 	k.path = append(k.path, name)
-	k.value(s, n)
+	k.value(base, s, n)
 	k.path = k.path[:len(k.path)-1]
 }
 
 // fields checks the fields of a mapping. Of two fields of one name the last
 // counts.
-func (k *check) fields(s, n *doc.Node) {
-	properties, extra := s.Get("properties"), s.Get("additionalProperties")
-	open := !k.strict || crd.Schema{Node: s}.Open()
+func (k *check) fields(base, s, n *doc.Node) {
+	open := !k.strict || s != base || crd.Schema{Node: s}.Open()
 	for i := range n.Fields {
 		f := &n.Fields[i]
 		if n.Field(f.Name) != f {
@@ -274,45 +277,81 @@ func (k *check) fields(s, n *doc.Node) {
 		if name == "" || name[0] == '[' {
 			name = strconv.Quote(name)
 		}
-		if p := properties.Field(f.Name); p != nil {
-			if !k.drops(p.Value, f.Value) {
-				k.below(name, p.Value, f.Value)
-			}
-		} else if extra.Is(doc.Map) {
-			if !k.drops(extra, f.Value) {
-				k.below(name, extra, f.Value)
-			}
-		} else if !open {
+		p := field(s, f.Name)
+		around := p
+		if s != base {
+			around = field(base, f.Name)
+		}
+		switch {
+		case p != nil && !k.drops(around, f.Value):
+			k.below(name, around, p, f.Value)
+		case p == nil && !open:
 			k.path = append(k.path, name)
 			k.fail(Unknown, f.Key, "is no field that is known here")
 			k.path = k.path[:len(k.path)-1]
 		}
 	}
+	if properties := s.Get("properties"); s != base && properties.Is(doc.Map) {
+		k.filled(base, properties, n)
+	}
 }
 
-// defaults reports whether a field has a value if it is missing.
-func (k *check) defaults(s *doc.Node, name string) bool {
-	return (k.c.Filled || k.c.Received) && s.Get("properties", name, "default") != nil
+// filled checks what is filled into a mapping against the fields of an
+// alternative.
+func (k *check) filled(base, properties, n *doc.Node) {
+	for i := range properties.Fields {
+		p := &properties.Fields[i]
+		v := k.received(base, n, p.Name)
+		if v != nil && v != n.Get(p.Name) && !k.valid(field(base, p.Name), p.Value, v) {
+			k.fail(Value, n, "gets %s for %s by default, which is not allowed", Show(v), p.Name)
+		}
+	}
+}
+
+// field returns the schema of a field; nil if there is none.
+func field(s *doc.Node, name string) *doc.Node {
+	if p := s.Get("properties", name); p != nil {
+		return p
+	}
+	if extra := s.Get("additionalProperties"); extra.Is(doc.Map) {
+		return extra
+	}
+	return nil
+}
+
+// received returns the value of a field once nulls are dropped and defaults
+// filled in; nil if there is none.
+func (k *check) received(base, n *doc.Node, name string) *doc.Node {
+	if v := n.Get(name); v != nil && !k.drops(field(base, name), v) {
+		return v
+	}
+	if v := base.Get("properties", name, "default"); (k.c.Filled || k.c.Received) && v != nil && v.Kind != doc.Null {
+		return v
+	}
+	return nil
 }
 
 // drops reports whether a null is replaced by a default, or dropped.
 func (k *check) drops(s *doc.Node, n *doc.Node) bool {
-	return n.Kind == doc.Null && !s.Get("nullable").Bool() && (k.c.Received || k.c.Filled && s.Get("default") != nil)
+	if n.Kind != doc.Null || s == nil || s.Get("nullable").Bool() {
+		return false
+	}
+	v := s.Get("default")
+	return k.c.Received || k.c.Filled && v != nil && v.Kind != doc.Null
 }
 
 // size counts the fields of a mapping once they are dropped and filled in.
-func (k *check) size(s, n *doc.Node) int64 {
+func (k *check) size(base, n *doc.Node) int64 {
 	var size int64
-	properties := s.Get("properties")
 	for i := range n.Fields {
 		f := &n.Fields[i]
-		if n.Field(f.Name) == f && !k.drops(properties.Get(f.Name), f.Value) {
+		if n.Field(f.Name) == f && k.received(base, n, f.Name) != nil {
 			size++
 		}
 	}
-	if properties.Is(doc.Map) && (k.c.Filled || k.c.Received) {
+	if properties := base.Get("properties"); properties.Is(doc.Map) {
 		for i := range properties.Fields {
-			if p := &properties.Fields[i]; k.defaults(s, p.Name) && (n.Field(p.Name) == nil || k.drops(p.Value, n.Get(p.Name))) {
+			if name := properties.Fields[i].Name; n.Field(name) == nil && k.received(base, n, name) != nil {
 				size++
 			}
 		}
@@ -384,9 +423,9 @@ func (k *check) listType(s *doc.Node, kind string, n *doc.Node) {
 	}
 }
 
-func (k *check) combined(keyword string, arg, n *doc.Node) {
+func (k *check) combined(base *doc.Node, keyword string, arg, n *doc.Node) {
 	if keyword == "not" {
-		if k.valid(arg, n) {
+		if k.valid(base, arg, n) {
 			k.fail(Value, n, "is %s, which is not allowed", Show(n))
 		}
 		return
@@ -395,8 +434,8 @@ func (k *check) combined(keyword string, arg, n *doc.Node) {
 	valid := 0
 	for _, s := range alternatives {
 		if keyword == "allOf" {
-			k.value(s, n)
-		} else if k.valid(s, n) {
+			k.value(base, s, n)
+		} else if k.valid(base, s, n) {
 			valid++
 		}
 	}

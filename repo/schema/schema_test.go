@@ -62,6 +62,8 @@ func TestCheck(t *testing.T) {
 		{"{anyOf: [{minimum: 5}, {enum: [1]}]}", "2", "2:4  is 2, which none of the alternatives in anyOf allows"},
 		{"{oneOf: [{minimum: 5}, {minimum: 6}]}", "7", "2:4  is 7, which 2 of the alternatives in oneOf allow instead of one"},
 		{"{not: {enum: [a]}}", "a", `2:4  is "a", which is not allowed`},
+		{"{type: object, properties: {a: {type: object, properties: {b: {type: string}}}}, allOf: [{minProperties: 1}, {properties: {a: {minProperties: 1}}}]}", "{a: {b: c}}", ""},
+		{"{type: object, properties: {a: {type: string}}, allOf: [{properties: {a: {minLength: 2}}}]}", "{a: b, c: d}", "2:8 a has 1 character, but must have at least 2\n2:11 c is no field that is known here"},
 		{"{allOf: [{minLength: 2}]}", "a", "2:4  has 1 character, but must have at least 2"},
 	} {
 		got := strings.Join(check(t, new(schema.Checker), "s: "+tc.s+"\nv: "+tc.v+"\n", true), "\n")
@@ -85,6 +87,32 @@ func TestDefaultsAndNulls(t *testing.T) {
 		if got := check(t, tc.checker, text, true); len(got) != tc.want {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// TestAlternatives says what the alternatives of a schema see: the object after
+// the schema around them has dropped nulls and filled in defaults.
+func TestAlternatives(t *testing.T) {
+	const properties = "type: object, properties: {a: {type: string, default: x}, b: {type: string}, c: {type: string, nullable: true}}"
+	for _, tc := range []struct{ s, v, want string }{
+		{"oneOf: [{required: [a]}, {required: [b]}]", "{}", ""},
+		{"oneOf: [{required: [a]}, {required: [b]}]", "{b: z}", "2:4  is a mapping, which 2 of the alternatives in oneOf allow instead of one"},
+		{"not: {required: [b]}", "{b: null}", ""},
+		{"not: {required: [c]}", "{c: null}", "2:4  is a mapping, which is not allowed"},
+		{"allOf: [{minProperties: 2}]", "{b: null}", "2:4  has 1 field, but must have at least 2"},
+		{"allOf: [{minProperties: 2}]", "{b: z}", ""},
+		{"not: {properties: {a: {enum: [x]}}}", "{a: null}", "2:4  is a mapping, which is not allowed"},
+		{"not: {properties: {a: {enum: [x]}}}", "{a: z}", ""},
+		{"allOf: [{properties: {a: {enum: [y]}}}]", "{}", `2:4  gets "x" for a by default, which is not allowed`},
+	} {
+		got := strings.Join(check(t, &schema.Checker{Received: true}, "s: {"+properties+", "+tc.s+"}\nv: "+tc.v+"\n", true), "\n")
+		if got != tc.want {
+			t.Errorf("%s against %s:\n got %s\nwant %s", tc.v, tc.s, got, tc.want)
+		}
+	}
+	open := "s: {type: object, maxProperties: 1, x-kubernetes-preserve-unknown-fields: true}\nv: {a: 1, b: null}\n"
+	if got := check(t, &schema.Checker{Received: true}, open, true); len(got) != 1 {
+		t.Errorf("nulls that no schema describes stay: %q", got)
 	}
 }
 

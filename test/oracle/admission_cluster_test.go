@@ -177,7 +177,7 @@ func TestAdmissionExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Oracle.Verdict != "admission-refuses" {
+		if e.Oracle.Verdict != rules.AdmissionRefuses {
 			continue
 		}
 		count++

@@ -497,7 +497,7 @@ func classFields() map[string]any {
 		"readinessGates": []any{map[string]any{"conditionType": "A"}, map[string]any{"conditionType": "A"}}, "kubernetesVersions": []any{"v1.31.0", "v1.33.0"}, "upgrade": map[string]any{"external": map[string]any{"generateUpgradePlanExtension": "a.b"}},
 		"enabledIf": "{{ .a", "external": map[string]any{}, "definitions": []any{}, "value": "x", "valueFrom": map[string]any{"variable": "nope"}, "variable": "builtin.cluster.name",
 		"type": "object", "items": map[string]any{"type": "string"}, "properties": map[string]any{"a": map[string]any{"type": "string"}}, "additionalProperties": map[string]any{"type": "string"},
-		"default": "a", "example": int64(5), "enum": []any{"a", int64(1)}, "required": []any{"a"}, "minLength": int64(3), "maxLength": int64(2), "minimum": int64(5), "maximum": int64(1), "pattern": "^a(", "format": "ipv4", "uniqueItems": true,
+		"default": "a", "example": int64(5), "enum": []any{"a", int64(1)}, "required": []any{"a"}, "description": "x", "minLength": int64(3), "maxLength": int64(2), "minimum": int64(5), "maximum": int64(1), "pattern": "^a(", "format": "ipv4", "uniqueItems": true,
 		"x-kubernetes-list-map-keys": []any{"a"}, "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-int-or-string": true, "nullable": true, "not": map[string]any{"enum": []any{"a"}},
 		"x-kubernetes-validations": []any{map[string]any{"rule": " ", "message": "a\nb"}}, "x-metadata": map[string]any{"annotations": map[string]any{"a/b/c": "d"}},
 		"anyOf": []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}}, "oneOf": []any{map[string]any{"required": []any{"a"}}}, "allOf": []any{map[string]any{"minLength": int64(1)}},

@@ -42,10 +42,11 @@ type agreement struct {
 	postponed []atomic.Int32
 	// Errors of lint with the proof clusterctl: confirmed by a refusal, by
 	// damage, and those about a file that is refused for another reason, so
-	// that nothing can be shown.
-	refusals, damages, hidden atomic.Int32
-	mu                        sync.Mutex
-	rules                     map[string]int
+	// that nothing can be shown. Moves need a management cluster with owners, see
+	// TestRuleExamples and TestMoveRandom.
+	refusals, damages, hidden, moves atomic.Int32
+	mu                               sync.Mutex
+	rules                            map[string]int
 }
 
 func newAgreement(t *testing.T) *agreement {
@@ -55,8 +56,8 @@ func newAgreement(t *testing.T) *agreement {
 		for i := range a.postponed {
 			later += a.postponed[i].Load()
 		}
-		t.Logf("%d refusals: %d reported, %d depend on values, %d are for later rules; errors: %d confirmed by a refusal, %d by damage, %d hidden by another",
-			a.refused.Load(), a.reported.Load(), a.byValue.Load(), later, a.refusals.Load(), a.damages.Load(), a.hidden.Load())
+		t.Logf("%d refusals: %d reported, %d depend on values, %d are for later rules; errors: %d confirmed by a refusal, %d by damage, %d hidden by another, %d about moves",
+			a.refused.Load(), a.reported.Load(), a.byValue.Load(), later, a.refusals.Load(), a.damages.Load(), a.hidden.Load(), a.moves.Load())
 		t.Log("errors by rule:", a.rules)
 	})
 	return a
@@ -170,14 +171,15 @@ func (a *agreement) confirm(t testing.TB, p *repo.Provider, f lint.Finding, refu
 	}
 	if e.Oracle.Verdict == rules.InitRefuses {
 		dir := filepath.Dir(f.File)
-		err := initialize(t, filepath.Dir(filepath.Dir(dir)), p.Provider, filepath.Base(dir))
+		err := initialize(t, filepath.Dir(filepath.Dir(dir)), p.Provider, filepath.Base(dir), dummies(bytesOf(f.File)))
 		want = err != nil && strings.Contains(err.Error(), "CRD name")
-		t.Logf("init: %v", err)
 	}
 	show := damages[f.Rule.ID]
 	switch {
 	case want:
 		a.refusals.Add(1)
+	case e.Oracle.Verdict == rules.MoveLeaves, e.Oracle.Verdict == rules.MoveRefuses:
+		a.moves.Add(1)
 	case show != nil && show(claim{f, p.Provider, bytesOf(f.File)}):
 		a.damages.Add(1)
 	case len(refused) > 0:
@@ -366,9 +368,14 @@ func bytesOf(path string) []byte {
 	return data
 }
 
-// alwaysSet adds what `generate cluster` sets.
+// alwaysSet adds what `generate cluster` sets, and a version unless there is one:
+// without the flag it comes from the environment, where it can be anything.
 func alwaysSet(v values) values {
-	for name, value := range (values{"CLUSTER_NAME": "dummy", "NAMESPACE": "default", "CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "0", "KUBERNETES_VERSION": "v1.36.0"}) {
+	const version = "KUBERNETES_VERSION"
+	if _, ok := v[version]; !ok {
+		v[version] = real.Dummy(version)
+	}
+	for name, value := range (values{"CLUSTER_NAME": "dummy", "NAMESPACE": "default", "CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "0"}) {
 		v[name] = value
 	}
 	return v
@@ -421,7 +428,11 @@ var damages = map[string]func(claim) bool{
 			return false
 		}
 		kind, name, _ := strings.Cut(c.Object, " ")
-		namespace, name, _ := strings.Cut(name, "/")
+		slash := strings.LastIndex(name, "/") // a wrong namespace may have some, too
+		if slash < 0 {
+			return false
+		}
+		namespace, name := name[:slash], name[slash+1:]
 		return slices.ContainsFunc(out.Objs(), func(o unstructured.Unstructured) bool {
 			return o.GetKind() == kind && o.GetName() == name && o.GetNamespace() != namespace
 		})
@@ -508,14 +519,13 @@ var damages = map[string]func(claim) bool{
 	},
 	// Two variables share a value.
 	"VAR011": func(c claim) bool {
-		names, _ := yamlprocessor.NewSimpleProcessor().GetVariables(c.data)
-		seen := map[string]bool{}
+		names, err := asked(c.data)
+		seen := map[string]string{}
 		for _, name := range names {
-			upper := strings.ToUpper(name)
-			if seen[upper] {
-				return true
+			if other, ok := seen[strings.ToUpper(name)]; ok && other != name {
+				return err == nil
 			}
-			seen[upper] = true
+			seen[strings.ToUpper(name)] = name
 		}
 		return false
 	},
@@ -570,6 +580,17 @@ var damages = map[string]func(claim) bool{
 		}
 		return false
 	},
+}
+
+// asked returns the variables that substitution asks for, also those in defaults,
+// which GetVariables leaves out.
+func asked(data []byte) (names []string, err error) {
+	defer crash(&err)
+	_, err = yamlprocessor.NewSimpleProcessor().Process(data, func(name string) (string, error) {
+		names = append(names, name)
+		return real.Dummy(name), nil
+	})
+	return names, err
 }
 
 // process replaces variables.

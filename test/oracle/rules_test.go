@@ -119,6 +119,8 @@ func prove(t *testing.T, e *rules.Example, tree rules.Files, env []string) (stri
 		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name+":"+r.Version)
 	case rules.TargetDamage:
 		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name+":"+r.Version, "-n", "another-system")
+	case rules.RawRefuses:
+		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name+":"+r.Version, "--raw")
 	case rules.TemplateRefuses, rules.TemplateDamage:
 		return run(settings(t, r, ""), "generate", "cluster", "my-cluster", flagOf(t, r), r.Name+":"+r.Version, "-n", "default")
 	case rules.ListDamage:
@@ -129,7 +131,7 @@ func prove(t *testing.T, e *rules.Example, tree rules.Files, env []string) (stri
 		r.Version = layouts.Latest
 		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name)
 	case rules.InitRefuses:
-		return "", initialize(t, root, provider(r), r.Version)
+		return "", initialize(t, root, provider(r), r.Version, nil)
 	case rules.UpgradeRefuses:
 		for _, installed := range files(t, filepath.Join(root, r.Label())) {
 			if _, err := plan(t, root, provider(r), installed); err != nil {

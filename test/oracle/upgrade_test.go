@@ -123,9 +123,12 @@ func plan(t testing.TB, root string, p layouts.Provider, installed string) (map[
 
 // initialize is what the library's `init` does with a provider in a folder before
 // it installs anything.
-func initialize(t testing.TB, root string, p layouts.Provider, version string) error {
+func initialize(t testing.TB, root string, p layouts.Provider, version string, v values) error {
 	t.Helper()
 	cfg, m := managed(t, root, p)
+	for name, value := range v {
+		cfg.Variables().Set(name, value)
+	}
 	provider, err := cfg.Providers().Get(p.Name, v1alpha3.ProviderType(p.Type))
 	if err != nil {
 		t.Fatal(err)

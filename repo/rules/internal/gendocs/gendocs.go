@@ -55,15 +55,21 @@ func Findings(ctx context.Context, files rules.Files) (_ []lint.Finding, err err
 var proofs = map[rules.Verdict]string{
 	rules.ProviderRefuses:          "`clusterctl generate provider` refuses it; the message matches ``%s``.",
 	rules.ProviderDamage:           "`clusterctl generate provider` accepts it; the output matches ``%s``, and that of the good example does not.",
+	rules.TargetDamage:             "`clusterctl generate provider` with another target namespace accepts it; the output matches ``%s``, and that of the good example does not.",
+	rules.RawRefuses:               "`clusterctl generate provider --raw` refuses it; the message matches ``%s``.",
 	rules.TemplateRefuses:          "`clusterctl generate cluster` refuses it; the message matches ``%s``.",
 	rules.TemplateDamage:           "`clusterctl generate cluster` accepts it; the output matches ``%s``, and that of the good example does not.",
 	rules.ListDamage:               "`clusterctl generate cluster --list-variables` shows ``%s``, and for the good example it does not.",
 	rules.LatestRefuses:            "`clusterctl generate provider` with a URL that says latest fails; the message matches ``%s``.",
 	rules.LatestDamage:             "`clusterctl generate provider` with a URL that says latest gives output that matches ``%s``, and for the good example it does not.",
 	rules.ConfigRefuses:            "clusterctl refuses the configuration; the message matches ``%s``.",
+	rules.InitRefuses:              "`clusterctl init` fails; the message matches ``%s``.",
 	rules.UpgradeRefuses:           "`clusterctl upgrade plan` fails; the message matches ``%s``.",
 	rules.APIServerRefuses:         "A real API server refuses an object of the rendered components; the message matches ``%s``.",
 	rules.APIServerTemplateRefuses: "A real API server refuses an object of the rendered template; the message matches ``%s``.",
+	rules.MoveLeaves:               "`clusterctl move` says ``%s``, and for the good example it does not.",
+	rules.MoveRefuses:              "`clusterctl move` fails; the message matches ``%s``.",
+	rules.AdmissionRefuses:         "The schema of the API server or the admission code of Cluster API refuses an object; the message matches ``%s``.",
 	rules.Unproved:                 "Not run against clusterctl: %s.",
 }
 
