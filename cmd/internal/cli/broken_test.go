@@ -168,7 +168,7 @@ func TestFaultsInOneLine(t *testing.T) {
 	random := rand.New(rand.NewPCG(*breakSeed, 1))
 	before := map[string]map[string]seenFinding{}
 	copies := map[string]string{}
-	made, noticed, silent := 0, map[string]int{}, map[string]int{}
+	made, elsewhere, noticed, silent := 0, 0, map[string]int{}, map[string]int{}
 	for tries := 0; made < *breaks && tries < 100**breaks; tries++ {
 		tree := names[random.IntN(len(names))]
 		fault := lineFaults[tries%len(lineFaults)]
@@ -230,7 +230,8 @@ func TestFaultsInOneLine(t *testing.T) {
 		case hit:
 			noticed[fault.name]++
 		case len(fresh) > 0:
-			t.Errorf("%s: no finding is on that line, but these are new: %+v", what, fresh)
+			elsewhere++
+			t.Logf("%s: no finding is on that line, but these are new: %+v", what, fresh)
 		default:
 			silent[fault.name]++
 			t.Logf("%s: nothing is found", what)
@@ -239,5 +240,10 @@ func TestFaultsInOneLine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("-break-seed %d: %d faults; on the right line: %v; without effect: %v", *breakSeed, made, noticed, silent)
+	t.Logf("-break-seed %d: %d faults; on the right line: %v; elsewhere: %d; without effect: %v", *breakSeed, made, noticed, elsewhere, silent)
+	// A ServiceAccount that moves to another namespace breaks its bindings, and
+	// these are where the fault shows.
+	if elsewhere > max(1, made/20) {
+		t.Errorf("%d of %d faults are found on other lines only", elsewhere, made)
+	}
 }
