@@ -116,25 +116,31 @@ func (r *run) fail(err error) {
 	r.report.Failures = append(r.report.Failures, err)
 }
 
-// apply calls the rules of a scope. A rule that panics is reported and does
-// not hide the others.
-func (r *run) apply(scope Scope, pass Pass) {
-	for _, rule := range r.byScope[scope] {
-		if scope == ScopeFile && !rule.applies(pass.File.Kind) {
-			continue
+// apply calls the rules of a scope, each for every pass that it is for, on all
+// processors.
+func (r *run) apply(scope Scope, passes ...Pass) {
+	var calls []Pass
+	for _, pass := range passes {
+		for _, rule := range r.byScope[scope] {
+			if scope != ScopeFile || rule.applies(pass.File.Kind) {
+				pass.Rule, pass.severity = rule, r.opts.Severity[rule.ID]
+				calls = append(calls, pass)
+			}
 		}
-		p := pass
-		p.Profile, p.trace = r.opts.Profile, r.opts.Trace
-		p.Rule, p.severity, p.mu, p.out = rule, r.opts.Severity[rule.ID], &r.mu, &r.report.Findings
-		func() {
-			defer func() {
-				if v := recover(); v != nil {
-					r.fail(fmt.Errorf("rule %s failed: %v; please report this with the input", rule.ID, v))
-				}
-			}()
-			rule.Check(&p)
-		}()
 	}
+	parallel.Each(len(calls), func(i int) { r.call(&calls[i]) })
+}
+
+// call applies one rule. A rule that panics is reported and does not hide the
+// others.
+func (r *run) call(p *Pass) {
+	p.Profile, p.trace, p.mu, p.out = r.opts.Profile, r.opts.Trace, &r.mu, &r.report.Findings
+	defer func() {
+		if v := recover(); v != nil {
+			r.fail(fmt.Errorf("rule %s failed: %v; please report this with the input", p.Rule.ID, v))
+		}
+	}()
+	p.Rule.Check(p)
 }
 
 func (r *run) provider(ctx context.Context, p *repo.Provider) error {
@@ -185,11 +191,15 @@ func (r *run) release(provider *Provider, release *repo.Release) *Release {
 	}
 	pass := Pass{Repository: r.repository, Provider: provider, Release: view}
 
+	// Parsing first: rules that wait for the same file would keep processors
+	// waiting.
+	passes := make([]Pass, len(view.Files))
 	parallel.Each(len(view.Files), func(i int) {
-		p := pass
-		p.File = view.Files[i]
-		r.apply(ScopeFile, p)
+		passes[i] = pass
+		passes[i].File = view.Files[i]
+		view.Files[i].Objects()
 	})
+	r.apply(ScopeFile, passes...)
 	r.apply(ScopeRelease, pass)
 	rest := &Release{Release: release, Parsed: view.Parsed, Metadata: view.Metadata, MetadataErr: view.MetadataErr}
 	if len(provider.Provider.Releases) > 1 {

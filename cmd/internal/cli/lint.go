@@ -105,6 +105,7 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 }
 
 func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lintMemory))
 	level, err := f.fail.level()
 	if err != nil {
 		return err
@@ -174,7 +175,6 @@ const lintMemory = 100 << 20
 
 // lint checks all targets and joins the reports.
 func (a *app) lint(ctx context.Context, names []string, s *source, profile contract.Profile) (*lint.Report, []*repo.Repository, error) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lintMemory))
 	all := &lint.Report{}
 	var repositories []*repo.Repository
 	for _, name := range names {

@@ -87,22 +87,28 @@ server refuses it. **contract**: the text of the provider contract. **practice**
 A finding may be milder than its rule, where the same fault does less harm.
 `
 
-// Markdown returns the page.
-func Markdown(ctx context.Context) (string, error) {
-	var b strings.Builder
-	b.WriteString(intro)
+// Pages returns the index of the rules and a page for each family, by their path
+// below docs.
+func Pages(ctx context.Context) (map[string]string, error) {
+	var index strings.Builder
+	index.WriteString(intro)
+	out := map[string]string{}
 	for _, family := range rules.Families {
-		fmt.Fprintf(&b, "\n## %s: %s\n\n| rule | severity | proof | states |\n|---|---|---|---|\n", family.Prefix, family.Title)
+		file := "rules/" + strings.ToLower(family.Prefix) + ".md"
+		fmt.Fprintf(&index, "\n## %s: %s\n\n| rule | severity | proof | states |\n|---|---|---|---|\n", family.Prefix, family.Title)
+		var page strings.Builder
+		fmt.Fprintf(&page, "# %s: %s\n\n<!-- Generated from the tables and examples in repo/rules; do not edit. -->\n\nAll rules: [rules.md](../rules.md)\n", family.Prefix, family.Title)
 		for _, r := range family.Rules {
-			fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n", r.ID, strings.ToLower(r.ID), r.Severity, r.Proof, escape(r.Title))
+			id := strings.ToLower(r.ID)
+			fmt.Fprintf(&index, "| <a id=%q></a>[%s](%s#%s) | %s | %s | %s |\n", id, r.ID, file, id, r.Severity, r.Proof, escape(r.Title))
+			if err := rule(ctx, &page, r); err != nil {
+				return nil, fmt.Errorf("%s: %w", r.ID, err)
+			}
 		}
+		out[file] = page.String()
 	}
-	for _, r := range rules.All {
-		if err := rule(ctx, &b, r); err != nil {
-			return "", fmt.Errorf("%s: %w", r.ID, err)
-		}
-	}
-	return b.String(), nil
+	out["rules.md"] = index.String()
+	return out, nil
 }
 
 // escape keeps text from being read as markup.
