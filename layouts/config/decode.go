@@ -127,13 +127,10 @@ func (d *decoder) want(n *doc.Node, k doc.Kind, key string) bool {
 }
 
 func article(k doc.Kind) string {
-	switch k {
-	case doc.Null:
+	if k == doc.Null {
 		return "empty"
-	case doc.Int:
-		return "an integer"
 	}
-	return "a " + k.String()
+	return k.Noun()
 }
 
 // unique returns the fields of a mapping and reports the repeated ones.

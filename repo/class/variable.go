@@ -206,7 +206,7 @@ func (k *schemaCheck) structure(s *doc.Node, name string, typ *doc.Node) {
 }
 
 // reserved are the keywords that alternatives may not have.
-var reserved = [...]string{"additionalProperties", "default", "description", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string", "x-kubernetes-validations"}
+var reserved = [...]string{"additionalProperties", "default", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string", "x-kubernetes-validations"}
 
 // alternative checks a schema below allOf, anyOf, oneOf and not.
 func (k *schemaCheck) alternative(s *doc.Node, name string, typ *doc.Node, in inside) {
@@ -352,7 +352,7 @@ func isOnlyType(n *doc.Node, typ string) bool {
 		case "required", "items", "not", "x-kubernetes-validations":
 			return f.Value.Kind != doc.Null // even an empty one
 		}
-		return !says(f.Value)
+		return says(f.Value)
 	})
 }
 

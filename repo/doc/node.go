@@ -22,6 +22,17 @@ var kindNames = [...]string{"null", "boolean", "integer", "number", "string", "m
 // String names the kind as in messages.
 func (k Kind) String() string { return kindNames[k] }
 
+// Noun names the kind with its article, as after "is".
+func (k Kind) Noun() string {
+	switch k {
+	case Null:
+		return k.String()
+	case Int:
+		return "an " + k.String()
+	}
+	return "a " + k.String()
+}
+
 // Style says how a scalar is written.
 type Style uint8
 

@@ -594,41 +594,31 @@ func nearestKind(names []string, name string) string {
 	return best
 }
 
-func classTemplateValid(p *lint.Pass) {
-	list := class.In(p.File)
-	if len(list) == 0 {
-		return
-	}
-	checker := new(schema.Checker)
-	seen := map[*manifest.Object]bool{}
-	for _, c := range list {
+// classTemplates returns the objects of a file that a class in it refers to, in
+// any version. CC007 is about them, and TPL015 about all others.
+func classTemplates(f *lint.File) map[*manifest.Object]bool {
+	type identity struct{ group, kind, name string }
+	wanted := map[identity]bool{}
+	for _, c := range class.In(f) {
 		for _, r := range c.References() {
-			o := target(c, &r)
-			if o == nil || seen[o] {
-				continue
-			}
-			seen[o] = true
-			d := p.Release.CRD(o.Group, o.Kind)
-			if d == nil {
-				continue
-			}
-			v := d.Version(o.Version)
-			if v == nil {
-				continue // TPL013
-			}
-			for _, v := range checker.Check(v.Schema, o.Doc.Root, true) {
-				root, _, _ := strings.Cut(v.Path, ".")
-				if root == "metadata" || root == "apiVersion" || root == "kind" || v.Fault != schema.Missing && v.Fault != schema.Unknown && sampled(o, v.Node) {
-					continue
-				}
-				if v.Fault == schema.Missing && mutated(p.Release, d) {
-					continue // a webhook may add it
-				}
-				if v.Path == "" {
-					v.Path = "the " + o.Kind
-				}
-				p.On(o, v.Node, "%s %s", v.Path, v.Message)
-			}
+			wanted[identity{r.Group(), r.Kind, r.Name}] = true
+		}
+	}
+	out := map[*manifest.Object]bool{}
+	for _, o := range f.Objects() {
+		if wanted[identity{o.Group, o.Kind, o.Name}] {
+			out[o] = true
+		}
+	}
+	return out
+}
+
+func classTemplateValid(p *lint.Pass) {
+	templates := classTemplates(p.File)
+	checker := schema.Checker{Received: true}
+	for _, o := range p.File.Objects() {
+		if templates[o] {
+			reportViolations(p, o, misfitsDefinition(&checker, p.Release, o))
 		}
 	}
 }

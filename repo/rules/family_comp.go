@@ -458,12 +458,12 @@ func certificateNames(p *lint.Pass) {
 			continue
 		case n == nil:
 			if !open(o, spec) {
-				p.On(o, spec, "spec is a %s, not a mapping", spec.Kind)
+				p.On(o, spec, "spec is %s, not a mapping", spec.Kind.Noun())
 			}
 			continue
 		case !n.Is(doc.List):
 			if !open(o, n) {
-				p.On(o, n, "dnsNames is a %s, not a list of texts", n.Kind)
+				p.On(o, n, "dnsNames is %s, not a list of texts", n.Kind.Noun())
 			}
 			continue
 		}
@@ -472,7 +472,7 @@ func certificateNames(p *lint.Pass) {
 				continue
 			}
 			if !name.Is(doc.String) {
-				p.On(o, name, "a name in dnsNames is a %s, not a text", name.Kind)
+				p.On(o, name, "a name in dnsNames is %s, not a text", name.Kind.Noun())
 				continue
 			}
 			if p.File.Kind != layouts.Components || o.Group != certManagerGroup {

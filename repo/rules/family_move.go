@@ -273,7 +273,7 @@ func labelWithoutEffect(p *lint.Pass) {
 			definition := p.Release.CRD(o.Group, o.Kind)
 			switch {
 			case scope == owners.Ignored:
-				p.On(o, at, "the label %s has no effect on a %s: clusterctl looks only at Secrets, ConfigMaps and the kinds of providers", label, o.Kind)
+				p.On(o, at, "the label %s has no effect on kind %s: clusterctl looks only at Secrets, ConfigMaps and the kinds of providers", label, o.Kind)
 			case !components:
 			case o.Group == "" && o.Kind == "Secret" && p.Release.Provider.Type == layouts.Infrastructure:
 			case o.Group == "" && o.Kind == "Secret":

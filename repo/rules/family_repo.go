@@ -385,10 +385,10 @@ func configUnreadable(p *lint.Pass) {
 		p.Report(atPos(p.Config, d.Err.Pos, d.Err.Err.Error()))
 		return
 	case !d.Root.Is(doc.Map):
-		at(d.Root, "the file is a %s, not a mapping", d.Root.Kind)
+		at(d.Root, "the file is %s, not a mapping", d.Root.Kind.Noun())
 		return
 	case list != nil && !list.Is(doc.List) && !list.Is(doc.Null):
-		at(list, "providers is a %s, not a list", list.Kind)
+		at(list, "providers is %s, not a list", list.Kind.Noun())
 		return
 	}
 	for _, e := range entries(p) {

@@ -422,7 +422,7 @@ func extensionAddress(p *lint.Pass) {
 		hasURL, hasService := at.Str() != "", service.Is(doc.Map) && len(service.Fields) > 0
 		switch {
 		case at != nil && !at.Is(doc.String) && !at.Is(doc.Null):
-			p.On(o, at, "the URL is a %s", at.Kind)
+			p.On(o, at, "the URL is %s", at.Kind.Noun())
 		case hasURL && hasService:
 			p.On(o, at, "there are a Service and a URL")
 		case !hasURL && !hasService:
@@ -668,7 +668,7 @@ func extensionSettings(p *lint.Pass) {
 			switch {
 			case f.Value.Is(doc.Null), open(o, f.Value):
 			case !f.Value.Is(doc.String):
-				p.On(o, f.Value, "the setting %s must be a text, and this is none: %s", f.Name, f.Value.Kind)
+				p.On(o, f.Value, "the setting %s must be a text, and is %s", f.Name, f.Value.Kind.Noun())
 			case secretive().MatchString(f.Name) && f.Value.Text != "":
 				finding := lint.At(o.File, o.Doc, f.Value, "the setting %s looks like a secret", f.Name)
 				finding.Severity = lint.Warning

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
@@ -139,7 +137,7 @@ var templateRules = []*lint.Rule{
 		Source: "apiextensions-apiserver, validation of custom resources; Kubernetes API, fieldValidation Strict",
 		Why:    "The API server refuses the object, and kubectl refuses one with a field that the definition does not know: without that check the field would be dropped without a word.",
 		Fix:    "Correct the field.",
-		Kinds:  rendered, Check: objectSchema,
+		Kinds:  substituted, Check: objectSchema,
 	},
 }
 
@@ -457,7 +455,7 @@ func referenceTarget(p *lint.Pass) {
 		if open(r.object, r.node.Get("kind")) || open(r.object, r.node.Get("apiVersion")) || open(r.object, r.node.Get("apiGroup")) {
 			return // nobody knows what it refers to
 		}
-		f := lint.At(r.object.File, r.object.Doc, r.name, "%s leads to a %s named %s, which is not there", r.field, r.kind, r.name.Text)
+		f := lint.At(r.object.File, r.object.Doc, r.name, "%s leads to %s %s, which is not there", r.field, r.kind, r.name.Text)
 		candidates := index.Kind(r.group, r.kind)
 		for _, o := range candidates {
 			if differsByVariable(r.object, r.name, o) {
@@ -471,7 +469,7 @@ func referenceTarget(p *lint.Pass) {
 			f.Fix = "Did you mean " + near + "?"
 		case len(candidates) == 0:
 			if o := sameName(all, r); o != nil {
-				f.Message += fmt.Sprintf("; %s is a %s of %s", o.Name, o.Kind, o.Group)
+				f.Message += fmt.Sprintf("; there is %s %s of %s", o.Kind, o.Name, o.Group)
 			}
 		}
 		p.Report(f)
@@ -740,38 +738,50 @@ func blank(n *doc.Node) bool {
 }
 
 func objectSchema(p *lint.Pass) {
-	type identity struct{ group, kind, name string }
-	known := map[identity]bool{} // to a rule about classes
-	for _, c := range class.In(p.File) {
-		for _, r := range c.References() {
-			known[identity{r.Group(), r.Kind, r.Name}] = true
-		}
-	}
+	templates := classTemplates(p.File)
 	checker := schema.Checker{Received: true}
 	for _, o := range p.File.Objects() {
-		definition := p.Release.CRD(o.Group, o.Kind)
-		if definition == nil || known[identity{o.Group, o.Kind, o.Name}] {
-			continue
-		}
-		version := definition.Version(o.Version)
-		if version == nil || !version.Served {
-			continue
-		}
-		if spec, is := version.Schema.At("spec"); is == crd.Present && o.Get("spec").Is(doc.Map) {
-			list := checker.Check(spec, o.Get("spec"), true, "spec")
-			if mutated(p.Release, definition) {
-				list = slices.DeleteFunc(list, func(v schema.Violation) bool { return v.Fault == schema.Missing }) // a webhook may add it
-			}
-			reportViolations(p, o, list)
+		if !templates[o] {
+			reportViolations(p, o, misfitsDefinition(&checker, p.Release, o))
 		}
 	}
 }
+
+// misfitsDefinition returns where an object differs from the definition that the
+// release has of its kind. What a webhook of the release may add is not missing.
+func misfitsDefinition(checker *schema.Checker, r *lint.Release, o *manifest.Object) []schema.Violation {
+	definition := r.CRD(o.Group, o.Kind)
+	if definition == nil {
+		return nil
+	}
+	version := definition.Version(o.Version)
+	if version == nil || !version.Served {
+		return nil // TPL013
+	}
+	list := checker.Check(version.Schema, o.Doc.Root, true)
+	if len(list) == 0 {
+		return nil
+	}
+	webhook := mutated(r, definition)
+	return slices.DeleteFunc(list, func(v schema.Violation) bool {
+		root, _, _ := strings.Cut(v.Path, ".")
+		return slices.Contains(otherwiseChecked[:], root) || webhook && v.Fault == schema.Missing
+	})
+}
+
+// otherwiseChecked are the fields of every object: no definition describes the
+// first ones, and the API server drops the last from new objects.
+var otherwiseChecked = [...]string{"apiVersion", "kind", "metadata", "status"}
 
 // reportViolations reports where an object differs from its schema, but for
 // values that are samples. With a default in its place the user may be spared.
 func reportViolations(p *lint.Pass, o *manifest.Object, list []schema.Violation) {
 	for _, v := range list {
-		f := lint.At(o.File, o.Doc, v.Node, "%s %s", v.Path, v.Message)
+		place := v.Path
+		if place == "" {
+			place = "the " + o.Kind
+		}
+		f := lint.At(o.File, o.Doc, v.Node, "%s %s", place, v.Message)
 		if v.Fault == schema.Type || v.Fault == schema.Value {
 			sample := false
 			each(v.Node, func(n *doc.Node) { sample = sample || open(o, n) })

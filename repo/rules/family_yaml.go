@@ -305,7 +305,7 @@ func documentParses(p *lint.Pass) {
 		if _, ok := p.File.Variable(d, d.Root); ok && readable(others(), len(s.Docs), i) {
 			continue // its value may be a mapping
 		}
-		p.Node(d, d.Root, "document %d of the file is a %s, not a mapping", d.Index, d.Root.Kind)
+		p.Node(d, d.Root, "document %d of the file is %s, not a mapping", d.Index, d.Root.Kind.Noun())
 	}
 }
 
@@ -438,7 +438,7 @@ func objectIdentity(p *lint.Pass) {
 				p.Node(d, n, "document %d of the file has no %s", d.Index, name)
 			case !n.Is(doc.String):
 				if _, ok := p.File.Variable(d, n); !ok {
-					p.Node(d, n, "%s must be a text, and %s is a %s", name, scalarText(n), n.Kind)
+					p.Node(d, n, "%s must be a text, and %s is %s", name, scalarText(n), n.Kind.Noun())
 				}
 			case n.Text == "":
 				if _, ok := p.File.Variable(d, n); !ok {
@@ -480,7 +480,7 @@ func labelValues(p *lint.Pass) {
 				if _, ok := p.File.Variable(d, f.Value); ok {
 					continue
 				}
-				finding := lint.At(p.File, d, f.Value, "the value of %s %s is a %s, not a text", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind)
+				finding := lint.At(p.File, d, f.Value, "the value of %s %s is %s, not a text", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
 				finding.Edit = lint.Replace(p.File, d, f.Value, strconv.Quote(f.Value.Text))
 				p.Report(finding)
 			}

@@ -45,7 +45,11 @@ func (e *conversionError) Error() string {
 	}
 	if e.field != nil {
 		kind, _, _ := strings.Cut(e.field.Value, " ")
-		text += fmt.Sprintf(" (%s is a %s)", e.field.Field, kind)
+		article := "a"
+		if kind == "object" || kind == "array" {
+			article = "an"
+		}
+		text += fmt.Sprintf(" (%s is %s %s)", e.field.Field, article, kind)
 	}
 	return text
 }

@@ -104,7 +104,7 @@ func Judge(ctx context.Context, r Release) ([]Verdict, error) {
 		}
 		template, err := guard(func() (client.YamlPrinter, error) {
 			return c.GetClusterTemplate(ctx, client.GetClusterTemplateOptions{
-				ClusterName: "dummy", TargetNamespace: "default", KubernetesVersion: "v1.36.0",
+				ClusterName: "dummy", TargetNamespace: "default",
 				ProviderRepositorySource: &client.ProviderRepositorySourceOptions{InfrastructureProvider: r.Name + ":" + r.Version, Flavor: flavor},
 			})
 		})
@@ -162,6 +162,8 @@ func (r Release) client(ctx context.Context, files []os.DirEntry) (client.Client
 			}
 		}
 	}
+	const version = "KUBERNETES_VERSION" // as from the environment, where it can be anything
+	reader.Set(version, Dummy(version))
 	for name, value := range values {
 		reader.Set(name, value)
 	}
