@@ -3,9 +3,11 @@ package doc_test
 import (
 	"bufio"
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -32,6 +34,8 @@ var traps = []string{
 	"---\na: 1\n---\nb: 2\n", "--- \na: 1\n", "--- # c\na: 1\n", "--- {a: 1}\n", "---foo\n", "a: 1\n---", "a: 1\n--- x", "a: 1\n...\nb: 2\n", "a: 1\n---\n---\nb: 2\n", "a: |\n  x\n  ---\n  y\n", "a: \"x\n---\ny\"\n",
 	"\ufeffa: 1\n", "\ufeff---\na: 1\n", "a: 1\n---\n\ufeffb: 2\n", "a: 1\r\nb: |\r\n  x\r\n  y\r\n---\r\nc: 1\r\n", "a: \xff\n", "a: \x00b\n", "a: \x01\n", "a: '\u0085'\n", "a: \u2028b\n",
 	"a: ${X}\n", "a: [${X}]\n", "a: {${X}}\n", "a: @x\n", "a: `x\n", "a: %x\n", "a: *\n", "a: &\n", "a: !\n", "a: |x\n", "a: 'it''s'\n", "a: \"\\u00e9\\n\\x41\"\n",
+	"{name: s,:- x}\n", "a: [s,:- x]\n", "a: {b: ::1}\n", "a: {:b: c}\n", "a: [-]\n", "a: [- x]\n", "a: {b: c\u2028\t\n}\n", "a: [b:,c]\n", "a: [\"b\":c]\n", "a: {\"b\":c}\n",
+	"a:\n-\t\n", "a:\n? \t\n  b\n", "a: 1\n: \tb\n", "a:\tb\n", "- a:\tb\n",
 	"...\na: 1\n", "a: 1\n... \nb: 2\n", "...", "a: ...\n", "...a: 1\n",
 	"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "\n",
 	"a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n",
@@ -76,6 +80,7 @@ func ours(data []byte) ([]map[string]any, error) {
 		if d.Err != nil {
 			return out, d.Err
 		}
+		locate(d, d.Root)
 		m, ok := d.Root.Value().(map[string]any)
 		if !ok {
 			return out, fmt.Errorf("document %d is a %s", len(out)+1, d.Root.Kind)
@@ -86,6 +91,30 @@ func ours(data []byte) ([]map[string]any, error) {
 		return out, s.Err
 	}
 	return out, nil
+}
+
+// locate asks for the position of every value: none must crash. Values behind
+// aliases are asked for once.
+func locate(d *doc.Document, n *doc.Node) {
+	seen := map[*doc.Node]bool{}
+	var walk func(n *doc.Node)
+	walk = func(n *doc.Node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		d.Pos(n)
+		d.End(n)
+		d.Offsets(n)
+		for _, f := range n.Fields {
+			walk(f.Key)
+			walk(f.Value)
+		}
+		for _, item := range n.Items {
+			walk(item)
+		}
+	}
+	walk(n)
 }
 
 func compare(t *testing.T, data []byte) {
@@ -108,9 +137,57 @@ func TestReadsWhatClusterctlReads(t *testing.T) {
 	}
 }
 
+// flowPieces and blockPieces are what the made-up documents of TestPieces consist
+// of: all that a YAML scanner looks at, where the parsers differ.
+var (
+	flowPieces = []string{
+		"{", "}", "[", "]", ",", ":", "?", "-", "a", "'b'", `"c"`, " ", "\n", "\n ", "#", "!", "&x", "*x", "|", ">", "%", "@", ".", "\t", "~", "<<", "1", "`", "\r", "\ufeff", `\`, "\u0085", "\u2028", "\u2029", "!!str", "---", "...", "b: ", "- ", ", ", ": ",
+	}
+	blockPieces = []string{
+		"a:", "b: ", "- ", "-", "? ", ": ", "c", "'d'", `"e"`, "\n", "\n ", "\n  ", "\n    ", " ", "|", ">", "#", " # x", "[", "]", "{", "}", ",", "&x ", "*x", "!", "<<: ", "\t", "|2", "|-", "%", "@", ":", "\r", "\u0085", "\n\n", "...", "--- ", "'", `"`, `\`, "e: f", "- g: h", "1", "~",
+	}
+	around = []struct {
+		before, after string
+		pieces        []string
+	}{
+		{"a: {", "}\n", flowPieces}, {"a: [", "]\n", flowPieces}, {"a: {b: ", "}\n", flowPieces}, {"{", "}\n", flowPieces}, {"- {", "}\n", flowPieces},
+		{"a:\n  b: {c: d", "}\n", flowPieces}, {"a: {x: [s", ", t]}\n", flowPieces},
+		{"", "\n", blockPieces}, {"a: ", "\n", blockPieces}, {"a:\n  b: c", "\n", blockPieces}, {"a:\n- b: c\n  d:", "\n", blockPieces}, {"a: |", "\n", blockPieces},
+	}
+)
+
+// TestPieces compares the readings of all documents of two pieces, and of longer
+// ones by chance.
+func TestPieces(t *testing.T) {
+	for _, w := range around {
+		for _, first := range w.pieces {
+			for _, second := range w.pieces {
+				compare(t, []byte(w.before+first+second+w.after))
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range *documents {
+		w := around[random.IntN(len(around))]
+		text := w.before
+		for range 3 + random.IntN(10) {
+			text += w.pieces[random.IntN(len(w.pieces))]
+		}
+		compare(t, []byte(text+w.after))
+	}
+}
+
+// documents is how many documents TestPieces makes up.
+var documents = flag.Int("documents", 20000, "made-up documents to compare")
+
 func FuzzReadsWhatClusterctlReads(f *testing.F) {
 	for _, s := range traps {
 		f.Add([]byte(s))
+	}
+	for _, w := range around {
+		for _, piece := range w.pieces {
+			f.Add([]byte(w.before + piece + w.after))
+		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 1<<16 {
@@ -181,6 +258,30 @@ func TestPositions(t *testing.T) {
 	}
 	if got := d.Pos(nil); got != (doc.Pos{Line: 4, Column: 1}) {
 		t.Errorf("document at %v", got)
+	}
+}
+
+// TestOtherLineBreaks looks for values behind line breaks of YAML that end no line
+// of a file.
+func TestOtherLineBreaks(t *testing.T) {
+	for _, lineBreak := range []string{"\n", "\r", "\r\n", "\u0085", "\u2028", "\u2029"} {
+		text := "---\nx: y\n---\na: é" + lineBreak + "b: [" + lineBreak + "  here ]" + lineBreak + "c: 1\n"
+		f := doc.NewFile("f.yaml", []byte(text))
+		s := doc.Parse(f)
+		if s.Err != nil || len(s.Docs) != 2 || s.Docs[1].Err != nil {
+			t.Errorf("%q: %v", text, s)
+			continue
+		}
+		d := s.Docs[1]
+		n := d.Root.Get("b").Items[0]
+		start, end := d.Offsets(n)
+		if text[start:end] != "here" || f.Offset(d.Pos(n)) != start || f.Offset(d.End(n)) != end {
+			t.Errorf("%q: %q at %v to %v", text, text[start:end], d.Pos(n), d.End(n))
+		}
+		bad := text + "d: [" + lineBreak
+		if d := doc.Parse(doc.NewFile("f.yaml", []byte(bad))).Docs[1]; d.Err == nil || f.Offset(d.Err.Pos) < start {
+			t.Errorf("%q: %v", bad, d.Err)
+		}
 	}
 }
 

@@ -786,9 +786,13 @@ func terminalFailures(p *lint.Pass, k *contract.Kind) {
 	if !k.Role.Referenced() || k.Template || k.Judged == nil || k.Contract != contract.V1Beta2 {
 		return
 	}
+	var severity lint.Severity
+	if k.Role == contract.InfraMachinePool { // its contract still allows them, and Cluster API copies them
+		severity = lint.Info
+	}
 	for _, name := range [...]string{"failureReason", "failureMessage"} {
 		if s, presence := k.Judged.Schema.At("status", name); presence == crd.Present {
-			accuse(p, k, s.Node, 0, "%s %s has status.%s, which is not part of contract v1beta2", k.Kind, k.Judged.Name, name)
+			accuse(p, k, s.Node, severity, "%s %s has status.%s, which is not part of contract v1beta2", k.Kind, k.Judged.Name, name)
 			return
 		}
 	}

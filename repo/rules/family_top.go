@@ -15,7 +15,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/coreapi"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
@@ -279,15 +278,13 @@ func coreSchema(p *lint.Pass) {
 		if !ok || o.Kind == class.Kind { // classes have rules of their own
 			continue
 		}
-		spec, known := s.At("spec")
-		n := o.Get("spec")
-		if known != crd.Present || !n.Is(doc.Map) {
-			continue
-		}
-		list := checker.Check(spec, n, true, "spec")
-		reportViolations(p, o, slices.DeleteFunc(list, func(v schema.Violation) bool {
+		reportViolations(p, o, slices.DeleteFunc(checker.CheckObject(s, o.Doc.Root), func(v schema.Violation) bool {
 			missing := v.Fault == schema.Missing
 			switch {
+			case ofStatus(v):
+				return true
+			case o.Is(coreGroup, clusterKind) && v.Path == "": // TOP002
+				return missing
 			case o.Is(coreGroup, clusterKind) && classless(o) && otherClassName(o) != nil: // of which another rule says all
 				return v.Path == "spec.topology.class" || v.Path == "spec.topology.classRef" || v.Path == "spec.topology" && missing && strings.Contains(v.Message, "class")
 			case o.Is(runtimeGroup, extensionKind):

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
@@ -33,11 +34,11 @@ var templateRules = []*lint.Rule{
 	},
 	{
 		ID: "TPL002", Name: "default-template",
-		Title:    "A release with templates has a default one",
+		Title:    "A release of an infrastructure provider has a default template",
 		Severity: lint.Warning, Proof: lint.Clusterctl,
 		Source: "clusterctl provider contract, section Workload cluster templates, Naming conventions; clusterctl client/repository/template_client.go, Get",
 		Why:    "`clusterctl generate cluster` without --flavor asks for cluster-template.yaml and fails.",
-		Fix:    "Publish one of the templates under the name cluster-template.yaml as well.",
+		Fix:    "Publish a template, or the one that most users need, under the name cluster-template.yaml.",
 		Scope:  lint.ScopeRelease, Check: defaultTemplate,
 	},
 	{
@@ -234,10 +235,22 @@ func templateName(p *lint.Pass) {
 }
 
 func defaultTemplate(p *lint.Pass) {
-	list := p.Release.OfKind(layouts.ClusterTemplate)
-	if len(list) > 0 && p.Release.Provider.Type == layouts.Infrastructure && p.Release.Release.Artifact(layouts.TemplateFile("")) == nil {
-		p.Path(p.Release.Path, "there are templates for flavors, such as %s, and no %s", list[0].Artifact.Name, layouts.TemplateFile(""))
+	if p.Release.Provider.Type != layouts.Infrastructure || p.Release.Release.Artifact(layouts.TemplateFile("")) != nil {
+		return
 	}
+	switch list := p.Release.OfKind(layouts.ClusterTemplate); {
+	case len(list) > 0:
+		p.Path(p.Release.Path, "there are templates for flavors, such as %s, and no %s", list[0].Artifact.Name, layouts.TemplateFile(""))
+	case !slices.ContainsFunc(p.Release.Artifacts, meantAsTemplate):
+		p.Path(p.Release.Path, "there is no template for clusters, neither %s nor one for a flavor", layouts.TemplateFile(""))
+	}
+}
+
+// meantAsTemplate reports whether a file has the name of a template but for a
+// mistake, which TPL001 is about.
+func meantAsTemplate(a *repo.Artifact) bool {
+	m := similar().FindStringSubmatch(a.Name)
+	return m != nil && m[1] != ""
 }
 
 // alwaysSet reports whether clusterctl gives a variable a value by itself
@@ -758,20 +771,21 @@ func misfitsDefinition(checker *schema.Checker, r *lint.Release, o *manifest.Obj
 	if version == nil || !version.Served {
 		return nil // TPL013
 	}
-	list := checker.Check(version.Schema, o.Doc.Root, true)
+	list := checker.CheckObject(version.Schema, o.Doc.Root)
 	if len(list) == 0 {
 		return nil
 	}
 	webhook := mutated(r, definition)
 	return slices.DeleteFunc(list, func(v schema.Violation) bool {
-		root, _, _ := strings.Cut(v.Path, ".")
-		return slices.Contains(otherwiseChecked[:], root) || webhook && v.Fault == schema.Missing
+		return ofStatus(v) || webhook && v.Fault == schema.Missing
 	})
 }
 
-// otherwiseChecked are the fields of every object: no definition describes the
-// first ones, and the API server drops the last from new objects.
-var otherwiseChecked = [...]string{"apiVersion", "kind", "metadata", "status"}
+// ofStatus reports whether a violation is in the status, which the API server
+// drops from new objects.
+func ofStatus(v schema.Violation) bool {
+	return v.Path == "status" || strings.HasPrefix(v.Path, "status.")
+}
 
 // reportViolations reports where an object differs from its schema, but for
 // values that are samples. With a default in its place the user may be spared.

@@ -77,10 +77,20 @@ func (c *Checker) Check(s crd.Schema, value *doc.Node, strict bool, path ...stri
 	return k.found
 }
 
+// CheckObject does the same with a whole object, strictly. It may have apiVersion,
+// kind and metadata, whatever the schema says.
+func (c *Checker) CheckObject(s crd.Schema, root *doc.Node) []Violation {
+	k := check{c: c, strict: true, object: s.Node}
+	k.value(s.Node, s.Node, root)
+	return k.found
+}
+
 // check is one walk down a value.
 type check struct {
 	c      *Checker
 	strict bool
+	// object is the schema of a whole object; nil if the walk begins elsewhere.
+	object *doc.Node
 	path   []string
 	found  []Violation
 }
@@ -283,6 +293,10 @@ func (k *check) fields(base, s, n *doc.Node) {
 			around = field(base, f.Name)
 		}
 		switch {
+		case k.strict && k.ofObjects(s, f.Name):
+			k.strict = false
+			k.below(name, around, p, f.Value)
+			k.strict = true
 		case p != nil && !k.drops(around, f.Value):
 			k.below(name, around, p, f.Value)
 		case p == nil && !open:
@@ -294,6 +308,16 @@ func (k *check) fields(base, s, n *doc.Node) {
 	if properties := s.Get("properties"); s != base && properties.Is(doc.Map) {
 		k.filled(base, properties, n)
 	}
+}
+
+// ofObjects reports whether a field is one that all objects have, in the schema of
+// an object (apiextensions-apiserver pkg/apiserver/schema/pruning).
+func (k *check) ofObjects(s *doc.Node, name string) bool {
+	switch name {
+	case "apiVersion", "kind", "metadata":
+		return s == k.object || s.Get("x-kubernetes-embedded-resource").Bool()
+	}
+	return false
 }
 
 // filled checks what is filled into a mapping against the fields of an

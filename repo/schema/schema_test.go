@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,6 +114,29 @@ func TestAlternatives(t *testing.T) {
 	open := "s: {type: object, maxProperties: 1, x-kubernetes-preserve-unknown-fields: true}\nv: {a: 1, b: null}\n"
 	if got := check(t, &schema.Checker{Received: true}, open, true); len(got) != 1 {
 		t.Errorf("nulls that no schema describes stay: %q", got)
+	}
+}
+
+// TestObject says what every object may have, also one inside of another.
+func TestObject(t *testing.T) {
+	d := read(t, `s:
+  type: object
+  properties:
+    metadata: {type: object, properties: {name: {type: string, maxLength: 1}}}
+    spec: {type: object, properties: {inner: {type: object, x-kubernetes-embedded-resource: true, properties: {metadata: {type: object}}}, metadata: {type: object}}}
+v:
+  apiVersion: v1
+  kind: A
+  metadata: {name: ab, labels: {a: b}}
+  spec: {inner: {kind: B, metadata: {labels: {a: b}}}, metadata: {name: a}}
+  sepc: {}
+`)
+	var got []string
+	for _, v := range new(schema.Checker).CheckObject(crd.Schema{Node: d.Root.Get("s")}, d.Root.Get("v")) {
+		got = append(got, v.Path)
+	}
+	if want := []string{"metadata.name", "spec.metadata.name", "sepc"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

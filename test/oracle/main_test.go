@@ -209,7 +209,7 @@ func core(err error) string {
 		// Where the scheme was built.
 		{` in scheme "[^"]*"`, ""},
 		// The field that the tool adds.
-		{` \([\w.]+ is a \w+\)`, ""},
+		{` \([\w.]+ is an? \w+\)`, ""},
 		// Where a file was looked for.
 		{`(failed to read "[^"]+" from provider's repository "[^"]+"): .*`, "$1"},
 		// A set without order.

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 	rendering "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
@@ -301,6 +304,34 @@ func compare(t testing.TB, what string, want []byte, wantErr error, got []byte, 
 
 // FuzzManifest compares the whole way from text to text. Run it with -fuzz to
 // look for more.
+// TestVersions renders the kinds that clusterctl works on in every version of
+// Kubernetes' own types, and in versions that are none.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	kinds := []string{"Deployment", "DaemonSet", "RoleBinding", "ClusterRoleBinding", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "CustomResourceDefinition", "Cluster"}
+	known := 0
+	check := func(gvk schema.GroupVersionKind) {
+		for _, rest := range []string{"", "spec: {template: {spec: {containers: [{name: m, image: registry.example.com/m:v1}]}}}\nsubjects: [{kind: ServiceAccount, name: m, namespace: x}]\n", "spec: []\nsubjects: {}\n"} {
+			text := fmt.Sprintf("%s---\napiVersion: %s\nkind: %s\nmetadata: {name: a}\n%s", namespace, gvk.GroupVersion(), gvk.Kind, rest)
+			compareManifest(t, []byte(text), values{})
+		}
+	}
+	for gvk := range clientscheme.Scheme.AllKnownTypes() {
+		if slices.Contains(kinds, gvk.Kind) {
+			known++
+			check(gvk)
+		}
+	}
+	for _, kind := range kinds {
+		for _, gv := range []schema.GroupVersion{{Group: "example.com", Version: "v1"}, {Group: "apps", Version: "v2"}, {Group: "rbac.authorization.k8s.io", Version: "v1beta2"}, {Version: "v1"}, {Group: "extensions", Version: "v1"}} {
+			check(gv.WithKind(kind))
+		}
+	}
+	if known == 0 {
+		t.Error("none of the kinds is known")
+	}
+}
+
 func FuzzManifest(f *testing.F) {
 	for _, text := range manifests() {
 		f.Add([]byte(text), "value")

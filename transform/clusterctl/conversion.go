@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // toTyped converts an object to one of the types of the scheme, which drops
@@ -17,9 +19,37 @@ func toTyped(o *object, into runtime.Object) error {
 		return nil
 	}
 	if runtime.IsNotRegisteredError(err) {
-		return &conversionError{err: err}
+		if !old(o.GroupVersionKind()) {
+			return &conversionError{err: err}
+		}
+		err = fromOld(o, into)
 	}
 	return &conversionError{err, wrongField(o, into)}
+}
+
+// old reports whether clusterctl's scheme has a type without a conversion from
+// it: an old version of a kind that clusterctl works on.
+func old(gvk schema.GroupVersionKind) bool {
+	switch gvk.GroupVersion().String() {
+	case "apps/v1beta1":
+		return gvk.Kind == "Deployment"
+	case "apps/v1beta2", "extensions/v1beta1":
+		return gvk.Kind == "Deployment" || gvk.Kind == "DaemonSet"
+	case "rbac.authorization.k8s.io/v1alpha1", "rbac.authorization.k8s.io/v1beta1":
+		return gvk.Kind == "RoleBinding" || gvk.Kind == "ClusterRoleBinding"
+	}
+	return false
+}
+
+// fromOld says why clusterctl does not convert an object of an old type. The new
+// type, whose fields are the same but for a few, stands for the old one, which
+// would make the program larger only to be refused.
+func fromOld(o *object, into runtime.Object) error {
+	gvk := o.GroupVersionKind()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {
+		return fmt.Errorf("unable to convert unstructured object to %v: %w", gvk, err)
+	}
+	return fmt.Errorf("converting (%s.%s) to (%s): unknown conversion", gvk.Version, gvk.Kind, reflect.TypeOf(into).Elem())
 }
 
 // fromTyped replaces the content of an object.

@@ -6,12 +6,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
-	appsv1beta1 "k8s.io/api/apps/v1beta1"
-	appsv1beta2 "k8s.io/api/apps/v1beta2"
-	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	rbacv1alpha1 "k8s.io/api/rbac/v1alpha1"
-	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,18 +15,12 @@ import (
 )
 
 // scheme holds the types that clusterctl converts objects to (clusterctl:
-// internal/scheme), and those of the same kinds that it knows and cannot convert,
-// because the message is another one. It registers nothing else, and only when it
-// is needed, because start-up time counts.
+// internal/scheme). It registers nothing else, and only when it is needed,
+// because start-up time counts.
 var scheme = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	s.AddKnownTypes(appsv1.SchemeGroupVersion, &appsv1.Deployment{}, &appsv1.DaemonSet{})
-	s.AddKnownTypes(appsv1beta1.SchemeGroupVersion, &appsv1beta1.Deployment{})
-	s.AddKnownTypes(appsv1beta2.SchemeGroupVersion, &appsv1beta2.Deployment{}, &appsv1beta2.DaemonSet{})
-	s.AddKnownTypes(extensionsv1beta1.SchemeGroupVersion, &extensionsv1beta1.Deployment{}, &extensionsv1beta1.DaemonSet{})
 	s.AddKnownTypes(rbacv1.SchemeGroupVersion, &rbacv1.ClusterRoleBinding{}, &rbacv1.RoleBinding{})
-	s.AddKnownTypes(rbacv1alpha1.SchemeGroupVersion, &rbacv1alpha1.ClusterRoleBinding{}, &rbacv1alpha1.RoleBinding{})
-	s.AddKnownTypes(rbacv1beta1.SchemeGroupVersion, &rbacv1beta1.ClusterRoleBinding{}, &rbacv1beta1.RoleBinding{})
 	s.AddKnownTypes(admissionv1.SchemeGroupVersion, &admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{})
 	s.AddKnownTypes(admissionv1beta1.SchemeGroupVersion, &admissionv1beta1.MutatingWebhookConfiguration{}, &admissionv1beta1.ValidatingWebhookConfiguration{})
 	s.AddKnownTypes(apiextensionsv1.SchemeGroupVersion, &apiextensionsv1.CustomResourceDefinition{})
