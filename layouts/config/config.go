@@ -34,6 +34,7 @@ type Config struct {
 	Generated   []Generated         `yaml:"generated" doc:"Files that a command makes before the build. Commands run only with --allow-exec; without it the files have to be there."`
 	Providers   []Provider          `yaml:"providers" doc:"The providers of this tree. An entry refines the detected provider with the same label or the same components path, or adds one."`
 	Rules       map[string]Severity `yaml:"rules" doc:"Severities by rule ID, for lint."`
+	Roles       map[string]string   `yaml:"roles" doc:"Roles in the contracts of Cluster API by KIND.GROUP, for kinds whose names do not tell, such as FooThing.infrastructure.cluster.x-k8s.io: InfraMachine."`
 	Publish     []Destination       `yaml:"publish" doc:"Where releases go."`
 }
 

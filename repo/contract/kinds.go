@@ -26,6 +26,9 @@ const (
 	Aux                Role = "Aux"
 )
 
+// roles are all that a kind may be given.
+var roles = [...]Role{InfraCluster, InfraMachine, InfraMachinePool, MachinePoolMachine, BootstrapConfig, ControlPlane, IPPool, Remediation, Addon, Core, Aux}
+
 // Referenced reports whether core objects refer to kinds of this role, which are
 // those that need a contract label. Remediations are referred to with their
 // version, IP pools and add-ons only by their own providers.
@@ -104,6 +107,12 @@ func (c *classifier) classify(d *crd.CRD) *Kind {
 	for _, row := range classes {
 		if row.is(&candidate) {
 			k.Role, k.Reason = row.role, row.reason
+			break
+		}
+	}
+	for _, kind := range []string{d.Kind, k.Base()} {
+		if role, ok := c.profile.Roles[kind+"."+d.Group]; ok {
+			k.Role, k.Reason = role, "the configuration says so"
 			break
 		}
 	}

@@ -38,6 +38,9 @@ type Profile struct {
 	// Contract is the one to judge by, whatever else a kind declares; empty for
 	// the one that Cluster API chooses for each kind.
 	Contract Contract
+	// Roles are those of kinds whose names do not tell, by KIND.GROUP. A template
+	// has the role of the kind it is for.
+	Roles map[string]Role
 }
 
 // The versions of Cluster API that are known.
@@ -79,4 +82,16 @@ func ParseCore(s string) (int, error) {
 
 func unknownCore(s string) error {
 	return fmt.Errorf("%q is no version of Cluster API that is known: expected v1.%d to v1.%d", s, OldestCore, NewestCore)
+}
+
+// ParseRole reads the name of a role.
+func ParseRole(s string) (Role, error) {
+	var names []string
+	for _, r := range roles {
+		if string(r) == s {
+			return r, nil
+		}
+		names = append(names, string(r))
+	}
+	return "", fmt.Errorf("unknown role %q: expected %s", s, strings.Join(names, ", "))
 }

@@ -307,7 +307,7 @@ var crdRules = []*lint.Rule{
 		Severity: lint.Info, Proof: lint.Practice,
 		Source: "contract pages, naming conventions of kinds",
 		Why:    "Only the general rules are checked for a kind whose role is not known.",
-		Fix:    "Nothing, if Cluster API never refers to the kind. Otherwise follow the conventions for names, or say in the configuration which role it has.",
+		Fix:    "Nothing, if Cluster API never refers to the kind. Otherwise follow the conventions for names, or give it a role under roles in clusterctl-repo.yaml.",
 		Kinds:  definitionFiles, Check: kindsWithoutRole,
 	},
 	{

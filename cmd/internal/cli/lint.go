@@ -178,10 +178,11 @@ func (a *app) lint(ctx context.Context, names []string, s *source, profile contr
 	all := &lint.Report{}
 	var repositories []*repo.Repository
 	for _, name := range names {
-		severity, err := a.severities(s, name)
+		severity, roles, err := a.judgement(s, name)
 		if err != nil {
 			return nil, nil, err
 		}
+		profile.Roles = roles
 		t, err := a.open(ctx, name, s)
 		if failed, ok := errors.AsType[*buildError](err); ok {
 			if r := unbuilt(failed, severity); r != nil {
@@ -264,17 +265,34 @@ func moved(f *lint.Finding, s transform.Source) *lint.Edit {
 	return &lint.Edit{Start: s.Start, End: s.Stop, Text: f.Edit.Text}
 }
 
-// severities reads the severities of rules from the configuration, which lies
-// in the source tree or is named by --config.
-func (a *app) severities(s *source, name string) (map[string]lint.Severity, error) {
+// judgement reads the severities of rules and the roles of kinds from the
+// configuration, which lies in the source tree or is named by --config.
+func (a *app) judgement(s *source, name string) (map[string]lint.Severity, map[string]contract.Role, error) {
 	if isURL(name) && s.config == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	c, err := a.load(s, a.path(name))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return severities(c)
+	severity, err := severities(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	roles, err := rolesOf(c)
+	return severity, roles, err
+}
+
+func rolesOf(c *config.Config) (map[string]contract.Role, error) {
+	out := map[string]contract.Role{}
+	for kind, word := range c.Roles {
+		role, err := contract.ParseRole(word)
+		if err != nil {
+			return nil, usage(c.Errorf("roles."+kind, "%w", err))
+		}
+		out[kind] = role
+	}
+	return out, nil
 }
 
 func severities(c *config.Config) (map[string]lint.Severity, error) {

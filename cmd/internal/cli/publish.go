@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
@@ -189,7 +190,11 @@ Without --to, the destinations of the configuration are used.
 			if err != nil {
 				return err
 			}
-			r, err := lint.Run(ctx, asRepository(releases), traced(b.tracer, lint.Options{Rules: rules.All, Severity: severity, Partial: true}))
+			profile := contract.DefaultProfile()
+			if profile.Roles, err = rolesOf(c); err != nil {
+				return err
+			}
+			r, err := lint.Run(ctx, asRepository(releases), traced(b.tracer, lint.Options{Rules: rules.All, Severity: severity, Partial: true, Profile: profile}))
 			if err != nil {
 				return err
 			}
