@@ -81,3 +81,130 @@ func TestComponents(t *testing.T) {
 		})
 	}
 }
+
+// TestJudgedOnce demands that an object is compared with its definition once,
+// whether a class refers to it or not, and as an API server receives it: without
+// nulls and with defaults.
+func TestJudgedOnce(t *testing.T) {
+	const definition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: fooclustertemplates.infrastructure.cluster.x-k8s.io}
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  names: {kind: FooClusterTemplate, plural: fooclustertemplates}
+  scope: Namespaced
+  versions:
+  - name: v1beta1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        required: [spec]
+        properties:
+          spec:
+            type: object
+            required: [zone]
+            oneOf: [{required: [zone]}, {required: [zones]}]
+            properties: {region: {type: string}, zone: {type: string, default: a}, zones: {type: integer}}
+---
+`
+	class := func(name string) string {
+		return "apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: a}\nspec:\n  infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: FooClusterTemplate, name: " + name + "}}\n---\n"
+	}
+	object := func(rest string) string {
+		return "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: FooClusterTemplate\nmetadata: {name: a}\n" + rest + "\n---\n"
+	}
+	for _, tc := range []struct{ spec, want string }{
+		{"spec: {region: null, zone: null}", ""},
+		{"spec: {}", ""},
+		{"spec: {regoin: b}", "spec.regoin is no field that is known here"},
+		{"spec: {zones: 1}", "spec is a mapping, which 2 of the alternatives in oneOf allow instead of one"},
+		{"spec: {}\nsepc: {}", "sepc is no field that is known here"},
+		{"spce: {}", "the FooClusterTemplate lacks spec|spce is no field that is known here"},
+		{"spec: {}\nstatus: {a: b}", ""},
+	} {
+		for _, file := range []string{"infrastructure-components.yaml", "cluster-template.yaml", "clusterclass-a.yaml"} {
+			for _, referred := range []string{"a", "b"} {
+				dir := "infrastructure-foo/v1.0.0/"
+				text := map[string]string{
+					dir + "infrastructure-components.yaml": fooNamespace + definition,
+					dir + "metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+				}
+				text[dir+file] += class(referred) + object(tc.spec)
+				rule, got := "TPL015", []string(nil)
+				if referred == "a" {
+					rule = "CC007"
+				}
+				for _, f := range lintFiles(t, rules.Files{Text: text}) {
+					switch f.Rule.ID {
+					case "TPL015", "CC007":
+						got = append(got, f.Message)
+						if f.Rule.ID != rule || f.Severity != lint.Error {
+							t.Errorf("%s in %s: %s from %s, want %s", tc.spec, file, f.Severity, f.Rule.ID, rule)
+						}
+					}
+				}
+				if strings.Join(got, "|") != tc.want {
+					t.Errorf("%s in %s, class of %s: %q, want %q", tc.spec, file, referred, got, tc.want)
+				}
+			}
+		}
+	}
+}
+
+// TestNoTemplate is about releases without any template for clusters.
+func TestNoTemplate(t *testing.T) {
+	for _, tc := range []struct {
+		label, components, other string
+		want                     int
+	}{
+		{"infrastructure-foo", "infrastructure-components.yaml", "README.md", 1},
+		{"infrastructure-foo", "infrastructure-components.yaml", "clusterclass-a.yaml", 1},
+		{"infrastructure-foo", "infrastructure-components.yaml", "cluster-template-a.yaml", 1},
+		{"infrastructure-foo", "infrastructure-components.yaml", "cluster-template.yaml", 0},
+		{"infrastructure-foo", "infrastructure-components.yaml", "cluster_template.yaml", 0}, // TPL001
+		{"bootstrap-foo", "bootstrap-components.yaml", "README.md", 0},
+	} {
+		dir := tc.label + "/v1.0.0/"
+		got := 0
+		for _, f := range lintFiles(t, rules.Files{Text: map[string]string{
+			dir + tc.components:   fooNamespace,
+			dir + "metadata.yaml": "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+			dir + tc.other:        "kind: A\n",
+		}}) {
+			if f.Rule.ID == "TPL002" {
+				got++
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s with %s: %d findings, want %d", tc.label, tc.other, got, tc.want)
+		}
+	}
+}
+
+// TestTerminalFailures is about fields whose weight depends on the role.
+func TestTerminalFailures(t *testing.T) {
+	for kind, want := range map[string]lint.Severity{"FooCluster": lint.Warning, "FooMachine": lint.Warning, "FooMachinePool": lint.Info} {
+		text := fooNamespace + `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: x, labels: {cluster.x-k8s.io/v1beta2: v1}}
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  names: {kind: ` + kind + `}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {failureMessage: {type: string}}}}}}}]
+`
+		var got []lint.Severity
+		for _, f := range lintFiles(t, rules.Files{Text: map[string]string{
+			"infrastructure-foo/v1.0.0/infrastructure-components.yaml": text,
+			"infrastructure-foo/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+		}}) {
+			if f.Rule.ID == "CRD029" {
+				got = append(got, f.Severity)
+			}
+		}
+		if !slices.Equal(got, []lint.Severity{want}) {
+			t.Errorf("%s: %v, want %s", kind, got, want)
+		}
+	}
+}

@@ -115,6 +115,15 @@ var compRules = []*lint.Rule{
 		Scope:  lint.ScopeRelease, Check: managerContainer,
 	},
 	{
+		ID: "COMP014", Name: "watches-one-namespace",
+		Title:    "The controller watches all namespaces",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "clusterctl provider contract, section Controllers & Watching namespace",
+		Why:    "Clusterctl installs providers for all namespaces, and one of each in a management cluster. A controller with the flag --namespace leaves clusters in other namespaces alone.",
+		Fix:    "Remove the flag, or leave its value empty.",
+		Kinds:  installed, Check: watchesOneNamespace,
+	},
+	{
 		ID: "COMP015", Name: "canonical-image",
 		Title:    "Images of Deployments and DaemonSets are written in full",
 		Severity: lint.Error, Proof: lint.Clusterctl,
@@ -509,6 +518,39 @@ func managers(o *manifest.Object) []*doc.Node {
 		}
 	}
 	return out
+}
+
+// flagValue returns the value that the arguments of a container give to a flag, as
+// --flag=value or --flag value, and nil if they do not. Of several the last
+// counts.
+func flagValue(c *doc.Node, flag string) (n *doc.Node, value string) {
+	arguments := slices.Concat(c.Get("command").List(), c.Get("args").List())
+	for i, a := range arguments {
+		text := a.Str()
+		name, rest, joined := strings.Cut(strings.TrimLeft(text, "-"), "=")
+		switch {
+		case name != flag || !strings.HasPrefix(text, "-"):
+		case joined:
+			n, value = a, rest
+		case i+1 < len(arguments):
+			n, value = arguments[i+1], arguments[i+1].Str()
+		}
+	}
+	return n, value
+}
+
+// expanded reports whether Kubernetes puts the value of an environment variable
+// into an argument.
+func expanded(argument string) bool { return strings.Contains(argument, "$(") }
+
+func watchesOneNamespace(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		for _, c := range managers(o) {
+			if n, name := flagValue(c, "namespace"); name != "" && !expanded(name) && !open(o, n) {
+				p.On(o, n, "the controller watches only the namespace %s", name)
+			}
+		}
+	}
 }
 
 func managerContainer(p *lint.Pass) {

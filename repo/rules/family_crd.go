@@ -787,12 +787,13 @@ func terminalFailures(p *lint.Pass, k *contract.Kind) {
 		return
 	}
 	var severity lint.Severity
-	if k.Role == contract.InfraMachinePool { // its contract still allows them, and Cluster API copies them
-		severity = lint.Info
+	what := "is not part of contract v1beta2"
+	if k.Role == contract.InfraMachinePool { // whose contract says MAY
+		severity, what = lint.Info, "Cluster API reads no longer than there is contract v1beta1"
 	}
 	for _, name := range [...]string{"failureReason", "failureMessage"} {
 		if s, presence := k.Judged.Schema.At("status", name); presence == crd.Present {
-			accuse(p, k, s.Node, severity, "%s %s has status.%s, which is not part of contract v1beta2", k.Kind, k.Judged.Name, name)
+			accuse(p, k, s.Node, severity, "%s %s has status.%s, which %s", k.Kind, k.Judged.Name, name, what)
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -122,6 +123,15 @@ var rbacRules = []*lint.Rule{
 		Why:    "Who gets hold of the controller has the whole management cluster, and with it all workload clusters.",
 		Fix:    "List the groups, resources and verbs that the controller needs.",
 		Kinds:  installed, Check: unlimitedRole,
+	},
+	{
+		ID: "RBAC013", Name: "reads-clusters",
+		Title:    "The controller may read Clusters",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section on pausing",
+		Why:    "A controller must stop while the Cluster of its object is paused, and spec.paused stands in the Cluster. One that may not read it works on during clusterctl move, or fails.",
+		Fix:    "Allow get, list and watch for clusters of cluster.x-k8s.io, and clusters/status with get.",
+		Scope:  lint.ScopeRelease, Check: readsClusters,
 	},
 }
 
@@ -484,6 +494,38 @@ func ownKinds(p *lint.Pass) {
 	}
 	report(lint.Warning, "", objects)
 	report(lint.Info, "/status", statuses) // not all have something to say
+	poolMachineRights(p, all)
+}
+
+// poolMachineRights reports pools that say which kind stands for their replicas, if
+// no role allows to make such objects and to remove them.
+func poolMachineRights(p *lint.Pass, all []*manifest.Object) {
+	kinds := p.Profile.Kinds(p.Release.CRDs())
+	for _, pool := range kinds {
+		if pool.Role != contract.InfraMachinePool || pool.Template || pool.Judged == nil {
+			continue
+		}
+		if _, presence := pool.Judged.Schema.At("status", "infrastructureMachineKind"); presence != crd.Present {
+			continue
+		}
+		var machines []*contract.Kind
+		managed := false
+		for _, k := range kinds {
+			if k.Group != pool.Group || !strings.HasSuffix(k.Kind, "Machine") {
+				continue
+			}
+			if verbs, _, _ := allowed(all, k.Group, k.Plural); len(verbs) > 0 {
+				machines = append(machines, k)
+				managed = managed || len(lacking(verbs, createAndDelete)) == 0
+			}
+		}
+		if len(machines) > 0 && !managed {
+			o := pool.Object
+			f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role allows to %s %s, which stand for the replicas of a %s", enumerate(createAndDelete), machines[0].Plural, pool.Kind)
+			f.Severity = lint.Info // another controller may do so
+			p.Report(f)
+		}
+	}
 }
 
 // hasStatus reports whether a version of a kind has the subresource status.
@@ -506,4 +548,43 @@ func unlimitedRole(p *lint.Pass) {
 			}
 		}
 	}
+}
+
+// granted returns the roles of the components that a binding gives to an account.
+// It is not complete if a binding names a role that is not in the components, or
+// one that collects others.
+func granted(r *lint.Release) (list []*manifest.Object, complete bool) {
+	all := r.Installed()
+	complete = true
+	for _, b := range all.Objects {
+		if b.Group != rbacGroup || !isBinding(b) || !slices.ContainsFunc(b.Get("subjects").List(), func(s *doc.Node) bool { return s.Get("kind").Str() == "ServiceAccount" }) {
+			continue
+		}
+		role := all.Find(rbacGroup, b.Get("roleRef", "kind").Str(), b.Get("roleRef", "name").Str())
+		if role == nil || role.Get("aggregationRule") != nil {
+			complete = false
+			continue
+		}
+		list = append(list, role)
+	}
+	return list, complete
+}
+
+func readsClusters(p *lint.Pass) {
+	if t := p.Release.Provider.Type; t == layouts.Core || t == layouts.RuntimeExtension {
+		return
+	}
+	if !slices.ContainsFunc(p.Profile.Kinds(p.Release.CRDs()), func(k *contract.Kind) bool { return k.Role.Referenced() }) {
+		return
+	}
+	list, complete := granted(p.Release)
+	if verbs, _, _ := allowed(list, coreGroup, "clusters"); !complete || len(list) == 0 || len(lacking(verbs, []string{"get"})) == 0 {
+		return
+	}
+	// The role with the most rules is that of the controller, not that of leader
+	// election or of metrics.
+	role := slices.MaxFunc(list, func(a, b *manifest.Object) int {
+		return cmp.Compare(len(a.Get("rules").List()), len(b.Get("rules").List()))
+	})
+	p.On(role, cmp.Or(role.Get("rules"), role.Get("metadata", "name")), "no role allows an account of the components to get clusters of %s, so the controllers cannot see that one is paused", coreGroup)
 }

@@ -50,7 +50,7 @@ var Families = families([]Family{
 var All = slices.SortedFunc(slices.Values(slices.Concat(
 	metaRules, nameRules, repoRules, varRules, yamlRules,
 	compRules, compTypedRules, rbacRules, depRules, webhookRules, crdRules, roleRules,
-	classRules, templateRules, topologyRules, extensionRules, moveRules, lintRules,
+	classRules, templateRules, topologyRules, extensionRules, extensionAccountRules, moveRules, lintRules,
 )), func(a, b *lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
 
 // families gives every family its rules.

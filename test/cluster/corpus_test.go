@@ -161,7 +161,7 @@ func (a *agreement) part(t *testing.T, release, s *apply.Session, p part, findin
 // of Cluster API.
 func provedHere(r *lint.Rule) bool {
 	e, err := rules.LoadExample(r.ID)
-	return err != nil || e.Oracle.Verdict != admissionRefuses
+	return err != nil || e.Oracle.Verdict != rules.AdmissionRefuses
 }
 
 // reports says which findings may stand for a refusal: an error that was proven,
