@@ -134,7 +134,7 @@ func read(data []byte) (n *Node, sure bool, err error) {
 	}
 	b := builder{anchors: map[*yaml.Node]*Node{}}
 	n, err = b.build(root.Content[0])
-	return n, !b.second && !tabIndent(data) && !endMark(data), err
+	return n, !b.second && !hasOtherBreak(data) && !tabIndent(data) && !endMark(data), err
 }
 
 // endMark reports whether a line may end the document before the text does.
@@ -147,9 +147,6 @@ func endMark(data []byte) bool {
 func tabIndent(data []byte) bool {
 	if bytes.IndexByte(data, '\t') < 0 {
 		return false
-	}
-	if hasOtherBreak(data) {
-		return true
 	}
 	for line := range bytes.Lines(data) {
 		if rest := bytes.TrimLeft(line, " -?:"); len(rest) > 0 && rest[0] == '\t' {

@@ -61,6 +61,15 @@ func TestComponents(t *testing.T) {
 		"tag of the version with a suffix": {fooNamespace + running("ghcr.io/x/y:v1.0.0-build.7", ""), "COMP016", nil},
 		"containers is no list":            {fooNamespace + "kind: Deployment\nspec: {template: {spec: {containers: {a: b}}}}\n", "COMP015", nil},
 		"selector of another workload":     {fooNamespace + running("ghcr.io/x/y:v1", "") + "---\nkind: Service\napiVersion: v1\nmetadata: {name: s}\nspec: {selector: {a: b}}\n", "WH002", []string{"WH002:14"}},
+		"namespace as two arguments":       {fooNamespace + running("ghcr.io/x/y:v1", ", command: [/manager, --namespace], args: [a]"), "COMP014", []string{"COMP014:9"}},
+		"namespace with one dash":          {fooNamespace + running("ghcr.io/x/y:v1", ", args: [-namespace=a]"), "COMP014", []string{"COMP014:9"}},
+		"the last namespace counts":        {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--namespace=a, '--namespace=']"), "COMP014", nil},
+		"namespace is empty":               {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--namespace, '']"), "COMP014", nil},
+		"namespace without a value":        {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--namespace]"), "COMP014", nil},
+		"namespace from a variable":        {fooNamespace + running("ghcr.io/x/y:v1", ", args: ['--namespace=${N:=a}']"), "COMP014", nil},
+		"namespace from the environment":   {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--namespace=$(N)]"), "COMP014", nil},
+		"a flag with a longer name":        {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--namespace-selector=a, namespace=b]"), "COMP014", nil},
+		"unknown fields of an extension":   {fooNamespace + "apiVersion: runtime.cluster.x-k8s.io/v1beta2\nkind: ExtensionConfig\nmetadata: {name: a}\nsepc: {}\nspec:\n  objectSelector: {}\n  clientConfig:\n    caBundel: a\n", "TOP001", []string{"TOP001:8", "TOP001:10", "TOP001:12"}},
 		"optional secret":                  {fooNamespace + running("ghcr.io/x/y:v1", ", envFrom: [{secretRef: {name: a, optional: true}}, {secretRef: {name: b}}]"), "DEP004", []string{"DEP004:9"}},
 		"timeout from the user":            {fooNamespace + "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\nwebhooks: [{name: a.b.c, timeoutSeconds: ${T}}, {name: a.b.c, timeoutSeconds: 0}]\n", "WH011", []string{"WH011:8"}},
 	} {
@@ -183,9 +192,72 @@ func TestNoTemplate(t *testing.T) {
 	}
 }
 
+// TestRights is about the rights of controllers in a provider with pools.
+func TestRights(t *testing.T) {
+	const (
+		binding = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: b}\nroleRef: {kind: ClusterRole, name: %s}\nsubjects: [{kind: ServiceAccount, name: a, namespace: foo-system}]\n"
+		role    = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: %s, labels: {l: v}}\nrules: [%s]\n"
+		about   = "{apiGroups: [%s], resources: [%s], verbs: [%s]}"
+		pool    = `---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: foomachinepools.infrastructure.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1}}
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  scope: Namespaced
+  names: {kind: FooMachinePool, plural: foomachinepools}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {infrastructureMachineKind: {type: string}}}}}}}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: foomachines.infrastructure.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1}}
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  scope: Namespaced
+  names: {kind: FooMachine, plural: foomachines}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`
+	)
+	clusters := fmt.Sprintf(about, "cluster.x-k8s.io", "clusters", "get, list")
+	machines := fmt.Sprintf(about, "infrastructure.cluster.x-k8s.io", "foomachinepools, foomachines", "get, create, delete")
+	bound := fmt.Sprintf(binding, "m")
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"all":                           {bound + fmt.Sprintf(role, "m", clusters+", "+machines), nil},
+		"everything":                    {bound + fmt.Sprintf(role, "m", fmt.Sprintf(about, "'*'", "'*'", "'*'")), nil},
+		"no clusters":                   {bound + fmt.Sprintf(role, "m", machines), []string{"RBAC013"}},
+		"clusters in a role of nobody":  {bound + fmt.Sprintf(role, "m", machines) + fmt.Sprintf(role, "n", clusters), []string{"RBAC013"}},
+		"one cluster":                   {bound + fmt.Sprintf(role, "m", machines+", {apiGroups: [cluster.x-k8s.io], resources: [clusters], resourceNames: [a], verbs: [get]}"), []string{"RBAC013"}},
+		"nobody has a role":             {fmt.Sprintf(role, "m", machines), nil},
+		"a role of others":              {bound + fmt.Sprintf(role, "m", machines) + fmt.Sprintf(binding, "elsewhere"), nil},
+		"a role that collects":          {bound + fmt.Sprintf(role, "m", machines) + fmt.Sprintf(binding, "n") + fmt.Sprintf(role, "n", "") + "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}\n", nil},
+		"machines are not made":         {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, "create, ", "", 1)), []string{"RBAC011"}},
+		"two roles for machines":        {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, "create, ", "", 1)) + fmt.Sprintf(role, "n", strings.Replace(machines, ", delete", "", 1)), nil},
+		"machines are not known at all": {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, ", foomachines", "", 1)), []string{"RBAC011"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, f := range lintFiles(t, rules.Files{Text: map[string]string{
+				"infrastructure-foo/v1.0.0/infrastructure-components.yaml": fooNamespace + strings.TrimPrefix(pool, "---\n") + c.text,
+				"infrastructure-foo/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+			}}) {
+				if f.Rule.ID == "RBAC011" || f.Rule.ID == "RBAC013" {
+					got = append(got, f.Rule.ID)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
 // TestTerminalFailures is about fields whose weight depends on the role.
 func TestTerminalFailures(t *testing.T) {
-	for kind, want := range map[string]lint.Severity{"FooCluster": lint.Warning, "FooMachine": lint.Warning, "FooMachinePool": lint.Info} {
+	for kind, want := range map[string]lint.Severity{"FooCluster": lint.Warning, "FooMachinePool": lint.Info} {
 		text := fooNamespace + `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: x, labels: {cluster.x-k8s.io/v1beta2: v1}}

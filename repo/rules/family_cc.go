@@ -252,7 +252,7 @@ var classFileRules = []*lint.Rule{
 		Severity: lint.Warning, Proof: lint.Clusterctl,
 		Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
 		Why:    "Clusterctl puts the class into the namespace as it is written. With quotes inside of quotes that is a namespace whose name consists of two quotes.",
-		Fix:    `Write ${CLUSTER_CLASS_NAMESPACE:=""} without quotes around it.`,
+		Fix:    "Write a default that is a namespace, without quotes in it. In v1beta1 it may be empty, as in ${CLUSTER_CLASS_NAMESPACE:=\"\"} with no quotes around it.",
 		Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: classNamespaceQuoted,
 	},
 }

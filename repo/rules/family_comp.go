@@ -546,7 +546,8 @@ func expanded(argument string) bool { return strings.Contains(argument, "$(") }
 func watchesOneNamespace(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
 		for _, c := range managers(o) {
-			if n, name := flagValue(c, "namespace"); name != "" && !expanded(name) && !open(o, n) {
+			n, name := flagValue(c, "namespace")
+			if _, variable := p.File.Variable(o.Doc, n); name != "" && !variable && !expanded(name) {
 				p.On(o, n, "the controller watches only the namespace %s", name)
 			}
 		}

@@ -130,7 +130,7 @@ var rbacRules = []*lint.Rule{
 		Severity: lint.Warning, Proof: lint.Contract,
 		Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section on pausing",
 		Why:    "A controller must stop while the Cluster of its object is paused, and spec.paused stands in the Cluster. One that may not read it works on during clusterctl move, or fails.",
-		Fix:    "Allow get, list and watch for clusters of cluster.x-k8s.io, and clusters/status with get.",
+		Fix:    "Allow get, list and watch for clusters of cluster.x-k8s.io.",
 		Scope:  lint.ScopeRelease, Check: readsClusters,
 	},
 }
