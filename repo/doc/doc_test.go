@@ -30,6 +30,7 @@ var traps = []string{
 	"a: 2001-01-01\nb: 2001-01-01T00:00:00Z\nc: 1:30\nd: 2001-99-99\n", "a: !!timestamp 2001-01-01\n", "a: !!binary aGk=\n", "a: !!binary x!\n", "a: !foo bar\n", "a: ! 5\n",
 	"a: 1\na: 2\n", "a: {b: 1, b: 2}\n", "x: &a {k: 1}\ny: *a\n", "x: &a {k: 1}\ny: {<<: *a, k: 2}\n", "x: &a {k: 1}\ny: {k: 2, <<: *a}\n",
 	"x: &a {k: 1}\nz: &b {k: 2, m: 3}\ny: {<<: [*a, *b]}\n", "y: {<<: 1}\n", "y: {'<<': 1}\n", "y: *nope\n", "x: &a [*a]\n", "&k a: b\n*k : c\n",
+	strings.Repeat("k", 1024) + ": v\n", strings.Repeat("k", 1025) + ": v\n", strings.Repeat("k", 1025) + ":\n  a: b\n", "a: {" + strings.Repeat("k", 1025) + ": v}\n", "k" + strings.Repeat(" ", 1025) + ":\n- a\n", "\"" + strings.Repeat(`\U0001F600`, 110) + "\": v\n",
 	"- a\n", "foo\n", "", "\n", "# c\n", "null\n", "~\n", "[]\n", "{}\n", "a:\n", "a: [\n", "a: b: c\n", "\ta: 1\n", "a:\n\tb: 1\n", "a: \"\\q\"\n", "%YAML 1.1\n---\na: 1\n",
 	"---\na: 1\n---\nb: 2\n", "--- \na: 1\n", "--- # c\na: 1\n", "--- {a: 1}\n", "---foo\n", "a: 1\n---", "a: 1\n--- x", "a: 1\n...\nb: 2\n", "a: 1\n---\n---\nb: 2\n", "a: |\n  x\n  ---\n  y\n", "a: \"x\n---\ny\"\n",
 	"\ufeffa: 1\n", "\ufeff---\na: 1\n", "a: 1\n---\n\ufeffb: 2\n", "a: 1\r\nb: |\r\n  x\r\n  y\r\n---\r\nc: 1\r\n", "a: \xff\n", "a: \x00b\n", "a: \x01\n", "a: '\u0085'\n", "a: \u2028b\n",

@@ -132,7 +132,7 @@ func read(data []byte) (n *Node, sure bool, err error) {
 			return nil, false, err
 		}
 	}
-	b := builder{anchors: map[*yaml.Node]*Node{}}
+	b := builder{anchors: map[*yaml.Node]*Node{}, long: longLines(data)}
 	n, err = b.build(root.Content[0])
 	return n, !b.second && !hasOtherBreak(data) && !tabIndent(data) && !endMark(data), err
 }
@@ -421,6 +421,8 @@ type builder struct {
 	second bool
 	// flow counts the flow lists and maps around a value.
 	flow int
+	// long are the numbers of lines on which a key can be too long.
+	long []int
 }
 
 func (b *builder) node(y *yaml.Node) *Node {
@@ -542,6 +544,9 @@ func scalarValue(y *yaml.Node) (any, error) {
 func (b *builder) mapping(n *Node, y *yaml.Node) error {
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
+		if b.longKey(key, value) {
+			b.second = true
+		}
 		if y.Style&yaml.FlowStyle != 0 && (isEmpty(key) || isEmpty(value) || key.Line != value.Line) {
 			b.second = true
 		}
@@ -584,6 +589,39 @@ func (b *builder) mapping(n *Node, y *yaml.Node) error {
 		n.Fields = append(n.Fields, Field{Name: name, Key: k, Value: v})
 	}
 	return nil
+}
+
+// keyLimit is the most characters from a key to its colon that clusterctl's parser
+// reads.
+const keyLimit = 1024
+
+// longLines returns the numbers of the lines that have more bytes than keyLimit.
+func longLines(data []byte) []int {
+	var out []int
+	for n := 1; len(data) > 0; n++ {
+		end := bytes.IndexByte(data, '\n') + 1
+		if end == 0 {
+			end = len(data)
+		}
+		if end > keyLimit {
+			out = append(out, n)
+		}
+		data = data[end:]
+	}
+	return out
+}
+
+// longKey reports whether there may be more than keyLimit characters from a key to
+// its colon.
+func (b *builder) longKey(key, value *yaml.Node) bool {
+	if len(b.long) == 0 {
+		return false
+	}
+	if key.Line == value.Line {
+		return value.Column-key.Column > keyLimit
+	}
+	_, long := slices.BinarySearch(b.long, key.Line)
+	return long
 }
 
 // merge adds the entries that a merge key brings in. As in sigs.k8s.io/yaml

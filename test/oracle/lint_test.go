@@ -210,8 +210,7 @@ func laterRule(err error) int {
 }
 
 // onlySome reports whether clusterctl accepts the file with other values, so
-// that it is not the file that is wrong, or can read it with them and refuses it
-// for a reason that nobody sees before.
+// that it is not the file that is wrong, or can at least parse it with them.
 func (r refusal) onlySome() bool {
 	if r.retry == nil {
 		return false
@@ -222,26 +221,61 @@ func (r refusal) onlySome() bool {
 	if settled(r.retry(lines)) {
 		return true
 	}
-	return slices.ContainsFunc([]string{"x-name", "1", "", "a: b", "[]", `"a"`}, func(value string) bool {
-		err := r.retry(func(data []byte) values { return all(value, real.Required(data)) })
-		return settled(err) || value != "" && strings.Contains(err.Error(), strconv.Quote(layouts.ClusterClassFile(value))) // the class is up to the user
+	return slices.ContainsFunc([]string{"x-name", "1", "", "a: b", "[]", `"a"`, "ghcr.io/acme/x:v1"}, func(value string) bool {
+		return settled(r.retry(func(data []byte) values { return all(value, real.Required(data)) }))
+	}) || r.ofAnyClass() || r.ofOne()
+}
+
+// ofOne reports whether another value for one of the variables helps. Only a few
+// are tried.
+func (r refusal) ofOne() bool {
+	const few = 8
+	for i := range few {
+		for _, value := range []string{"[]", "{}", "1", "[a]", `"a"`, "apps/v1"} {
+			more := false
+			err := r.retry(func(data []byte) values {
+				v, names := dummies(data), real.Required(data)
+				if i < len(names) {
+					v[names[i]] = value
+					more = true
+				}
+				return v
+			})
+			if err == nil {
+				return true
+			}
+			if !more {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// ofAnyClass reports whether the refusal is about the file of a class that is up
+// to the user.
+func (r refusal) ofAnyClass() bool {
+	const other = "other"
+	err := r.retry(func(data []byte) values {
+		v := dummies(data)
+		for name, value := range v {
+			if value == real.Dummy("") {
+				v[name] = other
+			}
+		}
+		return v
 	})
+	return err != nil && strings.Contains(err.Error(), strconv.Quote(layouts.ClusterClassFile(other)))
 }
 
 // unreadable reports whether clusterctl could not parse a file.
 func unreadable(err error) bool { return strings.Contains(err.Error(), "failed to parse yaml") }
 
-// all gives the same value to many variables, but for those that `generate
-// cluster` checks.
+// all gives the same value to many variables.
 func all(value string, names []string) values {
 	v := values{}
 	for _, name := range names {
 		v[name] = value
-	}
-	for name, value := range options() {
-		if _, ok := v[name]; ok {
-			v[name] = value
-		}
 	}
 	return v
 }
@@ -349,13 +383,10 @@ func alwaysSet(v values) values {
 	if _, ok := v[version]; !ok {
 		v[version] = real.Dummy(version)
 	}
-	maps.Copy(v, options())
+	for name, value := range (values{"CLUSTER_NAME": "dummy", "NAMESPACE": "default", "CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "0"}) {
+		v[name] = value
+	}
 	return v
-}
-
-// options are the variables that `generate cluster` sets.
-func options() values {
-	return values{"CLUSTER_NAME": "dummy", "NAMESPACE": "default", "CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "0"}
 }
 
 // judgeVersions returns what clusterctl refuses to do with the versions of a

@@ -104,7 +104,7 @@ func Judge(ctx context.Context, r Release) ([]Verdict, error) {
 		}
 		template, err := guard(func() (client.YamlPrinter, error) {
 			return c.GetClusterTemplate(ctx, client.GetClusterTemplateOptions{
-				ClusterName: "dummy", TargetNamespace: "default",
+				ClusterName: "dummy", TargetNamespace: "default", ControlPlaneMachineCount: new(int64(1)), WorkerMachineCount: new(int64(0)),
 				ProviderRepositorySource: &client.ProviderRepositorySourceOptions{InfrastructureProvider: r.Name + ":" + r.Version, Flavor: flavor},
 			})
 		})
