@@ -24,7 +24,7 @@ const (
 )
 
 // What other families say of all components is not repeated here: RXS001 is
-// COMP013, RXS002 COMP001 and COMP003, RXS003 and RXS004 WH002, RXS022 and RXS023
+// COMP013, RXS002 COMP001 and COMP003, RXS003 and RXS004 WH002, RXS023
 // RBAC008, RXS024 RBAC012, RXS028 to RXS031 DEP003, RXS033 and RXS034 DEP002,
 // RXS036 COMP016, RXS037 COMP020, RXS040 the family CRD. RXS035 and RXS038 are
 // part of RXS032. What a manifest cannot show: RXS021. RXS039 is how all rules

@@ -538,7 +538,10 @@ func sameName(all []*manifest.Object, r objectRef) *manifest.Object {
 
 // topologyFields are the fields of a topology in v1beta2; one that has none of
 // them does not count for clusterctl.
-var topologyFields = []string{"classRef", "version", "controlPlane", "workers", "variables"}
+var topologyFields = [][]string{
+	{"classRef", "name"}, {"classRef", "namespace"}, {"version"}, {"controlPlane"},
+	{"workers", "machineDeployments"}, {"workers", "machinePools"}, {"variables"},
+}
 
 func classNameMissing(p *lint.Pass) {
 	for _, o := range clusters(p.File) {
@@ -565,7 +568,7 @@ func classless(o *manifest.Object) bool {
 	case n != nil && !n.Is(doc.String) && !n.Is(doc.Null): // which a rule about types reports
 		return false
 	case o.Version == "v1beta2": // an empty topology is none
-		return slices.ContainsFunc(topologyFields, func(name string) bool { return !blank(topology.Get(name)) })
+		return slices.ContainsFunc(topologyFields, func(way []string) bool { return !blank(topology.Get(way...)) })
 	}
 	return true
 }
