@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
@@ -31,8 +32,29 @@ type Options struct {
 }
 
 // schema guards kustomize's process-wide OpenAPI schema: a kustomization with
-// its own schema must build alone.
-var schema sync.RWMutex
+// its own schema must build alone. Others build side by side, but not before the
+// schema is parsed, because kustomize reads it without a lock.
+var schema struct {
+	sync.RWMutex
+	parsed bool
+}
+
+// shareSchema takes the schema for a build beside others.
+func shareSchema() {
+	for {
+		schema.RLock()
+		if schema.parsed {
+			return
+		}
+		schema.RUnlock()
+		schema.Lock()
+		if !schema.parsed {
+			openapi.SchemaForResourceType(yaml.TypeMeta{APIVersion: "v1", Kind: "Namespace"})
+			schema.parsed = true
+		}
+		schema.Unlock()
+	}
+}
 
 // Build builds the kustomization in a folder, given relative to the tree with
 // slashes. The objects have the values and the order of `kustomize build`.
@@ -122,9 +144,12 @@ func call(fsys filesys.FileSystem, dir string, opts Options, alone bool) (m resm
 	if alone {
 		schema.Lock()
 		defer schema.Unlock()
-		defer openapi.ResetOpenAPI()
+		defer func() {
+			openapi.ResetOpenAPI()
+			schema.parsed = false
+		}()
 	} else {
-		schema.RLock()
+		shareSchema()
 		defer schema.RUnlock()
 	}
 	defer func() {
