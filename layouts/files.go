@@ -84,18 +84,32 @@ func KindOfFile(name string) FileKind {
 	if _, ok := ClassOf(name); ok {
 		return ClusterClass
 	}
-	if strings.HasSuffix(name, ".yaml") {
-		for _, row := range Types {
-			stem := strings.TrimSuffix(row.ComponentsFile, ".yaml")
-			rest, ok := strings.CutPrefix(strings.TrimSuffix(name, ".yaml"), stem)
-			if ok && (rest == "" || rest[0] == '-') {
-				return Components
-			}
-		}
-		// The embedded list of clusterctl spells this one with a plural.
-		if name == "runtime-extensions-components.yaml" {
-			return Components
-		}
+	if TypeOfComponents(name) != "" {
+		return Components
 	}
 	return Asset
 }
+
+// TypeOfComponents returns the provider type whose components file has that
+// name or a variant of it, or the empty type.
+func TypeOfComponents(name string) ProviderType {
+	stem, ok := strings.CutSuffix(name, ".yaml")
+	if !ok {
+		return ""
+	}
+	for _, row := range Types {
+		rest, ok := strings.CutPrefix(stem, strings.TrimSuffix(row.ComponentsFile, ".yaml"))
+		if ok && (rest == "" || rest[0] == '-') {
+			return row.Type
+		}
+	}
+	// The embedded list of clusterctl spells this one with a plural.
+	if stem == "runtime-extensions-components" {
+		return RuntimeExtension
+	}
+	return ""
+}
+
+// Attests reports whether the file says something about the other files of the
+// release, so that it is true for exactly these.
+func (k FileKind) Attests() bool { return k == Checksums }

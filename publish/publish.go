@@ -13,33 +13,59 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
-// Destination is a place that holds published releases.
+// Destination is a place that holds releases by version: the folder of a
+// provider, a GitHub repository, a generic package of a GitLab project, a
+// repository of an OCI registry. It does not know providers: a Site does.
 type Destination interface {
-	// Versions lists the versions of a provider that readers can see, oldest
-	// first. A provider that was never published has none; that is no error.
-	Versions(ctx context.Context, p layouts.Provider) ([]string, error)
-	// Fetch opens a published release. The error wraps fs.ErrNotExist if
-	// readers see no such version.
-	Fetch(ctx context.Context, p layouts.Provider, version string) (*repo.Release, error)
-	// Put publishes a release whole or not at all and reads it back. If the
-	// version is already there with equal content, nothing changes and the
-	// result says so; with different content it is a *ConflictError. What
-	// Check refuses is refused before anything is touched.
+	// Versions lists the versions that readers can see, oldest first. A place
+	// where nothing was published has none; that is no error.
+	Versions(ctx context.Context) ([]string, error)
+	// Fetch lists a published release. Its files are read when they are
+	// opened, under ctx. The provider of the release may be zero; Split finds
+	// it. The error wraps fs.ErrNotExist if readers see no such version.
+	Fetch(ctx context.Context, version string) (*repo.Release, error)
+	// Plan says what Put would do, and changes nothing. What Put would refuse
+	// is an error already here, as far as it can be known before.
+	Plan(ctx context.Context, r *repo.Release) (Result, error)
+	// Put publishes a release whole or not at all: readers see nothing of it
+	// before all of it is there and checked. If the version is already there
+	// with equal content, nothing changes and the result says so; with
+	// different content it is a *ConflictError. What Check refuses is refused
+	// before anything is touched. After any failure, a second Put finishes
+	// what the first one began.
 	Put(ctx context.Context, r *repo.Release) (Result, error)
+	// Verify reads a published release the way clusterctl reads it, and fails
+	// if that is not r.
+	Verify(ctx context.Context, r *repo.Release) error
 	// URL returns the provider URL for clusterctl.yaml: of the given version,
-	// or of the newest for "latest".
-	URL(p layouts.Provider, version, componentsFile string) (string, error)
+	// or of the newest for layouts.Latest if the place knows that.
+	URL(version, componentsFile string) (string, error)
 	// String names the destination in messages, without credentials.
 	String() string
 }
 
-// Result says what Put did.
+// Result says what Put did, or would do.
 type Result struct {
 	// Unchanged is true if the same content was already published.
 	Unchanged bool
 	// Where is the place a person would look at.
 	Where string
+	// Steps are what Plan says would be done, in order, as short sentences
+	// without a subject: "upload metadata.yaml (1200 bytes)".
+	Steps []string
+	// Notes are what the user should know but need not act on.
+	Notes []string
 }
+
+// Temporary is an error that may be gone on the next attempt, such as a reset
+// connection. Nothing is known about whether the server did its work.
+type Temporary struct{ Err error }
+
+// Error is that of the cause.
+func (e *Temporary) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Temporary) Unwrap() error { return e.Err }
 
 // ConflictError says that a version is already published with other content.
 type ConflictError struct {
@@ -83,7 +109,8 @@ func (d Difference) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// Compare reads two releases, in constant memory, and returns how they differ.
+// Compare returns how two releases differ. Files whose checksum is not stated
+// are read, in constant memory.
 // What lies next to the published artifacts counts as extra, unless it is
 // hidden.
 func Compare(ctx context.Context, published, r *repo.Release) (Difference, error) {
@@ -125,16 +152,32 @@ func equal(ctx context.Context, a, b *repo.Artifact) (bool, error) {
 	if a.Size != b.Size {
 		return false, nil
 	}
-	x, err := a.Sum(ctx)
+	x, err := a.Digest(ctx)
 	if err != nil {
 		return false, err
 	}
-	y, err := b.Sum(ctx)
+	y, err := b.Digest(ctx)
 	return x == y, err
 }
 
-// Name returns how messages call a release: its label and version.
-func Name(r *repo.Release) string { return r.Provider.Label() + " " + r.Version }
+// Conflict compares a published release with one to be published. It returns
+// nil if they are equal, and a *ConflictError if they are not.
+func Conflict(ctx context.Context, published, r *repo.Release) error {
+	diff, err := Compare(ctx, published, r)
+	if err == nil && !diff.IsZero() {
+		err = &ConflictError{Release: Name(r), Where: published.Path, Difference: diff}
+	}
+	return err
+}
+
+// Name returns how messages call a release: its label and version, or only the
+// version if several providers share it.
+func Name(r *repo.Release) string {
+	if r.Provider == (layouts.Provider{}) {
+		return r.Version
+	}
+	return r.Provider.Label() + " " + r.Version
+}
 
 // maxName is the longest file name that common file systems take, in bytes.
 const maxName = 255
@@ -167,11 +210,11 @@ func CheckFileName(name string) error {
 }
 
 // Check refuses a release that no destination can hold whole: an invalid
-// provider or version, no files, a file whose name does not survive, two names
+// provider (none at all is the sign of several) or version, no files, a file whose name does not survive, two names
 // that are equal where case does not count, or something next to the files
 // that would be left behind. It does not look inside the files; lint does.
 func Check(r *repo.Release) error {
-	if problems := r.Provider.Problems(); len(problems) > 0 {
+	if problems := r.Provider.Problems(); len(problems) > 0 && r.Provider != (layouts.Provider{}) {
 		return fmt.Errorf("cannot publish %s: %s", r.Path, problems[0].Message)
 	}
 	if _, err := layouts.ParseVersion(r.Version); err != nil {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"strings"
@@ -44,6 +45,42 @@ func (a *Artifact) Copy(ctx context.Context, w io.Writer) (Sum, error) {
 
 // Sum reads the content and returns its checksum. Errors are those of Copy.
 func (a *Artifact) Sum(ctx context.Context) (Sum, error) { return a.Copy(ctx, io.Discard) }
+
+// Digest returns the checksum that the place of the file states, without
+// reading the file, or else reads it. Errors are those of Copy.
+func (a *Artifact) Digest(ctx context.Context) (Sum, error) {
+	if a.stated != nil {
+		return *a.stated, nil
+	}
+	return a.Sum(ctx)
+}
+
+// ParseSum reads 64 hexadecimal digits of either case.
+func ParseSum(text string) (sum Sum, ok bool) {
+	if len(text) != 2*sha256.Size {
+		return Sum{}, false
+	}
+	_, err := hex.Decode(sum[:], []byte(text))
+	return sum, err == nil
+}
+
+// checked compares content with the stated checksum at its end.
+type checked struct {
+	io.ReadCloser
+	hash hash.Hash
+	a    *Artifact
+}
+
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.hash.Write(p[:n])
+	if err == io.EOF {
+		if got := Sum(c.hash.Sum(nil)); got != *c.a.stated {
+			return n, fmt.Errorf("%s: the content has the checksum %s, but %s was stated; it was changed or damaged on its way", c.a.Path, got, c.a.stated)
+		}
+	}
+	return n, err
+}
 
 // contextReader stops reading when the context is done.
 type contextReader struct {
@@ -182,7 +219,7 @@ func parseChecksum(line string) (sum Sum, name string, ok bool) {
 	if len(line) < digits+3 || line[digits] != ' ' || line[digits+1] != ' ' && line[digits+1] != '*' {
 		return Sum{}, "", false
 	}
-	if _, err := hex.Decode(sum[:], []byte(line[:digits])); err != nil {
+	if sum, ok = ParseSum(line[:digits]); !ok {
 		return Sum{}, "", false
 	}
 	return sum, strings.TrimPrefix(line[digits+2:], "./"), true

@@ -3,6 +3,7 @@ package repo
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"slices"
@@ -26,6 +27,8 @@ type Artifact struct {
 	Path string
 
 	open func() (io.ReadCloser, error)
+	// stated is the checksum that the place of the file gives, or nil.
+	stated *Sum
 }
 
 // NewArtifact returns an artifact whose content open delivers. Open may be
@@ -44,15 +47,44 @@ func BytesArtifact(name string, data []byte) *Artifact {
 // Kind classifies the artifact by its name.
 func (a *Artifact) Kind() layouts.FileKind { return layouts.KindOfFile(a.Name) }
 
+// Stating returns the same file with the checksum that its place states for it,
+// as GitHub, GitLab and OCI registries do. Whoever reads such a file to its
+// end gets an error if the content has another checksum.
+func (a *Artifact) Stating(sum Sum) *Artifact {
+	out := *a
+	out.stated = &sum
+	return &out
+}
+
+// Through returns the same file whose content passes through wrap whenever it is
+// opened; wrap must not change it.
+func (a *Artifact) Through(wrap func(io.ReadCloser) io.ReadCloser) *Artifact {
+	out := *a
+	out.open = func() (io.ReadCloser, error) {
+		r, err := a.open()
+		if err != nil {
+			return nil, err
+		}
+		return wrap(r), nil
+	}
+	return &out
+}
+
 // Open opens the content for reading from the start.
-func (a *Artifact) Open() (io.ReadCloser, error) { return a.open() }
+func (a *Artifact) Open() (io.ReadCloser, error) {
+	r, err := a.open()
+	if err != nil || a.stated == nil {
+		return r, err
+	}
+	return &checked{r, sha256.New(), a}, nil
+}
 
 // Bytes reads the whole content. It fails for files over MaxFileSize.
 func (a *Artifact) Bytes() ([]byte, error) {
 	if a.Size > MaxFileSize {
 		return nil, fmt.Errorf("%s: the file has %d bytes, more than the %d that are read into memory", a.Path, a.Size, MaxFileSize)
 	}
-	r, err := a.open()
+	r, err := a.Open()
 	if err != nil {
 		return nil, err
 	}

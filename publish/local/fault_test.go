@@ -108,9 +108,9 @@ func (w *halfWriter) Write(p []byte) (int, error) {
 }
 
 // hook lets hook watch what d does, and returns the steps that it took.
-func (d *Destination) hook(hook func(step int, m moment, name string) error) (*Destination, *[]string) {
+func (d *Folder) hook(hook func(step int, m moment, name string) error) (*Folder, *[]string) {
 	steps := new([]string)
-	return &Destination{d.root, func(root string) (disk, error) {
+	return &Folder{d.root, func(root string) (disk, error) {
 		disk, err := openDisk(root)
 		return hooked{disk, steps, hook}, err
 	}}, steps

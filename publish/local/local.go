@@ -18,18 +18,16 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
 )
 
-// Destination is a folder of releases. It is safe for concurrent use, also by
+// Folder is a folder of releases. It is safe for concurrent use, also by
 // several processes.
-type Destination struct {
+type Folder struct {
 	root string
 	open func(root string) (disk, error)
 }
 
-var _ publish.Destination = (*Destination)(nil)
-
 // New returns the destination at a path, which may be a symbolic link and need
 // not exist yet. Nothing is touched before something is published.
-func New(path string) (*Destination, error) {
+func New(path string) (*Folder, error) {
 	if path == "" {
 		return nil, errors.New("the destination folder has no name")
 	}
@@ -37,13 +35,57 @@ func New(path string) (*Destination, error) {
 	if err != nil {
 		return nil, fmt.Errorf("destination folder %s: %w", path, err)
 	}
-	return &Destination{root, openDisk}, nil
+	return &Folder{root, openDisk}, nil
 }
 
-// String returns the path of the folder.
-func (d *Destination) String() string { return d.root }
+// Site returns the folder as a place to publish to.
+func (d *Folder) Site() publish.Site {
+	return publish.Site{Name: d.root, Of: func(p layouts.Provider) (publish.Destination, error) {
+		if _, err := labelDir(p); err != nil {
+			return nil, err
+		}
+		return shelf{d, p}, nil
+	}}
+}
 
-func (d *Destination) path(name string) string {
+// shelf is the folder of one provider.
+type shelf struct {
+	d *Folder
+	p layouts.Provider
+}
+
+func (s shelf) Versions(ctx context.Context) ([]string, error) { return s.d.Versions(ctx, s.p) }
+
+func (s shelf) Fetch(ctx context.Context, version string) (*repo.Release, error) {
+	return s.d.Fetch(ctx, s.p, version)
+}
+
+func (s shelf) Plan(ctx context.Context, r *repo.Release) (publish.Result, error) {
+	return s.d.Plan(ctx, r)
+}
+
+func (s shelf) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
+	return s.d.Put(ctx, r)
+}
+
+func (s shelf) Verify(ctx context.Context, r *repo.Release) error {
+	got, err := s.Fetch(ctx, r.Version)
+	if err != nil {
+		return fmt.Errorf("read back %s: %w", publish.Name(r), err)
+	}
+	return publish.VerifyFiles(ctx, got, r)
+}
+
+func (s shelf) URL(version, componentsFile string) (string, error) {
+	return s.d.URL(s.p, version, componentsFile)
+}
+
+func (s shelf) String() string { return s.d.root }
+
+// String returns the path of the folder.
+func (d *Folder) String() string { return d.root }
+
+func (d *Folder) path(name string) string {
 	return filepath.Join(d.root, filepath.FromSlash(name))
 }
 
@@ -69,7 +111,7 @@ func releaseDir(p layouts.Provider, version string) (string, error) {
 
 // URL returns a file URL, the form in which clusterctl takes a path on every
 // platform (clusterctl: newLocalRepository).
-func (d *Destination) URL(p layouts.Provider, version, componentsFile string) (string, error) {
+func (d *Folder) URL(p layouts.Provider, version, componentsFile string) (string, error) {
 	const latest = "latest" // a word that clusterctl resolves, not a folder
 	dir, err := labelDir(p)
 	switch {
@@ -93,7 +135,7 @@ func (d *Destination) URL(p layouts.Provider, version, componentsFile string) (s
 
 // Versions lists what clusterctl lists: real folders with the name of a
 // semantic version (clusterctl: localRepository.GetVersions).
-func (d *Destination) Versions(ctx context.Context, p layouts.Provider) ([]string, error) {
+func (d *Folder) Versions(ctx context.Context, p layouts.Provider) ([]string, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -121,7 +163,7 @@ func (d *Destination) Versions(ctx context.Context, p layouts.Provider) ([]strin
 
 // Fetch lists a published release. Its files may be links as long as they do
 // not leave the destination.
-func (d *Destination) Fetch(ctx context.Context, p layouts.Provider, version string) (*repo.Release, error) {
+func (d *Folder) Fetch(ctx context.Context, p layouts.Provider, version string) (*repo.Release, error) {
 	dir, err := releaseDir(p, version)
 	if err != nil {
 		return nil, err
@@ -129,10 +171,33 @@ func (d *Destination) Fetch(ctx context.Context, p layouts.Provider, version str
 	return folder.OpenRelease(ctx, d.root, dir, p, version)
 }
 
+// Plan reports whether r is published already; see Put for the refusals.
+func (d *Folder) Plan(ctx context.Context, r *repo.Release) (publish.Result, error) {
+	if err := publish.Check(r); err != nil {
+		return publish.Result{}, err
+	}
+	dir, err := releaseDir(r.Provider, r.Version)
+	if err != nil {
+		return publish.Result{}, err
+	}
+	unchanged, err := d.compare(ctx, r)
+	if err != nil {
+		return publish.Result{}, err
+	}
+	result := publish.Result{Unchanged: unchanged, Where: d.path(dir)}
+	if !unchanged {
+		for _, a := range r.Artifacts {
+			result.Steps = append(result.Steps, fmt.Sprintf("write %s (%d bytes)", a.Name, a.Size))
+		}
+		result.Steps = append(result.Steps, "rename the finished folder to "+result.Where)
+	}
+	return result, nil
+}
+
 // Put publishes a release. It refuses to write through a label or version that
 // is a symbolic link, and next to a name that differs only by case. If r has a
 // checksum file, that must be true.
-func (d *Destination) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
+func (d *Folder) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
 	return d.put(ctx, r, d.open, false)
 }
 
@@ -140,7 +205,7 @@ func (d *Destination) Put(ctx context.Context, r *repo.Release) (publish.Result,
 // is replaced by a rename, so that a reader sees the old files or the new ones,
 // and nothing waits for the disk. After a power cut the folder has to be built
 // again.
-func (d *Destination) Replace(ctx context.Context, r *repo.Release) (publish.Result, error) {
+func (d *Folder) Replace(ctx context.Context, r *repo.Release) (publish.Result, error) {
 	open := func(root string) (disk, error) {
 		disk, err := d.open(root)
 		return volatile{disk}, err
@@ -148,7 +213,7 @@ func (d *Destination) Replace(ctx context.Context, r *repo.Release) (publish.Res
 	return d.put(ctx, r, open, true)
 }
 
-func (d *Destination) put(ctx context.Context, r *repo.Release, open func(string) (disk, error), replace bool) (publish.Result, error) {
+func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (disk, error), replace bool) (publish.Result, error) {
 	fail := func(err error) (publish.Result, error) {
 		if _, ok := errors.AsType[*publish.ConflictError](err); ok {
 			return publish.Result{}, err // names itself
@@ -192,7 +257,7 @@ func (d *Destination) put(ctx context.Context, r *repo.Release, open func(string
 
 // compare reports whether r is already published. The error is a
 // *publish.ConflictError if its version is published with other content.
-func (d *Destination) compare(ctx context.Context, r *repo.Release) (published bool, err error) {
+func (d *Folder) compare(ctx context.Context, r *repo.Release) (published bool, err error) {
 	label := r.Provider.Label()
 	for _, step := range []struct{ dir, name string }{{".", label}, {label, r.Version}} {
 		if found, err := d.find(step.dir, step.name); !found {
@@ -203,16 +268,13 @@ func (d *Destination) compare(ctx context.Context, r *repo.Release) (published b
 	if err != nil {
 		return false, err
 	}
-	diff, err := publish.Compare(ctx, old, r)
-	if err == nil && !diff.IsZero() {
-		err = &publish.ConflictError{Release: publish.Name(r), Where: old.Path, Difference: diff}
-	}
+	err = publish.Conflict(ctx, old, r)
 	return err == nil, err
 }
 
 // find reports whether dir holds a folder of that name. Anything else that
 // occupies the name, here or where case does not count, is an error.
-func (d *Destination) find(dir, name string) (found bool, err error) {
+func (d *Folder) find(dir, name string) (found bool, err error) {
 	entries, err := os.ReadDir(d.path(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -239,7 +301,7 @@ func (d *Destination) find(dir, name string) (found bool, err error) {
 // publish stages, verifies and switches. With replace set, it moves what is
 // there out of the way first. It reports whether another publisher was first,
 // with the same content.
-func (d *Destination) publish(ctx context.Context, disk disk, dir string, r *repo.Release, replace bool) (lost bool, err error) {
+func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Release, replace bool) (lost bool, err error) {
 	s, err := stage(ctx, disk, path.Dir(dir))
 	if err != nil {
 		return false, err
@@ -286,7 +348,7 @@ func (d *Destination) publish(ctx context.Context, disk disk, dir string, r *rep
 }
 
 // verify reads a release back and compares it with what was written.
-func (d *Destination) verify(ctx context.Context, dir string, r *repo.Release, sums map[string]repo.Sum) (*repo.Release, error) {
+func (d *Folder) verify(ctx context.Context, dir string, r *repo.Release, sums map[string]repo.Sum) (*repo.Release, error) {
 	got, err := folder.OpenRelease(ctx, d.root, dir, r.Provider, r.Version)
 	if err != nil {
 		return nil, err

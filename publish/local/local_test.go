@@ -57,7 +57,7 @@ func memoryDir(t testing.TB) string {
 	return dir
 }
 
-func destination(t testing.TB, root string) *Destination {
+func destination(t testing.TB, root string) *Folder {
 	t.Helper()
 	d, err := New(root)
 	if err != nil {
@@ -102,7 +102,7 @@ func tree(t testing.TB, root string) []string {
 }
 
 // holds checks that the published version is exactly r.
-func holds(t testing.TB, d *Destination, r *repo.Release) {
+func holds(t testing.TB, d *Folder, r *repo.Release) {
 	t.Helper()
 	got, err := d.Fetch(t.Context(), r.Provider, r.Version)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestPublishedFolderIsLaidOutAsClusterctlReadsIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := (publish.Result{Where: filepath.Join(root, "infrastructure-foo", v)}); got != want {
+		if want := (publish.Result{Where: filepath.Join(root, "infrastructure-foo", v)}); !cmp.Equal(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
@@ -159,7 +159,7 @@ func TestPublishedFolderIsLaidOutAsClusterctlReadsIt(t *testing.T) {
 }
 
 func TestURL(t *testing.T) {
-	d := &Destination{root: "/srv/a b#c"}
+	d := &Folder{root: "/srv/a b#c"}
 	if runtime.GOOS == "windows" {
 		d.root = `C:\srv\a b#c`
 	}
@@ -234,7 +234,7 @@ func TestSecondPut(t *testing.T) {
 	}
 	before := tree(t, root)
 	got, err := d.Put(t.Context(), sample("v1.0.0"))
-	if want := (publish.Result{Unchanged: true, Where: dir}); err != nil || got != want {
+	if want := (publish.Result{Unchanged: true, Where: dir}); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("equal content: %+v %v", got, err)
 	}
 	other := release("v1.0.0", "infrastructure-components.yaml", "kind: Lost\n", "metadata.yaml", "v1.0.0", "new.yaml", "")

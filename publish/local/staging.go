@@ -107,7 +107,7 @@ func (s *staging) close(failed bool) {
 // clean removes the staging folders of publishers that died: those whose lock
 // is free. It holds the lock meanwhile, so that an owner who is just about to
 // take it notices. What cannot be removed does not hinder publishing.
-func (d *Destination) clean(disk disk, label string) {
+func (d *Folder) clean(disk disk, label string) {
 	entries, err := os.ReadDir(d.path(label))
 	if err != nil {
 		return

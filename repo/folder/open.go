@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -120,7 +119,7 @@ func identify(p *repo.Provider, labelErr error) {
 	p.Oddities = append(p.Oddities, repo.Oddity{Kind: repo.OddLabel, Path: p.Path, Why: "holds releases, but " + labelErr.Error()})
 	for _, r := range p.Releases {
 		for _, a := range r.Artifacts {
-			if t := typeOfFile(a.Name); t != "" {
+			if t := layouts.TypeOfComponents(a.Name); t != "" {
 				p.Type = t
 			}
 		}
@@ -128,19 +127,6 @@ func identify(p *repo.Provider, labelErr error) {
 	for _, r := range p.Releases {
 		r.Provider = p.Provider
 	}
-}
-
-// typeOfFile returns the provider type whose components file has that name.
-func typeOfFile(name string) layouts.ProviderType {
-	if layouts.KindOfFile(name) != layouts.Components {
-		return ""
-	}
-	for _, row := range layouts.Types {
-		if strings.HasPrefix(name, strings.TrimSuffix(row.ComponentsFile, ".yaml")) {
-			return row.Type
-		}
-	}
-	return ""
 }
 
 // shape is what a folder is.

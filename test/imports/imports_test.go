@@ -58,7 +58,11 @@ var owners = []struct {
 	{"sigs.k8s.io/cluster-api", []string{"transform/clusterctl"}},
 	{"os/exec", []string{"cmd/internal/cli"}},
 	{"os/signal", []string{"cmd/clusterctl-repo"}},
-	{"net/http", nil},
+	{"net/http", []string{"publish/transport", "publish/github", "publish/gitlab", "publish/oci", "cmd/internal/cli", "test/fakes"}},
+	{"github.com/google/go-github/", []string{"publish/github"}},
+	{"github.com/xanzy/go-gitlab", []string{"publish/gitlab"}},
+	{"oras.land/oras-go/", []string{"publish/oci"}},
+	{"github.com/opencontainers/", []string{"publish/oci"}},
 }
 
 type pkg struct {

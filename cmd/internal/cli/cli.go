@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -34,6 +35,8 @@ type IO struct {
 	Env func(name string) (string, bool)
 	// Dir is the working directory of the process.
 	Dir string
+	// Transport makes HTTP requests; nil is the usual one. Tests set it.
+	Transport http.RoundTripper
 }
 
 // OS returns the streams and environment of the process.
@@ -75,7 +78,8 @@ type app struct {
 	IO
 	color          string
 	quiet, verbose bool
-	style          term.Style // of Err
+	style          term.Style     // of Err
+	progress       *term.Progress // on Err
 	started        time.Time
 }
 
@@ -97,7 +101,7 @@ func Main(ctx context.Context, args []string, io IO) int {
 	switch {
 	case ctx.Err() != nil:
 		// Whatever failed, failed because of this.
-		err = errors.New("stopped before the end; nothing is left half done")
+		err = errors.New("stopped before the end; nothing half done can be seen, and a second run goes on")
 	case errors.As(err, &ce):
 		code = ce.code
 	}
@@ -138,6 +142,9 @@ knows it as "clusterctl repo".`,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			style, err := term.StyleFor(a.Err, a.color, a.Env)
 			a.style = style
+			if !a.quiet {
+				a.progress = term.NewProgress(a.Err)
+			}
 			return usage(err)
 		},
 	}

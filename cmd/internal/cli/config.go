@@ -2,12 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 )
 
@@ -54,7 +52,7 @@ registry.
 					if components == nil {
 						return fmt.Errorf("%s has no components file", r.Path)
 					}
-					dest, err := local.New(a.path(filepath.Dir(filepath.Dir(filepath.Clean(r.Path)))))
+					dest, err := t.destination(a, r)
 					if err != nil {
 						return err
 					}
@@ -62,7 +60,7 @@ registry.
 					if pin || t.version != "" {
 						version = r.Version
 					}
-					url, err := dest.URL(r.Provider, version, components.Name)
+					url, err := dest.URL(version, components.Name)
 					if err != nil {
 						return err
 					}

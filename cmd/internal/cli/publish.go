@@ -2,17 +2,12 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -21,58 +16,51 @@ import (
 )
 
 const destHelp = `
-DEST is a folder, or file:/// with its path.`
-
-// destination opens a DEST.
-func (a *app) destination(name string) (publish.Destination, error) {
-	if scheme, rest, ok := strings.Cut(name, "://"); ok {
-		if scheme != "file" {
-			return nil, usagef("publishing to %s is not possible yet; publish to a folder and copy from there", name)
-		}
-		if !strings.HasPrefix(rest, "/") {
-			return nil, usagef("%s is not absolute; write file:/// and the path", name)
-		}
-		name = filepath.FromSlash(rest)
-	}
-	d, err := local.New(a.path(name))
-	return d, usage(err)
-}
+DEST is a folder or file:/// with its path, https://github.com/OWNER/REPO,
+https://gitlab.HOST/GROUP/PROJECT, or oci://HOST/REPO. {provider} in the name of
+a repository stands for the label of each provider. Tokens come from GH_TOKEN or
+GITHUB_TOKEN, GITLAB_TOKEN or CI_JOB_TOKEN, and the store of docker login.`
 
 func (a *app) publishCommand() *cobra.Command {
-	var to string
-	var dryRun bool
+	var d delivery
 	var labels []string
 	cmd := &cobra.Command{
 		Use:   "publish TARGET --to DEST",
 		Short: "Publish built releases, whole or not at all",
-		Long: `Publishes every release of TARGET. Readers see a release when all its files are
-there and checked, not before. A version that is already published with equal
-content is left alone; with other content it is refused.
+		Long: `Publishes every release of TARGET, and reads back what readers see. They see a
+release when all its files are there and checked, not before. A version that is
+already published with equal content is left alone; with other content it is
+refused. What one run did not finish the next one does.
 ` + targetHelp + "\n" + destHelp,
 		Example: `  # Publish what build wrote
   clusterctl-repo publish out --to /srv/repository
 
-  # What would happen?
-  clusterctl-repo publish out --to /srv/repository --dry-run`,
+  # A GitHub release with its tag; what would happen?
+  clusterctl-repo publish out --to https://github.com/acme/cluster-api-provider-acme --dry-run
+
+  # One OCI artifact for each provider
+  clusterctl-repo publish out --to 'oci://registry.example.com/capi/{provider}'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if to == "" {
+			if len(d.to) == 0 {
 				return usagef("there is no destination: say --to, such as --to /srv/repository")
 			}
-			dest, err := a.destination(to)
-			if err != nil {
-				return err
+			var sites []publish.Site
+			for _, to := range d.to {
+				site, err := a.site(to, &d)
+				if err != nil {
+					return err
+				}
+				sites = append(sites, site)
 			}
 			t, err := a.open(cmd.Context(), args[0], nil)
 			if err != nil {
 				return err
 			}
 			var releases []*repo.Release
-			for _, p := range t.repository.Providers {
-				releases = append(releases, p.Releases...)
-			}
 			var all []string
 			for _, p := range t.repository.Providers {
+				releases = append(releases, p.Releases...)
 				all = append(all, p.Label())
 			}
 			if err := known(labels, all, t.repository.Path); err != nil {
@@ -81,75 +69,66 @@ content is left alone; with other content it is refused.
 			if releases = selected(releases, labels); len(releases) == 0 {
 				return usagef("%s holds no release to publish", args[0])
 			}
-			return a.publish(cmd.Context(), dest, releases, dryRun)
+			var steps []step
+			for _, site := range sites {
+				steps = append(steps, step{site, releases})
+			}
+			return a.deliver(cmd.Context(), &d, steps)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "where to publish")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would happen")
+	d.flags(cmd)
 	cmd.Flags().StringSliceVar(&labels, "provider", nil, "publish only the provider with this `label`; may be repeated")
 	return cmd
 }
 
-// publish puts releases into a destination. All are checked before the first
-// one is written.
-func (a *app) publish(ctx context.Context, dest publish.Destination, releases []*repo.Release, dryRun bool) error {
-	for _, r := range releases {
-		if err := publish.Check(r); err != nil {
-			return err
-		}
-	}
-	for _, r := range releases {
-		if dryRun {
-			word, err := preview(ctx, dest, r)
-			if err != nil {
-				return err
-			}
-			a.say("%s %s %s in %s", word, r.Provider.Label(), r.Version, dest)
-			continue
-		}
-		result, err := dest.Put(ctx, r)
-		if err != nil {
-			return err
-		}
-		word := a.style.Green("published")
-		if result.Unchanged {
-			word = "already published:"
-		}
-		a.say("%s %s %s at %s", word, r.Provider.Label(), r.Version, result.Where)
-	}
-	return nil
+// step is what goes to one site.
+type step struct {
+	site     publish.Site
+	releases []*repo.Release
 }
 
-// preview says what Put would do.
-func preview(ctx context.Context, dest publish.Destination, r *repo.Release) (string, error) {
-	versions, err := dest.Versions(ctx, r.Provider)
-	if err != nil {
-		return "", err
-	}
-	for _, v := range versions {
-		if v != r.Version {
-			continue
-		}
-		old, err := dest.Fetch(ctx, r.Provider, v)
+// deliver publishes releases and reads them back. All are checked before the
+// first one is written.
+func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
+	var parcels []publish.Parcel
+	for _, s := range steps {
+		add, err := a.decorated(s.site, d).Parcels(ctx, s.releases)
 		if err != nil {
-			return "", err
+			return err
 		}
-		diff, err := publish.Compare(ctx, old, r)
-		if err != nil {
-			return "", err
-		}
-		if !diff.IsZero() {
-			return "", &publish.ConflictError{Release: publish.Name(r), Where: old.Path, Difference: diff}
-		}
-		return "would leave alone", nil
+		parcels = append(parcels, add...)
 	}
-	return "would publish", nil
+	for _, p := range parcels {
+		result, err := p.Publish(ctx)
+		a.progress.Done()
+		if err != nil {
+			return err
+		}
+		for _, r := range p.From {
+			switch name := r.Provider.Label() + " " + r.Version; {
+			case d.dryRun && result.Unchanged:
+				a.say("would leave alone %s in %s", name, p.To)
+			case d.dryRun:
+				a.say("would publish %s in %s", name, p.To)
+			case result.Unchanged:
+				a.say("already published: %s at %s", name, result.Where)
+			default:
+				a.say("%s %s at %s", a.style.Green("published"), name, result.Where)
+			}
+		}
+		for _, step := range result.Steps {
+			a.say("  %s", step)
+		}
+		for _, note := range result.Notes {
+			a.say("%s %s", a.style.Yellow("note:"), note)
+		}
+	}
+	return d.writeRecord(a)
 }
 
 func (a *app) releaseCommand() *cobra.Command {
 	var s source
-	var to []string
-	var dryRun bool
+	var d delivery
 	var fail failOn
 	out := outputs{formats: report.FindingsFormats}
 	cmd := &cobra.Command{
@@ -162,6 +141,9 @@ back what readers see. Nothing is published if there are findings at or above
 Without --to, the destinations of the configuration are used.
 ` + destHelp,
 		Example: `  clusterctl-repo release --version v1.2.3 --to /srv/repository
+
+  # From a workflow, with contents: write
+  clusterctl-repo release --version "$GITHUB_REF_NAME" --to "https://github.com/$GITHUB_REPOSITORY"
 
   # The image of this release, and the series of a new minor version
   clusterctl-repo release --version v1.3.0 --add-series --to /srv/repository \
@@ -182,7 +164,7 @@ Without --to, the destinations of the configuration are used.
 				return err
 			}
 			releases, c := b.releases, b.config
-			steps, err := a.destinations(ctx, c, to, releases)
+			steps, err := a.steps(ctx, c, &d, releases)
 			if err != nil {
 				return err
 			}
@@ -204,37 +186,21 @@ Without --to, the destinations of the configuration are used.
 					return err
 				}
 			}
-			for _, step := range steps {
-				if err := a.publish(ctx, step.dest, step.releases, dryRun); err != nil {
-					return err
-				}
-				if !dryRun {
-					if err := a.readBack(ctx, step.dest, step.releases); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
+			return a.deliver(ctx, &d, steps)
 		},
 	}
 	s.flags(cmd)
-	cmd.Flags().StringSliceVar(&to, "to", nil, "where to publish; may be repeated")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "build and lint, and only say what would be published")
+	d.flags(cmd)
 	fail.flag(cmd)
 	out.flag(cmd)
 	return cmd
 }
 
-// step is what goes to one destination.
-type step struct {
-	dest     publish.Destination
-	releases []*repo.Release
-}
-
-func (a *app) destinations(ctx context.Context, c *config.Config, to []string, releases []*repo.Release) ([]step, error) {
-	if len(to) > 0 {
+// steps says which releases go where.
+func (a *app) steps(ctx context.Context, c *config.Config, d *delivery, releases []*repo.Release) ([]step, error) {
+	if len(d.to) > 0 {
 		c = &config.Config{}
-		for _, name := range to {
+		for _, name := range d.to {
 			c.Publish = append(c.Publish, config.Destination{To: name})
 		}
 	}
@@ -242,20 +208,20 @@ func (a *app) destinations(ctx context.Context, c *config.Config, to []string, r
 		return nil, usagef("there is no destination: say --to, or list destinations under publish in %s", config.FileName)
 	}
 	var out []step
-	for _, d := range c.Publish {
-		dest, err := a.destination(d.To)
+	for _, to := range c.Publish {
+		site, err := a.site(to.To, d)
 		if err != nil {
 			return nil, err
 		}
 		var chosen []*repo.Release
-		for _, r := range selected(append([]*repo.Release{}, releases...), d.Providers) {
-			part, err := onlyFiles(ctx, r, d.Files)
+		for _, r := range selected(append([]*repo.Release{}, releases...), to.Providers) {
+			part, err := onlyFiles(ctx, r, to.Files)
 			if err != nil {
 				return nil, err
 			}
 			chosen = append(chosen, part)
 		}
-		out = append(out, step{dest, chosen})
+		out = append(out, step{site, chosen})
 	}
 	return out, nil
 }
@@ -267,40 +233,8 @@ func onlyFiles(ctx context.Context, r *repo.Release, patterns []string) (*repo.R
 		return r, nil
 	}
 	out := *r
-	out.Artifacts = nil
-	for _, f := range r.Artifacts {
-		if f.Kind() != layouts.Checksums && slices.ContainsFunc(patterns, func(p string) bool { return config.Match(p, f.Name) }) {
-			out.Artifacts = append(out.Artifacts, f)
-		}
-	}
-	sums, err := repo.Checksums(ctx, &out)
-	if err != nil {
-		return nil, err
-	}
-	out.Artifacts = append(out.Artifacts, repo.BytesArtifact(layouts.ChecksumFile, sums))
-	out.Sort()
-	return &out, nil
-}
-
-// readBack reads the published releases the way a user of clusterctl does.
-func (a *app) readBack(ctx context.Context, dest publish.Destination, releases []*repo.Release) error {
-	for _, r := range releases {
-		got, err := dest.Fetch(ctx, r.Provider, r.Version)
-		if err != nil {
-			return fmt.Errorf("read back %s: %w", publish.Name(r), err)
-		}
-		diff, err := publish.Compare(ctx, got, r)
-		if err != nil {
-			return fmt.Errorf("read back %s: %w", publish.Name(r), err)
-		}
-		if !diff.IsZero() {
-			return fmt.Errorf("read back %s: what readers see differs: %s", publish.Name(r), diff)
-		}
-		if r.Artifact(layouts.ChecksumFile) != nil {
-			if err := repo.VerifyChecksums(ctx, got); err != nil {
-				return fmt.Errorf("read back %s: %w", publish.Name(r), err)
-			}
-		}
-	}
-	return nil
+	out.Artifacts = slices.DeleteFunc(slices.Clone(r.Artifacts), func(f *repo.Artifact) bool {
+		return !slices.ContainsFunc(patterns, func(p string) bool { return config.Match(p, f.Name) })
+	})
+	return publish.WithChecksums(ctx, &out)
 }

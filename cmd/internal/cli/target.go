@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
@@ -33,6 +35,8 @@ type target struct {
 	version string
 	// file is set if the target names the components file.
 	file string
+	// from is the place of a remote target; nil for a folder.
+	from publish.Destination
 	// partial is set if there may be versions that the target does not show.
 	partial bool
 	// tracer leads back to a source tree that was built; nil otherwise.
@@ -168,6 +172,19 @@ func (t *target) components(r *repo.Release) *repo.Artifact {
 		return r.Artifact(t.file)
 	}
 	return r.Components()
+}
+
+// destination returns the place that holds a release of the target, as far as
+// it has one that clusterctl can read.
+func (t *target) destination(a *app, r *repo.Release) (publish.Destination, error) {
+	if t.from != nil {
+		return t.from, nil
+	}
+	folder, err := local.New(a.path(filepath.Dir(filepath.Dir(filepath.Clean(r.Path)))))
+	if err != nil {
+		return nil, err
+	}
+	return folder.Site().Of(r.Provider)
 }
 
 // narrow leaves one version of the only provider.

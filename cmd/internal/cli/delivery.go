@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+)
+
+// delivery is how releases are published: the flags that publish, release and
+// mirror share.
+type delivery struct {
+	to       []string
+	dryRun   bool
+	receipt  string
+	maxWait  time.Duration
+	receipts []publish.Receipt
+	// The next ones are for GitHub and GitLab alone.
+	target        string
+	notes         string
+	generateNotes bool
+	adopt         bool
+	gitLabRelease bool
+}
+
+func (d *delivery) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&d.to, "to", nil, "where to publish; may be repeated")
+	f.BoolVar(&d.dryRun, "dry-run", false, "look at everything, and only say what would be published")
+	f.StringVar(&d.receipt, "record", "", "write what was published where, with checksums, to this `file` as JSON")
+	f.DurationVar(&d.maxWait, "max-wait", 15*time.Minute, "how long to wait at most when a server limits the rate of requests")
+	f.StringVar(&d.target, "target", "", "GitHub: the `commit` of the tag, if the tag does not exist yet; HEAD of the source or GITHUB_SHA where they fit")
+	f.StringVar(&d.notes, "notes-file", "", "GitHub and GitLab: the text of the release is in this `file`")
+	f.BoolVar(&d.generateNotes, "generate-notes", false, "GitHub: let GitHub write the text of the release")
+	f.BoolVar(&d.adopt, "adopt-draft", false, "GitHub: finish a draft of this version that somebody else began")
+	f.BoolVar(&d.gitLabRelease, "gitlab-release", false, "GitLab: also make a release that links to the files")
+}
+
+// decorated wraps the destinations of a site as the flags say.
+func (a *app) decorated(s publish.Site, d *delivery) publish.Site {
+	if d.dryRun {
+		return s.With(publish.DryRun)
+	}
+	return s.With(
+		publish.Watch(func(p publish.Progress) { a.progress.Show(p.Release, p.Read, p.Total) }),
+		publish.Record(func(r publish.Receipt) error {
+			d.receipts = append(d.receipts, r)
+			return nil
+		}),
+	)
+}
+
+// writeRecord writes the file of --record.
+func (d *delivery) writeRecord(a *app) error {
+	if d.receipt == "" || d.dryRun {
+		return nil
+	}
+	data, err := json.MarshalIndent(struct {
+		SchemaVersion int               `json:"schemaVersion"`
+		Releases      []publish.Receipt `json:"releases"`
+	}{1, d.receipts}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := a.writeOutput(d.receipt, append(data, '\n')); err != nil {
+		return fmt.Errorf("--record: %w", err)
+	}
+	return nil
+}

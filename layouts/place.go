@@ -1,0 +1,136 @@
+package layouts
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// ProviderPlaceholder stands for the label of a provider in the name of a
+// repository to publish to.
+const ProviderPlaceholder = "{provider}"
+
+// Place is a DEST taken apart: where releases are published to.
+type Place struct {
+	Kind LocationKind
+	// Folder is the path of a Local place, with slashes, as it was written.
+	Folder string
+	// Server is the address of GitHub or GitLab, such as https://github.com,
+	// without a slash at the end, or the host of an OCI registry.
+	Server string
+	// Name is OWNER/REPO on GitHub, the path of a project on GitLab, the
+	// repository of an OCI registry. It may hold ProviderPlaceholder.
+	Name string
+}
+
+// Servers are the addresses of forges whose names do not tell what they are,
+// such as https://code.example.com; empty if there are none.
+type Servers struct{ GitHub, GitLab string }
+
+// ParsePlace takes a DEST apart: a folder, file:///FOLDER,
+// https://github.com/OWNER/REPO, https://gitlab.HOST/GROUP/PROJECT,
+// oci://HOST/REPO, or a project on one of the servers.
+func ParsePlace(raw string, servers Servers) (Place, error) {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		if strings.HasPrefix(raw, "file:") {
+			return Place{}, fmt.Errorf("%s: write file:/// and the absolute path", raw)
+		}
+		return Place{Kind: Local, Folder: raw}, nil
+	}
+	switch scheme {
+	case "file":
+		if !strings.HasPrefix(rest, "/") {
+			return Place{}, fmt.Errorf("%s is not absolute; write file:/// and the path", raw)
+		}
+		u, err := url.Parse(raw)
+		if err != nil {
+			return Place{}, fmt.Errorf("%s: %w", raw, err)
+		}
+		return Place{Kind: Local, Folder: u.Path}, nil
+	case "oci":
+		l, err := parseOCI(raw, strings.ReplaceAll(strings.TrimSuffix(rest, "/"), ProviderPlaceholder, "provider"))
+		if err != nil {
+			return Place{}, err
+		}
+		if l.Version != "" {
+			return Place{}, fmt.Errorf("%s: a destination has no tag; the version becomes the tag", raw)
+		}
+		host, name, _ := strings.Cut(strings.TrimSuffix(rest, "/"), "/")
+		return Place{Kind: OCI, Server: host, Name: name}, nil
+	case "https", "http":
+		return parseForge(raw, servers)
+	}
+	return Place{}, fmt.Errorf("%s: cannot publish to %s://; a destination is a folder, https://github.com/OWNER/REPO, https://gitlab.HOST/GROUP/PROJECT or oci://HOST/REPO", raw, scheme)
+}
+
+func parseForge(raw string, servers Servers) (Place, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return Place{}, fmt.Errorf("destination: %w", err)
+	}
+	if u.User != nil {
+		return Place{}, fmt.Errorf("%s: a destination has no user and password; tokens come from the environment", u.Redacted())
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return Place{}, fmt.Errorf("%s: a destination ends with the name of the project", raw)
+	}
+	name := strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
+	server := u.Scheme + "://" + u.Host
+	kind, root := forge(u, servers)
+	if kind != GitHub && kind != GitLab {
+		return Place{}, fmt.Errorf("%s: nothing is known about %s; a destination is https://github.com/OWNER/REPO, or a project on a host whose name begins with gitlab. or github., or on the one in GITHUB_SERVER_URL or CI_SERVER_URL", raw, u.Host)
+	}
+	if rest, ok := strings.CutPrefix(name, root+"/"); ok && root != "" {
+		name, server = rest, server+"/"+root
+	}
+	if u.Scheme == "http" && server != servers.GitHub && server != servers.GitLab {
+		return Place{}, fmt.Errorf("%s: write https; nothing is sent without encryption", raw)
+	}
+	parts := strings.Split(name, "/")
+	for _, part := range parts {
+		if part == "" || part == "." || part == ".." || part == "-" {
+			return Place{}, fmt.Errorf("%s: %q is no name of a project", raw, name)
+		}
+	}
+	if kind == GitHub && len(parts) != 2 {
+		return Place{}, fmt.Errorf("%s: the form is %s/OWNER/REPO", raw, server)
+	}
+	if kind == GitLab && (len(parts) < 2 || parts[0] == "api") {
+		return Place{}, fmt.Errorf("%s: the form is %s/GROUP/PROJECT", raw, server)
+	}
+	return Place{Kind: kind, Server: server, Name: name}, nil
+}
+
+// forge tells which kind of server a URL leads to, and below which path the
+// server is.
+func forge(u *url.URL, servers Servers) (kind LocationKind, root string) {
+	for _, s := range []struct {
+		address string
+		kind    LocationKind
+	}{{servers.GitHub, GitHub}, {servers.GitLab, GitLab}} {
+		known, err := url.Parse(s.address)
+		if err == nil && s.address != "" && strings.EqualFold(known.Host, u.Host) {
+			return s.kind, strings.Trim(known.Path, "/")
+		}
+	}
+	host := strings.ToLower(u.Host)
+	switch {
+	case host == gitHubHost || strings.HasPrefix(host, "github."):
+		return GitHub, ""
+	case strings.HasPrefix(host, gitLabHostPrefix):
+		return GitLab, ""
+	}
+	return Local, ""
+}
+
+// Shared reports whether all providers have the same place, so that those of
+// one version are one release there.
+func (p Place) Shared() bool {
+	return (p.Kind == GitHub || p.Kind == OCI) && !strings.Contains(p.Name, ProviderPlaceholder)
+}
+
+// For returns the name with the label of a provider put in.
+func (p Place) For(label string) string {
+	return strings.ReplaceAll(p.Name, ProviderPlaceholder, label)
+}

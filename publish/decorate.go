@@ -1,0 +1,183 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// With returns the site whose destinations are decorated, the first decorator
+// innermost.
+func (s Site) With(decorators ...func(Destination) Destination) Site {
+	of := s.Of
+	s.Of = func(p layouts.Provider) (Destination, error) {
+		d, err := of(p)
+		if err != nil {
+			return nil, err
+		}
+		for _, decorate := range decorators {
+			d = decorate(d)
+		}
+		return d, nil
+	}
+	return s
+}
+
+// DryRun makes Put plan, and Verify find nothing.
+func DryRun(d Destination) Destination { return dryRun{d} }
+
+type dryRun struct{ Destination }
+
+func (d dryRun) Put(ctx context.Context, r *repo.Release) (Result, error) { return d.Plan(ctx, r) }
+
+func (d dryRun) Verify(context.Context, *repo.Release) error { return nil }
+
+// Retry makes every method try again after a *Temporary error, up to a number
+// of attempts. Sleep waits between them; it returns early with an error when
+// the context is done.
+func Retry(attempts int, pause time.Duration, sleep func(context.Context, time.Duration) error) func(Destination) Destination {
+	return func(d Destination) Destination { return retry{d, attempts, pause, sleep} }
+}
+
+type retry struct {
+	Destination
+	attempts int
+	pause    time.Duration
+	sleep    func(context.Context, time.Duration) error
+}
+
+func try[T any](ctx context.Context, r retry, do func() (T, error)) (T, error) {
+	for attempt := 1; ; attempt++ {
+		out, err := do()
+		if _, temporary := errors.AsType[*Temporary](err); !temporary || attempt >= r.attempts {
+			return out, err
+		}
+		if err := r.sleep(ctx, r.pause<<(attempt-1)); err != nil {
+			return out, err
+		}
+	}
+}
+
+func (d retry) Versions(ctx context.Context) ([]string, error) {
+	return try(ctx, d, func() ([]string, error) { return d.Destination.Versions(ctx) })
+}
+
+func (d retry) Fetch(ctx context.Context, version string) (*repo.Release, error) {
+	return try(ctx, d, func() (*repo.Release, error) { return d.Destination.Fetch(ctx, version) })
+}
+
+func (d retry) Plan(ctx context.Context, r *repo.Release) (Result, error) {
+	return try(ctx, d, func() (Result, error) { return d.Destination.Plan(ctx, r) })
+}
+
+func (d retry) Put(ctx context.Context, r *repo.Release) (Result, error) {
+	return try(ctx, d, func() (Result, error) { return d.Destination.Put(ctx, r) })
+}
+
+func (d retry) Verify(ctx context.Context, r *repo.Release) error {
+	_, err := try(ctx, d, func() (struct{}, error) { return struct{}{}, d.Destination.Verify(ctx, r) })
+	return err
+}
+
+// Receipt is what was published where.
+type Receipt struct {
+	Version   string        `json:"version"`
+	To        string        `json:"to"`
+	Where     string        `json:"where"`
+	Unchanged bool          `json:"unchanged"`
+	Files     []ReceiptFile `json:"files"`
+	Notes     []string      `json:"notes,omitempty"`
+}
+
+// ReceiptFile is one published file; its size is in bytes.
+type ReceiptFile struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Record tells of every release that was published and read back. An error of
+// record becomes that of Verify.
+func Record(record func(Receipt) error) func(Destination) Destination {
+	return func(d Destination) Destination { return &recorder{Destination: d, record: record} }
+}
+
+type recorder struct {
+	Destination
+	record func(Receipt) error
+	last   Result
+}
+
+func (d *recorder) Put(ctx context.Context, r *repo.Release) (result Result, err error) {
+	d.last, err = d.Destination.Put(ctx, r)
+	return d.last, err
+}
+
+func (d *recorder) Verify(ctx context.Context, r *repo.Release) error {
+	if err := d.Destination.Verify(ctx, r); err != nil {
+		return err
+	}
+	out := Receipt{Version: r.Version, To: d.String(), Where: d.last.Where, Unchanged: d.last.Unchanged, Notes: d.last.Notes, Files: []ReceiptFile{}}
+	for _, a := range r.Artifacts {
+		sum, err := a.Digest(ctx)
+		if err != nil {
+			return err
+		}
+		out.Files = append(out.Files, ReceiptFile{a.Name, a.Size, sum.String()})
+	}
+	return d.record(out)
+}
+
+// Progress is how far a release has been read. A file that is read twice, for
+// its checksum or because it had to be sent again, counts twice.
+type Progress struct {
+	Release string
+	// Read and Total are in bytes. Read may exceed Total.
+	Read, Total int64
+}
+
+// Watch tells how far a release has been read, whenever some of it was. The
+// function may be called from several goroutines.
+func Watch(tell func(Progress)) func(Destination) Destination {
+	return func(d Destination) Destination { return watch{d, tell} }
+}
+
+type watch struct {
+	Destination
+	tell func(Progress)
+}
+
+func (d watch) Put(ctx context.Context, r *repo.Release) (Result, error) {
+	seen := *r
+	seen.Artifacts = slices.Clone(r.Artifacts)
+	var total int64
+	for _, a := range r.Artifacts {
+		total += a.Size
+	}
+	var read atomic.Int64
+	for i, a := range seen.Artifacts {
+		seen.Artifacts[i] = a.Through(func(body io.ReadCloser) io.ReadCloser {
+			return counted{body, func(n int) { d.tell(Progress{Name(r), read.Add(int64(n)), total}) }}
+		})
+	}
+	return d.Destination.Put(ctx, &seen)
+}
+
+type counted struct {
+	io.ReadCloser
+	count func(n int)
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	if n > 0 {
+		c.count(n)
+	}
+	return n, err
+}

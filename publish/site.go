@@ -1,0 +1,169 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// Site is a DEST as a user names it. It gives every provider the destination
+// that holds its releases.
+type Site struct {
+	// Name is what the user wrote, without credentials.
+	Name string
+	// Shared is true if all providers have one destination. Those of one
+	// version are then one release, as on GitHub.
+	Shared bool
+	// Of returns the destination of a provider, and that of all if Shared.
+	Of func(p layouts.Provider) (Destination, error)
+}
+
+// Parcel is one release on its way to its destination.
+type Parcel struct {
+	To Destination
+	// Release is what goes there. Its provider is zero if it holds several.
+	Release *repo.Release
+	// From are the releases that it was made of.
+	From []*repo.Release
+}
+
+// Parcels checks releases and addresses them: oldest version first, so that
+// what is marked as the latest only ever moves forward. Providers that share a
+// destination are merged.
+func (s Site) Parcels(ctx context.Context, releases []*repo.Release) ([]Parcel, error) {
+	type key struct{ label, version string }
+	var keys []key
+	groups := map[key][]*repo.Release{}
+	for _, r := range releases {
+		if err := Check(r); err != nil {
+			return nil, err
+		}
+		k := key{r.Provider.Label(), r.Version}
+		if s.Shared {
+			k.label = ""
+		}
+		if groups[k] == nil {
+			keys = append(keys, k)
+		}
+		groups[k] = append(groups[k], r)
+	}
+	var out []Parcel
+	for _, k := range keys {
+		group := groups[k]
+		to, err := s.Of(group[0].Provider)
+		if err != nil {
+			return nil, err
+		}
+		merged, err := Merge(ctx, group)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		out = append(out, Parcel{To: to, Release: merged, From: group})
+	}
+	slices.SortStableFunc(out, func(a, b Parcel) int {
+		v, _ := layouts.ParseVersion(a.Release.Version) // Check has parsed them
+		w, _ := layouts.ParseVersion(b.Release.Version)
+		return v.Compare(w)
+	})
+	return out, nil
+}
+
+// Publish puts the parcel into its destination and reads it back.
+func (p Parcel) Publish(ctx context.Context) (Result, error) {
+	result, err := p.To.Put(ctx, p.Release)
+	if err != nil {
+		return Result{}, err
+	}
+	return result, p.To.Verify(ctx, p.Release)
+}
+
+// Merge makes one release of those that several providers have in the same
+// version. Files with the same name must be equal; the checksums are made anew
+// and what signs or describes them is left out. A single release stays as it
+// is.
+func Merge(ctx context.Context, releases []*repo.Release) (*repo.Release, error) {
+	if len(releases) == 1 {
+		return releases[0], nil
+	}
+	out := &repo.Release{Version: releases[0].Version, Path: releases[0].Version}
+	sums := false
+	first := map[string]*repo.Artifact{}
+	for _, r := range releases {
+		for _, a := range r.Artifacts {
+			if a.Kind().Attests() {
+				sums = sums || a.Kind() == layouts.Checksums
+				continue
+			}
+			b := first[a.Name]
+			if b == nil {
+				first[a.Name] = a
+				out.Artifacts = append(out.Artifacts, a)
+				continue
+			}
+			same, err := equal(ctx, a, b)
+			if err != nil {
+				return nil, err
+			}
+			if !same {
+				return nil, fmt.Errorf("%s and %s are different, and one place cannot hold both; give every provider a place of its own by writing {provider} into the name of the repository", b.Path, a.Path)
+			}
+		}
+	}
+	out.Sort()
+	if sums {
+		return WithChecksums(ctx, out)
+	}
+	return out, Check(out)
+}
+
+// WithChecksums returns a release with a checksum file made anew, and without
+// what signs or describes the old one.
+func WithChecksums(ctx context.Context, r *repo.Release) (*repo.Release, error) {
+	out := *r
+	out.Artifacts = slices.DeleteFunc(slices.Clone(r.Artifacts), func(a *repo.Artifact) bool { return a.Kind().Attests() })
+	sums, err := repo.Checksums(ctx, &out)
+	if err != nil {
+		return nil, err
+	}
+	out.Artifacts = append(out.Artifacts, repo.BytesArtifact(layouts.ChecksumFile, sums))
+	out.Sort()
+	return &out, Check(&out)
+}
+
+// VerifyFiles reads the files of a published release and fails if they are not
+// those of r: the part of Verify that all destinations share.
+func VerifyFiles(ctx context.Context, published, r *repo.Release) error {
+	fail := func(err error) error { return fmt.Errorf("read back %s: %w", Name(r), err) }
+	var d Difference
+	for _, a := range r.Artifacts {
+		b := published.Artifact(a.Name)
+		if b == nil {
+			d.Missing = append(d.Missing, a.Name)
+			continue
+		}
+		want, err := a.Digest(ctx)
+		if err != nil {
+			return fail(err)
+		}
+		got, err := b.Sum(ctx)
+		if err != nil {
+			return fail(err)
+		}
+		if got != want {
+			d.Changed = append(d.Changed, a.Name)
+		}
+	}
+	for _, a := range published.Artifacts {
+		if r.Artifact(a.Name) == nil {
+			d.Extra = append(d.Extra, a.Name)
+		}
+	}
+	if !d.IsZero() {
+		return fail(errors.New("what readers see at " + published.Path + " differs: " + d.String()))
+	}
+	return nil
+}

@@ -1,0 +1,386 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+)
+
+// Policy says how long to wait for what. The zero value of a field means the
+// default.
+type Policy struct {
+	// Attempts is how often a request is made that may be repeated; 5.
+	Attempts int
+	// Pause is the time before the second attempt; it doubles each time and
+	// varies by half; 500 ms.
+	Pause time.Duration
+	// MaxWait is the longest time to wait because a server asks for it, such
+	// as until a rate limit is reset; 15 minutes. Beyond it the request fails
+	// with a *RateLimitError at once.
+	MaxWait time.Duration
+	// Stall is how long a server may neither take nor give a byte; 1 minute.
+	Stall time.Duration
+	// Waiting is told before each wait that a server asked for, with the
+	// reason. It may be nil.
+	Waiting func(reason string, d time.Duration)
+	// Sleep waits, and returns early with the cause when the context is done.
+	// Tests replace it.
+	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+func (p Policy) withDefaults() Policy {
+	def := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	if p.Attempts == 0 {
+		p.Attempts = 5
+	}
+	def(&p.Pause, 500*time.Millisecond)
+	def(&p.MaxWait, 15*time.Minute)
+	def(&p.Stall, time.Minute)
+	if p.Sleep == nil {
+		p.Sleep = sleep
+	}
+	return p
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
+
+// backoff is the pause before an attempt, counted from 1.
+func (p Policy) backoff(attempt int) time.Duration {
+	d := p.Pause << min(attempt-1, 6)
+	return d/2 + rand.N(d+1)
+}
+
+// Credential is what one server gets to see. It is never sent to another host,
+// nor over an unencrypted connection to another machine.
+type Credential struct {
+	// Hosts are the servers, each with its port if there is one in URLs.
+	Hosts []string
+	// Header and Value are what is added, such as Authorization.
+	Header, Value string
+}
+
+// RateLimitError says that a server wants a longer pause than Policy.MaxWait.
+type RateLimitError struct {
+	Host string
+	// Wait is how long the server wants to be left alone.
+	Wait time.Duration
+}
+
+// Error says how long, and what to do.
+func (e *RateLimitError) Error() string {
+	return fmt.Sprintf("%s accepts no more requests for %s (rate limit); wait that long, or use a token with a higher limit", e.Host, e.Wait.Round(time.Second))
+}
+
+// New returns a client over base, which is http.DefaultTransport if nil. Its
+// errors hold no query of a URL, because signed links have their signature
+// there.
+func New(base http.RoundTripper, policy Policy, credentials ...Credential) *http.Client {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	t := &tripper{base: base, policy: policy.withDefaults(), credentials: credentials}
+	return &http.Client{Transport: t, CheckRedirect: checkRedirect}
+}
+
+// maxRedirects is how many redirects a request may take.
+const maxRedirects = 10
+
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	switch {
+	case len(via) >= maxRedirects:
+		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+	case first.URL.Scheme == "https" && req.URL.Scheme != "https":
+		return fmt.Errorf("%s redirects to %s without encryption; that is not followed", first.URL.Host, req.URL.Host)
+	case !safe(first.Method) && req.URL.Host != first.URL.Host:
+		return fmt.Errorf("%s redirects a %s to %s; that is not followed", first.URL.Host, first.Method, req.URL.Host)
+	case !safe(first.Method) && safe(req.Method):
+		// A 301 or 302 turns a POST into a GET, whose success would mean nothing.
+		return fmt.Errorf("%s moved to %s; use the new address", first.URL.Path, req.URL.Path)
+	}
+	// Secrets that somebody else put into headers stay with their host.
+	if req.URL.Host != first.URL.Host {
+		for _, name := range []string{"Authorization", "Private-Token", "Job-Token", "Deploy-Token", "Cookie"} {
+			req.Header.Del(name)
+		}
+	}
+	return nil
+}
+
+// safe reports whether a request changes nothing.
+func safe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+type tripper struct {
+	base        http.RoundTripper
+	policy      Policy
+	credentials []Credential
+}
+
+// RoundTrip makes the request, several times if need be.
+func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	for attempt, waits := 1, 0; ; {
+		resp, err := t.once(req)
+		if ctx.Err() != nil {
+			if err == nil {
+				resp.Body.Close()
+			}
+			return nil, context.Cause(ctx)
+		}
+		var pause time.Duration
+		reason := ""
+		if err == nil {
+			asked, limited := RateLimit(resp)
+			if !limited && resp.StatusCode == http.StatusForbidden && saysRateLimit(resp) {
+				asked, limited = unsaid, true
+			}
+			switch {
+			case limited && asked > t.policy.MaxWait:
+				resp.Body.Close()
+				return nil, &RateLimitError{req.URL.Host, asked}
+			case limited && waits < t.policy.Attempts && repeatable(req):
+				waits++
+				pause, reason = asked, "the rate limit of "+req.URL.Host
+			case resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented && safe(req.Method) && attempt < t.policy.Attempts:
+				pause = max(t.policy.backoff(attempt), min(asked, t.policy.MaxWait))
+				attempt++
+			default:
+				return resp, nil
+			}
+			drain(resp.Body)
+		} else {
+			if !safe(req.Method) || attempt >= t.policy.Attempts || !passing(err) {
+				return nil, &publish.Temporary{Err: clean(err)}
+			}
+			pause = t.policy.backoff(attempt)
+			attempt++
+		}
+		if reason != "" && t.policy.Waiting != nil {
+			t.policy.Waiting(reason, pause)
+		}
+		if err := t.policy.Sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+		if req, err = again(req); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// repeatable reports whether the body of a request can be sent once more.
+func repeatable(req *http.Request) bool {
+	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+}
+
+// again returns the request with a fresh body.
+func again(req *http.Request) (*http.Request, error) {
+	out := req.Clone(req.Context())
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		out.Body = body
+	}
+	return out, nil
+}
+
+// passing reports whether a network error may be gone on the next attempt. A
+// certificate or a name that does not exist stays as it is.
+func passing(err error) bool {
+	text := err.Error()
+	for _, lasting := range []string{"x509:", "tls:", "no such host", "unsupported protocol scheme", "server gave HTTP response to HTTPS client"} {
+		if strings.Contains(text, lasting) {
+			return false
+		}
+	}
+	return true
+}
+
+// drain lets the connection be used again, unless there is much to read.
+func drain(body io.ReadCloser) {
+	io.CopyN(io.Discard, body, 64<<10)
+	body.Close()
+}
+
+// once makes the request one time, under the watch of a timer that every byte
+// in either direction winds up again.
+func (t *tripper) once(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	stalled := fmt.Errorf("%s was silent for %s", req.URL.Host, t.policy.Stall)
+	watch := time.AfterFunc(t.policy.Stall, func() { cancel(stalled) })
+	out := req.Clone(ctx)
+	for _, c := range t.credentials {
+		if c.mayGoTo(req.URL) {
+			out.Header.Set(c.Header, c.Value)
+		}
+	}
+	wind := func() { watch.Reset(t.policy.Stall) }
+	if out.Body != nil && out.Body != http.NoBody {
+		out.Body = &watched{ReadCloser: out.Body, progress: wind, done: func() {}}
+	}
+	resp, err := t.base.RoundTrip(out)
+	stop := func() { watch.Stop(); cancel(nil) }
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		stop()
+		return nil, err
+	}
+	wind()
+	resp.Body = &watched{ReadCloser: resp.Body, progress: wind, done: sync.OnceFunc(stop), cause: func() error { return context.Cause(ctx) }}
+	return resp, nil
+}
+
+// mayGoTo reports whether a server may see the credential.
+func (c Credential) mayGoTo(u *url.URL) bool {
+	if c.Value == "" || u.Scheme != "https" && !loopback(u.Hostname()) {
+		return false
+	}
+	for _, host := range c.Hosts {
+		if strings.EqualFold(host, u.Host) {
+			return true
+		}
+	}
+	return false
+}
+
+func loopback(host string) bool {
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "::1" || strings.HasPrefix(host, "127.")
+}
+
+// watched tells of every byte, and of the end.
+type watched struct {
+	io.ReadCloser
+	progress, done func()
+	cause          func() error
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if n > 0 {
+		w.progress()
+	}
+	if err != nil && err != io.EOF && w.cause != nil {
+		if cause := w.cause(); cause != nil {
+			err = cause
+		}
+	}
+	return n, err
+}
+
+func (w *watched) Close() error {
+	err := w.ReadCloser.Close()
+	w.done()
+	return err
+}
+
+// RateLimit reports whether a response is a refusal because of too many
+// requests, and how long the server wants to be left alone. Times are compared
+// with the clock of the server.
+//
+// GitHub answers 403 or 429, with Retry-After, or with x-ratelimit-remaining 0
+// and x-ratelimit-reset; without any of them a minute is asked for. GitLab
+// answers 429 with Retry-After and RateLimit-Reset.
+func RateLimit(resp *http.Response) (wait time.Duration, limited bool) {
+	h := resp.Header
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusForbidden {
+		wait, _ = retryAfter(h, now) // of a 503
+		return wait, false
+	}
+	if wait, ok := retryAfter(h, now); ok {
+		return wait, true
+	}
+	exhausted := h.Get("X-Ratelimit-Remaining") == "0" || h.Get("Ratelimit-Remaining") == "0"
+	if exhausted {
+		for _, name := range []string{"X-Ratelimit-Reset", "Ratelimit-Reset"} {
+			if at, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil {
+				// A reset in the past is a matter of rounding.
+				return max(time.Unix(at, 0).Sub(now), 0) + time.Second, true
+			}
+		}
+	}
+	if exhausted || resp.StatusCode == http.StatusTooManyRequests {
+		return unsaid, true
+	}
+	return 0, false
+}
+
+// unsaid is how long to wait if the server does not say it (GitHub: at least
+// one minute).
+const unsaid = time.Minute
+
+// saysRateLimit looks into the text of a refusal for GitHub's secondary limits,
+// which may come without any header. The body can be read again.
+func saysRateLimit(resp *http.Response) bool {
+	const enough = 8 << 10
+	start, _ := io.ReadAll(io.LimitReader(resp.Body, enough))
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(start), resp.Body), resp.Body}
+	return bytes.Contains(bytes.ToLower(start), []byte("rate limit"))
+}
+
+func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second, true
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(at.Sub(now), 0), true
+	}
+	return 0, false
+}
+
+// clean removes what is secret from the URL in an error.
+func clean(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// Clean makes the error of a client that New made fit to be shown: without the
+// query of the URL, which has the signature of signed links.
+func Clean(err error) error {
+	e, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return err
+	}
+	at := e.URL
+	if u, parseErr := url.Parse(e.URL); parseErr == nil {
+		u.RawQuery, u.Fragment, u.User = "", "", nil
+		at = u.String()
+	}
+	return fmt.Errorf("%s %s: %w", strings.ToUpper(e.Op), at, e.Err)
+}
