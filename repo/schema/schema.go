@@ -410,7 +410,7 @@ func (k *check) bound(s *doc.Node, keyword string, limit, n *doc.Node) {
 func (k *check) unique(n *doc.Node) {
 	seen := map[string]bool{}
 	for _, item := range n.List() {
-		key := fingerprint(item)
+		key := Fingerprint(item)
 		if seen[key] {
 			k.fail(Value, item, "has the entry %s twice", Show(item))
 			return
@@ -428,12 +428,12 @@ func (k *check) listType(s *doc.Node, kind string, n *doc.Node) {
 	}
 	seen := map[string]bool{}
 	for i, item := range n.List() {
-		key, shown := fingerprint(item), Show(item)
+		key, shown := Fingerprint(item), Show(item)
 		if kind == "map" {
 			var values, words []string
 			for _, name := range keys {
 				v := item.Get(name)
-				values = append(values, fingerprint(v))
+				values = append(values, Fingerprint(v))
 				words = append(words, name+" "+Show(v))
 			}
 			key, shown = strings.Join(values, "\x00"), strings.Join(words, " and ")
@@ -497,11 +497,11 @@ func same(n, e *doc.Node) bool {
 	case n.Kind != e.Kind:
 		return false
 	}
-	return fingerprint(n) == fingerprint(e)
+	return Fingerprint(n) == Fingerprint(e)
 }
 
-// fingerprint is equal for equal values.
-func fingerprint(n *doc.Node) string {
+// Fingerprint is equal for equal values.
+func Fingerprint(n *doc.Node) string {
 	var b strings.Builder
 	write(&b, n)
 	return b.String()
@@ -594,3 +594,7 @@ func count(n int64, word string) string {
 	}
 	return strconv.FormatInt(n, 10) + " " + word + "s"
 }
+
+// Equal reports whether two values are equal, whatever the order of their
+// fields.
+func Equal(a, b *doc.Node) bool { return a == b || Fingerprint(a) == Fingerprint(b) }

@@ -1,0 +1,172 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/diff"
+)
+
+// Comparison is what changes between two releases of a provider. One of them is
+// nil if the provider is only on one side.
+type Comparison struct {
+	Old, New *repo.Release
+	Changes  []diff.Change
+}
+
+func (c Comparison) release() *repo.Release {
+	if c.New == nil {
+		return c.Old
+	}
+	return c.New
+}
+
+func (c Comparison) title() string {
+	switch {
+	case c.Old == nil:
+		return fmt.Sprintf("%s: new, %s", c.New.Provider.Label(), c.New.Version)
+	case c.New == nil:
+		return fmt.Sprintf("%s: no longer there, was %s", c.Old.Provider.Label(), c.Old.Version)
+	}
+	return fmt.Sprintf("%s: %s to %s", c.New.Provider.Label(), c.Old.Version, c.New.Version)
+}
+
+// WriteDiff prints comparisons in a format of InventoryFormats. JSON is one
+// object with one list, of which every entry names its provider and versions.
+func WriteDiff(w io.Writer, format string, all []Comparison) error {
+	switch format {
+	case "json":
+		return diffJSON(w, all)
+	case "markdown":
+		return diffMarkdown(w, all)
+	}
+	return diffText(w, all)
+}
+
+func diffJSON(w io.Writer, all []Comparison) error {
+	type entry struct {
+		Provider string `json:"provider"`
+		From     string `json:"from"`
+		To       string `json:"to"`
+		diff.Change
+	}
+	out := struct {
+		SchemaVersion int            `json:"schemaVersion"`
+		Changes       []entry        `json:"changes"`
+		Summary       map[string]int `json:"summary"`
+	}{schemaVersion, []entry{}, map[string]int{}}
+	for i := diff.Neutral; i <= diff.Breaking; i++ {
+		out.Summary[i.String()] = 0
+	}
+	for _, c := range all {
+		e := entry{Provider: c.release().Provider.Label()}
+		if c.Old != nil {
+			e.From = c.Old.Version
+		}
+		if c.New != nil {
+			e.To = c.New.Version
+		}
+		for _, change := range c.Changes {
+			e.Change = change
+			out.Changes = append(out.Changes, e)
+			out.Summary[change.Impact.String()]++
+		}
+	}
+	return writeJSON(w, out)
+}
+
+// areaTitles are the headings of a report.
+var areaTitles = map[diff.Area]string{
+	diff.InMetadata: "Metadata", diff.InAPI: "APIs", diff.InVariables: "Variables", diff.InImages: "Images", diff.InPermissions: "Permissions",
+	diff.InObjects: "Objects", diff.InTemplates: "Templates", diff.InClasses: "ClusterClasses", diff.InFiles: "Files",
+}
+
+// eachArea visits the changes of each area that has some.
+func eachArea(changes []diff.Change, visit func(title string, changes []diff.Change)) {
+	for _, area := range diff.Areas {
+		var part []diff.Change
+		for _, c := range changes {
+			if c.Area == area {
+				part = append(part, c)
+			}
+		}
+		if len(part) > 0 {
+			visit(areaTitles[area], part)
+		}
+	}
+}
+
+func tally(changes []diff.Change) string {
+	var n [diff.Breaking + 1]int
+	for _, c := range changes {
+		n[c.Impact]++
+	}
+	return fmt.Sprintf("%s: %d breaking, %d that need attention, %d neutral", count(len(changes), "change"), n[diff.Breaking], n[diff.Attention], n[diff.Neutral])
+}
+
+// signs begin a line of text.
+var signs = map[diff.Kind]string{diff.Added: "+", diff.Removed: "-", diff.Changed: "~"}
+
+func diffText(w io.Writer, all []Comparison) error {
+	var b strings.Builder
+	for i, c := range all {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s\n%s\n", oneLine(c.title()), tally(c.Changes))
+		eachArea(c.Changes, func(title string, changes []diff.Change) {
+			fmt.Fprintf(&b, "\n%s\n", title)
+			for _, change := range changes {
+				mark := ""
+				if change.Impact != diff.Neutral {
+					mark = change.Impact.String() + ": "
+				}
+				fmt.Fprintf(&b, "  %s %s%s\n", signs[change.Kind], mark, oneLine(change.Message))
+				if change.Advice != "" && change.Impact != diff.Neutral {
+					fmt.Fprintf(&b, "      %s\n", oneLine(change.Advice))
+				}
+			}
+		})
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func diffMarkdown(w io.Writer, all []Comparison) error {
+	var b strings.Builder
+	for i, c := range all {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "## %s\n\n%s.\n", prose(c.title()), tally(c.Changes))
+		eachArea(c.Changes, func(title string, changes []diff.Change) {
+			fmt.Fprintf(&b, "\n### %s\n\n", title)
+			for _, change := range changes {
+				mark := ""
+				if change.Impact != diff.Neutral {
+					mark = "**" + change.Impact.String() + "** "
+				}
+				fmt.Fprintf(&b, "- %s%s", mark, prose(change.Message))
+				if change.Advice != "" && change.Impact != diff.Neutral {
+					fmt.Fprintf(&b, " – %s", prose(change.Advice))
+				}
+				b.WriteByte('\n')
+			}
+		})
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Heaviest returns the heaviest impact of all changes.
+func Heaviest(all []Comparison) diff.Impact {
+	out := diff.Neutral
+	for _, c := range all {
+		for _, change := range c.Changes {
+			out = max(out, change.Impact)
+		}
+	}
+	return out
+}
