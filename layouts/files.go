@@ -9,6 +9,18 @@ const MetadataFile = "metadata.yaml"
 // format of sha256sum(1).
 const ChecksumFile = "SHA256SUMS"
 
+// SignatureFile is the signature of ChecksumFile, which therefore cannot list
+// it.
+const SignatureFile = ChecksumFile + ".sig"
+
+// ProvenanceFile says where a release comes from: an in-toto statement on every
+// file but those that attest.
+const ProvenanceFile = "provenance.intoto.json"
+
+// SignedProvenanceFile is ProvenanceFile in signed envelopes, one a line
+// (in-toto attestation: spec/v1/bundle.md).
+const SignedProvenanceFile = "provenance.intoto.jsonl"
+
 // FileKind says what clusterctl does with a file of a release.
 type FileKind int
 
@@ -20,9 +32,11 @@ const (
 	ClusterTemplate
 	ClusterClass
 	Checksums
+	Signature
+	Provenance
 )
 
-var fileKindNames = [...]string{"asset", "metadata", "components", "cluster-template", "clusterclass", "checksums"}
+var fileKindNames = [...]string{"asset", "metadata", "components", "cluster-template", "clusterclass", "checksums", "signature", "provenance"}
 
 // String returns the word for the kind in output and configuration.
 func (k FileKind) String() string { return fileKindNames[k] }
@@ -72,11 +86,15 @@ func ClassOf(file string) (class string, ok bool) {
 // infrastructure-components-development.yaml; a provider URL may name any
 // other file, see repo.Release.
 func KindOfFile(name string) FileKind {
-	switch {
-	case name == MetadataFile:
+	switch name {
+	case MetadataFile:
 		return Metadata
-	case name == ChecksumFile:
+	case ChecksumFile:
 		return Checksums
+	case SignatureFile:
+		return Signature
+	case ProvenanceFile, SignedProvenanceFile:
+		return Provenance
 	}
 	if _, ok := Flavor(name); ok {
 		return ClusterTemplate
@@ -112,4 +130,7 @@ func TypeOfComponents(name string) ProviderType {
 
 // Attests reports whether the file says something about the other files of the
 // release, so that it is true for exactly these.
-func (k FileKind) Attests() bool { return k == Checksums }
+func (k FileKind) Attests() bool { return k == Checksums || k == Signature || k == Provenance }
+
+// Read reports whether clusterctl reads files of the kind.
+func (k FileKind) Read() bool { return k != Asset && !k.Attests() }

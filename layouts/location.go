@@ -1,6 +1,7 @@
 package layouts
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path"
@@ -42,8 +43,12 @@ type Location struct {
 	Base string
 	// Label is the folder of the provider in a Local repository.
 	Label string
-	// Host is the server of GitLab and OCI, with its port if there is one.
+	// Host is the server of GitLab and OCI, with its port if there is one. For
+	// GitHub it is empty, or a GitHub Enterprise server.
 	Host string
+	// Server is the whole address of a forge that clusterctl does not read,
+	// such as https://code.example.com; otherwise it is empty.
+	Server string
 	// Owner and Repository name a GitHub repository; Repository alone the
 	// repository of an OCI registry.
 	Owner, Repository string
@@ -111,10 +116,11 @@ func ParseProviderURL(raw string, p Provider) (Location, error) {
 }
 
 // ParseURL takes the URL of a release apart for a reader that does not know the
-// provider yet. It accepts what ParseProviderURL does, and oci://HOST/REPO:TAG,
-// which clusterctl does not read. It refuses links to a download on GitHub,
+// provider yet. It accepts what ParseProviderURL does, and what clusterctl does
+// not read: oci://HOST/REPO:TAG, and the same paths on GitHub Enterprise and
+// other known servers. It refuses links to a download on GitHub,
 // which clusterctl takes for a release called "download".
-func ParseURL(raw string) (Location, error) {
+func ParseURL(raw string, servers Servers) (Location, error) {
 	if rest, ok := strings.CutPrefix(raw, "oci://"); ok {
 		return parseOCI(raw, rest)
 	}
@@ -122,6 +128,11 @@ func ParseURL(raw string) (Location, error) {
 		return parseLocal(raw, u)
 	}
 	l, err := ParseProviderURL(raw, Provider{})
+	if err != nil {
+		if other, ok := parseOther(raw, servers); ok {
+			l, err = other, nil
+		}
+	}
 	if err == nil && l.Kind == GitHub {
 		if sound, ok := l.withoutDownload(); ok {
 			return Location{}, &URLError{
@@ -131,6 +142,63 @@ func ParseURL(raw string) (Location, error) {
 		}
 	}
 	return l, err
+}
+
+// parseOther reads the URL of a release on a forge that clusterctl does not
+// know.
+func parseOther(raw string, servers Servers) (Location, bool) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == gitHubHost {
+		return Location{}, false
+	}
+	kind, root := forge(u, servers)
+	server := u.Scheme + "://" + u.Host
+	if root != "" {
+		rest, ok := strings.CutPrefix(u.Path, "/"+root+"/")
+		if !ok {
+			return Location{}, false
+		}
+		server += "/" + root
+		raw := strings.TrimPrefix(u.EscapedPath(), "/"+root)
+		u.Path, u.RawPath = "/"+rest, raw
+	}
+	if u.Scheme == "http" && server != servers.GitHub && server != servers.GitLab {
+		return Location{}, false
+	}
+	var l Location
+	switch kind {
+	case GitHub:
+		l, err = parseGitHub(u)
+	case GitLab:
+		l, err = parseGitLab(u)
+	default:
+		return Location{}, false
+	}
+	l.Host, l.Server = u.Host, server
+	return l, err == nil
+}
+
+// Place returns where a published release is; File and Version apart.
+func (l Location) Place() Place {
+	switch l.Kind {
+	case GitHub:
+		if l.Server != "" {
+			return Place{Kind: GitHub, Server: l.Server, Name: l.Owner + "/" + l.Repository}
+		}
+		return Place{Kind: GitHub, Server: "https://" + gitHubHost, Name: l.Owner + "/" + l.Repository}
+	case GitLab:
+		name, err := url.PathUnescape(l.Project)
+		if err != nil {
+			name = l.Project
+		}
+		if l.Server != "" {
+			return Place{Kind: GitLab, Server: l.Server, Name: name}
+		}
+		return Place{Kind: GitLab, Server: "https://" + l.Host, Name: name}
+	case OCI:
+		return Place{Kind: OCI, Server: l.Host, Name: l.Repository}
+	}
+	return Place{Kind: Local, Folder: path.Join(l.Base, l.Label)}
 }
 
 // withoutDownload turns the two forms of GitHub's download links,
@@ -233,9 +301,13 @@ func (l Location) URL() string {
 		if l.Root == "" {
 			names = []string{"", l.Owner, l.Repository, "releases", l.Version, l.File}
 		}
+		if l.Server != "" {
+			return l.Server + (&url.URL{Path: strings.Join(names, "/")}).String()
+		}
 		return (&url.URL{Scheme: "https", Host: gitHubHost, Path: strings.Join(names, "/")}).String()
 	case GitLab:
-		return "https://" + l.Host + gitLabAPIPrefix + l.Project + "/packages/generic/" + l.Package + "/" + l.Version + "/" + l.File
+		server := cmp.Or(l.Server, "https://"+l.Host)
+		return server + gitLabAPIPrefix + l.Project + "/packages/generic/" + l.Package + "/" + l.Version + "/" + l.File
 	case OCI:
 		if l.Version == "" {
 			return "oci://" + l.Host + "/" + l.Repository

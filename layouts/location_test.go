@@ -93,7 +93,7 @@ func TestParseURL(t *testing.T) {
 		{url: "s3://bucket/x", message: "no provider implementation"},
 	}
 	for _, tt := range tests {
-		got, err := ParseURL(tt.url)
+		got, err := ParseURL(tt.url, Servers{})
 		if tt.message != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.message) {
 				t.Errorf("%s: got %v, want %s", tt.url, err, tt.message)
@@ -116,11 +116,11 @@ func FuzzLocation(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		first, err := ParseURL(raw)
+		first, err := ParseURL(raw, Servers{})
 		if err != nil || first.File == "" && first.Kind != OCI {
 			return
 		}
-		again, err := ParseURL(first.URL())
+		again, err := ParseURL(first.URL(), Servers{})
 		if err != nil || again != first {
 			t.Errorf("%q\n gives %+v,\n %q\n gives %+v, %v", raw, first, first.URL(), again, err)
 		}

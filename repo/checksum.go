@@ -97,11 +97,11 @@ func (c contextReader) Read(p []byte) (int, error) {
 
 // Checksums returns the content of the checksum file of r: one line per
 // artifact, in the order of r, which is that of the names, in the format of
-// sha256sum(1). The checksum file itself has no line.
+// sha256sum(1). The checksum file itself and its signature have no line.
 func Checksums(ctx context.Context, r *Release) ([]byte, error) {
 	var out bytes.Buffer
 	for _, a := range r.Artifacts {
-		if a.Kind() == layouts.Checksums {
+		if !summed(a.Name) {
 			continue
 		}
 		sum, err := a.Sum(ctx)
@@ -111,6 +111,12 @@ func Checksums(ctx context.Context, r *Release) ([]byte, error) {
 		fmt.Fprintf(&out, "%s  %s\n", sum, a.Name)
 	}
 	return out.Bytes(), nil
+}
+
+// summed reports whether the checksum file can list a file: not itself, nor
+// what is made of it.
+func summed(name string) bool {
+	return name != layouts.ChecksumFile && name != layouts.SignatureFile
 }
 
 // ChecksumProblem is one way in which a checksum file and its release differ.
@@ -143,7 +149,7 @@ func (e *ChecksumError) Error() string {
 }
 
 // VerifyChecksums compares the checksum file of r with its artifacts: every
-// line must be true, and every other artifact must have a line. The error is
+// line must be true, and every artifact must have one that Checksums gives one. The error is
 // a *ChecksumError if they differ, and wraps fs.ErrNotExist if r has no
 // checksum file.
 func VerifyChecksums(ctx context.Context, r *Release) error {
@@ -161,7 +167,7 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 	}
 	missing := make(map[string]*Artifact, len(r.Artifacts)) // has no line yet
 	for _, a := range r.Artifacts {
-		if a != file {
+		if summed(a.Name) {
 			missing[a.Name] = a
 		}
 	}
@@ -179,8 +185,8 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 			continue
 		}
 		listed[name] = n
-		if name == file.Name {
-			problem(n, "%s cannot list itself", name)
+		if !summed(name) {
+			problem(n, "%s cannot be listed in %s, because it is made of that", name, file.Name)
 			continue
 		}
 		a := missing[name]

@@ -29,7 +29,7 @@ func release(files ...string) *repo.Release {
 }
 
 func TestChecksumsAreThoseOfSha256sum(t *testing.T) {
-	r := release("b.yaml", "hello\n", "a.yaml", "", "SHA256SUMS", "old")
+	r := release("b.yaml", "hello\n", "a.yaml", "", "SHA256SUMS", "old", "SHA256SUMS.sig", "old")
 	got, err := repo.Checksums(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -60,24 +60,25 @@ func TestVerifyChecksums(t *testing.T) {
 		sums string
 		want string // the problems, without the first line
 	}{
-		"true":         {sumOfHello + "  a\n", ""},
-		"binary mark":  {sumOfHello + " *a\n", ""},
-		"upper case":   {strings.ToUpper(sumOfHello) + "  a\n", ""},
-		"no last LF":   {sumOfHello + "  a", ""},
-		"CRLF":         {sumOfHello + "  a\r\n", ""},
-		"with folder":  {sumOfHello + "  ./a\n", ""},
-		"empty":        {"", "a has no line"},
-		"other sum":    {strings.Repeat("0", 64) + "  a\n", "line 1: a has the checksum " + sumOfHello},
-		"unknown file": {sumOfHello + "  a\n" + sumOfHello + "  b\n", "line 2: b is not there"},
-		"twice":        {sumOfHello + "  a\n" + sumOfHello + "  a\n", "line 2: a was already listed in line 1"},
-		"itself":       {sumOfHello + "  a\n" + sumOfHello + "  SHA256SUMS\n", "line 2: SHA256SUMS cannot list itself"},
-		"short sum":    {sumOfHello[1:] + "  a\n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},
-		"no hex":       {strings.Repeat("x", 64) + "  a\n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},
-		"no name":      {sumOfHello + "  \n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},
-		"escape":       {sumOfHello + "  ../a\n", "line 1: ../a is not there\na has no line"},
+		"true":          {sumOfHello + "  a\n", ""},
+		"binary mark":   {sumOfHello + " *a\n", ""},
+		"upper case":    {strings.ToUpper(sumOfHello) + "  a\n", ""},
+		"no last LF":    {sumOfHello + "  a", ""},
+		"CRLF":          {sumOfHello + "  a\r\n", ""},
+		"with folder":   {sumOfHello + "  ./a\n", ""},
+		"empty":         {"", "a has no line"},
+		"other sum":     {strings.Repeat("0", 64) + "  a\n", "line 1: a has the checksum " + sumOfHello},
+		"unknown file":  {sumOfHello + "  a\n" + sumOfHello + "  b\n", "line 2: b is not there"},
+		"twice":         {sumOfHello + "  a\n" + sumOfHello + "  a\n", "line 2: a was already listed in line 1"},
+		"itself":        {sumOfHello + "  a\n" + sumOfHello + "  SHA256SUMS\n", "line 2: SHA256SUMS cannot be listed in SHA256SUMS, because it is made of that"},
+		"its signature": {sumOfHello + "  a\n" + sumOfHello + "  SHA256SUMS.sig\n", "line 2: SHA256SUMS.sig cannot be listed in SHA256SUMS, because it is made of that"},
+		"short sum":     {sumOfHello[1:] + "  a\n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},
+		"no hex":        {strings.Repeat("x", 64) + "  a\n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},
+		"no name":       {sumOfHello + "  \n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},
+		"escape":        {sumOfHello + "  ../a\n", "line 1: ../a is not there\na has no line"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := repo.VerifyChecksums(t.Context(), release("a", "hello\n", "SHA256SUMS", tc.sums))
+			err := repo.VerifyChecksums(t.Context(), release("a", "hello\n", "SHA256SUMS", tc.sums, "SHA256SUMS.sig", "x"))
 			if tc.want == "" {
 				if err != nil {
 					t.Error(err)
@@ -151,10 +152,10 @@ func FuzzVerifyChecksums(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ok && name != layouts.ChecksumFile && !bytes.Contains(bytes.ToLower(sums), want[:64]) {
+		if ok && name != layouts.ChecksumFile && name != layouts.SignatureFile && !bytes.Contains(bytes.ToLower(sums), want[:64]) {
 			t.Errorf("accepted %q, which lacks %q", sums, want)
 		}
-		if strings.ContainsAny(name, "\n\r") || name == "" || name == layouts.ChecksumFile || strings.HasPrefix(name, "./") {
+		if strings.ContainsAny(name, "\n\r") || name == "" || name == layouts.ChecksumFile || name == layouts.SignatureFile || strings.HasPrefix(name, "./") {
 			return // no name in a release
 		}
 		r.Artifacts[1] = repo.BytesArtifact(layouts.ChecksumFile, want)

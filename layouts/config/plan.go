@@ -409,11 +409,11 @@ func (w *planning) asset(a Asset) {
 	add := func(o Output) {
 		o.Origin = a.Origin
 		o.Kind = layouts.Asset
-		switch kind := layouts.KindOfFile(expand(o.Name, w.vars)); kind {
-		case layouts.Metadata, layouts.Checksums:
+		switch kind := layouts.KindOfFile(expand(o.Name, w.vars)); {
+		case kind == layouts.Metadata, kind.Attests():
 			w.add(a.Errorf("name", "%s is made by the build and cannot be an asset", o.Name))
 			return
-		case layouts.ClusterTemplate, layouts.ClusterClass:
+		case kind == layouts.ClusterTemplate, kind == layouts.ClusterClass:
 			o.Kind = kind
 		}
 		w.output(o, "name")

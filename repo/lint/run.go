@@ -162,7 +162,7 @@ func (r *run) read(release *repo.Release) []*File {
 	kindOf := release.Kinds()
 	for _, a := range release.Artifacts {
 		kind := kindOf(a)
-		if kind == layouts.Asset || kind == layouts.Checksums {
+		if !kind.Read() {
 			continue
 		}
 		data, err := a.Bytes()

@@ -92,7 +92,7 @@ func (e entry) location() (l layouts.Location, rule, message, help string) {
 			return l, "REPO006", "clusterctl takes " + u.Host + " for the name of a host and ignores it; the path is " + u.Path, "Write three slashes: file:///" + u.Host + u.Path + "."
 		}
 	case layouts.GitHub:
-		if _, err := layouts.ParseURL(raw); errors.As(err, &refused) {
+		if _, err := layouts.ParseURL(raw, layouts.Servers{}); errors.As(err, &refused) {
 			return l, "REPO009", refused.Message, refused.Help + "."
 		}
 		if l.Version != layouts.Latest {

@@ -311,7 +311,7 @@ func fileCase(p *lint.Pass) {
 			name = stem + ".yaml"
 		}
 		kind := layouts.KindOfFile(name)
-		if name == a.Name || kind == layouts.Asset || kind == layouts.Checksums || p.Release.Artifact(name) != nil {
+		if name == a.Name || !kind.Read() || p.Release.Artifact(name) != nil {
 			continue
 		}
 		f := lint.Finding{File: a.Path, Message: "clusterctl asks for " + name + " and does not find " + a.Name}
@@ -348,7 +348,7 @@ func unreadable(p *lint.Pass) {
 				continue
 			}
 			f := lint.Finding{File: o.Path, Message: o.Why}
-			if kind := layouts.KindOfFile(filepath.Base(o.Path)); kind != layouts.Asset && kind != layouts.Checksums {
+			if kind := layouts.KindOfFile(filepath.Base(o.Path)); kind.Read() {
 				f.Severity = lint.Error
 				f.Message += ", so clusterctl does not find it either"
 			}

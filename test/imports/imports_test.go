@@ -56,6 +56,7 @@ var owners = []struct {
 	{"github.com/spf13/viper", []string{"transform/clusterctl/config"}},
 	{"k8s.io/api", []string{"transform/clusterctl"}},
 	{"sigs.k8s.io/cluster-api", []string{"transform/clusterctl"}},
+	{"golang.org/x/crypto", []string{"repo/sign"}},
 	{"os/exec", []string{"cmd/internal/cli"}},
 	{"os/signal", []string{"cmd/clusterctl-repo"}},
 	{"net/http", []string{"publish/transport", "publish/github", "publish/gitlab", "publish/oci", "cmd/internal/cli", "test/fakes"}},

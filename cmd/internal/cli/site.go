@@ -25,6 +25,11 @@ func (a *app) site(name string, d *delivery) (publish.Site, error) {
 	return publish.Site{}, usagef("publishing to %s is not possible yet; publish to a folder and copy from there", name)
 }
 
+// destinationAt opens the place of a release on a server.
+func (a *app) destinationAt(l layouts.Location) (publish.Destination, error) {
+	return nil, usagef("%s: reading from %s is not possible yet; copy the release into a folder and name that", l.URL(), l.Kind)
+}
+
 // env returns the first of the variables that is set to something.
 func (a *app) env(names ...string) string {
 	for _, name := range names {

@@ -48,7 +48,7 @@ type target struct {
 // open opens a TARGET. Source trees are built if s is not nil.
 func (a *app) open(ctx context.Context, name string, s *source) (*target, error) {
 	if isURL(name) {
-		l, err := layouts.ParseURL(name)
+		l, err := layouts.ParseURL(name, a.servers())
 		if err != nil {
 			return nil, usage(err)
 		}
@@ -64,7 +64,7 @@ func (a *app) open(ctx context.Context, name string, s *source) (*target, error)
 		return t, a.keep(t, s)
 	}
 	// The path of a components file works as well as its URL, as in clusterctl.
-	if l, urlErr := layouts.ParseURL(filepath.ToSlash(dir)); urlErr == nil && errors.Is(err, folder.ErrNotRepository) && layouts.KindOfFile(l.File) == layouts.Components {
+	if l, urlErr := layouts.ParseURL(filepath.ToSlash(dir), layouts.Servers{}); urlErr == nil && errors.Is(err, folder.ErrNotRepository) && layouts.KindOfFile(l.File) == layouts.Components {
 		return a.openLocation(ctx, name, l)
 	}
 	switch {
@@ -140,7 +140,7 @@ func known(labels, all []string, where string) error {
 // openLocation opens the release that a URL names.
 func (a *app) openLocation(ctx context.Context, raw string, l layouts.Location) (*target, error) {
 	if l.Kind != layouts.Local {
-		return nil, usagef("%s: reading from %s is not possible yet; copy the release into a folder and name that", raw, l.Kind)
+		return a.openRemote(ctx, raw, l)
 	}
 	t, err := a.open(ctx, filepath.Join(filepath.FromSlash(l.Base), l.Label), nil)
 	if err != nil {
@@ -163,6 +163,60 @@ func (a *app) openLocation(ctx context.Context, raw string, l layouts.Location) 
 	}
 	t.file = l.File
 	return t, nil
+}
+
+// openRemote opens the release at a URL on a server. Without a file, which OCI
+// artifacts have no place for, it is the release of every provider in it.
+func (a *app) openRemote(ctx context.Context, raw string, l layouts.Location) (*target, error) {
+	from, err := a.destinationAt(l)
+	if err != nil {
+		return nil, err
+	}
+	if l.Version == "" || l.Version == layouts.Latest {
+		if l.Version, err = newestAt(ctx, from); err != nil {
+			return nil, fmt.Errorf("%s: %w", raw, err)
+		}
+		a.detail("%s: the latest version is %s", raw, l.Version)
+	}
+	whole, err := from.Fetch(ctx, l.Version)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", raw, err)
+	}
+	if l.File != "" && whole.Artifact(l.File) == nil {
+		return nil, fmt.Errorf("%s: %s has no file %s", raw, whole.Path, l.File)
+	}
+	releases, err := publish.Split(ctx, whole, l.File)
+	if err != nil {
+		return nil, err
+	}
+	t := &target{repository: &repo.Repository{Path: raw}, version: l.Version, file: l.File, from: from, partial: true}
+	for _, r := range releases {
+		if l.File == "" || r.Artifact(l.File) != nil {
+			t.repository.Providers = append(t.repository.Providers, &repo.Provider{Provider: r.Provider, Path: whole.Path, Releases: []*repo.Release{r}})
+		}
+	}
+	if n := len(t.repository.Providers); l.File != "" && n != 1 {
+		return nil, usagef("%s: %s is no components file, and the release holds %d providers; name the components file of one of them", raw, l.File, len(releases))
+	}
+	return t, nil
+}
+
+// newestAt resolves "latest" at a place as clusterctl does.
+func newestAt(ctx context.Context, from publish.Destination) (string, error) {
+	versions, err := from.Versions(ctx)
+	if err != nil {
+		return "", err
+	}
+	return meta.Latest(versions, func(version string) ([]byte, error) {
+		r, err := from.Fetch(ctx, version)
+		if err != nil {
+			return nil, err
+		}
+		if f := r.Artifact(layouts.MetadataFile); f != nil {
+			return f.Bytes()
+		}
+		return nil, fmt.Errorf("%s has no %s", r.Path, layouts.MetadataFile)
+	})
 }
 
 // components returns the components file that the target names, or else the one

@@ -1,0 +1,96 @@
+package provenance
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// MismatchError lists all ways in which a statement and its release differ.
+type MismatchError struct {
+	// Path is where the statement is.
+	Path     string
+	Problems []string
+}
+
+// Error puts every problem on a line of its own.
+func (e *MismatchError) Error() string {
+	return e.Path + " does not match the files next to it\n  " + strings.Join(e.Problems, "\n  ")
+}
+
+// Verify compares the statement of r with its files: every subject must be
+// there with its checksum, and every file must be a subject, but for those that
+// are made of the statement. A statement of our build type must also be about
+// this version, and this provider if r says which that is, so that an old
+// release cannot pass for a new one.
+// The error is a *MismatchError if they differ, and wraps fs.ErrNotExist if r
+// has no statement.
+//
+// Who made the statement is the matter of a signature.
+func Verify(ctx context.Context, r *repo.Release) error {
+	file := r.Artifact(layouts.ProvenanceFile)
+	if file == nil {
+		return fmt.Errorf("%s has no %s: %w", r.Path, layouts.ProvenanceFile, fs.ErrNotExist)
+	}
+	data, err := file.Bytes()
+	if err != nil {
+		return err
+	}
+	s, err := parse(data)
+	if err != nil {
+		return fmt.Errorf("%s %w", file.Path, err)
+	}
+	failed := &MismatchError{Path: file.Path}
+	problem := func(format string, args ...any) {
+		failed.Problems = append(failed.Problems, fmt.Sprintf(format, args...))
+	}
+	switch p, ours, err := s.parameters(); {
+	case err != nil:
+		return fmt.Errorf("%s %w", file.Path, err)
+	case ours && p.Version != r.Version:
+		problem("it is about version %s, and these are the files of %s", p.Version, r.Version)
+	case ours && p.Provider != r.Provider.Label() && r.Provider != (layouts.Provider{}):
+		problem("it is about %s, and these are the files of %s", cmp.Or(p.Provider, "several providers"), r.Provider.Label())
+	}
+	files := make(map[string]*repo.Artifact, len(r.Artifacts))
+	for _, a := range r.Artifacts {
+		files[a.Name] = a
+	}
+	named := make(map[string]bool, len(s.Subject))
+	for _, subject := range s.Subject {
+		a := files[subject.Name]
+		want, ok := subject.sum()
+		switch {
+		case named[subject.Name]:
+			problem("%q is a subject twice", subject.Name)
+			continue
+		case a == nil:
+			problem("%q is not there", subject.Name)
+		case !ok:
+			problem("%s has no SHA-256 in the statement", subject.Name)
+		default:
+			got, err := a.Sum(ctx)
+			if err != nil {
+				return err
+			}
+			if got != want {
+				problem("%s has the checksum %s", subject.Name, got)
+			}
+		}
+		named[subject.Name] = true
+	}
+	for _, a := range r.Artifacts {
+		if !named[a.Name] && !a.Kind().Attests() {
+			problem("%s is no subject", a.Name)
+		}
+	}
+	if len(failed.Problems) > 0 {
+		return failed
+	}
+	return nil
+}
