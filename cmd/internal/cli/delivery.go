@@ -18,6 +18,7 @@ type delivery struct {
 	receipt  string
 	maxWait  time.Duration
 	receipts []publish.Receipt
+	attestation
 	// The next ones are for GitHub and GitLab alone.
 	target        string
 	notes         string
@@ -32,6 +33,7 @@ func (d *delivery) flags(cmd *cobra.Command) {
 	f.BoolVar(&d.dryRun, "dry-run", false, "look at everything, and only say what would be published")
 	f.StringVar(&d.receipt, "record", "", "write what was published where, with checksums, to this `file` as JSON")
 	f.DurationVar(&d.maxWait, "max-wait", 15*time.Minute, "how long to wait at most when a server limits the rate of requests")
+	d.attestation.flag(cmd)
 	f.StringVar(&d.target, "target", "", "GitHub: the `commit` of the tag, if the tag does not exist yet; HEAD of the source or GITHUB_SHA where they fit")
 	f.StringVar(&d.notes, "notes-file", "", "GitHub and GitLab: the text of the release is in this `file`")
 	f.BoolVar(&d.generateNotes, "generate-notes", false, "GitHub: let GitHub write the text of the release")

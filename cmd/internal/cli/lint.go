@@ -54,6 +54,7 @@ type lintFlags struct {
 	contract     string
 	core         string
 	fix          bool
+	verification verification
 }
 
 func (a *app) lintCommand() *cobra.Command {
@@ -100,6 +101,7 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	flags.StringVar(&f.changedSince, "changed-since", "", "leave out the findings that the same targets have at a git `REVISION`")
 	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
 	flags.StringVar(&f.core, "core-version", "", fmt.Sprintf("judge for this `VERSION` of Cluster API, v1.%d to v1.%d (default: the newest)", contract.OldestCore, contract.NewestCore))
+	f.verification.flag(cmd)
 	flags.BoolVar(&f.fix, "fix", false, "change the files to mend what can be mended safely, and report the rest")
 	return cmd
 }
@@ -123,6 +125,22 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 		if known, err = a.readBaseline(f.baseline); err != nil {
 			return err
 		}
+	}
+	verify, err := f.verification.verifier(a)
+	if err != nil {
+		return err
+	}
+	if verify != nil {
+		for _, name := range args {
+			t, err := a.open(ctx, name, nil)
+			if err == nil {
+				err = t.verify(ctx, verify)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		a.detail("all signatures are good")
 	}
 	r, repositories, err := a.lint(ctx, args, &f.source, profile)
 	if err != nil {

@@ -51,6 +51,16 @@ func (a *app) edit(ctx context.Context, r *lint.Report) (int, error) {
 	}
 	done := 0
 	for _, name := range sorted(byFile) {
+		if err := a.mayChange(name); err != nil {
+			return done, err
+		}
+	}
+	for _, f := range renames {
+		if err := a.mayChange(f.File); err != nil {
+			return done, err
+		}
+	}
+	for _, name := range sorted(byFile) {
 		n, err := a.editFile(ctx, name, byFile[name])
 		if err != nil {
 			return done, err
@@ -71,6 +81,16 @@ func (a *app) edit(ctx context.Context, r *lint.Report) (int, error) {
 		done++
 	}
 	return done, nil
+}
+
+// mayChange refuses a file that something next to it attests.
+func (a *app) mayChange(name string) error {
+	for _, attests := range []string{layouts.SignatureFile, layouts.ProvenanceFile, layouts.SignedProvenanceFile} {
+		if _, err := os.Lstat(filepath.Join(filepath.Dir(a.path(name)), attests)); err == nil {
+			return usagef("--fix: %s stands next to %s, which would no longer be true; fix the source tree and build again", name, attests)
+		}
+	}
+	return nil
 }
 
 func sorted[V any](m map[string]V) []string {

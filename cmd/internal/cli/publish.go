@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -90,11 +92,19 @@ type step struct {
 // deliver publishes releases and reads them back. All are checked before the
 // first one is written.
 func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
+	if err := d.attestation.load(a); err != nil {
+		return err
+	}
 	var parcels []publish.Parcel
 	for _, s := range steps {
 		add, err := a.decorated(s.site, d).Parcels(ctx, s.releases)
 		if err != nil {
 			return err
+		}
+		for i := range add {
+			if add[i].Release, err = d.attestation.add(ctx, add[i].Release); err != nil {
+				return err
+			}
 		}
 		parcels = append(parcels, add...)
 	}
@@ -102,7 +112,7 @@ func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
 		result, err := p.Publish(ctx)
 		a.progress.Done()
 		if err != nil {
-			return err
+			return errors.Join(err, d.writeRecord(a))
 		}
 		for _, r := range p.From {
 			switch name := r.Provider.Label() + " " + r.Version; {
@@ -130,6 +140,7 @@ func (a *app) releaseCommand() *cobra.Command {
 	var s source
 	var d delivery
 	var fail failOn
+	var statement bool
 	out := outputs{formats: report.FindingsFormats}
 	cmd := &cobra.Command{
 		Use:   "release [SOURCE] --version VERSION --to DEST",
@@ -186,10 +197,14 @@ Without --to, the destinations of the configuration are used.
 					return err
 				}
 			}
+			if statement {
+				d.build = a.describe(ctx, &s, sourceArg(args))
+			}
 			return a.deliver(ctx, &d, steps)
 		},
 	}
 	s.flags(cmd)
+	cmd.Flags().BoolVar(&statement, "provenance", true, "add "+layouts.ProvenanceFile+", which says how the files were made (in-toto, SLSA v1)")
 	d.flags(cmd)
 	fail.flag(cmd)
 	out.flag(cmd)

@@ -37,6 +37,9 @@ type target struct {
 	file string
 	// from is the place of a remote target; nil for a folder.
 	from publish.Destination
+	// wholes are the releases as they lie at their place, before they are taken
+	// apart by provider; nil for a folder, where they are the same.
+	wholes []*repo.Release
 	// partial is set if there may be versions that the target does not show.
 	partial bool
 	// tracer leads back to a source tree that was built; nil otherwise.
@@ -189,7 +192,7 @@ func (a *app) openRemote(ctx context.Context, raw string, l layouts.Location) (*
 	if err != nil {
 		return nil, err
 	}
-	t := &target{repository: &repo.Repository{Path: raw}, version: l.Version, file: l.File, from: from, partial: true}
+	t := &target{repository: &repo.Repository{Path: raw}, version: l.Version, file: l.File, from: from, wholes: []*repo.Release{whole}, partial: true}
 	for _, r := range releases {
 		if l.File == "" || r.Artifact(l.File) != nil {
 			t.repository.Providers = append(t.repository.Providers, &repo.Provider{Provider: r.Provider, Path: whole.Path, Releases: []*repo.Release{r}})
@@ -239,6 +242,22 @@ func (t *target) destination(a *app, r *repo.Release) (publish.Destination, erro
 		return nil, err
 	}
 	return folder.Site().Of(r.Provider)
+}
+
+// verify calls check for each release, as it was published.
+func (t *target) verify(ctx context.Context, check func(context.Context, *repo.Release) error) error {
+	wholes := t.wholes
+	if wholes == nil {
+		for _, p := range t.repository.Providers {
+			wholes = append(wholes, p.Releases...)
+		}
+	}
+	for _, r := range wholes {
+		if err := check(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // narrow leaves one version of the only provider.

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/provenance"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/sign"
+)
+
+// password is the variable of cosign for the password of a key.
+const password = "COSIGN_PASSWORD"
+
+// attestation is what is added to a release about its files.
+type attestation struct {
+	keyFile string
+	// build says how the release was made; nil for no statement.
+	build *provenance.Build
+	key   *sign.PrivateKey
+}
+
+func (t *attestation) flag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.keyFile, "sign-key", "", "sign "+layouts.ChecksumFile+" with the private key in this `file`: PEM, also of cosign, whose password is in "+password)
+}
+
+// load reads the key.
+func (t *attestation) load(a *app) error {
+	if t.keyFile == "" {
+		return nil
+	}
+	data, err := a.readFile(t.keyFile)
+	if err != nil {
+		return usagef("--sign-key: %w", err)
+	}
+	t.key, err = sign.LoadPrivateKey(data, func() ([]byte, error) {
+		text, ok := a.Env(password)
+		if !ok {
+			return nil, errors.New("the key has a password; set " + password)
+		}
+		return []byte(text), nil
+	})
+	if err != nil {
+		return usagef("--sign-key %s %w", t.keyFile, err)
+	}
+	return nil
+}
+
+// add returns the release with its statement and signature.
+func (t *attestation) add(ctx context.Context, r *repo.Release) (*repo.Release, error) {
+	var err error
+	if t.build != nil {
+		if r, err = provenance.Add(ctx, r, *t.build); err != nil {
+			return nil, err
+		}
+	}
+	if t.key != nil {
+		return sign.Release(ctx, r, t.key)
+	}
+	return r, nil
+}
+
+// describe says how a source tree was built. What git does not tell is left
+// out, and so is the commit if something in the tree was changed since.
+func (a *app) describe(ctx context.Context, s *source, dir string) *provenance.Build {
+	b := &provenance.Build{ToolVersion: programVersion(), Images: map[string]string{}, Options: map[string]string{}}
+	for _, image := range s.images {
+		if old, new, ok := strings.Cut(image, "="); ok {
+			b.Images[old] = new
+		}
+	}
+	for _, option := range []struct {
+		name string
+		on   bool
+	}{{"as-is", s.asIs}, {"add-series", s.addSeries}, {"allow-exec", s.allowExec}, {"allow-remote", s.allowRemote}} {
+		if option.on {
+			b.Options[option.name] = strconv.FormatBool(true)
+		}
+	}
+	if s.config != "" {
+		b.Options["config"] = filepath.ToSlash(s.config)
+	}
+	dir = a.path(dir)
+	ask := func(args ...string) (string, bool) {
+		out, err := git(ctx, dir, nil, args...)
+		return strings.TrimSpace(string(out)), err == nil
+	}
+	if remote, ok := ask("config", "--get", "remote.origin.url"); ok {
+		b.Source = remote
+	}
+	if commit, clean := a.head(ctx, dir); clean {
+		b.Commit = commit
+	}
+	return b
+}
+
+// head returns the commit that a folder is at, and whether nothing in it was
+// changed since.
+func (a *app) head(ctx context.Context, dir string) (commit string, clean bool) {
+	out, err := git(ctx, dir, nil, "rev-parse", "--verify", "--quiet", "HEAD")
+	if err != nil {
+		return "", false
+	}
+	changes, err := git(ctx, dir, nil, "status", "--porcelain", "--untracked-files=no", "--", ".")
+	return strings.TrimSpace(string(out)), err == nil && len(changes) == 0
+}
+
+// verification is the flag --verify-key.
+type verification struct{ files []string }
+
+func (v *verification) flag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&v.files, "verify-key", nil, "demand that releases are signed with the public key, or certificate, in this `file`; with several, by one of them")
+}
+
+// verifier returns what checks the signature of a release, and its statement if
+// it has one; nil if nothing is demanded. Its errors have the exit code of
+// findings.
+func (v *verification) verifier(a *app) (func(context.Context, *repo.Release) error, error) {
+	var keys []*sign.PublicKey
+	for _, name := range v.files {
+		data, err := a.readFile(name)
+		if err != nil {
+			return nil, usagef("--verify-key: %w", err)
+		}
+		key, err := sign.LoadPublicKey(data)
+		if err != nil {
+			return nil, usagef("--verify-key %s %w", name, err)
+		}
+		keys = append(keys, key)
+	}
+	if keys == nil {
+		return nil, nil
+	}
+	return func(ctx context.Context, r *repo.Release) error {
+		err := sign.Verify(ctx, r, keys...)
+		if err == nil {
+			if err = provenance.Verify(ctx, r); errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			return &codeError{exitFindings, fmt.Errorf("%s: %w", r.Path, err)}
+		}
+		return err
+	}, nil
+}

@@ -1,0 +1,379 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/sign"
+	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
+)
+
+// mirrorFlags are the flags of mirror.
+type mirrorFlags struct {
+	to, out       string
+	config        string
+	certManager   string
+	imageRegistry string
+	verifyKeys    []string
+	jobs          int
+	dryRun        bool
+	acceptChanged bool
+	configMaps    bool
+	maxWait       time.Duration
+}
+
+// usualCertManager is the value of --cert-manager without a version.
+const usualCertManager = "default"
+
+func (a *app) mirrorCommand() *cobra.Command {
+	var f mirrorFlags
+	cmd := &cobra.Command{
+		Use:   "mirror TARGET... --to DEST",
+		Short: "Copy releases between destinations, for sites without internet",
+		Long: `Copies releases, each whole or not at all, and writes beside them what a site
+without internet needs: a clusterctl.yaml with fixed versions, all images with
+the places where they were found, SHA256SUMS, and mirror.lock.json, which says
+where every file came from.
+
+TARGET is a folder as everywhere, the URL of a release in the form of
+clusterctl, or the label of a provider that is built into clusterctl, such as
+infrastructure-aws or cluster-api. A version or a range may follow behind an @;
+without it the latest version is meant, or the one that a URL names. Of a range
+all versions are copied.
+
+A second run copies what is missing or new, and otherwise transfers nothing. A
+version whose files are not what they were when they were mirrored is refused.
+` + destHelp,
+		Example: `  # What clusterctl init needs for AWS
+  clusterctl-repo mirror cluster-api bootstrap-kubeadm control-plane-kubeadm \
+      infrastructure-aws@v2.8.1 --cert-manager --to /srv/mirror \
+      --image-registry registry.example.com/capi
+  clusterctl init --config /srv/mirror/clusterctl.yaml --infrastructure aws
+
+  # All versions of a range, and everything that a clusterctl.yaml names
+  clusterctl-repo mirror 'cluster-api@>=1.10 <1.12' --to /srv/mirror
+  clusterctl-repo mirror --config clusterctl.yaml --to /srv/mirror
+
+  # From one place to another
+  clusterctl-repo mirror /srv/mirror --to 'oci://registry.example.com/capi/{provider}' --out beside`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.mirror(cmd.Context(), &f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.to, "to", "", "where the releases go")
+	flags.StringVar(&f.out, "out", "", "`folder` for the files beside the releases (default: DEST, if that is a folder)")
+	flags.StringVar(&f.config, "config", "", "also mirror all providers that this clusterctl.yaml (`file`) names; a TARGET with the same label counts instead")
+	flags.StringVar(&f.certManager, "cert-manager", "", "also mirror cert-manager, in the `version` that the configuration or clusterctl says, or in this one")
+	flags.Lookup("cert-manager").NoOptDefVal = usualCertManager
+	flags.StringVar(&f.imageRegistry, "image-registry", "", "make clusterctl take all images from this registry and path (`HOST/PATH`)")
+	flags.BoolVar(&f.configMaps, "config-maps", false, "also write the releases as ConfigMaps for Cluster API Operator")
+	flags.StringSliceVar(&f.verifyKeys, "verify-key", nil, "refuse releases that no owner of this public key (`file`) has signed; may be repeated")
+	flags.IntVar(&f.jobs, "jobs", mirror.DefaultJobs, "how many downloads go on at the same time")
+	flags.BoolVar(&f.acceptChanged, "accept-changed", false, "take versions whose files are not what they were when they were mirrored")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would happen")
+	flags.DurationVar(&f.maxWait, "max-wait", 15*time.Minute, "how long to wait at most when a server limits the rate of requests")
+	return cmd
+}
+
+func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
+	switch {
+	case f.to == "":
+		return usagef("there is no destination: say --to, such as --to /srv/mirror")
+	case len(args) == 0 && f.config == "" && f.certManager == "":
+		return usagef("there is nothing to mirror: name a TARGET, such as infrastructure-aws, or a clusterctl.yaml with --config")
+	case f.jobs < 1:
+		return usagef("--jobs %d: it takes at least one", f.jobs)
+	}
+	opts := mirror.Options{
+		Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, ImageRegistry: f.imageRegistry, ConfigMaps: f.configMaps,
+	}
+	if f.imageRegistry != "" {
+		if err := mirror.CheckRegistry(f.imageRegistry); err != nil {
+			return usagef("--image-registry: %w", err)
+		}
+	}
+	if err := a.mirrorTo(f, &opts); err != nil {
+		return err
+	}
+	if err := a.verifyKeys(f.verifyKeys, &opts); err != nil {
+		return err
+	}
+	wants, err := a.wants(ctx, f, args)
+	if err != nil {
+		return err
+	}
+	opts.Tell = func(o mirror.Outcome) {
+		a.progress.Done()
+		word := a.style.Green("copied")
+		switch {
+		case f.dryRun && o.Unchanged:
+			word = "would leave alone"
+		case f.dryRun:
+			word = "would copy"
+		case o.Unchanged:
+			word = "already there:"
+		}
+		a.say("%s %s %s from %s (%d files, %d bytes)", word, o.Provider.Label(), o.Version, o.From, o.Files, o.Bytes)
+	}
+	result, err := mirror.Run(ctx, wants, opts)
+	a.progress.Done()
+	if err != nil {
+		return err
+	}
+	for _, w := range result.Warnings {
+		a.say("%s %s", a.style.Yellow("warning:"), w)
+	}
+	for _, name := range result.Written {
+		a.detail("wrote %s", filepath.Join(opts.Dir, filepath.FromSlash(name)))
+	}
+	if !f.dryRun {
+		a.say("the configuration for clusterctl is %s", a.short(filepath.Join(opts.Dir, layouts.ConfigFile)))
+	}
+	return nil
+}
+
+// mirrorTo opens the destination, and finds the folder for the files beside it.
+func (a *app) mirrorTo(f *mirrorFlags, opts *mirror.Options) error {
+	site, err := a.site(f.to, &delivery{to: []string{f.to}, maxWait: f.maxWait, dryRun: f.dryRun})
+	if err != nil {
+		return err
+	}
+	opts.To = site.With(publish.Watch(func(p publish.Progress) { a.progress.Show(p.Release, p.Read, p.Total) }))
+	opts.Dir = a.path(f.out)
+	place, err := layouts.ParsePlace(f.to, a.servers())
+	if err != nil {
+		return usage(err)
+	}
+	if place.Kind != layouts.Local {
+		if f.out == "" {
+			return usagef("say --out, such as --out mirror: the lock file, clusterctl.yaml and the list of images have no place in %s", f.to)
+		}
+		return nil
+	}
+	root := a.path(filepath.FromSlash(place.Folder))
+	folder, err := local.New(root)
+	if err != nil {
+		return usage(err)
+	}
+	if f.out == "" {
+		opts.Dir = root
+	}
+	opts.Near = true
+	of := opts.To.Of
+	opts.To.Of = func(p layouts.Provider) (publish.Destination, error) {
+		d, err := of(p)
+		return replaceable{d, folder}, err
+	}
+	return nil
+}
+
+// replaceable is a destination in a folder, where a release can be replaced.
+type replaceable struct {
+	publish.Destination
+	folder *local.Folder
+}
+
+func (r replaceable) Replace(ctx context.Context, release *repo.Release) (publish.Result, error) {
+	return r.folder.Replace(ctx, release)
+}
+
+// verifyKeys makes the mirror refuse what nobody has signed. Cert-manager is not
+// signed in this way.
+func (a *app) verifyKeys(names []string, opts *mirror.Options) error {
+	var keys []*sign.PublicKey
+	for _, name := range names {
+		data, err := a.readFile(name)
+		if err != nil {
+			return usage(err)
+		}
+		key, err := sign.LoadPublicKey(data)
+		if err != nil {
+			return usagef("%s: %w", name, err)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) > 0 {
+		opts.Verify = func(ctx context.Context, r *repo.Release) error {
+			if r.Provider == layouts.CertManager {
+				return nil
+			}
+			return sign.Verify(ctx, r, keys...)
+		}
+	}
+	return nil
+}
+
+// wants finds out what is to be mirrored.
+func (a *app) wants(ctx context.Context, f *mirrorFlags, args []string) ([]mirror.Want, error) {
+	config, providers, err := a.mirrorConfig(f.config)
+	if err != nil {
+		return nil, err
+	}
+	urls := map[layouts.Provider]string{}
+	for _, e := range layouts.EmbeddedProviders {
+		urls[e.Provider] = e.URL()
+	}
+	for _, p := range providers {
+		urls[p.Provider] = p.URL
+	}
+	var out []mirror.Want
+	named := map[layouts.Provider]bool{}
+	for _, arg := range args {
+		more, err := a.wantsOf(ctx, arg, urls)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range more {
+			named[w.Provider] = true
+		}
+		out = append(out, more...)
+	}
+	for _, p := range providers {
+		if named[p.Provider] {
+			continue
+		}
+		w, err := a.wantURL(p.URL, p.Provider, "")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.config, err)
+		}
+		out = append(out, w)
+	}
+	if f.certManager == "" {
+		return out, nil
+	}
+	cm, err := config.CertManager()
+	if err != nil {
+		return nil, usage(err)
+	}
+	if f.certManager != usualCertManager {
+		cm.Version = f.certManager
+	}
+	if _, err := layouts.ParseVersion(cm.Version); err != nil {
+		return nil, usagef("cert-manager: %w", err)
+	}
+	w, err := a.wantURL(cm.URL, layouts.CertManager, cm.Version)
+	return append(out, w), err
+}
+
+// mirrorConfig reads the clusterctl.yaml that the user names; without one it is
+// empty, since that of the user's own clusterctl is none of the mirror's.
+func (a *app) mirrorConfig(name string) (*clusterctlconfig.Config, []clusterctlconfig.Provider, error) {
+	if name == "" {
+		config, err := clusterctlconfig.Read(layouts.ConfigFile, nil, clusterctlconfig.Env(a.Env))
+		return config, nil, err
+	}
+	data, err := a.readFile(name)
+	if err != nil {
+		return nil, nil, usage(err)
+	}
+	config, err := clusterctlconfig.Read(name, data, clusterctlconfig.Env(a.Env))
+	if err != nil {
+		return nil, nil, usage(err)
+	}
+	providers, err := config.Providers()
+	return config, providers, usage(err)
+}
+
+// wantsOf reads a TARGET of mirror.
+func (a *app) wantsOf(ctx context.Context, arg string, urls map[layouts.Provider]string) ([]mirror.Want, error) {
+	name, version := arg, ""
+	if _, err := os.Lstat(a.path(arg)); err != nil {
+		if i := strings.LastIndexByte(arg, '@'); i > strings.LastIndexByte(arg, '/') {
+			name, version = arg[:i], arg[i+1:]
+			if version == "" {
+				return nil, usagef("%s: there is no version behind the @", arg)
+			}
+		}
+	}
+	if isURL(name) {
+		w, err := a.wantURL(name, layouts.Provider{}, version)
+		return []mirror.Want{w}, err
+	}
+	if _, err := os.Lstat(a.path(name)); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `/\`) {
+		p, err := layouts.ParseLabel(name)
+		if err != nil {
+			return nil, usagef("%s: there is no such folder, and %w", arg, err)
+		}
+		url, ok := urls[p]
+		if !ok {
+			return nil, usagef("%s: there is no such folder, and clusterctl has no provider %s built in; give its URL, or name it in a clusterctl.yaml and use --config", arg, p)
+		}
+		w, err := a.wantURL(url, p, version)
+		return []mirror.Want{w}, err
+	}
+	t, err := a.open(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	selector, err := mirror.ParseSelector(cmp.Or(version, t.version))
+	if err != nil {
+		return nil, usagef("%s: %w", arg, err)
+	}
+	var out []mirror.Want
+	for _, p := range t.repository.Providers {
+		out = append(out, mirror.Want{From: mirror.Provider(p), Near: true, Provider: p.Provider, File: t.file, Version: selector})
+	}
+	if len(out) == 0 {
+		return nil, usagef("%s holds no provider", name)
+	}
+	return out, nil
+}
+
+// wantURL reads a provider URL. The version overrides that of the URL.
+func (a *app) wantURL(raw string, p layouts.Provider, version string) (mirror.Want, error) {
+	l, err := layouts.ParseURL(raw, a.servers())
+	if err != nil {
+		return mirror.Want{}, usage(err)
+	}
+	selector, err := mirror.ParseSelector(cmp.Or(version, l.Version))
+	if err != nil {
+		return mirror.Want{}, usagef("%s: %w", raw, err)
+	}
+	w := mirror.Want{Provider: p, File: l.File, Version: selector}
+	if l.Kind != layouts.Local {
+		from, err := a.destinationAt(l)
+		if err != nil {
+			return w, err
+		}
+		at := l.At("")
+		at.File = ""
+		w.From = mirror.Named(from, strings.TrimRight(at.URL(), "/"))
+		return w, nil
+	}
+	if w.Provider == (layouts.Provider{}) {
+		if w.Provider, err = layouts.ParseLabel(l.Label); err != nil {
+			return w, usagef("%s: %w", raw, err)
+		}
+	}
+	base := filepath.FromSlash(l.Base)
+	if runtime.GOOS == "windows" {
+		base = strings.TrimPrefix(base, `\`)
+	}
+	folder, err := local.New(base)
+	if err != nil {
+		return w, usage(err)
+	}
+	from, err := folder.Site().Of(w.Provider)
+	if err != nil {
+		return w, usage(err)
+	}
+	w.From, w.Near = mirror.Named(from, filepath.Join(base, l.Label)), true
+	return w, nil
+}
