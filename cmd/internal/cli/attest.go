@@ -89,28 +89,25 @@ func (a *app) describe(ctx context.Context, s *source, dir string) *provenance.B
 		b.Options["config"] = filepath.ToSlash(s.config)
 	}
 	dir = a.path(dir)
-	ask := func(args ...string) (string, bool) {
-		out, err := git(ctx, dir, nil, args...)
-		return strings.TrimSpace(string(out)), err == nil
-	}
-	if remote, ok := ask("config", "--get", "remote.origin.url"); ok {
-		b.Source = remote
-	}
-	if commit, clean := a.head(ctx, dir); clean {
-		b.Commit = commit
+	b.Source, b.Commit = a.origin(ctx, dir)
+	// Files that git does not track may be output, so they do not count.
+	if changes, err := git(ctx, dir, nil, "status", "--porcelain", "--untracked-files=no", "--", "."); err != nil || len(changes) > 0 {
+		b.Commit = ""
 	}
 	return b
 }
 
-// head returns the commit that a folder is at, and whether nothing in it was
-// changed since.
-func (a *app) head(ctx context.Context, dir string) (commit string, clean bool) {
-	out, err := git(ctx, dir, nil, "rev-parse", "--verify", "--quiet", "HEAD")
-	if err != nil {
-		return "", false
+// origin returns the remote repository of a source tree and the commit that it
+// is at, as far as git knows.
+func (a *app) origin(ctx context.Context, dir string) (remote, commit string) {
+	dir = a.path(dir)
+	if out, err := git(ctx, dir, nil, "config", "--get", "remote.origin.url"); err == nil {
+		remote = strings.TrimSpace(string(out))
 	}
-	changes, err := git(ctx, dir, nil, "status", "--porcelain", "--untracked-files=no", "--", ".")
-	return strings.TrimSpace(string(out)), err == nil && len(changes) == 0
+	if out, err := git(ctx, dir, nil, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
+		commit = strings.TrimSpace(string(out))
+	}
+	return remote, commit
 }
 
 // verification is the flag --verify-key.

@@ -57,7 +57,7 @@ registry.
 						return err
 					}
 					version := "latest"
-					if pin || t.version != "" {
+					if pin || t.version != "" && !t.latest {
 						version = r.Version
 					}
 					url, err := dest.URL(version, components.Name)

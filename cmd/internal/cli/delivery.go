@@ -25,6 +25,12 @@ type delivery struct {
 	generateNotes bool
 	adopt         bool
 	gitLabRelease bool
+	complete      bool
+	unreadable    bool
+	// remote and commit are where the source tree is at home and what it is at.
+	remote, commit string
+	// pkg and file are what the URL of a release on GitLab names.
+	pkg, file string
 }
 
 func (d *delivery) flags(cmd *cobra.Command) {
@@ -38,6 +44,8 @@ func (d *delivery) flags(cmd *cobra.Command) {
 	f.StringVar(&d.notes, "notes-file", "", "GitHub and GitLab: the text of the release is in this `file`")
 	f.BoolVar(&d.generateNotes, "generate-notes", false, "GitHub: let GitHub write the text of the release")
 	f.BoolVar(&d.adopt, "adopt-draft", false, "GitHub: finish a draft of this version that somebody else began")
+	f.BoolVar(&d.complete, "complete", false, "GitHub: add files to a published release that lacks nothing but files")
+	f.BoolVar(&d.unreadable, "allow-unreadable", false, "GitLab: publish also where clusterctl does not look, such as a host whose name does not begin with gitlab.")
 	f.BoolVar(&d.gitLabRelease, "gitlab-release", false, "GitLab: also make a release that links to the files")
 }
 

@@ -175,6 +175,7 @@ Without --to, the destinations of the configuration are used.
 				return err
 			}
 			releases, c := b.releases, b.config
+			d.remote, d.commit = a.origin(ctx, sourceArg(args))
 			steps, err := a.steps(ctx, c, &d, releases)
 			if err != nil {
 				return err

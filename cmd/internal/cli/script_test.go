@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 		"clusterctl-repo": func() {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 			defer stop()
-			os.Exit(Main(ctx, os.Args[1:], OS()))
+			os.Exit(guarded(os.Getenv("SECRETS"), func(io IO) int { return Main(ctx, os.Args[1:], io) }))
 		},
 	})
 }

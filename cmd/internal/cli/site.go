@@ -1,15 +1,21 @@
 package cli
 
 import (
+	"fmt"
+	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/github"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 )
 
-// site opens a DEST. The delivery may be nil for reading.
+// site opens a DEST.
 func (a *app) site(name string, d *delivery) (publish.Site, error) {
 	place, err := layouts.ParsePlace(name, a.servers())
 	if err != nil {
@@ -22,12 +28,61 @@ func (a *app) site(name string, d *delivery) (publish.Site, error) {
 		}
 		return folder.Site(), nil
 	}
-	return publish.Site{}, usagef("publishing to %s is not possible yet; publish to a folder and copy from there", name)
+	site := publish.Site{Name: name, Shared: place.Shared()}
+	opened := map[string]publish.Destination{}
+	site.Of = func(p layouts.Provider) (publish.Destination, error) {
+		label := ""
+		if !site.Shared {
+			label = p.Label()
+		}
+		if opened[label] == nil {
+			dest, err := a.remote(place, p, d)
+			if err != nil {
+				return nil, err
+			}
+			opened[label] = dest
+		}
+		return opened[label], nil
+	}
+	// Names that the kind of place does not allow show before anything is built.
+	if _, err := a.remote(place, layouts.Provider{Type: layouts.Core, Name: layouts.CoreName}, d); err != nil {
+		return publish.Site{}, err
+	}
+	return site, nil
 }
 
-// destinationAt opens the place of a release on a server.
+// destinationAt opens the place of a release on a server, for reading.
 func (a *app) destinationAt(l layouts.Location) (publish.Destination, error) {
-	return nil, usagef("%s: reading from %s is not possible yet; copy the release into a folder and name that", l.URL(), l.Kind)
+	place := l.Place()
+	d := &delivery{unreadable: true, pkg: l.Package, file: l.File}
+	return a.remote(place, layouts.Provider{}, d)
+}
+
+// remote opens the destination of a provider on a server.
+func (a *app) remote(place layouts.Place, p layouts.Provider, d *delivery) (publish.Destination, error) {
+	notes := ""
+	if d.notes != "" {
+		data, err := a.readFile(d.notes)
+		if err != nil {
+			return nil, usagef("--notes-file: %w", err)
+		}
+		notes = string(data)
+	}
+	var dest publish.Destination
+	var err error
+	switch place.Kind {
+	case layouts.GitHub:
+		o := a.gitHub(place.Server, place.For(p.Label()), d)
+		o.Notes = notes
+		dest, err = github.New(o)
+	case layouts.GitLab:
+		return nil, fmt.Errorf("not yet")
+	case layouts.OCI:
+		dest, err = oci.New(a.oci(place.Server, place.For(oci.RepositoryName(p)), d))
+	default:
+		return nil, fmt.Errorf("%s is no server", place.Kind)
+	}
+	return dest, usage(err)
 }
 
 // env returns the first of the variables that is set to something.
@@ -47,4 +102,79 @@ func (a *app) servers() layouts.Servers {
 		GitHub: strings.TrimSuffix(a.env("GITHUB_SERVER_URL"), "/"),
 		GitLab: strings.TrimSuffix(a.env("CI_SERVER_URL", "GITLAB_SERVER_URL"), "/"),
 	}
+}
+
+func (a *app) policy(d *delivery) transport.Policy {
+	return transport.Policy{MaxWait: d.maxWait, Waiting: func(reason string, wait time.Duration) {
+		a.say("waiting %s because of %s", wait.Round(time.Second), reason)
+	}}
+}
+
+const gitHubCom = "https://github.com"
+
+// gitHub says how to reach a repository. The token of the environment belongs
+// to the server that the environment names, which is github.com if it names
+// none; no other server gets to see it.
+func (a *app) gitHub(server, name string, d *delivery) github.Options {
+	owner, repository, _ := strings.Cut(name, "/")
+	o := github.Options{Owner: owner, Name: repository, ServerURL: server, Base: a.Transport, Policy: a.policy(d),
+		Tool: "clusterctl-repo/" + programVersion(), Target: d.target, GenerateNotes: d.generateNotes, AdoptDraft: d.adopt, Complete: d.complete}
+	here := a.servers().GitHub
+	if here == "" {
+		here = gitHubCom
+	}
+	if sameHost(server, here) {
+		o.APIURL = a.env("GITHUB_API_URL")
+		o.Token = a.env("GH_TOKEN", "GITHUB_TOKEN")
+	} else if server == gitHubCom {
+		o.Token = a.env("GH_TOKEN")
+	} else {
+		o.Token, o.TokenName = a.env("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"), "GH_ENTERPRISE_TOKEN"
+	}
+	switch {
+	case o.Target != "":
+	case name == a.env("GITHUB_REPOSITORY") && sameHost(server, here):
+		o.Target = a.env("GITHUB_SHA")
+	case isRemote(d.remote, server, name):
+		o.Target = d.commit
+	}
+	return o
+}
+
+// oci says how to reach a repository of a registry: with the variables of
+// cluster-api-operator, or as docker login left it.
+func (a *app) oci(host, name string, d *delivery) oci.Options {
+	static := oci.Credential{
+		UserName: a.env(oci.UserVariable), Password: a.env(oci.PasswordVariable),
+		AccessToken: a.env(oci.AccessTokenVariable), RefreshToken: a.env(oci.RefreshTokenVariable),
+	}
+	var files []string
+	if dir := a.env("DOCKER_CONFIG"); dir != "" {
+		files = append(files, filepath.Join(dir, "config.json"))
+	} else if home := a.env("HOME", "USERPROFILE"); home != "" {
+		files = append(files, filepath.Join(home, ".docker", "config.json"))
+	}
+	if file := a.env("REGISTRY_AUTH_FILE"); file != "" {
+		files = append(files, file) // podman and skopeo
+	} else if dir := a.env("XDG_RUNTIME_DIR"); dir != "" {
+		files = append(files, filepath.Join(dir, "containers", "auth.json"))
+	}
+	return oci.Options{
+		Host: host, Repository: name, Base: a.Transport, Policy: a.policy(d),
+		Credential: oci.FirstCredential(oci.StaticCredential(static), oci.DockerCredentials(files...)),
+	}
+}
+
+// isRemote reports whether a remote of git is a project on a server.
+func isRemote(remote, server, name string) bool {
+	remote = strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(remote, "/"), ".git"))
+	host := strings.ToLower(server[strings.Index(server, "://")+len("://"):])
+	at := strings.Index(remote, host)
+	return at >= 0 && strings.TrimLeft(remote[at+len(host):], ":/") == strings.ToLower(name)
+}
+
+func sameHost(a, b string) bool {
+	u, err := url.Parse(a)
+	v, err2 := url.Parse(b)
+	return err == nil && err2 == nil && strings.EqualFold(u.Host, v.Host)
 }

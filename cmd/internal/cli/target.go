@@ -33,6 +33,8 @@ type target struct {
 	repository *repo.Repository
 	// version is set if the target names one version.
 	version string
+	// latest is set if it names that version as the latest one.
+	latest bool
 	// file is set if the target names the components file.
 	file string
 	// from is the place of a remote target; nil for a folder.
@@ -175,7 +177,8 @@ func (a *app) openRemote(ctx context.Context, raw string, l layouts.Location) (*
 	if err != nil {
 		return nil, err
 	}
-	if l.Version == "" || l.Version == layouts.Latest {
+	latest := l.Version == "" || l.Version == layouts.Latest
+	if latest {
 		if l.Version, err = newestAt(ctx, from); err != nil {
 			return nil, fmt.Errorf("%s: %w", raw, err)
 		}
@@ -192,7 +195,7 @@ func (a *app) openRemote(ctx context.Context, raw string, l layouts.Location) (*
 	if err != nil {
 		return nil, err
 	}
-	t := &target{repository: &repo.Repository{Path: raw}, version: l.Version, file: l.File, from: from, wholes: []*repo.Release{whole}, partial: true}
+	t := &target{repository: &repo.Repository{Path: raw}, version: l.Version, latest: latest, file: l.File, from: from, wholes: []*repo.Release{whole}, partial: true}
 	for _, r := range releases {
 		if l.File == "" || r.Artifact(l.File) != nil {
 			t.repository.Providers = append(t.repository.Providers, &repo.Provider{Provider: r.Provider, Path: whole.Path, Releases: []*repo.Release{r}})

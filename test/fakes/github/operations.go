@@ -1,0 +1,862 @@
+package github
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/bucket"
+)
+
+// operations lists everything that the server can do. The first one that matches
+// counts. What is below a repository is also found by the number of the
+// repository, where renamed ones redirect to.
+func (s *Server) operations() []operation {
+	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+	below := []operation{
+		{"get-repository", roleAPI, get, "", Read, (*call).getRepository},
+		{"list-releases", roleAPI, get, "/releases", Read, (*call).listReleases},
+		{"create-release", roleAPI, post, "/releases", Write, (*call).createRelease},
+		{"generate-notes", roleAPI, post, "/releases/generate-notes", Write, (*call).generateNotes},
+		{"get-latest", roleAPI, get, "/releases/latest", Read, (*call).getLatest},
+		{"get-release-by-tag", roleAPI, get, "/releases/tags/{tag...}", Read, (*call).getByTag},
+		{"get-asset", roleAPI, get, "/releases/assets/{asset}", Read, (*call).getAsset},
+		{"edit-asset", roleAPI, patch, "/releases/assets/{asset}", Write, (*call).editAsset},
+		{"delete-asset", roleAPI, del, "/releases/assets/{asset}", Write, (*call).deleteAsset},
+		{"get-release", roleAPI, get, "/releases/{release}", Read, (*call).getRelease},
+		{"edit-release", roleAPI, patch, "/releases/{release}", Write, (*call).editRelease},
+		{"delete-release", roleAPI, del, "/releases/{release}", Write, (*call).deleteRelease},
+		{"list-assets", roleAPI, get, "/releases/{release}/assets", Read, (*call).listAssets},
+		{"upload-asset", roleUpload, post, "/releases/{release}/assets", Write, (*call).upload},
+		{"get-ref", roleAPI, get, "/git/ref/{ref...}", Read, (*call).getRef},
+		{"delete-ref", roleAPI, del, "/git/refs/{ref...}", Write, (*call).deleteRef},
+		{"get-tag-object", roleAPI, get, "/git/tags/{sha}", Read, (*call).getTagObject},
+		{"get-commit", roleAPI, get, "/commits/{ref...}", Read, (*call).getCommit},
+		{"get-immutable", roleAPI, get, "/immutable-releases", Admin, (*call).getImmutable},
+	}
+	out := []operation{
+		{"rate-limit", roleAPI, get, "/rate_limit", None, (*call).rateLimit},
+		{"get-user", roleAPI, get, "/user", None, (*call).getUser},
+		{"graphql", roleAPI, post, "/graphql", None, (*call).graphql},
+		{"download-latest", roleWeb, get, "/{owner}/{repo}/releases/latest/download/{name}", Read, (*call).webLatest},
+		{"download", roleWeb, get, "/{owner}/{repo}/releases/download/{tag}/{name}", Read, (*call).webDownload},
+		{bucket.Step, roleStorage, get, bucket.Pattern, None, (*call).storage},
+	}
+	for _, prefix := range []string{"/repos/{owner}/{repo}", "/repositories/{repository}"} {
+		for _, o := range below {
+			o.pattern = prefix + o.pattern
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func (c *call) getRepository() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return reply{status: http.StatusOK, body: c.renderRepository(c.repo)}
+}
+
+// drafts reports whether the client sees drafts.
+func (c *call) drafts() bool { return c.token != nil && c.right(c.repo) >= Write }
+
+// page cuts a list as the query says and makes the Link header.
+func page[T any](c *call, all []T) ([]T, string) {
+	q := c.r.URL.Query()
+	number := func(name string, otherwise, most int) int {
+		n, err := strconv.Atoi(q.Get(name))
+		if err != nil || n < 1 {
+			return otherwise
+		}
+		return min(n, most)
+	}
+	size, current := number("per_page", 30, 100), number("page", 1, 1<<20)
+	last := max(1, (len(all)+size-1)/size)
+	base := c.place.api + "/repositories/" + strconv.FormatInt(c.repo.id, 10)
+	if parts := strings.SplitN(c.place.path, "/", 5); parts[1] == "repos" && len(parts) == 5 {
+		base += "/" + parts[4]
+	} else if parts := strings.SplitN(c.place.path, "/", 4); len(parts) == 4 {
+		base += "/" + parts[3]
+	}
+	var link []string
+	add := func(rel string, n int, when bool) {
+		if !when {
+			return
+		}
+		q.Set("page", strconv.Itoa(n))
+		link = append(link, fmt.Sprintf(`<%s?%s>; rel="%s"`, base, q.Encode(), rel))
+	}
+	add("prev", current-1, current > 1)
+	add("next", current+1, current < last)
+	add("last", last, current < last)
+	add("first", 1, current > 1)
+	from := min((current-1)*size, len(all))
+	return all[from:min(from+size, len(all))], strings.Join(link, ", ")
+}
+
+func (c *call) listReleases() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	drafts := c.drafts()
+	seen := slices.DeleteFunc(slices.Clone(c.repo.releases), func(r *release) bool { return r.Draft && !drafts })
+	slices.SortFunc(seen, func(a, b *release) int { return cmp.Compare(b.ID, a.ID) })
+	some, link := page(c, seen)
+	out := []object{}
+	for _, r := range some {
+		out = append(out, c.renderRelease(c.repo, r))
+	}
+	return reply{status: http.StatusOK, body: out, link: link}
+}
+
+// release finds the release of the path, if the client sees it.
+func (c *call) release() *release {
+	id, err := strconv.ParseInt(c.vars["release"], 10, 64)
+	if err != nil {
+		return nil
+	}
+	r := c.repo.byID(id)
+	if r != nil && r.Draft && !c.drafts() {
+		return nil
+	}
+	return r
+}
+
+func (c *call) asset() *asset {
+	id, err := strconv.ParseInt(c.vars["asset"], 10, 64)
+	if err != nil {
+		return nil
+	}
+	for _, r := range c.repo.releases {
+		for _, a := range r.assets {
+			if a.ID == id && (!r.Draft || c.drafts()) {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+func (c *call) getRelease() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	r := c.release()
+	if r == nil {
+		return notFound()
+	}
+	return reply{status: http.StatusOK, body: c.renderRelease(c.repo, r)}
+}
+
+// getByTag never finds a draft.
+func (c *call) getByTag() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	r := c.repo.byTag(c.vars["tag"], false)
+	if r == nil {
+		return notFound()
+	}
+	return reply{status: http.StatusOK, body: c.renderRelease(c.repo, r)}
+}
+
+func (c *call) getLatest() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	r := c.repo.latestRelease()
+	if r == nil {
+		return notFound()
+	}
+	return reply{status: http.StatusOK, body: c.renderRelease(c.repo, r)}
+}
+
+// latestRelease is the one that was made the latest, else the one with the
+// youngest commit, else with the highest version.
+func (r *repository) latestRelease() *release {
+	if rel := r.byID(r.latest); rel != nil && !rel.Draft && !rel.Prerelease {
+		return rel
+	}
+	var best *release
+	for _, rel := range r.releases {
+		if rel.Draft || rel.Prerelease || rel.notLatest {
+			continue
+		}
+		if best == nil || cmp.Or(rel.Created.Compare(best.Created), compareVersions(rel.Tag, best.Tag)) > 0 {
+			best = rel
+		}
+	}
+	return best
+}
+
+// compareVersions compares the numbers in two tags.
+func compareVersions(a, b string) int {
+	numbers := func(s string) (out []int) {
+		for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r < '0' || r > '9' }) {
+			n, _ := strconv.Atoi(f)
+			out = append(out, n)
+		}
+		return out
+	}
+	return slices.Compare(numbers(a), numbers(b))
+}
+
+// fields are what clients send about a release. Nil means that they did not.
+type fields struct {
+	Tag          *string `json:"tag_name"`
+	Target       *string `json:"target_commitish"`
+	Name         *string `json:"name"`
+	Body         *string `json:"body"`
+	Draft        *bool   `json:"draft"`
+	Prerelease   *bool   `json:"prerelease"`
+	MakeLatest   *string `json:"make_latest"`
+	GenerateNote *bool   `json:"generate_release_notes"`
+	Discussion   *string `json:"discussion_category_name"`
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// change puts the fields into a release and returns the changed copy, or why it
+// cannot be.
+func (c *call) change(r Release, f fields) (Release, reply, bool) {
+	set(&r.Tag, f.Tag)
+	set(&r.Target, f.Target)
+	set(&r.Name, f.Name)
+	set(&r.Body, f.Body)
+	set(&r.Draft, f.Draft)
+	set(&r.Prerelease, f.Prerelease)
+	if f.MakeLatest != nil {
+		switch *f.MakeLatest {
+		case "true", "false", "legacy":
+		default:
+			return r, reply{status: http.StatusUnprocessableEntity, body: message{
+				Message: "Invalid request.\n\n" + strconv.Quote(*f.MakeLatest) + " is not a possible value. Must be one of the following: true, false, legacy.", Docs: docs, Status: "422"}}, false
+		}
+		if *f.MakeLatest == "true" && (r.Draft || r.Prerelease) {
+			return r, invalid(fieldError{"Release", "custom", "make_latest", "Latest release cannot be draft or prerelease"}), false
+		}
+	}
+	if f.Discussion != nil && *f.Discussion != "" {
+		return r, notFound(), false
+	}
+	if len(r.Body) > 125000 {
+		return r, invalid(fieldError{"Release", "custom", "body", "body is too long (maximum is 125000 characters)"}), false
+	}
+	return r, reply{}, true
+}
+
+// checkTarget looks at the commit that the release is of.
+func (c *call) checkTarget(r Release) (reply, bool) {
+	if _, exists := c.repo.tag(r.Tag); exists {
+		return reply{}, true
+	}
+	commit, ok := c.repo.resolve(r.Target)
+	if !ok {
+		problems := []fieldError{{Resource: "Release", Code: "invalid", Field: "target_commitish"}}
+		if !r.Draft {
+			problems = append([]fieldError{
+				{"Release", "custom", "tag_name", "tag_name is not a valid tag"},
+				{Resource: "Release", Code: "custom", Message: "Published releases must have a valid tag"},
+			}, problems...)
+		}
+		return invalid(problems...), false
+	}
+	if commit.Workflows && (c.token.Kind == Actions || !c.token.Workflows) {
+		return c.refuse(), false
+	}
+	return reply{}, true
+}
+
+// wellFormed reports whether git takes a tag of that name.
+func wellFormed(tag string) bool {
+	return tag != "" && tag != "@" && !strings.ContainsAny(tag, " ~^:?*[\\\x7f") && !strings.Contains(tag, "..") && !strings.Contains(tag, "@{") &&
+		!strings.Contains(tag, "//") && !strings.HasPrefix(tag, "-") && !strings.HasPrefix(tag, "/") && !strings.HasSuffix(tag, "/") &&
+		!strings.HasSuffix(tag, ".") && !strings.HasSuffix(tag, ".lock") && !strings.HasPrefix(tag, ".") &&
+		!strings.ContainsFunc(tag, func(r rune) bool { return r < ' ' })
+}
+
+// publish makes a release visible, with its tag if that does not exist yet.
+func (c *call) publish(r *release, makeLatest *string) (reply, bool) {
+	repo := c.repo
+	const must = "Published releases must have a valid tag"
+	if !wellFormed(r.Tag) {
+		return invalid(
+			fieldError{"Release", "custom", "tag_name", "tag_name is not a valid tag"},
+			fieldError{"Release", "custom", "tag_name", "tag_name is not well-formed"},
+			fieldError{Resource: "Release", Code: "custom", Message: must}), false
+	}
+	for _, other := range repo.releases {
+		if other != r && !other.Draft && other.Tag == r.Tag {
+			return invalid(fieldError{Resource: "Release", Code: "already_exists", Field: "tag_name"}), false
+		}
+	}
+	restricted := fieldError{"Release", "custom", "pre_receive", "pre_receive Repository rule violations found\n\nCannot create ref due to creations being restricted.\n\n"}
+	if repo.used[r.Tag] {
+		return invalid(restricted,
+			fieldError{"Release", "custom", "tag_name", "tag_name was used by an immutable release"},
+			fieldError{Resource: "Release", Code: "custom", Message: must}), false
+	}
+	tag, exists := repo.tag(r.Tag)
+	if !exists {
+		if slices.Contains(repo.ProtectedTags, r.Tag) {
+			return invalid(restricted, fieldError{Resource: "Release", Code: "custom", Message: must}), false
+		}
+		commit, ok := repo.resolve(r.Target)
+		if !ok {
+			return invalid(fieldError{Resource: "Release", Code: "invalid", Field: "target_commitish"}), false
+		}
+		tag = Tag{Name: r.Tag, SHA: commit.SHA}
+		repo.Tags = append(repo.Tags, tag)
+	}
+	if commit, ok := repo.commit(tag.SHA); ok {
+		r.Created = commit.Date
+	}
+	r.Draft, r.Immutable = false, repo.Immutable
+	r.Published = fault.Now(c.r.Context())
+	if r.Immutable {
+		repo.used[r.Tag] = true
+	}
+	c.makeLatest(r, makeLatest, true)
+	return reply{}, true
+}
+
+func (c *call) makeLatest(r *release, how *string, fresh bool) {
+	switch {
+	case r.Draft || r.Prerelease:
+		if c.repo.latest == r.ID {
+			c.repo.latest = 0
+		}
+	case how == nil && !fresh:
+	case how == nil || *how == "true":
+		c.repo.latest, r.notLatest = r.ID, false
+	case *how == "false":
+		r.notLatest = true
+		if c.repo.latest == r.ID {
+			c.repo.latest = 0
+		}
+	default:
+		c.repo.latest, r.notLatest = 0, false
+	}
+}
+
+func (c *call) createRelease() reply {
+	var f fields
+	if answer, ok := c.decode(&f); !ok {
+		return answer
+	}
+	if f.Tag == nil || *f.Tag == "" {
+		return invalid(fieldError{Resource: "Release", Code: "missing_field", Field: "tag_name"})
+	}
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	r, answer, ok := c.change(Release{Author: c.token.User}, f)
+	if !ok {
+		return answer
+	}
+	if answer, ok := c.checkTarget(r); !ok {
+		return answer
+	}
+	if f.GenerateNote != nil && *f.GenerateNote {
+		r.Name = cmp.Or(r.Name, r.Tag)
+		r.Body = strings.TrimSpace(r.Body + "\n\n" + c.notes(r.Tag))
+	}
+	publish := !r.Draft
+	r.Draft = true
+	rel := c.s.newRelease(c.repo, r)
+	rel.updated = fault.Now(c.r.Context())
+	if publish {
+		if answer, ok := c.publish(rel, f.MakeLatest); !ok {
+			c.repo.remove(rel.ID)
+			return answer
+		}
+	}
+	body := c.renderRelease(c.repo, rel)
+	return reply{status: http.StatusCreated, body: body, location: body["url"].(string)}
+}
+
+func immutable(what string) reply {
+	return reply{status: http.StatusUnprocessableEntity, body: message{Message: what, Docs: docs, Status: "422"}}
+}
+
+func (c *call) editRelease() reply {
+	var f fields
+	if answer, ok := c.decode(&f); !ok {
+		return answer
+	}
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	rel := c.release()
+	if rel == nil {
+		return notFound()
+	}
+	before := rel.Release
+	r, answer, ok := c.change(before, f)
+	if !ok {
+		return answer
+	}
+	if before.Immutable && (r.Draft || r.Tag != before.Tag || r.Target != before.Target) {
+		return immutable("Cannot edit an immutable release.")
+	}
+	if r.Tag != before.Tag || r.Target != before.Target || before.Draft {
+		if answer, ok := c.checkTarget(r); !ok {
+			return answer
+		}
+	}
+	publish := !r.Draft && (before.Draft || r.Tag != before.Tag)
+	if publish {
+		r.Draft = true
+	}
+	rel.Release = r
+	if publish {
+		if answer, ok := c.publish(rel, f.MakeLatest); !ok {
+			rel.Release = before
+			return answer
+		}
+	} else {
+		c.makeLatest(rel, f.MakeLatest, false)
+	}
+	rel.updated = fault.Now(c.r.Context())
+	return reply{status: http.StatusOK, body: c.renderRelease(c.repo, rel)}
+}
+
+func (c *call) deleteRelease() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	rel := c.release()
+	if rel == nil {
+		return notFound()
+	}
+	c.repo.remove(rel.ID)
+	return reply{status: http.StatusNoContent}
+}
+
+func (c *call) notes(tag string) string {
+	return "**Full Changelog**: " + c.place.web + "/" + c.repo.fullName() + "/commits/" + tag
+}
+
+func (c *call) generateNotes() reply {
+	var f fields
+	if answer, ok := c.decode(&f); !ok {
+		return answer
+	}
+	if f.Tag == nil {
+		return invalid(fieldError{Resource: "Release", Code: "missing_field", Field: "tag_name"})
+	}
+	return reply{status: http.StatusOK, body: object{"name": *f.Tag, "body": c.notes(*f.Tag)}}
+}
+
+func (c *call) listAssets() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	rel := c.release()
+	if rel == nil {
+		return notFound()
+	}
+	some, link := page(c, rel.assets)
+	out := []object{}
+	for _, a := range some {
+		out = append(out, c.renderAsset(c.repo, a))
+	}
+	return reply{status: http.StatusOK, body: out, link: link}
+}
+
+// AssetName returns the name that GitHub gives to an asset that is uploaded under
+// that name.
+func AssetName(name string) string {
+	const accents, plain = "àáâãäåçèéêëìíîïñòóôõöùúûüýÿÀÁÂÃÄÅÇÈÉÊËÌÍÎÏÑÒÓÔÕÖÙÚÛÜÝ", "aaaaaaceeeeiiiinooooouuuuyyAAAAAACEEEEIIIINOOOOOUUUUY"
+	from := []rune(accents)
+	var b strings.Builder
+	for _, r := range name {
+		switch i := slices.Index(from, r); {
+		case i >= 0:
+			b.WriteByte(plain[i])
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("-_+", r):
+			b.WriteRune(r)
+		case !strings.HasSuffix(b.String(), "."):
+			b.WriteByte('.')
+		}
+	}
+	return cmp.Or(strings.Trim(b.String(), "."), "default")
+}
+
+const cannotUpload = "Cannot upload assets to an immutable release."
+
+func taken() reply {
+	return invalid(fieldError{Resource: "ReleaseAsset", Code: "already_exists", Field: "name"})
+}
+
+// upload takes the bytes of an asset. The name is taken from the first moment;
+// an upload that breaks off leaves an asset in the state starter.
+func (c *call) upload() reply {
+	length := c.r.ContentLength
+	if length <= 0 {
+		return failure(http.StatusBadRequest, "Bad Content-Length")
+	}
+	query := c.r.URL.Query()
+	if query.Get("name") == "" {
+		return invalid(fieldError{Resource: "ReleaseAsset", Code: "missing_field", Field: "name"})
+	}
+	if limit := cmp.Or(c.s.opts.MaxAssetSize, 2<<30); length >= limit {
+		return invalid(fieldError{"ReleaseAsset", "custom", "size", fmt.Sprintf("size must be less than %d", limit)})
+	}
+	a, answer, ok := c.reserve(AssetName(query.Get("name")), query.Get("label"))
+	if !ok {
+		return answer
+	}
+	ctx := c.r.Context()
+	if fault.Has(ctx, fault.Starter) {
+		return failure(http.StatusBadGateway, "Server Error")
+	}
+	b, err := c.s.blobs.Receive(c.r.Body, length, fault.Has(ctx, fault.WrongDigest))
+	if err != nil {
+		return failure(http.StatusBadGateway, "Server Error")
+	}
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if !slices.Contains(a.release.assets, a) {
+		return notFound()
+	}
+	if a.release.Immutable {
+		return immutable(cannotUpload)
+	}
+	a.finish(b, c.s.opts.NoDigests)
+	a.updated = fault.Now(ctx)
+	body := c.renderAsset(c.repo, a)
+	return reply{status: http.StatusCreated, body: body, location: body["url"].(string)}
+}
+
+func (a *asset) finish(b *blob.Blob, noDigest bool) {
+	a.blob, a.Size, a.State = b, b.Size, Uploaded
+	if !noDigest {
+		a.Digest = "sha256:" + b.SHA256
+	}
+}
+
+func (c *call) reserve(name, label string) (*asset, reply, bool) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	rel := c.release()
+	switch {
+	case rel == nil:
+		return nil, notFound(), false
+	case rel.Immutable:
+		return nil, immutable(cannotUpload), false
+	case rel.asset(name) != nil:
+		return nil, taken(), false
+	}
+	if most := cmp.Or(c.s.opts.MaxAssets, 1000); len(rel.assets) >= most {
+		return nil, invalid(fieldError{"ReleaseAsset", "custom", "file_count", fmt.Sprintf("file_count limited to %d assets per release", most)}), false
+	}
+	now := fault.Now(c.r.Context())
+	a := &asset{release: rel, uploader: c.token.User, created: now, updated: now}
+	a.Asset = Asset{ID: c.s.nextID(), Name: name, Label: label, State: Starter, ContentType: cmp.Or(c.r.Header.Get("Content-Type"), "application/octet-stream")}
+	rel.assets = append(rel.assets, a)
+	return a, reply{}, true
+}
+
+// getAsset describes an asset or, if the client asks for that, gives its bytes.
+func (c *call) getAsset() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	a := c.asset()
+	if a == nil {
+		return notFound()
+	}
+	if !strings.Contains(c.r.Header.Get("Accept"), "application/octet-stream") {
+		return reply{status: http.StatusOK, body: c.renderAsset(c.repo, a)}
+	}
+	if a.State != Uploaded {
+		return notFound()
+	}
+	if !c.s.opts.Direct {
+		return reply{status: http.StatusFound, location: c.signed(a)}
+	}
+	b, name := a.blob, a.Name
+	a.Downloads++
+	c.s.mu.Unlock()
+	defer c.s.mu.Lock()
+	c.w.Header().Set("Content-Disposition", "attachment; filename="+name)
+	bucket.Send(c.w, c.r, b)
+	return reply{done: true}
+}
+
+// signed returns the address of the bytes.
+func (c *call) signed(a *asset) string { return c.place.storage + c.s.bucket.Address(a.ID, a.Name) }
+
+func (c *call) storage() reply {
+	c.s.bucket.Serve(c.w, c.r, func(id int64) *blob.Blob {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		a := c.s.assetByID(id)
+		if a == nil {
+			return nil
+		}
+		a.Downloads++
+		return a.blob
+	})
+	return reply{done: true}
+}
+
+func (c *call) editAsset() reply {
+	var f struct {
+		Name  *string `json:"name"`
+		Label *string `json:"label"`
+	}
+	if answer, ok := c.decode(&f); !ok {
+		return answer
+	}
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	a := c.asset()
+	if a == nil {
+		return notFound()
+	}
+	if a.release.Immutable {
+		return immutable("Cannot update assets of an immutable release.")
+	}
+	if f.Name != nil {
+		name := AssetName(*f.Name)
+		if other := a.release.asset(name); other != nil && other != a {
+			return taken()
+		}
+		a.Name = name
+	}
+	set(&a.Label, f.Label)
+	a.updated = fault.Now(c.r.Context())
+	return reply{status: http.StatusOK, body: c.renderAsset(c.repo, a)}
+}
+
+func (c *call) deleteAsset() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	a := c.asset()
+	if a == nil {
+		return notFound()
+	}
+	if a.release.Immutable {
+		return immutable("Cannot delete asset from an immutable release.")
+	}
+	rel := a.release
+	rel.assets = slices.DeleteFunc(rel.assets, func(x *asset) bool { return x == a })
+	return reply{status: http.StatusNoContent}
+}
+
+// getRef answers refs/heads and refs/tags.
+func (c *call) getRef() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	kind, name, _ := strings.Cut(c.vars["ref"], "/")
+	sha, what := "", "commit"
+	switch kind {
+	case "heads":
+		if name == c.repo.DefaultBranch {
+			sha = c.repo.head().SHA
+		}
+	case "tags":
+		if t, ok := c.repo.tag(name); ok {
+			if sha = t.SHA; t.Annotated {
+				sha, what = AnnotatedSHA(c.repo.fullName(), name), "tag"
+			}
+		}
+	}
+	if sha == "" {
+		return notFound()
+	}
+	api := c.place.api + "/repos/" + c.repo.fullName() + "/git/"
+	return reply{status: http.StatusOK, body: object{
+		"ref": "refs/" + c.vars["ref"], "node_id": nodeID("Ref", 1), "url": api + "refs/" + c.vars["ref"],
+		"object": object{"sha": sha, "type": what, "url": api + what + "s/" + sha},
+	}}
+}
+
+// deleteRef removes a tag. The release of the tag becomes a draft.
+func (c *call) deleteRef() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	name, ok := strings.CutPrefix(c.vars["ref"], "tags/")
+	_, exists := c.repo.tag(name)
+	if !ok || !exists {
+		return reply{status: http.StatusUnprocessableEntity, body: message{Message: "Reference does not exist", Docs: docs, Status: "422"}}
+	}
+	if rel := c.repo.byTag(name, false); rel != nil {
+		if rel.Immutable {
+			return immutable("Repository rule violations found\n\nCannot delete this tag")
+		}
+		rel.Draft = true
+	}
+	c.repo.Tags = slices.DeleteFunc(c.repo.Tags, func(t Tag) bool { return t.Name == name })
+	return reply{status: http.StatusNoContent}
+}
+
+func (c *call) getTagObject() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	for _, t := range c.repo.Tags {
+		if t.Annotated && AnnotatedSHA(c.repo.fullName(), t.Name) == c.vars["sha"] {
+			api := c.place.api + "/repos/" + c.repo.fullName() + "/git/"
+			return reply{status: http.StatusOK, body: object{
+				"node_id": nodeID("Tag", 1), "tag": t.Name, "sha": c.vars["sha"], "url": api + "tags/" + c.vars["sha"], "message": t.Name,
+				"tagger": object{"name": "x", "email": "x@example.com", "date": stamp(c.repo.head().Date)},
+				"object": object{"sha": t.SHA, "type": "commit", "url": api + "commits/" + t.SHA},
+			}}
+		}
+	}
+	return notFound()
+}
+
+func (c *call) getCommit() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	commit, ok := c.repo.resolve(c.vars["ref"])
+	if !ok {
+		return reply{status: http.StatusUnprocessableEntity, body: message{Message: "No commit found for SHA: " + c.vars["ref"], Docs: docs, Status: "422"}}
+	}
+	if c.r.Header.Get("Accept") == "application/vnd.github.sha" {
+		c.w.Header().Set("Content-Type", "application/vnd.github.sha")
+		fmt.Fprint(c.w, commit.SHA)
+		return reply{done: true}
+	}
+	api := c.place.api + "/repos/" + c.repo.fullName()
+	who := object{"name": "x", "email": "x@example.com", "date": stamp(commit.Date)}
+	return reply{status: http.StatusOK, body: object{
+		"sha": commit.SHA, "node_id": nodeID("Commit", 1), "url": api + "/commits/" + commit.SHA,
+		"html_url": c.place.web + "/" + c.repo.fullName() + "/commit/" + commit.SHA,
+		"commit":   object{"author": who, "committer": who, "message": "x", "url": api + "/git/commits/" + commit.SHA, "comment_count": 0},
+		"author":   nil, "committer": nil, "parents": []object{},
+	}}
+}
+
+// getImmutable says that the setting is on, or is not found.
+func (c *call) getImmutable() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if !c.repo.Immutable || c.place.enterprise {
+		return notFound()
+	}
+	return reply{status: http.StatusOK, body: object{"enabled": true, "enforced_by_owner": false}}
+}
+
+func (c *call) rateLimit() reply {
+	h := c.w.Header()
+	number := func(name string) int { n, _ := strconv.Atoi(h.Get("X-RateLimit-" + name)); return n }
+	core := object{"limit": number("Limit"), "used": number("Used"), "remaining": number("Remaining"), "reset": number("Reset")}
+	return reply{status: http.StatusOK, body: object{"rate": core, "resources": object{"core": core, "search": core, "graphql": core}}}
+}
+
+func (c *call) getUser() reply {
+	if c.token == nil {
+		return failure(http.StatusUnauthorized, "Requires authentication")
+	}
+	return reply{status: http.StatusOK, body: c.user(c.token.User)}
+}
+
+// visible finds a public repository by the path. People have no token in the
+// address bar.
+func (c *call) visible() (*repository, reply, bool) {
+	repo, former := c.s.repo(c.vars["owner"] + "/" + c.vars["repo"])
+	if repo == nil || repo.Private {
+		return nil, c.page404(), false
+	}
+	if former {
+		parts := strings.SplitN(c.place.path, "/", 4)
+		return nil, reply{status: http.StatusMovedPermanently, location: c.place.web + "/" + repo.fullName() + "/" + parts[3]}, false
+	}
+	return repo, reply{}, true
+}
+
+func (c *call) page404() reply {
+	http.Error(c.w, "Not Found", http.StatusNotFound)
+	return reply{done: true}
+}
+
+func (c *call) webDownload() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	repo, answer, ok := c.visible()
+	if !ok {
+		return answer
+	}
+	if rel := repo.byTag(c.vars["tag"], false); rel != nil {
+		if a := rel.asset(c.vars["name"]); a != nil && a.State == Uploaded {
+			return reply{status: http.StatusFound, location: c.signed(a)}
+		}
+	}
+	return c.page404()
+}
+
+func (c *call) webLatest() reply {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	repo, answer, ok := c.visible()
+	if !ok {
+		return answer
+	}
+	rel := repo.latestRelease()
+	if rel == nil {
+		return c.page404()
+	}
+	return reply{status: http.StatusFound, location: c.place.web + "/" + repo.fullName() + "/releases/download/" + url.PathEscape(rel.Tag) + "/" + url.PathEscape(c.vars["name"])}
+}
+
+// graphql answers the two questions that gh has about releases.
+func (c *call) graphql() reply {
+	if c.token == nil {
+		return failure(http.StatusUnauthorized, "This endpoint requires you to be authenticated.")
+	}
+	var q struct {
+		Query     string
+		Variables map[string]json.RawMessage
+	}
+	if answer, ok := c.decode(&q); !ok {
+		return answer
+	}
+	text := func(name string) (s string) { _ = json.Unmarshal(q.Variables[name], &s); return s }
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	repo, _ := c.s.repo(text("owner") + "/" + text("name"))
+	if repo == nil || c.right(repo) == None {
+		return reply{status: http.StatusOK, body: object{"data": object{"repository": nil}, "errors": []object{{"type": "NOT_FOUND",
+			"message": "Could not resolve to a Repository with the name '" + text("owner") + "/" + text("name") + "'."}}}}
+	}
+	c.repo = repo
+	asked := regexp.MustCompile(`^query (\w+)`).FindStringSubmatch(q.Query)
+	if asked == nil {
+		return reply{status: http.StatusOK, body: object{"errors": []object{{"message": "Parse error"}}}}
+	}
+	switch asked[1] {
+	case "RepositoryReleaseByTag":
+		rel := repo.byTag(text("tagName"), false)
+		if rel == nil && c.drafts() {
+			rel = repo.byTag(text("tagName"), true)
+		}
+		var body any
+		if rel != nil {
+			body = object{"databaseId": rel.ID, "isDraft": rel.Draft}
+		}
+		return reply{status: http.StatusOK, body: object{"data": object{"repository": object{"release": body}}}}
+	case "RepositoryReleaseList":
+		nodes := []object{}
+		for _, rel := range slices.Backward(repo.releases) {
+			if rel.Draft && !c.drafts() {
+				continue
+			}
+			node := object{"name": rel.Name, "tagName": rel.Tag, "isDraft": rel.Draft, "isPrerelease": rel.Prerelease,
+				"isLatest": rel == repo.latestRelease(), "isImmutable": rel.Immutable, "createdAt": stamp(rel.Created), "publishedAt": stamp(rel.Published)}
+			// Clients of different age ask for different fields.
+			maps.DeleteFunc(node, func(field string, _ any) bool { return !strings.Contains(q.Query, field) })
+			nodes = append(nodes, node)
+		}
+		return reply{status: http.StatusOK, body: object{"data": object{"repository": object{"releases": object{
+			"nodes": nodes, "pageInfo": object{"hasNextPage": false, "endCursor": ""}}}}}}
+	}
+	return reply{status: http.StatusOK, body: object{"errors": []object{{"message": "the fake does not know the query " + asked[1]}}}}
+}

@@ -1,0 +1,171 @@
+package github
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+type object = map[string]any
+
+func stamp(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func nodeID(kind string, id int64) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(kind + strconv.FormatInt(id, 10)))
+}
+
+// links fills in a table of URLs.
+func links(to object, base string, table string) {
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
+		name, path, _ := strings.Cut(strings.TrimSpace(line), " ")
+		to[name] = base + path
+	}
+}
+
+const userLinks = `
+url
+followers_url /followers
+following_url /following{/other_user}
+gists_url /gists{/gist_id}
+starred_url /starred{/owner}{/repo}
+subscriptions_url /subscriptions
+organizations_url /orgs
+repos_url /repos
+events_url /events{/privacy}
+received_events_url /received_events`
+
+const repositoryLinks = `
+url
+archive_url /{archive_format}{/ref}
+assignees_url /assignees{/user}
+blobs_url /git/blobs{/sha}
+branches_url /branches{/branch}
+collaborators_url /collaborators{/collaborator}
+comments_url /comments{/number}
+commits_url /commits{/sha}
+compare_url /compare/{base}...{head}
+contents_url /contents/{+path}
+contributors_url /contributors
+deployments_url /deployments
+downloads_url /downloads
+events_url /events
+forks_url /forks
+git_commits_url /git/commits{/sha}
+git_refs_url /git/refs{/sha}
+git_tags_url /git/tags{/sha}
+hooks_url /hooks
+issue_comment_url /issues/comments{/number}
+issue_events_url /issues/events{/number}
+issues_url /issues{/number}
+keys_url /keys{/key_id}
+labels_url /labels{/name}
+languages_url /languages
+merges_url /merges
+milestones_url /milestones{/number}
+notifications_url /notifications{?since,all,participating}
+pulls_url /pulls{/number}
+releases_url /releases{/id}
+stargazers_url /stargazers
+statuses_url /statuses/{sha}
+subscribers_url /subscribers
+subscription_url /subscription
+tags_url /tags
+teams_url /teams
+trees_url /git/trees{/sha}`
+
+func (c *call) user(login string) object {
+	u := object{
+		"login": login, "id": 1, "node_id": nodeID("User", 1), "gravatar_id": "", "type": "User", "site_admin": false,
+		"avatar_url": c.place.web + "/avatars/" + login, "html_url": c.place.web + "/" + login,
+	}
+	links(u, c.place.api+"/users/"+login, userLinks)
+	return u
+}
+
+func (c *call) renderRepository(r *repository) object {
+	visibility := "public"
+	if r.Private {
+		visibility = "private"
+	}
+	web := c.place.web + "/" + r.fullName()
+	when := stamp(r.head().Date)
+	out := object{
+		"id": r.id, "node_id": nodeID("Repository", r.id), "name": r.Name, "full_name": r.fullName(), "owner": c.user(r.Owner),
+		"private": r.Private, "visibility": visibility, "html_url": web, "description": nil, "fork": false,
+		"created_at": when, "updated_at": when, "pushed_at": when, "default_branch": r.DefaultBranch, "archived": r.Archived, "disabled": false,
+		"git_url": "git://" + r.fullName() + ".git", "ssh_url": "git@" + r.fullName() + ".git", "clone_url": web + ".git", "svn_url": web,
+		"homepage": nil, "language": nil, "license": nil, "mirror_url": nil, "topics": []string{}, "size": 1,
+		"has_issues": true, "has_projects": true, "has_wiki": true, "has_pages": false, "has_discussions": false, "has_downloads": true,
+		"is_template": false, "allow_forking": true, "web_commit_signoff_required": false,
+		"forks": 0, "forks_count": 0, "open_issues": 0, "open_issues_count": 0, "stargazers_count": 0, "watchers": 0, "watchers_count": 0,
+		"network_count": 0, "subscribers_count": 0,
+	}
+	links(out, c.place.api+"/repos/"+r.fullName(), repositoryLinks)
+	if c.token != nil {
+		have := c.right(r)
+		out["permissions"] = object{"admin": have >= Admin, "maintain": have >= Admin, "push": have >= Write, "triage": have >= Write, "pull": have >= Read}
+	}
+	return out
+}
+
+// shown is the tag in the addresses of a release. A draft has none that readers
+// could guess.
+func (r *release) shown() string {
+	if r.Draft {
+		return r.untagged
+	}
+	return r.Tag
+}
+
+func (c *call) renderRelease(repo *repository, r *release) object {
+	api := fmt.Sprintf("%s/repos/%s/releases/%d", c.place.api, repo.fullName(), r.ID)
+	target := r.Target
+	if target == "" {
+		target = repo.DefaultBranch
+	}
+	assets := []object{}
+	for _, a := range r.assets {
+		assets = append(assets, c.renderAsset(repo, a))
+	}
+	out := object{
+		"url": api, "assets_url": api + "/assets",
+		"upload_url": fmt.Sprintf("%s/repos/%s/releases/%d/assets{?name,label}", c.place.upload, repo.fullName(), r.ID),
+		"html_url":   c.place.web + "/" + repo.fullName() + "/releases/tag/" + url.PathEscape(r.shown()),
+		"id":         r.ID, "node_id": nodeID("Release", r.ID), "author": c.user(r.Author),
+		"tag_name": r.Tag, "target_commitish": target, "name": r.Name, "body": r.Body,
+		"draft": r.Draft, "prerelease": r.Prerelease, "immutable": r.Immutable,
+		"created_at": stamp(r.Created), "published_at": stamp(r.Published), "updated_at": stamp(r.updated), "assets": assets,
+		"tarball_url": nil, "zipball_url": nil,
+	}
+	if r.Draft {
+		out["published_at"] = nil
+	} else {
+		for _, kind := range []string{"tarball", "zipball"} {
+			out[kind+"_url"] = c.place.api + "/repos/" + repo.fullName() + "/" + kind + "/" + url.PathEscape(r.Tag)
+		}
+	}
+	return out
+}
+
+func (c *call) renderAsset(repo *repository, a *asset) object {
+	var digest any
+	if a.Digest != "" {
+		digest = a.Digest
+	}
+	return object{
+		"url": fmt.Sprintf("%s/repos/%s/releases/assets/%d", c.place.api, repo.fullName(), a.ID),
+		"browser_download_url": c.place.web + "/" + repo.fullName() + "/releases/download/" + url.PathEscape(a.release.shown()) + "/" +
+			url.PathEscape(a.Name),
+		"id": a.ID, "node_id": nodeID("ReleaseAsset", a.ID), "name": a.Name, "label": a.Label, "state": a.State,
+		"content_type": a.ContentType, "size": a.Size, "digest": digest, "download_count": a.Downloads,
+		"created_at": stamp(a.created), "updated_at": stamp(a.updated), "uploader": c.user(a.uploader),
+	}
+}

@@ -1,0 +1,513 @@
+package github
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
+)
+
+// Right is what a user may do with a repository, or a token with all that its
+// user may.
+type Right int
+
+// The rights, each with those before it.
+const (
+	None Right = iota
+	Read
+	Write
+	Admin
+)
+
+// Kind is the kind of a token. It decides how refusals look.
+type Kind int
+
+// The kinds of tokens.
+const (
+	// Classic tokens are refused with 404.
+	Classic Kind = iota
+	// FineGrained tokens are refused with 403.
+	FineGrained
+	// Actions is the token of a workflow run; it is refused with 403 and never
+	// has the workflow right.
+	Actions
+)
+
+// Token is a secret that clients may send.
+type Token struct {
+	Secret string
+	// User is the login; empty means "publisher".
+	User string
+	Kind Kind
+	// Right limits what the token may do with the repositories of its user.
+	Right Right
+	// Workflows allows releases of commits that change workflow files.
+	Workflows bool
+	Expired   bool
+}
+
+// Repository is a repository as a test declares it.
+type Repository struct {
+	Owner, Name string
+	Private     bool
+	Archived    bool
+	// Immutable is the setting by which published releases never change.
+	Immutable bool
+	// DefaultBranch is "main" if empty.
+	DefaultBranch string
+	// Commits are oldest first; the last one is the head of the default branch.
+	// There is always one.
+	Commits []Commit
+	Tags    []Tag
+	// Former are the names, as owner/name, that redirect to this one.
+	Former []string
+	// Users are the rights of logins. Without any, every user is an
+	// administrator. The public may read unless Private.
+	Users map[string]Right
+	// ProtectedTags are the tags that nobody may create.
+	ProtectedTags []string
+}
+
+// Commit is a commit of a repository.
+type Commit struct {
+	// SHA has 40 hexadecimal digits.
+	SHA string
+	// Date is a day in 2026 if it is zero, the same for all but in order.
+	Date time.Time
+	// Workflows says that the commit changes workflow files.
+	Workflows bool
+}
+
+// Tag is a git tag.
+type Tag struct {
+	Name string
+	// SHA is the commit; empty means the head of the default branch.
+	SHA string
+	// Annotated tags have an object of their own between ref and commit.
+	Annotated bool
+}
+
+// Release is a release: one that a test puts there, or one as it is now.
+type Release struct {
+	// ID is given by the server.
+	ID         int64
+	Tag        string
+	Target     string
+	Name, Body string
+	Draft      bool
+	Prerelease bool
+	Immutable  bool
+	// Created is the date of the commit.
+	Created, Published time.Time
+	Author             string
+	Assets             []Asset
+}
+
+// Asset returns the asset of that name.
+func (r Release) Asset(name string) (Asset, bool) {
+	for _, a := range r.Assets {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Asset{}, false
+}
+
+// Names returns the names of the assets, sorted.
+func (r Release) Names() []string {
+	var names []string
+	for _, a := range r.Assets {
+		names = append(names, a.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// The states of an asset. Starter is one whose upload did not end.
+const (
+	Uploaded = "uploaded"
+	Starter  = "starter"
+)
+
+// Asset is a file of a release.
+type Asset struct {
+	// ID is given by the server.
+	ID   int64
+	Name string
+	// Label is shown to people in the place of the name.
+	Label       string
+	ContentType string
+	// State is Uploaded if empty.
+	State string
+	Size  int64
+	// Digest is what the server says, with the algorithm before a colon; empty
+	// means null. AddRelease and AddAsset calculate it.
+	Digest string
+	// NoDigest lets the server say null.
+	NoDigest bool
+	// Data are the bytes, for AddRelease and AddAsset. In what Releases
+	// returns it is nil; use Content.
+	Data []byte
+	// Downloads is how often it was downloaded.
+	Downloads int
+}
+
+type repository struct {
+	Repository
+	id       int64
+	releases []*release
+	// latest is the release that was made the latest one; 0 means the newest.
+	latest int64
+	// used are the tags of releases that were immutable.
+	used map[string]bool
+}
+
+type release struct {
+	Release
+	// untagged is in the addresses of a draft in the place of the tag.
+	untagged  string
+	notLatest bool
+	updated   time.Time
+	assets    []*asset
+}
+
+type asset struct {
+	Asset
+	uploader         string
+	created, updated time.Time
+	blob             *blob.Blob
+	release          *release
+}
+
+func (r *repository) fullName() string { return r.Owner + "/" + r.Name }
+
+func (r *repository) head() Commit { return r.Commits[len(r.Commits)-1] }
+
+func (r *repository) tag(name string) (Tag, bool) {
+	i := slices.IndexFunc(r.Tags, func(t Tag) bool { return t.Name == name })
+	if i < 0 {
+		return Tag{}, false
+	}
+	return r.Tags[i], true
+}
+
+func (r *repository) commit(sha string) (Commit, bool) {
+	i := slices.IndexFunc(r.Commits, func(c Commit) bool { return c.SHA == sha })
+	if i < 0 {
+		return Commit{}, false
+	}
+	return r.Commits[i], true
+}
+
+// resolve finds the commit of a branch, tag or SHA. Empty is the default branch.
+func (r *repository) resolve(name string) (Commit, bool) {
+	name = strings.TrimPrefix(name, "refs/heads/")
+	if name == "" || name == r.DefaultBranch || name == "HEAD" {
+		return r.head(), true
+	}
+	if t, ok := r.tag(strings.TrimPrefix(name, "refs/tags/")); ok {
+		return r.commit(t.SHA)
+	}
+	return r.commit(name)
+}
+
+func (r *repository) byTag(tag string, drafts bool) *release {
+	for _, rel := range r.releases {
+		if rel.Tag == tag && rel.Draft == drafts {
+			return rel
+		}
+	}
+	return nil
+}
+
+func (r *release) asset(name string) *asset {
+	for _, a := range r.assets {
+		if a.Name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+func (r *release) snapshot() Release {
+	out := r.Release
+	out.Assets = nil
+	for _, a := range r.assets {
+		out.Assets = append(out.Assets, a.Asset)
+	}
+	return out
+}
+
+// AnnotatedSHA is the object of an annotated tag in a fake repository.
+func AnnotatedSHA(repo, tag string) string {
+	sum := sha1.Sum([]byte(repo + " " + tag))
+	return hex.EncodeToString(sum[:])
+}
+
+// AddToken makes a token known.
+func (s *Server) AddToken(t Token) {
+	if t.User == "" {
+		t.User = "publisher"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens[t.Secret] = &t
+}
+
+// ExpireToken lets a token expire from now on.
+func (s *Server) ExpireToken(secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tokens[secret]; t != nil {
+		t.Expired = true
+	}
+}
+
+// AddRepository makes a repository. What is left empty in r gets a sensible
+// value; that includes one commit.
+func (s *Server) AddRepository(r Repository) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.DefaultBranch == "" {
+		r.DefaultBranch = "main"
+	}
+	if len(r.Commits) == 0 {
+		r.Commits = []Commit{{SHA: AnnotatedSHA(r.Owner+"/"+r.Name, "commit")}}
+	}
+	r.Commits, r.Tags = slices.Clone(r.Commits), slices.Clone(r.Tags)
+	for i := range r.Commits {
+		if r.Commits[i].Date.IsZero() {
+			r.Commits[i].Date = time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC)
+		}
+	}
+	repo := &repository{Repository: r, id: s.nextID(), used: map[string]bool{}}
+	for i, t := range repo.Tags {
+		if t.SHA == "" {
+			repo.Tags[i].SHA = repo.head().SHA
+		}
+	}
+	s.repos = append(s.repos, repo)
+}
+
+// repo finds a repository by owner/name. Names are equal in any case.
+func (s *Server) repo(name string) (repo *repository, former bool) {
+	for _, r := range s.repos {
+		if strings.EqualFold(r.fullName(), name) {
+			return r, false
+		}
+	}
+	for _, r := range s.repos {
+		for _, f := range r.Former {
+			if strings.EqualFold(f, name) {
+				return r, true
+			}
+		}
+	}
+	return nil, false
+}
+
+var errNoRepository = errors.New("no such repository")
+
+// AddRelease puts a release there as it is, for tests that begin in the middle
+// and for a second publisher. A published one gets its tag.
+func (s *Server) AddRelease(repo string, r Release) (id int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	to, _ := s.repo(repo)
+	if to == nil {
+		return 0, fmt.Errorf("add release to %s: %w", repo, errNoRepository)
+	}
+	rel := s.newRelease(to, r)
+	for _, a := range r.Assets {
+		if err := s.addAsset(rel, a); err != nil {
+			return 0, err
+		}
+	}
+	rel.Release.Assets = nil
+	if !r.Draft {
+		if _, ok := to.tag(r.Tag); !ok {
+			commit, _ := to.resolve(r.Target)
+			to.Tags = append(to.Tags, Tag{Name: r.Tag, SHA: commit.SHA})
+		}
+		if rel.Published.IsZero() {
+			rel.Published = rel.Created
+		}
+	}
+	return rel.ID, nil
+}
+
+func (s *Server) newRelease(to *repository, r Release) *release {
+	rel := &release{Release: r}
+	rel.ID = s.nextID()
+	rel.untagged = "untagged-" + AnnotatedSHA("draft", fmt.Sprint(rel.ID))[:20]
+	if rel.Author == "" {
+		rel.Author = "publisher"
+	}
+	if rel.Created.IsZero() {
+		commit, ok := to.resolve(r.Target)
+		if !ok {
+			commit = to.head()
+		}
+		rel.Created = commit.Date
+	}
+	rel.updated = rel.Created
+	to.releases = append(to.releases, rel)
+	return rel
+}
+
+// AddAsset puts an asset into a release.
+func (s *Server) AddAsset(repo string, release int64, a Asset) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	to, _ := s.repo(repo)
+	if to == nil {
+		return fmt.Errorf("add asset to %s: %w", repo, errNoRepository)
+	}
+	rel := to.byID(release)
+	if rel == nil {
+		return fmt.Errorf("add asset to %s: no release %d", repo, release)
+	}
+	return s.addAsset(rel, a)
+}
+
+func (s *Server) addAsset(to *release, a Asset) error {
+	b, err := s.blobs.Receive(bytes.NewReader(a.Data), int64(len(a.Data)), false)
+	if err != nil {
+		return err
+	}
+	n := &asset{Asset: a, uploader: to.Author, created: to.Created, updated: to.Created, blob: b, release: to}
+	n.Data = nil
+	n.ID = s.nextID()
+	n.Size = b.Size
+	if n.State == "" {
+		n.State = Uploaded
+	}
+	if n.ContentType == "" {
+		n.ContentType = "application/octet-stream"
+	}
+	if n.Digest == "" && !n.NoDigest && n.State == Uploaded {
+		n.Digest = "sha256:" + b.SHA256
+	}
+	to.assets = append(to.assets, n)
+	return nil
+}
+
+// RemoveRelease removes a release and leaves its tag, as GitHub does.
+func (s *Server) RemoveRelease(repo string, id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, _ := s.repo(repo); r != nil {
+		r.remove(id)
+	}
+}
+
+func (r *repository) byID(id int64) *release {
+	for _, rel := range r.releases {
+		if rel.ID == id {
+			return rel
+		}
+	}
+	return nil
+}
+
+func (r *repository) remove(id int64) {
+	r.releases = slices.DeleteFunc(r.releases, func(rel *release) bool { return rel.ID == id })
+	if r.latest == id {
+		r.latest = 0
+	}
+}
+
+// Releases returns the releases of a repository as they are now, drafts
+// included, oldest first.
+func (s *Server) Releases(repo string) []Release {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, _ := s.repo(repo)
+	if r == nil {
+		return nil
+	}
+	var out []Release
+	for _, rel := range r.releases {
+		out = append(out, rel.snapshot())
+	}
+	return out
+}
+
+// Published returns the release that readers see under a tag.
+func (s *Server) Published(repo, tag string) (Release, bool) {
+	for _, r := range s.Releases(repo) {
+		if r.Tag == tag && !r.Draft {
+			return r, true
+		}
+	}
+	return Release{}, false
+}
+
+// Drafts returns the drafts of a repository.
+func (s *Server) Drafts(repo string) []Release {
+	return slices.DeleteFunc(s.Releases(repo), func(r Release) bool { return !r.Draft })
+}
+
+// Latest returns the tag of the latest release, or nothing.
+func (s *Server) Latest(repo string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, _ := s.repo(repo)
+	if r == nil {
+		return ""
+	}
+	if rel := r.latestRelease(); rel != nil {
+		return rel.Tag
+	}
+	return ""
+}
+
+// Tags returns the tags of a repository, oldest first.
+func (s *Server) Tags(repo string) []Tag {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, _ := s.repo(repo)
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.Tags)
+}
+
+// Content returns the bytes of an asset as they are stored.
+func (s *Server) Content(asset int64) ([]byte, error) {
+	s.mu.Lock()
+	a := s.assetByID(asset)
+	var b *blob.Blob
+	if a != nil {
+		b = a.blob
+	}
+	s.mu.Unlock()
+	if b == nil {
+		return nil, fmt.Errorf("asset %d has no bytes", asset)
+	}
+	return b.Bytes()
+}
+
+func (s *Server) assetByID(id int64) *asset {
+	for _, r := range s.repos {
+		for _, rel := range r.releases {
+			for _, a := range rel.assets {
+				if a.ID == id {
+					return a
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Server) nextID() int64 {
+	s.lastID++
+	return s.lastID
+}

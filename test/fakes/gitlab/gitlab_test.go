@@ -1,0 +1,534 @@
+package gitlab_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	upstream "github.com/xanzy/go-gitlab"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
+)
+
+const (
+	project = "acme/infra/provider"
+	secret  = "glpat-secret"
+	pack    = "infrastructure-acme"
+)
+
+func start(t testing.TB, o gitlab.Options, p gitlab.Project) *gitlab.Server {
+	t.Helper()
+	s := gitlab.Start(t, o)
+	s.AddToken(gitlab.Token{Secret: secret})
+	p.Path = project
+	if p.Members == nil {
+		p.Members = map[string]gitlab.Role{"publisher": gitlab.Owner}
+	}
+	if err := s.AddProject(p); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// client is go-gitlab, which nobody here wrote.
+func client(t testing.TB, s *gitlab.Server) *upstream.Client {
+	t.Helper()
+	h := &http.Client{}
+	if pool := s.CAPool(); pool != nil {
+		h.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	}
+	c, err := upstream.NewClient(secret, upstream.WithBaseURL(s.URL()), upstream.WithoutRetries(), upstream.WithHTTPClient(h))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// do sends a request as it is written, without a client in between.
+func do(t testing.TB, method, address, body string, header map[string]string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequest(method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range header {
+		req.Header.Set(k, v)
+	}
+	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(raw)
+}
+
+func address(s *gitlab.Server, name, version, file string) string {
+	return s.URL() + "/api/v4/projects/" + url.PathEscape(project) + "/packages/generic/" + name + "/" + version + "/" + file
+}
+
+func token(v string) map[string]string { return map[string]string{"PRIVATE-TOKEN": v} }
+
+func basic(user, password string) map[string]string {
+	r, _ := http.NewRequest("GET", "http://x", nil)
+	r.SetBasicAuth(user, password)
+	return map[string]string{"Authorization": r.Header.Get("Authorization")}
+}
+
+// TestPublish goes the way of a publisher.
+func TestPublish(t *testing.T) {
+	for _, o := range []gitlab.Options{{}, {TLS: true}, {DirectDownload: true}, {Dir: t.TempDir()}, {Root: "/gitlab"}} {
+		t.Run(fmt.Sprintf("tls=%v direct=%v disk=%v root=%q", o.TLS, o.DirectDownload, o.Dir != "", o.Root), func(t *testing.T) {
+			s := start(t, o, gitlab.Project{})
+			c := client(t, s)
+			p, _, err := c.Projects.GetProject(project, nil)
+			if err != nil || p.PathWithNamespace != project || p.Permissions.ProjectAccess.AccessLevel != upstream.OwnerPermissions {
+				t.Fatalf("%v %v", p, err)
+			}
+			for _, f := range []string{"metadata.yaml", "infrastructure-components.yaml"} {
+				out, _, err := c.GenericPackages.PublishPackageFile(project, pack, "v1.0.0", f, bytes.NewReader([]byte("of "+f)),
+					&upstream.PublishPackageFileOptions{Status: upstream.Ptr(upstream.PackageHidden), Select: upstream.Ptr(upstream.SelectPackageFile)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum := sha256.Sum256([]byte("of " + f))
+				if out.FileSHA256 != hex.EncodeToString(sum[:]) || out.Size != len("of "+f) || out.FileName != f {
+					t.Errorf("%+v", out)
+				}
+			}
+			if all, _, _ := c.Packages.ListProjectPackages(project, nil); len(all) != 0 {
+				t.Errorf("a hidden package is listed: %v", all)
+			}
+			hidden, _, err := c.Packages.ListProjectPackages(project, &upstream.ListProjectPackagesOptions{Status: upstream.Ptr("hidden")})
+			if err != nil || len(hidden) != 1 {
+				t.Fatalf("%v %v", hidden, err)
+			}
+			if _, _, err := c.GenericPackages.PublishPackageFile(project, pack, "v1.0.0", "z", strings.NewReader("z"), &upstream.PublishPackageFileOptions{Status: upstream.Ptr(upstream.PackageDefault)}); err != nil {
+				t.Fatal(err)
+			}
+			files, _, err := c.Packages.ListPackageFiles(project, hidden[0].ID, nil)
+			if err != nil || len(files) != 3 || files[0].FileName != "metadata.yaml" {
+				t.Fatalf("%v %v", files, err)
+			}
+			raw, resp, err := c.GenericPackages.DownloadPackageFile(project, pack, "v1.0.0", "metadata.yaml")
+			if err != nil || string(raw) != "of metadata.yaml" {
+				t.Errorf("%q %v", raw, err)
+			}
+			if got := resp.Header.Get("X-Checksum-Sha256"); (got == "") != o.DirectDownload {
+				t.Errorf("checksum %q", got)
+			}
+			// go-gitlab does take its token to the storage.
+			if leaks := s.Leaks(); (len(leaks) > 0) != o.DirectDownload {
+				t.Errorf("leaks %v", leaks)
+			}
+			if _, err := c.Packages.DeletePackageFile(project, hidden[0].ID, files[0].ID); err != nil {
+				t.Error(err)
+			}
+			if _, _, err := c.GenericPackages.DownloadPackageFile(project, pack, "v1.0.0", "metadata.yaml"); !errors.Is(err, upstream.ErrNotFound) {
+				t.Errorf("deleted: %v", err)
+			}
+			if _, err := c.Packages.DeleteProjectPackage(project, hidden[0].ID); err != nil {
+				t.Error(err)
+			}
+			if _, ok := s.Package(project, pack, "v1.0.0"); ok {
+				t.Error("the package is still there")
+			}
+		})
+	}
+}
+
+// TestRights is the matrix of GitLab's request specification of generic packages:
+// what uploads and downloads are answered.
+func TestRights(t *testing.T) {
+	ways := map[string]map[string]string{
+		"": {}, "pat": token("pat"), "basic": basic("someone", "pat"), "job": {"JOB-TOKEN": "job"}, "job basic": basic("gitlab-ci-token", "job"),
+		"bearer": {"Authorization": "Bearer pat"}, "wrong pat": token("x"), "wrong basic": basic("x", "x"), "wrong job": {"JOB-TOKEN": "x"},
+		"wrong bearer": {"Authorization": "Bearer x"}, "expired": token("expired"),
+		"deploy rw": {"DEPLOY-TOKEN": "rw"}, "deploy ro": {"DEPLOY-TOKEN": "ro"}, "deploy wo": {"DEPLOY-TOKEN": "wo"}, "wrong deploy": {"DEPLOY-TOKEN": "x"},
+		"deploy basic": basic("deployer", "rw"), "read scope": token("read"), "deploy elsewhere": {"DEPLOY-TOKEN": "elsewhere"},
+	}
+	for _, tt := range []struct {
+		private  bool
+		role     gitlab.Role
+		way      string
+		put, get int
+	}{
+		{false, gitlab.Developer, "pat", 201, 200},
+		{false, gitlab.Developer, "bearer", 201, 200},
+		{false, gitlab.Developer, "basic", 201, 200},
+		{false, gitlab.Developer, "job", 201, 200},
+		{false, gitlab.Developer, "job basic", 201, 200},
+		{false, gitlab.Developer, "read scope", 403, 200},
+		{false, gitlab.Guest, "pat", 403, 200},
+		{false, gitlab.Guest, "basic", 403, 200},
+		{false, gitlab.NoMember, "pat", 403, 200},
+		{false, gitlab.NoMember, "basic", 403, 200},
+		{false, gitlab.NoMember, "job", 403, 200},
+		{false, gitlab.NoMember, "", 401, 200},
+		{false, gitlab.Developer, "wrong pat", 401, 401},
+		{false, gitlab.Developer, "wrong bearer", 401, 401},
+		{false, gitlab.Developer, "wrong job", 401, 401},
+		{false, gitlab.Developer, "expired", 401, 401},
+		{false, gitlab.Developer, "wrong basic", 401, 200},
+		{true, gitlab.Developer, "pat", 201, 200},
+		{true, gitlab.Developer, "basic", 201, 200},
+		{true, gitlab.Developer, "job", 201, 200},
+		{true, gitlab.Developer, "job basic", 201, 200},
+		{true, gitlab.Guest, "pat", 403, 200},
+		{true, gitlab.Guest, "basic", 403, 200},
+		{true, gitlab.NoMember, "pat", 404, 404},
+		{true, gitlab.NoMember, "basic", 404, 404},
+		{true, gitlab.NoMember, "job", 404, 404},
+		{true, gitlab.NoMember, "job basic", 404, 404},
+		{true, gitlab.NoMember, "", 401, 401},
+		{true, gitlab.Developer, "wrong pat", 401, 401},
+		{true, gitlab.Developer, "wrong job", 401, 401},
+		{true, gitlab.Developer, "wrong basic", 401, 401},
+		{true, gitlab.NoMember, "deploy rw", 201, 200},
+		{true, gitlab.NoMember, "deploy wo", 201, 200},
+		{true, gitlab.NoMember, "deploy ro", 403, 200},
+		{true, gitlab.NoMember, "deploy basic", 201, 200},
+		{true, gitlab.NoMember, "wrong deploy", 401, 401},
+		{true, gitlab.NoMember, "deploy elsewhere", 404, 404},
+	} {
+		t.Run(fmt.Sprintf("private=%v role=%d %s", tt.private, tt.role, tt.way), func(t *testing.T) {
+			s := start(t, gitlab.Options{}, gitlab.Project{Private: tt.private, Members: map[string]gitlab.Role{"someone": tt.role}})
+			s.AddToken(gitlab.Token{Secret: "pat", User: "someone"})
+			s.AddToken(gitlab.Token{Secret: "expired", User: "someone", Expired: true})
+			s.AddToken(gitlab.Token{Secret: "read", User: "someone", Scopes: []string{"read_api"}})
+			s.AddToken(gitlab.Token{Secret: "job", User: "someone", Kind: gitlab.Job})
+			const r, w = "read_package_registry", "write_package_registry"
+			s.AddToken(gitlab.Token{Secret: "rw", Kind: gitlab.Deploy, Project: project, Scopes: []string{r, w}})
+			s.AddToken(gitlab.Token{Secret: "ro", Kind: gitlab.Deploy, Project: project, Scopes: []string{r}})
+			s.AddToken(gitlab.Token{Secret: "wo", Kind: gitlab.Deploy, Project: project, Scopes: []string{w}})
+			s.AddToken(gitlab.Token{Secret: "elsewhere", Kind: gitlab.Deploy, Project: "other", Scopes: []string{r, w}})
+			if _, err := s.AddPackage(project, gitlab.Package{Name: pack, Version: "v1.0.0", Files: []gitlab.File{{Name: "there", Data: []byte("x")}}}); err != nil {
+				t.Fatal(err)
+			}
+			if resp, body := do(t, "PUT", address(s, pack, "v1.0.0", "new"), "x", ways[tt.way]); resp.StatusCode != tt.put {
+				t.Errorf("PUT %d %s, want %d", resp.StatusCode, body, tt.put)
+			}
+			if resp, body := do(t, "GET", address(s, pack, "v1.0.0", "there"), "", ways[tt.way]); resp.StatusCode != tt.get {
+				t.Errorf("GET %d %s, want %d", resp.StatusCode, body, tt.get)
+			}
+		})
+	}
+}
+
+// TestNames is what GitLab takes as names.
+func TestNames(t *testing.T) {
+	s := start(t, gitlab.Options{}, gitlab.Project{})
+	for _, tt := range []struct {
+		name, version, file string
+		status              int
+		stored              string
+	}{
+		{pack, "v1.2.3", "a.yaml", 201, "a.yaml"},
+		{pack, "1.3.350-20201230123456", "a", 201, "a"},
+		{pack, "v1.0.0+build.1", "a", 201, "a"},
+		{pack, "1.2.bananas", "a", 201, "a"},
+		{pack, "..1.2.3", "a", 400, ""},
+		{pack, "%2e%2e%2f1.2.3", "a", 400, ""},
+		{pack, "v0%2E2%2E0", "metadata%2Eyaml", 201, "metadata.yaml"},
+		{pack, "v1.0.0", "my+file~1@2.tar.gz", 201, "my+file~1@2.tar.gz"},
+		{pack, "v1.0.0", "a@", 400, ""},
+		{pack, "v1.0.0", "@a", 400, ""},
+		{pack, "v1.0.0", "a~", 400, ""},
+		{pack, "v1.0.0", "~a", 400, ""},
+		{pack, "v1.0.0", "a%20b", 400, ""},
+		{pack, "v1.0.0", "%2e%2e%2f.ssh%2fkeys", 400, ""},
+		{pack, "v1.0.0", "path/to/file", 201, "path%2Fto%2Ffile"},
+		{"a%20b", "v1.0.0", "a", 400, ""},
+		{"a%2f%2e%2e%2f", "v1.0.0", "a", 400, ""},
+		{pack, "v1.0.0", "a?select=nothing", 400, ""},
+		{pack, "v1.0.0", "a?status=processing", 400, ""},
+		{pack, "v1.0.0", "b?select=package_file", 200, "b"},
+	} {
+		resp, body := do(t, "PUT", address(s, tt.name, tt.version, tt.file), "x", token(secret))
+		if resp.StatusCode != tt.status {
+			t.Errorf("%s %s %s: %d %s, want %d", tt.name, tt.version, tt.file, resp.StatusCode, body, tt.status)
+			continue
+		}
+		if tt.stored == "" {
+			continue
+		}
+		version, _ := url.PathUnescape(tt.version)
+		p, _ := s.Package(project, tt.name, version)
+		if _, ok := p.File(tt.stored); !ok {
+			t.Errorf("%s is not among %v", tt.stored, p.Names())
+		}
+	}
+}
+
+// TestDuplicates is the table of the two settings.
+func TestDuplicates(t *testing.T) {
+	for _, tt := range []struct {
+		refuse     bool
+		exceptions string
+		status     int
+	}{
+		{false, "", 201}, {false, ".*acme", 400}, {false, `v1\..*`, 400}, {false, "zzz", 201},
+		{true, "", 400}, {true, ".*acme", 201}, {true, `v1\..*`, 201}, {true, "zzz", 400},
+	} {
+		s := start(t, gitlab.Options{}, gitlab.Project{NoDuplicates: tt.refuse, Exceptions: tt.exceptions})
+		at := address(s, pack, "v1.0.0", "a")
+		if resp, body := do(t, "PUT", at, "old", token(secret)); resp.StatusCode != 201 {
+			t.Fatalf("first: %s", body)
+		}
+		resp, body := do(t, "PUT", at, "new", token(secret))
+		if resp.StatusCode != tt.status || tt.status == 400 && !strings.Contains(body, "Duplicate package is not allowed") {
+			t.Errorf("refuse=%v except %q: %d %s", tt.refuse, tt.exceptions, resp.StatusCode, body)
+		}
+		want := map[int]string{201: "new", 400: "old"}[tt.status]
+		if _, body := do(t, "GET", at, "", nil); body != want {
+			t.Errorf("refuse=%v except %q: readers get %q, want %q", tt.refuse, tt.exceptions, body, want)
+		}
+	}
+}
+
+func TestProtected(t *testing.T) {
+	for _, tt := range []struct {
+		role, need gitlab.Role
+		pattern    string
+		status     int
+	}{
+		{gitlab.Developer, gitlab.Maintainer, pack, 403}, {gitlab.Maintainer, gitlab.Maintainer, pack, 201},
+		{gitlab.Maintainer, gitlab.Owner, pack, 403}, {gitlab.Owner, gitlab.Owner, "infra*", 201},
+		{gitlab.Owner, gitlab.Instance, "*", 403}, {gitlab.Developer, gitlab.Instance, "other-" + pack, 201},
+	} {
+		s := start(t, gitlab.Options{}, gitlab.Project{Members: map[string]gitlab.Role{"publisher": tt.role}, Protected: []gitlab.Protection{{Pattern: tt.pattern, Role: tt.need}}})
+		resp, body := do(t, "PUT", address(s, pack, "v1.0.0", "a"), "x", token(secret))
+		if resp.StatusCode != tt.status || tt.status == 403 && body != `{"message":"403 Forbidden - Package protected."}` {
+			t.Errorf("%+v: %d %s", tt, resp.StatusCode, body)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	for status, want := range map[string]int{"default": 200, "hidden": 200, "error": 404, "pending_destruction": 404} {
+		s := start(t, gitlab.Options{}, gitlab.Project{})
+		if _, err := s.AddPackage(project, gitlab.Package{Name: pack, Version: "v1.0.0", Status: status, Files: []gitlab.File{{Name: "a", Data: []byte("x")}}}); err != nil {
+			t.Fatal(err)
+		}
+		if resp, _ := do(t, "GET", address(s, pack, "v1.0.0", "a"), "", nil); resp.StatusCode != want {
+			t.Errorf("%s: GET %d, want %d", status, resp.StatusCode, want)
+		}
+		if _, ok := s.Readable(project, pack, "v1.0.0", "a"); ok != (want == 200) {
+			t.Errorf("%s: readable %v", status, ok)
+		}
+		if resp, body := do(t, "PUT", address(s, pack, "v1.0.0", "b"), "x", token(secret)); resp.StatusCode != 201 {
+			t.Errorf("%s: PUT %s", status, body)
+		}
+		if n := len(s.Packages(project)); (n == 2) != (status == "pending_destruction") {
+			t.Errorf("%s: %d packages", status, n)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, tt := range []struct {
+		why     string
+		o       gitlab.Options
+		p       gitlab.Project
+		project string
+		status  int
+		text    string
+	}{
+		{"large", gitlab.Options{MaxFileSize: 3}, gitlab.Project{}, project, 400, "File is too large"},
+		{"registry off", gitlab.Options{}, gitlab.Project{NoPackages: true}, project, 403, "403 Forbidden"},
+		{"archived", gitlab.Options{}, gitlab.Project{Archived: true}, project, 403, "403 Forbidden"},
+		{"absent", gitlab.Options{}, gitlab.Project{}, "acme/other", 404, "404 Project Not Found"},
+	} {
+		s := start(t, tt.o, tt.p)
+		at := strings.Replace(address(s, pack, "v1.0.0", "a"), url.PathEscape(project), url.PathEscape(tt.project), 1)
+		if resp, body := do(t, "PUT", at, "four", token(secret)); resp.StatusCode != tt.status || !strings.Contains(body, tt.text) {
+			t.Errorf("%s: %d %s", tt.why, resp.StatusCode, body)
+		}
+	}
+}
+
+// TestList has names that are parts of others and more files than a page.
+func TestList(t *testing.T) {
+	s := start(t, gitlab.Options{}, gitlab.Project{})
+	var files []gitlab.File
+	for i := range 45 {
+		files = append(files, gitlab.File{Name: fmt.Sprintf("f%02d", i), Data: []byte{byte(i)}})
+	}
+	for _, p := range []gitlab.Package{{Name: pack, Version: "v1.0.0", Files: files}, {Name: pack + "-extra", Version: "v1.0.0"}, {Name: pack, Version: "v1.1.0"}, {Name: "core", Version: "v1.0.0"}} {
+		if _, err := s.AddPackage(project, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := client(t, s)
+	found, _, err := c.Packages.ListProjectPackages(project, &upstream.ListProjectPackagesOptions{PackageType: upstream.Ptr("generic"), PackageName: upstream.Ptr(pack), PackageVersion: upstream.Ptr("v1.0.0")})
+	if err != nil || len(found) != 2 {
+		t.Fatalf("%v %v", found, err)
+	}
+	var names []string
+	for opts := (&upstream.ListPackageFilesOptions{}); ; {
+		some, resp, err := c.Packages.ListPackageFiles(project, found[0].ID, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range some {
+			names = append(names, f.FileName)
+		}
+		if len(some) > 20 || resp.TotalItems != 45 {
+			t.Errorf("a page of %d of %d", len(some), resp.TotalItems)
+		}
+		if opts.Page = resp.NextPage; opts.Page == 0 {
+			break
+		}
+	}
+	if len(names) != 45 || !slices.IsSorted(names) {
+		t.Errorf("%v", names)
+	}
+}
+
+// TestDeployTokensElsewhere has a token that opens the files and nothing else.
+func TestDeployTokensElsewhere(t *testing.T) {
+	s := start(t, gitlab.Options{}, gitlab.Project{Private: true})
+	s.AddToken(gitlab.Token{Secret: "rw", Kind: gitlab.Deploy, Project: project})
+	base := s.URL() + "/api/v4/projects/" + url.PathEscape(project)
+	for _, at := range []string{"", "/packages", "/releases"} {
+		if resp, body := do(t, "GET", base+at, "", map[string]string{"DEPLOY-TOKEN": "rw"}); resp.StatusCode != 404 {
+			t.Errorf("%s: %d %s", at, resp.StatusCode, body)
+		}
+	}
+}
+
+func TestReleases(t *testing.T) {
+	s := start(t, gitlab.Options{}, gitlab.Project{Tags: map[string]string{"v0.9.0": ""}})
+	c := client(t, s)
+	status := func(resp *upstream.Response, err error) int {
+		if resp == nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode
+	}
+	create := func(tag, ref string) int {
+		o := &upstream.CreateReleaseOptions{TagName: &tag, Assets: &upstream.ReleaseAssetsOptions{Links: []*upstream.ReleaseAssetLinkOptions{{Name: upstream.Ptr("a"), URL: upstream.Ptr("https://x/a"), DirectAssetPath: upstream.Ptr("/a")}}}}
+		if ref != "" {
+			o.Ref = &ref
+		}
+		_, resp, err := c.Releases.CreateRelease(project, o)
+		return status(resp, err)
+	}
+	for _, tt := range []struct {
+		tag, ref string
+		status   int
+	}{{"v1.0.0", "main", 201}, {"v1.0.0", "main", 409}, {"v0.9.0", "", 201}, {"v2.0.0", "", 422}, {"v2.0.0", "nowhere", 400}} {
+		if got := create(tt.tag, tt.ref); got != tt.status {
+			t.Errorf("%v: %d", tt, got)
+		}
+	}
+	r, _, err := c.Releases.GetRelease(project, "v1.0.0")
+	if err != nil || len(r.Assets.Links) != 1 || !strings.HasSuffix(r.Assets.Links[0].DirectAssetURL, "/acme/infra/provider/-/releases/v1.0.0/downloads/a") {
+		t.Errorf("%+v %v", r, err)
+	}
+	for _, tt := range []struct {
+		name, url string
+		status    int
+	}{{"a", "https://x/b", 400}, {"b", "https://x/a", 400}, {"b", "nothing", 400}, {"b", "https://x/b", 201}} {
+		_, resp, err := c.ReleaseLinks.CreateReleaseLink(project, "v1.0.0", &upstream.CreateReleaseLinkOptions{Name: &tt.name, URL: &tt.url})
+		if got := status(resp, err); got != tt.status {
+			t.Errorf("%v: %d", tt, got)
+		}
+	}
+	links, _, err := c.ReleaseLinks.ListReleaseLinks(project, "v1.0.0", nil)
+	if err != nil || len(links) != 2 {
+		t.Errorf("%v %v", links, err)
+	}
+	if _, _, err := c.Releases.DeleteRelease(project, "v1.0.0"); err != nil || len(s.Releases(project)) != 1 {
+		t.Errorf("%v", err)
+	}
+	if tag, _, err := c.Tags.GetTag(project, "v1.0.0"); err != nil || tag.Commit == nil {
+		t.Errorf("the tag went with the release: %v", err)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	s := start(t, gitlab.Options{}, gitlab.Project{})
+	s.Faults.Add(
+		fault.Rule{Step: "upload-file", Nth: 1, Fault: gitlab.RateLimited(0)},
+		fault.Rule{Step: "upload-file", Nth: 2, Fault: fault.Fault{Status: 502, Handled: true}},
+		fault.Rule{Step: "upload-file", Nth: 3, Fault: fault.Fault{Twice: true}},
+		fault.Rule{Step: "download-file", Fault: fault.Fault{Effect: fault.ExpireToken}},
+	)
+	at := address(s, pack, "v1.0.0", "a")
+	for i, want := range []int{429, 502, 201} {
+		resp, _ := do(t, "PUT", at, "x", token(secret))
+		if resp.StatusCode != want || want == 429 && (resp.Header.Get("Retry-After") != "0" || resp.Header.Get("RateLimit-Reset") == "") {
+			t.Errorf("%d: %d %v", i, resp.StatusCode, resp.Header)
+		}
+	}
+	if p, _ := s.Package(project, pack, "v1.0.0"); len(p.Files) != 3 {
+		t.Errorf("files %v", p.Names())
+	}
+	for range 2 {
+		if resp, _ := do(t, "GET", at, "", token(secret)); resp.StatusCode != 401 {
+			t.Errorf("expired: %d", resp.StatusCode)
+		}
+	}
+}
+
+// TestRace has two first uploads that overlap for certain.
+func TestRace(t *testing.T) {
+	s := start(t, gitlab.Options{RaceFirstUploads: true}, gitlab.Project{})
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var got []int
+	ready := make(chan struct{})
+	for i := range 2 {
+		body, w := io.Pipe()
+		wg.Go(func() {
+			req, _ := http.NewRequest("PUT", address(s, pack, "v1.0.0", fmt.Sprint(i)), body)
+			req.Header.Set("PRIVATE-TOKEN", secret)
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp.Body.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, resp.StatusCode)
+		})
+		go func() {
+			_, _ = w.Write([]byte("x"))
+			<-ready
+			w.Close()
+		}()
+	}
+	// Both are in the middle of their bodies once the log has both bytes.
+	in := func() (n int64) {
+		for _, e := range s.Faults.Log() {
+			n += e.In
+		}
+		return n
+	}
+	for i := 0; in() < 2 && i < 5000; i++ {
+		time.Sleep(time.Millisecond)
+	}
+	close(ready)
+	wg.Wait()
+	slices.Sort(got)
+	if !slices.Equal(got, []int{201, 500}) {
+		t.Errorf("%v", got)
+	}
+}

@@ -1,0 +1,378 @@
+package gitlab
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
+)
+
+// Role is what a user is in a project.
+type Role int
+
+// The roles with GitLab's numbers.
+const (
+	NoMember   Role = 0
+	Guest      Role = 10
+	Reporter   Role = 20
+	Developer  Role = 30
+	Maintainer Role = 40
+	Owner      Role = 50
+	// Instance is an administrator of the whole GitLab.
+	Instance Role = 60
+)
+
+// Kind is the kind of a token. It decides how it can be sent and where it counts.
+type Kind int
+
+// The kinds of tokens. Project and group access tokens are personal ones of a
+// user of their own.
+const (
+	Personal Kind = iota
+	Job
+	Deploy
+)
+
+// Token is a secret that clients may send.
+type Token struct {
+	Secret string
+	Kind   Kind
+	// User is the login; empty means "publisher".
+	User string
+	// Scopes of a personal token are "api" or "read_api", of a deploy token
+	// "read_package_registry" and "write_package_registry". Empty means all.
+	Scopes  []string
+	Expired bool
+	// Project is the only one that a deploy token counts in.
+	Project string
+}
+
+// Project is a project as a test declares it.
+type Project struct {
+	// Path is the full path, with the groups.
+	Path    string
+	Private bool
+	// PublicPackages lets everyone read the packages of a private project.
+	PublicPackages bool
+	// NoPackages turns the package registry off.
+	NoPackages bool
+	Archived   bool
+	// Members are the roles of logins.
+	Members map[string]Role
+	// NoDuplicates refuses a second file of one name.
+	NoDuplicates bool
+	// Exceptions are a regular expression on names and versions of packages
+	// for which NoDuplicates is the other way round.
+	Exceptions string
+	// Protected are the packages that need a higher role to push.
+	Protected []Protection
+	// DefaultBranch is "main" if empty.
+	DefaultBranch string
+	// Commits are the SHAs that exist besides the default branch.
+	Commits []string
+	// Tags are the git tags by name, with their commits.
+	Tags map[string]string
+}
+
+// Protection says who may push packages of which name.
+type Protection struct {
+	// Pattern is a name in which * stands for anything.
+	Pattern string
+	Role    Role
+}
+
+// Package is a package: one that a test puts there, or one as it is now.
+type Package struct {
+	// ID is given by the server.
+	ID            int64
+	Name, Version string
+	// Status is "default" if empty, else "hidden", "error", "processing" or
+	// "pending_destruction".
+	Status  string
+	Created time.Time
+	Files   []File
+}
+
+// File returns the file that readers get under that name: the last one.
+func (p Package) File(name string) (File, bool) {
+	for _, f := range slices.Backward(p.Files) {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return File{}, false
+}
+
+// Names returns the names of the files, sorted, with duplicates.
+func (p Package) Names() []string {
+	var names []string
+	for _, f := range p.Files {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// File is a file of a package.
+type File struct {
+	// ID is given by the server.
+	ID     int64
+	Name   string
+	Size   int64
+	SHA256 string
+	// Data are the bytes, for AddPackage. In what Packages returns it is nil;
+	// use Content.
+	Data []byte
+}
+
+// Release is a release of a project.
+type Release struct {
+	Tag, Name, Description string
+	Commit                 string
+	Created                time.Time
+	Links                  []Link
+}
+
+// Link is an asset link of a release.
+type Link struct {
+	ID        int64
+	Name, URL string
+	// Direct is the path below the release that redirects to the URL.
+	Direct string
+	Type   string
+}
+
+type project struct {
+	Project
+	id       int64
+	packages []*pkg
+	releases []*Release
+	// except is the compiled regular expression, or nil.
+	except *regexp.Regexp
+}
+
+type pkg struct {
+	Package
+	downloaded time.Time
+	files      []*file
+}
+
+type file struct {
+	File
+	created time.Time
+	blob    *blob.Blob
+}
+
+// AddToken makes a token known.
+func (s *Server) AddToken(t Token) {
+	t.User = cmp.Or(t.User, "publisher")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens[t.Secret] = &t
+}
+
+// ExpireToken lets a token expire from now on.
+func (s *Server) ExpireToken(secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tokens[secret]; t != nil {
+		t.Expired = true
+	}
+}
+
+// headSHA is the commit of the default branch.
+const headSHA = "1111111111111111111111111111111111111111"
+
+// AddProject makes a project. The error is that of the exceptions.
+func (s *Server) AddProject(p Project) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.DefaultBranch = cmp.Or(p.DefaultBranch, "main")
+	tags := map[string]string{}
+	for name, sha := range p.Tags {
+		tags[name] = cmp.Or(sha, headSHA)
+	}
+	p.Tags = tags
+	n := &project{Project: p, id: s.nextID()}
+	if p.Exceptions != "" {
+		var err error
+		if n.except, err = regexp.Compile(`^(?:` + p.Exceptions + `)$`); err != nil {
+			return fmt.Errorf("project %s: %w", p.Path, err)
+		}
+	}
+	s.projects = append(s.projects, n)
+	return nil
+}
+
+// SetDuplicates changes the setting of a project.
+func (s *Server) SetDuplicates(project string, allowed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.project(project); p != nil {
+		p.NoDuplicates = !allowed
+	}
+}
+
+// project finds a project by path or number.
+func (s *Server) project(id string) *project {
+	for _, p := range s.projects {
+		if strings.EqualFold(p.Path, id) || fmt.Sprint(p.id) == id {
+			return p
+		}
+	}
+	return nil
+}
+
+// AddPackage puts a package there as it is, for tests that begin in the middle
+// and for a second publisher.
+func (s *Server) AddPackage(to string, p Package) (id int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	project := s.project(to)
+	if project == nil {
+		return 0, fmt.Errorf("add package: no project %s", to)
+	}
+	n := s.newPackage(project, p.Name, p.Version, cmp.Or(p.Status, statusDefault))
+	for _, f := range p.Files {
+		b, err := s.blobs.Receive(bytes.NewReader(f.Data), int64(len(f.Data)), false)
+		if err != nil {
+			return 0, err
+		}
+		s.addFile(n, f.Name, b)
+	}
+	return n.ID, nil
+}
+
+func (s *Server) newPackage(to *project, name, version, status string) *pkg {
+	n := &pkg{Package: Package{ID: s.nextID(), Name: name, Version: version, Status: status, Created: time.Now()}}
+	to.packages = append(to.packages, n)
+	return n
+}
+
+func (s *Server) addFile(to *pkg, name string, b *blob.Blob) *file {
+	f := &file{File: File{ID: s.nextID(), Name: name, Size: b.Size, SHA256: b.SHA256}, created: time.Now(), blob: b}
+	to.files = append(to.files, f)
+	return f
+}
+
+// Packages returns the packages of a project as they are now, hidden ones
+// included, oldest first.
+func (s *Server) Packages(project string) []Package {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.project(project)
+	if p == nil {
+		return nil
+	}
+	var out []Package
+	for _, k := range p.packages {
+		o := k.Package
+		o.Files = nil
+		for _, f := range k.files {
+			o.Files = append(o.Files, f.File)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// Package returns the package that uploads and downloads of that name and
+// version meet.
+func (s *Server) Package(project, name, version string) (Package, bool) {
+	for _, p := range s.Packages(project) {
+		if p.Name == name && p.Version == version && p.Status != statusPending {
+			return p, true
+		}
+	}
+	return Package{}, false
+}
+
+// Readable returns the bytes that a reader gets from a URL of clusterctl's form,
+// or false where there is a 404.
+func (s *Server) Readable(project, name, version, file string) ([]byte, bool) {
+	s.mu.Lock()
+	var b *blob.Blob
+	if p := s.project(project); p != nil {
+		if k := p.find(name, version, installable()); k != nil {
+			if f := k.file(file); f != nil {
+				b = f.blob
+			}
+		}
+	}
+	s.mu.Unlock()
+	if b == nil {
+		return nil, false
+	}
+	raw, err := b.Bytes()
+	return raw, err == nil
+}
+
+// Content returns the bytes of a package file as they are stored.
+func (s *Server) Content(id int64) ([]byte, error) {
+	s.mu.Lock()
+	b := s.fileByID(id)
+	s.mu.Unlock()
+	if b == nil {
+		return nil, fmt.Errorf("no package file %d", id)
+	}
+	return b.Bytes()
+}
+
+func (s *Server) fileByID(id int64) *blob.Blob {
+	for _, p := range s.projects {
+		for _, k := range p.packages {
+			for _, f := range k.files {
+				if f.ID == id {
+					return f.blob
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Releases returns the releases of a project, oldest first.
+func (s *Server) Releases(project string) []Release {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.project(project)
+	if p == nil {
+		return nil
+	}
+	var out []Release
+	for _, r := range p.releases {
+		o := *r
+		o.Links = slices.Clone(r.Links)
+		out = append(out, o)
+	}
+	return out
+}
+
+// find returns the youngest package of a name and version in one of the states.
+func (p *project) find(name, version string, states []string) *pkg {
+	for _, k := range slices.Backward(p.packages) {
+		if k.Name == name && k.Version == version && slices.Contains(states, k.Status) {
+			return k
+		}
+	}
+	return nil
+}
+
+func (k *pkg) file(name string) *file {
+	for _, f := range slices.Backward(k.files) {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+func (s *Server) nextID() int64 {
+	s.lastID++
+	return s.lastID
+}
