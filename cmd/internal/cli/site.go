@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/github"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/gitlab"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
@@ -76,7 +78,9 @@ func (a *app) remote(place layouts.Place, p layouts.Provider, d *delivery) (publ
 		o.Notes = notes
 		dest, err = github.New(o)
 	case layouts.GitLab:
-		return nil, fmt.Errorf("not yet")
+		o := a.gitLab(place.Server, place.For(p.Label()), d)
+		o.Package, o.File = cmp.Or(d.pkg, p.Label()), d.file
+		dest, err = gitlab.New(o)
 	case layouts.OCI:
 		dest, err = oci.New(a.oci(place.Server, place.For(oci.RepositoryName(p)), d))
 	default:
@@ -137,6 +141,27 @@ func (a *app) gitHub(server, name string, d *delivery) github.Options {
 		o.Target = a.env("GITHUB_SHA")
 	case isRemote(d.remote, server, name):
 		o.Target = d.commit
+	}
+	return o
+}
+
+// gitLab says how to reach a package. As with GitHub, a token goes to the
+// server that the environment names; without a name, to the one that the user
+// named.
+func (a *app) gitLab(server, project string, d *delivery) gitlab.Options {
+	o := gitlab.Options{ServerURL: server, Project: project, Base: a.Transport, Policy: a.policy(d),
+		Release: d.gitLabRelease, Ref: d.target, AllowUnreadable: d.unreadable}
+	here := a.servers().GitLab
+	if here == "" || sameHost(server, here) {
+		o.APIURL = a.env("CI_API_V4_URL")
+		switch {
+		case a.env("GITLAB_TOKEN", "GITLAB_ACCESS_TOKEN") != "":
+			o.Token = a.env("GITLAB_TOKEN", "GITLAB_ACCESS_TOKEN")
+		case a.env("GITLAB_DEPLOY_TOKEN") != "":
+			o.Token, o.TokenKind = a.env("GITLAB_DEPLOY_TOKEN"), gitlab.DeployToken
+		default:
+			o.Token, o.TokenKind = a.env("CI_JOB_TOKEN"), gitlab.JobToken
+		}
 	}
 	return o
 }
