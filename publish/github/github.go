@@ -1,0 +1,248 @@
+package github
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	sdk "github.com/google/go-github/v60/github"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+)
+
+// Options say which repository, and how its releases look. Only Owner and Name
+// are needed; the rest is for those who publish or who do not use github.com.
+type Options struct {
+	Owner, Name string
+	// ServerURL is the address for people; https://github.com if empty.
+	ServerURL string
+	// APIURL is the root of the REST API. If empty it follows from ServerURL:
+	// https://api.HOST for github.com and for tenants of ghe.com, otherwise
+	// https://HOST/api/v3, as on GitHub Enterprise Server.
+	APIURL string
+	// Token is needed for publishing and for private repositories. Only the
+	// API sees it.
+	Token string
+	// TokenName is what the user calls the place of the token, for messages;
+	// GITHUB_TOKEN if empty.
+	TokenName string
+	// Tool is the name and version of the program, such as tool/v1.2.3, for
+	// the user agent and for the marker in a draft.
+	Tool string
+	// Base makes the connections; http.DefaultTransport if nil.
+	Base   http.RoundTripper
+	Policy transport.Policy
+
+	// Target is the commit that the tag has or gets: a SHA, a branch or a tag.
+	// If it is empty, a tag that exists stays where it is, and a new one is
+	// created at the head of the default branch.
+	Target string
+	// Notes is the text of the release, in Markdown.
+	Notes string
+	// GenerateNotes lets GitHub add its list of changes to Notes.
+	GenerateNotes bool
+	// Prerelease marks the release as one; nil means: if its version is one.
+	// Clusterctl looks at the version only.
+	Prerelease *bool
+	// Latest marks the release as the latest one; nil means: if its version is
+	// the highest of the stable ones.
+	Latest *bool
+	// AdoptDraft allows to finish a draft that somebody else began. Its name
+	// and text stay, unless Notes has a text.
+	AdoptDraft bool
+	// Complete allows to add files to a published release that lacks nothing
+	// but files. Without it that is a conflict like any other.
+	Complete bool
+}
+
+// Repository is a GitHub repository with its releases. It is safe for
+// concurrent use, also by several processes.
+type Repository struct {
+	opt Options
+	api *sdk.Client
+	// client shows the token to the API; anonymous shows it to nobody, as
+	// clusterctl's downloads.
+	client, anonymous *http.Client
+
+	mu   sync.Mutex
+	home *home
+}
+
+const (
+	gitHub = "https://github.com"
+	// maxNotes is the length of the text of a release, in characters. GitHub
+	// takes 125000; the marker needs some.
+	maxNotes = 124_000
+	// maxAssets and maxSize limit a release (GitHub: About releases).
+	maxAssets = 1000
+	maxSize   = 2 << 30
+)
+
+// New returns the destination. It makes no request.
+func New(o Options) (*Repository, error) {
+	name := regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	for _, n := range []string{o.Owner, o.Name} {
+		if !name.MatchString(n) || strings.Trim(n, ".") == "" {
+			return nil, fmt.Errorf("%q is no GitHub repository; the form is OWNER/NAME, of letters, digits, dots, dashes and underscores", o.Owner+"/"+o.Name)
+		}
+	}
+	if o.ServerURL == "" {
+		o.ServerURL = gitHub
+	}
+	server, err := parseServer(o.ServerURL)
+	if err != nil {
+		return nil, err
+	}
+	if o.APIURL == "" {
+		o.APIURL = apiOf(*server)
+	}
+	api, err := parseServer(o.APIURL)
+	if err != nil {
+		return nil, err
+	}
+	o.ServerURL, o.APIURL = server.String(), api.String()
+	o.Token = strings.TrimSpace(o.Token)
+	if o.TokenName == "" {
+		o.TokenName = "GITHUB_TOKEN"
+	}
+	if o.Token != "" && api.Scheme != "https" && !loopback(api.Hostname()) {
+		return nil, fmt.Errorf("%s is not encrypted, so the token in %s is not sent there; use https", o.APIURL, o.TokenName)
+	}
+	if o.Tool == "" {
+		o.Tool = "clusterctl-repo"
+	}
+	if n := utf8.RuneCountInString(o.Notes); n > maxNotes {
+		return nil, fmt.Errorf("the release notes have %d characters, and GitHub takes about %d; shorten them", n, maxNotes)
+	}
+	hosts := []string{api.Host}
+	if rest, ok := strings.CutPrefix(api.Host, "api."); ok {
+		hosts = append(hosts, "uploads."+rest)
+	}
+	d := &Repository{
+		opt:       o,
+		client:    transport.New(o.Base, o.Policy, transport.Credential{Hosts: hosts, Header: "Authorization", Value: bearer(o.Token)}),
+		anonymous: transport.New(o.Base, o.Policy),
+	}
+	quiet := *d.client
+	quiet.Transport = unhurried{d.client.Transport}
+	d.api = sdk.NewClient(&quiet)
+	d.api.UserAgent = o.Tool
+	api.Path += "/"
+	d.api.BaseURL, d.api.UploadURL = api, api // uploads bring their own URL
+	return d, nil
+}
+
+func bearer(token string) string {
+	if token == "" {
+		return ""
+	}
+	return "Bearer " + token
+}
+
+func parseServer(raw string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimRight(raw, "/"))
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("the address of a GitHub server must have the form https://HOST, or https://HOST/api/v3 for the API, without user, password and query")
+	}
+	return u, nil
+}
+
+// apiOf returns the usual root of the API of a server.
+func apiOf(server url.URL) string {
+	if host := server.Hostname(); host == "github.com" || strings.HasSuffix(host, ".ghe.com") {
+		server.Host = "api." + server.Host
+	} else {
+		server.Path += "/api/v3"
+	}
+	return server.String()
+}
+
+func loopback(host string) bool {
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
+}
+
+// String names the repository by its address.
+func (d *Repository) String() string { return d.opt.ServerURL + "/" + d.full() }
+
+func (d *Repository) full() string { return d.opt.Owner + "/" + d.opt.Name }
+
+// enterprise reports whether clusterctl does not read the server (clusterctl:
+// repositoryFactory).
+func (d *Repository) enterprise() bool { return d.opt.ServerURL != gitHub }
+
+// URL returns the provider URL of a release, or of the latest one. On GitHub
+// Enterprise it has the same form, which clusterctl does not read.
+func (d *Repository) URL(version, componentsFile string) (string, error) {
+	if version != layouts.Latest {
+		if _, err := layouts.ParseVersion(version); err != nil {
+			return "", err
+		}
+	}
+	if err := publish.CheckFileName(componentsFile); err != nil {
+		return "", err
+	}
+	l := layouts.Location{Kind: layouts.GitHub, Owner: d.opt.Owner, Repository: d.opt.Name, Version: version, File: componentsFile}
+	if d.enterprise() {
+		l.Server = d.opt.ServerURL
+	}
+	return l.URL(), nil
+}
+
+// page returns the address of a release for people.
+func (d *Repository) page(version string) string { return d.below("releases/tag/" + version) }
+
+// link returns the address of a file for readers, the one that clusterctl uses
+// (clusterctl: gitHubRepository.httpGetFilesFromRelease).
+func (d *Repository) link(version, name string) string {
+	return d.below("releases/download/" + version + "/" + name)
+}
+
+func (d *Repository) below(path string) string {
+	return d.opt.ServerURL + (&url.URL{Path: "/" + d.full() + "/" + path}).EscapedPath()
+}
+
+// marker is a comment in the text of a draft by which a later run knows whose
+// it is and what belongs into it.
+type marker struct{ version, plan, tool string }
+
+const markerStart, markerEnd = "<!-- clusterctl-repo release ", " -->"
+
+// String returns the comment.
+func (m marker) String() string {
+	return markerStart + m.version + " plan " + m.plan + " by " + strings.ReplaceAll(m.tool, "--", "-") + markerEnd
+}
+
+// findMarker reads the comment out of a text.
+func findMarker(text string) (m marker, ok bool) {
+	_, rest, ok := strings.Cut(text, markerStart)
+	if !ok {
+		return marker{}, false
+	}
+	rest, _, ok = strings.Cut(rest, markerEnd)
+	words := strings.Fields(rest)
+	if !ok || len(words) < 4 || words[1] != "plan" || words[3] != "by" {
+		return marker{}, false
+	}
+	return marker{words[0], words[2], strings.Join(words[4:], " ")}, true
+}
+
+// marked adds the comment to a text, in the place of one that it has.
+func (m marker) marked(text string) string {
+	if before, rest, ok := strings.Cut(text, markerStart); ok {
+		if _, after, ok := strings.Cut(rest, markerEnd); ok {
+			return before + m.String() + after
+		}
+	}
+	if text = strings.TrimRight(text, "\r\n"); text != "" {
+		text += "\n\n"
+	}
+	return text + m.String()
+}

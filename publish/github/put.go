@@ -1,0 +1,351 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/google/go-github/v60/github"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// Put publishes a release: a draft, its files, a look at what GitHub made of
+// them, and one request that makes all of it visible. The draft has a marker in
+// its text, so that a later run finishes what this one leaves. The tag is
+// created with the release, so that nobody sees a tag without one.
+//
+// It looks, does the next step, and looks again; that holds after errors too,
+// because nobody knows what GitHub did. Several runs at the same time end with
+// one release: GitHub gives a tag to one only, and the others find it.
+func (d *Repository) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
+	j, err := d.prepare(ctx, r)
+	if err != nil {
+		return publish.Result{}, d.fail(r, err)
+	}
+	result, err := j.run(ctx)
+	if err != nil {
+		return publish.Result{}, d.fail(r, err)
+	}
+	return result, nil
+}
+
+func (j *job) run(ctx context.Context) (publish.Result, error) {
+	var (
+		whole  = true  // look at everything
+		acted  = false // the last round changed something
+		mine   = false // this run made something visible
+		left   = math.MaxInt
+		failed = 0
+	)
+	for {
+		var t todo
+		s, err := j.look(ctx, whole)
+		if err == nil {
+			t, err = j.next(ctx, s)
+		}
+		err = again(err) // somebody may have deleted what a list just showed
+		if _, conflict := errors.AsType[*publish.ConflictError](err); conflict {
+			j.discard(ctx, t.discard)
+			return publish.Result{}, err
+		}
+		switch {
+		case err != nil:
+		case t.done:
+			notes := j.notes(ctx, s)
+			result := publish.Result{Unchanged: !mine, Where: j.page(j.r.Version), Notes: append(notes, j.discard(ctx, t.discard)...)}
+			return result, context.Cause(ctx)
+		case t.left < left:
+			left, failed = t.left, 0
+		case acted:
+			err = &publish.Temporary{Err: errors.New("GitHub accepted the last change, but does not show it")}
+		}
+		if err == nil {
+			// Others may have changed things since the beginning.
+			ready := t.left == 1 && t.work != nil && t.work.Draft
+			if acted = !ready || s.whole; acted {
+				err = j.act(ctx, t)
+				visible := ready || t.work != nil && !t.work.Draft
+				mine = mine || visible && (err == nil || transport.IsTemporary(err) && !overtaken(err))
+			}
+			whole = ready && (!s.whole || len(t.discard) > 0)
+		}
+		if err != nil {
+			whole, acted = true, false
+			failed++
+			if err := j.opt.Policy.Retry(ctx, failed, err); err != nil {
+				return publish.Result{}, err
+			}
+		}
+	}
+}
+
+// act does the next step.
+func (j *job) act(ctx context.Context, t todo) error {
+	switch {
+	case t.work == nil:
+		return j.create(ctx, t)
+	case t.adopt:
+		return j.adopt(ctx, t.work)
+	case len(t.remove)+len(t.upload) > 0:
+		for _, a := range t.remove {
+			if err := j.remove(ctx, a); err != nil {
+				return err
+			}
+		}
+		return j.uploadAll(ctx, t.work, t.upload)
+	}
+	return j.publish(ctx, t)
+}
+
+// create makes the draft. It is not repeated blindly, because every request
+// would make another one.
+func (j *job) create(ctx context.Context, t todo) error {
+	var made release
+	_, err := j.call(ctx, http.MethodPost, "releases", sdk.RepositoryRelease{
+		TagName: &j.r.Version, TargetCommitish: optional(t.target), Name: &j.r.Version, Body: new(j.mark.marked(j.opt.Notes)),
+		Draft: new(true), Prerelease: new(j.prerelease(j.r.Version)), GenerateReleaseNotes: &j.opt.GenerateNotes,
+	}, &made)
+	if err == nil {
+		j.draft = made.ID
+	}
+	if refused(err, http.StatusNotFound, http.StatusForbidden) {
+		return err // a missing right
+	}
+	return again(err)
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// adopt marks a draft as one of this plan. The tag has to be named, or GitHub
+// takes it away.
+func (j *job) adopt(ctx context.Context, r *release) error {
+	_, err := j.call(ctx, http.MethodPatch, fmt.Sprintf("releases/%d", r.ID), sdk.RepositoryRelease{
+		TagName: &j.r.Version, Body: new(j.mark.marked(r.Body)), Draft: new(true),
+	}, nil)
+	if err == nil {
+		j.draft = r.ID
+	}
+	return again(err)
+}
+
+// publish makes the draft visible, with everything in one request.
+func (j *job) publish(ctx context.Context, t todo) error {
+	latest := "false"
+	if t.latest {
+		latest = "true"
+	}
+	edit := sdk.RepositoryRelease{
+		TagName: &j.r.Version, TargetCommitish: optional(t.target), Draft: new(false),
+		Prerelease: new(j.prerelease(j.r.Version)), MakeLatest: &latest,
+	}
+	if j.opt.Notes != "" && !j.opt.GenerateNotes {
+		edit.Body = new(j.mark.marked(j.opt.Notes)) // the draft may be of an earlier run
+	}
+	j.draft = t.work.ID
+	_, err := j.call(ctx, http.MethodPatch, fmt.Sprintf("releases/%d", t.work.ID), edit, nil)
+	return again(err)
+}
+
+// remove deletes an asset that is wrong. One that was incomplete a moment ago
+// may be complete by now, and published by the one who uploads it.
+func (j *job) remove(ctx context.Context, a asset) error {
+	at := fmt.Sprintf("releases/assets/%d", a.ID)
+	if a.State != uploaded {
+		var now asset
+		err := j.get(ctx, at, &now)
+		if err == nil && now.State == uploaded {
+			return &publish.Temporary{Err: fmt.Errorf("%s was uploaded by somebody else", a.Name)}
+		}
+		if err != nil && !overtaken(err) {
+			return err
+		}
+	}
+	if _, err := j.call(ctx, http.MethodDelete, at, nil, nil); !refused(err, http.StatusNotFound) {
+		return again(err)
+	}
+	return nil
+}
+
+// discard deletes drafts that nobody can publish any more, because the tag has
+// its release. It is no part of success; what remains is told, and tried again
+// by the next run.
+func (j *job) discard(ctx context.Context, drafts []*release) (notes []string) {
+	for _, r := range drafts {
+		at := fmt.Sprintf("releases/%d", r.ID)
+		for failed := 1; ; failed++ {
+			var now release
+			err := j.get(ctx, at, &now)
+			if err == nil && now.Draft {
+				_, err = j.call(ctx, http.MethodDelete, at, nil, nil)
+			}
+			if err == nil || refused(err, http.StatusNotFound) {
+				break
+			}
+			if err := j.opt.Policy.Retry(ctx, failed, err); err != nil {
+				notes = append(notes, fmt.Sprintf("the unfinished draft %s could not be deleted: %v", r.Page, err))
+				break
+			}
+		}
+	}
+	return notes
+}
+
+const (
+	// wide is how many files are uploaded at the same time.
+	wide = 4
+	// many is how many requests that create something GitHub takes in a minute.
+	many = 80
+	// pace is the time between two of them if there are more.
+	pace = time.Second
+)
+
+// uploadAll uploads files. After an error no further ones are begun; what is
+// there by then stays. An error that lasts goes before one that may pass.
+func (j *job) uploadAll(ctx context.Context, r *release, files []*repo.Artifact) error {
+	var (
+		running sync.WaitGroup
+		slots   = make(chan struct{}, wide)
+		mu      sync.Mutex
+		failure error
+	)
+	fail := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil && (failure == nil || transport.IsTemporary(failure) && !transport.IsTemporary(err)) {
+			failure = err
+		}
+	}
+	failed := func() bool { mu.Lock(); defer mu.Unlock(); return failure != nil }
+	for i, a := range files {
+		if i > 0 && len(files) > many {
+			fail(j.sleep(ctx, pace))
+		}
+		slots <- struct{}{}
+		if failed() {
+			break
+		}
+		running.Go(func() {
+			fail(j.upload(ctx, r, a))
+			<-slots
+		})
+	}
+	running.Wait()
+	return failure
+}
+
+// sleep waits as the policy does.
+func (j *job) sleep(ctx context.Context, d time.Duration) error {
+	if j.opt.Policy.Sleep != nil {
+		return j.opt.Policy.Sleep(ctx, d)
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// upload streams a file into a release, and checks what GitHub says about it.
+func (j *job) upload(ctx context.Context, r *release, a *repo.Artifact) error {
+	at, _, _ := strings.Cut(r.UploadURL, "{") // a template for the query
+	var broken atomic.Pointer[error]          // of the file, not of the network
+	open := func() (io.ReadCloser, error) {
+		body, err := a.Open()
+		if err != nil {
+			return nil, err
+		}
+		return &source{ReadCloser: body, a: a, broken: &broken}, nil
+	}
+	body, err := open()
+	if err != nil {
+		return err
+	}
+	req, err := j.api.NewUploadRequest(at+"?name="+url.QueryEscape(a.Name), body, a.Size, mediaType(a.Name))
+	if err != nil {
+		body.Close()
+		return err
+	}
+	req.GetBody = open
+	var got asset
+	_, err = j.send(ctx, req, &got)
+	if cause := broken.Load(); cause != nil && ctx.Err() == nil {
+		return *cause
+	}
+	if err != nil {
+		return again(err)
+	}
+	if got.Name != a.Name {
+		j.call(ctx, http.MethodDelete, fmt.Sprintf("releases/assets/%d", got.ID), nil, nil)
+		return fmt.Errorf("GitHub gave %s the name %s; rename the file so that its name survives", a.Path, got.Name)
+	}
+	sum, stated := got.sum()
+	if got.State == uploaded && got.Size == a.Size && (!stated || sum == j.sums[a.Name]) {
+		return nil
+	}
+	if now, err := a.Sum(ctx); err != nil || now != j.sums[a.Name] {
+		return errors.Join(fmt.Errorf("%s changed while it was published; start again when nothing changes it", a.Path), err)
+	}
+	return &publish.Temporary{Err: fmt.Errorf("GitHub stored %s in the state %s, with %d bytes and the digest %s, but %d bytes with sha256:%s were sent", a.Name, got.State, got.Size, got.Digest, a.Size, j.sums[a.Name])}
+}
+
+// source is the content of a file on its way to the server. It remembers an
+// error of the file, which is none of the network.
+type source struct {
+	io.ReadCloser
+	a      *repo.Artifact
+	n      int64
+	closed atomic.Bool // by the client, perhaps while it reads
+	broken *atomic.Pointer[error]
+}
+
+func (s *source) Close() error {
+	s.closed.Store(true)
+	return s.ReadCloser.Close()
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	s.n += int64(n)
+	if s.n > s.a.Size || err == io.EOF && s.n < s.a.Size {
+		// The client would call it an error of the request.
+		err = fmt.Errorf("%s: the file no longer has the %d bytes it had when it was listed; it must not change while it is published", s.a.Path, s.a.Size)
+	}
+	if err != nil && err != io.EOF && !s.closed.Load() {
+		s.broken.Store(&err)
+	}
+	return n, err
+}
+
+// mediaType names the type of a file by its ending. It is the same on every
+// machine, unlike that of package mime.
+func mediaType(name string) string {
+	switch path.Ext(name) {
+	case ".yaml", ".yml":
+		return "application/yaml"
+	case ".json":
+		return "application/json"
+	case ".md":
+		return "text/markdown"
+	case ".txt":
+		return "text/plain"
+	}
+	return "application/octet-stream"
+}

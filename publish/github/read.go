@@ -1,0 +1,220 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// Versions lists the published releases that clusterctl lists: those whose tag
+// is a semantic version (clusterctl: gitHubRepository.getVersions). Drafts,
+// which clusterctl shows to those who may write, are none.
+func (d *Repository) Versions(ctx context.Context) ([]string, error) {
+	fail := func(err error) ([]string, error) { return nil, fmt.Errorf("list the releases of %s: %w", d, err) }
+	all, err := list[release](ctx, d, "releases")
+	if refused(err, http.StatusNotFound) {
+		if _, err := d.repository(ctx); err != nil {
+			return fail(err)
+		}
+	}
+	if err != nil {
+		return fail(err)
+	}
+	var tags []string
+	for _, r := range all {
+		if !r.Draft {
+			tags = append(tags, r.Tag)
+		}
+	}
+	return versions(tags), nil
+}
+
+// versions returns the semantic versions among the tags, oldest first, each
+// once.
+func versions(tags []string) []string {
+	var found []layouts.Version
+	for _, tag := range tags {
+		if v, err := layouts.ParseVersion(tag); err == nil {
+			found = append(found, v)
+		}
+	}
+	slices.SortStableFunc(found, layouts.Version.Compare)
+	var out []string
+	seen := map[string]bool{}
+	for _, v := range found {
+		// A release that is published while pages are read moves others onto
+		// the next page.
+		if !seen[v.String()] {
+			seen[v.String()] = true
+			out = append(out, v.String())
+		}
+	}
+	return out
+}
+
+// Fetch lists a published release. The files of a public repository on
+// github.com come from where clusterctl gets them, without the token; all
+// others from the API.
+func (d *Repository) Fetch(ctx context.Context, version string) (*repo.Release, error) {
+	if _, err := layouts.ParseVersion(version); err != nil {
+		return nil, err
+	}
+	r, err := d.published(ctx, version)
+	if err == nil {
+		var public bool
+		if public, err = d.public(ctx); err == nil {
+			return d.released(ctx, r, public && !d.enterprise()), nil
+		}
+	}
+	return nil, fmt.Errorf("fetch %s from %s: %w", version, d, err)
+}
+
+// published reads the release of a tag. The error wraps fs.ErrNotExist if
+// there is none.
+func (d *Repository) published(ctx context.Context, version string) (*release, error) {
+	r := new(release)
+	err := d.get(ctx, "releases/tags/"+escape(version), r)
+	if refused(err, http.StatusNotFound) {
+		if _, err := d.repository(ctx); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("there is no release of that version: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, d.load(ctx, r)
+}
+
+// released turns a release of GitHub into one of the model: what readers see.
+// Its files come from where clusterctl gets them, or else from the API.
+func (d *Repository) released(ctx context.Context, r *release, pages bool) *repo.Release {
+	out := &repo.Release{Version: r.Tag, Path: d.page(r.Tag)}
+	for _, a := range r.assets {
+		if a.State != uploaded {
+			continue
+		}
+		at := d.link(r.Tag, a.Name)
+		open := func() (io.ReadCloser, error) {
+			return transport.Download(ctx, d.anonymous, at, http.Header{"User-Agent": {d.opt.Tool}}, a.Size)
+		}
+		if !pages {
+			open = func() (io.ReadCloser, error) { return d.content(ctx, a) }
+		}
+		file := repo.NewArtifact(a.Name, at, a.Size, open)
+		if sum, ok := a.sum(); ok {
+			file = file.Stating(sum)
+		}
+		out.Artifacts = append(out.Artifacts, file)
+	}
+	out.Sort()
+	return out
+}
+
+// content opens an asset through the API, also that of a draft. The API
+// redirects to a signed address on another host, which does not see the token.
+func (d *Repository) content(ctx context.Context, a asset) (io.ReadCloser, error) {
+	at := fmt.Sprintf("%s/repos/%s/releases/assets/%d", d.opt.APIURL, d.full(), a.ID)
+	return transport.Download(ctx, d.client, at, http.Header{"Accept": {"application/octet-stream"}, "User-Agent": {d.opt.Tool}}, a.Size)
+}
+
+// Verify reads every file the way Fetch does. What is not there yet is waited
+// for, because GitHub's caches may lag.
+func (d *Repository) Verify(ctx context.Context, r *repo.Release) error {
+	for failed := 1; ; failed++ {
+		got, err := d.Fetch(ctx, r.Version)
+		if err == nil {
+			err = publish.VerifyFiles(ctx, got, r)
+		} else {
+			err = fmt.Errorf("read back %s: %w", publish.Name(r), err)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if lasting := d.opt.Policy.Retry(ctx, failed, &publish.Temporary{Err: err}); lasting != nil {
+			return err
+		}
+	}
+}
+
+// State is what a repository knows of a version.
+type State struct {
+	// Commit is where the tag is; empty if there is none.
+	Commit string
+	// Published is true if there is a release that readers see. A tag without
+	// one breaks clusterctl for everybody.
+	Published bool
+	// Immutable is true if the release can never change.
+	Immutable bool
+	// Unfinished are the assets of the release whose upload broke off.
+	Unfinished []string
+	// Drafts are the addresses of the drafts of this version. Only a token
+	// that may write sees them.
+	Drafts []string
+}
+
+// State looks at everything there is of a version.
+func (d *Repository) State(ctx context.Context, version string) (State, error) {
+	var s State
+	fail := func(err error) (State, error) {
+		return State{}, fmt.Errorf("look at %s of %s: %w", version, d, err)
+	}
+	_, err := d.repository(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	if s.Commit, err = d.commitOf(ctx, version); err != nil {
+		return fail(err)
+	}
+	r, err := d.published(ctx, version)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fail(err)
+	}
+	if err == nil {
+		s.Published, s.Immutable = true, r.Immutable
+		for _, a := range r.assets {
+			if a.State != uploaded {
+				s.Unfinished = append(s.Unfinished, a.Name)
+			}
+		}
+	}
+	if d.opt.Token == "" {
+		return s, nil
+	}
+	all, err := list[release](ctx, d, "releases")
+	if err != nil {
+		return fail(err)
+	}
+	for _, r := range all {
+		if meant, _ := of(&r, version); r.Draft && meant {
+			s.Drafts = append(s.Drafts, r.Page)
+		}
+	}
+	return s, nil
+}
+
+// Tags lists the tags that are semantic versions, oldest first, whether they
+// have a release or not. That is what clusterctl takes for the versions of a
+// Go module (clusterctl: goproxy.Client.GetVersions).
+func (d *Repository) Tags(ctx context.Context) ([]string, error) {
+	all, err := list[struct {
+		Name string `json:"name"`
+	}](ctx, d, "tags")
+	if err != nil {
+		return nil, fmt.Errorf("list the tags of %s: %w", d, err)
+	}
+	tags := make([]string, len(all))
+	for i, t := range all {
+		tags[i] = t.Name
+	}
+	return versions(tags), nil
+}

@@ -1,0 +1,286 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
+	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+)
+
+// TestFaultWhileReading lists and reads a release, with each fault at each
+// request.
+func TestFaultWhileReading(t *testing.T) {
+	t.Parallel()
+	for _, private := range []bool{false, true} {
+		h := start(t, fake.Options{})
+		at, r := h.fresh(func(r *fake.Repository) { r.Private = private }), sample("v1.0.0")
+		put(t, h.open(t, at), r)
+		read := func() error {
+			d := h.open(t, at)
+			versions, err := d.Versions(t.Context())
+			if err != nil {
+				return err
+			}
+			if !slices.Equal(versions, []string{"v1.0.0"}) {
+				return fmt.Errorf("versions %v", versions)
+			}
+			got, err := d.Fetch(t.Context(), "v1.0.0")
+			if err != nil {
+				return err
+			}
+			return publish.VerifyFiles(t.Context(), got, r)
+		}
+		h.Faults.ClearLog()
+		if err := read(); err != nil {
+			t.Fatal(err)
+		}
+		var points []point
+		seen := map[string]int{}
+		for _, e := range h.Faults.Log() {
+			seen[e.Step]++
+			points = append(points, point{e.Step, seen[e.Step]})
+		}
+		for _, f := range append(fault.Common(), fake.SecondaryLimit(http.StatusForbidden, "0")) {
+			for _, p := range points {
+				h.Faults.Reset()
+				h.Faults.Add(rule(p.step, p.nth, 1, f))
+				if err := read(); err != nil {
+					t.Errorf("private %v: %s at %v: %v", private, f.Name, p, err)
+				}
+			}
+		}
+		// What cannot be noticed on the way shows at the end.
+		for name, f := range map[string]fault.Fault{"shortened": {Shorten: 1}, "corrupt": {Corrupt: true}} {
+			h.Faults.Reset()
+			h.Faults.Add(rule("storage", 1, fault.Always, f))
+			err := read()
+			if err == nil {
+				t.Errorf("private %v: %s content passed", private, name)
+			}
+			clean(t, secret, err)
+		}
+		if leaks := h.Leaks(); len(leaks) > 0 {
+			t.Errorf("credentials went to %v", leaks)
+		}
+	}
+}
+
+// TestFaultWithoutDigests reads what GitHub states no digest for.
+func TestFaultWithoutDigests(t *testing.T) {
+	t.Parallel()
+	h := start(t, fake.Options{NoDigests: true})
+	for _, f := range fake.Faults() {
+		for _, step := range []string{"get-asset", "storage", "upload-asset", "list-assets"} {
+			token := "ghp_" + f.Name + step
+			h.AddToken(fake.Token{Secret: token, Right: fake.Admin, Workflows: true})
+			if err := survive(t, h, token, rule(step, 1, 1, f)); err != nil && !mayFail(f) {
+				t.Errorf("%s at %s: %v", f.Name, step, err)
+			}
+		}
+	}
+}
+
+// TestUnreadable publishes files that fail or change.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the disk is on fire")
+	for name, tc := range map[string]struct {
+		// open is called for the n-th time, the first of which is for the
+		// checksum.
+		open func(n int) (io.ReadCloser, error)
+		want string
+	}{
+		"cannot be opened": {func(n int) (io.ReadCloser, error) {
+			if n > 1 {
+				return nil, broken
+			}
+			return io.NopCloser(strings.NewReader("12345678")), nil
+		}, broken.Error()},
+		"fails within": {func(n int) (io.ReadCloser, error) {
+			if n > 1 {
+				return io.NopCloser(io.MultiReader(strings.NewReader("1234"), failing{broken})), nil
+			}
+			return io.NopCloser(strings.NewReader("12345678")), nil
+		}, broken.Error()},
+		"shrinks": {func(n int) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader("12345678"[min(n-1, 1):])), nil
+		}, "no longer has the 8 bytes"},
+		"grows": {func(n int) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader("12345678" + strings.Repeat("9", min(n-1, 1)))), nil
+		}, "no longer has the 8 bytes"},
+		"changes": {func(n int) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader(fmt.Sprint(10_000_000 + n))), nil
+		}, "changed while it was published"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := start(t, fake.Options{})
+			at, n := h.fresh(), 0
+			r := files("v1.0.0", "metadata.yaml", "x")
+			r.Artifacts = append(r.Artifacts, repo.NewArtifact("data.bin", "data.bin", 8, func() (io.ReadCloser, error) { n++; return tc.open(n) }))
+			_, err := h.open(t, at).Put(t.Context(), r)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+			if n > 3 {
+				t.Errorf("opened %d times", n)
+			}
+			if _, ok := h.Published("acme/"+at, "v1.0.0"); ok {
+				t.Error("it is published")
+			}
+			r = files("v1.0.0", "metadata.yaml", "x", "data.bin", "87654321")
+			put(t, h.open(t, at), r)
+			h.holds(t, at, r)
+		})
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// TestFlatMemory publishes and verifies a large file.
+func TestFlatMemory(t *testing.T) {
+	const size = 128 << 20
+	h := start(t, fake.Options{Dir: t.TempDir()})
+	at := h.fresh()
+	path := filepath.Join(t.TempDir(), "big.bin")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, size); err != nil {
+		t.Fatal(err)
+	}
+	r := files("v1.0.0", "metadata.yaml", "x")
+	r.Artifacts = append(r.Artifacts, repo.NewArtifact("big.bin", path, size, func() (io.ReadCloser, error) { return os.Open(path) }))
+	r.Sort()
+	d := h.open(t, at)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	put(t, d, r)
+	if err := d.Verify(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+	runtime.ReadMemStats(&after)
+	// Both sides, and TLS, run in this process.
+	if used := after.TotalAlloc - before.TotalAlloc; used > 32<<20 {
+		t.Errorf("%d bytes were allocated", used)
+	}
+}
+
+func TestState(t *testing.T) {
+	t.Parallel()
+	h := start(t, fake.Options{})
+	at := h.fresh(func(r *fake.Repository) {
+		r.Immutable = true
+		r.Tags = []fake.Tag{{Name: "v1.0.0"}, {Name: "v1.1.0", Annotated: true}}
+	})
+	head := h.Tags("acme/" + at)[0].SHA
+	for _, r := range []fake.Release{
+		{Tag: "v1.1.0", Draft: true}, {Tag: "v1.2.0", Draft: true}, {Tag: "v1.2.0", Draft: true},
+		{Tag: "v1.3.0", Immutable: true, Assets: []fake.Asset{{Name: "a", Data: []byte("x")}, {Name: "b", State: fake.Starter}}},
+	} {
+		if _, err := h.AddRelease("acme/"+at, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for version, want := range map[string]State{
+		"v0.9.0": {},
+		"v1.0.0": {Commit: head},
+		"v1.1.0": {Commit: head, Drafts: make([]string, 1)},
+		"v1.2.0": {Drafts: make([]string, 2)},
+		"v1.3.0": {Commit: head, Published: true, Immutable: true, Unfinished: []string{"b"}},
+	} {
+		got, err := h.open(t, at).State(t.Context(), version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Commit != want.Commit || got.Published != want.Published || got.Immutable != want.Immutable || !slices.Equal(got.Unfinished, want.Unfinished) || len(got.Drafts) != len(want.Drafts) {
+			t.Errorf("%s: got %+v, want %+v", version, got, want)
+		}
+		got, err = h.open(t, at, func(o *Options) { o.Token = "" }).State(t.Context(), version)
+		if err != nil || got.Commit != want.Commit || got.Published != want.Published || got.Drafts != nil {
+			t.Errorf("%s without a token: got %+v, %v", version, got, err)
+		}
+	}
+	if _, err := h.open(t, "missing").State(t.Context(), "v1.0.0"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTags answers what the fake has no operation for.
+func TestTags(t *testing.T) {
+	t.Parallel()
+	pages := map[string]string{"1": `[{"name":"v1.10.0"},{"name":"nightly"}]`, "2": `[{"name":"v1.9.0"},{"name":"v1.10.0"}]`}
+	d, err := New(Options{Owner: "acme", Name: "provider", Base: answers(func(req *http.Request) *http.Response {
+		page := req.URL.Query().Get("page")
+		resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(pages[page])), Request: req}
+		if page == "1" {
+			resp.Header.Set("Link", `<https://api.github.com/repositories/1/tags?per_page=100&page=2>; rel="next"`)
+		}
+		return resp
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Tags(t.Context())
+	if err != nil || !slices.Equal(got, []string{"v1.9.0", "v1.10.0"}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+type answers func(*http.Request) *http.Response
+
+func (f answers) RoundTrip(req *http.Request) (*http.Response, error) { return f(req), nil }
+
+// TestNoneOfGitHub: something else answers. Nothing may be taken for an empty
+// list.
+func TestNoneOfGitHub(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{"", "<html>Log in</html>", "null ", "[", `{"message":"hi"}`} {
+		d, err := New(Options{Owner: "acme", Name: "provider", Token: secret, Base: answers(func(req *http.Request) *http.Response {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: req}
+		}), Policy: (&hub{}).policy()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if versions, err := d.Versions(context.Background()); err == nil {
+			t.Errorf("%q: versions %v", body, versions)
+		}
+		if _, err := d.Fetch(context.Background(), "v1.0.0"); err == nil {
+			t.Errorf("%q: fetched", body)
+		}
+		if _, err := d.Put(context.Background(), sample("v1.0.0")); err == nil {
+			t.Errorf("%q: published", body)
+		} else {
+			clean(t, secret, err)
+		}
+	}
+}
+
+// TestRenamedBySomething: the server gives an asset another name.
+func TestRenamedBySomething(t *testing.T) {
+	t.Parallel()
+	h := start(t, fake.Options{})
+	at := h.fresh()
+	d := h.open(t, at, func(o *Options) { o.Base = replacing{h.base, `"name":"metadata.yaml"`, `"name":"metadata.yml"`} })
+	_, err := d.Put(t.Context(), sample("v1.0.0"))
+	if err == nil || !strings.Contains(err.Error(), "the name metadata.yml") {
+		t.Errorf("got %v", err)
+	}
+	if _, ok := h.Published("acme/"+at, "v1.0.0"); ok {
+		t.Error("it is published")
+	}
+}
