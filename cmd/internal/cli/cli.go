@@ -80,6 +80,7 @@ type app struct {
 	quiet, verbose bool
 	style          term.Style     // of Err
 	progress       *term.Progress // on Err
+	registry       string         // the OCI registry that the credentials of the environment are for
 	started        time.Time
 }
 

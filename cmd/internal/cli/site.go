@@ -169,9 +169,15 @@ func (a *app) gitLab(server, project string, d *delivery) gitlab.Options {
 // oci says how to reach a repository of a registry: with the variables of
 // cluster-api-operator, or as docker login left it.
 func (a *app) oci(host, name string, d *delivery) oci.Options {
-	static := oci.Credential{
-		UserName: a.env(oci.UserVariable), Password: a.env(oci.PasswordVariable),
-		AccessToken: a.env(oci.AccessTokenVariable), RefreshToken: a.env(oci.RefreshTokenVariable),
+	// The variables name no registry. They are for the first one: a DEST is
+	// opened before what is published there.
+	var static oci.Credential
+	if a.registry == "" || a.registry == host {
+		a.registry = host
+		static = oci.Credential{
+			UserName: a.env(oci.UserVariable), Password: a.env(oci.PasswordVariable),
+			AccessToken: a.env(oci.AccessTokenVariable), RefreshToken: a.env(oci.RefreshTokenVariable),
+		}
 	}
 	var files []string
 	if dir := a.env("DOCKER_CONFIG"); dir != "" {

@@ -1,0 +1,19 @@
+// Package oci publishes releases to a repository of an OCI registry, in the
+// form that the Cluster API operator reads (fetchConfig.oci), and reads what
+// the operator's plugin, oras and the proposed publisher of Cluster API wrote.
+//
+// A release is one image manifest with the empty config and the version as its
+// tag. Every file is a layer that has the name of the file as its title. Where
+// the operator looks for another name, the same blob gets a second layer with
+// that name; these layers are marked, and no files of the release. Nothing in
+// the manifest depends on the time, so that equal content has an equal digest.
+//
+// The proposal for Cluster API (pull request 14033) has the same repositories,
+// tags and annotations, but packs all files of a release into one layer. No
+// released operator reads that, although the proposal asks for it, so it is
+// read here and not written.
+//
+// Blobs are stored first, then the manifest under its digest, and last the tag,
+// which makes the release visible as a whole. The package must not know how a
+// release was made or whether it is any good.
+package oci

@@ -1,0 +1,516 @@
+package oci_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+func digestOf(data []byte) string { return digest.FromBytes(data).String() }
+
+func names(r *repo.Release) (out []string) {
+	for _, a := range r.Artifacts {
+		out = append(out, a.Name)
+	}
+	return out
+}
+
+func TestPublishAndReadBack(t *testing.T) {
+	ctx := t.Context()
+	for _, info := range layouts.Types {
+		t.Run(info.Short, func(t *testing.T) {
+			s := serve(t)
+			d := s.open()
+			p := layouts.Provider{Type: info.Type, Name: "acme"}
+			if info.Type == layouts.Core {
+				p.Name = layouts.CoreName
+			}
+			r := release(p, "v1.2.3", repo.BytesArtifact("cluster-template.yaml", []byte("a: ${B}\n")), repo.BytesArtifact("empty.txt", nil))
+			if v, err := d.Versions(ctx); err != nil || len(v) != 0 {
+				t.Errorf("versions of nothing: %v, %v", v, err)
+			}
+			if _, err := d.Fetch(ctx, "v1.2.3"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("fetch nothing: %v", err)
+			}
+			plan, err := d.Plan(ctx, r)
+			if err != nil || plan.Unchanged || len(plan.Steps) != 7 {
+				t.Errorf("plan %+v, %v", plan, err)
+			}
+			result, err := d.Put(ctx, r)
+			if err != nil || result.Unchanged || result.Where != "oci://"+s.host()+"/"+repository+":v1.2.3" {
+				t.Fatalf("%+v, %v", result, err)
+			}
+			if !slices.Contains(result.Notes, "clusterctl does not read registries; the Cluster API operator does, with fetchConfig.oci: http://"+s.host()+"/"+repository+":v1.2.3") {
+				t.Errorf("notes %q", result.Notes)
+			}
+			if err := d.Verify(ctx, r); err != nil {
+				t.Error(err)
+			}
+			if again, err := d.Put(ctx, r); err != nil || !again.Unchanged {
+				t.Errorf("%+v, %v", again, err)
+			}
+			if plan, err := d.Plan(ctx, r); err != nil || !plan.Unchanged || len(plan.Steps) != 0 {
+				t.Errorf("plan %+v, %v", plan, err)
+			}
+			if v, err := d.Versions(ctx); err != nil || !slices.Equal(v, []string{"v1.2.3"}) {
+				t.Errorf("versions %v, %v", v, err)
+			}
+			got, err := d.Fetch(ctx, "v1.2.3")
+			if err != nil || !slices.Equal(names(got), names(r)) || len(got.Oddities) > 0 {
+				t.Fatalf("%v, %v", got, err)
+			}
+			_, data, _ := s.manifest("v1.2.3")
+			if byDigest, err := d.Fetch(ctx, digestOf(data)); err != nil || byDigest.Version != "v1.2.3" || publish.VerifyFiles(ctx, byDigest, r) != nil {
+				t.Errorf("by digest: %+v, %v", byDigest, err)
+			}
+			if split, err := publish.Split(ctx, got, ""); err != nil || len(split) != 1 || split[0].Provider != p {
+				t.Errorf("split %v, %v", split, err)
+			}
+			changed := release(p, "v1.2.3", repo.BytesArtifact("cluster-template.yaml", []byte("other\n")), repo.BytesArtifact("new.txt", nil))
+			for _, do := range []func(context.Context, *repo.Release) (publish.Result, error){d.Put, d.Plan} {
+				_, err := do(ctx, changed)
+				conflict, ok := errors.AsType[*publish.ConflictError](err)
+				if !ok || conflict.String() != "changed cluster-template.yaml; not published new.txt; only published empty.txt" {
+					t.Errorf("conflict: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestDigest pins the bytes of a manifest: a change makes every published
+// release look changed to other tools.
+func TestDigest(t *testing.T) {
+	s := serve(t)
+	if _, err := s.open().Put(t.Context(), acme(repo.BytesArtifact(layouts.ChecksumFile, []byte("x\n")))); err != nil {
+		t.Fatal(err)
+	}
+	_, data, _ := s.manifest("v1.2.3")
+	const want = `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/vnd.clusterctl-repo.release.v1",` +
+		`"config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2,"data":"e30="},` +
+		`"layers":[{"mediaType":"text/plain","digest":"sha256:73cb3858a687a8494ca3323053016282f3dad39d42cf62ca4e79dda2aac7d9ac","size":2,"annotations":{"org.opencontainers.image.title":"SHA256SUMS"}},` +
+		`{"mediaType":"application/yaml","digest":"%s","size":%d,"annotations":{"org.opencontainers.image.title":"infrastructure-components.yaml"}},` +
+		`{"mediaType":"application/yaml","digest":"%s","size":%d,"annotations":{"org.opencontainers.image.title":"metadata.yaml"}}],` +
+		`"annotations":{"cluster-api.sigs.k8s.io/provider-name":"acme","cluster-api.sigs.k8s.io/provider-type":"infrastructure","org.opencontainers.image.title":"infrastructure-acme","org.opencontainers.image.version":"v1.2.3"}}`
+	c, m := acme().Artifacts[0], acme().Artifacts[1]
+	a, _ := c.Sum(t.Context())
+	b, _ := m.Sum(t.Context())
+	if text := fmt.Sprintf(want, "sha256:"+a.String(), c.Size, "sha256:"+b.String(), m.Size); string(data) != text {
+		t.Errorf("got  %s\nwant %s", data, text)
+	}
+	// Other annotations are no other release.
+	d := s.open(func(o *oci.Options) {
+		o.Annotations = map[string]string{v1.AnnotationCreated: "2026-01-01T00:00:00Z"}
+	})
+	result, err := d.Put(t.Context(), acme(repo.BytesArtifact(layouts.ChecksumFile, []byte("x\n"))))
+	if err != nil || !result.Unchanged || !strings.Contains(fmt.Sprint(result.Notes), "the files are equal, but what is said about them is not") {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// lookUp finds what the operator takes for a provider among the titles of an
+// artifact, as its documentation says: the name with the version, then the name
+// with the type, then the plain name.
+func lookUp(m v1.Manifest, word, name, version, file string) string {
+	for _, title := range []string{word + "-" + name + "-" + version + "-" + file, word + "-" + file, file} {
+		for _, l := range m.Layers {
+			if l.Annotations[v1.AnnotationTitle] == title && l.Size > 0 {
+				return l.Digest.String()
+			}
+		}
+	}
+	return ""
+}
+
+func TestOperatorFindsEveryProvider(t *testing.T) {
+	operator := map[layouts.ProviderType][]string{
+		layouts.Core: {"core"}, layouts.Bootstrap: {"bootstrap"}, layouts.ControlPlane: {"control-plane", "controlplane"},
+		layouts.Infrastructure: {"infrastructure"}, layouts.IPAM: {"ipam"}, layouts.RuntimeExtension: {"runtimeextension"}, layouts.Addon: {"addon"},
+	}
+	provider := func(short, name string) layouts.Provider {
+		typ, _ := layouts.TypeByWord(short)
+		return layouts.Provider{Type: typ, Name: name}
+	}
+	renamed := func(p layouts.Provider, file string) *repo.Release {
+		r := release(p, "v1.0.0")
+		for i, a := range r.Artifacts {
+			if a.Kind() == layouts.Components {
+				data, _ := a.Bytes()
+				r.Artifacts[i] = repo.BytesArtifact(file, data)
+			}
+		}
+		return r
+	}
+	for _, tc := range []struct {
+		name     string
+		releases []*repo.Release
+		aliases  []string
+		notes    string
+	}{
+		{"core", []*repo.Release{release(provider("core", "cluster-api"), "v1.0.0")}, nil, ""},
+		{"infrastructure", []*repo.Release{release(provider("infrastructure", "a"), "v1.0.0")}, nil, ""},
+		{"ipam", []*repo.Release{release(provider("ipam", "a"), "v1.0.0")}, nil, ""},
+		{"addon", []*repo.Release{release(provider("addon", "a"), "v1.0.0")}, nil, ""},
+		{"bootstrap", []*repo.Release{release(provider("bootstrap", "a"), "v1.0.0")}, nil, ""},
+		{"control plane", []*repo.Release{release(provider("control-plane", "a"), "v1.0.0")}, []string{"controlplane-components.yaml"}, ""},
+		{"runtime extension", []*repo.Release{release(provider("runtime-extension", "a"), "v1.0.0")}, []string{"runtimeextension-components.yaml"}, ""},
+		{"variant", []*repo.Release{renamed(provider("infrastructure", "a"), "infrastructure-components-development.yaml")}, []string{"infrastructure-components.yaml"}, ""},
+		{"as Cluster API releases", []*repo.Release{
+			release(provider("core", "cluster-api"), "v1.0.0"), release(provider("bootstrap", "kubeadm"), "v1.0.0"), release(provider("control-plane", "kubeadm"), "v1.0.0"),
+			renamed(provider("infrastructure", "docker"), "infrastructure-components-development.yaml"),
+			renamed(provider("runtime-extension", "test"), "runtime-extension-components-development.yaml"),
+		}, []string{"controlplane-components.yaml", "infrastructure-components.yaml", "runtimeextension-components.yaml"}, ""},
+		{"two of a type", []*repo.Release{
+			release(provider("infrastructure", "a"), "v1.0.0"), renamed(provider("infrastructure", "b"), "infrastructure-components-b.yaml"),
+		}, []string{"infrastructure-b-v1.0.0-components.yaml"}, ""},
+		{"a plain name in the way", []*repo.Release{
+			renamed(provider("infrastructure", "a"), "infrastructure-components-a.yaml"),
+			{Provider: provider("infrastructure", "a"), Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("components.yaml", []byte("else"))}},
+		}, []string{"infrastructure-components.yaml"}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t)
+			merged, err := publish.Merge(t.Context(), tc.releases)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := s.open().Put(t.Context(), merged)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, _, _ := s.manifest("v1.0.0")
+			var got []string
+			for _, l := range m.Layers {
+				if l.Annotations[oci.AliasOf] != "" {
+					got = append(got, l.Annotations[v1.AnnotationTitle])
+				}
+			}
+			if !slices.Equal(got, tc.aliases) {
+				t.Errorf("aliases %q, want %q", got, tc.aliases)
+			}
+			for _, r := range tc.releases {
+				if r.Components() == nil {
+					continue
+				}
+				sum, _ := r.Components().Sum(t.Context())
+				for _, word := range operator[r.Provider.Type] {
+					if got := lookUp(m, word, r.Provider.Name, "v1.0.0", "components.yaml"); got != "sha256:"+sum.String() {
+						t.Errorf("the operator finds %q for %s as %s", got, r.Provider, word)
+					}
+					if lookUp(m, word, r.Provider.Name, "v1.0.0", "metadata.yaml") == "" {
+						t.Errorf("the operator finds no metadata for %s", r.Provider)
+					}
+				}
+			}
+			back, err := s.open().Fetch(t.Context(), "v1.0.0")
+			if err != nil || !slices.Equal(names(back), names(merged)) {
+				t.Errorf("read back %v, %v", back, err)
+			}
+			if strings.Contains(fmt.Sprint(result.Notes), "operator may") {
+				t.Errorf("notes %q", result.Notes)
+			}
+		})
+	}
+}
+
+func TestNotes(t *testing.T) {
+	p := layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}
+	file := func(name, text string) *repo.Artifact { return repo.BytesArtifact(name, []byte(text)) }
+	for want, r := range map[string]*repo.Release{
+		"does not find the metadata.yaml of infrastructure-acme":                                       {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a")}},
+		"may not find the components of infrastructure-acme":                                           {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components-a.yaml", "a"), file("infrastructure-components-b.yaml", "b")}},
+		"finds another file than infrastructure-components.yaml for the components of infrastructure-": {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a"), file("infrastructure-acme-v1.0.0-components.yaml", "b")}},
+		"may not find a provider of the type InfrastructureProvider":                                   {Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a: 1")}},
+	} {
+		r.Version = "v1.0.0"
+		s := serve(t)
+		result, err := s.open().Plan(t.Context(), r)
+		if err != nil || !strings.Contains(fmt.Sprint(result.Notes), want) {
+			t.Errorf("%q is not in %q, %v", want, result.Notes, err)
+		}
+	}
+	// Files of something else are published as they are.
+	other := &repo.Release{Version: "v1.21.1", Artifacts: []*repo.Artifact{file("cert-manager.yaml", "x")}}
+	if result, err := serve(t).open().Put(t.Context(), other); err != nil || len(result.Notes) != 2 {
+		t.Errorf("%q, %v", result.Notes, err)
+	}
+}
+
+func layer(mediaType string, data []byte, annotations ...string) v1.Descriptor {
+	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data)), Annotations: map[string]string{}}
+	for i := 0; i < len(annotations); i += 2 {
+		d.Annotations[annotations[i]] = annotations[i+1]
+	}
+	return d
+}
+
+func archive(t testing.TB, headers ...tar.Header) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	for _, h := range headers {
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.CopyN(w, zeros{}, h.Size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	z.Close()
+	return b.Bytes()
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestReadOthers reads what other tools write.
+func TestReadOthers(t *testing.T) {
+	const title, test = v1.AnnotationTitle, "application/vnd.test.file"
+	a, b := []byte("a\n"), []byte("b\n")
+	wrong := layer(test, a, title, "x.yaml")
+	wrong.Digest = digest.SHA512.FromBytes(a)
+	proposal := map[string]string{"cluster-api.sigs.k8s.io/provider-type": "core"}
+	packed := archive(t, tar.Header{Name: "./", Typeflag: tar.TypeDir}, tar.Header{Name: "./metadata.yaml", Typeflag: tar.TypeReg, Size: 3}, tar.Header{Name: "core-components.yaml", Typeflag: tar.TypeReg, Size: 7})
+	for _, tc := range []struct {
+		name        string
+		mediaType   string
+		config      string
+		layers      []v1.Descriptor
+		blobs       [][]byte
+		annotations map[string]string
+		files       string // names that are read
+		odd         string // in the oddities
+		err         string
+	}{
+		{name: "the operator's plugin", layers: []v1.Descriptor{layer(test, a, title, "metadata.yaml"), layer(test, b, title, "components.yaml")}, files: "components.yaml metadata.yaml"},
+		{name: "two names for one blob", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "b.yaml")}, files: "a.yaml b.yaml"},
+		{name: "a layer twice", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "a.yaml")}, files: "a.yaml"},
+		{name: "a layer without a title", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b)}, files: "a.yaml"},
+		{name: "two contents for one name", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b, title, "a.yaml")}, err: `two different files with the name "a.yaml"`},
+		{name: "paths", layers: []v1.Descriptor{layer(test, a, title, "out/metadata.yaml"), layer(test, b, title, "../../etc/passwd"), layer(test, a, title, ".."), layer(test, b, title, `..\x`), layer(test, b, title, "/abs"), layer(test, b, title, "ok.yaml")}, files: "ok.yaml", odd: `"../../etc/passwd" is no name of a file`},
+		{name: "a folder of oras", layers: []v1.Descriptor{layer(test, a, title, "folder", "io.deis.oras.content.unpack", "true"), layer(test, b, title, "a.yaml")}, files: "a.yaml", odd: "is a packed folder"},
+		{name: "an alias", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "b.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml"},
+		{name: "an alias of other content", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b, title, "b.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml b.yaml"},
+		{name: "an alias of nothing", layers: []v1.Descriptor{layer(test, a, title, "a.yaml", oci.AliasOf, "b.yaml")}, files: "a.yaml"},
+		{name: "aliases of each other", layers: []v1.Descriptor{layer(test, a, title, "a.yaml", oci.AliasOf, "b.yaml"), layer(test, a, title, "b.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml b.yaml"},
+		{name: "an alias of itself", layers: []v1.Descriptor{layer(test, a, title, "a.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml"},
+		{name: "SHA-512", layers: []v1.Descriptor{wrong}, err: "states no SHA-256"},
+		{name: "an image", config: v1.MediaTypeImageConfig, layers: []v1.Descriptor{layer(v1.MediaTypeImageLayerGzip, a)}, err: "is a container image"},
+		{name: "an image of Docker", mediaType: "application/vnd.docker.distribution.manifest.v2+json", layers: []v1.Descriptor{layer(test, a)}, err: "is a container image"},
+		{name: "an index", mediaType: v1.MediaTypeImageIndex, err: "is an index of several manifests"},
+		{name: "a chart", config: "application/vnd.cncf.helm.config.v1+json", layers: []v1.Descriptor{layer("application/vnd.cncf.helm.chart.content.v1.tar+gzip", a)}, err: "holds no files: none of its 1 layers has the annotation org.opencontainers.image.title"},
+		{name: "the proposal", layers: []v1.Descriptor{layer(v1.MediaTypeImageLayerGzip, packed)}, blobs: [][]byte{packed}, annotations: proposal, files: "core-components.yaml metadata.yaml"},
+		{name: "the proposal, damaged", layers: []v1.Descriptor{layer(v1.MediaTypeImageLayerGzip, packed[:40])}, blobs: [][]byte{packed[:40]}, annotations: proposal, err: "the archive cannot be read: unexpected EOF"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t)
+			if tc.mediaType == "" {
+				tc.mediaType = v1.MediaTypeImageManifest
+			}
+			m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: tc.mediaType, Config: v1.DescriptorEmptyJSON, Layers: tc.layers, Annotations: tc.annotations}
+			if tc.config != "" {
+				m.Config = layer(tc.config, []byte("{}"))
+			}
+			if tc.blobs == nil {
+				tc.blobs = [][]byte{a, b}
+			}
+			s.store("v1.0.0", tc.mediaType, m, append(tc.blobs, []byte("{}"))...)
+			r, err := s.open().Fetch(t.Context(), "v1.0.0")
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(), ":v1.0.0") {
+					t.Errorf("%v", err)
+				}
+				return
+			}
+			if err != nil || strings.Join(names(r), " ") != tc.files {
+				t.Fatalf("%v, %v", r, err)
+			}
+			if tc.odd != "" && !strings.Contains(fmt.Sprint(r.Oddities), tc.odd) || tc.odd == "" && len(r.Oddities) > 0 {
+				t.Errorf("oddities %v", r.Oddities)
+			}
+			for _, f := range r.Artifacts {
+				if _, err := f.Sum(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func TestArchiveRefusals(t *testing.T) {
+	for want, data := range map[string][]byte{
+		`"../x" is no name of a file`:       archive(t, tar.Header{Name: "../x", Typeflag: tar.TypeReg}),
+		`"a/b.yaml" is no name of a file`:   archive(t, tar.Header{Name: "a/b.yaml", Typeflag: tar.TypeReg}),
+		`"l" is no plain file`:              archive(t, tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}),
+		`"./a" is there twice`:              archive(t, tar.Header{Name: "a", Typeflag: tar.TypeReg}, tar.Header{Name: "./a", Typeflag: tar.TypeReg}),
+		"it holds more than 67108864 bytes": archive(t, tar.Header{Name: "a", Typeflag: tar.TypeReg, Size: 40 << 20}, tar.Header{Name: "b", Typeflag: tar.TypeReg, Size: 40 << 20}),
+		"gzip: invalid header":              []byte("no archive at all"),
+	} {
+		s := serve(t)
+		m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: v1.DescriptorEmptyJSON,
+			Layers: []v1.Descriptor{layer(v1.MediaTypeImageLayerGzip, data)}, Annotations: map[string]string{"cluster-api.sigs.k8s.io/provider-type": "core"}}
+		s.store("v1.0.0", v1.MediaTypeImageManifest, m, data, []byte("{}"))
+		if _, err := s.open().Fetch(t.Context(), "v1.0.0"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+}
+
+func TestVersionsAreSortedAndPaged(t *testing.T) {
+	pages := [][]string{{"v1.10.0", "latest", "v1.9.0"}, {"sha256-abc.sig", "v1.10.0-rc.1"}, {"0.1.0", "v2"}}
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := 0
+		fmt.Sscan(r.URL.Query().Get("last"), &n)
+		if n+1 < len(pages) {
+			w.Header().Set("Link", fmt.Sprintf(`</v2/%s/tags/list?last=%d>; rel="next"`, repository, n+1))
+		}
+		fmt.Fprintf(w, `{"name":"x","tags":["%s"]}`, strings.Join(pages[n], `","`))
+	}))
+	defer host.Close()
+	d, err := oci.New(oci.Options{Host: strings.TrimPrefix(host.URL, "http://"), Repository: repository})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Versions(t.Context())
+	if want := []string{"0.1.0", "v1.9.0", "v1.10.0-rc.1", "v1.10.0"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, tc := range map[string]struct{ host, repository, want string }{
+		"no host":    {"", "a/b", "no host of a registry"},
+		"a URL":      {"https://ghcr.io", "a/b", "no host of a registry"},
+		"upper case": {"ghcr.io", "Acme/b", "lower-case letters"},
+		"no name":    {"ghcr.io", "", "no name of a repository"},
+		"a tag":      {"ghcr.io", "a/b:v1", "no name of a repository"},
+	} {
+		if _, err := oci.New(oci.Options{Host: tc.host, Repository: tc.repository}); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s := serve(t)
+	d := s.open()
+	p := layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}
+	for version, want := range map[string]string{
+		"v1.0.0+build.5":                     "a tag must not contain a plus sign; use a version without the build part +build.5",
+		"v1.0.0-" + strings.Repeat("a", 128): "at most 128",
+		"1":                                  "not a semantic version",
+	} {
+		for _, do := range []func(context.Context, *repo.Release) (publish.Result, error){d.Put, d.Plan} {
+			if _, err := do(t.Context(), release(p, version)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", version, err)
+			}
+		}
+		if _, err := d.URL(version, "a.yaml"); err == nil {
+			t.Errorf("%s has a URL", version)
+		}
+	}
+	if len(s.faults.Log()) > 0 {
+		t.Error("something was sent")
+	}
+	for version, want := range map[string]string{layouts.Latest: "oci://" + s.host() + "/" + repository, "v1.2.3": "oci://" + s.host() + "/" + repository + ":v1.2.3"} {
+		if got, err := d.URL(version, "core-components.yaml"); err != nil || got != want {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
+	if got := oci.RepositoryName(layouts.Provider{Type: layouts.Core, Name: "cluster-api"}); got != "core-cluster-api" {
+		t.Error(got)
+	}
+}
+
+// TestChangingFile publishes a file that is not the same the second time it is
+// read.
+func TestChangingFile(t *testing.T) {
+	for name, second := range map[string]string{"same length": "two\n", "longer": "one and more\n", "shorter": "o"} {
+		s := serve(t)
+		reads := 0
+		a := repo.NewArtifact("a.yaml", "a.yaml", 4, func() (io.ReadCloser, error) {
+			if reads++; reads == 1 {
+				return io.NopCloser(strings.NewReader("one\n")), nil
+			}
+			return io.NopCloser(strings.NewReader(second)), nil
+		})
+		_, err := s.open().Put(t.Context(), acme(a))
+		if err == nil || !strings.Contains(err.Error(), "a.yaml: the") || !strings.Contains(err.Error(), "nothing became visible") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, _, there := s.manifest("v1.2.3"); there {
+			t.Errorf("%s: it was published", name)
+		}
+	}
+}
+
+// TestLargeFile publishes in constant memory.
+func TestLargeFile(t *testing.T) {
+	const size = 200 << 20
+	sum := sha256.New()
+	if _, err := io.CopyN(sum, zeros{}, size); err != nil {
+		t.Fatal(err)
+	}
+	stated, _ := repo.ParseSum(hex.EncodeToString(sum.Sum(nil)))
+	a := repo.NewArtifact("large.bin", "large.bin", size, func() (io.ReadCloser, error) {
+		return io.NopCloser(io.LimitReader(zeros{}, size)), nil
+	}).Stating(stated)
+	s := serve(t)
+	var mu sync.Mutex
+	sizes := map[string]int64{}
+	s.inner = countBlobs(&mu, sizes, s.inner)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := s.open().Put(t.Context(), acme(a)); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := sizes["sha256:"+stated.String()]; n != size {
+		t.Errorf("%d bytes arrived", n)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 16<<20 {
+		t.Errorf("%d MiB were allocated", used>>20)
+	}
+}
+
+// countBlobs takes blobs and keeps only their sizes.
+func countBlobs(mu *sync.Mutex, sizes map[string]int64, rest http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/uploads/"):
+			w.Header().Set("Location", r.URL.Path+"1")
+			w.WriteHeader(http.StatusAccepted)
+		case r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/uploads/"):
+			n, _ := io.Copy(io.Discard, r.Body)
+			mu.Lock()
+			sizes[r.URL.Query().Get("digest")] = n
+			mu.Unlock()
+			w.WriteHeader(http.StatusCreated)
+		default:
+			rest.ServeHTTP(w, r)
+		}
+	})
+}

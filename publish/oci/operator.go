@@ -1,0 +1,121 @@
+package oci
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// words are what others call the types of providers.
+var words = []struct {
+	Type layouts.ProviderType
+	// Name and Annotation are used in names and annotations of the proposal
+	// (cluster-api: docs/proposals/20260804-provider-manifests-as-oci-artifacts.md).
+	Name, Annotation string
+	// Operator are the words of the operator, the newest first
+	// (cluster-api-operator: api/v1alpha2, GetType).
+	Operator []string
+}{
+	{layouts.Core, "core", "core", []string{"core"}},
+	{layouts.Bootstrap, "bootstrap", "bootstrap", []string{"bootstrap"}},
+	{layouts.ControlPlane, "control-plane", "controlPlane", []string{"control-plane", "controlplane"}}, // the latter in v0.18
+	{layouts.Infrastructure, "infrastructure", "infrastructure", []string{"infrastructure"}},
+	{layouts.IPAM, "ipam", "ipam", []string{"ipam"}},
+	{layouts.RuntimeExtension, "runtime-extension", "runtimeextension", []string{"runtimeextension"}},
+	{layouts.Addon, "addon", "addon", []string{"addon"}},
+}
+
+// wordsOf returns the row of a type, with no words for an unknown one.
+func wordsOf(t layouts.ProviderType) (name, annotation string, operator []string) {
+	for _, row := range words {
+		if row.Type == t {
+			return row.Name, row.Annotation, row.Operator
+		}
+	}
+	return "", "", nil
+}
+
+// RepositoryName returns what the proposal for Cluster API calls the repository
+// of a provider: its label, but core-cluster-api for the core provider.
+func RepositoryName(p layouts.Provider) string {
+	name, _, _ := wordsOf(p.Type)
+	return name + "-" + p.Name
+}
+
+// componentsTitles are the titles under which the operator looks for the
+// components of a provider, in its order: one for this release only, one for
+// any provider of the type, one for any at all (cluster-api-operator:
+// internal/controller, GetComponents).
+func componentsTitles(word, name, version string) []string {
+	return []string{fmt.Sprintf("%s-%s-%s-components.yaml", word, name, version), word + "-components.yaml", "components.yaml"}
+}
+
+// metadataTitles is the same for the metadata (GetMetadata).
+func metadataTitles(word, name, version string) []string {
+	return []string{fmt.Sprintf("%s-%s-%s-metadata.yaml", word, name, version), layouts.MetadataFile}
+}
+
+// alias is a second title for a file of a release.
+type alias struct{ Title, Of string }
+
+// aliases returns the titles that the operator needs beyond the names of the
+// files, so that it finds the components of every provider, and says what it
+// will not find. The sums are those of the files by name.
+func aliases(providers []*repo.Release, sums map[string]repo.Sum) (out []alias, notes []string) {
+	titles := maps.Clone(sums)
+	finds := func(want string, names []string) bool {
+		for _, n := range names {
+			// The operator passes over an empty file.
+			if sum, ok := titles[n]; ok && sum != emptySum {
+				return sum == sums[want]
+			}
+		}
+		return false
+	}
+	sharing := map[layouts.ProviderType]int{}
+	for _, r := range providers {
+		sharing[r.Provider.Type]++
+	}
+	note := func(format string, args ...any) {
+		notes = append(notes, "the Cluster API operator "+fmt.Sprintf(format, args...))
+	}
+	for _, r := range providers {
+		p, components := r.Provider, r.Components()
+		switch {
+		case p.Name == "":
+			note("may not find a provider of the type %s, because its objects lack the label %s", p.Type, layouts.ProviderLabel)
+			continue
+		case components == nil:
+			note("may not find the components of %s, because not exactly one file has the name of a components file", p)
+			continue
+		}
+		_, _, operator := wordsOf(p.Type)
+		for i, word := range operator {
+			names := componentsTitles(word, p.Name, r.Version)
+			if !finds(components.Name, names) {
+				// The title for the type is good for every name that the
+				// operator's object may have, but for one provider only.
+				title := names[1]
+				if _, taken := titles[title]; taken || sharing[p.Type] > 1 {
+					title = names[0]
+				}
+				if _, taken := titles[title]; !taken {
+					out = append(out, alias{title, components.Name})
+					titles[title] = sums[components.Name]
+				}
+			}
+			if i > 0 {
+				continue // an old operator is worth an alias, but no note
+			}
+			if !finds(components.Name, names) {
+				note("finds another file than %s for the components of %s", components.Name, p)
+			}
+			if !finds(layouts.MetadataFile, metadataTitles(word, p.Name, r.Version)) {
+				note("does not find the %s of %s", layouts.MetadataFile, p)
+			}
+		}
+	}
+	return out, notes
+}

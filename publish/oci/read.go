@@ -1,0 +1,153 @@
+package oci
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/content"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// maxManifest is the largest manifest that registries have to accept
+// (OCI distribution specification, "Pushing Manifests").
+const maxManifest = 4 << 20
+
+// Media types that are no artifact of files.
+const (
+	dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
+	dockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
+	dockerConfig   = "application/vnd.docker.container.image.v1+json"
+
+	// unpack is what oras writes to the layer of a folder.
+	unpack = "io.deis.oras.content.unpack"
+)
+
+// get reads the manifest under a tag or digest. The error wraps fs.ErrNotExist
+// if there is none.
+func (d *Repository) get(ctx context.Context, reference string) (v1.Descriptor, []byte, error) {
+	for attempt := 1; ; attempt++ {
+		desc, data, broken, err := d.getOnce(ctx, reference)
+		if broken && attempt < d.attempts() {
+			err = d.sleep(ctx, attempt)
+		}
+		if !broken || err != nil {
+			if err != nil {
+				err = fmt.Errorf("read %s: %w", d.reference(reference), err)
+			}
+			return desc, data, err
+		}
+	}
+}
+
+// getOnce reports whether the answer broke off or was damaged.
+func (d *Repository) getOnce(ctx context.Context, reference string) (desc v1.Descriptor, data []byte, broken bool, err error) {
+	desc, body, err := d.remote.Manifests().FetchReference(ctx, reference)
+	if err != nil {
+		return desc, nil, false, d.explain(ctx, err)
+	}
+	defer body.Close()
+	if desc.Size > maxManifest {
+		return desc, nil, false, fmt.Errorf("the manifest has %d bytes, more than the %d that are allowed", desc.Size, maxManifest)
+	}
+	if data, err = content.ReadAll(body, desc); err != nil {
+		return desc, nil, ctx.Err() == nil, d.explain(ctx, &publish.Temporary{Err: err})
+	}
+	return desc, data, false, nil
+}
+
+// open makes a release of a manifest.
+func (d *Repository) open(ctx context.Context, reference string, desc v1.Descriptor, data []byte) (*repo.Release, error) {
+	where := d.reference(reference)
+	fail := func(format string, args ...any) (*repo.Release, error) {
+		return nil, fmt.Errorf("%s "+format, append([]any{where}, args...)...)
+	}
+	switch desc.MediaType {
+	case v1.MediaTypeImageManifest:
+	case dockerManifest:
+		return fail("is a container image, not the files of a release")
+	case v1.MediaTypeImageIndex, dockerList:
+		return fail("is an index of several manifests, not the files of a release; the operator cannot read it either; name one of its manifests by its digest")
+	default:
+		return fail("has the media type %q, not that of an image manifest", desc.MediaType)
+	}
+	var m v1.Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return fail("has no valid manifest: %w", err)
+	}
+	r := &repo.Release{Version: reference, Path: where}
+	if _, err := digest.Parse(reference); err == nil {
+		r.Version = cmp.Or(m.Annotations[v1.AnnotationVersion], reference)
+	}
+	files := map[string]v1.Descriptor{}
+	for _, layer := range m.Layers {
+		title := layer.Annotations[v1.AnnotationTitle]
+		if title == "" {
+			continue
+		}
+		sum, ok := sumOf(layer.Digest)
+		if !ok || layer.Size < 0 {
+			return fail("states no SHA-256 or no size of its file %q", title)
+		}
+		if other, again := files[title]; again {
+			if other.Digest == layer.Digest {
+				continue
+			}
+			return fail("has two different files with the name %q", title)
+		}
+		files[title] = layer
+		odd := func(kind repo.OddityKind, why string) {
+			r.Oddities = append(r.Oddities, repo.Oddity{Kind: kind, Path: fmt.Sprintf("%s/%q", where, title), Why: why})
+		}
+		switch err := publish.CheckFileName(title); {
+		case layer.Annotations[unpack] == "true":
+			odd(repo.OddSubfolder, "is a packed folder, and nothing looks into it")
+		case err != nil:
+			odd(repo.OddEntry, "is no name of a file in a release")
+		default:
+			r.Artifacts = append(r.Artifacts, d.artifact(ctx, where, title, layer, sum))
+		}
+	}
+	// An alias is left out if the file is there that it stands for, so that
+	// nothing can hide behind the annotation.
+	r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool {
+		layer := files[a.Name]
+		of, ok := files[layer.Annotations[AliasOf]]
+		return ok && of.Annotations[AliasOf] == "" && of.Digest == layer.Digest
+	})
+	if len(files) == 0 {
+		packed, err := d.packed(ctx, where, m)
+		if err != nil || packed == nil {
+			return nil, err
+		}
+		r.Artifacts = packed
+	}
+	r.Sort()
+	return r, nil
+}
+
+func sumOf(d digest.Digest) (repo.Sum, bool) {
+	if d.Validate() != nil || d.Algorithm() != digest.SHA256 {
+		return repo.Sum{}, false
+	}
+	return repo.ParseSum(d.Encoded())
+}
+
+// artifact is a layer as a file, which is downloaded when it is opened.
+func (d *Repository) artifact(ctx context.Context, where, name string, layer v1.Descriptor, sum repo.Sum) *repo.Artifact {
+	return repo.NewArtifact(name, where+"/"+name, layer.Size, func() (io.ReadCloser, error) {
+		body, err := transport.Download(ctx, d.client, d.blobURL(layer.Digest), nil, layer.Size)
+		if err != nil {
+			return nil, fmt.Errorf("%s/%s: %w", where, name, d.explain(ctx, err))
+		}
+		return body, nil
+	}).Stating(sum)
+}
