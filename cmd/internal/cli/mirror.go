@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/sign"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
 )
 
@@ -29,7 +29,7 @@ type mirrorFlags struct {
 	config        string
 	certManager   string
 	imageRegistry string
-	verifyKeys    []string
+	verify        verification
 	jobs          int
 	dryRun        bool
 	acceptChanged bool
@@ -84,7 +84,7 @@ version whose files are not what they were when they were mirrored is refused.
 	flags.Lookup("cert-manager").NoOptDefVal = usualCertManager
 	flags.StringVar(&f.imageRegistry, "image-registry", "", "make clusterctl take all images from this registry and path (`HOST/PATH`)")
 	flags.BoolVar(&f.configMaps, "config-maps", false, "also write the releases as ConfigMaps for Cluster API Operator")
-	flags.StringSliceVar(&f.verifyKeys, "verify-key", nil, "refuse releases that no owner of this public key (`file`) has signed; may be repeated")
+	f.verify.flag(cmd)
 	flags.IntVar(&f.jobs, "jobs", mirror.DefaultJobs, "how many downloads go on at the same time")
 	flags.BoolVar(&f.acceptChanged, "accept-changed", false, "take versions whose files are not what they were when they were mirrored")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would happen")
@@ -112,13 +112,24 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 	if err := a.mirrorTo(f, &opts); err != nil {
 		return err
 	}
-	if err := a.verifyKeys(f.verifyKeys, &opts); err != nil {
+	verify, err := f.verify.verifier(a)
+	if err != nil {
 		return err
+	}
+	if verify != nil {
+		opts.Verify = func(ctx context.Context, r *repo.Release) error {
+			if r.Provider == layouts.CertManager {
+				return nil // its project does not sign it in this way
+			}
+			return verify(ctx, r)
+		}
 	}
 	wants, err := a.wants(ctx, f, args)
 	if err != nil {
 		return err
 	}
+	opts.Watch = func(p publish.Progress) { a.progress.Show(p.Release, p.Read, p.Total) }
+	copied := 0
 	opts.Tell = func(o mirror.Outcome) {
 		a.progress.Done()
 		word := a.style.Green("copied")
@@ -129,12 +140,17 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 			word = "would copy"
 		case o.Unchanged:
 			word = "already there:"
+		default:
+			copied++
 		}
 		a.say("%s %s %s from %s (%d files, %d bytes)", word, o.Provider.Label(), o.Version, o.From, o.Files, o.Bytes)
 	}
 	result, err := mirror.Run(ctx, wants, opts)
 	a.progress.Done()
 	if err != nil {
+		if copied > 0 {
+			a.say("the mirror is not complete; the same command goes on from here")
+		}
 		return err
 	}
 	for _, w := range result.Warnings {
@@ -142,6 +158,9 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 	}
 	for _, name := range result.Written {
 		a.detail("wrote %s", filepath.Join(opts.Dir, filepath.FromSlash(name)))
+	}
+	if core := func(o mirror.Outcome) bool { return o.Provider.Type == layouts.Core }; !f.dryRun && !result.CertManager && slices.ContainsFunc(result.Outcomes, core) {
+		a.say("note: clusterctl init also needs cert-manager, unless the cluster has it; add --cert-manager")
 	}
 	if !f.dryRun {
 		a.say("the configuration for clusterctl is %s", a.short(filepath.Join(opts.Dir, layouts.ConfigFile)))
@@ -192,32 +211,6 @@ type replaceable struct {
 
 func (r replaceable) Replace(ctx context.Context, release *repo.Release) (publish.Result, error) {
 	return r.folder.Replace(ctx, release)
-}
-
-// verifyKeys makes the mirror refuse what nobody has signed. Cert-manager is not
-// signed in this way.
-func (a *app) verifyKeys(names []string, opts *mirror.Options) error {
-	var keys []*sign.PublicKey
-	for _, name := range names {
-		data, err := a.readFile(name)
-		if err != nil {
-			return usage(err)
-		}
-		key, err := sign.LoadPublicKey(data)
-		if err != nil {
-			return usagef("%s: %w", name, err)
-		}
-		keys = append(keys, key)
-	}
-	if len(keys) > 0 {
-		opts.Verify = func(ctx context.Context, r *repo.Release) error {
-			if r.Provider == layouts.CertManager {
-				return nil
-			}
-			return sign.Verify(ctx, r, keys...)
-		}
-	}
-	return nil
 }
 
 // wants finds out what is to be mirrored.
