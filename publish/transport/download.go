@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 )
@@ -17,9 +19,9 @@ import (
 // server says that the content is still the same. The error wraps
 // fs.ErrNotExist for status 404.
 func Download(ctx context.Context, client *http.Client, url string, header http.Header, size int64) (io.ReadCloser, error) {
-	d := &download{ctx: ctx, client: client, url: url, header: header, size: size, attempts: Policy{}.withDefaults().Attempts, policy: Policy{}.withDefaults()}
+	d := &download{ctx: ctx, client: client, url: url, header: header, size: size, policy: Policy{}.withDefaults()}
 	if t, ok := client.Transport.(*tripper); ok {
-		d.policy, d.attempts = t.policy, t.policy.Attempts
+		d.policy = t.policy
 	}
 	if err := d.connect(); err != nil {
 		return nil, err
@@ -28,24 +30,30 @@ func Download(ctx context.Context, client *http.Client, url string, header http.
 }
 
 type download struct {
-	ctx      context.Context
-	client   *http.Client
-	url      string
-	header   http.Header
-	policy   Policy
-	attempts int // left
+	ctx    context.Context
+	client *http.Client
+	url    string
+	header http.Header
+	policy Policy
+	broken int // how often
 
 	body io.ReadCloser
 	etag string
 	at   int64
+	// skip is how much of body was read before, from a server that does not
+	// know ranges.
+	skip int64
 	size int64
 }
+
+// errClosed is the error of a read after Close.
+var errClosed = errors.New("read after the download was closed")
 
 // connect asks for what is missing.
 func (d *download) connect() error {
 	req, err := http.NewRequestWithContext(d.ctx, http.MethodGet, d.url, nil)
 	if err != nil {
-		return err
+		return Clean(err)
 	}
 	for name, values := range d.header {
 		req.Header[name] = values
@@ -54,7 +62,7 @@ func (d *download) connect() error {
 	req.Header.Set("Accept-Encoding", "identity")
 	if d.at > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.at))
-		if d.etag != "" {
+		if strings.HasPrefix(d.etag, `"`) { // a weak one does not stand for every byte
 			req.Header.Set("If-Range", d.etag)
 		}
 	}
@@ -62,37 +70,46 @@ func (d *download) connect() error {
 	if err != nil {
 		return Clean(err)
 	}
-	fail := func(err error) error {
+	if err := d.accept(resp); err != nil {
 		drain(resp.Body)
 		return err
 	}
+	d.body = resp.Body
+	return nil
+}
+
+// accept checks whether the answer goes on where the last one ended.
+func (d *download) accept(resp *http.Response) error {
+	from, size := int64(0), resp.ContentLength
 	switch {
 	case resp.StatusCode == http.StatusOK:
-		if d.size >= 0 && resp.ContentLength >= 0 && resp.ContentLength != d.size {
-			return fail(fmt.Errorf("GET %s: the server offers %d bytes of a file that should have %d", req.URL.Redacted(), resp.ContentLength, d.size))
-		}
-		if d.size < 0 {
-			d.size = resp.ContentLength
-		}
-		if d.at > 0 {
-			// The server does not know ranges, or has other content by now,
-			// which then shows in the checksum.
-			if _, err := io.CopyN(io.Discard, resp.Body, d.at); err != nil {
-				return fail(&publish.Temporary{Err: err})
-			}
-		}
 	case resp.StatusCode == http.StatusPartialContent && d.at > 0:
-		var from int64
-		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from); err != nil || from != d.at {
-			return fail(fmt.Errorf("GET %s: asked for the bytes from %d on, the server sent %q", req.URL.Redacted(), d.at, resp.Header.Get("Content-Range")))
+		said := resp.Header.Get("Content-Range")
+		if _, err := fmt.Sscanf(said, "bytes %d-", &from); err != nil || from != d.at {
+			return fmt.Errorf("GET %s: asked for the bytes from %d on, the server sent %q", bare(resp.Request.URL), d.at, said)
+		}
+		_, total, _ := strings.Cut(said, "/")
+		var err error
+		if size, err = strconv.ParseInt(total, 10, 64); err != nil {
+			size = -1 // the server need not know
 		}
 	default:
-		return fail(StatusError(resp))
+		return StatusError(resp)
+	}
+	if d.size >= 0 && size >= 0 && size != d.size {
+		return fmt.Errorf("GET %s: the server offers %d bytes of a file that should have %d", bare(resp.Request.URL), size, d.size)
+	}
+	etag := resp.Header.Get("Etag")
+	if d.at > 0 && d.etag != "" && etag != "" && etag != d.etag {
+		return fmt.Errorf("GET %s: the file was changed while it was read; begin again", bare(resp.Request.URL))
+	}
+	if d.size < 0 {
+		d.size = size
 	}
 	if d.etag == "" {
-		d.etag = resp.Header.Get("Etag")
+		d.etag = etag
 	}
-	d.body = resp.Body
+	d.skip = d.at - from
 	return nil
 }
 
@@ -104,10 +121,10 @@ func (d *download) Read(p []byte) (int, error) {
 				return 0, err
 			}
 		}
-		n, err := d.body.Read(p)
+		n, err := d.read(p)
 		d.at += int64(n)
 		short := d.size >= 0 && d.at < d.size
-		if err == nil || err == io.EOF && !short {
+		if err == nil || err == io.EOF && !short || err == errClosed {
 			return n, err
 		}
 		if d.ctx.Err() != nil {
@@ -118,7 +135,7 @@ func (d *download) Read(p []byte) (int, error) {
 		}
 		d.body.Close()
 		d.body = nil
-		if d.attempts--; d.attempts <= 0 {
+		if d.broken++; d.broken >= d.policy.Attempts {
 			return n, &publish.Temporary{Err: fmt.Errorf("the download broke off after %d bytes, again and again: %w", d.at, err)}
 		}
 		if err := d.policy.Sleep(d.ctx, d.policy.backoff(1)); err != nil {
@@ -130,13 +147,31 @@ func (d *download) Read(p []byte) (int, error) {
 	}
 }
 
+// read reads from the connection, after what was there before.
+func (d *download) read(p []byte) (int, error) {
+	for d.skip > 0 {
+		n, err := io.CopyN(io.Discard, d.body, d.skip)
+		if d.skip -= n; err != nil {
+			return 0, err
+		}
+	}
+	return d.body.Read(p)
+}
+
 // Close ends the download.
 func (d *download) Close() error {
-	if d.body == nil {
+	body := d.body
+	d.body = closed{}
+	if body == nil {
 		return nil
 	}
-	return d.body.Close()
+	return body.Close()
 }
+
+type closed struct{}
+
+func (closed) Read([]byte) (int, error) { return 0, errClosed }
+func (closed) Close() error             { return nil }
 
 // Status is an answer that is no success.
 type Status struct {
@@ -157,12 +192,10 @@ func (e *Status) Is(target error) bool {
 }
 
 // StatusError returns the *Status of a response, as *publish.Temporary if the
-// server may answer otherwise next time.
+// server may answer otherwise next time. The body can still be read.
 func StatusError(resp *http.Response) error {
-	u := *resp.Request.URL
-	u.RawQuery, u.Fragment, u.User = "", "", nil
-	err := &Status{Code: resp.StatusCode, Method: resp.Request.Method, URL: u.String()}
-	if _, limited := RateLimit(resp); limited || resp.StatusCode >= 500 {
+	err := &Status{Code: resp.StatusCode, Method: resp.Request.Method, URL: bare(resp.Request.URL)}
+	if _, limited := limit(resp); limited || resp.StatusCode >= 500 {
 		return &publish.Temporary{Err: err}
 	}
 	return err

@@ -3,15 +3,18 @@ package transport
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -30,9 +33,12 @@ type Policy struct {
 	// with a *RateLimitError at once.
 	MaxWait time.Duration
 	// Stall is how long a server may neither take nor give a byte; 1 minute.
+	// Time that the source of an upload or the reader of an answer takes does
+	// not count.
 	Stall time.Duration
 	// Waiting is told before each wait that a server asked for, with the
-	// reason. It may be nil.
+	// reason; from several goroutines if there are several requests. It may be
+	// nil.
 	Waiting func(reason string, d time.Duration)
 	// Sleep waits, and returns early with the cause when the context is done.
 	// Tests replace it.
@@ -68,10 +74,25 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// backoff is the pause before an attempt, counted from 1.
-func (p Policy) backoff(attempt int) time.Duration {
-	d := p.Pause << min(attempt-1, 6)
+// backoff is the pause after a number of failed attempts.
+func (p Policy) backoff(failed int) time.Duration {
+	d := p.Pause << min(failed-1, 6)
 	return d/2 + rand.N(d+1)
+}
+
+// Retry decides about a job that failed for the failed-th time in a row. It
+// returns nil after a pause if another attempt makes sense: err is
+// *publish.Temporary and attempts are left. Otherwise it returns err, or the
+// cause once the context is done.
+func (p Policy) Retry(ctx context.Context, failed int, err error) error {
+	p = p.withDefaults()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !IsTemporary(err) || failed >= p.Attempts {
+		return err
+	}
+	return p.Sleep(ctx, p.backoff(failed))
 }
 
 // Credential is what one server gets to see. It is never sent to another host,
@@ -95,9 +116,13 @@ func (e *RateLimitError) Error() string {
 	return fmt.Sprintf("%s accepts no more requests for %s (rate limit); wait that long, or use a token with a higher limit", e.Host, e.Wait.Round(time.Second))
 }
 
-// New returns a client over base, which is http.DefaultTransport if nil. Its
-// errors hold no query of a URL, because signed links have their signature
-// there.
+// New returns a client over base, which is http.DefaultTransport if nil. The
+// methods of the client put the whole URL of a request in front of an error,
+// and signed links have their signature there: pass the error through Clean.
+//
+// The error is a *RateLimitError if a server asks for too long a pause, wraps
+// *publish.Temporary if nobody knows whether the server did its work or if the
+// network may recover, and is the cause of the context once that is done.
 func New(base http.RoundTripper, policy Policy, credentials ...Credential) *http.Client {
 	if base == nil {
 		base = http.DefaultTransport
@@ -122,6 +147,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 		// A 301 or 302 turns a POST into a GET, whose success would mean nothing.
 		return fmt.Errorf("%s moved to %s; use the new address", first.URL.Path, req.URL.Path)
 	}
+	req.Header.Del("Referer") // the last URL, with its signature
 	// Secrets that somebody else put into headers stay with their host.
 	if req.URL.Host != first.URL.Host {
 		for _, name := range []string{"Authorization", "Private-Token", "Job-Token", "Deploy-Token", "Cookie"} {
@@ -154,10 +180,7 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		var pause time.Duration
 		reason := ""
 		if err == nil {
-			asked, limited := RateLimit(resp)
-			if !limited && resp.StatusCode == http.StatusForbidden && saysRateLimit(resp) {
-				asked, limited = unsaid, true
-			}
+			asked, limited := limit(resp)
 			switch {
 			case limited && asked > t.policy.MaxWait:
 				resp.Body.Close()
@@ -168,12 +191,18 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 			case resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented && safe(req.Method) && attempt < t.policy.Attempts:
 				pause = max(t.policy.backoff(attempt), min(asked, t.policy.MaxWait))
 				attempt++
+			case !sound(resp):
+				resp.Body.Close()
+				return nil, fmt.Errorf("%s redirects to something that is no URL", req.URL.Host)
 			default:
 				return resp, nil
 			}
 			drain(resp.Body)
 		} else {
-			if !safe(req.Method) || attempt >= t.policy.Attempts || !passing(err) {
+			if !passing(err) {
+				return nil, clean(err)
+			}
+			if !safe(req.Method) || attempt >= t.policy.Attempts {
 				return nil, &publish.Temporary{Err: clean(err)}
 			}
 			pause = t.policy.backoff(attempt)
@@ -189,6 +218,13 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+}
+
+// sound reports whether a redirect leads to a URL. If not, the error of the
+// client would show all of it.
+func sound(resp *http.Response) bool {
+	_, err := resp.Location()
+	return resp.StatusCode/100 != 3 || err == nil || errors.Is(err, http.ErrNoLocation)
 }
 
 // repeatable reports whether the body of a request can be sent once more.
@@ -210,15 +246,14 @@ func again(req *http.Request) (*http.Request, error) {
 }
 
 // passing reports whether a network error may be gone on the next attempt. A
-// certificate or a name that does not exist stays as it is.
+// certificate or a name that does not exist stays as it is, and nothing was sent.
 func passing(err error) bool {
-	text := err.Error()
-	for _, lasting := range []string{"x509:", "tls:", "no such host", "unsupported protocol scheme", "server gave HTTP response to HTTPS client"} {
-		if strings.Contains(text, lasting) {
-			return false
-		}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return !dns.IsNotFound
 	}
-	return true
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	return !certificate && !noTLS && !errors.Is(err, http.ErrSchemeMismatch) && !strings.Contains(err.Error(), "unsupported protocol scheme")
 }
 
 // drain lets the connection be used again, unless there is much to read.
@@ -227,33 +262,30 @@ func drain(body io.ReadCloser) {
 	body.Close()
 }
 
-// once makes the request one time, under the watch of a timer that every byte
-// in either direction winds up again.
+// once makes the request one time, under the eyes of a watchdog.
 func (t *tripper) once(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	stalled := fmt.Errorf("%s was silent for %s", req.URL.Host, t.policy.Stall)
-	watch := time.AfterFunc(t.policy.Stall, func() { cancel(stalled) })
+	dog := &watchdog{patience: t.policy.Stall, timer: time.AfterFunc(t.policy.Stall, func() { cancel(stalled) })}
 	out := req.Clone(ctx)
 	for _, c := range t.credentials {
 		if c.mayGoTo(req.URL) {
 			out.Header.Set(c.Header, c.Value)
 		}
 	}
-	wind := func() { watch.Reset(t.policy.Stall) }
 	if out.Body != nil && out.Body != http.NoBody {
-		out.Body = &watched{ReadCloser: out.Body, progress: wind, done: func() {}}
+		out.Body = &sending{out.Body, dog}
 	}
 	resp, err := t.base.RoundTrip(out)
-	stop := func() { watch.Stop(); cancel(nil) }
+	dog.answered()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		stop()
+		cancel(nil)
 		return nil, err
 	}
-	wind()
-	resp.Body = &watched{ReadCloser: resp.Body, progress: wind, done: sync.OnceFunc(stop), cause: func() error { return context.Cause(ctx) }}
+	resp.Body = &receiving{resp.Body, dog, ctx, cancel}
 	return resp, nil
 }
 
@@ -271,33 +303,8 @@ func (c Credential) mayGoTo(u *url.URL) bool {
 }
 
 func loopback(host string) bool {
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "::1" || strings.HasPrefix(host, "127.")
-}
-
-// watched tells of every byte, and of the end.
-type watched struct {
-	io.ReadCloser
-	progress, done func()
-	cause          func() error
-}
-
-func (w *watched) Read(p []byte) (int, error) {
-	n, err := w.ReadCloser.Read(p)
-	if n > 0 {
-		w.progress()
-	}
-	if err != nil && err != io.EOF && w.cause != nil {
-		if cause := w.cause(); cause != nil {
-			err = cause
-		}
-	}
-	return n, err
-}
-
-func (w *watched) Close() error {
-	err := w.ReadCloser.Close()
-	w.done()
-	return err
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 // RateLimit reports whether a response is a refusal because of too many
@@ -324,8 +331,10 @@ func RateLimit(resp *http.Response) (wait time.Duration, limited bool) {
 	if exhausted {
 		for _, name := range []string{"X-Ratelimit-Reset", "Ratelimit-Reset"} {
 			if at, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil {
-				// A reset in the past is a matter of rounding.
-				return max(time.Unix(at, 0).Sub(now), 0) + time.Second, true
+				// A reset in the past is a matter of rounding, one far ahead
+				// must not overflow.
+				left := min(max(at-now.Unix(), 0), math.MaxInt32)
+				return time.Duration(left+1) * time.Second, true
 			}
 		}
 	}
@@ -338,6 +347,15 @@ func RateLimit(resp *http.Response) (wait time.Duration, limited bool) {
 // unsaid is how long to wait if the server does not say it (GitHub: at least
 // one minute).
 const unsaid = time.Minute
+
+// limit is RateLimit, and knows GitHub's refusals without any header.
+func limit(resp *http.Response) (wait time.Duration, limited bool) {
+	wait, limited = RateLimit(resp)
+	if !limited && resp.StatusCode == http.StatusForbidden && saysRateLimit(resp) {
+		return unsaid, true
+	}
+	return wait, limited
+}
 
 // saysRateLimit looks into the text of a refusal for GitHub's secondary limits,
 // which may come without any header. The body can be read again.
@@ -377,10 +395,16 @@ func Clean(err error) error {
 	if !ok {
 		return err
 	}
-	at := e.URL
+	at, _, _ := strings.Cut(e.URL, "?")
 	if u, parseErr := url.Parse(e.URL); parseErr == nil {
-		u.RawQuery, u.Fragment, u.User = "", "", nil
-		at = u.String()
+		at = bare(u)
 	}
 	return fmt.Errorf("%s %s: %w", strings.ToUpper(e.Op), at, e.Err)
+}
+
+// bare is a URL without what may be secret in it.
+func bare(u *url.URL) string {
+	out := *u
+	out.RawQuery, out.ForceQuery, out.Fragment, out.User = "", false, "", nil
+	return out.String()
 }

@@ -18,15 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
 )
 
-// certManager is the folder that clusterctl reads cert-manager from. It has
-// the layout of a provider without being one (clusterctl:
-// client/cluster/cert_manager.go).
-const certManager = "cert-manager"
-
-// configFile is the configuration of clusterctl, which a repository may carry in
-// its root for its users.
-const configFile = "clusterctl.yaml"
-
 // reader reads below one folder.
 type reader struct {
 	ctx  context.Context
@@ -125,7 +116,7 @@ func (r *reader) repository() (*repo.Repository, error) {
 		case hidden(name):
 			odd.add(repo.OddHidden, name, whyHidden)
 			continue
-		case name == certManager:
+		case slices.Contains(layouts.RootFolders, name) && r.isDir(".", e):
 			continue
 		case e.Type()&fs.ModeSymlink != 0:
 			// clusterctl follows a link here.
@@ -136,13 +127,14 @@ func (r *reader) repository() (*repo.Repository, error) {
 		}
 		cases.check(name, name)
 		switch {
-		case name == configFile && e.Type().IsRegular():
+		case name == layouts.ConfigFile && e.Type().IsRegular():
 			info, err := r.stat(name)
 			if err != nil {
 				odd.add(repo.OddUnreadable, name, "%v", err)
 				continue
 			}
 			out.Config = repo.NewArtifact(name, r.join(name), info.Size(), opener(r.path, name))
+		case slices.Contains(layouts.RootFiles, name) && e.Type().IsRegular():
 		case !r.isDir(".", e):
 			odd.add(repo.OddEntry, name, "is no folder, so it is not part of the repository")
 		case labelErr == nil:

@@ -163,6 +163,27 @@ func TestOpen(t *testing.T) {
 			addon-foo/v1.0.0/metadata.yaml`, ".", `
 			AddonProvider "foo"
 			v1.0.0 = metadata.yaml`},
+		"what a mirror has in its root belongs there": {`
+			cert-manager/v1.21.1/cert-manager.yaml
+			capi-operator/addon-foo-v1.0.0.yaml
+			overrides/addon-foo/v1.0.0/metadata.yaml
+			mirror.lock.json
+			images.txt
+			images.json
+			SHA256SUMS
+			addon-foo/v1.0.0/metadata.yaml`, ".", `
+			AddonProvider "foo"
+			v1.0.0 = metadata.yaml`},
+		"but not as something else": {`
+			capi-operator
+			images.txt/v1.0.0/metadata.yaml
+			addon-foo/images.json
+			addon-foo/v1.0.0/metadata.yaml`, ".", `
+			entry: capi-operator
+			label: images.txt
+			AddonProvider "foo"
+			entry: addon-foo/images.json
+			v1.0.0 = metadata.yaml`},
 		"versions without v": {`
 			addon-foo/0.9.0/metadata.yaml
 			addon-foo/v0.9.0/metadata.yaml`, ".", `

@@ -16,7 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 )
 
-// Image is the image of one container.
+// Image is the image of one container, or one that References has found.
 type Image struct {
 	// Ref is the image after substitution. If it needs a value from the user,
 	// it is the raw text and the parts are empty.
@@ -43,6 +43,9 @@ type Image struct {
 	// SeenByClusterctl says that clusterctl lists, checks and overrides the
 	// image (clusterctl: internal/util/objs.go, InspectImages).
 	SeenByClusterctl bool `json:"seenByClusterctl"`
+	// Guess says that it is no container that runs the image: a flag, a variable
+	// or a line of text names it, which Field tells.
+	Guess bool `json:"guess,omitempty"`
 	// File is the name in the release; lines and columns count from 1.
 	File   string `json:"file"`
 	Line   int    `json:"line"`
@@ -82,6 +85,11 @@ var containers = []struct {
 // found. What cannot be read is named by the error, and the rest returned with
 // it.
 func Images(ctx context.Context, r *repo.Release) ([]Image, error) {
+	return images(ctx, r, (*source).images)
+}
+
+// images collects what find appends for each document.
+func images(ctx context.Context, r *repo.Release, find func(*source, []Image, *doc.Document, *doc.Node, bool) []Image) ([]Image, error) {
 	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true })
 	if ctx.Err() != nil {
 		return nil, err
@@ -98,7 +106,7 @@ func Images(ctx context.Context, r *repo.Release) ([]Image, error) {
 				failures = append(failures, d.Err)
 				continue
 			}
-			images = s.images(images, d, d.Root, true)
+			images = find(s, images, d, d.Root, true)
 		}
 	}
 	return images, errors.Join(failures...)
@@ -154,11 +162,17 @@ func (s *source) image(d *doc.Document, n *doc.Node) Image {
 	if len(s.within(s.span(d, n))) > 0 {
 		img.Expression = s.written(d, n)
 	}
+	img.parse()
+	return img
+}
+
+// parse takes the reference apart.
+func (img *Image) parse() {
 	_, err := reference.ParseNamed(img.Ref)
 	img.Canonical = err == nil
 	named, err := reference.ParseNormalizedNamed(img.Ref)
 	if err != nil {
-		return img
+		return
 	}
 	img.Repository, img.Name = reference.Domain(named), reference.Path(named)
 	if i := strings.LastIndexByte(img.Name, '/'); i >= 0 {
@@ -170,5 +184,4 @@ func (s *source) image(d *doc.Document, n *doc.Node) Image {
 	if d, ok := named.(reference.Digested); ok {
 		img.Digest = d.Digest().String()
 	}
-	return img
 }

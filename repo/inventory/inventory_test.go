@@ -502,6 +502,15 @@ func check(t *testing.T, r *repo.Release) []inventory.Variable {
 		}
 	}
 	images, _ := inventory.Images(t.Context(), r)
+	references, _ := inventory.References(t.Context(), r)
+	for _, img := range references {
+		if img.Line < 1 || img.Column < 1 || img.File == "" || img.Field == "" {
+			t.Errorf("%s: %+v has no place", r.Path, img)
+		}
+	}
+	if len(references) < len(images) {
+		t.Errorf("%s: %d references, but %d images", r.Path, len(references), len(images))
+	}
 	for _, format := range report.InventoryFormats {
 		if err := report.WriteVariables(io.Discard, format, []report.Inventory[inventory.Variable]{{Release: r, Items: list}}); err != nil {
 			t.Error(err)

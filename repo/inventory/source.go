@@ -38,7 +38,7 @@ var kinds = [...]layouts.FileKind{layouts.Components, layouts.ClusterTemplate, l
 // load reads the files of a release that want accepts. A file that cannot be
 // read does not hide the others: its error is joined to the result's.
 func load(ctx context.Context, r *repo.Release, want func(name string, kind layouts.FileKind) bool) ([]*source, error) {
-	kindOf := r.Kinds()
+	kindOf := kindsOf(r)
 	var sources []*source
 	var failures []error
 	for _, kind := range kinds {
@@ -54,7 +54,7 @@ func load(ctx context.Context, r *repo.Release, want func(name string, kind layo
 				failures = append(failures, err)
 				continue
 			}
-			s, err := newSource(a, kind, data)
+			s, err := newSource(a, kind, data, r.Provider != layouts.CertManager)
 			if err != nil {
 				failures = append(failures, err)
 				continue
@@ -65,11 +65,34 @@ func load(ctx context.Context, r *repo.Release, want func(name string, kind layo
 	return sources, errors.Join(failures...)
 }
 
-func newSource(a *repo.Artifact, kind layouts.FileKind, data []byte) (*source, error) {
-	f := manifest.New(a, kind, data)
+// kindsOf is r.Kinds, which also knows the only file of cert-manager: clusterctl
+// installs that like components.
+func kindsOf(r *repo.Release) func(*repo.Artifact) layouts.FileKind {
+	if r.Provider != layouts.CertManager {
+		return r.Kinds()
+	}
+	return func(a *repo.Artifact) layouts.FileKind {
+		if a.Name == layouts.CertManagerFile {
+			return layouts.Components
+		}
+		return layouts.Asset
+	}
+}
+
+// newSource parses a file. Clusterctl replaces variables in those of providers
+// alone.
+func newSource(a *repo.Artifact, kind layouts.FileKind, data []byte, variables bool) (*source, error) {
+	as := kind
+	if !variables {
+		as = layouts.Asset
+	}
+	f := manifest.New(a, as, data)
 	t, bad := f.Template()
 	if bad != nil {
 		return nil, f.Err()
+	}
+	if t == nil {
+		t = &vars.Template{}
 	}
 	s := &source{name: a.Name, kind: kind, file: f, raw: f.Raw, content: string(data), template: t, required: map[string]bool{}}
 	for i, r := range t.Refs() {
@@ -121,7 +144,12 @@ func (s *source) within(start, end int) []int {
 
 // open returns the first variable in a scalar whose value only the user knows.
 func (s *source) open(d *doc.Document, n *doc.Node) (name string, ok bool) {
-	for _, i := range s.within(s.span(d, n)) {
+	return s.openIn(s.span(d, n))
+}
+
+// openIn is open for a range of the raw file.
+func (s *source) openIn(start, end int) (name string, ok bool) {
+	for _, i := range s.within(start, end) {
 		r := &s.template.Refs()[i]
 		if s.required[r.Name] || options[r.Name].setIn(s) {
 			return r.Name, true

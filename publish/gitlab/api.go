@@ -1,0 +1,232 @@
+package gitlab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-retryablehttp"
+	"github.com/xanzy/go-gitlab"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// newAPI returns the library's client. It adds no token, repeats nothing and
+// waits for nothing: the transport below knows better when.
+func newAPI(server string, client *http.Client) (*gitlab.Client, error) {
+	return gitlab.NewClient("", gitlab.WithBaseURL(server), gitlab.WithHTTPClient(client), gitlab.WithoutRetries(),
+		gitlab.WithCustomLimiter(unlimited{}), gitlab.WithRequestOptions(plainDots))
+}
+
+// plainDots undoes that the library escapes dots. Asking as clusterctl asks meets
+// the same caches, and the same rules of proxies.
+func plainDots(req *retryablehttp.Request) error {
+	req.URL.RawPath = strings.ReplaceAll(req.URL.RawPath, "%2E", ".")
+	return nil
+}
+
+type unlimited struct{}
+
+func (unlimited) Wait(context.Context) error { return nil }
+
+// garbled is an answer that cannot be read.
+type garbled struct{ error }
+
+// read does what changes nothing again, as long as the answer is garbled. All
+// other failures that may pass the transport has repeated already.
+func (p *Package) read(ctx context.Context, do func() error) error {
+	for failed := 1; ; failed++ {
+		err := p.explain(do())
+		if _, ok := errors.AsType[*garbled](err); !ok {
+			return err
+		}
+		if err := p.o.Policy.Retry(ctx, failed, err); err != nil {
+			return err
+		}
+	}
+}
+
+// all reads the pages of a list.
+func all[T any](page func(gitlab.ListOptions) ([]T, *gitlab.Response, error)) ([]T, error) {
+	const most = 100 // per page
+	var out []T
+	for n := 1; n != 0; {
+		part, resp, err := page(gitlab.ListOptions{Page: n, PerPage: most})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part...)
+		if resp.NextPage <= n {
+			break // the last one, or a server that goes in circles
+		}
+		n = resp.NextPage
+	}
+	return out, nil
+}
+
+// stored is one file of a package. Its sum is unknown if GitLab does not say it.
+type stored struct {
+	pkg, id int
+	name    string
+	size    int64
+	sum     repo.Sum
+	known   bool
+}
+
+func newStored(pkg, id int, name string, size int, sha256 string) stored {
+	sum, ok := repo.ParseSum(sha256)
+	return stored{pkg, id, name, int64(size), sum, ok}
+}
+
+// packages lists the packages of that name in one status; the empty status
+// means all that people see. The version may be empty.
+func (p *Package) packages(ctx context.Context, version, status string) (out []*gitlab.Package, err error) {
+	optional := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	err = p.read(ctx, func() error {
+		found, err := all(func(page gitlab.ListOptions) ([]*gitlab.Package, *gitlab.Response, error) {
+			return p.api.Packages.ListProjectPackages(p.o.Project, &gitlab.ListProjectPackagesOptions{
+				ListOptions: page, PackageType: gitlab.Ptr("generic"),
+				PackageName: &p.o.Package, PackageVersion: optional(version), Status: optional(status),
+			}, gitlab.WithContext(ctx))
+		})
+		// The server looks for names that contain this one, and old ones do not
+		// know how to look for a version.
+		out = slices.DeleteFunc(found, func(k *gitlab.Package) bool {
+			return k.Name != p.o.Package || version != "" && k.Version != version
+		})
+		return err
+	})
+	return out, err
+}
+
+// files lists the files of a package, oldest first.
+func (p *Package) files(ctx context.Context, id int) (out []stored, err error) {
+	err = p.read(ctx, func() error {
+		out = nil
+		found, err := all(func(page gitlab.ListOptions) ([]*gitlab.PackageFile, *gitlab.Response, error) {
+			return p.api.Packages.ListPackageFiles(p.o.Project, id, (*gitlab.ListPackageFilesOptions)(&page), gitlab.WithContext(ctx))
+		})
+		for _, f := range found {
+			out = append(out, newStored(id, f.ID, f.FileName, f.Size, f.FileSHA256))
+		}
+		return err
+	})
+	slices.SortStableFunc(out, func(a, b stored) int { return cmp.Compare(a.id, b.id) })
+	return out, err
+}
+
+// upload stores a file, and gives the package a status unless that is empty. It
+// returns the checksum of what it sent, and what GitLab says that it stored: the
+// zero value if it says nothing. The file is streamed.
+func (p *Package) upload(ctx context.Context, version string, a *repo.Artifact, status gitlab.GenericPackageStatusValue) (sent repo.Sum, got stored, err error) {
+	path, err := p.api.GenericPackages.FormatPackageURL(p.o.Project, p.o.Package, version, a.Name)
+	if err != nil {
+		return sent, got, err
+	}
+	// As the library's PublishPackageFile, which takes no body that is streamed,
+	// has a length and can be opened again.
+	query := &gitlab.PublishPackageFileOptions{Select: gitlab.GenericPackageSelect(gitlab.SelectPackageFile)}
+	if status != "" {
+		query.Status = &status
+	}
+	req, err := p.api.NewRequest(http.MethodGet, path, query, []gitlab.RequestOptionFunc{gitlab.WithContext(ctx)})
+	if err != nil {
+		return sent, got, err
+	}
+	req.Method = http.MethodPut
+	var last *body
+	if err := req.SetBody(retryablehttp.ReaderFunc(func() (io.Reader, error) {
+		last = newBody(a)
+		if a.Size == 0 {
+			return http.NoBody, nil // so that the length is known to be 0
+		}
+		return last, nil
+	})); err != nil {
+		return sent, got, err
+	}
+	req.ContentLength = a.Size
+	var said gitlab.GenericPackagesFile
+	if _, err := p.api.Do(req, &said); err != nil {
+		return sent, got, p.explain(err)
+	}
+	got = newStored(said.PackageID, said.ID, said.FileName, said.Size, said.FileSHA256)
+	sent, ok := last.sum()
+	if !ok { // a server that did not need to read it all
+		sent, err = a.Digest(ctx)
+	}
+	return sent, got, err
+}
+
+// deleteFile removes a file of a package, if it is still there.
+func (p *Package) deleteFile(ctx context.Context, pkg, file int) error {
+	_, err := p.api.Packages.DeletePackageFile(p.o.Project, pkg, file, gitlab.WithContext(ctx))
+	if err = p.explain(err); refused(err, http.StatusNotFound) {
+		return nil
+	}
+	return err
+}
+
+// project is what decides whether an upload can succeed.
+type project struct {
+	Archived bool   `json:"archived"`
+	Registry string `json:"package_registry_access_level"`
+	Packages *bool  `json:"packages_enabled"`
+	// Permissions hold null for who is no member, also for an administrator.
+	Permissions map[string]*struct {
+		Level gitlab.AccessLevelValue `json:"access_level"`
+	} `json:"permissions"`
+}
+
+// mayUpload is false if the role of the token is known and too low. It may come
+// from the project or from a group.
+func (p project) mayUpload() bool {
+	known, level := false, gitlab.NoPermissions
+	for _, access := range p.Permissions {
+		if access != nil {
+			known, level = true, max(level, access.Level)
+		}
+	}
+	return !known || level >= gitlab.DeveloperPermissions
+}
+
+// preflight asks whether the project takes packages. Only an access token may
+// ask. What else it lacks shows in the refusal of the first upload.
+func (p *Package) preflight(ctx context.Context) error {
+	switch {
+	case p.o.Token == "":
+		return fmt.Errorf("publishing needs a token with %s", tokenKinds[p.o.TokenKind].rights)
+	case p.o.TokenKind != AccessToken:
+		return nil
+	}
+	var got project
+	err := p.read(ctx, func() error {
+		req, err := p.api.NewRequest(http.MethodGet, "projects/"+gitlab.PathEscape(p.o.Project), nil, []gitlab.RequestOptionFunc{gitlab.WithContext(ctx)})
+		if err == nil {
+			_, err = p.api.Do(req, &got)
+		}
+		return err
+	})
+	switch {
+	case refused(err, http.StatusForbidden):
+		return nil // a token for packages alone
+	case err != nil:
+		return err
+	case got.Archived:
+		return errors.New("the project is archived and takes no files; unarchive it")
+	case got.Registry == "disabled" || got.Packages != nil && !*got.Packages:
+		return errors.New("the package registry of the project is off; turn it on (Settings > General > Visibility)")
+	case !got.mayUpload():
+		return fmt.Errorf("the role of the token in the project is too low; it needs %s", tokenKinds[p.o.TokenKind].rights)
+	}
+	return nil
+}

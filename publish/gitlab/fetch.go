@@ -1,0 +1,169 @@
+package gitlab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// Versions lists the versions of the package that are semantic versions and not
+// hidden. GitLab shows the list to those who may see the project, and to no
+// deploy token of a private one.
+func (p *Package) Versions(ctx context.Context) ([]string, error) {
+	found, err := p.packages(ctx, "", "")
+	if err != nil {
+		return nil, fmt.Errorf("list the versions at %s: %w", p, err)
+	}
+	var versions []layouts.Version
+	for _, k := range found {
+		if v, err := layouts.ParseVersion(k.Version); err == nil && visible(k) {
+			versions = append(versions, v)
+		}
+	}
+	slices.SortStableFunc(versions, layouts.Version.Compare)
+	out := make([]string, len(versions))
+	for i, v := range versions {
+		out[i] = v.String()
+	}
+	return slices.Compact(out), nil
+}
+
+// Fetch lists a published release. If the package cannot be listed, the release
+// has the files that are there of those whose names are known: what its checksum
+// file lists, or else the components file and the files with fixed names.
+func (p *Package) Fetch(ctx context.Context, version string) (*repo.Release, error) {
+	fail := func(err error) (*repo.Release, error) {
+		return nil, fmt.Errorf("fetch %s from %s: %w", version, p, err)
+	}
+	if err := checkVersion(version); err != nil {
+		return fail(err)
+	}
+	s, err := p.list(ctx, version)
+	if err == errUnlisted {
+		s, err = p.guess(ctx, version)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	out := &repo.Release{Version: version, Path: p.fileURL(version, "")}
+	for name := range s.files {
+		f, _ := s.winner(name)
+		out.Artifacts = append(out.Artifacts, p.artifact(ctx, version, f))
+	}
+	if len(out.Artifacts) == 0 || !s.visible {
+		return fail(fmt.Errorf("there is no such version, or it is not public and the token may not see it: %w", fs.ErrNotExist))
+	}
+	out.Sort()
+	return out, nil
+}
+
+// artifact is a file as clusterctl reads it.
+func (p *Package) artifact(ctx context.Context, version string, f stored) *repo.Artifact {
+	at := p.fileURL(version, f.name)
+	a := repo.NewArtifact(f.name, at, f.size, func() (io.ReadCloser, error) {
+		return transport.Download(ctx, p.http, at, nil, f.size)
+	})
+	if f.known {
+		return a.Stating(f.sum)
+	}
+	return a
+}
+
+// guess asks for the files whose names are known.
+func (p *Package) guess(ctx context.Context, version string) (state, error) {
+	s := state{visible: true, files: map[string][]stored{}}
+	try := func(name string) (found bool, err error) {
+		f, err := p.probe(ctx, version, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err == nil {
+			s.files[name] = []stored{f}
+		}
+		return err == nil, err
+	}
+	sums, err := try(layouts.ChecksumFile)
+	if err != nil {
+		return s, err
+	}
+	names := p.fixedNames()
+	if sums {
+		f, _ := s.winner(layouts.ChecksumFile)
+		data, err := p.artifact(ctx, version, f).Bytes()
+		if err != nil {
+			return s, err
+		}
+		names = namesIn(data)
+	}
+	for _, name := range names {
+		if _, err := try(name); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// fixedNames are the names that clusterctl asks for, in a release that does not
+// say what is in it. The names of flavors and classes are free.
+func (p *Package) fixedNames() []string {
+	names := []string{layouts.MetadataFile, layouts.TemplateFile("")}
+	if p.o.File != "" {
+		return append(names, p.o.File)
+	}
+	if p.o.Package == layouts.CertManager.Label() {
+		return append(names, layouts.CertManagerFile)
+	}
+	for _, row := range layouts.Types {
+		names = append(names, row.ComponentsFile)
+	}
+	return names
+}
+
+// namesIn returns the file names of a checksum file. What is wrong with it lint
+// finds.
+func namesIn(sums []byte) []string {
+	var names []string
+	for line := range strings.Lines(string(sums)) {
+		sum, name, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
+		name = strings.TrimPrefix(strings.TrimLeft(name, " *"), "./")
+		if _, ok := repo.ParseSum(sum); ok && publish.CheckFileName(name) == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Verify reads every file from the URL at which clusterctl reads it, and with an
+// access token with the same header.
+func (p *Package) Verify(ctx context.Context, r *repo.Release) error {
+	published := &repo.Release{Version: r.Version, Path: p.fileURL(r.Version, "")}
+	for _, a := range r.Artifacts {
+		published.Artifacts = append(published.Artifacts, p.artifact(ctx, r.Version, stored{name: a.Name, size: a.Size}))
+	}
+	s, err := p.list(ctx, r.Version)
+	switch {
+	case err == errUnlisted:
+	case err != nil:
+		return fmt.Errorf("read back %s: %w", publish.Name(r), err)
+	case !s.visible:
+		return fmt.Errorf("read back %s: %s is not public: %w", publish.Name(r), s.where, fs.ErrNotExist)
+	}
+	for name := range s.files {
+		if r.Artifact(name) == nil {
+			f, _ := s.winner(name)
+			published.Artifacts = append(published.Artifacts, p.artifact(ctx, r.Version, f))
+		}
+	}
+	published.Sort()
+	return publish.VerifyFiles(ctx, published, r)
+}

@@ -1,0 +1,228 @@
+package gitlab
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/xanzy/go-gitlab"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+)
+
+// Options say where a package is, and how to get there.
+type Options struct {
+	// ServerURL is the GitLab as its users know it: https://gitlab.example.com.
+	ServerURL string
+	// APIURL is where requests to the API go, such as CI_API_V4_URL; by default
+	// /api/v4 below ServerURL.
+	APIURL string
+	// Project is the path of the project with its groups, or its number.
+	Project string
+	// Package is the name of the generic package.
+	Package string
+	// File is the components file, if it is known. With a token that may not
+	// list packages Fetch asks for it.
+	File string
+
+	// Token may be empty for reading.
+	Token     string
+	TokenKind TokenKind
+
+	// Base makes the requests; http.DefaultTransport if nil.
+	Base   http.RoundTripper
+	Policy transport.Policy
+
+	// Release also makes a release of the project, with a link to every file.
+	Release bool
+	// Ref is the commit that the release tags if there is no tag yet.
+	Ref string
+
+	// AllowUnreadable lets New accept a place that clusterctl cannot read.
+	AllowUnreadable bool
+}
+
+// Package is one generic package of a project, with all its versions. It is
+// safe for concurrent use.
+type Package struct {
+	o      Options
+	server string
+	// unreadable says why clusterctl cannot read the package, or is nil.
+	unreadable error
+	http       *http.Client
+	wire       *http.Client
+	api        *gitlab.Client
+}
+
+var _ publish.Destination = (*Package)(nil)
+
+// New returns the destination, without asking the server for anything. It
+// refuses what GitLab refuses as a name, and a place that clusterctl does not
+// read (clusterctl: repositoryFactory, NewGitLabRepository): the host must begin
+// with "gitlab.", the scheme be https, and GitLab not live in a folder of the
+// host.
+func New(o Options) (*Package, error) {
+	fail := func(err error) (*Package, error) {
+		return nil, fmt.Errorf("GitLab project %s: %w", o.Project, err)
+	}
+	server, err := parseBase(o.ServerURL)
+	if err != nil {
+		return fail(err)
+	}
+	p := &Package{o: o, server: server.String()}
+	if err := checkProject(o.Project); err != nil {
+		return fail(err)
+	}
+	if err := checkPackage(o.Package); err != nil {
+		return fail(err)
+	}
+	if p.unreadable = p.readable(); p.unreadable != nil && !o.AllowUnreadable {
+		return fail(p.unreadable)
+	}
+	if o.Release && o.TokenKind == DeployToken {
+		return fail(errors.New("a deploy token cannot make a release of the project; use an access token or a CI job token"))
+	}
+	api := server
+	if o.APIURL != "" {
+		if api, err = parseBase(strings.TrimSuffix(strings.TrimSuffix(o.APIURL, "/"), apiPath)); err != nil {
+			return fail(err)
+		}
+	}
+	p.http = transport.New(o.Base, o.Policy, o.TokenKind.credential(o.Token, server.Host, api.Host))
+	p.wire = onWire(p.http)
+	if p.api, err = newAPI(api.String(), p.wire); err != nil {
+		return fail(err)
+	}
+	return p, nil
+}
+
+// Open returns the destination that a provider URL names. Of the options it
+// takes all but the place: ServerURL and APIURL may say where the host of the
+// URL really is.
+func Open(l layouts.Location, o Options) (*Package, error) {
+	project, err := url.PathUnescape(l.Project)
+	if l.Kind != layouts.GitLab || err != nil {
+		return nil, fmt.Errorf("%s is no URL of a GitLab package", l.URL())
+	}
+	if o.ServerURL == "" {
+		o.ServerURL = "https://" + l.Host
+	}
+	o.Project, o.Package, o.File = project, l.Package, l.File
+	return New(o)
+}
+
+// placeholder is replaced by the label of the provider.
+const placeholder = "{provider}"
+
+// Site returns a project as a place to publish to. In the names of project and
+// package, {provider} stands for the label of a provider; a package without a
+// name is named so. The providers share a package whose name is fixed.
+func Site(o Options) publish.Site {
+	if o.Package == "" {
+		o.Package = placeholder
+	}
+	return publish.Site{
+		Name:   strings.TrimSuffix(o.ServerURL, "/") + "/" + o.Project,
+		Shared: !strings.Contains(o.Project+o.Package, placeholder),
+		Of: func(p layouts.Provider) (publish.Destination, error) {
+			o := o
+			o.Project = strings.ReplaceAll(o.Project, placeholder, p.Label())
+			o.Package = strings.ReplaceAll(o.Package, placeholder, p.Label())
+			return New(o)
+		},
+	}
+}
+
+const apiPath = "/api/v4"
+
+// parseBase reads the URL of a server, without what does not belong there.
+func parseBase(raw string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimRight(raw, "/"))
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return nil, fmt.Errorf("the address of the server must have the form https://gitlab.example.com")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("the address of the server, %s://%s, must have no user, query or fragment; give the token on its own", u.Scheme, u.Host)
+	}
+	return u, nil
+}
+
+// checkProject refuses what would be another path of the API.
+func checkProject(project string) error {
+	number := strings.Trim(project, "0123456789") == "" && project != ""
+	names := strings.Split(project, "/")
+	for _, name := range names {
+		if strings.Trim(name, ".") == "" || !plain(name) || len(names) < 2 && !number {
+			return fmt.Errorf("%q is no path of a project; it has the form GROUP/PROJECT or GROUP/SUBGROUP/PROJECT, or is a number", project)
+		}
+	}
+	return nil
+}
+
+// checkPackage refuses the names that GitLab refuses
+// (GitLab: Gitlab::Regex.generic_package_name_regex).
+func checkPackage(name string) error {
+	if strings.Trim(name, ".") == "" || !plain(name) {
+		return fmt.Errorf("%q is no name of a generic package; it consists of letters, digits and . _ + -", name)
+	}
+	return nil
+}
+
+// checkVersion refuses what GitLab refuses
+// (GitLab: Gitlab::Regex.generic_package_version_regex), or clusterctl.
+func checkVersion(version string) error {
+	if _, err := layouts.ParseVersion(version); err != nil {
+		return err
+	}
+	if !plain(version) {
+		return fmt.Errorf("version %q has characters that GitLab does not take", version)
+	}
+	return nil
+}
+
+// plain reports whether a name has only the letters that all names of GitLab may
+// have, and that mean themselves in a URL.
+func plain(name string) bool {
+	return strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-") == ""
+}
+
+// readable returns why clusterctl cannot read the package.
+func (p *Package) readable() error {
+	l, err := layouts.ParseProviderURL(p.fileURL("v0.0.0", "f"), layouts.Provider{})
+	if err == nil && l.Kind != layouts.GitLab {
+		err = fmt.Errorf("it takes the host for %s", l.Kind)
+	}
+	if err != nil {
+		return fmt.Errorf("clusterctl cannot read packages of %s: it only reads a GitLab at https://gitlab.SOMETHING, not in a folder of a host: %w", p.server, err)
+	}
+	return nil
+}
+
+// fileURL is where clusterctl reads a file, and so do we.
+func (p *Package) fileURL(version, file string) string {
+	return p.server + apiPath + "/projects/" + layouts.GitLabProject(p.o.Project) + "/packages/generic/" + p.o.Package + "/" + version + "/" + file
+}
+
+// URL returns the provider URL. GitLab has no latest version (clusterctl:
+// gitLabRepository.GetVersions knows only the one in the URL).
+func (p *Package) URL(version, componentsFile string) (string, error) {
+	if version == layouts.Latest {
+		return "", fmt.Errorf("%s: clusterctl cannot ask GitLab for the latest version; name a version", p)
+	}
+	if err := checkVersion(version); err != nil {
+		return "", err
+	}
+	if err := publish.CheckFileName(componentsFile); err != nil {
+		return "", err
+	}
+	return p.fileURL(version, componentsFile), nil
+}
+
+// String names the project and the package.
+func (p *Package) String() string {
+	return p.server + "/" + p.o.Project + " (package " + p.o.Package + ")"
+}

@@ -1,0 +1,1164 @@
+package gitlab
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
+	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
+)
+
+const (
+	where   = "group/sub.group/project"
+	version = "v1.2.3"
+	gate    = "infrastructure-components.yaml"
+)
+
+var foo = layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
+
+func sample(version string) *repo.Release {
+	return release(version, map[string]string{
+		gate:                    "components of " + version,
+		"metadata.yaml":         "metadata of " + version,
+		"cluster-template.yaml": "template of " + version,
+		"empty.yaml":            "",
+		"a+b.yaml":              "odd of " + version,
+	})
+}
+
+func release(version string, files map[string]string) *repo.Release {
+	r := &repo.Release{Provider: foo, Version: version, Path: version}
+	for name, content := range files {
+		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(name, []byte(content)))
+	}
+	r.Sort()
+	out, err := publish.WithChecksums(context.Background(), r)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// user is who publishes in a test.
+type user struct {
+	name    string
+	kind    TokenKind
+	secret  string
+	role    fake.Role
+	private bool // the project
+	mayList bool
+}
+
+var users = []user{
+	{"maintainer", AccessToken, "glpat-secret-of-maintainer", fake.Maintainer, true, true},
+	{"developer", AccessToken, "glpat-secret-of-developer", fake.Developer, false, true},
+	{"job", JobToken, "glcbt-secret-of-job", fake.Developer, true, true},
+	{"deploy", DeployToken, "gldt-secret-of-deploy", fake.NoMember, true, false},
+	{"deploy to public", DeployToken, "gldt-secret-of-deploy-2", fake.NoMember, false, true},
+}
+
+// serve starts a GitLab with one project.
+func serve(t testing.TB, u user, o fake.Options, change ...func(*fake.Project)) *fake.Server {
+	t.Helper()
+	s := fake.Start(t, o)
+	p := fake.Project{Path: where, Private: u.private, Members: map[string]fake.Role{"publisher": u.role}}
+	for _, f := range change {
+		f(&p)
+	}
+	if err := s.AddProject(p); err != nil {
+		t.Fatal(err)
+	}
+	addToken(s, u)
+	return s
+}
+
+func addToken(s *fake.Server, u user) {
+	kind := map[TokenKind]fake.Kind{AccessToken: fake.Personal, JobToken: fake.Job, DeployToken: fake.Deploy}[u.kind]
+	s.AddToken(fake.Token{Secret: u.secret, Kind: kind, Project: where})
+}
+
+// quick never waits for real.
+func quick() transport.Policy {
+	return transport.Policy{Stall: 25 * time.Millisecond, Sleep: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }}
+}
+
+func options(s *fake.Server, u user) Options {
+	return Options{ServerURL: s.URL(), Project: where, Package: foo.Label(), Token: u.secret, TokenKind: u.kind, Policy: quick(), AllowUnreadable: true}
+}
+
+func open(t testing.TB, o Options) *Package {
+	t.Helper()
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// seen tells what a reader gets of a release: nothing before the gate is open,
+// and all of it afterwards.
+func seen(s *fake.Server, r *repo.Release) (complete bool, err error) {
+	if _, ok := s.Readable(where, foo.Label(), r.Version, gate); !ok {
+		return false, nil
+	}
+	for _, a := range r.Artifacts {
+		want, _ := a.Bytes()
+		got, ok := s.Readable(where, foo.Label(), r.Version, a.Name)
+		if !ok || !bytes.Equal(got, want) {
+			return false, fmt.Errorf("%s reads %q, %v", a.Name, got, ok)
+		}
+	}
+	return true, nil
+}
+
+// single fails if a file is there twice.
+func single(t *testing.T, s *fake.Server, r *repo.Release) {
+	t.Helper()
+	p, ok := s.Package(where, foo.Label(), r.Version)
+	if !ok || p.Status != "default" {
+		t.Errorf("the package is %q, %v", p.Status, ok)
+	}
+	var want []string
+	for _, a := range r.Artifacts {
+		want = append(want, a.Name)
+	}
+	if got := p.Names(); !slices.Equal(got, want) {
+		t.Errorf("the package has %v", got)
+	}
+	if n := len(s.Packages(where)); n != 1 {
+		t.Errorf("%d packages", n)
+	}
+}
+
+func TestPublish(t *testing.T) {
+	for _, direct := range []bool{false, true} {
+		for _, u := range users {
+			t.Run(fmt.Sprintf("%s, direct download %v", u.name, direct), func(t *testing.T) {
+				s := serve(t, u, fake.Options{DirectDownload: direct})
+				p, r := open(t, options(s, u)), sample(version)
+				plan, err := p.Plan(t.Context(), r)
+				if err != nil || plan.Unchanged || len(plan.Steps) != len(r.Artifacts) || !strings.HasPrefix(plan.Steps[len(r.Artifacts)-1], "upload "+gate) {
+					t.Fatalf("%+v, %v", plan, err)
+				}
+				for _, e := range s.Faults.Log() {
+					if e.Method != http.MethodGet {
+						t.Errorf("the plan sends %s", e)
+					}
+				}
+				s.Faults.ClearLog()
+				got, err := p.Put(t.Context(), r)
+				if err != nil || got.Unchanged || got.Where == "" {
+					t.Fatalf("%+v, %v", got, err)
+				}
+				single(t, s, r)
+				checkUploads(t, s, r)
+				if err := p.Verify(t.Context(), r); err != nil {
+					t.Error(err)
+				}
+				got, err = p.Put(t.Context(), r)
+				if err != nil || !got.Unchanged {
+					t.Errorf("again: %+v, %v", got, err)
+				}
+				if plan, err := p.Plan(t.Context(), r); err != nil || !plan.Unchanged || plan.Steps != nil {
+					t.Errorf("plan again: %+v, %v", plan, err)
+				}
+				single(t, s, r)
+				fetches(t, p, r, u.mayList)
+				if leaks := s.Leaks(); leaks != nil {
+					t.Errorf("the storage got to see credentials: %v", leaks)
+				}
+			})
+		}
+	}
+}
+
+// checkUploads fails if the uploads are not one by one, each with its length, as
+// a path that clusterctl would ask for, the gate last and alone visible.
+func checkUploads(t *testing.T, s *fake.Server, r *repo.Release) {
+	t.Helper()
+	var names []string
+	for _, e := range s.Faults.Log() {
+		if e.Step != "storage" && len(e.Credentials) != 1 {
+			t.Errorf("%s has the credentials %v", e, e.Credentials)
+		}
+		if strings.Contains(e.Path, "%2E") {
+			t.Errorf("%s escapes dots", e)
+		}
+		if e.Step != "upload-file" {
+			continue
+		}
+		name := e.Path[strings.LastIndex(e.Path, "/")+1:]
+		names = append(names, name)
+		if want := r.Artifact(name).Size; e.ContentLength != want || e.In != want {
+			t.Errorf("%s announced %d and sent %d bytes, want %d", name, e.ContentLength, e.In, want)
+		}
+		// The first upload hides the package, the last one shows it.
+		query := "select=package_file"
+		switch {
+		case len(names) == 1:
+			query += "&status=hidden"
+		case name == gate:
+			query += "&status=default"
+		}
+		if e.Query != query {
+			t.Errorf("%s has the query %s", name, e.Query)
+		}
+	}
+	if want := []string{"a+b.yaml", "cluster-template.yaml", "empty.yaml", "SHA256SUMS", "metadata.yaml", gate}; !slices.Equal(names, want) {
+		t.Errorf("uploaded %v, want %v", names, want)
+	}
+}
+
+func fetches(t *testing.T, p *Package, r *repo.Release, mayList bool) {
+	t.Helper()
+	got, err := p.Fetch(t.Context(), r.Version)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if diff, err := publish.Compare(t.Context(), got, r); err != nil || !diff.IsZero() {
+		t.Errorf("fetched otherwise: %s, %v", diff, err)
+	}
+	if err := publish.VerifyFiles(t.Context(), got, r); err != nil {
+		t.Error(err)
+	}
+	versions, err := p.Versions(t.Context())
+	if mayList && (err != nil || !slices.Equal(versions, []string{r.Version})) || !mayList && err == nil {
+		t.Errorf("versions %v, %v", versions, err)
+	}
+	if _, err := p.Fetch(t.Context(), "v9.9.9"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("fetched what is not there: %v", err)
+	}
+}
+
+// Readers need no token for a public project, and none at all for a private one
+// whose registry is open to everyone.
+func TestFetchAsReader(t *testing.T) {
+	publisher := users[0]
+	for _, tt := range []struct {
+		name            string
+		private, public bool // the project, its packages
+		token           user
+		want            bool
+	}{
+		{"nobody, public", false, false, user{}, true},
+		{"nobody, private", true, false, user{}, false},
+		{"nobody, private with public packages", true, true, user{}, true},
+		{"reporter", true, false, user{kind: AccessToken, secret: "glpat-reader"}, true},
+		{"stranger", true, false, user{kind: AccessToken, secret: "glpat-stranger"}, false},
+		{"wrong token", false, false, user{kind: AccessToken, secret: "glpat-unknown"}, false},
+	} {
+		s := serve(t, publisher, fake.Options{}, func(p *fake.Project) {
+			p.Private, p.PublicPackages = tt.private, tt.public
+			p.Members["reader"] = fake.Reporter
+		})
+		s.AddToken(fake.Token{Secret: "glpat-reader", User: "reader", Scopes: []string{"read_api"}})
+		s.AddToken(fake.Token{Secret: "glpat-stranger", User: "stranger"})
+		r := sample(version)
+		if _, err := open(t, options(s, publisher)).Put(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		p := open(t, options(s, tt.token))
+		got, err := p.Fetch(t.Context(), version)
+		if err == nil {
+			err = publish.VerifyFiles(t.Context(), got, r)
+		}
+		if (err == nil) != tt.want {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if err != nil && (strings.Contains(err.Error(), tt.token.secret) && tt.token.secret != "" || !strings.Contains(err.Error(), "fetch "+version)) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if !tt.want {
+			continue
+		}
+		if _, err := p.Put(t.Context(), sample("v2.0.0")); err == nil || !strings.Contains(err.Error(), "needs") {
+			t.Errorf("%s could write: %v", tt.name, err)
+		}
+	}
+}
+
+// Without a list and without checksums only fixed names are found.
+func TestFetchByName(t *testing.T) {
+	u := users[3]
+	s := serve(t, u, fake.Options{})
+	files := []fake.File{{Name: "odd.yaml", Data: []byte("o")}, {Name: "metadata.yaml", Data: []byte("m")}, {Name: gate, Data: []byte("g")}, {Name: "cluster-template-x.yaml", Data: []byte("x")}}
+	if _, err := s.AddPackage(where, fake.Package{Name: foo.Label(), Version: version, Files: files}); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"": gate + " metadata.yaml", "odd.yaml": "metadata.yaml odd.yaml"} {
+		o := options(s, u)
+		o.File = file
+		r, err := open(t, o).Fetch(t.Context(), version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, a := range r.Artifacts {
+			names = append(names, a.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%q: %s, want %s", file, got, want)
+		}
+	}
+}
+
+// A list is read to its end, and only what has exactly the name counts.
+func TestPages(t *testing.T) {
+	u := users[0]
+	s := serve(t, u, fake.Options{})
+	p := open(t, options(s, u))
+	var want []string
+	add := func(name, version, status string, files ...fake.File) {
+		if _, err := s.AddPackage(where, fake.Package{Name: name, Version: version, Status: status, Files: files}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 150 {
+		want = append(want, fmt.Sprintf("v1.%d.0", i))
+		add(foo.Label(), want[i], "")
+		add(foo.Label()+"-bar", fmt.Sprintf("v2.%d.0", i), "")
+	}
+	add(foo.Label(), "v3.0.0", "hidden")
+	add(foo.Label(), "v3.0.1", "error")
+	add(foo.Label(), "v3.0.2", "pending_destruction")
+	add(foo.Label(), "nightly", "")
+	got, err := p.Versions(t.Context())
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d versions, %v: %v", len(got), err, got)
+	}
+	var files []fake.File
+	for i := range 230 {
+		files = append(files, fake.File{Name: fmt.Sprintf("f%d.yaml", i%115), Data: fmt.Appendf(nil, "%d", i)})
+	}
+	add(foo.Label(), "v4.0.0", "", files...)
+	r, err := p.Fetch(t.Context(), "v4.0.0")
+	if err != nil || len(r.Artifacts) != 115 {
+		t.Fatalf("%v", err)
+	}
+	for _, a := range r.Artifacts {
+		data, err := a.Bytes()
+		var n, i int
+		fmt.Sscanf(a.Name, "f%d.yaml", &n)
+		fmt.Sscan(string(data), &i)
+		if err != nil || i != n+115 {
+			t.Errorf("%s has %q, which is not the last: %v", a.Name, data, err)
+		}
+	}
+	for _, v := range []string{"v3.0.0", "v3.0.1", "v3.0.2"} {
+		if _, err := p.Fetch(t.Context(), v); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", v, err)
+		}
+	}
+}
+
+// What is there already decides.
+func TestExisting(t *testing.T) {
+	r := sample(version)
+	content := func(name string) []byte {
+		data, _ := r.Artifact(name).Bytes()
+		return data
+	}
+	whole := func(except ...string) (files []fake.File) {
+		for _, a := range order(r) {
+			if !slices.Contains(except, a.Name) {
+				files = append(files, fake.File{Name: a.Name, Data: content(a.Name)})
+			}
+		}
+		return files
+	}
+	other := func(name string) fake.File { return fake.File{Name: name, Data: []byte("other")} }
+	tests := []struct {
+		name, status string
+		files        []fake.File
+		// conflict names what differs, fails a part of another error; both
+		// with a role that may not delete, if developer is not empty.
+		conflict  string
+		developer string
+		uploads   int
+		unchanged bool
+	}{
+		{name: "nothing", uploads: 6},
+		{name: "complete", status: "default", files: whole(), unchanged: true},
+		{name: "complete and deprecated", status: "deprecated", files: whole(), unchanged: true},
+		{name: "complete and hidden", status: "hidden", files: whole(), uploads: 1},
+		{name: "complete with an error", status: "error", files: whole(), uploads: 1},
+		{name: "being deleted", status: "pending_destruction", files: whole(), uploads: 6},
+		{name: "complete with a duplicate", status: "default", files: append(whole(), whole()[0]), unchanged: true},
+		{name: "complete after another one", status: "default", files: append([]fake.File{other("metadata.yaml")}, whole()...), unchanged: true},
+		{name: "gate missing", status: "hidden", files: whole(gate), uploads: 1},
+		{name: "half", status: "hidden", files: whole(gate, "metadata.yaml", "empty.yaml"), uploads: 3},
+		{name: "half and visible", status: "default", files: whole(gate, "metadata.yaml"), uploads: 2},
+		{name: "half, other content", status: "hidden", files: append(whole(gate, "metadata.yaml"), other("metadata.yaml")), uploads: 2},
+		{name: "half, replaced", status: "hidden", files: append(whole(gate), other("metadata.yaml")), uploads: 2},
+		{name: "half, with another file", status: "hidden", files: append(whole(gate), other("old.yaml")), uploads: 1, developer: "old.yaml"},
+		{name: "other components", status: "default", files: append(whole(), other(gate)), conflict: "changed " + gate},
+		{name: "other template", status: "default", files: append(whole("cluster-template.yaml"), other("cluster-template.yaml")), conflict: "changed cluster-template.yaml"},
+		{name: "other template, hidden", status: "hidden", files: append(whole("cluster-template.yaml"), other("cluster-template.yaml")), conflict: "changed cluster-template.yaml"},
+		{name: "published without metadata", status: "default", files: whole("metadata.yaml"), conflict: "not published metadata.yaml"},
+		{name: "published with more", status: "default", files: append(whole(), other("more.yaml")), conflict: "only published more.yaml"},
+		{name: "somebody's half", status: "default", files: append(whole(gate, "metadata.yaml"), other("metadata.yaml")), conflict: "changed metadata.yaml"},
+	}
+	for _, tt := range tests {
+		for _, u := range users[:2] {
+			t.Run(tt.name+" "+u.name, func(t *testing.T) {
+				s := serve(t, u, fake.Options{})
+				if tt.files != nil {
+					if _, err := s.AddPackage(where, fake.Package{Name: foo.Label(), Version: version, Status: tt.status, Files: tt.files}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				before := fmt.Sprint(s.Packages(where))
+				p := open(t, options(s, u))
+				plan, planErr := p.Plan(t.Context(), r)
+				got, err := p.Put(t.Context(), r)
+				fails := tt.conflict
+				if u.role < fake.Maintainer && tt.developer != "" {
+					fails = tt.developer
+				}
+				if fails != "" {
+					_, conflict := errors.AsType[*publish.ConflictError](err)
+					if err == nil || !strings.Contains(err.Error(), fails) || conflict != (tt.conflict != "") || (planErr == nil) != (tt.conflict == "") {
+						t.Errorf("%v, plan %v", err, planErr)
+					}
+					if after := fmt.Sprint(s.Packages(where)); after != before {
+						t.Errorf("changed\n%s to\n%s", before, after)
+					}
+					return
+				}
+				uploads := 0
+				for _, e := range s.Faults.Log() {
+					if e.Step == "upload-file" {
+						uploads++
+					}
+				}
+				if err != nil || planErr != nil || uploads != tt.uploads || plan.Unchanged != got.Unchanged && u.role == fake.Maintainer {
+					t.Fatalf("%d uploads, want %d; %+v, %v, plan %+v", uploads, tt.uploads, got, err, plan)
+				}
+				if complete, err := seen(s, r); !complete {
+					t.Error(err)
+				}
+				if err := p.Verify(t.Context(), r); err != nil {
+					t.Error(err)
+				}
+				k, _ := s.Package(where, foo.Label(), version)
+				if k.Status != "default" && k.Status != "deprecated" {
+					t.Errorf("status %s", k.Status)
+				}
+				files := len(k.Files)
+				again, err := p.Put(t.Context(), r)
+				if k, _ := s.Package(where, foo.Label(), version); err != nil || !again.Unchanged || len(k.Files) != files {
+					t.Errorf("again: %+v, %v", again, err)
+				}
+				foreign := tt.name == "complete after another one" // nobody's business
+				if u.role == fake.Maintainer && !foreign && files != len(r.Artifacts) {
+					t.Errorf("the package has %v", k.Names())
+				}
+				if notes := strings.Join(got.Notes, "\n"); files != len(r.Artifacts) && !foreign && !strings.Contains(notes, "may not delete") {
+					t.Errorf("notes %q", notes)
+				}
+			})
+		}
+	}
+}
+
+// Rights that are missing are named, and nothing is visible.
+func TestRefusals(t *testing.T) {
+	developer := users[1]
+	tests := []struct {
+		name    string
+		user    user
+		options fake.Options
+		change  func(*fake.Project)
+		token   func(*fake.Token)
+		want    string
+	}{
+		{"guest", developer, fake.Options{}, func(p *fake.Project) { p.Members["publisher"] = fake.Guest }, nil, "at least the role Developer"},
+		{"no member of a private project", developer, fake.Options{}, func(p *fake.Project) { p.Members, p.Private = nil, true }, nil, "no such project, or the access token may not see it"},
+		{"other project", developer, fake.Options{}, func(p *fake.Project) { p.Path = "group/other" }, nil, "no such project"},
+		{"read only", developer, fake.Options{}, nil, func(k *fake.Token) { k.Scopes = []string{"read_api"} }, "the scope api"},
+		{"read only deploy token", users[3], fake.Options{}, nil, func(k *fake.Token) { k.Scopes = []string{"read_package_registry"} }, "write_package_registry"},
+		{"expired", developer, fake.Options{}, nil, func(k *fake.Token) { k.Expired = true }, "unknown, expired or revoked"},
+		{"unknown", developer, fake.Options{}, nil, func(k *fake.Token) { k.Secret = "another" }, "unknown, expired or revoked"},
+		{"unknown job token", users[2], fake.Options{}, nil, func(k *fake.Token) { k.Secret = "another" }, "unknown, expired or revoked"},
+		{"unknown deploy token", users[3], fake.Options{}, nil, func(k *fake.Token) { k.Secret = "another" }, "unknown, expired or revoked"},
+		{"archived", developer, fake.Options{}, func(p *fake.Project) { p.Archived = true }, nil, "archived"},
+		{"registry off", developer, fake.Options{}, func(p *fake.Project) { p.NoPackages = true }, nil, "registry of the project is off"},
+		{"registry off, job", users[2], fake.Options{}, func(p *fake.Project) { p.NoPackages = true }, nil, "registry of the project must be on"},
+		{"protected", developer, fake.Options{}, func(p *fake.Project) {
+			p.Protected = []fake.Protection{{Pattern: "infrastructure-*", Role: fake.Maintainer}}
+		}, nil, "protection rule"},
+		{"too large", developer, fake.Options{MaxFileSize: 20}, nil, nil, "higher limit"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, tt.user, tt.options, func(p *fake.Project) {
+				if tt.change != nil {
+					tt.change(p)
+				}
+			})
+			if tt.token != nil {
+				k := fake.Token{Secret: tt.user.secret, Project: where, Kind: map[TokenKind]fake.Kind{AccessToken: fake.Personal, JobToken: fake.Job, DeployToken: fake.Deploy}[tt.user.kind]}
+				s.AddToken(fake.Token{Secret: tt.user.secret, Expired: true})
+				tt.token(&k)
+				if k.Secret != tt.user.secret {
+					o := options(s, tt.user)
+					o.Token = "glpat-nobody-knows-it"
+					_, err := open(t, o).Put(t.Context(), sample(version))
+					if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), o.Token) {
+						t.Error(err)
+					}
+					return
+				}
+				s.AddToken(k)
+			}
+			_, err := open(t, options(s, tt.user)).Put(t.Context(), sample(version))
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), tt.user.secret) || strings.Contains(err.Error(), "select=") {
+				t.Error(err)
+			}
+			if complete, err := seen(s, sample(version)); complete || err != nil {
+				t.Errorf("visible: %v, %v", complete, err)
+			}
+		})
+	}
+	o := options(serve(t, developer, fake.Options{}), developer)
+	o.Token = ""
+	if _, err := open(t, o).Put(t.Context(), sample(version)); err == nil || !strings.Contains(err.Error(), "needs a token") {
+		t.Error(err)
+	}
+}
+
+// Where duplicates are forbidden a lost answer is still found, and another
+// content is a clear error.
+func TestNoDuplicates(t *testing.T) {
+	for _, u := range users {
+		s := serve(t, u, fake.Options{}, func(p *fake.Project) { p.NoDuplicates = true })
+		s.Faults.Add(fault.Rule{Step: "upload-file", Nth: 2, Times: 2, Fault: fault.Fault{Name: "lost", Reset: true, Handled: true}})
+		r := sample(version)
+		if _, err := open(t, options(s, u)).Put(t.Context(), r); err != nil {
+			t.Errorf("%s: %v", u.name, err)
+			continue
+		}
+		single(t, s, r)
+	}
+	for _, u := range users {
+		s := serve(t, u, fake.Options{}, func(p *fake.Project) { p.NoDuplicates = true })
+		if _, err := s.AddPackage(where, fake.Package{Name: foo.Label(), Version: version, Status: "hidden", Files: []fake.File{{Name: "metadata.yaml", Data: []byte("old")}}}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := open(t, options(s, u)).Put(t.Context(), sample(version))
+		complete, bad := seen(s, sample(version))
+		if u.role >= fake.Maintainer {
+			if err != nil || !complete {
+				t.Errorf("%s: %v, %v", u.name, err, bad)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), "does not allow duplicates") || complete || bad != nil {
+			t.Errorf("%s: %v, visible: %v, %v", u.name, err, complete, bad)
+		}
+	}
+}
+
+// Somebody hides the finished package, and does not come back.
+func TestHiddenByOthers(t *testing.T) {
+	for _, u := range users[:2] {
+		s := serve(t, u, fake.Options{})
+		r := small(version)
+		uploads := len(r.Artifacts)
+		s.Faults.Add(fault.Rule{Step: "upload-file", Nth: uploads, Fault: fault.Fault{Name: "gate", Call: func() {
+			s.Faults.Add(fault.Rule{Step: "list-packages", Fault: fault.Fault{Name: "hide", Call: func() {
+				_, _, err := open(t, options(s, u)).upload(t.Context(), version, r.Artifact("metadata.yaml"), "hidden")
+				if err != nil {
+					t.Error(err)
+				}
+			}}})
+		}}})
+		if _, err := open(t, options(s, u)).Put(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		if p, _ := s.Package(where, foo.Label(), version); p.Status != "default" {
+			t.Errorf("%s: the package is %s", u.name, p.Status)
+		}
+	}
+}
+
+// spy looks through the eyes of a reader after every request, and for tokens in
+// places where they do not belong.
+type spy struct {
+	t      *testing.T
+	s      *fake.Server
+	r      *repo.Release
+	mayBe  bool // partly visible, because the gate itself was damaged
+	broken error
+}
+
+func (w *spy) RoundTrip(req *http.Request) (*http.Response, error) {
+	if _, sent := req.Header["Private-Token"]; sent {
+		w.broken = errors.New("the library sends a token")
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if _, bad := seen(w.s, w.r); bad != nil && w.broken == nil && !w.mayBe {
+		w.broken = fmt.Errorf("after %s %s: %w", req.Method, req.URL.Path, bad)
+	}
+	return resp, err
+}
+
+// small is a release with few requests, for tests that break each of them.
+func small(version string) *repo.Release {
+	r := sample(version)
+	r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool {
+		return !slices.Contains([]string{gate, "metadata.yaml", "cluster-template.yaml"}, a.Name)
+	})
+	return r
+}
+
+// survive publishes under faults, and then without, and checks all that must
+// hold in between and at the end.
+func survive(t *testing.T, u user, rules []fault.Rule, wantDuplicates bool) (outcome error) {
+	t.Helper()
+	s := serve(t, u, fake.Options{})
+	r := small(version)
+	s.Faults.Add(rules...)
+	w := &spy{t: t, s: s, r: r}
+	for _, rule := range rules {
+		w.mayBe = w.mayBe || rule.Fault.Effect == fault.WrongDigest
+	}
+	o := options(s, u)
+	o.Base = w
+	_, outcome = open(t, o).Put(t.Context(), r)
+	complete, bad := seen(s, r)
+	switch {
+	case w.broken != nil:
+		t.Errorf("a reader saw a part: %v", w.broken)
+	case outcome == nil && (!complete || bad != nil):
+		t.Errorf("success, but %v", bad)
+	case bad != nil && !w.mayBe:
+		t.Errorf("failed, and visible is %v", bad)
+	}
+	for _, e := range s.Faults.Log() {
+		if strings.Contains(e.String(), u.secret) {
+			t.Errorf("the token is in %s", e)
+		}
+	}
+	settle(t, s)
+	s.Faults.Reset()
+	addToken(s, u) // if it expired
+	p := open(t, o)
+	if _, err := p.Put(t.Context(), r); err != nil {
+		if w.mayBe && outcome != nil && u.role < fake.Maintainer {
+			return outcome // damaged, and nobody may delete it
+		}
+		t.Errorf("the second run: %v (after %v)", err, outcome)
+		return outcome
+	}
+	if err := p.Verify(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+	if complete, bad := seen(s, r); !complete {
+		t.Errorf("at the end: %v", bad)
+	}
+	if !wantDuplicates {
+		single(t, s, r)
+	}
+	_, conflict := errors.AsType[*publish.ConflictError](outcome)
+	if outcome != nil && (strings.Contains(outcome.Error(), u.secret) || strings.Contains(outcome.Error(), "select=") || !conflict && !strings.Contains(outcome.Error(), "publish infrastructure-foo v1.2.3 to ")) {
+		t.Errorf("the error is %v", outcome)
+	}
+	return outcome
+}
+
+// faults are those of the server, and some more.
+func faults() []fault.Fault {
+	day := fake.RateLimited(24 * time.Hour)
+	day.Name = "rate limited for a day"
+	return append(append(fake.Faults(), fault.Stalls()...),
+		day,
+		fault.Fault{Name: "garbled answer", Handled: true, Status: 200, Body: "<html>"},
+		fault.Fault{Name: "truncated answer", Shorten: 5},
+		fault.Fault{Name: "redirect to another host", Redirect: "http://localhost:1"},
+		fault.Fault{Name: "forbidden", Status: 403, Body: `{"message":"403 Forbidden"}`},
+	)
+}
+
+// settle waits until the server has ended what it was doing for a client that
+// left. A late upload is one that nobody could have known of.
+func settle(t *testing.T, s *fake.Server) {
+	t.Helper()
+	s.Faults.Close() // ends what stalls
+	for range 1000 {
+		if s.Faults.ClearLog(); s.Faults.Peak() == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("the server does not come to rest")
+}
+
+// lasts reports whether a fault that strikes once may end the run: what needs a
+// person. Everything else passes.
+func lasts(f fault.Fault) bool {
+	return slices.Contains([]string{"token expires", "rate limited for a day", "redirect to another host", "forbidden"}, f.Name)
+}
+
+// twice reports whether a fault stores files twice, or damages them, so that only
+// who may delete gets rid of it.
+func twice(f fault.Fault) bool { return f.Twice || f.Effect == fault.WrongDigest }
+
+// Each fault at each request of the sequence.
+func TestFaults(t *testing.T) {
+	runs, failed := 0, 0
+	for _, u := range []user{users[0], users[3]} { // one that may do all, one that sees nothing
+		s := serve(t, u, fake.Options{})
+		if _, err := open(t, options(s, u)).Put(t.Context(), small(version)); err != nil {
+			t.Fatal(err)
+		}
+		steps := s.Faults.Log()
+		for _, f := range faults() {
+			for n := range steps {
+				for _, times := range []int{1, fault.Always} {
+					if times == fault.Always && (f.Stall || n%3 > 0) {
+						continue // slow, and more of the same
+					}
+					t.Run(fmt.Sprintf("%s/%s/%d %s/%d", u.name, f.Name, n+1, steps[n].Step, times), func(t *testing.T) {
+						runs++
+						err := survive(t, u, []fault.Rule{{Nth: n + 1, Times: times, Fault: f}}, twice(f) && u.role < fake.Maintainer)
+						if err != nil {
+							failed++
+						}
+						if err != nil && times == 1 && !lasts(f) {
+							t.Errorf("gave up: %v", err)
+						}
+					})
+				}
+			}
+		}
+	}
+	t.Logf("%d runs, of which %d ended in an error at first", runs, failed)
+}
+
+// Sequences of several faults.
+func TestRandomFaults(t *testing.T) {
+	steps := []string{"upload-file", "upload-file", "list-packages", "list-files", "delete-file", "download-file", "get-project"}
+	const sequences = 250
+	failed := 0
+	for seed := range uint64(sequences) {
+		source := rand.New(rand.NewPCG(seed, 4))
+		u := users[source.IntN(4)]
+		rules := fault.Random(source, 1+source.IntN(5), steps, faults())
+		doubled := slices.ContainsFunc(rules, func(r fault.Rule) bool { return twice(r.Fault) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			if survive(t, u, rules, doubled && u.role < fake.Maintainer) != nil {
+				failed++
+			}
+			if t.Failed() {
+				t.Logf("%s: %+v", u.name, rules)
+			}
+		})
+	}
+	t.Logf("%d sequences, of which %d ended in an error at first", sequences, failed)
+}
+
+// A killed run leaves nothing visible, whenever it is killed, and the next one
+// takes up what it left.
+func TestKilled(t *testing.T) {
+	stopped := errors.New("killed")
+	for _, u := range users[:4] {
+		for n := 1; ; n++ {
+			s := serve(t, u, fake.Options{})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			r := sample(version)
+			s.Faults.Add(fault.Rule{Nth: n, Fault: fault.Fault{Name: "kill", Call: func() { cancel(stopped) }}})
+			_, err := open(t, options(s, u)).Put(ctx, r)
+			if err == nil {
+				break // no such request
+			}
+			if !errors.Is(err, stopped) || transport.IsTemporary(err) {
+				t.Errorf("%s, request %d: %v", u.name, n, err)
+			}
+			settle(t, s)
+			if _, bad := seen(s, r); bad != nil {
+				t.Errorf("%s, request %d: a reader sees %v", u.name, n, bad)
+			}
+			s.Faults.Reset()
+			if _, err := open(t, options(s, u)).Put(t.Context(), r); err != nil {
+				t.Errorf("%s, after request %d: %v", u.name, n, err)
+			}
+			if complete, bad := seen(s, r); !complete {
+				t.Errorf("%s, after request %d: %v", u.name, n, bad)
+			}
+			single(t, s, r)
+		}
+	}
+}
+
+// A second publisher comes in at each request, and does all its work before that
+// is answered.
+func TestSecondPublisher(t *testing.T) {
+	for _, same := range []bool{true, false} {
+		for _, u := range users[:4] {
+			for n := 1; ; n++ {
+				s := serve(t, u, fake.Options{})
+				r, other := sample(version), sample(version)
+				if !same {
+					other = release(version, map[string]string{gate: "their components", "metadata.yaml": "their metadata", "their.yaml": "x"})
+				}
+				o := options(s, u)
+				o.Policy.Stall = time.Minute
+				came := false
+				var theirErr error
+				s.Faults.Add(fault.Rule{Nth: n, Fault: fault.Fault{Name: "second", Call: func() {
+					came = true
+					_, theirErr = open(t, o).Put(t.Context(), other)
+				}}})
+				_, ourErr := open(t, o).Put(t.Context(), r)
+				if !came {
+					break
+				}
+				if same {
+					if ourErr != nil || theirErr != nil {
+						t.Errorf("%s at %d: %v, %v", u.name, n, ourErr, theirErr)
+					}
+					if complete, bad := seen(s, r); !complete {
+						t.Errorf("%s at %d: %v", u.name, n, bad)
+					}
+					continue
+				}
+				if ourErr == nil && theirErr == nil {
+					t.Errorf("%s at %d: both think they have published", u.name, n)
+				}
+				ours, _ := seen(s, r)
+				theirs, _ := seen(s, other)
+				_, open := s.Readable(where, foo.Label(), version, gate)
+				if open && !ours && !theirs {
+					at := s.Faults.Log()[n-1]
+					// The upload that was on its way meanwhile nobody can take
+					// back without the right to delete.
+					if u.role >= fake.Maintainer || at.Step != "upload-file" || !strings.Contains(ourErr.Error(), "delete") {
+						t.Errorf("%s at %d, %s: a mixture is visible: %v, %v", u.name, n, at, ourErr, theirErr)
+					}
+				}
+			}
+		}
+	}
+}
+
+// With a release of the project, also under faults.
+func TestRelease(t *testing.T) {
+	u := users[0]
+	withTag := func(p *fake.Project) { p.Tags = map[string]string{version: ""} }
+	r := sample(version)
+	put := func(t *testing.T, s *fake.Server, change func(*Options)) (publish.Result, error) {
+		o := options(s, u)
+		o.Release = true
+		if change != nil {
+			change(&o)
+		}
+		return open(t, o).Put(t.Context(), r)
+	}
+	check := func(t *testing.T, s *fake.Server) {
+		t.Helper()
+		releases := s.Releases(where)
+		if len(releases) != 1 || releases[0].Tag != version || len(releases[0].Links) != len(r.Artifacts) {
+			t.Fatalf("%+v", releases)
+		}
+		for i, l := range releases[0].Links {
+			if want := foo.Label() + "/" + r.Artifacts[i].Name; l.Name != want || !strings.HasSuffix(l.URL, "/packages/generic/"+foo.Label()+"/"+version+"/"+r.Artifacts[i].Name) || l.Type != "package" {
+				t.Errorf("%+v, want %s", l, want)
+			}
+		}
+	}
+	s := serve(t, u, fake.Options{}, withTag)
+	o := options(s, u)
+	o.Release = true
+	plan, err := open(t, o).Plan(t.Context(), r)
+	if err != nil || len(plan.Steps) != 2*len(r.Artifacts)+1 {
+		t.Errorf("%q, %v", plan.Steps, err)
+	}
+	s.Faults.ClearLog()
+	if _, err := put(t, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	check(t, s)
+	if got, err := put(t, s, nil); err != nil || !got.Unchanged {
+		t.Errorf("again: %+v, %v", got, err)
+	}
+	// Another provider adds its links.
+	o.Package = "bootstrap-foo"
+	if _, err := open(t, o).Put(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+	if got := s.Releases(where); len(got) != 1 || len(got[0].Links) != 2*len(r.Artifacts) {
+		t.Errorf("two providers: %+v", got)
+	}
+
+	none := serve(t, u, fake.Options{})
+	if _, err := put(t, none, nil); err == nil || !strings.Contains(err.Error(), "is published at") || !strings.Contains(err.Error(), "no tag of that name") {
+		t.Errorf("no tag: %v", err)
+	}
+	if _, err := put(t, none, func(o *Options) { o.Ref = "main" }); err != nil {
+		t.Errorf("with a commit: %v", err)
+	}
+	check(t, none)
+
+	// Two providers are published at the same time.
+	both := serve(t, u, fake.Options{}, withTag)
+	both.Faults.Add(fault.Rule{Step: "create-release", Fault: fault.Fault{Name: "second", Call: func() {
+		if _, err := put(t, both, func(o *Options) { o.Package = "bootstrap-foo" }); err != nil {
+			t.Error(err)
+		}
+	}}})
+	if _, err := put(t, both, nil); err != nil {
+		t.Error(err)
+	}
+	if got := both.Releases(where); len(got) != 1 || len(got[0].Links) != 2*len(r.Artifacts) {
+		t.Errorf("two providers at a time: %+v", got)
+	}
+
+	for _, step := range []string{"get-release", "create-release"} {
+		for _, f := range faults() {
+			t.Run(step+" "+f.Name, func(t *testing.T) {
+				s := serve(t, u, fake.Options{}, withTag)
+				s.Faults.Add(fault.Rule{Step: step, Fault: f})
+				_, err := put(t, s, nil)
+				if complete, bad := seen(s, r); !complete {
+					t.Error(bad)
+				}
+				if err != nil && strings.Contains(err.Error(), u.secret) {
+					t.Error(err)
+				}
+				s.Faults.Reset()
+				addToken(s, u)
+				if _, err := put(t, s, nil); err != nil {
+					t.Errorf("second run: %v", err)
+				}
+				check(t, s)
+			})
+		}
+	}
+	for _, f := range faults() {
+		t.Run("create-link "+f.Name, func(t *testing.T) {
+			s := serve(t, u, fake.Options{}, withTag)
+			if _, err := put(t, s, nil); err != nil {
+				t.Fatal(err)
+			}
+			s.Faults.Add(fault.Rule{Step: "create-link", Nth: 2, Fault: f})
+			o := options(s, u)
+			o.Package, o.Release = "bootstrap-foo", true
+			_, err := open(t, o).Put(t.Context(), r)
+			if err != nil && strings.Contains(err.Error(), u.secret) {
+				t.Error(err)
+			}
+			s.Faults.Reset()
+			addToken(s, u)
+			if _, err := open(t, o).Put(t.Context(), r); err != nil {
+				t.Errorf("second run: %v", err)
+			}
+			if got := s.Releases(where); len(got) != 1 || len(got[0].Links) != 2*len(r.Artifacts) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// With a real name, encryption, a storage of its own and an API elsewhere.
+func TestRealName(t *testing.T) {
+	const server = "https://gitlab.example.com"
+	for _, api := range []bool{false, true} {
+		u := users[0]
+		s := serve(t, u, fake.Options{TLS: true, DirectDownload: true})
+		base := &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: s.CAPool()},
+			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(s.URL(), "https://"))
+			},
+		}
+		t.Cleanup(base.CloseIdleConnections)
+		o := options(s, u)
+		o.ServerURL, o.AllowUnreadable, o.Base = server, false, base
+		if api {
+			o.APIURL = "https://internal.example.com/api/v4/"
+		}
+		p, r := open(t, o), sample(version)
+		result, err := p.Put(t.Context(), r)
+		if err != nil || len(result.Notes) > 0 || !strings.HasPrefix(result.Where, server+"/"+where) {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		if err := p.Verify(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		log := s.Faults.Log()
+		raw, err := p.URL(version, gate)
+		l, parseErr := layouts.ParseProviderURL(raw, foo)
+		if err != nil || parseErr != nil {
+			t.Fatal(err, parseErr)
+		}
+		reader, err := Open(l, Options{Token: u.secret, Base: base, Policy: quick()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := reader.Fetch(t.Context(), l.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := publish.VerifyFiles(t.Context(), got, r); err != nil {
+			t.Error(err)
+		}
+		if leaks := s.Leaks(); leaks != nil {
+			t.Errorf("the storage got to see credentials: %v", leaks)
+		}
+		for _, e := range log {
+			reads := e.Step == "storage" || e.Step == "download-file"
+			if want := "internal.example.com"; api && !reads && e.Host != want || !api && !strings.HasSuffix(e.Host, "gitlab.example.com") {
+				t.Errorf("%s went to %s", e, e.Host)
+			}
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	names := func(p layouts.Provider, files ...string) string {
+		r := &repo.Release{Provider: p}
+		for _, f := range files {
+			r.Artifacts = append(r.Artifacts, repo.BytesArtifact(f, nil))
+		}
+		r.Sort()
+		var out []string
+		for _, a := range order(r) {
+			out = append(out, a.Name)
+		}
+		return strings.Join(out, " ")
+	}
+	for _, tt := range []struct{ got, want string }{
+		{names(foo, "metadata.yaml", gate, "SHA256SUMS", "z.yaml", "cluster-template.yaml"), "cluster-template.yaml z.yaml SHA256SUMS metadata.yaml " + gate},
+		{names(foo, "infrastructure-components-development.yaml", gate, "metadata.yaml"), "metadata.yaml infrastructure-components-development.yaml " + gate},
+		{names(layouts.Provider{}, "core-components.yaml", "bootstrap-components.yaml", "metadata.yaml", "a"), "a metadata.yaml bootstrap-components.yaml core-components.yaml"},
+		{names(layouts.CertManager, "cert-manager.yaml", "SHA256SUMS"), "SHA256SUMS cert-manager.yaml"},
+		{names(foo, "b", "a"), "a b"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s, want %s", tt.got, tt.want)
+		}
+	}
+}
+
+// A refusal has the words of GitLab, in one short line.
+func FuzzMessage(f *testing.F) {
+	for body, want := range map[string]string{
+		`{"message":"403 Forbidden - Package protected."}`:              "403 Forbidden - Package protected.",
+		`{"error":"insufficient_scope","error_description":"too low"}`:  "insufficient_scope: too low",
+		`{"message":{"name":["has already been taken"],"url":["bad"]}}`: "name has already been taken, url bad",
+		`{"message":["a","b"],"error":7}`:                               "a, b",
+		`<html>502</html>`:                                              "",
+		`{"message":"two\nlines"}`:                                      "two lines",
+		``:                                                              "",
+	} {
+		if got := message(strings.NewReader(body)); got != want {
+			f.Errorf("%s: %q, want %q", body, got, want)
+		}
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		if got := message(strings.NewReader(body)); len(got) > 1300 || strings.ContainsAny(got, "\n\r\x1b") {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// A file of any size goes through in constant memory.
+func TestMemory(t *testing.T) {
+	const size = 200 << 20
+	u := users[0]
+	s := serve(t, u, fake.Options{Dir: t.TempDir()})
+	var sum repo.Sum
+	h := sha256.New()
+	io.Copy(h, io.LimitReader(zeros{}, size))
+	copy(sum[:], h.Sum(nil))
+	large := repo.NewArtifact("large.bin", "large.bin", size, func() (io.ReadCloser, error) {
+		return io.NopCloser(io.LimitReader(zeros{}, size)), nil
+	}).Stating(sum)
+	r := &repo.Release{Provider: foo, Version: version, Artifacts: []*repo.Artifact{repo.BytesArtifact(gate, []byte("x")), large}}
+	p := open(t, func() Options { o := options(s, u); o.Policy.Stall = time.Minute; return o }())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := p.Put(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Verify(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > size/10 {
+		t.Errorf("allocated %d bytes", got)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// A source that fails or changes is named, is no fault of the server, and does
+// not get published, whether it is the first file or the last.
+func TestBadSource(t *testing.T) {
+	u := users[0]
+	text := func(s string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(s)), nil }
+	for _, tt := range []struct {
+		name, want string
+		open       func(n int) (io.ReadCloser, error) // the n-th time
+	}{
+		{"cannot be opened", "permission denied", func(int) (io.ReadCloser, error) { return nil, os.ErrPermission }},
+		{"breaks off", "deadline", func(int) (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(strings.NewReader("123"), iotest.ErrReader(errors.New("deadline")))), nil
+		}},
+		{"breaks off at the end", "deadline", func(int) (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(strings.NewReader("12345"), iotest.ErrReader(errors.New("deadline")))), nil
+		}},
+		{"is changed", "the checksum", func(n int) (io.ReadCloser, error) { return text(fmt.Sprint(12344 + n)) }},
+		{"is longer", "no longer has the 5 bytes", func(int) (io.ReadCloser, error) { return text("1234567") }},
+		{"is much longer", "no longer has the 5 bytes", func(int) (io.ReadCloser, error) { return text(strings.Repeat("1234567", 1<<20)) }},
+		{"is shorter", "no longer has the 5 bytes", func(int) (io.ReadCloser, error) { return text("1234") }},
+		{"is empty", "no longer has the 5 bytes", func(int) (io.ReadCloser, error) { return text("") }},
+	} {
+		for _, name := range []string{"a.yaml", gate} {
+			s := serve(t, u, fake.Options{})
+			if tt.name == "is changed" { // so that it is read before the upload
+				if _, err := s.AddPackage(where, fake.Package{Name: foo.Label(), Version: version, Status: "hidden", Files: []fake.File{{Name: "a.yaml", Data: []byte("54321")}}}); err != nil {
+					t.Fatal(err)
+				}
+				name = "a.yaml"
+			}
+			n := 0
+			r := small(version)
+			r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == name })
+			r.Artifacts = append(r.Artifacts, repo.NewArtifact(name, "here/"+name, 5, func() (io.ReadCloser, error) { n++; return tt.open(n) }))
+			r.Sort()
+			_, err := open(t, options(s, u)).Put(t.Context(), r)
+			if err == nil || !strings.Contains(err.Error(), "upload "+name) || !strings.Contains(err.Error(), tt.want) || transport.IsTemporary(err) {
+				t.Errorf("%s, %s: %v", tt.name, name, err)
+			}
+			if complete, bad := seen(s, small(version)); complete || bad != nil {
+				t.Errorf("%s, %s: %v, %v", tt.name, name, complete, bad)
+			}
+		}
+	}
+}

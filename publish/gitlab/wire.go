@@ -1,0 +1,170 @@
+package gitlab
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+)
+
+// onWire returns a client whose refusals are errors.
+func onWire(client *http.Client) *http.Client {
+	out := *client
+	out.Transport = wire{client.Transport}
+	return &out
+}
+
+// wire corrects what the library does to requests and answers.
+type wire struct{ next http.RoundTripper }
+
+// RoundTrip makes the request. A refusal is an error already here, because the
+// library forgets the text of some and reads that of others without bound.
+func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Del("Private-Token") // the library sends it empty
+	resp, err := w.next.RoundTrip(req)
+	if err != nil || resp.StatusCode < 400 {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	temporary := transport.IsTemporary(transport.StatusError(resp))
+	err = &refusal{resp.StatusCode, message(resp.Body)}
+	if temporary {
+		err = &publish.Temporary{Err: err}
+	}
+	return nil, err
+}
+
+// refusal is an answer that is no success.
+type refusal struct {
+	code    int
+	message string
+}
+
+// Error has the words of GitLab, which mostly begin with the status.
+func (e *refusal) Error() string {
+	status := fmt.Sprintf("%d %s", e.code, http.StatusText(e.code))
+	if e.message == "" || strings.HasPrefix(e.message, status) {
+		return cmp.Or(e.message, status)
+	}
+	return status + ": " + e.message
+}
+
+// Is makes a missing thing fs.ErrNotExist.
+func (e *refusal) Is(target error) bool {
+	return target == fs.ErrNotExist && e.code == http.StatusNotFound
+}
+
+// refused reports whether err is a refusal with one of these codes.
+func refused(err error, codes ...int) bool {
+	e, ok := errors.AsType[*refusal](err)
+	return ok && slices.Contains(codes, e.code)
+}
+
+// message finds the words for people in a refusal: {"message": …} or {"error":
+// …, "error_description": …}, where … may be a text, a list, or one of them for
+// every wrong field.
+func message(body io.Reader) string {
+	const enough, line = 64 << 10, 300
+	data, _ := io.ReadAll(io.LimitReader(body, enough))
+	var fields struct {
+		Message     any    `json:"message"`
+		Error       any    `json:"error"`
+		Description string `json:"error_description"`
+	}
+	if json.Unmarshal(data, &fields) != nil {
+		return "" // the page of a proxy
+	}
+	var words []string
+	for _, v := range []any{fields.Message, fields.Error, fields.Description} {
+		if text := flat(v); text != "" {
+			words = append(words, text)
+		}
+	}
+	text := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.Join(words, ": "))
+	if r := []rune(text); len(r) > line {
+		text = string(r[:line]) + "…"
+	}
+	return text
+}
+
+func flat(v any) string {
+	var parts []string
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		for _, x := range v {
+			parts = append(parts, flat(x))
+		}
+	case map[string]any:
+		for name, x := range v {
+			parts = append(parts, name+" "+flat(x))
+		}
+		slices.Sort(parts)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// advice says what to do about refusals. {token} stands for the kind of the token,
+// {rights} for what it needs. The first row that matches counts.
+var advice = []struct {
+	code       int
+	says, help string
+}{
+	{http.StatusBadRequest, "Duplicate package", "the group does not allow duplicates (Settings > Packages and registries), and an unfinished upload left another file of that name; delete this version of the package, or allow duplicates for it"},
+	{http.StatusBadRequest, "too large", "ask the administrator for a higher limit for generic packages"},
+	{http.StatusRequestEntityTooLarge, "", "GitLab or a proxy before it has a limit for uploads; ask the administrator for a higher one"},
+	{http.StatusUnauthorized, "", "the {token} is unknown, expired or revoked, or of another kind; make a new one"},
+	{http.StatusForbidden, "insufficient_scope", "the {token} needs {rights}"},
+	{http.StatusForbidden, "protected", "a protection rule keeps this package for higher roles (Settings > Packages and registries)"},
+	{http.StatusForbidden, "", "the {token} needs {rights}, and the package registry of the project must be on"},
+	{http.StatusNotFound, "", "there is no such project, or the {token} may not see it; it needs {rights}"},
+	{http.StatusUnprocessableEntity, "Ref is not specified", "there is no tag of that name; push it, or say which commit it is for"},
+}
+
+// explain makes an error of the library, or of the transport, fit to be shown,
+// with advice. It is *publish.Temporary if nobody knows what the server did.
+func (p *Package) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if source, ok := errors.AsType[*sourceError](err); ok {
+		return source.error
+	}
+	if _, ok := errors.AsType[*url.Error](err); !ok {
+		// The library could not read the answer.
+		return &publish.Temporary{Err: &garbled{fmt.Errorf("the answer of %s breaks off or is not that of GitLab: %w", p.server, err)}}
+	}
+	err = transport.Clean(err)
+	said, ok := errors.AsType[*refusal](err)
+	if !ok {
+		return err
+	}
+	if said.code == http.StatusUnauthorized && p.o.Token == "" {
+		return fmt.Errorf("%w; a token is needed", err)
+	}
+	for _, row := range advice {
+		if row.code == said.code && strings.Contains(strings.ToLower(said.message), strings.ToLower(row.says)) {
+			kind := tokenKinds[p.o.TokenKind]
+			help := strings.NewReplacer("{token}", kind.word, "{rights}", kind.rights).Replace(row.help)
+			return fmt.Errorf("%w; %s", err, help)
+		}
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package mirror
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+)
+
+// maxConfigMap is how much a ConfigMap may hold, in bytes (Kubernetes
+// pkg/apis/core, MaxSecretSize).
+const maxConfigMap = 1 << 20
+
+// operatorTypes are the words of Cluster API Operator for the types of providers
+// (cluster-api-operator: api/v1alpha2, GetType).
+var operatorTypes = map[layouts.ProviderType]string{
+	layouts.Core:             "core",
+	layouts.Bootstrap:        "bootstrap",
+	layouts.ControlPlane:     "control-plane",
+	layouts.Infrastructure:   "infrastructure",
+	layouts.IPAM:             "ipam",
+	layouts.RuntimeExtension: "runtimeextension",
+	layouts.Addon:            "addon",
+}
+
+// configMapName is how Cluster API Operator calls the ConfigMap of a release. It
+// is empty for what the operator does not install.
+func configMapName(l *Locked) string {
+	p := l.identity()
+	word, ok := operatorTypes[p.Type]
+	if !ok {
+		return ""
+	}
+	return word + "-" + p.Name + "-" + l.Version
+}
+
+// configMap returns a release as Cluster API Operator reads it without internet
+// (cluster-api-operator: internal/controller, TemplateManifestsConfigMap and
+// phase_load.go). The namespace is left to who applies it.
+func configMap(l *Locked, r *repo.Release) ([]byte, error) {
+	name := configMapName(l)
+	if len(name) > 253 || strings.ContainsFunc(name, func(c rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-.", c) }) {
+		return nil, fmt.Errorf("%q cannot be the name of a ConfigMap, nor the version the value of a label", name)
+	}
+	read := func(file string) ([]byte, error) {
+		a := r.Artifact(file)
+		if a == nil {
+			return nil, fmt.Errorf("%s has no file %s", r.Path, file)
+		}
+		return a.Bytes()
+	}
+	metadata, err := read(layouts.MetadataFile)
+	if err != nil {
+		return nil, err
+	}
+	components, err := read(l.Components)
+	if err != nil {
+		return nil, err
+	}
+	header := map[string]any{
+		"name": name,
+		"labels": map[string]any{
+			"provider.cluster.x-k8s.io/name":       l.identity().Name,
+			"provider.cluster.x-k8s.io/type":       operatorTypes[l.identity().Type],
+			"provider.cluster.x-k8s.io/version":    l.Version,
+			"managed-by.operator.cluster.x-k8s.io": "true",
+		},
+	}
+	data := map[string]any{"metadata": string(metadata)}
+	out := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": header, "data": data}
+	if len(metadata)+len(components) <= maxConfigMap {
+		data["components"] = string(components)
+		return doc.Marshal(out)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(components); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	if size := len(metadata) + packed.Len(); size > maxConfigMap {
+		return nil, fmt.Errorf("the components have %d bytes even when they are compressed, and a ConfigMap takes %d", size, maxConfigMap)
+	}
+	header["annotations"] = map[string]any{"provider.cluster.x-k8s.io/compressed": "true"}
+	out["binaryData"] = map[string]any{"components": base64.StdEncoding.EncodeToString(packed.Bytes())}
+	return doc.Marshal(out)
+}

@@ -1,0 +1,281 @@
+package mirror
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+)
+
+// entry is what a run remembers of a release that it has copied.
+type entry struct {
+	Listing Listing           `json:"listing"`
+	Release Locked            `json:"release"`
+	Images  []inventory.Image `json:"images"`
+}
+
+func sumOf(data []byte) repo.Sum { return sha256.Sum256(data) }
+
+// describe makes the entry of a release that was copied.
+func (m *run) describe(ctx context.Context, c *cargo, i int) (e entry, err error) {
+	r := c.releases[i]
+	e.Listing = Listing{Source: c.from.String(), Version: c.version, SHA256: c.digest, Providers: c.labels}
+	e.Release = lockOf(r, c.from.String(), c.components[i], c.listed)
+	if e.Release.Contract, err = contractOf(r); err != nil {
+		return e, err
+	}
+	e.Images, err = m.imagesOf(ctx, r)
+	return e, err
+}
+
+// contractOf returns the contract of a release, "" if its metadata gives none.
+func contractOf(r *repo.Release) (string, error) {
+	a := r.Artifact(layouts.MetadataFile)
+	if a == nil {
+		return "", nil
+	}
+	data, err := a.Bytes()
+	if err != nil {
+		return "", err
+	}
+	md, err := meta.Read(doc.NewFile(a.Path, data))
+	if err != nil {
+		return "", nil // clusterctl says what is wrong
+	}
+	v, err := layouts.ParseVersion(r.Version)
+	if err != nil {
+		return "", err
+	}
+	if s := md.SeriesOf(v.Major(), v.Minor()); s != nil {
+		return s.Contract, nil
+	}
+	return "", nil
+}
+
+// imagesOf returns the images of a release. What cannot be parsed does not stop
+// the mirror: clusterctl will say so, or not need it.
+func (m *run) imagesOf(ctx context.Context, r *repo.Release) ([]inventory.Image, error) {
+	images, err := inventory.References(ctx, r)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if !onlyPlaces(err) {
+		return nil, err
+	}
+	if err != nil {
+		m.warn("%s: there may be more images than were found, because not all could be read: %v", publish.Name(r), err)
+	}
+	if images == nil {
+		images = []inventory.Image{} // it was searched
+	}
+	sortImages(images)
+	return images, nil
+}
+
+// onlyPlaces reports whether all of an error has places in files, so that it is
+// about what is in them, not about reading them.
+func onlyPlaces(err error) bool {
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(list.Unwrap(), func(err error) bool { return !onlyPlaces(err) })
+	}
+	return err == nil || errors.As(err, new(*doc.Error))
+}
+
+// finish writes the files beside the releases: first those that only state what
+// is there, then those that vouch for it.
+func (m *run) finish(ctx context.Context) error {
+	releases, err := m.standing(ctx)
+	if err != nil {
+		return err
+	}
+	sums := map[string]repo.Sum{}
+	put := func(name string, data []byte) error {
+		changed, err := m.beside.write(name, data)
+		if changed {
+			m.result.Written = append(m.result.Written, name)
+		}
+		sums[name] = sumOf(data)
+		return err
+	}
+	if err := m.configMaps(ctx, releases, sums, put); err != nil {
+		return err
+	}
+	config, err := m.config(releases)
+	if err != nil {
+		return err
+	}
+	m.result.CertManager = config.CertManager != nil
+	if m.ImageRegistry != "" {
+		var problems []string
+		config.Images, problems = overrides(m.ImageRegistry, usesOf(releases, m.images))
+		m.result.Warnings = append(m.result.Warnings, problems...)
+	}
+	m.result.Warnings = append(m.result.Warnings, refused(releases, m.images)...)
+	m.result.Warnings = append(m.result.Warnings, misfits(releases)...)
+	inv := imageInventory(releases, m.images, func(r ReleaseName, img *inventory.Image) string {
+		if u, ok := useOf(r.Provider, img); ok && config.Images != nil {
+			return target(config.Images, u)
+		}
+		return ""
+	})
+	text, err := config.Marshal()
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		data func() ([]byte, error)
+	}{
+		{layouts.ImageListFile, func() ([]byte, error) { return inv.list(), nil }},
+		{layouts.ImageInventoryFile, func() ([]byte, error) { return indent(inv) }},
+		{layouts.ConfigFile, func() ([]byte, error) { return text, nil }},
+		{layouts.LockFile, func() ([]byte, error) { return indent(m.lock.lock()) }},
+		{layouts.ChecksumFile, func() ([]byte, error) { return m.checksums(releases, sums), nil }},
+	} {
+		data, err := f.data()
+		if err != nil {
+			return err
+		}
+		if err := put(f.name, data); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(m.beside.path(journalFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove %s: %w", m.beside.path(journalFile), cause(err))
+	}
+	return nil
+}
+
+// standing returns the locked releases that are still in the mirror, with their
+// images. Somebody may have removed old ones.
+func (m *run) standing(ctx context.Context) ([]Locked, error) {
+	all := m.lock.sorted()
+	gone := make([]bool, len(all))
+	err := each(ctx, len(all), m.Jobs, func(ctx context.Context, i int) error {
+		l := &all[i]
+		key := [2]string{l.Provider, l.Version}
+		m.mu.Lock()
+		touched, images := m.touched[key], m.images[key] != nil
+		m.mu.Unlock()
+		if touched && images {
+			return nil
+		}
+		r, err := m.at(ctx, l)
+		if errors.Is(err, fs.ErrNotExist) && !touched {
+			gone[i] = true
+			return nil
+		}
+		if err != nil || images {
+			return err
+		}
+		r = m.own(l, r)
+		found, err := m.imagesOf(ctx, r)
+		if err != nil {
+			return err
+		}
+		m.mu.Lock()
+		m.images[key] = found
+		m.mu.Unlock()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range all {
+		if gone[i] {
+			m.warn("%s %s is no longer in the mirror, so it is taken out of %s", l.Provider, l.Version, layouts.LockFile)
+			delete(m.lock.releases, [2]string{l.Provider, l.Version})
+		}
+	}
+	return m.lock.sorted(), nil
+}
+
+// own leaves of a release in the mirror what belongs to a provider.
+func (m *run) own(l *Locked, r *repo.Release) *repo.Release {
+	out := *r
+	out.Provider, out.Artifacts = l.identity(), nil
+	for _, a := range r.Artifacts {
+		if f := l.file(a.Name); f != nil && a.Size == f.Size {
+			out.Artifacts = append(out.Artifacts, a.Stating(f.sum()))
+		}
+	}
+	return &out
+}
+
+// configMaps writes the ConfigMaps of the releases. Those that are there from
+// earlier runs are counted even if none are asked for now.
+func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string]repo.Sum, put func(string, []byte) error) error {
+	for i := range releases {
+		l := &releases[i]
+		name := configMapName(l)
+		if name == "" {
+			continue
+		}
+		name = layouts.ConfigMapFolder + "/" + name + ".yaml"
+		old, err := m.beside.read(name)
+		if err != nil {
+			return err
+		}
+		if old != nil && !m.fresh[[2]string{l.Provider, l.Version}] {
+			sums[name] = sumOf(old)
+			continue
+		}
+		if !m.ConfigMaps && old == nil {
+			continue
+		}
+		r, err := m.at(ctx, l)
+		if err != nil {
+			return err
+		}
+		data, err := configMap(l, m.own(l, r))
+		if err != nil {
+			m.warn("%s %s: there is no ConfigMap for it: %v", l.Provider, l.Version, err)
+			continue
+		}
+		if err := put(name, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// config makes the clusterctl.yaml.
+func (m *run) config(releases []Locked) (*Config, error) {
+	dir, err := filepath.Abs(m.Dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{Providers: []ConfigProvider{}, OverridesFolder: overridesFolder(dir, runtime.GOOS == "windows")}
+	for _, l := range newest(releases) {
+		p := l.identity()
+		to, err := m.to(p)
+		if err != nil {
+			return nil, err
+		}
+		url, err := to.URL(l.Version, l.Components)
+		if err != nil {
+			return nil, fmt.Errorf("the URL of %s %s for clusterctl: %w", l.Provider, l.Version, err)
+		}
+		if _, err := layouts.ParseProviderURL(url, p); err != nil {
+			m.warn("%s %s: clusterctl does not read %s: %v", l.Provider, l.Version, url, err)
+		}
+		if p == layouts.CertManager {
+			c.CertManager = &ConfigCertManager{url, l.Version}
+			continue
+		}
+		c.Providers = append(c.Providers, ConfigProvider{p.Name, p.Type, url})
+	}
+	return c, nil
+}

@@ -1,0 +1,134 @@
+package mirror
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/inventory"
+)
+
+// imagesVersion is the version of the form of the image inventory.
+const imagesVersion = 1
+
+// ImageInventory is the list of images with the places where they were found.
+type ImageInventory struct {
+	SchemaVersion int `json:"schemaVersion"`
+	// Images are sorted by their reference.
+	Images []MirroredImage `json:"images"`
+	// Releases are those that were searched.
+	Releases []ReleaseName `json:"releases"`
+}
+
+// ReleaseName names a release.
+type ReleaseName struct {
+	// Provider is the label.
+	Provider string `json:"provider"`
+	Version  string `json:"version"`
+}
+
+// MirroredImage is one image.
+type MirroredImage struct {
+	// Ref is how it is written. It is a text with variables if the user has to
+	// give a value.
+	Ref string `json:"ref"`
+	// Confidence is certain if containers run the image, else likely: a flag,
+	// a variable or a text names it.
+	Confidence string `json:"confidence"`
+	// Target is what the image must be called in the registry of the mirror,
+	// so that clusterctl installs it from there. It is empty if clusterctl does
+	// not rewrite the image, or no registry was given.
+	Target string       `json:"target,omitempty"`
+	Places []ImagePlace `json:"places"`
+}
+
+// ImagePlace is where an image was found.
+type ImagePlace struct {
+	ReleaseName
+	inventory.Image
+}
+
+// The levels of confidence.
+const (
+	certain = "certain"
+	likely  = "likely"
+)
+
+// imageInventory joins the images of releases.
+func imageInventory(releases []Locked, images map[[2]string][]inventory.Image, target func(ReleaseName, *inventory.Image) string) *ImageInventory {
+	out := &ImageInventory{SchemaVersion: imagesVersion, Images: []MirroredImage{}, Releases: []ReleaseName{}}
+	index := map[string]int{}
+	for _, r := range releases {
+		name := ReleaseName{r.Provider, r.Version}
+		out.Releases = append(out.Releases, name)
+		for _, img := range images[[2]string{r.Provider, r.Version}] {
+			i, known := index[img.Ref]
+			if !known {
+				i = len(out.Images)
+				index[img.Ref] = i
+				out.Images = append(out.Images, MirroredImage{Ref: img.Ref, Confidence: likely})
+			}
+			to := &out.Images[i]
+			if !img.Guess {
+				to.Confidence = certain
+			}
+			to.Target = cmp.Or(to.Target, target(name, &img))
+			to.Places = append(to.Places, ImagePlace{name, img})
+		}
+	}
+	slices.SortFunc(out.Images, func(a, b MirroredImage) int { return strings.Compare(a.Ref, b.Ref) })
+	return out
+}
+
+// list returns the references that can be pulled, one on each line.
+func (inv *ImageInventory) list() []byte {
+	var b bytes.Buffer
+	for _, img := range inv.Images {
+		if img.Places[0].Variable == "" && img.Places[0].Name != "" {
+			b.WriteString(img.Ref + "\n")
+		}
+	}
+	return b.Bytes()
+}
+
+// parseImages takes an image inventory apart by release.
+func parseImages(data []byte) (map[[2]string][]inventory.Image, bool) {
+	var inv ImageInventory
+	if json.Unmarshal(data, &inv) != nil || inv.SchemaVersion != imagesVersion {
+		return nil, false
+	}
+	out := map[[2]string][]inventory.Image{}
+	for _, r := range inv.Releases {
+		out[[2]string{r.Provider, r.Version}] = []inventory.Image{}
+	}
+	for _, img := range inv.Images {
+		for _, p := range img.Places {
+			key := [2]string{p.Provider, p.ReleaseName.Version}
+			out[key] = append(out[key], p.Image)
+		}
+	}
+	for _, images := range out {
+		sortImages(images)
+	}
+	return out, true
+}
+
+// sortImages brings the images of a release into an order that does not depend
+// on how they were read.
+func sortImages(images []inventory.Image) {
+	slices.SortStableFunc(images, func(a, b inventory.Image) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Ref, b.Ref))
+	})
+}
+
+// indent writes a document for programs and people.
+func indent(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return b.Bytes(), err
+}

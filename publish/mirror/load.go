@@ -1,0 +1,289 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// open finds out what of a release belongs to whom it is wanted for. Files that
+// the mirror has already are read there.
+func (m *run) open(ctx context.Context, c *cargo) error {
+	whole := *c.listed
+	for _, p := range c.parts {
+		if p.provider != (layouts.Provider{}) {
+			if err := m.borrow(ctx, c, &whole, p.provider); err != nil {
+				return err
+			}
+		}
+	}
+	c.whole = &whole
+	split, err := m.split(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, r := range split {
+		c.labels = append(c.labels, r.Provider.Label())
+	}
+	seen := map[layouts.Provider]bool{}
+	for _, p := range c.parts {
+		chosen, err := p.choose(split)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.listed.Path, err)
+		}
+		for _, r := range chosen {
+			if seen[r.Provider] {
+				continue
+			}
+			seen[r.Provider] = true
+			if p.provider == (layouts.Provider{}) {
+				if err := m.borrow(ctx, c, r, r.Provider); err != nil {
+					return err
+				}
+			}
+			components := p.file
+			if a := r.Components(); components == "" && a != nil {
+				components = a.Name
+			}
+			if r.Provider == layouts.CertManager {
+				components = layouts.CertManagerFile
+			}
+			if components == "" {
+				return fmt.Errorf("%s: it is not clear which file has the components of %s; name it by its URL", c.listed.Path, r.Provider)
+			}
+			c.releases = append(c.releases, r)
+			c.components = append(c.components, components)
+		}
+	}
+	return nil
+}
+
+// split takes a release apart by provider.
+func (m *run) split(ctx context.Context, c *cargo) ([]*repo.Release, error) {
+	if c.whole.Provider != (layouts.Provider{}) {
+		one := *c.whole
+		return []*repo.Release{&one}, nil
+	}
+	if err := m.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer m.release()
+	file := ""
+	for _, p := range c.parts {
+		if p.file != "" && layouts.KindOfFile(p.file) != layouts.Components {
+			file = p.file
+		}
+	}
+	return publish.Split(ctx, c.whole, file)
+}
+
+// choose returns what a part means of a release.
+func (p part) choose(split []*repo.Release) ([]*repo.Release, error) {
+	var labels []string
+	fits := func(fit func(*repo.Release) bool) *repo.Release {
+		var found *repo.Release
+		for _, r := range split {
+			if fit(r) {
+				if found != nil {
+					return nil
+				}
+				found = r
+			}
+		}
+		return found
+	}
+	for _, r := range split {
+		labels = append(labels, r.Provider.Label())
+	}
+	ofFile := func(r *repo.Release) bool { return p.file != "" && r.Artifact(p.file) != nil }
+	if p.provider == (layouts.Provider{}) {
+		if p.file != "" {
+			r := fits(ofFile)
+			if r == nil {
+				return nil, fmt.Errorf("there is no components file %s", p.file)
+			}
+			split = []*repo.Release{r}
+		}
+		for _, r := range split {
+			if problems := r.Provider.Problems(); len(problems) > 0 {
+				return nil, fmt.Errorf("the components do not tell which provider they belong to (label %s); name the provider in a clusterctl.yaml and use --config", layouts.ProviderLabel)
+			}
+		}
+		return split, nil
+	}
+	r := fits(func(r *repo.Release) bool { return r.Provider == p.provider })
+	if r == nil {
+		r = fits(ofFile)
+	}
+	if r == nil {
+		r = fits(func(r *repo.Release) bool { return r.Provider.Type == p.provider.Type })
+	}
+	if r == nil {
+		return nil, fmt.Errorf("it holds nothing of %s; it has %s", p.provider, strings.Join(labels, ", "))
+	}
+	named := *r
+	named.Provider = p.provider
+	return []*repo.Release{&named}, nil
+}
+
+// borrow replaces the files of a release that the mirror has with equal content
+// by those.
+func (m *run) borrow(ctx context.Context, c *cargo, r *repo.Release, p layouts.Provider) error {
+	if c.near || len(p.Problems()) > 0 {
+		return nil
+	}
+	to, err := m.to(p)
+	if err != nil {
+		return err
+	}
+	got, err := to.Fetch(ctx, c.version)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.Artifacts = slices.Clone(r.Artifacts)
+	for i, a := range r.Artifacts {
+		sum, known := c.sums[a.Name]
+		b := got.Artifact(a.Name)
+		if !known || b == nil || c.here[a] || a.Size != b.Size {
+			continue
+		}
+		have, stated := b.Stated()
+		if !stated && m.Near {
+			if have, err = b.Sum(ctx); err != nil {
+				return err
+			}
+			stated = true
+		}
+		if stated && have == sum {
+			r.Artifacts[i] = b.Stating(sum)
+			c.here[r.Artifacts[i]] = true
+		}
+	}
+	return nil
+}
+
+// small is the size up to which every file is kept on disk while it is copied.
+const small = 1 << 20
+
+// passes reports whether a file goes from the source to the destination without
+// being kept: its checksum is known, and nobody else has to read it.
+func (m *run) passes(a *repo.Artifact, r *repo.Release) bool {
+	_, stated := a.Stated()
+	return stated && a.Size > small && a.Kind() == layouts.Asset && m.Verify == nil && r.Artifact(layouts.ChecksumFile) == nil
+}
+
+// fill downloads the files of the wanted releases, each once, and checks them.
+// After that every file states its checksum.
+func (m *run) fill(ctx context.Context, c *cargo) error {
+	if !c.near {
+		s, err := newSpool(m.Dir)
+		if err != nil {
+			return err
+		}
+		c.spool = s
+	}
+	releases := c.releases
+	if m.Verify != nil {
+		// A signature is one of the whole, also if several providers share it.
+		releases = append(slices.Clone(releases), c.whole)
+	}
+	type place struct {
+		offset int64
+		made   *repo.Artifact
+	}
+	places := map[*repo.Artifact]*place{}
+	var todo []*repo.Artifact
+	for _, r := range releases {
+		for _, a := range r.Artifacts {
+			if c.near || c.here[a] || places[a] != nil || m.passes(a, r) {
+				continue
+			}
+			places[a] = &place{offset: c.spool.place(a)}
+			todo = append(todo, a)
+		}
+	}
+	progress := publish.Progress{Release: c.from.String() + " " + c.version}
+	for _, a := range todo {
+		progress.Total += a.Size
+	}
+	var read atomic.Int64
+	err := each(ctx, len(todo), m.Jobs, func(ctx context.Context, i int) (err error) {
+		if err := m.acquire(ctx); err != nil {
+			return err
+		}
+		defer m.release()
+		p := places[todo[i]]
+		p.made, err = c.spool.copy(ctx, todo[i], p.offset, func(n int) {
+			if m.Watch != nil {
+				seen := progress
+				seen.Read = read.Add(int64(n))
+				m.Watch(seen)
+			}
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range releases {
+		r.Artifacts = slices.Clone(r.Artifacts)
+		for i, a := range r.Artifacts {
+			switch p := places[a]; {
+			case p != nil:
+				r.Artifacts[i] = p.made
+			case c.near:
+				r.Artifacts[i] = a.Stating(c.sums[a.Name])
+			}
+		}
+	}
+	return m.check(ctx, c)
+}
+
+// check refuses releases that are not what their source, the lock or the user
+// says they are.
+func (m *run) check(ctx context.Context, c *cargo) error {
+	if m.Verify != nil {
+		if err := m.Verify(ctx, c.whole); err != nil {
+			return fmt.Errorf("%s from %s: %w", publish.Name(c.whole), c.from, err)
+		}
+	}
+	for _, r := range c.releases {
+		for _, a := range r.Artifacts {
+			// Components were read twice, to find out whose they are.
+			sum, _ := a.Stated()
+			if b := c.whole.Artifact(a.Name); m.Verify != nil && (b == nil || !states(b, sum)) {
+				return fmt.Errorf("%s: the content changed while it was read", a.Path)
+			}
+		}
+		if r.Artifact(layouts.ChecksumFile) != nil {
+			if err := repo.VerifyChecksums(ctx, r); err != nil {
+				return err
+			}
+		}
+		m.mu.Lock()
+		l := m.lock.release(r.Provider.Label(), r.Version)
+		m.mu.Unlock()
+		if l != nil {
+			if err := m.unchanged(l, l.differences(r), c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func states(a *repo.Artifact, sum repo.Sum) bool {
+	s, ok := a.Stated()
+	return ok && s == sum
+}

@@ -1,0 +1,307 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// lockVersion is the version of the lock file's form.
+const lockVersion = 1
+
+// Lock is the lock file: what is in the mirror, and where it came from. It holds
+// no time, so that equal mirrors have equal locks.
+type Lock struct {
+	SchemaVersion int `json:"schemaVersion"`
+	// Sources are the releases as their places listed them, by source and
+	// version.
+	Sources []Listing `json:"sources"`
+	// Releases are what is in the mirror, by provider and version.
+	Releases []Locked `json:"releases"`
+}
+
+// Listing is what a place said about a release.
+type Listing struct {
+	Source  string `json:"source"`
+	Version string `json:"version"`
+	// SHA256 is that of the list: of names, sizes, and checksums as far as the
+	// place states them.
+	SHA256 string `json:"sha256"`
+	// Providers are the labels of all that share the release.
+	Providers []string `json:"providers"`
+}
+
+// Locked is a release of one provider in the mirror.
+type Locked struct {
+	// Provider is the label.
+	Provider string `json:"provider"`
+	Version  string `json:"version"`
+	// Contract is that of Cluster API that the metadata gives for the version.
+	Contract string `json:"contract,omitempty"`
+	Source   string `json:"source"`
+	// Components is the name of the file that clusterctl asks for first.
+	Components string       `json:"components,omitempty"`
+	Files      []LockedFile `json:"files"`
+}
+
+// LockedFile is one file of a release; its size is in bytes.
+type LockedFile struct {
+	Name string `json:"name"`
+	// URL is where the file was read.
+	URL    string `json:"url"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+	// UpstreamDigest is the checksum that the source stated, in the form of
+	// OCI; empty if it stated none.
+	UpstreamDigest string `json:"upstreamDigest,omitempty"`
+}
+
+func (f *LockedFile) sum() repo.Sum {
+	sum, _ := repo.ParseSum(f.SHA256) // the lock was checked when it was read
+	return sum
+}
+
+// differs reports whether a file cannot be the locked one, by what its place
+// says.
+func (f *LockedFile) differs(a *repo.Artifact) bool {
+	sum, stated := a.Stated()
+	return a.Size != f.Size || stated && sum != f.sum()
+}
+
+func (l *Locked) file(name string) *LockedFile {
+	for i := range l.Files {
+		if l.Files[i].Name == name {
+			return &l.Files[i]
+		}
+	}
+	return nil
+}
+
+// identity is the provider of a locked release.
+func (l *Locked) identity() layouts.Provider {
+	p, _ := parseLabel(l.Provider) // the lock was checked when it was read
+	return p
+}
+
+// parseLabel is layouts.ParseLabel, which also knows cert-manager.
+func parseLabel(label string) (layouts.Provider, error) {
+	if label == layouts.CertManager.Label() {
+		return layouts.CertManager, nil
+	}
+	return layouts.ParseLabel(label)
+}
+
+// lockOf describes a release whose files state their checksums. Upstream holds
+// the files as the source lists them.
+func lockOf(r *repo.Release, source, components string, upstream *repo.Release) Locked {
+	l := Locked{Provider: r.Provider.Label(), Version: r.Version, Source: source, Components: components, Files: []LockedFile{}}
+	for _, a := range r.Artifacts {
+		sum, _ := a.Stated()
+		f := LockedFile{Name: a.Name, URL: withoutQuery(a.Path), Size: a.Size, SHA256: sum.String()}
+		if b := upstream.Artifact(a.Name); b != nil {
+			f.URL = withoutQuery(b.Path)
+			if sum, ok := b.Stated(); ok {
+				f.UpstreamDigest = "sha256:" + sum.String()
+			}
+		}
+		l.Files = append(l.Files, f)
+	}
+	return l
+}
+
+// withoutQuery drops what may be secret in a URL. A path stays as it is.
+func withoutQuery(path string) string {
+	u, err := url.Parse(path)
+	if err != nil || u.Host == "" {
+		return path
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+// differences compares a locked release with its files now, which state their
+// checksums.
+func (l *Locked) differences(r *repo.Release) publish.Difference {
+	var d publish.Difference
+	for i := range l.Files {
+		f := &l.Files[i]
+		switch a := r.Artifact(f.Name); {
+		case a == nil:
+			d.Missing = append(d.Missing, f.Name)
+		case f.differs(a):
+			d.Changed = append(d.Changed, f.Name)
+		}
+	}
+	for _, a := range r.Artifacts {
+		if l.file(a.Name) == nil {
+			d.Extra = append(d.Extra, a.Name)
+		}
+	}
+	return d
+}
+
+// ChangedError says that a source gives another content for a version than it
+// did when the version was mirrored.
+type ChangedError struct {
+	// Release names provider and version.
+	Release string
+	// From is the source now, Locked the one of the lock file.
+	From, Locked string
+	// Missing files are gone, Extra ones are new.
+	publish.Difference
+}
+
+// Error names the files and the way out.
+func (e *ChangedError) Error() string {
+	var parts []string
+	for _, kind := range []struct {
+		word  string
+		names []string
+	}{{"changed", e.Changed}, {"gone", e.Missing}, {"new", e.Extra}} {
+		if len(kind.names) > 0 {
+			parts = append(parts, kind.word+" "+strings.Join(kind.names, ", "))
+		}
+	}
+	other := ""
+	if e.From != e.Locked {
+		other = fmt.Sprintf(" (from %s)", e.Locked)
+	}
+	return fmt.Sprintf("%s at %s is not what it was when it was mirrored%s: %s; a released version must never change, so find out who changed it and why before you take it with --accept-changed", e.Release, e.From, other, strings.Join(parts, "; "))
+}
+
+// book is the lock in memory.
+type book struct {
+	listings map[[2]string]Listing  // by source and version
+	releases map[[2]string]Locked   // by label and version
+	labels   map[[2]string][]string // of releases, by source and version
+}
+
+func newBook() *book {
+	return &book{map[[2]string]Listing{}, map[[2]string]Locked{}, map[[2]string][]string{}}
+}
+
+func (b *book) add(l *Lock) {
+	for _, s := range l.Sources {
+		b.listings[[2]string{s.Source, s.Version}] = s
+	}
+	for _, r := range l.Releases {
+		b.releases[[2]string{r.Provider, r.Version}] = r
+		if from := [2]string{r.Source, r.Version}; !slices.Contains(b.labels[from], r.Provider) {
+			b.labels[from] = append(b.labels[from], r.Provider)
+		}
+	}
+}
+
+// release returns what is locked for a label and a version, or nil.
+func (b *book) release(label, version string) *Locked {
+	if l, ok := b.releases[[2]string{label, version}]; ok {
+		return &l
+	}
+	return nil
+}
+
+// from returns what is locked of one release of a source.
+func (b *book) from(source, version string) (out []*Locked) {
+	for _, label := range b.labels[[2]string{source, version}] {
+		if l := b.release(label, version); l != nil && l.Source == source {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// sorted returns the releases by label and version, oldest first.
+func (b *book) sorted() []Locked {
+	out := make([]Locked, 0, len(b.releases))
+	for _, r := range b.releases {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(x, y Locked) int {
+		return cmp.Or(cmp.Compare(x.Provider, y.Provider), compareVersions(x.Version, y.Version))
+	})
+	return out
+}
+
+func compareVersions(a, b string) int {
+	v, _ := layouts.ParseVersion(a)
+	w, _ := layouts.ParseVersion(b)
+	return cmp.Or(v.Compare(w), cmp.Compare(a, b))
+}
+
+// lock returns the content of the lock file.
+func (b *book) lock() *Lock {
+	l := &Lock{SchemaVersion: lockVersion, Sources: []Listing{}, Releases: b.sorted()}
+	for _, s := range b.listings {
+		l.Sources = append(l.Sources, s)
+	}
+	slices.SortFunc(l.Sources, func(x, y Listing) int {
+		return cmp.Or(cmp.Compare(x.Source, y.Source), compareVersions(x.Version, y.Version))
+	})
+	return l
+}
+
+// parseLock reads a lock file.
+func parseLock(data []byte) (*Lock, error) {
+	l := &Lock{}
+	if err := json.Unmarshal(data, l); err != nil {
+		return nil, err
+	}
+	if l.SchemaVersion != lockVersion {
+		return nil, fmt.Errorf("it has the schema version %d, and this program knows %d; use the program that wrote it, or a newer one", l.SchemaVersion, lockVersion)
+	}
+	return l, l.check()
+}
+
+// check makes sure that nothing in the lock is used as a path or checksum
+// without being one.
+func (l *Lock) check() error {
+	for _, r := range l.Releases {
+		if _, err := parseLabel(r.Provider); err != nil {
+			return err
+		}
+		if _, err := layouts.ParseVersion(r.Version); err != nil {
+			return err
+		}
+		for _, f := range r.Files {
+			if err := publish.CheckFileName(f.Name); err != nil {
+				return err
+			}
+			if _, ok := repo.ParseSum(f.SHA256); !ok {
+				return fmt.Errorf("%s %s: %q is no SHA-256 of %s", r.Provider, r.Version, f.SHA256, f.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// listing condenses what a place says about a release. If it is near, contents
+// count, and their checksums are returned by name.
+func listing(ctx context.Context, r *repo.Release, near bool) (digest string, sums map[string]repo.Sum, err error) {
+	sums = map[string]repo.Sum{}
+	lines := make([]string, 0, len(r.Artifacts))
+	for _, a := range r.Artifacts {
+		sum, known := a.Stated()
+		if near && !known {
+			if sum, err = a.Sum(ctx); err != nil {
+				return "", nil, err
+			}
+			known = true
+		}
+		word := "-"
+		if known {
+			word, sums[a.Name] = sum.String(), sum
+		}
+		lines = append(lines, fmt.Sprintf("%s %d %s\n", word, a.Size, a.Name))
+	}
+	slices.Sort(lines)
+	return repo.Sum(sha256.Sum256([]byte(strings.Join(lines, "")))).String(), sums, nil
+}

@@ -1,0 +1,174 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// look lists a release at its source, and finds out whether there is anything
+// to do.
+func (m *run) look(ctx context.Context, t *task) (*cargo, error) {
+	if err := m.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer m.release()
+	whole, err := m.fetch(ctx, t.from, t.version)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s has no release %s: %w", t.from, t.version, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.certManager() {
+		if whole, err = onlyManifest(whole, t.parts[0].file); err != nil {
+			return nil, err
+		}
+	}
+	c := &cargo{task: t, listed: whole, here: map[*repo.Artifact]bool{}}
+	if c.digest, c.sums, err = listing(ctx, whole, t.near); err != nil {
+		return nil, err
+	}
+	locked := m.locked(c)
+	for _, l := range locked {
+		if err := m.unchanged(l, c.glance(l), c); err != nil {
+			return nil, err
+		}
+	}
+	listed, ok := m.listing(c)
+	if m.Verify != nil && !m.DryRun {
+		return c, nil // what was there before nobody may have verified
+	}
+	if !ok || listed.SHA256 != c.digest || !complete(t.parts, locked, listed.Providers) {
+		return c, nil
+	}
+	for _, l := range locked {
+		got, err := m.present(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		if got == nil {
+			c.present = nil
+			return c, nil
+		}
+		c.present = append(c.present, got)
+	}
+	c.known = locked
+	return c, nil
+}
+
+// fetch lists a release, unless that was done to find the latest version.
+func (m *run) fetch(ctx context.Context, from Source, version string) (*repo.Release, error) {
+	key := [2]string{from.String(), version}
+	m.mu.Lock()
+	r := m.listed[key]
+	delete(m.listed, key)
+	m.mu.Unlock()
+	if r != nil {
+		return r, nil
+	}
+	return from.Fetch(ctx, version)
+}
+
+// onlyManifest leaves of a release of cert-manager what clusterctl reads.
+func onlyManifest(whole *repo.Release, file string) (*repo.Release, error) {
+	a := whole.Artifact(cmp.Or(file, layouts.CertManagerFile))
+	if a == nil {
+		return nil, fmt.Errorf("%s has no file %s", whole.Path, cmp.Or(file, layouts.CertManagerFile))
+	}
+	out := *whole
+	one := *a
+	one.Name = layouts.CertManagerFile
+	out.Provider, out.Artifacts, out.Oddities = layouts.CertManager, []*repo.Artifact{&one}, nil
+	return &out, nil
+}
+
+func (m *run) listing(c *cargo) (Listing, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, ok := m.lock.listings[[2]string{c.from.String(), c.version}]
+	return l, ok
+}
+
+// locked returns what the lock holds of what is wanted of a release.
+func (m *run) locked(c *cargo) (out []*Locked) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	from := m.lock.from(c.from.String(), c.version)
+	sharing := m.lock.listings[[2]string{c.from.String(), c.version}].Providers
+	for _, p := range c.parts {
+		if p.provider != (layouts.Provider{}) {
+			if l := m.lock.release(p.provider.Label(), c.version); l != nil {
+				out = append(out, l)
+			}
+			continue
+		}
+		for _, l := range from {
+			// Others have got a name of their own from the user.
+			if slices.Contains(sharing, l.Provider) && (p.file == "" || l.Components == p.file) {
+				out = append(out, l)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *Locked) int { return strings.Compare(a.Provider, b.Provider) })
+	return slices.CompactFunc(out, func(a, b *Locked) bool { return a.Provider == b.Provider })
+}
+
+// complete reports whether nothing that is wanted is missing in the lock.
+func complete(parts []part, locked []*Locked, labels []string) bool {
+	has := func(fits func(*Locked) bool) bool { return slices.ContainsFunc(locked, fits) }
+	for _, p := range parts {
+		switch {
+		case p.provider != (layouts.Provider{}):
+			if !has(func(l *Locked) bool { return l.Provider == p.provider.Label() }) {
+				return false
+			}
+		case p.file != "":
+			if !has(func(l *Locked) bool { return l.Components == p.file }) {
+				return false
+			}
+		default:
+			for _, label := range labels {
+				if !has(func(l *Locked) bool { return l.Provider == label }) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// glance compares a locked release with what the source lists, as far as that
+// can be done without a download. The files of others that share the release
+// are no difference.
+func (c *cargo) glance(l *Locked) publish.Difference {
+	var d publish.Difference
+	for i := range l.Files {
+		f := &l.Files[i]
+		a := c.listed.Artifact(f.Name)
+		if a == nil {
+			d.Missing = append(d.Missing, f.Name)
+			continue
+		}
+		if sum, known := c.sums[f.Name]; a.Size != f.Size || known && sum != f.sum() {
+			d.Changed = append(d.Changed, f.Name)
+		}
+	}
+	return d
+}
+
+// unchanged refuses a difference from the lock, unless it is accepted.
+func (m *run) unchanged(l *Locked, d publish.Difference, c *cargo) error {
+	if d.IsZero() || m.AcceptChanged {
+		return nil
+	}
+	return &ChangedError{Release: l.Provider + " " + l.Version, From: c.from.String(), Locked: l.Source, Difference: d}
+}

@@ -1,0 +1,256 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/inventory"
+)
+
+// DefaultJobs is how many files are downloaded at a time if nobody says it.
+const DefaultJobs = 8
+
+// Options say how to mirror.
+type Options struct {
+	// To is where the releases go, and Near whether reading there costs no
+	// network.
+	To   publish.Site
+	Near bool
+	// Dir is the folder for the files beside the releases: the root of a mirror
+	// that is a folder.
+	Dir string
+	// Jobs limits what goes on at the same time: releases, and downloads.
+	Jobs int
+	// DryRun changes nothing and downloads no more than it needs to know which
+	// providers share a release.
+	DryRun bool
+	// AcceptChanged takes a version whose content changed at its source since
+	// it was mirrored. A destination that is a Replacer then gets it; others
+	// refuse it as long as they have the old one.
+	AcceptChanged bool
+	// ImageRegistry is the registry and path that clusterctl should take all
+	// images from, or "".
+	ImageRegistry string
+	// ConfigMaps also writes the releases as Cluster API Operator reads them.
+	ConfigMaps bool
+	// Verify refuses a release by its error before anything of it is published,
+	// or is nil. It gets the release as its source has it, also if several
+	// providers share it; reading the files costs no network. What is in the
+	// mirror already is verified too, which may take downloads.
+	Verify func(ctx context.Context, r *repo.Release) error
+	// Tell hears of every release when it is done, or is nil. It is not called
+	// by two goroutines at a time.
+	Tell func(Outcome)
+	// Watch hears how far the download of a release is, or is nil. It may be
+	// called by several goroutines at a time.
+	Watch func(publish.Progress)
+}
+
+// Replacer is a destination that can put another content in the place of a
+// published release. It swaps both in one step.
+type Replacer interface {
+	Replace(ctx context.Context, r *repo.Release) (publish.Result, error)
+}
+
+// Outcome is what became of one release.
+type Outcome struct {
+	Provider layouts.Provider
+	Version  string
+	// From is the source, and Where the place in the mirror.
+	From, Where string
+	// Unchanged is true if it was in the mirror already.
+	Unchanged bool
+	// Files and Bytes count what the release consists of.
+	Files int
+	Bytes int64
+}
+
+// Result is what a run did.
+type Result struct {
+	// Outcomes are sorted by provider and version.
+	Outcomes []Outcome
+	// Warnings are what the user should act on. They are sorted.
+	Warnings []string
+	// CertManager says that the mirror has a cert-manager, without which
+	// clusterctl installs nothing in a cluster that has none.
+	CertManager bool
+	// Written are the files beside the releases that were made or changed.
+	Written []string
+}
+
+// Run brings what is wanted into the mirror. Each release is there whole or not
+// at all, in the order of the versions of its source. The files beside are
+// written when all releases are there, and only where their content changes.
+//
+// After an error no other release is begun. The error is a *ChangedError if a
+// source changed a version that is in the lock file, and a
+// *publish.ConflictError if the mirror has another content than source and lock
+// file. In a dry run the result holds no warnings.
+func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
+	if opts.Jobs < 1 {
+		opts.Jobs = DefaultJobs
+	}
+	m := &run{
+		Options: opts,
+		beside:  beside{opts.Dir},
+		tokens:  make(chan struct{}, opts.Jobs),
+		lock:    newBook(),
+		images:  map[[2]string][]inventory.Image{},
+		touched: map[[2]string]bool{},
+		fresh:   map[[2]string]bool{},
+		listed:  map[[2]string]*repo.Release{},
+	}
+	if opts.ImageRegistry != "" {
+		if err := CheckRegistry(opts.ImageRegistry); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.load(); err != nil {
+		return nil, err
+	}
+	tasks, err := m.resolve(ctx, wants)
+	if err != nil {
+		return nil, err
+	}
+	if !opts.DryRun {
+		cleanSpools(opts.Dir)
+	}
+	err = m.transfer(ctx, tasks)
+	if closeErr := m.closeJournal(); err == nil {
+		err = closeErr
+	}
+	if err == nil && !opts.DryRun {
+		err = m.finish(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(m.result.Outcomes, func(a, b Outcome) int {
+		return cmp.Or(cmp.Compare(a.Provider.Label(), b.Provider.Label()), compareVersions(a.Version, b.Version))
+	})
+	slices.Sort(m.result.Warnings)
+	return &m.result, nil
+}
+
+// run is the state of one call of Run.
+type run struct {
+	Options
+	beside beside
+	// tokens are held while files are read from a source.
+	tokens chan struct{}
+	// opening guards To.Of, which need not be safe for concurrent use.
+	opening sync.Mutex
+
+	// What follows is guarded by mu as long as releases are copied. Keys are
+	// label and version.
+	mu     sync.Mutex
+	lock   *book
+	images map[[2]string][]inventory.Image
+	// touched releases are those that this run has seen, fresh those among them
+	// that it has copied.
+	touched, fresh map[[2]string]bool
+	// listed releases were fetched to find the latest version, by source and
+	// version.
+	listed  map[[2]string]*repo.Release
+	journal *journal
+	result  Result
+}
+
+// to returns the place of a provider in the mirror.
+func (m *run) to(p layouts.Provider) (publish.Destination, error) {
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	return m.To.Of(p)
+}
+
+// at lists a locked release in the mirror. The error wraps fs.ErrNotExist if it
+// is not there.
+func (m *run) at(ctx context.Context, l *Locked) (*repo.Release, error) {
+	to, err := m.to(l.identity())
+	if err != nil {
+		return nil, err
+	}
+	return to.Fetch(ctx, l.Version)
+}
+
+// present reports whether the mirror has a locked release, by what it states
+// and, if it is near, by content.
+func (m *run) present(ctx context.Context, l *Locked) (*repo.Release, error) {
+	got, err := m.at(ctx, l)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range l.Files {
+		f := &l.Files[i]
+		a := got.Artifact(f.Name)
+		if a == nil && m.To.Shared && layouts.KindOfFile(f.Name).Attests() {
+			continue // the place has checksums of all that share it
+		}
+		if a == nil || f.differs(a) {
+			return nil, nil
+		}
+		if _, stated := a.Stated(); m.Near && !stated {
+			sum, err := a.Sum(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if sum != f.sum() {
+				return nil, nil
+			}
+		}
+	}
+	if !m.To.Shared && (len(got.Artifacts) != len(l.Files) || slices.ContainsFunc(got.Oddities, func(o repo.Oddity) bool { return o.Kind != repo.OddHidden })) {
+		return nil, nil // then it is no longer what was put there
+	}
+	return got, nil
+}
+
+// acquire waits until files may be read from a source.
+func (m *run) acquire(ctx context.Context) error {
+	select {
+	case m.tokens <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (m *run) release() { <-m.tokens }
+
+func (m *run) warn(format string, args ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.result.Warnings = append(m.result.Warnings, fmt.Sprintf(format, args...))
+}
+
+// done takes note of a release that is in the mirror, and why: because it was
+// copied if entry is not nil.
+func (m *run) done(o Outcome, entry *entry) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.result.Outcomes = append(m.result.Outcomes, o)
+	key := [2]string{o.Provider.Label(), o.Version}
+	m.touched[key] = true
+	if entry != nil {
+		m.fresh[key] = true
+		m.remember(*entry)
+		if err := m.write(*entry); err != nil {
+			return err
+		}
+	}
+	if m.Tell != nil {
+		m.Tell(o)
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+)
+
+// Source is a place that releases are copied from. Every publish.Destination is
+// one.
+type Source interface {
+	// Versions lists the versions that can be read.
+	Versions(ctx context.Context) ([]string, error)
+	// Fetch lists a release. The error wraps fs.ErrNotExist if there is none.
+	// If the provider of the release is zero, its files tell who shares it.
+	Fetch(ctx context.Context, version string) (*repo.Release, error)
+	// String names the place in messages and in the lock file, without
+	// credentials. No two places have the same name.
+	String() string
+}
+
+// Want is one thing that is to be in the mirror.
+type Want struct {
+	From Source
+	// Near says that reading from the place costs no network, so that contents
+	// are compared where a place that is far is believed.
+	Near bool
+	// Provider is who the release is for, whatever its files say. If it is
+	// zero, all are meant that share the release, or the one that File belongs
+	// to. It may be layouts.CertManager.
+	Provider layouts.Provider
+	// File is the components file if the name does not tell it, or "".
+	File    string
+	Version Selector
+}
+
+// Selector chooses versions. The zero Selector is the latest version.
+type Selector struct {
+	exact string
+	rule  *semver.Constraints
+	text  string
+}
+
+// ParseSelector reads "" or "latest", a version such as v1.2.3, which is taken
+// as it is, or a range such as ">=1.10 <1.12" or "1.11.x", which stands for all
+// versions in it. A range holds pre-releases only if it names one.
+func ParseSelector(text string) (Selector, error) {
+	text = strings.TrimSpace(text)
+	if text == "" || text == layouts.Latest {
+		return Selector{}, nil
+	}
+	if v, err := layouts.ParseVersion(text); err == nil && v.HasV() {
+		return Selector{exact: text, text: text}, nil
+	}
+	rule, err := semver.NewConstraint(text)
+	if err != nil {
+		return Selector{}, fmt.Errorf("%q is neither a version such as v1.2.3 nor a range such as \">=1.10 <1.12\"", text)
+	}
+	return Selector{rule: rule, text: text}, nil
+}
+
+// String is the text that was parsed.
+func (s Selector) String() string {
+	if s.text == "" {
+		return layouts.Latest
+	}
+	return s.text
+}
+
+// choose returns the versions that are meant, oldest first. Metadata reads the
+// metadata.yaml of a version.
+func (s Selector) choose(ctx context.Context, from Source, metadata func(version string) ([]byte, error)) ([]string, error) {
+	if s.exact != "" {
+		return []string{s.exact}, nil
+	}
+	versions, err := from.Versions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the versions at %s: %w", from, err)
+	}
+	if s.rule == nil {
+		latest, err := meta.Latest(versions, metadata)
+		if err != nil {
+			return nil, fmt.Errorf("find the latest version at %s: %w", from, err)
+		}
+		return []string{latest}, nil
+	}
+	var found []layouts.Version
+	for _, text := range versions {
+		v, err := layouts.ParseVersion(text)
+		if err != nil {
+			continue
+		}
+		if sem, err := semver.NewVersion(text); err == nil && s.rule.Check(sem) {
+			found = append(found, v)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s has no version in the range %q; it has %s", from, s.text, few(versions))
+	}
+	slices.SortStableFunc(found, layouts.Version.Compare)
+	out := make([]string, len(found))
+	for i, v := range found {
+		out[i] = v.String()
+	}
+	return out, nil
+}
+
+// few joins the last of many names.
+func few(names []string) string {
+	const shown = 8
+	switch n := len(names); {
+	case n == 0:
+		return "none at all"
+	case n > shown:
+		return fmt.Sprintf("%d, the last are %s", n, strings.Join(names[n-shown:], ", "))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Named returns a source under another name. The name must be that of no other
+// source, since the lock file goes by it.
+func Named(s Source, name string) Source { return named{s, name} }
+
+type named struct {
+	Source
+	name string
+}
+
+func (n named) String() string { return n.name }
+
+// Provider returns the versions of a provider that is already listed, such as
+// one in a folder, as a source.
+func Provider(p *repo.Provider) Source { return listed{p} }
+
+type listed struct{ p *repo.Provider }
+
+func (l listed) Versions(context.Context) ([]string, error) {
+	var out []string
+	for _, r := range l.p.Releases {
+		out = append(out, r.Version)
+	}
+	return out, nil
+}
+
+func (l listed) Fetch(_ context.Context, version string) (*repo.Release, error) {
+	for _, r := range l.p.Releases {
+		if r.Version == version {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has no version %s: %w", l.p.Path, version, fs.ErrNotExist)
+}
+
+func (l listed) String() string { return l.p.Path }
+
+// task is a release to be copied.
+type task struct {
+	from    Source
+	near    bool
+	version string
+	parts   []part
+}
+
+// part is who a release is copied for.
+type part struct {
+	provider layouts.Provider
+	file     string
+}
+
+func (t *task) name() string { return t.from.String() + " " + t.version }
+
+// certManager reports whether the task is about cert-manager, of whose releases one
+// file is wanted.
+func (t *task) certManager() bool {
+	return len(t.parts) == 1 && t.parts[0].provider == layouts.CertManager
+}
+
+// resolve finds the versions that are meant, and joins what is wanted of one
+// release.
+func (m *run) resolve(ctx context.Context, wants []Want) ([]*task, error) {
+	// Several providers of one place ask it once.
+	type question struct{ from, selector string }
+	first := map[question]int{}
+	var ask []int
+	for i, w := range wants {
+		q := question{w.From.String(), w.Version.String()}
+		if _, asked := first[q]; !asked {
+			first[q] = i
+			ask = append(ask, i)
+		}
+	}
+	versions := make([][]string, len(wants))
+	err := each(ctx, len(ask), m.Jobs, func(ctx context.Context, i int) (err error) {
+		w := wants[ask[i]]
+		versions[ask[i]], err = w.Version.choose(ctx, w.From, func(version string) ([]byte, error) {
+			return m.metadata(ctx, w, version)
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []*task
+	known := map[[2]string]*task{}
+	for _, w := range wants {
+		for _, v := range versions[first[question{w.From.String(), w.Version.String()}]] {
+			key := [2]string{w.From.String(), v}
+			t := known[key]
+			if t == nil {
+				t = &task{from: w.From, near: w.Near, version: v}
+				known[key] = t
+				out = append(out, t)
+			}
+			if p := (part{w.Provider, w.File}); !slices.Contains(t.parts, p) {
+				t.parts = append(t.parts, p)
+			}
+		}
+	}
+	return out, nil
+}
+
+// metadata reads the metadata.yaml of a version, from the mirror if the lock
+// says that it is there.
+func (m *run) metadata(ctx context.Context, w Want, version string) ([]byte, error) {
+	r, err := w.From.Fetch(ctx, version)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, meta.ErrNoRelease
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	m.listed[[2]string{w.From.String(), version}] = r
+	m.mu.Unlock()
+	a := r.Artifact(layouts.MetadataFile)
+	if a == nil {
+		return nil, fmt.Errorf("%s has no %s", r.Path, layouts.MetadataFile)
+	}
+	for _, l := range m.lock.from(w.From.String(), version) {
+		f := l.file(a.Name)
+		if w.Near || f == nil || f.differs(a) {
+			continue
+		}
+		if got, err := m.at(ctx, l); err == nil && got.Artifact(a.Name) != nil {
+			if b := got.Artifact(a.Name); b.Size == f.Size {
+				return b.Stating(f.sum()).Bytes()
+			}
+		}
+	}
+	return a.Bytes()
+}

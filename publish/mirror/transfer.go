@@ -1,0 +1,222 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"sync/atomic"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// transfer copies releases. Those of one source follow each other, oldest first,
+// so that what is the latest only moves forward; so do all if they share one
+// place, where those of one version are one release.
+func (m *run) transfer(ctx context.Context, tasks []*task) error {
+	slices.SortStableFunc(tasks, func(a, b *task) int { return compareVersions(a.version, b.version) })
+	var chains [][][]*task
+	index := map[string]int{}
+	for _, t := range tasks {
+		key := t.from.String()
+		if m.To.Shared {
+			key = ""
+		}
+		i, known := index[key]
+		if !known {
+			i = len(chains)
+			index[key], chains = i, append(chains, nil)
+		}
+		c := chains[i]
+		if last := len(c) - 1; m.To.Shared && last >= 0 && c[last][0].version == t.version {
+			c[last] = append(c[last], t)
+		} else {
+			chains[i] = append(c, []*task{t})
+		}
+	}
+	var failed atomic.Bool
+	return each(ctx, len(chains), m.Jobs, func(ctx context.Context, i int) error {
+		for _, unit := range chains[i] {
+			if failed.Load() {
+				return nil
+			}
+			if err := m.unit(ctx, unit); err != nil {
+				failed.Store(true)
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// cargo is a task under way.
+type cargo struct {
+	*task
+	// listed is the release as the source lists it, with the digest of that
+	// list, and sums the checksums that are known without a download.
+	listed *repo.Release
+	digest string
+	sums   map[string]repo.Sum
+	// known is what the lock says of the release if nothing has to be done, and
+	// present the same in the mirror.
+	known   []*Locked
+	present []*repo.Release
+	// whole is the release with what the mirror has of it in its place.
+	whole *repo.Release
+	// labels are those of all providers that share the release.
+	labels []string
+	// releases are what is wanted of it, and components the name of the
+	// components file of each.
+	releases   []*repo.Release
+	components []string
+	// here are files that are read in the mirror, because they are there
+	// already.
+	here  map[*repo.Artifact]bool
+	spool *spool
+}
+
+// unit copies releases that become visible together.
+func (m *run) unit(ctx context.Context, tasks []*task) error {
+	var cargos []*cargo
+	known := true
+	for _, t := range tasks {
+		c, err := m.look(ctx, t)
+		if err != nil {
+			return err
+		}
+		cargos = append(cargos, c)
+		known = known && c.known != nil
+	}
+	if known {
+		for _, c := range cargos {
+			for i, l := range c.known {
+				if err := m.done(c.outcome(l, publish.Result{Where: c.present[i].Path, Unchanged: true}), nil); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	defer func() {
+		for _, c := range cargos {
+			if c.spool != nil {
+				c.spool.close()
+			}
+		}
+	}()
+	var releases []*repo.Release
+	for _, c := range cargos {
+		if err := m.open(ctx, c); err != nil {
+			return err
+		}
+		if !m.DryRun {
+			if err := m.fill(ctx, c); err != nil {
+				return err
+			}
+		}
+		releases = append(releases, c.releases...)
+	}
+	if m.DryRun {
+		return m.preview(ctx, cargos)
+	}
+	results, err := m.put(ctx, releases)
+	if err != nil {
+		return err
+	}
+	for _, c := range cargos {
+		for i, r := range c.releases {
+			e, err := m.describe(ctx, c, i)
+			if err != nil {
+				return err
+			}
+			if err := m.done(c.outcome(&e.Release, results[r]), &e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *cargo) outcome(l *Locked, result publish.Result) Outcome {
+	o := Outcome{Provider: l.identity(), Version: l.Version, From: c.from.String(), Where: result.Where, Unchanged: result.Unchanged, Files: len(l.Files)}
+	for _, f := range l.Files {
+		o.Bytes += f.Size
+	}
+	return o
+}
+
+// put publishes releases that become visible together.
+func (m *run) put(ctx context.Context, releases []*repo.Release) (map[*repo.Release]publish.Result, error) {
+	site := m.To
+	site.Of = m.to
+	parcels, err := site.Parcels(ctx, releases)
+	if err != nil {
+		return nil, err
+	}
+	results := map[*repo.Release]publish.Result{}
+	for _, p := range parcels {
+		result, err := m.publish(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, note := range result.Notes {
+			m.warn("%s: %s", publish.Name(p.Release), note)
+		}
+		for _, r := range p.From {
+			results[r] = result
+		}
+	}
+	return results, nil
+}
+
+func (m *run) publish(ctx context.Context, p publish.Parcel) (publish.Result, error) {
+	if slices.ContainsFunc(p.Release.Artifacts, func(a *repo.Artifact) bool { return m.passes(a, p.Release) }) {
+		if err := m.acquire(ctx); err != nil {
+			return publish.Result{}, err
+		}
+		defer m.release()
+	}
+	result, err := p.Publish(ctx)
+	if _, conflict := errors.AsType[*publish.ConflictError](err); !conflict || !m.AcceptChanged {
+		return result, err
+	}
+	r, ok := p.To.(Replacer)
+	if !ok {
+		return result, err
+	}
+	if result, err = r.Replace(ctx, p.Release); err != nil {
+		return result, err
+	}
+	return result, p.To.Verify(ctx, p.Release)
+}
+
+// preview tells what would become of releases.
+func (m *run) preview(ctx context.Context, cargos []*cargo) error {
+	for _, c := range cargos {
+		for i, r := range c.releases {
+			to, err := m.to(r.Provider)
+			if err != nil {
+				return err
+			}
+			result := publish.Result{Where: to.String()}
+			got, err := to.Fetch(ctx, r.Version)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+			case err != nil:
+				return err
+			case !slices.ContainsFunc(r.Artifacts, func(a *repo.Artifact) bool { return !c.near && !c.here[a] }):
+				// All of it is known, so that nothing is downloaded for this.
+				if err := publish.Conflict(ctx, got, r); err != nil && !m.To.Shared {
+					return err
+				}
+				result.Unchanged = true
+			}
+			l := lockOf(r, c.from.String(), c.components[i], c.listed)
+			if err := m.done(c.outcome(&l, result), nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

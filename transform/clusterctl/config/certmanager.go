@@ -1,0 +1,39 @@
+package config
+
+import "fmt"
+
+// The cert-manager that clusterctl v1.14.2 installs if nothing else is
+// configured (clusterctl: client/config/cert_manager_client.go).
+const (
+	CertManagerVersion = "v1.21.1"
+	CertManagerURL     = "https://github.com/cert-manager/cert-manager/releases/" + CertManagerVersion + "/cert-manager.yaml"
+)
+
+// CertManager is where clusterctl takes cert-manager from.
+type CertManager struct {
+	// URL is that of a release, with the environment filled in.
+	URL string
+	// Version is the one that is installed, whichever the URL names.
+	Version string
+}
+
+// CertManager returns the entry of the file, completed by the defaults
+// (clusterctl: client/config/cert_manager_client.go, Get).
+func (c *Config) CertManager() (CertManager, error) {
+	var entry *CertManager
+	if err := c.unmarshal("cert-manager", &entry); err != nil {
+		return CertManager{}, fmt.Errorf("%s: failed to unmarshal certManager from the clusterctl configuration file: %w", c.name, err)
+	}
+	out := CertManager{URL: CertManagerURL, Version: CertManagerVersion}
+	if entry != nil && entry.URL != "" {
+		out.URL = entry.URL
+	}
+	if entry != nil && entry.Version != "" {
+		out.Version = entry.Version
+	}
+	var err error
+	if out.URL, err = c.expand(out.URL); err != nil {
+		return CertManager{}, fmt.Errorf("%s: unable to evaluate url: %q: %w", c.name, out.URL, err)
+	}
+	return out, nil
+}
