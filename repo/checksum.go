@@ -46,6 +46,15 @@ func (a *Artifact) Copy(ctx context.Context, w io.Writer) (Sum, error) {
 // Sum reads the content and returns its checksum. Errors are those of Copy.
 func (a *Artifact) Sum(ctx context.Context) (Sum, error) { return a.Copy(ctx, io.Discard) }
 
+// Stated returns the checksum that the place of the file states, if it does.
+// Nothing is read.
+func (a *Artifact) Stated() (sum Sum, ok bool) {
+	if a.stated == nil {
+		return Sum{}, false
+	}
+	return *a.stated, true
+}
+
 // Digest returns the checksum that the place of the file states, without
 // reading the file, or else reads it. Errors are those of Copy.
 func (a *Artifact) Digest(ctx context.Context) (Sum, error) {

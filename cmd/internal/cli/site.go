@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -31,8 +32,11 @@ func (a *app) site(name string, d *delivery) (publish.Site, error) {
 		return folder.Site(), nil
 	}
 	site := publish.Site{Name: name, Shared: place.Shared()}
+	var mu sync.Mutex
 	opened := map[string]publish.Destination{}
 	site.Of = func(p layouts.Provider) (publish.Destination, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		label := ""
 		if !site.Shared {
 			label = p.Label()
