@@ -51,6 +51,7 @@ var owners = []struct {
 }{
 	{"go.yaml.in/yaml/", []string{"repo/doc"}},
 	{"sigs.k8s.io/yaml", []string{"repo/doc"}},
+	{"github.com/evanphx/json-patch", []string{"repo/extension"}},
 	{"sigs.k8s.io/kustomize/", []string{"transform/kustomize"}},
 	{"github.com/spf13/cobra", []string{"cmd/internal/cli"}},
 	{"github.com/spf13/viper", []string{"transform/clusterctl/config"}},

@@ -52,7 +52,7 @@ type lintFlags struct {
 	baseline     string
 	changedSince string
 	contract     string
-	core         string
+	core         coreFlag
 	fix          bool
 }
 
@@ -99,7 +99,7 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	flags.StringVar(&f.baseline, "baseline", "", "leave out the findings of an earlier report in JSON (`FILE`)")
 	flags.StringVar(&f.changedSince, "changed-since", "", "leave out the findings that the same targets have at a git `REVISION`")
 	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
-	flags.StringVar(&f.core, "core-version", "", fmt.Sprintf("judge for this `VERSION` of Cluster API, v1.%d to v1.%d (default: the newest)", contract.OldestCore, contract.NewestCore))
+	f.core.flag(cmd)
 	flags.BoolVar(&f.fix, "fix", false, "change the files to mend what can be mended safely, and report the rest")
 	return cmd
 }
@@ -157,12 +157,8 @@ func (f *lintFlags) profile() (contract.Profile, error) {
 			return p, usage(err)
 		}
 	}
-	if f.core != "" {
-		if p.Core, err = contract.ParseCore(f.core); err != nil {
-			return p, usage(err)
-		}
-	}
-	return p, nil
+	p.Core, err = f.core.core()
+	return p, err
 }
 
 func (o *outputs) flag(cmd *cobra.Command) {
