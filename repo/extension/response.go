@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 )
 
 // The values of status.
@@ -205,12 +207,26 @@ func RetryAfter(body []byte) json.RawMessage {
 	return raw.RetryAfterSeconds
 }
 
+// Misfit returns the path of the field whose type is wrong, or "" if the error of
+// Decode is another one.
+func Misfit(err error) string {
+	var mismatch *json.UnmarshalTypeError
+	if !errors.As(err, &mismatch) {
+		return ""
+	}
+	// The names of embedded structs are no part of the JSON.
+	path := strings.Split(mismatch.Field, ".")
+	path = slices.DeleteFunc(path, func(name string) bool { return name == "CommonResponse" })
+	return strings.Join(path, ".")
+}
+
 // Explain says in words for people why an answer cannot be decoded.
 func Explain(err error) string {
 	var mismatch *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &mismatch) && mismatch.Field != "":
-		return fmt.Sprintf("%s is a %s, which is not what the field takes", mismatch.Field, mismatch.Value)
+	case Misfit(err) != "":
+		errors.As(err, &mismatch)
+		return fmt.Sprintf("%s is a %s, which is not what the field takes", Misfit(err), mismatch.Value)
 	case errors.As(err, &mismatch):
 		return fmt.Sprintf("it is a JSON %s instead of an object", mismatch.Value)
 	}

@@ -34,9 +34,10 @@ func (a *app) extensionCommand() *cobra.Command {
 		Short: "Look at the Runtime SDK, and check runtime extensions",
 		Long: `Lists what Cluster API asks of runtime extensions, and checks whether a
 running one keeps to it.`,
-		Example: `  clusterctl-repo extension hooks`,
+		Example: `  clusterctl-repo extension hooks
+  clusterctl-repo extension check https://localhost:9443 --ca-file ca.crt`,
 	}
-	cmd.AddCommand(a.hooksCommand(), a.openAPICommand())
+	cmd.AddCommand(a.checkCommand(), a.extensionConfigCommand(), a.hooksCommand(), a.openAPICommand())
 	return cmd
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
@@ -384,7 +385,8 @@ func (a *app) rulesCommand() *cobra.Command {
 		Short: "List the rules",
 		Long: `Lists all rules with their severity and who proves them: clusterctl (it
 refuses, or silently does something else), apiserver, contract (a MUST or
-SHOULD of the provider contract) or practice.`,
+SHOULD of the provider contract) or practice. Those of the family LIV are the
+checks of "extension check"; all others belong to lint.`,
 		Example: `  clusterctl-repo rules
   clusterctl-repo rules -o json`,
 		Args: cobra.NoArgs,
@@ -394,7 +396,7 @@ SHOULD of the provider contract) or practice.`,
 				return err
 			}
 			return a.write(outs, func(w io.Writer, format string, _ bool) error {
-				return report.WriteRules(w, format, rules.All)
+				return report.WriteRules(w, format, append(slices.Clone(rules.All), checks.Rules()...))
 			})
 		},
 	}
@@ -411,12 +413,19 @@ func (a *app) explainCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
-			for _, r := range rules.All {
+			for _, r := range append(slices.Clone(rules.All), checks.Rules()...) {
 				ids = append(ids, r.ID+"\t"+r.Title)
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			style, err := term.StyleFor(a.Out, a.color, a.Env)
+			if err != nil {
+				return usage(err)
+			}
+			if c := checks.ByID(args[0]); c != nil {
+				return report.WriteRule(a.Out, &c.Rule, report.Example{Prose: "For example: " + c.Example}, style)
+			}
 			rule := rules.ByID(args[0])
 			if rule == nil {
 				return usagef("there is no rule %s%s", args[0], suggestion(args[0]))
@@ -424,10 +433,6 @@ func (a *app) explainCommand() *cobra.Command {
 			example, err := rules.LoadExample(rule.ID)
 			if err != nil {
 				return err
-			}
-			style, err := term.StyleFor(a.Out, a.color, a.Env)
-			if err != nil {
-				return usage(err)
 			}
 			return report.WriteRule(a.Out, rule, report.Example{Prose: example.Prose, Bad: example.Bad.Text, Good: example.Good.Text}, style)
 		},

@@ -403,3 +403,16 @@ func overrides(part object) []any {
 	list, _ := copied(variables["overrides"]).([]any)
 	return list
 }
+
+// Undefined returns the names of variables that the Cluster sets and the class
+// does not define.
+func (t *Topology) Undefined() []string {
+	entries, _ := t.topology()["variables"].([]any)
+	var out []string
+	for _, e := range entries {
+		if name := text(e, "name"); name != "" && t.Class.Variable(name) == nil {
+			out = append(out, name)
+		}
+	}
+	return out
+}
