@@ -87,10 +87,11 @@ func (u Upgrade) controlPlane(from, to semver.Version, steps []string) error {
 
 func (u Upgrade) workers(from, to semver.Version, controlPlane, steps []string) error {
 	if len(steps) == 0 {
-		// Cluster API chooses the steps itself: one after each skew, and the last.
-		return u.defaulted(from, to, controlPlane)
-	}
-	if len(controlPlane) > 0 {
+		var ok bool
+		if steps, ok = u.defaulted(from, to, controlPlane); !ok {
+			return nil
+		}
+	} else if len(controlPlane) > 0 {
 		for i, step := range steps {
 			if step != u.ControlPlane && !slices.Contains(controlPlane, step) {
 				return fmt.Errorf("workersUpgrades[%d]: version %s is none of the control plane", i, step)
@@ -129,24 +130,25 @@ func (u Upgrade) workers(from, to semver.Version, controlPlane, steps []string) 
 	return nil
 }
 
-// defaulted checks the steps that Cluster API takes if a plan has none for workers.
-func (u Upgrade) defaulted(from, to semver.Version, controlPlane []string) error {
+// defaulted are the steps that Cluster API takes if a plan has none for workers: one
+// after each skew, and the last. Without a version for one of them it goes on with
+// none at all.
+func (u Upgrade) defaulted(from, to semver.Version, controlPlane []string) (steps []string, ok bool) {
 	byMinor := map[uint64]string{}
 	for _, step := range append([]string{u.ControlPlane}, controlPlane...) {
 		if v, err := semver.ParseTolerant(step); err == nil {
 			byMinor[v.Minor] = step
 		}
 	}
-	var steps []string
-	for i := uint64(skew); from.Minor < to.Minor && i < to.Minor-from.Minor; i += skew {
+	for i := uint64(skew); i < to.Minor-from.Minor; i += skew {
 		step, ok := byMinor[from.Minor+i]
 		if !ok {
-			return fmt.Errorf("controlPlaneUpgrades has no version v%d.%d, which the workers need", to.Major, from.Minor+i)
+			return nil, false
 		}
 		steps = append(steps, step)
 	}
 	if len(steps) == 0 || steps[len(steps)-1] != u.To {
 		steps = append(steps, u.To)
 	}
-	return u.workers(from, to, nil, steps)
+	return steps, true
 }

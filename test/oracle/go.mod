@@ -8,6 +8,7 @@ require (
 )
 
 require (
+	github.com/valyala/fastjson v1.6.10 // indirect
 	golang.org/x/mod v0.42.0 // indirect
 	k8s.io/gengo/v2 v2.0.0-20250922181213-ec3ebc5fd46b // indirect
 )
