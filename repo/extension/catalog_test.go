@@ -255,13 +255,15 @@ func TestPlans(t *testing.T) {
 }
 
 func TestPatches(t *testing.T) {
-	const before = `{"spec":{"template":{"spec":{"replicas":1,"a":"b"}}}}`
+	const before = `{"kind":"A","spec":{"template":{"spec":{"replicas":1,"a":"b"}}}}`
 	for name, tc := range map[string]struct{ kind, patch, want string }{
 		"add":           {extension.JSONPatch, `[{"op":"add","path":"/spec/template/spec/c","value":1}]`, "spec.template.spec.c"},
 		"merge":         {extension.JSONMergePatch, `{"metadata":{"labels":{"x":"y"}}}`, "metadata"},
 		"nothing":       {extension.JSONPatch, ` [] `, ""},
 		"empty objects": {extension.JSONPatch, `[{"op":"add","path":"/metadata","value":{}},{"op":"add","path":"/status","value":{"x":[]}}]`, ""},
 		"missing path":  {extension.JSONPatch, `[{"op":"replace","path":"/spec/none","value":1}]`, "error"},
+		"no object":     {extension.JSONMergePatch, `null`, "error"},
+		"no kind":       {extension.JSONMergePatch, `{"kind":null}`, "error"},
 		"unknown type":  {"Patch", `{"a":1}`, "error"},
 		"no list":       {extension.JSONPatch, `{"op":"add"}`, "error"},
 	} {

@@ -3,6 +3,7 @@ package extension
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -36,38 +37,99 @@ func (p Patch) Malformed() error {
 	return nil
 }
 
-// IsEmpty reports whether the patch changes nothing.
-func (p Patch) IsEmpty() bool {
-	switch text := strings.TrimSpace(string(p.Patch)); text {
-	case "", "[]", "{}", "null":
-		return true
-	}
-	return false
-}
+// IsZero reports whether there is no patch at all.
+func (p Patch) IsZero() bool { return p.PatchType == "" && len(p.Patch) == 0 }
 
 // Apply returns the object after the patch, as Cluster API applies it
-// (core/reconcilers/topology/cluster/patches, applyPatchToRequest). A library that
-// breaks on a patch is an error, as it is there.
+// (core/reconcilers/topology/cluster/patches, applyPatchToRequest; internal/util/patch,
+// ApplyPatchToObject). A library that breaks on a patch is an error, as it is there.
 func (p Patch) Apply(object []byte) (out []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = nil, fmt.Errorf("applying it breaks: %v", r)
 		}
 	}()
-	if p.IsEmpty() {
-		return object, nil
-	}
 	switch p.PatchType {
 	case JSONPatch:
 		operations, err := jsonpatch.DecodePatch(p.Patch)
 		if err != nil {
 			return nil, err
 		}
-		return operations.Apply(object)
+		if len(operations) == 0 {
+			return object, nil
+		}
+		if out, err = operations.Apply(object); err != nil {
+			return nil, err
+		}
 	case JSONMergePatch:
-		return jsonpatch.MergePatch(object, bytes.TrimSpace(p.Patch))
+		if len(p.Patch) == 0 || string(p.Patch) == "{}" {
+			return object, nil
+		}
+		if out, err = jsonpatch.MergePatch(object, p.Patch); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("there is no patch of type %q", p.PatchType)
 	}
-	return nil, fmt.Errorf("there is no patch of type %q", p.PatchType)
+	var result struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := json.Unmarshal(out, &result); err != nil || result.Kind == "" {
+		return nil, errors.New("what comes out is no object with a kind")
+	}
+	return out, nil
+}
+
+// Keep returns an object with what Cluster API takes over from it after a patch: the
+// parts for which Kept is true. What is not there any more stays as it was.
+func Keep(before, after []byte, core int) ([]byte, error) {
+	var a, b any
+	if err := decodeNumbers(before, &a); err != nil {
+		return nil, err
+	}
+	if err := decodeNumbers(after, &b); err != nil {
+		return nil, err
+	}
+	for _, k := range kept {
+		if k.since > core {
+			continue
+		}
+		value, ok := b, true
+		for _, name := range k.path {
+			object, _ := value.(map[string]any)
+			if value, ok = object[name]; !ok {
+				break
+			}
+		}
+		if ok {
+			if err := set(a, k.path, value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return json.Marshal(a)
+}
+
+// set puts a value at a path of an object, and makes the objects above it that are
+// missing.
+func set(object any, path []string, value any) error {
+	for _, name := range path[:len(path)-1] {
+		m, ok := object.(map[string]any)
+		if !ok {
+			break
+		}
+		if _, there := m[name]; !there {
+			m[name] = map[string]any{}
+		}
+		object = m[name]
+	}
+	m, ok := object.(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s cannot be set", strings.Join(path, "."))
+	}
+	m[path[len(path)-1]] = value
+	return nil
 }
 
 // Changed returns the paths of the values in which two objects differ, each as far

@@ -188,6 +188,18 @@ func faults() []fault {
 			}
 			next.ServeHTTP(w, r)
 		})},
+		{id: "LIV020", server: func(s *server) {
+			for _, h := range s.handlers {
+				h["failurePolicy"] = "Ignore"
+			}
+			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				if strings.Contains(r.URL.Path, "beforeclustercreate") {
+					w.WriteHeader(http.StatusBadGateway)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})(s)
+		}, message: "goes on as if it had succeeded"},
 		{id: "LIV021", server: answer("BeforeClusterCreate", object{"status": "success"})},
 		{id: "LIV021", server: answer("BeforeClusterCreate", object{"retryAfterSeconds": 0})},
 		{id: "LIV021", server: answer("BeforeClusterCreate", object{"status": 1})},

@@ -19,6 +19,8 @@ type handler struct {
 	place
 	hook    *extension.Hook
 	timeout time.Duration
+	// ignored says that its failure policy is Ignore.
+	ignored bool
 	// in is the complete request in the form that the server takes, and first
 	// what came of it.
 	in    call
@@ -58,6 +60,7 @@ func (p *probe) handlers(ctx context.Context, found *extension.DiscoveryResponse
 			wave = 1
 		}
 		one := &handler{probe: p, place: place{hook.Name, h.Name}, hook: hook, timeout: time.Duration(h.Timeout()) * time.Second}
+		one.ignored = h.FailurePolicy != nil && *h.FailurePolicy == "Ignore"
 		p.limits[one.place] = one.timeout
 		waves[wave] = append(waves[wave], one)
 	}
@@ -99,7 +102,11 @@ func (h *handler) check(ctx context.Context) {
 	}
 	h.record(h.place, h.in, first)
 	var ok bool
-	if h.first, h.in, ok = h.reached(ctx, h.place, h.in, first, "LIV020"); !ok {
+	consequence := ""
+	if h.ignored {
+		consequence = "; with the failure policy Ignore, Cluster API goes on as if it had succeeded"
+	}
+	if h.first, h.in, ok = h.reached(ctx, h.place, h.in, first, "LIV020", consequence); !ok {
 		return
 	}
 	h.measure(h.place, h.first)

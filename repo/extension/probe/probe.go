@@ -243,7 +243,7 @@ func (p *probe) discover(ctx context.Context) *extension.DiscoveryResponse {
 		return nil
 	}
 	p.record(w, in, r)
-	r, in, ok := p.reached(ctx, w, in, r, "LIV007")
+	r, in, ok := p.reached(ctx, w, in, r, "LIV007", "")
 	if !ok {
 		return nil
 	}
@@ -286,9 +286,9 @@ func (p *probe) discover(ctx context.Context) *extension.DiscoveryResponse {
 }
 
 // reached handles answers that are none of a handler: it tries again with what
-// other clients send, and reports with the given check if nothing helps. It
-// returns the answer to go on with, and the call that gave it.
-func (p *probe) reached(ctx context.Context, w place, in call, r reply, id string) (reply, call, bool) {
+// other clients send, and reports with the given check if nothing helps, and with
+// what comes of it. It returns the answer to go on with, and the call that gave it.
+func (p *probe) reached(ctx context.Context, w place, in call, r reply, id, consequence string) (reply, call, bool) {
 	switch {
 	case r.ok():
 		return r, in, true
@@ -323,7 +323,7 @@ func (p *probe) reached(ctx context.Context, w place, in call, r reply, id strin
 			}
 		}
 	}
-	p.add(id, w, "%s", r.String())
+	p.add(id, w, "%s%s", r.String(), consequence)
 	return r, in, false
 }
 

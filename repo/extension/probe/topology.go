@@ -140,7 +140,7 @@ func (h *handler) patches(ctx context.Context) {
 		return
 	}
 	for _, i := range items {
-		h.judgePatched(i, result[i.UID])
+		h.fits(i, result[i.UID])
 	}
 	h.mu.Lock()
 	h.patched = append(h.patched, patchedItems{h.place.handler, result})
@@ -223,14 +223,20 @@ func (h *handler) applied(items []item, r *extension.PatchesResponse) (map[strin
 			fail("LIV031", "the patch for the %s does not apply: %v", describe(items, patch.UID), err)
 			continue
 		}
-		objects[patch.UID] = after
+		h.scope(items[slices.IndexFunc(items, func(i item) bool { return i.UID == patch.UID })], object, after)
+		kept, err := extension.Keep(object, after, h.o.Core)
+		if err != nil {
+			fail("LIV031", "the patch for the %s does not apply: %v", describe(items, patch.UID), err)
+			continue
+		}
+		objects[patch.UID] = kept
 	}
 	return objects, ok
 }
 
-// judgePatched compares an object before and after the patches.
-func (h *handler) judgePatched(i item, after json.RawMessage) {
-	changed, err := extension.Changed(i.Object, after)
+// scope reports changes of a patch that Cluster API drops or undoes.
+func (h *handler) scope(i item, before, after json.RawMessage) {
+	changed, err := extension.Changed(before, after)
 	if err != nil {
 		return
 	}
@@ -252,13 +258,18 @@ func (h *handler) judgePatched(i item, after json.RawMessage) {
 	if len(undone) > 0 {
 		h.add("LIV033", h.place, "the patch for the %s changes %s, which Cluster API sets itself", name, strings.Join(undone, ", "))
 	}
-	if h.o.Schema == nil || len(changed) == 0 {
+}
+
+// fits reports what a patched object has that its CRD does not allow, and the
+// object did not have before.
+func (h *handler) fits(i item, after json.RawMessage) {
+	if h.o.Schema == nil {
 		return
 	}
 	before := violations(h.o.Schema, i.Object)
 	for key, message := range violations(h.o.Schema, after) {
 		if _, was := before[key]; !was {
-			h.add("LIV034", h.place, "the patched %s: %s", name, message)
+			h.add("LIV034", h.place, "the patched %s: %s", describe([]item{i}, i.UID), message)
 			return
 		}
 	}
@@ -298,6 +309,9 @@ func (h *handler) differs(ctx context.Context, body []byte, items []item, want m
 	}
 	for _, patch := range answer.(*extension.PatchesResponse).Items {
 		after, err := patch.Change().Apply(objects[patch.UID])
+		if err == nil {
+			after, err = extension.Keep(objects[patch.UID], after, h.o.Core)
+		}
 		if err != nil {
 			return patch.UID, true
 		}
@@ -378,7 +392,7 @@ func (h *handler) inPlace(ctx context.Context) {
 	var sent struct{ Current map[string]json.RawMessage }
 	_ = json.Unmarshal(h.in.body, &sent) // our own
 	for field, patch := range inPlacePatches(h.answer) {
-		if patch.PatchType == "" && patch.IsEmpty() {
+		if patch.IsZero() {
 			continue
 		}
 		name := strings.TrimSuffix(field, "Patch")
@@ -410,11 +424,12 @@ func (h *handler) inPlace(ctx context.Context) {
 		return
 	}
 	for field, patch := range inPlacePatches(answer) {
-		after, err := patch.Apply(sent.Current[strings.TrimSuffix(field, "Patch")])
-		if err == nil && bytes.Equal(after, sent.Current[strings.TrimSuffix(field, "Patch")]) {
+		current := sent.Current[strings.TrimSuffix(field, "Patch")]
+		after, err := patch.Apply(current)
+		if patch.IsZero() || err == nil && bytes.Equal(after, current) {
 			continue
 		}
-		if changed, e := extension.Changed(sent.Current[strings.TrimSuffix(field, "Patch")], after); err != nil || e != nil || len(changed) > 0 {
+		if changed, e := extension.Changed(current, after); err != nil || e != nil || len(changed) > 0 {
 			h.add("LIV043", h.place, "if current and desired are equal, there is a %s", field)
 		}
 	}
