@@ -206,6 +206,9 @@ func pageFindings(r *lint.Report) markup.Node {
 				append([]markup.Node{el("summary", "", summary...)}, files...)...))
 		}
 		title := []markup.Node{markup.Text("Source files")}
+		if r.Subject != "" {
+			title = []markup.Node{markup.Text("The server")}
+		}
 		if first := provider[0]; first.provider != "" {
 			title = []markup.Node{markup.Text(visible(first.provider))}
 			if first.root != "" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
 
@@ -28,11 +29,22 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 	}
 	old := base.Clone()
 	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
-	_, oldErr := handshake(ctx, address, old)
-	state, err := handshake(ctx, address, base)
+	var state *tls.ConnectionState
+	var err, oldErr error
+	p.together(ctx,
+		func(ctx context.Context) { state, err = handshake(ctx, address, base) },
+		func(ctx context.Context) { _, oldErr = handshake(ctx, address, old) },
+	)
+	var network *net.OpError
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil
 	case err != nil && oldErr == nil:
 		p.as(lint.Error, "LIV005", here, "it speaks no TLS newer than 1.1: %s", explain(err))
+		return nil
+	case errors.As(err, &network) && network.Op == "dial":
+		rule := &checks.ByID("LIV001").Rule
+		p.put(lint.Finding{Rule: rule, Severity: rule.Severity, File: p.at(here), Message: explain(err), Fix: "Start the server, or correct the address."})
 		return nil
 	case err != nil:
 		p.add("LIV001", here, "%s", explain(err))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -228,10 +229,13 @@ func (h *handler) outcome(r reply) (status string, ok bool) {
 		return extension.Explain(err), false
 	}
 	c := answer.Common()
-	if c.Status == extension.Failure {
+	switch c.Status {
+	case extension.Failure:
 		return extension.Failure + ": " + c.Message, false
+	case extension.Success:
+		return extension.Success, true
 	}
-	return c.Status, c.Status == extension.Success
+	return fmt.Sprintf("the status %q", c.Status), false
 }
 
 // tolerant sends what the handler need not know.

@@ -151,11 +151,21 @@ func (p *probe) run(ctx context.Context) int {
 	return len(found.Handlers)
 }
 
-// together runs work at once and waits for all of it.
+// together runs work at once and waits for all of it. Work that breaks does not
+// take the rest with it.
 func (p *probe) together(ctx context.Context, work ...func(context.Context)) {
 	var wg sync.WaitGroup
 	for _, w := range work {
-		wg.Go(func() { w(ctx) })
+		wg.Go(func() {
+			defer func() {
+				if r := recover(); r != nil {
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					p.report.Failures = append(p.report.Failures, fmt.Errorf("a check of %s broke, which is a fault of this program: %v", p.o.URL, r))
+				}
+			}()
+			w(ctx)
+		})
 	}
 	wg.Wait()
 }
