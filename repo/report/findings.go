@@ -173,6 +173,8 @@ type jsonSummary struct {
 	Files     int `json:"files"`
 	Releases  int `json:"releases"`
 	Providers int `json:"providers"`
+	// Subject is what was looked at, if that was no files.
+	Subject string `json:"subject,omitempty"`
 }
 
 type jsonFinding struct {
@@ -204,7 +206,7 @@ func findingsJSON(w io.Writer, r *lint.Report) error {
 	c := r.Count()
 	out := jsonReport{
 		SchemaVersion: schemaVersion,
-		Summary:       jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers},
+		Summary:       jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
 		Findings:      []jsonFinding{},
 	}
 	for i := range r.Findings {

@@ -35,7 +35,7 @@ type checkFlags struct {
 	serverName, service, name     string
 	classFile, clusterFile        string
 	repo, level, ready            string
-	restart, save                 string
+	restart, save, config         string
 	settings, skip                []string
 	timeout                       time.Duration
 	core                          coreFlag
@@ -92,6 +92,7 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	flags.StringVar(&f.ready, "ready-url", "", "the `URL` of the readiness endpoint")
 	flags.StringVar(&f.restart, "restart", "", "a shell `COMMAND` that restarts the server; it is checked again after it")
 	flags.StringVar(&f.save, "save", "", "write requests and answers into this `FOLDER`")
+	flags.StringVar(&f.config, "config", "", "take the severities of checks from the configuration in this `FILE`")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "stop after this time")
 	f.core.flag(cmd)
 	f.fail.flag(cmd)
@@ -153,6 +154,15 @@ func (a *app) probeOptions(ctx context.Context, f *checkFlags, address string) (
 		}
 		if o.ServerName == "" {
 			o.ServerName = name + "." + namespace + ".svc"
+		}
+	}
+	if f.config != "" {
+		c, err := a.load(&source{config: f.config}, a.Dir)
+		if err != nil {
+			return nil, err
+		}
+		if o.Severity, err = severities(c); err != nil {
+			return nil, err
 		}
 	}
 	if err := a.trust(o, f); err != nil {
@@ -294,6 +304,9 @@ func (a *app) compare(ctx context.Context, o *probe.Options, f *checkFlags) erro
 				}
 			}
 			if r.Provider.Type == layouts.RuntimeExtension {
+				if server != nil {
+					return usagef("%s has several runtime extensions; name the release of one", f.repo)
+				}
 				if server, err = registration.Find(file.Objects(), ""); err != nil {
 					return fmt.Errorf("%s: %w", artifact.Path, err)
 				}

@@ -295,7 +295,7 @@ func rolesOf(c *config.Config) (map[string]contract.Role, error) {
 func severities(c *config.Config) (map[string]lint.Severity, error) {
 	out := map[string]lint.Severity{}
 	for id, word := range c.Rules {
-		rule := rules.ByID(id)
+		rule := ruleOf(id)
 		if rule == nil {
 			return nil, usage(c.Errorf("rules."+id, "there is no rule %s%s", id, suggestion(id)))
 		}
@@ -306,6 +306,14 @@ func severities(c *config.Config) (map[string]lint.Severity, error) {
 		out[rule.ID] = s
 	}
 	return out, nil
+}
+
+// ruleOf finds a rule of lint or a check of extensions, or nil.
+func ruleOf(id string) *lint.Rule {
+	if c := checks.ByID(id); c != nil {
+		return &c.Rule
+	}
+	return rules.ByID(id)
 }
 
 func suggestion(id string) string {
