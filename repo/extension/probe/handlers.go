@@ -40,19 +40,19 @@ const (
 // handlers calls all handlers that may be called. What one hook answers is needed
 // for requests to others, so some go first.
 func (p *probe) handlers(ctx context.Context, found *extension.DiscoveryResponse) {
-	seen := map[string]bool{}
-	bad := map[int]bool{}
+	bad := map[int]bool{} // have no path that could be called
 	for _, problem := range found.Problems(p.o.Core) {
-		bad[problem.Handler] = problem.Fault != extension.BadTimeout && problem.Fault != extension.BadPolicy || bad[problem.Handler]
+		if problem.Fault != extension.BadTimeout && problem.Fault != extension.BadPolicy {
+			bad[problem.Handler] = true
+		}
 	}
 	waves := map[int][]*handler{}
 	for i := range found.Handlers {
 		h := &found.Handlers[i]
 		hook := extension.Find(h.RequestHook.Hook)
-		if bad[i] || seen[h.Name] || hook.IsDiscovery() || hook.Level > p.o.Level || slices.Contains(p.o.Skip, h.Name) {
+		if bad[i] || hook.IsDiscovery() || hook.Level > p.o.Level || slices.Contains(p.o.Skip, h.Name) {
 			continue
 		}
-		seen[h.Name] = true
 		wave := 2
 		switch hook.Name {
 		case "DiscoverVariables":

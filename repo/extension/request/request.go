@@ -160,8 +160,8 @@ func (m *Maker) items(identified bool) []any {
 	return out
 }
 
-// machine is what the hooks for updates in place get of a machine. A change is one
-// of its annotations, which costs nobody anything.
+// machine is what the hooks for updates in place get of a machine. The change is the
+// next patch release of Kubernetes.
 func (m *Maker) machine(changed bool) object {
 	t := m.Topology
 	name := t.name() + "-machine"
