@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
@@ -43,59 +42,17 @@ func (h *handler) variables(ctx context.Context) {
 			break
 		}
 	}
-	version := string(extension.CoreVersion(h.o.Core))
-	text, err := json.Marshal(map[string]any{
-		"apiVersion": class.Group + "/" + version, "kind": class.Kind, "metadata": map[string]any{"name": "discovered"},
-		"spec": map[string]any{"variables": response.Variables},
-	})
-	if err != nil {
-		return
-	}
-	docs := doc.Parse(doc.NewFile("answer", text)).Docs
-	if len(docs) == 0 || docs[0].Root == nil {
-		return
-	}
-	c := class.Of(&manifest.Object{Doc: docs[0], Group: class.Group, Version: version, Kind: class.Kind})
-	seen := map[string]bool{}
-	bad := map[*doc.Node]bool{}
-	report := func(n *doc.Node, name, message string) {
-		if !bad[n] {
-			bad[n] = true
-			h.add("LIV038", h.place, "variable %q: %s", name, message)
-		}
-	}
-	var nodes []*doc.Node
-	for _, v := range c.Variables() {
-		nodes = append(nodes, v.Node)
-		switch {
-		case seen[v.Name]:
-			report(v.Node, v.Name, "the name is taken by another variable")
-		case v.Name == "builtin":
-			report(v.Node, v.Name, "the name belongs to Cluster API")
-		case strings.Contains(v.Name, "."):
-			report(v.Node, v.Name, "there is a dot in the name")
-		}
-		seen[v.Name] = true
-		for _, violation := range c.CheckAt(v.Node, v.Path...) {
-			switch {
-			case violation.Fault != schema.Unknown:
-				report(violation.Node, v.Name, strings.TrimSpace(strings.TrimPrefix(violation.Path, strings.Join(v.Path, ".")+".")+" "+violation.Message))
-			case violation.Node.Text == "metadata" || violation.Node.Text == "deprecatedV1Beta1Metadata":
-				h.add("LIV040", h.place, "variable %q: %s of Cluster API has no field %s", v.Name, version, violation.Node.Text)
-			default:
-				h.add("LIV063", h.place, "variable %q: %s of Cluster API has no field %s", v.Name, version, violation.Path)
-			}
-		}
-		for _, fault := range c.SchemaFaults(v) {
-			if fault.Aspect != class.OfKeyword {
-				report(fault.Node, v.Name, fault.Message)
-			}
-		}
+	definitions, problems := response.Problems(h.o.Core)
+	for _, problem := range problems {
+		h.add(variableChecks[problem.Kind], h.place, "variable %q: %s", problem.Name, problem.Message)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.maker.Discovered = append(h.maker.Discovered, nodes...)
+	h.maker.Discovered = append(h.maker.Discovered, definitions...)
 }
+
+// variableChecks are the checks of problems with variables.
+var variableChecks = [...]string{extension.InvalidVariable: "LIV038", extension.OtherVersion: "LIV040", extension.UnknownInVariable: "LIV063"}
 
 // canonical writes values so that equal ones are equal, in a fixed order.
 func canonical(list []json.RawMessage) []string {
