@@ -150,6 +150,8 @@ func explain(err error) string {
 		return err.Error()
 	case errors.As(err, &record) && string(record.RecordHeader[:4]) == "HTTP":
 		return "the server speaks http, not https"
+	case errors.As(err, &record):
+		return "the server does not speak TLS; is it plain http?"
 	case errors.As(err, &dns):
 		return "there is no host " + dns.Name
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

@@ -5,7 +5,10 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -149,6 +152,42 @@ func TestClientCertificateIsMissing(t *testing.T) {
 	r := probe.Run(limited(t, time.Minute), options(t, s.start(t, ca), ca))
 	if len(r.Findings) != 1 || r.Worst() != lint.Error || !strings.Contains(r.Findings[0].Message, "--client-cert") {
 		t.Errorf("%+v", r.Findings)
+	}
+}
+
+// TestConnectionsThatFail says in each case why.
+func TestConnectionsThatFail(t *testing.T) {
+	ca, other := newAuthority(t), newAuthority(t)
+	http10 := httptest.NewServer(healthy())
+	defer http10.Close()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	go func() {
+		for {
+			conn, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+	}()
+	at := func(address string) *url.URL { return &url.URL{Scheme: "https", Host: address} }
+	for name, tc := range map[string]struct {
+		url  *url.URL
+		want string
+	}{
+		"plain http":     {at(http10.Listener.Addr().String()), "the server speaks http, not https"},
+		"another CA":     {healthy().start(t, other), "does not vouch for"},
+		"closes at once": {at(silent.Addr().String()), "connection"},
+		"nobody there":   {at("127.0.0.1:1"), "connection refused"},
+	} {
+		r := probe.Run(limited(t, 30*time.Second), options(t, tc.url, ca))
+		if len(r.Findings) != 1 || r.Findings[0].Rule.ID != "LIV001" || !strings.Contains(r.Findings[0].Message, tc.want) || len(r.Failures) > 0 {
+			t.Errorf("%s: %+v, %v", name, r.Findings, r.Failures)
+		}
 	}
 }
 
