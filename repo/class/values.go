@@ -1,6 +1,7 @@
 package class
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -140,5 +141,5 @@ func CompareVersions(a, b semver.Version) int {
 		}
 		return 2
 	}
-	return len(a.Build) - len(b.Build)
+	return cmp.Compare(len(a.Build), len(b.Build))
 }

@@ -90,6 +90,10 @@ func findingsText(w io.Writer, r *lint.Report, paint Painter) error {
 			fmt.Fprintf(&b, "  %s clusterctl-repo explain %s\n", paint.Dim("= more:"), f.Rule.ID)
 		}
 	}
+	if len(r.Measured) > 0 {
+		table(&b, measuredRows(r))
+		b.WriteByte('\n')
+	}
 	fmt.Fprintf(&b, "%s %s\n", verdict(r), scope(r))
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -113,8 +117,19 @@ func verdict(r *lint.Report) string {
 	return fmt.Sprintf("%s, %s, %s", count(c.Errors, "error"), count(c.Warnings, "warning"), count(c.Infos, "note"))
 }
 
+// job is the command that made a report.
+func job(r *lint.Report) string {
+	if r.Subject != "" {
+		return "clusterctl-repo extension check"
+	}
+	return "clusterctl-repo lint"
+}
+
 // scope says what was looked at.
 func scope(r *lint.Report) string {
+	if r.Subject != "" {
+		return "in " + visible(r.Subject)
+	}
 	return fmt.Sprintf("in %s of %s", count(r.Files, "file"), count(r.Releases, "release"))
 }
 
@@ -145,9 +160,10 @@ func count(n int, noun string) string {
 const schemaVersion = 1
 
 type jsonReport struct {
-	SchemaVersion int           `json:"schemaVersion"`
-	Summary       jsonSummary   `json:"summary"`
-	Findings      []jsonFinding `json:"findings"`
+	SchemaVersion int            `json:"schemaVersion"`
+	Summary       jsonSummary    `json:"summary"`
+	Findings      []jsonFinding  `json:"findings"`
+	Measured      []jsonMeasured `json:"measured,omitempty"`
 }
 
 type jsonSummary struct {
@@ -157,6 +173,8 @@ type jsonSummary struct {
 	Files     int `json:"files"`
 	Releases  int `json:"releases"`
 	Providers int `json:"providers"`
+	// Subject is what was looked at, if that was no files.
+	Subject string `json:"subject,omitempty"`
 }
 
 type jsonFinding struct {
@@ -174,11 +192,21 @@ type jsonFinding struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
+// jsonMeasured has its times in seconds.
+type jsonMeasured struct {
+	Name   string  `json:"name"`
+	Calls  int     `json:"calls"`
+	Median float64 `json:"p50Seconds"`
+	P95    float64 `json:"p95Seconds"`
+	Max    float64 `json:"maxSeconds"`
+	Limit  float64 `json:"timeoutSeconds"`
+}
+
 func findingsJSON(w io.Writer, r *lint.Report) error {
 	c := r.Count()
 	out := jsonReport{
 		SchemaVersion: schemaVersion,
-		Summary:       jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers},
+		Summary:       jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
 		Findings:      []jsonFinding{},
 	}
 	for i := range r.Findings {
@@ -188,6 +216,9 @@ func findingsJSON(w io.Writer, r *lint.Report) error {
 			Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
 			Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint,
 		})
+	}
+	for _, m := range r.Measured {
+		out.Measured = append(out.Measured, jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()})
 	}
 	return writeJSON(w, out)
 }

@@ -25,7 +25,7 @@ var pageScript string
 // its policy lets the browser run only the script and the style sheet in it. It
 // is complete without the script, which only filters.
 func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
-	title := "clusterctl-repo lint: " + verdict(r)
+	title := job(r) + ": " + verdict(r)
 	head := el("head", "",
 		markup.El("meta", markup.Attrs("charset", "utf-8")),
 		markup.El("meta", markup.Attrs("http-equiv", "Content-Security-Policy", "content",
@@ -42,9 +42,9 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 		markup.El("a", markup.Attrs("class", "skip", "href", "#findings"), markup.Text("Skip to the findings")),
 		el("header", "",
 			el("h1", "", markup.Text("Findings")),
-			el("p", "by", markup.Text("clusterctl-repo"+version+" looked at "+count(r.Files, "file")+" of "+count(r.Releases, "release")+" of "+count(r.Providers, "provider")+silenced(r))),
+			el("p", "by", markup.Text("clusterctl-repo"+version+" looked "+looked(r)+silenced(r))),
 			pageCounts(r)),
-		el("main", "", pageFailures(r), pageFilter(r), pageFindings(r), pagePictures(o.Pictures), pageRules(r)),
+		el("main", "", pageFailures(r), pageFilter(r), pageFindings(r), pagePictures(o.Pictures), pageMeasured(r), pageRules(r)),
 		markup.El("script", nil, markup.Raw(pageScript)))
 	if _, err := io.WriteString(w, "<!DOCTYPE html>\n"); err != nil {
 		return err
@@ -206,6 +206,9 @@ func pageFindings(r *lint.Report) markup.Node {
 				append([]markup.Node{el("summary", "", summary...)}, files...)...))
 		}
 		title := []markup.Node{markup.Text("Source files")}
+		if r.Subject != "" {
+			title = []markup.Node{markup.Text("The server")}
+		}
 		if first := provider[0]; first.provider != "" {
 			title = []markup.Node{markup.Text(visible(first.provider))}
 			if first.root != "" {

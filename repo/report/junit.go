@@ -56,7 +56,7 @@ func lines(nodes ...markup.Node) markup.Node {
 // empty, which test systems take for a mistake; what could not be checked is an
 // error there.
 func findingsJUnit(w io.Writer, r *lint.Report) error {
-	run := &junitSuite{name: "clusterctl-repo lint", names: map[string]int{}}
+	run := &junitSuite{name: job(r), names: map[string]int{}}
 	for _, err := range r.Failures {
 		text := visibleLines(err.Error())
 		first, _, _ := strings.Cut(text, "\n")

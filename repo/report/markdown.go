@@ -14,8 +14,12 @@ import (
 // with the worst findings first, and what their rules mean.
 func findingsMarkdown(w io.Writer, r *lint.Report, size int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### clusterctl-repo lint: %s\n\n", verdict(r))
-	fmt.Fprintf(&b, "Looked at %s of %s%s.\n", count(r.Files, "file"), count(r.Releases, "release"), silenced(r))
+	fmt.Fprintf(&b, "### %s: %s\n\n", job(r), verdict(r))
+	at := fmt.Sprintf("at %s of %s", count(r.Files, "file"), count(r.Releases, "release"))
+	if r.Subject != "" {
+		at = "at " + prose(r.Subject)
+	}
+	fmt.Fprintf(&b, "Looked %s%s.\n", at, silenced(r))
 	if len(r.Failures) > 0 {
 		fmt.Fprintf(&b, "\n**Not everything could be checked:**\n\n")
 		var rows []string
@@ -50,6 +54,23 @@ func findingsMarkdown(w io.Writer, r *lint.Report, size int) error {
 		}
 		const end = "\n</details>\n"
 		fill(&b, rows, size-len(end), "- and %d more\n")
+		b.WriteString(end)
+	}
+	if len(r.Measured) > 0 {
+		b.WriteString("\n<details><summary>How long calls took</summary>\n\n")
+		var rows []string
+		for i, cells := range measuredRows(r) {
+			for j := range cells {
+				cells[j] = prose(cells[j])
+			}
+			row := "| " + strings.Join(cells, " | ") + " |\n"
+			if i == 0 {
+				row += "|---|--:|--:|--:|--:|--:|\n"
+			}
+			rows = append(rows, row)
+		}
+		const end = "\n</details>\n"
+		fill(&b, rows, size-len(end), "And %d more.\n")
 		b.WriteString(end)
 	}
 	_, err := io.WriteString(w, b.String())

@@ -8,6 +8,12 @@ require (
 )
 
 require (
+	github.com/valyala/fastjson v1.6.10 // indirect
+	golang.org/x/mod v0.42.0 // indirect
+	k8s.io/gengo/v2 v2.0.0-20250922181213-ec3ebc5fd46b // indirect
+)
+
+require (
 	cel.dev/expr v0.25.2 // indirect
 	dario.cat/mergo v1.0.1 // indirect
 	github.com/Masterminds/goutils v1.1.1 // indirect
@@ -144,7 +150,7 @@ require (
 	k8s.io/client-go v0.36.3
 	k8s.io/cluster-bootstrap v0.36.3 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
-	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
+	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
 	sigs.k8s.io/cluster-api/api v1.14.2
 	sigs.k8s.io/controller-runtime v0.24.1
@@ -159,6 +165,7 @@ replace github.com/clusterctl-repo/clusterctl-repo => ../..
 replace sigs.k8s.io/cluster-api/api => sigs.k8s.io/cluster-api/api v1.14.2
 
 tool (
+	k8s.io/kube-openapi/cmd/openapi-gen
 	sigs.k8s.io/cluster-api/cmd/clusterctl
 	sigs.k8s.io/kustomize/kustomize/v5
 )

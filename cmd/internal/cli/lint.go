@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
@@ -52,7 +53,7 @@ type lintFlags struct {
 	baseline     string
 	changedSince string
 	contract     string
-	core         string
+	core         coreFlag
 	fix          bool
 	verification verification
 }
@@ -100,8 +101,8 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	flags.StringVar(&f.baseline, "baseline", "", "leave out the findings of an earlier report in JSON (`FILE`)")
 	flags.StringVar(&f.changedSince, "changed-since", "", "leave out the findings that the same targets have at a git `REVISION`")
 	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
-	flags.StringVar(&f.core, "core-version", "", fmt.Sprintf("judge for this `VERSION` of Cluster API, v1.%d to v1.%d (default: the newest)", contract.OldestCore, contract.NewestCore))
 	f.verification.flag(cmd)
+	f.core.flag(cmd)
 	flags.BoolVar(&f.fix, "fix", false, "change the files to mend what can be mended safely, and report the rest")
 	return cmd
 }
@@ -175,12 +176,8 @@ func (f *lintFlags) profile() (contract.Profile, error) {
 			return p, usage(err)
 		}
 	}
-	if f.core != "" {
-		if p.Core, err = contract.ParseCore(f.core); err != nil {
-			return p, usage(err)
-		}
-	}
-	return p, nil
+	p.Core, err = f.core.core()
+	return p, err
 }
 
 func (o *outputs) flag(cmd *cobra.Command) {
@@ -316,7 +313,7 @@ func rolesOf(c *config.Config) (map[string]contract.Role, error) {
 func severities(c *config.Config) (map[string]lint.Severity, error) {
 	out := map[string]lint.Severity{}
 	for id, word := range c.Rules {
-		rule := rules.ByID(id)
+		rule := ruleOf(id)
 		if rule == nil {
 			return nil, usage(c.Errorf("rules."+id, "there is no rule %s%s", id, suggestion(id)))
 		}
@@ -327,6 +324,14 @@ func severities(c *config.Config) (map[string]lint.Severity, error) {
 		out[rule.ID] = s
 	}
 	return out, nil
+}
+
+// ruleOf finds a rule of lint or a check of extensions, or nil.
+func ruleOf(id string) *lint.Rule {
+	if c := checks.ByID(id); c != nil {
+		return &c.Rule
+	}
+	return rules.ByID(id)
 }
 
 func suggestion(id string) string {
@@ -406,7 +411,8 @@ func (a *app) rulesCommand() *cobra.Command {
 		Short: "List the rules",
 		Long: `Lists all rules with their severity and who proves them: clusterctl (it
 refuses, or silently does something else), apiserver, contract (a MUST or
-SHOULD of the provider contract) or practice.`,
+SHOULD of the provider contract) or practice. Those of the family LIV are the
+checks of "extension check"; all others belong to lint.`,
 		Example: `  clusterctl-repo rules
   clusterctl-repo rules -o json`,
 		Args: cobra.NoArgs,
@@ -416,7 +422,7 @@ SHOULD of the provider contract) or practice.`,
 				return err
 			}
 			return a.write(outs, func(w io.Writer, format string, _ bool) error {
-				return report.WriteRules(w, format, rules.All)
+				return report.WriteRules(w, format, append(slices.Clone(rules.All), checks.Rules()...))
 			})
 		},
 	}
@@ -433,12 +439,19 @@ func (a *app) explainCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
-			for _, r := range rules.All {
+			for _, r := range append(slices.Clone(rules.All), checks.Rules()...) {
 				ids = append(ids, r.ID+"\t"+r.Title)
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			style, err := term.StyleFor(a.Out, a.color, a.Env)
+			if err != nil {
+				return usage(err)
+			}
+			if c := checks.ByID(args[0]); c != nil {
+				return report.WriteRule(a.Out, &c.Rule, report.Example{Prose: "For example: " + c.Example}, style)
+			}
 			rule := rules.ByID(args[0])
 			if rule == nil {
 				return usagef("there is no rule %s%s", args[0], suggestion(args[0]))
@@ -446,10 +459,6 @@ func (a *app) explainCommand() *cobra.Command {
 			example, err := rules.LoadExample(rule.ID)
 			if err != nil {
 				return err
-			}
-			style, err := term.StyleFor(a.Out, a.color, a.Env)
-			if err != nil {
-				return usage(err)
 			}
 			return report.WriteRule(a.Out, rule, report.Example{Prose: example.Prose, Bad: example.Bad.Text, Good: example.Good.Text}, style)
 		},

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
@@ -107,8 +108,27 @@ func Pages(ctx context.Context) (map[string]string, error) {
 		}
 		out[file] = page.String()
 	}
+	fmt.Fprintf(&index, "\n## %s: %s\n\nThe checks of `extension check`.\n\n| check | severity | proof | level | states |\n|---|---|---|---|---|\n", checks.Prefix, checks.Title)
+	file := "rules/" + strings.ToLower(checks.Prefix) + ".md"
+	for _, c := range checks.All {
+		id := strings.ToLower(c.ID)
+		fmt.Fprintf(&index, "| <a id=%q></a>[%s](%s#%s) | %s | %s | %s | %s |\n", id, c.ID, file, id, c.Severity, c.Proof, c.Level, escape(c.Title))
+	}
+	out[file] = runningExtensions()
 	out["rules.md"] = index.String()
 	return out, nil
+}
+
+// runningExtensions is the page of the checks that need a server.
+func runningExtensions() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s: %s\n\n<!-- Generated from the table in repo/extension/checks; do not edit. -->\n\nAll rules: [rules.md](../rules.md)\n\n", checks.Prefix, checks.Title)
+	b.WriteString("The checks of `extension check`. A server that violates each of them is part of the tests of repo/extension/probe.\n")
+	for _, c := range checks.All {
+		fmt.Fprintf(&b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, level: %s)\n\n", c.ID, escape(c.Title), c.Name, c.Severity, c.Proof, c.Level)
+		fmt.Fprintf(&b, "Why: %s\n\nFix: %s\n\nSource: %s\n\nExample: %s\n", escape(c.Why), escape(c.Fix), escape(c.Source), escape(c.Example))
+	}
+	return b.String()
 }
 
 // escape keeps text from being read as markup.

@@ -1,0 +1,450 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/registration"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+)
+
+// checkFlags are the flags of extension check.
+type checkFlags struct {
+	caFile, clientCert, clientKey string
+	serverName, service, name     string
+	classFile, clusterFile        string
+	repo, level, ready            string
+	restart, save, config         string
+	settings, skip                []string
+	timeout                       time.Duration
+	core                          coreFlag
+	fail                          failOn
+	out                           outputs
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	f := checkFlags{out: outputs{formats: report.FindingsFormats}}
+	cmd := &cobra.Command{
+		Use:   "check URL",
+		Short: "Check whether a running extension keeps to the Runtime SDK",
+		Long: `Calls the server of a runtime extension as Cluster API does, and reports what
+Cluster API would refuse, and what would surprise its users. No cluster is
+needed: a server on this machine or behind a forwarded port is enough. Name the
+Service with --service, so that the certificate is judged as in the cluster.
+
+At level discover it asks only which handlers there are. At level pure it also
+calls the hooks that compute an answer and must not do anything else. At level
+all it calls every hook: those that act may install, change or delete something
+for the Cluster in the request.
+
+Requests are complete. They are made from the ClusterClass and the Cluster that
+are given, or from ones that are built in. With --repo the server is compared
+with the release: its ExtensionConfig and Service, the ClusterClasses that name
+its handlers, and the CRDs that patched objects must fit.
+
+The exit code is 1 if there are findings at or above --fail-on.`,
+		Example: `  # A server on this machine
+  clusterctl-repo extension check https://localhost:9443 --ca-file ca.crt --service acme-system/acme-webhook
+
+  # With the ClusterClass that uses it, against the release that it is part of
+  clusterctl-repo extension check https://localhost:9443 --ca-file ca.crt \
+    --repo out/runtime-extension-acme --cluster-class clusterclass-acme.yaml
+
+  # Call hooks that act too, and keep what was sent
+  clusterctl-repo extension check https://localhost:9443 --ca-file ca.crt --level all --save calls`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runCheck(cmd.Context(), &f, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.caFile, "ca-file", "", "trust the certificates in this PEM `FILE`, as in caBundle (default: those of the system)")
+	flags.StringVar(&f.clientCert, "client-cert", "", "show this client certificate, a PEM `FILE`")
+	flags.StringVar(&f.clientKey, "client-key", "", "the key of the client certificate, a PEM `FILE`")
+	flags.StringVar(&f.serverName, "server-name", "", "the `NAME` that the certificate must be for (default: that of --service, of --repo, or the host)")
+	flags.StringVar(&f.service, "service", "", "the Service in the cluster, as `NAMESPACE/NAME`")
+	flags.StringVar(&f.name, "name", "", "the `NAME` of the ExtensionConfig (default: that of --repo)")
+	flags.StringVar(&f.classFile, "cluster-class", "", "make requests from the ClusterClass and the templates in this `FILE`")
+	flags.StringVar(&f.clusterFile, "cluster", "", "make requests from the Cluster in this `FILE`")
+	flags.StringVar(&f.repo, "repo", "", "compare the server with the release in this `TARGET`")
+	flags.StringVar(&f.level, "level", extension.Pure.String(), "what may be called: "+strings.Join(extension.Levels(), ", "))
+	flags.StringArrayVar(&f.settings, "setting", nil, "send this setting, `KEY=VALUE`; may be repeated")
+	flags.StringArrayVar(&f.skip, "skip", nil, "do not call this `HANDLER`; may be repeated")
+	flags.StringVar(&f.ready, "ready-url", "", "the `URL` of the readiness endpoint")
+	flags.StringVar(&f.restart, "restart", "", "a shell `COMMAND` that restarts the server; it is checked again after it")
+	flags.StringVar(&f.save, "save", "", "write requests and answers into this `FOLDER`")
+	flags.StringVar(&f.config, "config", "", "take the severities of checks from the configuration in this `FILE`")
+	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "stop after this time")
+	f.core.flag(cmd)
+	f.fail.flag(cmd)
+	f.out.flag(cmd)
+	return cmd
+}
+
+func (a *app) runCheck(ctx context.Context, f *checkFlags, address string) error {
+	level, err := f.fail.level()
+	if err != nil {
+		return err
+	}
+	outs, err := f.out.parse()
+	if err != nil {
+		return err
+	}
+	o, err := a.probeOptions(ctx, f, address)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	r := probe.Run(limited, *o)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return a.judge(r, outs, level)
+}
+
+// probeOptions checks the flags and reads the files before anything is called.
+func (a *app) probeOptions(ctx context.Context, f *checkFlags, address string) (*probe.Options, error) {
+	o := &probe.Options{ServerName: f.serverName, Name: f.name, Skip: f.skip}
+	var err error
+	if o.URL, err = serverURL(address, "https"); err != nil {
+		return nil, err
+	}
+	if o.Core, err = f.core.core(); err != nil {
+		return nil, err
+	}
+	known := false
+	if o.Level, known = extension.ParseLevel(f.level); !known {
+		return nil, usagef("--level is %q; it must be %s", f.level, strings.Join(extension.Levels(), ", "))
+	}
+	if f.timeout <= 0 {
+		return nil, usagef("--timeout is %s; it must be more than nothing", f.timeout)
+	}
+	if o.Settings, err = keyValues("--setting", f.settings); err != nil {
+		return nil, err
+	}
+	if f.ready != "" {
+		if o.Ready, err = serverURL(f.ready, "https", "http"); err != nil {
+			return nil, err
+		}
+	}
+	if f.service != "" {
+		namespace, name, ok := strings.Cut(f.service, "/")
+		if !ok || !layouts.IsDNSLabel(namespace) || !layouts.IsDNSLabel(name) {
+			return nil, usagef("--service is %q; it must be NAMESPACE/NAME", f.service)
+		}
+		if o.ServerName == "" {
+			o.ServerName = name + "." + namespace + ".svc"
+		}
+	}
+	if f.config != "" {
+		c, err := a.load(&source{config: f.config}, a.Dir)
+		if err != nil {
+			return nil, err
+		}
+		if o.Severity, err = severities(c); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.trust(o, f); err != nil {
+		return nil, err
+	}
+	if err := a.compare(ctx, o, f); err != nil {
+		return nil, err
+	}
+	var files []*manifest.File
+	for _, name := range []string{f.classFile, f.clusterFile} {
+		if name == "" {
+			continue
+		}
+		file, err := a.manifest(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+		o.Classes = append(o.Classes, class.In(file)...)
+	}
+	if o.Topology, err = request.New(files...); err != nil {
+		return nil, usage(err)
+	}
+	if f.restart != "" {
+		o.Restart = func(ctx context.Context) error { return a.shell(ctx, f.restart) }
+	}
+	if f.save != "" {
+		if err := os.MkdirAll(a.path(f.save), 0o755); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.save, cause(err))
+		}
+		o.Record = a.saver(f.save)
+	}
+	return o, nil
+}
+
+// serverURL reads the address of a server.
+func serverURL(address string, schemes ...string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return nil, usagef("%q is no URL", address)
+	case u.User != nil:
+		return nil, usagef("the URL has a user or a password; extensions have none")
+	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		return nil, usagef("%q is no address of a server; the form is https://HOST:PORT/PATH", address)
+	}
+	for _, s := range schemes {
+		if u.Scheme == s {
+			return u, nil
+		}
+	}
+	return nil, usagef("%q does not begin with https://; Cluster API calls extensions by TLS only", address)
+}
+
+// keyValues reads values of a flag of the form KEY=VALUE.
+func keyValues(flag string, list []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, s := range list {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok || key == "" {
+			// The value may be a secret.
+			return nil, usagef("%s must be KEY=VALUE", flag)
+		}
+		out[key] = value
+	}
+	return out, nil
+}
+
+// trust reads the certificates.
+func (a *app) trust(o *probe.Options, f *checkFlags) error {
+	if f.caFile != "" {
+		data, err := a.readFile(f.caFile)
+		if err != nil {
+			return usage(err)
+		}
+		o.Roots = x509.NewCertPool()
+		if !o.Roots.AppendCertsFromPEM(data) {
+			return usagef("%s has no certificate in PEM", f.caFile)
+		}
+	}
+	if (f.clientCert == "") != (f.clientKey == "") {
+		return usagef("--client-cert and --client-key belong together")
+	}
+	if f.clientCert != "" {
+		cert, err := tls.LoadX509KeyPair(a.path(f.clientCert), a.path(f.clientKey))
+		if err != nil {
+			return usagef("the client certificate %s with its key cannot be read: %w", f.clientCert, cause(err))
+		}
+		o.Certificate = &cert
+	}
+	return nil
+}
+
+// manifest reads a file of objects that the user named.
+func (a *app) manifest(name string) (*manifest.File, error) {
+	data, err := a.readFile(name)
+	if err != nil {
+		return nil, usage(err)
+	}
+	return manifest.New(&repo.Artifact{Name: filepath.Base(name), Path: name}, layouts.ClusterClass, data), nil
+}
+
+// compare reads the release that the server belongs to.
+func (a *app) compare(ctx context.Context, o *probe.Options, f *checkFlags) error {
+	o.Schema = coreapi.Schema
+	if f.repo == "" {
+		return nil
+	}
+	t, err := a.open(ctx, f.repo, &source{})
+	if err != nil {
+		return err
+	}
+	releases, err := t.newest()
+	if err != nil {
+		return err
+	}
+	definitions := map[[2]string]*crd.CRD{}
+	var server *registration.Server
+	for _, r := range releases {
+		kinds := r.Kinds()
+		for _, artifact := range r.Artifacts {
+			kind := kinds(artifact)
+			if kind != layouts.Components && kind != layouts.ClusterClass && kind != layouts.ClusterTemplate {
+				continue
+			}
+			data, err := artifact.Bytes()
+			if err != nil {
+				return fmt.Errorf("%s: %w", artifact.Path, err)
+			}
+			file := manifest.New(artifact, kind, data)
+			o.Classes = append(o.Classes, class.In(file)...)
+			if kind != layouts.Components {
+				continue
+			}
+			for _, object := range file.Objects() {
+				if object.Is(crd.Group, crd.Kind) {
+					c := crd.Of(object)
+					definitions[[2]string{c.Group, c.Kind}] = c
+				}
+			}
+			if r.Provider.Type == layouts.RuntimeExtension {
+				if server != nil {
+					return usagef("%s has several runtime extensions; name the release of one", f.repo)
+				}
+				if server, err = registration.Find(file.Objects(), ""); err != nil {
+					return fmt.Errorf("%s: %w", artifact.Path, err)
+				}
+				a.register(o, server, artifact.Path)
+			}
+		}
+	}
+	if server == nil {
+		return usagef("%s has no runtime extension; name the release of one", f.repo)
+	}
+	o.Schema = func(group, kind, version string) (crd.Schema, bool) {
+		if c := definitions[[2]string{group, kind}]; c != nil {
+			if v := c.Version(version); v != nil {
+				return v.Schema, true
+			}
+		}
+		return coreapi.Schema(group, kind, version)
+	}
+	return nil
+}
+
+// register fills in what a release says of its server.
+func (a *app) register(o *probe.Options, s *registration.Server, file string) {
+	if o.ServerName == "" {
+		o.ServerName = s.Name()
+		a.detail("the certificate must be for %s, the Service of the release", s.Name())
+	}
+	o.Registration = &probe.Registration{File: file, Object: "Service " + s.Service, Path: s.Path, Ports: append([]string{fmt.Sprint(s.Port)}, s.Targets...)}
+	if s.Config != nil {
+		o.Registration.Object = registration.Kind + " " + s.Config.Name
+		if o.Name == "" {
+			o.Name = s.Config.Name
+		}
+	}
+}
+
+// shell runs a command line of the user.
+func (a *app) shell(ctx context.Context, line string) error {
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = a.Dir, a.Err, a.Err
+	cmd.WaitDelay = time.Second
+	return cmd.Run()
+}
+
+// saver writes requests and answers into a folder, from where curl can send them.
+func (a *app) saver(dir string) func(hook, handler string, request, answer []byte) {
+	return func(hook, handler string, request, answer []byte) {
+		name := strings.ToLower(hook)
+		if handler != "" {
+			name += "." + handler
+		}
+		for suffix, data := range map[string][]byte{".request.json": request, ".answer": answer} {
+			if err := a.writeFile(filepath.Join(dir, name+suffix), data); err != nil {
+				a.say("%v", err)
+			}
+		}
+	}
+}
+
+func (a *app) extensionConfigCommand() *cobra.Command {
+	var name, service, namespace, caFile string
+	var settings []string
+	cmd := &cobra.Command{
+		Use:   "config TARGET",
+		Short: "Print the ExtensionConfig that registers a released extension",
+		Long: `Prints the ExtensionConfig by which Cluster API finds the server of a runtime
+extension: its Service, and the Secret of its Certificate for the CA. Settings
+and the selector of namespaces are those of the ExtensionConfig in the release,
+if it has one.
+` + targetHelp + sourceHelp,
+		Example: `  clusterctl-repo extension config out/runtime-extension-acme | kubectl apply -f -
+
+  # For a server with certificates from elsewhere
+  clusterctl-repo extension config out/runtime-extension-acme --name acme --ca-file ca.crt`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := a.open(cmd.Context(), args[0], &source{})
+			if err != nil {
+				return err
+			}
+			r, err := t.release()
+			if err != nil {
+				return err
+			}
+			components := t.components(r)
+			if components == nil {
+				return fmt.Errorf("%s has no components file", r.Path)
+			}
+			data, err := components.Bytes()
+			if err != nil {
+				return fmt.Errorf("%s: %w", components.Path, err)
+			}
+			file := manifest.New(components, layouts.Components, data)
+			if err := file.Err(); err != nil {
+				return fmt.Errorf("%s: %w", components.Path, err)
+			}
+			s, err := registration.Find(file.Objects(), service)
+			if err != nil {
+				return fmt.Errorf("%s: %w; name it with --service", components.Path, err)
+			}
+			c := registration.Config{Name: name, Namespace: namespace}
+			if c.Name == "" {
+				c.Name = r.Provider.Name
+				if s.Config != nil {
+					c.Name = s.Config.Name
+				}
+			}
+			if c.Settings, err = keyValues("--setting", settings); err != nil {
+				return err
+			}
+			if caFile != "" {
+				if c.CA, err = a.readFile(caFile); err != nil {
+					return usage(err)
+				}
+				if !x509.NewCertPool().AppendCertsFromPEM(c.CA) {
+					return usagef("%s has no certificate in PEM", caFile)
+				}
+			}
+			made, err := s.Write(c)
+			switch {
+			case errors.Is(err, registration.ErrNoCA):
+				return fmt.Errorf("%s: %w; give its CA with --ca-file", components.Path, err)
+			case err != nil:
+				return usagef("%s: %w", components.Path, err)
+			}
+			text, err := doc.Marshal(made)
+			if err != nil {
+				return err
+			}
+			_, err = a.Out.Write(text)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&name, "name", "", "the `NAME` of the ExtensionConfig (default: that in the release, or that of the provider)")
+	flags.StringVar(&service, "service", "", "the `NAME` of the Service, if it is not clear")
+	flags.StringVar(&namespace, "target-namespace", "", "the `NAMESPACE` that the provider is installed in (default: its own)")
+	flags.StringVar(&caFile, "ca-file", "", "trust the certificates in this PEM `FILE` instead of a Secret")
+	flags.StringArrayVar(&settings, "setting", nil, "send this setting with each request, `KEY=VALUE`; may be repeated")
+	return cmd
+}

@@ -1,0 +1,595 @@
+// Package checks is the catalogue of what a running extension is checked for: the
+// family LIV, as rules like those of repo/rules, with the level at which each runs
+// and an example of what it finds.
+//
+// It must not know the network, nor how anything is checked (repo/extension/probe).
+package checks
+
+import (
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// Prefix begins the IDs of checks; Title says what they are about.
+const (
+	Prefix = "LIV"
+	Title  = "Running extensions"
+)
+
+// Check is one of the catalogue.
+type Check struct {
+	lint.Rule
+	// Level is the one from which on it runs.
+	Level extension.Level
+	// Example is what a server does that the check finds.
+	Example string
+}
+
+// All are the checks by their number. It must not be changed.
+var All = [...]*Check{
+	{Rule: lint.Rule{
+		ID: "LIV001", Name: "tls-handshake",
+		Title:    "The server is reached by TLS, with a certificate of the given CA",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, createHTTPClient",
+		Why:    "Cluster API calls extensions by https only and trusts nobody but the CA bundle of the ExtensionConfig. Nothing is discovered.",
+		Fix:    "Serve TLS with a certificate that the CA bundle vouches for. Give the CA with --ca-file.",
+	}, Level: extension.Discover, Example: "A server that speaks http."},
+	{Rule: lint.Rule{
+		ID: "LIV002", Name: "tls-name",
+		Title:    "The certificate is for the name that Cluster API calls",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, urlForExtension; Go crypto/x509, VerifyHostname",
+		Why:    "Cluster API calls SERVICE.NAMESPACE.svc and refuses a certificate for other names. Nothing is discovered.",
+		Fix:    "Add the name to the DNS names of the certificate.",
+	}, Level: extension.Discover, Example: "A certificate for localhost only."},
+	{Rule: lint.Rule{
+		ID: "LIV003", Name: "tls-validity",
+		Title:    "The certificate is valid, and for some time",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "Go crypto/x509, Verify",
+		Why:    "With an expired certificate no handler can be called. Less than two weeks are a warning: a certificate that renews itself is younger.",
+		Fix:    "Renew the certificate, and let cert-manager do it from now on.",
+	}, Level: extension.Discover, Example: "A certificate that ended yesterday."},
+	{Rule: lint.Rule{
+		ID: "LIV004", Name: "tls-own-ca",
+		Title:    "Only the given CA vouches for the certificate",
+		Severity: lint.Info, Proof: lint.Practice,
+		Source: "Cluster API proposal 20220221-runtime-SDK, section Security Model",
+		Why:    "The system of the one who checks trusts the certificate too. So the CA bundle is not what makes it trusted, and a wrong one would not show.",
+		Fix:    "Use a CA of its own for the extension, or leave the CA bundle out.",
+	}, Level: extension.Discover, Example: "A certificate of a CA that everybody trusts, with --ca-file."},
+	{Rule: lint.Rule{
+		ID: "LIV005", Name: "tls-version",
+		Title:    "The server speaks TLS 1.2 or 1.3, and nothing older",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "RFC 8996; Go crypto/tls, Config.MinVersion",
+		Why:    "TLS 1.0 and 1.1 are broken. A server that speaks nothing newer cannot be called at all, which is an error.",
+		Fix:    "Set the oldest version to TLS 1.2.",
+	}, Level: extension.Discover, Example: "A server that accepts TLS 1.0."},
+	{Rule: lint.Rule{
+		ID: "LIV006", Name: "plain-http",
+		Title:    "The port does not answer hooks in plain http",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "Cluster API proposal 20220221-runtime-SDK, section Security Model",
+		Why:    "Whoever is on the network can read and change what Cluster API and the extension say.",
+		Fix:    "Listen with TLS only.",
+	}, Level: extension.Discover, Example: "A port that answers http as well as https."},
+	{Rule: lint.Rule{
+		ID: "LIV007", Name: "discovery-answer",
+		Title:    "Discovery answers with 200 in time",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, Discover",
+		Why:    "Cluster API waits for 10 seconds. No handler is registered, and the ExtensionConfig says that it is not discovered.",
+		Fix:    "Answer at /hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery, and compute nothing there.",
+	}, Level: extension.Discover, Example: "A server that needs 12 seconds for the answer, or answers 404."},
+	{Rule: lint.Rule{
+		ID: "LIV008", Name: "discovery-body",
+		Title:    "Discovery answers with a JSON object that says Success",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, validateResponseStatus",
+		Why:    "Cluster API takes anything but Success for a failure, and what does not fit the types for no answer. No handler is registered.",
+		Fix:    "Answer with status: Success and handlers as the OpenAPI document has them.",
+	}, Level: extension.Discover, Example: "`{\"status\":\"OK\"}`"},
+	{Rule: lint.Rule{
+		ID: "LIV009", Name: "discovery-empty",
+		Title:    "The server has handlers",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "Cluster API book, Implementing Runtime Extensions, section Discovery",
+		Why:    "It is registered, and never called.",
+		Fix:    "Register the handlers before the server starts.",
+	}, Level: extension.Discover, Example: "An empty list of handlers."},
+	{Rule: lint.Rule{
+		ID: "LIV010", Name: "handler-unique",
+		Title:    "Names of handlers are unique, whatever their hooks",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, defaultAndValidateDiscoveryResponse",
+		Why:    "Cluster API refuses the discovery as a whole: none of the handlers is registered.",
+		Fix:    "Name the handlers after what they do and for which hook.",
+	}, Level: extension.Discover, Example: "Two handlers with the name upgrade."},
+	{Rule: lint.Rule{
+		ID: "LIV011", Name: "handler-name",
+		Title:    "Names of handlers are DNS labels",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, defaultAndValidateDiscoveryResponse",
+		Why:    "Cluster API refuses the discovery as a whole: none of the handlers is registered.",
+		Fix:    "Use lower case letters, digits and dashes, 63 at most.",
+	}, Level: extension.Discover, Example: "A handler with the name Upgrade_Handler."},
+	{Rule: lint.Rule{
+		ID: "LIV012", Name: "handler-version",
+		Title:    "Handlers are for hooks of hooks.runtime.cluster.x-k8s.io/v1alpha1",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, defaultAndValidateDiscoveryResponse",
+		Why:    "Cluster API refuses the discovery as a whole: none of the handlers is registered.",
+		Fix:    "Correct requestHook.apiVersion.",
+	}, Level: extension.Discover, Example: "A handler for hooks.runtime.cluster.x-k8s.io/v1."},
+	{Rule: lint.Rule{
+		ID: "LIV013", Name: "handler-hook",
+		Title:    "Handlers are for hooks that Cluster API knows",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, defaultAndValidateDiscoveryResponse",
+		Why:    "A hook that is unknown, newer than Cluster API, or written in another case makes it refuse the discovery as a whole: none of the handlers is registered.",
+		Fix:    "Correct requestHook.hook, or answer without this handler to an older Cluster API.",
+	}, Level: extension.Discover, Example: "A handler for beforeClusterUpgrade."},
+	{Rule: lint.Rule{
+		ID: "LIV014", Name: "handler-timeout",
+		Title:    "Timeouts of handlers are between 0 and 30 seconds",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, defaultAndValidateDiscoveryResponse",
+		Why:    "Cluster API refuses the discovery as a whole: none of the handlers is registered. With 0 it waits for 10 seconds, which is a note.",
+		Fix:    "Give at most 30 seconds; come back later with retryAfterSeconds where that is too short.",
+	}, Level: extension.Discover, Example: "timeoutSeconds: 60"},
+	{Rule: lint.Rule{
+		ID: "LIV015", Name: "handler-policy",
+		Title:    "Failure policies are Fail or Ignore",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, defaultAndValidateDiscoveryResponse",
+		Why:    "Cluster API refuses the discovery as a whole: none of the handlers is registered.",
+		Fix:    "Write Fail or Ignore, or leave failurePolicy out for Fail.",
+	}, Level: extension.Discover, Example: "failurePolicy: ignore"},
+	{Rule: lint.Rule{
+		ID: "LIV016", Name: "handler-single",
+		Title:    "There is one handler at most for each hook of updates in place",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api core/reconcilers/machine and machinedeployment, hooks for in-place updates",
+		Why:    "With several handlers, of whatever extension, the controllers stop with an error and update no machine.",
+		Fix:    "Leave one handler for each of CanUpdateMachine, CanUpdateMachineSet and UpdateMachine.",
+	}, Level: extension.Discover, Example: "Two handlers for UpdateMachine."},
+	{Rule: lint.Rule{
+		ID: "LIV017", Name: "variables-missing",
+		Title:    "An extension with variables of its own defines them",
+		Severity: lint.Info, Proof: lint.Contract,
+		Source: "Cluster API book, Implementing Topology Mutation Hook Runtime Extensions, section DiscoverVariables",
+		Why:    "The Cluster sets variables that the ClusterClass does not define, and the extension has no handler that does. Cluster API refuses the Cluster.",
+		Fix:    "Add a handler for DiscoverVariables, and name it in the patch.",
+	}, Level: extension.Discover, Example: "A handler for GeneratePatches only, and a Cluster with the variable imageRepository that no class defines."},
+	{Rule: lint.Rule{
+		ID: "LIV018", Name: "discovery-stable",
+		Title:    "Discovery gives the same handlers each time",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "Cluster API book, Implementing Runtime Extensions, section Deterministic result",
+		Why:    "Handlers come and go with every discovery, and calls fail in between.",
+		Fix:    "Decide at the start what there is.",
+	}, Level: extension.Discover, Example: "A handler that is there every second time."},
+	{Rule: lint.Rule{
+		ID: "LIV019", Name: "handler-reference",
+		Title:    "Handlers that ClusterClasses name exist",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api core/reconcilers/topology/cluster/patches/external; cluster-api internal/runtime/client/client.go, CallExtension",
+		Why:    "The topology of all clusters of the class cannot be computed any more, because the registry has no handler of that name, or one for another hook.",
+		Fix:    "Correct the name in the class, which is HANDLER.EXTENSIONCONFIG, or bring the handler back.",
+	}, Level: extension.Discover, Example: "generatePatchesExtension: patches.acme, and no handler patches."},
+	{Rule: lint.Rule{
+		ID: "LIV020", Name: "hook-answer",
+		Title:    "A handler answers a complete request with 200 and a JSON object, in time",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, httpCall",
+		Why:    "For Cluster API the call failed. With the failure policy Fail, what the hook is for stops; with Ignore the handler does nothing.",
+		Fix:    "Answer errors with 200 and status: Failure, and everything within the timeout of the handler.",
+	}, Level: extension.Pure, Example: "An answer of 500, in HTML, or after the timeout."},
+	{Rule: lint.Rule{
+		ID: "LIV021", Name: "hook-status",
+		Title:    "The status of an answer is Success or Failure",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, validateResponseStatus",
+		Why:    "Anything else is an unknown status, and an error that failurePolicy does not cover.",
+		Fix:    "Write the status in this case.",
+	}, Level: extension.Pure, Example: "status: success"},
+	{Rule: lint.Rule{
+		ID: "LIV022", Name: "failure-message",
+		Title:    "A failure has a message",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "cluster-api api/runtime/hooks/v1alpha1, CommonResponse",
+		Why:    "The message is all that people see of the failure, in the log and in conditions.",
+		Fix:    "Say in message what is wrong and what to do.",
+	}, Level: extension.Pure, Example: "status: Failure without a message."},
+	{Rule: lint.Rule{
+		ID: "LIV023", Name: "example-failure",
+		Title:    "A complete request succeeds",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "Cluster API book, Implementing Runtime Extensions, section Error management",
+		Why:    "The handler refuses an example. It may need settings, or objects of its own: give them with --setting, --cluster-class and --cluster.",
+		Fix:    "Repeat the check with what the handler needs, or leave it out with --skip.",
+	}, Level: extension.Pure, Example: "Failure: extensionConfigName is not set"},
+	{Rule: lint.Rule{
+		ID: "LIV024", Name: "retry-value",
+		Title:    "retryAfterSeconds is a whole number, and not negative",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api api/runtime/hooks/v1alpha1, CommonRetryResponse; cluster-api internal/runtime/client/client.go, aggregateSuccessfulResponses",
+		Why:    "What is no whole number cannot be decoded, so the call fails. A negative one wins over those of all other extensions.",
+		Fix:    "Answer with 0 to go on, or with the seconds to wait.",
+	}, Level: extension.All, Example: "retryAfterSeconds: -1"},
+	{Rule: lint.Rule{
+		ID: "LIV025", Name: "retry-useless",
+		Title:    "Hooks that do not wait are answered without retryAfterSeconds",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "cluster-api api/runtime/hooks/v1alpha1, CommonResponse",
+		Why:    "Cluster API does not read it here and goes on at once.",
+		Fix:    "Answer with Failure if it must not go on, or use a hook that waits.",
+	}, Level: extension.Pure, Example: "retryAfterSeconds: 10 for AfterControlPlaneInitialized."},
+	{Rule: lint.Rule{
+		ID: "LIV026", Name: "retry-version",
+		Title:    "AfterClusterUpgrade only waits since v1.12",
+		Severity: lint.Info, Proof: lint.Contract,
+		Source: "Cluster API book, Implementing Lifecycle Hook Runtime Extensions, section AfterClusterUpgrade",
+		Why:    "Cluster API of this version goes on at once.",
+		Fix:    "Require v1.12, or do the waiting elsewhere.",
+	}, Level: extension.All, Example: "retryAfterSeconds: 10, with --core-version v1.11."},
+	{Rule: lint.Rule{
+		ID: "LIV027", Name: "retry-failure",
+		Title:    "A failure has no retryAfterSeconds",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, CallExtension",
+		Why:    "Cluster API ignores it and tries again when its queue says so.",
+		Fix:    "Answer with Success and retryAfterSeconds to wait, and with Failure for errors.",
+	}, Level: extension.All, Example: "status: Failure with retryAfterSeconds: 10."},
+	{Rule: lint.Rule{
+		ID: "LIV028", Name: "patch-uid",
+		Title:    "Patches are for items of the request",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api core/reconcilers/topology/cluster/patches, applyPatchToRequest",
+		Why:    "A patch for an unknown item stops the reconciliation of the Cluster. The same patch twice is a warning.",
+		Fix:    "Copy the uid of the item.",
+	}, Level: extension.Pure, Example: "A uid that was not sent."},
+	{Rule: lint.Rule{
+		ID: "LIV029", Name: "patch-type",
+		Title:    "Patches are of the type JSONPatch or JSONMergePatch",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api core/reconcilers/topology/cluster/patches, applyPatchToRequest",
+		Why:    "Cluster API knows no other type, and stops the reconciliation of the Cluster.",
+		Fix:    "Correct patchType.",
+	}, Level: extension.Pure, Example: "patchType: StrategicMerge"},
+	{Rule: lint.Rule{
+		ID: "LIV030", Name: "patch-form",
+		Title:    "A patch is a document of its type in base64",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api core/reconcilers/topology/cluster/patches, applyPatchToRequest; RFC 6902; RFC 7386",
+		Why:    "The patch cannot be read, and the reconciliation of the Cluster stops.",
+		Fix:    "Encode the JSON document in base64: a list of operations, or an object for a merge patch.",
+	}, Level: extension.Pure, Example: "The patch as JSON instead of base64."},
+	{Rule: lint.Rule{
+		ID: "LIV031", Name: "patch-applies",
+		Title:    "Patches apply to the objects they are for",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api core/reconcilers/topology/cluster/patches, applyPatchToRequest",
+		Why:    "The reconciliation of the Cluster stops with an error.",
+		Fix:    "Make what the path needs first, or use a merge patch.",
+	}, Level: extension.Pure, Example: "replace of a path that is not there."},
+	{Rule: lint.Rule{
+		ID: "LIV032", Name: "patch-scope",
+		Title:    "Patches change what Cluster API keeps",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "cluster-api core/reconcilers/topology/cluster/patches, applyPatchToRequest and patchTemplate",
+		Why:    "Changes elsewhere are dropped without a word. Only spec is kept, and since v1.14 labels and annotations.",
+		Fix:    "Change spec.template.",
+	}, Level: extension.Pure, Example: "A patch that adds a finalizer."},
+	{Rule: lint.Rule{
+		ID: "LIV033", Name: "patch-restored",
+		Title:    "Patches leave to Cluster API what it computes",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "cluster-api core/reconcilers/topology/cluster/patches, updateDesiredState",
+		Why:    "Replicas, version and references of a control plane come from the Cluster: Cluster API puts them back after the patch.",
+		Fix:    "Set them in the topology of the Cluster.",
+	}, Level: extension.Pure, Example: "A patch of spec.template.spec.replicas."},
+	{Rule: lint.Rule{
+		ID: "LIV034", Name: "patch-schema",
+		Title:    "Patched objects fit their CRD",
+		Severity: lint.Error, Proof: lint.APIServer,
+		Source: "apiextensions-apiserver pkg/apiserver/validation",
+		Why:    "The API server refuses the object, and the reconciliation of the Cluster stops.",
+		Fix:    "Correct the field. The CRDs are those of --repo.",
+	}, Level: extension.Pure, Example: "A patch that sets an image to a number."},
+	{Rule: lint.Rule{
+		ID: "LIV035", Name: "patch-stable",
+		Title:    "The same request gives the same patched objects",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "Cluster API proposal 20220221-runtime-SDK, section Deterministic result",
+		Why:    "Cluster API computes the topology all the time. Each other result is a change of templates, and rolls out all machines anew.",
+		Fix:    "Compute patches from the request alone; no times, no random names.",
+	}, Level: extension.Pure, Example: "A UUID or the time in a patch."},
+	{Rule: lint.Rule{
+		ID: "LIV036", Name: "patch-order",
+		Title:    "The order of items does not matter",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "cluster-api core/reconcilers/topology/cluster/patches, createRequest",
+		Why:    "Cluster API sends workers in an order that changes from call to call, so machines are rolled out for nothing.",
+		Fix:    "Treat every item by itself.",
+	}, Level: extension.Pure, Example: "A patch that counts the items before its own."},
+	{Rule: lint.Rule{
+		ID: "LIV037", Name: "validate-patched",
+		Title:    "What the extension patches, it also accepts",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "Cluster API book, Implementing Topology Mutation Hook Runtime Extensions, section ValidateTopology",
+		Why:    "Cluster API validates after the patches. If the extension refuses what it made itself, no Cluster of the class can be reconciled. No answer at all is an error.",
+		Fix:    "Test ValidateTopology with the output of GeneratePatches.",
+	}, Level: extension.Pure, Example: "A validation that fails for each patched template."},
+	{Rule: lint.Rule{
+		ID: "LIV038", Name: "variables-valid",
+		Title:    "Discovered variables can be those of a ClusterClass",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api core/reconcilers/clusterclass, reconcileVariables; internal/topology/variables, ValidateClusterClassVariables",
+		Why:    "Cluster API refuses all variables and the class does not become ready.",
+		Fix:    "Correct the definition; the same rules as for spec.variables of a ClusterClass hold.",
+	}, Level: extension.Pure, Example: "A variable with the name builtin."},
+	{Rule: lint.Rule{
+		ID: "LIV039", Name: "variables-stable",
+		Title:    "DiscoverVariables gives the same variables each time",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "Cluster API proposal 20220221-runtime-SDK, section Deterministic result",
+		Why:    "The variables of the class change with each reconciliation, and Clusters are valid or not by chance.",
+		Fix:    "Take the definitions from a fixed list.",
+	}, Level: extension.Pure, Example: "A default with the time of day."},
+	{Rule: lint.Rule{
+		ID: "LIV040", Name: "variables-shape",
+		Title:    "Discovered variables have the fields of the version of Cluster API",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "cluster-api api/core/v1beta1 and v1beta2, ClusterClassVariable",
+		Why:    "Since v1.13 variables are of v1beta2: metadata has become deprecatedV1Beta1Metadata, and is dropped without a word.",
+		Fix:    "Leave the metadata out, or answer in the version that asks.",
+	}, Level: extension.Pure, Example: "A variable with metadata."},
+	{Rule: lint.Rule{
+		ID: "LIV041", Name: "plan-valid",
+		Title:    "Upgrade plans keep the rules of Cluster API",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api exp/topology/desiredstate, DefaultAndValidateUpgradePlans",
+		Why:    "The plan is refused, and the upgrade of the Cluster does not begin.",
+		Fix:    "Go up one minor version at a time, to the version that was asked for; let the plan of workers be a part of it.",
+	}, Level: extension.Pure, Example: "From v1.30 to v1.32 in one step."},
+	{Rule: lint.Rule{
+		ID: "LIV042", Name: "inplace-patch",
+		Title:    "Patches of CanUpdate hooks apply to the current objects, and change only their spec",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "cluster-api api/runtime/hooks/v1alpha1, CanUpdateMachine",
+		Why:    "The change is not counted as one that can be made in place: the machine is replaced, or the update stops with an error.",
+		Fix:    "Return patches that lead from current to desired, in spec only.",
+	}, Level: extension.Pure, Example: "A patch of metadata.labels."},
+	{Rule: lint.Rule{
+		ID: "LIV043", Name: "inplace-noop",
+		Title:    "Nothing to change is answered with Success and without patches",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "cluster-api api/runtime/hooks/v1alpha1, CanUpdateMachine",
+		Why:    "The extension claims changes that nobody wants.",
+		Fix:    "Compare current with desired first.",
+	}, Level: extension.Pure, Example: "A patch although current and desired are equal."},
+	{Rule: lint.Rule{
+		ID: "LIV044", Name: "update-answer",
+		Title:    "UpdateMachine answers with a known status, and whole seconds that are not negative",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api api/runtime/hooks/v1alpha1, UpdateMachineResponse",
+		Why:    "A negative number is taken for done, although the machine is not updated; everything else is an error.",
+		Fix:    "Answer with Success and the seconds until the next call, 0 when all is done, or Failure.",
+	}, Level: extension.All, Example: "retryAfterSeconds: -5"},
+	{Rule: lint.Rule{
+		ID: "LIV045", Name: "idempotent",
+		Title:    "Calling a hook again is answered like the first time",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "Cluster API proposal 20220221-runtime-SDK, section Idempotence",
+		Why:    "Cluster API calls all extensions again if one of them blocks or fails.",
+		Fix:    "Look at what is there already, and succeed.",
+	}, Level: extension.All, Example: "Failure: already exists"},
+	{Rule: lint.Rule{
+		ID: "LIV046", Name: "error-stable",
+		Title:    "The same error has the same message",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "cluster-api v1.14 conditions of topologies; cluster-api internal/runtime/client/client.go, validateResponseStatus",
+		Why:    "Since v1.14 messages stand in conditions. One that changes makes Cluster API reconcile without an end.",
+		Fix:    "Leave out times, request IDs and addresses of memory.",
+	}, Level: extension.Pure, Example: "invalid request at 12:00:01.123"},
+	{Rule: lint.Rule{
+		ID: "LIV047", Name: "unknown-hook",
+		Title:    "An unknown hook is not answered with 200",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "cluster-api exp/runtime/server/server.go",
+		Why:    "A server that answers everything hides errors in names and versions.",
+		Fix:    "Answer with 404.",
+	}, Level: extension.Discover, Example: "200 and Success for any path."},
+	{Rule: lint.Rule{
+		ID: "LIV048", Name: "unknown-handler",
+		Title:    "An unknown handler is not answered with 200",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "cluster-api exp/runtime/server/server.go",
+		Why:    "A class that names the wrong handler seems to work.",
+		Fix:    "Answer with 404.",
+	}, Level: extension.Discover, Example: "A path that is matched by its beginning."},
+	{Rule: lint.Rule{
+		ID: "LIV049", Name: "unknown-version",
+		Title:    "An unknown version of hooks is not answered with 200",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "cluster-api exp/runtime/server/server.go",
+		Why:    "A future Cluster API would take the answer for one of its own version.",
+		Fix:    "Answer with 404.",
+	}, Level: extension.Discover, Example: "A path that is matched without its version."},
+	{Rule: lint.Rule{
+		ID: "LIV050", Name: "malformed",
+		Title:    "Malformed requests fail, and break nothing",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "cluster-api exp/runtime/server/server.go",
+		Why:    "A handler that succeeds without a request did not do what it says; one that crashes takes calls of others with it.",
+		Fix:    "Decode the request first, and answer with Failure or a status of 400.",
+	}, Level: extension.Discover, Example: "A connection that is closed on [], or Success for it."},
+	{Rule: lint.Rule{
+		ID: "LIV051", Name: "other-kind",
+		Title:    "A request of another kind breaks nothing",
+		Severity: lint.Info, Proof: lint.Practice,
+		Source: "cluster-api exp/runtime/server/server.go",
+		Why:    "Nobody sends it on purpose, but a server that crashes on it crashes on more.",
+		Fix:    "Do not rely on apiVersion and kind.",
+	}, Level: extension.Discover, Example: "500 for a request of the kind Other."},
+	{Rule: lint.Rule{
+		ID: "LIV052", Name: "lenient",
+		Title:    "Unknown fields of requests are ignored",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "Cluster API proposal 20220221-runtime-SDK, section Runtime SDK rules",
+		Why:    "Cluster API adds fields in minor releases, and then every call fails.",
+		Fix:    "Decode leniently.",
+	}, Level: extension.Discover, Example: "400 for a field that is unknown."},
+	{Rule: lint.Rule{
+		ID: "LIV053", Name: "content-type",
+		Title:    "Requests need no Content-Type",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, httpCall",
+		Why:    "Cluster API sends none, so that every call fails.",
+		Fix:    "Read the body as JSON, whatever the header says.",
+	}, Level: extension.Discover, Example: "415 without a Content-Type."},
+	{Rule: lint.Rule{
+		ID: "LIV054", Name: "timeout-parameter",
+		Title:    "Requests may have the parameter timeout",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, httpCall",
+		Why:    "Cluster API adds ?timeout=10s to each call, so that every call fails.",
+		Fix:    "Ignore the parameter, or stop in that time.",
+	}, Level: extension.Discover, Example: "400 for ?timeout=10s."},
+	{Rule: lint.Rule{
+		ID: "LIV055", Name: "http-versions",
+		Title:    "HTTP/1.1 works, and HTTP/2 if it is offered",
+		Severity: lint.Info, Proof: lint.Practice,
+		Source: "cluster-api internal/runtime/client/client.go, createHTTPClient",
+		Why:    "Cluster API speaks HTTP/2 if the server offers it; other clients and proxies may not.",
+		Fix:    "Offer only what works.",
+	}, Level: extension.Discover, Example: "505 for HTTP/1.1."},
+	{Rule: lint.Rule{
+		ID: "LIV056", Name: "settings-extra",
+		Title:    "Settings that the extension does not know are ignored",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "Cluster API book, Implementing Runtime Extensions, section Settings",
+		Why:    "All handlers of an ExtensionConfig get the same settings, and those of others with it.",
+		Fix:    "Read the keys that are yours.",
+	}, Level: extension.Pure, Example: "Failure: unknown setting"},
+	{Rule: lint.Rule{
+		ID: "LIV057", Name: "settings-missing",
+		Title:    "Settings that are missing break nothing",
+		Severity: lint.Info, Proof: lint.Practice,
+		Source: "Cluster API book, Implementing Runtime Extensions, section Settings",
+		Why:    "Somebody will forget them, and should read what is missing.",
+		Fix:    "Answer with Failure, and name the setting.",
+	}, Level: extension.Pure, Example: "A panic without settings."},
+	{Rule: lint.Rule{
+		ID: "LIV058", Name: "get",
+		Title:    "GET never succeeds",
+		Severity: lint.Info, Proof: lint.Practice,
+		Source: "Cluster API book, Implementing Runtime Extensions, section Discovery; OpenAPI document",
+		Why:    "Hooks are operations of POST. Whatever crawls the server would call them.",
+		Fix:    "Answer with 405.",
+	}, Level: extension.Discover, Example: "Success for GET."},
+	{Rule: lint.Rule{
+		ID: "LIV059", Name: "parallel",
+		Title:    "Fifty calls at once are answered",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "Cluster API proposal 20220221-runtime-SDK, section Availability",
+		Why:    "Cluster API reconciles many Clusters at once.",
+		Fix:    "Do not queue requests behind a lock, and allow enough connections.",
+	}, Level: extension.Discover, Example: "503 when more than ten calls come at once."},
+	{Rule: lint.Rule{
+		ID: "LIV060", Name: "latency",
+		Title:    "Pure hooks answer within a second",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "Cluster API proposal 20220221-runtime-SDK, section Timeouts",
+		Why:    "They are called in each reconciliation of each Cluster, one after another. Beyond their timeout the calls fail.",
+		Fix:    "Compute less, or remember results. The measured times are part of the report.",
+	}, Level: extension.Pure, Example: "An answer after 1.2 seconds."},
+	{Rule: lint.Rule{
+		ID: "LIV061", Name: "large",
+		Title:    "Large requests are answered, with less than 20 MiB",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "cluster-api exp/runtime/server/server.go, maxExtensionRequestBodyBytes",
+		Why:    "A GeneratePatches request holds all templates of a Cluster, and may have megabytes. Cluster API is not made for answers beyond 20 MiB.",
+		Fix:    "Raise the limit for requests; answer with patches instead of objects.",
+	}, Level: extension.Pure, Example: "413 for 2 MB."},
+	{Rule: lint.Rule{
+		ID: "LIV062", Name: "redirect",
+		Title:    "Hooks are answered where they are called",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, createHTTPClient",
+		Why:    "Since v1.14 redirects are not followed and the call fails; before that, it is a warning.",
+		Fix:    "Answer at the path of the hook, without a slash at the end.",
+	}, Level: extension.Discover, Example: "301 to the path with a slash."},
+	{Rule: lint.Rule{
+		ID: "LIV063", Name: "unknown-field",
+		Title:    "Answers have the fields of the OpenAPI document",
+		Severity: lint.Info, Proof: lint.Contract,
+		Source: "OpenAPI document of the Runtime SDK",
+		Why:    "Cluster API ignores other fields: a misspelt one has no effect.",
+		Fix:    "Correct the name, or remove the field.",
+	}, Level: extension.Discover, Example: "retryAfter: 10"},
+	{Rule: lint.Rule{
+		ID: "LIV064", Name: "answer-kind",
+		Title:    "apiVersion and kind of an answer, if given, are those of the hook",
+		Severity: lint.Info, Proof: lint.Practice,
+		Source: "OpenAPI document of the Runtime SDK",
+		Why:    "Cluster API ignores them, but other tools do not.",
+		Fix:    "Correct them, or leave them out.",
+	}, Level: extension.Discover, Example: "kind: DiscoveryRequest"},
+	{Rule: lint.Rule{
+		ID: "LIV065", Name: "survives",
+		Title:    "The server survives the check",
+		Severity: lint.Error, Proof: lint.Practice,
+		Source: "Cluster API proposal 20220221-runtime-SDK, section Availability",
+		Why:    "What was sent is what Cluster API or anybody on the network may send. The server is gone after it, or answers discovery differently.",
+		Fix:    "Recover from panics, and share no state between requests.",
+	}, Level: extension.Discover, Example: "A process that ends on a malformed request."},
+	{Rule: lint.Rule{
+		ID: "LIV066", Name: "ready",
+		Title:    "The readiness endpoint answers with 200",
+		Severity: lint.Info, Proof: lint.Practice,
+		Source: "Kubernetes documentation, Configure Probes",
+		Why:    "Kubernetes sends no requests to a server that is not ready.",
+		Fix:    "Answer with 200 when the handlers are registered.",
+	}, Level: extension.Discover, Example: "503 at --ready-url."},
+	{Rule: lint.Rule{
+		ID: "LIV067", Name: "restart",
+		Title:    "A restart does not change the handlers",
+		Severity: lint.Info, Proof: lint.Practice,
+		Source: "Cluster API book, Implementing Runtime Extensions, section Deterministic result",
+		Why:    "Handlers are registered or not by chance.",
+		Fix:    "Decide from the configuration what there is.",
+	}, Level: extension.Discover, Example: "A handler with a random name."},
+	{Rule: lint.Rule{
+		ID: "LIV068", Name: "registration",
+		Title:    "The server is where its ExtensionConfig says",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, urlForExtension",
+		Why:    "Cluster API calls the port and path of the ExtensionConfig that was released, not those that were checked.",
+		Fix:    "Correct port or path of the ExtensionConfig, or the address of the check.",
+	}, Level: extension.Discover, Example: "path: /extension in the ExtensionConfig, and a server that answers at /."},
+}
+
+// ByID finds a check by its ID, in any case and also with a dash after the family,
+// or nil.
+func ByID(id string) *Check {
+	id = lint.NormalizeID(id)
+	for _, c := range All {
+		if c.ID == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// Rules are the checks as rules.
+func Rules() []*lint.Rule {
+	var out []*lint.Rule
+	for _, c := range All {
+		out = append(out, &c.Rule)
+	}
+	return out
+}

@@ -1,0 +1,8 @@
+// Package extension holds the Runtime SDK of Cluster API as data: the hooks, what
+// Cluster API sends to them, and what it takes for an answer. Discovery, patches
+// and upgrade plans are judged as Cluster API judges them.
+//
+// It must not know the network (repo/extension/probe), the checks
+// (repo/extension/checks), nor how anything is reported. The types of Cluster API
+// are not linked; tests keep the tables equal to them.
+package extension

@@ -1,0 +1,241 @@
+package extension
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+)
+
+// The types of patches.
+const (
+	JSONPatch      = "JSONPatch"
+	JSONMergePatch = "JSONMergePatch"
+)
+
+// Malformed returns why the text of a patch cannot be one of its type, or nil.
+func (p Patch) Malformed() error {
+	switch p.PatchType {
+	case JSONPatch:
+		_, err := jsonpatch.DecodePatch(p.Patch)
+		if err != nil {
+			return fmt.Errorf("it is no list of operations of JSON Patch: %w", err)
+		}
+	case JSONMergePatch:
+		if len(p.Patch) == 0 {
+			return nil
+		}
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(p.Patch, &object); err != nil {
+			return fmt.Errorf("it is no JSON object: %w", err)
+		}
+	}
+	return nil
+}
+
+// IsZero reports whether there is no patch at all.
+func (p Patch) IsZero() bool { return p.PatchType == "" && len(p.Patch) == 0 }
+
+// Apply returns the object after the patch, as Cluster API applies it
+// (core/reconcilers/topology/cluster/patches, applyPatchToRequest; internal/util/patch,
+// ApplyPatchToObject). A library that breaks on a patch is an error, as it is there.
+func (p Patch) Apply(object []byte) (out []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			out, err = nil, fmt.Errorf("applying it breaks: %v", r)
+		}
+	}()
+	switch p.PatchType {
+	case JSONPatch:
+		operations, err := jsonpatch.DecodePatch(p.Patch)
+		if err != nil {
+			return nil, err
+		}
+		if len(operations) == 0 {
+			return object, nil
+		}
+		if out, err = operations.Apply(object); err != nil {
+			return nil, err
+		}
+	case JSONMergePatch:
+		if len(p.Patch) == 0 || string(p.Patch) == "{}" {
+			return object, nil
+		}
+		if out, err = jsonpatch.MergePatch(object, p.Patch); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("there is no patch of type %q", p.PatchType)
+	}
+	var result struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := json.Unmarshal(out, &result); err != nil || result.Kind == "" {
+		return nil, errors.New("what comes out is no object with a kind")
+	}
+	return out, nil
+}
+
+// Keep returns an object with what Cluster API takes over from it after a patch: the
+// parts for which Kept is true. What is not there any more stays as it was.
+func Keep(before, after []byte, core int) ([]byte, error) {
+	var a, b any
+	if err := decodeNumbers(before, &a); err != nil {
+		return nil, err
+	}
+	if err := decodeNumbers(after, &b); err != nil {
+		return nil, err
+	}
+	for _, k := range kept {
+		if k.since > core {
+			continue
+		}
+		value, ok := b, true
+		for _, name := range k.path {
+			object, _ := value.(map[string]any)
+			if value, ok = object[name]; !ok {
+				break
+			}
+		}
+		if ok {
+			if err := set(a, k.path, value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return json.Marshal(a)
+}
+
+// set puts a value at a path of an object, and makes the objects above it that are
+// missing.
+func set(object any, path []string, value any) error {
+	for _, name := range path[:len(path)-1] {
+		m, ok := object.(map[string]any)
+		if !ok {
+			break
+		}
+		if _, there := m[name]; !there {
+			m[name] = map[string]any{}
+		}
+		object = m[name]
+	}
+	m, ok := object.(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s cannot be set", strings.Join(path, "."))
+	}
+	m[path[len(path)-1]] = value
+	return nil
+}
+
+// Changed returns the paths of the values in which two objects differ, each as far
+// down as both have something there. An empty object or list is as good as none.
+func Changed(before, after []byte) ([][]string, error) {
+	var a, b any
+	if err := decodeNumbers(before, &a); err != nil {
+		return nil, err
+	}
+	if err := decodeNumbers(after, &b); err != nil {
+		return nil, err
+	}
+	var out [][]string
+	differences(a, b, nil, &out)
+	return out, nil
+}
+
+// decodeNumbers keeps numbers as they are written.
+func decodeNumbers(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode(v)
+}
+
+func differences(a, b any, path []string, out *[][]string) {
+	x, xok := a.(map[string]any)
+	y, yok := b.(map[string]any)
+	if (xok || hollow(a)) && (yok || hollow(b)) && (xok || yok) {
+		keys := map[string]bool{}
+		for k := range x {
+			keys[k] = true
+		}
+		for k := range y {
+			keys[k] = true
+		}
+		for k := range keys {
+			differences(x[k], y[k], append(path[:len(path):len(path)], k), out)
+		}
+		return
+	}
+	if !reflect.DeepEqual(a, b) && !(hollow(a) && hollow(b)) {
+		*out = append(*out, path)
+	}
+}
+
+// hollow reports whether a value is missing or has nothing in it.
+func hollow(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, inner := range v {
+			if !hollow(inner) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// kept are the parts of a template in which Cluster API keeps changes; what is not
+// below spec is only kept since v1.14 (core/reconcilers/topology/cluster/patches,
+// applyPatchToRequest and patchTemplate).
+var kept = []struct {
+	path  []string
+	since int
+}{
+	{[]string{"spec"}, oldest},
+	{[]string{"metadata", "labels"}, 14},
+	{[]string{"metadata", "annotations"}, 14},
+}
+
+// Kept reports whether Cluster API of a minor version keeps a change of a template
+// at a path.
+func Kept(path []string, core int) bool {
+	for _, k := range kept {
+		if core >= k.since && len(path) >= len(k.path) && reflect.DeepEqual(path[:len(k.path)], k.path) {
+			return true
+		}
+	}
+	return false
+}
+
+// restored are the fields of a control plane that Cluster API computes itself, and
+// puts back after patches (core/reconcilers/topology/cluster/patches,
+// updateDesiredState).
+var restored = [...]string{
+	"replicas", "version", "machineTemplate.metadata", "machineTemplate.infrastructureRef", "machineTemplate.spec.infrastructureRef",
+	"machineTemplate.nodeDrainTimeout", "machineTemplate.nodeVolumeDetachTimeout", "machineTemplate.nodeDeletionTimeout",
+	"machineTemplate.spec.deletion", "machineTemplate.readinessGates", "machineTemplate.spec.readinessGates", "machineTemplate.spec.taints", "rollout.after",
+}
+
+// Restored reports whether Cluster API undoes a change of the template of a control
+// plane at a path.
+func Restored(path []string) bool {
+	if len(path) < 4 || !reflect.DeepEqual(path[:3], []string{"spec", "template", "spec"}) {
+		return false
+	}
+	at := strings.Join(path[3:], ".") + "."
+	for _, r := range restored {
+		if strings.HasPrefix(at, r+".") {
+			return true
+		}
+	}
+	return false
+}

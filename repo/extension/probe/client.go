@@ -1,0 +1,181 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+)
+
+// client calls a server as Cluster API does (internal/runtime/client, httpCall and
+// createHTTPClient): POST without a Content-Type, the timeout as a parameter too,
+// no redirects.
+type client struct {
+	base *url.URL
+	http *http.Client
+}
+
+// newClient returns a client that speaks HTTP/1.1, and HTTP/2 if the server offers
+// it and newer is set.
+func newClient(base *url.URL, config *tls.Config, newer bool) *client {
+	p := &http.Protocols{}
+	p.SetHTTP1(true)
+	p.SetHTTP2(newer)
+	// The transport adds the protocols to the configuration.
+	t := &http.Transport{TLSClientConfig: config.Clone(), MaxIdleConnsPerHost: parallelCalls, Protocols: p}
+	return &client{base, &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// call is one request.
+type call struct {
+	method      string
+	path        string // below the address of the server
+	body        []byte
+	timeout     time.Duration
+	contentType string
+	// noParameter leaves the parameter timeout out.
+	noParameter bool
+}
+
+// reply is what came of a call.
+type reply struct {
+	status int
+	body   []byte
+	took   time.Duration
+	// err is set if there was no complete answer; tooLarge if it was cut off.
+	err      error
+	tooLarge bool
+}
+
+func (r *reply) ok() bool         { return r.err == nil && r.status == http.StatusOK && !r.tooLarge }
+func (r *reply) redirected() bool { return r.err == nil && r.status >= 300 && r.status < 400 }
+
+// broken reports whether the server did not survive the call, or nearly so.
+func (r *reply) broken() bool { return r.err != nil || r.status >= 500 }
+
+// String says what came, for people.
+func (r *reply) String() string {
+	switch {
+	case r.err != nil:
+		return explain(r.err)
+	case r.tooLarge:
+		return fmt.Sprintf("the answer is longer than %d MiB", extension.MaxBody>>20)
+	}
+	return fmt.Sprintf("it answers %d%s", r.status, excerpt(r.body))
+}
+
+// excerpt is the beginning of a body on one line.
+func excerpt(body []byte) string {
+	const longest = 120
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body[:min(len(body), 4*longest)]), "?")), " ")
+	if text == "" {
+		return " with nothing"
+	}
+	if runes := []rune(text); len(runes) > longest {
+		text = string(runes[:longest]) + "…"
+	}
+	return fmt.Sprintf(" with %q", text)
+}
+
+var errTimeout = errors.New("no answer in time")
+
+// do makes a call. It returns when the timeout of the call ends, or ctx.
+func (c *client) do(ctx context.Context, in call) reply {
+	limit, cancel := context.WithTimeoutCause(ctx, in.timeout, errTimeout)
+	defer cancel()
+	u := *c.base
+	u.Path = path.Join(u.Path, in.path)
+	if !in.noParameter {
+		u.RawQuery = url.Values{"timeout": {in.timeout.String()}}.Encode()
+	}
+	var body io.Reader
+	if in.method == "" {
+		in.method = http.MethodPost
+	}
+	if in.method == http.MethodPost {
+		body = bytes.NewReader(in.body)
+	}
+	start := time.Now()
+	out := func(r reply) reply {
+		r.took = time.Since(start)
+		if r.err != nil && limit.Err() != nil {
+			r.err = fmt.Errorf("%w: %w", context.Cause(limit), limit.Err())
+			if ctx.Err() == nil {
+				r.err = fmt.Errorf("%w (%s)", errTimeout, in.timeout)
+			}
+		}
+		return r
+	}
+	req, err := http.NewRequestWithContext(limit, in.method, u.String(), body)
+	if err != nil {
+		return out(reply{err: err})
+	}
+	if in.contentType != "" {
+		req.Header.Set("Content-Type", in.contentType)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return out(reply{err: err})
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, extension.MaxBody+1))
+	if err != nil {
+		return out(reply{status: resp.StatusCode, err: err})
+	}
+	if len(data) > extension.MaxBody {
+		return out(reply{status: resp.StatusCode, tooLarge: true})
+	}
+	return out(reply{status: resp.StatusCode, body: data})
+}
+
+// explain says what a failed call is to a person, without the address, which the
+// finding has.
+func explain(err error) string {
+	var record tls.RecordHeaderError
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, errTimeout):
+		return err.Error()
+	case errors.As(err, &record) && string(record.RecordHeader[:4]) == "HTTP":
+		return "the server speaks http, not https"
+	case errors.As(err, &record):
+		return "the server does not speak TLS; is it plain http?"
+	case errors.As(err, &dns):
+		return "there is no host " + dns.Name
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server closes the connection"
+	}
+	for {
+		var u *url.Error
+		if !errors.As(err, &u) {
+			break
+		}
+		err = u.Err
+	}
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
+		return "the server speaks http, not https"
+	case strings.Contains(text, "connection refused"):
+		return "nothing listens there: connection refused"
+	case strings.Contains(text, "INTERNAL_ERROR"):
+		return "the server breaks off its answer, as after a panic"
+	case strings.Contains(text, "connection reset"):
+		return "the server resets the connection"
+	case strings.Contains(text, "certificate required"), strings.Contains(text, "bad certificate"):
+		return "the server wants another client certificate: give it with --client-cert and --client-key"
+	}
+	return text
+}

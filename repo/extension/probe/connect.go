@@ -1,0 +1,150 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// renewal is how long before its end a certificate that renews itself is replaced.
+const renewal = 14 * 24 * time.Hour
+
+// connect looks at the TLS of the server. It returns the configuration for calls,
+// or nil if there can be none. A certificate with a wrong name or date is accepted
+// from then on, so that the author sees the rest too; an unknown CA is not.
+func (p *probe) connect(ctx context.Context) *tls.Config {
+	address := p.address()
+	base := &tls.Config{ServerName: p.o.ServerName, MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}
+	if c := p.o.Certificate; c != nil {
+		base.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c, nil }
+	}
+	old := base.Clone()
+	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+	var state *tls.ConnectionState
+	var err, oldErr error
+	p.together(ctx,
+		func(ctx context.Context) { state, err = handshake(ctx, address, base) },
+		func(ctx context.Context) { _, oldErr = handshake(ctx, address, old) },
+	)
+	var network *net.OpError
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil
+	case err != nil && oldErr == nil:
+		p.as(lint.Error, "LIV005", here, "it speaks no TLS newer than 1.1: %s", explain(err))
+		return nil
+	case errors.As(err, &network) && network.Op == "dial":
+		rule := &checks.ByID("LIV001").Rule
+		p.put(lint.Finding{Rule: rule, Severity: rule.Severity, File: p.at(here), Message: explain(err), Fix: "Start the server, or correct the address."})
+		return nil
+	case err != nil:
+		p.add("LIV001", here, "%s", explain(err))
+		return nil
+	case oldErr == nil:
+		p.add("LIV005", here, "it accepts TLS 1.0 or 1.1")
+	}
+	leaf := state.PeerCertificates[0]
+	at := time.Now()
+	switch {
+	case at.After(leaf.NotAfter):
+		p.add("LIV003", here, "the certificate ended on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
+		at = leaf.NotAfter
+	case at.Before(leaf.NotBefore):
+		p.add("LIV003", here, "the certificate begins on %s", leaf.NotBefore.UTC().Format(time.DateOnly))
+		at = leaf.NotBefore
+	case leaf.NotAfter.Sub(at) < renewal:
+		p.warn("LIV003", here, "the certificate ends on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
+	}
+	if err := verify(state.PeerCertificates, p.o.Roots, at); err != nil {
+		p.add("LIV001", here, "%s", trust(err))
+		return nil
+	}
+	if err := leaf.VerifyHostname(p.o.ServerName); err != nil {
+		p.add("LIV002", here, "the certificate is for %s, not for %s", names(leaf), p.o.ServerName)
+	}
+	if p.o.Roots != nil && verify(state.PeerCertificates, p.o.OtherRoots, at) == nil {
+		p.add("LIV004", here, "the certificate is trusted without the CA too")
+	}
+	p.plain(ctx)
+	config := base.Clone()
+	config.VerifyConnection = func(s tls.ConnectionState) error { return verify(s.PeerCertificates, p.o.Roots, at) }
+	return config
+}
+
+// address is host and port of the server.
+func (p *probe) address() string {
+	port := p.o.URL.Port()
+	if port == "" {
+		port = "443"
+	}
+	return net.JoinHostPort(p.o.URL.Hostname(), port)
+}
+
+// handshake connects, and closes the connection.
+func handshake(ctx context.Context, address string, config *tls.Config) (*tls.ConnectionState, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, extension.DefaultTimeout*time.Second, errTimeout)
+	defer cancel()
+	d := tls.Dialer{Config: config}
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w (%d s)", errTimeout, extension.DefaultTimeout)
+		}
+		return nil, err
+	}
+	defer conn.Close()
+	state := conn.(*tls.Conn).ConnectionState()
+	return &state, nil
+}
+
+// verify checks the chain of a server's certificates, but not its name.
+func verify(chain []*x509.Certificate, roots *x509.CertPool, at time.Time) error {
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	_, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: at})
+	return err
+}
+
+// trust says why a chain is not trusted.
+func trust(err error) string {
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		return fmt.Sprintf("the certificate is of %q, which the given CA does not vouch for; is --ca-file the right one?", unknown.Cert.Issuer.String())
+	}
+	return err.Error()
+}
+
+// names are those that a certificate is for.
+func names(c *x509.Certificate) string {
+	list := c.DNSNames
+	for _, ip := range c.IPAddresses {
+		list = append(list, ip.String())
+	}
+	if len(list) == 0 {
+		return "no name at all"
+	}
+	return strings.Join(list, ", ")
+}
+
+// plain asks the port in plain http.
+func (p *probe) plain(ctx context.Context) {
+	u := *p.o.URL
+	u.Scheme, u.Host = "http", p.address()
+	c := newClient(&u, nil, false)
+	defer c.close()
+	r := c.do(ctx, p.discovery())
+	if response, err := p.discoveryHook.Decode(r.body); r.ok() && err == nil && response.Common().Status == extension.Success {
+		p.add("LIV006", here, "discovery in plain http answers %s", extension.Success)
+	}
+}

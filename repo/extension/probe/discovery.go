@@ -1,0 +1,229 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// discovery is the request for it.
+func (p *probe) discovery() call {
+	return call{path: p.discoveryHook.Path(""), body: request.JSON(p.maker.Make(p.discoveryHook)), timeout: extension.DefaultTimeout * time.Second}
+}
+
+// discover asks for the handlers. It returns nil if there is no answer that can be
+// used.
+func (p *probe) discover(ctx context.Context) *extension.DiscoveryResponse {
+	w := place{hook: p.discoveryHook.Name}
+	p.limits[w] = extension.DefaultTimeout * time.Second
+	in := p.discovery()
+	r := p.client.do(ctx, in)
+	if r.err != nil && ctx.Err() != nil {
+		return nil
+	}
+	p.record(w, in, r)
+	r, in, ok := p.reached(ctx, w, in, r, "LIV007", "")
+	if !ok {
+		return nil
+	}
+	p.in = in
+	p.measure(w, r)
+	decoded, err := p.discoveryHook.Decode(r.body)
+	if err != nil {
+		p.add("LIV008", w, "the answer cannot be read: %s", extension.Explain(err)+excerpt(r.body))
+		return nil
+	}
+	found := decoded.(*extension.DiscoveryResponse)
+	if found.Status != extension.Success {
+		p.add("LIV008", w, "the status is %q instead of %s, with the message %q", found.Status, extension.Success, found.Message)
+		return nil
+	}
+	p.strict(w, p.discoveryHook, found, r.body)
+	if waits(r.body) {
+		p.add("LIV025", w, "retryAfterSeconds is %s", extension.RetryAfter(r.body))
+	}
+	p.judge(found)
+	p.references(found)
+	// It must not depend on chance.
+	first := set(found)
+	for range 2 {
+		r := p.client.do(ctx, in)
+		decoded, err := p.discoveryHook.Decode(r.body)
+		if !r.ok() || err != nil {
+			if ctx.Err() == nil {
+				p.add("LIV018", w, "a second discovery fails: %s", r.String())
+			}
+			break
+		}
+		p.measure(w, r)
+		if other := set(decoded.(*extension.DiscoveryResponse)); !slices.Equal(first, other) {
+			p.add("LIV018", w, "a second discovery has other handlers: %s", difference(first, other))
+			break
+		}
+	}
+	return found
+}
+
+// reached handles answers that are none of a handler: it tries again with what
+// other clients send, and reports with the given check if nothing helps, and with
+// what comes of it. It returns the answer to go on with, and the call that gave it.
+func (p *probe) reached(ctx context.Context, w place, in call, r reply, id, consequence string) (reply, call, bool) {
+	switch {
+	case r.ok():
+		return r, in, true
+	case r.tooLarge:
+		severity := lint.Warning
+		if w.hook == p.discoveryHook.Name { // then there are no handlers to go on with
+			severity = lint.Error
+		}
+		p.as(severity, "LIV061", w, "%s", r.String())
+		return r, in, false
+	case r.redirected():
+		severity := lint.Error
+		if p.o.Core < 14 {
+			severity = lint.Warning
+		}
+		p.as(severity, "LIV062", w, "%s", r.String())
+		return r, in, false
+	}
+	if r.err == nil {
+		for _, v := range []struct {
+			id   string
+			say  string
+			call func(c call) call
+		}{
+			{"LIV053", "without a Content-Type", func(c call) call { c.contentType = "application/json"; return c }},
+			{"LIV054", "with the parameter timeout", func(c call) call { c.noParameter = true; return c }},
+		} {
+			other := v.call(in)
+			if again := p.client.do(ctx, other); again.ok() {
+				p.add(v.id, w, "%s %s", r.String(), v.say)
+				return again, other, true
+			}
+		}
+	}
+	p.add(id, w, "%s%s", r.String(), consequence)
+	return r, in, false
+}
+
+// faults of handlers and the checks that report them.
+var faults = map[extension.Fault]string{
+	extension.DuplicateName: "LIV010", extension.BadName: "LIV011", extension.BadVersion: "LIV012",
+	extension.UnknownHook: "LIV013", extension.BadTimeout: "LIV014", extension.BadPolicy: "LIV015",
+}
+
+// judge reports what is wrong with the handlers.
+func (p *probe) judge(found *extension.DiscoveryResponse) {
+	w := place{hook: p.discoveryHook.Name}
+	for _, problem := range found.Problems(p.o.Core) {
+		p.add(faults[problem.Fault], place{w.hook, ""}, "handler %q: %s", found.Handlers[problem.Handler].Name, problem.Message)
+	}
+	if len(found.Handlers) == 0 {
+		p.add("LIV009", w, "there is no handler")
+	}
+	count := map[string][]string{}
+	for i := range found.Handlers {
+		h := &found.Handlers[i]
+		if h.TimeoutSeconds != nil && *h.TimeoutSeconds == 0 {
+			p.note("LIV014", w, "handler %q: timeoutSeconds is 0, which means %d", h.Name, extension.DefaultTimeout)
+		}
+		count[h.RequestHook.Hook] = append(count[h.RequestHook.Hook], h.Name)
+	}
+	for _, h := range extension.Hooks(p.o.Core) {
+		if names := count[h.Name]; h.Single && !h.IsDiscovery() && len(names) > 1 {
+			p.add("LIV016", w, "%s has the handlers %s", h.Name, strings.Join(names, ", "))
+		}
+	}
+	if len(count["DiscoverVariables"]) == 0 && len(count["GeneratePatches"])+len(count["ValidateTopology"]) > 0 {
+		if names := p.o.Topology.Undefined(); len(names) > 0 {
+			p.add("LIV017", w, "the Cluster sets %s, which the class does not define, and there is no handler for DiscoverVariables", strings.Join(names, ", "))
+		}
+	}
+}
+
+// set is a discovery without its order.
+func set(d *extension.DiscoveryResponse) []string {
+	var out []string
+	for i := range d.Handlers {
+		out = append(out, d.Handlers[i].Key())
+	}
+	slices.Sort(out)
+	return out
+}
+
+// difference names an entry that only one of two sorted sets has.
+func difference(a, b []string) string {
+	for _, x := range a {
+		if !slices.Contains(b, x) {
+			return "no " + x
+		}
+	}
+	for _, x := range b {
+		if !slices.Contains(a, x) {
+			return x
+		}
+	}
+	return "another number"
+}
+
+// references reports handlers that classes name and the server does not have.
+func (p *probe) references(found *extension.DiscoveryResponse) {
+	hooks := [...]string{"GeneratePatches", "ValidateTopology", "DiscoverVariables"}
+	for _, c := range p.o.Classes {
+		check := func(n *doc.Node, hook string) {
+			if n == nil || n.Str() == "" {
+				return
+			}
+			handler, config, dotted := strings.Cut(n.Str(), ".")
+			if p.o.Name != "" && config != p.o.Name {
+				return
+			}
+			message := ""
+			i := slices.IndexFunc(found.Handlers, func(h extension.Handler) bool { return h.Name == handler && h.RequestHook.Hook == hook })
+			switch {
+			case !dotted:
+				message = fmt.Sprintf("%q does not name an ExtensionConfig: it is written HANDLER.EXTENSIONCONFIG", n.Str())
+			case i < 0:
+				message = fmt.Sprintf("the server has no handler %q for %s", handler, hook)
+			default:
+				return
+			}
+			f := lint.At(c.Object.File, c.Object.Doc, n, "%s", message)
+			f.Rule, f.Severity = &checks.ByID("LIV019").Rule, checks.ByID("LIV019").Severity
+			p.put(f)
+		}
+		for _, patch := range c.Patches() {
+			generate, validate, discover := c.Handlers(patch)
+			for i, n := range []*doc.Node{generate, validate, discover} {
+				check(n, hooks[i])
+			}
+		}
+		check(c.Spec.Get("upgrade", "external", "generateUpgradePlanExtension"), "GenerateUpgradePlan")
+	}
+}
+
+// registered compares the address with the ExtensionConfig.
+func (p *probe) registered() {
+	r := p.o.Registration
+	if r == nil {
+		return
+	}
+	report := func(format string, args ...any) {
+		rule := &checks.ByID("LIV068").Rule
+		p.put(lint.Finding{Rule: rule, Severity: rule.Severity, File: r.File, Object: r.Object, Message: fmt.Sprintf(format, args...)})
+	}
+	if have, want := strings.Trim(p.o.URL.Path, "/"), strings.Trim(r.Path, "/"); have != want {
+		report("its path is %q, but the server was checked at %q", "/"+want, "/"+have)
+	}
+	if port := p.o.URL.Port(); port != "" && len(r.Ports) > 0 && !slices.Contains(r.Ports, port) {
+		report("the Service and its pods have the port %s, but the server was checked at port %s", strings.Join(r.Ports, " and "), port)
+	}
+}

@@ -1,0 +1,547 @@
+package probe_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+)
+
+// fault is something that a server does wrong, and the only check that finds it.
+type fault struct {
+	id       string
+	severity lint.Severity // that of the check if it is Off
+	server   func(*server)
+	options  func(*probe.Options)
+	// restart is what changes with a restart.
+	restart func(*server)
+	// message is a part of what is said.
+	message string
+}
+
+const discoveryPath = "/" + extension.APIVersion + "/discovery"
+
+// answer replaces what a hook answers.
+func answer(hook string, with object) func(*server) {
+	return func(s *server) { s.answers[hook] = func(object) object { return with } }
+}
+
+// change changes a good answer.
+func change(hook string, with func(request, answer object)) func(*server) {
+	return func(s *server) {
+		good := s.answers[hook]
+		s.answers[hook] = func(r object) object {
+			a := good(r)
+			with(r, a)
+			return a
+		}
+	}
+}
+
+// patching lets GeneratePatches answer with one patch for the templates of a kind.
+func patching(kind string, operations ...object) func(*server) {
+	return func(s *server) { s.answers["GeneratePatches"] = jsonPatch(kind, operations...) }
+}
+
+// between stands before the server.
+func between(f func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler)) func(*server) {
+	return func(s *server) {
+		s.wrap = func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				f(w, r, body, next)
+			})
+		}
+	}
+}
+
+// handler changes an entry of discovery.
+func handler(i int, key string, value any) func(*server) {
+	return func(s *server) { s.handlers[i][key] = value }
+}
+
+func variable(v object) func(*server) {
+	return answer("DiscoverVariables", object{"status": "Success", "variables": []object{v}})
+}
+
+var stringSchema = object{"openAPIV3Schema": object{"type": "string"}}
+
+func classFile(text string) *manifest.File {
+	return manifest.New(repo.BytesArtifact("clusterclass-acme.yaml", []byte(text)), layouts.ClusterClass, []byte(text))
+}
+
+const namingClass = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: ClusterClass
+metadata: {name: acme}
+spec:
+  patches:
+  - name: a
+    external:
+      generatePatchesExtension: acme-generatepatches.acme
+      validateTopologyExtension: acme-generatepatches.acme
+  - name: b
+    external: {generatePatchesExtension: gone.other}
+`
+
+func faults() []fault {
+	var count atomic.Int64
+	even := func() bool { return count.Add(1)%2 == 0 }
+	hijack := func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }
+	return []fault{
+		{id: "LIV001", server: func(s *server) { s.plain = true; s.config = func(c *tls.Config) { c.Certificates = nil } }},
+		{id: "LIV002", server: func(s *server) { s.dnsNames = []string{"localhost"} }, message: "for localhost, not for " + serviceName},
+		{id: "LIV003", server: func(s *server) { s.notAfter = time.Now().Add(-24 * time.Hour) }, message: "ended on"},
+		{id: "LIV003", severity: lint.Warning, server: func(s *server) { s.notAfter = time.Now().Add(24 * time.Hour) }, message: "ends on"},
+		{id: "LIV004", options: func(o *probe.Options) { o.OtherRoots = o.Roots }},
+		{id: "LIV005", server: func(s *server) { s.config = func(c *tls.Config) { c.MinVersion = tls.VersionTLS10 } }, message: "1.0"},
+		{id: "LIV005", severity: lint.Error, server: func(s *server) {
+			s.config = func(c *tls.Config) {
+				c.MinVersion, c.MaxVersion, c.NextProtos = tls.VersionTLS10, tls.VersionTLS11, nil
+			}
+		}, message: "no TLS newer"},
+		{id: "LIV006", server: func(s *server) { s.plain = true }},
+		{id: "LIV007", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			http.Error(w, "<html>no</html>", http.StatusNotFound)
+		}), message: "404"},
+		{id: "LIV008", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			write(w, object{"status": "OK"})
+		}), message: `"OK"`},
+		{id: "LIV008", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			_, _ = io.WriteString(w, "<html>hello</html>")
+		}), message: "no JSON"},
+		{id: "LIV009", server: func(s *server) { s.handlers = []object{} }},
+		{id: "LIV010", server: func(s *server) { s.handlers[1]["name"] = s.handlers[0]["name"] }},
+		{id: "LIV011", server: handler(3, "name", "Upgrade_Handler")},
+		{id: "LIV012", server: handler(3, "requestHook", object{"apiVersion": extension.Group + "/v1", "hook": "BeforeClusterCreate"})},
+		{id: "LIV012", server: handler(3, "requestHook", object{"apiVersion": "a/b/c", "hook": "BeforeClusterCreate"})},
+		{id: "LIV013", server: handler(3, "requestHook", object{"apiVersion": extension.APIVersion, "hook": "beforeClusterUpgrade"}), message: "it is written BeforeClusterUpgrade"},
+		{id: "LIV013", server: func(s *server) {
+			s.handlers = []object{{"name": "plan", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "GenerateUpgradePlan"}}}
+		}, options: func(o *probe.Options) { o.Core = 11 }, message: "since v1.12"},
+		{id: "LIV014", server: handler(3, "timeoutSeconds", 60)},
+		{id: "LIV014", severity: lint.Info, server: handler(3, "timeoutSeconds", 0)},
+		{id: "LIV015", server: handler(3, "failurePolicy", "ignore")},
+		{id: "LIV016", server: func(s *server) {
+			s.handlers = append(s.handlers, object{"name": "second", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "UpdateMachine"}})
+		}, message: "acme-updatemachine, second"},
+		{id: "LIV017", server: func(s *server) {
+			s.handlers = []object{{"name": "patches", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "GeneratePatches"}}}
+		}, options: func(o *probe.Options) {
+			f := classFile("kind: Cluster\napiVersion: cluster.x-k8s.io/v1beta2\nmetadata: {name: c}\nspec: {topology: {classRef: {name: x}, version: v1.34.1, variables: [{name: flavor, value: small}]}}\n")
+			o.Topology, _ = request.New(f)
+		}, message: "flavor"},
+		{id: "LIV018", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.URL.Path == discoveryPath && len(body) > 10 && r.Method == http.MethodPost && even() {
+				write(w, object{"status": "Success", "handlers": []object{}})
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV019", options: func(o *probe.Options) { o.Classes = class.In(classFile(namingClass)) }, message: `no handler "acme-generatepatches" for ValidateTopology`},
+		{id: "LIV020", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "beforeclustercreate") {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}), message: "500"},
+		{id: "LIV020", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "beforeclustercreate") {
+				_, _ = io.WriteString(w, "<html>")
+				return
+			}
+			next.ServeHTTP(w, r)
+		}), message: "no JSON"},
+		{id: "LIV020", server: func(s *server) {
+			handler(3, "timeoutSeconds", 1)(s)
+			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				if strings.Contains(r.URL.Path, s.handlers[3]["name"].(string)) {
+					<-r.Context().Done()
+					return
+				}
+				next.ServeHTTP(w, r)
+			})(s)
+		}, message: "no answer in time (1s)"},
+		{id: "LIV020", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "beforeclustercreate") {
+				hijack(w)
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV020", server: func(s *server) {
+			for _, h := range s.handlers {
+				h["failurePolicy"] = "Ignore"
+			}
+			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				if strings.Contains(r.URL.Path, "beforeclustercreate") {
+					w.WriteHeader(http.StatusBadGateway)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})(s)
+		}, message: "goes on as if it had succeeded"},
+		{id: "LIV021", server: answer("BeforeClusterCreate", object{"status": "success"})},
+		{id: "LIV021", server: answer("BeforeClusterCreate", object{"retryAfterSeconds": 0})},
+		{id: "LIV021", server: answer("BeforeClusterCreate", object{"status": 1})},
+		{id: "LIV022", server: answer("BeforeClusterCreate", object{"status": "Failure"})},
+		{id: "LIV023", server: answer("BeforeClusterCreate", object{"status": "Failure", "message": "no settings"}), message: "no settings"},
+		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": -1})},
+		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": "10"})},
+		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 1.5})},
+		{id: "LIV025", server: answer("AfterControlPlaneInitialized", object{"status": "Success", "retryAfterSeconds": 10})},
+		{id: "LIV026", server: func(s *server) {
+			s.handlers = []object{{"name": "after", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "AfterClusterUpgrade"}}}
+			answer("AfterClusterUpgrade", object{"status": "Success", "retryAfterSeconds": 10})(s)
+		}, options: func(o *probe.Options) { o.Core = 11 }},
+		{id: "LIV027", server: func(s *server) {
+			answer("BeforeClusterCreate", object{"status": "Failure", "message": "wait", "retryAfterSeconds": 10})(s)
+		}, options: func(o *probe.Options) { o.Severity["LIV023"] = lint.Off }},
+		{id: "LIV028", server: change("GeneratePatches", func(_, a object) { a["items"].([]object)[0]["uid"] = "nobody" })},
+		{id: "LIV028", severity: lint.Warning, server: change("GeneratePatches", func(_, a object) {
+			items := a["items"].([]object)
+			a["items"] = append(items, items[0])
+		})},
+		{id: "LIV029", server: change("GeneratePatches", func(_, a object) { a["items"].([]object)[0]["patchType"] = "StrategicMerge" })},
+		{id: "LIV030", server: change("GeneratePatches", func(_, a object) { a["items"].([]object)[0]["patch"] = `[{"op":"add"}]` })},
+		{id: "LIV030", server: change("GeneratePatches", func(_, a object) { a["items"].([]object)[0]["patch"] = []object{} })},
+		{id: "LIV030", server: change("GeneratePatches", func(_, a object) { a["items"].([]object)[0]["patch"] = encode(object{"a": 1}) })},
+		{id: "LIV030", server: func(s *server) {
+			s.answers["GeneratePatches"] = patchEach("DockerMachineTemplate", "JSONMergePatch", func(object) any { return []int{1} })
+		}},
+		{id: "LIV031", server: patching("DockerMachineTemplate", object{"op": "replace", "path": "/spec/none", "value": 1})},
+		{id: "LIV032", server: patching("DockerMachineTemplate", object{"op": "add", "path": "/metadata/finalizers", "value": []string{"a"}}), message: "metadata.finalizers"},
+		{id: "LIV032", server: patching("DockerMachineTemplate", object{"op": "add", "path": "/metadata/labels/a", "value": "b"}), options: func(o *probe.Options) { o.Core = 13 }, message: "metadata.labels.a"},
+		{id: "LIV033", server: patching("KubeadmControlPlaneTemplate", object{"op": "add", "path": "/spec/template/spec/replicas", "value": 5})},
+		{id: "LIV034", server: patching("DockerMachineTemplate", object{"op": "add", "path": "/spec/template/spec/image", "value": 5}), options: func(o *probe.Options) {
+			o.Schema = func(_, kind, _ string) (crd.Schema, bool) {
+				if kind != "DockerMachineTemplate" {
+					return crd.Schema{}, false
+				}
+				return crd.Schema{Node: doc.Parse(doc.NewFile("crd", []byte(`{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {template: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {image: {type: string}}}}}}}}}`))).Docs[0].Root}, true
+			}
+		}, message: "image"},
+		{id: "LIV035", server: func(s *server) {
+			s.answers["GeneratePatches"] = patchEach("DockerMachineTemplate", "JSONPatch", func(object) any {
+				return []object{{"op": "add", "path": "/spec/template/spec/name", "value": count.Add(1)}}
+			})
+		}, message: "DockerMachineTemplate"},
+		{id: "LIV036", server: func(s *server) {
+			s.answers["GeneratePatches"] = func(r object) object {
+				list := r["items"].([]any)
+				item := list[0].(object)
+				return object{"status": "Success", "items": []object{{"uid": item["uid"], "patchType": "JSONMergePatch", "patch": encode(object{"spec": object{"first": true}})}}}
+			}
+		}},
+		{id: "LIV037", severity: lint.Warning, server: change("ValidateTopology", refusePatched)},
+		{id: "LIV037", severity: lint.Error, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "validatetopology") && bytes.Contains(body, []byte(`"image":"acme"`)) {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV038", server: variable(object{"name": "builtin", "required": false, "schema": stringSchema})},
+		{id: "LIV038", server: variable(object{"name": "a.b", "required": false, "schema": stringSchema})},
+		{id: "LIV038", server: variable(object{"name": "", "required": false, "schema": stringSchema})},
+		{id: "LIV038", server: variable(object{"name": strings.Repeat("a", 257), "required": false, "schema": stringSchema})},
+		{id: "LIV038", server: variable(object{"name": "a", "required": false, "schema": object{"openAPIV3Schema": object{"type": "text"}}})},
+		{id: "LIV038", server: variable(object{"name": "a", "required": false, "schema": object{"openAPIV3Schema": object{"type": "string", "default": 1}}})},
+		{id: "LIV038", server: answer("DiscoverVariables", object{"status": "Success", "variables": []object{
+			{"name": "a", "required": false, "schema": stringSchema}, {"name": "a", "required": false, "schema": stringSchema},
+		}})},
+		{id: "LIV039", server: func(s *server) {
+			s.answers["DiscoverVariables"] = func(object) object {
+				return object{"status": "Success", "variables": []object{{"name": "a", "required": false, "schema": object{"openAPIV3Schema": object{"type": "integer", "default": count.Add(1)}}}}}
+			}
+		}},
+		{id: "LIV040", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "metadata": object{"labels": object{"a": "b"}}})},
+		{id: "LIV040", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "deprecatedV1Beta1Metadata": object{"labels": object{"a": "b"}}}), options: func(o *probe.Options) { o.Core = 12 }},
+		{id: "LIV041", server: answer("GenerateUpgradePlan", object{"status": "Success", "controlPlaneUpgrades": []object{{"version": "v1.33.0"}, {"version": "v1.34.1"}}}), message: "leaves out"},
+		{id: "LIV042", server: change("CanUpdateMachine", func(r, a object) {
+			if a["machinePatch"] != nil {
+				a["machinePatch"] = object{"patchType": "JSONPatch", "patch": encode([]object{{"op": "add", "path": "/metadata/labels/a", "value": "b"}})}
+			}
+		}), message: "metadata.labels.a"},
+		{id: "LIV042", server: change("CanUpdateMachineSet", func(r, a object) {
+			if a["machineSetPatch"] != nil {
+				a["machineSetPatch"] = object{"patchType": "JSONPatch", "patch": encode([]object{{"op": "replace", "path": "/spec/none", "value": "b"}})}
+			}
+		}), message: "does not apply"},
+		{id: "LIV043", server: change("CanUpdateMachine", func(r, a object) {
+			a["machinePatch"] = object{"patchType": "JSONMergePatch", "patch": encode(object{"spec": object{"version": "v1.34.2"}})}
+		})},
+		{id: "LIV044", server: answer("UpdateMachine", object{"status": "Success", "retryAfterSeconds": -5})},
+		{id: "LIV044", server: answer("UpdateMachine", object{"status": "Done"})},
+		{id: "LIV044", server: answer("UpdateMachine", object{"status": "Success", "retryAfterSeconds": "now"})},
+		{id: "LIV045", server: func(s *server) {
+			calls := &atomic.Int64{}
+			s.answers["BeforeClusterCreate"] = func(r object) object {
+				settings, _ := r["settings"].(object)
+				if len(settings) == 0 && r["clusterctlRepoProbe"] == nil && calls.Add(1) > 1 && r["kind"] == "BeforeClusterCreateRequest" {
+					return object{"status": "Failure", "message": "already exists"}
+				}
+				return object{"status": "Success", "retryAfterSeconds": 0}
+			}
+		}, message: "already exists"},
+		{id: "LIV046", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "beforeclustercreate") && string(body) == "[]" {
+				write(w, object{"status": "Failure", "message": fmt.Sprint("request ", count.Add(1))})
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV047", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "/v1alpha1/clusterctl-repo-probe") {
+				write(w, object{"status": "Success"})
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV048", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.HasSuffix(r.URL.Path, "discovervariables/clusterctl-repo-probe") {
+				write(w, object{"status": "Success"})
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV049", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "v1alpha99") {
+				r.URL.Path = strings.Replace(r.URL.Path, "v1alpha99", "v1alpha1", 1)
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV050", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "beforeclustercreate") && string(body) == "[]" {
+				hijack(w)
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV050", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.URL.Path == discoveryPath && string(body) == "" && r.Method == http.MethodPost {
+				write(w, object{"status": "Success"})
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV051", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if bytes.Contains(body, []byte(`"kind":"Other"`)) && strings.Contains(r.URL.Path, "generatepatches") {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV052", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if bytes.Contains(body, []byte(`"clusterctlRepoProbe"`)) && strings.Contains(r.URL.Path, "generatepatches") {
+				http.Error(w, "unknown field", http.StatusBadRequest)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV053", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.URL.Path == discoveryPath && r.Header.Get("Content-Type") == "" && r.Method == http.MethodPost {
+				w.WriteHeader(http.StatusUnsupportedMediaType)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV054", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "generatepatches") && r.URL.RawQuery != "" {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV055", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.ProtoMajor == 1 {
+				w.WriteHeader(http.StatusHTTPVersionNotSupported)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV056", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if bytes.Contains(body, []byte(`"clusterctl-repo-probe"`)) && strings.Contains(r.URL.Path, "generatepatches") {
+				write(w, object{"status": "Failure", "message": "unknown setting"})
+				return
+			}
+			next.ServeHTTP(w, r)
+		}), message: "unknown setting"},
+		{id: "LIV057", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "generatepatches") && bytes.Contains(body, []byte("holderReference")) && !bytes.Contains(body, []byte(`"color"`)) {
+				hijack(w)
+			}
+			next.ServeHTTP(w, r)
+		}), options: func(o *probe.Options) { o.Settings = map[string]string{"color": "red"} }},
+		{id: "LIV058", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.URL.Path == discoveryPath && r.Method == http.MethodGet {
+				write(w, object{"status": "Success"})
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV059", server: func(s *server) {
+			running := &atomic.Int64{}
+			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				if r.URL.Path != discoveryPath {
+					next.ServeHTTP(w, r)
+					return
+				}
+				defer running.Add(-1)
+				if running.Add(1) > 10 {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				time.Sleep(5 * time.Millisecond)
+				next.ServeHTTP(w, r)
+			})(s)
+		}, message: "of 50 calls"},
+		{id: "LIV060", server: func(s *server) {
+			s.answers["GenerateUpgradePlan"] = slow(s.answers["GenerateUpgradePlan"], 1100*time.Millisecond)
+		}},
+		{id: "LIV061", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if len(body) > 1<<20 {
+				w.WriteHeader(http.StatusRequestEntityTooLarge)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}), message: "413"},
+		{id: "LIV061", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "validatetopology") {
+				for part := bytes.Repeat([]byte(" "), 1<<20); ; { // without an end
+					if _, err := w.Write(part); err != nil {
+						return
+					}
+				}
+			}
+			next.ServeHTTP(w, r)
+		}), message: "20 MiB"},
+		{id: "LIV062", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "generatepatches") {
+				http.Redirect(w, r, r.URL.Path+"/", http.StatusTemporaryRedirect)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV062", severity: lint.Warning, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			http.Redirect(w, r, r.URL.Path+"/", http.StatusMovedPermanently)
+		}), options: func(o *probe.Options) { o.Core = 13 }},
+		{id: "LIV063", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 0, "retryAfter": 10})},
+		{id: "LIV063", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "colour": "b"})},
+		{id: "LIV064", server: answer("BeforeClusterCreate", object{"status": "Success", "kind": "BeforeClusterCreateRequest"})},
+		{id: "LIV064", server: answer("BeforeClusterCreate", object{"status": "Success", "apiVersion": "v1"})},
+		{id: "LIV065", server: func(s *server) {
+			dead := &atomic.Int64{}
+			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				// Gone after the many calls at once.
+				if r.URL.Path == discoveryPath && r.Method == http.MethodPost && len(body) > 10 && !bytes.Contains(body, []byte("Other")) && dead.Add(1) > 54 {
+					hijack(w)
+				}
+				next.ServeHTTP(w, r)
+			})(s)
+		}},
+		{id: "LIV066", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.URL.Path == "/readyz" {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}), options: func(o *probe.Options) {
+			ready := *o.URL
+			ready.Path = "/readyz"
+			o.Ready = &ready
+		}},
+		{id: "LIV067", restart: func(s *server) { s.handlers[0]["name"] = "other" }},
+		{id: "LIV068", options: func(o *probe.Options) {
+			o.Registration = &probe.Registration{File: "runtime-extension-components.yaml", Object: "ExtensionConfig acme", Path: "/extension"}
+		}, message: "/extension"},
+		{id: "LIV068", options: func(o *probe.Options) {
+			o.Registration = &probe.Registration{File: "runtime-extension-components.yaml", Object: "ExtensionConfig acme", Ports: []string{"1"}}
+		}, message: "the port 1"},
+	}
+}
+
+func slow(f func(object) object, d time.Duration) func(object) object {
+	return func(r object) object {
+		time.Sleep(d)
+		return f(r)
+	}
+}
+
+// refusePatched fails for templates that are patched.
+func refusePatched(r, a object) {
+	if data, _ := json.Marshal(r["items"]); bytes.Contains(data, []byte(`"image":"acme"`)) {
+		a["status"], a["message"] = "Failure", "the image is not allowed"
+	}
+}
+
+// TestEachFaultHasItsCheck starts a server for each fault: exactly the check of the
+// fault finds something.
+func TestEachFaultHasItsCheck(t *testing.T) {
+	ca := newAuthority(t)
+	seen := map[string]bool{}
+	for i, f := range faults() {
+		seen[f.id] = true
+		t.Run(fmt.Sprintf("%s-%d", f.id, i), func(t *testing.T) {
+			t.Parallel()
+			s := healthy()
+			if f.server != nil {
+				f.server(s)
+			}
+			o := options(t, s.start(t, ca), ca)
+			if f.restart != nil {
+				o.Restart = func(context.Context) error { f.restart(s); return nil }
+			}
+			if f.id != "LIV060" { // a machine with much to do must not spoil the others
+				o.Severity = map[string]lint.Severity{"LIV060": lint.Off}
+			}
+			if f.options != nil {
+				f.options(&o)
+			}
+			r := probe.Run(limited(t, time.Minute), o)
+			want := f.severity
+			if want == lint.Off {
+				want = checks.ByID(f.id).Severity
+			}
+			said := false
+			for _, got := range r.Findings {
+				if got.Rule.ID != f.id || got.Severity != want {
+					t.Errorf("%s %s %s: %s", got.Rule.ID, got.Severity, got.Object, got.Message)
+				}
+				said = said || strings.Contains(got.Message, f.message)
+				if strings.Contains(got.Message, "\n") || got.File == "" {
+					t.Errorf("a finding at %q: %q", got.File, got.Message)
+				}
+			}
+			if !said {
+				t.Errorf("no finding of %s says %q: %+v", f.id, f.message, r.Findings)
+			}
+			for _, err := range r.Failures {
+				t.Error(err)
+			}
+		})
+	}
+	for _, c := range checks.All {
+		if !seen[c.ID] {
+			t.Errorf("no server violates %s", c.ID)
+		}
+	}
+}

@@ -1,0 +1,352 @@
+package probe
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+)
+
+// handler is one under check.
+type handler struct {
+	*probe
+	place
+	hook    *extension.Hook
+	timeout time.Duration
+	// ignored says that its failure policy is Ignore.
+	ignored bool
+	// in is the complete request in the form that the server takes, and first
+	// what came of it.
+	in    call
+	first reply
+	// answer is first, decoded.
+	answer extension.Response
+}
+
+// samples is how often a pure hook is called at least to measure it, if it is
+// quick.
+const (
+	samples = 10
+	quick   = 50 * time.Millisecond
+)
+
+// handlers calls all handlers that may be called. What one hook answers is needed
+// for requests to others, so some go first.
+func (p *probe) handlers(ctx context.Context, found *extension.DiscoveryResponse) {
+	bad := map[int]bool{} // have no path that could be called
+	for _, problem := range found.Problems(p.o.Core) {
+		if problem.Fault != extension.BadTimeout && problem.Fault != extension.BadPolicy {
+			bad[problem.Handler] = true
+		}
+	}
+	waves := map[int][]*handler{}
+	for i := range found.Handlers {
+		h := &found.Handlers[i]
+		hook := extension.Find(h.RequestHook.Hook)
+		if bad[i] || hook.IsDiscovery() || hook.Level > p.o.Level || slices.Contains(p.o.Skip, h.Name) {
+			continue
+		}
+		wave := 2
+		switch hook.Name {
+		case "DiscoverVariables":
+			wave = 0
+		case "GeneratePatches":
+			wave = 1
+		}
+		one := &handler{probe: p, place: place{hook.Name, h.Name}, hook: hook, timeout: time.Duration(h.Timeout()) * time.Second}
+		one.ignored = h.FailurePolicy != nil && *h.FailurePolicy == "Ignore"
+		p.limits[one.place] = one.timeout
+		waves[wave] = append(waves[wave], one)
+	}
+	for wave := range 3 {
+		var work []func(context.Context)
+		for _, h := range waves[wave] {
+			work = append(work, h.check)
+		}
+		p.together(ctx, work...)
+	}
+}
+
+// request is the complete request, with what change does to it.
+func (h *handler) request(change func(map[string]any)) []byte {
+	made := h.maker.Make(h.hook)
+	if change != nil {
+		change(made)
+	}
+	return request.JSON(made)
+}
+
+// send makes a call with another body, in the form that the server takes.
+func (h *handler) send(ctx context.Context, body []byte) reply {
+	in := h.in
+	in.body = body
+	r := h.client.do(ctx, in)
+	if r.ok() {
+		h.measure(h.place, r)
+	}
+	return r
+}
+
+// check calls the handler in all ways.
+func (h *handler) check(ctx context.Context) {
+	h.in = call{path: h.hook.Path(h.place.handler), body: h.request(nil), timeout: h.timeout}
+	first := h.client.do(ctx, h.in)
+	if ctx.Err() != nil {
+		return
+	}
+	h.record(h.place, h.in, first)
+	var ok bool
+	consequence := ""
+	if h.ignored {
+		consequence = "; with the failure policy Ignore, Cluster API goes on as if it had succeeded"
+	}
+	if h.first, h.in, ok = h.reached(ctx, h.place, h.in, first, "LIV020", consequence); !ok {
+		return
+	}
+	h.measure(h.place, h.first)
+	if h.answer, ok = h.decode(h.first.body); !ok {
+		return
+	}
+	h.strict(h.place, h.hook, h.answer, h.first.body)
+	if !h.semantics() {
+		return
+	}
+	work := []func(context.Context){h.robust}
+	if h.succeeded() {
+		work = append(work, h.tolerant)
+		if special := specials[h.hook.Name]; special != nil {
+			work = append(work, func(ctx context.Context) { special(h, ctx) })
+		}
+	}
+	if h.hook.Level == extension.All {
+		work = append(work, h.twice)
+	}
+	h.together(ctx, work...)
+	if h.hook.Level == extension.Pure {
+		h.sample(ctx)
+	}
+}
+
+func (h *handler) succeeded() bool { return h.answer.Common().Status == extension.Success }
+
+// decode reads an answer, and reports why it cannot be read with the check of the
+// field.
+func (h *handler) decode(body []byte) (extension.Response, bool) {
+	answer, err := h.hook.Decode(body)
+	if err == nil {
+		return answer, true
+	}
+	id, field := "LIV020", extension.Misfit(err)
+	var encoding base64.CorruptInputError
+	switch {
+	case h.hook.Name == "UpdateMachine" && (field == "retryAfterSeconds" || field == "status"):
+		id = "LIV044"
+	case field == "retryAfterSeconds":
+		id = "LIV024"
+	case field == "status":
+		id = "LIV021"
+	case errors.As(err, &encoding) || strings.HasSuffix(field, "patch") || strings.HasSuffix(field, "Patch"):
+		id = "LIV030"
+		if h.hook.Name != "GeneratePatches" {
+			id = "LIV042"
+		}
+	case strings.HasSuffix(field, "patchType"):
+		id = "LIV029"
+	}
+	h.add(id, h.place, "the answer cannot be read: %s", extension.Explain(err)+excerpt(body))
+	return nil, false
+}
+
+// waits reports whether an answer asks to wait.
+func waits(body []byte) bool {
+	raw := extension.RetryAfter(body)
+	return raw != nil && strings.Trim(string(raw), `0."`) != ""
+}
+
+// strict reports what Cluster API does not look at.
+func (p *probe) strict(w place, hook *extension.Hook, answer extension.Response, body []byte) {
+	if field := hook.UnknownField(body); field != "" {
+		p.add("LIV063", w, "the answer has the field %s, which %sResponse does not have", field, hook.Name)
+	}
+	c := answer.Common()
+	if c.Kind != "" && c.Kind != hook.Name+"Response" {
+		p.add("LIV064", w, "the kind of the answer is %q instead of %sResponse", c.Kind, hook.Name)
+	}
+	if c.APIVersion != "" && c.APIVersion != extension.APIVersion {
+		p.add("LIV064", w, "the apiVersion of the answer is %q instead of %s", c.APIVersion, extension.APIVersion)
+	}
+}
+
+// semantics judges what all answers have. It reports whether Cluster API can use
+// the answer.
+func (h *handler) semantics() bool {
+	c := h.answer.Common()
+	usable := true
+	status, retry := "LIV021", "LIV024"
+	if h.hook.Name == "UpdateMachine" {
+		status, retry = "LIV044", "LIV044"
+	}
+	switch {
+	case c.Status == extension.Failure && c.Message == "":
+		h.add("LIV022", h.place, "the status is %s, and there is no message", extension.Failure)
+	case c.Status == extension.Failure:
+		h.add("LIV023", h.place, "the answer to a complete request is %s: %q", extension.Failure, c.Message)
+	case c.Status != extension.Success:
+		h.add(status, h.place, "the status is %q", c.Status)
+		usable = false
+	}
+	if !waits(h.first.body) {
+		return usable
+	}
+	seconds := extension.RetryAfter(h.first.body)
+	switch r, can := h.answer.(*extension.RetryResponse); {
+	case !can:
+		h.add("LIV025", h.place, "retryAfterSeconds is %s, but %s does not wait", seconds, h.hook.Name)
+	case r.RetryAfterSeconds < 0:
+		h.add(retry, h.place, "retryAfterSeconds is %s", seconds)
+	case c.Status == extension.Failure:
+		h.add("LIV027", h.place, "retryAfterSeconds is %s, with the status %s", seconds, extension.Failure)
+	case !h.hook.Blocks(h.o.Core):
+		h.add("LIV026", h.place, "retryAfterSeconds is %s, but v1.%d of Cluster API does not wait for %s", seconds, h.o.Core, h.hook.Name)
+	}
+	return usable
+}
+
+// outcome is how a call ended: the status of the answer, or what came instead.
+func (h *handler) outcome(r reply) (status string, ok bool) {
+	if !r.ok() {
+		return r.String(), false
+	}
+	answer, err := h.hook.Decode(r.body)
+	if err != nil {
+		return extension.Explain(err), false
+	}
+	c := answer.Common()
+	switch c.Status {
+	case extension.Failure:
+		return extension.Failure + ": " + c.Message, false
+	case extension.Success:
+		return extension.Success, true
+	}
+	return fmt.Sprintf("the status %q", c.Status), false
+}
+
+// tolerant sends what the handler need not know.
+func (h *handler) tolerant(ctx context.Context) {
+	for _, v := range []struct {
+		id, what string
+		change   func(map[string]any)
+	}{
+		{"LIV052", "a field that is unknown", func(r map[string]any) { r["clusterctlRepoProbe"] = "unknown" }},
+		{"LIV056", "a setting that is unknown", func(r map[string]any) {
+			settings, _ := r["settings"].(map[string]any)
+			settings = maps.Clone(settings)
+			if settings == nil {
+				settings = map[string]any{}
+			}
+			settings["clusterctl-repo-probe"] = "unknown"
+			r["settings"] = settings
+		}},
+	} {
+		if status, ok := h.outcome(h.send(ctx, h.request(v.change))); !ok && ctx.Err() == nil {
+			h.add(v.id, h.place, "with %s: %s", v.what, status)
+		}
+	}
+	if len(h.o.Settings) == 0 {
+		return
+	}
+	r := h.send(ctx, h.request(func(r map[string]any) { delete(r, "settings") }))
+	if r.broken() && ctx.Err() == nil {
+		h.add("LIV057", h.place, "without settings: %s", r.String())
+	}
+}
+
+// malformed are bodies that are no requests.
+var malformed = [...]string{"", "{", "[]", "7"}
+
+// robust sends what is no request for the handler.
+func (h *handler) robust(ctx context.Context) {
+	h.breaks(ctx, h.place, h.hook, h.in)
+	var messages [2]string
+	var status [2]int
+	for i := range messages {
+		in := h.in
+		in.body = []byte("[]")
+		r := h.client.do(ctx, in)
+		if r.err != nil {
+			return
+		}
+		messages[i], status[i] = string(r.body), r.status
+		if answer, err := h.hook.Decode(r.body); err == nil {
+			messages[i] = answer.Common().Message
+		}
+	}
+	if messages[0] != messages[1] && status[0] == status[1] {
+		h.add("LIV046", h.place, "the same error is %q and then %q", messages[0], messages[1])
+	}
+}
+
+// breaks sends malformed requests, one of another kind, and GET.
+func (p *probe) breaks(ctx context.Context, w place, hook *extension.Hook, in call) {
+	// The work of discovery is done without looking at the request.
+	for _, body := range malformed {
+		c := in
+		c.body = []byte(body)
+		r := p.client.do(ctx, c)
+		if ctx.Err() != nil {
+			return
+		}
+		answer, err := hook.Decode(r.body)
+		switch {
+		case r.broken():
+			p.add("LIV050", w, "for the request %q: %s", body, r.String())
+			return
+		case r.ok() && err == nil && answer.Common().Status == extension.Success:
+			p.add("LIV050", w, "for the request %q the status is %s", body, extension.Success)
+			return
+		}
+	}
+	c := in
+	c.body = []byte(strings.Replace(string(in.body), hook.Name+"Request", "Other", 1))
+	if r := p.client.do(ctx, c); r.broken() && ctx.Err() == nil {
+		p.add("LIV051", w, "for a request of the kind Other: %s", r.String())
+	}
+	c = in
+	c.method, c.body = "GET", nil
+	r := p.client.do(ctx, c)
+	if answer, err := hook.Decode(r.body); r.ok() && err == nil && answer.Common().Status == extension.Success {
+		p.add("LIV058", w, "for GET the status is %s", extension.Success)
+	}
+}
+
+// twice calls a hook that acts again.
+func (h *handler) twice(ctx context.Context) {
+	again, _ := h.outcome(h.send(ctx, h.in.body))
+	first, _ := h.outcome(h.first)
+	if again != first && ctx.Err() == nil {
+		h.add("LIV045", h.place, "the first answer is %s, the second %s", first, again)
+	}
+}
+
+// sample measures a pure hook.
+func (h *handler) sample(ctx context.Context) {
+	for range samples {
+		if h.first.took > quick || ctx.Err() != nil {
+			break
+		}
+		h.send(ctx, h.in.body)
+	}
+	h.mu.Lock()
+	times := summary(h.times[h.place])
+	h.mu.Unlock()
+	if times.P95 >= time.Second {
+		h.add("LIV060", h.place, "it takes %s (95 of 100 calls)", times.P95.Round(10*time.Millisecond))
+	}
+}

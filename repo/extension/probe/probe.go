@@ -1,0 +1,243 @@
+// Package probe checks a running extension: it connects as Cluster API does, asks
+// which handlers there are, calls them, and reports what Cluster API or its users
+// would suffer from. It is the only package below repo that knows the network.
+//
+// It must not know how findings are printed, nor where releases come from.
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// Options say what to check and how.
+type Options struct {
+	// URL is the address of the server, https, with the prefix of all paths.
+	URL *url.URL
+	// ServerName is the name that the certificate must be for; empty for the host
+	// of the URL.
+	ServerName string
+	// Roots are the CAs that vouch for the server; nil for those of the system.
+	// OtherRoots are CAs that should not; nil for those of the system.
+	Roots, OtherRoots *x509.CertPool
+	// Certificate is the one of the client; nil for none.
+	Certificate *tls.Certificate
+	// Core is the minor version of Cluster API to judge for.
+	Core  int
+	Level extension.Level
+	// Topology is what requests are made from.
+	Topology *request.Topology
+	// Settings are sent with each request.
+	Settings map[string]string
+	// Skip are the names of handlers that are not called.
+	Skip []string
+	// Classes are the ClusterClasses that may name handlers, of which the
+	// extension has those behind the dot that are its Name. An empty name stands
+	// for all.
+	Classes []*class.Class
+	Name    string
+	// Schema returns the schema of a kind; nil if none is known.
+	Schema schemas
+	// Registration is where the released ExtensionConfig has the server; nil if
+	// that is not known.
+	Registration *Registration
+	// Severity are the severities of checks that are not those of the catalogue.
+	Severity map[string]lint.Severity
+	// Ready is the address of a readiness endpoint; nil for none.
+	Ready *url.URL
+	// Restart starts the server anew; nil if it cannot be.
+	Restart func(context.Context) error
+	// Record is told each complete request with what came; nil for nobody. It may
+	// be called from several goroutines.
+	Record func(hook, handler string, request, answer []byte)
+}
+
+// Registration is what an ExtensionConfig and its Service say of a server.
+type Registration struct {
+	// File is where the ExtensionConfig stands, and Object what it is called.
+	File, Object string
+	// Ports are the one of the Service and those that it leads to.
+	Ports []string
+	Path  string
+}
+
+// parallelCalls is how many calls are under way at once.
+const parallelCalls = 50
+
+// probe is one run.
+type probe struct {
+	o             *Options
+	maker         *request.Maker
+	client        *client
+	discoveryHook *extension.Hook
+	// in is discovery in the form that the server takes.
+	in call
+
+	mu      sync.Mutex
+	report  lint.Report
+	times   map[place][]time.Duration
+	limits  map[place]time.Duration
+	patched []patchedItems
+}
+
+// place is a hook with its handler. Both are empty for the server as a whole.
+type place struct{ hook, handler string }
+
+var here = place{}
+
+// Run checks the server. Findings name the address that was called in place of a
+// file, and the handler as the object. When ctx ends before the check is complete,
+// the report has what was found and its Failures say so.
+func Run(ctx context.Context, o Options) *lint.Report {
+	if o.ServerName == "" {
+		o.ServerName = o.URL.Hostname()
+	}
+	p := &probe{
+		o: &o, maker: &request.Maker{Topology: o.Topology, Core: o.Core, Settings: o.Settings}, discoveryHook: extension.Find("Discovery"),
+		times: map[place][]time.Duration{}, limits: map[place]time.Duration{},
+	}
+	handlers := p.run(ctx)
+	if err := context.Cause(ctx); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errors.New("the time is over")
+		}
+		p.report.Failures = append(p.report.Failures, fmt.Errorf("check of %s: not everything was checked: %w", o.URL, err))
+	}
+	p.report.Subject = fmt.Sprintf("%d handlers of %s", handlers, o.URL)
+	if handlers == 1 {
+		p.report.Subject = fmt.Sprintf("1 handler of %s", o.URL)
+	}
+	p.report.Measured = p.measured()
+	p.report.Join(&lint.Report{}) // sorts
+	return &p.report
+}
+
+// run returns how many handlers the server has.
+func (p *probe) run(ctx context.Context) int {
+	p.registered()
+	config := p.connect(ctx)
+	if config == nil {
+		return 0
+	}
+	p.client = newClient(p.o.URL, config, true)
+	defer p.client.close()
+	found := p.discover(ctx)
+	if found == nil {
+		return 0
+	}
+	p.together(ctx,
+		func(ctx context.Context) { p.handlers(ctx, found) },
+		func(ctx context.Context) { p.strangers(ctx) },
+		func(ctx context.Context) { p.protocols(ctx, config) },
+	)
+	p.crowd(ctx)
+	p.ready(ctx)
+	p.again(ctx, found)
+	return len(found.Handlers)
+}
+
+// together runs work at once and waits for all of it. Work that breaks does not
+// take the rest with it.
+func (p *probe) together(ctx context.Context, work ...func(context.Context)) {
+	var wg sync.WaitGroup
+	for _, w := range work {
+		wg.Go(func() {
+			defer func() {
+				if r := recover(); r != nil {
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					p.report.Failures = append(p.report.Failures, fmt.Errorf("a check of %s broke, which is a fault of this program: %v", p.o.URL, r))
+				}
+			}()
+			w(ctx)
+		})
+	}
+	wg.Wait()
+}
+
+// address of a hook for findings.
+func (p *probe) at(w place) string {
+	u := *p.o.URL
+	if h := extension.Find(w.hook); h != nil {
+		return strings.TrimSuffix(u.String(), "/") + h.Path(w.handler)
+	}
+	return u.String()
+}
+
+// add reports a finding with the severity of its check.
+func (p *probe) add(id string, w place, format string, args ...any) {
+	p.as(checks.ByID(id).Severity, id, w, format, args...)
+}
+
+// warn and note report with another severity.
+func (p *probe) warn(id string, w place, format string, args ...any) {
+	p.as(lint.Warning, id, w, format, args...)
+}
+
+func (p *probe) note(id string, w place, format string, args ...any) {
+	p.as(lint.Info, id, w, format, args...)
+}
+
+func (p *probe) as(s lint.Severity, id string, w place, format string, args ...any) {
+	object := w.hook
+	if w.handler != "" {
+		object += " " + w.handler
+	}
+	p.put(lint.Finding{Rule: &checks.ByID(id).Rule, Severity: s, File: p.at(w), Object: object, Message: fmt.Sprintf(format, args...)})
+}
+
+func (p *probe) put(f lint.Finding) {
+	if s, ok := p.o.Severity[f.Rule.ID]; ok {
+		if f.Severity = s; s == lint.Off {
+			return
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Findings = append(p.report.Findings, f)
+}
+
+// measure keeps the time of a call.
+func (p *probe) measure(w place, r reply) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.times[w] = append(p.times[w], r.took)
+}
+
+// measured sums the times up.
+func (p *probe) measured() []lint.Measured {
+	var out []lint.Measured
+	for w, times := range p.times {
+		m := summary(times)
+		m.Name, m.Limit = strings.TrimSpace(w.hook+" "+w.handler), p.limits[w]
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b lint.Measured) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func summary(times []time.Duration) lint.Measured {
+	times = slices.Sorted(slices.Values(times))
+	n := len(times)
+	return lint.Measured{Calls: n, Median: times[n/2], P95: times[min(n-1, n*95/100)], Max: times[n-1]}
+}
+
+func (p *probe) record(w place, in call, r reply) {
+	if p.o.Record != nil {
+		p.o.Record(w.hook, w.handler, in.body, r.body)
+	}
+}

@@ -1,0 +1,310 @@
+package probe_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+)
+
+type object = map[string]any
+
+const serviceName = "webhook.acme-system.svc"
+
+// server is an extension with one handler for each hook, which does everything
+// right until a test changes it.
+type server struct {
+	handlers []object
+	// answers are what hooks answer to a request that can be read.
+	answers map[string]func(request object) object
+	// wrap stands before everything else.
+	wrap func(next http.Handler) http.Handler
+	// dnsNames, notAfter and config are of the certificate and of TLS.
+	dnsNames []string
+	notAfter time.Time
+	config   func(*tls.Config)
+	// plain answers http on the port too.
+	plain bool
+}
+
+// name is the handler of a hook.
+func name(hook string) string { return "acme-" + strings.ToLower(hook) }
+
+func success(more ...object) func(object) object {
+	return func(object) object {
+		out := object{"status": "Success"}
+		for _, m := range more {
+			for k, v := range m {
+				out[k] = v
+			}
+		}
+		return out
+	}
+}
+
+func encode(v any) string {
+	data, _ := json.Marshal(v)
+	return base64.StdEncoding.EncodeToString(data)
+}
+
+// jsonPatch and mergePatch are patches for all items of a kind.
+func jsonPatch(kind string, operations ...object) func(object) object {
+	return patchEach(kind, "JSONPatch", func(object) any { return operations })
+}
+
+func patchEach(kind, patchType string, patch func(item object) any) func(object) object {
+	return func(request object) object {
+		items := []object{}
+		list, _ := request["items"].([]any)
+		for _, i := range list {
+			item := i.(object)
+			if item["object"].(object)["kind"] == kind {
+				items = append(items, object{"uid": item["uid"], "patchType": patchType, "patch": encode(patch(item))})
+			}
+		}
+		return object{"status": "Success", "items": items}
+	}
+}
+
+// goodPatch changes what may be changed.
+var goodPatch = object{"op": "add", "path": "/spec/template/spec/image", "value": "acme"}
+
+func healthy() *server {
+	s := &server{dnsNames: []string{serviceName}, notAfter: time.Now().Add(90 * 24 * time.Hour), answers: map[string]func(object) object{}}
+	for _, h := range extension.Hooks(contract.NewestCore) {
+		switch {
+		case h.IsDiscovery():
+			continue
+		case h.Retry:
+			s.answers[h.Name] = success(object{"retryAfterSeconds": 0})
+		default:
+			s.answers[h.Name] = success()
+		}
+		s.handlers = append(s.handlers, object{"name": name(h.Name), "requestHook": object{"apiVersion": extension.APIVersion, "hook": h.Name}})
+	}
+	s.answers["GeneratePatches"] = jsonPatch("DockerMachineTemplate", goodPatch)
+	s.answers["DiscoverVariables"] = success(object{"variables": []object{
+		{"name": "flavor", "required": true, "schema": object{"openAPIV3Schema": object{"type": "string", "default": "small", "enum": []string{"small", "large"}}}},
+	}})
+	s.answers["GenerateUpgradePlan"] = func(object) object {
+		return object{"status": "Success", "controlPlaneUpgrades": []object{{"version": "v1.32.0"}, {"version": "v1.33.0"}, {"version": "v1.34.1"}}}
+	}
+	s.answers["CanUpdateMachine"] = inPlace("machine")
+	s.answers["CanUpdateMachineSet"] = inPlace("machineSet")
+	return s
+}
+
+// inPlace takes over the version of a machine.
+func inPlace(key string) func(object) object {
+	version := func(o any) (string, []string) {
+		spec := o.(object)[key].(object)["spec"].(object)
+		path := []string{"spec"}
+		if key == "machineSet" {
+			spec = spec["template"].(object)["spec"].(object)
+			path = []string{"spec", "template", "spec"}
+		}
+		return spec["version"].(string), path
+	}
+	return func(request object) object {
+		current, path := version(request["current"])
+		desired, _ := version(request["desired"])
+		if current == desired {
+			return object{"status": "Success"}
+		}
+		var patch any = object{"version": desired}
+		for i := len(path) - 1; i >= 0; i-- {
+			patch = object{path[i]: patch}
+		}
+		return object{"status": "Success", key + "Patch": object{"patchType": "JSONMergePatch", "patch": encode(patch)}}
+	}
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for hook, answer := range s.answers {
+		h := extension.Find(hook)
+		for _, registered := range s.handlers {
+			if registered["requestHook"].(object)["hook"] == hook && r.URL.Path == h.Path(registered["name"].(string)) {
+				serve(w, r, answer)
+				return
+			}
+		}
+	}
+	if r.URL.Path == extension.Find("Discovery").Path("") {
+		serve(w, r, success(object{"handlers": s.handlers}))
+		return
+	}
+	http.NotFound(w, r)
+}
+
+// serve reads the request and writes the answer.
+func serve(w http.ResponseWriter, r *http.Request, answer func(object) object) {
+	if r.Method != http.MethodPost {
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	var request object
+	if err == nil {
+		err = json.Unmarshal(body, &request)
+	}
+	if err != nil || request == nil {
+		write(w, object{"status": "Failure", "message": "the request cannot be read"})
+		return
+	}
+	write(w, answer(request))
+}
+
+func write(w http.ResponseWriter, answer object) {
+	data, _ := json.Marshal(answer)
+	_, _ = w.Write(data)
+}
+
+// authority is a CA.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pool *x509.CertPool
+}
+
+func newAuthority(t testing.TB) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Acme CA"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-100 * 24 * time.Hour), NotAfter: time.Now().Add(1000 * 24 * time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{key: key, pool: x509.NewCertPool()}
+	a.cert, _ = x509.ParseCertificate(der)
+	a.pool.AddCert(a.cert)
+	return a
+}
+
+func (a *authority) issue(t testing.TB, dnsNames []string, notAfter time.Time) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "acme"}, DNSNames: dnsNames,
+		NotBefore: time.Now().Add(-50 * 24 * time.Hour), NotAfter: notAfter, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// start serves until the test ends and returns the address.
+func (s *server) start(t testing.TB, ca *authority) *url.URL {
+	t.Helper()
+	config := &tls.Config{Certificates: []tls.Certificate{ca.issue(t, s.dnsNames, s.notAfter)}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}
+	if s.config != nil {
+		s.config(config)
+	}
+	var handler http.Handler = s
+	if s.wrap != nil {
+		handler = s.wrap(s)
+	}
+	ts := httptest.NewUnstartedServer(handler)
+	ts.Config.ErrorLog = log.New(io.Discard, "", 0)
+	ts.Config.Protocols = &http.Protocols{}
+	ts.Config.Protocols.SetHTTP1(true)
+	ts.Config.Protocols.SetHTTP2(true)
+	ts.Config.TLSConfig = config
+	if s.plain {
+		ts.Listener = &sniffing{Listener: ts.Listener, config: config}
+	} else {
+		ts.Listener = tls.NewListener(ts.Listener, config)
+	}
+	ts.Start()
+	t.Cleanup(func() {
+		ts.CloseClientConnections()
+		ts.Close()
+	})
+	return &url.URL{Scheme: "https", Host: ts.Listener.Addr().String()}
+}
+
+// sniffing speaks TLS with those who begin with it, and http with others.
+type sniffing struct {
+	net.Listener
+	config *tls.Config
+}
+
+func (l *sniffing) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	first := make([]byte, 1)
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	_, err = io.ReadFull(conn, first)
+	_ = conn.SetReadDeadline(time.Time{})
+	again := &replayed{conn, first}
+	if err == nil && first[0] == 0x16 {
+		return tls.Server(again, l.config), nil
+	}
+	return again, nil
+}
+
+type replayed struct {
+	net.Conn
+	first []byte
+}
+
+func (c *replayed) Read(b []byte) (int, error) {
+	if len(c.first) > 0 {
+		n := copy(b, c.first)
+		c.first = c.first[n:]
+		return n, nil
+	}
+	return c.Conn.Read(b)
+}
+
+func options(t testing.TB, u *url.URL, ca *authority) probe.Options {
+	t.Helper()
+	topology, err := request.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return probe.Options{
+		URL: u, ServerName: serviceName, Roots: ca.pool, OtherRoots: x509.NewCertPool(), Core: contract.NewestCore, Level: extension.All,
+		Topology: topology, Name: "acme",
+	}
+}
+
+func limited(t testing.TB, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}

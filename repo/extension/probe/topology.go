@@ -1,0 +1,404 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/schema"
+)
+
+// specials are the checks of single hooks. They run if the complete request
+// succeeded.
+var specials = map[string]func(*handler, context.Context){
+	"DiscoverVariables":   (*handler).variables,
+	"GeneratePatches":     (*handler).patches,
+	"ValidateTopology":    (*handler).validation,
+	"GenerateUpgradePlan": (*handler).plan,
+	"CanUpdateMachine":    (*handler).inPlace,
+	"CanUpdateMachineSet": (*handler).inPlace,
+}
+
+// variables judges the definitions of DiscoverVariables as Cluster API judges
+// those of a ClusterClass.
+func (h *handler) variables(ctx context.Context) {
+	response := h.answer.(*extension.VariablesResponse)
+	for range 2 {
+		r := h.send(ctx, h.in.body)
+		again, err := h.hook.Decode(r.body)
+		if !r.ok() || err != nil {
+			break
+		}
+		if a, b := canonical(response.Variables), canonical(again.(*extension.VariablesResponse).Variables); !slices.Equal(a, b) {
+			h.add("LIV039", h.place, "a second call has other variables: %s", difference(a, b))
+			break
+		}
+	}
+	definitions, problems := response.Problems(h.o.Core)
+	for _, problem := range problems {
+		h.add(variableChecks[problem.Kind], h.place, "variable %q: %s", problem.Name, problem.Message)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.maker.Discovered = append(h.maker.Discovered, definitions...)
+}
+
+// variableChecks are the checks of problems with variables.
+var variableChecks = [...]string{extension.InvalidVariable: "LIV038", extension.OtherVersion: "LIV040", extension.UnknownInVariable: "LIV063"}
+
+// canonical writes values so that equal ones are equal, in a fixed order.
+func canonical(list []json.RawMessage) []string {
+	var out []string
+	for _, raw := range list {
+		var v any
+		if json.Unmarshal(raw, &v) == nil {
+			if text, err := json.Marshal(v); err == nil {
+				raw = text
+			}
+		}
+		out = append(out, string(raw))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// patchedItems are the items of a request after the patches of a handler.
+type patchedItems struct {
+	handler string
+	objects map[string]json.RawMessage // by uid
+}
+
+// items of a GeneratePatches request.
+type item struct {
+	UID             string
+	HolderReference struct{ FieldPath string }
+	Object          json.RawMessage
+}
+
+func itemsOf(body []byte) []item {
+	var r struct{ Items []item }
+	_ = json.Unmarshal(body, &r) // our own
+	return r.Items
+}
+
+// patches judges what GeneratePatches answers.
+func (h *handler) patches(ctx context.Context) {
+	items := itemsOf(h.in.body)
+	result, ok := h.applied(items, h.answer.(*extension.PatchesResponse))
+	if !ok {
+		return
+	}
+	for _, i := range items {
+		h.fits(i, result[i.UID])
+	}
+	h.mu.Lock()
+	h.patched = append(h.patched, patchedItems{h.place.handler, result})
+	h.mu.Unlock()
+
+	for range 4 {
+		if uid, ok := h.differs(ctx, h.in.body, items, result); ok {
+			h.add("LIV035", h.place, "the same request gives another %s", describe(items, uid))
+			break
+		}
+	}
+	shuffled := h.request(func(r map[string]any) {
+		list, _ := r["items"].([]any)
+		slices.Reverse(list)
+	})
+	if uid, ok := h.differs(ctx, shuffled, items, result); ok && !h.reported("LIV035", h.place) {
+		h.add("LIV036", h.place, "in another order of items the result is another %s", describe(items, uid))
+	}
+	h.large(ctx)
+}
+
+// reported tells whether a check has found something at a place.
+func (p *probe) reported(id string, w place) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.report.Findings, func(f lint.Finding) bool { return f.Rule.ID == id && f.File == p.at(w) })
+}
+
+// describe names the template of an item.
+func describe(items []item, uid string) string {
+	for _, i := range items {
+		if i.UID == uid {
+			return kindOf(i.Object) + " for " + i.HolderReference.FieldPath
+		}
+	}
+	return "item " + uid
+}
+
+func kindOf(object json.RawMessage) string {
+	var o struct{ Kind string }
+	_ = json.Unmarshal(object, &o)
+	return o.Kind
+}
+
+// applied returns the objects after the patches, in their order as in Cluster API;
+// ok is false if that is an error there.
+func (h *handler) applied(items []item, r *extension.PatchesResponse) (map[string]json.RawMessage, bool) {
+	objects := map[string]json.RawMessage{}
+	for _, i := range items {
+		objects[i.UID] = i.Object
+	}
+	ok := true
+	seen := map[string]bool{}
+	for n, patch := range r.Items {
+		fail := func(id, format string, args ...any) {
+			ok = false
+			h.add(id, h.place, "items[%d]: %s", n, fmt.Sprintf(format, args...))
+		}
+		object, known := objects[patch.UID]
+		change := patch.Change()
+		switch {
+		case !known:
+			fail("LIV028", "the uid %q is none of the request", patch.UID)
+			continue
+		case change.PatchType != extension.JSONPatch && change.PatchType != extension.JSONMergePatch:
+			fail("LIV029", "the patchType is %q", patch.PatchType)
+			continue
+		}
+		key := patch.UID + patch.PatchType + string(patch.Patch)
+		if seen[key] {
+			h.warn("LIV028", h.place, "items[%d]: the same patch for the same uid %s is there twice", n, patch.UID)
+		}
+		seen[key] = true
+		if err := change.Malformed(); err != nil {
+			fail("LIV030", "the patch for the %s cannot be read: %v", describe(items, patch.UID), err)
+			continue
+		}
+		after, err := change.Apply(object)
+		if err != nil {
+			fail("LIV031", "the patch for the %s does not apply: %v", describe(items, patch.UID), err)
+			continue
+		}
+		h.scope(items[slices.IndexFunc(items, func(i item) bool { return i.UID == patch.UID })], object, after)
+		kept, err := extension.Keep(object, after, h.o.Core)
+		if err != nil {
+			fail("LIV031", "the patch for the %s does not apply: %v", describe(items, patch.UID), err)
+			continue
+		}
+		objects[patch.UID] = kept
+	}
+	return objects, ok
+}
+
+// scope reports changes of a patch that Cluster API drops or undoes.
+func (h *handler) scope(i item, before, after json.RawMessage) {
+	changed, err := extension.Changed(before, after)
+	if err != nil {
+		return
+	}
+	name := describe([]item{i}, i.UID)
+	var dropped, undone []string
+	for _, path := range changed {
+		switch {
+		case !extension.Kept(path, h.o.Core):
+			dropped = append(dropped, strings.Join(path, "."))
+		case i.HolderReference.FieldPath == "spec.controlPlaneRef" && extension.Restored(path):
+			undone = append(undone, strings.Join(path, "."))
+		}
+	}
+	slices.Sort(dropped)
+	slices.Sort(undone)
+	if len(dropped) > 0 {
+		h.add("LIV032", h.place, "the patch for the %s changes %s, which Cluster API drops", name, strings.Join(dropped, ", "))
+	}
+	if len(undone) > 0 {
+		h.add("LIV033", h.place, "the patch for the %s changes %s, which Cluster API sets itself", name, strings.Join(undone, ", "))
+	}
+}
+
+// fits reports what a patched object has that its CRD does not allow, and the
+// object did not have before.
+func (h *handler) fits(i item, after json.RawMessage) {
+	if h.o.Schema == nil {
+		return
+	}
+	before := violations(h.o.Schema, i.Object)
+	for key, message := range violations(h.o.Schema, after) {
+		if _, was := before[key]; !was {
+			h.add("LIV034", h.place, "the patched %s: %s", describe([]item{i}, i.UID), message)
+			return
+		}
+	}
+}
+
+// violations are what the schema of an object's kind does not allow, except fields
+// that it does not know.
+func violations(of schemas, object json.RawMessage) map[string]string {
+	docs := doc.Parse(doc.NewFile("object", object)).Docs
+	if len(docs) == 0 || !docs[0].Root.Is(doc.Map) {
+		return nil
+	}
+	root := docs[0].Root
+	group, version := manifest.SplitAPIVersion(root.Get("apiVersion").Str())
+	s, ok := of(group, root.Get("kind").Str(), version)
+	if !ok {
+		return nil
+	}
+	out := map[string]string{}
+	for _, v := range new(schema.Checker).CheckObject(s, root) {
+		out[v.Path+" "+v.Message] = v.Path + " " + v.Message
+	}
+	return out
+}
+
+// differs sends a request again and returns the uid of an item whose object is
+// another one after it.
+func (h *handler) differs(ctx context.Context, body []byte, items []item, want map[string]json.RawMessage) (string, bool) {
+	r := h.send(ctx, body)
+	answer, err := h.hook.Decode(r.body)
+	if !r.ok() || err != nil {
+		return "", false
+	}
+	objects := map[string]json.RawMessage{}
+	for _, i := range items {
+		objects[i.UID] = i.Object
+	}
+	for _, patch := range answer.(*extension.PatchesResponse).Items {
+		after, err := patch.Change().Apply(objects[patch.UID])
+		if err == nil {
+			after, err = extension.Keep(objects[patch.UID], after, h.o.Core)
+		}
+		if err != nil {
+			return patch.UID, true
+		}
+		objects[patch.UID] = after
+	}
+	for _, i := range items {
+		if paths, err := extension.Changed(objects[i.UID], want[i.UID]); err == nil && len(paths) > 0 {
+			return i.UID, true
+		}
+	}
+	return "", false
+}
+
+// padding is what a request is blown up with, all in all.
+const padding = 2 << 20
+
+// large sends a request of megabytes.
+func (h *handler) large(ctx context.Context) {
+	body := h.request(func(r map[string]any) {
+		list, _ := r["items"].([]any)
+		for _, i := range list {
+			entry, _ := i.(map[string]any)
+			object, _ := entry["object"].(map[string]any)
+			metadata, _ := object["metadata"].(map[string]any)
+			if annotations, ok := metadata["annotations"].(map[string]any); ok {
+				annotations["clusterctl-repo/padding"] = strings.Repeat("x", padding/len(list))
+			}
+		}
+	})
+	in := h.in
+	in.body = body
+	r := h.client.do(ctx, in) // not measured: it is no ordinary request
+	if !r.ok() && ctx.Err() == nil {
+		h.add("LIV061", h.place, "for a request of %d MB: %s", len(body)>>20, r.String())
+	}
+}
+
+// validation sends ValidateTopology what the extension itself has patched.
+func (h *handler) validation(ctx context.Context) {
+	h.mu.Lock()
+	patched := h.patched
+	h.mu.Unlock()
+	if len(patched) != 1 {
+		return // which of several belongs to this handler is not known
+	}
+	var ids []string
+	for _, i := range itemsOf(request.JSON(h.maker.Make(extension.Find("GeneratePatches")))) {
+		ids = append(ids, i.UID)
+	}
+	r := h.send(ctx, h.request(func(r map[string]any) {
+		list, _ := r["items"].([]any)
+		for n, i := range list {
+			if entry, ok := i.(map[string]any); ok && n < len(ids) {
+				entry["object"] = patched[0].objects[ids[n]]
+			}
+		}
+	}))
+	status, ok := h.outcome(r)
+	switch {
+	case ok || ctx.Err() != nil:
+	case r.ok():
+		h.warn("LIV037", h.place, "for what %s has patched: %s", patched[0].handler, status)
+	default:
+		h.as(lint.Error, "LIV037", h.place, "for what %s has patched: %s", patched[0].handler, status)
+	}
+}
+
+// plan judges an upgrade plan.
+func (h *handler) plan(context.Context) {
+	up := h.maker.Upgrade()
+	if err := up.Check(h.answer.(*extension.PlanResponse)); err != nil {
+		h.add("LIV041", h.place, "for an upgrade from %s to %s: %v", up.ControlPlane, up.To, err)
+	}
+}
+
+// inPlace judges the patches of CanUpdateMachine and CanUpdateMachineSet.
+func (h *handler) inPlace(ctx context.Context) {
+	var sent struct{ Current map[string]json.RawMessage }
+	_ = json.Unmarshal(h.in.body, &sent) // our own
+	for field, patch := range inPlacePatches(h.answer) {
+		if patch.IsZero() {
+			continue
+		}
+		name := strings.TrimSuffix(field, "Patch")
+		after, err := patch.Apply(sent.Current[name])
+		if err != nil {
+			h.add("LIV042", h.place, "%s does not apply to the current object: %v", field, err)
+			continue
+		}
+		changed, err := extension.Changed(sent.Current[name], after)
+		if err != nil {
+			continue
+		}
+		for _, path := range changed {
+			if len(path) == 0 || path[0] != "spec" {
+				h.add("LIV042", h.place, "%s changes %s", field, strings.Join(path, "."))
+			}
+		}
+	}
+	r := h.send(ctx, h.request(func(r map[string]any) { r["desired"] = r["current"] }))
+	status, ok := h.outcome(r)
+	if !ok {
+		if ctx.Err() == nil {
+			h.add("LIV043", h.place, "if current and desired are equal: %s", status)
+		}
+		return
+	}
+	answer, err := h.hook.Decode(r.body)
+	if err != nil {
+		return
+	}
+	for field, patch := range inPlacePatches(answer) {
+		current := sent.Current[strings.TrimSuffix(field, "Patch")]
+		after, err := patch.Apply(current)
+		if patch.IsZero() || err == nil && bytes.Equal(after, current) {
+			continue
+		}
+		if changed, e := extension.Changed(current, after); err != nil || e != nil || len(changed) > 0 {
+			h.add("LIV043", h.place, "if current and desired are equal, there is a %s", field)
+		}
+	}
+}
+
+// inPlacePatches are the patches of an answer by their fields.
+func inPlacePatches(r extension.Response) map[string]extension.Patch {
+	switch r := r.(type) {
+	case *extension.MachineResponse:
+		return map[string]extension.Patch{"machinePatch": r.MachinePatch, "infrastructureMachinePatch": r.InfrastructureMachinePatch, "bootstrapConfigPatch": r.BootstrapConfigPatch}
+	case *extension.MachineSetResponse:
+		return map[string]extension.Patch{"machineSetPatch": r.MachineSetPatch, "infrastructureMachineTemplatePatch": r.InfrastructureMachineTemplatePatch, "bootstrapConfigTemplatePatch": r.BootstrapConfigTemplatePatch}
+	}
+	return nil
+}

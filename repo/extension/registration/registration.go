@@ -1,0 +1,244 @@
+// Package registration finds in the components of a runtime extension how its
+// server is reached and trusted, and writes the ExtensionConfig that says so.
+//
+// It must not know rules, releases or the network.
+package registration
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+)
+
+// Group, APIVersion and Kind of ExtensionConfigs.
+const (
+	Group      = "runtime.cluster.x-k8s.io"
+	APIVersion = Group + "/v1beta2"
+	Kind       = "ExtensionConfig"
+	// InjectCA is the annotation that lets Cluster API copy a CA from a Secret.
+	InjectCA = Group + "/inject-ca-from-secret"
+)
+
+// defaultPort is the one of an ExtensionConfig without a port.
+const defaultPort = 443
+
+// Server is how Cluster API reaches a server.
+type Server struct {
+	// Config is the ExtensionConfig of the components; nil if they have none.
+	Config *manifest.Object
+	// Service is the one that leads to the server, in Namespace, with Port. Path
+	// comes before that of each hook.
+	Service, Namespace string
+	Port               int64
+	Path               string
+	// Targets are the ports of the pods that Port leads to.
+	Targets []string
+	// Secret holds the certificate with its CA; empty if it is not known.
+	Secret string
+}
+
+// Find returns the server among the objects of components. An ExtensionConfig says
+// which Service it is, or else service, or else the one that a Certificate is for,
+// or the only one. The error says what is missing.
+func Find(objects []*manifest.Object, service string) (*Server, error) {
+	s := &Server{Port: defaultPort}
+	var services []*manifest.Object
+	var names []string
+	for _, o := range objects {
+		switch {
+		case o.Is(Group, Kind) && s.Config == nil:
+			s.Config = o
+		case o.Is("", "Service"):
+			services = append(services, o)
+			names = append(names, o.Name)
+		}
+	}
+	var config *doc.Node
+	if s.Config != nil {
+		config = s.Config.Get("spec", "clientConfig", "service")
+	}
+	if service == "" {
+		service = config.Get("name").Str()
+	}
+	if service == "" {
+		for _, o := range services {
+			if secretOf(objects, o) != "" {
+				if service != "" {
+					return nil, fmt.Errorf("certificates are for several Services: %s and %s", service, o.Name)
+				}
+				service = o.Name
+			}
+		}
+	}
+	if service == "" && len(services) == 1 {
+		service = services[0].Name
+	}
+	i := slices.IndexFunc(services, func(o *manifest.Object) bool { return o.Name == service })
+	switch {
+	case service == "" && len(services) == 0:
+		return nil, fmt.Errorf("the components have no Service")
+	case service == "":
+		return nil, fmt.Errorf("which Service leads to the extension is not clear: there are %s", strings.Join(names, ", "))
+	case i < 0:
+		return nil, fmt.Errorf("the components have no Service %s", service)
+	}
+	found := services[i]
+	s.Service, s.Namespace, s.Path = service, found.Namespace, config.Get("path").Str()
+	if port, ok := config.Get("port").Int(); ok && config.Get("name").Str() == service {
+		s.Port = port
+	} else if ports := found.Get("spec", "ports").List(); len(ports) > 0 && !hasPort(ports, s.Port) {
+		if port, ok := ports[0].Get("port").Int(); ok {
+			s.Port = port
+		}
+	}
+	s.Targets = targets(objects, found, s.Port)
+	if s.Secret = secretOf(objects, found); s.Secret == "" && s.Config != nil {
+		annotation, _ := s.Config.Annotation(InjectCA)
+		_, s.Secret, _ = strings.Cut(annotation, "/")
+	}
+	return s, nil
+}
+
+// Name is the one of the server in its certificate.
+func (s *Server) Name() string { return s.Service + "." + s.Namespace + ".svc" }
+
+// secretOf returns the Secret of the Certificate for a Service, or "".
+func secretOf(objects []*manifest.Object, service *manifest.Object) string {
+	for _, o := range objects {
+		if !o.Is("cert-manager.io", "Certificate") {
+			continue
+		}
+		for _, name := range o.Get("spec", "dnsNames").List() {
+			if name.Str() == service.Name+"."+service.Namespace+".svc" {
+				return o.Get("spec", "secretName").Str()
+			}
+		}
+	}
+	return ""
+}
+
+func hasPort(ports []*doc.Node, port int64) bool {
+	return slices.ContainsFunc(ports, func(p *doc.Node) bool {
+		n, ok := p.Get("port").Int()
+		return ok && n == port
+	})
+}
+
+// targets are the ports of pods that a port of a Service leads to.
+func targets(objects []*manifest.Object, service *manifest.Object, port int64) []string {
+	var out []string
+	for _, p := range service.Get("spec", "ports").List() {
+		if n, ok := p.Get("port").Int(); !ok || n != port {
+			continue
+		}
+		target := p.Get("targetPort")
+		if n, ok := target.Int(); ok {
+			out = append(out, strconv.FormatInt(n, 10))
+			continue
+		}
+		if target.Str() == "" {
+			out = append(out, strconv.FormatInt(port, 10))
+			continue
+		}
+		for _, o := range objects {
+			pod := o.Get("spec", "template")
+			if !selects(service.Get("spec", "selector"), pod.Get("metadata", "labels")) {
+				continue
+			}
+			for _, container := range pod.Get("spec", "containers").List() {
+				for _, declared := range container.Get("ports").List() {
+					if n, ok := declared.Get("containerPort").Int(); ok && declared.Get("name").Str() == target.Str() {
+						out = append(out, strconv.FormatInt(n, 10))
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// selects reports whether a selector is met by labels; an empty one selects nothing.
+func selects(selector, labels *doc.Node) bool {
+	if !selector.Is(doc.Map) || len(selector.Fields) == 0 {
+		return false
+	}
+	for i := range selector.Fields {
+		if f := &selector.Fields[i]; labels.Get(f.Name) == nil || labels.Get(f.Name).Str() != f.Value.Str() {
+			return false
+		}
+	}
+	return true
+}
+
+// Config says what an ExtensionConfig shall have that the components do not tell.
+type Config struct {
+	// Name is that of the object.
+	Name string
+	// Namespace is where the components are installed; empty for where they say.
+	Namespace string
+	// CA are certificates in PEM. Without them Cluster API copies the CA from the
+	// Secret of the Certificate.
+	CA []byte
+	// Settings replace those of the components, key by key.
+	Settings map[string]string
+}
+
+// ErrNoCA says that nothing vouches for the server.
+var ErrNoCA = errors.New("the components have no Certificate for the Service, so it is not known who vouches for the server")
+
+// Write returns the ExtensionConfig of a server. Settings and the selector of
+// namespaces are those of the components, if they have one. The error says what
+// Cluster API would not take.
+func (s *Server) Write(c Config) (map[string]any, error) {
+	if problems := validation.IsDNS1123Label(c.Name); len(problems) > 0 {
+		return nil, fmt.Errorf("%q is no name for an ExtensionConfig: %s", c.Name, problems[0])
+	}
+	namespace := s.Namespace
+	if c.Namespace != "" {
+		namespace = c.Namespace
+	}
+	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+		return nil, fmt.Errorf("the Service %s is in no namespace that can be named: %q", s.Service, namespace)
+	}
+	metadata := map[string]any{"name": c.Name}
+	service := map[string]any{"name": s.Service, "namespace": namespace, "port": s.Port}
+	if s.Path != "" {
+		service["path"] = s.Path
+	}
+	client := map[string]any{"service": service}
+	switch {
+	case len(c.CA) > 0:
+		client["caBundle"] = base64.StdEncoding.EncodeToString(c.CA)
+	case s.Secret != "":
+		metadata["annotations"] = map[string]any{InjectCA: namespace + "/" + s.Secret}
+	default:
+		return nil, ErrNoCA
+	}
+	spec := map[string]any{"clientConfig": client}
+	settings := map[string]any{}
+	if s.Config != nil {
+		if selector := s.Config.Get("spec", "namespaceSelector"); selector.Is(doc.Map) {
+			spec["namespaceSelector"] = selector.Value()
+		}
+		if given := s.Config.Get("spec", "settings"); given.Is(doc.Map) {
+			for i := range given.Fields {
+				settings[given.Fields[i].Name] = given.Fields[i].Value.Str()
+			}
+		}
+	}
+	for k, v := range c.Settings {
+		settings[k] = v
+	}
+	if len(settings) > 0 {
+		spec["settings"] = settings
+	}
+	return map[string]any{"apiVersion": APIVersion, "kind": Kind, "metadata": metadata, "spec": spec}, nil
+}

@@ -1,0 +1,418 @@
+// Package request makes the requests that Cluster API would send to the hooks of a
+// runtime extension: complete, in the version of its API that a release of
+// Cluster API uses, from a ClusterClass with its templates and a Cluster.
+//
+// It must not know the network, nor what servers answer.
+package request
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+)
+
+//go:embed topology.yaml
+var builtin []byte
+
+// object is a Kubernetes object, or a part of one.
+type object = map[string]any
+
+// Topology is what requests are made from.
+type Topology struct {
+	Class *class.Class
+	// Cluster is as a person would write it, in either version of the API.
+	Cluster object
+	// templates are the objects of the class by kind and name.
+	templates map[[2]string]object
+}
+
+// New returns the topology of a ClusterClass and a Cluster in the files; what they
+// lack comes from a topology that is built in: the Cluster, or both. The Cluster
+// of a class without one has each class of workers once. The error says which file
+// cannot be used.
+func New(files ...*manifest.File) (*Topology, error) {
+	t := &Topology{templates: map[[2]string]object{}}
+	for _, f := range files {
+		if err := f.Err(); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Artifact.Path, err)
+		}
+		if s := f.Docs(); s != nil && s.Err != nil {
+			return nil, s.Err
+		}
+		for _, o := range f.Objects() {
+			if err := t.add(o); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if t.Class != nil && t.Cluster != nil {
+		return t, nil
+	}
+	given := *t
+	for _, o := range manifest.New(repo.BytesArtifact("topology.yaml", builtin), layouts.ClusterClass, builtin).Objects() {
+		if given.Class != nil && !o.Is(class.Group, "Cluster") || given.Cluster != nil && o.Is(class.Group, "Cluster") {
+			continue
+		}
+		if err := t.add(o); err != nil {
+			return nil, err
+		}
+	}
+	if given.Class != nil || given.Cluster != nil {
+		t.useClass()
+	}
+	return t, nil
+}
+
+func (t *Topology) add(o *manifest.Object) error {
+	value, ok := o.Doc.Root.Value().(object)
+	if !ok {
+		return nil
+	}
+	switch {
+	case o.Is(class.Group, class.Kind):
+		if t.Class != nil {
+			return fmt.Errorf("%s: there are several ClusterClasses, %s and %s; leave one", o.File.Artifact.Path, t.Class.Name(), o.Name)
+		}
+		t.Class = class.Of(o)
+	case o.Is(class.Group, "Cluster"):
+		if t.Cluster != nil {
+			return fmt.Errorf("%s: there are several Clusters; leave one", o.File.Artifact.Path)
+		}
+		t.Cluster = value
+	default:
+		t.templates[[2]string{o.Kind, o.Name}] = value
+	}
+	return nil
+}
+
+// useClass makes the Cluster use each class of workers once.
+func (t *Topology) useClass() {
+	spec := child(t.Cluster, "spec")
+	topology := child(spec, "topology")
+	delete(topology, "class")
+	topology["classRef"] = object{"name": t.Class.Name()}
+	workers := object{}
+	for _, w := range t.Class.Workers() {
+		list, name := class.Deployments, "md-"
+		if w.Pool {
+			list, name = class.Pools, "mp-"
+		}
+		have, _ := workers[list].([]any)
+		workers[list] = append(have, object{"class": w.Class, "name": fmt.Sprintf("%s%d", name, len(have)), "replicas": int64(1)})
+	}
+	topology["workers"] = workers
+}
+
+// child returns the mapping below a key, which it makes if it is not there.
+func child(o object, key string) object {
+	if m, ok := o[key].(object); ok {
+		return m
+	}
+	m := object{}
+	o[key] = m
+	return m
+}
+
+// text returns a string in a value, or "".
+func text(v any, path ...string) string {
+	for _, key := range path {
+		m, _ := v.(object)
+		v = m[key]
+	}
+	s, _ := v.(string)
+	return s
+}
+
+func copied(v any) any {
+	switch v := v.(type) {
+	case object:
+		out := make(object, len(v))
+		for k, item := range v {
+			out[k] = copied(item)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = copied(v[i])
+		}
+		return out
+	}
+	return v
+}
+
+// name and namespace of the Cluster.
+func (t *Topology) name() string { return or(text(t.Cluster, "metadata", "name"), "test-cluster") }
+func (t *Topology) namespace() string {
+	return or(text(t.Cluster, "metadata", "namespace"), "test-ns")
+}
+
+func or(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// topology is that part of the Cluster.
+func (t *Topology) topology() object {
+	spec, _ := t.Cluster["spec"].(object)
+	topology, _ := spec["topology"].(object)
+	return topology
+}
+
+// Version is the version of Kubernetes of the Cluster.
+func (t *Topology) Version() string { return or(text(t.topology(), "version"), "v1.34.1") }
+
+// className is the name of the ClusterClass that the Cluster names.
+func (t *Topology) className() string {
+	return or(or(text(t.topology(), "classRef", "name"), text(t.topology(), "class")), t.Class.Name())
+}
+
+// cluster returns the Cluster as it is sent: without status and what only an API
+// server needs (core/reconcilers/topology/cluster, cleanupCluster), in the version
+// of the API that the release of Cluster API uses.
+func (t *Topology) cluster(core int) object {
+	out := copied(t.Cluster).(object)
+	delete(out, "status")
+	metadata := child(out, "metadata")
+	delete(metadata, "managedFields")
+	metadata["name"], metadata["namespace"] = t.name(), t.namespace()
+	if annotations, ok := metadata["annotations"].(object); ok {
+		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+	}
+	version := extension.CoreVersion(core)
+	out["kind"], out["apiVersion"] = "Cluster", class.Group+"/"+string(version)
+	spec := child(out, "spec")
+	topology := child(spec, "topology")
+	name := t.className()
+	delete(topology, "class")
+	delete(topology, "classRef")
+	if version == contract.V1Beta1 {
+		topology["class"] = name
+	} else {
+		topology["classRef"] = object{"name": name}
+	}
+	for _, ref := range []string{"infrastructureRef", "controlPlaneRef"} {
+		if r, ok := spec[ref].(object); ok {
+			spec[ref] = t.reference(r, version)
+		}
+	}
+	return out
+}
+
+// reference returns a reference to a template or an object in the form that the
+// version of the API has.
+func (t *Topology) reference(r object, version contract.Contract) object {
+	group := text(r, "apiGroup")
+	if group == "" {
+		group, _ = manifest.SplitAPIVersion(text(r, "apiVersion"))
+	}
+	out := object{"kind": text(r, "kind"), "name": text(r, "name")}
+	if version == contract.V1Beta1 {
+		out["apiVersion"] = or(text(r, "apiVersion"), group+"/"+string(contract.V1Beta1))
+		out["namespace"] = t.namespace()
+	} else {
+		out["apiGroup"] = group
+	}
+	return out
+}
+
+// template returns the object that a reference names, with what Cluster API makes
+// sure is there. A class may come without its templates: then it is an empty one.
+func (t *Topology) template(r class.Reference) object {
+	o, ok := t.templates[[2]string{r.Kind, r.Name}]
+	if ok {
+		o = copied(o).(object)
+	} else {
+		o = object{"spec": object{"template": object{"spec": object{}}}}
+	}
+	o["apiVersion"], o["kind"] = r.APIVersion, r.Kind
+	metadata := child(o, "metadata")
+	metadata["name"], metadata["namespace"] = r.Name, t.namespace()
+	for _, key := range []string{"labels", "annotations"} {
+		child(metadata, key)
+	}
+	return o
+}
+
+// instance returns an object made from a template: a DockerMachine from a
+// DockerMachineTemplate.
+func instance(template object, name, namespace string) object {
+	spec, _ := template["spec"].(object)
+	inner, _ := spec["template"].(object)
+	body, ok := copied(inner["spec"]).(object)
+	if !ok {
+		body = object{}
+	}
+	return object{
+		"apiVersion": template["apiVersion"], "kind": strings.TrimSuffix(text(template, "kind"), "Template"),
+		"metadata": object{"name": name, "namespace": namespace}, "spec": body,
+	}
+}
+
+// worker is one MachineDeployment or MachinePool of the Cluster.
+type worker struct {
+	class    *class.Worker
+	topology object
+	name     string
+}
+
+// workers are those of the Cluster whose class exists.
+func (t *Topology) workers() []worker {
+	lists, _ := t.topology()["workers"].(object)
+	var out []worker
+	for _, list := range []string{class.Deployments, class.Pools} {
+		entries, _ := lists[list].([]any)
+		for _, e := range entries {
+			entry, _ := e.(object)
+			c := t.Class.Worker(list == class.Pools, text(entry, "class"))
+			if c == nil {
+				continue
+			}
+			out = append(out, worker{c, entry, t.name() + "-" + text(entry, "name")})
+		}
+	}
+	return out
+}
+
+// variables are the values of the Cluster and, where it has none, the defaults of
+// the class and of what the extension defines.
+func (t *Topology) variables(discovered []*doc.Node) []any {
+	values := object{}
+	var names []string
+	set := func(name string, value any) {
+		if _, ok := values[name]; !ok && name != "" && name != "builtin" {
+			values[name] = value
+			names = append(names, name)
+		}
+	}
+	entries, _ := t.topology()["variables"].([]any)
+	for _, e := range entries {
+		v, _ := e.(object)
+		set(text(v, "name"), v["value"])
+	}
+	define := func(name string, required bool, schema *doc.Node) {
+		if d := schema.Get("default"); d != nil && d.Kind != doc.Null {
+			set(name, d.Value())
+		} else if required {
+			set(name, sample(schema))
+		}
+	}
+	for _, v := range t.Class.Variables() {
+		define(v.Name, v.Required, v.Schema.Node)
+	}
+	for _, n := range discovered {
+		define(n.Get("name").Str(), n.Get("required").Bool(), n.Get("schema", "openAPIV3Schema"))
+	}
+	slices.Sort(names)
+	var out []any
+	for _, name := range names {
+		out = append(out, object{"name": name, "value": values[name]})
+	}
+	return out
+}
+
+// sample is a value of a schema that has no default.
+func sample(schema *doc.Node) any {
+	for _, key := range []string{"default", "example"} {
+		if n := schema.Get(key); n != nil && n.Kind != doc.Null {
+			return n.Value()
+		}
+	}
+	if enum := schema.Get("enum").List(); len(enum) > 0 {
+		return enum[0].Value()
+	}
+	switch schema.Get("type").Str() {
+	case "boolean":
+		return false
+	case "integer", "number":
+		if n, ok := schema.Get("minimum").Int(); ok {
+			return n
+		}
+		return int64(1)
+	case "array":
+		return []any{}
+	case "object":
+		out := object{}
+		for _, name := range schema.Get("required").List() {
+			out[name.Str()] = sample(schema.Get("properties", name.Str()))
+		}
+		return out
+	}
+	return "example"
+}
+
+// builtins returns the variable of that name.
+func builtins(v object) object { return object{"name": "builtin", "value": v} }
+
+// clusterBuiltins are those of all items (patches/variables, Global).
+func (t *Topology) clusterBuiltins() object {
+	network := object{}
+	spec, _ := t.Cluster["spec"].(object)
+	if n, ok := spec["clusterNetwork"].(object); ok {
+		if d := text(n, "serviceDomain"); d != "" {
+			network["serviceDomain"] = d
+		}
+		for _, key := range []string{"services", "pods"} {
+			if part, ok := n[key].(object); ok && part["cidrBlocks"] != nil {
+				network[key] = copied(part["cidrBlocks"])
+			}
+		}
+	}
+	cluster := object{
+		"name": t.name(), "namespace": t.namespace(), "network": network,
+		"topology": object{
+			"version": t.Version(), "class": t.className(), "classNamespace": t.namespace(),
+			"classRef": object{"name": t.className(), "namespace": t.namespace()},
+		},
+	}
+	if uid := text(t.Cluster, "metadata", "uid"); uid != "" {
+		cluster["uid"] = uid
+	}
+	if m := ownMetadata(t.Cluster); len(m) > 0 {
+		cluster["metadata"] = m
+	}
+	return object{"cluster": cluster}
+}
+
+func ownMetadata(o object) object {
+	out := object{}
+	metadata, _ := o["metadata"].(object)
+	for _, key := range []string{"labels", "annotations"} {
+		if m, ok := metadata[key].(object); ok && len(m) > 0 {
+			out[key] = maps.Clone(m)
+		}
+	}
+	return out
+}
+
+// overrides are the values that a part of the topology has for itself.
+func overrides(part object) []any {
+	variables, _ := part["variables"].(object)
+	list, _ := copied(variables["overrides"]).([]any)
+	return list
+}
+
+// Undefined returns the names of variables that the Cluster sets and the class
+// does not define.
+func (t *Topology) Undefined() []string {
+	entries, _ := t.topology()["variables"].([]any)
+	var out []string
+	for _, e := range entries {
+		if name := text(e, "name"); name != "" && t.Class.Variable(name) == nil {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,234 @@
+package extension
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// The values of status.
+const (
+	Success = "Success"
+	Failure = "Failure"
+)
+
+// DefaultTimeout is the one of handlers that give none, and that of discovery;
+// MaxTimeout is the longest that they may give. Both are seconds.
+const (
+	DefaultTimeout = 10
+	MaxTimeout     = 30
+)
+
+// MaxBody is the longest request that servers of the SDK read, and the longest
+// answer that the probe reads.
+const MaxBody = 20 << 20
+
+// Response is what a handler answers.
+type Response interface{ Common() *CommonResponse }
+
+// CommonResponse is the part that all responses have.
+type CommonResponse struct {
+	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion"`
+	Status     string `json:"status"`
+	Message    string `json:"message"`
+}
+
+// Common returns the common part.
+func (r *CommonResponse) Common() *CommonResponse { return r }
+
+// RetryResponse is the one of hooks that Cluster API waits for.
+type RetryResponse struct {
+	CommonResponse
+	RetryAfterSeconds int32 `json:"retryAfterSeconds"`
+}
+
+// DiscoveryResponse lists the handlers of a server.
+type DiscoveryResponse struct {
+	CommonResponse
+	Handlers []Handler `json:"handlers"`
+}
+
+// Handler is what a server says about one of its handlers.
+type Handler struct {
+	Name           string      `json:"name"`
+	RequestHook    RequestHook `json:"requestHook"`
+	TimeoutSeconds *int32      `json:"timeoutSeconds"`
+	FailurePolicy  *string     `json:"failurePolicy"`
+}
+
+// RequestHook names a hook.
+type RequestHook struct {
+	APIVersion string `json:"apiVersion"`
+	Hook       string `json:"hook"`
+}
+
+// VariablesResponse has the variables for a ClusterClass, whose schemas are judged
+// as documents.
+type VariablesResponse struct {
+	CommonResponse
+	Variables []json.RawMessage `json:"variables"`
+}
+
+// PatchesResponse has patches for the items of a request.
+type PatchesResponse struct {
+	CommonResponse
+	Items []ItemPatch `json:"items"`
+}
+
+// ItemPatch is a patch for the item with the same UID.
+type ItemPatch struct {
+	UID       string `json:"uid"`
+	PatchType string `json:"patchType"`
+	Patch     []byte `json:"patch"`
+}
+
+// Change is the patch without the item.
+func (p ItemPatch) Change() Patch { return Patch{p.PatchType, p.Patch} }
+
+// Patch is a change of an object.
+type Patch struct {
+	PatchType string `json:"patchType"`
+	Patch     []byte `json:"patch"`
+}
+
+// MachineResponse has the changes that can be made to a machine in place.
+type MachineResponse struct {
+	CommonResponse
+	MachinePatch               Patch `json:"machinePatch"`
+	InfrastructureMachinePatch Patch `json:"infrastructureMachinePatch"`
+	BootstrapConfigPatch       Patch `json:"bootstrapConfigPatch"`
+}
+
+// MachineSetResponse is the same for a set of machines.
+type MachineSetResponse struct {
+	CommonResponse
+	MachineSetPatch                    Patch `json:"machineSetPatch"`
+	InfrastructureMachineTemplatePatch Patch `json:"infrastructureMachineTemplatePatch"`
+	BootstrapConfigTemplatePatch       Patch `json:"bootstrapConfigTemplatePatch"`
+}
+
+// PlanResponse has the versions that an upgrade goes through.
+type PlanResponse struct {
+	CommonResponse
+	ControlPlaneUpgrades []Step `json:"controlPlaneUpgrades"`
+	WorkersUpgrades      []Step `json:"workersUpgrades"`
+}
+
+// Step is one version.
+type Step struct {
+	Version string `json:"version"`
+}
+
+// Decode reads an answer as Cluster API does (internal/runtime/client, httpCall):
+// the case of keys does not matter, unknown fields are ignored, and so is what
+// follows the first value. The error is a *json.UnmarshalTypeError if a field has
+// the wrong type.
+func (h *Hook) Decode(body []byte) (Response, error) {
+	r := h.new()
+	if err := json.NewDecoder(bytes.NewReader(body)).Decode(r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// UnknownField returns a field of an answer that the hook does not have, or "". A
+// retryAfterSeconds too many is left to others, and so are the fields of variables.
+func (h *Hook) UnknownField(body []byte) string {
+	var raw map[string]json.RawMessage
+	if json.Unmarshal(body, &raw) != nil {
+		return ""
+	}
+	delete(raw, "retryAfterSeconds")
+	if h.Retry {
+		raw["retryAfterSeconds"] = json.RawMessage("0")
+	}
+	return unknown(reflect.TypeOf(h.new()).Elem(), raw, "")
+}
+
+// unknown returns the path of a key that a struct does not have.
+func unknown(t reflect.Type, object map[string]json.RawMessage, path string) string {
+	known := structFields(t)
+	for key, value := range object {
+		field, ok := known[key]
+		if !ok {
+			return path + key
+		}
+		for field.Kind() == reflect.Pointer {
+			field = field.Elem()
+		}
+		elements, at := []json.RawMessage{value}, path+key+"."
+		if field.Kind() == reflect.Slice {
+			field, at = field.Elem(), path+key+"[]."
+			elements = nil
+			if field.Kind() == reflect.Struct && json.Unmarshal(value, &elements) != nil {
+				continue
+			}
+		}
+		if field.Kind() != reflect.Struct {
+			continue
+		}
+		for _, e := range elements {
+			var below map[string]json.RawMessage
+			if json.Unmarshal(e, &below) != nil {
+				continue
+			}
+			if found := unknown(field, below, at); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// structFields returns the types of the fields of a struct by their JSON names.
+func structFields(t reflect.Type) map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		if name := f.Tag.Get("json"); name != "" {
+			out[name] = f.Type
+		}
+	}
+	return out
+}
+
+// RetryAfter returns the retryAfterSeconds of an answer as it stands in it, or nil.
+func RetryAfter(body []byte) json.RawMessage {
+	var raw struct {
+		RetryAfterSeconds json.RawMessage `json:"retryAfterSeconds"`
+	}
+	if json.NewDecoder(bytes.NewReader(body)).Decode(&raw) != nil || string(raw.RetryAfterSeconds) == "null" {
+		return nil
+	}
+	return raw.RetryAfterSeconds
+}
+
+// Misfit returns the path of the field whose type is wrong, or "" if the error of
+// Decode is another one.
+func Misfit(err error) string {
+	var mismatch *json.UnmarshalTypeError
+	if !errors.As(err, &mismatch) {
+		return ""
+	}
+	// The names of embedded structs are no part of the JSON.
+	path := strings.Split(mismatch.Field, ".")
+	path = slices.DeleteFunc(path, func(name string) bool { return name == "CommonResponse" })
+	return strings.Join(path, ".")
+}
+
+// Explain says in words for people why an answer cannot be decoded.
+func Explain(err error) string {
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case Misfit(err) != "":
+		errors.As(err, &mismatch)
+		return fmt.Sprintf("%s is a %s, which is not what the field takes", Misfit(err), mismatch.Value)
+	case errors.As(err, &mismatch):
+		return fmt.Sprintf("it is a JSON %s instead of an object", mismatch.Value)
+	}
+	return "it is no JSON: " + err.Error()
+}

@@ -1,0 +1,88 @@
+package extension
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/schema"
+)
+
+// VariableFault says what is wrong with the definition of a variable.
+type VariableFault int
+
+// The faults of definitions.
+const (
+	// InvalidVariable: Cluster API refuses all definitions of the answer.
+	InvalidVariable VariableFault = iota
+	// OtherVersion: a field that only another version of its API has.
+	OtherVersion
+	// UnknownInVariable: a field that no version has.
+	UnknownInVariable
+)
+
+// VariableProblem is a fault of the definition of a variable.
+type VariableProblem struct {
+	Kind          VariableFault
+	Name, Message string
+}
+
+// Problems judges the definitions as Cluster API of a minor version judges those of
+// a ClusterClass (core/reconcilers/clusterclass, reconcileExternalVariables;
+// internal/topology/variables, ValidateClusterClassVariables). It also returns the
+// definitions as documents. Each place is reported once.
+func (r *VariablesResponse) Problems(core int) (definitions []*doc.Node, problems []VariableProblem) {
+	version := string(CoreVersion(core))
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": class.Group + "/" + version, "kind": class.Kind, "metadata": map[string]any{"name": "discovered"},
+		"spec": map[string]any{"variables": r.Variables},
+	})
+	if err != nil {
+		return nil, nil
+	}
+	docs := doc.Parse(doc.NewFile("answer", text)).Docs
+	if len(docs) == 0 || docs[0].Root == nil {
+		return nil, nil
+	}
+	c := class.Of(&manifest.Object{Doc: docs[0], Group: class.Group, Version: version, Kind: class.Kind})
+	taken := map[string]bool{}
+	for _, v := range c.Variables() {
+		definitions = append(definitions, v.Node)
+		seen := map[*doc.Node]bool{}
+		add := func(kind VariableFault, n *doc.Node, format string, args ...any) {
+			if !seen[n] {
+				seen[n] = true
+				problems = append(problems, VariableProblem{kind, v.Name, fmt.Sprintf(format, args...)})
+			}
+		}
+		switch {
+		case taken[v.Name]:
+			add(InvalidVariable, v.Node, "the name is taken by another variable")
+		case v.Name == "builtin":
+			add(InvalidVariable, v.Node, "the name belongs to Cluster API")
+		case strings.Contains(v.Name, "."):
+			add(InvalidVariable, v.Node, "there is a dot in the name")
+		}
+		taken[v.Name] = true
+		for _, violation := range c.CheckAt(v.Node, v.Path...) {
+			switch {
+			case violation.Fault != schema.Unknown:
+				place := strings.TrimPrefix(strings.TrimPrefix(violation.Path, schema.Join(v.Path)), ".")
+				add(InvalidVariable, violation.Node, "%s", strings.TrimSpace(place+" "+violation.Message))
+			case violation.Node.Text == "metadata" || violation.Node.Text == "deprecatedV1Beta1Metadata":
+				add(OtherVersion, violation.Node, "%s of Cluster API has no field %s", version, violation.Node.Text)
+			default:
+				add(UnknownInVariable, violation.Node, "%s of Cluster API has no field %s", version, violation.Path)
+			}
+		}
+		for _, fault := range c.SchemaFaults(v) {
+			if fault.Aspect != class.OfKeyword {
+				add(InvalidVariable, fault.Node, "%s", fault.Message)
+			}
+		}
+	}
+	return definitions, problems
+}

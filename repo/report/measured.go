@@ -1,0 +1,60 @@
+package report
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/markup"
+)
+
+// measuredRows are the times of calls as a table with a head.
+func measuredRows(r *lint.Report) [][]string {
+	rows := [][]string{{"CALL", "CALLS", "P50", "P95", "MAX", "TIMEOUT"}}
+	for _, m := range r.Measured {
+		limit := "-"
+		if m.Limit > 0 {
+			limit = m.Limit.String()
+		}
+		rows = append(rows, []string{visible(m.Name), strconv.Itoa(m.Calls), short(m.Median), short(m.P95), short(m.Max), limit})
+	}
+	return rows
+}
+
+// short is a time in three digits or so.
+func short(d time.Duration) string {
+	for _, unit := range []time.Duration{time.Second, time.Millisecond} {
+		if d >= unit {
+			return d.Round(unit / 100).String()
+		}
+	}
+	return d.Round(time.Microsecond).String()
+}
+
+// looked says what was looked at, for the page.
+func looked(r *lint.Report) string {
+	if r.Subject != "" {
+		return "at " + visible(r.Subject)
+	}
+	return "at " + count(r.Files, "file") + " of " + count(r.Releases, "release") + " of " + count(r.Providers, "provider")
+}
+
+// pageMeasured is the same table on the page.
+func pageMeasured(r *lint.Report) markup.Node {
+	if len(r.Measured) == 0 {
+		return markup.Node{}
+	}
+	var rows []markup.Node
+	for i, cells := range measuredRows(r) {
+		kind := "td"
+		if i == 0 {
+			kind = "th"
+		}
+		var row []markup.Node
+		for _, c := range cells {
+			row = append(row, el(kind, "", markup.Text(c)))
+		}
+		rows = append(rows, el("tr", "", row...))
+	}
+	return el("section", "measured", el("h2", "", markup.Text("How long calls took")), el("table", "", rows...))
+}
