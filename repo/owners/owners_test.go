@@ -200,7 +200,7 @@ func TestTemplate(t *testing.T) {
 		{"other secret", theCluster + strings.ReplaceAll(secret(""), "name: x", "name: c-cloud"), owners.Left, owners.Unowned, ""},
 		{
 			"certificate with an owner of its own", theCluster + strings.ReplaceAll(secret("  ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: d, uid: u}]\n"), "name: x", "name: c-ca") + object("apps/v1", "Deployment", "d", ""),
-			owners.Left, owners.OwnerLeft, "its owner Deployment d is not moved: clusterctl looks only at",
+			owners.Left, owners.OwnerLeft, "ownerReference 1 points to Deployment d, which is not moved: clusterctl looks only at",
 		},
 
 		// Labels.
@@ -235,7 +235,7 @@ func TestTemplate(t *testing.T) {
 		{"certificate of cert-manager", theCluster + object("cert-manager.io/v1", "Certificate", "x", ""), owners.Left, owners.Unowned, ""},
 
 		// Owners that the object names itself.
-		{"owner that is not there", theCluster + secret("  ownerReferences: [{apiVersion: fleet/v1, kind: Bundle, name: b, uid: u}]\n"), owners.Left, owners.OwnerLeft, "its owner Bundle b is not there"},
+		{"owner that is not there", theCluster + secret("  ownerReferences: [{apiVersion: fleet/v1, kind: Bundle, name: b, uid: u}]\n"), owners.Left, owners.OwnerLeft, "ownerReference 1 points to Bundle b, which is not there"},
 		{"owner that is there", theCluster + secret("  ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: c, uid: u}]\n"), owners.Moves, owners.Owned, "its own ownerReferences"},
 		{"itself", theCluster + secret("  labels: {"+owners.MoveLabel+": a}\n  ownerReferences: [{apiVersion: v1, kind: Secret, name: x, uid: u}]\n"), owners.Left, owners.Cycle, "waits for its owner Secret x"},
 	} {
