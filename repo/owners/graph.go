@@ -3,7 +3,6 @@ package owners
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
@@ -200,50 +199,6 @@ func (e *Edge) place() string {
 		return e.By.String()
 	}
 	return e.By.String() + ", " + e.Field
-}
-
-// Picture is a graph for drawing: plain data, with numbers for nodes.
-type Picture struct {
-	Nodes []PictureNode
-	Edges []PictureEdge
-}
-
-// PictureNode is a box of a picture.
-type PictureNode struct {
-	// Kind, Name and Group name the object.
-	Group, Kind, Name string
-	Verdict           Verdict
-	// Reason is a sentence.
-	Reason string
-}
-
-// PictureEdge is an arrow from an owner to what it owns; From and To are indices.
-type PictureEdge struct {
-	From, To int
-	Link     Link
-	// Field is the last part of the field that made the edge, for a label.
-	Field string
-	// Why is a sentence.
-	Why string
-}
-
-// Picture returns the resolved graph as plain data.
-func (g *Graph) Picture() Picture {
-	var p Picture
-	index := make(map[*Node]int, len(g.Nodes))
-	for i, n := range g.Nodes {
-		index[n] = i
-		p.Nodes = append(p.Nodes, PictureNode{Group: n.Group, Kind: n.Kind, Name: n.Name, Verdict: n.Verdict, Reason: n.Reason()})
-	}
-	for _, n := range g.Nodes {
-		for _, e := range n.Out {
-			p.Edges = append(p.Edges, PictureEdge{
-				From: index[n], To: index[e.To], Link: e.Link,
-				Field: e.Field[strings.LastIndexByte(e.Field, '.')+1:], Why: e.Why,
-			})
-		}
-	}
-	return p
 }
 
 // Below counts the objects that the node owns, directly or through others, and
