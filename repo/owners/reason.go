@@ -89,6 +89,8 @@ func (e *Edge) points() string {
 	switch {
 	case e.From.Namesake:
 		what += ", but with a UID that the " + e.From.Kind + " of that name does not have"
+	case e.From.Absent && e.From.Scope == Ignored:
+		what += ", and clusterctl does not look at objects of that kind"
 	case e.From.Absent:
 		what += ", which is not there"
 	}
@@ -106,11 +108,9 @@ func (e *Edge) fix() string {
 	switch {
 	case owner.Namesake:
 		return fmt.Sprintf("set the UID of %s, or remove the ownerReference", owner)
-	case owner.Absent:
-		return "remove the ownerReference to " + owner.String()
 	case owner.Scope == Ignored && !owner.ofKubernetes():
 		return fmt.Sprintf("give the definition of %s the label %s, or remove the ownerReference", owner.Kind, clusterctlLabel)
-	case owner.Scope == Ignored, owner.Scope == Elsewhere:
+	case owner.Absent, owner.Scope == Ignored, owner.Scope == Elsewhere:
 		return "remove the ownerReference to " + owner.String()
 	}
 	return ""

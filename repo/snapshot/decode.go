@@ -367,7 +367,7 @@ func (r *raw) UnmarshalJSON(data []byte) error { *r = append(*r, data...); retur
 var errNoObject = errors.New("this is no Kubernetes object: it needs apiVersion, kind and metadata.name")
 
 func (h *head) object(p piece, data []byte) (Object, error) {
-	if h.Kind == "" && h.APIVersion == "" {
+	if h.Kind == "" && h.APIVersion == "" || h.Kind == "PartialObjectMetadata" {
 		h.Kind, h.APIVersion = p.kind, p.apiVersion
 	}
 	m := &h.Metadata

@@ -26,14 +26,23 @@ const (
 // of objects, in any order. The name stands in messages. What cannot be read
 // becomes a problem; the error is that of ctx.
 func (s *Snapshot) Read(ctx context.Context, name string, in io.Reader) error {
-	_, err := s.read(ctx, name, in)
+	_, err := s.read(ctx, Source{Name: name}, in)
 	return err
+}
+
+// Source is where a list comes from.
+type Source struct {
+	// Name stands in messages.
+	Name string
+	// APIVersion and Kind are those of the objects, if the list does not tell:
+	// that of an API server need not, or tells that they are only metadata.
+	APIVersion, Kind string
 }
 
 // ReadList adds the objects in an answer of an API server and returns the token
 // with which the list goes on, or an empty one at the end.
-func (s *Snapshot) ReadList(ctx context.Context, name string, in io.Reader) (next string, err error) {
-	r, err := s.read(ctx, name, in)
+func (s *Snapshot) ReadList(ctx context.Context, from Source, in io.Reader) (next string, err error) {
+	r, err := s.read(ctx, from, in)
 	return r.next, err
 }
 
@@ -44,7 +53,7 @@ type result struct {
 	count int
 }
 
-func (s *Snapshot) read(ctx context.Context, name string, in io.Reader) (result, error) {
+func (s *Snapshot) read(ctx context.Context, from Source, in io.Reader) (result, error) {
 	var (
 		r     result
 		batch []piece
@@ -55,7 +64,7 @@ func (s *Snapshot) read(ctx context.Context, name string, in io.Reader) (result,
 			return err
 		}
 		out := make([]decoded, len(batch))
-		parallel.Each(len(batch), func(i int) { out[i] = decode(name, batch[i]) })
+		parallel.Each(len(batch), func(i int) { out[i] = decode(from.Name, batch[i]) })
 		for _, d := range out {
 			for _, o := range d.objects {
 				s.add(o)
@@ -75,7 +84,10 @@ func (s *Snapshot) read(ctx context.Context, name string, in io.Reader) (result,
 		batch, size = batch[:0], 0
 		return nil
 	}
-	err := newSplitter(name, in, func(p piece) error {
+	err := newSplitter(from.Name, in, func(p piece) error {
+		if from.Kind != "" {
+			p.apiVersion, p.kind = from.APIVersion, from.Kind
+		}
 		batch = append(batch, p)
 		size += len(p.data)
 		if size < batchBytes && len(batch) < batchPieces {
@@ -113,7 +125,7 @@ func (s *Snapshot) ReadFile(ctx context.Context, name string) error {
 }
 
 func (s *Snapshot) file(ctx context.Context, name string, in io.Reader) error {
-	r, err := s.read(ctx, name, in)
+	r, err := s.read(ctx, Source{Name: name}, in)
 	if r.first != nil && r.first.savedAs() == filepath.Base(name) {
 		s.Saved++
 	}

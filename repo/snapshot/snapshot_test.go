@@ -256,9 +256,18 @@ func TestReadFile(t *testing.T) {
 // TestReadList follows a list over pages.
 func TestReadList(t *testing.T) {
 	s := &snapshot.Snapshot{}
-	next, err := s.ReadList(t.Context(), "the server", strings.NewReader(`{"kind":"SecretList","apiVersion":"v1","metadata":{"continue":"more"},"items":[{"metadata":{"name":"a"}}]}`))
-	if err != nil || next != "more" || len(s.Objects) != 1 || len(s.Problems) > 0 {
-		t.Error(next, err, s)
+	from := snapshot.Source{Name: "the server", APIVersion: "example.com/v1", Kind: "Foo"}
+	for text, want := range map[string]string{
+		`{"kind":"SecretList","apiVersion":"v1","metadata":{"continue":"more"},"items":[{"metadata":{"name":"a"}}]}`:                                                                        "more",
+		`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}]}`: "",
+	} {
+		next, err := s.ReadList(t.Context(), from, strings.NewReader(text))
+		if err != nil || next != want || len(s.Problems) > 0 {
+			t.Error(next, err, s.Problems)
+		}
+	}
+	if len(s.Objects) != 2 || s.Objects[0].Kind != "Foo" || s.Objects[1].Kind != "Foo" || s.Objects[0].Group != "example.com" {
+		t.Error(s.Objects)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/live"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -28,12 +30,17 @@ type movePlanFlags struct {
 	namespace     string
 	allNamespaces bool
 	all           bool
+	kubeconfig    string
+	kubeContext   string
 }
+
+// live reports whether a management cluster is to be asked.
+func (f *movePlanFlags) live() bool { return f.kubeconfig != "" || f.kubeContext != "" }
 
 func (a *app) movePlanCommand() *cobra.Command {
 	f := movePlanFlags{out: outputs{formats: report.MoveFormats}}
 	cmd := &cobra.Command{
-		Use:   "move-plan (TARGET | SNAPSHOT...)",
+		Use:   "move-plan (TARGET | SNAPSHOT... | --kubeconfig FILE)",
 		Short: "Show what clusterctl move would do, before it does it",
 		Long: `Shows which objects clusterctl move would move, copy, leave behind, or have
 Kubernetes delete because their owners are gone; why; and what to change. It
@@ -49,6 +56,9 @@ objects of providers; the contents of Secrets are not needed and not kept.
 Objects without a UID get one of their own. A folder that clusterctl move
 --to-directory has written shows what move --from-directory would restore.
 
+With --kubeconfig or --kubeconfig-context it asks a management cluster for what
+clusterctl would list there. It only reads, and of Secrets only the metadata.
+
 The exit code is 1 if something would be lost or clusterctl would not begin, and
 3 if the snapshot is not complete enough to say that nothing would be.
 ` + targetHelp + sourceHelp,
@@ -61,6 +71,9 @@ The exit code is 1 if something would be lost or clusterctl would not begin, and
   kubectl get "$kinds,secrets,configmaps" -A -o json > objects.json
   clusterctl-repo move-plan crds.json objects.json -n my-clusters
 
+  # A management cluster as it is now
+  clusterctl-repo move-plan --kubeconfig ~/.kube/management -n my-clusters
+
   # A picture for the ticket, and the objects that are lost for a script
   clusterctl-repo move-plan dump/ -o html=plan.html -o json |
     jq -r '.objects[] | select(.lost) | .kind + " " + .name'`,
@@ -69,7 +82,9 @@ The exit code is 1 if something would be lost or clusterctl would not begin, and
 	}
 	f.source.flags(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&f.namespace, "namespace", "n", "", "the namespace to move; if there are Clusters in one only, that")
+	flags.StringVarP(&f.namespace, "namespace", "n", "", "the namespace to move; if not given that of the context, or in a snapshot the only one with Clusters")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "ask the management cluster of this kubeconfig")
+	flags.StringVar(&f.kubeContext, "kubeconfig-context", "", "the context in the kubeconfig to use")
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "plan all namespaces as one move, as only clusterctl's library can")
 	flags.BoolVar(&f.all, "all", false, "show each object in text, not only those that are lost")
 	f.out.flag(cmd)
@@ -130,8 +145,14 @@ func (a *app) movePlan(ctx context.Context, f *movePlanFlags, args []string) err
 
 // moves reads what the arguments name and plans.
 func (a *app) moves(ctx context.Context, f *movePlanFlags, args []string) (*moves, error) {
+	if f.live() {
+		if len(args) > 0 {
+			return nil, usagef("a snapshot and a kubeconfig exclude each other")
+		}
+		return a.movesOfCluster(ctx, f)
+	}
 	if len(args) == 0 {
-		return nil, usagef("name a release or a snapshot; see clusterctl-repo move-plan --help")
+		return nil, usagef("name a release, a snapshot, or a management cluster with --kubeconfig; see clusterctl-repo move-plan --help")
 	}
 	if len(args) == 1 {
 		if t, err := a.moveTarget(ctx, f, args[0]); t != nil || err != nil {
@@ -196,6 +217,28 @@ func (a *app) movesOfTarget(f *movePlanFlags, t *target, err error) (*moves, err
 		a.say("%s holds no cluster template and no ClusterClass", t.repository.Path)
 	}
 	return m, nil
+}
+
+// movesOfCluster asks a management cluster.
+func (a *app) movesOfCluster(ctx context.Context, f *movePlanFlags) (*moves, error) {
+	path := f.kubeconfig
+	if path != "" {
+		path = a.path(path)
+	}
+	cluster, err := live.Open(path, f.kubeContext)
+	if err != nil {
+		return nil, usage(err)
+	}
+	namespace := cmp.Or(f.namespace, cluster.Namespace)
+	if f.allNamespaces {
+		namespace = ""
+	}
+	a.detail("asking %s", cluster.Host)
+	s, err := cluster.Read(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return a.movesOfSnapshot(f, s, owners.Options{Namespace: namespace, Complete: !s.Incomplete()}, cluster.Host)
 }
 
 // readSnapshot reads a file, a folder, or standard input.
