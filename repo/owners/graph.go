@@ -3,7 +3,6 @@ package owners
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
@@ -47,6 +46,11 @@ const (
 	// Unknown: the definition of the kind is not at hand. Clusterctl looks at the
 	// objects, and there may be labels.
 	Unknown
+	// Undefined: the definition of the kind is not at hand, and so nobody knows
+	// whether clusterctl looks at the objects.
+	Undefined
+	// Elsewhere: the object is in a namespace that is not moved.
+	Elsewhere
 )
 
 // Node is an object.
@@ -62,8 +66,12 @@ type Node struct {
 	Global bool
 	// BlockMove is set if the annotation holds up every move.
 	BlockMove bool
-	// Absent is set for an object that is named as an owner but is not there.
-	Absent bool
+	// Absent is set for an object that is named as an owner but is not there, and
+	// Namesake if instead of it there is one of the same name with another UID.
+	Absent, Namesake bool
+	// Keep is set if clusterctl must not delete the object in the source, because
+	// others need it there.
+	Keep bool
 	// In are the edges to the node, Out those from it.
 	In, Out []*Edge
 
@@ -74,6 +82,12 @@ type Node struct {
 	By *Edge
 	// Layer is the step of the move in which the object is made, from 0.
 	Layer int
+	// Wanted is set if clusterctl wants to move the object, which it only does if
+	// it moves all its owners.
+	Wanted bool
+	// Lost is set if the move harms who uses the object: it belongs to a Cluster
+	// or to a provider, and stays behind or is deleted.
+	Lost bool
 
 	*state // only while Resolve runs
 }
@@ -127,8 +141,10 @@ type Graph struct {
 }
 
 // New returns a graph without nodes.
-func New() *Graph {
-	return &Graph{byID: map[ID]*Node{}, linked: map[[2]*Node]Link{}}
+func New() *Graph { return withRoom(0) }
+
+func withRoom(nodes int) *Graph {
+	return &Graph{Nodes: make([]*Node, 0, nodes), byID: make(map[ID]*Node, nodes), linked: make(map[[2]*Node]Link, nodes)}
 }
 
 // Add adds a node. If there is one of that identity it is returned instead, and
@@ -183,50 +199,6 @@ func (e *Edge) place() string {
 		return e.By.String()
 	}
 	return e.By.String() + ", " + e.Field
-}
-
-// Picture is a graph for drawing: plain data, with numbers for nodes.
-type Picture struct {
-	Nodes []PictureNode
-	Edges []PictureEdge
-}
-
-// PictureNode is a box of a picture.
-type PictureNode struct {
-	// Kind, Name and Group name the object.
-	Group, Kind, Name string
-	Verdict           Verdict
-	// Reason is a sentence.
-	Reason string
-}
-
-// PictureEdge is an arrow from an owner to what it owns; From and To are indices.
-type PictureEdge struct {
-	From, To int
-	Link     Link
-	// Field is the last part of the field that made the edge, for a label.
-	Field string
-	// Why is a sentence.
-	Why string
-}
-
-// Picture returns the resolved graph as plain data.
-func (g *Graph) Picture() Picture {
-	var p Picture
-	index := make(map[*Node]int, len(g.Nodes))
-	for i, n := range g.Nodes {
-		index[n] = i
-		p.Nodes = append(p.Nodes, PictureNode{Group: n.Group, Kind: n.Kind, Name: n.Name, Verdict: n.Verdict, Reason: n.Reason()})
-	}
-	for _, n := range g.Nodes {
-		for _, e := range n.Out {
-			p.Edges = append(p.Edges, PictureEdge{
-				From: index[n], To: index[e.To], Link: e.Link,
-				Field: e.Field[strings.LastIndexByte(e.Field, '.')+1:], Why: e.Why,
-			})
-		}
-	}
-	return p
 }
 
 // Below counts the objects that the node owns, directly or through others, and

@@ -27,7 +27,7 @@ func (g *Graph) LinkSecrets() {
 			if !ok {
 				continue
 			}
-			if c := g.Find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name}); c != nil {
+			if c := g.Find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name}); c != nil && c.movable() {
 				g.Link(&Edge{
 					From: c, To: n, Link: SoftOwner, By: n, Field: "metadata.name",
 					Why: "clusterctl takes a Secret with that name for one of the Cluster",
@@ -51,9 +51,12 @@ const (
 	Copied
 	// Moves: the object is made in the target and deleted in the source.
 	Moves
+	// Deleted: the object is not made in the target, and Kubernetes deletes it in
+	// the source, because its owners are gone.
+	Deleted
 )
 
-var verdictNames = [...]string{"left", "unclear", "copied", "moves"}
+var verdictNames = [...]string{"left", "unclear", "copied", "moves", "deleted"}
 
 // String returns a word for pictures and JSON.
 func (v Verdict) String() string { return verdictNames[v] }
@@ -90,6 +93,13 @@ const (
 	Root
 	// Owned: an owner that moves takes it along.
 	Owned
+	// NoOwner: the object exists without an owner and without a label.
+	NoOwner
+	// MayBeIgnored: the definition of the kind, which is not at hand, may lack the
+	// label without which clusterctl does not look at the objects.
+	MayBeIgnored
+	// OtherNamespace: the object is in a namespace that is not moved.
+	OtherNamespace
 )
 
 // state is what Resolve needs to know of a node.
@@ -125,7 +135,7 @@ func (g *Graph) Resolve() {
 		n.global = true
 		return first
 	})
-	g.spread(func(n *Node) bool { return n.tenant || n.Scope == Unknown }, func(l Link) bool { return l != Reference }, func(n *Node, e *Edge) bool {
+	g.spreadTo((*Node).perhapsMovable, func(n *Node) bool { return n.tenant || n.Scope == Unknown || n.Scope == Undefined }, func(l Link) bool { return l != Reference }, func(n *Node, e *Edge) bool {
 		first := !n.possible
 		if first {
 			n.possible, n.may = true, e
@@ -137,7 +147,7 @@ func (g *Graph) Resolve() {
 	g.sequence((*Node).wanted, func(n *Node) {
 		n.placed, n.Layer = true, n.layer
 	})
-	g.sequence(func(n *Node) bool { return n.wanted() || n.movable() && n.possible }, func(n *Node) { n.perhaps = true })
+	g.sequence(func(n *Node) bool { return n.wanted() || n.perhapsMovable() && n.possible }, func(n *Node) { n.perhaps = true })
 
 	for _, n := range g.Nodes {
 		n.settle()
@@ -149,18 +159,21 @@ func (g *Graph) Resolve() {
 }
 
 // movable reports whether clusterctl looks at the object.
-func (n *Node) movable() bool { return n.Scope != Ignored && !n.Absent }
+func (n *Node) movable() bool { return (n.Scope == Discovered || n.Scope == Unknown) && !n.Absent }
+
+// perhapsMovable reports whether it may do so.
+func (n *Node) perhapsMovable() bool { return n.movable() || n.Scope == Undefined && !n.Absent }
 
 // wanted reports whether the object is to be moved, if its owners are.
 func (n *Node) wanted() bool { return n.movable() && (n.tenant || n.Move != Unmarked) }
 
 // settle gives a node its verdict and the reason.
 func (n *Node) settle() {
-	n.By = nil
+	n.By, n.Wanted = nil, n.wanted()
 	switch {
 	case n.placed:
 		n.Verdict = Moves
-		if n.Global || n.global {
+		if n.Global || n.global || n.Keep {
 			n.Verdict = Copied
 		}
 		switch {
@@ -176,7 +189,10 @@ func (n *Node) settle() {
 		if n.By == nil {
 			n.By = n.first(func(e *Edge) bool { return e.Link.binds() && !e.From.placed })
 		}
-		if n.By == nil {
+		switch {
+		case n.Scope == Undefined:
+			n.Cause = MayBeIgnored
+		case n.By == nil:
 			n.Cause = MayBeMarked
 		}
 	default:
@@ -192,6 +208,8 @@ func (n *Node) blame() (Cause, *Edge) {
 		return NotThere, nil
 	case n.Scope == Ignored:
 		return NotDiscovered, nil
+	case n.Scope == Elsewhere:
+		return OtherNamespace, nil
 	}
 	// An owner that is not to be moved says more than one that waits.
 	if e := n.first(func(e *Edge) bool { return e.Link.binds() && !e.From.perhaps && !e.From.wanted() }); e != nil {
@@ -226,9 +244,14 @@ func (n *Node) first(want func(*Edge) bool) *Edge {
 // that are followed. Visit gets the edge that led to the node, nil for a root,
 // and returns whether to go on from there.
 func (g *Graph) spread(root func(*Node) bool, follow func(Link) bool, visit func(*Node, *Edge) bool) {
+	g.spreadTo((*Node).movable, root, follow, visit)
+}
+
+// spreadTo only visits members.
+func (g *Graph) spreadTo(member, root func(*Node) bool, follow func(Link) bool, visit func(*Node, *Edge) bool) {
 	var queue []*Node
 	for _, n := range g.Nodes {
-		if n.movable() && root(n) && visit(n, nil) {
+		if member(n) && root(n) && visit(n, nil) {
 			queue = append(queue, n)
 		}
 	}
@@ -236,7 +259,7 @@ func (g *Graph) spread(root func(*Node) bool, follow func(Link) bool, visit func
 		n := queue[0]
 		queue = queue[1:]
 		for _, e := range n.Out {
-			if follow(e.Link) && e.To.movable() && visit(e.To, e) {
+			if follow(e.Link) && member(e.To) && visit(e.To, e) {
 				queue = append(queue, e.To)
 			}
 		}

@@ -1,6 +1,11 @@
 package owners
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // marks says where a label is, in the words of a sentence.
 func marks(label string, m Mark) string {
@@ -30,9 +35,12 @@ func (n *Node) Reason() string {
 		return fmt.Sprintf("only %s names it, which stays behind itself", n.By.by())
 	case OwnerLeft:
 		if n.By.From.Absent {
-			return fmt.Sprintf("its owner %s is not there", n.By.From)
+			return n.By.points()
 		}
-		return fmt.Sprintf("its owner %s is not moved: %s", n.By.From, n.By.From.short())
+		if n.By.Link == SoftOwner || !n.By.Written {
+			return fmt.Sprintf("its owner %s is not moved: %s", n.By.From, n.By.From.short())
+		}
+		return fmt.Sprintf("%s, which is not moved: %s", n.By.points(), n.By.From.short())
 	case OwnerAlone:
 		return fmt.Sprintf("its owner %s has the label %s, which moves it alone", n.By.From, MoveLabel)
 	case Cycle:
@@ -41,6 +49,12 @@ func (n *Node) Reason() string {
 		return "clusterctl looks only at Secrets, ConfigMaps and the kinds of providers"
 	case NotThere:
 		return "it is not there"
+	case NoOwner:
+		return "it has neither an owner nor a label that moves it"
+	case OtherNamespace:
+		return "it is in another namespace than the one that is moved"
+	case MayBeIgnored:
+		return "the definition of its kind is not at hand; clusterctl looks at the objects only if that carries the label " + clusterctlLabel
 	case MayBeOwned:
 		if n.By.Link != MayOwn {
 			return fmt.Sprintf("it is not clear what becomes of its owner %s", n.By.From)
@@ -67,4 +81,106 @@ func (e *Edge) by() *Node {
 		return e.By
 	}
 	return e.From
+}
+
+// points says where an edge leads: to an owner, and by which ownerReference.
+func (e *Edge) points() string {
+	what := e.From.String()
+	switch {
+	case e.From.Namesake:
+		what += ", but with a UID that the " + e.From.Kind + " of that name does not have"
+	case e.From.Absent && e.From.Scope == Ignored:
+		what += ", and clusterctl does not look at objects of that kind"
+	case e.From.Absent:
+		what += ", which is not there"
+	}
+	if k, ok := strings.CutPrefix(e.Field, "metadata.ownerReferences."); ok {
+		if i, err := strconv.Atoi(k); err == nil {
+			return fmt.Sprintf("ownerReference %d points to %s", i+1, what)
+		}
+	}
+	return "its owner is " + what
+}
+
+// fix says what to do about an owner that keeps an object from being moved.
+func (e *Edge) fix() string {
+	owner := e.From
+	switch {
+	case owner.Namesake:
+		return fmt.Sprintf("set the UID of %s, or remove the ownerReference", owner)
+	case owner.Scope == Ignored && !owner.ofKubernetes():
+		return fmt.Sprintf("give the definition of %s the label %s, or remove the ownerReference", owner.Kind, clusterctlLabel)
+	case owner.Absent, owner.Scope == Ignored, owner.Scope == Elsewhere:
+		return "remove the ownerReference to " + owner.String()
+	}
+	return ""
+}
+
+// clusterctlLabel is what clusterctl finds definitions by.
+const clusterctlLabel = "clusterctl.cluster.x-k8s.io"
+
+// Fix says in a sentence without a full stop what to change so that the object is
+// moved. It is empty if there is nothing to change here, such as for an object
+// that only waits for its owner.
+func (n *Node) Fix() string {
+	switch n.Cause {
+	case Unowned, NoOwner, NotOwned, ReferrerLeft:
+		if n.Global {
+			return fmt.Sprintf("give it or the definition of its kind the label %s, or create it in the target by hand", MoveLabel)
+		}
+		return fmt.Sprintf("let an object that is moved own it, or give it the label %s", MoveLabel)
+	case OwnerLeft:
+		if fix := n.By.fix(); fix != "" {
+			return fix
+		}
+		if n.By.From.Cause == OwnerLeft || n.By.From.Cause == Cycle {
+			return "" // it is said there
+		}
+		return fmt.Sprintf("let %s be moved too (%s), or remove the ownerReference", n.By.From, n.By.From.Fix())
+	case OwnerAlone:
+		return fmt.Sprintf("use the label %s instead", HierarchyLabel)
+	case Cycle:
+		return "remove one of the ownerReferences that go round"
+	case NotDiscovered:
+		if n.ofKubernetes() {
+			return "bring it to the target in another way"
+		}
+		return fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
+	case MayBeMarked, MayBeIgnored:
+		return "add the definition of " + n.Kind + " to the snapshot"
+	}
+	return ""
+}
+
+// Path names the owners from the root of a move to the object, or for an object
+// that is not moved from the first one that is not to the object.
+func (n *Node) Path() []*Node {
+	path := []*Node{n}
+	for e := n.By; e != nil && len(path) < longestPath; e = n.By {
+		switch n.Cause {
+		case Owned, OwnerLeft, OwnerAlone, MayBeOwned:
+		default:
+			e = nil
+		}
+		if e == nil || e.From == path[0] {
+			break
+		}
+		n = e.From
+		path = append(path, n)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// longestPath is more than any real chain of owners.
+const longestPath = 100
+
+// firstOut returns the first edge from the node for which want holds, or nil.
+func (n *Node) firstOut(want func(*Edge) bool) *Edge {
+	for _, e := range n.Out {
+		if want(e) {
+			return e
+		}
+	}
+	return nil
 }

@@ -178,6 +178,9 @@ func Template(objects []*manifest.Object, types Types) *Graph {
 	}
 	b.classDecides(named)
 	b.Resolve()
+	for _, n := range b.Nodes {
+		n.Lost = n.Object != nil && n.Verdict == Left
+	}
 	return b.Graph
 }
 

@@ -98,7 +98,7 @@ func eachArea(changes []diff.Change, visit func(title string, changes []diff.Cha
 	}
 }
 
-func tally(changes []diff.Change) string {
+func impacts(changes []diff.Change) string {
 	var n [diff.Breaking + 1]int
 	for _, c := range changes {
 		n[c.Impact]++
@@ -115,7 +115,7 @@ func diffText(w io.Writer, all []Comparison) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s\n%s\n", oneLine(c.title()), tally(c.Changes))
+		fmt.Fprintf(&b, "%s\n%s\n", oneLine(c.title()), impacts(c.Changes))
 		eachArea(c.Changes, func(title string, changes []diff.Change) {
 			fmt.Fprintf(&b, "\n%s\n", title)
 			for _, change := range changes {
@@ -140,7 +140,7 @@ func diffMarkdown(w io.Writer, all []Comparison) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "## %s\n\n%s.\n", prose(c.title()), tally(c.Changes))
+		fmt.Fprintf(&b, "## %s\n\n%s.\n", prose(c.title()), impacts(c.Changes))
 		eachArea(c.Changes, func(title string, changes []diff.Change) {
 			fmt.Fprintf(&b, "\n### %s\n\n", title)
 			for _, change := range changes {

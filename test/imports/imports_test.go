@@ -21,7 +21,8 @@ var layers = []struct {
 	may    []string
 }{
 	{"cmd/clusterctl-repo", []string{"cmd/internal/cli"}},
-	{"cmd/internal/cli", []string{"cmd/internal/term", "layouts", "repo", "transform", "publish"}},
+	{"cmd/internal/cli", []string{"cmd/internal/live", "cmd/internal/term", "layouts", "repo", "transform", "publish"}},
+	{"cmd/internal/live", []string{"repo/snapshot"}},
 	{"cmd/internal/term", nil},
 	{"layouts/config", []string{"layouts", "repo/doc"}},
 	{"layouts/detect", []string{"layouts", "layouts/config", "repo/doc"}},
@@ -56,6 +57,7 @@ var owners = []struct {
 	{"sigs.k8s.io/kustomize/", []string{"transform/kustomize"}},
 	{"github.com/spf13/cobra", []string{"cmd/internal/cli"}},
 	{"github.com/spf13/viper", []string{"transform/clusterctl/config"}},
+	{"k8s.io/client-go", []string{"cmd/internal/live"}},
 	{"k8s.io/api", []string{"transform/clusterctl"}},
 	{"sigs.k8s.io/cluster-api", []string{"transform/clusterctl"}},
 	{"golang.org/x/crypto", []string{"repo/sign"}},

@@ -8,13 +8,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,25 +46,39 @@ type source struct {
 	kube.WithWatch
 	// global are the kinds without namespaces, which the client in memory does
 	// not know.
-	global map[string]bool
+	global map[schema.GroupKind]bool
 	// awaited are the objects that a move looks at while it waits.
 	awaited []string
+	// stop is called, if set, when the library looks for what is not there or
+	// waits: it would try again for minutes.
+	stop func()
 }
 
 func (s *source) NewClient(context.Context) (kube.Client, error) { return s, nil }
 
 func (s *source) List(ctx context.Context, list kube.ObjectList, opts ...kube.ListOption) error {
-	if s.global[list.GetObjectKind().GroupVersionKind().Kind] {
+	if s.global[list.GetObjectKind().GroupVersionKind().GroupKind()] {
 		opts = nil
 	}
 	return s.WithWatch.List(ctx, list, opts...)
 }
 
 func (s *source) Get(ctx context.Context, key kube.ObjectKey, o kube.Object, opts ...kube.GetOption) error {
-	if m, ok := o.(*metav1.PartialObjectMetadata); ok {
+	m, waits := o.(*metav1.PartialObjectMetadata)
+	if waits {
 		s.awaited = append(s.awaited, m.Kind+" "+key.Name)
 	}
-	return s.WithWatch.Get(ctx, key, o, opts...)
+	err := s.WithWatch.Get(ctx, key, o, opts...)
+	if _, ok := o.(*corev1.Namespace); ok || s.stop == nil {
+		return err
+	}
+	if waits && err == nil {
+		_, waits = m.Annotations[owners.BlockMoveAnnotation]
+	}
+	if waits || apierrors.IsNotFound(err) {
+		s.stop()
+	}
+	return err
 }
 
 // world are the objects of a management cluster.
@@ -142,23 +160,32 @@ func (w *world) find(id owners.ID) *unstructured.Unstructured {
 	return nil
 }
 
-// start returns a client for a management cluster with these objects and foo.
-func (w *world) start(t testing.TB) *source {
-	t.Helper()
+// sourceScheme are the types that the library knows.
+var sourceScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme, v1alpha3.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
-	s := &source{global: map[string]bool{}}
+	return scheme, nil
+})
+
+// start returns a client for a management cluster with these objects and foo.
+func (w *world) start(t testing.TB) *source {
+	t.Helper()
+	scheme, err := sourceScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &source{global: map[schema.GroupKind]bool{}}
 	objects := []kube.Object{fooProvider.DeepCopy()}
 	for _, c := range w.crds {
 		objects = append(objects, c)
 		if c.Spec.Scope == apiextensionsv1.ClusterScoped {
-			s.global[c.Spec.Names.Kind] = true
+			s.global[schema.GroupKind{Group: c.Spec.Group, Kind: c.Spec.Names.Kind}] = true
 		}
 	}
 	for _, o := range w.objects {
@@ -169,13 +196,15 @@ func (w *world) start(t testing.TB) *source {
 }
 
 // client returns the library's access to a management cluster.
-func (s *source) client(t testing.TB) cluster.Client {
+func (s *source) client(t testing.TB) cluster.Client { return clientOf(t, s) }
+
+func clientOf(t testing.TB, p cluster.Proxy) cluster.Client {
 	t.Helper()
 	cfg, err := config.New(background, "", config.InjectReader(reader(values{}, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cluster.New(cluster.Kubeconfig{}, cfg, cluster.InjectProxy(s))
+	return cluster.New(cluster.Kubeconfig{}, cfg, cluster.InjectProxy(p))
 }
 
 // save is the library's `move --to-directory`: the names of the files that it

@@ -6,7 +6,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/draw"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
@@ -21,13 +20,22 @@ func pictures(r *repo.Repository) []report.Picture {
 	var out []report.Picture
 	for _, p := range r.Providers {
 		for _, release := range p.Releases {
-			out = append(out, picturesOf(release)...)
+			number := 0
+			eachGraph(release, func(a *repo.Artifact, kind layouts.FileKind, graph *owners.Graph) {
+				if graph == nil || kind != layouts.ClusterTemplate || number == mostPictures || a.Name != layouts.TemplateFile("") && !graph.Leaves() {
+					return
+				}
+				number++
+				out = append(out, report.Picture{Title: fmt.Sprintf("%s %s: owners in %s", release.Provider.Label(), release.Version, a.Name), Graph: report.Owners(graph)})
+			})
 		}
 	}
 	return out
 }
 
-func picturesOf(r *repo.Release) []report.Picture {
+// eachGraph visits the templates and ClusterClasses of a release, each with the
+// classes that it uses. The graph of what cannot be read is nil.
+func eachGraph(r *repo.Release, visit func(a *repo.Artifact, kind layouts.FileKind, graph *owners.Graph)) {
 	kindOf := r.Kinds()
 	parsed := map[string]*manifest.File{}
 	file := func(a *repo.Artifact) *manifest.File {
@@ -54,48 +62,24 @@ func picturesOf(r *repo.Release) []report.Picture {
 		t, ok := types[[2]string{group, kind}]
 		return t, ok
 	}
-	var out []report.Picture
 	for _, a := range r.Artifacts {
-		if kindOf(a) != layouts.ClusterTemplate || len(out) == mostPictures {
+		kind := kindOf(a)
+		if kind != layouts.ClusterTemplate && kind != layouts.ClusterClass {
 			continue
 		}
 		f := file(a)
 		if f == nil || !f.Healthy() {
+			visit(a, kind, nil)
 			continue
 		}
 		objects := f.Objects()
 		for _, class := range owners.Classes(objects) {
-			if c := r.Artifact(layouts.ClusterClassFile(class)); c != nil {
+			if c := r.Artifact(layouts.ClusterClassFile(class)); c != nil && c != a {
 				if f := file(c); f != nil {
 					objects = append(objects[:len(objects):len(objects)], f.Objects()...)
 				}
 			}
 		}
-		graph := owners.Template(objects, known)
-		if a.Name == layouts.TemplateFile("") || graph.Leaves() {
-			out = append(out, report.Picture{Title: fmt.Sprintf("%s %s: owners in %s", r.Provider.Label(), r.Version, a.Name), Graph: drawn(graph)})
-		}
+		visit(a, kind, owners.Template(objects, known))
 	}
-	return out
-}
-
-// styles are the classes of nodes in a picture.
-var styles = map[owners.Verdict]string{owners.Left: "bad", owners.Unclear: "warn", owners.Copied: "accent"}
-
-// drawn makes a picture of a graph.
-func drawn(g *owners.Graph) *draw.Graph {
-	p := g.Picture()
-	out := &draw.Graph{Title: "Owners, and what clusterctl move does with each object"}
-	id := func(i int) string { return fmt.Sprint(i) }
-	for i, n := range p.Nodes {
-		out.Nodes = append(out.Nodes, draw.Node{ID: id(i), Label: n.Kind, Sublabel: n.Name, Tooltip: fmt.Sprintf("%s %s: %s", n.Kind, n.Name, n.Reason), Class: styles[n.Verdict]})
-	}
-	for _, e := range p.Edges {
-		class := ""
-		if e.Link != owners.Owner && e.Link != owners.SoftOwner {
-			class = "weak"
-		}
-		out.Edges = append(out.Edges, draw.Edge{From: id(e.From), To: id(e.To), Label: e.Field, Class: class})
-	}
-	return out
 }

@@ -1,0 +1,304 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/live"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/snapshot"
+)
+
+// movePlanFlags are the flags of move-plan.
+type movePlanFlags struct {
+	source
+	out           outputs
+	namespace     string
+	allNamespaces bool
+	all           bool
+	kubeconfig    string
+	kubeContext   string
+}
+
+// live reports whether a management cluster is to be asked.
+func (f *movePlanFlags) live() bool { return f.kubeconfig != "" || f.kubeContext != "" }
+
+func (a *app) movePlanCommand() *cobra.Command {
+	f := movePlanFlags{out: outputs{formats: report.MoveFormats}}
+	cmd := &cobra.Command{
+		Use:   "move-plan (TARGET | SNAPSHOT... | --kubeconfig FILE)",
+		Short: "Show what clusterctl move would do, before it does it",
+		Long: `Shows which objects clusterctl move would move, copy, leave behind, or have
+Kubernetes delete because their owners are gone; why; and what to change. It
+follows clusterctl step by step, and changes nothing.
+
+For a TARGET it takes the owners that the controllers will set in each cluster
+template and ClusterClass of the newest release.
+
+SNAPSHOT is a management cluster as it is: a file or a folder with YAML or JSON
+as kubectl prints it, or "-" for standard input. Several are read as one. It
+should hold the CustomResourceDefinitions, the Secrets, the ConfigMaps and all
+objects of providers; the contents of Secrets are not needed and not kept.
+Objects without a UID get one of their own. A folder that clusterctl move
+--to-directory has written shows what move --from-directory would restore.
+
+With --kubeconfig or --kubeconfig-context it asks a management cluster for what
+clusterctl would list there. It only reads, and of Secrets only the metadata.
+
+The exit code is 1 if something would be lost or clusterctl would not begin, and
+3 if the snapshot is not complete enough to say that nothing would be.
+` + targetHelp + sourceHelp,
+		Example: `  # What do the templates of a release leave behind?
+  clusterctl-repo move-plan out/infrastructure-acme/v1.2.3
+
+  # A management cluster from a dump
+  kubectl get crd -o json > crds.json
+  kinds=$(kubectl api-resources --verbs=list -o name | grep cluster.x-k8s.io | paste -sd, -)
+  kubectl get "$kinds,secrets,configmaps" -A -o json > objects.json
+  clusterctl-repo move-plan crds.json objects.json -n my-clusters
+
+  # A management cluster as it is now
+  clusterctl-repo move-plan --kubeconfig ~/.kube/management -n my-clusters
+
+  # A picture for the ticket, and the objects that are lost for a script
+  clusterctl-repo move-plan dump/ -o html=plan.html -o json |
+    jq -r '.objects[] | select(.lost) | .kind + " " + .name'`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.movePlan(cmd.Context(), &f, args) },
+	}
+	f.source.flags(cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&f.namespace, "namespace", "n", "", "the namespace to move; if not given that of the context, or in a snapshot the only one with Clusters")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "ask the management cluster of this kubeconfig")
+	flags.StringVar(&f.kubeContext, "kubeconfig-context", "", "the context in the kubeconfig to use")
+	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "plan all namespaces as one move, as only clusterctl's library can")
+	flags.BoolVar(&f.all, "all", false, "show each object in text, not only those that are lost")
+	f.out.flag(cmd)
+	return cmd
+}
+
+// moves is what move-plan found.
+type moves struct {
+	plans    []report.MovePlan
+	problems []error
+	more     int
+	// templates tells that the plans are of templates, where it is in order
+	// that some owners are not known.
+	templates bool
+}
+
+func (a *app) movePlan(ctx context.Context, f *movePlanFlags, args []string) error {
+	outs, err := f.out.parse()
+	if err != nil {
+		return err
+	}
+	if f.namespace != "" && f.allNamespaces {
+		return usagef("--namespace and --all-namespaces exclude each other")
+	}
+	m, err := a.moves(ctx, f, args)
+	if err != nil {
+		return err
+	}
+	err = a.write(outs, func(w io.Writer, format string, terminal bool) error {
+		style := term.Style{}
+		if terminal {
+			var err error
+			if style, err = term.StyleFor(w, a.color, a.Env); err != nil {
+				return err
+			}
+		}
+		return report.WriteMovePlans(w, format, m.plans, report.MoveOptions{
+			Paint: style, Version: programVersion(), All: f.all, Problems: m.problems, MoreProblems: m.more,
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, problem := range m.problems {
+		fmt.Fprintf(a.Err, "%s %v\n", a.style.Red("error:"), problem)
+	}
+	if m.more > 0 {
+		fmt.Fprintf(a.Err, "%s and %d more like these\n", a.style.Red("error:"), m.more)
+	}
+	switch {
+	case slices.ContainsFunc(m.plans, func(p report.MovePlan) bool { return p.Harms() }):
+		return &codeError{code: exitFindings}
+	case len(m.problems) > 0, !m.templates && slices.ContainsFunc(m.plans, func(p report.MovePlan) bool { return !p.Certain() }):
+		return &codeError{code: exitFailed}
+	}
+	return nil
+}
+
+// moves reads what the arguments name and plans.
+func (a *app) moves(ctx context.Context, f *movePlanFlags, args []string) (*moves, error) {
+	if f.live() {
+		if len(args) > 0 {
+			return nil, usagef("a snapshot and a kubeconfig exclude each other")
+		}
+		return a.movesOfCluster(ctx, f)
+	}
+	if len(args) == 0 {
+		return nil, usagef("name a release, a snapshot, or a management cluster with --kubeconfig; see clusterctl-repo move-plan --help")
+	}
+	if len(args) == 1 {
+		if t, err := a.moveTarget(ctx, f, args[0]); t != nil || err != nil {
+			return a.movesOfTarget(f, t, err)
+		}
+	}
+	s := &snapshot.Snapshot{}
+	for _, name := range args {
+		if err := a.readSnapshot(ctx, s, name); err != nil {
+			return nil, err
+		}
+	}
+	objects := 0
+	for i := range s.Objects {
+		if _, ok := s.Objects[i].Detail.(*snapshot.Definition); !ok {
+			objects++
+		}
+	}
+	return a.movesOfSnapshot(f, s, owners.Options{Restore: objects > 0 && s.Saved == objects}, strings.Join(args, ", "))
+}
+
+// moveTarget opens a TARGET. It returns nil if the name is that of a snapshot.
+func (a *app) moveTarget(ctx context.Context, f *movePlanFlags, name string) (*target, error) {
+	if name == "-" {
+		return nil, nil
+	}
+	t, err := a.open(ctx, name, nil)
+	if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && !errors.Is(err, fs.ErrNotExist) {
+		if !not.Source {
+			return nil, nil
+		}
+		return a.open(ctx, name, &f.source)
+	}
+	return t, err
+}
+
+func (a *app) movesOfTarget(f *movePlanFlags, t *target, err error) (*moves, error) {
+	if err != nil {
+		return nil, err
+	}
+	if f.namespace != "" || f.allNamespaces {
+		return nil, usagef("--namespace and --all-namespaces are for snapshots; a template has one namespace")
+	}
+	releases, err := t.newest()
+	if err != nil {
+		return nil, err
+	}
+	m := &moves{templates: true}
+	for _, r := range releases {
+		eachGraph(r, func(file *repo.Artifact, _ layouts.FileKind, graph *owners.Graph) {
+			if graph == nil {
+				m.problems = append(m.problems, fmt.Errorf("%s cannot be read; lint says why", file.Path))
+				return
+			}
+			m.plans = append(m.plans, report.MovePlan{
+				Title: fmt.Sprintf("%s %s, %s", r.Provider.Label(), r.Version, file.Name), Provider: r.Provider.Label(), Version: r.Version, File: file.Name,
+				Plan: &owners.Plan{Graph: graph},
+			})
+		})
+	}
+	if len(m.plans)+len(m.problems) == 0 {
+		a.say("%s holds no cluster template and no ClusterClass", t.repository.Path)
+	}
+	return m, nil
+}
+
+// movesOfCluster asks a management cluster.
+func (a *app) movesOfCluster(ctx context.Context, f *movePlanFlags) (*moves, error) {
+	path := f.kubeconfig
+	if path != "" {
+		path = a.path(path)
+	}
+	cluster, err := live.Open(path, f.kubeContext)
+	if err != nil {
+		return nil, usage(err)
+	}
+	namespace := cmp.Or(f.namespace, cluster.Namespace)
+	if f.allNamespaces {
+		namespace = ""
+	}
+	a.detail("asking %s", cluster.Host)
+	s, err := cluster.Read(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return a.movesOfSnapshot(f, s, owners.Options{Namespace: namespace, Complete: !s.Incomplete()}, cluster.Host)
+}
+
+// readSnapshot reads a file, a folder, or standard input.
+func (a *app) readSnapshot(ctx context.Context, s *snapshot.Snapshot, name string) error {
+	if name == "-" {
+		return s.Read(ctx, "standard input", a.In)
+	}
+	if isURL(name) {
+		return usagef("%s: a snapshot is a file or a folder", name)
+	}
+	err := s.ReadFile(ctx, a.short(a.path(name)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, snapshot.ErrNothing):
+		return usagef("%s: %w", filepath.ToSlash(name), cause(err))
+	case err != nil:
+		return fmt.Errorf("%s: %w", filepath.ToSlash(name), cause(err))
+	}
+	return nil
+}
+
+// movesOfSnapshot plans the move of the namespace that the flags tell.
+func (a *app) movesOfSnapshot(f *movePlanFlags, s *snapshot.Snapshot, o owners.Options, what string) (*moves, error) {
+	o.All = f.allNamespaces
+	if o.Namespace == "" {
+		o.Namespace = f.namespace
+	}
+	switch {
+	case o.Restore:
+		if f.namespace != "" {
+			return nil, usagef("%s was written by clusterctl move --to-directory, of which all is restored: --namespace has no meaning for it", what)
+		}
+		what = "restore of " + what
+	case o.All:
+		what = "all namespaces of " + what
+	default:
+		if o.Namespace == "" {
+			switch all := owners.Namespaces(s); len(all) {
+			case 0:
+			case 1:
+				o.Namespace = all[0]
+			default:
+				return nil, usagef("there are Clusters in several namespaces (%s), and clusterctl moves one at a time: name it with --namespace", fewNames(all))
+			}
+		}
+		what = fmt.Sprintf("namespace %s of %s", o.Namespace, what)
+	}
+	plan := owners.FromSnapshot(s, o)
+	if plan.Elsewhere > 0 {
+		a.detail("objects in other namespaces: %d", plan.Elsewhere)
+	}
+	if plan.Repeated > 0 {
+		a.say("objects that are there more than once: %d; the first counts", plan.Repeated)
+	}
+	return &moves{plans: []report.MovePlan{{Title: what, Plan: plan}}, problems: s.Problems, more: s.MoreProblems}, nil
+}
+
+func fewNames(names []string) string {
+	const shown = 10
+	if len(names) > shown {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	}
+	return strings.Join(names, ", ")
+}

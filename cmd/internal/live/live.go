@@ -1,0 +1,308 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc" // the other ways to log in are programs
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/snapshot"
+)
+
+// Cluster is a management cluster.
+type Cluster struct {
+	// Namespace is that of the context in the kubeconfig.
+	Namespace string
+	// Host is the address of the API server.
+	Host   string
+	client *rest.RESTClient
+}
+
+// Open prepares the access to a management cluster. As for clusterctl, without a
+// path the kubeconfig is that of $KUBECONFIG or of the home folder, and without a
+// name the context is the current one (clusterctl: client/cluster/proxy.go).
+// Nothing is asked of the cluster yet.
+func Open(path, kubeContext string) (*Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	kubeconfig := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: kubeContext})
+	namespace, _, err := kubeconfig.Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	config, err := kubeconfig.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	return New(config, namespace)
+}
+
+// New returns a management cluster with the access of a configuration.
+func New(config *rest.Config, namespace string) (*Cluster, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the server says itself when it is too much
+	config.UserAgent = "clusterctl-repo"
+	config.WarningHandler = rest.NoWarnings{}
+	scheme := runtime.NewScheme() // only for what the server says when it refuses
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme)
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	return &Cluster{Namespace: cmp.Or(namespace, "default"), Host: config.Host, client: client}, nil
+}
+
+// The kinds that are asked for by themselves.
+var (
+	definitions = resource{group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions", kind: "CustomResourceDefinition"}
+	providers   = resource{group: clusterctlGroup, version: "v1alpha3", plural: "providers", kind: "Provider"}
+	secrets     = resource{version: "v1", plural: "secrets", kind: "Secret"}
+	configMaps  = resource{version: "v1", plural: "configmaps", kind: "ConfigMap"}
+)
+
+const (
+	coreGroup       = "cluster.x-k8s.io"
+	clusterctlGroup = "clusterctl.cluster.x-k8s.io"
+)
+
+// resource is a kind in one version of its API.
+type resource struct {
+	group, version, plural, kind string
+	global                       bool
+}
+
+func (r resource) path(namespace string) string {
+	parts := []string{"/apis", r.group, r.version}
+	if r.group == "" {
+		parts = []string{"/api", r.version}
+	}
+	if namespace != "" && !r.global {
+		parts = append(parts, "namespaces", namespace)
+	}
+	return strings.Join(append(parts, r.plural), "/")
+}
+
+// Read returns what clusterctl would look at to move a namespace, or all of them
+// if it is empty: objects of the kinds whose definitions carry its label, in the
+// version in which they are stored, Secrets and ConfigMaps; the Secrets of
+// infrastructure providers; ClusterClasses in other namespaces with their
+// templates, and the Clusters that use them (clusterctl: client/cluster/objectgraph.go,
+// getDiscoveryTypes and Discovery). What must not be read becomes a problem of the
+// snapshot.
+//
+// The error is set if the server cannot be reached, or ctx is done.
+func (c *Cluster) Read(ctx context.Context, namespace string) (*snapshot.Snapshot, error) {
+	r := &reader{Cluster: c, s: &snapshot.Snapshot{}}
+	if err := r.list(ctx, definitions, ""); err != nil {
+		return nil, err
+	}
+	kinds := []resource{secrets, configMaps}
+	for i := range r.s.Objects {
+		o := &r.s.Objects[i]
+		d, ok := o.Detail.(*snapshot.Definition)
+		if ok && o.Has(snapshot.Clusterctl) && d.Storage != "" {
+			kinds = append(kinds, resource{d.Group, d.Storage, d.Plural, d.Kind, d.Global})
+		}
+	}
+	clusters := slices.IndexFunc(kinds, func(k resource) bool { return k.group == coreGroup && k.kind == "Cluster" })
+	if clusters < 0 {
+		return nil, fmt.Errorf("%s is no management cluster: it has no definition of Clusters that clusterctl knows of", c.Host)
+	}
+	if r.defines(providers.group, providers.kind) {
+		if err := r.list(ctx, providers, ""); err != nil {
+			return nil, err
+		}
+	}
+	for i, kind := range kinds {
+		in := namespace
+		if i == clusters {
+			in = "" // those of other namespaces may use a class of this one
+		}
+		problems := len(r.s.Problems)
+		if err := r.list(ctx, kind, in); err != nil {
+			return nil, err
+		}
+		if len(r.s.Problems) > problems && in != namespace {
+			if err := r.list(ctx, kind, namespace); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if namespace == "" {
+		return r.s, nil
+	}
+	for _, in := range r.providerNamespaces(namespace) {
+		if err := r.list(ctx, secrets, in); err != nil {
+			return nil, err
+		}
+	}
+	return r.s, r.classes(ctx, namespace)
+}
+
+// reader fills a snapshot.
+type reader struct {
+	*Cluster
+	s *snapshot.Snapshot
+}
+
+func (r *reader) defines(group, kind string) bool {
+	return slices.ContainsFunc(r.s.Objects, func(o snapshot.Object) bool {
+		d, ok := o.Detail.(*snapshot.Definition)
+		return ok && d.Group == group && d.Kind == kind
+	})
+}
+
+// providerNamespaces are those of infrastructure providers, without the one that is
+// listed anyway.
+func (r *reader) providerNamespaces(namespace string) []string {
+	var out []string
+	for i := range r.s.Objects {
+		o := &r.s.Objects[i]
+		p, ok := o.Detail.(*snapshot.Provider)
+		if ok && p.Type == "InfrastructureProvider" && o.Namespace != namespace && !slices.Contains(out, o.Namespace) {
+			out = append(out, o.Namespace)
+		}
+	}
+	return out
+}
+
+// classes reads the ClusterClasses in other namespaces that Clusters use.
+func (r *reader) classes(ctx context.Context, namespace string) error {
+	type key struct{ namespace, name string }
+	done := map[key]bool{}
+	for i := range len(r.s.Objects) {
+		o := &r.s.Objects[i]
+		cluster, ok := o.Detail.(*snapshot.Cluster)
+		if !ok || o.Namespace != namespace || cluster.Class == "" {
+			continue
+		}
+		k := key{cmp.Or(cluster.ClassNamespace, namespace), cluster.Class}
+		if k.namespace == namespace || done[k] {
+			continue
+		}
+		done[k] = true
+		class, err := r.get(ctx, snapshot.Ref{Group: coreGroup, Kind: "ClusterClass", Name: k.name}, k.namespace)
+		if err != nil {
+			return err
+		}
+		if class == nil {
+			continue
+		}
+		for _, ref := range class.Templates {
+			if _, err := r.get(ctx, ref, k.namespace); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// get reads one object, and returns what it says if it is a ClusterClass. What is
+// not there is left out.
+func (r *reader) get(ctx context.Context, ref snapshot.Ref, namespace string) (*snapshot.Class, error) {
+	for i := range r.s.Objects {
+		d, ok := r.s.Objects[i].Detail.(*snapshot.Definition)
+		if !ok || d.Group != ref.Group || d.Kind != ref.Kind {
+			continue
+		}
+		kind := resource{d.Group, cmp.Or(ref.Version, d.Storage), d.Plural, d.Kind, d.Global}
+		before := len(r.s.Objects)
+		_, err := r.fetch(ctx, kind, kind.path(namespace)+"/"+url.PathEscape(ref.Name), nil)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, nil
+		case err != nil:
+			return nil, r.problem(ctx, kind, namespace, err)
+		}
+		if len(r.s.Objects) > before {
+			class, _ := r.s.Objects[len(r.s.Objects)-1].Detail.(*snapshot.Class)
+			return class, nil
+		}
+		return nil, nil
+	}
+	return nil, nil
+}
+
+// pageSize is how many objects the server sends at once.
+const pageSize = "500"
+
+// list reads the objects of a kind. Those of a version that the server does not
+// serve clusterctl does not see either.
+func (r *reader) list(ctx context.Context, kind resource, namespace string) error {
+	next, before, limit := "", len(r.s.Objects), pageSize
+	for {
+		query := url.Values{"limit": {limit}}
+		if next != "" {
+			query.Set("continue", next)
+		}
+		var err error
+		next, err = r.fetch(ctx, kind, kind.path(namespace), query)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) && limit != "0":
+			// It took too long: once more, and all at once.
+			r.s.Objects, limit = r.s.Objects[:before], "0"
+		case err != nil:
+			return r.problem(ctx, kind, namespace, err)
+		case next == "":
+			return nil
+		}
+	}
+}
+
+// problem notes what cannot be read. It returns errors that concern everything.
+func (r *reader) problem(ctx context.Context, kind resource, namespace string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	where := kind.plural
+	if kind.group != "" {
+		where += "." + kind.group
+	}
+	if namespace != "" && !kind.global {
+		where += " in namespace " + namespace
+	}
+	err = fmt.Errorf("%s cannot be read: %w", where, err)
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || apierrors.IsUnauthorized(err) || kind == definitions {
+		return err
+	}
+	r.s.Problem(err)
+	return nil
+}
+
+// metadataOnly asks for less than the objects; a server that does not know it
+// sends them whole.
+const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+
+// fetch reads an answer into the snapshot.
+func (r *reader) fetch(ctx context.Context, kind resource, path string, query url.Values) (next string, err error) {
+	accept := metadataOnly
+	if query == nil || snapshot.HasDetail(kind.group, kind.kind) {
+		accept = "application/json"
+	}
+	request := r.client.Get().AbsPath(path).SetHeader("Accept", accept)
+	for key := range query {
+		request.Param(key, query.Get(key))
+	}
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	return r.s.ReadList(ctx, snapshot.Source{Name: path, APIVersion: strings.TrimPrefix(kind.group+"/"+kind.version, "/"), Kind: kind.kind}, body)
+}

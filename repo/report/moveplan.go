@@ -1,0 +1,693 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/draw"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/owners"
+)
+
+// MoveFormats are the names of the formats that WriteMovePlans knows.
+var MoveFormats = []string{"text", "json", "dot", "mermaid", "svg", "html"}
+
+// MovePlan is a plan and what it is of: a template of a release, or the namespace
+// of a management cluster.
+type MovePlan struct {
+	// Title names it.
+	Title string
+	// Provider, Version and File are set for a template.
+	Provider, Version, File string
+	*owners.Plan
+}
+
+// MoveOptions are what some formats show besides the plans.
+type MoveOptions struct {
+	// Paint is only used for text, and needed there.
+	Paint Painter
+	// Version is that of this program.
+	Version string
+	// All shows each object in text, not only those that are lost.
+	All bool
+	// Problems say what could not be read, so that no plan is certain.
+	Problems []error
+	// MoreProblems counts those that were too many to keep.
+	MoreProblems int
+}
+
+// WriteMovePlans prints plans in a format of MoveFormats. JSON is one object with
+// one list, of which every entry says to which plan it belongs.
+func WriteMovePlans(w io.Writer, format string, plans []MovePlan, o MoveOptions) error {
+	b := bufio.NewWriter(w)
+	var err error
+	switch format {
+	case "json":
+		err = movesJSON(b, plans, o)
+	case "dot":
+		movesDot(b, plans)
+	case "mermaid":
+		movesMermaid(b, plans)
+	case "svg":
+		err = movesSVG(b, plans)
+	case "html":
+		err = movesHTML(b, plans, o)
+	default:
+		movesText(b, plans, o)
+	}
+	if err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// fates are what becomes of an object, worst first, with the words for people. An
+// object that holds up the move is blocked.
+var fates = []struct{ word, people, heading string }{
+	{"blocked", "in the way", "IN THE WAY"},
+	{owners.Deleted.String(), "deleted", "DELETED"},
+	{owners.Left.String(), "left behind", "LEFT"},
+	{owners.Unclear.String(), "unclear", "UNCLEAR"},
+	{owners.Copied.String(), "copied", "COPIED"},
+	{owners.Moves.String(), "moved", "MOVED"},
+}
+
+// moveRow is an object of a plan, ready to be shown.
+type moveRow struct {
+	*owners.Node
+	fate        string
+	reason, fix string
+}
+
+// rowsOf lists the objects of a plan, in its order. What is only named is none.
+func rowsOf(p *owners.Plan) []moveRow {
+	blocked := map[*owners.Node]*owners.Refusal{}
+	for i := range p.Refusals {
+		if r := &p.Refusals[i]; blocked[r.Node] == nil {
+			blocked[r.Node] = r
+		}
+	}
+	rows := make([]moveRow, 0, len(p.Nodes))
+	for _, n := range p.Nodes {
+		if n.Absent || n.Scope == owners.Elsewhere {
+			continue
+		}
+		row := moveRow{Node: n, fate: n.Verdict.String()}
+		if r := blocked[n]; r != nil {
+			row.fate, row.reason, row.fix = fates[0].word, r.Reason, r.Fix
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (r *moveRow) why() string { return cmp.Or(r.reason, r.Node.Reason()) }
+
+func (r *moveRow) todo() string {
+	switch {
+	case r.fix != "":
+		return r.fix
+	case r.Lost || r.Verdict == owners.Unclear:
+		return r.Node.Fix()
+	}
+	return ""
+}
+
+// path names the owners that lead to the object.
+func (r *moveRow) path() []string {
+	nodes := r.Node.Path()
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.String()
+	}
+	return out
+}
+
+type jsonMove struct {
+	Provider  string   `json:"provider,omitempty"`
+	Version   string   `json:"version,omitempty"`
+	File      string   `json:"file,omitempty"`
+	Group     string   `json:"group"`
+	Kind      string   `json:"kind"`
+	Namespace string   `json:"namespace,omitempty"`
+	Name      string   `json:"name"`
+	Verdict   string   `json:"verdict"`
+	Lost      bool     `json:"lost"`
+	Step      *int     `json:"step,omitempty"`
+	Reason    string   `json:"reason"`
+	Fix       string   `json:"fix,omitempty"`
+	Path      []string `json:"path"`
+}
+
+type jsonRefusal struct {
+	Object string `json:"object"`
+	Reason string `json:"reason"`
+	Fix    string `json:"fix"`
+}
+
+// movesJSON writes the objects one by one, because there may be very many.
+func movesJSON(w *bufio.Writer, plans []MovePlan, o MoveOptions) error {
+	fmt.Fprintf(w, "{\n  \"schemaVersion\": %d,\n  \"objects\": [", schemaVersion)
+	first := true
+	tail := struct {
+		Summary  map[string]int `json:"summary"`
+		Lost     int            `json:"lost"`
+		Certain  bool           `json:"certain"`
+		Refusals []jsonRefusal  `json:"refusals"`
+		Gaps     []string       `json:"gaps"`
+		Problems []string       `json:"problems"`
+	}{map[string]int{}, 0, len(o.Problems) == 0, []jsonRefusal{}, []string{}, []string{}}
+	for _, fate := range fates {
+		tail.Summary[fate.word] = 0
+	}
+	for _, p := range plans {
+		for _, r := range rowsOf(p.Plan) {
+			m := jsonMove{
+				Provider: p.Provider, Version: p.Version, File: p.File, Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name,
+				Verdict: r.fate, Lost: r.Lost, Reason: r.why(), Fix: r.todo(), Path: r.path(),
+			}
+			if r.Verdict == owners.Moves || r.Verdict == owners.Copied {
+				m.Step = &r.Layer
+			}
+			data, err := json.Marshal(m)
+			if err != nil {
+				return err
+			}
+			if !first {
+				w.WriteByte(',')
+			}
+			first = false
+			fmt.Fprintf(w, "\n    %s", data)
+			tail.Summary[r.fate]++
+			if r.Lost {
+				tail.Lost++
+			}
+		}
+		for _, r := range p.Refusals {
+			tail.Refusals = append(tail.Refusals, jsonRefusal{r.Node.String(), r.Reason, r.Fix})
+		}
+		tail.Gaps = append(tail.Gaps, p.Gaps...)
+		tail.Certain = tail.Certain && p.Certain()
+	}
+	for _, err := range o.Problems {
+		tail.Problems = append(tail.Problems, err.Error())
+	}
+	data, err := json.MarshalIndent(tail, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\n  ],%s\n", data[1:])
+	return err
+}
+
+// tally counts what becomes of objects, all together and by kind.
+type tally struct {
+	all    map[string]int
+	byKind map[string]map[string]int
+	lost   int
+	others int // left behind, and nobody's loss
+}
+
+func tallyOf(rows []moveRow) tally {
+	t := tally{all: map[string]int{}, byKind: map[string]map[string]int{}}
+	for i := range rows {
+		r := &rows[i]
+		if r.Lost {
+			t.lost++
+		} else if r.Verdict == owners.Left && r.fate != fates[0].word {
+			t.others++
+			continue
+		}
+		t.all[r.fate]++
+		kind := r.Kind
+		if r.Group != "" {
+			kind += "." + r.Group
+		}
+		if t.byKind[kind] == nil {
+			t.byKind[kind] = map[string]int{}
+		}
+		t.byKind[kind][r.fate]++
+	}
+	return t
+}
+
+// sentence says in one line what becomes of the objects.
+func (t *tally) sentence() string {
+	var parts []string
+	for _, fate := range slices.Backward(fates) {
+		if n := t.all[fate.word]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, fate.people))
+		}
+	}
+	if t.others > 0 {
+		parts = append(parts, fmt.Sprintf("%d not concerned", t.others))
+	}
+	if len(parts) == 0 {
+		return "no objects"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// kinds are the rows of the summary, with a heading.
+func (t *tally) kinds() [][]string {
+	var columns []int
+	heading := []string{"KIND"}
+	for i := len(fates) - 1; i >= 0; i-- {
+		if t.all[fates[i].word] > 0 {
+			columns = append(columns, i)
+			heading = append(heading, fates[i].heading)
+		}
+	}
+	names := make([]string, 0, len(t.byKind))
+	for kind := range t.byKind {
+		names = append(names, kind)
+	}
+	slices.Sort(names)
+	rows := [][]string{heading}
+	for _, kind := range names {
+		row := []string{printable(kind)}
+		for _, i := range columns {
+			row = append(row, strconv.Itoa(t.byKind[kind][fates[i].word]))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// orderOf says which kinds are made in each step.
+func orderOf(p *owners.Plan) []string {
+	var out []string
+	for _, step := range p.Order() {
+		number := map[string]int{}
+		var kinds []string
+		for _, n := range step {
+			if number[n.Kind] == 0 {
+				kinds = append(kinds, n.Kind)
+			}
+			number[n.Kind]++
+		}
+		slices.Sort(kinds)
+		for i, kind := range kinds {
+			kinds[i] = fmt.Sprintf("%s (%d)", printable(kind), number[kind])
+		}
+		out = append(out, strings.Join(kinds, ", "))
+	}
+	return out
+}
+
+func movesText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
+	certain, lost := len(o.Problems) == 0, 0
+	for i, p := range plans {
+		if i > 0 {
+			w.WriteByte('\n')
+		}
+		rows := rowsOf(p.Plan)
+		t := tallyOf(rows)
+		lost += t.lost
+		certain = certain && p.Certain()
+		fmt.Fprintf(w, "%s: %s\n", o.Paint.Bold(visible(p.Title)), t.sentence())
+		moveRefusals(w, p, o.Paint)
+		for i := range rows {
+			if r := &rows[i]; r.Lost || r.fate == owners.Unclear.String() || o.All && r.fate != fates[0].word {
+				moveText(w, r, o.Paint)
+			}
+		}
+		if kinds := t.kinds(); len(kinds) > 1 {
+			w.WriteByte('\n')
+			table(w, kinds)
+		}
+		if order := orderOf(p.Plan); len(order) > 0 {
+			fmt.Fprintf(w, "\n%s\n", o.Paint.Bold("Order:"))
+			for i, kinds := range order {
+				fmt.Fprintf(w, "  %d. %s\n", i+1, kinds)
+			}
+		}
+		if len(p.Gaps) > 0 {
+			fmt.Fprintf(w, "\n%s\n", o.Paint.Yellow("This is not certain:"))
+			for _, gap := range p.Gaps {
+				fmt.Fprintf(w, "  %s\n", visible(gap))
+			}
+		}
+	}
+	w.WriteByte('\n')
+	refusals := slices.ContainsFunc(plans, func(p MovePlan) bool { return len(p.Refusals) > 0 })
+	switch {
+	case lost > 0:
+		fmt.Fprintf(w, "%s\n", o.Paint.Red(fmt.Sprintf("%s would be lost.", count(lost, "object"))))
+	case refusals:
+		fmt.Fprintf(w, "%s\n", o.Paint.Red("Clusterctl would not begin."))
+	case certain || isTemplates(plans) && len(o.Problems) == 0:
+		fmt.Fprintln(w, "Nothing would be lost.")
+	default:
+		fmt.Fprintf(w, "%s\n", o.Paint.Yellow("Whether something would be lost cannot be told: the snapshot is not complete."))
+	}
+}
+
+// isTemplates reports whether the plans are of templates, where it is in order that
+// some owners are not known.
+func isTemplates(plans []MovePlan) bool {
+	return !slices.ContainsFunc(plans, func(p MovePlan) bool { return p.File == "" })
+}
+
+func moveRefusals(w *bufio.Writer, p MovePlan, paint Painter) {
+	if len(p.Refusals) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", paint.Red("Clusterctl would not begin:"))
+	for _, r := range p.Refusals {
+		fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(visible(r.Node.String())), visible(r.Reason), paint.Dim("to do:"), visible(r.Fix))
+	}
+}
+
+// moveText writes an object with the reason, and if it is lost with the way there
+// and what to do.
+func moveText(w *bufio.Writer, r *moveRow, paint Painter) {
+	word := r.fate
+	for _, fate := range fates {
+		if fate.word == r.fate {
+			word = fate.people
+		}
+	}
+	switch {
+	case r.Lost:
+		word = paint.Red(word)
+	case r.fate == owners.Unclear.String():
+		word = paint.Yellow(word)
+	}
+	fmt.Fprintf(w, "\n%s %s\n  %s %s\n", word, paint.Bold(visible(r.String())), paint.Dim("why:"), visible(r.why()))
+	if path := r.path(); len(path) > 1 {
+		for i := range path {
+			path[i] = visible(path[i])
+		}
+		fmt.Fprintf(w, "  %s %s\n", paint.Dim("owners:"), strings.Join(path, " > "))
+	}
+	if r.Verdict == owners.Deleted {
+		fmt.Fprintf(w, "  %s %s\n", paint.Dim("then:"), "Kubernetes deletes it in the source, because none of its owners is there any more; its controller may delete what it stands for")
+	}
+	if fix := r.todo(); fix != "" {
+		fmt.Fprintf(w, "  %s %s\n", paint.Dim("to do:"), visible(fix))
+	}
+}
+
+// nodeClasses are the classes of nodes in a picture.
+var nodeClasses = map[owners.Verdict]string{owners.Left: "bad", owners.Deleted: "bad", owners.Unclear: "warn", owners.Copied: "accent"}
+
+// Most boxes that a picture for people shows.
+const mostBoxes = 400
+
+// shown picks what is worth drawing: not what nothing is linked to and nobody
+// loses, and of too many those that are lost or in the way first, with their
+// owners.
+func shown(g *owners.Graph, most int) []*owners.Node {
+	var all []*owners.Node
+	for _, n := range g.Nodes {
+		if n.Lost || n.Verdict != owners.Left || len(n.In)+len(n.Out) > 0 || n.Object != nil {
+			all = append(all, n)
+		}
+	}
+	if most == 0 || len(all) <= most {
+		return all
+	}
+	picked := map[*owners.Node]bool{}
+	add := func(want func(*owners.Node) bool) {
+		for _, n := range all {
+			if len(picked) >= most {
+				return
+			}
+			if want(n) {
+				for _, on := range n.Path() {
+					picked[on] = true
+				}
+			}
+		}
+	}
+	add(func(n *owners.Node) bool { return n.Lost })
+	add(func(n *owners.Node) bool { return n.Hierarchy != owners.Unmarked })
+	add(func(*owners.Node) bool { return true })
+	return slices.DeleteFunc(all, func(n *owners.Node) bool { return !picked[n] })
+}
+
+// Owners draws the owners in a graph and what becomes of each object.
+func Owners(g *owners.Graph) *draw.Graph {
+	nodes := shown(g, mostBoxes)
+	out := &draw.Graph{Title: "Owners, and what clusterctl move does with each object"}
+	if len(nodes) < len(g.Nodes) {
+		out.Title += fmt.Sprintf(" (%d of %d shown)", len(nodes), len(g.Nodes))
+	}
+	id := make(map[*owners.Node]string, len(nodes))
+	for i, n := range nodes {
+		id[n] = strconv.Itoa(i)
+		name := n.Name
+		if n.Namespace != "" {
+			name = n.Namespace + "/" + name
+		}
+		class := nodeClasses[n.Verdict]
+		if n.Verdict == owners.Left && !n.Lost {
+			class = "weak"
+		}
+		out.Nodes = append(out.Nodes, draw.Node{ID: id[n], Label: visible(n.Kind), Sublabel: visible(name), Tooltip: visible(n.String() + ": " + n.Reason()), Class: class})
+	}
+	for _, n := range nodes {
+		for _, e := range n.Out {
+			if id[e.To] == "" {
+				continue
+			}
+			class := ""
+			if e.Link != owners.Owner && e.Link != owners.SoftOwner {
+				class = "weak"
+			}
+			out.Edges = append(out.Edges, draw.Edge{From: id[n], To: id[e.To], Label: edgeLabel(e), Class: class})
+		}
+	}
+	return out
+}
+
+// edgeLabel is the last part of the field that made an edge.
+func edgeLabel(e *owners.Edge) string {
+	if strings.HasPrefix(e.Field, "metadata.ownerReferences.") {
+		return "" // the usual
+	}
+	return visible(e.Field[strings.LastIndexByte(e.Field, '.')+1:])
+}
+
+func movesSVG(w io.Writer, plans []MovePlan) error {
+	if len(plans) == 1 {
+		return Owners(plans[0].Graph).Write(w)
+	}
+	all := owners.New()
+	for _, p := range plans {
+		all.Nodes = append(all.Nodes, p.Nodes...)
+	}
+	return Owners(all).Write(w)
+}
+
+// colours of nodes in dot and mermaid, by the classes of pictures.
+var colours = map[string]string{"bad": "#b3141d", "warn": "#8a5a00", "accent": "#0858c7", "weak": "#8c959f", "": "#1f2328"}
+
+func movesDot(w *bufio.Writer, plans []MovePlan) {
+	fmt.Fprintln(w, "digraph move {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];")
+	for i, p := range plans {
+		nodes := shown(p.Graph, 0)
+		id := make(map[*owners.Node]int, len(nodes))
+		fmt.Fprintf(w, "  subgraph cluster_%d {\n    label=%s;\n", i, dotText(p.Title))
+		for k, n := range nodes {
+			id[n] = k
+			style := ""
+			if n.Verdict == owners.Left && !n.Lost {
+				style = ", style=dashed"
+			}
+			fmt.Fprintf(w, "    n%d_%d [label=%s, tooltip=%s, color=\"%s\"%s];\n", i, k, dotText(n.Kind+"\n"+strings.TrimPrefix(n.String(), n.Kind+" ")), dotText(n.Verdict.String()+": "+n.Reason()), colours[nodeClasses[n.Verdict]], style)
+		}
+		fmt.Fprintln(w, "  }")
+		eachEdge(nodes, id, func(from, to int, e *owners.Edge) {
+			style := ""
+			if e.Link != owners.Owner {
+				style = " [style=dashed, label=" + dotText(cmp.Or(edgeLabel(e), e.Link.String())) + "]"
+			}
+			fmt.Fprintf(w, "  n%d_%d -> n%d_%d%s;\n", i, from, i, to, style)
+		})
+	}
+	fmt.Fprintln(w, "}")
+}
+
+func eachEdge(nodes []*owners.Node, id map[*owners.Node]int, visit func(from, to int, e *owners.Edge)) {
+	for k, n := range nodes {
+		for _, e := range n.Out {
+			if to, ok := id[e.To]; ok {
+				visit(k, to, e)
+			}
+		}
+	}
+}
+
+// dotText quotes a text for Graphviz; a line break centres the lines.
+func dotText(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(visible(line))
+	}
+	return `"` + strings.Join(lines, `\n`) + `"`
+}
+
+func movesMermaid(w *bufio.Writer, plans []MovePlan) {
+	fmt.Fprintln(w, "flowchart LR")
+	for i, p := range plans {
+		nodes := shown(p.Graph, 0)
+		id := make(map[*owners.Node]int, len(nodes))
+		fmt.Fprintf(w, "  subgraph p%d[%s]\n", i, mermaidText(p.Title))
+		for k, n := range nodes {
+			id[n] = k
+			class := cmp.Or(nodeClasses[n.Verdict], "moved")
+			if n.Verdict == owners.Left && !n.Lost {
+				class = "weak"
+			}
+			fmt.Fprintf(w, "    n%d_%d[%s]:::%s\n", i, k, mermaidText(n.String()), class)
+		}
+		fmt.Fprintln(w, "  end")
+		eachEdge(nodes, id, func(from, to int, e *owners.Edge) {
+			arrow := "-->"
+			if e.Link != owners.Owner {
+				arrow = "-.->"
+			}
+			fmt.Fprintf(w, "  n%d_%d %s n%d_%d\n", i, from, arrow, i, to)
+		})
+	}
+	for _, class := range []string{"bad", "warn", "accent", "weak"} {
+		fmt.Fprintf(w, "  classDef %s stroke:%s\n", class, colours[class])
+	}
+	fmt.Fprintf(w, "  classDef moved stroke:%s\n", colours[""])
+}
+
+// mermaidText quotes a text for Mermaid, which knows entities like HTML.
+func mermaidText(s string) string {
+	return `"` + strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;").Replace(visible(s)) + `"`
+}
+
+// movesHTML writes one page that needs nothing else.
+func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
+	version := ""
+	if o.Version != "" {
+		version = " " + visible(o.Version)
+	}
+	head := el("head", "",
+		markup.El("meta", markup.Attrs("charset", "utf-8")),
+		markup.El("meta", markup.Attrs("http-equiv", "Content-Security-Policy", "content",
+			fmt.Sprintf("default-src 'none'; style-src %s; base-uri 'none'; form-action 'none'", policyHash(pageStyle)))),
+		markup.El("meta", markup.Attrs("name", "viewport", "content", "width=device-width, initial-scale=1")),
+		markup.El("meta", markup.Attrs("name", "color-scheme", "content", "light dark")),
+		markup.El("title", nil, markup.Text("clusterctl-repo move-plan")),
+		markup.El("style", nil, markup.Raw(pageStyle)))
+	main := []markup.Node{moveProblems(plans, o)}
+	for i, p := range plans {
+		main = append(main, movePage(i, p))
+	}
+	body := markup.El("body", nil,
+		el("header", "",
+			el("h1", "", markup.Text("What clusterctl move would do")),
+			el("p", "by", markup.Text("clusterctl-repo"+version+" planned "+count(len(plans), "move")))),
+		el("main", "", main...))
+	if _, err := io.WriteString(w, "<!DOCTYPE html>\n"); err != nil {
+		return err
+	}
+	return markup.Write(w, lines(markup.El("html", markup.Attrs("lang", "en"), head, body)))
+}
+
+func moveProblems(plans []MovePlan, o MoveOptions) markup.Node {
+	var items []markup.Node
+	add := func(text string) { items = append(items, el("li", "", markup.Text(visibleLines(text)))) }
+	for _, err := range o.Problems {
+		add(err.Error())
+	}
+	if o.MoreProblems > 0 {
+		add(fmt.Sprintf("and %d more", o.MoreProblems))
+	}
+	for _, p := range plans {
+		for _, gap := range p.Gaps {
+			add(gap)
+		}
+	}
+	if len(items) == 0 {
+		return markup.Node{}
+	}
+	return el("section", "failures", el("h2", "", markup.Text("This is not certain")), el("ul", "", items...))
+}
+
+// mostArticles of a plan are in a page.
+const mostArticles = 1000
+
+func movePage(i int, p MovePlan) markup.Node {
+	rows := rowsOf(p.Plan)
+	t := tallyOf(rows)
+	parts := []markup.Node{el("h2", "", markup.Text(visible(p.Title))), el("p", "", markup.Text(t.sentence()))}
+	for _, r := range p.Refusals {
+		parts = append(parts, moveArticle("error", "in the way", r.Node.String(), r.Reason, nil, r.Fix))
+	}
+	articles := 0
+	for k := range rows {
+		r := &rows[k]
+		class := "error"
+		switch {
+		case r.fate == fates[0].word:
+			continue
+		case r.fate == owners.Unclear.String():
+			class = "warning"
+		case !r.Lost:
+			continue
+		}
+		if articles++; articles <= mostArticles {
+			parts = append(parts, moveArticle(class, r.fate, r.String(), r.why(), r.path(), r.todo()))
+		}
+	}
+	if articles > mostArticles {
+		parts = append(parts, el("p", "", markup.Text(fmt.Sprintf("And %d more; -o json has them all.", articles-mostArticles))))
+	}
+	var facts []markup.Node
+	for _, row := range t.kinds()[1:] {
+		facts = append(facts, el("dt", "", markup.Text(row[0])), el("dd", "", markup.Text(kindSentence(t.kinds()[0], row))))
+	}
+	parts = append(parts, el("h3", "", markup.Text("Kinds")), el("dl", "", facts...))
+	if order := orderOf(p.Plan); len(order) > 0 {
+		var steps []markup.Node
+		for _, kinds := range order {
+			steps = append(steps, el("li", "", markup.Text(kinds)))
+		}
+		parts = append(parts, el("h3", "", markup.Text("Order")), el("ol", "", steps...))
+	}
+	parts = append(parts, markup.El("details", markup.Attrs("class", "picture", "open", ""),
+		el("summary", "", el("h3", "", markup.Text("Who owns whom"))),
+		markup.El("div", markup.Attrs("class", "canvas", "tabindex", "0"), Owners(p.Graph).SVG("picture-"+strconv.Itoa(i+1)))))
+	return el("section", "group", parts...)
+}
+
+func kindSentence(heading, row []string) string {
+	var parts []string
+	for i := 1; i < len(row); i++ {
+		if row[i] != "0" {
+			parts = append(parts, row[i]+" "+strings.ToLower(heading[i]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func moveArticle(class, word, object, reason string, path []string, fix string) markup.Node {
+	parts := []markup.Node{
+		el("p", "head", el("span", "badge", markup.Text(word)), markup.Text(" "), el("span", "object", markup.Text(visible(object)))),
+		el("p", "message", markup.Text(visible(reason))),
+	}
+	if len(path) > 1 {
+		for i := range path {
+			path[i] = visible(path[i])
+		}
+		parts = append(parts, el("p", "help", el("b", "", markup.Text("Owners: ")), markup.Text(strings.Join(path, " > "))))
+	}
+	if fix != "" {
+		parts = append(parts, el("p", "help", el("b", "", markup.Text("What to do: ")), markup.Text(visible(fix))))
+	}
+	return el("article", "finding "+class, parts...)
+}
