@@ -416,7 +416,7 @@ func faults() []fault {
 					w.WriteHeader(http.StatusServiceUnavailable)
 					return
 				}
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond)
 				next.ServeHTTP(w, r)
 			})(s)
 		}, message: "of 50 calls"},
