@@ -105,7 +105,9 @@ spec:
 
 func faults() []fault {
 	var count atomic.Int64
-	even := func() bool { return count.Add(1)%2 == 0 }
+	// What counts up in one server must not depend on the others, which run at once.
+	var discoveries atomic.Int64
+	even := func() bool { return discoveries.Add(1)%2 == 0 }
 	hijack := func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }
 	return []fault{
 		{id: "LIV001", server: func(s *server) { s.plain = true; s.config = func(c *tls.Config) { c.Certificates = nil } }},
