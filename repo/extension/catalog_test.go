@@ -1,6 +1,7 @@
 package extension_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -265,6 +266,7 @@ func TestPatches(t *testing.T) {
 		"no object":     {extension.JSONMergePatch, `null`, "error"},
 		"no kind":       {extension.JSONMergePatch, `{"kind":null}`, "error"},
 		"unknown type":  {"Patch", `{"a":1}`, "error"},
+		"copies":        {extension.JSONPatch, doubling(60), "error"},
 		"no list":       {extension.JSONPatch, `{"op":"add"}`, "error"},
 	} {
 		p := extension.Patch{PatchType: tc.kind, Patch: []byte(tc.patch)}
@@ -292,6 +294,15 @@ func TestPatches(t *testing.T) {
 	if !extension.Restored(path("spec.template.spec.replicas")) || extension.Restored(path("spec.template.spec.replicasX")) || extension.Restored(path("spec.template.spec.kubeadmConfigSpec")) {
 		t.Error("what of a control plane is restored")
 	}
+}
+
+// doubling is a patch that copies all there is into itself, again and again.
+func doubling(times int) string {
+	var operations []string
+	for i := range times {
+		operations = append(operations, fmt.Sprintf(`{"op":"copy","from":"/spec","path":"/spec/a%d"}`, i))
+	}
+	return "[" + strings.Join(operations, ",") + "]"
 }
 
 func FuzzApply(f *testing.F) {

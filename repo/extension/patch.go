@@ -58,7 +58,10 @@ func (p Patch) Apply(object []byte) (out []byte, err error) {
 		if len(operations) == 0 {
 			return object, nil
 		}
-		if out, err = operations.Apply(object); err != nil {
+		// A few copies of copies would fill the memory.
+		options := jsonpatch.NewApplyOptions()
+		options.AccumulatedCopySizeLimit = MaxBody
+		if out, err = operations.ApplyWithOptions(object, options); err != nil {
 			return nil, err
 		}
 	case JSONMergePatch:

@@ -23,6 +23,14 @@ const (
 	MaxTimeout     = 30
 )
 
+// MaxHandlers is how many handlers the status of an ExtensionConfig can hold
+// (core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml).
+const MaxHandlers = 512
+
+// MaxObject is the longest object that an API server takes (k8s.io/apiserver
+// pkg/server, MaxRequestBodyBytes).
+const MaxObject = 3 << 20
+
 // MaxBody is the longest request that servers of the SDK read, and the longest
 // answer that the probe reads.
 const MaxBody = 20 << 20

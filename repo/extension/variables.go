@@ -43,6 +43,9 @@ func (r *VariablesResponse) Problems(core int) (definitions []*doc.Node, problem
 	if err != nil {
 		return nil, nil
 	}
+	if len(text) > MaxObject {
+		return nil, []VariableProblem{{InvalidVariable, "", fmt.Sprintf("the definitions have %d bytes, more than an API server takes for a ClusterClass", len(text))}}
+	}
 	docs := doc.Parse(doc.NewFile("answer", text)).Docs
 	if len(docs) == 0 || docs[0].Root == nil {
 		return nil, nil

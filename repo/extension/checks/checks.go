@@ -88,7 +88,7 @@ var All = [...]*Check{
 		Title:    "Discovery answers with a JSON object that says Success",
 		Severity: lint.Error, Proof: lint.Contract,
 		Source: "cluster-api internal/runtime/client/client.go, validateResponseStatus",
-		Why:    "Cluster API takes anything but Success for a failure, and what does not fit the types for no answer. No handler is registered.",
+		Why:    "Cluster API takes anything but Success for a failure, and what does not fit the types for no answer; more than 512 handlers cannot be stored. No handler is registered.",
 		Fix:    "Answer with status: Success and handlers as the OpenAPI document has them.",
 	}, Level: extension.Discover, Example: "`{\"status\":\"OK\"}`"},
 	{Rule: lint.Rule{

@@ -47,6 +47,8 @@ type call struct {
 	contentType string
 	// noParameter leaves the parameter timeout out.
 	noParameter bool
+	// discard reads the answer and forgets it.
+	discard bool
 }
 
 // reply is what came of a call.
@@ -130,11 +132,19 @@ func (c *client) do(ctx context.Context, in call) reply {
 		return out(reply{err: err})
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, extension.MaxBody+1))
+	limited := io.LimitReader(resp.Body, extension.MaxBody+1)
+	var data []byte
+	var length int64
+	if in.discard {
+		length, err = io.Copy(io.Discard, limited)
+	} else {
+		data, err = io.ReadAll(limited)
+		length = int64(len(data))
+	}
 	if err != nil {
 		return out(reply{status: resp.StatusCode, err: err})
 	}
-	if len(data) > extension.MaxBody {
+	if length > extension.MaxBody {
 		return out(reply{status: resp.StatusCode, tooLarge: true})
 	}
 	return out(reply{status: resp.StatusCode, body: data})

@@ -46,6 +46,10 @@ func (p *probe) discover(ctx context.Context) *extension.DiscoveryResponse {
 		p.add("LIV008", w, "the status is %q instead of %s, with the message %q", found.Status, extension.Success, found.Message)
 		return nil
 	}
+	if len(found.Handlers) > extension.MaxHandlers {
+		p.add("LIV008", w, "there are %d handlers, but the status of an ExtensionConfig can only hold %d", len(found.Handlers), extension.MaxHandlers)
+		return nil
+	}
 	p.strict(w, p.discoveryHook, found, r.body)
 	if waits(r.body) {
 		p.add("LIV025", w, "retryAfterSeconds is %s", extension.RetryAfter(r.body))

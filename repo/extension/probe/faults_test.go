@@ -105,7 +105,9 @@ spec:
 
 func faults() []fault {
 	var count atomic.Int64
-	even := func() bool { return count.Add(1)%2 == 0 }
+	// What counts up in one server must not depend on the others, which run at once.
+	var discoveries atomic.Int64
+	even := func() bool { return discoveries.Add(1)%2 == 0 }
 	hijack := func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }
 	return []fault{
 		{id: "LIV001", server: func(s *server) { s.plain = true; s.config = func(c *tls.Config) { c.Certificates = nil } }},
@@ -129,6 +131,11 @@ func faults() []fault {
 		{id: "LIV008", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			_, _ = io.WriteString(w, "<html>hello</html>")
 		}), message: "no JSON"},
+		{id: "LIV008", server: func(s *server) {
+			for i := range extension.MaxHandlers {
+				s.handlers = append(s.handlers, object{"name": fmt.Sprint("h", i), "requestHook": object{"apiVersion": extension.APIVersion, "hook": "BeforeClusterCreate"}})
+			}
+		}, message: "can only hold 512"},
 		{id: "LIV009", server: func(s *server) { s.handlers = []object{} }},
 		{id: "LIV010", server: func(s *server) { s.handlers[1]["name"] = s.handlers[0]["name"] }},
 		{id: "LIV011", server: handler(3, "name", "Upgrade_Handler")},
@@ -240,6 +247,7 @@ func faults() []fault {
 				return crd.Schema{Node: doc.Parse(doc.NewFile("crd", []byte(`{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {template: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {image: {type: string}}}}}}}}}`))).Docs[0].Root}, true
 			}
 		}, message: "image"},
+		{id: "LIV034", server: patching("DockerMachineTemplate", object{"op": "add", "path": "/spec/template/spec/image", "value": strings.Repeat("x", extension.MaxObject)}), message: "more than an API server takes"},
 		{id: "LIV035", server: func(s *server) {
 			s.answers["GeneratePatches"] = patchEach("DockerMachineTemplate", "JSONPatch", func(object) any {
 				return []object{{"op": "add", "path": "/spec/template/spec/name", "value": count.Add(1)}}
@@ -410,7 +418,7 @@ func faults() []fault {
 					w.WriteHeader(http.StatusServiceUnavailable)
 					return
 				}
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond)
 				next.ServeHTTP(w, r)
 			})(s)
 		}, message: "of 50 calls"},

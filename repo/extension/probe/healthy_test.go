@@ -29,8 +29,10 @@ func TestHealthyServer(t *testing.T) {
 		for core := 12; core <= contract.NewestCore; core++ {
 			o := options(t, u, ca)
 			o.Level, o.Core = level, core
+			// A machine with much to do may be slow.
+			o.Severity = map[string]lint.Severity{"LIV060": lint.Off}
 			start := time.Now()
-			r := probe.Run(limited(t, 30*time.Second), o)
+			r := probe.Run(limited(t, time.Minute), o)
 			for _, f := range r.Findings {
 				t.Errorf("%s, v1.%d: %s %s %s: %s", level, core, f.Rule.ID, f.Severity, f.Object, f.Message)
 			}

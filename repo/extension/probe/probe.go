@@ -150,13 +150,19 @@ func (p *probe) run(ctx context.Context) int {
 	return len(found.Handlers)
 }
 
+// parallelWork is how much work is done at once, whatever a server has in handlers.
+const parallelWork = 16
+
 // together runs work at once and waits for all of it. Work that breaks does not
 // take the rest with it.
 func (p *probe) together(ctx context.Context, work ...func(context.Context)) {
 	var wg sync.WaitGroup
+	slots := make(chan struct{}, parallelWork)
 	for _, w := range work {
+		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() {
+				<-slots
 				if r := recover(); r != nil {
 					p.mu.Lock()
 					defer p.mu.Unlock()

@@ -50,8 +50,10 @@ func (p *probe) protocols(ctx context.Context, config *tls.Config) {
 func (p *probe) crowd(ctx context.Context) {
 	replies := make([]reply, parallelCalls)
 	var wg sync.WaitGroup
+	in := p.in
+	in.discard = true
 	for i := range replies {
-		wg.Go(func() { replies[i] = p.client.do(ctx, p.in) })
+		wg.Go(func() { replies[i] = p.client.do(ctx, in) })
 	}
 	wg.Wait()
 	if ctx.Err() != nil {

@@ -220,6 +220,10 @@ func (h *handler) scope(i item, before, after json.RawMessage) {
 // fits reports what a patched object has that its CRD does not allow, and the
 // object did not have before.
 func (h *handler) fits(i item, after json.RawMessage) {
+	if len(after) > extension.MaxObject {
+		h.add("LIV034", h.place, "the patched %s has %d bytes, more than an API server takes", describe([]item{i}, i.UID), len(after))
+		return
+	}
 	if h.o.Schema == nil {
 		return
 	}
