@@ -51,6 +51,9 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 	if len(providers) == 0 {
 		return nil, fmt.Errorf("%s has no components file, so it is no release of a provider", whole.Path)
 	}
+	if len(providers) == 1 && whole.Provider != (layouts.Provider{}) && whole.Provider.Type == providers[0].Type {
+		providers[0] = whole.Provider // the place knows better
+	}
 	infrastructure := slices.ContainsFunc(providers, func(p layouts.Provider) bool { return p.Type == layouts.Infrastructure })
 	slices.SortFunc(providers, func(a, b layouts.Provider) int { return compareLabels(a, b) })
 	var out []*repo.Release

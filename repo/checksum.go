@@ -26,7 +26,7 @@ func (s Sum) String() string { return hex.EncodeToString(s[:]) }
 // file changed after it was listed, and with the cause of ctx once that is
 // done.
 func (a *Artifact) Copy(ctx context.Context, w io.Writer) (Sum, error) {
-	r, err := a.Open()
+	r, err := a.open()
 	if err != nil {
 		return Sum{}, err
 	}
@@ -40,7 +40,20 @@ func (a *Artifact) Copy(ctx context.Context, w io.Writer) (Sum, error) {
 	if n != a.Size {
 		return Sum{}, fmt.Errorf("%s: the file no longer has the %d bytes it had when it was listed; it must not change while it is read", a.Path, a.Size)
 	}
-	return Sum(h.Sum(nil)), nil
+	sum := Sum(h.Sum(nil))
+	if err := a.compare(sum); err != nil {
+		return Sum{}, err
+	}
+	a.Remember(sum)
+	return sum, nil
+}
+
+// compare fails if the content is not what the place of the file states.
+func (a *Artifact) compare(sum Sum) error {
+	if a.stated == nil || *a.stated == sum {
+		return nil
+	}
+	return fmt.Errorf("%s: the content has the checksum %s, but %s was stated; it was changed or damaged on its way", a.Path, sum, a.stated)
 }
 
 // Sum reads the content and returns its checksum. Errors are those of Copy.
@@ -55,13 +68,27 @@ func (a *Artifact) Stated() (sum Sum, ok bool) {
 	return *a.stated, true
 }
 
-// Digest returns the checksum that the place of the file states, without
-// reading the file, or else reads it. Errors are those of Copy.
+// Digest returns the checksum that the place of the file states, or the one
+// that was found when the content was last read whole; otherwise it reads the
+// content. Errors are those of Copy.
 func (a *Artifact) Digest(ctx context.Context) (Sum, error) {
 	if a.stated != nil {
 		return *a.stated, nil
 	}
+	if a.read != nil {
+		if sum := a.read.Load(); sum != nil {
+			return *sum, nil
+		}
+	}
 	return a.Sum(ctx)
+}
+
+// Remember keeps the checksum of the whole content, which the caller computed
+// while reading it, for Digest.
+func (a *Artifact) Remember(sum Sum) {
+	if a.read != nil {
+		a.read.Store(&sum)
+	}
 }
 
 // ParseSum reads 64 hexadecimal digits of either case.
@@ -84,8 +111,8 @@ func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.hash.Write(p[:n])
 	if err == io.EOF {
-		if got := Sum(c.hash.Sum(nil)); got != *c.a.stated {
-			return n, fmt.Errorf("%s: the content has the checksum %s, but %s was stated; it was changed or damaged on its way", c.a.Path, got, c.a.stated)
+		if err := c.a.compare(Sum(c.hash.Sum(nil))); err != nil {
+			return n, err
 		}
 	}
 	return n, err
@@ -113,7 +140,7 @@ func Checksums(ctx context.Context, r *Release) ([]byte, error) {
 		if !summed(a.Name) {
 			continue
 		}
-		sum, err := a.Sum(ctx)
+		sum, err := a.Digest(ctx)
 		if err != nil {
 			return nil, err
 		}

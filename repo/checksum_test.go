@@ -164,3 +164,56 @@ func FuzzVerifyChecksums(f *testing.F) {
 		}
 	})
 }
+
+// Digest reads a file once, however often it is asked, also through copies of
+// the artifact; Sum reads it each time.
+func TestDigestReadsOnce(t *testing.T) {
+	reads := 0
+	a := repo.NewArtifact("f", "f", 6, func() (io.ReadCloser, error) {
+		reads++
+		return io.NopCloser(strings.NewReader("hello\n")), nil
+	})
+	same := a.Through(func(r io.ReadCloser) io.ReadCloser { return r })
+	for _, a := range []*repo.Artifact{a, same, a} {
+		if sum, err := a.Digest(t.Context()); err != nil || sum.String() != sumOfHello {
+			t.Errorf("%v %v", sum, err)
+		}
+	}
+	if reads != 1 {
+		t.Errorf("read %d times", reads)
+	}
+	if _, err := same.Sum(t.Context()); err != nil || reads != 2 {
+		t.Errorf("Sum does not read: %d %v", reads, err)
+	}
+	known, _ := repo.ParseSum(sumOfHello)
+	b := repo.NewArtifact("f", "f", 6, func() (io.ReadCloser, error) { t.Error("read"); return nil, io.EOF })
+	b.Remember(known)
+	if sum, err := b.Digest(t.Context()); err != nil || sum != known {
+		t.Errorf("%v %v", sum, err)
+	}
+	if sum, err := b.Stating(known).Digest(t.Context()); err != nil || sum != known {
+		t.Errorf("%v %v", sum, err)
+	}
+}
+
+// Whoever reads a file whose place states another checksum gets an error, by
+// whichever way it is read.
+func TestStatedChecksum(t *testing.T) {
+	right, _ := repo.ParseSum(sumOfHello)
+	wrong := right
+	wrong[0]++
+	a := repo.BytesArtifact("f", []byte("hello\n"))
+	if _, err := a.Stating(right).Bytes(); err != nil {
+		t.Error(err)
+	}
+	lie := a.Stating(wrong)
+	if _, err := lie.Bytes(); err == nil || !strings.Contains(err.Error(), "was stated") {
+		t.Errorf("Bytes: %v", err)
+	}
+	if _, err := lie.Sum(t.Context()); err == nil || !strings.Contains(err.Error(), "was stated") {
+		t.Errorf("Sum: %v", err)
+	}
+	if sum, err := lie.Digest(t.Context()); err != nil || sum != wrong {
+		t.Errorf("Digest believes the place: %v %v", sum, err)
+	}
+}

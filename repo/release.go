@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
@@ -29,12 +30,15 @@ type Artifact struct {
 	open func() (io.ReadCloser, error)
 	// stated is the checksum that the place of the file gives, or nil.
 	stated *Sum
+	// read is the checksum that was found when the content was last read whole.
+	// Copies of the artifact share it.
+	read *atomic.Pointer[Sum]
 }
 
 // NewArtifact returns an artifact whose content open delivers. Open may be
 // called several times and from several goroutines.
 func NewArtifact(name, path string, size int64, open func() (io.ReadCloser, error)) *Artifact {
-	return &Artifact{Name: name, Path: path, Size: size, open: open}
+	return &Artifact{Name: name, Path: path, Size: size, open: open, read: new(atomic.Pointer[Sum])}
 }
 
 // BytesArtifact returns an artifact held in memory.

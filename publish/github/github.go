@@ -29,7 +29,7 @@ type Options struct {
 	// https://HOST/api/v3, as on GitHub Enterprise Server.
 	APIURL string
 	// Token is needed for publishing and for private repositories. Only the
-	// API sees it.
+	// API sees it, and where the API takes uploads.
 	Token string
 	// TokenName is what the user calls the place of the token, for messages;
 	// GITHUB_TOKEN if empty.
@@ -68,6 +68,10 @@ type Options struct {
 type Repository struct {
 	opt Options
 	api *sdk.Client
+	// elsewhere is true if the API is not where that of the server usually is.
+	elsewhere bool
+	// hosts may see the token.
+	hosts []string
 	// client shows the token to the API; anonymous shows it to nobody, as
 	// clusterctl's downloads.
 	client, anonymous *http.Client
@@ -123,11 +127,19 @@ func New(o Options) (*Repository, error) {
 		return nil, fmt.Errorf("the release notes have %d characters, and GitHub takes about %d; shorten them", n, maxNotes)
 	}
 	hosts := []string{api.Host}
-	if rest, ok := strings.CutPrefix(api.Host, "api."); ok {
-		hosts = append(hosts, "uploads."+rest)
+	usual, err := parseServer(apiOf(*server))
+	if err != nil {
+		return nil, err
+	}
+	for _, host := range []string{api.Host, usual.Host} {
+		if rest, ok := strings.CutPrefix(host, "api."); ok {
+			hosts = append(hosts, "uploads."+rest)
+		}
 	}
 	d := &Repository{
 		opt:       o,
+		elsewhere: api.String() != usual.String(),
+		hosts:     hosts,
 		client:    transport.New(o.Base, o.Policy, transport.Credential{Hosts: hosts, Header: "Authorization", Value: bearer(o.Token)}),
 		anonymous: transport.New(o.Base, o.Policy),
 	}

@@ -5,9 +5,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -667,4 +669,55 @@ func TestMarker(t *testing.T) {
 			t.Errorf("%q: got %+v", text, m)
 		}
 	}
+}
+
+// A server that is reached only through its API: uploads have a port of their
+// own, and nothing goes to the address for people.
+func TestAPIElsewhere(t *testing.T) {
+	s := fake.Start(t, fake.Options{Limit: 1 << 30, AnonymousLimit: 1 << 30})
+	s.AddToken(fake.Token{Secret: secret, Right: fake.Write})
+	s.AddRepository(fake.Repository{Owner: "acme", Name: "provider"})
+	open := func(upload string) *Repository {
+		d, err := New(Options{Owner: "acme", Name: "provider", Token: secret, APIURL: s.APIURL(), Base: rewritten{upload}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	r := sample("v1.0.0")
+	if _, err := open("http://192.0.2.1/").Put(t.Context(), r); err == nil || !strings.Contains(err.Error(), "192.0.2.1") {
+		t.Errorf("uploads to another machine: %v", err)
+	}
+	d := open(s.UploadURL())
+	if _, err := d.Put(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Verify(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+	if leaks := s.Leaks(); leaks != nil {
+		t.Errorf("the storage got to see credentials: %v", leaks)
+	}
+}
+
+// rewritten lets the answers of a server name another address for uploads, and
+// reaches nothing but this machine.
+type rewritten struct{ upload string }
+
+func (w rewritten) RoundTrip(req *http.Request) (*http.Response, error) {
+	if host := req.URL.Hostname(); host != "127.0.0.1" && host != "localhost" {
+		return nil, fmt.Errorf("a request to %s", host)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil || resp.Header.Get("Content-Type") != "application/json; charset=utf-8" {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	data = regexp.MustCompile(`"upload_url": ?"https?://[^/]*/`).ReplaceAll(data, []byte(`"upload_url":"`+w.upload))
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	return resp, nil
 }

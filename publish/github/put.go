@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -284,6 +285,9 @@ func (j *job) upload(ctx context.Context, r *release, a *repo.Artifact) error {
 		return err
 	}
 	req.GetBody = open
+	if err := j.authorize(req); err != nil {
+		return err
+	}
 	var got asset
 	_, err = j.send(ctx, req, &got)
 	if cause := broken.Load(); cause != nil && ctx.Err() == nil {
@@ -304,6 +308,21 @@ func (j *job) upload(ctx context.Context, r *release, a *repo.Artifact) error {
 		return errors.Join(fmt.Errorf("%s changed while it was published; start again when nothing changes it", a.Path), err)
 	}
 	return &publish.Temporary{Err: fmt.Errorf("GitHub stored %s in the state %s, with %d bytes and the digest %s, but %d bytes with sha256:%s were sent", a.Name, got.State, got.Size, got.Digest, a.Size, j.sums[a.Name])}
+}
+
+// authorize shows the token to the server for uploads that the API names. A
+// server on this machine may have another port for them. Any other host does
+// not get the token, and without it no upload succeeds.
+func (d *Repository) authorize(req *http.Request) error {
+	at := req.URL
+	if slices.ContainsFunc(d.hosts, func(host string) bool { return strings.EqualFold(host, at.Host) }) {
+		return nil // the transport does it
+	}
+	if api := d.api.BaseURL; !loopback(api.Hostname()) || api.Hostname() != at.Hostname() {
+		return fmt.Errorf("%s wants files to be uploaded to %s, and the token in %s is not for that host", d, at.Host, d.opt.TokenName)
+	}
+	req.Header.Set("Authorization", bearer(d.opt.Token))
+	return nil
 }
 
 // source is the content of a file on its way to the server. It remembers an

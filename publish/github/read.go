@@ -63,7 +63,7 @@ func versions(tags []string) []string {
 
 // Fetch lists a published release. The files of a public repository on
 // github.com come from where clusterctl gets them, without the token; all
-// others from the API.
+// others from the API, and so do all if the API is elsewhere.
 func (d *Repository) Fetch(ctx context.Context, version string) (*repo.Release, error) {
 	if _, err := layouts.ParseVersion(version); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (d *Repository) Fetch(ctx context.Context, version string) (*repo.Release, 
 	if err == nil {
 		var public bool
 		if public, err = d.public(ctx); err == nil {
-			return d.released(ctx, r, public && !d.enterprise()), nil
+			return d.released(ctx, r, public && !d.enterprise() && !d.elsewhere), nil
 		}
 	}
 	return nil, fmt.Errorf("fetch %s from %s: %w", version, d, err)

@@ -163,8 +163,10 @@ func (p *Package) upload(ctx context.Context, version string, a *repo.Artifact, 
 	sent, ok := last.sum()
 	if !ok { // a server that did not need to read it all
 		sent, err = a.Digest(ctx)
+		return sent, got, err
 	}
-	return sent, got, err
+	a.Remember(sent)
+	return sent, got, nil
 }
 
 // deleteFile removes a file of a package, if it is still there.
@@ -204,7 +206,7 @@ func (p project) mayUpload() bool {
 func (p *Package) preflight(ctx context.Context) error {
 	switch {
 	case p.o.Token == "":
-		return fmt.Errorf("publishing needs a token with %s", tokenKinds[p.o.TokenKind].rights)
+		return fmt.Errorf("publishing needs a token; set %s to one with %s", p.o.TokenName, tokenKinds[p.o.TokenKind].rights)
 	case p.o.TokenKind != AccessToken:
 		return nil
 	}
@@ -226,7 +228,7 @@ func (p *Package) preflight(ctx context.Context) error {
 	case got.Registry == "disabled" || got.Packages != nil && !*got.Packages:
 		return errors.New("the package registry of the project is off; turn it on (Settings > General > Visibility)")
 	case !got.mayUpload():
-		return fmt.Errorf("the role of the token in the project is too low; it needs %s", tokenKinds[p.o.TokenKind].rights)
+		return fmt.Errorf("the token in %s has too low a role in the project; it needs %s", p.o.TokenName, tokenKinds[p.o.TokenKind].rights)
 	}
 	return nil
 }

@@ -68,8 +68,8 @@ func (p *Package) Fetch(ctx context.Context, version string) (*repo.Release, err
 
 // artifact is a file as clusterctl reads it.
 func (p *Package) artifact(ctx context.Context, version string, f stored) *repo.Artifact {
-	at := p.fileURL(version, f.name)
-	a := repo.NewArtifact(f.name, at, f.size, func() (io.ReadCloser, error) {
+	at := p.readURL(version, f.name)
+	a := repo.NewArtifact(f.name, p.fileURL(version, f.name), f.size, func() (io.ReadCloser, error) {
 		return transport.Download(ctx, p.http, at, nil, f.size)
 	})
 	if f.known {
@@ -143,8 +143,8 @@ func namesIn(sums []byte) []string {
 	return slices.Compact(names)
 }
 
-// Verify reads every file from the URL at which clusterctl reads it, and with an
-// access token with the same header.
+// Verify reads every file from the URL at which clusterctl reads it, unless the
+// API is said to be elsewhere, and with an access token with the same header.
 func (p *Package) Verify(ctx context.Context, r *repo.Release) error {
 	published := &repo.Release{Version: r.Version, Path: p.fileURL(r.Version, "")}
 	for _, a := range r.Artifacts {

@@ -1,6 +1,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -32,6 +33,9 @@ type Options struct {
 	// Token may be empty for reading.
 	Token     string
 	TokenKind TokenKind
+	// TokenName is what the user calls the place of the token, for messages;
+	// GITLAB_TOKEN if empty.
+	TokenName string
 
 	// Base makes the requests; http.DefaultTransport if nil.
 	Base   http.RoundTripper
@@ -41,6 +45,8 @@ type Options struct {
 	Release bool
 	// Ref is the commit that the release tags if there is no tag yet.
 	Ref string
+	// Notes is the text of a release that is made, in Markdown.
+	Notes string
 
 	// AllowUnreadable lets New accept a place that clusterctl cannot read.
 	AllowUnreadable bool
@@ -51,6 +57,8 @@ type Options struct {
 type Package struct {
 	o      Options
 	server string
+	// base is the server whose API is asked, which may have another name.
+	base string
 	// unreadable says why clusterctl cannot read the package, or is nil.
 	unreadable error
 	http       *http.Client
@@ -73,6 +81,7 @@ func New(o Options) (*Package, error) {
 	if err != nil {
 		return fail(err)
 	}
+	o.TokenName = cmp.Or(o.TokenName, "GITLAB_TOKEN")
 	p := &Package{o: o, server: server.String()}
 	if err := checkProject(o.Project); err != nil {
 		return fail(err)
@@ -92,9 +101,10 @@ func New(o Options) (*Package, error) {
 			return fail(err)
 		}
 	}
+	p.base = api.String()
 	p.http = transport.New(o.Base, o.Policy, o.TokenKind.credential(o.Token, server.Host, api.Host))
 	p.wire = onWire(p.http)
-	if p.api, err = newAPI(api.String(), p.wire); err != nil {
+	if p.api, err = newAPI(p.base, p.wire); err != nil {
 		return fail(err)
 	}
 	return p, nil
@@ -202,9 +212,14 @@ func (p *Package) readable() error {
 	return nil
 }
 
-// fileURL is where clusterctl reads a file, and so do we.
-func (p *Package) fileURL(version, file string) string {
-	return p.server + apiPath + "/projects/" + layouts.GitLabProject(p.o.Project) + "/packages/generic/" + p.o.Package + "/" + version + "/" + file
+// fileURL is where clusterctl reads a file.
+func (p *Package) fileURL(version, file string) string { return p.fileAt(p.server, version, file) }
+
+// readURL is where we read it: the same, unless the API is said to be elsewhere.
+func (p *Package) readURL(version, file string) string { return p.fileAt(p.base, version, file) }
+
+func (p *Package) fileAt(server, version, file string) string {
+	return server + apiPath + "/projects/" + layouts.GitLabProject(p.o.Project) + "/packages/generic/" + p.o.Package + "/" + version + "/" + file
 }
 
 // URL returns the provider URL. GitLab has no latest version (clusterctl:

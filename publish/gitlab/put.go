@@ -127,6 +127,11 @@ func (p *Package) begin(ctx context.Context, r *repo.Release) (*job, error) {
 	if err := p.preflight(ctx); err != nil {
 		return nil, p.fail(r, err)
 	}
+	if p.o.Release && p.o.Ref == "" {
+		if err := p.tagged(ctx, r); err != nil {
+			return nil, p.fail(r, err)
+		}
+	}
 	return j, nil
 }
 

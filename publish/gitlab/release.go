@@ -3,6 +3,7 @@ package gitlab
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -27,6 +28,26 @@ func (p *Package) planRelease(ctx context.Context, r *repo.Release) ([]string, e
 		steps = append(steps, "link the release to "+*link.URL)
 	}
 	return steps, nil
+}
+
+// tagged refuses a release of the project that could not be made, because there
+// is no tag and no commit for it. A token that may not look is let through.
+func (p *Package) tagged(ctx context.Context, r *repo.Release) error {
+	exists, _, err := p.releaseLinks(ctx, r)
+	if err != nil || exists {
+		return err
+	}
+	err = p.read(ctx, func() error {
+		_, _, err := p.api.Tags.GetTag(p.o.Project, r.Version, gitlab.WithContext(ctx))
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the project has no tag %s for its release; push it, or say which commit it is for", r.Version)
+	}
+	if refused(err, http.StatusUnauthorized, http.StatusForbidden) {
+		return nil
+	}
+	return err
 }
 
 // release makes sure that the project has a release of that version with a link
@@ -87,6 +108,9 @@ func (p *Package) createRelease(ctx context.Context, version string, links []*gi
 	o := &gitlab.CreateReleaseOptions{TagName: &version, Name: &version, Assets: &gitlab.ReleaseAssetsOptions{Links: links}}
 	if p.o.Ref != "" {
 		o.Ref = &p.o.Ref
+	}
+	if p.o.Notes != "" {
+		o.Description = &p.o.Notes
 	}
 	_, _, err := p.api.Releases.CreateRelease(p.o.Project, o, gitlab.WithContext(ctx))
 	return another(p.explain(err))

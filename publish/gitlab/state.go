@@ -125,7 +125,7 @@ func (p *Package) look(ctx context.Context, version string, names []string) (sta
 // probe finds out what readers get under a name, from the header if that has the
 // checksum. The error wraps fs.ErrNotExist if there is nothing.
 func (p *Package) probe(ctx context.Context, version, name string) (stored, error) {
-	at := p.fileURL(version, name)
+	at := p.readURL(version, name)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return stored{}, err

@@ -121,8 +121,8 @@ func flat(v any) string {
 	return strings.Join(parts, ", ")
 }
 
-// advice says what to do about refusals. {token} stands for the kind of the token,
-// {rights} for what it needs. The first row that matches counts.
+// advice says what to do about refusals. {token} stands for the kind of the token
+// and its place, {rights} for what it needs. The first row that matches counts.
 var advice = []struct {
 	code       int
 	says, help string
@@ -157,12 +157,12 @@ func (p *Package) explain(err error) error {
 		return err
 	}
 	if said.code == http.StatusUnauthorized && p.o.Token == "" {
-		return fmt.Errorf("%w; a token is needed", err)
+		return fmt.Errorf("%w; set %s to a token", err, p.o.TokenName)
 	}
 	for _, row := range advice {
 		if row.code == said.code && strings.Contains(strings.ToLower(said.message), strings.ToLower(row.says)) {
 			kind := tokenKinds[p.o.TokenKind]
-			help := strings.NewReplacer("{token}", kind.word, "{rights}", kind.rights).Replace(row.help)
+			help := strings.NewReplacer("{token}", kind.word+" in "+p.o.TokenName, "{rights}", kind.rights).Replace(row.help)
 			return fmt.Errorf("%w; %s", err, help)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -83,7 +84,7 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 	if err := json.Unmarshal(data, &m); err != nil {
 		return fail("has no valid manifest: %w", err)
 	}
-	r := &repo.Release{Version: reference, Path: where}
+	r := &repo.Release{Version: reference, Path: where, Provider: providerIn(m.Annotations)}
 	if _, err := digest.Parse(reference); err == nil {
 		r.Version = cmp.Or(m.Annotations[v1.AnnotationVersion], reference)
 	}
@@ -132,6 +133,16 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 	}
 	r.Sort()
 	return r, nil
+}
+
+// providerIn returns the provider that the annotations name, or none.
+func providerIn(annotations map[string]string) layouts.Provider {
+	for _, row := range words {
+		if p := (layouts.Provider{Type: row.Type, Name: annotations[providerName]}); annotations[providerType] == row.Annotation && len(p.Problems()) == 0 {
+			return p
+		}
+	}
+	return layouts.Provider{}
 }
 
 func sumOf(d digest.Digest) (repo.Sum, bool) {

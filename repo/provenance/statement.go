@@ -119,7 +119,7 @@ func Statement(ctx context.Context, r *repo.Release, b Build) ([]byte, error) {
 		if a.Kind().Attests() {
 			continue
 		}
-		sum, err := a.Sum(ctx)
+		sum, err := a.Digest(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -40,7 +40,7 @@ func (d *delivery) flags(cmd *cobra.Command) {
 	f.StringVar(&d.receipt, "record", "", "write what was published where, with checksums, to this `file` as JSON")
 	f.DurationVar(&d.maxWait, "max-wait", 15*time.Minute, "how long to wait at most when a server limits the rate of requests")
 	d.attestation.flag(cmd)
-	f.StringVar(&d.target, "target", "", "GitHub: the `commit` of the tag, if the tag does not exist yet; HEAD of the source or GITHUB_SHA where they fit")
+	f.StringVar(&d.target, "target", "", "GitHub, and --gitlab-release: the `commit` of the tag, if the tag does not exist yet; HEAD of the source, GITHUB_SHA or CI_COMMIT_SHA where they fit")
 	f.StringVar(&d.notes, "notes-file", "", "GitHub and GitLab: the text of the release is in this `file`")
 	f.BoolVar(&d.generateNotes, "generate-notes", false, "GitHub: let GitHub write the text of the release")
 	f.BoolVar(&d.adopt, "adopt-draft", false, "GitHub: finish a draft of this version that somebody else began")

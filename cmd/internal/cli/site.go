@@ -83,6 +83,7 @@ func (a *app) remote(place layouts.Place, p layouts.Provider, d *delivery) (publ
 		dest, err = github.New(o)
 	case layouts.GitLab:
 		o := a.gitLab(place.Server, place.For(p.Label()), d)
+		o.Notes = notes
 		o.Package, o.File = cmp.Or(d.pkg, p.Label()), d.file
 		dest, err = gitlab.New(o)
 	case layouts.OCI:
@@ -101,6 +102,17 @@ func (a *app) env(names ...string) string {
 		}
 	}
 	return ""
+}
+
+// secret returns the first of the variables that is set to something, and its
+// name; if there is none, the name that the user should take.
+func (a *app) secret(usual string, names ...string) (value, name string) {
+	for _, name := range names {
+		if v := a.env(name); v != "" {
+			return v, name
+		}
+	}
+	return "", usual
 }
 
 // servers are the forges that the environment names, as the runners of GitHub
@@ -133,11 +145,11 @@ func (a *app) gitHub(server, name string, d *delivery) github.Options {
 	}
 	if sameHost(server, here) {
 		o.APIURL = a.env("GITHUB_API_URL")
-		o.Token = a.env("GH_TOKEN", "GITHUB_TOKEN")
+		o.Token, o.TokenName = a.secret("GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
 	} else if server == gitHubCom {
-		o.Token = a.env("GH_TOKEN")
+		o.Token, o.TokenName = a.secret("GH_TOKEN", "GH_TOKEN")
 	} else {
-		o.Token, o.TokenName = a.env("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"), "GH_ENTERPRISE_TOKEN"
+		o.Token, o.TokenName = a.secret("GH_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
 	}
 	switch {
 	case o.Target != "":
@@ -158,14 +170,24 @@ func (a *app) gitLab(server, project string, d *delivery) gitlab.Options {
 	here := a.servers().GitLab
 	if here == "" || sameHost(server, here) {
 		o.APIURL = a.env("CI_API_V4_URL")
-		switch {
-		case a.env("GITLAB_TOKEN", "GITLAB_ACCESS_TOKEN") != "":
-			o.Token = a.env("GITLAB_TOKEN", "GITLAB_ACCESS_TOKEN")
-		case a.env("GITLAB_DEPLOY_TOKEN") != "":
-			o.Token, o.TokenKind = a.env("GITLAB_DEPLOY_TOKEN"), gitlab.DeployToken
-		default:
-			o.Token, o.TokenKind = a.env("CI_JOB_TOKEN"), gitlab.JobToken
+		for _, from := range []struct {
+			variable string
+			kind     gitlab.TokenKind
+		}{{"GITLAB_TOKEN", gitlab.AccessToken}, {"GITLAB_ACCESS_TOKEN", gitlab.AccessToken}, {"GITLAB_DEPLOY_TOKEN", gitlab.DeployToken}, {"CI_JOB_TOKEN", gitlab.JobToken}} {
+			if o.Token = a.env(from.variable); o.Token != "" {
+				o.TokenName, o.TokenKind = from.variable, from.kind
+				break
+			}
 		}
+	} else {
+		o.TokenName = "GITLAB_TOKEN (and CI_SERVER_URL to " + server + ")"
+	}
+	switch {
+	case o.Ref != "":
+	case project == a.env("CI_PROJECT_PATH") && sameHost(server, here):
+		o.Ref = a.env("CI_COMMIT_SHA")
+	case isRemote(d.remote, server, project):
+		o.Ref = d.commit
 	}
 	return o
 }
