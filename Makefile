@@ -50,6 +50,7 @@ lint: ## Check the code of this project
 	cd test/oracle && $(GO) vet ./...
 	cd test/cluster && $(GO) vet ./...
 	cd examples/acme-runtime-extension && $(GO) vet ./...
+	cd test/conformance && $(GO) vet ./...
 
 .PHONY: generate
 generate: ## Write the documents that are made from the code
@@ -67,6 +68,12 @@ oracle: ## Compare with the real clusterctl (builds it first)
 cluster-test: ## Compare with a real API server (builds it first)
 	cd test/cluster && $(GO) test -timeout 30m ./...
 
+.PHONY: conformance
+conformance: ## Publish to, and read with, programs of others (installs them if it may)
+	test/conformance/install
+	cd test/conformance && CONFORMANCE=complete $(GO) test -timeout 20m ./...
+
 .PHONY: bench
 bench: ## Measure the budgets; BENCH=-write for docs/benchmarks.md
 	cd test/oracle && CORPUS="$(abspath $(CORPUS))" $(GO) run ./bench $(BENCH)
+	cd test/conformance && CORPUS="$(abspath $(CORPUS))" $(GO) run ./bench $(BENCH)

@@ -8,8 +8,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -93,12 +95,27 @@ func run(ctx context.Context) error {
 		return err
 	}
 	if *write {
-		if err := os.WriteFile(filepath.Join(root, "docs", "benchmarks.md"), out.Bytes(), 0o644); err != nil {
+		if err := writePage(filepath.Join(root, "docs", "benchmarks.md"), out.Bytes()); err != nil {
 			return err
 		}
 	}
 	_, err = os.Stdout.Write(out.Bytes())
 	return err
+}
+
+// others begins the part of the page that test/conformance/bench writes.
+const others = "<!-- publishing:"
+
+// writePage replaces the page, but for the part of the others.
+func writePage(path string, page []byte) error {
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if i := bytes.Index(old, []byte(others)); i >= 0 {
+		page = append(append(bytes.Clone(page), '\n'), old[i:]...)
+	}
+	return os.WriteFile(path, page, 0o644)
 }
 
 // prepare builds all programs.
