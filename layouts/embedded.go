@@ -1,5 +1,7 @@
 package layouts
 
+import "strings"
+
 // Embedded is one provider of the list that is built into clusterctl.
 type Embedded struct {
 	Provider
@@ -17,6 +19,22 @@ func (e Embedded) URL() string {
 		file = info.ComponentsFile
 	}
 	return "https://" + gitHubHost + "/" + e.Repository + "/releases/" + Latest + "/" + file
+}
+
+// EmbeddedAt returns the provider that is built into clusterctl for a repository
+// on GitHub, as owner/name, and a components file in it. That is what its users
+// call it, whatever its labels say.
+func EmbeddedAt(repository, componentsFile string) (Provider, bool) {
+	for _, e := range EmbeddedProviders {
+		file := e.File
+		if info, ok := e.Type.Info(); ok && file == "" {
+			file = info.ComponentsFile
+		}
+		if strings.EqualFold(e.Repository, repository) && file == componentsFile {
+			return e.Provider, true
+		}
+	}
+	return Provider{}, false
 }
 
 // EmbeddedProviders is the list built into clusterctl v1.14.2, in its order: by

@@ -53,6 +53,9 @@ type target struct {
 // open opens a TARGET. Source trees are built if s is not nil.
 func (a *app) open(ctx context.Context, name string, s *source) (*target, error) {
 	if isURL(name) {
+		if err := withoutSecret(name); err != nil {
+			return nil, err
+		}
 		l, err := layouts.ParseURL(name, a.servers())
 		if err != nil {
 			return nil, usage(err)
@@ -106,6 +109,27 @@ func (a *app) open(ctx context.Context, name string, s *source) (*target, error)
 // isURL tells a URL from a folder.
 func isURL(name string) bool {
 	return strings.Contains(name, "://") || strings.HasPrefix(name, "file:")
+}
+
+// withoutSecret refuses URLs that bring their own credentials, without showing
+// them; all other messages show the URL.
+func withoutSecret(raw string) error {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok || scheme == "file" {
+		return nil
+	}
+	host := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		host = rest[:end]
+	}
+	at := strings.LastIndexByte(host, '@')
+	switch {
+	case at >= 0:
+		return usagef("%s://%s: a URL here has no user and password; tokens come from the environment", scheme, host[at+1:])
+	case strings.ContainsAny(rest, "?#"):
+		return usagef("%s: a URL here has nothing behind ? or #; tokens come from the environment", raw[:strings.IndexAny(raw, "?#")])
+	}
+	return nil
 }
 
 // keep leaves the providers that the flags for source trees name, and says which
@@ -191,9 +215,15 @@ func (a *app) openRemote(ctx context.Context, raw string, l layouts.Location) (*
 	if l.File != "" && whole.Artifact(l.File) == nil {
 		return nil, fmt.Errorf("%s: %s has no file %s", raw, whole.Path, l.File)
 	}
+	if p, err := layouts.ParseLabel(l.Package); err == nil && l.Kind == layouts.GitLab {
+		whole.Provider = p // so we name packages
+	}
 	releases, err := publish.Split(ctx, whole, l.File)
 	if err != nil {
 		return nil, err
+	}
+	for _, r := range releases {
+		identify(r, l)
 	}
 	t := &target{repository: &repo.Repository{Path: raw}, version: l.Version, latest: latest, file: l.File, from: from, wholes: []*repo.Release{whole}, partial: true}
 	for _, r := range releases {
@@ -205,6 +235,23 @@ func (a *app) openRemote(ctx context.Context, raw string, l layouts.Location) (*
 		return nil, usagef("%s: %s is no components file, and the release holds %d providers; name the components file of one of them", raw, l.File, len(releases))
 	}
 	return t, nil
+}
+
+// identify names a provider as clusterctl does for the repository on GitHub that
+// it comes from; failing that, and a label, by the name of the repository.
+func identify(r *repo.Release, l layouts.Location) {
+	if l.Kind != layouts.GitHub {
+		return
+	}
+	for _, a := range r.Artifacts {
+		if p, ok := layouts.EmbeddedAt(l.Owner+"/"+l.Repository, a.Name); ok && p.Type == r.Provider.Type {
+			r.Provider = p
+			return
+		}
+	}
+	if _, name, ok := strings.Cut(l.Repository, "provider-"); ok && r.Provider.Name == "" {
+		r.Provider.Name = name
+	}
 }
 
 // newestAt resolves "latest" at a place as clusterctl does.

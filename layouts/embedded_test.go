@@ -1,0 +1,27 @@
+package layouts
+
+import "testing"
+
+func TestEmbeddedAt(t *testing.T) {
+	for _, tc := range []struct{ repository, file, want string }{
+		{"kubernetes-sigs/cluster-api", "core-components.yaml", "cluster-api"},
+		{"kubernetes-sigs/cluster-api", "bootstrap-components.yaml", "bootstrap-kubeadm"},
+		{"Kubernetes-SIGs/cluster-api", "infrastructure-components-development.yaml", "infrastructure-docker"},
+		{"kubernetes-sigs/cluster-api", "infrastructure-components.yaml", ""},
+		{"acme/cluster-api", "core-components.yaml", ""},
+	} {
+		got, ok := EmbeddedAt(tc.repository, tc.file)
+		if ok != (tc.want != "") || ok && got.Label() != tc.want {
+			t.Errorf("%s %s: %v %v", tc.repository, tc.file, got, ok)
+		}
+	}
+	for _, e := range EmbeddedProviders {
+		l, err := ParseProviderURL(e.URL(), e.Provider)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := EmbeddedAt(e.Repository, l.File); !ok || got != e.Provider {
+			t.Errorf("%s: %v %v", e.URL(), got, ok)
+		}
+	}
+}
