@@ -161,7 +161,10 @@ func (b *planner) index() {
 		o := &b.s.Objects[i]
 		switch d := o.Detail.(type) {
 		case *snapshot.Definition:
-			b.definitions[groupKind{d.Group, d.Kind}] = o
+			kind := groupKind{d.Group, d.Kind}
+			if old := b.definitions[kind]; old == nil || !old.Has(snapshot.Clusterctl) { // the file of a release may be there too
+				b.definitions[kind] = o
+			}
 			if d.Group == coreGroup && d.Kind == "Cluster" && d.Storage != contractVersion {
 				b.Refusals = append(b.Refusals, Refusal{
 					Contract, &Node{ID: idOf(o)},
@@ -216,7 +219,9 @@ func (b *planner) node(o *snapshot.Object) *Node {
 		d := definition.Detail.(*snapshot.Definition)
 		n.Global = d.Global
 		if !definition.Has(snapshot.Clusterctl) || d.Storage == "" {
-			n.Scope = Ignored
+			if !b.options.Restore { // of which clusterctl looks at all that was written
+				n.Scope = Ignored
+			}
 			break
 		}
 		switch {
@@ -234,7 +239,7 @@ func (b *planner) node(o *snapshot.Object) *Node {
 		}
 	case n.ofKubernetes(), o.Group == clusterctlGroup:
 		n.Scope = Ignored
-	case b.options.Restore: // clusterctl looks at all that was written
+	case b.options.Restore:
 		n.Scope = Unknown
 	default:
 		n.Scope = Undefined

@@ -286,6 +286,34 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// FuzzFromSnapshot makes sure that every object of any text gets a verdict.
+func FuzzFromSnapshot(f *testing.F) {
+	f.Add(base)
+	f.Add(existing(core, "Machine ns/a", "u", []string{core + " Machine a u", core + " Cluster c v"}, "") + existing(prov, "Foo b", "", []string{prov + " Foo b"}, ""))
+	f.Add(existing(core, "Cluster ns/a", "u", []string{core + " ClusterClass a v"}, "spec: {topology: {classRef: {name: a}}}\n") + existing(core, "ClusterClass ns/a", "v", []string{core + " Cluster a u"}, ""))
+	f.Add(existing("apiextensions.k8s.io/v1", "CustomResourceDefinition x", "u", nil, "spec: {}\n") + existing("a/v1", "X y", "u", []string{"a/v1 X x u"}, "") + existing("v1", "Secret ca", "", nil, ""))
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, o := range []owners.Options{{Namespace: "ns"}, {All: true}, {Restore: true}, {Namespace: "ns", Complete: true}} {
+			s := &snapshot.Snapshot{}
+			if err := s.Read(t.Context(), "dump", strings.NewReader(text)); err != nil {
+				t.Fatal(err)
+			}
+			p := owners.FromSnapshot(s, o)
+			for _, n := range p.Nodes {
+				if n.Reason() == "" || len(n.Path()) == 0 {
+					t.Errorf("%s: %v, %d", n, n.Verdict, n.Cause)
+				}
+				_ = n.Fix()
+			}
+			for _, r := range p.Refusals {
+				if r.Node == nil || r.Reason == "" || r.Fix == "" {
+					t.Errorf("%+v", r)
+				}
+			}
+		}
+	})
+}
+
 // fleet is a snapshot of n objects: Clusters with Machines and what these own.
 func fleet(n int) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{}
