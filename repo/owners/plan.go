@@ -172,6 +172,13 @@ func (b *planner) index() {
 					"upgrade Cluster API, or use a clusterctl of the same version as Cluster API",
 				})
 			}
+			if o.Has(snapshot.Clusterctl) && d.Unserved && !b.options.Restore {
+				b.Refusals = append(b.Refusals, Refusal{
+					Discovery, &Node{ID: idOf(o)},
+					fmt.Sprintf("objects are stored in version %q, which is not served, and clusterctl fails when it lists them", d.Storage),
+					"serve that version, or move the objects to another one",
+				})
+			}
 		case *snapshot.Provider:
 			if d.Type == "InfrastructureProvider" {
 				b.infra[o.Namespace] = true

@@ -187,6 +187,10 @@ func TestRefusals(t *testing.T) {
 				existing(core, "ClusterClass other/cc", "u-cc", nil, "spec: {infrastructure: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachine, name: t}}}\n"),
 			owners.Discovery, "ClusterClass other/cc: it uses FooMachine other/t, which is not there",
 		},
+		{
+			"a version that is not served", strings.ReplaceAll(crdOf("FooOld", "Namespaced", byClusterctl), "storage: true", "storage: true, served: false"),
+			owners.Discovery, `CustomResourceDefinition fooolds.foo.cluster.x-k8s.io: objects are stored in version "v1", which is not served`,
+		},
 		{"an old management cluster", definitionOf("cluster.x-k8s.io", "v1beta1", "Cluster", "Namespaced", byClusterctl), owners.Contract, `CustomResourceDefinition clusters.cluster.x-k8s.io: it stores Clusters in version "v1beta1"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

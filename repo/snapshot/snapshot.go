@@ -51,6 +51,8 @@ type Definition struct {
 	Group, Kind, Plural string
 	// Storage is the version in which objects are stored, empty if none is.
 	Storage string
+	// Unserved is set if the server does not serve that version.
+	Unserved bool
 	// Global is set if the kind has no namespaces.
 	Global bool
 }

@@ -172,7 +172,7 @@ type: InfrastructureProvider
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: foos.example.com}
-spec: {group: example.com, names: {kind: Foo, plural: foos}, scope: Cluster, versions: [{name: v1, storage: false}, {name: v2, storage: true}]}
+spec: {group: example.com, names: {kind: Foo, plural: foos}, scope: Cluster, versions: [{name: v1, storage: false}, {name: v2, storage: true, served: false}]}
 ---
 apiVersion: v1
 kind: Secret
@@ -200,7 +200,7 @@ data: {password: c2VjcmV0}
 		&snapshot.Machine{HasNode: true, Refs: []snapshot.Ref{ref("b", "", "Config", "c"), ref("i", "", "FooMachine", "m")}},
 		&snapshot.Binding{Cluster: "c"},
 		&snapshot.Provider{Type: "InfrastructureProvider"},
-		&snapshot.Definition{Group: "example.com", Kind: "Foo", Plural: "foos", Storage: "v2", Global: true},
+		&snapshot.Definition{Group: "example.com", Kind: "Foo", Plural: "foos", Storage: "v2", Unserved: true, Global: true},
 		nil,
 	} {
 		if got := s.Objects[i].Detail; fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {

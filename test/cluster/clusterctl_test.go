@@ -585,4 +585,33 @@ func TestUpgrade(t *testing.T) {
 	if want := map[string]string{"cluster-api": from, "infrastructure-acme": to}; !maps.Equal(versions, want) {
 		t.Errorf("%v, want %v", versions, want)
 	}
+	m.unserved(t)
+}
+
+// unserved adds a kind that is stored in a version that is not served: clusterctl
+// then moves nothing at all, and move-plan says so.
+func (m *management) unserved(t *testing.T) {
+	t.Helper()
+	crd := permissive("unserved.example.com", "foos", "Foo")
+	crd.SetLabels(map[string]string{"clusterctl.cluster.x-k8s.io": ""})
+	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := versions[0].(map[string]any)
+	stored["served"] = false
+	served := map[string]any{"name": "v2", "served": true, "storage": false, "schema": stored["schema"]}
+	if err := unstructured.SetNestedSlice(crd.Object, []any{stored, served}, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.client.Resource(definitionsResource).Create(t.Context(), &crd, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.clusterctlOn(t, nil, "move", "-n", "default", "--to-directory", t.TempDir()); err == nil || !strings.Contains(err.Error(), "unserved.example.com/v1") {
+		t.Errorf("clusterctl: %v", err)
+	}
+	stdout, stderr, err := m.run(t, nil, m.tool, "move-plan", "--kubeconfig", m.Kubeconfig, "-n", "default")
+	if err == nil || !strings.Contains(stdout, `CustomResourceDefinition foos.unserved.example.com: objects are stored in version "v1"`) {
+		t.Errorf("move-plan: %v\n%s%s", err, stdout, stderr)
+	}
 }
