@@ -226,8 +226,9 @@ func (b *planner) node(o *snapshot.Object) *Node {
 		d := definition.Detail.(*snapshot.Definition)
 		n.Global = d.Global
 		if !definition.Has(snapshot.Clusterctl) || d.Storage == "" {
-			if !b.options.Restore { // of which clusterctl looks at all that was written
-				n.Scope = Ignored
+			n.Scope = Ignored
+			if b.options.Restore { // clusterctl looks at all that was written
+				n.observe()
 			}
 			break
 		}
@@ -251,9 +252,25 @@ func (b *planner) node(o *snapshot.Object) *Node {
 	default:
 		n.Scope = Undefined
 	}
-	if n.Scope == Ignored {
-		return n
+	if n.Scope != Ignored {
+		n.mark(o)
 	}
+	return n
+}
+
+// observe makes clusterctl look at an object of a kind that it does not list. It
+// then knows nothing of the kind, not even that it is global.
+func (n *Node) observe() {
+	switch n.Scope {
+	case Ignored:
+		n.Scope, n.Global = Discovered, false
+	case Undefined:
+		n.Scope = Unknown
+	}
+}
+
+// mark takes over what an object says itself.
+func (n *Node) mark(o *snapshot.Object) {
 	if n.Hierarchy == Unmarked && o.Has(snapshot.MoveHierarchy) {
 		n.Hierarchy = OnObject
 	}
@@ -261,7 +278,6 @@ func (b *planner) node(o *snapshot.Object) *Node {
 		n.Move = OnObject
 	}
 	n.BlockMove = o.Has(snapshot.BlockMove)
-	return n
 }
 
 // clusterctlGroup is that of the inventory, which is never moved.
@@ -387,12 +403,8 @@ func (b *planner) fetch(by *Node, id ID) *snapshot.Object {
 		}
 		b.take(i, n)
 	}
-	switch n.Scope {
-	case Ignored:
-		n.Scope = Discovered
-	case Undefined:
-		n.Scope = Unknown
-	}
+	n.observe()
+	n.mark(o)
 	return o
 }
 

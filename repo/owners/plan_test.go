@@ -232,6 +232,26 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// TestClassElsewhere follows a Cluster to the class of another namespace and to its
+// templates, of whatever kind: they are copied, with what they own.
+func TestClassElsewhere(t *testing.T) {
+	p := planOf(t, base+
+		existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc, namespace: other}}}\n"+ready)+
+		existing(core, "ClusterClass other/cc", "u-cc", nil, "spec: {infrastructure: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooHidden, name: t}}, controlPlane: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooHidden, name: s}}}\n")+
+		existing(prov, "FooHidden other/t", "u-t", []string{core + " ClusterClass cc u-cc"}, "")+
+		existing(prov, "FooHidden other/s", "u-s", nil, "  labels: {clusterctl.cluster.x-k8s.io/move-hierarchy: ''}\n")+
+		existing(prov, "FooHidden other/u", "u-u", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"))
+	got := map[string]string{}
+	for _, n := range p.Nodes {
+		got[n.Name] = n.Verdict.String()
+	}
+	for name, want := range map[string]string{"d": "moves", "cc": "copied", "t": "copied", "s": "moves", "u": ""} {
+		if got[name] != want {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
+	}
+}
+
 // TestPath follows the owners.
 func TestPath(t *testing.T) {
 	names := func(p *owners.Plan, name string) string {
