@@ -447,7 +447,7 @@ func (b *planner) owner(o *snapshot.Object, r *snapshot.Owner) *Node {
 	if namesake && (r.UID == "" || b.s.Objects[i].UID == "") {
 		return b.known(i)
 	}
-	key := cmp.Or(r.UID, strings.Join([]string{r.Group, r.Kind, o.Namespace, r.Name}, "/"))
+	key := strings.Join([]string{r.UID, r.Group, r.Kind, o.Namespace, r.Name}, "/")
 	n := b.absent[key]
 	if n == nil {
 		id.Namespace = ""
