@@ -161,12 +161,22 @@ func (b *planner) index() {
 		o := &b.s.Objects[i]
 		switch d := o.Detail.(type) {
 		case *snapshot.Definition:
-			b.definitions[groupKind{d.Group, d.Kind}] = o
+			kind := groupKind{d.Group, d.Kind}
+			if old := b.definitions[kind]; old == nil || !old.Has(snapshot.Clusterctl) { // the file of a release may be there too
+				b.definitions[kind] = o
+			}
 			if d.Group == coreGroup && d.Kind == "Cluster" && d.Storage != contractVersion {
 				b.Refusals = append(b.Refusals, Refusal{
 					Contract, &Node{ID: idOf(o)},
 					fmt.Sprintf("it stores Clusters in version %q; this version of clusterctl only moves management clusters with %s", d.Storage, contractVersion),
 					"upgrade Cluster API, or use a clusterctl of the same version as Cluster API",
+				})
+			}
+			if o.Has(snapshot.Clusterctl) && d.Unserved && !b.options.Restore {
+				b.Refusals = append(b.Refusals, Refusal{
+					Discovery, &Node{ID: idOf(o)},
+					fmt.Sprintf("objects are stored in version %q, which is not served, and clusterctl fails when it lists them", d.Storage),
+					"serve that version, or move the objects to another one",
 				})
 			}
 		case *snapshot.Provider:
@@ -217,6 +227,9 @@ func (b *planner) node(o *snapshot.Object) *Node {
 		n.Global = d.Global
 		if !definition.Has(snapshot.Clusterctl) || d.Storage == "" {
 			n.Scope = Ignored
+			if b.options.Restore { // clusterctl looks at all that was written
+				n.observe()
+			}
 			break
 		}
 		switch {
@@ -234,14 +247,30 @@ func (b *planner) node(o *snapshot.Object) *Node {
 		}
 	case n.ofKubernetes(), o.Group == clusterctlGroup:
 		n.Scope = Ignored
-	case b.options.Restore: // clusterctl looks at all that was written
+	case b.options.Restore:
 		n.Scope = Unknown
 	default:
 		n.Scope = Undefined
 	}
-	if n.Scope == Ignored {
-		return n
+	if n.Scope != Ignored {
+		n.mark(o)
 	}
+	return n
+}
+
+// observe makes clusterctl look at an object of a kind that it does not list. It
+// then knows nothing of the kind, not even that it is global.
+func (n *Node) observe() {
+	switch n.Scope {
+	case Ignored:
+		n.Scope, n.Global = Discovered, false
+	case Undefined:
+		n.Scope = Unknown
+	}
+}
+
+// mark takes over what an object says itself.
+func (n *Node) mark(o *snapshot.Object) {
 	if n.Hierarchy == Unmarked && o.Has(snapshot.MoveHierarchy) {
 		n.Hierarchy = OnObject
 	}
@@ -249,7 +278,6 @@ func (b *planner) node(o *snapshot.Object) *Node {
 		n.Move = OnObject
 	}
 	n.BlockMove = o.Has(snapshot.BlockMove)
-	return n
 }
 
 // clusterctlGroup is that of the inventory, which is never moved.
@@ -375,12 +403,8 @@ func (b *planner) fetch(by *Node, id ID) *snapshot.Object {
 		}
 		b.take(i, n)
 	}
-	switch n.Scope {
-	case Ignored:
-		n.Scope = Discovered
-	case Undefined:
-		n.Scope = Unknown
-	}
+	n.observe()
+	n.mark(o)
 	return o
 }
 
@@ -423,7 +447,7 @@ func (b *planner) owner(o *snapshot.Object, r *snapshot.Owner) *Node {
 	if namesake && (r.UID == "" || b.s.Objects[i].UID == "") {
 		return b.known(i)
 	}
-	key := cmp.Or(r.UID, strings.Join([]string{r.Group, r.Kind, o.Namespace, r.Name}, "/"))
+	key := strings.Join([]string{r.UID, r.Group, r.Kind, o.Namespace, r.Name}, "/")
 	n := b.absent[key]
 	if n == nil {
 		id.Namespace = ""

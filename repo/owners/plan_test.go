@@ -187,6 +187,10 @@ func TestRefusals(t *testing.T) {
 				existing(core, "ClusterClass other/cc", "u-cc", nil, "spec: {infrastructure: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachine, name: t}}}\n"),
 			owners.Discovery, "ClusterClass other/cc: it uses FooMachine other/t, which is not there",
 		},
+		{
+			"a version that is not served", strings.ReplaceAll(crdOf("FooOld", "Namespaced", byClusterctl), "storage: true", "storage: true, served: false"),
+			owners.Discovery, `CustomResourceDefinition fooolds.foo.cluster.x-k8s.io: objects are stored in version "v1", which is not served`,
+		},
 		{"an old management cluster", definitionOf("cluster.x-k8s.io", "v1beta1", "Cluster", "Namespaced", byClusterctl), owners.Contract, `CustomResourceDefinition clusters.cluster.x-k8s.io: it stores Clusters in version "v1beta1"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -225,6 +229,26 @@ func TestGaps(t *testing.T) {
 	}
 	if p := planOf(t, base+base); !p.Certain() || p.Harms() || p.Repeated == 0 {
 		t.Error("twice:", p.Gaps, p.Refusals, p.Repeated)
+	}
+}
+
+// TestClassElsewhere follows a Cluster to the class of another namespace and to its
+// templates, of whatever kind: they are copied, with what they own.
+func TestClassElsewhere(t *testing.T) {
+	p := planOf(t, base+
+		existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc, namespace: other}}}\n"+ready)+
+		existing(core, "ClusterClass other/cc", "u-cc", nil, "spec: {infrastructure: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooHidden, name: t}}, controlPlane: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooHidden, name: s}}}\n")+
+		existing(prov, "FooHidden other/t", "u-t", []string{core + " ClusterClass cc u-cc"}, "")+
+		existing(prov, "FooHidden other/s", "u-s", nil, "  labels: {clusterctl.cluster.x-k8s.io/move-hierarchy: ''}\n")+
+		existing(prov, "FooHidden other/u", "u-u", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"))
+	got := map[string]string{}
+	for _, n := range p.Nodes {
+		got[n.Name] = n.Verdict.String()
+	}
+	for name, want := range map[string]string{"d": "moves", "cc": "copied", "t": "copied", "s": "moves", "u": ""} {
+		if got[name] != want {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
 	}
 }
 
@@ -284,6 +308,34 @@ func TestRestore(t *testing.T) {
 	if !slices.Equal(got, []string{"c moves", "c-ca moves", "m moves", "l unclear"}) || len(p.Refusals) > 0 || len(p.Gaps) > 0 {
 		t.Error(got, p.Refusals, p.Gaps)
 	}
+}
+
+// FuzzFromSnapshot makes sure that every object of any text gets a verdict.
+func FuzzFromSnapshot(f *testing.F) {
+	f.Add(base)
+	f.Add(existing(core, "Machine ns/a", "u", []string{core + " Machine a u", core + " Cluster c v"}, "") + existing(prov, "Foo b", "", []string{prov + " Foo b"}, ""))
+	f.Add(existing(core, "Cluster ns/a", "u", []string{core + " ClusterClass a v"}, "spec: {topology: {classRef: {name: a}}}\n") + existing(core, "ClusterClass ns/a", "v", []string{core + " Cluster a u"}, ""))
+	f.Add(existing("apiextensions.k8s.io/v1", "CustomResourceDefinition x", "u", nil, "spec: {}\n") + existing("a/v1", "X y", "u", []string{"a/v1 X x u"}, "") + existing("v1", "Secret ca", "", nil, ""))
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, o := range []owners.Options{{Namespace: "ns"}, {All: true}, {Restore: true}, {Namespace: "ns", Complete: true}} {
+			s := &snapshot.Snapshot{}
+			if err := s.Read(t.Context(), "dump", strings.NewReader(text)); err != nil {
+				t.Fatal(err)
+			}
+			p := owners.FromSnapshot(s, o)
+			for _, n := range p.Nodes {
+				if n.Reason() == "" || len(n.Path()) == 0 {
+					t.Errorf("%s: %v, %d", n, n.Verdict, n.Cause)
+				}
+				_ = n.Fix()
+			}
+			for _, r := range p.Refusals {
+				if r.Node == nil || r.Reason == "" || r.Fix == "" {
+					t.Errorf("%+v", r)
+				}
+			}
+		}
+	})
 }
 
 // fleet is a snapshot of n objects: Clusters with Machines and what these own.

@@ -198,6 +198,9 @@ func movesJSON(w *bufio.Writer, plans []MovePlan, o MoveOptions) error {
 	for _, err := range o.Problems {
 		tail.Problems = append(tail.Problems, err.Error())
 	}
+	if o.MoreProblems > 0 {
+		tail.Problems = append(tail.Problems, fmt.Sprintf("and %d more", o.MoreProblems))
+	}
 	data, err := json.MarshalIndent(tail, "", "  ")
 	if err != nil {
 		return err

@@ -112,6 +112,7 @@ type definitionWire struct {
 		Versions []struct {
 			Name    string `json:"name"`
 			Storage bool   `json:"storage"`
+			Served  *bool  `json:"served"`
 		} `json:"versions"`
 	} `json:"spec"`
 }
@@ -120,7 +121,7 @@ func (w *definitionWire) detail() any {
 	d := &Definition{Group: w.Spec.Group, Kind: w.Spec.Names.Kind, Plural: w.Spec.Names.Plural, Global: w.Spec.Scope == "Cluster"}
 	for _, v := range w.Spec.Versions {
 		if v.Storage {
-			d.Storage = v.Name
+			d.Storage, d.Unserved = v.Name, v.Served != nil && !*v.Served
 		}
 	}
 	return d

@@ -18,8 +18,8 @@ import (
 
 // The sizes of a batch, which is decoded on all processors.
 const (
-	batchBytes  = 4 << 20
-	batchPieces = 4096
+	batchBytes  = 1 << 20
+	batchPieces = 1024
 )
 
 // Read adds the objects in a stream: YAML documents, JSON values, Lists and arrays

@@ -51,6 +51,8 @@ type Definition struct {
 	Group, Kind, Plural string
 	// Storage is the version in which objects are stored, empty if none is.
 	Storage string
+	// Unserved is set if the server does not serve that version.
+	Unserved bool
 	// Global is set if the kind has no namespaces.
 	Global bool
 }
@@ -146,9 +148,14 @@ func (s *Snapshot) text(t string) string {
 	if old, ok := s.texts[t]; ok {
 		return old
 	}
-	s.texts[t] = t
+	if len(s.texts) < mostTexts {
+		s.texts[t] = t
+	}
 	return t
 }
+
+// mostTexts are remembered. Those that many objects share come early.
+const mostTexts = 1 << 16
 
 // String is the kind and name, with the namespace if there is one.
 func (o *Object) String() string {

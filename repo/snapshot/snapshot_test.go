@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -171,7 +172,7 @@ type: InfrastructureProvider
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: foos.example.com}
-spec: {group: example.com, names: {kind: Foo, plural: foos}, scope: Cluster, versions: [{name: v1, storage: false}, {name: v2, storage: true}]}
+spec: {group: example.com, names: {kind: Foo, plural: foos}, scope: Cluster, versions: [{name: v1, storage: false}, {name: v2, storage: true, served: false}]}
 ---
 apiVersion: v1
 kind: Secret
@@ -199,7 +200,7 @@ data: {password: c2VjcmV0}
 		&snapshot.Machine{HasNode: true, Refs: []snapshot.Ref{ref("b", "", "Config", "c"), ref("i", "", "FooMachine", "m")}},
 		&snapshot.Binding{Cluster: "c"},
 		&snapshot.Provider{Type: "InfrastructureProvider"},
-		&snapshot.Definition{Group: "example.com", Kind: "Foo", Plural: "foos", Storage: "v2", Global: true},
+		&snapshot.Definition{Group: "example.com", Kind: "Foo", Plural: "foos", Storage: "v2", Unserved: true, Global: true},
 		nil,
 	} {
 		if got := s.Objects[i].Detail; fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
@@ -301,4 +302,65 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%d objects, with one more %d; %v %v", len(s.Objects), len(after.Objects), err, after.Problems)
 		}
 	})
+}
+
+// machines writes objects as kubectl does, in a List of JSON or as YAML documents.
+func machines(n int, yaml bool) string {
+	var b strings.Builder
+	if !yaml {
+		b.WriteString(`{"apiVersion":"v1","items":[`)
+	}
+	for i := range n {
+		switch {
+		case yaml:
+			fmt.Fprintf(&b, "---\napiVersion: foo.cluster.x-k8s.io/v1\nkind: FooMachine\nmetadata:\n  labels:\n    cluster.x-k8s.io/cluster-name: c\n  name: m%d\n  namespace: ns\n  ownerReferences:\n  - apiVersion: cluster.x-k8s.io/v1beta2\n    kind: Machine\n    name: m%d\n    uid: 11111111-2222-3333-4444-%012d\n  uid: 11111111-2222-3333-5555-%012d\nspec:\n  image: %s\n", i, i, i, i, strings.Repeat("x", 200))
+		default:
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `{"apiVersion":"foo.cluster.x-k8s.io/v1","kind":"FooMachine","metadata":{"labels":{"cluster.x-k8s.io/cluster-name":"c"},"name":"m%d","namespace":"ns","ownerReferences":[{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Machine","name":"m%d","uid":"11111111-2222-3333-4444-%012d"}],"uid":"11111111-2222-3333-5555-%012d"},"spec":{"image":%q}}`, i, i, i, i, strings.Repeat("x", 200))
+		}
+	}
+	if !yaml {
+		b.WriteString(`],"kind":"List"}`)
+	}
+	return b.String()
+}
+
+// TestReadIsLinear demands that ten times the objects take no more than ten times
+// the work, measured in bytes, which do not depend on the machine.
+func TestReadIsLinear(t *testing.T) {
+	for _, yaml := range []bool{false, true} {
+		work := func(n int) uint64 {
+			text := machines(n, yaml)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if s := read(t, text); len(s.Objects) != n || len(s.Problems) > 0 {
+				t.Fatal(len(s.Objects), s.Problems)
+			}
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		if small, large := work(1000), work(10000); large > 13*small {
+			t.Errorf("YAML %v: %d bytes for 1,000 objects, %d for 10,000", yaml, small, large)
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, yaml := range []bool{false, true} {
+		for _, n := range []int{1000, 10000, 100000} {
+			b.Run(fmt.Sprintf("yaml=%v/%d", yaml, n), func(b *testing.B) {
+				text := machines(n, yaml)
+				b.SetBytes(int64(len(text)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if s := read(b, text); len(s.Objects) != n {
+						b.Fatal(len(s.Objects))
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/object")
+			})
+		}
+	}
 }

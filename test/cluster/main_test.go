@@ -32,6 +32,8 @@ var (
 	shared  func() (*apply.Cluster, error)
 	// core returns the definitions that every management cluster has.
 	core = sync.OnceValues(coreLibrary)
+	// scratch is a folder for programs.
+	scratch string
 )
 
 func TestMain(m *testing.M) {
@@ -49,6 +51,7 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	scratch = dir
 	program = sync.OnceValues(func() (string, error) { return server.Build(context.Background(), dir) })
 	stop := func() error { return nil }
 	running = sync.OnceValues(func() (*server.Server, error) {
@@ -138,10 +141,15 @@ func coreLibrary() (*apply.Library, error) {
 			}
 		}
 	}
+	return apply.NewLibrary(append(all, certManager()...)...), nil
+}
+
+// certManager defines the kinds of cert-manager, which may hold anything.
+func certManager() (out []unstructured.Unstructured) {
 	for plural, kind := range map[string]string{"issuers": "Issuer", "clusterissuers": "ClusterIssuer", "certificates": "Certificate", "certificaterequests": "CertificateRequest"} {
-		all = append(all, permissive("cert-manager.io", plural, kind))
+		out = append(out, permissive("cert-manager.io", plural, kind))
 	}
-	return apply.NewLibrary(all...), nil
+	return out
 }
 
 // permissive defines a kind that may hold anything.

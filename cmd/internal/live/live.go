@@ -239,8 +239,8 @@ func (r *reader) get(ctx context.Context, ref snapshot.Ref, namespace string) (*
 // pageSize is how many objects the server sends at once.
 const pageSize = "500"
 
-// list reads the objects of a kind. Those of a version that the server does not
-// serve clusterctl does not see either.
+// list reads the objects of a kind. There are none of a version that the server
+// does not serve.
 func (r *reader) list(ctx context.Context, kind resource, namespace string) error {
 	next, before, limit := "", len(r.s.Objects), pageSize
 	for {
