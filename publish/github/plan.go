@@ -266,7 +266,7 @@ func (j *job) compare(ctx context.Context, s *state) (todo, error) {
 		t.left = len(t.remove) + len(t.upload)
 		return t, errors.Join(err, j.writable())
 	case incomplete && !s.published.Immutable:
-		err = fmt.Errorf("%w; if the published files are good and it was only not finished, ask to complete it", conflict)
+		err = fmt.Errorf("%w; if the published files are good and it was only not finished, ask to complete it (--complete)", conflict)
 	}
 	return t, err
 }
@@ -296,7 +296,7 @@ func (j *job) choose(s *state, t *todo) error {
 	switch {
 	case len(s.foreign) == 0:
 	case !j.opt.AdoptDraft:
-		return fmt.Errorf("there is a draft of it that somebody else made: %s; publish or delete that, or ask to adopt it", pages(s.foreign))
+		return fmt.Errorf("there is a draft of it that somebody else made: %s; publish or delete that, or ask to adopt it (--adopt-draft)", pages(s.foreign))
 	case len(s.foreign) > 1:
 		return fmt.Errorf("there are %d drafts of it: %s; delete all but one", len(s.foreign), pages(s.foreign))
 	default:

@@ -211,7 +211,8 @@ func (j *job) discard(ctx context.Context, drafts []*release) (notes []string) {
 const (
 	// wide is how many files are uploaded at the same time.
 	wide = 4
-	// many is how many requests that create something GitHub takes in a minute.
+	// many is how many requests that create something github.com takes in a
+	// minute. Servers of companies have no such limit unless they turn it on.
 	many = 80
 	// pace is the time between two of them if there are more.
 	pace = time.Second
@@ -235,7 +236,7 @@ func (j *job) uploadAll(ctx context.Context, r *release, files []*repo.Artifact)
 	}
 	failed := func() bool { mu.Lock(); defer mu.Unlock(); return failure != nil }
 	for i, a := range files {
-		if i > 0 && len(files) > many {
+		if i > 0 && len(files) > many && strings.HasPrefix(j.api.BaseURL.Host, "api.") {
 			fail(j.sleep(ctx, pace))
 		}
 		slots <- struct{}{}

@@ -174,8 +174,8 @@ func TestFlatMemory(t *testing.T) {
 		t.Error(err)
 	}
 	runtime.ReadMemStats(&after)
-	// Both sides, and TLS, run in this process.
-	if used := after.TotalAlloc - before.TotalAlloc; used > 32<<20 {
+	// Both sides, and TLS, run in this process; the race detector empties pools.
+	if used := after.TotalAlloc - before.TotalAlloc; used > size/2 {
 		t.Errorf("%d bytes were allocated", used)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -121,6 +122,11 @@ func (m *run) finish(ctx context.Context) error {
 		var problems []string
 		config.Images, problems = overrides(m.ImageRegistry, usesOf(releases, m.images))
 		m.result.Warnings = append(m.result.Warnings, problems...)
+		for _, key := range slices.Sorted(maps.Keys(config.Images)) {
+			if key != allImages {
+				m.note("another image would have the same name in %s, so clusterctl takes %s from %s", m.ImageRegistry, key, config.Images[key].Repository)
+			}
+		}
 	}
 	m.result.Warnings = append(m.result.Warnings, refused(releases, m.images)...)
 	m.result.Warnings = append(m.result.Warnings, misfits(releases)...)

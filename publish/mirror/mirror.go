@@ -79,6 +79,8 @@ type Result struct {
 	Outcomes []Outcome
 	// Warnings are what the user should act on. They are sorted.
 	Warnings []string
+	// Notes are what the user should know but need not act on. They are sorted.
+	Notes []string
 	// CertManager says that the mirror has a cert-manager, without which
 	// clusterctl installs nothing in a cluster that has none.
 	CertManager bool
@@ -137,6 +139,7 @@ func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 		return cmp.Or(cmp.Compare(a.Provider.Label(), b.Provider.Label()), compareVersions(a.Version, b.Version))
 	})
 	slices.Sort(m.result.Warnings)
+	slices.Sort(m.result.Notes)
 	return &m.result, nil
 }
 
@@ -232,6 +235,12 @@ func (m *run) warn(format string, args ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.result.Warnings = append(m.result.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (m *run) note(format string, args ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.result.Notes = append(m.result.Notes, fmt.Sprintf(format, args...))
 }
 
 // done takes note of a release that is in the mirror, and why: because it was

@@ -161,7 +161,7 @@ func (m *run) put(ctx context.Context, releases []*repo.Release) (map[*repo.Rele
 			return nil, err
 		}
 		for _, note := range result.Notes {
-			m.warn("%s: %s", publish.Name(p.Release), note)
+			m.note("%s: %s", publish.Name(p.Release), note)
 		}
 		for _, r := range p.From {
 			results[r] = result

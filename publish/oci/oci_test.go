@@ -440,8 +440,10 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s, %v", got, err)
 		}
 	}
-	if got := oci.RepositoryName(layouts.Provider{Type: layouts.Core, Name: "cluster-api"}); got != "core-cluster-api" {
-		t.Error(got)
+	for want, p := range map[string]layouts.Provider{"core-cluster-api": {Type: layouts.Core, Name: "cluster-api"}, "cert-manager": layouts.CertManager} {
+		if got := oci.RepositoryName(p); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

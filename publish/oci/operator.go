@@ -41,6 +41,9 @@ func wordsOf(t layouts.ProviderType) (name, annotation string, operator []string
 // of a provider: its label, but core-cluster-api for the core provider.
 func RepositoryName(p layouts.Provider) string {
 	name, _, _ := wordsOf(p.Type)
+	if name == "" {
+		return p.Label() // the manifest of cert-manager
+	}
 	return name + "-" + p.Name
 }
 
@@ -84,6 +87,8 @@ func aliases(providers []*repo.Release, sums map[string]repo.Sum) (out []alias, 
 	for _, r := range providers {
 		p, components := r.Provider, r.Components()
 		switch {
+		case p == layouts.CertManager:
+			continue // the operator does not install it
 		case p.Name == "":
 			note("may not find a provider of the type %s, because its objects lack the label %s", p.Type, layouts.ProviderLabel)
 			continue

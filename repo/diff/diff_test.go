@@ -274,7 +274,7 @@ func TestCorpus(t *testing.T) {
 		if err != nil || len(changes) > 0 {
 			t.Errorf("%s to itself: %v %v", p.Label(), lines(changes), err)
 		}
-		if i%4 > 0 {
+		if i%8 > 0 {
 			continue // enough pairs
 		}
 		other := all.Providers[(i+1)%len(all.Providers)].Releases[0]

@@ -64,6 +64,9 @@ registry.
 					if err != nil {
 						return err
 					}
+					if _, err := layouts.ParseProviderURL(url, r.Provider); err != nil {
+						a.say("%s clusterctl does not read %s; mirror brings the release to where it does", a.style.Yellow("warning:"), url)
+					}
 					out.Providers = append(out.Providers, entry{r.Provider.Name, r.Provider.Type, url})
 				}
 			}

@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +19,7 @@ type delivery struct {
 	dryRun   bool
 	receipt  string
 	maxWait  time.Duration
-	receipts []publish.Receipt
+	receipts []receipt
 	attestation
 	// The next ones are for GitHub and GitLab alone.
 	target        string
@@ -33,11 +35,18 @@ type delivery struct {
 	pkg, file string
 }
 
+// receipt is an entry in the file of --record.
+type receipt struct {
+	// Providers are the labels of those in the release.
+	Providers []string `json:"providers"`
+	publish.Receipt
+}
+
 func (d *delivery) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&d.to, "to", nil, "where to publish; may be repeated")
 	f.BoolVar(&d.dryRun, "dry-run", false, "look at everything, and only say what would be published")
-	f.StringVar(&d.receipt, "record", "", "write what was published where, with checksums, to this `file` as JSON")
+	f.StringVar(&d.receipt, "record", "", "write what was published where, with checksums, to this `file` as JSON; - is standard output")
 	f.DurationVar(&d.maxWait, "max-wait", 15*time.Minute, "how long to wait at most when a server limits the rate of requests")
 	d.attestation.flag(cmd)
 	f.StringVar(&d.target, "target", "", "GitHub, and --gitlab-release: the `commit` of the tag, if the tag does not exist yet; HEAD of the source, GITHUB_SHA or CI_COMMIT_SHA where they fit")
@@ -57,10 +66,25 @@ func (a *app) decorated(s publish.Site, d *delivery) publish.Site {
 	return s.With(
 		publish.Watch(func(p publish.Progress) { a.progress.Show(p.Release, p.Read, p.Total) }),
 		publish.Record(func(r publish.Receipt) error {
-			d.receipts = append(d.receipts, r)
+			d.receipts = append(d.receipts, receipt{Receipt: r})
 			return nil
 		}),
 	)
+}
+
+// checkRecord refuses a file of --record that could not be written in the end.
+func (d *delivery) checkRecord(a *app) error {
+	if d.receipt == "" || d.receipt == "-" {
+		return nil
+	}
+	name := a.path(d.receipt)
+	if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
+		return usagef("--record %s: there is no folder %s", d.receipt, filepath.Dir(d.receipt))
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return usagef("--record %s: it is a folder", d.receipt)
+	}
+	return nil
 }
 
 // writeRecord writes the file of --record.
@@ -69,10 +93,14 @@ func (d *delivery) writeRecord(a *app) error {
 		return nil
 	}
 	data, err := json.MarshalIndent(struct {
-		SchemaVersion int               `json:"schemaVersion"`
-		Releases      []publish.Receipt `json:"releases"`
-	}{1, d.receipts}, "", "  ")
+		SchemaVersion int       `json:"schemaVersion"`
+		Releases      []receipt `json:"releases"`
+	}{1, append([]receipt{}, d.receipts...)}, "", "  ")
 	if err != nil {
+		return err
+	}
+	if d.receipt == "-" {
+		_, err := a.Out.Write(append(data, '\n'))
 		return err
 	}
 	if err := a.writeOutput(d.receipt, append(data, '\n')); err != nil {

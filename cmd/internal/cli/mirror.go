@@ -128,6 +128,9 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(wants) == 0 {
+		return usagef("%s names no provider, so there is nothing to mirror", f.config)
+	}
 	opts.Watch = func(p publish.Progress) { a.progress.Show(p.Release, p.Read, p.Total) }
 	copied := 0
 	opts.Tell = func(o mirror.Outcome) {
@@ -145,6 +148,13 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 		}
 		a.say("%s %s %s from %s (%d files, %d bytes)", word, o.Provider.Label(), o.Version, o.From, o.Files, o.Bytes)
 	}
+	if !f.dryRun {
+		held, err := local.Hold(opts.Dir)
+		if err != nil {
+			return err
+		}
+		defer held.Close()
+	}
 	result, err := mirror.Run(ctx, wants, opts)
 	a.progress.Done()
 	if err != nil {
@@ -155,6 +165,9 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 	}
 	for _, w := range result.Warnings {
 		a.say("%s %s", a.style.Yellow("warning:"), w)
+	}
+	for _, note := range result.Notes {
+		a.say("%s %s", a.style.Yellow("note:"), note)
 	}
 	for _, name := range result.Written {
 		a.detail("wrote %s", filepath.Join(opts.Dir, filepath.FromSlash(name)))
@@ -331,6 +344,9 @@ func (a *app) wantsOf(ctx context.Context, arg string, urls map[layouts.Provider
 
 // wantURL reads a provider URL. The version overrides that of the URL.
 func (a *app) wantURL(raw string, p layouts.Provider, version string) (mirror.Want, error) {
+	if err := withoutSecret(raw); err != nil {
+		return mirror.Want{}, err
+	}
 	l, err := layouts.ParseURL(raw, a.servers())
 	if err != nil {
 		return mirror.Want{}, usage(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -95,8 +96,16 @@ func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
 	if err := d.attestation.load(a); err != nil {
 		return err
 	}
+	if err := d.checkRecord(a); err != nil {
+		return err
+	}
 	var parcels []publish.Parcel
 	for _, s := range steps {
+		for _, r := range s.releases {
+			if !strings.HasPrefix(r.Version, "v") {
+				return usagef("%s %s: clusterctl would take this for the latest version, and then not find v%[2]s; publish it as v%[2]s", r.Provider.Label(), r.Version)
+			}
+		}
 		add, err := a.decorated(s.site, d).Parcels(ctx, s.releases)
 		if err != nil {
 			return err
@@ -108,13 +117,19 @@ func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
 		}
 		parcels = append(parcels, add...)
 	}
-	for _, p := range parcels {
+	for i, p := range parcels {
 		result, err := p.Publish(ctx)
 		a.progress.Done()
 		if err != nil {
+			if left := len(parcels) - i - 1; left > 0 && ctx.Err() == nil {
+				a.say("%d further releases were not begun; the same command goes on from here", left)
+			}
 			return errors.Join(err, d.writeRecord(a))
 		}
 		for _, r := range p.From {
+			if last := len(d.receipts) - 1; last >= 0 && !d.dryRun {
+				d.receipts[last].Providers = append(d.receipts[last].Providers, r.Provider.Label())
+			}
 			switch name := r.Provider.Label() + " " + r.Version; {
 			case d.dryRun && result.Unchanged:
 				a.say("would leave alone %s in %s", name, p.To)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -75,6 +76,10 @@ func TestRemoteScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			// The same servers on this machine, without encryption.
+			if err := errors.Join(f.gitHub.Listen(), f.gitLab.Listen()); err != nil {
+				return err
+			}
 			images := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 			env.Defer(func() {
 				p.Close()
@@ -90,6 +95,8 @@ func TestRemoteScripts(t *testing.T) {
 			env.Setenv("GH_TOKEN", gitHubToken)
 			env.Setenv("GITLAB_TOKEN", gitLabToken)
 			env.Setenv("REGISTRY", strings.TrimPrefix(images.URL, "http://"))
+			env.Setenv("GITHUB", strings.TrimSuffix(f.gitHub.APIURL(), "/"))
+			env.Setenv("GITLAB", f.gitLab.URL())
 			env.Setenv("HOME", env.WorkDir)
 			env.Values[forges{}] = f
 			return nil

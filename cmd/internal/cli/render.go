@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,8 @@ type rendering struct {
 	components *repo.Artifact
 	values     *clusterctlconfig.Config
 	overrides  string
+	// url is where the components are, if not in a folder.
+	url string
 }
 
 func (r *rendering) flags(cmd *cobra.Command) {
@@ -73,6 +76,11 @@ func (a *app) prepare(ctx context.Context, r *rendering, name string) error {
 		return err
 	}
 	r.components = t.components(r.release)
+	if t.from != nil && r.components != nil {
+		if r.url, err = t.from.URL(r.release.Version, r.components.Name); err != nil {
+			return err
+		}
+	}
 	if r.values, err = a.clusterctlConfig(r.config); err != nil {
 		return usage(err)
 	}
@@ -199,7 +207,7 @@ environment and from clusterctl's configuration file, by clusterctl's rules.
 				return err
 			}
 			if describe {
-				_, err := fmt.Fprint(a.Out, c.Describe(fileURL(components.Path)))
+				_, err := fmt.Fprint(a.Out, c.Describe(cmp.Or(r.url, fileURL(components.Path))))
 				return err
 			}
 			out, err := c.YAML()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,11 +21,17 @@ import (
 
 // site opens a DEST.
 func (a *app) site(name string, d *delivery) (publish.Site, error) {
+	if err := withoutSecret(name); err != nil {
+		return publish.Site{}, err
+	}
 	place, err := layouts.ParsePlace(name, a.servers())
 	if err != nil {
 		return publish.Site{}, usage(err)
 	}
 	if place.Kind == layouts.Local {
+		if url := a.forgotten(name); url != "" {
+			return publish.Site{}, usagef("%s would be a folder; write %s for the project, or ./%[1]s for the folder", name, url)
+		}
 		folder, err := local.New(a.path(filepath.FromSlash(place.Folder)))
 		if err != nil {
 			return publish.Site{}, usage(err)
@@ -55,6 +62,25 @@ func (a *app) site(name string, d *delivery) (publish.Site, error) {
 		return publish.Site{}, err
 	}
 	return site, nil
+}
+
+// forgotten returns the URL of the project that somebody means who writes
+// github.com/OWNER/REPO or git@github.com:OWNER/REPO; nothing if there is a
+// folder of that name, or no such server.
+func (a *app) forgotten(name string) string {
+	path := name
+	if rest, ok := strings.CutPrefix(name, "git@"); ok {
+		path = strings.Replace(rest, ":", "/", 1)
+	}
+	first, _, _ := strings.Cut(name, "/")
+	if _, err := os.Lstat(a.path(first)); err == nil || first == "" {
+		return ""
+	}
+	url := "https://" + strings.TrimSuffix(path, ".git")
+	if place, err := layouts.ParsePlace(url, a.servers()); err != nil || place.Kind == layouts.Local {
+		return ""
+	}
+	return url
 }
 
 // destinationAt opens the place of a release on a server, for reading.
