@@ -276,7 +276,7 @@ type maker struct {
 // one is true one time of n.
 func (m *maker) one(n int) bool { return m.random.IntN(n) == 0 }
 
-func pick[T any](m *maker, list []T) T { return list[m.random.IntN(len(list))] }
+func draw[T any](m *maker, list []T) T { return list[m.random.IntN(len(list))] }
 
 const fooGroup = "foo.cluster.x-k8s.io"
 
@@ -336,16 +336,16 @@ func (m *maker) make(t *testing.T) {
 	}
 	taken := map[string]bool{}
 	for i := range 2 + m.random.IntN(18) {
-		k := moveKinds[pick(m, deck)]
+		k := moveKinds[draw(m, deck)]
 		o := &unstructured.Unstructured{Object: map[string]any{}}
 		o.SetAPIVersion(strings.TrimPrefix(k.group+"/"+k.version, "/"))
 		o.SetKind(k.kind)
 		o.SetName(fmt.Sprintf("n%d", m.random.IntN(i+2)))
 		if k.kind == "Secret" && m.one(2) {
-			o.SetName(fmt.Sprintf("n%d%s", m.random.IntN(i+1), pick(m, []string{"-ca", "-kubeconfig", "-apiserver-etcd-client", "-client", "-etcd"})))
+			o.SetName(fmt.Sprintf("n%d%s", m.random.IntN(i+1), draw(m, []string{"-ca", "-kubeconfig", "-apiserver-etcd-client", "-client", "-etcd"})))
 		}
 		if c := m.crds[k.kind+"."+k.group]; c == nil || c.Spec.Scope != apiextensionsv1.ClusterScoped {
-			o.SetNamespace(pick(m, []string{"one", "one", "one", "two", "foo-system"}))
+			o.SetNamespace(draw(m, []string{"one", "one", "one", "two", "foo-system"}))
 		}
 		if taken[savedAs(o)] {
 			continue
@@ -418,8 +418,8 @@ func (m *maker) decorate(o *unstructured.Unstructured, bad func(int) bool) {
 // own gives an object owners.
 func (m *maker) own(o *unstructured.Unstructured, bad func(int) bool) {
 	var refs []metav1.OwnerReference
-	for range pick(m, []int{0, 0, 1, 1, 1, 2, 3}) {
-		owner := pick(m, m.objects)
+	for range draw(m, []int{0, 0, 1, 1, 1, 2, 3}) {
+		owner := draw(m, m.objects)
 		if owner.GetNamespace() != o.GetNamespace() && owner.GetNamespace() != "" && !bad(8) {
 			continue // which Kubernetes does not allow
 		}
@@ -452,7 +452,7 @@ func (m *maker) refer(o *unstructured.Unstructured, bad func(int) bool) {
 		if len(found) == 0 {
 			return nil
 		}
-		return pick(m, found)
+		return draw(m, found)
 	}
 	switch o.GetKind() {
 	case "Cluster":
