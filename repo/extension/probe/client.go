@@ -93,15 +93,21 @@ func excerpt(body []byte) string {
 
 var errTimeout = errors.New("no answer in time")
 
-// do makes a call. It returns when the timeout of the call ends, or ctx.
-func (c *client) do(ctx context.Context, in call) reply {
-	limit, cancel := context.WithTimeoutCause(ctx, in.timeout, errTimeout)
-	defer cancel()
+// address is where a call goes.
+func (c *client) address(in call) *url.URL {
 	u := *c.base
 	u.Path = path.Join(u.Path, in.path)
 	if !in.noParameter {
 		u.RawQuery = url.Values{"timeout": {in.timeout.String()}}.Encode()
 	}
+	return &u
+}
+
+// do makes a call. It returns when the timeout of the call ends, or ctx.
+func (c *client) do(ctx context.Context, in call) reply {
+	limit, cancel := context.WithTimeoutCause(ctx, in.timeout, errTimeout)
+	defer cancel()
+	u := c.address(in)
 	var body io.Reader
 	if in.method == "" {
 		in.method = http.MethodPost

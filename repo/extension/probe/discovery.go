@@ -34,7 +34,7 @@ func (p *probe) discover(ctx context.Context) *extension.DiscoveryResponse {
 	if !ok {
 		return nil
 	}
-	p.in = in
+	p.in, p.took = in, r.took
 	p.measure(w, r)
 	decoded, err := p.discoveryHook.Decode(r.body)
 	if err != nil {
