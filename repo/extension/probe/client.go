@@ -130,6 +130,9 @@ func (c *client) do(ctx context.Context, in call) reply {
 	if err != nil {
 		return out(reply{err: err})
 	}
+	// A connection that is closed between two calls is no fault: Cluster API opens
+	// one for each call. The header is not sent, but lets the transport try again.
+	req.Header["Idempotency-Key"] = []string{}
 	if in.contentType != "" {
 		req.Header.Set("Content-Type", in.contentType)
 	}
@@ -181,6 +184,9 @@ func explain(err error) string {
 		err = u.Err
 	}
 	text := err.Error()
+	if _, what, ok := strings.Cut(text, "transport connection broken: "); ok {
+		return "the answer is no HTTP: " + strings.TrimPrefix(what, "net/http: ")
+	}
 	switch {
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
 		return "the server speaks http, not https"

@@ -499,7 +499,7 @@ func faults() []fault {
 					next.ServeHTTP(w, r)
 				})
 			}
-		}, message: "while 4 others send their requests slowly: no answer in time"},
+		}, message: "while others send their requests slowly: no answer in time"},
 		{id: "LIV069", server: func(s *server) {
 			s.wrap = func(next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -557,6 +557,7 @@ func refusePatched(r, a object) {
 // TestEachFaultHasItsCheck starts a server for each fault: exactly the check of the
 // fault finds something.
 func TestEachFaultHasItsCheck(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	seen := map[string]bool{}
 	for i, f := range faults() {

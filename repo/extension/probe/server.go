@@ -89,24 +89,23 @@ func (p *probe) slow(ctx context.Context, config *tls.Config) {
 	if p.reported("LIV055", w) {
 		return // there is no HTTP/1.1
 	}
-	var clients []*slowClient
-	for range slowCalls {
-		if c := p.begin(ctx, config); c != nil {
-			clients = append(clients, c)
-			defer c.conn.Close()
+	clients := p.crawl(ctx, config)
+	defer func() {
+		for _, c := range clients {
+			c.conn.Close()
 		}
-	}
+	}()
 	fresh := newClient(p.o.URL, config, true)
 	defer fresh.close()
 	in := p.in
-	in.timeout = p.took + patience
+	in.timeout = (p.took + patience).Round(100 * time.Millisecond)
 	if r := fresh.do(ctx, in); !r.ok() {
 		for _, c := range clients {
 			c.conn.Close()
 		}
 		// Without the others it works; it is not the machine that is slow.
 		if again := fresh.do(ctx, in); again.ok() && ctx.Err() == nil {
-			p.add("LIV069", w, "while %d others send their requests slowly: %s", len(clients), r.String())
+			p.add("LIV069", w, "while others send their requests slowly: %s", r.String())
 		}
 		return
 	}
@@ -117,6 +116,17 @@ func (p *probe) slow(ctx context.Context, config *tls.Config) {
 			return
 		}
 	}
+}
+
+// crawl begins requests. A server may not take all of them.
+func (p *probe) crawl(ctx context.Context, config *tls.Config) []*slowClient {
+	var clients [slowCalls]*slowClient
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() { clients[i] = p.begin(ctx, config) })
+	}
+	wg.Wait()
+	return slices.DeleteFunc(clients[:], func(c *slowClient) bool { return c == nil })
 }
 
 // slowClient has sent the first part of a request.
