@@ -38,7 +38,7 @@ func (p *probe) discover(ctx context.Context) *extension.DiscoveryResponse {
 	p.measure(w, r)
 	decoded, err := p.discoveryHook.Decode(r.body)
 	if err != nil {
-		p.add("LIV008", w, "it cannot be read: %s, in an answer%s", extension.Explain(err), excerpt(r.body))
+		p.add("LIV008", w, "the answer%s cannot be read: %s", excerpt(r.body), extension.Explain(err))
 		return nil
 	}
 	found := decoded.(*extension.DiscoveryResponse)

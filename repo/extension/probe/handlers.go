@@ -180,7 +180,7 @@ func (h *handler) decode(body []byte) (extension.Response, bool) {
 	case strings.HasSuffix(field, "patchType"):
 		id = "LIV029"
 	}
-	h.add(id, h.place, "it cannot be read: %s, in an answer%s", extension.Explain(err), excerpt(body))
+	h.add(id, h.place, "the answer%s cannot be read: %s", excerpt(body), extension.Explain(err))
 	return nil, false
 }
 
