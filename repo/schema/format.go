@@ -77,7 +77,7 @@ func checked(format string) bool {
 
 // format checks texts and the ranges of numbers.
 func (k *check) format(format string, types []string, n *doc.Node) {
-	if n.Kind == doc.String && (len(types) == 0 || slices.Equal(types, []string{"string"})) {
+	if n.Kind == doc.String {
 		if valid := formats[plain(format)]; valid != nil && !valid(k, n.Text) {
 			k.fail(Value, n, "is %s, which is no %s", Show(n), format)
 		}

@@ -153,3 +153,26 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// TestFormats judges texts by their format, whatever type a schema asks for: those
+// of defaults may be texts in spite of it.
+func TestFormats(t *testing.T) {
+	for _, tc := range []struct {
+		s, v  string
+		loose bool
+		want  string
+	}{
+		{"{type: boolean, format: date}", "abc", true, `2:4  is "abc", which is no date`},
+		{"{type: boolean, format: date}", "2020-02-02", true, ""},
+		{"{type: boolean, format: date}", "abc", false, "2:4  is a string, but must be a boolean"},
+		{"{type: boolean, format: whatever}", "abc", true, ""},
+		{"{type: integer, format: date}", "abc", true, "2:4  is a string, but must be an integer"},
+		{"{x-kubernetes-int-or-string: true, format: uuid}", "abc", false, `2:4  is "abc", which is no uuid`},
+		{"{x-kubernetes-int-or-string: true, format: uuid}", "1", false, ""},
+	} {
+		got := strings.Join(check(t, &schema.Checker{Loose: tc.loose}, "s: "+tc.s+"\nv: "+tc.v+"\n", true), "\n")
+		if got != tc.want {
+			t.Errorf("%s against %s:\n got %s\nwant %s", tc.v, tc.s, got, tc.want)
+		}
+	}
+}

@@ -63,9 +63,8 @@ func needsSetting(request hooksv1.RequestObject, response hooksv1.ResponseObject
 }
 
 // TestTypedExtension checks a server that is made like the test extension of Cluster
-// API's own repository, which is no Go module that could be built here: typed
-// templates, and lifecycle hooks that fail without a setting. That failure is all
-// that is found.
+// API's own repository, but without its cluster: typed templates, and lifecycle
+// hooks that fail without a setting. That failure is all that is found.
 func TestTypedExtension(t *testing.T) {
 	dir := t.TempDir()
 	certificates(t, dir, exampleName)

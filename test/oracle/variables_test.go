@@ -32,9 +32,7 @@ func schemaText(r *rand.Rand, depth int) string {
 	add(8, `"minimum":0`)
 	add(8, `"maximum":1`)
 	add(8, `"pattern":`+pick(r, `"^a"`, `"["`, `"(?=a)"`))
-	if kind == "string" { // with other types formats do odd things, which nobody needs
-		add(6, `"format":`+pick(r, `"date"`, `"uuid"`, `"ipv4"`, `"whatever"`))
-	}
+	add(6, `"format":`+pick(r, `"date"`, `"uuid"`, `"ipv4"`, `"whatever"`))
 	add(10, `"description":"d"`)
 	add(20, `"x-kubernetes-preserve-unknown-fields":true`)
 	add(20, `"x-kubernetes-int-or-string":true`)

@@ -353,14 +353,14 @@ var All = [...]*Check{
 		Severity: lint.Error, Proof: lint.Contract,
 		Source: "cluster-api exp/topology/desiredstate, DefaultAndValidateUpgradePlans",
 		Why:    "The plan is refused, and the upgrade of the Cluster does not begin.",
-		Fix:    "Go up one minor version at a time, to the version that was asked for; let the plan of workers be a part of it.",
+		Fix:    "Go up one minor version at a time, to the version that was asked for; let the plan of workers be a part of it. Answer with Failure for versions that the extension does not know; --cluster gives one that it does.",
 	}, Level: extension.Pure, Example: "From v1.30 to v1.32 in one step."},
 	{Rule: lint.Rule{
 		ID: "LIV042", Name: "inplace-patch",
 		Title:    "Patches of CanUpdate hooks apply to the current objects, and change only their spec",
 		Severity: lint.Warning, Proof: lint.Contract,
 		Source: "cluster-api api/runtime/hooks/v1alpha1, CanUpdateMachine",
-		Why:    "The change is not counted as one that can be made in place: the machine is replaced, or the update stops with an error.",
+		Why:    "A patch that does not apply stops the update with an error. Changes outside of spec are ignored, which for status is a note.",
 		Fix:    "Return patches that lead from current to desired, in spec only.",
 	}, Level: extension.Pure, Example: "A patch of metadata.labels."},
 	{Rule: lint.Rule{
@@ -571,6 +571,22 @@ var All = [...]*Check{
 		Why:    "Cluster API calls the port and path of the ExtensionConfig that was released, not those that were checked.",
 		Fix:    "Correct port or path of the ExtensionConfig, or the address of the check.",
 	}, Level: extension.Discover, Example: "path: /extension in the ExtensionConfig, and a server that answers at /."},
+	{Rule: lint.Rule{
+		ID: "LIV069", Name: "slow-clients",
+		Title:    "Clients that send slowly hold nobody up",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source: "Cluster API proposal 20220221-runtime-SDK, section Availability",
+		Why:    "A few slow connections, or one that hangs, and Cluster API gets no answer in time.",
+		Fix:    "Read requests concurrently and outside of locks, until they are complete. Close connections that take too long.",
+	}, Level: extension.Discover, Example: "A server that reads one request after the other."},
+	{Rule: lint.Rule{
+		ID: "LIV070", Name: "retry-together",
+		Title:    "Handlers of a hook agree when to be called again",
+		Severity: lint.Info, Proof: lint.Contract,
+		Source: "cluster-api internal/runtime/client/client.go, aggregateSuccessfulResponses",
+		Why:    "Cluster API waits for the least retryAfterSeconds that is not 0, and then calls all handlers again, also those that wanted to be left alone for longer or had nothing to wait for.",
+		Fix:    "Let each handler expect calls before its time is over, and after it has finished.",
+	}, Level: extension.All, Example: "Two handlers for BeforeClusterCreate, with retryAfterSeconds 10 and 300."},
 }
 
 // ByID finds a check by its ID, in any case and also with a dash after the family,

@@ -93,15 +93,21 @@ func excerpt(body []byte) string {
 
 var errTimeout = errors.New("no answer in time")
 
-// do makes a call. It returns when the timeout of the call ends, or ctx.
-func (c *client) do(ctx context.Context, in call) reply {
-	limit, cancel := context.WithTimeoutCause(ctx, in.timeout, errTimeout)
-	defer cancel()
+// address is where a call goes.
+func (c *client) address(in call) *url.URL {
 	u := *c.base
 	u.Path = path.Join(u.Path, in.path)
 	if !in.noParameter {
 		u.RawQuery = url.Values{"timeout": {in.timeout.String()}}.Encode()
 	}
+	return &u
+}
+
+// do makes a call. It returns when the timeout of the call ends, or ctx.
+func (c *client) do(ctx context.Context, in call) reply {
+	limit, cancel := context.WithTimeoutCause(ctx, in.timeout, errTimeout)
+	defer cancel()
+	u := c.address(in)
 	var body io.Reader
 	if in.method == "" {
 		in.method = http.MethodPost
@@ -124,6 +130,9 @@ func (c *client) do(ctx context.Context, in call) reply {
 	if err != nil {
 		return out(reply{err: err})
 	}
+	// A connection that is closed between two calls is no fault: Cluster API opens
+	// one for each call. The header is not sent, but lets the transport try again.
+	req.Header["Idempotency-Key"] = []string{}
 	if in.contentType != "" {
 		req.Header.Set("Content-Type", in.contentType)
 	}
@@ -175,6 +184,9 @@ func explain(err error) string {
 		err = u.Err
 	}
 	text := err.Error()
+	if _, what, ok := strings.Cut(text, "transport connection broken: "); ok {
+		return "the answer is no HTTP: " + strings.TrimPrefix(what, "net/http: ")
+	}
 	switch {
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
 		return "the server speaks http, not https"

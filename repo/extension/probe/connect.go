@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -89,10 +90,23 @@ func (p *probe) address() string {
 	return net.JoinHostPort(p.o.URL.Hostname(), port)
 }
 
-// handshake connects, and closes the connection.
+// refusal is how long a server has to refuse a client without a certificate.
+const refusal = 500 * time.Millisecond
+
+// handshake connects, and closes the connection. If the server asks for a client
+// certificate and there is none, it waits for the refusal, which in TLS 1.3 comes
+// after the handshake and may be lost once something is sent.
 func handshake(ctx context.Context, address string, config *tls.Config) (*tls.ConnectionState, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, extension.DefaultTimeout*time.Second, errTimeout)
 	defer cancel()
+	asked := false
+	if config.GetClientCertificate == nil {
+		config = config.Clone()
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			asked = true
+			return &tls.Certificate{}, nil
+		}
+	}
 	d := tls.Dialer{Config: config}
 	conn, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -102,6 +116,12 @@ func handshake(ctx context.Context, address string, config *tls.Config) (*tls.Co
 		return nil, err
 	}
 	defer conn.Close()
+	if asked {
+		_ = conn.SetReadDeadline(time.Now().Add(refusal))
+		if _, err := conn.Read(make([]byte, 1)); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, err
+		}
+	}
 	state := conn.(*tls.Conn).ConnectionState()
 	return &state, nil
 }

@@ -34,11 +34,11 @@ func (p *probe) discover(ctx context.Context) *extension.DiscoveryResponse {
 	if !ok {
 		return nil
 	}
-	p.in = in
+	p.in, p.took = in, r.took
 	p.measure(w, r)
 	decoded, err := p.discoveryHook.Decode(r.body)
 	if err != nil {
-		p.add("LIV008", w, "the answer cannot be read: %s", extension.Explain(err)+excerpt(r.body))
+		p.add("LIV008", w, "the answer%s cannot be read: %s", excerpt(r.body), extension.Explain(err))
 		return nil
 	}
 	found := decoded.(*extension.DiscoveryResponse)

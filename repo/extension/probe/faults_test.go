@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -247,7 +248,7 @@ func faults() []fault {
 				return crd.Schema{Node: doc.Parse(doc.NewFile("crd", []byte(`{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {template: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {image: {type: string}}}}}}}}}`))).Docs[0].Root}, true
 			}
 		}, message: "image"},
-		{id: "LIV034", server: patching("DockerMachineTemplate", object{"op": "add", "path": "/spec/template/spec/image", "value": strings.Repeat("x", extension.MaxObject)}), message: "more than an API server takes"},
+		{id: "LIV034", server: patching("DockerMachineTemplate", grown(extension.MaxObject)...), message: "more than an API server takes"},
 		{id: "LIV035", server: func(s *server) {
 			s.answers["GeneratePatches"] = patchEach("DockerMachineTemplate", "JSONPatch", func(object) any {
 				return []object{{"op": "add", "path": "/spec/template/spec/name", "value": count.Add(1)}}
@@ -284,7 +285,7 @@ func faults() []fault {
 		}},
 		{id: "LIV040", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "metadata": object{"labels": object{"a": "b"}}})},
 		{id: "LIV040", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "deprecatedV1Beta1Metadata": object{"labels": object{"a": "b"}}}), options: func(o *probe.Options) { o.Core = 12 }},
-		{id: "LIV041", server: answer("GenerateUpgradePlan", object{"status": "Success", "controlPlaneUpgrades": []object{{"version": "v1.33.0"}, {"version": "v1.34.1"}}}), message: "leaves out"},
+		{id: "LIV041", server: answer("GenerateUpgradePlan", object{"status": "Success", "controlPlaneUpgrades": []object{{"version": "v1.33.0"}, {"version": "v1.34.0"}}}), message: "leaves out"},
 		{id: "LIV042", server: change("CanUpdateMachine", func(r, a object) {
 			if a["machinePatch"] != nil {
 				a["machinePatch"] = object{"patchType": "JSONPatch", "patch": encode([]object{{"op": "add", "path": "/metadata/labels/a", "value": "b"}})}
@@ -295,8 +296,11 @@ func faults() []fault {
 				a["machineSetPatch"] = object{"patchType": "JSONPatch", "patch": encode([]object{{"op": "replace", "path": "/spec/none", "value": "b"}})}
 			}
 		}), message: "does not apply"},
+		{id: "LIV042", severity: lint.Info, server: change("CanUpdateMachine", func(_, a object) {
+			a["infrastructureMachinePatch"] = object{"patchType": "JSONMergePatch", "patch": encode(object{"status": object{"ready": false}})}
+		}), message: "status.ready, which Cluster API ignores"},
 		{id: "LIV043", server: change("CanUpdateMachine", func(r, a object) {
-			a["machinePatch"] = object{"patchType": "JSONMergePatch", "patch": encode(object{"spec": object{"version": "v1.34.2"}})}
+			a["machinePatch"] = object{"patchType": "JSONMergePatch", "patch": encode(object{"spec": object{"version": "v1.34.1"}})}
 		})},
 		{id: "LIV044", server: answer("UpdateMachine", object{"status": "Success", "retryAfterSeconds": -5})},
 		{id: "LIV044", server: answer("UpdateMachine", object{"status": "Done"})},
@@ -459,8 +463,8 @@ func faults() []fault {
 		{id: "LIV065", server: func(s *server) {
 			dead := &atomic.Int64{}
 			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-				// Gone after the many calls at once.
-				if r.URL.Path == discoveryPath && r.Method == http.MethodPost && len(body) > 10 && !bytes.Contains(body, []byte("Other")) && dead.Add(1) > 54 {
+				// Gone after the many calls at once, and the slow ones.
+				if r.URL.Path == discoveryPath && r.Method == http.MethodPost && len(body) > 10 && !bytes.Contains(body, []byte("Other")) && dead.Add(1) > 59 {
 					hijack(w)
 				}
 				next.ServeHTTP(w, r)
@@ -484,7 +488,56 @@ func faults() []fault {
 		{id: "LIV068", options: func(o *probe.Options) {
 			o.Registration = &probe.Registration{File: "runtime-extension-components.yaml", Object: "ExtensionConfig acme", Ports: []string{"1"}}
 		}, message: "the port 1"},
+		{id: "LIV069", server: func(s *server) {
+			var one sync.Mutex
+			s.wrap = func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					one.Lock()
+					body, _ := io.ReadAll(r.Body)
+					one.Unlock()
+					r.Body = io.NopCloser(bytes.NewReader(body))
+					next.ServeHTTP(w, r)
+				})
+			}
+		}, message: "while others send their requests slowly: no answer in time"},
+		{id: "LIV069", server: func(s *server) {
+			s.wrap = func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == discoveryPath && r.ContentLength > 0 {
+						body := make([]byte, r.ContentLength)
+						n, _ := r.Body.Read(body) // what is there, and no more
+						if n < len(body) {
+							w.WriteHeader(http.StatusInternalServerError)
+							return
+						}
+						r.Body = io.NopCloser(bytes.NewReader(body))
+					}
+					next.ServeHTTP(w, r)
+				})
+			}
+		}, message: "in two parts it answers 500"},
+		{id: "LIV070", server: func(s *server) {
+			s.handlers = append(s.handlers, object{"name": "second", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "BeforeClusterCreate"}})
+			answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 10})(s)
+			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				if strings.HasSuffix(r.URL.Path, "/second") && bytes.Contains(body, []byte("cluster")) {
+					write(w, object{"status": "Success", "retryAfterSeconds": 300})
+					return
+				}
+				next.ServeHTTP(w, r)
+			})(s)
+		}, message: "acme-beforeclustercreate 10, second 300: Cluster API waits for 10 seconds"},
 	}
+}
+
+// grown are operations that make an object longer than some bytes.
+func grown(length int) []object {
+	const part = 1 << 16
+	out := []object{{"op": "add", "path": "/spec/template/spec/p0", "value": strings.Repeat("x", part)}}
+	for len(out)*part <= length {
+		out = append(out, object{"op": "copy", "from": "/spec/template/spec/p0", "path": fmt.Sprintf("/spec/template/spec/p%d", len(out))})
+	}
+	return out
 }
 
 func slow(f func(object) object, d time.Duration) func(object) object {
@@ -504,6 +557,7 @@ func refusePatched(r, a object) {
 // TestEachFaultHasItsCheck starts a server for each fault: exactly the check of the
 // fault finds something.
 func TestEachFaultHasItsCheck(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	seen := map[string]bool{}
 	for i, f := range faults() {

@@ -72,6 +72,26 @@ func (p *probe) handlers(ctx context.Context, found *extension.DiscoveryResponse
 		}
 		p.together(ctx, work...)
 	}
+	p.rounds()
+}
+
+// rounds reports hooks whose handlers do not agree when to be called again.
+func (p *probe) rounds() {
+	for hook, answers := range p.retries {
+		handlers := slices.Sorted(maps.Keys(answers))
+		var list []*extension.RetryResponse
+		var wishes []string
+		agree := true
+		for _, name := range handlers {
+			list = append(list, answers[name])
+			wishes = append(wishes, fmt.Sprintf("%s %d", name, answers[name].RetryAfterSeconds))
+			agree = agree && answers[name].RetryAfterSeconds == list[0].RetryAfterSeconds
+		}
+		if !agree {
+			p.add("LIV070", place{hook: hook}, "retryAfterSeconds is %s: Cluster API waits for %d seconds and then calls all of them again",
+				strings.Join(wishes, ", "), extension.Together(list).RetryAfterSeconds)
+		}
+	}
 }
 
 // request is the complete request, with what change does to it.
@@ -160,7 +180,7 @@ func (h *handler) decode(body []byte) (extension.Response, bool) {
 	case strings.HasSuffix(field, "patchType"):
 		id = "LIV029"
 	}
-	h.add(id, h.place, "the answer cannot be read: %s", extension.Explain(err)+excerpt(body))
+	h.add(id, h.place, "the answer%s cannot be read: %s", excerpt(body), extension.Explain(err))
 	return nil, false
 }
 
@@ -202,6 +222,9 @@ func (h *handler) semantics() bool {
 		h.add(status, h.place, "the status is %q", c.Status)
 		usable = false
 	}
+	if r, can := h.answer.(*extension.RetryResponse); can && h.succeeded() && h.hook.Blocks(h.o.Core) && !h.hook.Single {
+		h.keep(r)
+	}
 	if !waits(h.first.body) {
 		return usable
 	}
@@ -217,6 +240,16 @@ func (h *handler) semantics() bool {
 		h.add("LIV026", h.place, "retryAfterSeconds is %s, but v1.%d of Cluster API does not wait for %s", seconds, h.o.Core, h.hook.Name)
 	}
 	return usable
+}
+
+// keep remembers when the handler wants to be called again.
+func (h *handler) keep(r *extension.RetryResponse) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.retries[h.hook.Name] == nil {
+		h.retries[h.hook.Name] = map[string]*extension.RetryResponse{}
+	}
+	h.retries[h.hook.Name][h.place.handler] = r
 }
 
 // outcome is how a call ended: the status of the answer, or what came instead.
@@ -240,6 +273,7 @@ func (h *handler) outcome(r reply) (status string, ok bool) {
 
 // tolerant sends what the handler need not know.
 func (h *handler) tolerant(ctx context.Context) {
+	var work []func(context.Context)
 	for _, v := range []struct {
 		id, what string
 		change   func(map[string]any)
@@ -255,10 +289,13 @@ func (h *handler) tolerant(ctx context.Context) {
 			r["settings"] = settings
 		}},
 	} {
-		if status, ok := h.outcome(h.send(ctx, h.request(v.change))); !ok && ctx.Err() == nil {
-			h.add(v.id, h.place, "with %s: %s", v.what, status)
-		}
+		work = append(work, func(ctx context.Context) {
+			if status, ok := h.outcome(h.send(ctx, h.request(v.change))); !ok && ctx.Err() == nil {
+				h.add(v.id, h.place, "with %s: %s", v.what, status)
+			}
+		})
 	}
+	h.together(ctx, work...)
 	if len(h.o.Settings) == 0 {
 		return
 	}
@@ -269,48 +306,50 @@ func (h *handler) tolerant(ctx context.Context) {
 }
 
 // malformed are bodies that are no requests.
-var malformed = [...]string{"", "{", "[]", "7"}
+var malformed = [...]string{"", "{", "7", "[]"}
 
 // robust sends what is no request for the handler.
 func (h *handler) robust(ctx context.Context) {
-	h.breaks(ctx, h.place, h.hook, h.in)
-	var messages [2]string
-	var status [2]int
-	for i := range messages {
-		in := h.in
-		in.body = []byte("[]")
-		r := h.client.do(ctx, in)
-		if r.err != nil {
-			return
-		}
-		messages[i], status[i] = string(r.body), r.status
-		if answer, err := h.hook.Decode(r.body); err == nil {
-			messages[i] = answer.Common().Message
-		}
+	first, ok := h.breaks(ctx, h.place, h.hook, h.in)
+	if !ok {
+		return
 	}
-	if messages[0] != messages[1] && status[0] == status[1] {
-		h.add("LIV046", h.place, "the same error is %q and then %q", messages[0], messages[1])
+	in := h.in
+	in.body = []byte(malformed[len(malformed)-1])
+	again := h.client.do(ctx, in)
+	if a, b := h.message(first), h.message(again); again.err == nil && a != b && first.status == again.status {
+		h.add("LIV046", h.place, "the same error is %q and then %q", a, b)
 	}
 }
 
-// breaks sends malformed requests, one of another kind, and GET.
-func (p *probe) breaks(ctx context.Context, w place, hook *extension.Hook, in call) {
+// message is what an answer says of an error.
+func (h *handler) message(r reply) string {
+	if answer, err := h.hook.Decode(r.body); err == nil {
+		return answer.Common().Message
+	}
+	return string(r.body)
+}
+
+// breaks sends malformed requests, one of another kind, and GET. It returns the
+// answer to the last malformed request, if nothing broke before.
+func (p *probe) breaks(ctx context.Context, w place, hook *extension.Hook, in call) (last reply, ok bool) {
 	// The work of discovery is done without looking at the request.
 	for _, body := range malformed {
 		c := in
 		c.body = []byte(body)
 		r := p.client.do(ctx, c)
 		if ctx.Err() != nil {
-			return
+			return last, false
 		}
+		last = r
 		answer, err := hook.Decode(r.body)
 		switch {
 		case r.broken():
 			p.add("LIV050", w, "for the request %q: %s", body, r.String())
-			return
+			return last, false
 		case r.ok() && err == nil && answer.Common().Status == extension.Success:
 			p.add("LIV050", w, "for the request %q the status is %s", body, extension.Success)
-			return
+			return last, false
 		}
 	}
 	c := in
@@ -324,6 +363,7 @@ func (p *probe) breaks(ctx context.Context, w place, hook *extension.Hook, in ca
 	if answer, err := hook.Decode(r.body); r.ok() && err == nil && answer.Common().Status == extension.Success {
 		p.add("LIV058", w, "for GET the status is %s", extension.Success)
 	}
+	return last, true
 }
 
 // twice calls a hook that acts again.
@@ -337,16 +377,14 @@ func (h *handler) twice(ctx context.Context) {
 
 // sample measures a pure hook.
 func (h *handler) sample(ctx context.Context) {
-	for range samples {
+	times := h.summary(h.place)
+	for range samples - times.Calls {
 		if h.first.took > quick || ctx.Err() != nil {
 			break
 		}
 		h.send(ctx, h.in.body)
 	}
-	h.mu.Lock()
-	times := summary(h.times[h.place])
-	h.mu.Unlock()
-	if times.P95 >= time.Second {
+	if times = h.summary(h.place); times.P95 >= time.Second {
 		h.add("LIV060", h.place, "it takes %s (95 of 100 calls)", times.P95.Round(10*time.Millisecond))
 	}
 }

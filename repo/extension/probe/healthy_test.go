@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -47,6 +48,7 @@ func TestHealthyServer(t *testing.T) {
 // TestHealthyVariants are servers that do some things in another way, and nothing
 // wrong.
 func TestHealthyVariants(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	client := ca.issue(t, nil, time.Now().Add(time.Hour))
 	for name, v := range map[string]struct {
@@ -61,6 +63,9 @@ func TestHealthyVariants(t *testing.T) {
 			},
 			options: func(o *probe.Options) { o.Certificate = &client },
 		},
+		"a client certificate that may be left out": {server: func(s *server) {
+			s.config = func(c *tls.Config) { c.ClientAuth = tls.RequestClientCert }
+		}},
 		"a path before those of hooks": {
 			server: func(s *server) {
 				s.wrap = func(next http.Handler) http.Handler { return http.StripPrefix("/acme/extension", next) }
@@ -97,6 +102,21 @@ func TestHealthyVariants(t *testing.T) {
 			}
 			next.ServeHTTP(w, r)
 		})},
+		"connections that are closed after each answer": {server: func(s *server) {
+			s.config = func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
+			s.wrap = func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					answer := httptest.NewRecorder()
+					next.ServeHTTP(answer, r)
+					conn, _, err := w.(http.Hijacker).Hijack()
+					if err != nil {
+						return
+					}
+					defer conn.Close() // without a word
+					_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s", answer.Code, answer.Body.Len(), answer.Body)
+				})
+			}
+		}},
 		"two handlers for a hook": {server: func(s *server) {
 			s.handlers = append(s.handlers, object{"name": "second", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "BeforeClusterCreate"}})
 		}},
@@ -148,6 +168,7 @@ func TestHealthyVariants(t *testing.T) {
 
 // TestClientCertificateIsMissing says which flag helps.
 func TestClientCertificateIsMissing(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	s := healthy()
 	s.config = func(c *tls.Config) { c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, ca.pool }
@@ -159,6 +180,7 @@ func TestClientCertificateIsMissing(t *testing.T) {
 
 // TestConnectionsThatFail says in each case why.
 func TestConnectionsThatFail(t *testing.T) {
+	t.Parallel()
 	ca, other := newAuthority(t), newAuthority(t)
 	http10 := httptest.NewServer(healthy())
 	defer http10.Close()

@@ -48,6 +48,7 @@ func odd(r *rand.Rand, v any) any {
 // TestOddServersBreakNothing checks servers whose answers are wrong in any way: the
 // probe ends, breaks nowhere, and says something that people can read.
 func TestOddServersBreakNothing(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -84,14 +84,18 @@ type probe struct {
 	maker         *request.Maker
 	client        *client
 	discoveryHook *extension.Hook
-	// in is discovery in the form that the server takes.
-	in call
+	// in is discovery in the form that the server takes, and took how long it took.
+	in   call
+	took time.Duration
 
 	mu      sync.Mutex
 	report  lint.Report
 	times   map[place][]time.Duration
 	limits  map[place]time.Duration
 	patched []patchedItems
+	// retries are the answers of handlers that Cluster API calls together, by hook
+	// and handler.
+	retries map[string]map[string]*extension.RetryResponse
 }
 
 // place is a hook with its handler. Both are empty for the server as a whole.
@@ -109,6 +113,7 @@ func Run(ctx context.Context, o Options) *lint.Report {
 	p := &probe{
 		o: &o, maker: &request.Maker{Topology: o.Topology, Core: o.Core, Settings: o.Settings}, discoveryHook: extension.Find("Discovery"),
 		times: map[place][]time.Duration{}, limits: map[place]time.Duration{},
+		retries: map[string]map[string]*extension.RetryResponse{},
 	}
 	handlers := p.run(ctx)
 	if err := context.Cause(ctx); err != nil {
@@ -145,6 +150,7 @@ func (p *probe) run(ctx context.Context) int {
 		func(ctx context.Context) { p.protocols(ctx, config) },
 	)
 	p.crowd(ctx)
+	p.slow(ctx, config)
 	p.ready(ctx)
 	p.again(ctx, found)
 	return len(found.Handlers)
@@ -227,8 +233,8 @@ func (p *probe) measure(w place, r reply) {
 // measured sums the times up.
 func (p *probe) measured() []lint.Measured {
 	var out []lint.Measured
-	for w, times := range p.times {
-		m := summary(times)
+	for w := range p.times {
+		m := p.summary(w)
 		m.Name, m.Limit = strings.TrimSpace(w.hook+" "+w.handler), p.limits[w]
 		out = append(out, m)
 	}
@@ -236,8 +242,11 @@ func (p *probe) measured() []lint.Measured {
 	return out
 }
 
-func summary(times []time.Duration) lint.Measured {
-	times = slices.Sorted(slices.Values(times))
+// summary returns the times of a place, which has some.
+func (p *probe) summary(w place) lint.Measured {
+	p.mu.Lock()
+	times := slices.Sorted(slices.Values(p.times[w]))
+	p.mu.Unlock()
 	n := len(times)
 	return lint.Measured{Calls: n, Median: times[n/2], P95: times[min(n-1, n*95/100)], Max: times[n-1]}
 }

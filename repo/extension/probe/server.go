@@ -1,9 +1,11 @@
 package probe
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -70,6 +72,105 @@ func (p *probe) crowd(ctx context.Context) {
 	if failed > 0 {
 		p.add("LIV059", place{hook: p.discoveryHook.Name}, "%d of %d calls at once fail: %s", failed, parallelCalls, why)
 	}
+}
+
+const (
+	// slowCalls is how many clients send slowly at once. A server may limit the
+	// number of its connections.
+	slowCalls = 4
+	// patience is how long a call that others hold up may take longer than before.
+	patience = 2 * time.Second
+)
+
+// slow asks for discovery while others have sent a part of the same request, and
+// then lets them send the rest.
+func (p *probe) slow(ctx context.Context, config *tls.Config) {
+	w := place{hook: p.discoveryHook.Name}
+	if p.reported("LIV055", w) {
+		return // there is no HTTP/1.1
+	}
+	clients := p.crawl(ctx, config)
+	defer func() {
+		for _, c := range clients {
+			c.conn.Close()
+		}
+	}()
+	fresh := newClient(p.o.URL, config, true)
+	defer fresh.close()
+	in := p.in
+	in.timeout = (p.took + patience).Round(100 * time.Millisecond)
+	if r := fresh.do(ctx, in); !r.ok() {
+		for _, c := range clients {
+			c.conn.Close()
+		}
+		// Without the others it works; it is not the machine that is slow.
+		if again := fresh.do(ctx, in); again.ok() && ctx.Err() == nil {
+			p.add("LIV069", w, "while others send their requests slowly: %s", r.String())
+		}
+		return
+	}
+	for _, c := range clients {
+		// A server may have closed the connection by now, which is no answer.
+		if status := c.end(in.timeout); status != 0 && status != http.StatusOK && status != http.StatusRequestTimeout && ctx.Err() == nil {
+			p.add("LIV069", w, "for a request that comes in two parts it answers %d", status)
+			return
+		}
+	}
+}
+
+// crawl begins requests. A server may not take all of them.
+func (p *probe) crawl(ctx context.Context, config *tls.Config) []*slowClient {
+	var clients [slowCalls]*slowClient
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() { clients[i] = p.begin(ctx, config) })
+	}
+	wg.Wait()
+	return slices.DeleteFunc(clients[:], func(c *slowClient) bool { return c == nil })
+}
+
+// slowClient has sent the first part of a request.
+type slowClient struct {
+	conn net.Conn
+	rest []byte
+}
+
+// begin connects and sends half of a request in HTTP/1.1, in which it is easy to
+// wait between two bytes. It returns nil if that is not possible.
+func (p *probe) begin(ctx context.Context, config *tls.Config) *slowClient {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	d := tls.Dialer{Config: config}
+	conn, err := d.DialContext(ctx, "tcp", p.address())
+	if err != nil {
+		return nil
+	}
+	half := len(p.in.body) / 2
+	u := p.client.address(p.in)
+	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nConnection: close\r\n", u.RequestURI(), u.Host, len(p.in.body))
+	if t := p.in.contentType; t != "" {
+		head += "Content-Type: " + t + "\r\n"
+	}
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err := fmt.Fprintf(conn, "%s\r\n%s", head, p.in.body[:half]); err != nil {
+		conn.Close()
+		return nil
+	}
+	return &slowClient{conn, p.in.body[half:]}
+}
+
+// end sends the rest and returns the status of the answer, or 0 if there is none.
+func (c *slowClient) end(limit time.Duration) int {
+	_ = c.conn.SetDeadline(time.Now().Add(limit))
+	if _, err := c.conn.Write(c.rest); err != nil {
+		return 0
+	}
+	r, err := http.ReadResponse(bufio.NewReader(c.conn), nil)
+	if err != nil {
+		return 0
+	}
+	r.Body.Close()
+	return r.StatusCode
 }
 
 // ready asks the readiness endpoint.

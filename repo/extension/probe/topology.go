@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -97,7 +96,9 @@ func (h *handler) patches(ctx context.Context) {
 		return
 	}
 	for _, i := range items {
-		h.fits(i, result[i.UID])
+		if !h.fits(i, result[i.UID]) {
+			return
+		}
 	}
 	h.mu.Lock()
 	h.patched = append(h.patched, patchedItems{h.place.handler, result})
@@ -218,22 +219,23 @@ func (h *handler) scope(i item, before, after json.RawMessage) {
 }
 
 // fits reports what a patched object has that its CRD does not allow, and the
-// object did not have before.
-func (h *handler) fits(i item, after json.RawMessage) {
+// object did not have before. It returns whether anybody could store the object.
+func (h *handler) fits(i item, after json.RawMessage) bool {
 	if len(after) > extension.MaxObject {
 		h.add("LIV034", h.place, "the patched %s has %d bytes, more than an API server takes", describe([]item{i}, i.UID), len(after))
-		return
+		return false
 	}
 	if h.o.Schema == nil {
-		return
+		return true
 	}
 	before := violations(h.o.Schema, i.Object)
 	for key, message := range violations(h.o.Schema, after) {
 		if _, was := before[key]; !was {
 			h.add("LIV034", h.place, "the patched %s: %s", describe([]item{i}, i.UID), message)
-			return
+			break
 		}
 	}
+	return true
 }
 
 // violations are what the schema of an object's kind does not allow, except fields
@@ -362,13 +364,13 @@ func (h *handler) inPlace(ctx context.Context) {
 			h.add("LIV042", h.place, "%s does not apply to the current object: %v", field, err)
 			continue
 		}
-		changed, err := extension.Changed(sent.Current[name], after)
-		if err != nil {
-			continue
-		}
-		for _, path := range changed {
-			if len(path) == 0 || path[0] != "spec" {
-				h.add("LIV042", h.place, "%s changes %s", field, strings.Join(path, "."))
+		for _, path := range changes(sent.Current[name], after) {
+			switch at := strings.Join(path, "."); path[0] {
+			case "spec":
+			case "status": // libraries write it without being asked
+				h.note("LIV042", h.place, "%s changes %s, which Cluster API ignores", field, at)
+			default:
+				h.add("LIV042", h.place, "%s changes %s, which Cluster API ignores", field, at)
 			}
 		}
 	}
@@ -385,15 +387,22 @@ func (h *handler) inPlace(ctx context.Context) {
 		return
 	}
 	for field, patch := range inPlacePatches(answer) {
-		current := sent.Current[strings.TrimSuffix(field, "Patch")]
-		after, err := patch.Apply(current)
-		if patch.IsZero() || err == nil && bytes.Equal(after, current) {
+		if patch.IsZero() {
 			continue
 		}
-		if changed, e := extension.Changed(current, after); err != nil || e != nil || len(changed) > 0 {
+		current := sent.Current[strings.TrimSuffix(field, "Patch")]
+		after, err := patch.Apply(current)
+		spec := func(path []string) bool { return path[0] == "spec" } // the rest is ignored
+		if err != nil || slices.ContainsFunc(changes(current, after), spec) {
 			h.add("LIV043", h.place, "if current and desired are equal, there is a %s", field)
 		}
 	}
+}
+
+// changes are the paths at which two objects differ. Both can be read.
+func changes(before, after json.RawMessage) [][]string {
+	paths, _ := extension.Changed(before, after)
+	return slices.DeleteFunc(paths, func(p []string) bool { return len(p) == 0 })
 }
 
 // inPlacePatches are the patches of an answer by their fields.

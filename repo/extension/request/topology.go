@@ -172,7 +172,7 @@ func (t *Topology) topology() object {
 }
 
 // Version is the version of Kubernetes of the Cluster.
-func (t *Topology) Version() string { return or(text(t.topology(), "version"), "v1.34.1") }
+func (t *Topology) Version() string { return or(text(t.topology(), "version"), "v1.34.0") }
 
 // className is the name of the ClusterClass that the Cluster names.
 func (t *Topology) className() string {
