@@ -781,13 +781,28 @@ func sharedSelector(p *lint.Pass) {
 			deployments = append(deployments, o)
 		}
 	}
+	// Only those that have the rarest label of a selector can match it.
+	type label struct{ name, value string }
+	having := map[label][]*manifest.Object{}
+	for _, o := range deployments {
+		for _, f := range fields(o.Get("spec", "template", "metadata", "labels")) {
+			l := label{f.Name, f.Value.Text}
+			having[l] = append(having[l], o)
+		}
+	}
 	for _, o := range deployments {
 		n := o.Get("spec", "selector")
 		if len(n.Get("matchExpressions").List()) > 0 {
 			continue
 		}
 		labels := n.Get("matchLabels")
-		for _, other := range deployments {
+		candidates := deployments
+		for _, f := range fields(labels) {
+			if some := having[label{f.Name, f.Value.Text}]; len(some) < len(candidates) {
+				candidates = some
+			}
+		}
+		for _, other := range candidates {
 			if other != o && selects(labels, other.Get("spec", "template", "metadata", "labels")) {
 				f := lint.At(p.File, o.Doc, labels, "this selects the pods of %s too, and both would fight for them", other.Name)
 				f.Severity, f.Fix = lint.Warning, "Add a label to selector and pods that is different in each Deployment."

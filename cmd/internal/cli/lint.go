@@ -186,7 +186,7 @@ func (o *outputs) flag(cmd *cobra.Command) {
 
 // lintMemory is where lint begins to collect garbage more often, in bytes. The
 // largest known release needs less, so a repository of any size stays below it.
-const lintMemory = 100 << 20
+const lintMemory = 88 << 20
 
 // lint checks all targets and joins the reports.
 func (a *app) lint(ctx context.Context, names []string, s *source, profile contract.Profile) (*lint.Report, []*repo.Repository, error) {
