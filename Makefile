@@ -54,7 +54,7 @@ lint: ## Check the code of this project
 
 .PHONY: generate
 generate: ## Write the documents that are made from the code
-	$(GO) test ./layouts/config ./repo/rules/internal/gendocs ./cmd/internal/cli -count=1 -update
+	$(GO) test ./layouts/config ./repo/lint/rules/internal/gendocs ./cmd/internal/cli -count=1 -update
 
 .PHONY: verify
 verify: lint generate ## Fail if generated documents were stale

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
@@ -196,7 +196,7 @@ func TestComponents(t *testing.T) {
 					t.Fatal("no components file")
 				}
 				var namespaces, managers int
-				stream := doc.Parse(doc.NewFile(a.Name, read(t, a)))
+				stream := yamldoc.Parse(yamldoc.NewFile(a.Name, read(t, a)))
 				if stream.Err != nil {
 					t.Fatal(stream.Err)
 				}

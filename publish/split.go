@@ -9,7 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
 // Split finds the providers of a fetched release and gives each of them its

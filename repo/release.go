@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // MaxFileSize is the largest file that is read into memory, in bytes.

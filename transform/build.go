@@ -18,9 +18,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
@@ -184,7 +184,7 @@ func (p *building) make(ctx context.Context, o *config.Output) ([]byte, error) {
 	}
 	if o.Kind == layouts.Metadata && (!p.opts.Tolerant || p.opts.AddSeries) {
 		name := cmp.Or(o.File, o.Name)
-		if data, err = meta.WithSeries(doc.NewFile(name, data), p.opts.Version, p.opts.AddSeries); err != nil {
+		if data, err = metadata.WithSeries(yamldoc.NewFile(name, data), p.opts.Version, p.opts.AddSeries); err != nil {
 			return nil, err
 		}
 	}
@@ -235,7 +235,7 @@ func (p *building) source(ctx context.Context, o *config.Output) ([]byte, error)
 	if o.Kind != layouts.Components || p.opts.AsIs && len(p.plan.Images)+len(p.opts.Images)+len(p.plan.Patches) == 0 {
 		return data, nil
 	}
-	objs, err := decode(doc.NewFile(o.File, data))
+	objs, err := decode(yamldoc.NewFile(o.File, data))
 	if err != nil {
 		return nil, err
 	}
@@ -259,8 +259,8 @@ func (p *building) read(name string) ([]byte, error) {
 }
 
 // decode reads a finished manifest into objects.
-func decode(f *doc.File) ([]map[string]any, error) {
-	s := doc.Parse(f)
+func decode(f *yamldoc.File) ([]map[string]any, error) {
+	s := yamldoc.Parse(f)
 	var problems []error
 	var out []map[string]any
 	for _, d := range s.Docs {
@@ -268,7 +268,7 @@ func decode(f *doc.File) ([]map[string]any, error) {
 		case d.Err != nil:
 			problems = append(problems, d.Err)
 		case !ok:
-			problems = append(problems, &doc.Error{File: f.Name, Pos: d.Pos(nil), Err: errors.New("the document is no mapping")})
+			problems = append(problems, &yamldoc.Error{File: f.Name, Pos: d.Pos(nil), Err: errors.New("the document is no mapping")})
 		default:
 			out = append(out, m)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
@@ -26,10 +26,10 @@ func (p *building) locate(ctx context.Context, o *config.Output, problems []obje
 	var errs []error
 	for _, problem := range problems {
 		if problem.object == nil {
-			errs = append(errs, &doc.Error{File: o.Source(), Err: errors.New(problem.why)})
+			errs = append(errs, &yamldoc.Error{File: o.Source(), Err: errors.New(problem.why)})
 			continue
 		}
-		err := &doc.Error{File: o.Source(), Err: fmt.Errorf("%s: %s", problem.object, problem.why)}
+		err := &yamldoc.Error{File: o.Source(), Err: fmt.Errorf("%s: %s", problem.object, problem.why)}
 		file := o.File
 		for _, origin := range origins {
 			if from := object(origin.Object); from.kind() == problem.object.kind() && from.name() == problem.object.name() && from.namespace() == problem.object.namespace() {
@@ -47,16 +47,16 @@ func (p *building) locate(ctx context.Context, o *config.Output, problems []obje
 }
 
 // find looks for an object in a source file.
-func (p *building) find(file string, o object) (doc.Pos, bool) {
+func (p *building) find(file string, o object) (yamldoc.Pos, bool) {
 	if file == "" {
-		return doc.Pos{}, false
+		return yamldoc.Pos{}, false
 	}
 	data, err := p.read(file)
 	if err != nil {
-		return doc.Pos{}, false
+		return yamldoc.Pos{}, false
 	}
-	best, length := doc.Pos{}, -1
-	for _, d := range doc.Parse(doc.NewFile(file, data)).Docs {
+	best, length := yamldoc.Pos{}, -1
+	for _, d := range yamldoc.Parse(yamldoc.NewFile(file, data)).Docs {
 		name := d.Root.Get("metadata", "name")
 		// Prefixes and suffixes may have been added: the longest name wins.
 		if d.Root.Get("kind").Str() == o.kind() && strings.Contains(o.name(), name.Str()) && len(name.Str()) > length {

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
@@ -33,17 +33,17 @@ type Tracer struct {
 type built struct {
 	plan   *config.PlannedProvider
 	output *config.Output
-	raw    func() *doc.Stream // without substitution
+	raw    func() *yamldoc.Stream // without substitution
 	// parts are the kustomizations and files it is made from.
 	kustomizations []func() *kustomize.Tracer
-	sources        []func() *doc.Stream
+	sources        []func() *yamldoc.Stream
 }
 
 // Source is a place in the source tree.
 type Source struct {
 	// File is named like the source tree that Build was given.
 	File     string
-	Pos, End doc.Pos
+	Pos, End yamldoc.Pos
 	// Text is the line of Pos, or the part of it that begins at column Column.
 	Text   string
 	Column int
@@ -81,12 +81,12 @@ func NewTracer(ctx context.Context, dir string, plan *config.Plan, opts Options,
 			if o == nil || o.File != "" && a.Path == path.Join(filepath.ToSlash(dir), o.File) {
 				continue // it is its own source
 			}
-			b := &built{plan: p, output: o, raw: sync.OnceValue(func() *doc.Stream {
+			b := &built{plan: p, output: o, raw: sync.OnceValue(func() *yamldoc.Stream {
 				data, err := a.Bytes()
 				if err != nil {
-					return &doc.Stream{}
+					return &yamldoc.Stream{}
 				}
-				return doc.Parse(doc.NewFile(a.Path, data))
+				return yamldoc.Parse(yamldoc.NewFile(a.Path, data))
 			})}
 			t.parts(plan, p, o, b, tree, files, tracers)
 			t.builts[a.Path] = b
@@ -138,25 +138,25 @@ type sourceFiles struct {
 	cache sync.Map
 }
 
-func (s *sourceFiles) stream(name string) func() *doc.Stream {
-	parse := sync.OnceValue(func() *doc.Stream {
+func (s *sourceFiles) stream(name string) func() *yamldoc.Stream {
+	parse := sync.OnceValue(func() *yamldoc.Stream {
 		if s.tree() == nil {
-			return &doc.Stream{}
+			return &yamldoc.Stream{}
 		}
 		data, err := s.tree().Read(filepath.FromSlash(name))
 		if err != nil {
-			return &doc.Stream{}
+			return &yamldoc.Stream{}
 		}
-		return doc.Parse(doc.NewFile(path.Join(s.dir, name), data))
+		return yamldoc.Parse(yamldoc.NewFile(path.Join(s.dir, name), data))
 	})
 	f, _ := s.cache.LoadOrStore(name, parse)
-	return f.(func() *doc.Stream)
+	return f.(func() *yamldoc.Stream)
 }
 
 // Locate returns where a value in a built file, named by the path of its
 // artifact, comes from. A nil node is the document. It is false for a file that
 // is its own source, and if nothing is known.
-func (t *Tracer) Locate(artifact string, d *doc.Document, n *doc.Node) (Source, bool) {
+func (t *Tracer) Locate(artifact string, d *yamldoc.Document, n *yamldoc.Node) (Source, bool) {
 	b := t.builts[artifact]
 	if b == nil {
 		return Source{}, false
@@ -175,7 +175,7 @@ func (t *Tracer) Locate(artifact string, d *doc.Document, n *doc.Node) (Source, 
 	if s := b.raw(); d.Index >= 1 && d.Index <= len(s.Docs) && s.Docs[d.Index-1].Err == nil {
 		at := s.Docs[d.Index-1].Root
 		for _, step := range way {
-			if i, err := strconv.Atoi(step); err == nil && at.Is(doc.List) {
+			if i, err := strconv.Atoi(step); err == nil && at.Is(yamldoc.List) {
 				if i >= len(at.Items) {
 					at = nil
 					break
@@ -185,7 +185,7 @@ func (t *Tracer) Locate(artifact string, d *doc.Document, n *doc.Node) (Source, 
 				at = at.Get(step)
 			}
 		}
-		if at != nil && at.Kind != doc.Map && at.Kind != doc.List {
+		if at != nil && at.Kind != yamldoc.Map && at.Kind != yamldoc.List {
 			text = at.Text
 		}
 	}
@@ -195,7 +195,7 @@ func (t *Tracer) Locate(artifact string, d *doc.Document, n *doc.Node) (Source, 
 
 // LocatePos is Locate for a position in the text of a built file; the zero
 // position is the file as a whole.
-func (t *Tracer) LocatePos(artifact string, pos doc.Pos) (Source, bool) {
+func (t *Tracer) LocatePos(artifact string, pos yamldoc.Pos) (Source, bool) {
 	b := t.builts[artifact]
 	switch {
 	case b == nil:
@@ -247,12 +247,12 @@ func (t *Tracer) LocateSpan(artifact string, start, end int) (Source, bool) {
 }
 
 // Files returns the source files that places were found in or looked for.
-func (t *Tracer) Files() []*doc.File {
+func (t *Tracer) Files() []*yamldoc.File {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []*doc.File
+	var out []*yamldoc.File
 	seen := map[string]bool{}
-	add := func(f *doc.File) {
+	add := func(f *yamldoc.File) {
 		if f != nil && !seen[f.Name] {
 			seen[f.Name] = true
 			out = append(out, f)
@@ -270,7 +270,7 @@ func (t *Tracer) Files() []*doc.File {
 			add(f().File)
 		}
 	}
-	slices.SortFunc(out, func(a, b *doc.File) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b *yamldoc.File) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -292,17 +292,17 @@ func (b *built) whole() (Source, bool) {
 // located is a Source and the file it is in.
 type located struct {
 	Source
-	file *doc.File
+	file *yamldoc.File
 }
 
 // wayTo returns the keys and indices that lead to a value, or to the value of a
 // key.
-func wayTo(root, n *doc.Node) (way []string, key bool) {
+func wayTo(root, n *yamldoc.Node) (way []string, key bool) {
 	if n == nil || n == root {
 		return nil, false
 	}
-	var search func(at *doc.Node, path []string) bool
-	search = func(at *doc.Node, path []string) bool {
+	var search func(at *yamldoc.Node, path []string) bool
+	search = func(at *yamldoc.Node, path []string) bool {
 		if at == nil {
 			return false
 		}
@@ -337,10 +337,10 @@ func wayTo(root, n *doc.Node) (way []string, key bool) {
 }
 
 // scalarAt returns the scalar around an offset of the text of a document.
-func scalarAt(d *doc.Document, off int) *doc.Node {
-	var found *doc.Node
-	d.Root.Walk(func(_ doc.Path, n *doc.Node) bool {
-		if n.Kind == doc.Map || n.Kind == doc.List {
+func scalarAt(d *yamldoc.Document, off int) *yamldoc.Node {
+	var found *yamldoc.Node
+	d.Root.Walk(func(_ yamldoc.Path, n *yamldoc.Node) bool {
+		if n.Kind == yamldoc.Map || n.Kind == yamldoc.List {
 			return found == nil
 		}
 		if start, end := d.Offsets(n); off >= start && off < end {
@@ -353,7 +353,7 @@ func scalarAt(d *doc.Document, off int) *doc.Node {
 
 // find looks for a value in all that the file is made from. With key the name of
 // the field is meant, not its value.
-func (b *built) find(root *doc.Node, way []string, text string, key bool) (located, bool) {
+func (b *built) find(root *yamldoc.Node, way []string, text string, key bool) (located, bool) {
 	if s, ok := b.configured(root, way, text); ok {
 		return located{Source: s}, true
 	}
@@ -379,7 +379,7 @@ func (b *built) find(root *doc.Node, way []string, text string, key bool) (locat
 }
 
 // configured finds an image that the configuration or the command line set.
-func (b *built) configured(root *doc.Node, way []string, text string) (Source, bool) {
+func (b *built) configured(root *yamldoc.Node, way []string, text string) (Source, bool) {
 	if b.output.Kind != layouts.Components || len(way) == 0 || way[len(way)-1] != "image" {
 		return Source{}, false
 	}
@@ -407,7 +407,7 @@ func at(p kustomize.Place, way []string, text string, key bool) located {
 		s.Way = strings.Join(way, ".")
 		return s
 	}
-	if n != nil && n.Kind != doc.Map && n.Kind != doc.List && !p.Doc.Derived() {
+	if n != nil && n.Kind != yamldoc.Map && n.Kind != yamldoc.List && !p.Doc.Derived() {
 		s.Start, s.Stop = p.Doc.Offsets(n)
 		s.Same = n.Text == text
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
@@ -148,10 +148,10 @@ func TestTraces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range doc.Parse(doc.NewFile(a.Path, data)).Docs {
-		d.Root.Walk(func(way doc.Path, v *doc.Node) bool {
+	for _, d := range yamldoc.Parse(yamldoc.NewFile(a.Path, data)).Docs {
+		d.Root.Walk(func(way yamldoc.Path, v *yamldoc.Node) bool {
 			mark := d.Root.Get("kind").Str() + " " + way.String()
-			if want[mark] == "" || v.Kind == doc.Map || v.Kind == doc.List {
+			if want[mark] == "" || v.Kind == yamldoc.Map || v.Kind == yamldoc.List {
 				return true
 			}
 			s, ok := tracer.Locate(a.Path, d, v)
@@ -171,10 +171,10 @@ func TestTraces(t *testing.T) {
 	if !ok || !strings.HasSuffix(s.File, "config/manager/manager.yaml") || s.Pos.Column != 27 || s.End.Column != 50 {
 		t.Errorf("the variable: %+v", s)
 	}
-	if s, ok := tracer.LocatePos(a.Path, doc.Pos{}); !ok || !strings.HasSuffix(s.File, "config/default/kustomization.yaml") {
+	if s, ok := tracer.LocatePos(a.Path, yamldoc.Pos{}); !ok || !strings.HasSuffix(s.File, "config/default/kustomization.yaml") {
 		t.Errorf("the file: %+v", s)
 	}
-	if _, ok := tracer.LocatePos("other.yaml", doc.Pos{Line: 1}); ok {
+	if _, ok := tracer.LocatePos("other.yaml", yamldoc.Pos{Line: 1}); ok {
 		t.Error("a file that nobody built has a source")
 	}
 }
@@ -199,9 +199,9 @@ func TestCorpusTraces(t *testing.T) {
 						t.Fatal(err)
 					}
 					n := 0
-					for _, d := range doc.Parse(doc.NewFile(a.Path, data)).Docs {
-						d.Root.Walk(func(way doc.Path, v *doc.Node) bool {
-							if v.Kind == doc.Map || v.Kind == doc.List {
+					for _, d := range yamldoc.Parse(yamldoc.NewFile(a.Path, data)).Docs {
+						d.Root.Walk(func(way yamldoc.Path, v *yamldoc.Node) bool {
+							if v.Kind == yamldoc.Map || v.Kind == yamldoc.List {
 								return true
 							}
 							if n++; n%97 != 0 && !(len(way) > 2 && way[0] == "metadata") {

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // The small source tree that the tests below change in one place each.
@@ -168,7 +168,7 @@ func TestBuildLabelsEveryObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := doc.Parse(doc.NewFile("c", []byte(content(t, releases, "infrastructure-components.yaml"))))
+	s := yamldoc.Parse(yamldoc.NewFile("c", []byte(content(t, releases, "infrastructure-components.yaml"))))
 	if len(s.Docs) != 3 {
 		t.Fatalf("%d objects", len(s.Docs))
 	}

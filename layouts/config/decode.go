@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Decode reads a configuration strictly. name is the path shown in messages.
@@ -18,25 +18,25 @@ import (
 // *doc.Error: unknown and repeated keys, wrong types, words and forms, paths
 // that leave the tree, missing keys.
 func Decode(name string, data []byte) (*Config, error) {
-	stream := doc.Parse(doc.NewFile(name, data))
+	stream := yamldoc.Parse(yamldoc.NewFile(name, data))
 	if stream.Err != nil {
 		return nil, stream.Err
 	}
 	switch {
 	case len(stream.Docs) == 0:
-		return nil, &doc.Error{File: name, Err: fmt.Errorf("the file is empty; it needs at least\napiVersion: %s\nkind: %s", APIVersion, Kind)}
+		return nil, &yamldoc.Error{File: name, Err: fmt.Errorf("the file is empty; it needs at least\napiVersion: %s\nkind: %s", APIVersion, Kind)}
 	case stream.Docs[0].Err != nil:
 		return nil, stream.Docs[0].Err
 	}
 	d := &decoder{doc: stream.Docs[0]}
 	if len(stream.Docs) > 1 {
 		second := stream.Docs[1]
-		d.problems = append(d.problems, &doc.Error{File: name, Pos: second.Pos(nil), Err: errors.New("a second document; the configuration is one document")})
+		d.problems = append(d.problems, &yamldoc.Error{File: name, Pos: second.Pos(nil), Err: errors.New("a second document; the configuration is one document")})
 	}
 	var c Config
 	d.value(stream.Docs[0].Root, reflect.ValueOf(&c).Elem(), "")
 	if len(d.problems) > 0 {
-		slices.SortStableFunc(d.problems, func(a, b *doc.Error) int {
+		slices.SortStableFunc(d.problems, func(a, b *yamldoc.Error) int {
 			return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
 		})
 		all := make([]error, len(d.problems))
@@ -50,24 +50,24 @@ func Decode(name string, data []byte) (*Config, error) {
 
 // decoder walks a document and a struct side by side.
 type decoder struct {
-	doc      *doc.Document
-	problems []*doc.Error
+	doc      *yamldoc.Document
+	problems []*yamldoc.Error
 }
 
-func (d *decoder) errorf(n *doc.Node, format string, args ...any) {
-	d.problems = append(d.problems, &doc.Error{File: d.doc.File.Name, Pos: d.doc.Pos(n), Err: fmt.Errorf(format, args...)})
+func (d *decoder) errorf(n *yamldoc.Node, format string, args ...any) {
+	d.problems = append(d.problems, &yamldoc.Error{File: d.doc.File.Name, Pos: d.doc.Pos(n), Err: fmt.Errorf(format, args...)})
 }
 
 // value sets v, found under key, from n. Structs are the only values that do
 // more than convert; the fields of a struct are checked by object.
-func (d *decoder) value(n *doc.Node, v reflect.Value, key string) {
+func (d *decoder) value(n *yamldoc.Node, v reflect.Value, key string) {
 	switch v.Kind() {
 	case reflect.Struct:
-		if d.want(n, doc.Map, key) {
+		if d.want(n, yamldoc.Map, key) {
 			d.object(n, v, key)
 		}
 	case reflect.Slice:
-		if !d.want(n, doc.List, key) {
+		if !d.want(n, yamldoc.List, key) {
 			return
 		}
 		v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
@@ -75,7 +75,7 @@ func (d *decoder) value(n *doc.Node, v reflect.Value, key string) {
 			d.value(item, v.Index(i), key)
 		}
 	case reflect.Map:
-		if !d.want(n, doc.Map, key) {
+		if !d.want(n, yamldoc.Map, key) {
 			return
 		}
 		v.Set(reflect.MakeMapWithSize(v.Type(), len(n.Fields)))
@@ -87,30 +87,30 @@ func (d *decoder) value(n *doc.Node, v reflect.Value, key string) {
 			v.SetMapIndex(reflect.ValueOf(name), elem)
 		}
 	case reflect.Bool:
-		if d.want(n, doc.Bool, key) {
+		if d.want(n, yamldoc.Bool, key) {
 			v.SetBool(n.Bool())
 		}
 	case reflect.String:
 		// YAML 1.1 reads the word off as false.
-		if n.Is(doc.Bool) && v.Type() == reflect.TypeFor[Severity]() && n.Text == string(Off) {
+		if n.Is(yamldoc.Bool) && v.Type() == reflect.TypeFor[Severity]() && n.Text == string(Off) {
 			v.SetString(n.Text)
 			return
 		}
-		if d.want(n, doc.String, key) {
+		if d.want(n, yamldoc.String, key) {
 			v.SetString(n.Text)
 		}
 	}
 }
 
 // kindWords name what a configuration wants, with what to do about it.
-var kindWords = map[doc.Kind]string{
-	doc.Map:    "a mapping of keys to values",
-	doc.List:   "a list, each item on a line with a dash before it",
-	doc.Bool:   "true or false",
-	doc.String: "a text",
+var kindWords = map[yamldoc.Kind]string{
+	yamldoc.Map:    "a mapping of keys to values",
+	yamldoc.List:   "a list, each item on a line with a dash before it",
+	yamldoc.Bool:   "true or false",
+	yamldoc.String: "a text",
 }
 
-func (d *decoder) want(n *doc.Node, k doc.Kind, key string) bool {
+func (d *decoder) want(n *yamldoc.Node, k yamldoc.Kind, key string) bool {
 	if n.Is(k) {
 		return true
 	}
@@ -119,24 +119,24 @@ func (d *decoder) want(n *doc.Node, k doc.Kind, key string) bool {
 		what = strconv.Quote(key)
 	}
 	hint := ""
-	if k == doc.String && n.Kind != doc.Null && n.Kind != doc.Map && n.Kind != doc.List {
+	if k == yamldoc.String && n.Kind != yamldoc.Null && n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
 		hint = fmt.Sprintf(": write it in quotes, %q", n.Text)
 	}
 	d.errorf(n, "%s must be %s, not %s%s", what, kindWords[k], article(n.Kind), hint)
 	return false
 }
 
-func article(k doc.Kind) string {
-	if k == doc.Null {
+func article(k yamldoc.Kind) string {
+	if k == yamldoc.Null {
 		return "empty"
 	}
 	return k.Noun()
 }
 
 // unique returns the fields of a mapping and reports the repeated ones.
-func (d *decoder) unique(n *doc.Node) []doc.Field {
-	out := make([]doc.Field, 0, len(n.Fields))
-	first := make(map[string]*doc.Node, len(n.Fields))
+func (d *decoder) unique(n *yamldoc.Node) []yamldoc.Field {
+	out := make([]yamldoc.Field, 0, len(n.Fields))
+	first := make(map[string]*yamldoc.Node, len(n.Fields))
 	for _, f := range n.Fields {
 		if k, ok := first[f.Name]; ok {
 			d.errorf(f.Key, "the key %q was already given in line %d", f.Name, d.doc.Pos(k).Line)
@@ -148,10 +148,10 @@ func (d *decoder) unique(n *doc.Node) []doc.Field {
 	return out
 }
 
-func (d *decoder) object(n *doc.Node, v reflect.Value, key string) {
+func (d *decoder) object(n *yamldoc.Node, v reflect.Value, key string) {
 	t := v.Type()
 	fields := fieldsOf(t)
-	origin := Origin{file: d.doc.File.Name, pos: d.doc.Pos(n), keys: map[string]doc.Pos{}}
+	origin := Origin{file: d.doc.File.Name, pos: d.doc.Pos(n), keys: map[string]yamldoc.Pos{}}
 	given := map[string]bool{}
 	for _, f := range d.unique(n) {
 		i := slices.IndexFunc(fields, func(x field) bool { return x.key == f.Name })
@@ -191,12 +191,12 @@ func (d *decoder) object(n *doc.Node, v reflect.Value, key string) {
 }
 
 // remember notes the position of a value and, one level down, of its items.
-func (d *decoder) remember(keys map[string]doc.Pos, name string, n *doc.Node) {
+func (d *decoder) remember(keys map[string]yamldoc.Pos, name string, n *yamldoc.Node) {
 	keys[name] = d.doc.Pos(n)
 	for i, item := range n.List() {
 		keys[fmt.Sprintf("%s[%d]", name, i)] = d.doc.Pos(item)
 	}
-	if n.Is(doc.Map) {
+	if n.Is(yamldoc.Map) {
 		for _, f := range n.Fields {
 			keys[name+"."+f.Key.Text] = d.doc.Pos(f.Value)
 		}
@@ -204,20 +204,20 @@ func (d *decoder) remember(keys map[string]doc.Pos, name string, n *doc.Node) {
 }
 
 // check applies the enum and the form of a field to each text in its value.
-func (d *decoder) check(n *doc.Node, f field) {
+func (d *decoder) check(n *yamldoc.Node, f field) {
 	switch n.Kind {
-	case doc.List:
+	case yamldoc.List:
 		for _, item := range n.Items {
 			d.check(item, f)
 		}
-	case doc.Map:
+	case yamldoc.Map:
 		if f.enum == nil && f.form == "" {
 			return
 		}
 		for _, x := range n.Fields {
 			d.check(x.Value, f)
 		}
-	case doc.String:
+	case yamldoc.String:
 		if f.enum != nil && !slices.Contains(f.enum, n.Text) {
 			d.errorf(n, "%q is no value for %q; it must be %s%s", n.Text, f.key, alternatives(f.enum), didYouMean(n.Text, f.enum))
 			return

@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Origin remembers where a part of a configuration was written, so that a
@@ -11,8 +11,8 @@ import (
 // every struct of Config; the zero Origin belongs to detected values.
 type Origin struct {
 	file string
-	pos  doc.Pos
-	keys map[string]doc.Pos
+	pos  yamldoc.Pos
+	keys map[string]yamldoc.Pos
 }
 
 // IsZero reports whether the value was not read from a file.
@@ -30,14 +30,14 @@ func (o Origin) Errorf(key, format string, args ...any) error {
 	if !ok {
 		pos = o.pos
 	}
-	return &doc.Error{File: o.file, Pos: pos, Err: err}
+	return &yamldoc.Error{File: o.file, Pos: pos, Err: err}
 }
 
 // Place returns where the value of a key stands, or the struct if the key is
 // absent. It is false if it was read from no file.
-func (o Origin) Place(key string) (file string, pos doc.Pos, ok bool) {
+func (o Origin) Place(key string) (file string, pos yamldoc.Pos, ok bool) {
 	if o.file == "" {
-		return "", doc.Pos{}, false
+		return "", yamldoc.Pos{}, false
 	}
 	pos, known := o.keys[key]
 	if !known {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 var update = flag.Bool("update", false, "write the golden files and the schema again")
@@ -87,7 +87,7 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 	schema := compiledSchema(t)
 	for name, tt := range tests {
-		value := doc.Parse(doc.NewFile("c.yaml", []byte(tt.in))).Docs[0].Root.Value()
+		value := yamldoc.Parse(yamldoc.NewFile("c.yaml", []byte(tt.in))).Docs[0].Root.Value()
 		if err := schema.Validate(value); (err == nil) != tt.ok {
 			t.Errorf("%s: the schema says %v", name, err)
 		}
@@ -143,7 +143,7 @@ func TestWrite(t *testing.T) {
 	if diff := cmp.Diff(c, got, ignoreOrigin); diff != "" {
 		t.Errorf("(-written +read):\n%s", diff)
 	}
-	if err := compiledSchema(t).Validate(doc.Parse(doc.NewFile("c.yaml", text)).Docs[0].Root.Value()); err != nil {
+	if err := compiledSchema(t).Validate(yamldoc.Parse(yamldoc.NewFile("c.yaml", text)).Docs[0].Root.Value()); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Note says why a value of a configuration is what it is.
@@ -118,7 +118,7 @@ func (w *writer) field(f field, v reflect.Value, indent, path string) error {
 		}
 		return nil
 	}
-	text, err := doc.Marshal(map[string]any{f.key: v.Interface()})
+	text, err := yamldoc.Marshal(map[string]any{f.key: v.Interface()})
 	if err != nil {
 		return err
 	}

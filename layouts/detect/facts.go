@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // groupTypes says which type of provider defines CRDs of an API group. The
@@ -148,7 +148,7 @@ func (s *survey) kustomization(dir string) (k *kustomization, file string) {
 			k.err = fmt.Errorf("%s cannot be read: %w", file, err)
 			return k, file
 		}
-		stream := doc.Parse(doc.NewFile(file, data))
+		stream := yamldoc.Parse(yamldoc.NewFile(file, data))
 		if len(stream.Docs) == 0 {
 			return k, file
 		}
@@ -183,7 +183,7 @@ func (s *survey) manifest(file string) (m manifest, ok bool) {
 	if err != nil {
 		return m, false
 	}
-	chunks, _ := doc.Split(data) // what follows a bad separator is lost to everyone
+	chunks, _ := yamldoc.Split(data) // what follows a bad separator is lost to everyone
 	for _, c := range chunks {
 		if g := crdGroup(c.Data); g != "" {
 			m.groups = append(m.groups, g)
@@ -221,7 +221,7 @@ func crdGroup(data []byte) string {
 			}
 		}
 	}
-	stream := doc.Parse(doc.NewFile("", data))
+	stream := yamldoc.Parse(yamldoc.NewFile("", data))
 	if len(stream.Docs) == 0 || stream.Docs[0].Root.Get("kind").Str() != "CustomResourceDefinition" {
 		return ""
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
 
 var foo = layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
@@ -154,7 +154,7 @@ func TestPublishedFolderIsLaidOutAsClusterctlReadsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(read.Providers) != 1 || read.Providers[0].Provider != foo || len(read.Providers[0].Releases) != 3 || len(read.Oddities)+len(read.Providers[0].Oddities) != 0 {
-		t.Errorf("repo/folder reads something else")
+		t.Errorf("repo/source/folder reads something else")
 	}
 }
 

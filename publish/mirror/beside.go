@@ -14,7 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // beside is the folder of the files beside the releases.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Config is a clusterctl.yaml.
@@ -40,7 +40,7 @@ const configComment = `# Made by clusterctl-repo mirror, which writes it anew in
 
 // Marshal returns the text of the file.
 func (c *Config) Marshal() ([]byte, error) {
-	text, err := doc.Marshal(c)
+	text, err := yamldoc.Marshal(c)
 	return append([]byte(configComment), text...), err
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // maxConfigMap is how much a ConfigMap may hold, in bytes (Kubernetes
@@ -75,7 +75,7 @@ func configMap(l *Locked, r *repo.Release) ([]byte, error) {
 	out := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": header, "data": data}
 	if len(metadata)+len(components) <= maxConfigMap {
 		data["components"] = string(components)
-		return doc.Marshal(out)
+		return yamldoc.Marshal(out)
 	}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -90,5 +90,5 @@ func configMap(l *Locked, r *repo.Release) ([]byte, error) {
 	}
 	header["annotations"] = map[string]any{"provider.cluster.x-k8s.io/compressed": "true"}
 	out["binaryData"] = map[string]any{"components": base64.StdEncoding.EncodeToString(packed.Bytes())}
-	return doc.Marshal(out)
+	return yamldoc.Marshal(out)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 func TestConfigMaps(t *testing.T) {
@@ -40,8 +40,8 @@ func TestConfigMaps(t *testing.T) {
 	}
 	files := tree(t, dir)
 	checkSums(t, dir)
-	object := func(name string) *doc.Node {
-		s := doc.Parse(doc.NewFile(name, []byte(files["capi-operator/"+name])))
+	object := func(name string) *yamldoc.Node {
+		s := yamldoc.Parse(yamldoc.NewFile(name, []byte(files["capi-operator/"+name])))
 		if len(s.Docs) != 1 {
 			t.Fatalf("%s: %d documents", name, len(s.Docs))
 		}

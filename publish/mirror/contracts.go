@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 )
 
 // misfits returns which releases of the mirror clusterctl would not install
@@ -17,8 +17,8 @@ func misfits(releases []Locked) (out []string) {
 	for _, r := range releases {
 		if r.Provider == layouts.CoreName && r.Contract != "" {
 			fit = append(fit, r.Contract)
-			if r.Contract == meta.Contract {
-				fit = append(fit, meta.Compatible()...)
+			if r.Contract == metadata.Contract {
+				fit = append(fit, metadata.Compatible()...)
 			}
 			cores = append(cores, fmt.Sprintf("%s (%s)", r.Version, r.Contract))
 		}

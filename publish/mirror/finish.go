@@ -15,9 +15,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/inventory"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // entry is what a run remembers of a release that it has copied.
@@ -51,7 +51,7 @@ func contractOf(r *repo.Release) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	md, err := meta.Read(doc.NewFile(a.Path, data))
+	md, err := metadata.Read(yamldoc.NewFile(a.Path, data))
 	if err != nil {
 		return "", nil // clusterctl says what is wrong
 	}
@@ -91,7 +91,7 @@ func onlyPlaces(err error) bool {
 	if list, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(list.Unwrap(), func(err error) bool { return !onlyPlaces(err) })
 	}
-	return err == nil || errors.As(err, new(*doc.Error))
+	return err == nil || errors.As(err, new(*yamldoc.Error))
 }
 
 // finish writes the files beside the releases: first those that only state what

@@ -33,7 +33,7 @@ releaseSeries:
 - {major: %d, minor: %d, contract: %s}
 `
 
-func metadata(version, contract string) string {
+func metadataOf(version, contract string) string {
 	v, err := layouts.ParseVersion(version)
 	if err != nil {
 		panic(err)
@@ -58,7 +58,7 @@ func filesOf(p layouts.Provider, version string) []string {
 	info, _ := p.Type.Info()
 	return []string{
 		info.ComponentsFile, components(p, "registry.example.com/"+p.Name+"/controller:"+version),
-		"metadata.yaml", metadata(version, "v1beta2"),
+		"metadata.yaml", metadataOf(version, "v1beta2"),
 		"cluster-template.yaml", "kind: Cluster\nmetadata: {name: \"${CLUSTER_NAME}\"}\n" + strings.Repeat("# text\n", 5000),
 	}
 }

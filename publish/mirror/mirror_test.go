@@ -17,7 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
 )
 
@@ -377,7 +377,7 @@ func TestDryRun(t *testing.T) {
 
 func TestWhatIsNotThere(t *testing.T) {
 	shared, own := twoPlaces()
-	own.releases["v3.0.0"] = []string{"metadata.yaml", metadata("v3.0.0", "v1beta2")}
+	own.releases["v3.0.0"] = []string{"metadata.yaml", metadataOf("v3.0.0", "v1beta2")}
 	own.releases["v4.0.0"] = []string{"infrastructure-components.yaml", "kind: Namespace\n", "metadata.yaml", "x"}
 	for name, tc := range map[string]struct {
 		want Want
@@ -593,7 +593,7 @@ func TestOverridesFolder(t *testing.T) {
 func TestSelectors(t *testing.T) {
 	place := newPlace("https://x", map[string][]string{})
 	for _, v := range []string{"v1.9.0", "v1.10.0", "v1.10.3", "v1.11.0-rc.0", "v1.11.0", "v2.0.0-alpha.1", "nonsense"} {
-		place.releases[v] = []string{"metadata.yaml", strings.Replace(metadata("v1.11.0", "v1beta2"), "- {", "- {major: 1, minor: 10, contract: v1beta1}\n- {", 1)}
+		place.releases[v] = []string{"metadata.yaml", strings.Replace(metadataOf("v1.11.0", "v1beta2"), "- {", "- {major: 1, minor: 10, contract: v1beta1}\n- {", 1)}
 	}
 	for text, want := range map[string]string{
 		"":                   "v1.11.0",

@@ -7,7 +7,7 @@ import (
 
 	"github.com/distribution/reference"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 )
 
 // allImages is the key of the override for the images of all providers

@@ -174,7 +174,7 @@ func TestContracts(t *testing.T) {
 				continue
 			}
 			files := filesOf(p.provider, "v1.0.0")
-			files[3] = metadata("v1.0.0", p.contract)
+			files[3] = metadataOf("v1.0.0", p.contract)
 			wants = append(wants, Want{From: newPlace("https://"+p.provider.Name, map[string][]string{"v1.0.0": files})})
 		}
 		result := mirrored(t, wants, toFolder(t, memoryDir(t)))
@@ -184,7 +184,7 @@ func TestContracts(t *testing.T) {
 	}
 	// Metadata without the series of the version.
 	files := filesOf(foo, "v1.0.0")
-	files[3] = metadata("v2.0.0", "v1beta2")
+	files[3] = metadataOf("v2.0.0", "v1beta2")
 	result := mirrored(t, []Want{{From: newPlace("https://x", map[string][]string{"v1.0.0": files}), Version: selector(t, "v1.0.0")}}, toFolder(t, memoryDir(t)))
 	if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "gives no contract for this version") {
 		t.Errorf("%q", result.Warnings)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 )
 
 // Source is a place that releases are copied from. Every publish.Destination is
@@ -78,7 +78,7 @@ func (s Selector) String() string {
 
 // choose returns the versions that are meant, oldest first. Metadata reads the
 // metadata.yaml of a version.
-func (s Selector) choose(ctx context.Context, from Source, metadata func(version string) ([]byte, error)) ([]string, error) {
+func (s Selector) choose(ctx context.Context, from Source, read func(version string) ([]byte, error)) ([]string, error) {
 	if s.exact != "" {
 		return []string{s.exact}, nil
 	}
@@ -87,7 +87,7 @@ func (s Selector) choose(ctx context.Context, from Source, metadata func(version
 		return nil, fmt.Errorf("list the versions at %s: %w", from, err)
 	}
 	if s.rule == nil {
-		latest, err := meta.Latest(versions, metadata)
+		latest, err := metadata.Latest(versions, read)
 		if err != nil {
 			return nil, fmt.Errorf("find the latest version at %s: %w", from, err)
 		}
@@ -233,7 +233,7 @@ func (m *run) resolve(ctx context.Context, wants []Want) ([]*task, error) {
 func (m *run) metadata(ctx context.Context, w Want, version string) ([]byte, error) {
 	r, err := w.From.Fetch(ctx, version)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, meta.ErrNoRelease
+		return nil, metadata.ErrNoRelease
 	}
 	if err != nil {
 		return nil, err

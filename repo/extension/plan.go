@@ -6,7 +6,7 @@ import (
 
 	"github.com/blang/semver/v4"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 )
 
 // skew is how many minor versions workers may leave out at once.
@@ -41,7 +41,7 @@ func (u Upgrade) Check(p *PlanResponse) error {
 	if err != nil {
 		return fmt.Errorf("the version of the workers: %w", err)
 	}
-	if class.CompareVersions(worker, to) == 0 {
+	if clusterclass.CompareVersions(worker, to) == 0 {
 		if len(workers) > 0 {
 			return fmt.Errorf("workersUpgrades has steps, but the workers already have version %s", u.To)
 		}
@@ -59,7 +59,7 @@ func versions(steps []Step) []string {
 }
 
 func (u Upgrade) controlPlane(from, to semver.Version, steps []string) error {
-	if class.CompareVersions(from, to) == 0 {
+	if clusterclass.CompareVersions(from, to) == 0 {
 		if len(steps) > 0 {
 			return fmt.Errorf("controlPlaneUpgrades has steps, but the control plane already has version %s", u.To)
 		}
@@ -71,7 +71,7 @@ func (u Upgrade) controlPlane(from, to semver.Version, steps []string) error {
 		if err != nil {
 			return fmt.Errorf("controlPlaneUpgrades[%d]: version %q: %w", i, step, err)
 		}
-		if class.CompareVersions(v, current) <= 0 {
+		if clusterclass.CompareVersions(v, current) <= 0 {
 			return fmt.Errorf("controlPlaneUpgrades[%d]: version %s is not greater than v%s", i, step, current)
 		}
 		if v.Minor != current.Minor && v.Minor != current.Minor+1 {
@@ -79,7 +79,7 @@ func (u Upgrade) controlPlane(from, to semver.Version, steps []string) error {
 		}
 		current = v
 	}
-	if class.CompareVersions(current, to) != 0 {
+	if clusterclass.CompareVersions(current, to) != 0 {
 		return fmt.Errorf("controlPlaneUpgrades ends with v%s instead of %s", current, u.To)
 	}
 	return nil
@@ -109,7 +109,7 @@ func (u Upgrade) workers(from, to semver.Version, controlPlane, steps []string) 
 		if err != nil {
 			return fmt.Errorf("workersUpgrades[%d]: version %q: %w", i, step, err)
 		}
-		switch c := class.CompareVersions(v, current); {
+		switch c := clusterclass.CompareVersions(v, current); {
 		case c <= 0:
 			return fmt.Errorf("workersUpgrades[%d]: version %s is not greater than v%s", i, step, current)
 		case c > 1:
@@ -124,7 +124,7 @@ func (u Upgrade) workers(from, to semver.Version, controlPlane, steps []string) 
 		}
 		current = v
 	}
-	if class.CompareVersions(current, to) != 0 {
+	if clusterclass.CompareVersions(current, to) != 0 {
 		return fmt.Errorf("workersUpgrades ends with v%s instead of %s", current, u.To)
 	}
 	return nil

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/schema"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // VariableFault says what is wrong with the definition of a variable.
@@ -34,10 +34,10 @@ type VariableProblem struct {
 // a ClusterClass (core/reconcilers/clusterclass, reconcileExternalVariables;
 // internal/topology/variables, ValidateClusterClassVariables). It also returns the
 // definitions as documents. Each place is reported once.
-func (r *VariablesResponse) Problems(core int) (definitions []*doc.Node, problems []VariableProblem) {
+func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, problems []VariableProblem) {
 	version := string(CoreVersion(core))
 	text, err := json.Marshal(map[string]any{
-		"apiVersion": class.Group + "/" + version, "kind": class.Kind, "metadata": map[string]any{"name": "discovered"},
+		"apiVersion": clusterclass.Group + "/" + version, "kind": clusterclass.Kind, "metadata": map[string]any{"name": "discovered"},
 		"spec": map[string]any{"variables": r.Variables},
 	})
 	if err != nil {
@@ -46,16 +46,16 @@ func (r *VariablesResponse) Problems(core int) (definitions []*doc.Node, problem
 	if len(text) > MaxObject {
 		return nil, []VariableProblem{{InvalidVariable, "", fmt.Sprintf("the definitions have %d bytes, more than an API server takes for a ClusterClass", len(text))}}
 	}
-	docs := doc.Parse(doc.NewFile("answer", text)).Docs
+	docs := yamldoc.Parse(yamldoc.NewFile("answer", text)).Docs
 	if len(docs) == 0 || docs[0].Root == nil {
 		return nil, nil
 	}
-	c := class.Of(&manifest.Object{Doc: docs[0], Group: class.Group, Version: version, Kind: class.Kind})
+	c := clusterclass.Of(&manifest.Object{Doc: docs[0], Group: clusterclass.Group, Version: version, Kind: clusterclass.Kind})
 	taken := map[string]bool{}
 	for _, v := range c.Variables() {
 		definitions = append(definitions, v.Node)
-		seen := map[*doc.Node]bool{}
-		add := func(kind VariableFault, n *doc.Node, format string, args ...any) {
+		seen := map[*yamldoc.Node]bool{}
+		add := func(kind VariableFault, n *yamldoc.Node, format string, args ...any) {
 			if !seen[n] {
 				seen[n] = true
 				problems = append(problems, VariableProblem{kind, v.Name, fmt.Sprintf(format, args...)})
@@ -72,8 +72,8 @@ func (r *VariablesResponse) Problems(core int) (definitions []*doc.Node, problem
 		taken[v.Name] = true
 		for _, violation := range c.CheckAt(v.Node, v.Path...) {
 			switch {
-			case violation.Fault != schema.Unknown:
-				place := strings.TrimPrefix(strings.TrimPrefix(violation.Path, schema.Join(v.Path)), ".")
+			case violation.Fault != openapi.Unknown:
+				place := strings.TrimPrefix(strings.TrimPrefix(violation.Path, openapi.Join(v.Path)), ".")
 				add(InvalidVariable, violation.Node, "%s", strings.TrimSpace(place+" "+violation.Message))
 			case violation.Node.Text == "metadata" || violation.Node.Text == "deprecatedV1Beta1Metadata":
 				add(OtherVersion, violation.Node, "%s of Cluster API has no field %s", version, violation.Node.Text)
@@ -82,7 +82,7 @@ func (r *VariablesResponse) Problems(core int) (definitions []*doc.Node, problem
 			}
 		}
 		for _, fault := range c.SchemaFaults(v) {
-			if fault.Aspect != class.OfKeyword {
+			if fault.Aspect != clusterclass.OfKeyword {
 				add(InvalidVariable, fault.Node, "%s", fault.Message)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Finding is one violated rule at one place.
@@ -22,7 +22,7 @@ type Finding struct {
 	File string
 	// Pos and End are the place in the raw file; zero if the finding is about
 	// the file as a whole. End is exclusive.
-	Pos, End doc.Pos
+	Pos, End yamldoc.Pos
 	// Object names the Kubernetes object, "Deployment capx-system/manager".
 	Object string
 	// Message says what is wrong here.
@@ -42,8 +42,8 @@ type Finding struct {
 	Fingerprint string
 
 	// What At was given, for Options.Trace; forgotten afterwards.
-	doc        *doc.Document
-	node       *doc.Node
+	doc        *yamldoc.Document
+	node       *yamldoc.Node
 	start, end int
 }
 

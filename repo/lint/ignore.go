@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // IgnoreMark begins a comment that silences rules:
@@ -17,8 +17,8 @@ const IgnoreMark = "clusterctl-repo:ignore"
 // whole document if nothing stands above it there.
 type Ignore struct {
 	File string
-	Pos  doc.Pos
-	End  doc.Pos
+	Pos  yamldoc.Pos
+	End  yamldoc.Pos
 	// Source is the line, for findings about the comment.
 	Source string
 	// Rules are IDs as they were written.
@@ -39,7 +39,7 @@ func (i *Ignore) Used(rule string) bool { return i.used[rule] }
 func NormalizeID(id string) string { return strings.ToUpper(strings.ReplaceAll(id, "-", "")) }
 
 // Ignores finds the comments in a file.
-func Ignores(f *doc.File) []*Ignore {
+func Ignores(f *yamldoc.File) []*Ignore {
 	var out []*Ignore
 	if !bytes.Contains(f.Data, []byte(IgnoreMark)) {
 		return nil
@@ -52,7 +52,7 @@ func Ignores(f *doc.File) []*Ignore {
 		}
 		text := strings.TrimRight(line, "\r")
 		i := &Ignore{
-			File: f.Name, Pos: doc.Pos{Line: n + 1, Column: len([]rune(line[:at])) + 1}, End: doc.Pos{Line: n + 1, Column: len([]rune(text)) + 1},
+			File: f.Name, Pos: yamldoc.Pos{Line: n + 1, Column: len([]rune(line[:at])) + 1}, End: yamldoc.Pos{Line: n + 1, Column: len([]rune(text)) + 1},
 			Source: text, used: map[string]bool{},
 		}
 		words, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 func TestIgnores(t *testing.T) {
@@ -26,7 +26,7 @@ func TestIgnores(t *testing.T) {
 		"without a sharp":      {"a: clusterctl-repo:ignore X001\n", ""},
 	} {
 		var got []string
-		for _, i := range lint.Ignores(doc.NewFile("x.yaml", []byte(tc.text))) {
+		for _, i := range lint.Ignores(yamldoc.NewFile("x.yaml", []byte(tc.text))) {
 			got = append(got, fmt.Sprintf("%s %d-%d %s", strings.Join(i.Rules, ","), i.First, i.Last, i.Reason))
 		}
 		if strings.Join(got, "; ") != tc.want {
@@ -39,7 +39,7 @@ func FuzzIgnores(f *testing.F) {
 	f.Add("---\n# clusterctl-repo:ignore X001 why\na:\n- b # clusterctl-repo:ignore Y\n")
 	f.Add("#clusterctl-repo:ignore")
 	f.Fuzz(func(t *testing.T, text string) {
-		file := doc.NewFile("x", []byte(text))
+		file := yamldoc.NewFile("x", []byte(text))
 		for _, i := range lint.Ignores(file) {
 			if i.First < 1 || i.Last < i.First || i.Last > strings.Count(text, "\n")+1 {
 				t.Errorf("lines %d to %d", i.First, i.Last)

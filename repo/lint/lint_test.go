@@ -9,8 +9,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // repository holds one release with the given files.
@@ -40,8 +40,8 @@ var everyNode = &lint.Rule{ID: "TEST001", Severity: lint.Warning, Scope: lint.Sc
 		return
 	}
 	for _, d := range p.File.Docs().Docs {
-		d.Root.Walk(func(path doc.Path, n *doc.Node) bool {
-			if n.Kind != doc.Map && n.Kind != doc.List {
+		d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
+			if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
 				_, variable := p.File.Variable(d, n)
 				p.Node(d, n, "%s is %q, from a variable: %v", path, n.Text, variable)
 			}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // File is one file of a release, parsed on demand and once.
@@ -29,7 +29,7 @@ type Release struct {
 	Files []*File
 	// Metadata is nil if metadata.yaml is missing or clusterctl refuses it;
 	// MetadataErr says why.
-	Metadata    *meta.Metadata
+	Metadata    *metadata.Metadata
 	MetadataErr error
 	// Stored are the versions in which the API server stores objects, by the name
 	// of the definition. Only releases before the one at hand have it.
@@ -184,7 +184,7 @@ type Pass struct {
 	Known, Ran func(id string) bool
 
 	severity Severity
-	trace    func(*Finding, *doc.Document, *doc.Node, int, int)
+	trace    func(*Finding, *yamldoc.Document, *yamldoc.Node, int, int)
 	mu       *sync.Mutex
 	out      *[]Finding
 }
@@ -214,12 +214,12 @@ func (p *Pass) Path(path, format string, args ...any) {
 
 // On reports a value of an object, in whatever file it is. A nil node is the
 // object as a whole.
-func (p *Pass) On(o *manifest.Object, n *doc.Node, format string, args ...any) {
+func (p *Pass) On(o *manifest.Object, n *yamldoc.Node, format string, args ...any) {
 	p.Report(At(o.File, o.Doc, n, format, args...))
 }
 
 // Node reports a value of the current file. A nil node is the document.
-func (p *Pass) Node(d *doc.Document, n *doc.Node, format string, args ...any) {
+func (p *Pass) Node(d *yamldoc.Document, n *yamldoc.Node, format string, args ...any) {
 	p.Report(At(p.File, d, n, format, args...))
 }
 
@@ -232,14 +232,14 @@ func (p *Pass) Span(start, end int, format string, args ...any) {
 // long to be of use to people, as in minified JSON.
 func SourceLine(f *File, line int) string {
 	const longest = 4 << 10
-	if f.Raw.Offset(doc.Pos{Line: line + 1, Column: 1})-f.Raw.Offset(doc.Pos{Line: line, Column: 1}) > longest {
+	if f.Raw.Offset(yamldoc.Pos{Line: line + 1, Column: 1})-f.Raw.Offset(yamldoc.Pos{Line: line, Column: 1}) > longest {
 		return ""
 	}
 	return f.Raw.Line(line)
 }
 
 // At makes a finding at a value, to be completed and reported.
-func At(f *File, d *doc.Document, n *doc.Node, format string, args ...any) Finding {
+func At(f *File, d *yamldoc.Document, n *yamldoc.Node, format string, args ...any) Finding {
 	pos := f.Raw.Pos(f.Raw.Offset(d.Pos(n))) // a parser may stop behind the end
 	return Finding{
 		File: f.Raw.Name, Pos: pos, End: d.End(n), Source: SourceLine(f, pos.Line),
@@ -249,8 +249,8 @@ func At(f *File, d *doc.Document, n *doc.Node, format string, args ...any) Findi
 
 // Replace is an edit that puts a text in the place of a scalar; nil if the scalar
 // is not written in the file as it was read.
-func Replace(f *File, d *doc.Document, n *doc.Node, text string) *Edit {
-	if n == nil || n.Kind == doc.Map || n.Kind == doc.List || n.Style == doc.Block {
+func Replace(f *File, d *yamldoc.Document, n *yamldoc.Node, text string) *Edit {
+	if n == nil || n.Kind == yamldoc.Map || n.Kind == yamldoc.List || n.Style == yamldoc.Block {
 		return nil
 	}
 	from, to := d.Offsets(n)
@@ -269,14 +269,14 @@ func Spanning(f *File, start, end int, format string, args ...any) Finding {
 	return out
 }
 
-func place(f *File, pos, end doc.Pos, object, message string) Finding {
+func place(f *File, pos, end yamldoc.Pos, object, message string) Finding {
 	source, column := f.Raw.Excerpt(pos)
 	return Finding{File: f.Raw.Name, Pos: pos, End: end, Source: source, SourceColumn: column, Object: object, Message: message}
 }
 
 // ObjectName names the Kubernetes object in a document, with what is there of
 // kind, namespace and name.
-func ObjectName(d *doc.Document) string {
+func ObjectName(d *yamldoc.Document) string {
 	kind := d.Root.Get("kind").Str()
 	name := d.Root.Get("metadata", "name").Str()
 	if ns := d.Root.Get("metadata", "namespace").Str(); ns != "" {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Options of a run.
@@ -31,10 +31,10 @@ type Options struct {
 	// Trace leads a finding back to where its fault was made, if the files are
 	// built ones: at the node of the document if there is one, at the byte range
 	// otherwise. It may be called from several goroutines.
-	Trace func(f *Finding, d *doc.Document, n *doc.Node, start, end int)
+	Trace func(f *Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int)
 	// Sources returns the files that findings were led back to, for the comments
 	// in them.
-	Sources func() []*doc.File
+	Sources func() []*yamldoc.File
 }
 
 // Run checks a repository, one release at a time, so that memory does not grow
@@ -185,7 +185,7 @@ func (r *run) release(provider *Provider, release *repo.Release) *Release {
 	r.report.Releases++
 	r.report.Files += len(view.Files)
 	if f := view.File(layouts.MetadataFile); f != nil {
-		view.Metadata, view.MetadataErr = meta.ReadValid(f.Raw, release.Provider.Label())
+		view.Metadata, view.MetadataErr = metadata.ReadValid(f.Raw, release.Provider.Label())
 	} else {
 		view.MetadataErr = fmt.Errorf("%s is missing", layouts.MetadataFile)
 	}
@@ -214,7 +214,7 @@ func (r *run) release(provider *Provider, release *repo.Release) *Release {
 // Fault is why files to check could not be made.
 type Fault struct {
 	File    string
-	Pos     doc.Pos
+	Pos     yamldoc.Pos
 	Message string
 }
 

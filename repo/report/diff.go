@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/diff"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
 )
 
 // Comparison is what changes between two releases of a provider. One of them is

@@ -6,9 +6,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/draw"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/draw"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Painter colours text for a terminal; see cmd/internal/term.
@@ -141,7 +141,7 @@ func silenced(r *lint.Report) string {
 	return "; comments silence " + count(len(r.Suppressed), "finding")
 }
 
-func place(file string, p doc.Pos) string {
+func place(file string, p yamldoc.Pos) string {
 	file = visible(file)
 	if p.IsZero() {
 		return file

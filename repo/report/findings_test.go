@@ -18,10 +18,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/draw"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/draw"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -37,7 +37,7 @@ func (plain) Dim(s string) string    { return s }
 
 const hostile = `<script>alert(1)</script> "'&]]> | @someone #12 ${A} $B$ ` + "`x`" + ` [a](https://example.org) ::error::no %0A` + "\x1b[31m\u202e\x00\r\n::warning::line two"
 
-func pos(line, column int) doc.Pos { return doc.Pos{Line: line, Column: column} }
+func pos(line, column int) yamldoc.Pos { return yamldoc.Pos{Line: line, Column: column} }
 
 // nasty is a report with everything that formats have to get right.
 func nasty() *lint.Report {
@@ -632,7 +632,7 @@ func FuzzFormats(f *testing.F) {
 			Object: object, Message: message, Way: message, Source: source, SourceColumn: int(severity), Fingerprint: strconv.Itoa(line),
 		}
 		if finding.Pos.Line == 0 {
-			finding.Pos = doc.Pos{}
+			finding.Pos = yamldoc.Pos{}
 		}
 		r := &lint.Report{Findings: []lint.Finding{finding, finding}, Failures: []error{errors.New(text)}, Suppressed: []lint.Suppressed{{Finding: finding, Reason: text}}}
 

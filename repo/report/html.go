@@ -12,7 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
 //go:embed page.css

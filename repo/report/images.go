@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 )
 
 // WriteImages prints the images of releases in a format of InventoryFormats.

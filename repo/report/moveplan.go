@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/draw"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/markup"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/draw"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
 // MoveFormats are the names of the formats that WriteMovePlans knows.

@@ -106,7 +106,7 @@ type (
 var sarifLevels = map[lint.Severity]string{lint.Off: "none", lint.Error: "error", lint.Warning: "warning", lint.Info: "note"}
 
 // findingsSARIF writes SARIF 2.1.0. Positions count characters, as those of
-// repo/doc do.
+// repo/text/yamldoc do.
 func findingsSARIF(w io.Writer, r *lint.Report, version string) error {
 	run := sarifRun{
 		Tool: sarifTool{sarifDriver{

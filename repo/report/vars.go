@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 )
 
 // InventoryFormats are the names of the formats that WriteVariables and

@@ -29,10 +29,10 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
@@ -376,7 +376,7 @@ func (a *moveAgreement) make(t *testing.T, p part, namespace string) bool {
 	objects := append(c.Objects, more(namespace)...)
 	var all [][]byte
 	for _, o := range objects {
-		text, err := doc.Marshal(o.Object)
+		text, err := yamldoc.Marshal(o.Object)
 		if err != nil {
 			t.Fatal(err)
 		}

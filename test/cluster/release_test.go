@@ -17,16 +17,16 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
 // part is a file of a release that becomes objects.
 type part struct {
-	file     *doc.File
+	file     *yamldoc.File
 	kind     layouts.FileKind
 	provider layouts.Provider
 	// required are the variables without a default that clusterctl does not
@@ -52,7 +52,7 @@ func parts(t *testing.T, r *repo.Release) []part {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := part{file: doc.NewFile(a.Path, data), kind: k, provider: r.Provider}
+		p := part{file: yamldoc.NewFile(a.Path, data), kind: k, provider: r.Provider}
 		view := manifest.New(a, k, data)
 		if template, err := vars.Parse(data); err == nil {
 			for _, v := range template.Variables() {

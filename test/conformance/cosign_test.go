@@ -17,8 +17,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/provenance"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/sign"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
 // cosignModule is what the tests are known to agree with. It is no tool of this

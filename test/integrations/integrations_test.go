@@ -20,9 +20,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 const root = "../.."
@@ -62,13 +62,13 @@ func built(t *testing.T) string {
 	return name
 }
 
-func load(t *testing.T, name string) *doc.Node {
+func load(t *testing.T, name string) *yamldoc.Node {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := doc.Parse(doc.NewFile(name, data))
+	s := yamldoc.Parse(yamldoc.NewFile(name, data))
 	if s.Err != nil || len(s.Docs) != 1 || s.Docs[0].Err != nil {
 		t.Fatalf("%s: %v", name, s.Err)
 	}
@@ -77,7 +77,7 @@ func load(t *testing.T, name string) *doc.Node {
 
 // action is the GitHub Action in a runner that knows as much as it needs.
 type action struct {
-	root *doc.Node
+	root *yamldoc.Node
 	// contexts are the values of expressions: inputs.NAME, steps.ID.outputs.NAME.
 	contexts map[string]string
 	dir      string // the workspace
@@ -489,7 +489,7 @@ func (plain) Dim(s string) string    { return s }
 
 func TestMatcher(t *testing.T) {
 	rule := &lint.Rule{ID: "META006", Severity: lint.Error, Fix: "x.yaml:1:1: error: not a finding"}
-	at := doc.Pos{Line: 12, Column: 3}
+	at := yamldoc.Pos{Line: 12, Column: 3}
 	r := &lint.Report{Findings: []lint.Finding{
 		{Rule: rule, Severity: lint.Error, File: "config/a b.yaml", Pos: at, Object: "Deployment x", Message: "it: error: is [wrong]", Source: "a.yaml:1:1: error: shown [META006]"},
 		{Rule: rule, Severity: lint.Warning, File: "a:9:9.yaml", Pos: at, Message: "two\nlines [META006]"},

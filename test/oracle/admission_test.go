@@ -44,10 +44,10 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 )
 
 // server does with an object what an API server does that has the definitions of
@@ -125,7 +125,7 @@ func (s *server) create(object map[string]any) error {
 		return err
 	}
 	k := s.kinds[o.GetAPIVersion()+" "+o.GetKind()]
-	ours := o.GroupVersionKind().Group == class.Group && o.GetKind() == class.Kind
+	ours := o.GroupVersionKind().Group == clusterclass.Group && o.GetKind() == clusterclass.Kind
 	switch {
 	case k == nil && ours:
 		return fmt.Errorf("no matches for kind %s in version %s", o.GetKind(), o.GetAPIVersion())
@@ -224,7 +224,7 @@ func (v *verdicts) file(name string, data []byte) error {
 		return nil // clusterctl refuses the file
 	}
 	for _, o := range objects.Objs() {
-		if o.GroupVersionKind().Group != class.Group || o.GetKind() != class.Kind {
+		if o.GroupVersionKind().Group != clusterclass.Group || o.GetKind() != clusterclass.Kind {
 			continue
 		}
 		v.classes++
@@ -378,7 +378,7 @@ func TestMutatedClasses(t *testing.T) {
 			continue
 		}
 		for _, o := range objects.Objs() {
-			if o.GetKind() == class.Kind && v.server.create(o.Object) == nil {
+			if o.GetKind() == clusterclass.Kind && v.server.create(o.Object) == nil {
 				pool = append(pool, o.Object)
 			}
 		}
@@ -581,7 +581,7 @@ func (m *mutator) mutate(object map[string]any) string {
 		keys := slices.Sorted(maps.Keys(table))
 		if version, _ := object["apiVersion"].(string); m.random.IntN(8) > 0 {
 			keys = slices.DeleteFunc(keys, func(key string) bool {
-				return !describes(strings.TrimPrefix(version, class.Group+"/"), s.path, ok, key)
+				return !describes(strings.TrimPrefix(version, clusterclass.Group+"/"), s.path, ok, key)
 			})
 		}
 		if len(keys) == 0 {
@@ -596,7 +596,7 @@ func (m *mutator) mutate(object map[string]any) string {
 // describes reports whether the schema of ClusterClasses has a field in the
 // mapping at a path, or beside it.
 func describes(version, path string, inside bool, key string) bool {
-	s, _ := class.Schema(version)
+	s, _ := clusterclass.Schema(version)
 	s, _ = s.At("spec")
 	steps := regexp.MustCompile(`[^.\[]+|\[\d+\]`).FindAllString(path, -1)
 	if !inside && len(steps) > 0 {
@@ -623,7 +623,7 @@ func describes(version, path string, inside bool, key string) bool {
 func TestClassData(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, name := range class.Functions() {
+	for _, name := range clusterclass.Functions() {
 		known[name] = true
 	}
 	for name := range sprig.HermeticTxtFuncMap() {
@@ -639,13 +639,13 @@ func TestClassData(t *testing.T) {
 		t.Errorf("templates may not call %s", name)
 	}
 	s := newServer(t)
-	for _, name := range append(class.Builtins(), "builtin.cluster.foo", "builtin.machinePool.foo", "builtin.controlPlane.metadata") {
-		if name == class.Builtin {
+	for _, name := range append(clusterclass.Builtins(), "builtin.cluster.foo", "builtin.machinePool.foo", "builtin.controlPlane.metadata") {
+		if name == clusterclass.Builtin {
 			continue
 		}
 		err := s.create(patched(t, name))
-		if (err == nil) != class.IsBuiltin(name) {
-			t.Errorf("%s: %v, and the tool says %v", name, err, class.IsBuiltin(name))
+		if (err == nil) != clusterclass.IsBuiltin(name) {
+			t.Errorf("%s: %v, and the tool says %v", name, err, clusterclass.IsBuiltin(name))
 		}
 	}
 }
@@ -679,7 +679,7 @@ c"""`, `- -1 - !(true)`, `if`, `a.if`, `f(,)`, `f(a,)`, `{}`, `[]`, `()`, `1.`, 
 		}
 		_, errs := real.Parse(common.NewTextSource(text))
 		want := len(errs.GetErrors()) == 0
-		got := class.CheckExpression(text)
+		got := clusterclass.CheckExpression(text)
 		if want != (got == nil) {
 			t.Errorf("-seed %d: %q: the parser says %v, the tool %v", *seed, text, errs.ToDisplayString(), got)
 		}

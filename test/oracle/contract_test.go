@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	real "sigs.k8s.io/cluster-api/util/contract"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 )
 
 // nameParts are what kinds are made of: whole words whose plural is special, and

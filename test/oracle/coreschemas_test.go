@@ -36,11 +36,11 @@ func coreModule(t testing.TB) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestCoreSchemas keeps the schemas of repo/coreapi equal to those that Cluster
+// TestCoreSchemas keeps the schemas of repo/capi/coreapi equal to those that Cluster
 // API installs, without their prose and with few of the rules in CEL.
 func TestCoreSchemas(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join("..", "..", "repo", "coreapi", "schemas")
+	dir := filepath.Join("..", "..", "repo", "capi", "coreapi", "schemas")
 	made := map[string]bool{}
 	for folder, names := range coreKinds {
 		for _, name := range names {

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 	rendering "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
@@ -72,7 +72,7 @@ func TestProviders(t *testing.T) {
 }
 
 // compareComponents compares the data next to the objects with the library.
-func compareComponents(t *testing.T, r real.Release, f *doc.File, v values) {
+func compareComponents(t *testing.T, r real.Release, f *yamldoc.File, v values) {
 	t.Helper()
 	want, wantErr := components(r, f.Data, v, nil, "", false)
 	got, err := rendering.RenderProvider(background, rendering.ProviderInput{Provider: provider(r), File: f, Variables: v})
@@ -225,8 +225,8 @@ func TestTemplates(t *testing.T) {
 
 // classOf opens the ClusterClasses of a release, with the words of clusterctl's
 // local repository for a missing file.
-func classOf(r real.Release) func(string) (*doc.File, error) {
-	return func(class string) (*doc.File, error) {
+func classOf(r real.Release) func(string) (*yamldoc.File, error) {
+	return func(class string) (*yamldoc.File, error) {
 		path := filepath.Join(r.Dir(), layouts.ClusterClassFile(class))
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("failed to read file %q from local release %s: %w", path, r.Version, err)
@@ -235,7 +235,7 @@ func classOf(r real.Release) func(string) (*doc.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return doc.NewFile(path, data), nil
+		return yamldoc.NewFile(path, data), nil
 	}
 }
 

@@ -22,10 +22,10 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -506,7 +506,7 @@ var damages = map[string]func(claim) bool{
 	},
 	// Nothing stands where the expression is.
 	"VAR006": func(c claim) bool {
-		f := doc.NewFile(c.File, c.data)
+		f := yamldoc.NewFile(c.File, c.data)
 		start, end := f.Offset(c.Pos), f.Offset(c.End)
 		marked := slices.Concat(c.data[:start], []byte("<here"), c.data[start:end], []byte("here>"), c.data[end:])
 		out, err := process(marked, alwaysSet(dummies(c.data)))

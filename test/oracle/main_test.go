@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -156,13 +156,13 @@ func write(t testing.TB, tree map[string]string) string {
 	return dir
 }
 
-func read(t testing.TB, path string) *doc.File {
+func read(t testing.TB, path string) *yamldoc.File {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return doc.NewFile(path, data)
+	return yamldoc.NewFile(path, data)
 }
 
 // values are variables by their exact name.
@@ -198,7 +198,7 @@ func core(err error) string {
 	if err == nil {
 		return ""
 	}
-	var at *doc.Error
+	var at *yamldoc.Error
 	text := err.Error()
 	if errors.As(err, &at) {
 		text = at.Err.Error()

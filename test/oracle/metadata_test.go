@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -143,14 +143,14 @@ func compareMetadata(t *testing.T, content string) {
 	t.Helper()
 	r := release(t, map[string]string{"v1.2.3": content}, "v1.2.3")
 	_, want := generate(t, r, "foo:v1.2.3")
-	got := meta.Check(doc.NewFile("metadata.yaml", []byte(content)), foo, "v1.2.3")
+	got := metadata.Check(yamldoc.NewFile("metadata.yaml", []byte(content)), foo, "v1.2.3")
 	if (want == nil) != (got == nil) {
 		t.Fatalf("clusterctl: %v\nthe tool:   %v", want, got)
 	}
 	if want == nil {
 		return
 	}
-	var at *doc.Error
+	var at *yamldoc.Error
 	if !errors.As(got, &at) {
 		t.Errorf("no position: %v", got)
 	}
@@ -180,7 +180,7 @@ func FuzzMetadata(f *testing.F) {
 		}
 		r := release(t, map[string]string{"v1.2.3": content}, "v1.2.3")
 		_, want := generate(t, r, "foo:v1.2.3")
-		got := meta.Check(doc.NewFile("metadata.yaml", []byte(content)), foo, "v1.2.3")
+		got := metadata.Check(yamldoc.NewFile("metadata.yaml", []byte(content)), foo, "v1.2.3")
 		if (want == nil) != (got == nil) {
 			t.Fatalf("clusterctl: %v\nthe tool:   %v", want, got)
 		}
@@ -284,7 +284,7 @@ func checkFolder(r real.Release, v string) error {
 	if err != nil {
 		return err
 	}
-	return meta.Check(doc.NewFile(path, data), foo, v)
+	return metadata.Check(yamldoc.NewFile(path, data), foo, v)
 }
 
 // latest is the tool's resolution over a folder.
@@ -299,7 +299,7 @@ func latest(t testing.TB, r real.Release) (string, error) {
 	for _, e := range entries {
 		versions = append(versions, e.Name())
 	}
-	return meta.Latest(versions, func(v string) ([]byte, error) {
+	return metadata.Latest(versions, func(v string) ([]byte, error) {
 		path := filepath.Join(dir, v, "metadata.yaml")
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("failed to read file %q from local release %s: %w", path, v, err)

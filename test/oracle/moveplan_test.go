@@ -22,8 +22,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/owners"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/snapshot"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 )
 
 // dump writes a management cluster as a List of YAML or JSON.

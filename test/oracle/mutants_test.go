@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // mutant is a release in which one thing is changed as people change things by
@@ -24,17 +24,17 @@ type mutant struct {
 	name   string            // of the file that is changed
 	lines  []string
 	fields []member
-	docs   []*doc.Document
+	docs   []*yamldoc.Document
 	// version is the name of the folder.
 	version string
 }
 
 // member is a field of a mapping, or an element of a list if it has no key.
 type member struct {
-	doc   *doc.Document
+	doc   *yamldoc.Document
 	path  string // metadata.labels.x
 	name  string
-	value *doc.Node
+	value *yamldoc.Node
 	// first and last are the lines that hold it, counted from 0; alone says that
 	// nothing else is on them.
 	first, last int
@@ -46,16 +46,16 @@ func (m *mutant) load() {
 	text := m.files[m.name]
 	m.lines = strings.Split(text, "\n")
 	m.fields, m.docs = nil, nil
-	f := doc.NewFile(m.name, []byte(text))
-	for _, d := range doc.Parse(f).Docs {
+	f := yamldoc.NewFile(m.name, []byte(text))
+	for _, d := range yamldoc.Parse(f).Docs {
 		if d.Err != nil {
 			continue
 		}
 		m.docs = append(m.docs, d)
-		var walk func(n *doc.Node, way []string) (last int)
-		walk = func(n *doc.Node, way []string) int {
+		var walk func(n *yamldoc.Node, way []string) (last int)
+		walk = func(n *yamldoc.Node, way []string) int {
 			last := 0
-			if n.Kind != doc.Map && n.Kind != doc.List {
+			if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
 				_, end := d.Offsets(n)
 				return f.Pos(max(0, end-1)).Line - 1
 			}
@@ -106,7 +106,7 @@ func (m *mutant) remove(first, last int) {
 
 // write puts a text in the place of a scalar.
 func (m *mutant) write(f member, text string) bool {
-	if f.value == nil || f.value.Kind == doc.Map || f.value.Kind == doc.List || f.value.Style == doc.Block || f.doc.Derived() {
+	if f.value == nil || f.value.Kind == yamldoc.Map || f.value.Kind == yamldoc.List || f.value.Style == yamldoc.Block || f.doc.Derived() {
 		return false
 	}
 	start, end := f.doc.Offsets(f.value)
@@ -119,7 +119,7 @@ func (m *mutant) write(f member, text string) bool {
 }
 
 func scalar(f member) bool {
-	return f.value != nil && f.value.Kind != doc.Map && f.value.Kind != doc.List
+	return f.value != nil && f.value.Kind != yamldoc.Map && f.value.Kind != yamldoc.List
 }
 
 func named(names ...string) func(member) bool {
@@ -134,7 +134,7 @@ func both(a, b func(member) bool) func(member) bool {
 	return func(f member) bool { return a(f) && b(f) }
 }
 
-func kindOf(d *doc.Document) string { return d.Root.Get("kind").Str() }
+func kindOf(d *yamldoc.Document) string { return d.Root.Get("kind").Str() }
 
 func in(kinds ...string) func(member) bool {
 	return func(f member) bool { return slices.Contains(kinds, kindOf(f.doc)) }
@@ -215,10 +215,10 @@ var faults = map[string]func(*mutant) bool{
 	"a boolean":          rewrite(anyField, to("true")),
 	"a list":             rewrite(anyField, to("[a]")),
 	"a mapping":          rewrite(anyField, to("{a: b}")),
-	"a text":             rewrite(func(f member) bool { return f.value.Kind != doc.String }, func(old string) string { return `"` + old + `"` }),
-	"no quotes":          rewrite(func(f member) bool { return f.value.Style == doc.Quoted }, func(old string) string { return strings.ReplaceAll(old, "\n", " ") }),
-	"a large number":     rewrite(func(f member) bool { return f.value.Kind == doc.Int }, to("3000000000")),
-	"a fraction":         rewrite(func(f member) bool { return f.value.Kind == doc.Int }, to("1.5")),
+	"a text":             rewrite(func(f member) bool { return f.value.Kind != yamldoc.String }, func(old string) string { return `"` + old + `"` }),
+	"no quotes":          rewrite(func(f member) bool { return f.value.Style == yamldoc.Quoted }, func(old string) string { return strings.ReplaceAll(old, "\n", " ") }),
+	"a large number":     rewrite(func(f member) bool { return f.value.Kind == yamldoc.Int }, to("3000000000")),
+	"a fraction":         rewrite(func(f member) bool { return f.value.Kind == yamldoc.Int }, to("1.5")),
 	"a yes":              rewrite(anyField, to("yes")),
 	"drop a document":    func(m *mutant) bool { return document(m, "") },
 	"twice the document": func(m *mutant) bool { return document(m, "twice") },
@@ -505,7 +505,7 @@ func part(random *rand.Rand, text string) string {
 	if len(text) <= most {
 		return text
 	}
-	chunks, err := doc.Split([]byte(text))
+	chunks, err := yamldoc.Split([]byte(text))
 	if err != nil {
 		return text
 	}

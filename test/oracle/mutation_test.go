@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // The fuzzer of Go is slow here, because it watches all of clusterctl. Blind
@@ -98,7 +98,7 @@ func TestMutatedMetadata(t *testing.T) {
 		data := mutate(random, texts[random.IntN(len(texts))], texts[random.IntN(len(texts))])
 		r := release(t, map[string]string{"v1.2.3": string(data)}, "v1.2.3")
 		_, want := generate(t, r, "foo:v1.2.3")
-		got := meta.Check(doc.NewFile("metadata.yaml", data), foo, "v1.2.3")
+		got := metadata.Check(yamldoc.NewFile("metadata.yaml", data), foo, "v1.2.3")
 		if (want == nil) != (got == nil) {
 			t.Fatalf("-seed %d: %q\nclusterctl: %v\nthe tool:   %v", *seed, data, want, got)
 		}

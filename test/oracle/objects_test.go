@@ -11,12 +11,12 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // TestObjects compares what lint says about the objects of real templates with
@@ -88,7 +88,7 @@ func TestObjects(t *testing.T) {
 // fromVariables reports whether a value in the spec of an object is a sample.
 func fromVariables(o *manifest.Object) bool {
 	found := false
-	o.Get("spec").Walk(func(_ doc.Path, n *doc.Node) bool {
+	o.Get("spec").Walk(func(_ yamldoc.Path, n *yamldoc.Node) bool {
 		_, ok := o.File.Variable(o.Doc, n)
 		found = found || ok
 		return !found
@@ -135,7 +135,7 @@ func received(t testing.TB, r *lint.Release, o *manifest.Object) (faults []strin
 func hasWebhook(r *lint.Release, c *crd.CRD) bool {
 	for _, o := range r.Installed().Kind("admissionregistration.k8s.io", "MutatingWebhookConfiguration") {
 		found := false
-		o.Get("webhooks").Walk(func(_ doc.Path, n *doc.Node) bool {
+		o.Get("webhooks").Walk(func(_ yamldoc.Path, n *yamldoc.Node) bool {
 			found = found || n.Str() == c.Plural
 			return !found
 		})

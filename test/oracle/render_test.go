@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 	rendering "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
@@ -223,7 +223,7 @@ func TestManifests(t *testing.T) {
 // compareManifest renders a text in all ways and returns how many.
 func compareManifest(t testing.TB, data []byte, v values) (n int) {
 	t.Helper()
-	f := doc.NewFile("c.yaml", data)
+	f := yamldoc.NewFile("c.yaml", data)
 	for _, target := range []string{"", "other"} {
 		for _, raw := range []bool{false, true} {
 			n++
@@ -296,7 +296,7 @@ func compare(t testing.TB, what string, want []byte, wantErr error, got []byte, 
 		return
 	}
 	same(t, what, want, wantErr, got, err)
-	var at *doc.Error
+	var at *yamldoc.Error
 	if err != nil && !errors.As(err, &at) {
 		t.Errorf("%s: no position: %v", what, err)
 	}

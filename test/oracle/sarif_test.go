@@ -16,10 +16,10 @@ import (
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // sarifSchema compiles the JSON schema of SARIF 2.1.0. A library for SARIF has
@@ -70,7 +70,7 @@ func sarifReports() map[string]*lint.Report {
 	for i, file := range []string{"a b/c,d:e%f#g?h.yaml", "/srv/\xff/é.yaml", "../x.yaml", "https://example.org/a b?c#d", "https://[::1", ":", "", "."} {
 		hostile.Findings = append(hostile.Findings, lint.Finding{
 			Rule: rule, Severity: lint.Severity(1 + i%3), File: file, Message: "{0} [a](1) \x00\u2028", Object: "\xff", Way: "spec.\x1b", Fingerprint: strconv.Itoa(i),
-			Pos: doc.Pos{Line: i % 4, Column: 1 + i}, End: doc.Pos{Line: 2, Column: i},
+			Pos: yamldoc.Pos{Line: i % 4, Column: 1 + i}, End: yamldoc.Pos{Line: 2, Column: i},
 		})
 	}
 	hostile.Suppressed = []lint.Suppressed{{Finding: hostile.Findings[0], Reason: "\x00\xff"}}
@@ -117,7 +117,7 @@ func TestSARIFSchemaRefuses(t *testing.T) {
 	schema := sarifSchema(t)
 	var b bytes.Buffer
 	rule := &lint.Rule{ID: "TEST001", Severity: lint.Error}
-	finding := lint.Finding{Rule: rule, Severity: lint.Error, File: "a.yaml", Pos: doc.Pos{Line: 1, Column: 1}}
+	finding := lint.Finding{Rule: rule, Severity: lint.Error, File: "a.yaml", Pos: yamldoc.Pos{Line: 1, Column: 1}}
 	if err := report.WriteFindings(&b, "sarif", &lint.Report{Findings: []lint.Finding{finding}}, report.Options{}); err != nil {
 		t.Fatal(err)
 	}

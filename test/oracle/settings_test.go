@@ -11,10 +11,10 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 	rendering "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
@@ -46,7 +46,7 @@ func TestImages(t *testing.T) {
 			n++
 			data := []byte(namespace + container(image))
 			want, wantErr := components(fooRelease, data, values{}, overrides[name], "", false)
-			got, err := rendering.RenderProvider(background, rendering.ProviderInput{Provider: foo, File: doc.NewFile("c.yaml", data), Variables: values{}, Images: overrides[name]})
+			got, err := rendering.RenderProvider(background, rendering.ProviderInput{Provider: foo, File: yamldoc.NewFile("c.yaml", data), Variables: values{}, Images: overrides[name]})
 			if core(wantErr) != core(err) || err == nil && !slices.Equal(want.Images(), got.Images) {
 				t.Errorf("%s, %q:\nclusterctl: %v\nthe tool:   %v %v", name, image, core(wantErr), err, got)
 			}

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // management is a management cluster that holds nothing but an inventory. Other
@@ -68,13 +68,13 @@ func TestUpgradePlan(t *testing.T) {
 				versions = append(versions, v)
 			}
 		}
-		upgrade, err := meta.PlanUpgrade("cluster-api-system/cluster-api", installed, versions, func(v string) (*meta.Metadata, error) {
+		upgrade, err := metadata.PlanUpgrade("cluster-api-system/cluster-api", installed, versions, func(v string) (*metadata.Metadata, error) {
 			path := filepath.Join(dir, v, "metadata.yaml")
 			data, err := os.ReadFile(path)
 			if err != nil {
 				return nil, err
 			}
-			return meta.ReadValid(doc.NewFile(path, data), "cluster-api")
+			return metadata.ReadValid(yamldoc.NewFile(path, data), "cluster-api")
 		})
 		if (wantErr == nil) != (err == nil) || err != nil && !os.IsNotExist(err) && core(wantErr) != core(err) {
 			t.Fatalf("%v, installed %s\nclusterctl: %v\nthe tool:   %v", versions, installed, wantErr, err)
@@ -86,8 +86,8 @@ func TestUpgradePlan(t *testing.T) {
 		planned++
 		for contract, next := range want {
 			compatible := []string{contract}
-			if contract == meta.Contract {
-				compatible = meta.Compatible()
+			if contract == metadata.Contract {
+				compatible = metadata.Compatible()
 			}
 			if got := upgrade.Next(compatible...); got != next {
 				t.Fatalf("%v, installed %s, contract %s: clusterctl %q, the tool %q", versions, installed, contract, next, got)

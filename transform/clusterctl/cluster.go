@@ -16,8 +16,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // ClusterInput is what `clusterctl generate cluster` works on, without a
@@ -25,10 +25,10 @@ import (
 type ClusterInput struct {
 	// Provider is named in messages.
 	Provider layouts.Provider
-	Template *doc.File
+	Template *yamldoc.File
 	// Class opens the file of a ClusterClass of the same release. If it is nil,
 	// classes are not looked for, as with --from.
-	Class func(name string) (*doc.File, error)
+	Class func(name string) (*yamldoc.File, error)
 	// Name is the name of the cluster, a DNS-1123 subdomain.
 	Name string
 	// Namespace takes all objects; a DNS-1123 label.
@@ -86,7 +86,7 @@ func RenderCluster(ctx context.Context, in ClusterInput) (*Template, error) {
 	return merge(append(parts, t)), nil
 }
 
-func render(ctx context.Context, f *doc.File, values Variables, namespace string, variablesOnly bool) (*Template, []object, error) {
+func render(ctx context.Context, f *yamldoc.File, values Variables, namespace string, variablesOnly bool) (*Template, []object, error) {
 	template, err := variablesOf(f)
 	if err != nil {
 		return nil, nil, err

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // What is rendered is compared with the real clusterctl in test/oracle; the
@@ -48,13 +48,13 @@ func TestProviderErrorsHavePlaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := RenderProvider(context.Background(), ProviderInput{
-				Provider: foo, File: doc.NewFile("f.yaml", []byte(c.manifest)),
+				Provider: foo, File: yamldoc.NewFile("f.yaml", []byte(c.manifest)),
 				Variables: values{"LONG": "value of a variable", "COLON": "a: b: c"},
 			})
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
-			var at *doc.Error
+			var at *yamldoc.Error
 			if !errors.As(err, &at) {
 				t.Error("this is no *doc.Error")
 			}
@@ -72,13 +72,13 @@ func TestClassErrorsHavePlaces(t *testing.T) {
 		"1":    `t.yaml:6:22: failed to convert object to Cluster`,
 	} {
 		_, err := RenderCluster(context.Background(), ClusterInput{
-			Provider: foo, Template: doc.NewFile("t.yaml", []byte(strings.Replace(cluster, "%", class, 1))), Name: "c", Namespace: "ns", Variables: values{},
-			Class: func(name string) (*doc.File, error) {
+			Provider: foo, Template: yamldoc.NewFile("t.yaml", []byte(strings.Replace(cluster, "%", class, 1))), Name: "c", Namespace: "ns", Variables: values{},
+			Class: func(name string) (*yamldoc.File, error) {
 				data, ok := classes[name]
 				if !ok {
 					return nil, fs.ErrNotExist
 				}
-				return doc.NewFile(layouts.ClusterClassFile(name), []byte(data)), nil
+				return yamldoc.NewFile(layouts.ClusterClassFile(name), []byte(data)), nil
 			},
 		})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -90,7 +90,7 @@ func TestClassErrorsHavePlaces(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := RenderProvider(ctx, ProviderInput{Provider: foo, File: doc.NewFile("f.yaml", []byte(namespace)), Variables: values{}}); !errors.Is(err, context.Canceled) {
+	if _, err := RenderProvider(ctx, ProviderInput{Provider: foo, File: yamldoc.NewFile("f.yaml", []byte(namespace)), Variables: values{}}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -99,7 +99,7 @@ func BenchmarkRenderProvider(b *testing.B) {
 	manifest := []byte(namespace + strings.Repeat("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  script: |\n    echo $$HOME ${A:=b}\n", 3000))
 	b.SetBytes(int64(len(manifest)))
 	for b.Loop() {
-		c, err := RenderProvider(context.Background(), ProviderInput{Provider: foo, File: doc.NewFile("f.yaml", manifest), Variables: values{}})
+		c, err := RenderProvider(context.Background(), ProviderInput{Provider: foo, File: yamldoc.NewFile("f.yaml", manifest), Variables: values{}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // labelClusterctl is on every object that clusterctl installs.
@@ -24,7 +24,7 @@ type ProviderInput struct {
 	// Version is shown by Describe; it does not change the objects.
 	Version string
 	// File holds the components.
-	File *doc.File
+	File *yamldoc.File
 	// TargetNamespace replaces the namespace of the components; empty keeps it.
 	TargetNamespace string
 	// Raw leaves the variables as they are, as --raw and --describe do.
@@ -83,7 +83,7 @@ func RenderProvider(ctx context.Context, in ProviderInput) (*Components, error) 
 		target = in.TargetNamespace
 	}
 	if target == "" {
-		return nil, &doc.Error{File: in.File.Name, Err: errors.New("target namespace can't be defaulted. Please specify a target namespace")}
+		return nil, &yamldoc.Error{File: in.File.Name, Err: errors.New("target namespace can't be defaulted. Please specify a target namespace")}
 	}
 	objs = withNamespace(objs, target)
 	if err := setNamespace(objs, target, "failed to set the TargetNamespace on the components"); err != nil {
@@ -99,9 +99,9 @@ func RenderProvider(ctx context.Context, in ProviderInput) (*Components, error) 
 
 // within puts words in front of a message, behind its position.
 func within(err error, words string) error {
-	var at *doc.Error
+	var at *yamldoc.Error
 	if errors.As(err, &at) {
-		return &doc.Error{File: at.File, Pos: at.Pos, Err: fmt.Errorf("%s: %w", words, at.Err)}
+		return &yamldoc.Error{File: at.File, Pos: at.Pos, Err: fmt.Errorf("%s: %w", words, at.Err)}
 	}
 	return fmt.Errorf("%s: %w", words, err)
 }
@@ -178,7 +178,7 @@ func marshal(objs []unstructured.Unstructured) ([]byte, error) {
 	}
 	texts := make([][]byte, len(objs))
 	errs := make([]error, len(objs))
-	parallel.Each(len(objs), func(i int) { texts[i], errs[i] = doc.Marshal(objs[i].UnstructuredContent()) })
+	parallel.Each(len(objs), func(i int) { texts[i], errs[i] = yamldoc.Marshal(objs[i].UnstructuredContent()) })
 	for i, err := range errs {
 		if o := objs[i]; err != nil {
 			return nil, fmt.Errorf("failed to marshal yaml for %s, %s/%s: %w", o.GroupVersionKind(), o.GetNamespace(), o.GetName(), err)

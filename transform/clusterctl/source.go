@@ -11,9 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Variables delivers the values of template variables.
@@ -25,10 +25,10 @@ type Variables interface {
 
 // source is a file on its way from raw text to objects.
 type source struct {
-	file *doc.File
+	file *yamldoc.File
 	text []byte
 	raw  func(int) int // leads offsets in text to the file; nil if they are the same
-	docs []*doc.Document
+	docs []*yamldoc.Document
 }
 
 // object is a document of a source. Src is nil if clusterctl added it.
@@ -40,7 +40,7 @@ type object struct {
 
 // variablesOf parses the text stage of a file (clusterctl: SimpleProcessor,
 // GetVariableMap).
-func variablesOf(f *doc.File) (*vars.Template, error) {
+func variablesOf(f *yamldoc.File) (*vars.Template, error) {
 	t, err := vars.Parse(f.Data)
 	if err != nil {
 		return nil, located(f, err)
@@ -49,7 +49,7 @@ func variablesOf(f *doc.File) (*vars.Template, error) {
 }
 
 // located turns the byte offset of a vars.Error into a position.
-func located(f *doc.File, err error) error {
+func located(f *yamldoc.File, err error) error {
 	var at *vars.Error
 	if errors.As(err, &at) {
 		return f.Errorf(at.Offset, "%w", at.Err)
@@ -59,7 +59,7 @@ func located(f *doc.File, err error) error {
 
 // substitute replaces the variables (clusterctl: SimpleProcessor, Process).
 // Missing variables are reported where the first of them stands.
-func substitute(f *doc.File, t *vars.Template, values Variables) (*source, error) {
+func substitute(f *yamldoc.File, t *vars.Template, values Variables) (*source, error) {
 	text, err := t.Execute(values.Get)
 	if err == nil {
 		return &source{file: f, text: text.Data, raw: text.RawOffset}, nil
@@ -80,8 +80,8 @@ func substitute(f *doc.File, t *vars.Template, values Variables) (*source, error
 // The message of clusterctl quotes the whole document; this one names its place
 // instead.
 func (s *source) objects(ctx context.Context) ([]object, error) {
-	chunks, splitErr := doc.Split(s.text)
-	var split *doc.SplitError
+	chunks, splitErr := yamldoc.Split(s.text)
+	var split *yamldoc.SplitError
 	if n := len(chunks); errors.As(splitErr, &split) && n > 0 {
 		// The reader fails before it delivers the document in front of a bad
 		// separator.
@@ -93,7 +93,7 @@ func (s *source) objects(ctx context.Context) ([]object, error) {
 	errs := make([]error, len(chunks))
 	parallel.Each(len(chunks), func(i int) {
 		if ctx.Err() == nil {
-			values[i], errs[i] = doc.ToMap(chunks[i].Data)
+			values[i], errs[i] = yamldoc.ToMap(chunks[i].Data)
 		}
 	})
 	if err := ctx.Err(); err != nil {
@@ -143,21 +143,21 @@ func (o *object) fail(err error, path ...string) error {
 		return o.src.file.Errorf(o.src.rawOffset(o.start), "%w", err)
 	}
 	if d.Err != nil {
-		return &doc.Error{File: d.File.Name, Pos: d.Err.Pos, Err: err}
+		return &yamldoc.Error{File: d.File.Name, Pos: d.Err.Pos, Err: err}
 	}
 	n := nearest(d.Root, path)
 	var conversion *conversionError
 	if errors.As(err, &conversion) && conversion.field != nil {
 		n = d.Root.Misfit(conversion.field)
 	}
-	return &doc.Error{File: d.File.Name, Pos: d.Pos(n), Err: err}
+	return &yamldoc.Error{File: d.File.Name, Pos: d.Pos(n), Err: err}
 }
 
 // document parses the text with positions and returns the document of the chunk
 // that begins at start.
-func (s *source) document(start int) *doc.Document {
+func (s *source) document(start int) *yamldoc.Document {
 	if s.docs == nil {
-		s.docs = doc.ParseText(s.file, s.text, s.raw).Docs
+		s.docs = yamldoc.ParseText(s.file, s.text, s.raw).Docs
 	}
 	i := sort.Search(len(s.docs), func(i int) bool {
 		begin, _ := s.docs[i].Range()
@@ -173,7 +173,7 @@ func (s *source) document(start int) *doc.Document {
 }
 
 // nearest follows keys and list indices as far as they exist.
-func nearest(n *doc.Node, path []string) *doc.Node {
+func nearest(n *yamldoc.Node, path []string) *yamldoc.Node {
 	for _, step := range path {
 		next := n.Get(step)
 		if i, err := strconv.Atoi(step); err == nil && i < len(n.List()) {

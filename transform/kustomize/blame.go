@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // notFound are the messages of kustomize about a patch without a target, and
@@ -21,7 +21,7 @@ var notFound = []*regexp.Regexp{
 // blamed finds the document that a message of kustomize is about: the last one of
 // that kind and name, and among patches the one with that namespace. It is nil if
 // there is none.
-func (s *scan) blamed(err error) *doc.Error {
+func (s *scan) blamed(err error) *yamldoc.Error {
 	for _, re := range notFound {
 		m := re.FindStringSubmatch(err.Error())
 		if m == nil {
@@ -39,8 +39,8 @@ func (s *scan) blamed(err error) *doc.Error {
 		if strings.HasPrefix(namespace, "[no") {
 			namespace = "" // noNs or noGrp
 		}
-		var found *doc.Error
-		s.documents(func(d *doc.Document) {
+		var found *yamldoc.Error
+		s.documents(func(d *yamldoc.Document) {
 			n := d.Root.Get("metadata", "name")
 			if d.Root.Get("kind").Str() != kind || n.Str() != name {
 				return
@@ -50,7 +50,7 @@ func (s *scan) blamed(err error) *doc.Error {
 			} else if ns.Str() != namespace {
 				return
 			}
-			found = &doc.Error{File: d.File.Name, Pos: d.Pos(n)}
+			found = &yamldoc.Error{File: d.File.Name, Pos: d.Pos(n)}
 		})
 		if found != nil {
 			return found
@@ -61,8 +61,8 @@ func (s *scan) blamed(err error) *doc.Error {
 
 // documents visits what the kustomizations are made from: the files they name,
 // and the patches inside them.
-func (s *scan) documents(visit func(*doc.Document)) {
-	all := func(stream *doc.Stream) {
+func (s *scan) documents(visit func(*yamldoc.Document)) {
+	all := func(stream *yamldoc.Stream) {
 		for _, d := range stream.Docs {
 			if d.Err == nil {
 				visit(d)
@@ -73,7 +73,7 @@ func (s *scan) documents(visit func(*doc.Document)) {
 		switch path.Ext(name) {
 		case ".yaml", ".yml":
 			if data, err := s.tree.Read(filepath.FromSlash(name)); err == nil {
-				all(doc.Parse(doc.NewFile(name, data)))
+				all(yamldoc.Parse(yamldoc.NewFile(name, data)))
 			}
 		}
 	}
@@ -82,9 +82,9 @@ func (s *scan) documents(visit func(*doc.Document)) {
 		if err != nil {
 			continue
 		}
-		for _, d := range doc.Parse(doc.NewFile(name, data)).Docs {
+		for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
 			for _, p := range d.Root.Get("patches").List() {
-				if n := p.Get("patch"); n.Is(doc.String) {
+				if n := p.Get("patch"); n.Is(yamldoc.String) {
 					all(d.Inline(n))
 				}
 			}

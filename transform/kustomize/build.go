@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Options of one build.
@@ -68,7 +68,7 @@ func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[str
 	}
 	dir = path.Clean(dir)
 	s := &scan{tree: tree, allowRemote: opts.AllowRemote, visits: map[string]*visit{}}
-	s.folder(dir, &doc.Error{File: dir})
+	s.folder(dir, &yamldoc.Error{File: dir})
 	if len(s.problems) > 0 {
 		return nil, errors.Join(s.problems...)
 	}
@@ -111,7 +111,9 @@ func (s *scan) checkPlugins(build func(dir string) (resmap.ResMap, error)) error
 		if err != nil {
 			return fmt.Errorf("kustomize build %s: %w", p.dir, s.tree.clean(err))
 		}
-		s.configuration(p.from, doc.Parse(doc.NewFile("", text)), func(*doc.Document, *doc.Node) *doc.Error { return &doc.Error{File: p.at.File, Pos: p.at.Pos} })
+		s.configuration(p.from, yamldoc.Parse(yamldoc.NewFile("", text)), func(*yamldoc.Document, *yamldoc.Node) *yamldoc.Error {
+			return &yamldoc.Error{File: p.at.File, Pos: p.at.Pos}
+		})
 		if len(s.problems) > 0 {
 			return errors.Join(s.problems...)
 		}
@@ -189,7 +191,7 @@ func (t *Tree) clean(err error) error {
 func Marshal(objects []map[string]any) ([]byte, error) {
 	texts := make([][]byte, len(objects))
 	errs := make([]error, len(objects))
-	parallel.Each(len(objects), func(i int) { texts[i], errs[i] = doc.Marshal(objects[i]) })
+	parallel.Each(len(objects), func(i int) { texts[i], errs[i] = yamldoc.Marshal(objects[i]) })
 	return bytes.Join(texts, []byte("---\n")), errors.Join(errs...)
 }
 
@@ -252,7 +254,7 @@ func applyPatch(ctx context.Context, objs []map[string]any, p Patch) ([]map[stri
 	if len(target) > 0 {
 		patch["target"] = target
 	}
-	k, err := doc.Marshal(map[string]any{"resources": []any{"built.yaml"}, "patches": []any{patch}})
+	k, err := yamldoc.Marshal(map[string]any{"resources": []any{"built.yaml"}, "patches": []any{patch}})
 	if err != nil {
 		return nil, err
 	}
@@ -361,7 +363,7 @@ func Origins(ctx context.Context, tree *Tree, dir string, opts Options) ([]Origi
 		meta, _ := o["metadata"].(map[string]any)
 		annotations, _ := meta["annotations"].(map[string]any)
 		note, _ := annotations[originKey].(string)
-		if m, err := doc.ToMap([]byte(note)); err == nil {
+		if m, err := yamldoc.ToMap([]byte(note)); err == nil {
 			file, ok := m["path"].(string)
 			if !ok {
 				file, ok = m["configuredIn"].(string) // made by a generator

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // fileNames are the names kustomize accepts for its file.
@@ -103,8 +103,8 @@ type scan struct {
 
 type pluginFolder struct {
 	dir  string
-	from string     // the folder of the kustomization that refers to it
-	at   *doc.Error // where it does
+	from string         // the folder of the kustomization that refers to it
+	at   *yamldoc.Error // where it does
 }
 
 // find returns the kustomization file of a folder.
@@ -119,7 +119,7 @@ func (s *scan) find(dir string) (name string, data []byte, err error) {
 	return "", nil, err
 }
 
-func (s *scan) folder(dir string, from *doc.Error) {
+func (s *scan) folder(dir string, from *yamldoc.Error) {
 	v, parent := s.visits[dir], s.open
 	switch {
 	case v == nil:
@@ -140,12 +140,12 @@ func (s *scan) folder(dir string, from *doc.Error) {
 }
 
 // report adds a problem at a place that is known, or at the folder.
-func (s *scan) report(at *doc.Error, err error) {
+func (s *scan) report(at *yamldoc.Error, err error) {
 	at.Err = err
 	s.problems = append(s.problems, at)
 }
 
-func (s *scan) enter(dir string, from *doc.Error) {
+func (s *scan) enter(dir string, from *yamldoc.Error) {
 	name, data, err := s.find(dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -154,8 +154,8 @@ func (s *scan) enter(dir string, from *doc.Error) {
 		s.report(from, err)
 		return
 	}
-	f := doc.NewFile(name, data)
-	for _, d := range doc.Parse(f).Docs {
+	f := yamldoc.NewFile(name, data)
+	for _, d := range yamldoc.Parse(f).Docs {
 		if d.Err != nil {
 			s.problems = append(s.problems, d.Err)
 			continue
@@ -170,24 +170,24 @@ func (s *scan) enter(dir string, from *doc.Error) {
 }
 
 // place makes an error at a value of a document.
-type place func(d *doc.Document, n *doc.Node) *doc.Error
+type place func(d *yamldoc.Document, n *yamldoc.Node) *yamldoc.Error
 
-func at(d *doc.Document, n *doc.Node) *doc.Error {
-	return &doc.Error{File: d.File.Name, Pos: d.Pos(n)}
+func at(d *yamldoc.Document, n *yamldoc.Node) *yamldoc.Error {
+	return &yamldoc.Error{File: d.File.Name, Pos: d.Pos(n)}
 }
 
 // visit follows a reference's path and judges what it finds.
-func (s *scan) visit(d *doc.Document, dir string, n *doc.Node, path []string, kind refKind, at place) {
+func (s *scan) visit(d *yamldoc.Document, dir string, n *yamldoc.Node, path []string, kind refKind, at place) {
 	for _, item := range n.List() {
 		s.visit(d, dir, item, path, kind, at)
 	}
 	switch {
-	case n == nil || n.Kind == doc.List:
+	case n == nil || n.Kind == yamldoc.List:
 	case len(path) > 0:
 		s.visit(d, dir, n.Get(path[0]), path[1:], kind, at)
 	case kind == command:
 		s.report(at(d, n), errors.New(noHelm))
-	case n.Kind == doc.String && n.Text != "":
+	case n.Kind == yamldoc.String && n.Text != "":
 		if err := s.judge(dir, n.Text, kind, at(d, n)); err != nil {
 			s.report(at(d, n), err)
 		}
@@ -197,13 +197,15 @@ func (s *scan) visit(d *doc.Document, dir string, n *doc.Node, path []string, ki
 const noHelm = "helm charts need the helm program, which this build does not run; render the chart into a file and list that as a resource"
 
 // judge looks at one reference, made at the place at.
-func (s *scan) judge(dir, target string, kind refKind, at *doc.Error) error {
+func (s *scan) judge(dir, target string, kind refKind, at *yamldoc.Error) error {
 	switch kind {
 	case inline, plugin:
-		stream := doc.Parse(doc.NewFile("", []byte(target)))
+		stream := yamldoc.Parse(yamldoc.NewFile("", []byte(target)))
 		if isInline(stream) {
 			if kind == plugin {
-				s.configuration(dir, stream, func(*doc.Document, *doc.Node) *doc.Error { return &doc.Error{File: at.File, Pos: at.Pos} })
+				s.configuration(dir, stream, func(*yamldoc.Document, *yamldoc.Node) *yamldoc.Error {
+					return &yamldoc.Error{File: at.File, Pos: at.Pos}
+				})
 			}
 			return nil
 		}
@@ -279,7 +281,7 @@ func (s *scan) file(dir, rel, target string, kind refKind) error {
 	if kind != plugin && !mayAlias(data) {
 		return nil
 	}
-	stream := doc.Parse(doc.NewFile(rel, data))
+	stream := yamldoc.Parse(yamldoc.NewFile(rel, data))
 	if err := faultOf(stream); err != nil {
 		s.problems = append(s.problems, err)
 	} else if kind == plugin {
@@ -290,12 +292,12 @@ func (s *scan) file(dir, rel, target string, kind refKind) error {
 
 // isInline reports whether kustomize takes a text for the document itself
 // rather than for the name of a file.
-func isInline(s *doc.Stream) bool {
-	return faultOf(s) == nil && len(s.Docs) > 0 && !slices.ContainsFunc(s.Docs, func(d *doc.Document) bool { return !d.Root.Is(doc.Map) })
+func isInline(s *yamldoc.Stream) bool {
+	return faultOf(s) == nil && len(s.Docs) > 0 && !slices.ContainsFunc(s.Docs, func(d *yamldoc.Document) bool { return !d.Root.Is(yamldoc.Map) })
 }
 
 // faultOf returns what is wrong with a file, nil if it is YAML.
-func faultOf(s *doc.Stream) error {
+func faultOf(s *yamldoc.Stream) error {
 	for _, d := range s.Docs {
 		if d.Err != nil {
 			return d.Err
@@ -309,7 +311,7 @@ func faultOf(s *doc.Stream) error {
 
 // reason is an error without its place.
 func reason(err error) error {
-	if e, ok := errors.AsType[*doc.Error](err); ok {
+	if e, ok := errors.AsType[*yamldoc.Error](err); ok {
 		return e.Err
 	}
 	return err
@@ -333,7 +335,7 @@ func mayAlias(data []byte) bool {
 
 // configuration judges the configuration of plugins for the kustomization in
 // dir. The builtin ones read files like a kustomization; all others are programs.
-func (s *scan) configuration(dir string, stream *doc.Stream, at place) {
+func (s *scan) configuration(dir string, stream *yamldoc.Stream, at place) {
 	for _, d := range stream.Docs {
 		version, kind := d.Root.Get("apiVersion").Str(), d.Root.Get("kind")
 		switch {
@@ -363,7 +365,7 @@ func (s *scan) faults() error {
 		if err != nil {
 			continue
 		}
-		out = append(out, faultOf(doc.Parse(doc.NewFile(name, data))))
+		out = append(out, faultOf(yamldoc.Parse(yamldoc.NewFile(name, data))))
 	}
 	return errors.Join(out...)
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Tracer leads values of built objects back to the lines that set them: in the
@@ -22,7 +22,7 @@ import (
 type Tracer struct {
 	tree   *Tree
 	file   string // the outermost kustomization
-	files  func(name string) *doc.Stream
+	files  func(name string) *yamldoc.Stream
 	origin map[identity]string
 	// chains are the kustomizations that a file goes through, outermost first.
 	chains map[string][]*layer
@@ -31,24 +31,24 @@ type Tracer struct {
 // identity names a built object.
 type identity struct{ kind, namespace, name string }
 
-func identify(root *doc.Node) identity {
+func identify(root *yamldoc.Node) identity {
 	return identity{root.Get("kind").Str(), root.Get("metadata", "namespace").Str(), root.Get("metadata", "name").Str()}
 }
 
 // layer is one kustomization.
 type layer struct {
 	dir string
-	doc *doc.Document
+	doc *yamldoc.Document
 }
 
 // Place is a value in a source file.
 type Place struct {
-	Doc *doc.Document
+	Doc *yamldoc.Document
 	// Node is the value, or the nearest one around it that is written
 	// somewhere; nil for the document.
-	Node *doc.Node
+	Node *yamldoc.Node
 	// Key is the key that Node is the value of, or nil.
-	Key *doc.Node
+	Key *yamldoc.Node
 	// Exact is set if Node is the value itself and not one around it.
 	Exact bool
 }
@@ -62,13 +62,13 @@ func NewTracer(ctx context.Context, tree *Tree, dir string, opts Options) (*Trac
 	}
 	t := &Tracer{tree: tree, origin: map[identity]string{}, chains: map[string][]*layer{}}
 	var streams sync.Map
-	t.files = func(name string) *doc.Stream {
+	t.files = func(name string) *yamldoc.Stream {
 		if s, ok := streams.Load(name); ok {
-			return s.(*doc.Stream)
+			return s.(*yamldoc.Stream)
 		}
-		s := &doc.Stream{}
+		s := &yamldoc.Stream{}
 		if data, err := tree.Read(filepath.FromSlash(name)); err == nil {
-			s = doc.Parse(doc.NewFile(path.Join(filepath.ToSlash(tree.Name), name), data))
+			s = yamldoc.Parse(yamldoc.NewFile(path.Join(filepath.ToSlash(tree.Name), name), data))
 		}
 		streams.Store(name, s)
 		return s
@@ -93,11 +93,11 @@ func NewTracer(ctx context.Context, tree *Tree, dir string, opts Options) (*Trac
 }
 
 // Files returns all files that the kustomization is made from.
-func (t *Tracer) Files() []*doc.File {
-	var out []*doc.File
+func (t *Tracer) Files() []*yamldoc.File {
+	var out []*yamldoc.File
 	for _, name := range t.tree.names() {
 		if data, err := t.tree.Read(filepath.FromSlash(name)); err == nil {
-			out = append(out, doc.NewFile(path.Join(filepath.ToSlash(t.tree.Name), name), data))
+			out = append(out, yamldoc.NewFile(path.Join(filepath.ToSlash(t.tree.Name), name), data))
 		}
 	}
 	return out
@@ -108,7 +108,7 @@ func (t *Tracer) File() string { return t.file }
 
 // FindIn is Find for an object that was read from a file as it is, and changed
 // by other means than kustomize.
-func FindIn(stream *doc.Stream, built *doc.Node, way []string) (Place, bool) {
+func FindIn(stream *yamldoc.Stream, built *yamldoc.Node, way []string) (Place, bool) {
 	d := objectIn(stream, built)
 	if d == nil {
 		return Place{}, false
@@ -170,7 +170,7 @@ func (t *Tracer) note(file string, chain []*layer) {
 // object, way leads down from it, and text is the value as it stands in the
 // built file, with its variables, if it is a scalar. It is false if nothing is
 // known of the object.
-func (t *Tracer) Find(built *doc.Node, way []string, text string) (Place, bool) {
+func (t *Tracer) Find(built *yamldoc.Node, way []string, text string) (Place, bool) {
 	file := t.origin[identify(built)]
 	if file == "" {
 		return Place{}, false
@@ -180,9 +180,9 @@ func (t *Tracer) Find(built *doc.Node, way []string, text string) (Place, bool) 
 	for _, step := range way {
 		w.value = child(w.value, step)
 	}
-	w.scalar = w.value != nil && w.value.Kind != doc.Map && w.value.Kind != doc.List
+	w.scalar = w.value != nil && w.value.Kind != yamldoc.Map && w.value.Kind != yamldoc.List
 	own := objectIn(t.files(file), built)
-	var ownRoot *doc.Node
+	var ownRoot *yamldoc.Node
 	if own != nil {
 		ownRoot = own.Root
 	}
@@ -225,30 +225,30 @@ func (t *Tracer) Find(built *doc.Node, way []string, text string) (Place, bool) 
 
 // wanted is a value that is looked for.
 type wanted struct {
-	built, own *doc.Node
+	built, own *yamldoc.Node
 	way        []string
-	value      *doc.Node
+	value      *yamldoc.Node
 	text       string
 	scalar     bool
 	changed    bool // any value will do
 }
 
 // is reports whether a value of a source file is the one that was built.
-func (w *wanted) is(n *doc.Node) bool {
+func (w *wanted) is(n *yamldoc.Node) bool {
 	if n == nil || w.changed {
 		return n != nil
 	}
 	if !w.scalar {
 		return n.Kind == w.value.Kind
 	}
-	return n.Kind != doc.Map && n.Kind != doc.List && n.Text == w.text
+	return n.Kind != yamldoc.Map && n.Kind != yamldoc.List && n.Text == w.text
 }
 
 // objectIn finds the object in its own file. Prefixes and suffixes may have been
 // added to its name: the longest one wins.
-func objectIn(stream *doc.Stream, built *doc.Node) *doc.Document {
+func objectIn(stream *yamldoc.Stream, built *yamldoc.Node) *yamldoc.Document {
 	id := identify(built)
-	var best *doc.Document
+	var best *yamldoc.Document
 	length := -1
 	for _, d := range stream.Docs {
 		name := d.Root.Get("metadata", "name").Str()
@@ -260,8 +260,8 @@ func objectIn(stream *doc.Stream, built *doc.Node) *doc.Document {
 }
 
 // child follows one step of a way.
-func child(n *doc.Node, step string) *doc.Node {
-	if n.Is(doc.List) {
+func child(n *yamldoc.Node, step string) *yamldoc.Node {
+	if n.Is(yamldoc.List) {
 		i, err := strconv.Atoi(step)
 		if err != nil || i < 0 || i >= len(n.Items) {
 			return nil
@@ -274,11 +274,11 @@ func child(n *doc.Node, step string) *doc.Node {
 // counterpart follows a way through a built object and another version of it at
 // once, and returns the last value there that both have, and how many steps led
 // to it. Elements of lists are matched by what names them.
-func counterpart(built, other *doc.Node, way []string) (n, key *doc.Node, steps int) {
+func counterpart(built, other *yamldoc.Node, way []string) (n, key *yamldoc.Node, steps int) {
 	for i, step := range way {
 		next := child(built, step)
-		var there, name *doc.Node
-		if built.Is(doc.List) {
+		var there, name *yamldoc.Node
+		if built.Is(yamldoc.List) {
 			there = element(built, other, step)
 		} else if f := other.Field(step); f != nil {
 			there, name = f.Value, f.Key
@@ -296,9 +296,9 @@ var names = []string{"name", "key", "containerPort", "mountPath", "port", "type"
 
 // element finds the element of another list that stands for one of the built
 // list.
-func element(built, other *doc.Node, step string) *doc.Node {
+func element(built, other *yamldoc.Node, step string) *yamldoc.Node {
 	item := child(built, step)
-	if item == nil || !other.Is(doc.List) {
+	if item == nil || !other.Is(yamldoc.List) {
 		return nil
 	}
 	for _, name := range names {
@@ -316,7 +316,7 @@ func element(built, other *doc.Node, step string) *doc.Node {
 		}
 		break
 	}
-	if item.Kind != doc.Map && item.Kind != doc.List {
+	if item.Kind != yamldoc.Map && item.Kind != yamldoc.List {
 		for _, o := range other.Items {
 			if o.Text == item.Text && o.Kind == item.Kind {
 				return o
@@ -354,9 +354,9 @@ func (t *Tracer) inLayer(l *layer, w *wanted) (Place, bool) {
 					inline, file = nil, text
 				}
 			}
-			var stream *doc.Stream
+			var stream *yamldoc.Stream
 			switch {
-			case inline.Is(doc.String):
+			case inline.Is(yamldoc.String):
 				stream = l.doc.Inline(inline)
 			case file != "":
 				stream = t.files(path.Join(l.dir, file))
@@ -378,7 +378,7 @@ func (t *Tracer) inLayer(l *layer, w *wanted) (Place, bool) {
 	if len(w.way) > 0 {
 		last = w.way[len(w.way)-1]
 	}
-	found := func(n *doc.Node) (Place, bool) { return Place{Doc: l.doc, Node: n, Exact: true}, n != nil }
+	found := func(n *yamldoc.Node) (Place, bool) { return Place{Doc: l.doc, Node: n, Exact: true}, n != nil }
 	// Fields that set values in many objects.
 	for _, labels := range root.Get("labels").List() {
 		if n := labels.Get("pairs", last); w.is(n) && slices.Contains(w.way, "labels") {
@@ -415,7 +415,7 @@ func (t *Tracer) inLayer(l *layer, w *wanted) (Place, bool) {
 
 // inReplacements finds the replacement that filled in the value.
 func (t *Tracer) inReplacements(l *layer, w *wanted) (Place, bool) {
-	search := func(d *doc.Document, list *doc.Node) (Place, bool) {
+	search := func(d *yamldoc.Document, list *yamldoc.Node) (Place, bool) {
 		for _, r := range list.List() {
 			for _, target := range r.Get("targets").List() {
 				if !targets(target.Get("select"), w) {
@@ -438,8 +438,8 @@ func (t *Tracer) inReplacements(l *layer, w *wanted) (Place, bool) {
 		if file := r.Get("path").Str(); file != "" {
 			for _, d := range t.files(path.Join(l.dir, file)).Docs {
 				list := d.Root
-				if list.Is(doc.Map) {
-					list = &doc.Node{Kind: doc.List, Items: []*doc.Node{d.Root}}
+				if list.Is(yamldoc.Map) {
+					list = &yamldoc.Node{Kind: yamldoc.List, Items: []*yamldoc.Node{d.Root}}
 				}
 				if p, ok := search(d, list); ok {
 					return p, true
@@ -477,7 +477,7 @@ func matchesField(field string, way []string) bool {
 
 // imageField returns the field of an entry of images that gave an image what is
 // special about it: its name or its tag.
-func imageField(entry *doc.Node, image string) *doc.Node {
+func imageField(entry *yamldoc.Node, image string) *yamldoc.Node {
 	rest, digest, _ := strings.Cut(image, "@")
 	name, tag := rest, ""
 	if i := strings.LastIndexByte(rest, ':'); i > strings.LastIndexByte(rest, '/') {
@@ -504,7 +504,7 @@ func imageField(entry *doc.Node, image string) *doc.Node {
 
 // targets reports whether the target of a patch may be the object. Labels and
 // annotations are not compared.
-func targets(target *doc.Node, w *wanted) bool {
+func targets(target *yamldoc.Node, w *wanted) bool {
 	match := func(field string, values ...string) bool {
 		expr := target.Get(field).Str()
 		if expr == "" {
@@ -523,9 +523,9 @@ func targets(target *doc.Node, w *wanted) bool {
 
 // inPatch looks for the value in a patch: a list of JSON patch operations, or
 // objects to be merged.
-func inPatch(stream *doc.Stream, targeted bool, w *wanted) (Place, bool) {
+func inPatch(stream *yamldoc.Stream, targeted bool, w *wanted) (Place, bool) {
 	for _, d := range stream.Docs {
-		if d.Root.Is(doc.List) {
+		if d.Root.Is(yamldoc.List) {
 			for i := len(d.Root.Items) - 1; i >= 0; i-- {
 				if n, key := operation(d.Root.Items[i], w); n != nil {
 					return Place{d, n, key, true}, true
@@ -547,7 +547,7 @@ func inPatch(stream *doc.Stream, targeted bool, w *wanted) (Place, bool) {
 
 // operation returns the value of a JSON patch operation that set the value, and
 // its key, or nil.
-func operation(op *doc.Node, w *wanted) (n, key *doc.Node) {
+func operation(op *yamldoc.Node, w *wanted) (n, key *yamldoc.Node) {
 	pointer := strings.Split(strings.TrimPrefix(op.Get("path").Str(), "/"), "/")
 	if len(pointer) > len(w.way) {
 		return nil, nil
@@ -556,7 +556,7 @@ func operation(op *doc.Node, w *wanted) (n, key *doc.Node) {
 	for i, step := range pointer {
 		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
 		// Elements may have moved: any one of the same list may be it.
-		if !built.Is(doc.List) && step != w.way[i] {
+		if !built.Is(yamldoc.List) && step != w.way[i] {
 			return nil, nil
 		}
 		built = child(built, w.way[i])

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // Tree is a source tree as kustomize sees it: read only, closed towards the

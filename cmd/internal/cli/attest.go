@@ -13,8 +13,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/provenance"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/sign"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
 // password is the variable of cosign for the password of a key.

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -73,7 +73,7 @@ registry.
 			if images != "" {
 				out.Images = map[string]override{"all": {images}}
 			}
-			text, err := doc.Marshal(out)
+			text, err := yamldoc.Marshal(out)
 			if err != nil {
 				return err
 			}

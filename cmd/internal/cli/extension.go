@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // coreFlag is the flag --core-version.
@@ -90,7 +90,7 @@ any language can be made from it.`,
 				text := extension.OpenAPI()
 				if format == "json" {
 					var err error
-					if text, err = doc.ToJSON(text); err != nil {
+					if text, err = yamldoc.ToJSON(text); err != nil {
 						return err
 					}
 					text = append(text, '\n')

@@ -16,15 +16,15 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/coreapi"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/registration"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
 // checkFlags are the flags of extension check.
@@ -179,7 +179,7 @@ func (a *app) probeOptions(ctx context.Context, f *checkFlags, address string) (
 			return nil, err
 		}
 		files = append(files, file)
-		o.Classes = append(o.Classes, class.In(file)...)
+		o.Classes = append(o.Classes, clusterclass.In(file)...)
 	}
 	if o.Topology, err = request.New(files...); err != nil {
 		return nil, usage(err)
@@ -291,7 +291,7 @@ func (a *app) compare(ctx context.Context, o *probe.Options, f *checkFlags) erro
 				return fmt.Errorf("%s: %w", artifact.Path, err)
 			}
 			file := manifest.New(artifact, kind, data)
-			o.Classes = append(o.Classes, class.In(file)...)
+			o.Classes = append(o.Classes, clusterclass.In(file)...)
 			if kind != layouts.Components {
 				continue
 			}

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/registration"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 func (a *app) extensionConfigCommand() *cobra.Command {
@@ -79,7 +79,7 @@ if it has one.
 			case err != nil:
 				return usagef("%s: %w", components.Path, err)
 			}
-			text, err := doc.Marshal(made)
+			text, err := yamldoc.Marshal(made)
 			if err != nil {
 				return err
 			}

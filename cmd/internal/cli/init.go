@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 func (a *app) initCommand() *cobra.Command {

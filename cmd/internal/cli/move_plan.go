@@ -17,10 +17,10 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/snapshot"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
 
 // movePlanFlags are the flags of move-plan.

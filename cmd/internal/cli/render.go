@@ -15,9 +15,9 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
 )
@@ -128,14 +128,14 @@ func (a *app) clusterctlConfig(name string) (*clusterctlconfig.Config, error) {
 }
 
 // file reads a file of the release, or the one that overrides it.
-func (a *app) file(r *rendering, name string) (*doc.File, error) {
+func (a *app) file(r *rendering, name string) (*yamldoc.File, error) {
 	// The name may come from a template, which must not choose other folders.
 	if r.overrides != "" && !strings.ContainsAny(name, `/\`) {
 		path := filepath.Join(r.overrides, filepath.FromSlash(layouts.OverridePath(r.release.Provider, r.release.Version, name)))
 		data, err := files.Read(path)
 		if err == nil {
 			a.say("using the override %s", path)
-			return doc.NewFile(path, data), nil
+			return yamldoc.NewFile(path, data), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("override %s: %w", path, cause(err))
@@ -149,7 +149,7 @@ func (a *app) file(r *rendering, name string) (*doc.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return doc.NewFile(f.Path, data), nil
+	return yamldoc.NewFile(f.Path, data), nil
 }
 
 // print writes the result as clusterctl does.
@@ -184,11 +184,11 @@ environment and from clusterctl's configuration file, by clusterctl's rules.
 				info, _ := r.release.Provider.Type.Info()
 				return fmt.Errorf("%s has no components file; expected %s", r.release.Path, info.ComponentsFile)
 			}
-			metadata, err := a.file(&r, layouts.MetadataFile)
+			file, err := a.file(&r, layouts.MetadataFile)
 			if err != nil {
 				return err
 			}
-			if err := meta.Check(metadata, r.release.Provider, r.release.Version); err != nil {
+			if err := metadata.Check(file, r.release.Provider, r.release.Version); err != nil {
 				return err
 			}
 			f, err := a.file(&r, components.Name)
@@ -261,7 +261,7 @@ rules.
 				return err
 			}
 			in.Provider, in.Template, in.Name, in.Variables, in.ListVariablesOnly = r.release.Provider, f, args[1], r.values, list
-			in.Class = func(name string) (*doc.File, error) { return a.file(&r, layouts.ClusterClassFile(name)) }
+			in.Class = func(name string) (*yamldoc.File, error) { return a.file(&r, layouts.ClusterClassFile(name)) }
 			if cmd.Flags().Changed("control-plane-machine-count") {
 				in.ControlPlaneMachineCount = &controlPlane
 			}

@@ -24,8 +24,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
@@ -159,8 +159,8 @@ func (e *buildError) Error() string { return e.err.Error() }
 func (e *buildError) Unwrap() error { return e.err }
 
 // places returns the problems, if each has a place in a file.
-func (e *buildError) places() []*doc.Error {
-	var out []*doc.Error
+func (e *buildError) places() []*yamldoc.Error {
+	var out []*yamldoc.Error
 	whole := true
 	var collect func(err error)
 	collect = func(err error) {
@@ -170,7 +170,7 @@ func (e *buildError) places() []*doc.Error {
 			}
 			return
 		}
-		at, ok := errors.AsType[*doc.Error](err)
+		at, ok := errors.AsType[*yamldoc.Error](err)
 		if whole = whole && ok && !at.Pos.IsZero(); whole {
 			out = append(out, at)
 		}
@@ -358,7 +358,7 @@ func seriesVersion(dir string, c *config.Config) string {
 			continue
 		}
 		best, found := [2]int64{}, false
-		for _, d := range doc.Parse(doc.NewFile(name, data)).Docs {
+		for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
 			for _, s := range d.Root.Get("releaseSeries").List() {
 				major, _ := s.Get("major").Int()
 				minor, _ := s.Get("minor").Int()

@@ -13,9 +13,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/files"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/folder"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/meta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
@@ -260,7 +260,7 @@ func newestAt(ctx context.Context, from publish.Destination) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return meta.Latest(versions, func(version string) ([]byte, error) {
+	return metadata.Latest(versions, func(version string) ([]byte, error) {
 		r, err := from.Fetch(ctx, version)
 		if err != nil {
 			return nil, err
@@ -330,7 +330,7 @@ func latest(p *repo.Provider) (string, error) {
 		versions = append(versions, r.Version)
 		byVersion[r.Version] = r
 	}
-	return meta.Latest(versions, func(version string) ([]byte, error) {
+	return metadata.Latest(versions, func(version string) ([]byte, error) {
 		r := byVersion[version]
 		if r == nil {
 			return nil, fmt.Errorf("%s has no folder %s", p.Label(), version)

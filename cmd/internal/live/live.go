@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/snapshot"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 )
 
 // Cluster is a management cluster.

@@ -1,5 +1,5 @@
 // Package checks is the catalogue of what a running extension is checked for: the
-// family LIV, as rules like those of repo/rules, with the level at which each runs
+// family LIV, as rules like those of repo/lint/rules, with the level at which each runs
 // and an example of what it finds.
 //
 // It must not know the network, nor how anything is checked (repo/extension/probe).

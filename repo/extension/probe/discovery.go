@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // discovery is the request for it.
@@ -182,7 +182,7 @@ func difference(a, b []string) string {
 func (p *probe) references(found *extension.DiscoveryResponse) {
 	hooks := [...]string{"GeneratePatches", "ValidateTopology", "DiscoverVariables"}
 	for _, c := range p.o.Classes {
-		check := func(n *doc.Node, hook string) {
+		check := func(n *yamldoc.Node, hook string) {
 			if n == nil || n.Str() == "" {
 				return
 			}
@@ -206,7 +206,7 @@ func (p *probe) references(found *extension.DiscoveryResponse) {
 		}
 		for _, patch := range c.Patches() {
 			generate, validate, discover := c.Handlers(patch)
-			for i, n := range []*doc.Node{generate, validate, discover} {
+			for i, n := range []*yamldoc.Node{generate, validate, discover} {
 				check(n, hooks[i])
 			}
 		}

@@ -16,15 +16,15 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // fault is something that a server does wrong, and the only check that finds it.
@@ -165,7 +165,7 @@ func faults() []fault {
 			}
 			next.ServeHTTP(w, r)
 		})},
-		{id: "LIV019", options: func(o *probe.Options) { o.Classes = class.In(classFile(namingClass)) }, message: `no handler "acme-generatepatches" for ValidateTopology`},
+		{id: "LIV019", options: func(o *probe.Options) { o.Classes = clusterclass.In(classFile(namingClass)) }, message: `no handler "acme-generatepatches" for ValidateTopology`},
 		{id: "LIV020", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "beforeclustercreate") {
 				w.WriteHeader(http.StatusInternalServerError)
@@ -245,7 +245,7 @@ func faults() []fault {
 				if kind != "DockerMachineTemplate" {
 					return crd.Schema{}, false
 				}
-				return crd.Schema{Node: doc.Parse(doc.NewFile("crd", []byte(`{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {template: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {image: {type: string}}}}}}}}}`))).Docs[0].Root}, true
+				return crd.Schema{Node: yamldoc.Parse(yamldoc.NewFile("crd", []byte(`{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {template: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {image: {type: string}}}}}}}}}`))).Docs[0].Root}, true
 			}
 		}, message: "image"},
 		{id: "LIV034", server: patching("DockerMachineTemplate", grown(extension.MaxObject)...), message: "more than an API server takes"},

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -140,7 +140,7 @@ func TestHealthyVariants(t *testing.T) {
 		}},
 		"a registration at this place": {options: func(o *probe.Options) {
 			o.Registration = &probe.Registration{Ports: []string{"443", o.URL.Port()}}
-			o.Classes = class.In(classFile("apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: a}\nspec: {patches: [{name: a, external: {generatePatchesExtension: acme-generatepatches.acme}}], upgrade: {external: {generateUpgradePlanExtension: acme-generateupgradeplan.acme}}}\n"))
+			o.Classes = clusterclass.In(classFile("apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: a}\nspec: {patches: [{name: a, external: {generatePatchesExtension: acme-generatepatches.acme}}], upgrade: {external: {generateUpgradePlanExtension: acme-generateupgradeplan.acme}}}\n"))
 		}},
 		"a restart": {options: func(o *probe.Options) { o.Restart = func(context.Context) error { return nil } }},
 	} {

@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
@@ -48,7 +48,7 @@ type Options struct {
 	// Classes are the ClusterClasses that may name handlers, of which the
 	// extension has those behind the dot that are its Name. An empty name stands
 	// for all.
-	Classes []*class.Class
+	Classes []*clusterclass.Class
 	Name    string
 	// Schema returns the schema of a kind; nil if none is known.
 	Schema schemas

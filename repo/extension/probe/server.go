@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 )
 
 type schemas = func(group, kind, version string) (crd.Schema, bool)

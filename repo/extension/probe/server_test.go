@@ -24,7 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"

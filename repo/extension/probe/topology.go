@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/schema"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // specials are the checks of single hooks. They run if the complete request
@@ -241,8 +241,8 @@ func (h *handler) fits(i item, after json.RawMessage) bool {
 // violations are what the schema of an object's kind does not allow, except fields
 // that it does not know.
 func violations(of schemas, object json.RawMessage) map[string]string {
-	docs := doc.Parse(doc.NewFile("object", object)).Docs
-	if len(docs) == 0 || !docs[0].Root.Is(doc.Map) {
+	docs := yamldoc.Parse(yamldoc.NewFile("object", object)).Docs
+	if len(docs) == 0 || !docs[0].Root.Is(yamldoc.Map) {
 		return nil
 	}
 	root := docs[0].Root
@@ -252,7 +252,7 @@ func violations(of schemas, object json.RawMessage) map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	for _, v := range new(schema.Checker).CheckObject(s, root) {
+	for _, v := range new(openapi.Checker).CheckObject(s, root) {
 		out[v.Path+" "+v.Message] = v.Path + " " + v.Message
 	}
 	return out

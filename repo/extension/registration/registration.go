@@ -14,8 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Group, APIVersion and Kind of ExtensionConfigs.
@@ -61,7 +61,7 @@ func Find(objects []*manifest.Object, service string) (*Server, error) {
 			names = append(names, o.Name)
 		}
 	}
-	var config *doc.Node
+	var config *yamldoc.Node
 	if s.Config != nil {
 		config = s.Config.Get("spec", "clientConfig", "service")
 	}
@@ -125,8 +125,8 @@ func secretOf(objects []*manifest.Object, service *manifest.Object) string {
 	return ""
 }
 
-func hasPort(ports []*doc.Node, port int64) bool {
-	return slices.ContainsFunc(ports, func(p *doc.Node) bool {
+func hasPort(ports []*yamldoc.Node, port int64) bool {
+	return slices.ContainsFunc(ports, func(p *yamldoc.Node) bool {
 		n, ok := p.Get("port").Int()
 		return ok && n == port
 	})
@@ -166,8 +166,8 @@ func targets(objects []*manifest.Object, service *manifest.Object, port int64) [
 }
 
 // selects reports whether a selector is met by labels; an empty one selects nothing.
-func selects(selector, labels *doc.Node) bool {
-	if !selector.Is(doc.Map) || len(selector.Fields) == 0 {
+func selects(selector, labels *yamldoc.Node) bool {
+	if !selector.Is(yamldoc.Map) || len(selector.Fields) == 0 {
 		return false
 	}
 	for i := range selector.Fields {
@@ -225,10 +225,10 @@ func (s *Server) Write(c Config) (map[string]any, error) {
 	spec := map[string]any{"clientConfig": client}
 	settings := map[string]any{}
 	if s.Config != nil {
-		if selector := s.Config.Get("spec", "namespaceSelector"); selector.Is(doc.Map) {
+		if selector := s.Config.Get("spec", "namespaceSelector"); selector.Is(yamldoc.Map) {
 			spec["namespaceSelector"] = selector.Value()
 		}
-		if given := s.Config.Get("spec", "settings"); given.Is(doc.Map) {
+		if given := s.Config.Get("spec", "settings"); given.Is(yamldoc.Map) {
 			for i := range given.Fields {
 				settings[given.Fields[i].Name] = given.Fields[i].Value.Str()
 			}

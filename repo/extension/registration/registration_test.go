@@ -6,11 +6,11 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/coreapi"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/registration"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/schema"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 const (
@@ -112,11 +112,11 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		text, err := doc.Marshal(made)
+		text, err := yamldoc.Marshal(made)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range new(schema.Checker).CheckObject(api, doc.Parse(doc.NewFile("x", text)).Docs[0].Root) {
+		for _, v := range new(openapi.Checker).CheckObject(api, yamldoc.Parse(yamldoc.NewFile("x", text)).Docs[0].Root) {
 			t.Errorf("%s: %s %s", name, v.Path, v.Message)
 		}
 		for _, want := range tc.want {

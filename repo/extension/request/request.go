@@ -7,10 +7,10 @@ import (
 
 	"github.com/blang/semver/v4"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Maker makes requests.
@@ -21,7 +21,7 @@ type Maker struct {
 	// Settings are sent with each request.
 	Settings map[string]string
 	// Discovered are the definitions of variables that the extension gave.
-	Discovered []*doc.Node
+	Discovered []*yamldoc.Node
 }
 
 // Make returns the request for a hook.
@@ -98,7 +98,7 @@ func (m *Maker) field(h *extension.Hook, name string) any {
 func (m *Maker) items(identified bool) []any {
 	t := m.Topology
 	var out []any
-	add := func(r class.Reference, holder object, path string, variables []any) {
+	add := func(r clusterclass.Reference, holder object, path string, variables []any) {
 		if r.Node == nil {
 			return
 		}
@@ -115,7 +115,7 @@ func (m *Maker) items(identified bool) []any {
 		}
 		out = append(out, item)
 	}
-	core := class.Group + "/" + string(extension.CoreVersion(m.Core))
+	core := clusterclass.Group + "/" + string(extension.CoreVersion(m.Core))
 	cluster := object{"apiVersion": core, "kind": "Cluster", "metadata": object{"name": t.name()}}
 	references := t.Class.References()
 	if len(references) < 2 {
@@ -210,7 +210,7 @@ func (m *Maker) machineSet(changed bool) object {
 
 func (m *Maker) ofMachine(kind, name string, spec object) object {
 	return object{
-		"apiVersion": class.Group + "/" + string(extension.CoreVersion(m.Core)), "kind": kind,
+		"apiVersion": clusterclass.Group + "/" + string(extension.CoreVersion(m.Core)), "kind": kind,
 		"metadata": object{"name": name, "namespace": m.Topology.namespace(), "labels": object{"cluster.x-k8s.io/cluster-name": m.Topology.name()}},
 		"spec":     spec,
 	}

@@ -14,11 +14,11 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 func strict(data []byte, into any) error {
@@ -161,8 +161,8 @@ func TestGivenClassAndCluster(t *testing.T) {
 
 func TestDiscoveredVariables(t *testing.T) {
 	m := maker(t, 14)
-	d := doc.Parse(doc.NewFile("x", []byte(`{"name":"v","required":true,"schema":{"openAPIV3Schema":{"type":"object","required":["a"],"properties":{"a":{"type":"string","enum":["x"]}}}}}`)))
-	m.Discovered = []*doc.Node{d.Docs[0].Root}
+	d := yamldoc.Parse(yamldoc.NewFile("x", []byte(`{"name":"v","required":true,"schema":{"openAPIV3Schema":{"type":"object","required":["a"],"properties":{"a":{"type":"string","enum":["x"]}}}}}`)))
+	m.Discovered = []*yamldoc.Node{d.Docs[0].Root}
 	if data := string(request.JSON(m.Make(extension.Find("GeneratePatches")))); !strings.Contains(data, `{"name":"v","value":{"a":"x"}}`) {
 		t.Error(data)
 	}

@@ -14,11 +14,11 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/class"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 //go:embed topology.yaml
@@ -29,7 +29,7 @@ type object = map[string]any
 
 // Topology is what requests are made from.
 type Topology struct {
-	Class *class.Class
+	Class *clusterclass.Class
 	// Cluster is as a person would write it, in either version of the API.
 	Cluster object
 	// templates are the objects of the class by kind and name.
@@ -60,7 +60,7 @@ func New(files ...*manifest.File) (*Topology, error) {
 	}
 	given := *t
 	for _, o := range manifest.New(repo.BytesArtifact("topology.yaml", builtin), layouts.ClusterClass, builtin).Objects() {
-		if given.Class != nil && !o.Is(class.Group, "Cluster") || given.Cluster != nil && o.Is(class.Group, "Cluster") {
+		if given.Class != nil && !o.Is(clusterclass.Group, "Cluster") || given.Cluster != nil && o.Is(clusterclass.Group, "Cluster") {
 			continue
 		}
 		if err := t.add(o); err != nil {
@@ -79,12 +79,12 @@ func (t *Topology) add(o *manifest.Object) error {
 		return nil
 	}
 	switch {
-	case o.Is(class.Group, class.Kind):
+	case o.Is(clusterclass.Group, clusterclass.Kind):
 		if t.Class != nil {
 			return fmt.Errorf("%s: there are several ClusterClasses, %s and %s; leave one", o.File.Artifact.Path, t.Class.Name(), o.Name)
 		}
-		t.Class = class.Of(o)
-	case o.Is(class.Group, "Cluster"):
+		t.Class = clusterclass.Of(o)
+	case o.Is(clusterclass.Group, "Cluster"):
 		if t.Cluster != nil {
 			return fmt.Errorf("%s: there are several Clusters; leave one", o.File.Artifact.Path)
 		}
@@ -103,9 +103,9 @@ func (t *Topology) useClass() {
 	topology["classRef"] = object{"name": t.Class.Name()}
 	workers := object{}
 	for _, w := range t.Class.Workers() {
-		list, name := class.Deployments, "md-"
+		list, name := clusterclass.Deployments, "md-"
 		if w.Pool {
-			list, name = class.Pools, "mp-"
+			list, name = clusterclass.Pools, "mp-"
 		}
 		have, _ := workers[list].([]any)
 		workers[list] = append(have, object{"class": w.Class, "name": fmt.Sprintf("%s%d", name, len(have)), "replicas": int64(1)})
@@ -192,7 +192,7 @@ func (t *Topology) cluster(core int) object {
 		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
 	}
 	version := extension.CoreVersion(core)
-	out["kind"], out["apiVersion"] = "Cluster", class.Group+"/"+string(version)
+	out["kind"], out["apiVersion"] = "Cluster", clusterclass.Group+"/"+string(version)
 	spec := child(out, "spec")
 	topology := child(spec, "topology")
 	name := t.className()
@@ -230,7 +230,7 @@ func (t *Topology) reference(r object, version contract.Contract) object {
 
 // template returns the object that a reference names, with what Cluster API makes
 // sure is there. A class may come without its templates: then it is an empty one.
-func (t *Topology) template(r class.Reference) object {
+func (t *Topology) template(r clusterclass.Reference) object {
 	o, ok := t.templates[[2]string{r.Kind, r.Name}]
 	if ok {
 		o = copied(o).(object)
@@ -263,7 +263,7 @@ func instance(template object, name, namespace string) object {
 
 // worker is one MachineDeployment or MachinePool of the Cluster.
 type worker struct {
-	class    *class.Worker
+	class    *clusterclass.Worker
 	topology object
 	name     string
 }
@@ -272,11 +272,11 @@ type worker struct {
 func (t *Topology) workers() []worker {
 	lists, _ := t.topology()["workers"].(object)
 	var out []worker
-	for _, list := range []string{class.Deployments, class.Pools} {
+	for _, list := range []string{clusterclass.Deployments, clusterclass.Pools} {
 		entries, _ := lists[list].([]any)
 		for _, e := range entries {
 			entry, _ := e.(object)
-			c := t.Class.Worker(list == class.Pools, text(entry, "class"))
+			c := t.Class.Worker(list == clusterclass.Pools, text(entry, "class"))
 			if c == nil {
 				continue
 			}
@@ -288,7 +288,7 @@ func (t *Topology) workers() []worker {
 
 // variables are the values of the Cluster and, where it has none, the defaults of
 // the class and of what the extension defines.
-func (t *Topology) variables(discovered []*doc.Node) []any {
+func (t *Topology) variables(discovered []*yamldoc.Node) []any {
 	values := object{}
 	var names []string
 	set := func(name string, value any) {
@@ -302,8 +302,8 @@ func (t *Topology) variables(discovered []*doc.Node) []any {
 		v, _ := e.(object)
 		set(text(v, "name"), v["value"])
 	}
-	define := func(name string, required bool, schema *doc.Node) {
-		if d := schema.Get("default"); d != nil && d.Kind != doc.Null {
+	define := func(name string, required bool, schema *yamldoc.Node) {
+		if d := schema.Get("default"); d != nil && d.Kind != yamldoc.Null {
 			set(name, d.Value())
 		} else if required {
 			set(name, sample(schema))
@@ -324,9 +324,9 @@ func (t *Topology) variables(discovered []*doc.Node) []any {
 }
 
 // sample is a value of a schema that has no default.
-func sample(schema *doc.Node) any {
+func sample(schema *yamldoc.Node) any {
 	for _, key := range []string{"default", "example"} {
-		if n := schema.Get(key); n != nil && n.Kind != doc.Null {
+		if n := schema.Get(key); n != nil && n.Kind != yamldoc.Null {
 			return n.Value()
 		}
 	}

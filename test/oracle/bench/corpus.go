@@ -14,7 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -222,7 +222,7 @@ func overlay(dir, base string, images []config.Image) error {
 	for _, i := range images {
 		list = append(list, map[string]any{"name": i.Name, "newName": i.NewName, "newTag": i.NewTag, "digest": i.Digest})
 	}
-	data, err := doc.Marshal(map[string]any{"resources": []any{filepath.ToSlash(to)}, "images": list})
+	data, err := yamldoc.Marshal(map[string]any{"resources": []any{filepath.ToSlash(to)}, "images": list})
 	if err != nil {
 		return err
 	}

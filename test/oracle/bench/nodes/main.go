@@ -17,7 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/doc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 func main() {
@@ -59,7 +59,7 @@ func parse(workers int, files []string) error {
 		if err != nil {
 			return err
 		}
-		chunks, err := doc.Split(data)
+		chunks, err := yamldoc.Split(data)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}

@@ -1,0 +1,473 @@
+// Package class reads ClusterClasses, in both versions of their API, as one
+// thing: references by role, classes of workers, variables with their schemas,
+// patches, templates of names. It also holds what Cluster API knows about them as
+// data: the schemas of the API, the builtin variables, the functions of
+// templates.
+//
+// It must not know rules, and it judges nothing but single texts and values.
+package clusterclass
+
+import (
+	"strconv"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Group and Kind of ClusterClasses.
+const (
+	Group = "cluster.x-k8s.io"
+	Kind  = "ClusterClass"
+)
+
+// Versions of the API.
+const (
+	V1Beta1 = string(contract.V1Beta1)
+	V1Beta2 = string(contract.V1Beta2)
+)
+
+// Class is a ClusterClass. It looks into the document on demand; what is
+// missing or of a wrong type comes out empty.
+type Class struct {
+	Object *manifest.Object
+	// Version of the API it is written in.
+	Version string
+	// Spec may be nil.
+	Spec *yamldoc.Node
+}
+
+// Of returns the ClusterClass in an object, or nil if it is none. One in a version
+// of the API that is not known is read like the newest.
+func Of(o *manifest.Object) *Class {
+	if !o.Is(Group, Kind) {
+		return nil
+	}
+	return &Class{Object: o, Version: o.Version, Spec: given(o.Get("spec"))}
+}
+
+// In returns the ClusterClasses of a file.
+func In(f *manifest.File) []*Class {
+	var out []*Class
+	for _, o := range f.Objects() {
+		if c := Of(o); c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Name is metadata.name.
+func (c *Class) Name() string { return c.Object.Name }
+
+// old reports whether the fields have the names of v1beta1.
+func (c *Class) old() bool { return c.Version == V1Beta1 }
+
+// Reference is a place for a reference to a template.
+type Reference struct {
+	// Role is that of the templates that belong here.
+	Role contract.Role
+	// Path leads to it from the root of the object.
+	Path []string
+	// Node is the reference; nil if there is none.
+	Node *yamldoc.Node
+	// Parent is the nearest value that exists around it.
+	Parent *yamldoc.Node
+	// Misplaced says that it lies where the other version of the API has it.
+	Misplaced bool
+	// APIVersion, Kind and Name are what it refers to.
+	APIVersion, Kind, Name string
+}
+
+// Group is that of the APIVersion.
+func (r *Reference) Group() string {
+	group, _ := manifest.SplitAPIVersion(r.APIVersion)
+	return group
+}
+
+// String is the path in words: spec.infrastructure.templateRef.
+func (r *Reference) String() string { return openapi.Join(r.Path) }
+
+// place is where the versions of the API have a reference.
+type place struct{ v1beta1, v1beta2 []string }
+
+// paths of references in the spec, and in a class of workers.
+var (
+	infrastructurePlace = place{[]string{"infrastructure", "ref"}, []string{"infrastructure", "templateRef"}}
+	controlPlanePlace   = place{[]string{"controlPlane", "ref"}, []string{"controlPlane", "templateRef"}}
+	machinesPlace       = place{[]string{"controlPlane", "machineInfrastructure", "ref"}, []string{"controlPlane", "machineInfrastructure", "templateRef"}}
+
+	workerBootstrapPlace      = place{[]string{"template", "bootstrap", "ref"}, []string{"bootstrap", "templateRef"}}
+	workerInfrastructurePlace = place{[]string{"template", "infrastructure", "ref"}, []string{"infrastructure", "templateRef"}}
+
+	remediationPlace = place{[]string{"machineHealthCheck", "remediationTemplate"}, []string{"healthCheck", "remediation", "templateRef"}}
+)
+
+// reference looks a reference up below a node that is at a path.
+func (c *Class) reference(role contract.Role, root *yamldoc.Node, at []string, in place) Reference {
+	path, other := in.v1beta2, in.v1beta1
+	if c.old() {
+		path, other = other, path
+	}
+	r := Reference{Role: role, Parent: root, Path: append(at[:len(at):len(at)], path...)}
+	n := root
+	for _, name := range path {
+		if n = given(n.Get(name)); n == nil {
+			break
+		}
+		r.Parent = n
+	}
+	if n == nil {
+		n = given(root.Get(other...))
+		r.Misplaced = n != nil
+	}
+	r.Node = n
+	r.APIVersion, r.Kind, r.Name = n.Get("apiVersion").Str(), n.Get("kind").Str(), n.Get("name").Str()
+	return r
+}
+
+// References returns the places for references to templates, required ones and
+// those that are there. The first two are those of the cluster's infrastructure
+// and of the control plane.
+func (c *Class) References() []Reference {
+	if !c.Spec.Is(yamldoc.Map) {
+		return nil
+	}
+	at := []string{"spec"}
+	out := []Reference{
+		c.reference(contract.InfraCluster, c.Spec, at, infrastructurePlace),
+		c.reference(contract.ControlPlane, c.Spec, at, controlPlanePlace),
+	}
+	if machines := c.MachineInfrastructure(); machines.Node != nil || given(c.Spec.Get("controlPlane", "machineInfrastructure")) != nil {
+		out = append(out, machines)
+	}
+	remediation := func(n *yamldoc.Node, at []string) {
+		if r := c.reference(contract.Remediation, n, at, remediationPlace); r.Node != nil {
+			out = append(out, r)
+		}
+	}
+	remediation(c.Spec.Get("controlPlane"), []string{"spec", "controlPlane"})
+	for _, w := range c.Workers() {
+		out = append(out, w.Bootstrap, w.Infrastructure)
+		remediation(w.Node, w.Path)
+	}
+	return out
+}
+
+// MachineInfrastructure is the reference to the template for the machines of the
+// control plane; its Node is nil if there is none.
+func (c *Class) MachineInfrastructure() Reference {
+	return c.reference(contract.InfraMachine, c.Spec, []string{"spec"}, machinesPlace)
+}
+
+// Worker is a class of workers.
+type Worker struct {
+	// Pool says that they are MachinePools, otherwise MachineDeployments.
+	Pool bool
+	// Class is the name; empty if it is none.
+	Class string
+	// Node is the entry; Path leads to it.
+	Node *yamldoc.Node
+	Path []string
+	// Bootstrap and Infrastructure are the templates of the workers.
+	Bootstrap, Infrastructure Reference
+}
+
+// Lists of worker classes.
+const (
+	Deployments = "machineDeployments"
+	Pools       = "machinePools"
+)
+
+// Workers returns the classes of workers, MachineDeployments first.
+func (c *Class) Workers() []Worker {
+	var out []Worker
+	for _, list := range [...]string{Deployments, Pools} {
+		for i, n := range c.Spec.Get("workers", list).List() {
+			w := Worker{Pool: list == Pools, Class: n.Get("class").Str(), Node: n, Path: []string{"spec", "workers", list, index(i)}}
+			role := contract.InfraMachine
+			if w.Pool {
+				role = contract.InfraMachinePool
+			}
+			w.Bootstrap = c.reference(contract.BootstrapConfig, n, w.Path, workerBootstrapPlace)
+			w.Infrastructure = c.reference(role, n, w.Path, workerInfrastructurePlace)
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// Worker returns the first class of MachineDeployments, or of MachinePools, of
+// that name, or nil.
+func (c *Class) Worker(pool bool, name string) *Worker {
+	for _, w := range c.Workers() {
+		if w.Pool == pool && w.Class == name {
+			return &w
+		}
+	}
+	return nil
+}
+
+func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
+
+// HealthCheck is the definition of a health check.
+type HealthCheck struct {
+	// Node is the definition and Path leads to it. It is nil if nothing but
+	// MaxInFlight is there, which is elsewhere in v1beta1.
+	Node *yamldoc.Node
+	Path []string
+	// ControlPlane says that it is for the machines of the control plane.
+	ControlPlane bool
+	// NodeStartupTimeout, MaxUnhealthy, UnhealthyRange and MaxInFlight are its
+	// values, under whatever name; nil if they are missing.
+	NodeStartupTimeout, MaxUnhealthy, UnhealthyRange, MaxInFlight *yamldoc.Node
+}
+
+// HealthChecks returns the health checks that are defined.
+func (c *Class) HealthChecks() []HealthCheck {
+	var out []HealthCheck
+	if h, ok := c.healthCheck(c.Spec.Get("controlPlane"), []string{"spec", "controlPlane"}); ok {
+		h.ControlPlane = true
+		out = append(out, h)
+	}
+	for _, w := range c.Workers() {
+		if h, ok := c.healthCheck(w.Node, w.Path); ok {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// healthCheck reads the definition in the control plane or a class of workers.
+func (c *Class) healthCheck(n *yamldoc.Node, at []string) (h HealthCheck, ok bool) {
+	if c.old() {
+		h = HealthCheck{Node: given(n.Get("machineHealthCheck")), Path: append(at[:len(at):len(at)], "machineHealthCheck")}
+		h.NodeStartupTimeout = h.Node.Get("nodeStartupTimeout")
+		h.MaxUnhealthy = h.Node.Get("maxUnhealthy")
+		h.UnhealthyRange = h.Node.Get("unhealthyRange")
+		h.MaxInFlight = n.Get("strategy", "remediation", "maxInFlight")
+	} else {
+		h = HealthCheck{Node: given(n.Get("healthCheck")), Path: append(at[:len(at):len(at)], "healthCheck")}
+		h.NodeStartupTimeout = h.Node.Get("checks", "nodeStartupTimeoutSeconds")
+		h.MaxUnhealthy = h.Node.Get("remediation", "triggerIf", "unhealthyLessThanOrEqualTo")
+		h.UnhealthyRange = h.Node.Get("remediation", "triggerIf", "unhealthyInRange")
+		h.MaxInFlight = h.Node.Get("remediation", "maxInFlight")
+	}
+	return h, h.Node.Is(yamldoc.Map) || h.MaxInFlight != nil
+}
+
+// HasHealthCheck reports whether the control plane (worker is nil) or a class of
+// workers defines a health check.
+func (c *Class) HasHealthCheck(worker *Worker) bool {
+	n := c.Spec.Get("controlPlane")
+	if worker != nil {
+		n = worker.Node
+	}
+	h, _ := c.healthCheck(n, nil)
+	return h.Node.Is(yamldoc.Map) && len(h.Node.Fields) > 0
+}
+
+// KubernetesVersions are the versions that clusters of the class may have; none
+// is any.
+func (c *Class) KubernetesVersions() []*yamldoc.Node { return c.Spec.Get("kubernetesVersions").List() }
+
+// Variable is the definition of a variable.
+type Variable struct {
+	// Node is the entry and Path leads to it.
+	Node *yamldoc.Node
+	Path []string
+	// Name is empty if it is missing.
+	Name     string
+	Required bool
+	// Schema is the one of its values; its Node may be nil.
+	Schema crd.Schema
+}
+
+// Variables returns the definitions in their order.
+func (c *Class) Variables() []Variable {
+	var out []Variable
+	for i, n := range c.Spec.Get("variables").List() {
+		out = append(out, Variable{n, []string{"spec", "variables", index(i)}, n.Get("name").Str(), n.Get("required").Bool(), crd.Schema{Node: given(n.Get("schema", "openAPIV3Schema"))}})
+	}
+	return out
+}
+
+// Variable returns the definition of that name, or nil. Of several the last
+// counts, as in Cluster API.
+func (c *Class) Variable(name string) *Variable {
+	list := c.Variables()
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// Default is the value that a variable has without being set, or nil.
+func (v *Variable) Default() *yamldoc.Node { return given(v.Schema.Node.Get("default")) }
+
+// Discovers reports whether an extension defines variables, so that those that
+// are not in the class may exist.
+func (c *Class) Discovers() bool {
+	for _, p := range c.Patches() {
+		if _, _, discover := c.Handlers(p); discover != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Patch is a patch of a class.
+type Patch struct {
+	Node *yamldoc.Node
+	// Name is empty if it is missing.
+	Name string
+	// EnabledIf is a template, or nil.
+	EnabledIf *yamldoc.Node
+	// Definitions and External are nil if they are missing or null.
+	Definitions, External *yamldoc.Node
+}
+
+// Patches returns the patches in their order.
+func (c *Class) Patches() []Patch {
+	var out []Patch
+	for _, n := range c.Spec.Get("patches").List() {
+		out = append(out, Patch{n, n.Get("name").Str(), n.Get("enabledIf"), given(n.Get("definitions")), given(n.Get("external"))})
+	}
+	return out
+}
+
+// given is nil for null.
+func given(n *yamldoc.Node) *yamldoc.Node {
+	if n == nil || n.Kind == yamldoc.Null {
+		return nil
+	}
+	return n
+}
+
+// extensionNames are the fields of an external patch that name a handler, in the
+// order of Handlers.
+func (c *Class) extensionNames() [3]string {
+	if c.old() {
+		return [3]string{"generateExtension", "validateExtension", "discoverVariablesExtension"}
+	}
+	return [3]string{"generatePatchesExtension", "validateTopologyExtension", "discoverVariablesExtension"}
+}
+
+// Handlers returns the names of handlers in an external patch for generating
+// patches, validating the topology and discovering variables; nil where there is
+// none.
+func (c *Class) Handlers(p Patch) (generate, validate, discover *yamldoc.Node) {
+	names := c.extensionNames()
+	return given(p.External.Get(names[0])), given(p.External.Get(names[1])), given(p.External.Get(names[2]))
+}
+
+// Naming is a template for the names of objects.
+type Naming struct {
+	Template *yamldoc.Node
+	// Of says what it names: "cluster", "machineDeployment" or "machinePool".
+	Of string
+}
+
+// Namings returns the templates of names that are there.
+func (c *Class) Namings() []Naming {
+	naming := "naming"
+	infrastructure := c.Spec.Get("infrastructure", "naming", "template")
+	if c.old() {
+		naming = "namingStrategy"
+		infrastructure = c.Spec.Get("infrastructureNamingStrategy", "template")
+	}
+	out := []Naming{{infrastructure, ofCluster}, {c.Spec.Get("controlPlane", naming, "template"), ofCluster}}
+	for _, w := range c.Workers() {
+		of := ofDeployment
+		if w.Pool {
+			of = ofPool
+		}
+		out = append(out, Naming{w.Node.Get(naming, "template"), of})
+	}
+	kept := out[:0]
+	for _, n := range out {
+		if n.Template.Is(yamldoc.String) {
+			kept = append(kept, n)
+		}
+	}
+	return kept
+}
+
+// Defined reports whether there is more than an empty definition.
+func (h *HealthCheck) Defined() bool { return h.Node.Is(yamldoc.Map) && len(h.Node.Fields) > 0 }
+
+// Rollout returns the limits of a rolling update of workers, or nil.
+func (c *Class) Rollout(w Worker) (maxUnavailable, maxSurge *yamldoc.Node) {
+	if w.Pool {
+		return nil, nil
+	}
+	update := w.Node.Get("rollout", "strategy", "rollingUpdate")
+	if c.old() {
+		update = w.Node.Get("strategy", "rollingUpdate")
+	}
+	return update.Get("maxUnavailable"), update.Get("maxSurge")
+}
+
+// durations are the fields of v1beta1 that hold a duration as a text.
+var durations = [...]string{"nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout"}
+
+// Durations returns the values that Cluster API reads as durations.
+func (c *Class) Durations() []*yamldoc.Node {
+	if !c.old() {
+		return nil
+	}
+	var out []*yamldoc.Node
+	add := func(n *yamldoc.Node) {
+		if n != nil {
+			out = append(out, n)
+		}
+	}
+	place := func(n *yamldoc.Node) {
+		for _, name := range durations {
+			add(n.Get(name))
+		}
+		check := n.Get("machineHealthCheck")
+		add(check.Get("nodeStartupTimeout"))
+		for _, list := range [...]string{"unhealthyConditions", "unhealthyMachineConditions"} {
+			for _, condition := range check.Get(list).List() {
+				add(condition.Get("timeout"))
+			}
+		}
+	}
+	place(c.Spec.Get("controlPlane"))
+	for _, w := range c.Workers() {
+		place(w.Node)
+	}
+	return out
+}
+
+// Metadata returns the mappings with labels and annotations for the objects of a
+// cluster, and those of variables.
+func (c *Class) Metadata() []*yamldoc.Node {
+	out := []*yamldoc.Node{c.Spec.Get("controlPlane", "metadata")}
+	for _, w := range c.Workers() {
+		if c.old() {
+			out = append(out, w.Node.Get("template", "metadata"))
+		} else {
+			out = append(out, w.Node.Get("metadata"))
+		}
+	}
+	for _, v := range c.Variables() {
+		out = append(out, v.Node.Get("metadata"), v.Node.Get("deprecatedV1Beta1Metadata"))
+		out = appendMetadata(out, v.Schema.Node)
+	}
+	return out
+}
+
+// Taints returns the taints for the nodes of a cluster.
+func (c *Class) Taints() []*yamldoc.Node {
+	out := c.Spec.Get("controlPlane", "taints").List()
+	for _, w := range c.Workers() {
+		out = append(out[:len(out):len(out)], w.Node.Get("taints").List()...)
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package clusterclass
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Problem is a value that admission refuses, and what is wrong in words that
+// follow its place.
+type Problem struct {
+	Node    *yamldoc.Node
+	Message string
+}
+
+// Problems returns what admission has against a reference
+// (internal/topology/check, ClusterClassTemplateIsValid). Values that are no
+// texts are left out, and so is the template of a remediation, which admission
+// does not look at.
+func (r *Reference) Problems() []Problem {
+	if r.Role == contract.Remediation || !r.Node.Is(yamldoc.Map) {
+		return nil
+	}
+	var out []Problem
+	check := func(name string, wrong func(text string) string) {
+		n := given(r.Node.Get(name))
+		if n == nil {
+			out = append(out, Problem{r.Node, "has no " + name})
+		} else if message := wrong(n.Str()); message != "" && n.Is(yamldoc.String) {
+			out = append(out, Problem{n, message})
+		}
+	}
+	check("name", func(text string) string {
+		if text == "" {
+			return "has an empty name"
+		}
+		return ""
+	})
+	check("kind", func(text string) string {
+		if len(text) <= len(contract.Suffix) || !strings.HasSuffix(text, contract.Suffix) {
+			return fmt.Sprintf("has the kind %q, which does not end with %s", text, contract.Suffix)
+		}
+		return ""
+	})
+	check("apiVersion", func(text string) string {
+		if text == "" || text == "/" || strings.Count(text, "/") > 1 {
+			return fmt.Sprintf("has the apiVersion %q, which is no group and version", text)
+		}
+		return ""
+	})
+	return out
+}
+
+// MetadataProblems returns what admission has against labels and annotations
+// (apimachinery meta/v1/validation, ValidateLabels; api/validation,
+// ValidateAnnotations).
+func MetadataProblems(metadata *yamldoc.Node) []Problem {
+	const mostAnnotations = 256 * 1024
+	var out []Problem
+	for _, f := range fields(metadata.Get("labels")) {
+		if problems := validation.IsQualifiedName(f.Name); len(problems) > 0 {
+			out = append(out, Problem{f.Key, fmt.Sprintf("%q is no key of a label: %s", f.Name, problems[0])})
+		}
+		if problems := validation.IsValidLabelValue(f.Value.Str()); len(problems) > 0 {
+			out = append(out, Problem{f.Value, fmt.Sprintf("%q is no value of a label: %s", f.Value.Str(), problems[0])})
+		}
+	}
+	size := 0
+	for _, f := range fields(metadata.Get("annotations")) {
+		if problems := validation.IsQualifiedName(strings.ToLower(f.Name)); len(problems) > 0 {
+			out = append(out, Problem{f.Key, fmt.Sprintf("%q is no key of an annotation: %s", f.Name, problems[0])})
+		}
+		size += len(f.Name) + len(f.Value.Str())
+	}
+	if size > mostAnnotations {
+		out = append(out, Problem{metadata.Get("annotations"), fmt.Sprintf("the annotations have %d bytes, but may have at most %d", size, mostAnnotations)})
+	}
+	return out
+}
+
+// appendMetadata appends the x-metadata of a schema and those in it.
+func appendMetadata(out []*yamldoc.Node, s *yamldoc.Node) []*yamldoc.Node {
+	if !s.Is(yamldoc.Map) {
+		return out
+	}
+	if n := s.Get("x-metadata"); n != nil {
+		out = append(out, n)
+	}
+	out = appendMetadata(out, s.Get("additionalProperties"))
+	out = appendMetadata(out, s.Get("items"))
+	for _, f := range fields(s.Get("properties")) {
+		out = appendMetadata(out, f.Value)
+	}
+	return out
+}
+
+// TaintProblem returns why nodes of a cluster may not have a taint with that key,
+// "" if they may (internal/util/taints, ValidateMachineTaints).
+func TaintProblem(key string) string {
+	switch {
+	case key == "node.cluster.x-k8s.io/uninitialized", key == "node.cluster.x-k8s.io/outdated-revision":
+		return "belongs to Cluster API"
+	case strings.HasPrefix(key, "node.kubernetes.io/") && key != "node.kubernetes.io/out-of-service":
+		return "belongs to Kubernetes"
+	case strings.HasPrefix(key, "node.cloudprovider.kubernetes.io/"):
+		return "belongs to cloud providers"
+	case key == "node-role.kubernetes.io/master":
+		return "is deprecated since Kubernetes v1.24"
+	}
+	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
+		return "is not possible: " + problems[0]
+	}
+	return ""
+}
+
+// CompareVersions orders versions of Kubernetes as Cluster API does, with what
+// follows the + (util/version, Compare). The result is over 1 if the order is
+// not known.
+func CompareVersions(a, b semver.Version) int {
+	if c := a.Compare(b); c != 0 {
+		return c
+	}
+	for i := range min(len(a.Build), len(b.Build)) {
+		x, y := a.Build[i], b.Build[i]
+		n, xerr := strconv.ParseUint(x, 10, 64)
+		m, yerr := strconv.ParseUint(y, 10, 64)
+		switch {
+		case x == y || xerr == nil && yerr == nil && n == m:
+			continue
+		case xerr == nil && yerr == nil && n < m, xerr == nil && yerr != nil:
+			return -1
+		case xerr == nil || yerr == nil:
+			return 1
+		}
+		return 2
+	}
+	return cmp.Compare(len(a.Build), len(b.Build))
+}

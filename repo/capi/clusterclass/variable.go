@@ -1,0 +1,412 @@
+package clusterclass
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Aspect says what part of the definition of a variable is wrong.
+type Aspect int
+
+// The aspects.
+const (
+	// OfType: a type that does not exist.
+	OfType Aspect = iota
+	// OfStructure: the schema is not structural, or cannot be read.
+	OfStructure
+	// OfFields: properties as well as additionalProperties.
+	OfFields
+	// OfDefault: the default does not fit the schema.
+	OfDefault
+	// OfSample: an example or an entry of an enumeration does not fit the schema.
+	OfSample
+	// OfRule: x-kubernetes-validations.
+	OfRule
+	// OfKeyword: a keyword that Cluster API drops.
+	OfKeyword
+	// OfPattern: no regular expression.
+	OfPattern
+)
+
+// Fault is something that is wrong at a value.
+type Fault struct {
+	Aspect  Aspect
+	Node    *yamldoc.Node
+	Message string
+}
+
+// types are the types of values.
+var types = [...]string{"object", "array", "string", "integer", "number", "boolean"}
+
+// SchemaFaults returns what Cluster API has against the schema of a variable
+// (internal/topology/variables, validateClusterClassVariable; apiextensions-apiserver
+// pkg/apiserver/schema, ValidateStructural). Of expressions in CEL only the
+// grammar is checked.
+func (c *Class) SchemaFaults(v Variable) []Fault {
+	k := schemaCheck{defaults: openapi.Checker{Loose: true}}
+	root, ok := Schema(c.Version)
+	if !ok || !v.Node.Is(yamldoc.Map) {
+		return nil
+	}
+	if parent := given(v.Node.Get("schema")); parent == nil || parent.Is(yamldoc.Map) && v.Schema.Node == nil {
+		k.add(OfStructure, at(parent, v.Node), "the variable %s has no schema", v.Name)
+		return k.found
+	}
+	if !v.Schema.Node.Is(yamldoc.Map) {
+		return nil
+	}
+	root, _ = root.At("spec", "variables", crd.Items, "schema", "openAPIV3Schema")
+	k.keywords = root
+	for _, f := range checker().Check(root, v.Schema.Node, true) {
+		k.violation(f)
+	}
+	k.schema(v.Schema.Node, v.Name, inside{structural: true, defaults: true})
+	return k.found
+}
+
+func at(nodes ...*yamldoc.Node) *yamldoc.Node {
+	for _, n := range nodes {
+		if n != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+type schemaCheck struct {
+	// keywords is what the API says about a schema.
+	keywords crd.Schema
+	// values compares with the schemas themselves, and defaults does so as it is
+	// done for defaults.
+	values, defaults openapi.Checker
+	found            []Fault
+}
+
+func (k *schemaCheck) add(a Aspect, n *yamldoc.Node, format string, args ...any) {
+	k.found = append(k.found, Fault{a, n, fmt.Sprintf(format, args...)})
+}
+
+// violation files what the API says under the aspects.
+func (k *schemaCheck) violation(v openapi.Violation) {
+	aspect := OfStructure
+	switch {
+	case v.Fault == openapi.Unknown:
+		k.add(OfKeyword, v.Node, "%s is no keyword of these schemas", v.Path)
+		return
+	case strings.HasPrefix(v.Path, "x-kubernetes-validations"):
+		aspect = OfRule
+	case v.Path == "type" && v.Fault == openapi.Value:
+		return // found again below
+	}
+	k.add(aspect, v.Node, "%s", strings.TrimSpace(v.Path+" "+v.Message))
+}
+
+// inside says where a schema is.
+type inside struct {
+	// structural: not below allOf, anyOf, oneOf and not.
+	structural bool
+	// defaults: where defaults are looked at.
+	defaults bool
+	// nested: not the schema of the variable itself, which the API server has
+	// checked already.
+	nested bool
+	// intOrString: an alternative that may have a type. First: the first in an
+	// allOf, in which there may be such alternatives.
+	intOrString, first bool
+}
+
+// schema checks a schema and those in it. Name is the way to it.
+func (k *schemaCheck) schema(s *yamldoc.Node, name string, in inside) {
+	if !s.Is(yamldoc.Map) {
+		if s.Kind != yamldoc.Null {
+			k.add(OfStructure, s, "the schema of %s is %s", name, openapi.Show(s))
+		}
+		return
+	}
+	if in.nested {
+		k.decodes(s, name)
+	}
+	typ := s.Get("type")
+	if typ.Is(yamldoc.String) && typ.Text != "" && !slices.Contains(types[:], typ.Text) {
+		k.add(OfType, typ, "the type of %s is %q, but must be one of %s", name, typ.Text, strings.Join(types[:], ", "))
+	}
+	if p := s.Get("pattern"); p.Is(yamldoc.String) {
+		if _, err := regexp.Compile(p.Text); err != nil {
+			k.add(OfPattern, p, "the pattern of %s is no regular expression of Go: %v", name, err)
+		}
+	}
+	if in.structural {
+		k.structure(s, name, typ)
+	} else {
+		k.alternative(s, name, typ, in)
+	}
+	if extra := s.Get("additionalProperties"); extra.Is(yamldoc.Map) && len(fields(s.Get("properties"))) > 0 {
+		k.add(OfFields, s.Field("additionalProperties").Key, "%s has properties and additionalProperties; only one of them is possible", name)
+	}
+	k.samples(s, name, in)
+	k.rules(s, name)
+	k.below(s, name, in)
+}
+
+func fields(n *yamldoc.Node) []yamldoc.Field {
+	if !n.Is(yamldoc.Map) {
+		return nil
+	}
+	return n.Fields
+}
+
+// nests are the keywords whose values are schemas, with what they hold.
+var nests = map[string]yamldoc.Kind{
+	"properties": yamldoc.Map, "additionalProperties": yamldoc.Map, "items": yamldoc.Map, "not": yamldoc.Map,
+	"allOf": yamldoc.List, "anyOf": yamldoc.List, "oneOf": yamldoc.List,
+}
+
+// decodes checks what the API server does not look at, but Cluster API has to
+// read: the types of keywords.
+func (k *schemaCheck) decodes(s *yamldoc.Node, name string) {
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		of, presence := k.keywords.At(f.Name)
+		if presence != crd.Present {
+			k.add(OfKeyword, f.Key, "%s is no keyword of these schemas, so that Cluster API drops it from %s", f.Name, name)
+			continue
+		}
+		if nests[f.Name] != 0 || f.Value.Kind == yamldoc.Null {
+			continue
+		}
+		for _, v := range checker().Check(of, f.Value, true) {
+			switch {
+			case v.Fault == openapi.Unknown:
+				k.add(OfKeyword, v.Node, "%s of %s has no field %s, so that Cluster API drops it", f.Name, name, v.Path)
+			case v.Fault == openapi.Type && v.Node.Kind != yamldoc.Null:
+				k.add(OfStructure, v.Node, "%s of %s %s", f.Name, name, v.Message)
+			}
+		}
+	}
+}
+
+// structure checks what a schema must say about the form of values.
+func (k *schemaCheck) structure(s *yamldoc.Node, name string, typ *yamldoc.Node) {
+	intOrString, open := s.Get("x-kubernetes-int-or-string"), s.Get("x-kubernetes-preserve-unknown-fields")
+	if typ.Str() == "" && (typ == nil || typ.Is(yamldoc.String) || typ.Kind == yamldoc.Null) && !intOrString.Bool() && !open.Bool() {
+		k.add(OfStructure, at(typ, s), "%s has no type", name)
+	}
+	if typ.Str() == "array" && given(s.Get("items")) == nil {
+		k.add(OfStructure, typ, "%s is an array without items", name)
+	}
+	if intOrString.Bool() && open.Bool() {
+		k.add(OfStructure, open, "%s is an integer or a string, so that it has no fields to preserve", name)
+	}
+}
+
+// reserved are the keywords that alternatives may not have.
+var reserved = [...]string{"additionalProperties", "default", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string", "x-kubernetes-validations"}
+
+// alternative checks a schema below allOf, anyOf, oneOf and not.
+func (k *schemaCheck) alternative(s *yamldoc.Node, name string, typ *yamldoc.Node, in inside) {
+	if typ.Str() != "" && !in.intOrString {
+		k.add(OfStructure, typ, "%s has a type inside of an alternative; types belong outside", name)
+	}
+	for _, word := range reserved {
+		n := s.Get(word)
+		if says(n) || given(n) != nil && (word == "default" || word == "additionalProperties") {
+			k.add(OfStructure, n, "%s has %s inside of an alternative; it belongs outside", name, word)
+		}
+	}
+	if f := s.Get("properties").Field("metadata"); f != nil {
+		k.add(OfStructure, f.Key, "%s describes metadata inside of an alternative", name)
+	}
+}
+
+// samples checks defaults, examples and enumerations against the schema.
+func (k *schemaCheck) samples(s *yamldoc.Node, name string, in inside) {
+	of := crd.Schema{Node: s}
+	report := func(a Aspect, c *openapi.Checker, n *yamldoc.Node, what string) {
+		for _, v := range c.Check(of, n, a == OfDefault) {
+			path := v.Path
+			if path != "" {
+				path = ", in " + path
+			}
+			k.add(a, v.Node, "%s of %s%s %s", what, name, path, v.Message)
+		}
+	}
+	if n := s.Get("default"); given(n) != nil && in.defaults {
+		report(OfDefault, &k.defaults, n, "the default")
+	}
+	if n := s.Get("example"); given(n) != nil {
+		report(OfSample, &k.values, n, "the example")
+	}
+	for _, n := range s.Get("enum").List() {
+		if given(n) != nil {
+			report(OfSample, &k.values, n, "an entry of the enumeration")
+		}
+	}
+}
+
+// reasons are the reasons that a rule may give.
+var reasons = [...]string{"FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"}
+
+// rules checks x-kubernetes-validations, but for the expressions.
+func (k *schemaCheck) rules(s *yamldoc.Node, name string) {
+	for _, r := range s.Get("x-kubernetes-validations").List() {
+		rule, message, expression := r.Get("rule"), r.Get("message"), r.Get("messageExpression")
+		path, reason := r.Get("fieldPath"), r.Get("reason")
+		blank := func(n *yamldoc.Node) bool {
+			return n.Is(yamldoc.String) && n.Text != "" && strings.TrimSpace(n.Text) == ""
+		}
+		broken := func(n *yamldoc.Node) bool { return strings.ContainsAny(n.Str(), "\r\n") }
+		text := strings.TrimSpace(message.Str())
+		switch {
+		case strings.TrimSpace(rule.Str()) == "" && (rule == nil || rule.Is(yamldoc.String)):
+			k.add(OfRule, at(rule, r), "a rule of %s is empty", name)
+		case blank(message):
+			k.add(OfRule, message, "a message of %s is blank", name)
+		case len(message.Str()) > 2048:
+			k.add(OfRule, message, "a message of %s is longer than 2048 bytes", name)
+		case strings.ContainsAny(text, "\r\n"):
+			k.add(OfRule, message, "a message of %s has line breaks", name)
+		case strings.ContainsAny(strings.TrimSpace(rule.Str()), "\r\n") && text == "":
+			k.add(OfRule, rule, "a rule of %s has line breaks and no message", name)
+		}
+		for _, n := range [...]*yamldoc.Node{rule, expression} {
+			if strings.TrimSpace(n.Str()) == "" {
+				continue
+			}
+			if err := CheckExpression(n.Text); err != nil {
+				k.add(OfRule, n, "a rule of %s is no expression in CEL: %v", name, err)
+			}
+		}
+		if blank(expression) {
+			k.add(OfRule, expression, "a messageExpression of %s is blank", name)
+		}
+		if reason.Str() != "" && !slices.Contains(reasons[:], reason.Text) {
+			k.add(OfRule, reason, "the reason of a rule of %s is %q, but must be one of %s", name, reason.Text, strings.Join(reasons[:], ", "))
+		}
+		if blank(path) || broken(path) {
+			k.add(OfRule, path, "the fieldPath of a rule of %s is blank or has line breaks", name)
+		} else if path.Str() != "" && !leads(s, path.Text) {
+			k.add(OfRule, path, "the fieldPath %q leads to no field of %s", path.Text, name)
+		}
+	}
+}
+
+// below checks the schemas in a schema.
+func (k *schemaCheck) below(s *yamldoc.Node, name string, in inside) {
+	in.nested = true
+	inner := func(n *yamldoc.Node, name string, in inside) {
+		if n != nil {
+			k.schema(n, name, in)
+		}
+	}
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		kind, ok := nests[f.Name]
+		if !ok || s.Field(f.Name) != f || f.Value.Kind == yamldoc.Null {
+			continue
+		}
+		if f.Value.Kind != kind {
+			k.add(OfStructure, f.Value, "%s of %s is %s", f.Name, name, openapi.Show(f.Value))
+			continue
+		}
+		switch f.Name {
+		case "properties":
+			for j := range f.Value.Fields {
+				p := &f.Value.Fields[j]
+				if f.Value.Field(p.Name) == p {
+					inner(p.Value, name+"."+p.Name, in)
+				}
+			}
+		case "items":
+			inner(f.Value, name+"[]", in)
+		case "additionalProperties":
+			extra := in
+			extra.defaults = false
+			inner(f.Value, name+".*", extra)
+		case "not":
+			inner(f.Value, name, inside{nested: true})
+		default:
+			both := f.Name == "anyOf" && intOrString(f.Value)
+			for j, n := range f.Value.Items {
+				inner(n, name, inside{nested: true, intOrString: both && (in.structural || in.first), first: in.structural && f.Name == "allOf" && j == 0})
+			}
+		}
+	}
+}
+
+// intOrString recognizes the alternatives that stand for an integer or a string.
+func intOrString(list *yamldoc.Node) bool {
+	return len(list.Items) == 2 && isOnlyType(list.Items[0], "integer") && isOnlyType(list.Items[1], "string")
+}
+
+// isOnlyType reports whether nothing but a type is left of a schema when Cluster
+// API hands it on (internal/topology/variables, convertToAPIExtensionsJSONSchemaProps).
+func isOnlyType(n *yamldoc.Node, typ string) bool {
+	return n.Get("type").Str() == typ && !slices.ContainsFunc(n.Fields, func(f yamldoc.Field) bool {
+		switch f.Name {
+		case "type", "description", "x-metadata":
+			return false
+		case "required", "items", "not", "x-kubernetes-validations":
+			return f.Value.Kind != yamldoc.Null // even an empty one
+		}
+		return says(f.Value)
+	})
+}
+
+// says reports whether a value is more than Go's zero value of its field.
+func says(n *yamldoc.Node) bool {
+	switch {
+	case n == nil:
+		return false
+	case n.Kind == yamldoc.Bool:
+		return n.Bool()
+	case n.Kind == yamldoc.String:
+		return n.Text != ""
+	case n.Kind == yamldoc.List:
+		return len(n.Items) > 0
+	case n.Kind == yamldoc.Map:
+		return len(n.Fields) > 0
+	}
+	return n.Kind != yamldoc.Null
+}
+
+// leads reports whether a path such as .a['b'] leads to a field of a schema
+// (apiextensions-apiserver pkg/apiserver/schema/cel, ValidFieldPath).
+func leads(s *yamldoc.Node, path string) bool {
+	for path != "" {
+		var name string
+		switch {
+		case strings.HasPrefix(path, "['"):
+			end := strings.Index(path[2:], "']")
+			if end < 0 {
+				return false
+			}
+			name, path = strings.NewReplacer(`\\`, `\\`, `\'`, `'`).Replace(path[2:2+end]), path[2+end+2:]
+		case path[0] == '.':
+			end := strings.IndexAny(path[1:], ".[]")
+			if end < 0 {
+				end = len(path) - 1
+			}
+			name, path = path[1:1+end], path[1+end:]
+		default:
+			return false
+		}
+		if name == "" {
+			return false
+		}
+		if properties := s.Get("properties"); len(fields(properties)) > 0 {
+			s = properties.Get(name)
+		} else {
+			s = s.Get("additionalProperties")
+		}
+		if s == nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,248 @@
+package contract
+
+import (
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+)
+
+// Need says whether a field has to be there.
+type Need int
+
+const (
+	// Optional: the field may be missing. If it is there its type counts.
+	Optional Need = iota
+	// Should: the page recommends the field.
+	Should
+	// Must: without it Cluster API cannot use the kind.
+	Must
+)
+
+// Section is what a row of the tables is about: the part of a heading on the
+// page of the role that follows its name.
+type Section string
+
+// The sections that demand fields.
+const (
+	Initialization   Section = "initialization completed"
+	Provisioned      Section = "initialization completed, v1beta2 field" // of pools, which are still read by another one
+	Endpoint         Section = "control plane endpoint"
+	FailureDomains   Section = "failure domains"
+	FailureDomain    Section = "failure domain"
+	ProviderID       Section = "provider ID"
+	ProviderIDList   Section = "providerIDList"
+	Addresses        Section = "addresses"
+	Capacity         Section = "support cluster autoscaling from zero"
+	Replicas         Section = "replicas"
+	Scale            Section = "replicas, scale subresource"
+	Counters         Section = "replicas, counters"
+	Instances        Section = "instances"
+	PoolMachines     Section = "MachinePoolMachines support"
+	DataSecret       Section = "data secret"
+	Version          Section = "version"
+	Machines         Section = "machines"
+	Timeouts         Section = "machines, timeouts"
+	MachineLists     Section = "machines, readiness gates and taints"
+	RolloutAfter     Section = "rolloutAfter"
+	TemplateSpec     Section = "template"
+	TemplateMetadata Section = "template, metadata"
+)
+
+// Field is one demand of a contract on the schema of a role. Empty conditions
+// mean always.
+type Field struct {
+	Role     Role
+	Template bool
+	Section  Section
+	// Contract that demands it.
+	Contract Contract
+	// Since and Until are the first and the last minor version of Cluster API
+	// for which the row holds.
+	Since, Until int
+	// If names a field; without it this one is not needed.
+	If string
+	// Path leads to the field; crd.Items stands for the elements of a list.
+	Path string
+	// Or is a field that serves as well.
+	Or string
+	// Was is where another contract has the field. A field that is only there is
+	// overlooked.
+	Was string
+	// Type is what the schema has to say; empty for any.
+	Type string
+	Need Need
+	// Read says that Cluster API fails if it finds another type.
+	Read bool
+}
+
+// Fields are the demands on all roles, in the order of the pages of the contract
+// (docs/book/src/developer/providers/contracts; paths and types as in
+// internal/contract). They must not be changed.
+var Fields = [...]Field{
+	// infra-cluster.md
+	{Role: InfraCluster, Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
+	{Role: InfraCluster, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.provisioned", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
+	{Role: InfraCluster, Section: Endpoint, Path: "spec.controlPlaneEndpoint", Type: "object", Need: Should, Read: true},
+	{Role: InfraCluster, Section: Endpoint, If: "spec.controlPlaneEndpoint", Path: "spec.controlPlaneEndpoint.host", Type: "string", Need: Should, Read: true},
+	{Role: InfraCluster, Section: Endpoint, If: "spec.controlPlaneEndpoint", Path: "spec.controlPlaneEndpoint.port", Type: "integer", Need: Should, Read: true},
+	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains", Type: "object", Read: true},
+	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains", Type: "array", Read: true},
+	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[]", Type: "object", Read: true},
+	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[].controlPlane", Type: "boolean", Read: true},
+	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[].attributes", Type: "object", Read: true},
+	{Role: InfraCluster, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
+	{Role: InfraCluster, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+
+	// infra-machine.md
+	{Role: InfraMachine, Section: ProviderID, Path: "spec.providerID", Type: "string", Need: Must, Read: true},
+	{Role: InfraMachine, Section: FailureDomain, Contract: V1Beta1, Path: "spec.failureDomain", Type: "string", Read: true},
+	{Role: InfraMachine, Section: FailureDomain, Contract: V1Beta2, Path: "status.failureDomain", Was: "spec.failureDomain", Type: "string", Read: true},
+	{Role: InfraMachine, Section: Addresses, Path: "status.addresses", Type: "array", Read: true},
+	{Role: InfraMachine, Section: Addresses, If: "status.addresses", Path: "status.addresses.[]", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].type", Type: "string", Need: Should, Read: true},
+	{Role: InfraMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].address", Type: "string", Need: Should, Read: true},
+	{Role: InfraMachine, Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
+	{Role: InfraMachine, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.provisioned", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
+	{Role: InfraMachine, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
+	{Role: InfraMachine, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachine, Template: true, Section: Capacity, Path: "status.capacity", Type: "object"},
+
+	// infra-machinepool.md. The code still reads status.ready, whatever the contract.
+	{Role: InfraMachinePool, Section: Instances, Path: "status.instances", Type: "array"},
+	{Role: InfraMachinePool, Section: Instances, Path: "status.instances.[]", Type: "object"},
+	{Role: InfraMachinePool, Section: PoolMachines, Path: "status.infrastructureMachineKind", Type: "string", Read: true},
+	{Role: InfraMachinePool, Section: ProviderID, Path: "spec.providerID", Type: "string"},
+	{Role: InfraMachinePool, Section: ProviderIDList, Path: "spec.providerIDList", Type: "array", Need: Must, Read: true},
+	{Role: InfraMachinePool, Section: ProviderIDList, If: "spec.providerIDList", Path: "spec.providerIDList.[]", Type: "string", Need: Must, Read: true},
+	{Role: InfraMachinePool, Section: Initialization, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
+	{Role: InfraMachinePool, Section: Provisioned, Contract: V1Beta2, Path: "status.initialization.provisioned", Type: "boolean", Need: Should},
+	{Role: InfraMachinePool, Section: Replicas, Path: "status.replicas", Type: "integer", Need: Must, Read: true},
+	{Role: InfraMachinePool, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
+	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+
+	// Machines of pools are read like others; they have no template.
+	{Role: MachinePoolMachine, Section: ProviderID, Path: "spec.providerID", Type: "string", Need: Must, Read: true},
+	{Role: MachinePoolMachine, Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
+	{Role: MachinePoolMachine, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.provisioned", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
+
+	// bootstrap-config.md
+	{Role: BootstrapConfig, Section: DataSecret, Path: "status.dataSecretName", Type: "string", Need: Must, Read: true},
+	{Role: BootstrapConfig, Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
+	{Role: BootstrapConfig, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.dataSecretCreated", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
+	{Role: BootstrapConfig, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
+	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+
+	// control-plane.md. A machineTemplate without any reference is that of a control
+	// plane without machines.
+	{Role: ControlPlane, Section: Endpoint, Path: "spec.controlPlaneEndpoint", Type: "object", Read: true},
+	{Role: ControlPlane, Section: Endpoint, Path: "spec.controlPlaneEndpoint.host", Type: "string", Read: true},
+	{Role: ControlPlane, Section: Endpoint, Path: "spec.controlPlaneEndpoint.port", Type: "integer", Read: true},
+	{Role: ControlPlane, Section: Replicas, Path: "spec.replicas", Type: "integer", Read: true},
+	{Role: ControlPlane, Section: Scale, If: "spec.replicas", Path: "status.selector", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: Counters, If: "spec.replicas", Path: "status.replicas", Type: "integer", Need: Should, Read: true},
+	{Role: ControlPlane, Section: Counters, If: "spec.replicas", Path: "status.readyReplicas", Type: "integer", Need: Should, Read: true},
+	{Role: ControlPlane, Section: Counters, Contract: V1Beta1, If: "spec.replicas", Path: "status.updatedReplicas", Type: "integer", Need: Should, Read: true},
+	{Role: ControlPlane, Section: Counters, Contract: V1Beta1, If: "spec.replicas", Path: "status.unavailableReplicas", Type: "integer", Need: Should, Read: true},
+	{Role: ControlPlane, Section: Counters, Contract: V1Beta2, If: "spec.replicas", Path: "status.availableReplicas", Type: "integer", Need: Should, Read: true},
+	{Role: ControlPlane, Section: Counters, Contract: V1Beta2, If: "spec.replicas", Path: "status.upToDateReplicas", Was: "status.updatedReplicas", Type: "integer", Need: Should, Read: true},
+	{Role: ControlPlane, Section: Version, Path: "spec.version", Type: "string", Read: true},
+	{Role: ControlPlane, Section: Version, Until: 13, If: "spec.version", Path: "status.version", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: Version, Since: 14, If: "spec.version", Path: "status.versions", Or: "status.version", Need: Should},
+	{Role: ControlPlane, Section: Version, Since: 14, Path: "status.version", Type: "string", Read: true},
+	{Role: ControlPlane, Section: Version, Since: 14, Path: "status.versions", Type: "array", Read: true},
+	{Role: ControlPlane, Section: Version, Since: 14, If: "status.versions.[]", Path: "status.versions.[].version", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: Version, Since: 14, Path: "status.versions.[].replicas", Type: "integer", Read: true},
+	{Role: ControlPlane, Section: Machines, Contract: V1Beta1, If: "spec.machineTemplate.spec.infrastructureRef", Path: "spec.machineTemplate.infrastructureRef", Was: "spec.machineTemplate.spec.infrastructureRef", Type: "object", Need: Must, Read: true},
+	{Role: ControlPlane, Section: Machines, Contract: V1Beta2, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.spec.infrastructureRef", Was: "spec.machineTemplate.infrastructureRef", Type: "object", Need: Must, Read: true},
+	{Role: ControlPlane, Section: Timeouts, Contract: V1Beta1, Path: "spec.machineTemplate.nodeDrainTimeout", Type: "string", Read: true},
+	{Role: ControlPlane, Section: Timeouts, Contract: V1Beta1, Path: "spec.machineTemplate.nodeVolumeDetachTimeout", Type: "string", Read: true},
+	{Role: ControlPlane, Section: Timeouts, Contract: V1Beta1, Path: "spec.machineTemplate.nodeDeletionTimeout", Type: "string", Read: true},
+	{Role: ControlPlane, Section: Timeouts, Contract: V1Beta2, Path: "spec.machineTemplate.spec.deletion.nodeDrainTimeoutSeconds", Was: "spec.machineTemplate.nodeDrainTimeout", Type: "integer", Read: true},
+	{Role: ControlPlane, Section: Timeouts, Contract: V1Beta2, Path: "spec.machineTemplate.spec.deletion.nodeVolumeDetachTimeoutSeconds", Was: "spec.machineTemplate.nodeVolumeDetachTimeout", Type: "integer", Read: true},
+	{Role: ControlPlane, Section: Timeouts, Contract: V1Beta2, Path: "spec.machineTemplate.spec.deletion.nodeDeletionTimeoutSeconds", Was: "spec.machineTemplate.nodeDeletionTimeout", Type: "integer", Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, Path: "spec.machineTemplate.readinessGates", Type: "array", Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, Path: "spec.machineTemplate.spec.readinessGates", Was: "spec.machineTemplate.readinessGates", Type: "array", Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, Path: "spec.machineTemplate.taints", Type: "array", Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, Path: "spec.machineTemplate.spec.taints", Was: "spec.machineTemplate.taints", Type: "array", Read: true},
+	{Role: ControlPlane, Section: RolloutAfter, Contract: V1Beta2, Path: "spec.rollout.after", Was: "spec.rolloutAfter", Type: "string", Read: true},
+	{Role: ControlPlane, Section: Initialization, Contract: V1Beta1, Path: "status.initialized", Type: "boolean", Need: Must, Read: true},
+	{Role: ControlPlane, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.controlPlaneInitialized", Was: "status.initialized", Type: "boolean", Need: Must, Read: true},
+	{Role: ControlPlane, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
+	{Role: ControlPlane, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+}
+
+// Demands returns the rows of a section.
+func Demands(s Section) []*Field {
+	var out []*Field
+	for i := range Fields {
+		if Fields[i].Section == s {
+			out = append(out, &Fields[i])
+		}
+	}
+	return out
+}
+
+// Applies reports whether a row is about a kind, under its contract and the
+// version of Cluster API in the profile.
+func (f *Field) Applies(k *Kind, p Profile) bool {
+	return f.Role == k.Role && f.Template == k.Template &&
+		(f.Contract == "" || f.Contract == k.Contract) &&
+		(f.Since == 0 || p.Core >= f.Since) && (f.Until == 0 || p.Core <= f.Until)
+}
+
+// Verdict is what a schema says about a Field.
+type Verdict int
+
+// The verdicts.
+const (
+	Fulfilled Verdict = iota
+	Missing
+	// Moved: the field is only where another contract has it.
+	Moved
+	WrongType
+	// Unknown: the schema keeps fields that it does not describe.
+	Unknown
+)
+
+// Check compares a schema with the row. The second result is the schema of the
+// field, or the last one on the way to it.
+func (f *Field) Check(s crd.Schema) (Verdict, crd.Schema) {
+	at, presence := follow(s, f.Path)
+	switch {
+	case presence == crd.Present:
+		if got := at.Type(); f.Type != "" && got != f.Type && got != "" {
+			return WrongType, at
+		}
+		return Fulfilled, at
+	case f.If != "" && !present(s, f.If) || f.Or != "" && present(s, f.Or):
+		return Fulfilled, at
+	case presence == crd.Unknowable:
+		if f.Need == Optional {
+			return Fulfilled, at
+		}
+		return Unknown, at
+	case f.Was != "" && present(s, f.Was):
+		old, _ := follow(s, f.Was)
+		return Moved, old
+	case f.Need == Optional:
+		return Fulfilled, at
+	}
+	return Missing, at
+}
+
+// follow goes down a path with dots, as crd.Schema.At does with names.
+func follow(s crd.Schema, path string) (crd.Schema, crd.Presence) {
+	for name := range strings.SplitSeq(path, ".") {
+		next, presence := s.At(name)
+		if presence != crd.Present {
+			return next, presence
+		}
+		s = next
+	}
+	return s, crd.Present
+}
+
+func present(s crd.Schema, path string) bool {
+	_, presence := follow(s, path)
+	return presence == crd.Present
+}

@@ -1,0 +1,247 @@
+package contract
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+)
+
+// Role is what Cluster API uses a kind for. The roles have the names that the
+// pages of the contract use.
+type Role string
+
+// The roles. Aux is every kind that core never reads.
+const (
+	InfraCluster       Role = "InfraCluster"
+	InfraMachine       Role = "InfraMachine"
+	InfraMachinePool   Role = "InfraMachinePool"
+	MachinePoolMachine Role = "MachinePoolMachine"
+	BootstrapConfig    Role = "BootstrapConfig"
+	ControlPlane       Role = "ControlPlane"
+	IPPool             Role = "IPPool"
+	Remediation        Role = "Remediation"
+	Addon              Role = "Addon"
+	Core               Role = "Core"
+	Aux                Role = "Aux"
+)
+
+// roles are all that a kind may be given.
+var roles = [...]Role{InfraCluster, InfraMachine, InfraMachinePool, MachinePoolMachine, BootstrapConfig, ControlPlane, IPPool, Remediation, Addon, Core, Aux}
+
+// Referenced reports whether core objects refer to kinds of this role, which are
+// those that need a contract label. Remediations are referred to with their
+// version, IP pools and add-ons only by their own providers.
+func (r Role) Referenced() bool {
+	switch r {
+	case InfraCluster, InfraMachine, InfraMachinePool, MachinePoolMachine, BootstrapConfig, ControlPlane:
+		return true
+	}
+	return false
+}
+
+// Kind is a definition with what the contracts make of it.
+type Kind struct {
+	*crd.CRD
+	Role Role
+	// Template is set for the templates of the role.
+	Template bool
+	// Reason says why the kind has this role.
+	Reason string
+	// Contract and Chosen are what Cluster API takes from the labels; empty
+	// without a label.
+	Contract Contract
+	Chosen   string
+	// Judged is the version to compare with the contract: the chosen one, or the
+	// one that is stored if the profile demands a contract or the role needs no
+	// label. It is nil if there is none.
+	Judged *crd.Version
+}
+
+// Suffix ends the names of templates.
+const Suffix = "Template"
+
+// Base returns the kind without the Suffix of templates.
+func (k *Kind) Base() string {
+	if k.Template {
+		return strings.TrimSuffix(k.Kind, Suffix)
+	}
+	return k.Kind
+}
+
+// Kinds gives every definition its role.
+func (p Profile) Kinds(crds []*crd.CRD) []*Kind {
+	c := classifier{profile: p, known: map[[2]string]bool{}, labelled: map[string]bool{}}
+	for _, d := range crds {
+		c.known[[2]string{d.Group, d.Kind}] = true
+		if declares(d) {
+			c.labelled[d.Group] = true
+		}
+	}
+	out := make([]*Kind, len(crds))
+	for i, d := range crds {
+		out[i] = c.classify(d)
+	}
+	return out
+}
+
+// classifier knows what stands beside a definition.
+type classifier struct {
+	profile  Profile
+	known    map[[2]string]bool
+	labelled map[string]bool // groups
+}
+
+// declares reports whether a definition has the label of any contract.
+func declares(d *crd.CRD) bool {
+	return slices.ContainsFunc(Accepted[:], func(c Contract) bool {
+		_, ok := d.Object.Label(c.Label())
+		return ok
+	})
+}
+
+func (c *classifier) classify(d *crd.CRD) *Kind {
+	k := &Kind{CRD: d, Template: strings.HasSuffix(d.Kind, Suffix) && d.Kind != Suffix}
+	k.Contract, k.Chosen, _ = c.profile.Choose(d)
+	candidate := candidate{classifier: c, CRD: d, base: k.Base(), schema: schemaOf(d, k.Chosen)}
+	for _, row := range classes {
+		if row.is(&candidate) {
+			k.Role, k.Reason = row.role, row.reason
+			break
+		}
+	}
+	for _, kind := range []string{d.Kind, k.Base()} {
+		if role, ok := c.profile.Roles[kind+"."+d.Group]; ok {
+			k.Role, k.Reason = role, "the configuration says so"
+			break
+		}
+	}
+	switch {
+	case k.Chosen != "":
+		k.Judged = d.Version(k.Chosen)
+	case c.profile.Contract != "" || !k.Role.Referenced():
+		k.Judged = d.Storage()
+	}
+	if k.Contract == "" {
+		k.Contract = c.profile.Contract
+	}
+	return k
+}
+
+// schemaOf returns the schema of a version, or else of the one that is stored.
+func schemaOf(d *crd.CRD, version string) crd.Schema {
+	v := d.Version(version)
+	if v == nil {
+		v = d.Storage()
+	}
+	if v == nil {
+		return crd.Schema{}
+	}
+	return v.Schema
+}
+
+// candidate is a definition that has no role yet.
+type candidate struct {
+	*classifier
+	*crd.CRD
+	base   string
+	schema crd.Schema
+}
+
+// has reports whether the schema describes a field; of a template what it makes.
+func (c *candidate) has(path ...string) bool {
+	if c.base != c.Kind {
+		path = append([]string{"spec", "template"}, path...)
+	}
+	_, presence := c.schema.At(path...)
+	return presence == crd.Present
+}
+
+// place reports whether a part of the group's name is one of the words:
+// infrastructure.cluster.x-k8s.io, vmware.infrastructure.example.com.
+func (c *candidate) place(words ...string) bool {
+	for part := range strings.SplitSeq(c.Group, ".") {
+		if slices.Contains(words, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// sibling reports whether the template of a kind is defined, or of a template
+// the kind.
+func (c *candidate) sibling() bool {
+	if c.base != c.Kind {
+		return c.known[[2]string{c.Group, c.base}]
+	}
+	return c.known[[2]string{c.Group, c.Kind + Suffix}]
+}
+
+// initialized reports whether the schema has one of the fields that report the
+// end of the initialization.
+func (c *candidate) initialized() bool {
+	return c.has("status", "initialization") || c.has("status", "initialized") || c.has("status", "ready")
+}
+
+const apiGroup = "cluster.x-k8s.io"
+
+// contractual reports whether the group or a label says that the kind is there
+// for Cluster API. In a group of its own a provider has other kinds as well.
+func (c *candidate) contractual() bool {
+	return strings.HasSuffix(c.Group, apiGroup) || declares(c.CRD) ||
+		c.place("infrastructure", "bootstrap", "controlplane") && (c.labelled[c.Group] || c.initialized())
+}
+
+// infrastructure reports whether the group is one of infrastructure providers.
+// Outside of cluster.x-k8s.io a group with another name is taken for one too.
+func (c *candidate) infrastructure() bool {
+	return c.place("infrastructure") || !strings.HasSuffix(c.Group, apiGroup) && !c.place("bootstrap", "controlplane", "ipam", "addons")
+}
+
+// classes say how a kind is recognized. The first row that applies counts. The
+// names are conventions that the pages of the contract recommend; where they are
+// not kept, fields that no other role has decide.
+var classes = [...]struct {
+	role   Role
+	reason string
+	is     func(c *candidate) bool
+}{
+	{Core, "its group belongs to Cluster API itself", func(c *candidate) bool {
+		switch c.Group {
+		case apiGroup, "runtime." + apiGroup, "clusterctl." + apiGroup:
+			return true
+		case "addons." + apiGroup:
+			return strings.HasPrefix(c.Kind, "ClusterResourceSet")
+		case "ipam." + apiGroup:
+			return c.Kind == "IPAddress" || c.Kind == "IPAddressClaim"
+		}
+		return false
+	}},
+	{IPPool, "its name ends with IPPool, or with Pool in a group for IPAM", func(c *candidate) bool {
+		return strings.HasSuffix(c.Kind, "IPPool") || c.place("ipam") && strings.HasSuffix(c.Kind, "Pool")
+	}},
+	{Aux, "neither its group nor a label belongs to Cluster API", func(c *candidate) bool { return !c.contractual() }},
+	{ControlPlane, "its name ends with ControlPlane", func(c *candidate) bool { return strings.HasSuffix(c.base, "ControlPlane") }},
+	{ControlPlane, "its group is for control planes and it reports that it is initialized", func(c *candidate) bool {
+		return c.place("controlplane") && (c.has("status", "initialized") || c.has("status", "initialization"))
+	}},
+	{InfraMachinePool, "its name ends with MachinePool", func(c *candidate) bool { return strings.HasSuffix(c.base, "MachinePool") }},
+	{InfraMachinePool, "it has spec.providerIDList", func(c *candidate) bool { return c.has("spec", "providerIDList") }},
+	{MachinePoolMachine, "its name ends with MachinePoolMachine", func(c *candidate) bool { return strings.HasSuffix(c.base, "MachinePoolMachine") }},
+	{InfraMachine, "its name ends with Machine, and it has a template, a provider ID or reports that it is initialized", func(c *candidate) bool {
+		return c.infrastructure() && strings.HasSuffix(c.base, "Machine") && (c.sibling() || c.has("spec", "providerID") || c.initialized())
+	}},
+	{InfraCluster, "its name ends with Cluster", func(c *candidate) bool { return c.infrastructure() && strings.HasSuffix(c.base, "Cluster") }},
+	{InfraCluster, "it has a control plane endpoint and reports that it is initialized", func(c *candidate) bool {
+		return c.infrastructure() && c.has("spec", "controlPlaneEndpoint") && c.initialized()
+	}},
+	{BootstrapConfig, "its name ends with Config in a group for bootstrapping", func(c *candidate) bool {
+		return c.place("bootstrap") && strings.HasSuffix(c.base, "Config")
+	}},
+	{BootstrapConfig, "it has status.dataSecretName", func(c *candidate) bool { return c.has("status", "dataSecretName") }},
+	{Remediation, "its name ends with Remediation", func(c *candidate) bool { return strings.HasSuffix(c.base, "Remediation") }},
+	{Addon, "it is a proxy of an add-on provider", func(c *candidate) bool {
+		return c.place("addons") && (strings.HasSuffix(c.Kind, "ChartProxy") || strings.HasSuffix(c.Kind, "ReleaseProxy"))
+	}},
+	{Aux, "neither its name nor its fields are those of a role", func(*candidate) bool { return true }},
+}

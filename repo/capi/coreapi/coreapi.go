@@ -1,0 +1,44 @@
+// Package coreapi holds what Cluster API's own CustomResourceDefinitions say about
+// the kinds that templates of providers use: those of the core and of the kubeadm
+// providers, in the versions that are served.
+//
+// It must not know rules, nor what the fields are for.
+package coreapi
+
+import (
+	"embed"
+	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Release is the one of Cluster API that the schemas are from.
+const Release = "v1.14"
+
+// schemas hold one file for each group, kind and version, made by the test that
+// keeps them up to date (test/oracle, TestCoreSchemas).
+//
+//go:embed schemas/*.yaml
+var schemas embed.FS
+
+// parsed are the schemas by the name of their file.
+var parsed sync.Map
+
+// Schema returns what Cluster API says about the objects of a kind; ok is false
+// for kinds and versions that it does not know.
+func Schema(group, kind, version string) (s crd.Schema, ok bool) {
+	name := "schemas/" + group + "_" + kind + "_" + version + ".yaml"
+	load, known := parsed.Load(name)
+	if !known {
+		load, _ = parsed.LoadOrStore(name, sync.OnceValue(func() crd.Schema {
+			data, err := schemas.ReadFile(name)
+			if err != nil {
+				return crd.Schema{}
+			}
+			return crd.Schema{Node: yamldoc.Parse(yamldoc.NewFile(name, data)).Docs[0].Root}
+		}))
+	}
+	s = load.(func() crd.Schema)()
+	return s, s.Node != nil
+}

@@ -1,0 +1,150 @@
+package metadata
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"sigs.k8s.io/json"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// decoded is what matters of the file.
+type decoded struct {
+	apiVersion, kind string
+	series           []Series
+}
+
+// decode does what the universal decoder of apimachinery does with the type
+// Metadata in clusterctl's scheme.
+func decode(data []byte) (*decoded, error) {
+	if !bytes.HasPrefix(bytes.TrimLeftFunc(data, unicode.IsSpace), []byte("{")) {
+		var err error
+		if data, err = yamldoc.ToJSON(data); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkIdentity(data); err != nil {
+		return nil, err
+	}
+	// The type of every field of the standard metadata is checked, too. The
+	// names of these types occur in messages.
+	type OwnerReference struct {
+		APIVersion         string `json:"apiVersion"`
+		Kind               string `json:"kind"`
+		Name               string `json:"name"`
+		UID                string `json:"uid"`
+		Controller         *bool  `json:"controller"`
+		BlockOwnerDeletion *bool  `json:"blockOwnerDeletion"`
+	}
+	type ManagedFieldsEntry struct {
+		Manager     string             `json:"manager"`
+		Operation   string             `json:"operation"`
+		APIVersion  string             `json:"apiVersion"`
+		Time        *timestamp         `json:"time"`
+		FieldsType  string             `json:"fieldsType"`
+		FieldsV1    stdjson.RawMessage `json:"fieldsV1"`
+		Subresource string             `json:"subresource"`
+	}
+	type ObjectMeta struct {
+		Name                       string               `json:"name"`
+		GenerateName               string               `json:"generateName"`
+		Namespace                  string               `json:"namespace"`
+		SelfLink                   string               `json:"selfLink"`
+		UID                        string               `json:"uid"`
+		ResourceVersion            string               `json:"resourceVersion"`
+		Generation                 int64                `json:"generation"`
+		CreationTimestamp          timestamp            `json:"creationTimestamp"`
+		DeletionTimestamp          *timestamp           `json:"deletionTimestamp"`
+		DeletionGracePeriodSeconds *int64               `json:"deletionGracePeriodSeconds"`
+		Labels                     map[string]string    `json:"labels"`
+		Annotations                map[string]string    `json:"annotations"`
+		OwnerReferences            []OwnerReference     `json:"ownerReferences"`
+		Finalizers                 []string             `json:"finalizers"`
+		ManagedFields              []ManagedFieldsEntry `json:"managedFields"`
+	}
+	type ReleaseSeries struct {
+		Major    int32  `json:"major"`
+		Minor    int32  `json:"minor"`
+		Contract string `json:"contract"`
+	}
+	type Metadata struct {
+		APIVersion    string          `json:"apiVersion"`
+		Kind          string          `json:"kind"`
+		ObjectMeta    ObjectMeta      `json:"metadata"`
+		ReleaseSeries []ReleaseSeries `json:"releaseSeries"`
+	}
+	var m Metadata
+	if err := json.UnmarshalCaseSensitivePreserveInts(data, &m); err != nil {
+		return nil, err
+	}
+	d := &decoded{apiVersion: m.APIVersion, kind: m.Kind}
+	for _, s := range m.ReleaseSeries {
+		d.series = append(d.series, Series{Major: s.Major, Minor: s.Minor, Contract: s.Contract})
+	}
+	return d, nil
+}
+
+// timestamp accepts what metav1.Time accepts.
+type timestamp struct{}
+
+// UnmarshalJSON checks the format.
+func (*timestamp) UnmarshalJSON(data []byte) error {
+	var text *string
+	if err := stdjson.Unmarshal(data, &text); err != nil || text == nil {
+		return err
+	}
+	_, err := time.Parse(time.RFC3339, *text)
+	return err
+}
+
+// identityError is an apiVersion or kind that is not that of a metadata file.
+type identityError struct {
+	field string
+	err   error
+}
+
+func (e *identityError) Error() string { return e.err.Error() }
+
+// checkIdentity finds out whether apimachinery takes the file for a Metadata. At
+// this point it does not tell the case of field names, and a missing kind or
+// apiVersion is fine.
+func checkIdentity(data []byte) error {
+	type mapping struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	var id mapping
+	if err := stdjson.Unmarshal(data, &id); err != nil {
+		return fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
+	}
+	if strings.Count(id.APIVersion, "/") > 1 {
+		return &identityError{"apiVersion", fmt.Errorf("unexpected GroupVersion string: %v", id.APIVersion)}
+	}
+	wantGroup, wantVersion, _ := strings.Cut(APIVersion, "/")
+	group, version, ok := strings.Cut(id.APIVersion, "/")
+	if !ok {
+		group, version = "", id.APIVersion
+	}
+	if version == "" && (group == "" || group == wantGroup) {
+		group, version = wantGroup, wantVersion
+	}
+	if id.Kind == "" {
+		id.Kind = Kind
+	}
+	field := "kind"
+	switch {
+	case version == "":
+		return &identityError{"apiVersion", errors.New("Object 'apiVersion' is missing")}
+	case group+"/"+version != APIVersion:
+		field = "apiVersion"
+	case id.Kind == Kind:
+		return nil
+	}
+	return &identityError{field, fmt.Errorf("no kind %q is registered for version %q", id.Kind, strings.TrimPrefix(group+"/"+version, "/"))}
+}

@@ -1,0 +1,209 @@
+package metadata
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Contract is the contract version that clusterctl v1.14 prefers (clusterctl:
+// internal/contract/version.go).
+const Contract = "v1beta2"
+
+// Compatible returns the contracts that clusterctl accepts, the preferred one
+// first (clusterctl: internal/contract/version.go, GetCompatibleVersions).
+func Compatible() []string { return []string{Contract, "v1beta1"} }
+
+// Check finds out whether `clusterctl generate provider` accepts a version:
+// whether its metadata can be read and lists it with a contract that clusterctl
+// implements (clusterctl: client/generate_provider.go). Errors that the file is
+// to blame for are a *doc.Error.
+func Check(f *yamldoc.File, p layouts.Provider, v string) error {
+	m, err := ReadValid(f, p.Label())
+	if err != nil {
+		return err
+	}
+	parsed, err := version.ParseSemantic(v)
+	if err != nil {
+		return err
+	}
+	s := m.seriesOf(parsed)
+	if s == nil {
+		return m.root.errorf("releaseSeries", "invalid provider metadata: version %s for the provider %s does not match any release series", v, p.Name)
+	}
+	if !slices.Contains(Compatible(), s.Contract) {
+		return &yamldoc.Error{File: f.Name, Pos: s.ContractPos, Err: fmt.Errorf("current version of clusterctl is only compatible with provider implementing %s contract versions, detected %s for provider %s", strings.Join(Compatible(), ", "), s.Contract, p.Name)}
+	}
+	return nil
+}
+
+func (m *Metadata) seriesOf(v *version.Version) *Series {
+	return m.SeriesOf(uint64(v.Major()), uint64(v.Minor()))
+}
+
+// ErrNoRelease is what a fetch function returns for a version that exists as a
+// tag only. A folder has no such versions.
+var ErrNoRelease = errors.New("there is no release of this version")
+
+// window is how many versions clusterctl tries before it gives up.
+const window = 5
+
+// Latest returns the version that "latest" stands for: the newest release, or
+// the newest one of the highest series with the current contract if the
+// metadata of the newest release lists one (clusterctl:
+// client/repository/repository_versions.go, latestContractRelease). A release
+// comes before every pre-release.
+//
+// Versions that are not semantic versions are ignored. Fetch returns the
+// metadata.yaml of a version, which is always asked for with a leading v; it is
+// asked for few versions. ErrNoRelease makes Latest try the next one, any other
+// error ends it and is returned as it is.
+func Latest(versions []string, fetch func(version string) ([]byte, error)) (string, error) {
+	var all []*version.Version
+	for _, v := range versions {
+		if parsed, err := version.ParseSemantic(v); err == nil {
+			all = append(all, parsed)
+		}
+	}
+	newest, data, err := newestRelease(all, fetch)
+	if err != nil {
+		return "", err
+	}
+	m, err := Read(yamldoc.NewFile(layouts.MetadataFile, data))
+	if err != nil {
+		return tag(newest), nil // clusterctl uses it all the same
+	}
+	s := m.NewestSeries(Contract)
+	if s == nil || s.matches(newest) {
+		return tag(newest), nil
+	}
+	newest, _, err = newestRelease(slices.DeleteFunc(all, func(v *version.Version) bool { return !s.matches(v) }), fetch)
+	if err != nil {
+		return "", err
+	}
+	return tag(newest), nil
+}
+
+func (s *Series) matches(v *version.Version) bool {
+	return v.Major() <= math.MaxInt32 && v.Minor() <= math.MaxInt32 && int32(v.Major()) == s.Major && int32(v.Minor()) == s.Minor
+}
+
+// tag spells a version as clusterctl asks for it.
+func tag(v *version.Version) string { return "v" + v.String() }
+
+func newestRelease(versions []*version.Version, fetch func(string) ([]byte, error)) (*version.Version, []byte, error) {
+	versions = slices.Clone(versions)
+	slices.SortStableFunc(versions, func(a, b *version.Version) int {
+		if (a.PreRelease() == "") != (b.PreRelease() == "") {
+			if a.PreRelease() == "" {
+				return -1
+			}
+			return 1
+		}
+		return compare(b, a)
+	})
+	for _, v := range versions[:min(window, len(versions))] {
+		data, err := fetch(tag(v))
+		if errors.Is(err, ErrNoRelease) {
+			continue
+		}
+		return v, data, err
+	}
+	return nil, nil, errors.New("failed to find releases tagged with a valid semantic version number")
+}
+
+func compare(a, b *version.Version) int {
+	switch {
+	case a.LessThan(b):
+		return -1
+	case b.LessThan(a):
+		return 1
+	}
+	return 0
+}
+
+// Upgrade is what `clusterctl upgrade plan` knows about a provider.
+type Upgrade struct {
+	// Metadata is that of the newest version, pre-releases included.
+	Metadata *Metadata
+	// Contract is that of the installed version.
+	Contract string
+
+	next []*version.Version // newer than the installed one
+}
+
+// PlanUpgrade does what `clusterctl upgrade plan` does with the versions of a
+// provider: the metadata of the newest version must list the series of the
+// installed version and of every newer one, or no provider can be upgraded
+// (clusterctl: client/cluster/upgrader_info.go, getUpgradeInfo). Fetch returns
+// the valid metadata of a version, which is asked for with a leading v. The
+// provider is named in messages.
+func PlanUpgrade(provider, installed string, versions []string, fetch func(version string) (*Metadata, error)) (*Upgrade, error) {
+	if len(versions) == 0 {
+		return nil, fmt.Errorf("failed to get available versions for the %s provider", provider)
+	}
+	parsed := make([]*version.Version, len(versions))
+	var newest *version.Version
+	for i, v := range versions {
+		var err error
+		if parsed[i], err = version.ParseSemantic(v); err != nil {
+			return nil, fmt.Errorf("failed to parse available version for the %s provider: %w", provider, err)
+		}
+		if newest == nil || newest.LessThan(parsed[i]) {
+			newest = parsed[i]
+		}
+	}
+	m, err := fetch(tag(newest))
+	if err != nil {
+		return nil, err
+	}
+	current, err := version.ParseSemantic(installed)
+	if err != nil {
+		return nil, fmt.Errorf("failed to parse current version for the %s provider: %w", provider, err)
+	}
+	s := m.seriesOf(current)
+	if s == nil {
+		return nil, m.root.errorf("releaseSeries", "invalid provider metadata: version %s (the current version) for the provider %s does not match any release series", installed, provider)
+	}
+	u := &Upgrade{Metadata: m, Contract: s.Contract}
+	for i, v := range parsed {
+		if !current.LessThan(v) {
+			continue
+		}
+		if m.seriesOf(v) == nil {
+			return nil, m.root.errorf("releaseSeries", "invalid provider metadata: version %s (one of the available versions) for the provider %s does not match any release series", versions[i], provider)
+		}
+		u.next = append(u.next, v)
+	}
+	return u, nil
+}
+
+// Next returns the newest release that clusterctl would upgrade to if the
+// management cluster uses one of the contracts, or "". It never is a
+// pre-release (clusterctl: client/cluster/upgrader_info.go,
+// getLatestNextVersion).
+func (u *Upgrade) Next(contracts ...string) string {
+	fit := map[numbers]bool{}
+	for _, s := range u.Metadata.Series {
+		if slices.Contains(contracts, s.Contract) {
+			fit[numbers{int64(s.Major), int64(s.Minor)}] = true
+		}
+	}
+	var newest *version.Version
+	for _, v := range u.next {
+		if v.PreRelease() == "" && fit[numbers{int64(v.Major()), int64(v.Minor())}] && (newest == nil || newest.LessThan(v)) {
+			newest = v
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	return tag(newest)
+}

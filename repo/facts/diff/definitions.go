@@ -1,0 +1,237 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+)
+
+// metadata compares the release series.
+func (c *comparison) metadata() {
+	old, new := seriesOf(c.old), seriesOf(c.new)
+	pairs(old, new, metadata.Series.String, func(name string, a, b *metadata.Series) {
+		change := Change{Area: InMetadata, Subject: "release series " + name, File: layouts.MetadataFile}
+		switch {
+		case a == nil:
+			change.Kind, change.New, change.Line, change.Column = Added, b.Contract, b.Pos.Line, b.Pos.Column
+			change.Message = fmt.Sprintf("series %s comes with contract %s", name, b.Contract)
+		case b == nil:
+			change.Kind, change.Impact, change.Old, change.Line, change.Column = Removed, Attention, a.Contract, a.Pos.Line, a.Pos.Column
+			change.Message = fmt.Sprintf("series %s is no longer listed", name)
+			change.Advice = "clusterctl cannot upgrade from its releases to this one while their series is missing; leave old series in metadata.yaml"
+		case a.Contract != b.Contract:
+			change.Kind, change.Impact, change.Old, change.New, change.Line, change.Column = Changed, Breaking, a.Contract, b.Contract, b.ContractPos.Line, b.ContractPos.Column
+			change.Message = fmt.Sprintf("series %s changes its contract from %s to %s", name, a.Contract, b.Contract)
+			change.Advice = "releases of that series keep the contract they were made for; give the new contract a new series"
+		default:
+			return
+		}
+		c.note(change)
+	})
+	from, to := contractOf(c.old, old), contractOf(c.new, new)
+	if from != to && from != "" && to != "" {
+		c.note(Change{Area: InMetadata, Kind: Changed, Impact: Attention, Subject: "contract", Old: from, New: to, File: layouts.MetadataFile,
+			Message: fmt.Sprintf("the release follows contract %s instead of %s", to, from),
+			Advice:  "all providers of a management cluster follow one contract; upgrade them together, as clusterctl upgrade plan says"})
+	}
+}
+
+func seriesOf(s *side) []metadata.Series {
+	f := s.files[layouts.MetadataFile]
+	if f == nil {
+		return nil
+	}
+	m, err := metadata.Read(f.Raw)
+	if err != nil {
+		s.failures = append(s.failures, fmt.Errorf("%s was not compared: %w", f.Artifact.Path, err))
+		return nil
+	}
+	return m.Series
+}
+
+// contractOf returns the contract of the series of the release.
+func contractOf(s *side, series []metadata.Series) string {
+	v, err := layouts.ParseVersion(s.Version)
+	if err != nil {
+		return ""
+	}
+	for _, row := range series {
+		if uint64(row.Major) == v.Major() && uint64(row.Minor) == v.Minor() {
+			return row.Contract
+		}
+	}
+	return ""
+}
+
+// definitions compares the CustomResourceDefinitions.
+func (c *comparison) definitions() {
+	pairs(definitionsOf(c.old), definitionsOf(c.new), func(d *crd.CRD) string { return d.Object.Name }, func(name string, a, b **crd.CRD) {
+		change := Change{Area: InAPI, Subject: crd.Kind + " " + name}
+		switch {
+		case a == nil:
+			change.Kind = Added
+			change.Message = fmt.Sprintf("new API %s, in %s", (*b).Kind, versionNames(*b))
+			c.at((*b).Object, nil, change)
+		case b == nil:
+			change.Kind, change.Impact = Removed, Breaking
+			change.Message = fmt.Sprintf("the API %s is no longer part of the release", (*a).Kind)
+			change.Advice = "clusterctl leaves the definition and its objects in the cluster, but nothing reconciles them; delete or migrate the objects before the upgrade"
+			c.at((*a).Object, nil, change)
+		default:
+			c.definition(*a, *b, change)
+		}
+	})
+}
+
+func definitionsOf(s *side) []*crd.CRD {
+	var out []*crd.CRD
+	for _, o := range s.components() {
+		if d := crd.Of(o); d != nil {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func versionNames(d *crd.CRD) string {
+	var names []string
+	for _, v := range d.Versions {
+		names = append(names, v.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// definition compares one definition.
+func (c *comparison) definition(a, b *crd.CRD, change Change) {
+	change.Kind = Changed
+	for _, f := range []struct{ path, old, new string }{
+		{"spec.scope", a.Scope, b.Scope},
+		{"spec.names.plural", a.Plural, b.Plural},
+		{"spec.names.kind", a.Kind, b.Kind},
+		{"spec.names.listKind", a.ListKind, b.ListKind},
+	} {
+		if f.old != f.new {
+			row := change
+			row.Impact, row.Path, row.Old, row.New = Breaking, f.path, f.old, f.new
+			row.Message = fmt.Sprintf("%s changes from %s to %s", f.path, f.old, f.new)
+			row.Advice = "the API server does not allow this while the definition exists"
+			c.at(b.Object, b.Object.Get(strings.Split(f.path, ".")...), row)
+		}
+	}
+	c.contractLabels(a, b, change)
+	pairs(a.Versions, b.Versions, func(v crd.Version) string { return v.Name }, func(name string, v, w *crd.Version) {
+		row := change
+		row.Path = name
+		switch {
+		case v == nil:
+			row.Kind = Added
+			row.Message = fmt.Sprintf("%s has a new version %s", b.Kind, name)
+			c.at(b.Object, w.Node, row)
+			return
+		case w == nil:
+			row.Kind, row.Impact = Removed, Breaking
+			row.Message = fmt.Sprintf("%s loses the version %s", b.Kind, name)
+			row.Advice = fmt.Sprintf("move manifests and clients to %s; clusterctl rewrites stored objects first, and the API server refuses the definition while %s is in its status.storedVersions", servedNames(b), name)
+			c.at(a.Object, v.Node, row)
+			return
+		}
+		if v.Served && !w.Served {
+			row.Impact, row.Message = Breaking, fmt.Sprintf("%s no longer serves %s", b.Kind, name)
+			row.Advice = "move manifests, GitOps sources and clients to " + servedNames(b)
+			c.at(b.Object, w.Node.Get("served"), row)
+		} else if !v.Served && w.Served {
+			row.Message = fmt.Sprintf("%s serves %s again", b.Kind, name)
+			c.at(b.Object, w.Node.Get("served"), row)
+		}
+		if !v.Storage && w.Storage {
+			row.Impact, row.Advice = Neutral, ""
+			row.Message = fmt.Sprintf("%s is stored as %s", b.Kind, name)
+			c.at(b.Object, w.Node.Get("storage"), row)
+		}
+		if !v.Node.Get("deprecated").Bool() && w.Node.Get("deprecated").Bool() {
+			row.Impact, row.Message = Attention, fmt.Sprintf("%s of %s is deprecated", name, b.Kind)
+			row.Advice = "move manifests to a newer version"
+			c.at(b.Object, w.Node.Get("deprecated"), row)
+		}
+	})
+	c.schemas(a, b, change)
+}
+
+func servedNames(d *crd.CRD) string {
+	var names []string
+	for _, v := range d.Versions {
+		if v.Served {
+			names = append(names, v.Name)
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// contractLabels compares what a definition declares for Cluster API.
+func (c *comparison) contractLabels(a, b *crd.CRD, change Change) {
+	for _, k := range contract.Accepted {
+		old, _ := a.Object.Label(k.Label())
+		new, _ := b.Object.Label(k.Label())
+		if old == new {
+			continue
+		}
+		row := change
+		row.Path, row.Old, row.New = "metadata.labels["+k.Label()+"]", old, new
+		switch {
+		case old == "":
+			row.Kind, row.Message = Added, fmt.Sprintf("%s follows contract %s with %s", b.Kind, k, new)
+		case new == "":
+			row.Kind, row.Impact, row.Message = Removed, Attention, fmt.Sprintf("%s no longer follows contract %s", b.Kind, k)
+			row.Advice = "versions of Cluster API that know only this contract cannot use the kind; check the version of the core provider"
+		default:
+			row.Message = fmt.Sprintf("for contract %s, %s has the versions %s instead of %s", k, b.Kind, spaced(new), spaced(old))
+		}
+		c.at(b.Object, b.Object.Get("metadata", "labels", k.Label()), row)
+	}
+}
+
+func spaced(versions string) string { return strings.ReplaceAll(versions, "_", ", ") }
+
+// schemas compares the fields of all versions that both have. What changes in
+// the same way in several versions is one change.
+func (c *comparison) schemas(a, b *crd.CRD, change Change) {
+	type key struct {
+		path, message string
+	}
+	var order []key
+	found := map[key]*schemaChange{}
+	versions := map[key][]string{}
+	for i := range a.Versions {
+		v := &a.Versions[i]
+		w := b.Version(v.Name)
+		if w == nil {
+			continue
+		}
+		for _, s := range compareSchemas(v.Schema.Node, w.Schema.Node, "") {
+			k := key{s.path, s.message}
+			if found[k] == nil {
+				found[k] = &s
+				order = append(order, k)
+			}
+			versions[k] = append(versions[k], v.Name)
+		}
+	}
+	for _, k := range order {
+		s := found[k]
+		slices.Sort(versions[k])
+		row := change
+		row.Kind, row.Impact, row.Old, row.New, row.Advice = s.kind, s.impact, s.old, s.new, s.advice
+		row.Path = strings.Join(versions[k], ",") + " " + s.path
+		row.Message = fmt.Sprintf("%s %s: %s", b.Kind, s.path, s.message)
+		o := b.Object
+		if s.kind == Removed && s.inOld {
+			o = a.Object
+		}
+		c.at(o, s.node, row)
+	}
+}

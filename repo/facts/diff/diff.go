@@ -1,0 +1,274 @@
+package diff
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Impact is what a change means for somebody who upgrades.
+type Impact int
+
+// The impacts, mildest first.
+const (
+	// Neutral changes need no action.
+	Neutral Impact = iota
+	// Attention: something that works may need a decision or a value.
+	Attention
+	// Breaking: something that works stops working, unless it is changed.
+	Breaking
+)
+
+var impactNames = [...]string{"neutral", "attention", "breaking"}
+
+// String returns the word for output.
+func (i Impact) String() string { return impactNames[i] }
+
+// MarshalText writes the word.
+func (i Impact) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
+
+// Area is the part of a release that changes.
+type Area string
+
+// The areas, in the order of a report.
+const (
+	InMetadata    Area = "metadata"
+	InAPI         Area = "api"
+	InVariables   Area = "variables"
+	InImages      Area = "images"
+	InPermissions Area = "permissions"
+	InObjects     Area = "objects"
+	InTemplates   Area = "templates"
+	InClasses     Area = "classes"
+	InFiles       Area = "files"
+)
+
+// Areas lists the areas in their order.
+var Areas = []Area{InMetadata, InAPI, InVariables, InImages, InPermissions, InObjects, InTemplates, InClasses, InFiles}
+
+// Kind says whether something came, went or is other than before.
+type Kind string
+
+// The kinds.
+const (
+	Added   Kind = "added"
+	Removed Kind = "removed"
+	Changed Kind = "changed"
+)
+
+// Change is one difference.
+type Change struct {
+	Area   Area   `json:"area"`
+	Kind   Kind   `json:"kind"`
+	Impact Impact `json:"impact"`
+	// Subject is what changes, such as an object, a variable or a file.
+	Subject string `json:"subject"`
+	// Path is the field of the subject; empty if all of it changes.
+	Path string `json:"path,omitempty"`
+	// Old and New are the values, as a person would write them; empty if there
+	// is none.
+	Old string `json:"old,omitempty"`
+	New string `json:"new,omitempty"`
+	// Message says what changes, in a sentence.
+	Message string `json:"message"`
+	// Advice says what to do, if there is something.
+	Advice string `json:"advice,omitempty"`
+	// File, Line and Column are where it stands, in the old release for what
+	// was removed. Lines and columns count from 1; 0 if there is no place.
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+// Releases compares two releases of one provider. The changes are sorted by
+// area, then by impact, the heaviest first, then by subject. Files that cannot
+// be read do not hide the others: the error joins what is wrong with them.
+func Releases(ctx context.Context, from, to *repo.Release) ([]Change, error) {
+	c := &comparison{old: load(from), new: load(to)}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	c.metadata()
+	c.definitions()
+	if err := c.variables(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.images(ctx); err != nil {
+		return nil, err
+	}
+	c.permissions()
+	c.objects()
+	c.templates()
+	c.files()
+	slices.SortStableFunc(c.changes, func(a, b Change) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(Areas, a.Area), slices.Index(Areas, b.Area)),
+			cmp.Compare(b.Impact, a.Impact),
+			cmp.Compare(a.Subject, b.Subject),
+			cmp.Compare(a.Path, b.Path),
+		)
+	})
+	return c.changes, errors.Join(append(c.old.failures, c.new.failures...)...)
+}
+
+// side is one of the two releases, parsed.
+type side struct {
+	*repo.Release
+	files    map[string]*manifest.File
+	failures []error
+}
+
+// load parses the files that clusterctl reads.
+func load(r *repo.Release) *side {
+	s := &side{Release: r, files: map[string]*manifest.File{}}
+	kindOf := r.Kinds()
+	var wanted []*repo.Artifact
+	for _, a := range r.Artifacts {
+		switch kindOf(a) {
+		case layouts.Components, layouts.ClusterTemplate, layouts.ClusterClass, layouts.Metadata:
+			wanted = append(wanted, a)
+		}
+	}
+	files, failures := make([]*manifest.File, len(wanted)), make([]error, len(wanted))
+	parallel.Each(len(wanted), func(i int) {
+		data, err := wanted[i].Bytes()
+		if err != nil {
+			failures[i] = err
+			return
+		}
+		files[i] = manifest.New(wanted[i], kindOf(wanted[i]), data)
+		if files[i].Kind != layouts.Metadata {
+			files[i].Objects()
+			failures[i] = unreadable(files[i])
+		}
+	})
+	for i, f := range files {
+		if failures[i] != nil {
+			s.failures = append(s.failures, fmt.Errorf("%s was not compared: %w", wanted[i].Path, failures[i]))
+			continue
+		}
+		s.files[wanted[i].Name] = f
+	}
+	return s
+}
+
+// unreadable says why a file, or a document in it, cannot be read.
+func unreadable(f *manifest.File) error {
+	if err := f.Err(); err != nil {
+		return err
+	}
+	s := f.Docs()
+	if s == nil {
+		return nil
+	}
+	if s.Err != nil {
+		return s.Err
+	}
+	for _, d := range s.Docs {
+		if d.Err != nil {
+			return d.Err
+		}
+	}
+	return nil
+}
+
+// of returns the files of a kind by name.
+func (s *side) of(kind layouts.FileKind) []*manifest.File {
+	var out []*manifest.File
+	for _, a := range s.Artifacts {
+		if f := s.files[a.Name]; f != nil && f.Kind == kind {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// components returns all objects that clusterctl installs.
+func (s *side) components() []*manifest.Object {
+	var out []*manifest.Object
+	for _, f := range s.of(layouts.Components) {
+		out = append(out, f.Objects()...)
+	}
+	return out
+}
+
+type comparison struct {
+	old, new *side
+	changes  []Change
+}
+
+// at notes a change at a node, which is in the new release unless it was
+// removed.
+func (c *comparison) at(o *manifest.Object, n *yamldoc.Node, change Change) {
+	change.File = o.File.Artifact.Name
+	if n == nil {
+		n = o.Doc.Root
+	}
+	if pos := o.Doc.Pos(n); !pos.IsZero() {
+		change.Line, change.Column = pos.Line, pos.Column
+	}
+	c.changes = append(c.changes, change)
+}
+
+func (c *comparison) note(change Change) { c.changes = append(c.changes, change) }
+
+// id names an object, whatever its version is.
+type id struct{ group, kind, namespace, name string }
+
+func idOf(o *manifest.Object) id { return id{o.Group, o.Kind, o.Namespace, o.Name} }
+
+// String is the kind and the name, with the namespace if there is one.
+func (i id) String() string {
+	name := i.name
+	if i.namespace != "" {
+		name = i.namespace + "/" + name
+	}
+	return i.kind + " " + name
+}
+
+// pairs calls visit for everything that is in one of two lists, in the order of
+// the old list, then of the new one. What is on one side only comes with nil for
+// the other. The second thing with the same key is paired with the second.
+func pairs[K comparable, V any](old, new []V, key func(V) K, visit func(k K, old, new *V)) {
+	type nth struct {
+		key K
+		n   int
+	}
+	number := func(list []V) []nth {
+		count := make(map[K]int, len(list))
+		out := make([]nth, len(list))
+		for i := range list {
+			k := key(list[i])
+			out[i] = nth{k, count[k]}
+			count[k]++
+		}
+		return out
+	}
+	keys := number(new)
+	index := make(map[nth]int, len(new))
+	for i, k := range keys {
+		index[k] = i
+	}
+	paired := make([]bool, len(new))
+	for i, k := range number(old) {
+		if at, ok := index[k]; ok {
+			paired[at] = true
+			visit(k.key, &old[i], &new[at])
+		} else {
+			visit(k.key, &old[i], nil)
+		}
+	}
+	for i := range new {
+		if !paired[i] {
+			visit(keys[i].key, nil, &new[i])
+		}
+	}
+}

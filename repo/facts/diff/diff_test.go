@@ -1,0 +1,322 @@
+package diff
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+)
+
+func release(version string, files map[string]string) *repo.Release {
+	r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: version, Path: version}
+	for name, data := range files {
+		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(name, []byte(data)))
+	}
+	r.Sort()
+	return r
+}
+
+// lines is what a reader needs to see of changes.
+func lines(changes []Change) []string {
+	var out []string
+	for _, c := range changes {
+		out = append(out, fmt.Sprintf("%s %s %s: %s (%s:%d)", c.Area, c.Kind, c.Impact, c.Message, c.File, c.Line))
+	}
+	return out
+}
+
+const definition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: foos.example.com
+  labels:
+    cluster.x-k8s.io/v1beta1: v1
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Foo, plural: foos, listKind: FooList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+SCHEMA
+`
+
+// schemaIn indents a schema to its place.
+func schemaIn(schema string) string {
+	var b strings.Builder
+	for line := range strings.Lines(schema) {
+		b.WriteString(strings.Repeat(" ", 12) + line)
+	}
+	return strings.Replace(definition, "SCHEMA", strings.TrimRight(b.String(), "\n"), 1)
+}
+
+func TestSchemas(t *testing.T) {
+	for name, tc := range map[string]struct{ old, new, want string }{
+		"equal":                    {"{type: string}", "{type: string}", ""},
+		"only described":           {"{type: string}", "{type: string, description: x, example: y}", ""},
+		"type":                     {"{type: string}", "{type: integer}", "breaking spec: the type changes from string to integer"},
+		"int or string":            {"{type: integer}", "{x-kubernetes-int-or-string: true}", "neutral spec: the type changes from integer to int-or-string"},
+		"any type":                 {"{type: string}", "{x-kubernetes-preserve-unknown-fields: true}", "neutral spec: the type changes from string to any; neutral spec: x-kubernetes-preserve-unknown-fields is now true"},
+		"pattern":                  {"{type: string}", "{type: string, pattern: a}", `attention spec: pattern is now "a"`},
+		"shorter":                  {"{type: string, maxLength: 9}", "{type: string, maxLength: 8}", "breaking spec: maxLength changes from 9 to 8"},
+		"longer":                   {"{type: string, maxLength: 9}", "{type: string, maxLength: 10}", "neutral spec: maxLength changes from 9 to 10"},
+		"limit":                    {"{type: string}", "{type: string, maxLength: 8}", "breaking spec: maxLength is now 8"},
+		"no limit":                 {"{type: string, maxLength: 8}", "{type: string}", "neutral spec: maxLength is no longer 8"},
+		"minimum up":               {"{type: integer, minimum: 1}", "{type: integer, minimum: 2}", "breaking spec: minimum changes from 1 to 2"},
+		"minimum down":             {"{type: integer, minimum: 1}", "{type: integer, minimum: 0}", "neutral spec: minimum changes from 1 to 0"},
+		"enum":                     {"{type: string, enum: [a, b]}", "{type: string, enum: [b, c]}", `breaking spec: the value "a" is no longer allowed; neutral spec: the value "c" is allowed`},
+		"enum comes":               {"{type: string}", "{type: string, enum: [a]}", `breaking spec: only ["a"] are allowed from now on`},
+		"enum goes":                {"{type: string, enum: [a]}", "{type: string}", `neutral spec: any value is allowed instead of ["a"]`},
+		"default":                  {"{type: string, default: a}", "{type: string, default: b}", `attention spec: default changes from "a" to "b"`},
+		"field":                    {"{type: object}", "{type: object, properties: {a: {type: string}}}", "neutral spec.a: new field"},
+		"required field":           {"{type: object}", "{type: object, required: [a], properties: {a: {type: string}}}", "breaking spec.a: new field that is required"},
+		"required with default":    {"{type: object}", "{type: object, required: [a], properties: {a: {type: string, default: x}}}", "neutral spec.a: new field"},
+		"field goes":               {"{type: object, properties: {a: {type: string}}}", "{type: object, properties: {b: {type: string}}}", "breaking spec.a: the field is gone; neutral spec.b: new field"},
+		"field goes from an open":  {"{type: object, properties: {a: {type: string}}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "attention spec.a: the field is no longer described; neutral spec: x-kubernetes-preserve-unknown-fields is now true"},
+		"becomes required":         {"{type: object, properties: {a: {type: string}}}", "{type: object, required: [a], properties: {a: {type: string}}}", "breaking spec.a: the field is required from now on"},
+		"no longer required":       {"{type: object, required: [a], properties: {a: {type: string}}}", "{type: object, properties: {a: {type: string}}}", "neutral spec.a: the field is no longer required"},
+		"in a list":                {"{type: array, items: {type: object, properties: {a: {type: string}}}}", "{type: array, items: {type: object, properties: {a: {type: boolean}}}}", "breaking spec[].a: the type changes from string to boolean"},
+		"in a map":                 {"{type: object, additionalProperties: {type: string}}", "{type: object, additionalProperties: {type: integer}}", "breaking spec[*]: the type changes from string to integer"},
+		"closes":                   {"{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object}", "breaking spec: x-kubernetes-preserve-unknown-fields is no longer true"},
+		"rule":                     {"{type: object}", "{type: object, x-kubernetes-validations: [{rule: self == oldSelf}]}", "attention spec: x-kubernetes-validations is now [self == oldSelf]"},
+		"list type":                {"{type: array, items: {type: string}}", "{type: array, items: {type: string}, x-kubernetes-list-type: set}", `attention spec: x-kubernetes-list-type is now "set"`},
+		"nullable is false":        {"{type: string, nullable: true}", "{type: string, nullable: false}", "breaking spec: nullable is no longer true"},
+		"nothing said is no value": {"{type: string, nullable: false, uniqueItems: false}", "{type: string}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changes, err := Releases(t.Context(),
+				release("v1.0.0", map[string]string{"infrastructure-components.yaml": schemaIn(tc.old)}),
+				release("v1.1.0", map[string]string{"infrastructure-components.yaml": schemaIn(tc.new)}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, c := range changes {
+				if c.Impact == Breaking && c.Advice == "" {
+					t.Errorf("no advice on %s", c.Message)
+				}
+				if c.Line == 0 {
+					t.Errorf("no place for %s", c.Message)
+				}
+				got = append(got, c.Impact.String()+" "+strings.TrimPrefix(c.Message, "Foo "))
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, "; ")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+const crdOf = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: NAME.example.com, labels: {LABELS}}
+spec:
+  group: example.com
+  scope: SCOPE
+  names: {kind: Foo, plural: foos}
+  versions: [VERSIONS]
+---
+`
+
+func TestReleases(t *testing.T) {
+	crd := func(name, labels, scope, versions string) string {
+		return strings.NewReplacer("NAME", name, "LABELS", labels, "SCOPE", scope, "VERSIONS", versions).Replace(crdOf)
+	}
+	version := func(name string, served, storage bool, more string) string {
+		return fmt.Sprintf("{name: %s, served: %v, storage: %v%s}", name, served, storage, more)
+	}
+	const components, template, classFile = "infrastructure-components.yaml", "cluster-template.yaml", "clusterclass-a.yaml"
+	for name, tc := range map[string]struct {
+		old, new map[string]string
+		want     []string
+	}{
+		"definitions": {
+			map[string]string{components: crd("gone", "", "Namespaced", version("v1", true, true, "")) + crd("foos", "cluster.x-k8s.io/v1beta1: v1", "Namespaced", version("v1alpha1", true, false, "")+", "+version("v1", true, true, ""))},
+			map[string]string{components: crd("foos", "cluster.x-k8s.io/v1beta1: v1_v2, cluster.x-k8s.io/v1beta2: v2", "Cluster", version("v1", false, false, ", deprecated: true")+", "+version("v2", true, true, "")) + crd("new", "", "Namespaced", version("v1", true, true, ""))},
+			[]string{
+				"api changed breaking: spec.scope changes from Namespaced to Cluster (infrastructure-components.yaml:6)",
+				"api changed breaking: Foo no longer serves v1 (infrastructure-components.yaml:8)",
+				"api removed breaking: Foo loses the version v1alpha1 (infrastructure-components.yaml:17)",
+				"api removed breaking: the API Foo is no longer part of the release (infrastructure-components.yaml:1)",
+				"api changed attention: v1 of Foo is deprecated (infrastructure-components.yaml:8)",
+				"api changed neutral: for contract v1beta1, Foo has the versions v1, v2 instead of v1 (infrastructure-components.yaml:3)",
+				"api added neutral: Foo follows contract v1beta2 with v2 (infrastructure-components.yaml:3)",
+				"api added neutral: Foo has a new version v2 (infrastructure-components.yaml:8)",
+				"api added neutral: new API Foo, in v1 (infrastructure-components.yaml:10)",
+			},
+		},
+		"metadata": {
+			map[string]string{"metadata.yaml": "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n- {major: 0, minor: 9, contract: v1alpha4}\n- {major: 1, minor: 0, contract: v1beta1}\n"},
+			map[string]string{"metadata.yaml": "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n- {major: 1, minor: 0, contract: v1beta2}\n- {major: 1, minor: 1, contract: v1beta2}\n"},
+			[]string{
+				"metadata changed breaking: series 1.0 changes its contract from v1beta1 to v1beta2 (metadata.yaml:4)",
+				"metadata changed attention: the release follows contract v1beta2 instead of v1beta1 (metadata.yaml:0)",
+				"metadata removed attention: series 0.9 is no longer listed (metadata.yaml:4)",
+				"metadata added neutral: series 1.1 comes with contract v1beta2 (metadata.yaml:5)",
+			},
+		},
+		"variables": {
+			map[string]string{components: "kind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\ndata: {a: \"${GONE}\", b: \"${D:=1}\", c: \"${E:=1}\", d: \"${F}\"}\n", template: "kind: A\napiVersion: v1\nmetadata: {name: \"${CLUSTER_NAME}\"}\n"},
+			map[string]string{components: "kind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\ndata: {a: \"${NEW}\", b: \"${D:=2}\", c: \"${E}\", d: \"${F:=3}\", e: \"${G:=4}\"}\n", template: "kind: A\napiVersion: v1\nmetadata: {name: \"${CLUSTER_NAME}\"}\nspec: {a: \"${NAMESPACE}\"}\n"},
+			[]string{
+				"variables changed breaking: E has no default any more in infrastructure-components.yaml; it was \"1\" (infrastructure-components.yaml:4)",
+				"variables added breaking: NEW must be set in infrastructure-components.yaml (infrastructure-components.yaml:4)",
+				"variables changed attention: the default of D changes from \"1\" to \"2\" in infrastructure-components.yaml (infrastructure-components.yaml:4)",
+				"variables changed neutral: F need not be set any more in infrastructure-components.yaml; the default is \"3\" (infrastructure-components.yaml:4)",
+				"variables added neutral: new variable G in infrastructure-components.yaml, by default \"4\" (infrastructure-components.yaml:4)",
+				"variables removed neutral: GONE is no longer used in infrastructure-components.yaml (infrastructure-components.yaml:4)",
+				"variables added neutral: new variable NAMESPACE in cluster-template.yaml, by default \"\" (cluster-template.yaml:4)",
+				"objects changed neutral: ConfigMap x: data.a changes from ${GONE} to ${NEW} (infrastructure-components.yaml:4)",
+				"objects added neutral: ConfigMap x: data.e is now ${G:=4} (infrastructure-components.yaml:4)",
+				"templates changed neutral: cluster-template.yaml: A my-cluster changes in spec (cluster-template.yaml:4)",
+			},
+		},
+		"images and objects": {
+			map[string]string{components: "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: x, namespace: ns}\nspec: {template: {spec: {containers: [{name: m, image: \"r.io/a/m:1\", args: [--a=1, --b]}, {name: old, image: \"r.io/a/old:1\"}]}}}\n---\nkind: Namespace\napiVersion: v1\nmetadata: {name: ns}\n"},
+			map[string]string{components: "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: x, namespace: ns}\nspec: {template: {spec: {containers: [{name: m, image: \"r.io/a/m:2\", args: [--a=2, --b]}]}}}\n"},
+			[]string{
+				"images changed neutral: the image changes from r.io/a/m:1 to r.io/a/m:2 (infrastructure-components.yaml:4)",
+				"images removed neutral: the image r.io/a/old:1 is no longer used (infrastructure-components.yaml:4)",
+				"objects removed breaking: Namespace ns is gone (infrastructure-components.yaml:6)",
+				"objects removed neutral: Deployment ns/x: spec.template.spec.containers[m].args[--a] is gone, it was \"--a=1\" (infrastructure-components.yaml:4)",
+				"objects added neutral: Deployment ns/x: spec.template.spec.containers[m].args[--a] is now \"--a=2\" (infrastructure-components.yaml:4)",
+				"objects removed neutral: Deployment ns/x: spec.template.spec.containers[old] is gone, it was a mapping (infrastructure-components.yaml:4)",
+			},
+		},
+		"permissions, whatever the roles are called": {
+			map[string]string{components: "kind: ClusterRole\napiVersion: rbac.authorization.k8s.io/v1\nmetadata: {name: a}\nrules:\n- {apiGroups: [\"\"], resources: [pods, secrets], verbs: [get]}\n- {apiGroups: [x.io], resources: [a], verbs: [\"*\"]}\n"},
+			map[string]string{components: "kind: ClusterRole\napiVersion: rbac.authorization.k8s.io/v1\nmetadata: {name: b}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [get]}\n- {apiGroups: [\"\"], resources: [secrets], verbs: [get, list]}\n- {apiGroups: [x.io], resources: [a], verbs: [get]}\n"},
+			[]string{
+				"permissions added attention: may now list secrets (infrastructure-components.yaml:6)",
+				"permissions removed neutral: may no longer * a.x.io (infrastructure-components.yaml:6)",
+			},
+		},
+		"templates, classes and files": {
+			map[string]string{
+				template:                  "kind: FooCluster\napiVersion: x.io/v1\nmetadata: {name: a}\nspec: {a: 1, b: 2}\n",
+				"cluster-template-x.yaml": "kind: A",
+				classFile: "kind: ClusterClass\napiVersion: cluster.x-k8s.io/v1beta2\nmetadata: {name: a}\nspec:\n  workers: {machineDeployments: [{class: old}]}\n  variables:\n  - {name: v, schema: {openAPIV3Schema: {type: string}}}\n  - {name: gone, schema: {openAPIV3Schema: {type: string}}}\n" +
+					"---\nkind: FooMachineTemplate\napiVersion: x.io/v1\nmetadata: {name: m}\nspec: {a: 1}\n",
+			},
+			map[string]string{
+				template: "kind: FooCluster\napiVersion: x.io/v2\nmetadata: {name: a}\nspec: {a: 2}\n---\nkind: B\napiVersion: v1\nmetadata: {name: b}\n",
+				classFile: "kind: ClusterClass\napiVersion: cluster.x-k8s.io/v1beta2\nmetadata: {name: a}\nspec:\n  workers: {machineDeployments: [{class: new}]}\n  variables:\n  - {name: v, schema: {openAPIV3Schema: {type: integer}}}\n  - {name: need, required: true, schema: {openAPIV3Schema: {type: string}}}\n" +
+					"---\nkind: FooMachineTemplate\napiVersion: x.io/v1\nmetadata: {name: m}\nspec: {a: 2}\n",
+				"notes.txt": "",
+			},
+			[]string{
+				"templates changed attention: clusterclass-a.yaml: FooMachineTemplate m changes in spec.a (clusterclass-a.yaml:13)",
+				"templates added neutral: cluster-template.yaml has a new B b (cluster-template.yaml:6)",
+				"templates changed neutral: cluster-template.yaml: FooCluster a is now of version v2 instead of v1 (cluster-template.yaml:2)",
+				"templates changed neutral: cluster-template.yaml: FooCluster a changes in spec.a and 1 other fields (cluster-template.yaml:4)",
+				"classes removed breaking: ClusterClass a loses the variable gone (clusterclass-a.yaml:8)",
+				"classes added breaking: ClusterClass a has a new variable need that is required (clusterclass-a.yaml:8)",
+				"classes changed breaking: ClusterClass a variable v: the type changes from string to integer (clusterclass-a.yaml:7)",
+				"classes removed breaking: ClusterClass a loses the workers old (clusterclass-a.yaml:5)",
+				"classes added neutral: ClusterClass a has new workers new (clusterclass-a.yaml:5)",
+				"files removed breaking: the cluster-template file cluster-template-x.yaml is gone (cluster-template-x.yaml:0)",
+				"files added neutral: new asset file notes.txt (notes.txt:0)",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changes, err := Releases(t.Context(), release("v1.0.0", tc.old), release("v1.1.0", tc.new))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, lines(changes)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A file that cannot be read is named, and the others are compared.
+func TestUnreadable(t *testing.T) {
+	changes, err := Releases(t.Context(),
+		release("v1.0.0", map[string]string{"infrastructure-components.yaml": "a: [", "metadata.yaml": "{", "a.txt": ""}),
+		release("v1.1.0", map[string]string{"infrastructure-components.yaml": schemaIn("{}"), "metadata.yaml": "{", "b.txt": ""}))
+	if err == nil || !strings.Contains(err.Error(), "infrastructure-components.yaml was not compared") || !strings.Contains(err.Error(), "metadata.yaml") {
+		t.Errorf("got %v", err)
+	}
+	if got := fmt.Sprint(lines(changes)); !strings.Contains(got, "a.txt is gone") || !strings.Contains(got, "b.txt") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// On real releases: nothing changes from a release to itself, and what is added
+// one way is removed the other way.
+func TestCorpus(t *testing.T) {
+	corpus := os.Getenv("CORPUS")
+	if corpus == "" {
+		corpus = "../../../../shared/corpus"
+	}
+	all, err := folder.Open(t.Context(), filepath.Join(corpus, "releases"))
+	if err != nil {
+		t.Skipf("no corpus of real releases (set CORPUS): %v", err)
+	}
+	for i, p := range all.Providers {
+		r := p.Releases[0]
+		changes, err := Releases(t.Context(), r, r)
+		if err != nil || len(changes) > 0 {
+			t.Errorf("%s to itself: %v %v", p.Label(), lines(changes), err)
+		}
+		if i%8 > 0 {
+			continue // enough pairs
+		}
+		other := all.Providers[(i+1)%len(all.Providers)].Releases[0]
+		to, err := Releases(t.Context(), r, other)
+		if err != nil {
+			t.Error(err)
+		}
+		back, err := Releases(t.Context(), other, r)
+		if err != nil {
+			t.Error(err)
+		}
+		count := func(list []Change, area Area, k Kind) (n int) {
+			for _, c := range list {
+				if c.Area == area && c.Kind == k {
+					n++
+				}
+			}
+			return n
+		}
+		for _, area := range Areas {
+			if a, b := count(to, area, Added), count(back, area, Removed); a != b {
+				t.Errorf("%s and %s: %d added in %s, but %d removed on the way back", p.Label(), other.Provider, a, area, b)
+			}
+			if a, b := count(to, area, Changed), count(back, area, Changed); a != b {
+				t.Errorf("%s and %s: %d changed in %s, but %d on the way back", p.Label(), other.Provider, a, area, b)
+			}
+		}
+	}
+}
+
+func FuzzReleases(f *testing.F) {
+	f.Add([]byte(schemaIn("{type: object, required: [a], properties: {a: {type: string}}}")), []byte(schemaIn("{type: string}")))
+	f.Add([]byte("a: {b: [{name: x, c: 1}]}"), []byte("a: {b: [x, {name: x}]}"))
+	f.Add([]byte("kind: ClusterClass\napiVersion: cluster.x-k8s.io/v1beta2\nspec: {variables: [{name: a}]}"), []byte("{"))
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		for _, name := range []string{"infrastructure-components.yaml", "clusterclass-a.yaml", "metadata.yaml"} {
+			x := release("v1.0.0", map[string]string{name: string(a)})
+			y := release("v1.1.0", map[string]string{name: string(b)})
+			Releases(t.Context(), x, y)
+			if changes, err := Releases(t.Context(), x, x); err == nil && len(changes) > 0 {
+				t.Errorf("%q changes from itself: %v", a, lines(changes))
+			}
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package diff
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+)
+
+// variables compares the variables of each file that both releases have, as
+// clusterctl lists them. What changes in several files is one change. Files
+// that only one release has are compared elsewhere.
+func (c *comparison) variables(ctx context.Context) error {
+	old, _ := inventory.Variables(ctx, c.old.Release) // unreadable files are named already
+	new, _ := inventory.Variables(ctx, c.new.Release)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	pairs(old, new, func(v inventory.Variable) string { return v.Name }, func(name string, a, b *inventory.Variable) {
+		type key struct {
+			kind     Kind
+			impact   Impact
+			old, new string
+		}
+		var order []key
+		files := map[key][]string{}
+		add := func(k key, file string) {
+			if files[k] == nil {
+				order = append(order, k)
+			}
+			files[k] = append(files[k], file)
+		}
+		pairs(c.shared(a, c.new), c.shared(b, c.old), func(f inventory.InFile) string { return f.File }, func(file string, x, y *inventory.InFile) {
+			given := a != nil && a.Option != "" || b != nil && b.Option != ""
+			switch {
+			case x == nil && y.Default == nil && !given:
+				add(key{Added, Breaking, "", ""}, file)
+			case x == nil:
+				add(key{Added, Neutral, "", text(y.Default)}, file)
+			case y == nil:
+				add(key{Removed, Neutral, text(x.Default), ""}, file)
+			case x.Default != nil && y.Default == nil && !given:
+				add(key{Changed, Breaking, text(x.Default), ""}, file)
+			case text(x.Default) != text(y.Default):
+				k := key{Changed, Attention, text(x.Default), text(y.Default)}
+				if x.Default == nil {
+					k.impact = Neutral
+				}
+				add(k, file)
+			}
+		})
+		for _, k := range order {
+			change := Change{Area: InVariables, Kind: k.kind, Impact: k.impact, Subject: name, Old: k.old, New: k.new, File: files[k][0]}
+			where := "in " + strings.Join(files[k], ", ")
+			switch {
+			case k.kind == Added && k.impact == Breaking:
+				change.Message, change.Advice = fmt.Sprintf("%s must be set %s", name, where), "set the variable before the upgrade, in the environment or in clusterctl.yaml"
+			case k.kind == Added:
+				change.Message = fmt.Sprintf("new variable %s %s, by default %q", name, where, k.new)
+			case k.kind == Removed:
+				change.Message = fmt.Sprintf("%s is no longer used %s", name, where)
+			case k.impact == Breaking:
+				change.Message, change.Advice = fmt.Sprintf("%s has no default any more %s; it was %q", name, where, k.old), "set the variable before the upgrade"
+			case k.impact == Neutral:
+				change.Message = fmt.Sprintf("%s need not be set any more %s; the default is %q", name, where, k.new)
+			default:
+				change.Message, change.Advice = fmt.Sprintf("the default of %s changes from %q to %q %s", name, k.old, k.new, where), "set the variable to keep what was"
+			}
+			if v := b; v != nil || a != nil {
+				if v == nil {
+					v = a
+				}
+				for _, u := range v.Uses {
+					if u.File == change.File {
+						change.Line, change.Column = u.Line, u.Column
+						break
+					}
+				}
+			}
+			c.note(change)
+		}
+	})
+	return nil
+}
+
+func text(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+// shared leaves the files of a variable that the other release has too.
+func (c *comparison) shared(v *inventory.Variable, other *side) []inventory.InFile {
+	if v == nil {
+		return nil
+	}
+	var out []inventory.InFile
+	for _, f := range v.Files {
+		if other.Artifact(f.File) != nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// images compares the images by their names without tag.
+func (c *comparison) images(ctx context.Context) error {
+	old, _ := inventory.Images(ctx, c.old.Release)
+	new, _ := inventory.Images(ctx, c.new.Release)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	pairs(byName(old), byName(new), func(i image) string { return i.name }, func(name string, a, b *image) {
+		change := Change{Area: InImages, Subject: name}
+		var place *inventory.Image
+		switch {
+		case a == nil:
+			change.Kind, change.Impact, change.New, place = Added, Attention, strings.Join(b.refs, ", "), b.first
+			change.Message, change.Advice = "new image "+change.New, "copy it to your registry if clusters cannot reach the original"
+		case b == nil:
+			change.Kind, change.Old, place = Removed, strings.Join(a.refs, ", "), a.first
+			change.Message = "the image " + change.Old + " is no longer used"
+		case !slices.Equal(a.refs, b.refs):
+			change.Kind, change.Old, change.New, place = Changed, strings.Join(a.refs, ", "), strings.Join(b.refs, ", "), b.first
+			change.Message = fmt.Sprintf("the image changes from %s to %s", change.Old, change.New)
+		default:
+			return
+		}
+		change.File, change.Line, change.Column = place.File, place.Line, place.Column
+		c.note(change)
+	})
+	return nil
+}
+
+// image is all that a release uses of one image.
+type image struct {
+	name  string
+	refs  []string // sorted
+	first *inventory.Image
+}
+
+func byName(list []inventory.Image) []image {
+	index := map[string]int{}
+	var out []image
+	for i := range list {
+		img := &list[i]
+		name := img.Ref
+		if img.Name != "" {
+			name = img.Repository + "/" + img.Name
+		}
+		at, ok := index[name]
+		if !ok {
+			at = len(out)
+			index[name] = at
+			out = append(out, image{name: name, first: img})
+		}
+		if !slices.Contains(out[at].refs, img.Ref) {
+			out[at].refs = append(out[at].refs, img.Ref)
+		}
+	}
+	for i := range out {
+		slices.Sort(out[i].refs)
+	}
+	return out
+}
+
+// files compares the names of the files, apart from those that are compared by
+// what is in them.
+func (c *comparison) files() {
+	oldKind, newKind := c.old.Kinds(), c.new.Kinds()
+	names := func(s *side) []string {
+		var out []string
+		for _, a := range s.Artifacts {
+			out = append(out, a.Name)
+		}
+		return out
+	}
+	pairs(names(c.old), names(c.new), func(n string) string { return n }, func(name string, a, b *string) {
+		change := Change{Area: InFiles, Subject: name, File: name}
+		switch {
+		case a != nil && b != nil:
+			return
+		case a == nil:
+			change.Kind = Added
+			change.Message = fmt.Sprintf("new %s file %s", newKind(c.new.Artifact(name)), name)
+		default:
+			change.Kind = Removed
+			change.Message = fmt.Sprintf("the %s file %s is gone", oldKind(c.old.Artifact(name)), name)
+			switch oldKind(c.old.Artifact(name)) {
+			case layouts.Components:
+				change.Impact, change.Advice = Breaking, "URLs in clusterctl.yaml that name the file have to change"
+			case layouts.ClusterTemplate:
+				flavor, _ := layouts.Flavor(name)
+				change.Impact, change.Advice = Breaking, "clusterctl generate cluster --flavor "+flavor+" fails; use another flavor"
+				if flavor == "" {
+					change.Advice = "clusterctl generate cluster fails without --flavor"
+				}
+			case layouts.ClusterClass:
+				change.Impact, change.Advice = Attention, "templates that use the class no longer get it from the release"
+			}
+		}
+		c.note(change)
+	})
+}

@@ -1,0 +1,283 @@
+package diff
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// objects compares the other objects that clusterctl installs. It deletes and
+// creates them anew at an upgrade, so hardly anything here breaks.
+func (c *comparison) objects() {
+	pairs(others(c.old), others(c.new), idOf, func(i id, a, b **manifest.Object) {
+		change := Change{Area: InObjects, Subject: i.String()}
+		switch {
+		case a == nil:
+			change.Kind, change.Message = Added, "new "+i.String()
+			if i.kind == "ValidatingWebhookConfiguration" || i.kind == "MutatingWebhookConfiguration" {
+				change.Impact = Attention
+			}
+			c.at(*b, nil, change)
+		case b == nil:
+			change.Kind, change.Message = Removed, i.String()+" is gone"
+			if i.kind == "Namespace" {
+				change.Impact, change.Advice = Breaking, "clusterctl upgrade keeps a provider in its namespace; another target namespace needs a new installation"
+			}
+			c.at(*a, nil, change)
+		default:
+			c.leaves(*a, *b, change)
+		}
+	})
+}
+
+// others are the objects that no other area compares.
+func others(s *side) []*manifest.Object {
+	var out []*manifest.Object
+	for _, o := range s.components() {
+		if o.Group == crd.Group || o.Is(rbacGroup, "ClusterRole") || o.Is(rbacGroup, "Role") {
+			continue
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// leaves notes each value of an object that changes.
+func (c *comparison) leaves(a, b *manifest.Object, change Change) {
+	change.Kind = Changed
+	walk(a.Doc.Root, b.Doc.Root, "", func(path string, x, y *yamldoc.Node) {
+		if isImage(path) || sameVariable(a, x, b, y) {
+			return // areas of their own
+		}
+		row := change
+		row.Path, row.Old, row.New = path, written(a, x), written(b, y)
+		o, n := b, y
+		switch {
+		case x == nil:
+			row.Kind, row.Message = Added, fmt.Sprintf("%s: %s is now %s", change.Subject, path, row.New)
+		case y == nil:
+			row.Kind, row.Message = Removed, fmt.Sprintf("%s: %s is gone, it was %s", change.Subject, path, row.Old)
+			o, n = a, x
+		default:
+			row.Message = fmt.Sprintf("%s: %s changes from %s to %s", change.Subject, path, row.Old, row.New)
+		}
+		c.at(o, n, row)
+	})
+}
+
+// sameVariable reports whether both values come from the same variable, so that
+// at most its default changes.
+func sameVariable(a *manifest.Object, x *yamldoc.Node, b *manifest.Object, y *yamldoc.Node) bool {
+	v, ok := a.File.Variable(a.Doc, x)
+	w, also := b.File.Variable(b.Doc, y)
+	return ok && also && v.Name == w.Name
+}
+
+// written shows a value, or the expression that it comes from.
+func written(o *manifest.Object, n *yamldoc.Node) string {
+	if n != nil && n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
+		if ref, ok := o.File.Variable(o.Doc, n); ok {
+			return string(o.File.Raw.Data[ref.Start:ref.End])
+		}
+	}
+	return show(n)
+}
+
+func isImage(path string) bool {
+	return strings.HasSuffix(path, "].image") && strings.Contains(strings.ToLower(path), "containers[")
+}
+
+// walk visits the values in which two trees differ. Elements of lists are
+// matched by their names if they have some, or else by their values.
+func walk(a, b *yamldoc.Node, path string, visit func(path string, a, b *yamldoc.Node)) {
+	switch {
+	case a == nil && b == nil:
+	case a.Is(yamldoc.Map) && b.Is(yamldoc.Map):
+		pairs(a.Fields, b.Fields, func(f yamldoc.Field) string { return f.Name }, func(name string, x, y *yamldoc.Field) {
+			switch at := join(path, name); {
+			case x == nil:
+				visit(at, nil, y.Value)
+			case y == nil:
+				visit(at, x.Value, nil)
+			default:
+				walk(x.Value, y.Value, at, visit)
+			}
+		})
+	case a.Is(yamldoc.List) && b.Is(yamldoc.List):
+		pairs(elements(a), elements(b), func(e element) string { return e.key }, func(key string, x, y *element) {
+			switch {
+			case x == nil:
+				visit(path+"["+y.shown+"]", nil, y.node)
+			case y == nil:
+				visit(path+"["+x.shown+"]", x.node, nil)
+			case x.named:
+				walk(x.node, y.node, path+"["+x.shown+"]", visit)
+			}
+		})
+	case a == nil || b == nil || !openapi.Equal(a, b):
+		visit(path, a, b)
+	}
+}
+
+// element is one of a list.
+type element struct {
+	// key is what it is matched by, shown what stands in a path.
+	key, shown string
+	named      bool
+	node       *yamldoc.Node
+}
+
+func elements(list *yamldoc.Node) []element {
+	out := make([]element, 0, len(list.Items))
+	for _, n := range list.Items {
+		e := element{node: n}
+		if name := n.Get("name").Str(); name != "" {
+			e.key, e.shown, e.named = name, name, true
+		} else {
+			e.key, e.shown = openapi.Fingerprint(n), ""
+			if n.Kind == yamldoc.String {
+				e.shown = flag(n.Text)
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// flag is the name of an argument, as far as it has one.
+func flag(text string) string {
+	name, _, ok := strings.Cut(text, "=")
+	if ok && strings.HasPrefix(name, "-") {
+		return name
+	}
+	return ""
+}
+
+// templates compares the objects of templates and classes that both releases
+// have.
+func (c *comparison) templates() {
+	for _, kind := range []layouts.FileKind{layouts.ClusterTemplate, layouts.ClusterClass} {
+		for _, f := range c.old.of(kind) {
+			g := c.new.files[f.Artifact.Name]
+			if g == nil || g.Kind != kind {
+				continue
+			}
+			c.template(f, g)
+		}
+	}
+}
+
+// template compares the objects of one file.
+func (c *comparison) template(f, g *manifest.File) {
+	file := f.Artifact.Name
+	pairs(f.Objects(), g.Objects(), idOf, func(i id, a, b **manifest.Object) {
+		change := Change{Area: InTemplates, Subject: file + ": " + i.String()}
+		switch {
+		case a == nil:
+			change.Kind, change.Message = Added, fmt.Sprintf("%s has a new %s", file, i)
+			c.at(*b, nil, change)
+			return
+		case b == nil:
+			change.Kind, change.Message = Removed, fmt.Sprintf("%s no longer has %s", file, i)
+			c.at(*a, nil, change)
+			return
+		}
+		if x, y := clusterclass.Of(*a), clusterclass.Of(*b); x != nil && y != nil {
+			c.class(x, y)
+			return
+		}
+		change.Kind = Changed
+		if (*a).Version != (*b).Version {
+			row := change
+			row.Path, row.Old, row.New = "apiVersion", (*a).Version, (*b).Version
+			row.Message = fmt.Sprintf("%s: %s is now of version %s instead of %s", file, i, (*b).Version, (*a).Version)
+			c.at(*b, (*b).Get("apiVersion"), row)
+		}
+		changed := 0
+		var first string
+		var x, y *yamldoc.Node
+		walk((*a).Doc.Root, (*b).Doc.Root, "", func(path string, m, n *yamldoc.Node) {
+			if path == "apiVersion" || sameVariable(*a, m, *b, n) {
+				return
+			}
+			if changed++; changed == 1 {
+				first, x, y = path, m, n
+			}
+		})
+		if changed == 0 {
+			return
+		}
+		change.Path, change.Old, change.New = first, written(*a, x), written(*b, y)
+		change.Message = fmt.Sprintf("%s: %s changes in %s", file, i, first)
+		if changed > 1 {
+			change.Message += fmt.Sprintf(" and %d other fields", changed-1)
+		}
+		if strings.HasSuffix(i.kind, "MachineTemplate") && f.Kind == layouts.ClusterClass {
+			change.Impact = Attention
+			change.Advice = "machine templates must not change under the same name; whoever applies the file over the old one is refused, so it needs a new name"
+		}
+		o, n := *b, y
+		if y == nil {
+			o, n = *a, x
+		}
+		c.at(o, n, change)
+	})
+}
+
+// class compares what a ClusterClass asks of its clusters.
+func (c *comparison) class(a, b *clusterclass.Class) {
+	subject := "ClusterClass " + b.Name()
+	pairs(a.Variables(), b.Variables(), func(v clusterclass.Variable) string { return v.Name }, func(name string, x, y *clusterclass.Variable) {
+		change := Change{Area: InClasses, Subject: subject, Path: "variable " + name}
+		switch {
+		case x == nil:
+			change.Kind, change.Message = Added, fmt.Sprintf("%s has a new variable %s", subject, name)
+			if y.Required && y.Default() == nil {
+				change.Impact, change.Message = Breaking, fmt.Sprintf("%s has a new variable %s that is required", subject, name)
+				change.Advice = "clusters of this class need a value before anything else in them can change"
+			}
+			c.at(b.Object, y.Node, change)
+		case y == nil:
+			change.Kind, change.Impact, change.Message = Removed, Breaking, fmt.Sprintf("%s loses the variable %s", subject, name)
+			change.Advice = "clusters that set the variable are refused; remove it from them first"
+			c.at(a.Object, x.Node, change)
+		default:
+			if !x.Required && y.Required && y.Default() == nil {
+				row := change
+				row.Kind, row.Impact, row.Message = Changed, Breaking, fmt.Sprintf("%s requires the variable %s", subject, name)
+				row.Advice = "clusters of this class need a value before anything else in them can change"
+				c.at(b.Object, y.Node, row)
+			}
+			for _, s := range compareSchemas(x.Schema.Node, y.Schema.Node, "") {
+				row := change
+				row.Kind, row.Impact, row.Old, row.New = s.kind, s.impact, s.old, s.new
+				row.Path = strings.TrimSuffix(change.Path+" "+s.path, " .")
+				row.Message = fmt.Sprintf("%s %s: %s", subject, row.Path, s.message)
+				row.Advice = strings.Replace(s.advice, "the API server refuses values", "Cluster API refuses values", 1)
+				o := b.Object
+				if s.inOld {
+					o = a.Object
+				}
+				c.at(o, s.node, row)
+			}
+		}
+	})
+	pairs(a.Workers(), b.Workers(), func(w clusterclass.Worker) string { return w.Class }, func(name string, x, y *clusterclass.Worker) {
+		change := Change{Area: InClasses, Subject: subject, Path: "workers " + name}
+		switch {
+		case x == nil:
+			change.Kind, change.Message = Added, fmt.Sprintf("%s has new workers %s", subject, name)
+			c.at(b.Object, y.Node, change)
+		case y == nil:
+			change.Kind, change.Impact, change.Message = Removed, Breaking, fmt.Sprintf("%s loses the workers %s", subject, name)
+			change.Advice = "the class cannot change while clusters use these workers"
+			c.at(a.Object, x.Node, change)
+		}
+	})
+}

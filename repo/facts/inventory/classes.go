@@ -1,0 +1,49 @@
+package inventory
+
+import (
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+)
+
+// class is a ClusterClass that a template names.
+type class struct {
+	// file is where clusterctl looks for it; "" if the name is up to the user.
+	file string
+	// refs are the expressions in the name.
+	refs []*vars.Ref
+}
+
+// classNames says where a Cluster names its class, by API version (clusterctl:
+// client/clusterclass.go, clusterClassNamesFromTemplate).
+var classNames = map[string][]string{
+	"cluster.x-k8s.io/v1beta2": {"classRef", "name"},
+	"cluster.x-k8s.io/v1beta1": {"class"},
+}
+
+// classesOf returns the ClusterClasses that clusterctl pulls in with a
+// template. A variable in the name is taken for its default.
+func classesOf(s *source) []class {
+	if s.kind != layouts.ClusterTemplate || s.err != nil {
+		return nil
+	}
+	var out []class
+	for _, d := range s.docs.Docs {
+		path, ok := classNames[d.Root.Get("apiVersion").Str()]
+		if !ok || d.Root.Get("kind").Str() != "Cluster" {
+			continue
+		}
+		name := d.Root.Get("spec", "topology").Get(path...)
+		if name == nil {
+			continue
+		}
+		var c class
+		for _, i := range s.within(s.span(d, name)) {
+			c.refs = append(c.refs, &s.template.Refs()[i])
+		}
+		if _, open := s.open(d, name); !open {
+			c.file = layouts.ClusterClassFile(name.Str())
+		}
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,187 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	// Digests are only recognized if their algorithm is linked in.
+	_ "crypto/sha256"
+	_ "crypto/sha512"
+
+	"github.com/distribution/reference"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Image is the image of one container, or one that References has found.
+type Image struct {
+	// Ref is the image after substitution. If it needs a value from the user,
+	// it is the raw text and the parts are empty.
+	Ref string `json:"ref"`
+	// Variable is the first variable in the image that has no default.
+	Variable string `json:"variable,omitempty"`
+	// Expression is the raw text if variables with defaults were replaced.
+	Expression string `json:"expression,omitempty"`
+	// Canonical says that the image is written in full, as clusterctl demands
+	// of those it sees (clusterctl: util/container, ImageFromString).
+	Canonical bool `json:"canonical"`
+	// Repository, Name, Tag and Digest are the parts of the full name, such as
+	// docker.io/library, nginx and 1.29 for nginx:1.29. They are empty if it
+	// is no image name, and the last two also if they are not there.
+	Repository string `json:"repository,omitempty"`
+	Name       string `json:"name,omitempty"`
+	Tag        string `json:"tag,omitempty"`
+	Digest     string `json:"digest,omitempty"`
+	// Container is the name of the container, Field the list it is in.
+	Container string `json:"container"`
+	Field     string `json:"field"`
+	// Object is the kind, the namespace and the name of the workload.
+	Object string `json:"object"`
+	// SeenByClusterctl says that clusterctl lists, checks and overrides the
+	// image (clusterctl: internal/util/objs.go, InspectImages).
+	SeenByClusterctl bool `json:"seenByClusterctl"`
+	// Guess says that it is no container that runs the image: a flag, a variable
+	// or a line of text names it, which Field tells.
+	Guess bool `json:"guess,omitempty"`
+	// File is the name in the release; lines and columns count from 1.
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+}
+
+// workloads says where the pod is in each kind of object that has one. Like
+// clusterctl it goes by the kind alone.
+var workloads = map[string]struct {
+	pod  []string
+	seen bool
+}{
+	"Deployment":            {[]string{"spec", "template", "spec"}, true},
+	"DaemonSet":             {[]string{"spec", "template", "spec"}, true},
+	"StatefulSet":           {[]string{"spec", "template", "spec"}, false},
+	"ReplicaSet":            {[]string{"spec", "template", "spec"}, false},
+	"ReplicationController": {[]string{"spec", "template", "spec"}, false},
+	"Job":                   {[]string{"spec", "template", "spec"}, false},
+	"CronJob":               {[]string{"spec", "jobTemplate", "spec", "template", "spec"}, false},
+	"PodTemplate":           {[]string{"template", "spec"}, false},
+	"Pod":                   {[]string{"spec"}, false},
+}
+
+// containers are the fields of a pod with containers.
+var containers = []struct {
+	field string
+	seen  bool
+}{
+	{"containers", true},
+	{"initContainers", true},
+	{"ephemeralContainers", false},
+}
+
+// Images returns the images of all pods in the components, the cluster
+// templates and the ClusterClasses, in the order of files and text. Pods that
+// are text inside of other objects, such as static pods in cloud-init, are not
+// found. What cannot be read is named by the error, and the rest returned with
+// it.
+func Images(ctx context.Context, r *repo.Release) ([]Image, error) {
+	return images(ctx, r, (*source).images)
+}
+
+// images collects what find appends for each document.
+func images(ctx context.Context, r *repo.Release, find func(*source, []Image, *yamldoc.Document, *yamldoc.Node, bool) []Image) ([]Image, error) {
+	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true })
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	var images []Image
+	failures := []error{err}
+	for _, s := range sources {
+		failures = append(failures, s.err)
+		if s.docs.Err != nil {
+			failures = append(failures, s.docs.Err)
+		}
+		for _, d := range s.docs.Docs {
+			if d.Err != nil {
+				failures = append(failures, d.Err)
+				continue
+			}
+			images = find(s, images, d, d.Root, true)
+		}
+	}
+	return images, errors.Join(failures...)
+}
+
+// images appends the images of an object, or of the objects in a list, which
+// clusterctl does not open.
+func (s *source) images(images []Image, d *yamldoc.Document, object *yamldoc.Node, top bool) []Image {
+	kind := object.Get("kind").Str()
+	if strings.HasSuffix(kind, "List") {
+		for _, item := range object.Get("items").List() {
+			images = s.images(images, d, item, false)
+		}
+		return images
+	}
+	w, ok := workloads[kind]
+	if !ok {
+		return images
+	}
+	pod := object.Get(w.pod...)
+	for _, f := range containers {
+		for _, c := range pod.Get(f.field).List() {
+			n := c.Get("image")
+			if n == nil || n.Kind == yamldoc.Map || n.Kind == yamldoc.List {
+				continue
+			}
+			img := s.image(d, n)
+			img.Container, img.Field = s.show(d, c.Get("name")), f.field
+			img.Object = s.object(d, object)
+			img.SeenByClusterctl = top && w.seen && f.seen && s.kind == layouts.Components
+			images = append(images, img)
+		}
+	}
+	return images
+}
+
+// object names an object by its kind, namespace and name.
+func (s *source) object(d *yamldoc.Document, object *yamldoc.Node) string {
+	name := s.show(d, object.Get("metadata", "name"))
+	if ns := s.show(d, object.Get("metadata", "namespace")); ns != "" {
+		name = ns + "/" + name
+	}
+	return strings.TrimSpace(object.Get("kind").Str() + " " + name)
+}
+
+func (s *source) image(d *yamldoc.Document, n *yamldoc.Node) Image {
+	p := d.Pos(n)
+	img := Image{Ref: s.show(d, n), File: s.name, Line: p.Line, Column: p.Column}
+	if name, open := s.open(d, n); open {
+		img.Variable = name
+		return img
+	}
+	if len(s.within(s.span(d, n))) > 0 {
+		img.Expression = s.written(d, n)
+	}
+	img.parse()
+	return img
+}
+
+// parse takes the reference apart.
+func (img *Image) parse() {
+	_, err := reference.ParseNamed(img.Ref)
+	img.Canonical = err == nil
+	named, err := reference.ParseNormalizedNamed(img.Ref)
+	if err != nil {
+		return
+	}
+	img.Repository, img.Name = reference.Domain(named), reference.Path(named)
+	if i := strings.LastIndexByte(img.Name, '/'); i >= 0 {
+		img.Repository, img.Name = img.Repository+"/"+img.Name[:i], img.Name[i+1:]
+	}
+	if t, ok := named.(reference.Tagged); ok {
+		img.Tag = t.Tag()
+	}
+	if d, ok := named.(reference.Digested); ok {
+		img.Digest = d.Digest().String()
+	}
+}

@@ -1,0 +1,325 @@
+package inventory
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Type is what a value must be. Templates do not declare types, so it is a
+// conclusion from these, the first that says anything:
+//
+//  1. The name, for the five variables that are options of clusterctl.
+//  2. The places where nothing but the expression is the value. A line of its
+//     own outside of a text takes a block, brackets around it make it a list, a
+//     quoted or block scalar is a string. Elsewhere the schema of the field
+//     decides, as far as the release has the CustomResourceDefinition, and
+//     otherwise a short table of fields of Kubernetes and Cluster API. Integer
+//     and boolean outdo string, as they fit there too; other contradictions,
+//     also of a default, make the type unknown.
+//  3. The defaults, if YAML reads all of them as the same type.
+//  4. A use inside of a longer text, which takes a string.
+//
+// Uses in comments and with operators other than a default say nothing.
+type Type string
+
+// The types of values.
+const (
+	Unknown Type = "unknown"
+	Integer Type = "integer"
+	Boolean Type = "boolean"
+	String  Type = "string"
+	// List is a list, or the items of one as in [a, b] without the brackets.
+	List Type = "list"
+	// Block is any number of lines of YAML.
+	Block Type = "block"
+)
+
+// site is the place of one expression.
+type site struct {
+	// typ is the type that the place takes, "" if it does not tell.
+	typ Type
+	// part is set if there is other text around the expression.
+	part    bool
+	comment bool
+}
+
+// sitesOf looks at the places of all expressions of a file.
+func sitesOf(s *source, schemas schemas) []site {
+	refs := s.template.Refs()
+	sites := make([]site, len(refs))
+	if s.err != nil || len(refs) == 0 {
+		return sites
+	}
+	covered := make([]bool, len(refs))
+	for _, d := range s.docs.Docs {
+		start, end := d.Range()
+		if d.Err != nil || len(s.within(s.offset(start), s.offset(end))) == 0 {
+			continue
+		}
+		look := func(n *yamldoc.Node, field func() Type) {
+			start, end := s.span(d, n)
+			for _, i := range s.within(start, end) {
+				sites[i], covered[i] = s.site(i, start, end, n.Style, field), true
+			}
+		}
+		d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
+			for _, f := range n.Fields {
+				if f.Key != nil {
+					look(f.Key, func() Type { return String })
+				}
+			}
+			if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
+				look(n, func() Type { return schemas.typeAt(d.Root, path) })
+			}
+			return true
+		})
+	}
+	comments := s.comments()
+	whole := s.file.Healthy()
+	for i, r := range refs {
+		switch {
+		case r.Depth > 0:
+			sites[i].comment = sites[r.Parent].comment
+		case covered[i]:
+		case comments[i]:
+			sites[i].comment = whole
+		case s.aloneOnLine(i):
+			sites[i].typ = Block
+		}
+	}
+	return sites
+}
+
+// site looks at an expression in a scalar, of which start and end are the
+// range in the raw file.
+func (s *source) site(ref, start, end int, style yamldoc.Style, field func() Type) site {
+	r := &s.template.Refs()[ref]
+	raw := s.raw.Data
+	switch {
+	case start == r.Start && end == r.End: // quotes, if any, are in the default
+		switch {
+		case s.aloneOnLine(ref):
+			return site{typ: Block}
+		case s.bracketed(r):
+			return site{typ: List}
+		}
+		return site{typ: field()}
+	case style == yamldoc.Quoted && start+1 == r.Start && r.End+1 == end && (raw[start] == '"' || raw[start] == '\''):
+		return site{typ: String}
+	case style == yamldoc.Block && len(s.within(start, end)) == 1 && s.aloneOnLine(ref):
+		return site{typ: String}
+	}
+	return site{part: true}
+}
+
+// bracketed reports whether an expression is all there is in a flow sequence.
+func (s *source) bracketed(r *vars.Ref) bool {
+	before := strings.TrimRight(s.content[:r.Start], " \t\r\n")
+	after := strings.TrimLeft(s.content[r.End:], " \t\r\n")
+	return strings.HasSuffix(before, "[") && strings.HasPrefix(after, "]")
+}
+
+// comments reports for each expression whether a comment would begin before it
+// on its line, if it is not inside of a text.
+func (s *source) comments() []bool {
+	refs := s.template.Refs()
+	out := make([]bool, len(refs))
+	comment, blank := false, true
+	next := 0
+	for i := 0; i < len(s.content) && next < len(refs); i++ {
+		for next < len(refs) && refs[next].Start <= i {
+			out[next] = comment
+			next++
+		}
+		switch b := s.content[i]; b {
+		case '\n':
+			comment, blank = false, true
+		case ' ', '\t':
+			blank = true
+		default:
+			comment = comment || b == '#' && blank
+			blank = false
+		}
+	}
+	return out
+}
+
+// evidence is what is known about the values of a variable.
+type evidence struct {
+	types []Type
+	part  bool
+	// defaults are the distinct ones; seen are their texts.
+	defaults []defaultAt
+	seen     map[string]bool
+}
+
+// defaultAt is a default with its first place.
+type defaultAt struct {
+	typ Type
+	// inside is the type without the quotes.
+	inside Type
+	place  Place
+}
+
+func (e *evidence) add(r *vars.Ref, c site, p Place) {
+	if defaults(r) && r.Default != "" && !e.seen[r.Default] {
+		if e.seen == nil {
+			e.seen = map[string]bool{}
+		}
+		e.seen[r.Default] = true
+		typ, inside := literalType(r.Default)
+		e.defaults = append(e.defaults, defaultAt{typ, inside, p})
+	}
+	if c.typ != "" && (r.Op == "" || defaults(r)) && !slices.Contains(e.types, c.typ) {
+		e.types = append(e.types, c.typ)
+	}
+	e.part = e.part || c.part && r.Depth == 0
+}
+
+// literalType returns the type that YAML gives to a default, and to what is
+// between its quotes, if there are any.
+func literalType(text string) (typ, inside Type) {
+	if strings.Contains(text, "${") {
+		return Unknown, Unknown
+	}
+	docs := yamldoc.Parse(yamldoc.NewFile("", []byte(text))).Docs
+	if len(docs) != 1 || docs[0].Err != nil {
+		return Unknown, Unknown
+	}
+	root := docs[0].Root
+	typ = kindTypes[root.Kind]
+	if root.Is(yamldoc.String) && root.Style == yamldoc.Quoted {
+		if docs = yamldoc.Parse(yamldoc.NewFile("", []byte(root.Text))).Docs; len(docs) == 1 && docs[0].Err == nil {
+			return typ, kindTypes[docs[0].Root.Kind]
+		}
+	}
+	return typ, typ
+}
+
+// kindTypes are the types of what YAML reads.
+var kindTypes = map[yamldoc.Kind]Type{
+	yamldoc.Null: Unknown, yamldoc.Bool: Boolean, yamldoc.Int: Integer, yamldoc.Float: Unknown, yamldoc.String: String, yamldoc.List: List, yamldoc.Map: Unknown,
+}
+
+// conclude weighs the evidence as Type explains.
+func (e *evidence) conclude(name string) Type {
+	if o, ok := options[name]; ok {
+		return o.typ
+	}
+	types := e.types
+	if len(types) > 1 {
+		types = slices.DeleteFunc(slices.Clone(types), func(t Type) bool { return t == String })
+		if len(types) > 1 || types[0] == List || types[0] == Block {
+			return Unknown
+		}
+	}
+	// other reports whether a default is not of type t.
+	other := func(t Type) bool {
+		return slices.ContainsFunc(e.defaults, func(d defaultAt) bool { return d.typ != t && d.inside != t })
+	}
+	if len(types) == 1 {
+		if t := types[0]; (t == Integer || t == Boolean) && other(t) {
+			return Unknown
+		}
+		return types[0]
+	}
+	if len(e.defaults) > 0 && e.defaults[0].typ != Unknown && !other(e.defaults[0].typ) {
+		return e.defaults[0].typ
+	}
+	if e.part {
+		return String
+	}
+	return Unknown
+}
+
+// schemas are those of the CustomResourceDefinitions of a release, by
+// apiVersion and kind.
+type schemas map[[2]string]*yamldoc.Node
+
+func schemasOf(sources []*source) schemas {
+	out := schemas{}
+	for _, s := range sources {
+		if s.kind != layouts.Components {
+			continue
+		}
+		for _, d := range s.docs.Docs {
+			if d.Root.Get("kind").Str() != "CustomResourceDefinition" {
+				continue
+			}
+			spec := d.Root.Get("spec")
+			for _, v := range spec.Get("versions").List() {
+				if schema := v.Get("schema", "openAPIV3Schema"); schema != nil {
+					out[[2]string{spec.Get("group").Str() + "/" + v.Get("name").Str(), spec.Get("names", "kind").Str()}] = schema
+				}
+			}
+		}
+	}
+	return out
+}
+
+// typeAt returns the type of a field of an object, "" if it is not known.
+func (s schemas) typeAt(object *yamldoc.Node, path yamldoc.Path) Type {
+	schema := s[[2]string{object.Get("apiVersion").Str(), object.Get("kind").Str()}]
+	for _, step := range path {
+		next := schema.Get("properties", step)
+		if next == nil {
+			next = schema.Get("additionalProperties")
+		}
+		if schema.Get("items") != nil {
+			next = schema.Get("items")
+		}
+		schema = next
+	}
+	if schema == nil {
+		return fieldType(path)
+	}
+	if schema.Get("x-kubernetes-int-or-string").Bool() {
+		return ""
+	}
+	switch schema.Get("type").Str() {
+	case "integer":
+		return Integer
+	case "boolean":
+		return Boolean
+	case "string":
+		return String
+	case "array":
+		return List
+	}
+	return ""
+}
+
+// fields are those of the Kubernetes and Cluster API types that occur in
+// templates, whose definitions are not part of a release; for a list the type
+// is that of its items.
+var fields = map[string]Type{
+	"apiServerPort": Integer, "bindPort": Integer, "containerPort": Integer, "hostPort": Integer,
+	"port": Integer, "replicas": Integer, "terminationGracePeriodSeconds": Integer,
+	"paused": Boolean, "unsafeSkipCAVerification": Boolean,
+	"apiVersion": String, "args": String, "cidrBlocks": String, "clusterName": String, "command": String,
+	"host": String, "image": String, "imageRepository": String, "kind": String, "name": String, "namespace": String,
+	"serviceDomain": String, "sshAuthorizedKeys": String, "version": String,
+}
+
+// textMaps are fields whose values are strings under any key.
+var textMaps = map[string]bool{
+	"annotations": true, "data": true, "labels": true, "matchLabels": true, "nodeSelector": true, "stringData": true,
+}
+
+func fieldType(path yamldoc.Path) Type {
+	for len(path) > 0 && strings.Trim(path[len(path)-1], "0123456789") == "" {
+		path = path[:len(path)-1]
+	}
+	switch n := len(path); {
+	case n == 0:
+		return ""
+	case n > 1 && textMaps[path[n-2]]:
+		return String
+	default:
+		return fields[path[n-1]]
+	}
+}

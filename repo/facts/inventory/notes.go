@@ -1,0 +1,192 @@
+package inventory
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+)
+
+// Note is something about a variable that clusterctl does not tell.
+type Note struct {
+	Kind NoteKind `json:"kind"`
+	// Message is for people. It does not name the variable nor the places.
+	Message string `json:"message"`
+	// Places are the expressions it is about.
+	Places []Place `json:"places"`
+}
+
+// NoteKind tells notes apart for programs.
+type NoteKind string
+
+// The kinds of notes.
+const (
+	NoteNested          NoteKind = "nested"
+	NoteClass           NoteKind = "class"
+	NoteClassName       NoteKind = "class-name"
+	NoteBareUse         NoteKind = "bare-use"
+	NoteUnusedDefault   NoteKind = "unused-default"
+	NoteEmptyDefault    NoteKind = "empty-default"
+	NoteFakeDefault     NoteKind = "fake-default"
+	NoteOptionDefault   NoteKind = "option-default"
+	NoteDefaultsDiffer  NoteKind = "defaults-differ"
+	NoteSometimesNeeded NoteKind = "sometimes-needed"
+	NoteComment         NoteKind = "comment"
+)
+
+// noteTexts gives the order of notes, and the message of those that always have
+// the same (clusterctl: client/yamlprocessor, simple_processor.go).
+var noteTexts = []struct {
+	kind NoteKind
+	text string
+}{
+	{NoteNested, "used only inside of another expression: clusterctl never lists it, and without a value it is empty"},
+	{NoteClass, ""},
+	{NoteClassName, "names the ClusterClass: its value decides which ClusterClass file is pulled in, and with that which other variables count"},
+	{NoteBareUse, "empty here without a value, which clusterctl does not ask for: the first use in the file has a default, but it does not apply to this one"},
+	{NoteUnusedDefault, "this default never applies: the first use in the file has none, so a value is required"},
+	{NoteEmptyDefault, "an empty default is none for clusterctl: a value is required"},
+	{NoteFakeDefault, "clusterctl shows the arguments of this operator as the default, so the variable looks optional"},
+	{NoteOptionDefault, "this default never applies: clusterctl always sets the variable"},
+	{NoteDefaultsDiffer, "the defaults differ"},
+	{NoteSometimesNeeded, "required here, though it has a default in other files"},
+	{NoteComment, "replaced even in this comment, so clusterctl lists it, and needs a value if there is no default"},
+}
+
+// notes collects the notes of one variable, one for each kind and message.
+type notes struct {
+	all   []Note
+	index map[string]int
+}
+
+func (n *notes) add(kind NoteKind, p Place) {
+	for _, t := range noteTexts {
+		if t.kind == kind {
+			n.say(kind, t.text, p)
+		}
+	}
+}
+
+func (n *notes) say(kind NoteKind, text string, p Place) {
+	key := string(kind) + " " + text
+	i, ok := n.index[key]
+	if !ok {
+		if n.index == nil {
+			n.index = map[string]int{}
+		}
+		i = len(n.all)
+		n.index[key] = i
+		n.all = append(n.all, Note{Kind: kind, Message: text})
+	}
+	n.all[i].Places = append(n.all[i].Places, p)
+}
+
+func (n *notes) list() []Note {
+	order := func(k NoteKind) int {
+		for i, t := range noteTexts {
+			if t.kind == k {
+				return i
+			}
+		}
+		return len(noteTexts)
+	}
+	slices.SortStableFunc(n.all, func(a, b Note) int { return cmp.Compare(order(a.Kind), order(b.Kind)) })
+	return n.all
+}
+
+// defaults reports whether an expression gives its argument for a missing value
+// because its author meant it so. In clusterctl :+ and :? do the same.
+func defaults(r *vars.Ref) bool { return r.Op == ":-" || r.Op == ":=" || r.Op == "=" }
+
+// noteUse looks at one expression. First is the one that decides for clusterctl
+// in this file, nil if there is none.
+func noteUse(v *variable, s *source, r, first *vars.Ref, u Use) {
+	note := func(k NoteKind) { v.notes.add(k, u.Place) }
+	if u.Comment {
+		note(NoteComment)
+	}
+	if options[v.Name].setIn(s) {
+		if r.Default != "" && defaults(r) {
+			note(NoteOptionDefault)
+		}
+		return // it has a value, whatever the expressions say
+	}
+	switch {
+	case first == nil:
+		note(NoteNested)
+	case r == first:
+		switch {
+		case r.Default != "" && !defaults(r):
+			note(NoteFakeDefault)
+		case r.Default == "" && defaults(r):
+			note(NoteEmptyDefault)
+		}
+	case first.Default != "" && !defaults(r):
+		note(NoteBareUse)
+	case first.Default == "" && r.Default != "" && defaults(r):
+		note(NoteUnusedDefault)
+	}
+}
+
+// noteRelease looks at all files together.
+func noteRelease(v *variable) {
+	if v.Default != nil {
+		for _, p := range v.needs {
+			v.notes.add(NoteSometimesNeeded, p)
+		}
+	}
+	if len(v.evidence.defaults) > 1 {
+		for _, d := range v.evidence.defaults {
+			v.notes.add(NoteDefaultsDiffer, d.place)
+		}
+	}
+}
+
+// noteClasses adds what the ClusterClasses bring to the templates that pull
+// them in.
+func noteClasses(sources []*source, get func(string) *variable) {
+	type gap struct{ class, name string }
+	unlisted := map[gap][]string{} // the templates
+	files := map[string]*source{}
+	for _, s := range sources {
+		files[s.name] = s
+	}
+	for _, t := range sources {
+		pulled := map[string]bool{}
+		for _, class := range classesOf(t) {
+			for _, r := range class.refs {
+				get(r.Name).notes.add(NoteClassName, t.place(r))
+			}
+			c := files[class.file]
+			if c == nil || pulled[c.name] {
+				continue
+			}
+			pulled[c.name] = true
+			for name := range c.required {
+				if _, listed := t.required[name]; !listed && !options[name].always {
+					unlisted[gap{c.name, name}] = append(unlisted[gap{c.name, name}], t.name)
+				}
+			}
+		}
+	}
+	for _, c := range sources {
+		if c.kind != layouts.ClusterClass {
+			continue
+		}
+		for name, first := range c.firsts() {
+			templates := unlisted[gap{c.name, name}]
+			if len(templates) == 0 {
+				continue
+			}
+			need := "it has a default"
+			if c.required[name] {
+				need = "a value is required"
+			}
+			get(name).notes.say(NoteClass, fmt.Sprintf("not listed for %s, though %s is pulled in from there: %s",
+				strings.Join(templates, ", "), c.name, need), c.place(first))
+		}
+	}
+}

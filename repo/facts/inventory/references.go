@@ -1,0 +1,175 @@
+package inventory
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// References returns what Images does, and in addition, as a guess, the images
+// that a release names without running them itself: in flags and variables of
+// containers whose name speaks of an image, such as --rbac-proxy-image and
+// RELATED_IMAGE_PROXY, and in the text that templates and ConfigMaps carry to
+// machines and clusters, such as static pods. A guess names its tag or digest.
+func References(ctx context.Context, r *repo.Release) ([]Image, error) {
+	return images(ctx, r, func(s *source, found []Image, d *yamldoc.Document, root *yamldoc.Node, top bool) []Image {
+		found = s.images(found, d, root, top)
+		found = s.mentions(found, d, root)
+		return s.texts(found, d)
+	})
+}
+
+// mentions appends the images in the flags and variables of containers.
+func (s *source) mentions(found []Image, d *yamldoc.Document, object *yamldoc.Node) []Image {
+	kind := object.Get("kind").Str()
+	if strings.HasSuffix(kind, "List") {
+		for _, item := range object.Get("items").List() {
+			found = s.mentions(found, d, item)
+		}
+		return found
+	}
+	w, ok := workloads[kind]
+	if !ok {
+		return found
+	}
+	pod := object.Get(w.pod...)
+	for _, f := range containers {
+		for _, c := range pod.Get(f.field).List() {
+			add := func(n *yamldoc.Node, value, field string) {
+				img := s.image(d, n)
+				img.Ref, img.Guess = value, true
+				img.Repository, img.Name, img.Tag, img.Digest, img.Canonical = "", "", "", "", false
+				if img.Variable == "" {
+					if img.parse(); !img.plausible() {
+						return
+					}
+				}
+				img.Container, img.Field, img.Object = s.show(d, c.Get("name")), field, s.object(d, object)
+				found = append(found, img)
+			}
+			for _, list := range [...]string{"command", "args"} {
+				flag := ""
+				for _, n := range c.Get(list).List() {
+					if n.Kind == yamldoc.Map || n.Kind == yamldoc.List {
+						continue
+					}
+					name, value, inline := strings.Cut(s.show(d, n), "=")
+					switch {
+					case flag != "" && !strings.HasPrefix(name, "-"):
+						add(n, s.show(d, n), list+" "+flag)
+						flag = ""
+					case inline && strings.HasPrefix(name, "-") && speaksOfImage(name):
+						add(n, value, list+" "+name)
+						flag = ""
+					case !inline && strings.HasPrefix(name, "-") && speaksOfImage(name):
+						flag = name
+					default:
+						flag = ""
+					}
+				}
+			}
+			for _, e := range c.Get("env").List() {
+				name, n := s.show(d, e.Get("name")), e.Get("value")
+				if speaksOfImage(name) && n != nil && n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
+					add(n, s.show(d, n), "env "+name)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// speaksOfImage reports whether a word of a name is image or images.
+func speaksOfImage(name string) bool {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' }) {
+		if word == "image" || word == "images" {
+			return true
+		}
+	}
+	return false
+}
+
+// plausible reports whether a text is more likely an image than anything else,
+// such as the address of a server.
+func (img *Image) plausible() bool {
+	return img.Digest != "" || img.Tag != "" && strings.Contains(img.Ref, "/")
+}
+
+// texts appends the images in texts of several lines: the values of the key
+// image in YAML that is inside of YAML.
+func (s *source) texts(found []Image, d *yamldoc.Document) []Image {
+	d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
+		if n.Style == yamldoc.Plain || !strings.Contains(n.Text, "image") || !strings.Contains(n.Text, "\n") {
+			return true
+		}
+		start, end := s.span(d, n)
+		for start < end {
+			stop := end
+			if i := strings.IndexByte(s.content[start:end], '\n'); i >= 0 {
+				stop = start + i + 1
+			}
+			if at, value, ok := imageLine(s.content[start:stop]); ok {
+				if img, ok := s.inText(start+at, value); ok {
+					img.Field, img.Object = path.String(), s.object(d, d.Root)
+					found = append(found, img)
+				}
+			}
+			start = stop
+		}
+		return true
+	})
+	return found
+}
+
+// imageLine returns the value of a line such as "- image: nginx:1.29 # old" and
+// where it begins.
+func imageLine(line string) (at int, value string, ok bool) {
+	rest := strings.TrimLeft(line, " \t-")
+	for _, key := range [...]string{`image:`, `"image":`, `'image':`} {
+		after, found := strings.CutPrefix(rest, key)
+		if !found || after == "" || after[0] != ' ' && after[0] != '\t' {
+			continue
+		}
+		after = strings.TrimLeft(after, " \t")
+		if i := strings.Index(after, " #"); i >= 0 {
+			after = after[:i]
+		}
+		quoted := strings.TrimLeft(after, `"'`)
+		value = strings.TrimRight(quoted, " \t\r\n,\"'}")
+		if strings.Contains(quoted, "${") {
+			value = strings.TrimRight(quoted, " \t\r\n,\"'")
+		}
+		return len(line) - len(rest) + strings.Index(rest, quoted), value, value != ""
+	}
+	return 0, "", false
+}
+
+// inText makes an image of a value in the raw file.
+func (s *source) inText(at int, raw string) (Image, bool) {
+	p := s.raw.Pos(at)
+	img := Image{Ref: raw, Guess: true, File: s.name, Line: p.Line, Column: p.Column}
+	if name, open := s.openIn(at, at+len(raw)); open {
+		img.Variable = name
+		return img, true
+	}
+	if strings.Contains(raw, "$") {
+		t, err := vars.Parse([]byte(raw))
+		if err != nil {
+			return Image{}, false
+		}
+		text, err := t.Execute(func(string) (string, bool) { return "", false })
+		if err != nil {
+			return Image{}, false
+		}
+		img.Ref, img.Expression = string(text.Data), raw
+	}
+	if _, err := strconv.Atoi(img.Ref); err == nil {
+		return Image{}, false
+	}
+	img.parse()
+	return img, img.plausible()
+}

@@ -1,0 +1,108 @@
+package inventory_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+)
+
+func TestReferences(t *testing.T) {
+	const digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	const components = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: m, namespace: n}
+spec:
+  template:
+    spec:
+      containers:
+      - name: manager
+        image: ghcr.io/a/manager:v1
+        command: [/manager, --init-image, ghcr.io/a/init:v1, --image-pull-policy, Always]
+        args:
+        - --rbac-proxy-image=ghcr.io/a/proxy:v2
+        - --helper-image=${HELPER:=ghcr.io/a/helper:v3}
+        - --secret-image=${SECRET_IMAGE}
+        - --image-server=localhost:8080
+        - --leader-elect
+        - --imagery=ghcr.io/a/no:v1
+        - --images
+        - --v=2
+        env:
+        - {name: RELATED_IMAGE_AGENT, value: "agent@` + digest + `"}
+        - {name: IMAGE_TYPE, value: qcow2}
+        - {name: PLAIN, value: ghcr.io/a/no:v1}
+        - {name: OTHER_IMAGE, valueFrom: {secretKeyRef: {name: x, key: y}}}
+`
+	const template = `kind: KubeadmControlPlane
+metadata: {name: cp}
+spec:
+  files:
+  - content: |
+      kind: Pod
+      spec:
+        containers:
+        - image: ghcr.io/kube-vip/kube-vip:v1 # the address
+        - "image": "ghcr.io/a/b:${T:=v9}"
+        - image: ${OPEN}/x:v1
+        - image: hello
+        - imagePullPolicy: Always
+        - image:
+        # image: ghcr.io/a/comment:v1
+    path: /etc/kubernetes/manifests/kube-vip.yaml
+  image: ghcr.io/a/machine:v1
+`
+	found, err := inventory.References(t.Context(), release(componentsFile, components, templateFile, template))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, img := range found {
+		guess := ""
+		if img.Guess {
+			guess = " guess"
+		}
+		got = append(got, fmt.Sprintf("%d:%d %s [%s] %s %s%s%s", img.Line, img.Column, img.Ref, img.Field, img.Object, img.Name, img.Variable, guess))
+	}
+	want := []string{
+		"9:16 ghcr.io/a/manager:v1 [containers] Deployment n/m manager",
+		"10:43 ghcr.io/a/init:v1 [command --init-image] Deployment n/m init guess",
+		"12:11 ghcr.io/a/proxy:v2 [args --rbac-proxy-image] Deployment n/m proxy guess",
+		"13:11 ghcr.io/a/helper:v3 [args --helper-image] Deployment n/m helper guess",
+		"14:11 ${SECRET_IMAGE} [args --secret-image] Deployment n/m SECRET_IMAGE guess",
+		"21:46 agent@" + digest + " [env RELATED_IMAGE_AGENT] Deployment n/m agent guess",
+		"9:18 ghcr.io/kube-vip/kube-vip:v1 [spec.files.0.content] KubeadmControlPlane cp kube-vip guess",
+		"10:21 ghcr.io/a/b:v9 [spec.files.0.content] KubeadmControlPlane cp b guess",
+		"11:18 ${OPEN}/x:v1 [spec.files.0.content] KubeadmControlPlane cp OPEN guess",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	// They are nothing that clusterctl or a pod would pull.
+	images, err := inventory.Images(t.Context(), release(componentsFile, components, templateFile, template))
+	if err != nil || len(images) != 1 {
+		t.Errorf("images %v, error %v", images, err)
+	}
+}
+
+// Clusterctl installs cert-manager like components, but replaces no variables
+// (clusterctl: client/cluster/cert_manager.go, getManifestObjs).
+func TestImagesOfCertManager(t *testing.T) {
+	r := &repo.Release{Provider: layouts.CertManager, Version: "v1.0.0", Artifacts: []*repo.Artifact{
+		repo.BytesArtifact(layouts.CertManagerFile, []byte("kind: Deployment\nmetadata: {name: c, annotations: {a: '${'}}\nspec: {template: {spec: {containers: [{name: c, image: quay.io/jetstack/c:v1}]}}}")),
+		repo.BytesArtifact("other.yaml", []byte("kind: Pod\nspec: {containers: [{image: a}]}")),
+	}}
+	for _, list := range []func(*testing.T) ([]inventory.Image, error){
+		func(t *testing.T) ([]inventory.Image, error) { return inventory.Images(t.Context(), r) },
+		func(t *testing.T) ([]inventory.Image, error) { return inventory.References(t.Context(), r) },
+	} {
+		images, err := list(t)
+		if err != nil || len(images) != 1 || images[0].Ref != "quay.io/jetstack/c:v1" || !images[0].SeenByClusterctl {
+			t.Errorf("images %+v, error %v", images, err)
+		}
+	}
+}

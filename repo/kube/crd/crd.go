@@ -1,0 +1,177 @@
+// Package crd reads CustomResourceDefinitions as the API server and Cluster API
+// read them: names, versions, and what the schema of a version says about a
+// field.
+//
+// It must not know any contract of Cluster API, and it judges nothing.
+package crd
+
+import (
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Group and Kind of definitions.
+const (
+	Group = "apiextensions.k8s.io"
+	Kind  = "CustomResourceDefinition"
+)
+
+// CRD is a definition. Fields that are missing or no texts are empty.
+type CRD struct {
+	Object *manifest.Object
+	// Group to Scope are from the spec: "infrastructure.cluster.x-k8s.io",
+	// "FooMachine", "foomachines", "FooMachineList", "Namespaced".
+	Group, Kind, Plural, ListKind, Scope string
+	// Versions are in the order of the file.
+	Versions []Version
+}
+
+// Version is one version of a definition.
+type Version struct {
+	Name            string
+	Served, Storage bool
+	// Node is the entry of spec.versions.
+	Node *yamldoc.Node
+	// Schema is what the version says about its objects.
+	Schema Schema
+	// Subresources is the mapping of that name, or nil.
+	Subresources *yamldoc.Node
+}
+
+// Of returns the definition in an object, or nil if it is none.
+func Of(o *manifest.Object) *CRD {
+	if !o.Is(Group, Kind) {
+		return nil
+	}
+	spec := o.Get("spec")
+	c := &CRD{
+		Object: o, Group: spec.Get("group").Str(), Kind: spec.Get("names", "kind").Str(), Plural: spec.Get("names", "plural").Str(),
+		ListKind: spec.Get("names", "listKind").Str(), Scope: spec.Get("scope").Str(),
+	}
+	for _, n := range spec.Get("versions").List() {
+		v := Version{
+			Name: n.Get("name").Str(), Served: n.Get("served").Bool(), Storage: n.Get("storage").Bool(), Node: n,
+			Schema: Schema{n.Get("schema", "openAPIV3Schema")}, Subresources: n.Get("subresources"),
+		}
+		if v.Schema.Node == nil { // apiextensions.k8s.io/v1beta1
+			v.Schema.Node = spec.Get("validation", "openAPIV3Schema")
+		}
+		if v.Subresources == nil {
+			v.Subresources = spec.Get("subresources")
+		}
+		c.Versions = append(c.Versions, v)
+	}
+	return c
+}
+
+// Version returns the version of that name, or nil.
+func (c *CRD) Version(name string) *Version {
+	for i := range c.Versions {
+		if c.Versions[i].Name == name {
+			return &c.Versions[i]
+		}
+	}
+	return nil
+}
+
+// Storage returns the version that objects are stored in, or nil.
+func (c *CRD) Storage() *Version {
+	for i := range c.Versions {
+		if c.Versions[i].Storage {
+			return &c.Versions[i]
+		}
+	}
+	return nil
+}
+
+// Presence says what a schema tells about a field.
+type Presence int
+
+const (
+	// Absent: the API server drops the field.
+	Absent Presence = iota
+	// Present: the schema describes the field.
+	Present
+	// Unknowable: the field may be there, but the schema does not describe it.
+	Unknowable
+)
+
+// Schema is an OpenAPI v3 schema of a value; its Node may be nil.
+type Schema struct{ Node *yamldoc.Node }
+
+// Items in a path stands for the elements of a list.
+const Items = "[]"
+
+// At follows field names (or Items) down through the schema. If the result is
+// not Present, the schema is the last one that the path led to.
+func (s Schema) At(path ...string) (Schema, Presence) {
+	for _, name := range path {
+		next := s.Node.Get("properties", name)
+		if name == Items {
+			next = s.Node.Get("items")
+		}
+		if next == nil && name != Items {
+			// One schema for all values of a map.
+			if n := s.Node.Get("additionalProperties"); n.Is(yamldoc.Map) && len(n.Fields) > 0 {
+				next = n
+			}
+		}
+		if next == nil {
+			if s.Open() {
+				return s, Unknowable
+			}
+			return s, Absent
+		}
+		s = Schema{next}
+	}
+	return s, Present
+}
+
+// Open reports whether a value may have fields that the schema does not
+// describe.
+func (s Schema) Open() bool {
+	if s.Node == nil || s.Node.Get("x-kubernetes-preserve-unknown-fields").Bool() || s.Node.Get("x-kubernetes-embedded-resource").Bool() {
+		return true
+	}
+	extra := s.Node.Get("additionalProperties")
+	return extra.Bool() || extra.Is(yamldoc.Map)
+}
+
+// IntOrString is the Type of values that may be either.
+const IntOrString = "int-or-string"
+
+// Type returns object, array, string, integer, number or boolean, IntOrString,
+// or "" if the schema does not say.
+func (s Schema) Type() string {
+	if s.Node.Get("x-kubernetes-int-or-string").Bool() {
+		return IntOrString
+	}
+	return s.Node.Get("type").Str()
+}
+
+// Required reports whether an object must have the field.
+func (s Schema) Required(name string) bool {
+	for _, n := range s.Node.Get("required").List() {
+		if n.Str() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// ListType returns the x-kubernetes-list-type; atomic if it is not set.
+func (s Schema) ListType() string {
+	if t := s.Node.Get("x-kubernetes-list-type").Str(); t != "" {
+		return t
+	}
+	return "atomic"
+}
+
+// ListMapKeys returns the x-kubernetes-list-map-keys.
+func (s Schema) ListMapKeys() []string {
+	var out []string
+	for _, n := range s.Node.Get("x-kubernetes-list-map-keys").List() {
+		out = append(out, n.Str())
+	}
+	return out
+}

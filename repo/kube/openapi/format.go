@@ -1,0 +1,101 @@
+package openapi
+
+import (
+	"encoding/base64"
+	"math"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// uuid is what the formats of that name match, whichever letter the digits of
+// version and variant are.
+const uuid = `(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?%[0-9a-f]{3}-?&[0-9a-f]{3}-?[0-9a-f]{12}$`
+
+// formats are those of texts that are checked here, under the names without
+// dashes (apiextensions-apiserver pkg/apiserver/validation/formats.go). Others
+// that the API server knows are not judged.
+var formats = map[string]func(k *check, text string) bool{
+	"password": func(*check, string) bool { return true },
+	"ipv4": func(_ *check, text string) bool {
+		a, err := netip.ParseAddr(text)
+		return err == nil && a.Is4()
+	},
+	"ipv6": func(_ *check, text string) bool {
+		return strings.Contains(text, ":") && net.ParseIP(text) != nil
+	},
+	"cidr": func(_ *check, text string) bool {
+		_, _, err := net.ParseCIDR(text)
+		return err == nil
+	},
+	"mac": func(_ *check, text string) bool {
+		_, err := net.ParseMAC(text)
+		return err == nil
+	},
+	"uri": func(_ *check, text string) bool {
+		_, err := url.ParseRequestURI(text)
+		return err == nil
+	},
+	"email": func(_ *check, text string) bool {
+		a, err := mail.ParseAddress(text)
+		return err == nil && a.Address != ""
+	},
+	"byte": func(_ *check, text string) bool {
+		_, err := base64.StdEncoding.DecodeString(text)
+		return err == nil
+	},
+	"date": func(_ *check, text string) bool {
+		_, err := time.Parse(time.DateOnly, text)
+		return err == nil
+	},
+	"uuid":  func(k *check, text string) bool { return k.uuid(text, "[0-9a-f]", "[0-9a-f]") },
+	"uuid3": func(k *check, text string) bool { return k.uuid(text, "3", "[0-9a-f]") },
+	"uuid4": func(k *check, text string) bool { return k.uuid(text, "4", "[89ab]") },
+	"uuid5": func(k *check, text string) bool { return k.uuid(text, "5", "[89ab]") },
+}
+
+func (k *check) uuid(text, version, variant string) bool {
+	return k.c.pattern(strings.NewReplacer("%", version, "&", variant).Replace(uuid)).MatchString(text)
+}
+
+// unjudged are formats that the API server checks and this package does not.
+var unjudged = []string{"bsonobjectid", "hostname", "isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "duration", "datetime", "k8sshortname", "k8slongname"}
+
+func plain(format string) string { return strings.ReplaceAll(format, "-", "") }
+
+// checked reports whether the API server checks a format of texts.
+func checked(format string) bool {
+	name := plain(format)
+	return formats[name] != nil || slices.Contains(unjudged, name)
+}
+
+// format checks texts and the ranges of numbers.
+func (k *check) format(format string, types []string, n *yamldoc.Node) {
+	if n.Kind == yamldoc.String {
+		if valid := formats[plain(format)]; valid != nil && !valid(k, n.Text) {
+			k.fail(Value, n, "is %s, which is no %s", Show(n), format)
+		}
+		return
+	}
+	if !isNumber(n) || len(types) != 1 {
+		return
+	}
+	limit := math.Inf(1)
+	switch {
+	case types[0] == "integer" && format == "int32":
+		limit = math.MaxInt32
+	case types[0] == "integer" && format == "int64":
+		limit = math.MaxInt64
+	case types[0] == "number" && format == "float":
+		limit = math.MaxFloat32
+	}
+	if v := number(n); v > limit || v < -limit-1 {
+		k.fail(Value, n, "is %s, which is too large for %s", n.Text, format)
+	}
+}

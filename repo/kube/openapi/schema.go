@@ -1,0 +1,600 @@
+// Package schema compares values with OpenAPI v3 schemas as the API server and
+// Cluster API do (k8s.io/kube-openapi/pkg/validation/validate), and says where
+// the wrong value stands.
+//
+// It must not know what the values mean: no kinds, no rules.
+package openapi
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Fault says in which way a value differs from its schema.
+type Fault int
+
+// The faults.
+const (
+	// Unknown: the schema does not describe the field, so the API server drops
+	// it, and kubectl refuses the object.
+	Unknown Fault = iota
+	// Type: another type is expected, or null is not allowed.
+	Type
+	// Missing: a required field is not there.
+	Missing
+	// Value: everything else, from lengths to patterns.
+	Value
+)
+
+// Violation is a value that a schema does not allow.
+type Violation struct {
+	Fault Fault
+	// Path leads to the value: "spec.patches[0].name".
+	Path string
+	// Node is the value, the key of an Unknown field, or the mapping that lacks a
+	// field.
+	Node *yamldoc.Node
+	// Message says what is wrong, in words that follow the path.
+	Message string
+}
+
+// Checker compares values with schemas. The zero value is ready to use; it
+// keeps the patterns it has compiled and is safe for concurrent use.
+type Checker struct {
+	// Filled says that fields get the defaults of their schema before they are
+	// looked at, if they are missing or are null and may not be
+	// (apiextensions-apiserver pkg/apiserver/schema/defaulting, Default).
+	Filled bool
+	// Received says that the API server looks at the values: it also drops all
+	// other nulls that may not be (PruneNonNullableNullsWithoutDefaults).
+	Received bool
+
+	// Loose says that the values are defaults in their own schema, which are
+	// compared with what is left of it (apiextensions-apiserver
+	// pkg/apiserver/schema, ToKubeOpenAPI): x-kubernetes-int-or-string does not
+	// count, and a format lets any text or list pass for a type.
+	Loose bool
+
+	patterns sync.Map // pattern by its text: *regexp.Regexp or nil
+}
+
+// Check returns what is wrong with a value, in the order of its text. With strict
+// it also reports the fields that the schema does not know. A schema that is
+// itself wrong allows everything in the place where it is wrong. Path is where
+// the value stands, if the paths of violations shall begin with it.
+func (c *Checker) Check(s crd.Schema, value *yamldoc.Node, strict bool, path ...string) []Violation {
+	k := check{c: c, strict: strict, path: path}
+	k.value(s.Node, s.Node, value)
+	return k.found
+}
+
+// CheckObject does the same with a whole object, strictly. It may have apiVersion,
+// kind and metadata, whatever the schema says.
+func (c *Checker) CheckObject(s crd.Schema, root *yamldoc.Node) []Violation {
+	k := check{c: c, strict: true, object: s.Node}
+	k.value(s.Node, s.Node, root)
+	return k.found
+}
+
+// check is one walk down a value.
+type check struct {
+	c      *Checker
+	strict bool
+	// object is the schema of a whole object; nil if the walk begins elsewhere.
+	object *yamldoc.Node
+	path   []string
+	found  []Violation
+}
+
+func (k *check) fail(f Fault, n *yamldoc.Node, format string, args ...any) {
+	k.found = append(k.found, Violation{f, Join(k.path), n, fmt.Sprintf(format, args...)})
+}
+
+// Join writes a path for messages. Elements of lists stand in it as "[0]".
+func Join(path []string) string {
+	var b strings.Builder
+	for _, p := range path {
+		if b.Len() > 0 && p[0] != '[' {
+			b.WriteByte('.')
+		}
+		b.WriteString(p)
+	}
+	return b.String()
+}
+
+// valid compares with one more schema, without keeping what is wrong.
+func (k *check) valid(base, s, n *yamldoc.Node) bool {
+	other := check{c: k.c}
+	other.value(base, s, n)
+	return len(other.found) == 0
+}
+
+// value compares with a schema. Base is what describes the form of values here:
+// the schema itself, or the one around it if it is an alternative (below allOf,
+// anyOf, oneOf and not). Base alone says which fields there are, which nulls are
+// dropped and what is filled in.
+func (k *check) value(base, s, n *yamldoc.Node) {
+	if n == nil || !s.Is(yamldoc.Map) {
+		return
+	}
+	types, format := k.typesOf(s)
+	if !k.typed(s, types, format, n) {
+		return
+	}
+	for i := range s.Fields {
+		if n.Kind == yamldoc.Null && s.Fields[i].Name != "enum" {
+			continue // nothing else looks at null
+		}
+		k.keyword(base, s, &s.Fields[i], n, types)
+	}
+	if n.Kind == yamldoc.Map {
+		k.fields(base, s, n)
+	}
+}
+
+// typesOf returns the types that a schema allows; none is any.
+func (k *check) typesOf(s *yamldoc.Node) (types []string, format string) {
+	format = s.Get("format").Str()
+	if s.Get("x-kubernetes-int-or-string").Bool() && !k.c.Loose {
+		return []string{"integer", "string"}, format
+	}
+	if t := s.Get("type").Str(); t != "" {
+		types = []string{t}
+	}
+	return types, format
+}
+
+var kinds = [...]string{yamldoc.Null: "null", yamldoc.Bool: "boolean", yamldoc.Int: "integer", yamldoc.Float: "number", yamldoc.String: "string", yamldoc.Map: "object", yamldoc.List: "array"}
+
+// typed checks the type; nothing else is looked at if it is wrong.
+func (k *check) typed(s *yamldoc.Node, types []string, format string, n *yamldoc.Node) bool {
+	if len(types) == 0 {
+		return true
+	}
+	has := kinds[n.Kind]
+	switch {
+	case slices.Contains(types, has), n.Kind == yamldoc.Int && slices.Contains(types, "number"):
+		return true
+	case n.Kind == yamldoc.Null && s.Get("nullable").Bool():
+		return true
+	case n.Kind == yamldoc.Float && slices.Contains(types, "integer") && whole(n):
+		return true
+	case n.Kind == yamldoc.List && types[0] == "string" && checked(format):
+		return true // a quirk of the original
+	case k.c.Loose && format != "" && (n.Kind == yamldoc.List || n.Kind == yamldoc.String) && types[0] != "integer" && types[0] != "number":
+		return true
+	}
+	k.fail(Type, n, "is %s, but must be %s", article(has), article(strings.Join(types, " or ")))
+	return false
+}
+
+func article(word string) string {
+	switch word {
+	case "null":
+		return word
+	case "array", "object", "integer", "integer or string":
+		return "an " + word
+	}
+	return "a " + word
+}
+
+func number(n *yamldoc.Node) float64 {
+	v, _ := n.Value().(float64)
+	return v
+}
+
+// whole reports whether a number is an integer in JSON.
+func whole(n *yamldoc.Node) bool {
+	v := number(n)
+	return v == math.Trunc(v) && !math.IsInf(v, 0)
+}
+
+// keyword checks one keyword of a schema.
+func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node, types []string) {
+	arg := f.Value
+	limit, isInt := arg.Int()
+	switch f.Name {
+	case "enum":
+		if list := arg.List(); len(list) > 0 && !slices.ContainsFunc(list, func(e *yamldoc.Node) bool { return same(n, e) }) {
+			k.fail(Value, n, "is %s, but must be one of %s", Show(n), showAll(list))
+		}
+	case "minLength":
+		if isInt && n.Kind == yamldoc.String && int64(utf8.RuneCountInString(n.Text)) < limit {
+			k.fail(Value, n, "has %s, but must have at least %d", count(int64(utf8.RuneCountInString(n.Text)), "character"), limit)
+		}
+	case "maxLength":
+		if isInt && n.Kind == yamldoc.String && int64(utf8.RuneCountInString(n.Text)) > limit {
+			k.fail(Value, n, "has %s, but may have at most %d", count(int64(utf8.RuneCountInString(n.Text)), "character"), limit)
+		}
+	case "pattern":
+		if n.Kind == yamldoc.String && arg.Is(yamldoc.String) {
+			if re := k.c.pattern(arg.Text); re != nil && !re.MatchString(n.Text) {
+				k.fail(Value, n, "is %s, which does not match %s", Show(n), arg.Text)
+			}
+		}
+	case "format":
+		k.format(arg.Str(), types, n)
+	case "minimum", "maximum":
+		k.bound(s, f.Name, arg, n)
+	case "multipleOf":
+		if v := number(arg); v > 0 && isNumber(n) && math.Mod(number(n), v) != 0 {
+			k.fail(Value, n, "is %s, but must be a multiple of %s", n.Text, arg.Text)
+		}
+	case "minItems":
+		if isInt && n.Kind == yamldoc.List && int64(len(n.Items)) < limit {
+			k.fail(Value, n, "has %s, but must have at least %d", count(int64(len(n.Items)), "entry"), limit)
+		}
+	case "maxItems":
+		if isInt && n.Kind == yamldoc.List && int64(len(n.Items)) > limit {
+			k.fail(Value, n, "has %s, but may have at most %d", count(int64(len(n.Items)), "entry"), limit)
+		}
+	case "minProperties":
+		if size := k.size(base, n); isInt && n.Kind == yamldoc.Map && size < limit {
+			k.fail(Value, n, "has %s, but must have at least %d", count(size, "field"), limit)
+		}
+	case "maxProperties":
+		if size := k.size(base, n); isInt && n.Kind == yamldoc.Map && size > limit {
+			k.fail(Value, n, "has %s, but may have at most %d", count(size, "field"), limit)
+		}
+	case "uniqueItems":
+		if arg.Bool() {
+			k.unique(n)
+		}
+	case "x-kubernetes-list-type":
+		k.listType(s, arg.Str(), n)
+	case "items":
+		for i, item := range n.List() {
+			k.below("["+strconv.Itoa(i)+"]", base.Get("items"), arg, item)
+		}
+	case "required":
+		if n.Kind == yamldoc.Map {
+			for _, name := range arg.List() {
+				if k.received(base, n, name.Str()) == nil {
+					k.fail(Missing, n, "lacks %s", name.Str())
+				}
+			}
+		}
+	case "allOf", "anyOf", "oneOf", "not":
+		k.combined(base, f.Name, arg, n)
+	}
+}
+
+func (k *check) below(name string, base, s, n *yamldoc.Node) {
+	k.path = append(k.path, name)
+	k.value(base, s, n)
+	k.path = k.path[:len(k.path)-1]
+}
+
+// fields checks the fields of a mapping. Of two fields of one name the last
+// counts.
+func (k *check) fields(base, s, n *yamldoc.Node) {
+	open := !k.strict || s != base || crd.Schema{Node: s}.Open()
+	for i := range n.Fields {
+		f := &n.Fields[i]
+		if n.Field(f.Name) != f {
+			continue
+		}
+		name := f.Name
+		if name == "" || name[0] == '[' {
+			name = strconv.Quote(name)
+		}
+		p := field(s, f.Name)
+		around := p
+		if s != base {
+			around = field(base, f.Name)
+		}
+		switch {
+		case k.strict && k.ofObjects(s, f.Name):
+			k.strict = false
+			k.below(name, around, p, f.Value)
+			k.strict = true
+		case p != nil && !k.drops(around, f.Value):
+			k.below(name, around, p, f.Value)
+		case p == nil && !open:
+			k.path = append(k.path, name)
+			k.fail(Unknown, f.Key, "is no field that is known here")
+			k.path = k.path[:len(k.path)-1]
+		}
+	}
+	if properties := s.Get("properties"); s != base && properties.Is(yamldoc.Map) {
+		k.filled(base, properties, n)
+	}
+}
+
+// ofObjects reports whether a field is one that all objects have, in the schema of
+// an object (apiextensions-apiserver pkg/apiserver/schema/pruning).
+func (k *check) ofObjects(s *yamldoc.Node, name string) bool {
+	switch name {
+	case "apiVersion", "kind", "metadata":
+		return s == k.object || s.Get("x-kubernetes-embedded-resource").Bool()
+	}
+	return false
+}
+
+// filled checks what is filled into a mapping against the fields of an
+// alternative.
+func (k *check) filled(base, properties, n *yamldoc.Node) {
+	for i := range properties.Fields {
+		p := &properties.Fields[i]
+		v := k.received(base, n, p.Name)
+		if v != nil && v != n.Get(p.Name) && !k.valid(field(base, p.Name), p.Value, v) {
+			k.fail(Value, n, "gets %s for %s by default, which is not allowed", Show(v), p.Name)
+		}
+	}
+}
+
+// field returns the schema of a field; nil if there is none.
+func field(s *yamldoc.Node, name string) *yamldoc.Node {
+	if p := s.Get("properties", name); p != nil {
+		return p
+	}
+	if extra := s.Get("additionalProperties"); extra.Is(yamldoc.Map) {
+		return extra
+	}
+	return nil
+}
+
+// received returns the value of a field once nulls are dropped and defaults
+// filled in; nil if there is none.
+func (k *check) received(base, n *yamldoc.Node, name string) *yamldoc.Node {
+	if v := n.Get(name); v != nil && !k.drops(field(base, name), v) {
+		return v
+	}
+	if v := base.Get("properties", name, "default"); (k.c.Filled || k.c.Received) && v != nil && v.Kind != yamldoc.Null {
+		return v
+	}
+	return nil
+}
+
+// drops reports whether a null is replaced by a default, or dropped.
+func (k *check) drops(s *yamldoc.Node, n *yamldoc.Node) bool {
+	if n.Kind != yamldoc.Null || s == nil || s.Get("nullable").Bool() {
+		return false
+	}
+	v := s.Get("default")
+	return k.c.Received || k.c.Filled && v != nil && v.Kind != yamldoc.Null
+}
+
+// size counts the fields of a mapping once they are dropped and filled in.
+func (k *check) size(base, n *yamldoc.Node) int64 {
+	var size int64
+	for i := range n.Fields {
+		f := &n.Fields[i]
+		if n.Field(f.Name) == f && k.received(base, n, f.Name) != nil {
+			size++
+		}
+	}
+	if properties := base.Get("properties"); properties.Is(yamldoc.Map) {
+		for i := range properties.Fields {
+			if name := properties.Fields[i].Name; n.Field(name) == nil && k.received(base, n, name) != nil {
+				size++
+			}
+		}
+	}
+	return size
+}
+
+func isNumber(n *yamldoc.Node) bool { return n.Kind == yamldoc.Int || n.Kind == yamldoc.Float }
+
+func (k *check) bound(s *yamldoc.Node, keyword string, limit, n *yamldoc.Node) {
+	if !isNumber(n) || !isNumber(limit) {
+		return
+	}
+	v, b := number(n), number(limit)
+	if keyword == "minimum" {
+		switch exclusive := s.Get("exclusiveMinimum").Bool(); {
+		case exclusive && v <= b:
+			k.fail(Value, n, "is %s, but must be greater than %s", n.Text, limit.Text)
+		case v < b:
+			k.fail(Value, n, "is %s, but must be at least %s", n.Text, limit.Text)
+		}
+		return
+	}
+	switch exclusive := s.Get("exclusiveMaximum").Bool(); {
+	case exclusive && v >= b:
+		k.fail(Value, n, "is %s, but must be less than %s", n.Text, limit.Text)
+	case v > b:
+		k.fail(Value, n, "is %s, but may be at most %s", n.Text, limit.Text)
+	}
+}
+
+func (k *check) unique(n *yamldoc.Node) {
+	seen := map[string]bool{}
+	for _, item := range n.List() {
+		key := Fingerprint(item)
+		if seen[key] {
+			k.fail(Value, item, "has the entry %s twice", Show(item))
+			return
+		}
+		seen[key] = true
+	}
+}
+
+// listType checks that the entries of a set, or the keys of those of a map, are
+// unique (apiextensions-apiserver pkg/apiserver/schema/listtype).
+func (k *check) listType(s *yamldoc.Node, kind string, n *yamldoc.Node) {
+	keys := crd.Schema{Node: s}.ListMapKeys()
+	if kind != "set" && kind != "map" || kind == "map" && len(keys) == 0 {
+		return
+	}
+	seen := map[string]bool{}
+	for i, item := range n.List() {
+		key, shown := Fingerprint(item), Show(item)
+		if kind == "map" {
+			var values, words []string
+			for _, name := range keys {
+				v := item.Get(name)
+				values = append(values, Fingerprint(v))
+				words = append(words, name+" "+Show(v))
+			}
+			key, shown = strings.Join(values, "\x00"), strings.Join(words, " and ")
+		}
+		if seen[key] {
+			k.path = append(k.path, "["+strconv.Itoa(i)+"]")
+			k.fail(Value, item, "repeats %s", shown)
+			k.path = k.path[:len(k.path)-1]
+		}
+		seen[key] = true
+	}
+}
+
+func (k *check) combined(base *yamldoc.Node, keyword string, arg, n *yamldoc.Node) {
+	if keyword == "not" {
+		if k.valid(base, arg, n) {
+			k.fail(Value, n, "is %s, which is not allowed", Show(n))
+		}
+		return
+	}
+	alternatives := arg.List()
+	valid := 0
+	for _, s := range alternatives {
+		if keyword == "allOf" {
+			k.value(base, s, n)
+		} else if k.valid(base, s, n) {
+			valid++
+		}
+	}
+	switch {
+	case keyword == "allOf" || len(alternatives) == 0:
+	case valid == 0:
+		k.fail(Value, n, "is %s, which none of the alternatives in %s allows", Show(n), keyword)
+	case keyword == "oneOf" && valid > 1:
+		k.fail(Value, n, "is %s, which %d of the alternatives in oneOf allow instead of one", Show(n), valid)
+	}
+}
+
+// pattern compiles a regular expression; nil if it is none.
+func (c *Checker) pattern(text string) *regexp.Regexp {
+	if v, ok := c.patterns.Load(text); ok {
+		return v.(*regexp.Regexp)
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		re = nil
+	}
+	c.patterns.Store(text, re)
+	return re
+}
+
+// same compares as enumerations do: an integer is equal to a number of its
+// value.
+func same(n, e *yamldoc.Node) bool {
+	switch {
+	case isNumber(n) && isNumber(e):
+		if e.Kind == yamldoc.Int && n.Kind == yamldoc.Float {
+			return math.Trunc(number(n)) == number(e) // as Go converts
+		}
+		return number(n) == number(e)
+	case n.Kind != e.Kind:
+		return false
+	}
+	return Fingerprint(n) == Fingerprint(e)
+}
+
+// Fingerprint is equal for equal values.
+func Fingerprint(n *yamldoc.Node) string {
+	var b strings.Builder
+	write(&b, n)
+	return b.String()
+}
+
+func write(b *strings.Builder, n *yamldoc.Node) {
+	if n == nil {
+		b.WriteByte('-')
+		return
+	}
+	switch n.Kind {
+	case yamldoc.Map:
+		names := make([]string, 0, len(n.Fields))
+		for i := range n.Fields {
+			if n.Field(n.Fields[i].Name) == &n.Fields[i] {
+				names = append(names, n.Fields[i].Name)
+			}
+		}
+		slices.Sort(names)
+		b.WriteByte('{')
+		for _, name := range names {
+			b.WriteString(strconv.Quote(name))
+			b.WriteByte(':')
+			write(b, n.Get(name))
+			b.WriteByte(',')
+		}
+		b.WriteByte('}')
+	case yamldoc.List:
+		b.WriteByte('[')
+		for _, item := range n.Items {
+			write(b, item)
+			b.WriteByte(',')
+		}
+		b.WriteByte(']')
+	case yamldoc.String:
+		b.WriteString(strconv.Quote(n.Text))
+	case yamldoc.Int:
+		b.WriteString(strconv.FormatFloat(number(n), 'g', -1, 64))
+	case yamldoc.Float:
+		b.WriteString("f" + strconv.FormatFloat(number(n), 'g', -1, 64))
+	case yamldoc.Bool:
+		b.WriteString(strconv.FormatBool(n.Bool()))
+	default:
+		b.WriteString("null")
+	}
+}
+
+// Show writes a value for a message: short, and only the kind of a list or
+// mapping.
+func Show(n *yamldoc.Node) string {
+	const most = 60
+	switch {
+	case n == nil:
+		return "missing"
+	case n.Kind == yamldoc.Map:
+		return "a mapping"
+	case n.Kind == yamldoc.List:
+		return "a list"
+	case n.Kind != yamldoc.String:
+		return n.Text
+	case len(n.Text) > most:
+		cut := most
+		for !utf8.RuneStart(n.Text[cut]) {
+			cut--
+		}
+		return strconv.Quote(n.Text[:cut]) + "…"
+	}
+	return strconv.Quote(n.Text)
+}
+
+func showAll(list []*yamldoc.Node) string {
+	const most = 10
+	var words []string
+	for i, n := range list {
+		if i == most {
+			words = append(words, fmt.Sprintf("%d more", len(list)-most))
+			break
+		}
+		words = append(words, Show(n))
+	}
+	return strings.Join(words, ", ")
+}
+
+func count(n int64, word string) string {
+	switch {
+	case n == 1:
+		return "1 " + word
+	case strings.HasSuffix(word, "y"):
+		word = strings.TrimSuffix(word, "y") + "ie"
+	}
+	return strconv.FormatInt(n, 10) + " " + word + "s"
+}
+
+// Equal reports whether two values are equal, whatever the order of their
+// fields.
+func Equal(a, b *yamldoc.Node) bool { return a == b || Fingerprint(a) == Fingerprint(b) }

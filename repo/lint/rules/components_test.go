@@ -1,0 +1,282 @@
+package rules_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+)
+
+const fooNamespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: foo-system}\n---\n" // 4 lines
+
+// running is a Deployment with one container, in flow style after its image.
+func running(image, rest string) string {
+	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  template: {spec: {containers: [{name: manager, image: " + image + rest + "}]}}\n"
+}
+
+// TestComponents is about what examples do not show: values from variables, nulls,
+// and the order of things.
+func TestComponents(t *testing.T) {
+	const binding = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: a}\nroleRef: {kind: ClusterRole, name: view}\n"
+	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  annotations:\n"
+	const certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: a, namespace: foo-system}\n"
+	for name, c := range map[string]struct {
+		text, families string
+		want           []string // rule:line
+	}{
+		"no objects":                       {"# nothing\n", "COMP", []string{"COMP001:0"}},
+		"a Namespace of another group":     {"apiVersion: foo.com/v1\nkind: Namespace\nmetadata: {name: foo-system}\n", "COMP001", nil},
+		"unnamed before named":             {"kind: Namespace\n---\n" + fooNamespace, "COMP001", nil},
+		"unnamed after named":              {fooNamespace + "kind: Namespace\n", "COMP001", []string{"COMP001:5"}},
+		"three":                            {fooNamespace + fooNamespace + fooNamespace, "COMP001", []string{"COMP001:6", "COMP001:10"}},
+		"readable with some values only":   {"a: ${X}\n    b: c\n", "COMP001", []string{"COMP001:0"}},
+		"unreadable":                       {"a: [\n", "COMP001", nil},
+		"name from a default":              {"kind: Namespace\nmetadata: {name: '${N:=Foo}'}\n", "COMP002", []string{"COMP002:2"}},
+		"name from the user":               {"kind: Namespace\nmetadata: {name: '${N}_x'}\n", "COMP002", nil},
+		"namespace from a default":         {fooNamespace + "kind: Role\nmetadata: {name: a, namespace: '${N:=bar}'}\n", "COMP003", []string{"COMP003:6"}},
+		"namespace from the user":          {fooNamespace + "kind: Role\nmetadata: {name: a, namespace: '${N:-bar}${M}'}\n", "COMP003", nil},
+		"target from the user":             {"kind: Namespace\nmetadata: {name: '${N}'}\n---\nkind: Role\nmetadata: {name: a, namespace: bar}\n", "COMP003", nil},
+		"the same default":                 {"kind: Namespace\nmetadata: {name: '${N:=a}'}\n---\nkind: Role\nmetadata: {name: a, namespace: '${N:=a}'}\n", "COMP003", nil},
+		"subject without namespace":        {fooNamespace + binding + "subjects: [{kind: ServiceAccount, name: a, namespace: null}, {kind: User, name: b}]\n", "COMP006", []string{"COMP006:9"}},
+		"subjects is no list":              {fooNamespace + binding + "subjects: {kind: ServiceAccount}\n", "COMP006", nil},
+		"injection from the user":          {fooNamespace + crd + "    cert-manager.io/inject-ca-from: ${CERT}\n", "COMP009", nil},
+		"injection is null":                {fooNamespace + crd + "    cert-manager.io/inject-ca-from:\n", "COMP009", []string{"COMP009:9"}},
+		"injection with two slashes":       {fooNamespace + crd + "    cert-manager.io/inject-ca-from: a/b/c\n", "COMP009", []string{"COMP009:9"}},
+		"injection that nobody sees":       {fooNamespace + crd + "    cert-manager.io/inject-ca-from: a\n    other: 1\n", "COMP009", nil},
+		"a word of the namespace":          {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--a=foo-system-x, --b=my-foo-system, --c=x.foo-system.svc]"), "COMP010", []string{"COMP010:9"}},
+		"dnsNames is null":                 {fooNamespace + certificate + "spec:\n  dnsNames:\n", "COMP011", []string{"COMP011:9"}},
+		"dnsNames with a number":           {fooNamespace + certificate + "spec: {dnsNames: [a.foo-system.svc, 1]}\n", "COMP011", []string{"COMP011:8"}},
+		"spec of a Certificate is a list":  {fooNamespace + certificate + "spec: []\n", "COMP011", []string{"COMP011:8"}},
+		"a short name besides a full one":  {fooNamespace + certificate + "spec: {dnsNames: [a.foo-system, a.foo-system.svc]}\n", "COMP011", nil},
+		"image from a default":             {fooNamespace + running("'${I:=nginx}'", ""), "COMP015", []string{"COMP015:9"}},
+		"image from the user":              {fooNamespace + running("'${I}'", ""), "COMP015", nil},
+		"tag from the user":                {fooNamespace + running("'nginx:${T}'", ""), "COMP015", nil},
+		"image is null":                    {fooNamespace + running("null", ""), "COMP015", []string{"COMP015:9"}},
+		"image with upper case":            {fooNamespace + running("ghcr.io/X/y:v1.0.0", ""), "COMP015", []string{"COMP015:9"}},
+		"image with port":                  {fooNamespace + running("'localhost:5000/x:v1.0.0'", ""), "COMP015", nil},
+		"digest with a moving tag":         {fooNamespace + running("'ghcr.io/x/y:latest@sha256:"+strings.Repeat("a", 64)+"'", ""), "COMP016", nil},
+		"tag of the version with a suffix": {fooNamespace + running("ghcr.io/x/y:v1.0.0-build.7", ""), "COMP016", nil},
+		"containers is no list":            {fooNamespace + "kind: Deployment\nspec: {template: {spec: {containers: {a: b}}}}\n", "COMP015", nil},
+		"selector of another workload":     {fooNamespace + running("ghcr.io/x/y:v1", "") + "---\nkind: Service\napiVersion: v1\nmetadata: {name: s}\nspec: {selector: {a: b}}\n", "WH002", []string{"WH002:14"}},
+		"namespace as two arguments":       {fooNamespace + running("ghcr.io/x/y:v1", ", command: [/manager, --namespace], args: [a]"), "COMP014", []string{"COMP014:9"}},
+		"namespace with one dash":          {fooNamespace + running("ghcr.io/x/y:v1", ", args: [-namespace=a]"), "COMP014", []string{"COMP014:9"}},
+		"the last namespace counts":        {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--namespace=a, '--namespace=']"), "COMP014", nil},
+		"namespace is empty":               {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--namespace, '']"), "COMP014", nil},
+		"namespace without a value":        {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--namespace]"), "COMP014", nil},
+		"namespace from a variable":        {fooNamespace + running("ghcr.io/x/y:v1", ", args: ['--namespace=${N:=a}']"), "COMP014", nil},
+		"namespace from the environment":   {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--namespace=$(N)]"), "COMP014", nil},
+		"a flag with a longer name":        {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--namespace-selector=a, namespace=b]"), "COMP014", nil},
+		"unknown fields of an extension":   {fooNamespace + "apiVersion: runtime.cluster.x-k8s.io/v1beta2\nkind: ExtensionConfig\nmetadata: {name: a}\nsepc: {}\nspec:\n  objectSelector: {}\n  clientConfig:\n    caBundel: a\n", "TOP001", []string{"TOP001:8", "TOP001:10", "TOP001:12"}},
+		"optional secret":                  {fooNamespace + running("ghcr.io/x/y:v1", ", envFrom: [{secretRef: {name: a, optional: true}}, {secretRef: {name: b}}]"), "DEP004", []string{"DEP004:9"}},
+		"timeout from the user":            {fooNamespace + "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\nwebhooks: [{name: a.b.c, timeoutSeconds: ${T}}, {name: a.b.c, timeoutSeconds: 0}]\n", "WH011", []string{"WH011:8"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, f := range lintFiles(t, rules.Files{Text: map[string]string{
+				"infrastructure-foo/v1.0.0/infrastructure-components.yaml": c.text,
+				"infrastructure-foo/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+			}}) {
+				if strings.HasPrefix(f.Rule.ID, c.families) && f.Severity > lint.Info || f.Rule.ID == c.families {
+					got = append(got, fmt.Sprintf("%s:%d", f.Rule.ID, f.Pos.Line))
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestJudgedOnce demands that an object is compared with its definition once,
+// whether a class refers to it or not, and as an API server receives it: without
+// nulls and with defaults.
+func TestJudgedOnce(t *testing.T) {
+	const definition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: fooclustertemplates.infrastructure.cluster.x-k8s.io}
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  names: {kind: FooClusterTemplate, plural: fooclustertemplates}
+  scope: Namespaced
+  versions:
+  - name: v1beta1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        required: [spec]
+        properties:
+          spec:
+            type: object
+            required: [zone]
+            oneOf: [{required: [zone]}, {required: [zones]}]
+            properties: {region: {type: string}, zone: {type: string, default: a}, zones: {type: integer}}
+---
+`
+	class := func(name string) string {
+		return "apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: a}\nspec:\n  infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: FooClusterTemplate, name: " + name + "}}\n---\n"
+	}
+	object := func(rest string) string {
+		return "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: FooClusterTemplate\nmetadata: {name: a}\n" + rest + "\n---\n"
+	}
+	for _, tc := range []struct{ spec, want string }{
+		{"spec: {region: null, zone: null}", ""},
+		{"spec: {}", ""},
+		{"spec: {regoin: b}", "spec.regoin is no field that is known here"},
+		{"spec: {zones: 1}", "spec is a mapping, which 2 of the alternatives in oneOf allow instead of one"},
+		{"spec: {}\nsepc: {}", "sepc is no field that is known here"},
+		{"spce: {}", "the FooClusterTemplate lacks spec|spce is no field that is known here"},
+		{"spec: {}\nstatus: {a: b}", ""},
+	} {
+		for _, file := range []string{"infrastructure-components.yaml", "cluster-template.yaml", "clusterclass-a.yaml"} {
+			for _, referred := range []string{"a", "b"} {
+				dir := "infrastructure-foo/v1.0.0/"
+				text := map[string]string{
+					dir + "infrastructure-components.yaml": fooNamespace + definition,
+					dir + "metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+				}
+				text[dir+file] += class(referred) + object(tc.spec)
+				rule, got := "TPL015", []string(nil)
+				if referred == "a" {
+					rule = "CC007"
+				}
+				for _, f := range lintFiles(t, rules.Files{Text: text}) {
+					switch f.Rule.ID {
+					case "TPL015", "CC007":
+						got = append(got, f.Message)
+						if f.Rule.ID != rule || f.Severity != lint.Error {
+							t.Errorf("%s in %s: %s from %s, want %s", tc.spec, file, f.Severity, f.Rule.ID, rule)
+						}
+					}
+				}
+				if strings.Join(got, "|") != tc.want {
+					t.Errorf("%s in %s, class of %s: %q, want %q", tc.spec, file, referred, got, tc.want)
+				}
+			}
+		}
+	}
+}
+
+// TestNoTemplate is about releases without any template for clusters.
+func TestNoTemplate(t *testing.T) {
+	for _, tc := range []struct {
+		label, components, other string
+		want                     int
+	}{
+		{"infrastructure-foo", "infrastructure-components.yaml", "README.md", 1},
+		{"infrastructure-foo", "infrastructure-components.yaml", "clusterclass-a.yaml", 1},
+		{"infrastructure-foo", "infrastructure-components.yaml", "cluster-template-a.yaml", 1},
+		{"infrastructure-foo", "infrastructure-components.yaml", "cluster-template.yaml", 0},
+		{"infrastructure-foo", "infrastructure-components.yaml", "cluster_template.yaml", 0}, // TPL001
+		{"bootstrap-foo", "bootstrap-components.yaml", "README.md", 0},
+	} {
+		dir := tc.label + "/v1.0.0/"
+		got := 0
+		for _, f := range lintFiles(t, rules.Files{Text: map[string]string{
+			dir + tc.components:   fooNamespace,
+			dir + "metadata.yaml": "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+			dir + tc.other:        "kind: A\n",
+		}}) {
+			if f.Rule.ID == "TPL002" {
+				got++
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s with %s: %d findings, want %d", tc.label, tc.other, got, tc.want)
+		}
+	}
+}
+
+// TestRights is about the rights of controllers in a provider with pools.
+func TestRights(t *testing.T) {
+	const (
+		binding = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: b}\nroleRef: {kind: ClusterRole, name: %s}\nsubjects: [{kind: ServiceAccount, name: a, namespace: foo-system}]\n"
+		role    = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: %s, labels: {l: v}}\nrules: [%s]\n"
+		about   = "{apiGroups: [%s], resources: [%s], verbs: [%s]}"
+		pool    = `---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: foomachinepools.infrastructure.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1}}
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  scope: Namespaced
+  names: {kind: FooMachinePool, plural: foomachinepools}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {infrastructureMachineKind: {type: string}}}}}}}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: foomachines.infrastructure.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1}}
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  scope: Namespaced
+  names: {kind: FooMachine, plural: foomachines}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`
+	)
+	clusters := fmt.Sprintf(about, "cluster.x-k8s.io", "clusters", "get, list")
+	machines := fmt.Sprintf(about, "infrastructure.cluster.x-k8s.io", "foomachinepools, foomachines", "get, create, delete")
+	bound := fmt.Sprintf(binding, "m")
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"all":                           {bound + fmt.Sprintf(role, "m", clusters+", "+machines), nil},
+		"everything":                    {bound + fmt.Sprintf(role, "m", fmt.Sprintf(about, "'*'", "'*'", "'*'")), nil},
+		"no clusters":                   {bound + fmt.Sprintf(role, "m", machines), []string{"RBAC013"}},
+		"clusters in a role of nobody":  {bound + fmt.Sprintf(role, "m", machines) + fmt.Sprintf(role, "n", clusters), []string{"RBAC013"}},
+		"one cluster":                   {bound + fmt.Sprintf(role, "m", machines+", {apiGroups: [cluster.x-k8s.io], resources: [clusters], resourceNames: [a], verbs: [get]}"), []string{"RBAC013"}},
+		"nobody has a role":             {fmt.Sprintf(role, "m", machines), nil},
+		"a role of others":              {bound + fmt.Sprintf(role, "m", machines) + fmt.Sprintf(binding, "elsewhere"), nil},
+		"a role that collects":          {bound + fmt.Sprintf(role, "m", machines) + fmt.Sprintf(binding, "n") + fmt.Sprintf(role, "n", "") + "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}\n", nil},
+		"machines are not made":         {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, "create, ", "", 1)), []string{"RBAC011"}},
+		"two roles for machines":        {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, "create, ", "", 1)) + fmt.Sprintf(role, "n", strings.Replace(machines, ", delete", "", 1)), nil},
+		"machines are not known at all": {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, ", foomachines", "", 1)), []string{"RBAC011"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, f := range lintFiles(t, rules.Files{Text: map[string]string{
+				"infrastructure-foo/v1.0.0/infrastructure-components.yaml": fooNamespace + strings.TrimPrefix(pool, "---\n") + c.text,
+				"infrastructure-foo/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+			}}) {
+				if f.Rule.ID == "RBAC011" || f.Rule.ID == "RBAC013" {
+					got = append(got, f.Rule.ID)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestTerminalFailures is about fields whose weight depends on the role.
+func TestTerminalFailures(t *testing.T) {
+	for kind, want := range map[string]lint.Severity{"FooCluster": lint.Warning, "FooMachinePool": lint.Info} {
+		text := fooNamespace + `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: x, labels: {cluster.x-k8s.io/v1beta2: v1}}
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  names: {kind: ` + kind + `}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {failureMessage: {type: string}}}}}}}]
+`
+		var got []lint.Severity
+		for _, f := range lintFiles(t, rules.Files{Text: map[string]string{
+			"infrastructure-foo/v1.0.0/infrastructure-components.yaml": text,
+			"infrastructure-foo/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+		}}) {
+			if f.Rule.ID == "CRD029" {
+				got = append(got, f.Severity)
+			}
+		}
+		if !slices.Equal(got, []lint.Severity{want}) {
+			t.Errorf("%s: %v, want %s", kind, got, want)
+		}
+	}
+}

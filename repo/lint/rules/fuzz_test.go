@@ -1,0 +1,52 @@
+package rules_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+)
+
+// FuzzRules feeds any text to all rules: none may fail, and every finding must
+// lie in the file.
+func FuzzRules(f *testing.F) {
+	for _, r := range rules.All {
+		e, err := rules.LoadExample(r.ID)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, text := range e.Bad.Text {
+			if len(text) < 10_000 {
+				f.Add(text)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		id := layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
+		release := &repo.Release{Provider: id, Version: "v1.0.0", Path: "infrastructure-foo/v1.0.0"}
+		for _, name := range []string{"cluster-template.yaml", "clusterclass-a.yaml", "infrastructure-components.yaml", layouts.MetadataFile} {
+			release.Artifacts = append(release.Artifacts, repo.BytesArtifact(name, []byte(text)))
+		}
+		r := &repo.Repository{
+			Config:    repo.BytesArtifact("clusterctl.yaml", []byte(text)),
+			Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{release}}},
+		}
+		report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range report.Failures {
+			t.Error(err)
+		}
+		lines := strings.Count(text, "\n") + 1
+		for _, f := range report.Findings {
+			if f.Message == "" || f.Pos.Line > lines || !f.Pos.IsZero() && f.Pos.Column < 1 {
+				t.Errorf("%s %+v-%+v %q in a text of %d lines", f.Rule.ID, f.Pos, f.End, f.Message, lines)
+			}
+		}
+	})
+}

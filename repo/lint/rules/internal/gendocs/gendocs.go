@@ -1,0 +1,227 @@
+// Package gendocs writes the rule catalogue as a page of documentation: what is
+// in the tables, with every example and the findings it really gives.
+//
+// It must not know any single rule.
+package gendocs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+)
+
+// Findings applies all rules to the files of an example, by way of a temporary
+// folder. Names of files in the result are relative to the repository.
+func Findings(ctx context.Context, files rules.Files) (_ []lint.Finding, err error) {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }()
+	if err := files.Write(dir); err != nil {
+		return nil, err
+	}
+	r, err := folder.Open(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	report, err := lint.Run(ctx, r, lint.Options{Rules: rules.All})
+	if err != nil {
+		return nil, err
+	}
+	for i := range report.Findings {
+		rel, err := filepath.Rel(dir, report.Findings[i].File)
+		if err != nil {
+			return nil, err
+		}
+		report.Findings[i].File = filepath.ToSlash(rel)
+	}
+	return report.Findings, errors.Join(report.Failures...)
+}
+
+// proofs say how clusterctl or the API server shows that a rule is right.
+var proofs = map[rules.Verdict]string{
+	rules.ProviderRefuses:          "`clusterctl generate provider` refuses it; the message matches ``%s``.",
+	rules.ProviderDamage:           "`clusterctl generate provider` accepts it; the output matches ``%s``, and that of the good example does not.",
+	rules.TargetDamage:             "`clusterctl generate provider` with another target namespace accepts it; the output matches ``%s``, and that of the good example does not.",
+	rules.RawRefuses:               "`clusterctl generate provider --raw` refuses it; the message matches ``%s``.",
+	rules.TemplateRefuses:          "`clusterctl generate cluster` refuses it; the message matches ``%s``.",
+	rules.TemplateDamage:           "`clusterctl generate cluster` accepts it; the output matches ``%s``, and that of the good example does not.",
+	rules.ListDamage:               "`clusterctl generate cluster --list-variables` shows ``%s``, and for the good example it does not.",
+	rules.LatestRefuses:            "`clusterctl generate provider` with a URL that says latest fails; the message matches ``%s``.",
+	rules.LatestDamage:             "`clusterctl generate provider` with a URL that says latest gives output that matches ``%s``, and for the good example it does not.",
+	rules.ConfigRefuses:            "clusterctl refuses the configuration; the message matches ``%s``.",
+	rules.InitRefuses:              "`clusterctl init` fails; the message matches ``%s``.",
+	rules.UpgradeRefuses:           "`clusterctl upgrade plan` fails; the message matches ``%s``.",
+	rules.APIServerRefuses:         "A real API server refuses an object of the rendered components; the message matches ``%s``.",
+	rules.APIServerTemplateRefuses: "A real API server refuses an object of the rendered template; the message matches ``%s``.",
+	rules.MoveLeaves:               "`clusterctl move` says ``%s``, and for the good example it does not.",
+	rules.MoveRefuses:              "`clusterctl move` fails; the message matches ``%s``.",
+	rules.AdmissionRefuses:         "The schema of the API server or the admission code of Cluster API refuses an object; the message matches ``%s``.",
+	rules.Unproved:                 "Not run against clusterctl: %s.",
+}
+
+const intro = `# Rules
+
+<!-- Generated from the tables and examples in repo/lint/rules; do not edit. -->
+
+Every rule has a severity and a proof. **error**: somebody will be stopped, or gets something else than the author
+meant. **warning**: it works, but not for everybody or not as expected. **info**: worth knowing.
+
+The proof says who shows that the rule is right. **clusterctl**: the real clusterctl refuses the bad example, or
+visibly does something else than the good one; below each rule stands the command that shows it. **apiserver**: a real API
+server refuses it. **contract**: the text of the provider contract. **practice**: experience.
+
+A finding may be milder than its rule, where the same fault does less harm.
+`
+
+// Pages returns the index of the rules and a page for each family, by their path
+// below docs.
+func Pages(ctx context.Context) (map[string]string, error) {
+	var index strings.Builder
+	index.WriteString(intro)
+	out := map[string]string{}
+	for _, family := range rules.Families {
+		file := "rules/" + strings.ToLower(family.Prefix) + ".md"
+		fmt.Fprintf(&index, "\n## %s: %s\n\n| rule | severity | proof | states |\n|---|---|---|---|\n", family.Prefix, family.Title)
+		var page strings.Builder
+		fmt.Fprintf(&page, "# %s: %s\n\n<!-- Generated from the tables and examples in repo/lint/rules; do not edit. -->\n\nAll rules: [rules.md](../rules.md)\n", family.Prefix, family.Title)
+		for _, r := range family.Rules {
+			id := strings.ToLower(r.ID)
+			fmt.Fprintf(&index, "| <a id=%q></a>[%s](%s#%s) | %s | %s | %s |\n", id, r.ID, file, id, r.Severity, r.Proof, escape(r.Title))
+			if err := rule(ctx, &page, r); err != nil {
+				return nil, fmt.Errorf("%s: %w", r.ID, err)
+			}
+		}
+		out[file] = page.String()
+	}
+	fmt.Fprintf(&index, "\n## %s: %s\n\nThe checks of `extension check`.\n\n| check | severity | proof | level | states |\n|---|---|---|---|---|\n", checks.Prefix, checks.Title)
+	file := "rules/" + strings.ToLower(checks.Prefix) + ".md"
+	for _, c := range checks.All {
+		id := strings.ToLower(c.ID)
+		fmt.Fprintf(&index, "| <a id=%q></a>[%s](%s#%s) | %s | %s | %s | %s |\n", id, c.ID, file, id, c.Severity, c.Proof, c.Level, escape(c.Title))
+	}
+	out[file] = runningExtensions()
+	out["rules.md"] = index.String()
+	return out, nil
+}
+
+// runningExtensions is the page of the checks that need a server.
+func runningExtensions() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s: %s\n\n<!-- Generated from the table in repo/extension/checks; do not edit. -->\n\nAll rules: [rules.md](../rules.md)\n\n", checks.Prefix, checks.Title)
+	b.WriteString("The checks of `extension check`. A server that violates each of them is part of the tests of repo/extension/probe.\n")
+	for _, c := range checks.All {
+		fmt.Fprintf(&b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, level: %s)\n\n", c.ID, escape(c.Title), c.Name, c.Severity, c.Proof, c.Level)
+		fmt.Fprintf(&b, "Why: %s\n\nFix: %s\n\nSource: %s\n\nExample: %s\n", escape(c.Why), escape(c.Fix), escape(c.Source), escape(c.Example))
+	}
+	return b.String()
+}
+
+// escape keeps text from being read as markup.
+func escape(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", `\<`, "*", `\*`, "$", `\$`).Replace(text)
+}
+
+func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
+	e, err := rules.LoadExample(r.ID)
+	if err != nil {
+		return err
+	}
+	var findings []lint.Finding
+	if !e.Source {
+		if findings, err = Findings(ctx, e.Bad); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s)\n\n", r.ID, escape(r.Title), r.Name, r.Severity, r.Proof)
+	fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\n", escape(r.Why), escape(r.Fix), escape(r.Source))
+	fmt.Fprintf(b, "Example: %s\n\nBad:\n\n", escape(strings.Join(strings.Fields(e.Prose), " ")))
+	show(b, e, "bad")
+	b.WriteString("Findings:\n\n```text\n")
+	for _, f := range findings {
+		if !slices.ContainsFunc(e.Wants, func(w rules.Want) bool { return w.Rule == f.Rule.ID }) {
+			continue // what the example leaves out
+		}
+		if f.Pos.IsZero() {
+			fmt.Fprintf(b, "%s: ", f.File)
+		} else {
+			fmt.Fprintf(b, "%s:%d:%d: ", f.File, f.Pos.Line, f.Pos.Column)
+		}
+		fmt.Fprintf(b, "%s: %s [%s]\n", f.Severity, f.Message, f.Rule.ID)
+	}
+	if e.Source { // which takes more than this package to build
+		for _, w := range e.Wants {
+			fmt.Fprintf(b, "%s:%d: %s: %s [%s]\n", w.Path, w.Line, r.Severity, w.Message, w.Rule)
+		}
+	}
+	b.WriteString("```\n\n")
+	if how := proofs[e.Oracle.Verdict]; how != "" {
+		fmt.Fprintf(b, how+"\n\n", e.Oracle.Pattern)
+	}
+	b.WriteString("Good:\n\n")
+	show(b, e, "good")
+	return nil
+}
+
+// show writes the files of one side of an example.
+func show(b *strings.Builder, e *rules.Example, side string) {
+	files := e.Good
+	if side == "bad" {
+		files = e.Bad
+	}
+	for _, shown := range e.Shown {
+		name, ok := strings.CutPrefix(shown, side+"/")
+		if !ok {
+			continue
+		}
+		if target, ok := files.Links[name]; ok {
+			fmt.Fprintf(b, "`%s` is a symbolic link to `%s`\n\n", name, target)
+			continue
+		}
+		language := strings.TrimPrefix(path.Ext(name), ".")
+		if language == "yml" {
+			language = "yaml"
+		}
+		fmt.Fprintf(b, "`%s`\n\n```%s\n%s```\n\n", name, language, printable(files.Text[name]))
+	}
+}
+
+// printable shortens a long text, and escapes what cannot be printed.
+func printable(text string) string {
+	const most, width = 60, 200
+	lines := slices.Collect(strings.Lines(text))
+	if len(lines) > most || slices.ContainsFunc(lines, func(l string) bool { return len(l) > width }) {
+		head := lines[:0:0]
+		for _, l := range lines[:min(len(lines), 10)] {
+			if len(l) > width {
+				l = l[:width] + "…\n"
+			}
+			head = append(head, l)
+		}
+		text = strings.Join(head, "") + fmt.Sprintf("# … %d bytes in all\n", len(text))
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		body := strings.TrimSuffix(line, "\n")
+		if strings.ContainsFunc(body, func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }) {
+			quoted := strconv.Quote(body)
+			body = quoted[1 : len(quoted)-1]
+		}
+		out.WriteString(body + "\n")
+	}
+	return out.String()
+}

@@ -1,0 +1,76 @@
+package gendocs_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
+)
+
+var update = flag.Bool("update", false, "write the pages")
+
+// TestPages demands that docs/rules.md and the pages below docs/rules say what the
+// tables say.
+func TestPages(t *testing.T) {
+	pages, err := gendocs.Pages(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range pages {
+		compare(t, name, page)
+	}
+	there, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "..", "docs", "rules", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range there {
+		if name := "rules/" + filepath.Base(file); pages[name] == "" {
+			t.Errorf("docs/%s belongs to no family", name)
+		}
+	}
+}
+
+// TestCorpusFindings demands that docs/corpus-findings.md says what the rules
+// find in the corpus.
+func TestCorpusFindings(t *testing.T) {
+	dir := os.Getenv("CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "..", "..", "..", "shared", "corpus")
+	}
+	dir = filepath.Join(dir, "releases")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no corpus of provider releases in %s; set CORPUS to the folder above", dir)
+	}
+	page, err := gendocs.Corpus(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "corpus-findings.md", page)
+}
+
+// compare demands that a page is what the tables say, or writes it.
+func compare(t *testing.T, name, page string) {
+	t.Helper()
+	file := filepath.Join("..", "..", "..", "..", "..", "docs", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(old), "\n"), strings.Split(page, "\n")); diff != "" {
+		t.Errorf("docs/%s is out of date; run make generate (-file +tables):\n%s", name, diff)
+	}
+}

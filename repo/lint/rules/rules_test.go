@@ -1,0 +1,216 @@
+package rules_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+)
+
+func TestTable(t *testing.T) {
+	id := regexp.MustCompile(`^[A-Z]+[0-9]{3}$`)
+	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
+	names := map[string]string{}
+	before := ""
+	for _, r := range rules.All {
+		if !id.MatchString(r.ID) || r.ID <= before {
+			t.Errorf("%s: not the form of an ID, or out of order", r.ID)
+		}
+		before = r.ID
+		if !slices.ContainsFunc(rules.Families, func(f rules.Family) bool { return slices.Contains(f.Rules, r) }) {
+			t.Errorf("%s: belongs to no family", r.ID)
+		}
+		if !name.MatchString(r.Name) || names[r.Name] != "" {
+			t.Errorf("%s: name %q is no slug or belongs to %s", r.ID, r.Name, names[r.Name])
+		}
+		names[r.Name] = r.ID
+		for field, text := range map[string]string{"Title": r.Title, "Source": r.Source, "Why": r.Why, "Fix": r.Fix} {
+			if text == "" || strings.TrimSpace(text) != text {
+				t.Errorf("%s: %s is empty or has blanks around it", r.ID, field)
+			}
+			if sentence := field == "Why" || field == "Fix"; strings.HasSuffix(text, ".") != sentence {
+				t.Errorf("%s: %s ends wrongly: %q", r.ID, field, text)
+			}
+		}
+		if r.Severity == lint.Off || r.Check == nil {
+			t.Errorf("%s: no severity or no check", r.ID)
+		}
+		switch r.Proof {
+		case lint.Clusterctl, lint.APIServer, lint.Contract, lint.Practice:
+		default:
+			t.Errorf("%s: proof %q", r.ID, r.Proof)
+		}
+		if r.Severity == lint.Error && (r.Proof == lint.Practice) {
+			t.Errorf("%s: an error needs more proof than practice", r.ID)
+		}
+	}
+}
+
+func TestByID(t *testing.T) {
+	for _, id := range []string{"META006", "meta006", "META-006", "meta-006"} {
+		if r := rules.ByID(id); r == nil || r.Name != "series-missing" {
+			t.Errorf("ByID(%q) = %v", id, r)
+		}
+	}
+	for _, id := range []string{"", "META", "META999", "ZZZ001", "series-missing"} {
+		if r := rules.ByID(id); r != nil {
+			t.Errorf("ByID(%q) = %s", id, r.ID)
+		}
+	}
+	for id, want := range map[string]string{
+		"META06": "META006", "series-missing": "META006", "serie-missing": "META006", "YML001": "YAML001", "quite something else": "", "": "",
+	} {
+		if got := rules.Suggest(id); got != want {
+			t.Errorf("Suggest(%q) = %q, want %q", id, got, want)
+		}
+	}
+}
+
+// write puts files into a new folder.
+func write(t testing.TB, files rules.Files) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := files.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// lintFiles applies all rules. File names are relative to the repository.
+func lintFiles(t testing.TB, files rules.Files) []lint.Finding {
+	t.Helper()
+	findings, err := gendocs.Findings(context.Background(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return findings
+}
+
+func show(f lint.Finding) string {
+	return fmt.Sprintf("%s:%d:%d: %s: %s %s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, f.Rule.ID, f.Message)
+}
+
+// TestExamples demands that the bad example of every rule gives the findings it
+// says and no other, and the good one none at all. Warnings and notes of other
+// families do not count: examples are small, and no whole providers.
+func TestExamples(t *testing.T) {
+	for _, r := range rules.All {
+		t.Run(r.ID, func(t *testing.T) {
+			t.Parallel()
+			e, err := rules.LoadExample(r.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Prose == "" || (e.Oracle.Verdict == "") != (r.Proof != lint.Clusterctl && r.Proof != lint.APIServer) {
+				t.Errorf("prose %q, oracle %q for proof %q", e.Prose, e.Oracle.Verdict, r.Proof)
+			}
+			if !slices.ContainsFunc(e.Wants, func(w rules.Want) bool { return w.Rule == r.ID }) {
+				t.Error("the example expects no finding of its rule")
+			}
+			if e.Source {
+				return // see TestSourceExamples of the program, which can build it
+			}
+			findings := lintFiles(t, e.Bad)
+			for _, w := range e.Wants {
+				i := slices.IndexFunc(findings, func(f lint.Finding) bool {
+					return f.File == w.Path && f.Pos.Line == w.Line && f.Rule.ID == w.Rule && w.Message.MatchString(f.Message)
+				})
+				if i < 0 {
+					t.Errorf("bad: missing %s:%d %s %q", w.Path, w.Line, w.Rule, w.Message)
+					continue
+				}
+				findings = slices.Delete(findings, i, i+1)
+			}
+			counts := func(f lint.Finding) bool {
+				return f.Severity == lint.Error || rules.FamilyOf(f.Rule.ID) == rules.FamilyOf(r.ID)
+			}
+			for _, f := range findings {
+				if counts(f) {
+					t.Errorf("bad: unexpected %s", show(f))
+				}
+			}
+			for _, f := range lintFiles(t, e.Good) {
+				if counts(f) {
+					t.Errorf("good: unexpected %s", show(f))
+				}
+			}
+		})
+	}
+}
+
+func TestExamplesHaveRules(t *testing.T) {
+	files, err := filepath.Glob("examples/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if id := strings.TrimSuffix(filepath.Base(file), ".txtar"); rules.ByID(id) == nil {
+			t.Errorf("%s belongs to no rule", file)
+		}
+	}
+	if len(files) != len(rules.All) {
+		t.Errorf("%d examples for %d rules", len(files), len(rules.All))
+	}
+}
+
+func corpus(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "..", "shared", "corpus")
+	}
+	dir = filepath.Join(dir, "releases")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no corpus of provider releases in %s; set CORPUS to the folder above", dir)
+	}
+	return dir
+}
+
+// TestCorpus demands that the defects of real releases that people found in other
+// ways are found; -v shows all findings. docs/corpus-findings.md lists every
+// error, with who confirms it.
+func TestCorpus(t *testing.T) {
+	defects := map[string]string{ // by rule and the end of the path
+		"CP006 control-plane-k0sproject-k0smotron/v2.1.0/control-plane-components.yaml":   "labelled for v1beta2, with the reference of v1beta1",
+		"IC004 infrastructure-kubevirt/v0.11.0/infrastructure-components.yaml":            "failure domains are a list, and v1beta1 has a mapping",
+		"PA013 infrastructure-azure/v1.26.0/cluster-template-clusterclass-rke2.yaml":      "patches use variables that the class does not define",
+		"CC021 infrastructure-linode/v0.10.0/clusterclass-kubeadm.yaml":                   "fields of v1beta1 in a class of v1beta2",
+		"TPL009 infrastructure-linode/v0.10.0/cluster-template-clusterclass-kubeadm.yaml": "the class of v1beta1 in a Cluster of v1beta2",
+		"TPL010 infrastructure-aws/v2.11.0/cluster-template-simple-clusterclass.yaml":     "the class has no file",
+		"TPL015 infrastructure-kubevirt/v0.11.0/cluster-template-lb-talos.yaml":           "a field that the definition requires is missing",
+		"VAR006 infrastructure-nutanix/v1.10.0/cluster-template-csi3.yaml":                "an address with nothing between its colons",
+		"WH003 infrastructure-aws/v2.11.0/infrastructure-components.yaml":                 "webhooks for resources in the singular never fire",
+		"COMP013 infrastructure-kubekey/v4.0.0/infrastructure-components.yaml":            "no container manager",
+	}
+	r, err := folder.Open(context.Background(), corpus(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range report.Failures {
+		t.Error(err)
+	}
+	count := map[string]int{}
+	for _, f := range report.Findings {
+		count[f.Rule.ID]++
+		parts := strings.Split(filepath.ToSlash(f.File), "/")
+		delete(defects, f.Rule.ID+" "+strings.Join(parts[max(0, len(parts)-3):], "/"))
+		t.Log(show(f))
+	}
+	for place, why := range defects {
+		t.Errorf("not found: %s: %s", place, why)
+	}
+	t.Log(count)
+}

@@ -1,0 +1,238 @@
+package owners
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// ID names an object in any version of its API.
+type ID struct{ Group, Kind, Namespace, Name string }
+
+// String is the kind and name, with the namespace if there is one.
+func (id ID) String() string {
+	if id.Namespace != "" {
+		return id.Kind + " " + id.Namespace + "/" + id.Name
+	}
+	return id.Kind + " " + id.Name
+}
+
+// Mark is where a label for clusterctl move comes from. Only its presence counts,
+// its value does not.
+type Mark uint8
+
+// The marks.
+const (
+	Unmarked Mark = iota
+	// OnObject: the object carries the label.
+	OnObject
+	// OnType: the CustomResourceDefinition carries the label.
+	OnType
+	// BuiltIn: clusterctl treats the kind as if its definition carried the label.
+	BuiltIn
+)
+
+// Scope says what clusterctl does with the objects of a kind.
+type Scope uint8
+
+// The scopes.
+const (
+	// Discovered: clusterctl looks at the objects.
+	Discovered Scope = iota
+	// Ignored: clusterctl does not look at them, whatever labels they carry.
+	Ignored
+	// Unknown: the definition of the kind is not at hand. Clusterctl looks at the
+	// objects, and there may be labels.
+	Unknown
+	// Undefined: the definition of the kind is not at hand, and so nobody knows
+	// whether clusterctl looks at the objects.
+	Undefined
+	// Elsewhere: the object is in a namespace that is not moved.
+	Elsewhere
+)
+
+// Node is an object.
+type Node struct {
+	ID
+	// Object is nil for an object that is not at hand.
+	Object *manifest.Object
+	Scope  Scope
+	// Move is the label that moves the object alone, Hierarchy the one that moves
+	// it with all that it owns.
+	Move, Hierarchy Mark
+	// Global is set if the kind has no namespaces.
+	Global bool
+	// BlockMove is set if the annotation holds up every move.
+	BlockMove bool
+	// Absent is set for an object that is named as an owner but is not there, and
+	// Namesake if instead of it there is one of the same name with another UID.
+	Absent, Namesake bool
+	// Keep is set if clusterctl must not delete the object in the source, because
+	// others need it there.
+	Keep bool
+	// In are the edges to the node, Out those from it.
+	In, Out []*Edge
+
+	// Verdict and Cause are set by Resolve.
+	Verdict Verdict
+	Cause   Cause
+	// By is the edge that the cause is about, or nil.
+	By *Edge
+	// Layer is the step of the move in which the object is made, from 0.
+	Layer int
+	// Wanted is set if clusterctl wants to move the object, which it only does if
+	// it moves all its owners.
+	Wanted bool
+	// Lost is set if the move harms who uses the object: it belongs to a Cluster
+	// or to a provider, and stays behind or is deleted.
+	Lost bool
+
+	*state // only while Resolve runs
+}
+
+// Link says what an edge means.
+type Link uint8
+
+// The links.
+const (
+	// Owner: From is or will be in the ownerReferences of To.
+	Owner Link = iota
+	// SoftOwner: clusterctl treats From as an owner of To because of names.
+	SoftOwner
+	// MayOwn: controllers that are not known here may make From an owner of To.
+	MayOwn
+	// Reference: From names To, and no controller makes an owner of it.
+	Reference
+)
+
+var linkNames = [...]string{"owner", "soft-owner", "may-own", "reference"}
+
+// String returns a word for pictures and JSON.
+func (l Link) String() string { return linkNames[l] }
+
+// binds reports whether clusterctl follows the link.
+func (l Link) binds() bool { return l <= SoftOwner }
+
+// Edge leads from an owner to what it owns.
+type Edge struct {
+	From, To *Node
+	Link     Link
+	// By is the object whose field made the edge, Field the path of that field
+	// and At its value. They are not set if no field did.
+	By    *Node
+	Field string
+	At    *yamldoc.Node
+	// Why says in a sentence without a full stop who sets the owner, or why
+	// nobody does.
+	Why string
+	// Written is set for an ownerReference that the object itself carries.
+	Written bool
+}
+
+// Graph is a set of objects with their edges. Use New.
+type Graph struct {
+	// Nodes are in the order in which they were added.
+	Nodes []*Node
+
+	byID   map[ID]*Node
+	linked map[[2]*Node]Link // the strongest link between two nodes
+}
+
+// New returns a graph without nodes.
+func New() *Graph { return withRoom(0) }
+
+func withRoom(nodes int) *Graph {
+	return &Graph{Nodes: make([]*Node, 0, nodes), byID: make(map[ID]*Node, nodes), linked: make(map[[2]*Node]Link, nodes)}
+}
+
+// Add adds a node. If there is one of that identity it is returned instead, and
+// added is false.
+func (g *Graph) Add(n *Node) (node *Node, added bool) {
+	if old := g.byID[n.ID]; old != nil {
+		return old, false
+	}
+	g.byID[n.ID] = n
+	g.Nodes = append(g.Nodes, n)
+	return n, true
+}
+
+// Find returns the node of an identity, or nil.
+func (g *Graph) Find(id ID) *Node { return g.byID[id] }
+
+// Link adds an edge, unless its nodes are linked as strongly already. It ignores
+// edges from a node to itself that nobody wrote.
+func (g *Graph) Link(e *Edge) {
+	if e.From == e.To && !e.Written {
+		return
+	}
+	key := [2]*Node{e.From, e.To}
+	if old, ok := g.linked[key]; ok && old <= e.Link {
+		return
+	}
+	g.linked[key] = e.Link
+	e.From.Out = append(e.From.Out, e)
+	e.To.In = append(e.To.In, e)
+}
+
+// Chain returns the edges that lead from a root of the move to the node, none if
+// it is moved for its own sake or not at all.
+func (n *Node) Chain() []*Edge {
+	var chain []*Edge
+	for e := n.By; e != nil && n.Cause == Owned; e = n.By {
+		chain = append(chain, e)
+		n = e.From
+	}
+	for i, j := 0, len(chain)-1; i < j; i, j = i+1, j-1 {
+		chain[i], chain[j] = chain[j], chain[i]
+	}
+	return chain
+}
+
+// place says where an edge comes from: "Machine x, spec.infrastructureRef".
+func (e *Edge) place() string {
+	if e.By == nil {
+		return ""
+	}
+	if e.Field == "" {
+		return e.By.String()
+	}
+	return e.By.String() + ", " + e.Field
+}
+
+// Below counts the objects that the node owns, directly or through others, and
+// that have to wait for it.
+func (n *Node) Below() int {
+	seen := map[*Node]bool{n: true}
+	for queue := []*Node{n}; len(queue) > 0; queue = queue[1:] {
+		for _, e := range queue[0].Out {
+			if e.Link.binds() && !seen[e.To] {
+				seen[e.To] = true
+				queue = append(queue, e.To)
+			}
+		}
+	}
+	return len(seen) - 1
+}
+
+// Leaves reports whether an object stays behind when a Cluster is moved.
+func (g *Graph) Leaves() bool {
+	return slices.ContainsFunc(g.Nodes, func(n *Node) bool { return n.Object != nil && n.Verdict == Left })
+}
+
+// Classes returns the names of the ClusterClasses that the Clusters among the
+// objects use.
+func Classes(objects []*manifest.Object) []string {
+	var out []string
+	for _, o := range objects {
+		if !o.Is("cluster.x-k8s.io", "Cluster") {
+			continue
+		}
+		topology := o.Get("spec", "topology")
+		if class := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str()); class != "" && !slices.Contains(out, class) {
+			out = append(out, class)
+		}
+	}
+	return out
+}

@@ -1,0 +1,368 @@
+package owners_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+)
+
+func parse(text string) []*manifest.Object {
+	return manifest.New(repo.BytesArtifact("template.yaml", nil), layouts.Asset, []byte(text)).Objects()
+}
+
+// foo are the kinds of a provider.
+func foo(group, kind string) (owners.Type, bool) {
+	t, ok := map[string]owners.Type{
+		"FooCluster": {}, "FooMachine": {}, "FooMachineTemplate": {}, "FooClusterTemplate": {}, "FooPool": {}, "FooMachinePool": {},
+		"FooMoved":        {Move: true},
+		"FooIdentity":     {Hierarchy: true, Global: true},
+		"FooGlobal":       {Global: true},
+		"FooBootstrap":    {},
+		"FooControlPlane": {},
+	}[kind]
+	return t, ok && group == "foo.cluster.x-k8s.io"
+}
+
+// object writes an object in short: KIND NAME and what follows the metadata.
+func object(api, kind, name, rest string) string {
+	return fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n%s---\n", api, kind, name, rest)
+}
+
+const (
+	core   = "cluster.x-k8s.io/v1beta2"
+	old    = "cluster.x-k8s.io/v1beta1"
+	addons = "addons.cluster.x-k8s.io/v1beta2"
+	prov   = "foo.cluster.x-k8s.io/v1"
+)
+
+var theCluster = object(core, "Cluster", "c", "spec: {paused: false}\n")
+
+// TestTemplate derives the owners of one object, named x, from each kind of
+// reference.
+func TestTemplate(t *testing.T) {
+	label := func(l string) string { return "  labels: {" + l + ": \"\"}\n" }
+	secret := func(rest string) string { return object("v1", "Secret", "x", rest) }
+	md := func(api, field string) string {
+		return object(api, "MachineDeployment", "md", "spec: {clusterName: c, template: {spec: "+field+"}}\n")
+	}
+	for _, c := range []struct {
+		name, text string
+		verdict    owners.Verdict
+		cause      owners.Cause
+		reason     string // a part of it
+	}{
+		// The core controllers.
+		{
+			"infrastructureRef, v1beta2", object(core, "Cluster", "c", "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooCluster, name: x}}\n") + object(prov, "FooCluster", "x", ""),
+			owners.Moves, owners.Owned, "its owner Cluster c takes it along: the Cluster controller",
+		},
+		{
+			"infrastructureRef, v1beta1", object(old, "Cluster", "c", "spec: {infrastructureRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooCluster, name: x}}\n") + object(prov, "FooCluster", "x", ""),
+			owners.Moves, owners.Owned, "Cluster c",
+		},
+		{
+			"infrastructureRef of another group", object(core, "Cluster", "c", "spec: {infrastructureRef: {apiGroup: bar.cluster.x-k8s.io, kind: FooCluster, name: x}}\n") + object(prov, "FooCluster", "x", ""),
+			owners.Left, owners.Unowned, "nothing names it",
+		},
+		{
+			"controlPlaneRef", object(core, "Cluster", "c", "spec: {controlPlaneRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooControlPlane, name: x}}\n") + object(prov, "FooControlPlane", "x", ""),
+			owners.Moves, owners.Owned, "Cluster c",
+		},
+		{
+			"Machine, bootstrap", theCluster + object(core, "Machine", "m", "spec: {clusterName: c, bootstrap: {configRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooBootstrap, name: x}}}\n") + object(prov, "FooBootstrap", "x", ""),
+			owners.Moves, owners.Owned, "its owner Machine m",
+		},
+		{
+			"Machine, infrastructure", theCluster + object(core, "Machine", "m", "spec: {clusterName: c, infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachine, name: x}}\n") + object(prov, "FooMachine", "x", ""),
+			owners.Moves, owners.Owned, "its owner Machine m",
+		},
+		{
+			"Machine, data secret", theCluster + object(core, "Machine", "m", "spec: {clusterName: c, bootstrap: {dataSecretName: x}}\n") + secret(""),
+			owners.Left, owners.NotOwned, "Machine m names it in spec.bootstrap.dataSecretName, but no controller",
+		},
+		{
+			"MachineDeployment, template", theCluster + md(core, "{infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachineTemplate, name: x}}") + object(prov, "FooMachineTemplate", "x", ""),
+			owners.Moves, owners.Owned, "its owner Cluster c takes it along: the MachineDeployment controller",
+		},
+		{
+			"MachineDeployment, bootstrap template", theCluster + md(old, "{bootstrap: {configRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: x}}}") + object("bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfigTemplate", "x", ""),
+			owners.Moves, owners.Owned, "Cluster c",
+		},
+		{
+			"MachineDeployment, no template", theCluster + md(core, "{bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfig, name: x}}}") + object("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfig", "x", ""),
+			owners.Left, owners.NotOwned, "MachineDeployment md names it in spec.template.spec.bootstrap.configRef, but no controller",
+		},
+		{
+			"MachineSet", theCluster + object(core, "MachineSet", "ms", "spec: {clusterName: c, template: {spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachineTemplate, name: x}}}}\n") + object(prov, "FooMachineTemplate", "x", ""),
+			owners.Moves, owners.Owned, "MachineSet controller",
+		},
+		{
+			"MachinePool, infrastructure", theCluster + object(core, "MachinePool", "mp", "spec: {clusterName: c, template: {spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachinePool, name: x}}}}\n") + object(prov, "FooMachinePool", "x", ""),
+			owners.Moves, owners.Owned, "its owner MachinePool mp",
+		},
+		{
+			"MachinePool, bootstrap", theCluster + object(core, "MachinePool", "mp", "spec: {clusterName: c, template: {spec: {bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfig, name: x}}}}}\n") + object("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfig", "x", ""),
+			owners.Moves, owners.Owned, "its owner MachinePool mp",
+		},
+		{"MachineHealthCheck", theCluster + object(core, "MachineHealthCheck", "x", "spec: {clusterName: c}\n"), owners.Moves, owners.Owned, "Cluster c"},
+		{"Cluster that is only named", object(core, "MachineDeployment", "x", "spec: {clusterName: elsewhere}\n"), owners.Moves, owners.Owned, "Cluster elsewhere"},
+		{
+			"remediation template", theCluster + object(core, "MachineHealthCheck", "h", "spec: {clusterName: c, remediation: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachineTemplate, name: x}}}\n") + object(prov, "FooMachineTemplate", "x", ""),
+			owners.Unclear, owners.MayBeOwned, "MachineHealthCheck h may become its owner because of MachineHealthCheck h, spec.remediation.templateRef",
+		},
+		{"drain rule", theCluster + object(core, "MachineDrainRule", "x", "spec: {}\n"), owners.Left, owners.Unowned, ""},
+		{"ExtensionConfig", theCluster + object("runtime.cluster.x-k8s.io/v1beta2", "ExtensionConfig", "x", ""), owners.Left, owners.Unowned, ""},
+
+		// The control plane.
+		{
+			"KubeadmControlPlane, v1beta1", object(old, "Cluster", "c", "spec: {controlPlaneRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlane, name: k}}\n") +
+				object("controlplane.cluster.x-k8s.io/v1beta1", "KubeadmControlPlane", "k", "spec: {machineTemplate: {infrastructureRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachineTemplate, name: x}}}\n") + object(prov, "FooMachineTemplate", "x", ""),
+			owners.Moves, owners.Owned, "its owner Cluster c takes it along: the KubeadmControlPlane controller",
+		},
+		{
+			"KubeadmControlPlane, v1beta2", object(core, "Cluster", "c", "spec: {controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: k}}\n") +
+				object("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "k", "spec: {machineTemplate: {spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachineTemplate, name: x}}}}\n") + object(prov, "FooMachineTemplate", "x", ""),
+			owners.Moves, owners.Owned, "Cluster c",
+		},
+		{
+			"another control plane", object(core, "Cluster", "c", "spec: {controlPlaneRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooControlPlane, name: k}}\n") +
+				object(prov, "FooControlPlane", "k", "spec: {machineTemplate: {infrastructureRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachineTemplate, name: x}}}\n") + object(prov, "FooMachineTemplate", "x", ""),
+			owners.Unclear, owners.MayBeOwned, "FooControlPlane k may become its owner",
+		},
+		{
+			"files of kubeadm", object(core, "Cluster", "c", "spec: {controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: k}}\n") +
+				object("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "k", "spec: {kubeadmConfigSpec: {files: [{contentFrom: {secret: {name: x, key: k}}}]}}\n") + secret(""),
+			owners.Left, owners.NotOwned, "KubeadmControlPlane k names it in spec.kubeadmConfigSpec.files.0.contentFrom.secret",
+		},
+
+		// Classes.
+		{
+			"class, v1beta2", object(core, "ClusterClass", "cc", "spec: {workers: {machineDeployments: [{}, {infrastructure: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachineTemplate, name: x}}}]}}\n") + object(prov, "FooMachineTemplate", "x", ""),
+			owners.Moves, owners.Owned, "its owner ClusterClass cc",
+		},
+		{
+			"class, v1beta1", object(old, "ClusterClass", "cc", "spec: {workers: {machinePools: [{template: {bootstrap: {ref: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachineTemplate, name: x}}}}]}}\n") + object(prov, "FooMachineTemplate", "x", ""),
+			owners.Moves, owners.Owned, "its owner ClusterClass cc",
+		},
+		{
+			"template that the class does not use", object(core, "ClusterClass", "cc", "spec: {infrastructure: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooClusterTemplate, name: y}}}\n") + object(prov, "FooClusterTemplate", "x", ""),
+			owners.Left, owners.Unowned, "nothing names it",
+		},
+		{
+			"secret for a topology", object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}, version: v1.34.0}}\n") + secret(""),
+			owners.Unclear, owners.MayBeOwned, "patches and templates of the ClusterClass decide",
+		},
+		{
+			"variable of a topology", object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}, variables: [{name: v, value: {secret: {name: x}}}]}}\n") + secret(""),
+			owners.Unclear, owners.MayBeOwned, "spec.topology.variables.0.value.secret",
+		},
+		{
+			"a class takes its Clusters with it", object(core, "ClusterClass", "cc", "  ownerReferences: [{apiVersion: fleet/v1, kind: Bundle, name: b, uid: u}]\nspec: {}\n") + object(old, "Cluster", "x", "spec: {topology: {class: cc}}\n"),
+			owners.Left, owners.OwnerLeft, "its owner ClusterClass cc is not moved",
+		},
+
+		// ClusterResourceSets.
+		{
+			"resource", object(core, "Cluster", "c", "  labels: {cni: a}\n") + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: {cni: a}}, resources: [{kind: ConfigMap, name: x}]}\n") + object("v1", "ConfigMap", "x", ""),
+			owners.Moves, owners.Owned, "its owner ClusterResourceSet r",
+		},
+		{
+			"resource, expression", object(core, "Cluster", "c", "  labels: {cni: a}\n") + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchExpressions: [{key: cni, operator: In, values: [b, a]}, {key: z, operator: DoesNotExist}]}, resources: [{kind: ConfigMap, name: x}]}\n") + object("v1", "ConfigMap", "x", ""),
+			owners.Moves, owners.Owned, "its owner ClusterResourceSet r",
+		},
+		{
+			"resource, no match yet", theCluster + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: {cni: a}}, resources: [{kind: ConfigMap, name: x}]}\n") + object("v1", "ConfigMap", "x", ""),
+			owners.Unclear, owners.MayBeOwned, "as soon as its selector matches a Cluster",
+		},
+		{
+			"resource, empty selector", theCluster + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {}, resources: [{kind: ConfigMap, name: x}]}\n") + object("v1", "ConfigMap", "x", ""),
+			owners.Left, owners.NotOwned, "an empty selector selects no Cluster",
+		},
+		{
+			"resource, Secret", object(core, "Cluster", "c", "  labels: {cni: a}\n") + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: {cni: a}}, resources: [{kind: Secret, name: x}]}\n") + secret("type: addons.cluster.x-k8s.io/resource-set\n"),
+			owners.Moves, owners.Owned, "its owner ClusterResourceSet r",
+		},
+		{
+			"resource, Secret of another type", object(core, "Cluster", "c", "  labels: {cni: a}\n") + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: {cni: a}}, resources: [{kind: Secret, name: x}]}\n") + secret(""),
+			owners.Left, owners.NotOwned, "refuses Secrets that are not of type",
+		},
+		{"binding", theCluster + object(addons, "ClusterResourceSetBinding", "x", "spec: {clusterName: c}\n"), owners.Moves, owners.Owned, "clusterctl takes the Cluster"},
+
+		// Secrets by name.
+		{"certificate", object(core, "Cluster", "a-b", "") + strings.ReplaceAll(secret(""), "name: x", "name: a-b-ca"), owners.Moves, owners.Owned, "a Secret with that name"},
+		{"etcd client", theCluster + strings.ReplaceAll(secret(""), "name: x", "name: c-apiserver-etcd-client"), owners.Moves, owners.Owned, "a Secret with that name"},
+		{"other secret", theCluster + strings.ReplaceAll(secret(""), "name: x", "name: c-cloud"), owners.Left, owners.Unowned, ""},
+		{
+			"certificate with an owner of its own", theCluster + strings.ReplaceAll(secret("  ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: d, uid: u}]\n"), "name: x", "name: c-ca") + object("apps/v1", "Deployment", "d", ""),
+			owners.Left, owners.OwnerLeft, "ownerReference 1 points to Deployment d, which is not moved: clusterctl looks only at",
+		},
+
+		// Labels.
+		{"label", theCluster + secret(label(owners.MoveLabel)), owners.Moves, owners.Marked, "it carries the label"},
+		{"hierarchy label", theCluster + secret(label(owners.HierarchyLabel)), owners.Moves, owners.Root, "it carries the label"},
+		{"label on the type", theCluster + object(prov, "FooMoved", "x", ""), owners.Moves, owners.Marked, "the definition of its kind carries the label"},
+		{"hierarchy on a global type", theCluster + object(prov, "FooIdentity", "x", ""), owners.Copied, owners.Root, "the definition of its kind carries the label"},
+		{"global type without a label", theCluster + object(prov, "FooGlobal", "x", ""), owners.Left, owners.Unowned, ""},
+		{"label on what nobody looks at", theCluster + object("apps/v1", "Deployment", "x", label(owners.MoveLabel)), owners.Left, owners.NotDiscovered, "clusterctl looks only at"},
+		{"of a moved type that moves alone", theCluster + object(prov, "FooMoved", "m", "spec: {secretRef: {name: x}}\n") + secret(""), owners.Left, owners.OwnerAlone, "FooMoved m has the label"},
+
+		// Providers.
+		{
+			"credentials", object(core, "Cluster", "c", "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooCluster, name: f}}\n") + object(prov, "FooCluster", "f", "spec: {identityRef: {kind: Secret, name: x}}\n") + secret(""),
+			owners.Unclear, owners.MayBeOwned, "FooCluster f may become its owner because of FooCluster f, spec.identityRef",
+		},
+		{
+			"credentials by name", object(core, "Cluster", "c", "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooCluster, name: f}}\n") + object(prov, "FooCluster", "f", "spec: {credentials: {secretName: x}}\n") + secret(""),
+			owners.Unclear, owners.MayBeOwned, "spec.credentials.secretName",
+		},
+		{
+			"credentials under any name", object(core, "Cluster", "c", "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooCluster, name: f}}\n") + object(prov, "FooCluster", "f", "spec: {login: [x]}\n") + secret(""),
+			owners.Unclear, owners.MayBeOwned, "spec.login.0",
+		},
+		{"names its Cluster", theCluster + object(prov, "FooPool", "x", "spec: {clusterName: c}\n"), owners.Unclear, owners.MayBeOwned, "Cluster c may become its owner because of FooPool x, spec.clusterName"},
+		{"label of its Cluster", theCluster + object(prov, "FooPool", "x", "  labels: {cluster.x-k8s.io/cluster-name: c}\n"), owners.Unclear, owners.MayBeOwned, "go by the label of the Cluster"},
+		{"label of the Cluster on a Secret", theCluster + secret("  labels: {cluster.x-k8s.io/cluster-name: c}\n"), owners.Left, owners.Unowned, ""},
+		{"nobody names it", theCluster + object(prov, "FooPool", "x", "spec: {pool: default}\n"), owners.Left, owners.Unowned, "nothing names it"},
+		{"what that names", theCluster + object(prov, "FooPool", "p", "spec: {sshKeyRef: {name: x}}\n") + secret(""), owners.Left, owners.ReferrerLeft, "only FooPool p names it"},
+		{"another provider", theCluster + object("bar.cluster.x-k8s.io/v1", "BarThing", "x", ""), owners.Unclear, owners.MayBeMarked, "it may carry a label"},
+		{"used by a Deployment", theCluster + object("apps/v1", "Deployment", "d", "spec: {template: {spec: {volumes: [{name: v, configMap: {name: x}}]}}}\n") + object("v1", "ConfigMap", "x", ""), owners.Left, owners.ReferrerLeft, "only Deployment d names it"},
+		{"certificate of cert-manager", theCluster + object("cert-manager.io/v1", "Certificate", "x", ""), owners.Left, owners.Unowned, ""},
+
+		// Owners that the object names itself.
+		{"owner that is not there", theCluster + secret("  ownerReferences: [{apiVersion: fleet/v1, kind: Bundle, name: b, uid: u}]\n"), owners.Left, owners.OwnerLeft, "ownerReference 1 points to Bundle b, which is not there"},
+		{"owner that is there", theCluster + secret("  ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: c, uid: u}]\n"), owners.Moves, owners.Owned, "its own ownerReferences"},
+		{"itself", theCluster + secret("  labels: {"+owners.MoveLabel+": a}\n  ownerReferences: [{apiVersion: v1, kind: Secret, name: x, uid: u}]\n"), owners.Left, owners.Cycle, "waits for its owner Secret x"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := owners.Template(parse(c.text), foo)
+			var found *owners.Node
+			for _, n := range g.Nodes {
+				if n.Name == "x" || strings.HasPrefix(n.Name, "a-b-") || strings.HasPrefix(n.Name, "c-") {
+					found = n
+				}
+			}
+			if found == nil {
+				t.Fatal("not in the graph")
+			}
+			if found.Verdict != c.verdict || found.Cause != c.cause || !strings.Contains(found.Reason(), c.reason) {
+				t.Errorf("%v, cause %d: %s", found.Verdict, found.Cause, found.Reason())
+			}
+		})
+	}
+}
+
+func TestChainAndPicture(t *testing.T) {
+	g := owners.Template(parse(object(core, "ClusterClass", "cc", "spec: {}\n")+
+		object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}}}\n")+
+		object(core, "Machine", "m", "spec: {clusterName: c, infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachine, name: f}}\n")+
+		object(prov, "FooMachine", "f", "")), foo)
+	n := g.Find(owners.ID{Group: "foo.cluster.x-k8s.io", Kind: "FooMachine", Name: "f"})
+	var chain []string
+	for _, e := range n.Chain() {
+		chain = append(chain, e.From.String()+" → "+e.To.String())
+	}
+	if want := []string{"Cluster c → Machine m", "Machine m → FooMachine f"}; !slices.Equal(chain, want) {
+		t.Errorf("%q", chain)
+	}
+	if n.Layer != 3 || g.Nodes[0].Below() != 3 {
+		t.Errorf("layer %d, below %d", n.Layer, g.Nodes[0].Below())
+	}
+	var edges []string
+	for _, n := range g.Nodes {
+		for _, e := range n.Out {
+			edges = append(edges, fmt.Sprintf("%s %v %s (%s)", n.Name, e.Link, e.To.Name, e.Field))
+		}
+	}
+	if want := []string{"cc soft-owner c (spec.topology.classRef.name)", "c owner m (spec.clusterName)", "m owner f (spec.infrastructureRef)"}; !slices.Equal(edges, want) {
+		t.Errorf("%q", edges)
+	}
+}
+
+// TestOddTemplates makes sure that nothing in a template breaks the graph.
+func TestOddTemplates(t *testing.T) {
+	for _, text := range []string{
+		"", "a: 1\n", "- a\n", "kind: Cluster\n", "kind: 5\nmetadata: {name: 7}\n",
+		object(core, "Cluster", "c", "spec: a\n"), object(core, "Cluster", "c", "spec: {infrastructureRef: [a], topology: {class: [x]}}\n"),
+		object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: [a], matchExpressions: [a, {operator: 5}]}, resources: {a: b}}\n") + theCluster,
+		object("v1", "Secret", "s", "  ownerReferences: [a, {}, {kind: X}]\n") + theCluster,
+		theCluster + theCluster, object(core, "Cluster", "c", "spec: {clusterName: c}\n"),
+		object(core, "Machine", "m", "spec: {clusterName: 5}\n"),
+		object(prov, "FooPool", "p", "spec: &a {x: [p, [p], {name: p}]}\nother: *a\n"),
+	} {
+		for _, types := range []owners.Types{nil, foo} {
+			g := owners.Template(parse(text), types)
+			for _, n := range g.Nodes {
+				if n.Reason() == "" {
+					t.Errorf("%q: %s has no reason", text, n)
+				}
+			}
+		}
+	}
+}
+
+// FuzzTemplate makes sure that every object of any text gets a verdict.
+func FuzzTemplate(f *testing.F) {
+	f.Add(theCluster + object("v1", "Secret", "c-ca", "  ownerReferences: [{apiVersion: v1, kind: Secret, name: c-ca, uid: u}]\n"))
+	f.Add(object(core, "ClusterClass", "cc", "spec: {workers: {machineDeployments: [{infrastructure: {templateRef: {kind: A, name: cc}}}]}}\n"))
+	f.Fuzz(func(t *testing.T, text string) {
+		g := owners.Template(parse(text), nil)
+		for _, n := range g.Nodes {
+			if n.Reason() == "" || len(n.Chain()) > len(g.Nodes) {
+				t.Errorf("%s: %v, %d", n, n.Verdict, n.Cause)
+			}
+		}
+	})
+}
+
+// TestOrder makes sure that the order of objects does not matter.
+func TestOrder(t *testing.T) {
+	objects := parse(object(core, "Cluster", "c", "spec: {controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: k}}\n") +
+		object("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "k", "spec: {machineTemplate: {spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachineTemplate, name: t}}}}\n") +
+		object(prov, "FooMachineTemplate", "t", "spec: {poolRef: {name: p}}\n") + object(prov, "FooPool", "p", "") + object("v1", "Secret", "c-ca", "") + object("v1", "Secret", "s", ""))
+	state := func(objects []*manifest.Object) []string {
+		var out []string
+		for _, n := range owners.Template(objects, foo).Nodes {
+			out = append(out, fmt.Sprint(n, n.Verdict, n.Reason()))
+		}
+		slices.Sort(out)
+		return out
+	}
+	want := state(objects)
+	slices.Reverse(objects)
+	if got := state(objects); !slices.Equal(got, want) {
+		t.Errorf("%q\n%q", got, want)
+	}
+}
+
+// large is a template with n objects: chains, names that many share, and owners
+// that go round in circles.
+func large(n int) []*manifest.Object {
+	var text strings.Builder
+	text.WriteString(theCluster)
+	for i := range n / 4 {
+		text.WriteString(object(core, "Machine", fmt.Sprintf("m%d", i), fmt.Sprintf("spec: {clusterName: c, infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachine, name: f%d}}\n", i)))
+		text.WriteString(object(prov, "FooMachine", fmt.Sprintf("f%d", i), fmt.Sprintf("spec: {clusterName: c, secretRef: {name: s%d}}\n", i)))
+		text.WriteString(object(prov, fmt.Sprintf("Kind%d", i), "same", "spec: {otherRef: {name: same}}\n"))
+		text.WriteString(object("v1", "Secret", fmt.Sprintf("s%d", i), fmt.Sprintf("  ownerReferences: [{apiVersion: v1, kind: Secret, name: s%d, uid: u}]\n", (i+1)%(n/4))))
+	}
+	return parse(text.String())
+}
+
+func BenchmarkTemplate(b *testing.B) {
+	for _, n := range []int{1000, 10000, 100000} {
+		objects := large(n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				owners.Template(objects, foo)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/object")
+		})
+	}
+}

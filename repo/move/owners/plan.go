@@ -1,0 +1,705 @@
+package owners
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
+)
+
+// Plan is what clusterctl move would do with the objects of a management cluster.
+type Plan struct {
+	*Graph
+	// Namespace is the one that is moved; it is empty if all are, which only
+	// clusterctl's library can do.
+	Namespace string
+	// Restore is set for what clusterctl move --to-directory wrote: the plan is
+	// that of move --from-directory, and nothing is deleted.
+	Restore bool
+	// Refusals say why clusterctl would not begin, in the order in which it looks:
+	// it reports those of the first step that has any.
+	Refusals []Refusal
+	// Gaps say in sentences without a full stop what is missing, so that the
+	// plan is not certain.
+	Gaps []string
+	// Elsewhere counts the objects in other namespaces, Repeated those that were
+	// there more than once.
+	Elsewhere, Repeated int
+}
+
+// Step is when clusterctl looks for what a refusal is about.
+type Step uint8
+
+// The steps, in their order (clusterctl: client/cluster/mover.go, Move).
+const (
+	// Contract: before anything else.
+	Contract Step = iota
+	// Discovery: while the objects are listed.
+	Discovery
+	// Provisioning: are Clusters and Machines complete? Not with --dry-run.
+	Provisioning
+	// Pause: is no Cluster paused already?
+	Pause
+	// PauseClasses: and no ClusterClass?
+	PauseClasses
+	// Ready: does nothing hold up the move? Only if objects are moved to another
+	// cluster, and only for two minutes.
+	Ready
+)
+
+// Refusal is a reason for which clusterctl does not move anything.
+type Refusal struct {
+	Step Step
+	// Node is the object that it is about.
+	Node *Node
+	// Reason and Fix are sentences without a full stop.
+	Reason, Fix string
+}
+
+// Options say what to move.
+type Options struct {
+	// Namespace is the one that is moved. All moves all namespaces.
+	Namespace string
+	All       bool
+	// Restore plans move --from-directory.
+	Restore bool
+	// Complete tells that a snapshot is all that there is, so that what is named
+	// and not in it does not exist.
+	Complete bool
+}
+
+// FromSnapshot plans a move. It is what clusterctl does with the same objects
+// (clusterctl: client/cluster/objectgraph.go, mover.go), as far as their
+// definitions are in the snapshot. The cost grows with the number of objects and
+// references.
+//
+// Objects without a UID get one of their own: an ownerReference leads to them by
+// kind and name, in the namespace of its object or in none. Of objects that are
+// there twice the first counts.
+func FromSnapshot(s *snapshot.Snapshot, o Options) *Plan {
+	b := &planner{
+		Plan: &Plan{Graph: withRoom(len(s.Objects)), Namespace: o.Namespace, Restore: o.Restore},
+		s:    s, options: o,
+		definitions: map[groupKind]*snapshot.Object{},
+		infra:       map[string]bool{},
+		byUID:       make(map[string]int32, len(s.Objects)),
+		nodes:       make([]*Node, len(s.Objects)),
+		absent:      map[string]*Node{},
+		undefined:   map[groupKind]int{},
+	}
+	if o.Restore {
+		b.options.All = true
+	}
+	if b.options.All {
+		b.Namespace = ""
+	}
+	b.index()
+	b.discover()
+	b.classesElsewhere()
+	b.owners()
+	b.softOwners()
+	b.keep()
+	b.Resolve()
+	if !o.Restore {
+		b.collect()
+	}
+	b.settleLosses()
+	b.refuse()
+	b.gaps()
+	return b.Plan
+}
+
+// Namespaces returns those with Clusters, or if there are none those with any
+// objects, sorted.
+func Namespaces(s *snapshot.Snapshot) []string {
+	clusters, all := map[string]bool{}, map[string]bool{}
+	for i := range s.Objects {
+		o := &s.Objects[i]
+		if o.Namespace == "" {
+			continue
+		}
+		all[o.Namespace] = true
+		if o.Group == coreGroup && o.Kind == "Cluster" {
+			clusters[o.Namespace] = true
+		}
+	}
+	if len(clusters) > 0 {
+		all = clusters
+	}
+	out := make([]string, 0, len(all))
+	for ns := range all {
+		out = append(out, ns)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// planner makes a plan. Objects are known by their index in the snapshot.
+type planner struct {
+	*Plan
+	s           *snapshot.Snapshot
+	options     Options
+	definitions map[groupKind]*snapshot.Object
+	infra       map[string]bool // namespaces of infrastructure providers
+	byUID       map[string]int32
+	byName      map[ID]int32 // see named
+	nodes       []*Node
+	absent      map[string]*Node
+	undefined   map[groupKind]int
+	secrets     bool
+}
+
+func idOf(o *snapshot.Object) ID {
+	return ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+}
+
+// index finds the definitions, the providers and the UIDs.
+func (b *planner) index() {
+	for i := range b.s.Objects {
+		o := &b.s.Objects[i]
+		switch d := o.Detail.(type) {
+		case *snapshot.Definition:
+			kind := groupKind{d.Group, d.Kind}
+			if old := b.definitions[kind]; old == nil || !old.Has(snapshot.Clusterctl) { // the file of a release may be there too
+				b.definitions[kind] = o
+			}
+			if d.Group == coreGroup && d.Kind == "Cluster" && d.Storage != contractVersion {
+				b.Refusals = append(b.Refusals, Refusal{
+					Contract, &Node{ID: idOf(o)},
+					fmt.Sprintf("it stores Clusters in version %q; this version of clusterctl only moves management clusters with %s", d.Storage, contractVersion),
+					"upgrade Cluster API, or use a clusterctl of the same version as Cluster API",
+				})
+			}
+			if o.Has(snapshot.Clusterctl) && d.Unserved && !b.options.Restore {
+				b.Refusals = append(b.Refusals, Refusal{
+					Discovery, &Node{ID: idOf(o)},
+					fmt.Sprintf("objects are stored in version %q, which is not served, and clusterctl fails when it lists them", d.Storage),
+					"serve that version, or move the objects to another one",
+				})
+			}
+		case *snapshot.Provider:
+			if d.Type == "InfrastructureProvider" {
+				b.infra[o.Namespace] = true
+			}
+		}
+		if o.UID == "" {
+			continue
+		}
+		first, ok := b.byUID[o.UID]
+		switch {
+		case !ok:
+			b.byUID[o.UID] = int32(i)
+		case idOf(&b.s.Objects[first]) == idOf(o):
+			b.Repeated++
+		default:
+			b.gap("%s and %s have the same UID, which no cluster gives twice", &b.s.Objects[first], o)
+		}
+	}
+}
+
+// contractVersion is the only storage version of Clusters that clusterctl takes
+// (client/cluster/inventory.go, CheckCAPIContract).
+const contractVersion = "v1beta2"
+
+// mostGaps are said.
+const mostGaps = 20
+
+func (b *planner) gap(format string, args ...any) {
+	if len(b.Gaps) < mostGaps {
+		b.Gaps = append(b.Gaps, fmt.Sprintf(format, args...))
+	}
+}
+
+// node makes the node of an object and says what its kind and labels mean
+// (clusterctl: objectgraph.go, getDiscoveryTypes and objMetaToNode).
+func (b *planner) node(o *snapshot.Object) *Node {
+	n := &Node{ID: idOf(o), Global: o.Namespace == ""}
+	kind := groupKind{o.Group, o.Kind}
+	known, isOurs := ours[kind]
+	definition := b.definitions[kind]
+	switch {
+	case n.data():
+		n.Global = false
+	case definition != nil:
+		d := definition.Detail.(*snapshot.Definition)
+		n.Global = d.Global
+		if !definition.Has(snapshot.Clusterctl) || d.Storage == "" {
+			n.Scope = Ignored
+			if b.options.Restore { // clusterctl looks at all that was written
+				n.observe()
+			}
+			break
+		}
+		switch {
+		case isOurs && known.Hierarchy:
+			n.Move, n.Hierarchy = BuiltIn, BuiltIn
+		case definition.Has(snapshot.MoveHierarchy):
+			n.Move, n.Hierarchy = OnType, OnType
+		case definition.Has(snapshot.Move):
+			n.Move = OnType
+		}
+	case isOurs:
+		n.Global = known.Global
+		if known.Hierarchy {
+			n.Move, n.Hierarchy = BuiltIn, BuiltIn
+		}
+	case n.ofKubernetes(), o.Group == clusterctlGroup:
+		n.Scope = Ignored
+	case b.options.Restore:
+		n.Scope = Unknown
+	default:
+		n.Scope = Undefined
+	}
+	if n.Scope != Ignored {
+		n.mark(o)
+	}
+	return n
+}
+
+// observe makes clusterctl look at an object of a kind that it does not list. It
+// then knows nothing of the kind, not even that it is global.
+func (n *Node) observe() {
+	switch n.Scope {
+	case Ignored:
+		n.Scope, n.Global = Discovered, false
+	case Undefined:
+		n.Scope = Unknown
+	}
+}
+
+// mark takes over what an object says itself.
+func (n *Node) mark(o *snapshot.Object) {
+	if n.Hierarchy == Unmarked && o.Has(snapshot.MoveHierarchy) {
+		n.Hierarchy = OnObject
+	}
+	if n.Move == Unmarked && o.Has(snapshot.Move) {
+		n.Move = OnObject
+	}
+	n.BlockMove = o.Has(snapshot.BlockMove)
+}
+
+// clusterctlGroup is that of the inventory, which is never moved.
+const clusterctlGroup = "clusterctl.cluster.x-k8s.io"
+
+// listed reports whether clusterctl lists an object (objectgraph.go, Discovery).
+func (b *planner) listed(n *Node) bool {
+	return b.options.All || n.Global || n.Namespace == b.options.Namespace ||
+		n.Group == "" && n.Kind == "Secret" && b.infra[n.Namespace]
+}
+
+// discover makes nodes of the objects that clusterctl lists, and of others that
+// have owners and may be deleted with them.
+func (b *planner) discover() {
+	for i := range b.s.Objects {
+		o := &b.s.Objects[i]
+		switch o.Detail.(type) {
+		case *snapshot.Definition, *snapshot.Provider:
+			continue
+		}
+		if o.UID != "" && b.byUID[o.UID] != int32(i) && idOf(&b.s.Objects[b.byUID[o.UID]]) == idOf(o) {
+			continue // there twice
+		}
+		n := b.node(o)
+		if !b.listed(n) {
+			b.Elsewhere++
+			continue
+		}
+		kind := groupKind{n.Group, n.Kind}
+		if !n.data() && n.Scope != Ignored && b.definitions[kind] == nil {
+			b.undefined[kind]++
+		}
+		if n.Group == "" && n.Kind == "Secret" {
+			b.secrets = true
+		}
+		if n.Scope == Ignored && len(o.Owners) == 0 {
+			continue
+		}
+		b.take(int32(i), n)
+	}
+}
+
+// take adds the node of an object.
+func (b *planner) take(i int32, n *Node) {
+	if _, added := b.Add(n); added {
+		b.nodes[i] = n
+		return
+	}
+	if o := &b.s.Objects[i]; o.UID == "" {
+		b.Repeated++
+	} else {
+		b.gap("%s is there twice with different UIDs, so the files are not of the same time", o)
+	}
+}
+
+// named finds an object by its name.
+func (b *planner) named(id ID) (int32, bool) {
+	if b.byName == nil {
+		b.byName = make(map[ID]int32, len(b.s.Objects))
+		for i := range b.s.Objects {
+			id := idOf(&b.s.Objects[i])
+			if _, ok := b.byName[id]; !ok {
+				b.byName[id] = int32(i)
+			}
+		}
+	}
+	i, ok := b.byName[id]
+	return i, ok
+}
+
+// observed visits the objects of a kind that clusterctl has found.
+func observed[D any](b *planner, visit func(n *Node, o *snapshot.Object, detail *D)) {
+	for i, n := range b.nodes {
+		if n == nil || !n.movable() {
+			continue
+		}
+		o := &b.s.Objects[i]
+		if d, ok := o.Detail.(*D); ok {
+			visit(n, o, d)
+		}
+	}
+}
+
+// classesElsewhere adds the ClusterClasses that Clusters use and that were not
+// listed, with their templates (objectgraph.go, Discovery).
+func (b *planner) classesElsewhere() {
+	if b.options.Restore {
+		return
+	}
+	done := map[ID]bool{}
+	observed(b, func(n *Node, o *snapshot.Object, c *snapshot.Cluster) {
+		id := ID{Group: coreGroup, Kind: "ClusterClass", Namespace: cmp.Or(c.ClassNamespace, o.Namespace), Name: c.Class}
+		if c.Class == "" || id.Namespace == b.Namespace || done[id] {
+			return
+		}
+		done[id] = true
+		class := b.fetch(n, id)
+		if class == nil {
+			return
+		}
+		for _, ref := range class.Detail.(*snapshot.Class).Templates {
+			b.fetch(b.Find(id), ID{Group: ref.Group, Kind: ref.Kind, Namespace: id.Namespace, Name: ref.Name})
+		}
+	})
+}
+
+// fetch adds an object whatever its kind or namespace, because another names it.
+func (b *planner) fetch(by *Node, id ID) *snapshot.Object {
+	i, ok := b.named(id)
+	if !ok {
+		b.Refusals = append(b.Refusals, Refusal{
+			Discovery, by, fmt.Sprintf("it uses %s, which is not there", id),
+			"create " + id.String() + ", or let nothing refer to it",
+		})
+		return nil
+	}
+	o := &b.s.Objects[i]
+	n := b.nodes[i]
+	if n == nil {
+		n = b.node(o)
+		if !b.listed(n) {
+			b.Elsewhere--
+		}
+		b.take(i, n)
+	}
+	n.observe()
+	n.mark(o)
+	return o
+}
+
+// owners links the nodes to their owners, which clusterctl knows by their UIDs
+// (objectgraph.go, processOwnerReferences).
+func (b *planner) owners() {
+	for i := range b.nodes { // more nodes come at the end of the graph, not here
+		n, o := b.nodes[i], &b.s.Objects[i]
+		if n == nil {
+			continue
+		}
+		for k := range o.Owners {
+			b.Link(&Edge{From: b.owner(o, &o.Owners[k]), To: n, By: n, Field: ownerField(k), Why: whyWritten, Written: true})
+		}
+	}
+}
+
+var ownerFields = [...]string{
+	"metadata.ownerReferences.0", "metadata.ownerReferences.1", "metadata.ownerReferences.2", "metadata.ownerReferences.3",
+}
+
+func ownerField(k int) string {
+	if k < len(ownerFields) {
+		return ownerFields[k] // most of a million
+	}
+	return fmt.Sprintf("metadata.ownerReferences.%d", k)
+}
+
+// owner returns the node that an ownerReference leads to.
+func (b *planner) owner(o *snapshot.Object, r *snapshot.Owner) *Node {
+	if i, ok := b.byUID[r.UID]; ok && r.UID != "" {
+		return b.known(i)
+	}
+	id := ID{Group: r.Group, Kind: r.Kind, Namespace: o.Namespace, Name: r.Name}
+	i, namesake := b.named(id)
+	if !namesake {
+		id.Namespace = ""
+		i, namesake = b.named(id)
+	}
+	if namesake && (r.UID == "" || b.s.Objects[i].UID == "") {
+		return b.known(i)
+	}
+	key := strings.Join([]string{r.UID, r.Group, r.Kind, o.Namespace, r.Name}, "/")
+	n := b.absent[key]
+	if n == nil {
+		id.Namespace = ""
+		n = &Node{ID: id, Absent: true, Namesake: namesake}
+		n.Scope = b.node(&snapshot.Object{Group: r.Group, Kind: r.Kind, Name: r.Name}).Scope
+		b.absent[key] = n
+		b.Nodes = append(b.Nodes, n) // without its name, which another may have
+	}
+	return n
+}
+
+// known returns the node of an object, which clusterctl need not have listed.
+func (b *planner) known(i int32) *Node {
+	if b.nodes[i] == nil {
+		o := &b.s.Objects[i]
+		n := b.node(o)
+		if n.Scope != Ignored && !b.listed(n) {
+			n.Scope = Elsewhere
+		}
+		n, _ = b.Add(n)
+		b.nodes[i] = n
+	}
+	return b.nodes[i]
+}
+
+// softOwners links what clusterctl links by names (objectgraph.go,
+// setSoftOwnership).
+func (b *planner) softOwners() {
+	b.LinkSecrets()
+	soft := func(n *Node, kind, namespace, name, field, why string) {
+		owner := b.Find(ID{Group: coreGroup, Kind: kind, Namespace: namespace, Name: name})
+		if owner != nil && owner.movable() {
+			b.Link(&Edge{From: owner, To: n, Link: SoftOwner, By: n, Field: field, Why: why})
+		}
+	}
+	observed(b, func(n *Node, o *snapshot.Object, c *snapshot.Cluster) {
+		soft(n, "ClusterClass", cmp.Or(c.ClassNamespace, o.Namespace), c.Class, "spec.topology", whyClass)
+	})
+	observed(b, func(n *Node, o *snapshot.Object, c *snapshot.Binding) {
+		soft(n, "Cluster", o.Namespace, c.Cluster, "spec.clusterName", whyBinding)
+	})
+}
+
+// keep marks the ClusterClasses that stay for others, with what they own
+// (objectgraph.go, setShouldNotDelete).
+func (b *planner) keep() {
+	if b.options.All {
+		return
+	}
+	used := map[string]bool{} // classes of this namespace that Clusters of others use
+	for i := range b.s.Objects {
+		if c, ok := b.s.Objects[i].Detail.(*snapshot.Cluster); ok && b.s.Objects[i].Namespace != b.Namespace && c.ClassNamespace == b.Namespace {
+			used[c.Class] = true
+		}
+	}
+	b.spread(func(n *Node) bool {
+		return n.Group == coreGroup && n.Kind == "ClusterClass" && (n.Namespace != b.Namespace || used[n.Name])
+	}, func(l Link) bool { return l == Owner }, func(n *Node, _ *Edge) bool {
+		first := !n.Keep
+		n.Keep = true
+		return first
+	})
+}
+
+// collect finds what Kubernetes deletes in the source after the move: the objects
+// that have owners, of which none is there any more.
+func (b *planner) collect() {
+	waits := map[*Node]int{} // owners that are still there
+	var gone []*Node
+	for _, n := range b.Nodes {
+		// Of a kind that clusterctl does not list the snapshot need not have all.
+		if n.Verdict == Moves || n.Absent && n.Scope == Discovered {
+			gone = append(gone, n)
+		}
+	}
+	for len(gone) > 0 {
+		owner := gone[0]
+		gone = gone[1:]
+		for _, e := range owner.Out {
+			n := e.To
+			if e.Link != Owner || n.Verdict != Left {
+				continue
+			}
+			if _, seen := waits[n]; !seen {
+				for _, in := range n.In {
+					if in.Link == Owner {
+						waits[n]++
+					}
+				}
+			}
+			if waits[n]--; waits[n] == 0 {
+				n.Verdict = Deleted
+				gone = append(gone, n)
+			}
+		}
+	}
+}
+
+// bystanders are groups whose objects do not describe a Cluster.
+var bystanders = map[string]bool{certManagerGroup: true, runtimeGroup: true, clusterctlGroup: true}
+
+// settleLosses tells what harms from what clusterctl leaves where it belongs, such
+// as the Secrets of others.
+func (b *planner) settleLosses() {
+	for _, n := range b.Nodes {
+		if n.Cause == Unowned {
+			n.Cause = NoOwner
+		}
+		provider := !n.ofKubernetes() && !bystanders[n.Group]
+		n.Lost = n.Verdict == Deleted ||
+			n.Verdict == Left && n.movable() && (n.Wanted || provider)
+	}
+	for i, n := range b.nodes {
+		if n != nil && n.movable() && n.Verdict == Left && b.s.Objects[i].Cluster != "" {
+			n.Lost = true
+		}
+	}
+}
+
+// refuse finds why clusterctl would not begin.
+func (b *planner) refuse() {
+	add := func(step Step, n *Node, fix, format string, args ...any) {
+		b.Refusals = append(b.Refusals, Refusal{step, n, fmt.Sprintf(format, args...), fix})
+	}
+	// Clusters that it only knows as owners it cannot read.
+	for _, n := range b.Nodes {
+		if n.Group != coreGroup || n.movable() || n.Scope == Undefined {
+			continue
+		}
+		step := Provisioning
+		switch {
+		case n.Kind == "Machine" && !b.Restore, n.Kind == "Cluster":
+		case n.Kind == "ClusterClass":
+			step = PauseClasses
+		default:
+			continue
+		}
+		if e := n.firstOut(func(e *Edge) bool { return e.Link == Owner && e.To.movable() }); e != nil {
+			add(step, e.To, e.fix(), "%s, and clusterctl fails when it reads that", e.points())
+		}
+	}
+	if b.Restore {
+		return
+	}
+	observed(b, func(n *Node, o *snapshot.Object, c *snapshot.Cluster) {
+		switch {
+		case !c.Provisioned:
+			add(Provisioning, n, "wait until it is", "its infrastructure is not provisioned")
+		case !c.Initialized, c.HasControlPlane && !c.ControlPlaneInitialized:
+			add(Provisioning, n, "wait until it is", "its control plane is not initialized")
+		}
+		if c.Paused || o.Has(snapshot.Paused) {
+			add(Pause, n, "resume it: remove spec.paused and the annotation "+pausedAnnotation, "it is paused already")
+		}
+	})
+	observed(b, func(n *Node, _ *snapshot.Object, m *snapshot.Machine) {
+		if !m.HasNode {
+			add(Provisioning, n, "wait until it has, or delete it", "it has no node yet")
+		}
+	})
+	observed(b, func(n *Node, o *snapshot.Object, _ *snapshot.Class) {
+		if o.Has(snapshot.Paused) {
+			add(PauseClasses, n, "remove the annotation "+pausedAnnotation, "it is paused already")
+		}
+	})
+	for _, n := range b.Nodes {
+		if n.BlockMove && n.Wanted {
+			add(Ready, n, "wait until its controller removes the annotation, or find out why it does not", "the annotation %s holds up the move", BlockMoveAnnotation)
+		}
+	}
+	slices.SortStableFunc(b.Refusals, func(x, y Refusal) int { return cmp.Compare(x.Step, y.Step) })
+}
+
+const pausedAnnotation = "cluster.x-k8s.io/paused"
+
+// gaps says what a snapshot should have and has not.
+func (b *planner) gaps() {
+	if len(b.undefined) > 0 && !b.Restore {
+		kinds := make([]string, 0, len(b.undefined))
+		for kind := range b.undefined {
+			kinds = append(kinds, kind.kind+"."+kind.group)
+		}
+		slices.Sort(kinds)
+		b.gap("the definitions (CRDs) of these kinds are missing, whose labels decide what moves: %s", few(kinds))
+	}
+	if b.options.Complete {
+		return
+	}
+	clusters := 0
+	missing := map[groupKind]int{}
+	check := func(o *snapshot.Object, refs []snapshot.Ref) {
+		for _, r := range refs {
+			if b.Find(ID{Group: r.Group, Kind: r.Kind, Namespace: o.Namespace, Name: r.Name}) == nil {
+				missing[groupKind{r.Group, r.Kind}]++
+			}
+		}
+	}
+	observed(b, func(_ *Node, o *snapshot.Object, c *snapshot.Cluster) { clusters++; check(o, c.Refs) })
+	observed(b, func(_ *Node, o *snapshot.Object, m *snapshot.Machine) { check(o, m.Refs) })
+	var names []string
+	for kind, number := range missing {
+		names = append(names, fmt.Sprintf("%d %s.%s", number, kind.kind, kind.group))
+	}
+	slices.Sort(names)
+	if len(names) > 0 {
+		b.gap("Clusters and Machines refer to objects that are missing: %s", few(names))
+	}
+	switch {
+	case len(b.nodes) == 0:
+		b.gap("there is no object at all")
+	case clusters == 0 && !b.Restore:
+		b.gap("there is no Cluster in what is moved")
+	case clusters > 0 && !b.secrets:
+		b.gap("there is no Secret, and every Cluster has some")
+	}
+	if owned := slices.ContainsFunc(b.s.Objects, func(o snapshot.Object) bool { return o.UID != "" || len(o.Owners) > 0 }); !owned && len(b.nodes) > 0 {
+		b.gap("no object has a UID or an owner, as if this were a template; name the folder of its release to see the owners that controllers will set")
+	}
+}
+
+// few shortens a list.
+func few(names []string) string {
+	const shown = 8
+	if len(names) > shown {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Harms reports whether something is lost, or clusterctl would not begin.
+func (p *Plan) Harms() bool {
+	return len(p.Refusals) > 0 || slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.Lost })
+}
+
+// Certain reports whether nothing was missing to judge.
+func (p *Plan) Certain() bool {
+	return len(p.Gaps) == 0 && !slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.Verdict == Unclear })
+}
+
+// Order returns the objects that are made in the target, step by step. All of a
+// step are made before the first one of the next; they are deleted in the source
+// the other way round.
+func (g *Graph) Order() [][]*Node {
+	var out [][]*Node
+	for _, n := range g.Nodes {
+		if n.Verdict != Moves && n.Verdict != Copied {
+			continue
+		}
+		for len(out) <= n.Layer {
+			out = append(out, nil)
+		}
+		out[n.Layer] = append(out[n.Layer], n)
+	}
+	return out
+}

@@ -1,0 +1,366 @@
+package snapshot_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+func read(t testing.TB, text string) *snapshot.Snapshot {
+	t.Helper()
+	s := &snapshot.Snapshot{}
+	if err := s.Read(t.Context(), "dump", strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// names are the objects, and after a blank the lines of the problems.
+func names(s *snapshot.Snapshot) []string {
+	var out []string
+	for i := range s.Objects {
+		out = append(out, s.Objects[i].String())
+	}
+	for _, err := range s.Problems {
+		e, ok := errors.AsType[*yamldoc.Error](err)
+		if !ok {
+			out = append(out, err.Error())
+			continue
+		}
+		out = append(out, fmt.Sprintf("line %d", e.Pos.Line))
+	}
+	return out
+}
+
+func TestRead(t *testing.T) {
+	yaml := func(kind, name string) string {
+		return "apiVersion: v1\nkind: " + kind + "\nmetadata:\n  name: " + name + "\n"
+	}
+	json := func(name string) string { return `{"apiVersion":"v1","kind":"A","metadata":{"name":"` + name + `"}}` }
+	item := func(name string) string { return `{"metadata":{"name":"` + name + `"}}` }
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"nothing":              {"", nil},
+		"blanks":               {" \n\n\t\n", nil},
+		"a document":           {yaml("A", "a"), []string{"A a"}},
+		"documents":            {"---\n" + yaml("A", "a") + "---\n# only this\n---\n" + yaml("B", "b") + "...\n", []string{"A a", "B b"}},
+		"a mark and more":      {yaml("A", "a") + "--- # and\n" + yaml("B", "b") + "--- " + json("c") + "\n", []string{"A a", "B b", "A c"}},
+		"Windows":              {strings.ReplaceAll(yaml("A", "a")+"---\n"+yaml("B", "b"), "\n", "\r\n"), []string{"A a", "B b"}},
+		"a mark of order":      {"\xef\xbb\xbf" + yaml("A", "a"), []string{"A a"}},
+		"an indented document": {"  apiVersion: v1\n  kind: A\n  metadata: {name: a}\n", []string{"A a"}},
+		"flow":                 {"{apiVersion: v1, kind: A, metadata: {name: 'a'}}\n---\n" + yaml("B", "b"), []string{"A a", "B b"}},
+		"flow, a List":         {"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: A, metadata: {name: a}}]}\n", []string{"A a"}},
+		"JSON":                 {json("a"), []string{"A a"}},
+		"JSON after a mark":    {"---\n" + json("a") + "\n---\n\n " + json("b"), []string{"A a", "A b"}},
+		"JSON, one a line":     {json("a") + "\n" + json("b") + json("c"), []string{"A a", "A b", "A c"}},
+		"JSON, an array":       {"[" + json("a") + ",\n" + json("b") + "]\n", []string{"A a", "A b"}},
+		"JSON, a List":         {`{"apiVersion":"v1","items":[` + json("a") + "," + json("b") + `],"kind":"List","metadata":{"resourceVersion":""}}`, []string{"A a", "A b"}},
+		"JSON, an empty List":  {`{"apiVersion":"v1","items":[],"kind":"List"}`, nil},
+		"JSON, a typed List":   {`{"kind":"SecretList","apiVersion":"v1","metadata":{"continue":""},"items":[` + item("a") + "," + item("b") + `]}`, []string{"Secret a", "Secret b"}},
+		"JSON, Lists in Lists": {`{"kind":"List","apiVersion":"v1","items":[{"kind":"List","apiVersion":"v1","items":[` + json("a") + `]}]}`, []string{"A a"}},
+		"JSON, odd strings":    {`{"apiVersion":"v1","kind":"A","metadata":{"name":"a","annotations":{"x":"}]\"\\"}},"items2":"]"}` + json("b"), []string{"A a", "A b"}},
+		"YAML, a List": {
+			"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: A\n  metadata:\n    name: a\n  data:\n    x: |\n      - b\n      kind: C\n\n- apiVersion: v1\n  kind: B\n  metadata:\n    name: b\nkind: List\nmetadata:\n  resourceVersion: \"\"\n",
+			[]string{"A a", "B b"},
+		},
+		"YAML, an indented List": {
+			"apiVersion: v1\nkind: List\nitems:\n  # first\n  - apiVersion: v1\n    kind: A\n    metadata:\n      name: a\n  -\n    apiVersion: v1\n    kind: B\n    metadata:\n      name: b\n---\n" + yaml("C", "c"),
+			[]string{"A a", "B b", "C c"},
+		},
+		"YAML, a typed List":   {"apiVersion: v1\nkind: SecretList\nitems:\n- metadata: {name: a}\n", []string{"Secret a"}},
+		"YAML, a flow of List": {"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: A, metadata: {name: a}}]\n", []string{"A a"}},
+		"YAML, an empty List":  {"apiVersion: v1\nitems: []\nkind: List\n", nil},
+		"a kind that is called List": {
+			yaml("AllowList", "a"), []string{"AllowList a"},
+		},
+
+		// What is wrong hides nothing else.
+		"broken YAML":             {yaml("A", "a") + "---\na: [\n---\n" + yaml("B", "b"), []string{"A a", "B b", "line 6"}},
+		"no object":               {yaml("A", "a") + "---\na: b\n---\nsome text\n---\n" + yaml("B", "b"), []string{"A a", "B b", "line 6", "line 8"}},
+		"no name":                 {"apiVersion: v1\nkind: A\n", []string{"line 1"}},
+		"a broken item":           {"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: {name: a}\n- kind: \"B\n  x\n- apiVersion: v1\n  kind: C\n  metadata: {name: c}\nkind: List\n", []string{"A a", "C c", "line 7"}},
+		"a broken element":        {"[" + json("a") + ",\n{\"kind\": nothing},\n" + json("b") + "]", []string{"A a", "A b", "line 2"}},
+		"an end too early":        {"[" + json("a") + ",\n{\"kind\": \"x\"", []string{"A a", "line 2"}},
+		"an end in a List":        {`{"apiVersion":"v1","items":[` + json("a") + ",\n" + json("b"), []string{"A a", "A b", "line 1"}},
+		"a label that is no text": {"apiVersion: v1\nkind: A\nmetadata: {name: a, labels: {clusterctl.cluster.x-k8s.io/move: 1}}\n---\n" + yaml("B", "b"), []string{"B b", "line 1"}},
+		"items of something else": {"apiVersion: v1\nkind: A\nmetadata: {name: a}\nitems:\n- apiVersion: v1\n  kind: B\n  metadata: {name: b}\n", []string{"B b", "line 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := names(read(t, c.text)); !slices.Equal(got, c.want) {
+				t.Errorf("%q\n got %q\nwant %q", c.text, got, c.want)
+			}
+		})
+	}
+}
+
+// TestFields reads what a move depends on.
+func TestFields(t *testing.T) {
+	s := read(t, `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata:
+  name: c
+  namespace: ns
+  uid: u1
+  labels: {clusterctl.cluster.x-k8s.io/move: "", clusterctl.cluster.x-k8s.io/move-hierarchy: "false", clusterctl.cluster.x-k8s.io: "", cluster.x-k8s.io/cluster-name: c}
+  annotations: {clusterctl.cluster.x-k8s.io/block-move: "", cluster.x-k8s.io/paused: ""}
+  ownerReferences:
+  - {apiVersion: example.com/v1, kind: Foo, name: f, uid: u2}
+spec:
+  paused: true
+  infrastructureRef: {apiGroup: example.com, kind: FooCluster, name: i}
+  controlPlaneRef: {apiGroup: example.com, kind: FooControlPlane, name: p}
+  topology: {classRef: {name: cc, namespace: other}}
+status:
+  initialization: {infrastructureProvisioned: true, controlPlaneInitialized: true}
+  conditions: [{type: Other, status: "False"}, {type: ControlPlaneInitialized, status: "True"}]
+---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: old}
+spec:
+  infrastructureRef: {apiVersion: example.com/v1, kind: FooCluster, name: i}
+  topology: {class: cc, classNamespace: other}
+status:
+  infrastructureReady: true
+  controlPlaneReady: true
+  v1beta2: {conditions: [{type: ControlPlaneInitialized, status: "True"}]}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: ClusterClass
+metadata: {name: cc}
+spec:
+  infrastructure: {templateRef: {apiVersion: e/v1, kind: A, name: a}}
+  controlPlane: {templateRef: {apiVersion: e/v1, kind: B, name: b}, machineInfrastructure: {templateRef: {apiVersion: e/v1, kind: C, name: c}}}
+  workers: {machineDeployments: [{infrastructure: {templateRef: {apiVersion: e/v1, kind: D, name: d}}, bootstrap: {templateRef: {apiVersion: e/v1, kind: E, name: e}}}]}
+---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: ClusterClass
+metadata: {name: old}
+spec:
+  infrastructure: {ref: {apiVersion: e/v1, kind: A, name: a}}
+  controlPlane: {ref: {apiVersion: e/v1, kind: B, name: b}, machineInfrastructure: {ref: {apiVersion: e/v1, kind: C, name: c}}}
+  workers: {machinePools: [{template: {infrastructure: {ref: {apiVersion: e/v1, kind: D, name: d}}, bootstrap: {ref: {apiVersion: e/v1, kind: E, name: e}}}}]}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Machine
+metadata: {name: m}
+spec: {bootstrap: {configRef: {apiGroup: b, kind: Config, name: c}}, infrastructureRef: {apiGroup: i, kind: FooMachine, name: m}}
+status: {nodeRef: {name: node}}
+---
+apiVersion: addons.cluster.x-k8s.io/v1beta2
+kind: ClusterResourceSetBinding
+metadata: {name: b}
+spec: {clusterName: c}
+---
+apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
+kind: Provider
+metadata: {name: infrastructure-foo}
+type: InfrastructureProvider
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: foos.example.com}
+spec: {group: example.com, names: {kind: Foo, plural: foos}, scope: Cluster, versions: [{name: v1, storage: false}, {name: v2, storage: true, served: false}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: s}
+data: {password: c2VjcmV0}
+`)
+	if len(s.Problems) > 0 {
+		t.Fatal(s.Problems)
+	}
+	ref := func(group, version, kind, name string) snapshot.Ref {
+		return snapshot.Ref{Group: group, Version: version, Kind: kind, Name: name}
+	}
+	templates := []snapshot.Ref{ref("e", "v1", "A", "a"), ref("e", "v1", "B", "b"), ref("e", "v1", "C", "c"), ref("e", "v1", "D", "d"), ref("e", "v1", "E", "e")}
+	for i, want := range []any{
+		&snapshot.Cluster{
+			Class: "cc", ClassNamespace: "other", Paused: true, Provisioned: true, ControlPlaneInitialized: true, Initialized: true, HasControlPlane: true,
+			Refs: []snapshot.Ref{ref("example.com", "", "FooCluster", "i"), ref("example.com", "", "FooControlPlane", "p")},
+		},
+		&snapshot.Cluster{
+			Class: "cc", ClassNamespace: "other", Provisioned: true, ControlPlaneInitialized: true, Initialized: true,
+			Refs: []snapshot.Ref{ref("example.com", "v1", "FooCluster", "i")},
+		},
+		&snapshot.Class{Templates: templates},
+		&snapshot.Class{Templates: templates},
+		&snapshot.Machine{HasNode: true, Refs: []snapshot.Ref{ref("b", "", "Config", "c"), ref("i", "", "FooMachine", "m")}},
+		&snapshot.Binding{Cluster: "c"},
+		&snapshot.Provider{Type: "InfrastructureProvider"},
+		&snapshot.Definition{Group: "example.com", Kind: "Foo", Plural: "foos", Storage: "v2", Unserved: true, Global: true},
+		nil,
+	} {
+		if got := s.Objects[i].Detail; fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+			t.Errorf("%v: %+v, want %+v", &s.Objects[i], got, want)
+		}
+	}
+	o := s.Objects[0]
+	o.Detail = nil
+	want := snapshot.Object{
+		Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster", Namespace: "ns", Name: "c", UID: "u1", Cluster: "c",
+		Marks:  snapshot.Clusterctl | snapshot.Move | snapshot.MoveHierarchy | snapshot.BlockMove | snapshot.Paused,
+		Owners: []snapshot.Owner{{Group: "example.com", Kind: "Foo", Name: "f", UID: "u2"}},
+	}
+	if fmt.Sprintf("%+v", o) != fmt.Sprintf("%+v", want) {
+		t.Errorf("%+v, want %+v", o, want)
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	dir := t.TempDir()
+	object := func(name string) string {
+		return `{"apiVersion":"v1","kind":"A","metadata":{"name":"` + name + `","namespace":"ns"}}`
+	}
+	for name, text := range map[string]string{
+		"A_ns_a.yaml": object("a"), "deep/b.json": object("b"), "c.yml": "apiVersion: v1\nkind: A\nmetadata: {name: c}\n", "README.md": "not read", "bad.yaml": "[",
+	} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &snapshot.Snapshot{}
+	if err := s.ReadFile(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(s); !slices.Equal(got, []string{"A ns/a", "A c", "A ns/b", "line 1"}) || s.Saved != 1 {
+		t.Error(got, s.Saved)
+	}
+	if err := s.ReadFile(t.Context(), filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := s.ReadFile(t.Context(), t.TempDir()); !errors.Is(err, snapshot.ErrNothing) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.ReadFile(ctx, dir); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestReadList follows a list over pages.
+func TestReadList(t *testing.T) {
+	s := &snapshot.Snapshot{}
+	from := snapshot.Source{Name: "the server", APIVersion: "example.com/v1", Kind: "Foo"}
+	for text, want := range map[string]string{
+		`{"kind":"SecretList","apiVersion":"v1","metadata":{"continue":"more"},"items":[{"metadata":{"name":"a"}}]}`:                                                                        "more",
+		`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}]}`: "",
+	} {
+		next, err := s.ReadList(t.Context(), from, strings.NewReader(text))
+		if err != nil || next != want || len(s.Problems) > 0 {
+			t.Error(next, err, s.Problems)
+		}
+	}
+	if len(s.Objects) != 2 || s.Objects[0].Kind != "Foo" || s.Objects[1].Kind != "Foo" || s.Objects[0].Group != "example.com" {
+		t.Error(s.Objects)
+	}
+}
+
+func TestManyProblems(t *testing.T) {
+	s := read(t, strings.Repeat("a: b\n---\n", 1000))
+	if len(s.Problems)+s.MoreProblems != 1000 || len(s.Problems) > 200 {
+		t.Error(len(s.Problems), s.MoreProblems)
+	}
+}
+
+// FuzzRead demands that no text makes the reader panic or hang, and that JSON that
+// is valid is read as a whole.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{
+		"", "a", "---\n--- a\n...\n", "items:\n- a\n-\n - b\n", "{", "[[", `{"items":[1,"]",{}],"kind":"List"}`, "{a: 'b}'}", "items:\n  - a: |\n      x\n  -b\n c", "\xef\xbb\xbf{}", `{"a":"\`, "- \t{\n",
+		" {\"items\":[\n{}] , \"items\": []}", "--- {\n}\n---",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s := &snapshot.Snapshot{}
+		if err := s.Read(context.Background(), "fuzz", strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+		object := `{"apiVersion":"v1","kind":"A","metadata":{"name":"last"}}`
+		if len(s.Problems) > 0 {
+			return
+		}
+		after := &snapshot.Snapshot{}
+		if err := after.Read(context.Background(), "fuzz", strings.NewReader(object+"\n---\n"+text)); err != nil || len(after.Objects) != len(s.Objects)+1 {
+			t.Errorf("%d objects, with one more %d; %v %v", len(s.Objects), len(after.Objects), err, after.Problems)
+		}
+	})
+}
+
+// machines writes objects as kubectl does, in a List of JSON or as YAML documents.
+func machines(n int, yaml bool) string {
+	var b strings.Builder
+	if !yaml {
+		b.WriteString(`{"apiVersion":"v1","items":[`)
+	}
+	for i := range n {
+		switch {
+		case yaml:
+			fmt.Fprintf(&b, "---\napiVersion: foo.cluster.x-k8s.io/v1\nkind: FooMachine\nmetadata:\n  labels:\n    cluster.x-k8s.io/cluster-name: c\n  name: m%d\n  namespace: ns\n  ownerReferences:\n  - apiVersion: cluster.x-k8s.io/v1beta2\n    kind: Machine\n    name: m%d\n    uid: 11111111-2222-3333-4444-%012d\n  uid: 11111111-2222-3333-5555-%012d\nspec:\n  image: %s\n", i, i, i, i, strings.Repeat("x", 200))
+		default:
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `{"apiVersion":"foo.cluster.x-k8s.io/v1","kind":"FooMachine","metadata":{"labels":{"cluster.x-k8s.io/cluster-name":"c"},"name":"m%d","namespace":"ns","ownerReferences":[{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Machine","name":"m%d","uid":"11111111-2222-3333-4444-%012d"}],"uid":"11111111-2222-3333-5555-%012d"},"spec":{"image":%q}}`, i, i, i, i, strings.Repeat("x", 200))
+		}
+	}
+	if !yaml {
+		b.WriteString(`],"kind":"List"}`)
+	}
+	return b.String()
+}
+
+// TestReadIsLinear demands that ten times the objects take no more than ten times
+// the work, measured in bytes, which do not depend on the machine.
+func TestReadIsLinear(t *testing.T) {
+	for _, yaml := range []bool{false, true} {
+		work := func(n int) uint64 {
+			text := machines(n, yaml)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if s := read(t, text); len(s.Objects) != n || len(s.Problems) > 0 {
+				t.Fatal(len(s.Objects), s.Problems)
+			}
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		if small, large := work(1000), work(10000); large > 13*small {
+			t.Errorf("YAML %v: %d bytes for 1,000 objects, %d for 10,000", yaml, small, large)
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, yaml := range []bool{false, true} {
+		for _, n := range []int{1000, 10000, 100000} {
+			b.Run(fmt.Sprintf("yaml=%v/%d", yaml, n), func(b *testing.B) {
+				text := machines(n, yaml)
+				b.SetBytes(int64(len(text)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if s := read(b, text); len(s.Objects) != n {
+						b.Fatal(len(s.Objects))
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/object")
+			})
+		}
+	}
+}

@@ -1,0 +1,211 @@
+// Package draw makes a picture of a graph: nodes in columns, edges from left to
+// right, as SVG. It must not know what the graph means.
+package draw
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+)
+
+// Graph is what is drawn. The order of nodes and edges is the only thing that
+// decides between equally good pictures, so the same graph gives the same bytes.
+type Graph struct {
+	// Title and Description are read to people who cannot see the picture. An
+	// empty description lists the edges.
+	Title, Description string
+	Nodes              []Node
+	// Edges whose ends are no nodes are left out, and those with the same ends
+	// become one.
+	Edges []Edge
+}
+
+// Node is a box.
+type Node struct {
+	// ID is what edges refer to. Of nodes with the same ID the first counts.
+	ID string
+	// Label is the first line, Sublabel the second. What is too long is cut;
+	// Tooltip is shown when the pointer rests on the box and should have all.
+	Label, Sublabel, Tooltip string
+	// Class is added to the class of the element, for a style sheet.
+	Class string
+}
+
+// Edge is an arrow. Cycles are drawn as well: one edge of each then points to
+// the left.
+type Edge struct {
+	From, To string
+	Label    string
+	Class    string
+}
+
+// Write writes the picture as a file.
+func (g *Graph) Write(w io.Writer) error { return markup.Write(w, g.SVG("graph")) }
+
+// The sizes of things, in pixels.
+const (
+	margin    = 12
+	rowGap    = 14
+	columnGap = 64
+	padding   = 12 // left and right of a label
+	minWidth  = 72
+	maxChars  = 44
+	labelSize = 13
+	smallSize = 11
+	arrow     = 7
+	loopWidth = 26
+	gridWidth = 720 // of what has no edges
+	wideRune  = 0x1100
+	// The width of a character in relation to its height: of the widest of
+	// the usual fonts, so that texts stay in their boxes.
+	boldChar  = 0.7
+	plainChar = 0.6
+)
+
+// Colours that work without a style sheet; a style sheet overrides them by the
+// classes node, edge, label and sublabel.
+const (
+	paper = "#ffffff"
+	ink   = "#1f2328"
+	faint = "#59636e"
+	line  = "#8c959f"
+)
+
+// SVG draws the graph. The id is that of the element; ids of its parts begin
+// with it.
+func (g *Graph) SVG(id string) markup.Node {
+	p := arrange(g)
+	description := g.Description
+	if description == "" {
+		description = g.inWords(p)
+	}
+	out := []markup.Node{
+		markup.El("title", markup.Attrs("id", id+"-title"), markup.Text(g.Title)),
+		markup.El("desc", markup.Attrs("id", id+"-desc"), markup.Text(description)),
+	}
+	for i := range p.links {
+		out = append(out, p.edge(&p.links[i]))
+	}
+	for i := range p.boxes {
+		if b := &p.boxes[i]; b.node != nil {
+			out = append(out, b.draw())
+		}
+	}
+	// Labels last, so that no line runs through them.
+	for i := range p.links {
+		if l := &p.links[i]; l.label != "" {
+			x, y := p.labelAt(l)
+			out = append(out, markup.El("text", markup.Attrs("class", join("edge-label", l.class), "x", px(x), "y", px(y+4),
+				"text-anchor", "middle", "font-size", strconv.Itoa(smallSize), "fill", faint, "stroke", paper, "stroke-width", "4", "paint-order", "stroke"),
+				markup.Text(cut(l.label))))
+		}
+	}
+	w, h := px(p.width), px(p.height)
+	return markup.El("svg", markup.Attrs("xmlns", "http://www.w3.org/2000/svg", "id", id, "class", "graph", "role", "img",
+		"aria-labelledby", id+"-title "+id+"-desc", "width", w, "height", h, "viewBox", "0 0 "+w+" "+h,
+		"font-family", "ui-sans-serif, system-ui, sans-serif"), out...)
+}
+
+func (b *box) draw() markup.Node {
+	n := b.node
+	left, top := b.x, b.y-b.h/2
+	parts := []markup.Node{}
+	if n.Tooltip != "" {
+		parts = append(parts, markup.El("title", nil, markup.Text(n.Tooltip)))
+	}
+	parts = append(parts, markup.El("rect", markup.Attrs("x", px(left), "y", px(top), "width", px(b.w), "height", px(b.h), "rx", "6", "fill", paper, "stroke", line)))
+	baseline := b.y + 4.5
+	if n.Sublabel != "" {
+		baseline = b.y - 3
+		parts = append(parts, markup.El("text", markup.Attrs("class", "sublabel", "x", px(left+padding), "y", px(b.y+13),
+			"font-size", strconv.Itoa(smallSize), "fill", faint), markup.Text(cut(n.Sublabel))))
+	}
+	parts = append(parts, markup.El("text", markup.Attrs("class", "label", "x", px(left+padding), "y", px(baseline),
+		"font-size", strconv.Itoa(labelSize), "font-weight", "600", "fill", ink), markup.Text(cut(n.Label))))
+	return markup.El("g", markup.Attrs("class", join("node", n.Class)), parts...)
+}
+
+func (p *picture) edge(l *link) markup.Node {
+	points := p.points(l)
+	var d strings.Builder
+	fmt.Fprintf(&d, "M%s %s", px(points[0].x), px(points[0].y))
+	if l.from == l.to {
+		a, b := points[0], points[1]
+		fmt.Fprintf(&d, "C%s %s %s %s %s %s", px(a.x+loopWidth), px(a.y), px(b.x+loopWidth), px(b.y), px(b.x), px(b.y))
+	} else {
+		for i := 1; i < len(points); i++ {
+			a, b := points[i-1], points[i]
+			if a.y == b.y {
+				fmt.Fprintf(&d, "L%s %s", px(b.x), px(b.y))
+				continue
+			}
+			mid := (a.x + b.x) / 2
+			fmt.Fprintf(&d, "C%s %s %s %s %s %s", px(mid), px(a.y), px(mid), px(b.y), px(b.x), px(b.y))
+		}
+	}
+	tip, back := points[len(points)-1], -1.0
+	if l.reversed {
+		tip, back = points[0], 1
+	}
+	if l.from == l.to {
+		back = 1
+	}
+	head := fmt.Sprintf("M%s %sl%s -4v8z", px(tip.x), px(tip.y), px(back*arrow))
+	return markup.El("g", markup.Attrs("class", join("edge", l.class), "fill", "none", "stroke", line, "stroke-width", "1.5"),
+		markup.El("path", markup.Attrs("d", d.String())),
+		markup.El("path", markup.Attrs("class", "head", "d", head, "fill", line, "stroke", "none")))
+}
+
+// inWords lists what the picture shows.
+func (g *Graph) inWords(p *picture) string {
+	const shown = 50
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d boxes, %d arrows.", p.nodes, len(p.links))
+	for i := range p.links {
+		if i == shown {
+			b.WriteString(" And more.")
+			break
+		}
+		l := &p.links[i]
+		from, to := p.boxes[l.from].node, p.boxes[l.to].node
+		if l.reversed {
+			from, to = to, from
+		}
+		label := ""
+		if l.label != "" {
+			label = " (" + l.label + ")"
+		}
+		fmt.Fprintf(&b, " %s to %s%s.", from.Label, to.Label, label)
+	}
+	return b.String()
+}
+
+// textWidth estimates the width of a text of characters of the given width.
+func textWidth(s string, char float64) float64 {
+	n := 0
+	for _, r := range cut(s) {
+		n++
+		if r >= wideRune {
+			n++
+		}
+	}
+	return float64(n) * char
+}
+
+func cut(s string) string {
+	runes := []rune(s)
+	if len(runes) <= maxChars {
+		return s
+	}
+	return string(runes[:maxChars-1]) + "…"
+}
+
+func join(class, more string) string { return strings.TrimSpace(class + " " + more) }
+
+// px writes a length with one digit, so that the same graph gives the same bytes
+// on every machine.
+func px(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10+0, 'f', -1, 64) }

@@ -1,0 +1,99 @@
+package files_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+)
+
+func tree(t *testing.T) (dir string, f *files.Folder) {
+	t.Helper()
+	top := t.TempDir()
+	dir = filepath.Join(top, "in")
+	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"../outside": "secret", "a": "hello", "sub/b": "", "large": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A sparse file: large without taking space.
+	if err := os.Truncate(filepath.Join(dir, "large"), files.MaxSize+1); err != nil {
+		t.Fatal(err)
+	}
+	f, err := files.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return dir, f
+}
+
+func TestFolder(t *testing.T) {
+	dir, f := tree(t)
+	for link, to := range map[string]string{"near": "a", "far": "../outside", "absolute": "/etc/hosts", "loop": "loop", "up": ".."} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Skipf("no symbolic links here: %v", err)
+		}
+	}
+	for name, want := range map[string]string{
+		"a": "hello", "near": "hello", "sub/b": "",
+		"large": "more than the", "far": "escapes", "absolute": "escapes", "up/outside": "escapes", "loop": "loop",
+		"../outside": "invalid", "/etc/hosts": "invalid", "./a": "invalid", "sub": "directory", "none": "no such file",
+	} {
+		data, err := f.ReadFile(name)
+		switch {
+		case err == nil && string(data) != want:
+			t.Errorf("%s: %q, want %q", name, data, want)
+		case err != nil && !(strings.Contains(err.Error(), want) || name == "loop"):
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+		if _, ok := errors.AsType[*fs.PathError](err); err != nil && !ok {
+			t.Errorf("%s: %T is no *fs.PathError", name, err)
+		}
+	}
+}
+
+func TestFolderIsAFileSystem(t *testing.T) {
+	dir, f := tree(t)
+	if err := os.Remove(filepath.Join(dir, "large")); err != nil {
+		t.Fatal(err)
+	}
+	if err := fstest.TestFS(f, "a", "sub/b"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadTakesWhatTheUserNames(t *testing.T) {
+	dir, _ := tree(t)
+	if data, err := files.Read(filepath.Join(dir, "..", "outside")); string(data) != "secret" || err != nil {
+		t.Errorf("%q, %v", data, err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	go func() {
+		w.WriteString(strings.Repeat("x", 100_000))
+		w.Close()
+	}()
+	name := filepath.Join("/dev/fd", strconv.Itoa(int(r.Fd())))
+	if _, err := os.Stat(name); err != nil {
+		t.Skipf("no %s here", name)
+	}
+	if data, err := files.Read(name); len(data) != 100_000 || err != nil {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	if _, err := files.Read("/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than the") {
+		t.Errorf("an endless file: %v", err)
+	}
+}

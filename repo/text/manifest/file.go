@@ -1,0 +1,244 @@
+// Package manifest is a file of a release as clusterctl reads it: text with
+// variables, the text that comes out when they have values, and its documents,
+// each made once and leading back to the raw file.
+//
+// It must not know rules, nor where the file comes from.
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// File is one file, parsed on demand. Its methods are safe for concurrent use.
+type File struct {
+	Artifact *repo.Artifact
+	// Kind is what clusterctl does with the file.
+	Kind layouts.FileKind
+	// Raw is the text.
+	Raw *yamldoc.File
+
+	template func() (*vars.Template, *vars.Error)
+	reading  func() reading
+	objects  func() []*Object
+	memo     sync.Map
+}
+
+// reading is what clusterctl makes of the file.
+type reading struct {
+	stream *yamldoc.Stream
+	text   *vars.Text // nil if nothing was substituted
+	err    error
+	fault  *vars.Error // of a substitution that failed
+}
+
+// New returns the file with the given content, which must not change.
+func New(a *repo.Artifact, kind layouts.FileKind, data []byte) *File {
+	f := &File{Artifact: a, Kind: kind, Raw: yamldoc.NewFile(a.Path, data)}
+	f.template = sync.OnceValues(func() (*vars.Template, *vars.Error) {
+		t, err := vars.Parse(data)
+		var at *vars.Error
+		if errors.As(err, &at) {
+			return nil, at
+		}
+		return t, nil
+	})
+	f.reading = sync.OnceValue(f.read)
+	f.objects = sync.OnceValue(f.list)
+	return f
+}
+
+// Memo returns what compute makes of the file, made once for each key. A key is of
+// a type of its own, as in context.WithValue.
+func (f *File) Memo(key any, compute func() any) any {
+	once, ok := f.memo.Load(key)
+	if !ok {
+		once, _ = f.memo.LoadOrStore(key, sync.OnceValue(compute))
+	}
+	return once.(func() any)()
+}
+
+// substituted reports whether clusterctl replaces variables in the file.
+func (f *File) substituted() bool {
+	return f.Kind == layouts.Components || f.Kind == layouts.ClusterTemplate || f.Kind == layouts.ClusterClass
+}
+
+// Template returns the variables of the file. It is nil for a file that
+// clusterctl does not substitute, and if the syntax is wrong.
+func (f *File) Template() (*vars.Template, *vars.Error) {
+	if !f.substituted() {
+		return nil, nil
+	}
+	return f.template()
+}
+
+// Docs returns the documents as clusterctl parses them: after substitution,
+// with a sample for every variable that has no default. Positions refer to the
+// raw file. It is nil if the substitution fails; Err says why.
+func (f *File) Docs() *yamldoc.Stream { return f.reading().stream }
+
+// DocsWith is Docs with another sample for the variables that have no default.
+// It parses the file anew.
+func (f *File) DocsWith(sample func(name string) string) *yamldoc.Stream {
+	t, _ := f.Template()
+	if t == nil {
+		return nil
+	}
+	return f.substitute(t, sample).stream
+}
+
+// Text returns what Docs were parsed from; nil if that is the raw file, or if
+// the substitution fails.
+func (f *File) Text() *vars.Text { return f.reading().text }
+
+// Err returns why the variables cannot be parsed or replaced, with a position.
+func (f *File) Err() error { return f.reading().err }
+
+// Fault returns the expression that can be parsed but not replaced; nil in
+// nearly all files (see vars.Template.Execute).
+func (f *File) Fault() *vars.Error { return f.reading().fault }
+
+// options are the variables that clusterctl sets itself when it renders a
+// template (clusterctl: client/config.go, templateOptionsToVariables), with
+// what stands for them here.
+var options = map[string]string{
+	"CLUSTER_NAME":                "my-cluster",
+	"NAMESPACE":                   "default",
+	"CONTROL_PLANE_MACHINE_COUNT": "1",
+	"WORKER_MACHINE_COUNT":        "1",
+}
+
+// IsOption reports whether clusterctl gives a variable a value in this file
+// whatever the user does.
+func (f *File) IsOption(name string) bool {
+	_, ok := options[name]
+	return ok && f.Kind != layouts.Components
+}
+
+// Sample is the value that stands for a variable without a default.
+func Sample(name string) string {
+	if v, ok := options[name]; ok {
+		return v
+	}
+	if name == "KUBERNETES_VERSION" {
+		return "v1.34.0"
+	}
+	return "x-" + strings.ReplaceAll(strings.ToLower(name), "_", "-")
+}
+
+func (f *File) read() reading {
+	t, bad := f.Template()
+	switch {
+	case bad != nil:
+		return reading{err: f.Raw.Errorf(bad.Offset, "clusterctl refuses the whole file because of this expression: %w", bad.Err)}
+	case t == nil:
+		return reading{stream: yamldoc.Parse(f.Raw)}
+	case len(t.Refs()) == 0 && len(t.Escapes()) == 0:
+		if nul := bytes.IndexByte(f.Raw.Data, 0); nul >= 0 { // where substitution ends
+			return reading{stream: yamldoc.ParseText(f.Raw, f.Raw.Data[:nul], func(off int) int { return off })}
+		}
+		return reading{stream: yamldoc.Parse(f.Raw)}
+	}
+	r := f.substitute(t, Sample)
+	if r.err != nil || healthy(r.stream) {
+		return r
+	}
+	// A variable alone on its line stands for lines of YAML. With nothing in
+	// its place the rest of the file can be read.
+	blocks := f.blockVariables(t)
+	if len(blocks) == 0 {
+		return r
+	}
+	without := f.substitute(t, func(name string) string {
+		if blocks[name] {
+			return ""
+		}
+		return Sample(name)
+	})
+	if healthy(without.stream) {
+		return without
+	}
+	return r
+}
+
+func (f *File) substitute(t *vars.Template, sample func(string) string) reading {
+	required := map[string]bool{}
+	for _, v := range t.Variables() {
+		required[v.Name] = v.Default == nil
+	}
+	text, err := t.Execute(func(name string) (string, bool) {
+		switch {
+		case f.IsOption(name):
+			return Sample(name), true // the user has no say in these
+		case required[name]:
+			return sample(name), true
+		}
+		return "", false // a default, or only nested: clusterctl does not ask for it
+	})
+	if err != nil {
+		var at *vars.Error
+		if errors.As(err, &at) {
+			return reading{fault: at, err: f.Raw.Errorf(at.Offset, "clusterctl cannot replace this expression: %w", at.Err)}
+		}
+		return reading{err: fmt.Errorf("%s: %w", f.Raw.Name, err)}
+	}
+	return reading{stream: yamldoc.ParseText(f.Raw, text.Data, text.RawOffset), text: text}
+}
+
+func healthy(s *yamldoc.Stream) bool {
+	if s == nil || s.Err != nil {
+		return false
+	}
+	for _, d := range s.Docs {
+		if d.Err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Healthy reports whether all documents can be read.
+func (f *File) Healthy() bool { return healthy(f.Docs()) }
+
+// blockVariables returns the variables that have a line for themselves
+// somewhere.
+func (f *File) blockVariables(t *vars.Template) map[string]bool {
+	out := map[string]bool{}
+	for _, r := range t.Refs() {
+		if !f.IsOption(r.Name) && f.Alone(r) {
+			out[r.Name] = true
+		}
+	}
+	return out
+}
+
+// Alone reports whether an expression has its line for itself, but for blanks.
+func (f *File) Alone(r vars.Ref) bool {
+	before := bytes.TrimRight(f.Raw.Data[:r.Start], " \t")
+	after := bytes.TrimLeft(f.Raw.Data[r.End:], " \t\r")
+	return (len(before) == 0 || before[len(before)-1] == '\n') && (len(after) == 0 || after[0] == '\n')
+}
+
+// Variable reports whether a scalar came, in part or whole, from a variable, so
+// that its value is only a sample or a default. It returns the expression.
+func (f *File) Variable(d *yamldoc.Document, n *yamldoc.Node) (ref vars.Ref, ok bool) {
+	text := f.Text()
+	if text == nil || n == nil {
+		return vars.Ref{}, false
+	}
+	start, end := d.Offsets(n)
+	i, ok := text.Substituted(start, end)
+	if !ok {
+		return vars.Ref{}, false
+	}
+	t, _ := f.Template()
+	return t.Refs()[i], true
+}

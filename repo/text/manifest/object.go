@@ -1,0 +1,66 @@
+package manifest
+
+import (
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Object is a document that is a mapping, with what names it. Fields that are
+// missing or no texts are empty.
+type Object struct {
+	File *File
+	Doc  *yamldoc.Document
+	// Group is empty for the core group and for an apiVersion that is missing.
+	Group, Version, Kind, Namespace, Name string
+}
+
+// Get follows the keys down from the root.
+func (o *Object) Get(path ...string) *yamldoc.Node { return o.Doc.Root.Get(path...) }
+
+// Is reports whether the object is of a group and kind, in any version.
+func (o *Object) Is(group, kind string) bool { return o.Kind == kind && o.Group == group }
+
+// Label returns a label.
+func (o *Object) Label(key string) (value string, ok bool) {
+	n := o.Get("metadata", "labels", key)
+	return n.Str(), n != nil
+}
+
+// Annotation returns an annotation.
+func (o *Object) Annotation(key string) (value string, ok bool) {
+	n := o.Get("metadata", "annotations", key)
+	return n.Str(), n != nil
+}
+
+// Objects returns the documents that are mappings, in their order. The result
+// is shared and must not be changed.
+func (f *File) Objects() []*Object { return f.objects() }
+
+func (f *File) list() []*Object {
+	s := f.Docs()
+	if s == nil {
+		return nil
+	}
+	var out []*Object
+	for _, d := range s.Docs {
+		if !d.Root.Is(yamldoc.Map) {
+			continue
+		}
+		o := &Object{
+			File: f, Doc: d, Kind: d.Root.Get("kind").Str(),
+			Namespace: d.Root.Get("metadata", "namespace").Str(), Name: d.Root.Get("metadata", "name").Str(),
+		}
+		o.Group, o.Version = SplitAPIVersion(d.Root.Get("apiVersion").Str())
+		out = append(out, o)
+	}
+	return out
+}
+
+// SplitAPIVersion takes group and version apart.
+func SplitAPIVersion(s string) (group, version string) {
+	if group, version, ok := strings.Cut(s, "/"); ok {
+		return group, version
+	}
+	return "", s
+}

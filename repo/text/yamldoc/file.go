@@ -1,0 +1,211 @@
+package yamldoc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Pos is a place in a file: line and column count from 1, columns count
+// Unicode code points. The zero Pos means "the file as a whole".
+type Pos struct {
+	Line, Column int
+}
+
+// IsZero reports whether p names no place.
+func (p Pos) IsZero() bool { return p.Line == 0 }
+
+// Before orders positions in reading direction.
+func (p Pos) Before(q Pos) bool {
+	return p.Line < q.Line || p.Line == q.Line && p.Column < q.Column
+}
+
+// File is a text with its name, able to tell line and column of any byte.
+// It is safe for concurrent use.
+type File struct {
+	// Name is shown in messages: the path as the user would type it.
+	Name string
+	// Data is the raw content; it must not change.
+	Data []byte
+
+	once  sync.Once
+	lines []int // offset of the first byte of each line
+	// runes counts the characters before each block of the file, so that a
+	// column of a very long line is found without walking the line.
+	runes []int
+}
+
+// blockSize is the distance in bytes between two counts of characters.
+const blockSize = 4096
+
+// NewFile returns a File over data, which must not change afterwards.
+func NewFile(name string, data []byte) *File { return &File{Name: name, Data: data} }
+
+func (f *File) index() []int {
+	f.once.Do(func() {
+		f.lines = append(f.lines, 0)
+		n := 0
+		for i, b := range f.Data {
+			if i%blockSize == 0 {
+				f.runes = append(f.runes, n)
+			}
+			if b == '\n' {
+				f.lines = append(f.lines, i+1)
+			}
+			if startsRune(b) {
+				n++
+			}
+		}
+		f.runes = append(f.runes, n)
+	})
+	return f.lines
+}
+
+// startsRune tells the first byte of a character from those that continue it.
+func startsRune(b byte) bool { return b&0xC0 != 0x80 }
+
+// before counts the characters before an offset.
+func (f *File) before(offset int) int {
+	block := offset / blockSize
+	n := f.runes[block]
+	for _, b := range f.Data[block*blockSize : offset] {
+		if startsRune(b) {
+			n++
+		}
+	}
+	return n
+}
+
+// Pos returns the line and column of the byte at offset. Offsets outside the
+// file are clamped to its ends.
+func (f *File) Pos(offset int) Pos {
+	offset = min(max(offset, 0), len(f.Data))
+	lines := f.index()
+	i, found := slices.BinarySearch(lines, offset)
+	if !found {
+		i--
+	}
+	start := lines[i]
+	if offset-start > blockSize {
+		return Pos{Line: i + 1, Column: f.before(offset) - f.before(start) + 1}
+	}
+	return Pos{Line: i + 1, Column: utf8.RuneCount(f.Data[start:offset]) + 1}
+}
+
+// Offset returns the byte offset of a position, the inverse of Pos. Columns
+// past the end of a line are clamped to it.
+func (f *File) Offset(p Pos) int {
+	lines := f.index()
+	if p.Line < 1 {
+		return 0
+	}
+	if p.Line > len(lines) {
+		return len(f.Data)
+	}
+	off, c := lines[p.Line-1], 1
+	if p.Column > blockSize {
+		// Jump to the last block of the line that begins before the column.
+		first := f.before(off)
+		last := len(f.Data)
+		if p.Line < len(lines) {
+			last = lines[p.Line] - 1
+		}
+		block, _ := slices.BinarySearch(f.runes, first+p.Column)
+		block = min(block-1, last/blockSize)
+		if at := block * blockSize; at > off {
+			for at < len(f.Data) && !startsRune(f.Data[at]) {
+				at++
+			}
+			off, c = at, f.before(at)-first+1
+		}
+	}
+	for ; c < p.Column && off < len(f.Data) && f.Data[off] != '\n'; c++ {
+		_, w := utf8.DecodeRune(f.Data[off:])
+		off += w
+	}
+	return off
+}
+
+// Line returns the text of a line, counted from 1, without its line break.
+func (f *File) Line(n int) string {
+	lines := f.index()
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	end := len(f.Data)
+	if n < len(lines) {
+		end = lines[n] - 1
+	}
+	line := f.Data[lines[n-1]:end]
+	if len(line) > 0 && line[len(line)-1] == '\r' {
+		line = line[:len(line)-1]
+	}
+	return string(line)
+}
+
+// lineEnd returns the position behind the last character of a line.
+func (f *File) lineEnd(line int) Pos {
+	lines := f.index()
+	end := len(f.Data)
+	if line < len(lines) {
+		end = lines[line] - 1
+	}
+	if end > lines[line-1] && f.Data[end-1] == '\r' {
+		end--
+	}
+	return f.Pos(end)
+}
+
+// Excerpt returns the part of a line around a position that fits on a screen,
+// and the column it begins with. Lines can have megabytes.
+func (f *File) Excerpt(p Pos) (text string, column int) {
+	const before, after = 60, 120 // bytes
+	lines := f.index()
+	if p.Line < 1 || p.Line > len(lines) {
+		return "", 1
+	}
+	first := lines[p.Line-1]
+	last := len(f.Data)
+	if p.Line < len(lines) {
+		last = lines[p.Line] - 1
+	}
+	at := f.Offset(p)
+	start, end := max(first, at-before), min(last, at+after)
+	if end-first <= before+after {
+		start = first
+	}
+	for start < at && !startsRune(f.Data[start]) {
+		start++
+	}
+	for end < last && !startsRune(f.Data[end]) {
+		end++
+	}
+	text = strings.TrimSuffix(string(f.Data[start:max(start, end)]), "\r")
+	return text, p.Column - utf8.RuneCount(f.Data[start:at])
+}
+
+// Error is a problem at a place in a file: what, and where. It prints as
+// file:line:col: message.
+type Error struct {
+	File string
+	Pos  Pos
+	Err  error
+}
+
+// Error formats the message with its position.
+func (e *Error) Error() string {
+	if e.Pos.IsZero() {
+		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	}
+	return fmt.Sprintf("%s:%d:%d: %v", e.File, e.Pos.Line, e.Pos.Column, e.Err)
+}
+
+// Unwrap returns the problem without its place.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf returns an *Error at a byte offset of f.
+func (f *File) Errorf(offset int, format string, args ...any) *Error {
+	return &Error{File: f.Name, Pos: f.Pos(offset), Err: fmt.Errorf(format, args...)}
+}

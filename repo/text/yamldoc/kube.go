@@ -1,0 +1,155 @@
+package yamldoc
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Chunk is the text of one document of a file, before it is parsed.
+type Chunk struct {
+	// Start is the offset of the first byte of Data in the file.
+	Start int
+	// Data runs up to the next separator line. It may be blank, and begins
+	// with the separator line of the first document if there is one.
+	Data []byte
+}
+
+// SplitError is a separator line that carries text.
+type SplitError struct {
+	// Offset is where the offending text begins.
+	Offset int
+	// Text is what follows the dashes.
+	Text string
+}
+
+// Error uses the words of apimachinery, which clusterctl prints.
+func (e *SplitError) Error() string { return "invalid Yaml document separator: " + e.Text }
+
+// Split cuts a file into documents at the lines that begin with three dashes,
+// as clusterctl does (k8s.io/apimachinery/pkg/util/yaml, YAMLReader): only
+// blanks or a comment may follow on such a line, otherwise the error is a
+// *SplitError, and the chunks before it are returned with it. Chunks without a
+// single byte are left out. Data aliases the input.
+func Split(data []byte) ([]Chunk, error) {
+	var out []Chunk
+	start := 0
+	flush := func(end int) {
+		if end > start {
+			out = append(out, Chunk{start, data[start:end]})
+		}
+	}
+	for off := 0; off < len(data); {
+		end := len(data)
+		next := end
+		if i := bytes.IndexByte(data[off:], '\n'); i >= 0 {
+			end, next = off+i, off+i+1
+		}
+		if rest, ok := bytes.CutPrefix(data[off:end], []byte("---")); ok {
+			if text := bytes.TrimSpace(rest); len(text) > 0 && text[0] != '#' {
+				flush(off)
+				return out, &SplitError{Offset: off + 3 + bytes.Index(rest, text), Text: string(text)}
+			}
+			// Where nothing precedes it, the line itself belongs to the document.
+			if off > start {
+				flush(off)
+				start = next
+			}
+		}
+		off = next
+	}
+	flush(len(data))
+	return out, nil
+}
+
+// ToMap decodes one document exactly as clusterctl does: numbers become
+// float64, of two equal keys the last wins, and an empty document is nil
+// (sigs.k8s.io/yaml.Unmarshal into a map). The errors are those of that
+// function.
+//
+// The parser of Parse is faster and gives the same values where it is sure of
+// them; the other one is asked for the rest.
+func ToMap(data []byte) (map[string]any, error) {
+	data = normalize(data)
+	if n, sure, err := read(data); err == nil && sure {
+		if m, ok := n.Value().(map[string]any); ok {
+			return m, nil
+		}
+	}
+	return toMap(data)
+}
+
+// toMap is what clusterctl does.
+func toMap(data []byte) (map[string]any, error) {
+	var m map[string]any
+	if err := yaml.Unmarshal(data, &m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// normalize does to line ends what YAMLReader does: CR LF becomes LF, and the
+// last line gets one. Without it a block scalar at the end of a file would
+// lose its line break.
+func normalize(data []byte) []byte {
+	if bytes.IndexByte(data, '\r') >= 0 {
+		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	}
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		data = append(data[:len(data):len(data)], '\n')
+	}
+	return data
+}
+
+// ToJSON converts the first document of data to JSON, keeping integers as they
+// are written (sigs.k8s.io/yaml.YAMLToJSON). Only the YAML parser decides where
+// that document ends.
+func ToJSON(data []byte) ([]byte, error) { return yaml.YAMLToJSON(data) }
+
+// Misfit finds the value that a JSON decoder complains about when it reads the
+// value of n into a struct. The decoder tells no list indices and no keys of
+// maps, so of the values at its path the first one of the wrong type is taken.
+// It returns n if there is no such path.
+func (n *Node) Misfit(e *json.UnmarshalTypeError) *Node {
+	name, _, _ := strings.Cut(e.Value, " ") // the decoder may add the value
+	kinds := map[string][]Kind{
+		"string": {String}, "number": {Int, Float}, "bool": {Bool}, "array": {List}, "object": {Map},
+	}[name]
+	var first *Node
+	var find func(n *Node, path []string) *Node
+	find = func(n *Node, path []string) *Node {
+		if len(path) > 0 {
+			if next := n.Get(path[0]); next != nil {
+				return find(next, path[1:])
+			}
+		} else {
+			if first == nil {
+				first = n
+			}
+			if n != nil && slices.Contains(kinds, n.Kind) {
+				return n
+			}
+			for _, f := range n.Fields {
+				if found := find(f.Value, nil); found != nil {
+					return found
+				}
+			}
+		}
+		for _, item := range n.List() {
+			if found := find(item, path); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	if found := find(n, strings.Split(e.Field, ".")); found != nil {
+		return found
+	}
+	if first == nil {
+		return n
+	}
+	return first
+}

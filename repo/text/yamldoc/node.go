@@ -1,0 +1,196 @@
+package yamldoc
+
+import "strconv"
+
+// Kind is the JSON type of a value, with integers kept apart from other
+// numbers.
+type Kind uint8
+
+// The kinds of values.
+const (
+	Null Kind = iota
+	Bool
+	Int
+	Float
+	String
+	Map
+	List
+)
+
+var kindNames = [...]string{"null", "boolean", "integer", "number", "string", "mapping", "list"}
+
+// String names the kind as in messages.
+func (k Kind) String() string { return kindNames[k] }
+
+// Noun names the kind with its article, as after "is".
+func (k Kind) Noun() string {
+	switch k {
+	case Null:
+		return k.String()
+	case Int:
+		return "an " + k.String()
+	}
+	return "a " + k.String()
+}
+
+// Style says how a scalar is written.
+type Style uint8
+
+// The styles of scalars. Plain scalars are the ones whose type YAML guesses.
+const (
+	Plain Style = iota
+	Quoted
+	Block
+)
+
+// Node is a value of a document. All methods work on a nil Node, which stands
+// for "not there", so that lookups can be chained without checks.
+type Node struct {
+	Kind  Kind
+	Style Style
+	// Text is the unquoted text of a scalar.
+	Text string
+	// Fields are the entries of a Map in reading order. If a key occurs more
+	// than once, all are listed and Get finds the last, as clusterctl does.
+	Fields []Field
+	// Items are the elements of a List.
+	Items []*Node
+
+	number    any   // int64, uint64 or float64 of an Int or Float
+	line, col int32 // in the text that was parsed
+}
+
+// Field is one entry of a Map.
+type Field struct {
+	// Name is the key as JSON has it: an unquoted yes is "true" here.
+	Name string
+	// Key is where the key is written.
+	Key   *Node
+	Value *Node
+	// Merged is set for entries that came in by a merge key (<<).
+	Merged bool
+}
+
+// Get follows the keys down through maps and returns the value, or nil.
+func (n *Node) Get(path ...string) *Node {
+	for _, name := range path {
+		f := n.Field(name)
+		if f == nil {
+			return nil
+		}
+		n = f.Value
+	}
+	return n
+}
+
+// Field returns the entry that counts for a key, or nil.
+func (n *Node) Field(name string) *Field {
+	if n == nil {
+		return nil
+	}
+	for i := len(n.Fields) - 1; i >= 0; i-- {
+		if n.Fields[i].Name == name {
+			return &n.Fields[i]
+		}
+	}
+	return nil
+}
+
+// Is reports whether n exists and is of kind k.
+func (n *Node) Is(k Kind) bool { return n != nil && n.Kind == k }
+
+// Str returns the text of a String, and "" for everything else.
+func (n *Node) Str() string {
+	if n.Is(String) {
+		return n.Text
+	}
+	return ""
+}
+
+// Int returns the value of an Int that fits.
+func (n *Node) Int() (int64, bool) {
+	if !n.Is(Int) {
+		return 0, false
+	}
+	v, ok := n.number.(int64)
+	return v, ok
+}
+
+// Bool returns the value of a Bool; false for everything else.
+func (n *Node) Bool() bool { return n.Is(Bool) && n.number == true }
+
+// List returns the elements of a List, and nil for everything else.
+func (n *Node) List() []*Node {
+	if !n.Is(List) {
+		return nil
+	}
+	return n.Items
+}
+
+// Value converts to what encoding/json would give for the same document: nil,
+// bool, float64, string, []any or map[string]any. It equals ToMap on the same
+// text.
+func (n *Node) Value() any {
+	if n == nil {
+		return nil
+	}
+	switch n.Kind {
+	case Bool:
+		return n.number
+	case Int, Float:
+		switch v := n.number.(type) {
+		case int64:
+			return float64(v)
+		case uint64:
+			return float64(v)
+		}
+		return n.number
+	case String:
+		return n.Text
+	case List:
+		out := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			out[i] = item.Value()
+		}
+		return out
+	case Map:
+		out := make(map[string]any, len(n.Fields))
+		for _, f := range n.Fields {
+			out[f.Name] = f.Value.Value()
+		}
+		return out
+	}
+	return nil
+}
+
+// Walk calls visit for n and everything below it in reading order, with the
+// path from n. It stops descending where visit returns false.
+func (n *Node) Walk(visit func(path Path, n *Node) bool) { n.walk(nil, visit) }
+
+func (n *Node) walk(path Path, visit func(Path, *Node) bool) {
+	if n == nil || !visit(path, n) {
+		return
+	}
+	for _, f := range n.Fields {
+		f.Value.walk(append(path, f.Name), visit)
+	}
+	for i, item := range n.Items {
+		item.walk(append(path, strconv.Itoa(i)), visit)
+	}
+}
+
+// Path is the way from a document's root to a value: keys, and list indices as
+// decimal numbers. It is only valid during the call that receives it.
+type Path []string
+
+// String joins the path for messages: spec.versions.0.name.
+func (p Path) String() string {
+	var out []byte
+	for i, s := range p {
+		if i > 0 {
+			out = append(out, '.')
+		}
+		out = append(out, s...)
+	}
+	return string(out)
+}

@@ -1,0 +1,294 @@
+package sign_test
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
+)
+
+func release(files ...string) *repo.Release {
+	r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Path: "out"}
+	for i := 0; i < len(files); i += 2 {
+		put(r, files[i], []byte(files[i+1]))
+	}
+	return r
+}
+
+func put(r *repo.Release, name string, data []byte) {
+	remove(r, name)
+	r.Artifacts = append(r.Artifacts, repo.BytesArtifact(name, data))
+	r.Sort()
+}
+
+func remove(r *repo.Release, name string) {
+	var rest []*repo.Artifact
+	for _, a := range r.Artifacts {
+		if a.Name != name {
+			rest = append(rest, a)
+		}
+	}
+	r.Artifacts = rest
+}
+
+func content(t testing.TB, r *repo.Release, name string) []byte {
+	t.Helper()
+	a := r.Artifact(name)
+	if a == nil {
+		t.Fatalf("there is no %s", name)
+	}
+	return must[[]byte](t)(a.Bytes())
+}
+
+func signed(t testing.TB, key string) (*repo.Release, *sign.PublicKey) {
+	t.Helper()
+	k, public := load(t, key)
+	r := release("metadata.yaml", "m", "infrastructure-components.yaml", "c")
+	r = must[*repo.Release](t)(provenance.Add(t.Context(), r, provenance.Build{}))
+	return must[*repo.Release](t)(sign.Release(t.Context(), r, k)), public
+}
+
+func names(r *repo.Release) string {
+	var out []string
+	for _, a := range r.Artifacts {
+		out = append(out, a.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestReleaseIsReproducible(t *testing.T) {
+	for key := range pairs() {
+		a, public := signed(t, key)
+		b, _ := signed(t, key)
+		k, _ := load(t, key)
+		again := must[*repo.Release](t)(sign.Release(t.Context(), a, k))
+		const want = "SHA256SUMS SHA256SUMS.sig infrastructure-components.yaml metadata.yaml provenance.intoto.json provenance.intoto.jsonl"
+		for _, r := range []*repo.Release{a, b, again} {
+			if names(r) != want {
+				t.Errorf("%s: the files are %s", key, names(r))
+			}
+			for _, f := range r.Artifacts {
+				if !bytes.Equal(content(t, a, f.Name), content(t, r, f.Name)) {
+					t.Errorf("%s: %s differs", key, f.Name)
+				}
+			}
+			if err := sign.Verify(t.Context(), r, public); err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+			if err := provenance.Verify(t.Context(), r); err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+		}
+	}
+}
+
+func TestReleaseDoesNotChangeItsArgument(t *testing.T) {
+	k, _ := load(t, "P-256")
+	r := release("a", "1", "z", "2")
+	before := names(r)
+	must[*repo.Release](t)(sign.Release(t.Context(), r, k))
+	if names(r) != before {
+		t.Errorf("it has %s now", names(r))
+	}
+}
+
+func TestReleaseDoesNotSignWhatWasChanged(t *testing.T) {
+	k, _ := load(t, "P-256")
+	r, _ := signed(t, "P-256")
+	put(r, "metadata.yaml", []byte("M"))
+	_, err := sign.Release(t.Context(), r, k)
+	if _, ok := errors.AsType[*repo.ChecksumError](err); !ok {
+		t.Errorf("got %v, want a ChecksumError", err)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	ours, public := signed(t, "P-256")
+	theirs, other := signed(t, "Ed25519")
+	var checksum *repo.ChecksumError
+	var signature *sign.SignatureError
+	resum := func(t *testing.T, r *repo.Release) { // as one without the key can
+		remove(r, layouts.SignatureFile)
+		put(r, layouts.ChecksumFile, must[[]byte](t)(repo.Checksums(t.Context(), r)))
+		put(r, layouts.SignatureFile, content(t, ours, layouts.SignatureFile))
+	}
+	for name, tc := range map[string]struct {
+		change func(t *testing.T, r *repo.Release)
+		keys   []*sign.PublicKey
+		is     error // errors.Is
+		as     any   // errors.As
+		want   string
+	}{
+		"sound":              {},
+		"one of the keys":    {keys: []*sign.PublicKey{other, public}},
+		"no key":             {keys: []*sign.PublicKey{}, want: "there is no key"},
+		"other key":          {keys: []*sign.PublicKey{other}, as: &signature, want: "SHA256SUMS.sig is no signature of SHA256SUMS by the Ed25519 key"},
+		"not signed":         {change: func(_ *testing.T, r *repo.Release) { remove(r, layouts.SignatureFile) }, is: fs.ErrNotExist, want: "is not signed: it has no SHA256SUMS.sig"},
+		"no checksums":       {change: func(_ *testing.T, r *repo.Release) { remove(r, layouts.ChecksumFile) }, is: fs.ErrNotExist, want: "nothing in it can be signed"},
+		"changed file":       {change: func(_ *testing.T, r *repo.Release) { put(r, "metadata.yaml", []byte("M")) }, as: &checksum, want: "metadata.yaml has the checksum"},
+		"removed file":       {change: func(_ *testing.T, r *repo.Release) { remove(r, "metadata.yaml") }, as: &checksum, want: "metadata.yaml is not there"},
+		"added file":         {change: func(_ *testing.T, r *repo.Release) { put(r, "evil.yaml", nil) }, as: &checksum, want: "evil.yaml has no line"},
+		"renamed file":       {change: func(_ *testing.T, r *repo.Release) { remove(r, "metadata.yaml"); put(r, "Metadata.yaml", []byte("m")) }, as: &checksum, want: "Metadata.yaml has no line"},
+		"changed and summed": {change: func(t *testing.T, r *repo.Release) { put(r, "metadata.yaml", []byte("M")); resum(t, r) }, as: &signature},
+		"added and summed":   {change: func(t *testing.T, r *repo.Release) { put(r, "evil.yaml", nil); resum(t, r) }, as: &signature},
+		"line added": {change: func(t *testing.T, r *repo.Release) {
+			put(r, layouts.ChecksumFile, append(content(t, r, layouts.ChecksumFile), '\n'))
+		}, as: &signature},
+		"empty checksums": {change: func(_ *testing.T, r *repo.Release) { put(r, layouts.ChecksumFile, nil) }, as: &signature},
+		"empty signature": {change: func(_ *testing.T, r *repo.Release) { put(r, layouts.SignatureFile, nil) }, as: &signature},
+		"no base64":       {change: func(_ *testing.T, r *repo.Release) { put(r, layouts.SignatureFile, []byte("!")) }, as: &signature},
+		"endless":         {change: func(_ *testing.T, r *repo.Release) { put(r, layouts.SignatureFile, make([]byte, 1<<20)) }, want: "no signature has more than"},
+		"other signature": {change: func(t *testing.T, r *repo.Release) {
+			put(r, layouts.SignatureFile, content(t, theirs, layouts.SignatureFile))
+		}, as: &signature},
+		"other release": {change: func(t *testing.T, r *repo.Release) {
+			put(r, layouts.ChecksumFile, content(t, theirs, layouts.ChecksumFile))
+			put(r, layouts.SignatureFile, content(t, theirs, layouts.SignatureFile))
+		}, as: &signature},
+		"changed provenance": {change: func(_ *testing.T, r *repo.Release) { put(r, layouts.ProvenanceFile, []byte("{}")) }, as: &checksum},
+		"changed envelope":   {change: func(_ *testing.T, r *repo.Release) { put(r, layouts.SignedProvenanceFile, []byte("{}")) }, as: &checksum},
+		"line break": {change: func(t *testing.T, r *repo.Release) {
+			put(r, layouts.SignatureFile, append(content(t, r, layouts.SignatureFile), '\n'))
+		}},
+		"raw signature": {change: func(t *testing.T, r *repo.Release) {
+			put(r, layouts.SignatureFile, must[[]byte](t)(base64.StdEncoding.DecodeString(string(content(t, r, layouts.SignatureFile)))))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := *ours
+			if tc.change != nil {
+				tc.change(t, &r)
+			}
+			if tc.keys == nil {
+				tc.keys = []*sign.PublicKey{public}
+			}
+			err := sign.Verify(t.Context(), &r, tc.keys...)
+			switch {
+			case tc.is == nil && tc.as == nil && tc.want == "":
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			case err == nil:
+				t.Fatal("it was accepted")
+			case tc.is != nil && !errors.Is(err, tc.is), tc.as != nil && !errors.As(err, tc.as), !strings.Contains(err.Error(), tc.want):
+				t.Errorf("got %T %v", err, err)
+			}
+		})
+	}
+}
+
+// Who has the key may still have signed an envelope that is not of the
+// statement next to it.
+func TestVerifyComparesStatementAndEnvelope(t *testing.T) {
+	k, public := load(t, "P-256")
+	stranger, _ := load(t, "Ed25519")
+	good, _ := signed(t, "P-256")
+	statement := content(t, good, layouts.ProvenanceFile)
+	line := content(t, good, layouts.SignedProvenanceFile)
+	for name, tc := range map[string]struct {
+		lines []byte
+		ok    bool
+	}{
+		"as made":       {line, true},
+		"other lines":   {bytes.Join([][]byte{[]byte("{}\nnot json\n"), line, line}, nil), true},
+		"no line":       {nil, false},
+		"other content": {must[[]byte](t)(k.Envelope(provenance.MediaType, append(bytes.Clone(statement), ' '))), false},
+		"other type":    {must[[]byte](t)(k.Envelope("text/plain", statement)), false},
+		"other key":     {must[[]byte](t)(stranger.Envelope(provenance.MediaType, statement)), false},
+		"no signature":  {bytes.Replace(line, []byte(`"signatures":[`), []byte(`"signatures":[],"x":[`), 1), false},
+		"type moved":    {bytes.Replace(line, []byte(provenance.MediaType), []byte(provenance.MediaType+" 1"), 1), false},
+	} {
+		r := *good
+		remove(&r, layouts.SignatureFile)
+		remove(&r, layouts.ChecksumFile)
+		put(&r, layouts.SignedProvenanceFile, tc.lines)
+		sums := must[[]byte](t)(repo.Checksums(t.Context(), &r))
+		put(&r, layouts.ChecksumFile, sums)
+		put(&r, layouts.SignatureFile, must[[]byte](t)(k.Sign(sums)))
+		err := sign.Verify(t.Context(), &r, public)
+		if _, is := errors.AsType[*sign.SignatureError](err); tc.ok != (err == nil) || !tc.ok && !is {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !tc.ok && !strings.Contains(err.Error(), "provenance.intoto.jsonl is no signature of provenance.intoto.json by") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestVerifyTakesWhatCosignSigned(t *testing.T) {
+	public := must[*sign.PublicKey](t)(sign.LoadPublicKey(must[[]byte](t)(os.ReadFile("testdata/cosign.pub"))))
+	r := release()
+	put(r, layouts.ChecksumFile, []byte("hello\n"))
+	put(r, layouts.SignatureFile, must[[]byte](t)(os.ReadFile("testdata/hello.sig")))
+	err := sign.Verify(t.Context(), r, public)
+	if _, ok := errors.AsType[*repo.ChecksumError](err); !ok { // only that hello is no checksum
+		t.Errorf("got %v", err)
+	}
+}
+
+// What cosign signs with its larger keys and other modes, done by hand.
+func TestVerifyTakesOtherHashes(t *testing.T) {
+	message := []byte("hello\n")
+	for key, h := range map[string]crypto.Hash{"P-384": crypto.SHA384, "P-521": crypto.SHA512, "Ed25519": crypto.SHA512} {
+		block, _ := pem.Decode(pairs()[key].private)
+		k := must[any](t)(x509.ParsePKCS8PrivateKey(block.Bytes)).(crypto.Signer)
+		d := h.New()
+		d.Write(message)
+		sig := must[[]byte](t)(k.Sign(nil, d.Sum(nil), h))
+		if _, public := load(t, key); !public.Verify(message, sig) {
+			t.Errorf("%s with %s is refused", key, h)
+		}
+	}
+}
+
+func TestVerifyStopsWithItsContext(t *testing.T) {
+	r, public := signed(t, "P-256")
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stop)
+	if err := sign.Verify(ctx, r, public); !errors.Is(err, stop) {
+		t.Errorf("got %v", err)
+	}
+	k, _ := load(t, "P-256")
+	if _, err := sign.Release(ctx, r, k); !errors.Is(err, stop) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	good, public := signed(f, "P-256")
+	statement := content(f, good, layouts.ProvenanceFile)
+	sums, sig, line := content(f, good, layouts.ChecksumFile), content(f, good, layouts.SignatureFile), content(f, good, layouts.SignedProvenanceFile)
+	f.Add(sums, sig, line)
+	f.Add([]byte(""), []byte("MAA="), []byte(`{"payload":"","payloadType":"","signatures":[{"sig":""}]}`))
+	f.Add(sums, []byte("MAYCAQECAQE="), []byte("null\n[]\n"))
+	f.Fuzz(func(t *testing.T, newSums, newSig, newLine []byte) {
+		r := *good
+		put(&r, layouts.ChecksumFile, newSums)
+		put(&r, layouts.SignatureFile, newSig)
+		err := sign.Verify(t.Context(), &r, public)
+		if err == nil && !bytes.Equal(newSums, sums) {
+			t.Errorf("accepted %q", newSums)
+		}
+		var in bool
+		if in = sign.InEnvelope(newLine, provenance.MediaType, statement, public); in && !bytes.Contains(newLine, []byte("signatures")) {
+			t.Errorf("accepted %q", newLine)
+		}
+		if in && sign.InEnvelope(newLine, provenance.MediaType, append(statement, ' '), public) {
+			t.Error("an envelope of two statements")
+		}
+	})
+}
