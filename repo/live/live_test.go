@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/live"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
 )
 
 // fake is an API server that gives fixed answers and remembers the questions.
