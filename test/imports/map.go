@@ -79,21 +79,23 @@ func rowOf(p, holds, never string, s *Source) string {
 	return b.String()
 }
 
-// wrap breaks a long list into lines, so that changes to it merge well.
+// wrap gives each folder a line of its own in a long list, so that changes to
+// it merge well.
 func wrap(list []string) string {
+	short := strings.Join(list, " ")
+	if len(short) <= 90 {
+		return short
+	}
 	var b strings.Builder
-	width := 0
 	for i, name := range list {
 		switch {
 		case i == 0:
-		case width+len(name) > 90:
+		case path.Dir(name) != path.Dir(list[i-1]):
 			b.WriteString("\n\t\t\t")
-			width = 0
 		default:
 			b.WriteByte(' ')
 		}
 		b.WriteString(name)
-		width += len(name) + 1
 	}
 	return b.String()
 }

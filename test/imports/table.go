@@ -173,14 +173,28 @@ var Packages = []Package{
 		Path:  "cmd/internal/cli",
 		Holds: "one file per verb: flags, printing, environment, exit codes",
 		Never: "how the work is done",
-		Knows: `cmd/internal/term layouts layouts/config layouts/detect publish publish/github
-			publish/gitlab publish/local publish/mirror publish/oci publish/transport repo
+		Knows: `cmd/internal/term
+			layouts
+			layouts/config layouts/detect
+			publish
+			publish/github publish/gitlab publish/local publish/mirror publish/oci publish/transport
+			repo
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
-			repo/extension repo/extension/checks repo/extension/probe repo/extension/registration
-			repo/extension/request repo/facts/diff repo/facts/inventory repo/kube/crd repo/lint
-			repo/lint/rules repo/live repo/move/owners repo/move/snapshot repo/report
-			repo/source/files repo/source/folder repo/text/manifest repo/text/yamldoc
-			repo/trust/provenance repo/trust/sign transform transform/clusterctl
+			repo/extension
+			repo/extension/checks repo/extension/probe repo/extension/registration repo/extension/request
+			repo/facts/diff repo/facts/inventory
+			repo/kube/crd
+			repo/lint
+			repo/lint/rules
+			repo/lint/rules/examples
+			repo/live
+			repo/move/owners repo/move/snapshot
+			repo/report
+			repo/source/files repo/source/folder
+			repo/text/manifest repo/text/yamldoc
+			repo/trust/provenance repo/trust/sign
+			transform
+			transform/clusterctl
 			transform/clusterctl/config`,
 		Libraries: `crypto/tls github.com/spf13/cobra log net/http os/exec syscall`,
 	},
@@ -248,7 +262,10 @@ var Packages = []Package{
 		Path:  "publish/mirror",
 		Holds: "copying releases between places, with what an air-gapped site needs beside them",
 		Never: "flags, printing, any one kind of destination",
-		Knows: `layouts publish repo repo/capi/metadata repo/facts/inventory repo/source/files
+		Knows: `layouts publish repo
+			repo/capi/metadata
+			repo/facts/inventory
+			repo/source/files
 			repo/text/yamldoc`,
 		Libraries: `github.com/Masterminds/semver/v3 github.com/distribution/reference`,
 	},
@@ -257,7 +274,9 @@ var Packages = []Package{
 		Holds: "the destination OCI registry",
 		Never: "other destinations, what the files mean",
 		Knows: `layouts publish publish/transport repo`,
-		Libraries: `github.com/opencontainers/go-digest github.com/opencontainers/image-spec net net/http
+		Libraries: `github.com/opencontainers/go-digest github.com/opencontainers/image-spec
+			net
+			net/http
 			oras.land/oras-go/v2`,
 	},
 	{
@@ -277,8 +296,9 @@ var Packages = []Package{
 		Path:  "repo/capi/clusterclass",
 		Holds: "a ClusterClass in either API version as one view: variables, patches, templates in it",
 		Never: "rules",
-		Knows: `repo/capi/contract repo/capi/coreapi repo/kube/crd repo/kube/openapi repo/text/manifest
-			repo/text/yamldoc`,
+		Knows: `repo/capi/contract repo/capi/coreapi
+			repo/kube/crd repo/kube/openapi
+			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4 k8s.io/apimachinery`,
 	},
 	{
@@ -304,8 +324,9 @@ var Packages = []Package{
 		Path:  "repo/extension",
 		Holds: "the Runtime SDK as data: hooks, answers, discovery, patches, upgrade plans, the OpenAPI document",
 		Never: "the network, checks",
-		Knows: `repo/capi/clusterclass repo/capi/contract repo/kube/openapi repo/text/manifest
-			repo/text/yamldoc`,
+		Knows: `repo/capi/clusterclass repo/capi/contract
+			repo/kube/openapi
+			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4 github.com/evanphx/json-patch/v5 k8s.io/apimachinery`,
 	},
 	{
@@ -318,8 +339,12 @@ var Packages = []Package{
 		Path:  "repo/extension/probe",
 		Holds: "calls to a running extension as Cluster API makes them, judged by the checks",
 		Never: "printing, releases",
-		Knows: `repo/capi/clusterclass repo/extension repo/extension/checks repo/extension/request
-			repo/kube/crd repo/kube/openapi repo/lint repo/text/manifest repo/text/yamldoc`,
+		Knows: `repo/capi/clusterclass
+			repo/extension
+			repo/extension/checks repo/extension/request
+			repo/kube/crd repo/kube/openapi
+			repo/lint
+			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `crypto/tls net net/http`,
 	},
 	{
@@ -333,17 +358,22 @@ var Packages = []Package{
 		Path:  "repo/extension/request",
 		Holds: "the requests that Cluster API would send to a hook",
 		Never: "the network, answers",
-		Knows: `layouts repo repo/capi/clusterclass repo/capi/contract repo/extension repo/text/manifest
-			repo/text/yamldoc`,
+		Knows: `layouts repo
+			repo/capi/clusterclass repo/capi/contract
+			repo/extension
+			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4`,
 	},
 	{
 		Path:  "repo/facts/diff",
 		Holds: "what changes for users between two releases",
 		Never: "where releases come from, or whether one release is sound",
-		Knows: `layouts repo repo/capi/clusterclass repo/capi/contract repo/capi/metadata
-			repo/facts/inventory repo/kube/crd repo/kube/openapi repo/parallel repo/text/manifest
-			repo/text/yamldoc`,
+		Knows: `layouts repo
+			repo/capi/clusterclass repo/capi/contract repo/capi/metadata
+			repo/facts/inventory
+			repo/kube/crd repo/kube/openapi
+			repo/parallel
+			repo/text/manifest repo/text/yamldoc`,
 	},
 	{
 		Path:      "repo/facts/inventory",
@@ -376,24 +406,40 @@ var Packages = []Package{
 		Path:  "repo/lint",
 		Holds: "the engine: runs rules over releases, collects findings, applies comments that silence rules",
 		Never: "any rule, how findings are printed",
-		Knows: `layouts repo repo/capi/contract repo/capi/metadata repo/kube/crd repo/parallel
+		Knows: `layouts repo
+			repo/capi/contract repo/capi/metadata
+			repo/kube/crd
+			repo/parallel
 			repo/text/manifest repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/lint/rules",
 		Holds: "the rules as data, each with its example",
 		Never: "files, printing",
-		Knows: `layouts repo repo/capi/clusterclass repo/capi/contract repo/capi/coreapi
-			repo/capi/metadata repo/kube/crd repo/kube/gotypes repo/kube/openapi repo/lint
-			repo/move/owners repo/text/manifest repo/text/vars repo/text/yamldoc`,
-		Libraries: `github.com/blang/semver/v4 github.com/distribution/reference golang.org/x/tools
-			k8s.io/apimachinery net`,
+		Knows: `layouts repo
+			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
+			repo/kube/crd repo/kube/gotypes repo/kube/openapi
+			repo/lint
+			repo/move/owners
+			repo/text/manifest repo/text/vars repo/text/yamldoc`,
+		Libraries: `github.com/blang/semver/v4 github.com/distribution/reference k8s.io/apimachinery net`,
+	},
+	{
+		Path:      "repo/lint/rules/examples",
+		Holds:     "an example for every rule: a repository that breaks it, the same in order, the proof",
+		Never:     "rules",
+		Knows:     `layouts repo/capi/metadata`,
+		Libraries: `golang.org/x/tools`,
 	},
 	{
 		Path:  "repo/lint/rules/internal/gendocs",
 		Holds: "the rule pages of the documentation",
 		Never: "any single rule",
-		Knows: `repo/extension/checks repo/lint repo/lint/rules repo/source/folder`,
+		Knows: `repo/extension/checks
+			repo/lint
+			repo/lint/rules
+			repo/lint/rules/examples
+			repo/source/folder`,
 	},
 	{
 		Path:      "repo/live",
@@ -424,8 +470,13 @@ var Packages = []Package{
 		Path:  "repo/report",
 		Holds: "results as text, JSON, SARIF, JUnit, GitHub annotations, Markdown and HTML",
 		Never: "how the results are computed",
-		Knows: `layouts repo repo/extension repo/facts/diff repo/facts/inventory repo/lint
-			repo/move/owners repo/report/internal/draw repo/report/internal/markup repo/text/yamldoc`,
+		Knows: `layouts repo
+			repo/extension
+			repo/facts/diff repo/facts/inventory
+			repo/lint
+			repo/move/owners
+			repo/report/internal/draw repo/report/internal/markup
+			repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/report/internal/draw",
@@ -538,16 +589,16 @@ var Packages = []Package{
 		Path:  "test/fakes/github",
 		Holds: "GitHub's API for releases, on loopback",
 		Never: "the clients",
-		Knows: `test/fakes/fault test/fakes/internal/blob test/fakes/internal/bucket
-			test/fakes/internal/route test/fakes/internal/serve`,
+		Knows: `test/fakes/fault
+			test/fakes/internal/blob test/fakes/internal/bucket test/fakes/internal/route test/fakes/internal/serve`,
 		Libraries: `net/http testing`,
 	},
 	{
 		Path:  "test/fakes/gitlab",
 		Holds: "GitLab's API for generic packages, on loopback",
 		Never: "the clients",
-		Knows: `test/fakes/fault test/fakes/internal/blob test/fakes/internal/bucket
-			test/fakes/internal/route test/fakes/internal/serve`,
+		Knows: `test/fakes/fault
+			test/fakes/internal/blob test/fakes/internal/bucket test/fakes/internal/route test/fakes/internal/serve`,
 		Libraries: `net/http testing`,
 	},
 	{
@@ -605,7 +656,10 @@ var Packages = []Package{
 		Path:  "test/oracle/bench",
 		Holds: "measurements of the budgets beside clusterctl and kustomize",
 		Never: "how anything is implemented",
-		Knows: `layouts layouts/config layouts/detect repo/text/yamldoc test/oracle/bench/internal/cost
+		Knows: `layouts
+			layouts/config layouts/detect
+			repo/text/yamldoc
+			test/oracle/bench/internal/cost
 			test/oracle/real`,
 	},
 	{
@@ -639,7 +693,12 @@ var Packages = []Package{
 		Path:  "transform",
 		Holds: "the plan turned into releases: kustomize, images, label, Namespace, series",
 		Never: "publishing, rules",
-		Knows: `layouts layouts/config repo repo/capi/metadata repo/parallel repo/text/yamldoc
+		Knows: `layouts
+			layouts/config
+			repo
+			repo/capi/metadata
+			repo/parallel
+			repo/text/yamldoc
 			transform/kustomize`,
 	},
 	{
@@ -647,8 +706,9 @@ var Packages = []Package{
 		Holds: "a release turned into what clusterctl makes of it",
 		Never: "disks, the environment",
 		Knows: `layouts repo/parallel repo/text/vars repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference k8s.io/api k8s.io/apiextensions-apiserver
-			k8s.io/apimachinery sigs.k8s.io/cluster-api/api`,
+		Libraries: `github.com/distribution/reference
+			k8s.io/api k8s.io/apiextensions-apiserver k8s.io/apimachinery
+			sigs.k8s.io/cluster-api/api`,
 	},
 	{
 		Path:      "transform/clusterctl/config",
