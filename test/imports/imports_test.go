@@ -64,7 +64,7 @@ var owners = []struct {
 	{"crypto/tls", []string{"repo/extension/probe", "publish/transport", "cmd/internal/cli", "test/fakes"}},
 	{"os/exec", []string{"cmd/internal/cli"}},
 	{"os/signal", []string{"cmd/clusterctl-repo"}},
-	{"net/http", []string{"repo/extension/probe", "publish/transport", "publish/github", "publish/gitlab", "publish/oci", "cmd/internal/cli", "test/fakes"}},
+	{"net/http", []string{"repo/extension/probe", "publish/transport", "publish/github", "publish/gitlab", "publish/oci", "publish/open", "cmd/internal/cli", "test/fakes"}},
 	{"github.com/google/go-github/", []string{"publish/github"}},
 	{"github.com/xanzy/go-gitlab", []string{"publish/gitlab"}},
 	{"oras.land/oras-go/", []string{"publish/oci"}},
