@@ -87,6 +87,8 @@ var principles = []principle{
 		why: "One package talks to API servers; the rest of the library stays free of the network."},
 	{of: []string{"repo/...", "layouts/...", "transform/..."}, except: []string{"repo/extension/probe", "repo/live"}, not: []string{"net/http", "crypto/tls"},
 		why: "The library works without the network, except for the probe of extensions and the client of management clusters."},
+	{of: []string{"..."}, except: []string{"repo/source/program"}, not: []string{"os/exec"},
+		why: "One package runs programs, so that all of them stop when they must."},
 	{of: []string{"..."}, except: []string{"cmd/..."}, not: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "flag", "os/signal"}, why: "Flags and signals belong to the command line."},
 }
 

@@ -177,7 +177,7 @@ var Packages = []Package{
 			layouts
 			layouts/config layouts/detect
 			publish
-			publish/github publish/gitlab publish/local publish/mirror publish/oci publish/transport
+			publish/local publish/mirror publish/open publish/transport
 			repo
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
 			repo/extension
@@ -190,13 +190,13 @@ var Packages = []Package{
 			repo/live
 			repo/move/owners repo/move/snapshot
 			repo/report
-			repo/source/files repo/source/folder
+			repo/source/files repo/source/folder repo/source/git repo/source/program
 			repo/text/manifest repo/text/yamldoc
 			repo/trust/provenance repo/trust/sign
 			transform
 			transform/clusterctl
 			transform/clusterctl/config`,
-		Libraries: `crypto/tls github.com/spf13/cobra log net/http os/exec syscall`,
+		Libraries: `crypto/tls github.com/spf13/cobra log net/http`,
 	},
 	{
 		Path:  "cmd/internal/term",
@@ -278,6 +278,13 @@ var Packages = []Package{
 			net
 			net/http
 			oras.land/oras-go/v2`,
+	},
+	{
+		Path:      "publish/open",
+		Holds:     "destinations and targets on servers, opened from their URLs, and which server sees which credential",
+		Never:     "what is done with them",
+		Knows:     `layouts publish publish/github publish/gitlab publish/local publish/oci publish/transport`,
+		Libraries: `net/http`,
 	},
 	{
 		Path:      "publish/transport",
@@ -500,6 +507,19 @@ var Packages = []Package{
 		Holds: "a folder in clusterctl's layout as a Repository",
 		Never: "what is in the files",
 		Knows: `layouts repo repo/source/files`,
+	},
+	{
+		Path:  "repo/source/git",
+		Holds: "what git knows of a folder, and the files of a revision",
+		Never: "what the files are for",
+		Knows: `repo/source/program`,
+	},
+	{
+		Path:      "repo/source/program",
+		Holds:     "running other programs, which stop together with what they started",
+		Never:     "what the programs are for",
+		Knows:     `repo/source/files`,
+		Libraries: `os/exec syscall`,
 	},
 	{
 		Path:  "repo/text/manifest",
