@@ -25,6 +25,9 @@ type Options struct {
 	// Profile is the Cluster API to judge for. Roles of the configuration are
 	// applied on top.
 	Profile contract.Profile
+	// Temp is the folder for temporary files of Since; empty means that of the
+	// operating system.
+	Temp string
 }
 
 // Result is what was found in one target.
@@ -123,6 +126,12 @@ func (o *Options) lint(c *config.Config) (lint.Options, error) {
 }
 
 func wrong(err error) error { return &sourcetree.InputError{Err: err} }
+
+// Severities are those that a configuration gives to the rules of the catalogue,
+// by ID.
+func Severities(c *config.Config) (map[string]lint.Severity, error) {
+	return severities(c, nil)
+}
 
 func severities(c *config.Config, known []*lint.Rule) (map[string]lint.Severity, error) {
 	out := map[string]lint.Severity{}
@@ -223,4 +232,3 @@ func moved(f *lint.Finding, s transform.Source) *lint.Edit {
 	}
 	return &lint.Edit{Start: s.Start, End: s.Stop, Text: f.Edit.Text}
 }
-

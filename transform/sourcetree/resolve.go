@@ -58,12 +58,18 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 	return &Resolved{Repository: b.Repository(dir), Version: t.opts.Version, Partial: true, Build: b}, nil
 }
 
-// finished takes releases as they are, and reports which options come too late.
-func finished(r *repo.Repository, o *Options) (*Resolved, error) {
+// Finished takes releases as they are.
+func Finished(r *repo.Repository) *Resolved {
 	out := &Resolved{Repository: r}
 	if len(r.Providers) == 1 && len(r.Providers[0].Releases) == 1 && filepath.Clean(r.Providers[0].Releases[0].Path) == filepath.Clean(r.Path) {
 		out.Version, out.Partial = r.Providers[0].Releases[0].Version, true
 	}
+	return out
+}
+
+// finished takes releases as they are, and reports which options come too late.
+func finished(r *repo.Repository, o *Options) (*Resolved, error) {
+	out := Finished(r)
 	if o.Version != "" || len(o.Images) > 0 || o.AsIs || o.AddSeries {
 		o.note(false, "%s is built already: --version, --image, --as-is and --add-series have no effect on it", r.Path)
 	}
