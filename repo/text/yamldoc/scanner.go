@@ -51,10 +51,10 @@ func scan(data []byte) *Node {
 	if !p.next() {
 		return nil
 	}
-	if p.pos == len(p.text) {
+	if p.pos == len(p.text) && p.text[0] != '-' {
 		return &Node{Kind: Null, line: 1, col: 1}
 	}
-	if p.pos != p.bol {
+	if p.pos == len(p.text) || p.pos != p.bol {
 		return nil
 	}
 	root := p.block(-1)
