@@ -54,7 +54,8 @@ var owners = []struct {
 }{
 	{"go.yaml.in/yaml/", []string{"repo/text/yamldoc"}},
 	{"sigs.k8s.io/yaml", []string{"repo/text/yamldoc"}},
-	{"github.com/evanphx/json-patch", []string{"repo/extension"}},
+	{"github.com/evanphx/json-patch", []string{"repo/extension", "repo/capi/patch"}},
+	{"github.com/Masterminds/sprig", []string{"repo/capi/patch"}},
 	{"sigs.k8s.io/kustomize/", []string{"transform/kustomize"}},
 	{"github.com/spf13/cobra", []string{"cmd/internal/cli"}},
 	{"github.com/spf13/viper", []string{"transform/clusterctl/config"}},
