@@ -1,0 +1,8 @@
+package contracts
+
+import (
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// Families are the rules of this package. They must not be changed.
+var Families = []*lint.Family{bootstrapConfigRules, controlPlaneRules, infraClusterRules, infraMachineRules, infraMachinePoolRules, addressRules}

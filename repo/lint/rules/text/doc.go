@@ -1,0 +1,8 @@
+package text
+
+import (
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// Families are the rules of this package. They must not be changed.
+var Families = []*lint.Family{commentRules, variableRules, documentRules}
