@@ -36,6 +36,7 @@ var layers = []struct {
 	{"repo/source/files", nil},
 	{"repo/capi/metadata", []string{"layouts", "repo/text/yamldoc"}},
 	{"repo/extension/checks", []string{"repo/extension", "repo/lint"}},
+	{"repo/lint/rules/examples", []string{"layouts", "repo/capi/metadata"}},
 	{"repo/", []string{"layouts", "repo"}},
 	{"repo", []string{"layouts", "repo/source/files"}},
 	{"transform/kustomize", []string{"repo/text/yamldoc", "repo/source/files", "repo/parallel"}},
