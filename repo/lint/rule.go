@@ -95,9 +95,9 @@ type Rule struct {
 	Kinds []layouts.FileKind
 	// Check is nil for ScopeLive.
 	Check func(*Pass)
-	// Example says in one line what violates the rule, for ScopeLive; the others
-	// have an archive of files.
-	Example string
+	// Command applies a rule of ScopeLive ("extension check"), and Example says in
+	// one line what violates it; the others have an archive of files.
+	Command, Example string
 }
 
 // Family is a group of rules about one subject. Packages of rules have one as a

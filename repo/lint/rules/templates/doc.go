@@ -5,4 +5,4 @@ import (
 )
 
 // Families are the rules of this package. They must not be changed.
-var Families = []*lint.Family{moveRules, topologyRules}
+var Families = []*lint.Family{moveRules, topologyRules, templateRules}

@@ -7,12 +7,15 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
+
+var templateRules = &lint.Family{Prefix: "TPL", Title: "Cluster templates"}
 
 // templates are the files that `generate cluster` starts from; rendered are all
 // whose objects it prints.
@@ -622,6 +625,35 @@ func served(r *lint.Release, group, kind string) (versions []string, known bool)
 		}
 	}
 	return versions, true
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL012", Name: "typed-cluster", Since: "v0.1.0",
+	Title:    "Clusters fit the types of Cluster API",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
+	Why:    "Clusterctl converts every Cluster of a template to look for its ClusterClass, and gives up at a value of the wrong type. A variable in quotes is always a text, also where a number has to be.",
+	Fix:    "Write a value of the type that the field has; for a number or boolean from a variable without quotes.",
+	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: typedCluster,
+})
+
+func typedCluster(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if o.Kind == view.ClusterKind {
+			view.Misfits(o, func(problem gotypes.Problem) {
+				if !problem.Kind.Fatal() {
+					return
+				}
+				f := lint.At(o.File, o.Doc, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
+				if p.Release.Provider.Type != layouts.Infrastructure {
+					// Only --from reads this template, and does not look into it.
+					f.Severity = lint.Warning
+					f.Message = view.Misfit(problem)
+				}
+				p.Report(f)
+			})
+		}
+	}
 }
 
 var _ = templateRules.Add(lint.Rule{

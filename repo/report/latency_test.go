@@ -6,19 +6,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
-// TestMeasuredTimesAreShown looks for the times of calls, and what was looked at, in
+// TestLatenciesAreShown looks for the times of calls, and what was looked at, in
 // each format that has room for them.
-func TestMeasuredTimesAreShown(t *testing.T) {
-	r := &lint.Report{
-		Subject: "2 handlers of https://localhost:9443",
-		Measured: []lint.Measured{
-			{Name: "GeneratePatches patches", Calls: 12, Median: 1234 * time.Microsecond, P95: 2 * time.Second, Max: 2500 * time.Millisecond, Limit: 10 * time.Second},
-			{Name: "Discovery", Calls: 1, Median: 90 * time.Nanosecond},
-		},
+func TestLatenciesAreShown(t *testing.T) {
+	r := &lint.Report{Subject: "2 handlers of https://localhost:9443"}
+	latencies := []extension.Latency{
+		{Name: "GeneratePatches patches", Calls: 12, Median: 1234 * time.Microsecond, P95: 2 * time.Second, Max: 2500 * time.Millisecond, Limit: 10 * time.Second},
+		{Name: "Discovery", Calls: 1, Median: 90 * time.Nanosecond},
 	}
 	for format, wants := range map[string][]string{
 		"text":     {"GeneratePatches patches  12     1.23ms  2s   2.5s  10s", "Discovery                1      0s      0s   0s    -", "in 2 handlers of https://localhost:9443"},
@@ -29,7 +28,7 @@ func TestMeasuredTimesAreShown(t *testing.T) {
 		"github":   {"0 errors, 0 warnings, 0 notes in 2 handlers of https://localhost:9443"},
 	} {
 		var b bytes.Buffer
-		if err := report.WriteFindings(&b, format, r, report.Options{Paint: plain{}}); err != nil {
+		if err := report.WriteFindings(&b, format, r, report.Options{Paint: plain{}, Latencies: latencies}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range wants {

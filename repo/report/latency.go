@@ -4,14 +4,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
-// measuredRows are the times of calls as a table with a head.
-func measuredRows(r *lint.Report) [][]string {
+// latencyRows are the times of calls as a table with a head.
+func latencyRows(latencies []extension.Latency) [][]string {
 	rows := [][]string{{"CALL", "CALLS", "P50", "P95", "MAX", "TIMEOUT"}}
-	for _, m := range r.Measured {
+	for _, m := range latencies {
 		limit := "-"
 		if m.Limit > 0 {
 			limit = m.Limit.String()
@@ -39,13 +40,13 @@ func looked(r *lint.Report) string {
 	return "at " + count(r.Files, "file") + " of " + count(r.Releases, "release") + " of " + count(r.Providers, "provider")
 }
 
-// pageMeasured is the same table on the page.
-func pageMeasured(r *lint.Report) markup.Node {
-	if len(r.Measured) == 0 {
+// pageLatencies is the same table on the page.
+func pageLatencies(latencies []extension.Latency) markup.Node {
+	if len(latencies) == 0 {
 		return markup.Node{}
 	}
 	var rows []markup.Node
-	for i, cells := range measuredRows(r) {
+	for i, cells := range latencyRows(latencies) {
 		kind := "td"
 		if i == 0 {
 			kind = "th"
