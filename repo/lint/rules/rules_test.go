@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
@@ -46,7 +47,7 @@ func TestTable(t *testing.T) {
 		if r.Severity == lint.Off || live != (r.Check == nil) || live != (r.Command != "") || live != (r.Example != "") {
 			t.Errorf("%s: severity %s; check, command or example do not belong to the scope", r.ID, r.Severity)
 		}
-		if version, ok := layouts.ParseVersion(r.Since); ok != nil || version.String() != r.Since {
+		if version, err := layouts.ParseVersion(r.Since); err != nil || version.String() != r.Since {
 			t.Errorf("%s: since %q", r.ID, r.Since)
 		}
 		switch r.Proof {

@@ -1,8 +1,8 @@
+// Package definitions judges CustomResourceDefinitions whatever their role, as the API server
+// and clusterctl do (family CRD).
 package definitions
 
-import (
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-)
+import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 
-// Families are the rules of this package. They must not be changed.
+// Families holds the rules of this package. It must not be changed.
 var Families = []*lint.Family{definitionRules}

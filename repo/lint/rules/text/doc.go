@@ -1,8 +1,8 @@
+// Package text judges files before their objects mean anything: YAML, variables and the
+// comments that silence rules (families LINT, VAR, YAML).
 package text
 
-import (
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-)
+import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 
-// Families are the rules of this package. They must not be changed.
+// Families holds the rules of this package. It must not be changed.
 var Families = []*lint.Family{commentRules, variableRules, documentRules}
