@@ -8,7 +8,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -154,15 +153,12 @@ func severities(c *config.Config, known []*lint.Rule) (map[string]lint.Severity,
 }
 
 // ruleOf finds a rule by its ID or name: one of those that are applied, one of
-// the catalogue, or a check of extensions.
+// the catalogue.
 func ruleOf(id string, known []*lint.Rule) *lint.Rule {
 	for _, r := range known {
 		if r.ID == lint.NormalizeID(id) {
 			return r
 		}
-	}
-	if c := checks.ByID(id); c != nil {
-		return &c.Rule
 	}
 	return rules.ByID(id)
 }

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"slices"
-
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
@@ -21,7 +19,7 @@ func (a *app) explainCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
-			for _, r := range append(slices.Clone(rules.All), checks.Rules()...) {
+			for _, r := range rules.Catalogue {
 				ids = append(ids, r.ID+"\t"+r.Title)
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
@@ -31,12 +29,12 @@ func (a *app) explainCommand() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			if c := checks.ByID(args[0]); c != nil {
-				return report.WriteRule(a.Out, &c.Rule, report.Example{Prose: "For example: " + c.Example}, style)
-			}
 			rule := rules.ByID(args[0])
 			if rule == nil {
-				return usagef("there is no rule %s%s", args[0], suggestion(args[0]))
+				return usagef("unknown rule %s%s", args[0], suggestion(args[0]))
+			}
+			if rule.Scope == lint.ScopeLive {
+				return report.WriteRule(a.Out, rule, report.Example{Prose: "For example: " + rule.Example}, style)
 			}
 			example, err := examples.Load(rule.ID)
 			if err != nil {

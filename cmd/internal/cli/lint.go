@@ -159,7 +159,7 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	if n := r.Without(known); n > 0 {
 		a.detail("%d findings were there before", n)
 	}
-	return a.judge(r, outs, level, repositories...)
+	return a.judge(r, outs, level, report.Options{}, repositories...)
 }
 
 // readBaseline returns the fingerprints in a report, which must not be replaced
@@ -260,9 +260,9 @@ func (a *app) check(ctx context.Context, name string, o check.Options) (*check.R
 	return check.Repository(ctx, t.repository, t.partial, o)
 }
 
-// judge prints a report on repositories and turns it into an exit code.
-func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, repositories ...*repo.Repository) error {
-	err := a.summarize(r, outs)
+// judge prints a report on repositories, with options, and turns it into an exit code.
+func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, options report.Options, repositories ...*repo.Repository) error {
+	err := a.summarize(r, outs, options)
 	if err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, reposito
 				return err
 			}
 		}
-		options := report.Options{Paint: style, Version: programVersion()}
+		options.Paint, options.Version, options.Pictures = style, programVersion(), nil
 		if format == "html" {
 			for _, r := range repositories {
 				options.Pictures = append(options.Pictures, pictures(r)...)
@@ -299,14 +299,14 @@ func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, reposito
 
 // summarize adds the summary that GitHub shows for a job, if annotations are
 // asked for in one.
-func (a *app) summarize(r *lint.Report, outs []output) error {
+func (a *app) summarize(r *lint.Report, outs []output, options report.Options) error {
 	name, ok := a.Env("GITHUB_STEP_SUMMARY")
 	if !ok || name == "" || !slices.ContainsFunc(outs, func(o output) bool { return o.format == "github" }) {
 		return nil
 	}
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err == nil {
-		err = errors.Join(report.WriteGitHubSummary(f, r), f.Close())
+		err = errors.Join(report.WriteGitHubSummary(f, r, options), f.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("write the summary that GITHUB_STEP_SUMMARY names: %w", cause(err))

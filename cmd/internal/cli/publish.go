@@ -199,7 +199,7 @@ Without --to, the destinations of the configuration are used.
 			}
 			r := checked.Report
 			if len(r.Findings) > 0 || len(r.Failures) > 0 || len(out.values) > 0 {
-				if err := a.judge(r, outs, level, checked.Repository); err != nil {
+				if err := a.judge(r, outs, level, report.Options{}, checked.Repository); err != nil {
 					a.say("nothing was published")
 					return err
 				}

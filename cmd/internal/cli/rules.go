@@ -3,11 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
@@ -30,7 +28,7 @@ checks of "extension check"; all others belong to lint.`,
 				return err
 			}
 			return a.write(outs, func(w io.Writer, format string, _ bool) error {
-				return report.WriteRules(w, format, append(slices.Clone(rules.All), checks.Rules()...))
+				return report.WriteRules(w, format, rules.Catalogue)
 			})
 		},
 	}
