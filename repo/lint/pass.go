@@ -185,6 +185,7 @@ type Pass struct {
 
 	severity Severity
 	trace    func(*Finding, *yamldoc.Document, *yamldoc.Node, int, int)
+	edits    bool
 	mu       *sync.Mutex
 	out      *[]Finding
 }
@@ -198,6 +199,9 @@ func (p *Pass) Report(f Finding) {
 	if p.severity != Off {
 		f.Severity = p.severity
 	}
+	if f.Edit != nil && p.edits {
+		f.Edit.Linted = p.text(f.File)
+	}
 	if p.trace != nil {
 		p.trace(&f, f.doc, f.node, f.start, f.end)
 	}
@@ -205,6 +209,21 @@ func (p *Pass) Report(f Finding) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*p.out = append(*p.out, f)
+}
+
+// text returns the content of a file of the release, by its path.
+func (p *Pass) text(path string) []byte {
+	if p.File != nil && p.File.Raw.Name == path {
+		return p.File.Raw.Data
+	}
+	if p.Release != nil {
+		for _, f := range p.Release.Files {
+			if f.Raw.Name == path {
+				return f.Raw.Data
+			}
+		}
+	}
+	return nil
 }
 
 // Path reports something about a file or folder as a whole.

@@ -48,7 +48,7 @@ type lintFlags struct {
 	changedSince string
 	contract     string
 	core         coreFlag
-	fix          bool
+	fix, diff    bool
 	verification verification
 }
 
@@ -76,7 +76,8 @@ The exit code is 1 if there are findings at or above --fail-on.`,
   # What a pull request adds to the source tree
   clusterctl-repo lint . --changed-since origin/main --fail-on warning
 
-  # Mend what can be mended safely
+  # Fix what can be fixed safely; first, only see it
+  clusterctl-repo lint . --fix --diff
   clusterctl-repo lint . --fix
 
   # Only new findings: write them down once, and leave those out from now on
@@ -97,7 +98,8 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
 	f.verification.flag(cmd)
 	f.core.flag(cmd)
-	flags.BoolVar(&f.fix, "fix", false, "change the files to mend what can be mended safely, and report the rest")
+	flags.BoolVar(&f.fix, "fix", false, "fix in the files what can be fixed safely, and report the rest")
+	flags.BoolVar(&f.diff, "diff", false, "with --fix: print what it would change as a unified diff, and write nothing")
 	return cmd
 }
 
@@ -110,6 +112,11 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	outs, err := f.out.parse()
 	if err != nil {
 		return err
+	}
+	if f.diff {
+		if outs, err = f.besideDiff(outs); err != nil {
+			return err
+		}
 	}
 	profile, err := f.profile()
 	if err != nil {
@@ -147,19 +154,36 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 			return err
 		}
 	}
-	r, repositories, err := a.lint(ctx, args, o)
+	var r *lint.Report
+	var repositories []*repo.Repository
+	if f.fix {
+		r, repositories, err = a.fix(ctx, args, o, known, f.diff)
+	} else {
+		r, repositories, err = a.lint(ctx, args, o)
+	}
 	if err != nil {
 		return err
-	}
-	if f.fix {
-		if r, repositories, err = a.mend(ctx, r, repositories, args, o); err != nil {
-			return err
-		}
 	}
 	if n := r.Without(known); n > 0 {
 		a.detail("%d findings were there before", n)
 	}
 	return a.judge(r, outs, level, report.Options{}, repositories...)
+}
+
+// besideDiff leaves the outputs that go to files: the diff takes standard output.
+func (f *lintFlags) besideDiff(outs []output) ([]output, error) {
+	if !f.fix {
+		return nil, usagef("--diff only works together with --fix")
+	}
+	if len(f.out.values) == 0 {
+		return nil, nil
+	}
+	for _, o := range outs {
+		if o.file == "" {
+			return nil, usagef("--diff prints the diff to standard output; give -o %s a file, as in -o %[1]s=FILE", o.format)
+		}
+	}
+	return outs, nil
 }
 
 // readBaseline returns the fingerprints in a report, which must not be replaced
