@@ -151,7 +151,7 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 	fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s)\n\n", r.ID, escape(r.Title), r.Name, r.Severity, r.Proof)
 	fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\n", escape(r.Why), escape(r.Fix), escape(r.Source))
 	fmt.Fprintf(b, "Example: %s\n\nBad:\n\n", escape(strings.Join(strings.Fields(e.Prose), " ")))
-	show(b, e, "bad")
+	show(b, e.Bad)
 	b.WriteString("Findings:\n\n```text\n")
 	for _, f := range findings {
 		if !slices.ContainsFunc(e.Wants, func(w examples.Want) bool { return w.Rule == f.Rule.ID }) {
@@ -174,30 +174,27 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 		fmt.Fprintf(b, how+"\n\n", e.Oracle.Pattern)
 	}
 	b.WriteString("Good:\n\n")
-	show(b, e, "good")
+	show(b, e.Good)
 	return nil
 }
 
-// show writes the files of one side of an example.
-func show(b *strings.Builder, e *examples.Example, side string) {
-	files := e.Good
-	if side == "bad" {
-		files = e.Bad
-	}
-	for _, shown := range e.Shown {
-		name, ok := strings.CutPrefix(shown, side+"/")
-		if !ok {
-			continue
-		}
-		if target, ok := files.Links[name]; ok {
-			fmt.Fprintf(b, "`%s` is a symbolic link to `%s`\n\n", name, target)
-			continue
-		}
-		language := strings.TrimPrefix(path.Ext(name), ".")
+// show writes what the archive shows of one side of an example.
+func show(b *strings.Builder, files examples.Files) {
+	for _, f := range files.Shown {
+		language := strings.TrimPrefix(path.Ext(f.Path), ".")
 		if language == "yml" {
 			language = "yaml"
 		}
-		fmt.Fprintf(b, "`%s`\n\n```%s\n%s```\n\n", name, language, printable(files.Text[name]))
+		switch {
+		case f.Link != "":
+			fmt.Fprintf(b, "`%s` is a symbolic link to `%s`\n\n", f.Path, f.Link)
+		case f.Object == "":
+			fmt.Fprintf(b, "`%s`\n\n```%s\n%s```\n\n", f.Path, language, printable(f.Text))
+		case f.Line == 0:
+			fmt.Fprintf(b, "`%s` lacks `%s`\n\n", f.Path, f.Object)
+		default:
+			fmt.Fprintf(b, "`%s`, in `%s` from line %d\n\n```%s\n%s```\n\n", f.Path, f.Object, f.Line, language, printable(f.Text))
+		}
 	}
 }
 
