@@ -106,6 +106,7 @@ func parse(id string, data []byte, read func(base string) ([]byte, error)) (*Exa
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
+	compare(&e.Bad, &e.Good)
 	if !asShown {
 		e.Bad.complete()
 		e.Good.complete()
@@ -286,7 +287,7 @@ func (e *Example) file(name, data string) error {
 				return err
 			}
 			e.files(side).Text[name] = text
-			e.files(side).Shown = append(e.files(side).Shown, Fragment{Path: name, Text: text})
+			e.files(side).Shown = append(e.files(side).Shown, Fragment{Path: name, Line: 1, Text: text})
 		default:
 			var lines []line
 			for text := range strings.Lines(data) {

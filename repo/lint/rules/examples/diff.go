@@ -283,7 +283,7 @@ func (w *writer) document(d document) {
 		switch {
 		case slices.Contains(o.lacking, w.side):
 			if len(o.lacking) == 1 {
-				w.shown = append(w.shown, Fragment{Path: w.path, Object: o.String()})
+				w.shown = append(w.shown, Fragment{Path: w.path, Object: o.String(), Missing: true})
 			}
 			continue
 		case w.n > 0:

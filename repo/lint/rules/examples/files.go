@@ -19,22 +19,60 @@ type Files struct {
 	Text map[string]string
 	// Links are the targets of symbolic links by path.
 	Links map[string]string
-	// Shown is what the archive shows of these files, in its order.
+	// Shown is what the archive states about these files. Of the good files it is
+	// only what differs from the bad ones.
 	Shown []Fragment
 }
 
-// Fragment is what an archive shows of a file.
+// Fragment is what an archive states about a file.
 type Fragment struct {
 	Path string
-	// Text is the whole file, or a part of an object.
-	Text string
-	// Link is the target of a symbolic link, which has no text.
+	// Link is the target if the file is a symbolic link.
 	Link string
-	// Object is the kind and name of the object that Text is a part of, or empty if
-	// Text is the whole file.
+	// Object is the kind and name of the object that the fragment is about, or empty
+	// for the whole file.
 	Object string
-	// Line is where the part begins in the file; 0 if these files lack the object.
+	// Missing is set if the repository lacks the object or the file.
+	Missing bool
+	// Line is the first line of Text in the file.
 	Line int
+	Text string
+}
+
+// Title says in words what the fragment is, without its text.
+func (f Fragment) Title() string {
+	switch {
+	case f.Link != "":
+		return f.Path + ", a symbolic link to " + f.Link
+	case f.Missing && f.Object == "":
+		return "without " + f.Path
+	case f.Missing:
+		return f.Path + " without " + f.Object
+	case f.Object != "":
+		return fmt.Sprintf("%s:%d, in %s", f.Path, f.Line, f.Object)
+	}
+	return f.Path
+}
+
+// compare leaves of what is shown of the good repository what differs, or what of
+// the bad one it lacks.
+func compare(bad, good *Files) {
+	good.Shown = slices.DeleteFunc(good.Shown, func(g Fragment) bool {
+		return slices.ContainsFunc(bad.Shown, func(b Fragment) bool {
+			b.Line, g.Line = 0, 0
+			return b == g
+		})
+	})
+	if len(good.Shown) > 0 {
+		return
+	}
+	for _, f := range bad.Shown {
+		_, text := good.Text[f.Path]
+		_, link := good.Links[f.Path]
+		if !text && !link {
+			good.Shown = append(good.Shown, Fragment{Path: f.Path, Missing: true})
+		}
+	}
 }
 
 func newFiles() Files { return Files{Text: map[string]string{}, Links: map[string]string{}} }

@@ -156,30 +156,37 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 	}
 	b.WriteString("```\n\n")
 	if how := proofs[e.Oracle.Verdict]; how != "" {
-		fmt.Fprintf(b, how+"\n\n", e.Oracle.Pattern)
+		fmt.Fprintf(b, how+"\n\n", strings.ReplaceAll(e.Oracle.Pattern, "\n", `\n`))
 	}
 	b.WriteString("Good:\n\n")
 	show(b, e.Good)
+	ordinary(b, e.Bases)
 	return nil
 }
 
 // show writes what the archive shows of one side of an example.
 func show(b *strings.Builder, files examples.Files) {
 	for _, f := range files.Shown {
+		fmt.Fprintf(b, "`%s`\n\n", f.Title())
+		if f.Text == "" {
+			continue
+		}
 		language := strings.TrimPrefix(path.Ext(f.Path), ".")
 		if language == "yml" {
 			language = "yaml"
 		}
-		switch {
-		case f.Link != "":
-			fmt.Fprintf(b, "`%s` is a symbolic link to `%s`\n\n", f.Path, f.Link)
-		case f.Object == "":
-			fmt.Fprintf(b, "`%s`\n\n```%s\n%s```\n\n", f.Path, language, printable(f.Text))
-		case f.Line == 0:
-			fmt.Fprintf(b, "`%s` lacks `%s`\n\n", f.Path, f.Object)
-		default:
-			fmt.Fprintf(b, "`%s`, in `%s` from line %d\n\n```%s\n%s```\n\n", f.Path, f.Object, f.Line, language, printable(f.Text))
-		}
+		fmt.Fprintf(b, "```%s\n%s```\n\n", language, printable(f.Text))
+	}
+}
+
+// ordinary links to what the example does not show.
+func ordinary(b *strings.Builder, bases []string) {
+	var links []string
+	for _, name := range bases {
+		links = append(links, fmt.Sprintf("[%s](../../repo/lint/rules/examples/base/%s.txtar)", name, name))
+	}
+	if links != nil {
+		fmt.Fprintf(b, "Everything else is ordinary: %s\n\n", strings.Join(links, ", "))
 	}
 }
 
