@@ -143,7 +143,8 @@ func (c *comparison) added(n *yamldoc.Node) bool {
 
 func (c *comparison) fields(path yamldoc.Path, old, changed *yamldoc.Node) error {
 	i := 0
-	for _, f := range changed.Fields {
+	for j := range changed.Fields {
+		f := &changed.Fields[j]
 		here := append(path[:len(path):len(path)], f.Name)
 		if i < len(old.Fields) && old.Fields[i].Name == f.Name && old.Fields[i].Merged == f.Merged {
 			if err := c.value(here, old.Fields[i].Value, f.Value); err != nil {
@@ -152,7 +153,7 @@ func (c *comparison) fields(path yamldoc.Path, old, changed *yamldoc.Node) error
 			i++
 			continue
 		}
-		if f.Merged || f.Key == nil || !c.added(f.Key) {
+		if f.Merged || f.Key() == nil || !c.added(f.Key()) {
 			return c.otherwise(here)
 		}
 		for _, o := range old.Fields {
