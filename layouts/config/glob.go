@@ -117,7 +117,13 @@ func (g glob) find(fsys fs.FS, exclude []glob, accept func(dir string) bool) ([]
 			}
 			return nil
 		}
-		if entry.IsDir() == (accept != nil) {
+		isDir := entry.IsDir()
+		if entry.Type()&fs.ModeSymlink != 0 {
+			// A link to a folder matches like the folder, but is not searched.
+			info, err := fs.Stat(fsys, p)
+			isDir = err == nil && info.IsDir()
+		}
+		if isDir == (accept != nil) {
 			if stars, ok := g.match(p); ok && (accept == nil || accept(p)) {
 				out = append(out, found{p, stars})
 			}

@@ -300,14 +300,19 @@ func choose(plan *config.Plan, labels []string) error {
 }
 
 // parseImages reads the values of --image.
-func parseImages(values []string) ([]config.Image, error) {
-	var out []config.Image
+func parseImages(values []string) ([]transform.Image, error) {
+	var out []transform.Image
 	for _, v := range values {
 		old, ref, ok := strings.Cut(v, "=")
 		if !ok || old == "" || ref == "" {
 			return nil, fmt.Errorf("--image %q is not OLD=NEW, such as controller=ghcr.io/acme/controller:v1.2.3", v)
 		}
-		image := config.Image{Name: old}
+		image := transform.Image{Image: config.Image{Name: old}}
+		if label, name, ok := strings.Cut(old, ":"); ok {
+			if _, err := layouts.ParseLabel(label); err == nil {
+				image.Provider, image.Name = label, name
+			}
+		}
 		image.NewName, image.NewTag, image.Digest = transform.SplitImage(ref)
 		out = append(out, image)
 	}
