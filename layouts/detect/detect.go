@@ -19,10 +19,10 @@ type Hints struct {
 	// Folder is the name of the folder the tree was found in. It names the
 	// repository if neither a Go module nor a git remote does.
 	Folder string
-	// Remote is the URL of the git remote, for a working tree whose git
+	// Remote returns the URL of the git remote, for a working tree whose git
 	// configuration lies elsewhere: a worktree, a submodule, a folder of a
-	// repository.
-	Remote string
+	// repository. It is asked only if the tree does not tell; nil tells nothing.
+	Remote func() string
 }
 
 // Detect returns the configuration that the conventions give for a source

@@ -177,7 +177,7 @@ func TestProviders(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, notes, err := Complete(tree(join(metadata, tt.files)...), decode(t, tt.config), Hints{Folder: tt.folder, Remote: tt.remote})
+			c, notes, err := Complete(tree(join(metadata, tt.files)...), decode(t, tt.config), Hints{Folder: tt.folder, Remote: func() string { return tt.remote }})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -60,7 +60,10 @@ func typeByWord(word string) (layouts.ProviderType, bool) {
 // folders differ between checkouts. A name that does not have the form of a
 // provider's repository yields to one that has it.
 func newRepository(fsys fs.FS, hints Hints) repository {
-	module, remote := goModule(fsys), cmp.Or(gitRemote(fsys), trimGit(hints.Remote))
+	module, remote := goModule(fsys), gitRemote(fsys)
+	if remote == "" && hints.Remote != nil && !providerName(lastName(module)) {
+		remote = trimGit(hints.Remote())
+	}
 	folder := strings.ToLower(path.Base(hints.Folder))
 	if folder == "." || folder == "/" {
 		folder = ""
