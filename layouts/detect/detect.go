@@ -125,7 +125,7 @@ func (d *detection) scan() error {
 				err = pe.Err
 			}
 			return fmt.Errorf("%s: %w; a release could lack a part because of it. Make it readable, or list it under discovery.ignore in %s", p, err, config.FileName)
-		case entry.IsDir() && (skip(p) || ignored(p)):
+		case entry.IsDir() && (skip(p) || ignored(p) || layouts.InRelease(p)):
 			return fs.SkipDir
 		case entry.IsDir():
 			return nil

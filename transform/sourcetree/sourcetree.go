@@ -1,7 +1,6 @@
 package sourcetree
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
