@@ -36,6 +36,8 @@ type Finding struct {
 	// Way is the path of the value in the built object, for a finding that no
 	// single line of the source tree caused.
 	Way string
+	// Evidence are lines that prove the finding, where no source does.
+	Evidence []string
 	// Edit mends the fault; nil if no edit is known to be safe.
 	Edit *Edit
 	// Fingerprint stays the same when lines move.

@@ -80,6 +80,9 @@ func findingsText(w io.Writer, r *lint.Report, paint Painter) error {
 			at := strings.IndexByte(mark, '^')
 			fmt.Fprintf(&b, "  %s %s%s\n", paint.Dim("|"), mark[:at], paint.Red(mark[at:]))
 		}
+		for _, line := range f.Evidence {
+			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), oneLine(line))
+		}
 		if f.Way != "" {
 			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= at:"), built(f))
 		}
@@ -190,6 +193,8 @@ type jsonFinding struct {
 	Message     string `json:"message"`
 	Help        string `json:"help"`
 	Fingerprint string `json:"fingerprint"`
+	// Evidence proves findings about behaviour.
+	Evidence []string `json:"evidence,omitempty"`
 }
 
 // jsonMeasured has its times in seconds.
@@ -214,7 +219,7 @@ func findingsJSON(w io.Writer, r *lint.Report) error {
 		out.Findings = append(out.Findings, jsonFinding{
 			Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: string(f.Rule.Proof), File: f.File,
 			Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
-			Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint,
+			Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Evidence: f.Evidence,
 		})
 	}
 	for _, m := range r.Measured {
