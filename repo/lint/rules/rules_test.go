@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
@@ -21,19 +23,19 @@ func TestTable(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 	names := map[string]string{}
 	before := ""
-	for _, r := range rules.All {
+	for _, r := range rules.Catalogue {
 		if !id.MatchString(r.ID) || r.ID <= before {
 			t.Errorf("%s: not the form of an ID, or out of order", r.ID)
 		}
 		before = r.ID
-		if !slices.ContainsFunc(rules.Families, func(f rules.Family) bool { return slices.Contains(f.Rules, r) }) {
+		if !slices.ContainsFunc(rules.Families, func(f *lint.Family) bool { return slices.Contains(f.Rules, r) }) {
 			t.Errorf("%s: belongs to no family", r.ID)
 		}
 		if !name.MatchString(r.Name) || names[r.Name] != "" {
 			t.Errorf("%s: name %q is no slug or belongs to %s", r.ID, r.Name, names[r.Name])
 		}
 		names[r.Name] = r.ID
-		for field, text := range map[string]string{"Title": r.Title, "Source": r.Source, "Why": r.Why, "Fix": r.Fix} {
+		for field, text := range map[string]string{"Title": r.Title, "Since": r.Since, "Source": r.Source, "Why": r.Why, "Fix": r.Fix} {
 			if text == "" || strings.TrimSpace(text) != text {
 				t.Errorf("%s: %s is empty or has blanks around it", r.ID, field)
 			}
@@ -41,15 +43,19 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: %s ends wrongly: %q", r.ID, field, text)
 			}
 		}
-		if r.Severity == lint.Off || r.Check == nil {
-			t.Errorf("%s: no severity or no check", r.ID)
+		live := r.Scope == lint.ScopeLive
+		if r.Severity == lint.Off || live != (r.Check == nil) || live != (r.Command != "") || live != (r.Example != "") {
+			t.Errorf("%s: severity %s; check, command or example do not belong to the scope", r.ID, r.Severity)
+		}
+		if version, err := layouts.ParseVersion(r.Since); err != nil || version.String() != r.Since {
+			t.Errorf("%s: since %q", r.ID, r.Since)
 		}
 		switch r.Proof {
 		case lint.Clusterctl, lint.APIServer, lint.Contract, lint.Practice:
 		default:
 			t.Errorf("%s: proof %q", r.ID, r.Proof)
 		}
-		if r.Severity == lint.Error && (r.Proof == lint.Practice) {
+		if r.Severity == lint.Error && r.Proof == lint.Practice && !live {
 			t.Errorf("%s: an error needs more proof than practice", r.ID)
 		}
 	}
@@ -76,7 +82,7 @@ func TestByID(t *testing.T) {
 }
 
 // write puts files into a new folder.
-func write(t testing.TB, files rules.Files) string {
+func write(t testing.TB, files examples.Files) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := files.Write(dir); err != nil {
@@ -86,7 +92,7 @@ func write(t testing.TB, files rules.Files) string {
 }
 
 // lintFiles applies all rules. File names are relative to the repository.
-func lintFiles(t testing.TB, files rules.Files) []lint.Finding {
+func lintFiles(t testing.TB, files examples.Files) []lint.Finding {
 	t.Helper()
 	findings, err := gendocs.Findings(context.Background(), files)
 	if err != nil {
@@ -106,14 +112,14 @@ func TestExamples(t *testing.T) {
 	for _, r := range rules.All {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
-			e, err := rules.LoadExample(r.ID)
+			e, err := examples.Load(r.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if e.Prose == "" || (e.Oracle.Verdict == "") != (r.Proof != lint.Clusterctl && r.Proof != lint.APIServer) {
 				t.Errorf("prose %q, oracle %q for proof %q", e.Prose, e.Oracle.Verdict, r.Proof)
 			}
-			if !slices.ContainsFunc(e.Wants, func(w rules.Want) bool { return w.Rule == r.ID }) {
+			if !slices.ContainsFunc(e.Wants, func(w examples.Want) bool { return w.Rule == r.ID }) {
 				t.Error("the example expects no finding of its rule")
 			}
 			if e.Source {
@@ -148,17 +154,14 @@ func TestExamples(t *testing.T) {
 }
 
 func TestExamplesHaveRules(t *testing.T) {
-	files, err := filepath.Glob("examples/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if id := strings.TrimSuffix(filepath.Base(file), ".txtar"); rules.ByID(id) == nil {
-			t.Errorf("%s belongs to no rule", file)
+	ids := examples.IDs()
+	for _, id := range ids {
+		if rules.ByID(id) == nil {
+			t.Errorf("example %s belongs to no rule", id)
 		}
 	}
-	if len(files) != len(rules.All) {
-		t.Errorf("%d examples for %d rules", len(files), len(rules.All))
+	if len(ids) != len(rules.All) {
+		t.Errorf("%d examples for %d rules", len(ids), len(rules.All))
 	}
 }
 
