@@ -545,7 +545,8 @@ func planeMetadata(c *change) {
 		return
 	}
 	for _, d := range record.Diff(c.prev.Get("spec"), c.cur.Get("spec")) {
-		if !strings.HasPrefix(d.Path, "machineTemplate.metadata") {
+		first := d.Path == "machineTemplate" && !d.Old.Exists() && d.New.Len() == 1 && d.New.Get("metadata").Exists()
+		if !first && !strings.HasPrefix(d.Path, "machineTemplate.metadata") {
 			return
 		}
 	}

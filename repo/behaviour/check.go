@@ -1,16 +1,12 @@
 package behaviour
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-)
-
-// Prefix begins the IDs of checks; Title says what they are about.
-const (
-	Prefix = "BEH"
-	Title  = "Behaviour of controllers"
 )
 
 // Level says how strongly the contract demands something.
@@ -77,23 +73,23 @@ type Check struct {
 	resumed func(*change) // and is not any more
 }
 
-// Example says in prose what the check finds.
-func (c *Check) Example() string { return "A violation: " + c.Violation }
-
 // All are the checks, by number. It must not be changed.
 var All = slices.Concat(objectChecks, clusterChecks, machineChecks, poolChecks, bootstrapChecks, controlPlaneChecks, ipamChecks, coreChecks)
 
-// Rules are the checks as rules, for the catalogue.
-func Rules() []*lint.Rule {
-	out := make([]*lint.Rule, len(All))
-	for i, c := range All {
-		out[i] = &c.Rule
+// Family is the checks as rules, for the catalogue.
+var Family = func() *lint.Family {
+	f := &lint.Family{Prefix: "BEH", Title: "Behaviour of controllers"}
+	for _, c := range All {
+		f.Rules = append(f.Rules, &c.Rule)
 	}
-	return out
-}
+	slices.SortFunc(f.Rules, func(a, b *lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
+	return f
+}()
 
-// ByID finds a check, or returns nil.
+// ByID finds a check by its ID, in any case and also with a dash after the family, or
+// nil.
 func ByID(id string) *Check {
+	id = lint.NormalizeID(id)
 	for _, c := range All {
 		if c.ID == id {
 			return c
@@ -114,7 +110,10 @@ func row(id, name, title string, level Level, source, why, fix string, c Check) 
 	if level == Practice {
 		proof = lint.Practice
 	}
-	c.Rule = lint.Rule{ID: id, Name: name, Title: title, Severity: severity, Proof: proof, Source: source, Why: why, Fix: fix}
+	c.Rule = lint.Rule{
+		ID: id, Name: name, Since: "v0.1.0", Title: title, Severity: severity, Proof: proof, Source: source, Why: why, Fix: fix,
+		Scope: lint.ScopeLive, Command: "contract replay", Example: sentence(c.Violation) + "." + c.needs(),
+	}
 	c.Level = level
 	if c.Risk == "" {
 		c.Risk = Low
@@ -124,3 +123,21 @@ func row(id, name, title string, level Level, source, why, fix string, c Check) 
 
 // severity sets one that the level does not give.
 func severity(s lint.Severity) lint.Rule { return lint.Rule{Severity: s} }
+
+// sentence begins with a capital letter.
+func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// needs says what has to happen for the check to decide.
+func (c *Check) needs() string {
+	out := ""
+	if c.Action != "" {
+		out += " To decide: " + c.Action + "."
+	}
+	if c.Within != None {
+		out += " Bound: " + string(c.Within) + "."
+	}
+	if c.Beware != "" {
+		out += " A false alarm may come from " + strings.TrimSuffix(c.Beware, ".") + "."
+	}
+	return out
+}

@@ -351,9 +351,9 @@ func (j *Judge) update(c *change, e *record.Event, fresh bool) {
 	j.track(c, e.At)
 	for _, check := range j.byTag[o.tag] {
 		if check.version != nil {
-			at := *c
-			at.check = check
-			check.version(&at)
+			one := *c
+			one.check = check
+			check.version(&one)
 		}
 	}
 	if c.wiped {
@@ -608,9 +608,9 @@ func (j *Judge) end(c *change, e *record.Event) {
 	}
 	for _, check := range j.byTag[o.tag] {
 		if check.gone != nil {
-			at := *c
-			at.check = check
-			check.gone(&at)
+			one := *c
+			one.check = check
+			check.gone(&one)
 		}
 	}
 	o.gone = true
@@ -802,15 +802,23 @@ func shown(prev, cur record.Value, paths []string) []string {
 		return out
 	}
 	for _, path := range paths {
-		keys := strings.Split(path, ".")
-		now := cur.Get(keys...)
-		if before := prev.Get(keys...); prev.Exists() && !before.Equal(now) {
+		now := at(cur, path)
+		if before := at(prev, path); prev.Exists() && !before.Equal(now) {
 			out = append(out, record.Change{Path: path, Old: before, New: now}.String())
 			continue
 		}
 		out = append(out, path+": "+now.Text())
 	}
 	return out
+}
+
+// at follows a path with dots; [TYPE] at its end chooses a condition.
+func at(v record.Value, path string) record.Value {
+	path, kind, _ := strings.Cut(strings.TrimSuffix(path, "]"), "[")
+	if kind != "" {
+		return condition(v, kind)
+	}
+	return v.Get(strings.Split(path, ".")...)
 }
 
 func (j *Judge) clusterOf(o *object) *object {

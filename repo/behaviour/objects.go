@@ -279,7 +279,7 @@ func showsPaused(c *change) {
 			return
 		}
 		c.prev = record.Value{}
-		c.report([]string{"status.conditions"}, "the condition Paused is %s, %s after the pause began at %s", p.Get("status").Str(), c.opts.Pause, clock(since))
+		c.report([]string{"status.conditions[Paused]"}, "the condition Paused is %s, %s after the pause began at %s", p.Get("status").Str(), c.opts.Pause, clock(since))
 	})
 }
 
@@ -298,7 +298,7 @@ func (c *change) resumes(format string) {
 			return
 		}
 		c.prev = record.Value{}
-		c.report([]string{"status.conditions"}, format, c.opts.Settle, clock(ended))
+		c.report([]string{"status.conditions[Paused]"}, format, c.opts.Settle, clock(ended))
 	})
 }
 
@@ -671,7 +671,7 @@ func readyStays(c *change) {
 		c.held()
 		return
 	}
-	c.report([]string{"status.conditions"}, "the condition Ready disappeared")
+	c.report([]string{"status.conditions[Ready]"}, "the condition Ready disappeared")
 }
 
 func ownerFirst(c *change) {

@@ -9,7 +9,7 @@ import (
 
 // poolChecks are about InfraMachinePools and the InfraMachines that they make.
 var poolChecks = []*Check{
-	row("BEH301", "pool-provisioned", "An InfraMachinePool with instances must report that it is provisioned", Must, pagePool+"initialization completed",
+	row("BEH301", "pool-reports-provisioned", "An InfraMachinePool with instances must report that it is provisioned", Must, pagePool+"initialization completed",
 		"The MachinePool waits for its infrastructure for ever.",
 		"Set status.ready, which core still reads, and status.initialization.provisioned.",
 		Check{Role: contract.InfraMachinePool, Violation: "the pool has replicas or provider IDs, and reports neither when the bound has passed", Within: Settle, on: []string{infraPool}, version: poolProvisioned}),
@@ -53,7 +53,7 @@ var poolChecks = []*Check{
 		"Nodes disappear without being drained.",
 		"Delete the Machine of the instance, and let core delete the InfraMachine.",
 		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "an InfraMachine of the pool is deleted while its Machine is not", Risk: Medium, Beware: "managed services that choose the instances themselves", on: []string{infraMachine}, version: poolScales, gone: poolScaledGone}),
-	row("BEH312", "pool-instances", "instances should agree with providerIDList", Should, pagePool+"instances",
+	row("BEH312", "pool-instances-agree", "instances should agree with providerIDList", Should, pagePool+"instances",
 		"Users see instances that are not part of the pool, or miss some.",
 		"Write both from the same observation.",
 		Check{Role: contract.InfraMachinePool, Violation: "at rest a provider ID is in only one of them", Within: Settle, Risk: Medium, on: []string{infraPool}, version: poolInstances}),

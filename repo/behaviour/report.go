@@ -9,15 +9,15 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Report makes a report of what a Judge found, for all formats of findings. The subject
-// says what was judged.
-func (j *Judge) Report(subject string) *lint.Report {
-	r := &lint.Report{Subject: subject, Failures: slices.Clone(j.problems)}
+// Report makes a report of what a Judge found, for all formats of findings. The command
+// judged the subject.
+func (j *Judge) Report(command, subject string) *lint.Report {
+	r := &lint.Report{}
 	for _, f := range j.Finish() {
 		r.Findings = append(r.Findings, f.lint())
 	}
 	r.Failures = slices.Clone(j.problems)
-	out := &lint.Report{Subject: subject}
+	out := &lint.Report{Command: command, Subject: subject}
 	out.Join(r)
 	return out
 }

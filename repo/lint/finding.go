@@ -80,6 +80,8 @@ type Report struct {
 	// Subject says what was looked at if that was no files: "16 handlers of
 	// https://localhost:9443".
 	Subject string
+	// Command is the one that judges, if that is neither lint nor extension check.
+	Command string
 }
 
 // Count counts the findings by severity.

@@ -126,7 +126,10 @@ func verdict(r *lint.Report) string {
 
 // job is the command that made a report.
 func job(r *lint.Report) string {
-	if r.Subject != "" {
+	switch {
+	case r.Command != "":
+		return "clusterctl-repo " + r.Command
+	case r.Subject != "":
 		return "clusterctl-repo extension check"
 	}
 	return "clusterctl-repo lint"

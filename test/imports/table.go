@@ -33,6 +33,11 @@ var Folders = []Folder{
 		Never: "building and publishing",
 	},
 	{
+		Path:  "repo/behaviour",
+		Holds: "how controllers behave: the checks, the judge, recordings",
+		Never: "the network",
+	},
+	{
 		Path:  "repo/capi",
 		Holds: "what Cluster API itself defines: contracts, metadata, its own kinds, ClusterClasses",
 		Never: "verdicts",
@@ -182,6 +187,7 @@ var Packages = []Package{
 			publish/mirror
 			publish/open
 			publish/transport
+			repo/behaviour repo/behaviour/record
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
 			repo/extension repo/extension/probe repo/extension/registration repo/extension/request
 			repo/facts/diff repo/facts/inventory
@@ -298,6 +304,20 @@ var Packages = []Package{
 		Holds: "the model: Repository, Provider, Release, Artifact, checksums",
 		Never: "where releases come from or go to",
 		Knows: `layouts repo/source/files`,
+	},
+	{
+		Path:  "repo/behaviour",
+		Holds: "what controllers must do, as checks, and the judge of a stream of versions",
+		Never: "the network, any clock but that of the stream",
+		Knows: `repo/behaviour/record
+			repo/capi/contract
+			repo/lint
+			repo/text/yamldoc`,
+	},
+	{
+		Path:  "repo/behaviour/record",
+		Holds: "recordings of a management cluster: reading, writing, values, differences",
+		Never: "what the objects mean",
 	},
 	{
 		Path:  "repo/capi/clusterclass",
@@ -433,6 +453,7 @@ var Packages = []Package{
 		Holds: "the catalogue of all rules, found by ID or family",
 		Never: "any check, files, printing",
 		Knows: `layouts
+			repo/behaviour
 			repo/extension/checks
 			repo/lint
 			repo/lint/rules/classes repo/lint/rules/components repo/lint/rules/contracts repo/lint/rules/definitions repo/lint/rules/extensions repo/lint/rules/repository repo/lint/rules/templates repo/lint/rules/text`,
