@@ -62,7 +62,7 @@ type Source struct {
 func NewTracer(ctx context.Context, dir string, plan *config.Plan, opts Options, releases []*repo.Release) *Tracer {
 	t := &Tracer{ctx: ctx, dir: dir, opts: opts, builts: map[string]*built{}}
 	tree := sync.OnceValue(func() *kustomize.Tree {
-		tree, err := kustomize.OpenTree(dir, nil)
+		tree, err := kustomize.OpenTree(dir, opts.Overlay)
 		if err != nil {
 			return nil
 		}
@@ -312,8 +312,8 @@ func wayTo(root, n *yamldoc.Node) (way []string, key bool) {
 				continue
 			}
 			here := append(path, f.Name)
-			if f.Value == n || f.Key == n {
-				way, key = slices.Clone(here), f.Key == n
+			if f.Value == n || f.IsKey(n) {
+				way, key = slices.Clone(here), f.IsKey(n)
 				return true
 			}
 			if search(f.Value, here) {
