@@ -73,6 +73,11 @@ var Folders = []Folder{
 		Never: "any single rule",
 	},
 	{
+		Path:  "repo/live",
+		Holds: "management clusters as they are: what a move depends on, and what happens",
+		Never: "what it means",
+	},
+	{
 		Path:  "repo/move",
 		Holds: "what clusterctl move does: reading the objects, and the walk",
 		Never: "network, printing",
@@ -191,7 +196,7 @@ var Packages = []Package{
 			repo/extension repo/extension/probe repo/extension/registration repo/extension/request
 			repo/facts/diff repo/facts/inventory
 			repo/kube/crd
-			repo/lint repo/lint/rules
+			repo/lint repo/lint/contractcheck repo/lint/rules
 			repo/lint/rules/examples
 			repo/live
 			repo/move/owners repo/move/snapshot
@@ -451,6 +456,18 @@ var Packages = []Package{
 			repo/text/manifest repo/text/yamldoc`,
 	},
 	{
+		Path:  "repo/lint/contractcheck",
+		Holds: "the verdict on CRDs without a release around them, also for the tests of providers",
+		Never: "where the definitions come from, printing",
+		Knows: `layouts
+			repo
+			repo/capi/contract
+			repo/kube/crd
+			repo/lint
+			repo/lint/rules repo/lint/rules/contracts repo/lint/rules/definitions
+			repo/text/manifest`,
+	},
+	{
 		Path:  "repo/lint/rules",
 		Holds: "the catalogue of all rules, found by ID or family",
 		Never: "any check, files, printing",
@@ -580,6 +597,13 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
 	},
 	{
+		Path:      "repo/live/watch",
+		Holds:     "what happens to the objects of a management cluster, as the lines of a recording",
+		Never:     "what the objects mean; writing",
+		Knows:     `repo/behaviour/record`,
+		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
+	},
+	{
 		Path:  "repo/move/owners",
 		Holds: "who owns what in a template or a management cluster, and what clusterctl move does with it",
 		Never: "printing",
@@ -601,7 +625,8 @@ var Packages = []Package{
 		Path:  "repo/report",
 		Holds: "results as text, JSON, SARIF, JUnit, GitHub annotations, Markdown and HTML",
 		Never: "how the results are computed",
-		Knows: `layouts repo
+		Knows: `repo/capi/contract
+			layouts repo
 			repo/extension
 			repo/facts/diff repo/facts/inventory
 			repo/lint

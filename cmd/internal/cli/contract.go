@@ -21,6 +21,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/contractcheck"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 func (a *app) contractCommand() *cobra.Command {
@@ -242,11 +244,11 @@ because the build adds it later, the one of which the fewest fields are missing.
 				}
 			}
 			if settings != "" {
-				config, err := a.load(&source{config: settings}, a.Dir)
+				config, _, err := sourcetree.LoadConfig(a.Dir, settings)
 				if err != nil {
 					return err
 				}
-				if o.Severity, err = severities(config); err != nil {
+				if o.Severity, err = check.Severities(config); err != nil {
 					return err
 				}
 			}

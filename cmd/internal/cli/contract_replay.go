@@ -17,6 +17,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // bounds are the flags for the times that checks wait.
@@ -43,11 +45,11 @@ func (b *bounds) parse(a *app) (behaviour.Options, error) {
 		}
 	}
 	if b.config != "" {
-		c, err := a.load(&source{config: b.config}, a.Dir)
+		c, _, err := sourcetree.LoadConfig(a.Dir, b.config)
 		if err != nil {
 			return o, err
 		}
-		if o.Severity, err = severities(c); err != nil {
+		if o.Severity, err = check.Severities(c); err != nil {
 			return o, err
 		}
 	}
