@@ -192,10 +192,10 @@ func (j *Judge) Add(e *record.Event) {
 		j.header(e)
 		return
 	case record.Resource:
-		j.read[e.Note.Get("resource").Str()] = true
+		j.read[short(e.Note)] = true
 		return
 	case record.Denied:
-		j.denied[e.Note.Get("resource").Str()] = e.Note.Get("reason").Str()
+		j.denied[short(e.Note)] = e.Note.Get("reason").Str()
 		return
 	case record.Added, record.Modified, record.Deleted:
 	default:
@@ -236,6 +236,17 @@ func (j *Judge) Add(e *record.Event) {
 		return
 	}
 	j.update(c, e, fresh)
+}
+
+// short names a resource as the checks do: without its group if it is not one of Cluster
+// API.
+func short(note record.Value) string {
+	resource := note.Get("resource").Str()
+	plural, group, _ := strings.Cut(resource, ".")
+	if strings.HasSuffix(group, coreGroup) {
+		return resource
+	}
+	return plural
 }
 
 // find returns the object of an event, made if need be; nil if the event is older than
@@ -607,7 +618,7 @@ func (j *Judge) end(c *change, e *record.Event) {
 		c.user = j.journal[o.uid][strconv.FormatUint(e.Version(), 10)]
 	}
 	for _, check := range j.byTag[o.tag] {
-		if check.gone != nil {
+		if check.gone != nil && !e.Initial {
 			one := *c
 			one.check = check
 			check.gone(&one)

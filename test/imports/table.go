@@ -198,7 +198,7 @@ var Packages = []Package{
 			repo/kube/crd
 			repo/lint repo/lint/contractcheck repo/lint/rules
 			repo/lint/rules/examples
-			repo/live
+			repo/live repo/live/watch
 			repo/move/owners repo/move/snapshot
 			repo/report
 			repo/source/files repo/source/folder repo/source/git repo/source/program

@@ -105,6 +105,9 @@ func Main(ctx context.Context, args []string, io IO) int {
 	var ce *codeError
 	var input *sourcetree.InputError
 	switch {
+	case errors.As(err, &ce) && ce.err == nil:
+		// A report was written, also if it is one of what was seen until now.
+		code = ce.code
 	case ctx.Err() != nil:
 		// Whatever failed, failed because of this.
 		err = errors.New("stopped before the end; nothing half done can be seen, and a second run goes on")
