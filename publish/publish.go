@@ -209,6 +209,19 @@ func CheckFileName(name string) error {
 	return fmt.Errorf("file name %q %s", name, why)
 }
 
+// CheckNames makes oddities of the files of a fetched release whose names no
+// release can have, so that nothing uses them as names of files.
+func CheckNames(r *repo.Release) {
+	r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool {
+		err := CheckFileName(a.Name)
+		if err != nil {
+			const long = 80 // enough to recognize it
+			r.Oddities = append(r.Oddities, repo.Oddity{Kind: repo.OddEntry, Path: fmt.Sprintf("%s/%.*q", strings.TrimSuffix(r.Path, "/"), long, a.Name), Why: "has a name that no file of a release can have"})
+		}
+		return err != nil
+	})
+}
+
 // Check refuses a release that no destination can hold whole: an invalid
 // provider (none at all is the sign of several) or version, no files, a file whose name does not survive, two names
 // that are equal where case does not count, or something next to the files

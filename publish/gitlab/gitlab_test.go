@@ -632,7 +632,7 @@ func small(version string) *repo.Release {
 	return r
 }
 
-// impatience is Policy.Stall where a server stalls. Elsewhere it stays long, so
+// impatience is Policy.Timeout where a server stalls. Elsewhere it stays long, so
 // that a busy machine is not taken for one.
 const impatience = 60 * time.Millisecond
 
@@ -651,7 +651,7 @@ func survive(t *testing.T, u user, rules []fault.Rule, wantDuplicates bool) (out
 	}
 	o := options(s, u)
 	if stalls {
-		o.Policy.Stall = impatience
+		o.Policy.Timeout = impatience
 	}
 	o.Base = w
 	_, outcome = open(t, o).Put(t.Context(), r)
@@ -672,7 +672,7 @@ func survive(t *testing.T, u user, rules []fault.Rule, wantDuplicates bool) (out
 	settle(t, s)
 	s.Faults.Reset()
 	addToken(s, u) // if it expired
-	o.Policy.Stall = 0
+	o.Policy.Timeout = 0
 	p := open(t, o)
 	if _, err := p.Put(t.Context(), r); err != nil {
 		if w.mayBe && outcome != nil && u.role < fake.Maintainer {
@@ -956,7 +956,7 @@ func TestRelease(t *testing.T) {
 				s.Faults.Add(fault.Rule{Step: step, Fault: f})
 				_, err := put(t, s, func(o *Options) {
 					if f.Stall {
-						o.Policy.Stall = impatience
+						o.Policy.Timeout = impatience
 					}
 				})
 				// The release is looked at before the first upload.
@@ -986,7 +986,7 @@ func TestRelease(t *testing.T) {
 			o := options(s, u)
 			o.Package, o.Release = "bootstrap-foo", true
 			if f.Stall {
-				o.Policy.Stall = impatience
+				o.Policy.Timeout = impatience
 			}
 			_, err := open(t, o).Put(t.Context(), r)
 			if err != nil && strings.Contains(err.Error(), u.secret) {

@@ -55,9 +55,6 @@ type Repository struct {
 
 var _ publish.Destination = (*Repository)(nil)
 
-// maxTagPages ends a list of tags that goes round in circles.
-const maxTagPages = 10_000
-
 // New returns a repository of a registry, which need not exist yet. Nothing is
 // sent before it is used.
 func New(o Options) (*Repository, error) {
@@ -72,10 +69,10 @@ func New(o Options) (*Repository, error) {
 	client := transport.New(s, o.Policy)
 	return &Repository{
 		remote: &remote.Repository{
-			Client:           client,
+			Client:           transport.Bounded(client),
 			Reference:        ref,
 			PlainHTTP:        s.scheme == "http",
-			TagListMaxPages:  maxTagPages,
+			TagListMaxPages:  transport.MaxPages,
 			MaxMetadataBytes: maxManifest,
 		},
 		client:      client,
@@ -153,7 +150,7 @@ func (d *Repository) Versions(ctx context.Context) ([]string, error) {
 	var versions []layouts.Version
 	err := d.remote.Tags(ctx, "", func(tags []string) error {
 		for _, tag := range tags {
-			if v, err := layouts.ParseVersion(tag); err == nil {
+			if v, err := layouts.ParseVersion(tag); err == nil && d.checkTag(tag) == nil {
 				versions = append(versions, v)
 			}
 		}
