@@ -117,7 +117,7 @@ func (a *app) runCheck(ctx context.Context, f *checkFlags, address string) error
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return a.judge(r, outs, level)
+	return a.judge(r.Report, outs, level, report.Options{Latencies: r.Latencies})
 }
 
 // probeOptions checks the flags and reads the files before anything is called.

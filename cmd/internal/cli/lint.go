@@ -18,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
@@ -165,7 +164,7 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	if n := r.Without(known); n > 0 {
 		a.detail("%d findings were there before", n)
 	}
-	return a.judge(r, outs, level, repositories...)
+	return a.judge(r, outs, level, report.Options{}, repositories...)
 }
 
 // profile is the Cluster API to judge for.
@@ -314,7 +313,7 @@ func rolesOf(c *config.Config) (map[string]contract.Role, error) {
 func severities(c *config.Config) (map[string]lint.Severity, error) {
 	out := map[string]lint.Severity{}
 	for id, word := range c.Rules {
-		rule := ruleOf(id)
+		rule := rules.ByID(id)
 		if rule == nil {
 			return nil, usage(c.Errorf("rules."+id, "there is no rule %s%s", id, suggestion(id)))
 		}
@@ -327,14 +326,6 @@ func severities(c *config.Config) (map[string]lint.Severity, error) {
 	return out, nil
 }
 
-// ruleOf finds a rule of lint or a check of extensions, or nil.
-func ruleOf(id string) *lint.Rule {
-	if c := checks.ByID(id); c != nil {
-		return &c.Rule
-	}
-	return rules.ByID(id)
-}
-
 func suggestion(id string) string {
 	if near := rules.Suggest(id); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
@@ -342,9 +333,9 @@ func suggestion(id string) string {
 	return ""
 }
 
-// judge prints a report on repositories and turns it into an exit code.
-func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, repositories ...*repo.Repository) error {
-	err := a.summarize(r, outs)
+// judge prints a report on repositories, with options, and turns it into an exit code.
+func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, options report.Options, repositories ...*repo.Repository) error {
+	err := a.summarize(r, outs, options)
 	if err != nil {
 		return err
 	}
@@ -356,7 +347,7 @@ func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, reposito
 				return err
 			}
 		}
-		options := report.Options{Paint: style, Version: programVersion()}
+		options.Paint, options.Version, options.Pictures = style, programVersion(), nil
 		if format == "html" {
 			for _, r := range repositories {
 				options.Pictures = append(options.Pictures, pictures(r)...)
@@ -381,14 +372,14 @@ func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, reposito
 
 // summarize adds the summary that GitHub shows for a job, if annotations are
 // asked for in one.
-func (a *app) summarize(r *lint.Report, outs []output) error {
+func (a *app) summarize(r *lint.Report, outs []output, options report.Options) error {
 	name, ok := a.Env("GITHUB_STEP_SUMMARY")
 	if !ok || name == "" || !slices.ContainsFunc(outs, func(o output) bool { return o.format == "github" }) {
 		return nil
 	}
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err == nil {
-		err = errors.Join(report.WriteGitHubSummary(f, r), f.Close())
+		err = errors.Join(report.WriteGitHubSummary(f, r, options), f.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("write the summary that GITHUB_STEP_SUMMARY names: %w", cause(err))
@@ -423,7 +414,7 @@ checks of "extension check"; all others belong to lint.`,
 				return err
 			}
 			return a.write(outs, func(w io.Writer, format string, _ bool) error {
-				return report.WriteRules(w, format, append(slices.Clone(rules.All), checks.Rules()...))
+				return report.WriteRules(w, format, rules.Catalogue)
 			})
 		},
 	}
@@ -440,7 +431,7 @@ func (a *app) explainCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
-			for _, r := range append(slices.Clone(rules.All), checks.Rules()...) {
+			for _, r := range rules.Catalogue {
 				ids = append(ids, r.ID+"\t"+r.Title)
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
@@ -450,12 +441,12 @@ func (a *app) explainCommand() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			if c := checks.ByID(args[0]); c != nil {
-				return report.WriteRule(a.Out, &c.Rule, report.Example{Prose: "For example: " + c.Example}, style)
-			}
 			rule := rules.ByID(args[0])
 			if rule == nil {
 				return usagef("there is no rule %s%s", args[0], suggestion(args[0]))
+			}
+			if rule.Scope == lint.ScopeLive {
+				return report.WriteRule(a.Out, rule, report.Example{Prose: "For example: " + rule.Example}, style)
 			}
 			example, err := examples.Load(rule.ID)
 			if err != nil {

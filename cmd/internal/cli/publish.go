@@ -208,7 +208,7 @@ Without --to, the destinations of the configuration are used.
 				return err
 			}
 			if len(r.Findings) > 0 || len(r.Failures) > 0 || len(out.values) > 0 {
-				if err := a.judge(r, outs, level, asRepository(releases)); err != nil {
+				if err := a.judge(r, outs, level, report.Options{}, asRepository(releases)); err != nil {
 					a.say("nothing was published")
 					return err
 				}
