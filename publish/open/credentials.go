@@ -32,6 +32,9 @@ func (p *Places) secret(usual string, names ...string) (value, name string) {
 			break
 		}
 		if v, _ := p.Env(name); v != "" {
+			if strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_PASSWORD") {
+				p.secrets.Add(v)
+			}
 			return v, name
 		}
 	}

@@ -34,6 +34,8 @@ type Places struct {
 	// Tool is the name and version of the program, such as tool/v1.2.3.
 	Tool string
 
+	secrets transport.Secrets
+
 	mu sync.Mutex
 	// claimed are the servers of the first DESTs, by kind.
 	claimed map[layouts.LocationKind]string
@@ -131,6 +133,10 @@ func (p *Places) Folder(name string) (*local.Folder, error) {
 func (p *Places) Location(l layouts.Location) (publish.Destination, error) {
 	return p.remote(l.Place(), layouts.Provider{}, l, Options{AllowUnreadable: true})
 }
+
+// Printable makes a text that may come from a server fit for a terminal:
+// without control characters and without the credentials of the environment.
+func (p *Places) Printable(text string) string { return p.secrets.Redact(transport.Printable(text)) }
 
 // path returns a path as the process sees it.
 func (p *Places) path(name string) string {

@@ -66,7 +66,7 @@ func (s *Secrets) Add(secrets ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, secret := range secrets {
-		if len(secret) >= 4 && !slices.Contains(s.all, secret) {
+		if len(secret) >= 6 && !slices.Contains(s.all, secret) {
 			s.all = append(s.all, secret)
 		}
 	}
