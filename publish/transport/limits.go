@@ -16,7 +16,9 @@ const (
 	// for, once Policy.Timeout has passed.
 	MinRate = 1 << 10
 	// MaxAnswer is the size of one answer of an API, in bytes.
-	MaxAnswer = 32 << 20
+	MaxAnswer = 16 << 20
+	// MaxRefusal is how much is read of an answer that is not a success.
+	MaxRefusal = 64 << 10
 	// MaxObjects is how many JSON objects one answer may hold. Small ones take
 	// a hundred times their size in memory.
 	MaxObjects = 100_000
@@ -50,7 +52,14 @@ func Bounded(client *http.Client) *http.Client {
 	}
 	out.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(req)
-		if err == nil {
+		switch {
+		case err != nil:
+		case resp.StatusCode >= http.StatusBadRequest:
+			resp.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.LimitReader(resp.Body, MaxRefusal), resp.Body}
+		default:
 			resp.Body = &bounded{ReadCloser: resp.Body, host: req.URL.Host, bytes: MaxAnswer, objects: MaxObjects, end: time.Now().Add(answerTimeouts * timeout)}
 		}
 		return resp, err
