@@ -120,7 +120,7 @@ var adversaries = map[string]adversary{
 // that mean harm. It must end, in little memory, with an error that can be
 // shown, and no other host may see a credential.
 func TestAdversaries(t *testing.T) {
-	places := map[string]string{"GitHub": hub + "/o/r", "GitHub Enterprise": hubA + "/o/r", "GitLab": labA + "/g/p", "OCI": "oci://registry.test/acme/foo"}
+	places := map[string]string{"GitHub": hub + "/o/r", "GitLab": labA + "/g/p", "OCI": "oci://registry.test/acme/foo"}
 	for what, serve := range adversaries {
 		for kind, name := range places {
 			t.Run(what+"/"+kind, func(t *testing.T) { attack(t, serve, name) })
