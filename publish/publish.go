@@ -168,7 +168,7 @@ func ContentID(ctx context.Context, r *repo.Release) (string, error) {
 	for _, a := range r.Artifacts {
 		sum, err := a.Digest(ctx)
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("read %s: %w", a.Name, err)
 		}
 		lines = append(lines, sum.String()+"  "+a.Name+"\n")
 	}
