@@ -3,6 +3,7 @@ package publish
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -158,6 +159,21 @@ func equal(ctx context.Context, a, b *repo.Artifact) (bool, error) {
 	}
 	y, err := b.Digest(ctx)
 	return x == y, err
+}
+
+// ContentID names the content of a release: it depends on the names of its
+// files and on what is in them, and consists of 32 letters and digits.
+func ContentID(ctx context.Context, r *repo.Release) (string, error) {
+	lines := make([]string, 0, len(r.Artifacts))
+	for _, a := range r.Artifacts {
+		sum, err := a.Digest(ctx)
+		if err != nil {
+			return "", fmt.Errorf("read %s: %w", a.Name, err)
+		}
+		lines = append(lines, sum.String()+"  "+a.Name+"\n")
+	}
+	slices.Sort(lines)
+	return repo.Sum(sha256.Sum256([]byte(strings.Join(lines, "")))).String()[:32], nil
 }
 
 // Conflict compares a published release with one to be published. It returns

@@ -48,6 +48,9 @@ type Options struct {
 	// Notes is the text of a release that is made, in Markdown.
 	Notes string
 
+	// TakeOver ignores that other content has the claim.
+	TakeOver bool
+
 	// AllowUnreadable lets New accept a place that clusterctl cannot read.
 	AllowUnreadable bool
 }

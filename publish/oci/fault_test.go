@@ -200,7 +200,7 @@ func TestSecondPublisher(t *testing.T) {
 // TestTagDecides believes what it sees under the tag, not what the registry says
 // about setting it.
 func TestTagDecides(t *testing.T) {
-	const tag = 2 // the second manifest that is put
+	const tag = 4 // the manifest that is put after that of the digest and two claims
 	created := map[string]string{"Docker-Content-Digest": ""}
 	for _, tc := range []struct {
 		name string

@@ -38,6 +38,8 @@ type Options struct {
 	// org.opencontainers.image.source. They are part of the digest, so a time
 	// in them makes it differ with every run.
 	Annotations map[string]string
+	// TakeOver ignores that other content has the claim.
+	TakeOver bool
 	// Base makes the connections; nil is http.DefaultTransport.
 	Base http.RoundTripper
 	// Policy says how long to wait for what.
@@ -50,6 +52,7 @@ type Repository struct {
 	client      *http.Client
 	session     *session
 	annotations map[string]string
+	takeOver    bool
 	policy      transport.Policy
 }
 
@@ -78,6 +81,7 @@ func New(o Options) (*Repository, error) {
 		client:      client,
 		session:     s,
 		annotations: maps.Clone(o.Annotations),
+		takeOver:    o.TakeOver,
 		policy:      o.Policy,
 	}, nil
 }

@@ -51,6 +51,7 @@ type Options struct {
 	// that it is at. The commit is the target if Remote is the destination.
 	Remote, Commit string
 	// GenerateNotes, AdoptDraft and Complete are those of github.Options.
+	// AdoptDraft is TakeOver of the other kinds.
 	GenerateNotes, AdoptDraft, Complete bool
 	// GitLabRelease and AllowUnreadable are Release and AllowUnreadable of
 	// gitlab.Options.
@@ -176,7 +177,7 @@ func (p *Places) remote(place layouts.Place, provider layouts.Provider, l layout
 		options.Package, options.File = cmp.Or(l.Package, provider.Label()), l.File
 		return gitlab.New(options)
 	case layouts.OCI:
-		return oci.New(p.oci(place.Server, place.For(oci.RepositoryName(provider))))
+		return oci.New(p.oci(place.Server, place.For(oci.RepositoryName(provider)), o))
 	}
 	return nil, fmt.Errorf("%s is not on a server", place.Kind)
 }

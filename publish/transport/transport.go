@@ -95,6 +95,12 @@ func (p Policy) Retry(ctx context.Context, failed int, err error) error {
 	return p.Sleep(ctx, p.backoff(failed))
 }
 
+// Yield waits for a random time, which is longer in later rounds, so that one of
+// several publishers gets ahead.
+func (p Policy) Yield(ctx context.Context, round int) error {
+	return p.withDefaults().Sleep(ctx, rand.N(200*time.Millisecond<<min(round, 6)))
+}
+
 // Credential is what one server gets to see. It is never sent to another host,
 // nor over an unencrypted connection to another machine.
 type Credential struct {

@@ -240,6 +240,12 @@ var Packages = []Package{
 		Knows: `layouts repo repo/text/manifest`,
 	},
 	{
+		Path:  "publish/claim",
+		Holds: "how publishers of one version agree on one content where names cannot be set only once",
+		Never: "how marks are kept, any server",
+		Knows: `publish`,
+	},
+	{
 		Path:      "publish/github",
 		Holds:     "the destination GitHub releases",
 		Never:     "other destinations, credentials, what the files mean",
@@ -250,7 +256,7 @@ var Packages = []Package{
 		Path:      "publish/gitlab",
 		Holds:     "the destination GitLab generic packages",
 		Never:     "other destinations, credentials, what the files mean",
-		Knows:     `layouts publish publish/transport repo`,
+		Knows:     `layouts publish publish/claim publish/transport repo`,
 		Libraries: `github.com/hashicorp/go-retryablehttp github.com/xanzy/go-gitlab net/http`,
 	},
 	{
@@ -275,7 +281,7 @@ var Packages = []Package{
 		Path:  "publish/oci",
 		Holds: "the destination OCI registry",
 		Never: "other destinations, what the files mean",
-		Knows: `layouts publish publish/transport repo`,
+		Knows: `layouts publish publish/claim publish/transport repo`,
 		Libraries: `github.com/opencontainers/go-digest github.com/opencontainers/image-spec
 			net
 			net/http

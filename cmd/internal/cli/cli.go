@@ -158,7 +158,7 @@ knows it as "clusterctl repo".`,
 		},
 	}
 	f := cmd.PersistentFlags()
-	a.patience.flags(f)
+	a.patience.flags(cmd)
 	f.StringVar(&a.color, "color", "auto", "colour the output: auto, always or never")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but errors")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "say why things were chosen")

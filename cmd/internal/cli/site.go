@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -59,7 +59,8 @@ type patience struct {
 	retries int
 }
 
-func (p *patience) flags(f *pflag.FlagSet) {
+func (p *patience) flags(cmd *cobra.Command) {
+	f := cmd.PersistentFlags()
 	f.DurationVar(&p.timeout, "timeout", time.Minute, "how long a server may make no progress before a request counts as failed")
 	f.IntVar(&p.retries, "retries", 4, "how often to repeat a failed request; pauses double from 0.5s to 32s, so 12 outlast five minutes")
 }
