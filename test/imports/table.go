@@ -251,6 +251,12 @@ var Packages = []Package{
 		Knows: `layouts repo repo/text/manifest`,
 	},
 	{
+		Path:  "publish/claim",
+		Holds: "how publishers of one version agree on one content where names cannot be set only once",
+		Never: "how marks are kept, any server",
+		Knows: `publish`,
+	},
+	{
 		Path:      "publish/github",
 		Holds:     "the destination GitHub releases",
 		Never:     "other destinations, credentials, what the files mean",
@@ -261,7 +267,7 @@ var Packages = []Package{
 		Path:      "publish/gitlab",
 		Holds:     "the destination GitLab generic packages",
 		Never:     "other destinations, credentials, what the files mean",
-		Knows:     `layouts publish publish/transport repo`,
+		Knows:     `layouts publish publish/claim publish/transport repo`,
 		Libraries: `github.com/hashicorp/go-retryablehttp github.com/xanzy/go-gitlab net/http`,
 	},
 	{
@@ -286,7 +292,7 @@ var Packages = []Package{
 		Path:  "publish/oci",
 		Holds: "the destination OCI registry",
 		Never: "other destinations, what the files mean",
-		Knows: `layouts publish publish/transport repo`,
+		Knows: `layouts publish publish/claim publish/transport repo`,
 		Libraries: `github.com/opencontainers/go-digest github.com/opencontainers/image-spec
 			net
 			net/http
@@ -865,10 +871,11 @@ var Packages = []Package{
 		Knows: `layouts
 			layouts/config
 			repo
-			repo/capi/metadata
+			repo/capi/contract repo/capi/contract repo/capi/metadata
 			repo/parallel
 			repo/text/yamldoc
 			transform/kustomize`,
+		Libraries: `k8s.io/apimachinery`,
 	},
 	{
 		Path:  "transform/check",
@@ -914,7 +921,7 @@ var Packages = []Package{
 		Knows: `layouts
 			layouts/config layouts/detect
 			repo
-			repo/source/files repo/source/folder repo/source/program
+			repo/source/files repo/source/git repo/source/folder repo/source/program
 			repo/text/yamldoc
 			transform`,
 	},
