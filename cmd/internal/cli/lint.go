@@ -63,8 +63,8 @@ including how it resolves "latest" and what "upgrade plan" would say.
 ` + targetHelp + sourceHelp + ` Findings then
 point at the lines of the source tree that cause them.
 
-A comment silences a rule for the value it stands behind or above, or for the
-whole document if nothing stands above it:
+A comment silences a rule for the value on its line or on the next one, or for
+the whole document if nothing precedes it there:
 
   # clusterctl-repo:ignore VAR013 the name is shared with other tools
 
@@ -79,7 +79,7 @@ The exit code is 1 if there are findings at or above --fail-on.`,
   clusterctl-repo lint . --fix --diff
   clusterctl-repo lint . --fix
 
-  # Only new findings: write them down once, and leave those out from now on
+  # Only new findings: record those of today once, and hide them from then on
   clusterctl-repo lint . -o json=baseline.json --fail-on never
   clusterctl-repo lint . --baseline baseline.json
 
@@ -92,12 +92,12 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	f.fail.flag(cmd)
 	f.out.flag(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.baseline, "baseline", "", "leave out the findings of an earlier report in JSON (`FILE`)")
-	flags.StringVar(&f.changedSince, "changed-since", "", "leave out the findings that the same targets have at a git `REVISION`")
+	flags.StringVar(&f.baseline, "baseline", "", "hide the findings of an earlier report in JSON (`FILE`)")
+	flags.StringVar(&f.changedSince, "changed-since", "", "hide the findings that the same targets have at a git `REVISION`")
 	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
 	f.verification.flag(cmd)
 	f.core.flag(cmd)
-	flags.BoolVar(&f.fix, "fix", false, "fix in the files what can be fixed safely, and report the rest")
+	flags.BoolVar(&f.fix, "fix", false, "fix what can be fixed safely, and report the rest")
 	flags.BoolVar(&f.diff, "diff", false, "with --fix: print what it would change as a unified diff, and write nothing")
 	return cmd
 }
