@@ -209,7 +209,7 @@ var Packages = []Package{
 			transform/clusterctl
 			transform/clusterctl/config
 			transform/sourcetree`,
-		Libraries: `crypto/tls github.com/spf13/cobra log net/http`,
+		Libraries: `crypto/tls github.com/spf13/cobra github.com/spf13/pflag log net/http`,
 	},
 	{
 		Path:  "cmd/internal/term",
