@@ -411,6 +411,13 @@ var Packages = []Package{
 		Libraries: `net`,
 	},
 	{
+		Path:  "repo/kube/structural",
+		Holds: "whether the API server accepts the schema of a CRD, as typed violations",
+		Never: "rules, roles of kinds",
+		Knows: `repo/kube/crd
+			repo/text/yamldoc`,
+	},
+	{
 		Path:  "repo/lint",
 		Holds: "the engine: runs rules over releases, collects findings, applies comments that silence rules",
 		Never: "any rule, how findings are printed",
@@ -469,7 +476,7 @@ var Packages = []Package{
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
 		Knows: `repo/capi/contract
-			repo/kube/crd
+			repo/kube/crd repo/kube/structural
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/yamldoc`,
