@@ -352,7 +352,7 @@ var Packages = []Package{
 			repo/kube/crd repo/kube/openapi
 			repo/lint
 			repo/text/manifest repo/text/yamldoc`,
-		Libraries: `crypto/tls net net/http`,
+		Libraries: `crypto/tls net net/http syscall`,
 	},
 	{
 		Path:      "repo/extension/registration",

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
@@ -159,11 +160,15 @@ func (c *client) do(ctx context.Context, in call) reply {
 	return out(reply{status: resp.StatusCode, body: data})
 }
 
+// Alerts of a server that wants a client certificate (RFC 8446, section 6).
+const alertBadCertificate, alertCertificateRequired = 42, 116
+
 // explain says what a failed call is to a person, without the address, which the
 // finding has.
 func explain(err error) string {
 	var record tls.RecordHeaderError
 	var dns *net.DNSError
+	var alert tls.AlertError
 	switch {
 	case errors.Is(err, errTimeout):
 		return err.Error()
@@ -188,15 +193,15 @@ func explain(err error) string {
 		return "the answer is no HTTP: " + strings.TrimPrefix(what, "net/http: ")
 	}
 	switch {
-	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
+	case errors.Is(err, http.ErrSchemeMismatch):
 		return "the server speaks http, not https"
-	case strings.Contains(text, "connection refused"):
+	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there: connection refused"
 	case strings.Contains(text, "INTERNAL_ERROR"):
 		return "the server breaks off its answer, as after a panic"
-	case strings.Contains(text, "connection reset"):
+	case errors.Is(err, syscall.ECONNRESET):
 		return "the server resets the connection"
-	case strings.Contains(text, "certificate required"), strings.Contains(text, "bad certificate"):
+	case errors.As(err, &alert) && (alert == alertBadCertificate || alert == alertCertificateRequired):
 		return "the server wants another client certificate: give it with --client-cert and --client-key"
 	}
 	return text

@@ -87,14 +87,14 @@ func spoken(v openapi.Violation) bool {
 		return r
 	}, v.Path)
 	if v.Fault == openapi.Missing {
-		path += "." + strings.TrimPrefix(v.Message, "lacks ")
+		path += "." + v.Fields[0]
 	}
 	for _, s := range spokenFor {
 		if (s.missing || v.Fault != openapi.Missing) && strings.HasPrefix(path, s.prefix) && strings.HasSuffix(path, s.suffix) {
 			return true
 		}
 	}
-	return v.Fault == openapi.Value && strings.HasPrefix(v.Message, "repeats class ") // CC008
+	return v.Keyword == "x-kubernetes-list-type" && slices.Equal(v.Fields, []string{"class"}) // CC008
 }
 
 // violation reports a value that the API does not allow.
@@ -819,7 +819,7 @@ func classFieldOfOtherVersion(p *lint.Pass, c *clusterclass.Class) {
 		if !elsewhere {
 			continue
 		}
-		f := lint.At(c.Object.File, c.Object.Doc, v.Node, "%s is no field of a ClusterClass in version %s, though the other version has it", v.Path, c.Version)
+		f := lint.At(c.Object.File, c.Object.Doc, v.Node, "%s is not a field of ClusterClass in %s; the other version has it", v.Path, c.Version)
 		if name != "" {
 			f.Fix = "In version " + c.Version + " this is " + name + "."
 		}

@@ -140,11 +140,11 @@ func coreSchema(p *lint.Pass) {
 			case o.Is(view.CoreGroup, view.ClusterKind) && v.Path == "": // TOP002
 				return missing
 			case o.Is(view.CoreGroup, view.ClusterKind) && classless(o) && otherClassName(o) != nil: // of which another rule says all
-				return v.Path == "spec.topology.class" || v.Path == "spec.topology.classRef" || v.Path == "spec.topology" && missing && strings.Contains(v.Message, "class")
+				return v.Path == "spec.topology.class" || v.Path == "spec.topology.classRef" || v.Path == "spec.topology" && missing && (v.Fields[0] == "class" || v.Fields[0] == "classRef")
 			case o.Is(view.RuntimeGroup, view.ExtensionKind):
 				return v.Fault != openapi.Unknown && ofExtensionRule(v)
 			case o.Is(view.CoreGroup, "MachineDeployment"): // the webhook of Cluster API adds the selector
-				return missing && v.Path == "spec" && strings.HasSuffix(v.Message, "selector")
+				return missing && v.Path == "spec" && v.Fields[0] == "selector"
 			}
 			return false
 		}))

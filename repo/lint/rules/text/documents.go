@@ -3,6 +3,7 @@ package text
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -29,7 +30,11 @@ type cause struct {
 
 // causeOf explains the error of a document.
 func causeOf(f *lint.File, d *yamldoc.Document) cause {
-	err := strings.TrimPrefix(d.Err.Err.Error(), "not YAML: ")
+	why := d.Err.Err
+	if inner := errors.Unwrap(why); inner != nil {
+		why = inner // without "not YAML"
+	}
+	err := why.Error()
 	start, end := d.Range()
 	text := d.Text()[start:end]
 	line := f.Raw.Line(d.Err.Pos.Line)
@@ -40,11 +45,11 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 		return cause{"YAML004", fmt.Sprintf("the byte %#02x is not UTF-8: %s", f.Raw.Data[off], err), f.Raw.Pos(off)}
 	case bytes.HasPrefix(text, []byte("%")):
 		return cause{"YAML004", "clusterctl does not read YAML directives", d.Err.Pos}
-	case strings.Contains(err, "control characters"):
+	case errors.Is(why, yamldoc.ErrControl):
 		return cause{"YAML004", err, d.Err.Pos}
 	case strings.Contains(indent, "\t"):
 		return cause{"YAML004", "a tab cannot indent a line: " + err, d.Err.Pos}
-	case strings.Contains(err, "no number that JSON can hold"), strings.Contains(err, "cannot be a mapping key"):
+	case errors.Is(why, yamldoc.ErrNumber), errors.Is(why, yamldoc.ErrKey):
 		return cause{"YAML010", err, d.Err.Pos}
 	}
 	// A default may be to blame, in this line or in the one before.
@@ -64,7 +69,7 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 			return cause{"VAR022", fmt.Sprintf("the default %q of %s is not in quotes: %s", r.Default, r.Name, err), d.Err.Pos}
 		}
 	}
-	if strings.Contains(err, "unknown anchor") {
+	if errors.Is(why, yamldoc.ErrAnchor) {
 		return cause{"YAML012", err + " in this document", d.Err.Pos}
 	}
 	return cause{"YAML001", "the document cannot be parsed: " + err, d.Err.Pos}
@@ -128,7 +133,12 @@ var _ = documentRules.Add(lint.Rule{
 
 func separatorLine(p *lint.Pass) {
 	if s := p.File.Docs(); s != nil && s.Err != nil {
-		p.Report(view.AtPos(p.File, s.Err.Pos, "text follows the separator ---: "+short([]byte(strings.TrimPrefix(s.Err.Err.Error(), "invalid Yaml document separator: ")))))
+		text := s.Err.Err.Error()
+		var split *yamldoc.SplitError
+		if errors.As(s.Err.Err, &split) {
+			text = split.Text
+		}
+		p.Report(view.AtPos(p.File, s.Err.Pos, "text follows the separator ---: "+short([]byte(text))))
 	}
 }
 

@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -346,7 +347,7 @@ func negativeLength(p *lint.Pass) {
 
 // crashAt returns the offset of an expression that clusterctl crashes on, or -1.
 func crashAt(f *lint.File) int {
-	if at := f.Fault(); at != nil && strings.Contains(at.Err.Error(), "clusterctl crashes") {
+	if at := f.Fault(); at != nil && errors.Is(at.Err, vars.ErrCrash) {
 		return at.Offset
 	}
 	return -1
