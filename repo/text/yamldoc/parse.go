@@ -413,6 +413,7 @@ type valueError struct {
 }
 
 func (e *valueError) Error() string { return e.err.Error() }
+func (e *valueError) Unwrap() error { return e.err }
 
 // builder converts the parser's nodes.
 type builder struct {
