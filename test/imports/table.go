@@ -176,7 +176,6 @@ var Packages = []Package{
 		Knows: `cmd/internal/term
 			layouts repo
 			layouts/config
-			layouts/detect
 			publish
 			publish/local
 			publish/mirror
@@ -195,7 +194,10 @@ var Packages = []Package{
 			repo/text/manifest repo/text/yamldoc
 			repo/trust/provenance repo/trust/sign
 			transform
-			transform/clusterctl transform/clusterctl/config`,
+			transform/check
+			transform/clusterctl
+			transform/clusterctl/config
+			transform/sourcetree`,
 		Libraries: `crypto/tls github.com/spf13/cobra log net/http`,
 	},
 	{
@@ -326,6 +328,14 @@ var Packages = []Package{
 		Never:     "where files come from",
 		Knows:     `layouts repo/text/yamldoc`,
 		Libraries: `k8s.io/apimachinery sigs.k8s.io/json`,
+	},
+	{
+		Path:  "repo/capi/patch",
+		Holds: "what the inline patches of a ClusterClass make of its templates, as Cluster API computes it",
+		Never: "rules, releases, where the Cluster comes from",
+		Knows: `repo/capi/clusterclass
+			repo/text/yamldoc`,
+		Libraries: `github.com/Masterminds/sprig/v3 github.com/evanphx/json-patch/v5`,
 	},
 	{
 		Path:  "repo/extension",
@@ -822,6 +832,20 @@ var Packages = []Package{
 			transform/kustomize`,
 	},
 	{
+		Path:  "transform/check",
+		Holds: "linting releases and source trees, with findings in the source; what is new since a report or a revision",
+		Never: "rules by name, printing",
+		Knows: `layouts/config
+			repo
+			repo/capi/contract
+			repo/lint
+			repo/lint/rules
+			repo/source/git
+			repo/text/yamldoc
+			transform
+			transform/sourcetree`,
+	},
+	{
 		Path:  "transform/clusterctl",
 		Holds: "a release turned into what clusterctl makes of it",
 		Never: "disks, the environment",
@@ -843,5 +867,16 @@ var Packages = []Package{
 		Never:     "providers, rules",
 		Knows:     `repo/parallel repo/source/files repo/text/yamldoc`,
 		Libraries: `sigs.k8s.io/kustomize/api sigs.k8s.io/kustomize/kyaml`,
+	},
+	{
+		Path:  "transform/sourcetree",
+		Holds: "a source tree: its configuration, what it holds, and its releases built in memory",
+		Never: "rules, publishing",
+		Knows: `layouts
+			layouts/config layouts/detect
+			repo
+			repo/source/files repo/source/folder repo/source/program
+			repo/text/yamldoc
+			transform`,
 	},
 }
