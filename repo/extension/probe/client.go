@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"reflect"
 	"strings"
 	"syscall"
 	"time"
@@ -160,15 +161,23 @@ func (c *client) do(ctx context.Context, in call) reply {
 	return out(reply{status: resp.StatusCode, body: data})
 }
 
-// Alerts of a server that wants a client certificate (RFC 8446, section 6).
-const alertBadCertificate, alertCertificateRequired = 42, 116
+// wantsCertificate reports whether the server answered with the alert
+// bad_certificate or certificate_required (RFC 8446, section 6). Outside of QUIC
+// package tls does not export the type of alerts, only that it is a number.
+func wantsCertificate(err error) bool {
+	var op *net.OpError
+	if !errors.As(err, &op) {
+		return false
+	}
+	alert := reflect.ValueOf(op.Err)
+	return op.Op == "remote error" && alert.CanUint() && (alert.Uint() == 42 || alert.Uint() == 116)
+}
 
 // explain says what a failed call is to a person, without the address, which the
 // finding has.
 func explain(err error) string {
 	var record tls.RecordHeaderError
 	var dns *net.DNSError
-	var alert tls.AlertError
 	switch {
 	case errors.Is(err, errTimeout):
 		return err.Error()
@@ -201,7 +210,7 @@ func explain(err error) string {
 		return "the server breaks off its answer, as after a panic"
 	case errors.Is(err, syscall.ECONNRESET):
 		return "the server resets the connection"
-	case errors.As(err, &alert) && (alert == alertBadCertificate || alert == alertCertificateRequired):
+	case wantsCertificate(err):
 		return "the server wants another client certificate: give it with --client-cert and --client-key"
 	}
 	return text

@@ -12,8 +12,8 @@ import (
 // and the advice of the rule where this version has no such field.
 func TestFieldOfOtherVersionFix(t *testing.T) {
 	for field, want := range map[string]string{
-		"infrastructure: {ref: {}}":  "In version v1beta2 this is templateRef.",
-		"kubernetesVersions: [v1.1]": "",
+		"infrastructure: {ref: {}}":    "In version v1beta2 this is templateRef.",
+		"controlPlane: {deletion: {}}": "",
 	} {
 		version := "v1beta2"
 		if want == "" {
