@@ -778,6 +778,11 @@ var Packages = []Package{
 		Never: "the verbs",
 	},
 	{
+		Path:  "test/newrule",
+		Holds: "the start of a rule: its row, check, example and test",
+		Never: "any rule",
+	},
+	{
 		Path:  "test/oracle",
 		Holds: "tests against the real clusterctl as library and program, and Cluster API's own admission code; own module",
 		Never: "how anything is implemented",

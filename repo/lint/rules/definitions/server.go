@@ -15,7 +15,7 @@ import (
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD007", Name: "structural-schema", Since: "v0.1.0",
-	Title:    "The schemas of a CRD are structural",
+	Title:    "The schemas of a CRD must be structural",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "k8s.io/apiextensions-apiserver pkg/apiserver/schema/validation.go; " + crdValidation + ", ValidateCustomResourceDefinitionOpenAPISchema",
 	Why:    "The API server refuses the CRD, and the installation stops.",
@@ -52,10 +52,10 @@ func conversion(k *contract.Kind) (n *yamldoc.Node, strategy string) {
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD023", Name: "conversion-none", Since: "v0.1.0",
-	Title:    "Versions with different schemas have a conversion webhook",
+	Title:    "Versions with different schemas should have a conversion webhook",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes, Versions in CustomResourceDefinitions",
-	Why:    "The API server only changes apiVersion. Fields that the other version does not have are lost when an object is read and written.",
+	Why:    "Fields that the other version does not have are lost when an object is read and written, because the API server only changes apiVersion.",
 	Fix:    "Serve one version, or add a conversion webhook.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(conversionNone),
 })
@@ -75,7 +75,7 @@ func conversionNone(p *lint.Pass, k *contract.Kind) {
 			continue
 		}
 		if path, differ := schemaDifference(first.Schema.Node, v.Schema.Node, ""); differ {
-			view.Accuse(p, k, view.NearestOf(v.Node, "name"), 0, "%s serves %s and %s without a conversion webhook, and they differ in %s", k.Kind, first.Name, v.Name, path)
+			view.Accuse(p, k, view.NearestOf(v.Node, "name"), 0, "%s serves %s and %s without a conversion webhook, but they differ in %s", k.Kind, first.Name, v.Name, path)
 			return
 		}
 	}
@@ -135,7 +135,7 @@ func schemaDifference(a, b *yamldoc.Node, path string) (string, bool) {
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD024", Name: "conversion-settings", Since: "v0.1.0",
-	Title:    "A conversion webhook says where it is",
+	Title:    "A conversion webhook must have a complete address",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: crdValidation + ", validateCustomResourceConversion",
 	Why:    "The API server refuses the CRD, and the installation stops.",
@@ -152,14 +152,14 @@ func conversionSettings(p *lint.Pass, k *contract.Kind) {
 	switch strategy {
 	case "None":
 		if webhook.Get("clientConfig") != nil || len(webhook.Get("conversionReviewVersions").List()) > 0 {
-			view.Accuse(p, k, webhook, 0, "%s has a conversion webhook and the strategy None", k.Kind)
+			view.Accuse(p, k, webhook, 0, "%s has a conversion webhook but the strategy None", k.Kind)
 		}
 	case "Webhook":
 		client := webhook.Get("clientConfig")
 		url, service := client.Get("url"), client.Get("service")
 		switch {
 		case client == nil:
-			view.Accuse(p, k, view.NearestOf(n, "webhook"), 0, "%s is converted by a webhook without clientConfig", k.Kind)
+			view.Accuse(p, k, view.NearestOf(n, "webhook"), 0, "the conversion webhook of %s has no clientConfig", k.Kind)
 		case (url == nil) == (service == nil):
 			view.Accuse(p, k, client, 0, "the conversion webhook of %s needs either a service or a url", k.Kind)
 		case service != nil && (service.Get("name").Str() == "" || service.Get("namespace").Str() == ""):
@@ -168,17 +168,17 @@ func conversionSettings(p *lint.Pass, k *contract.Kind) {
 			view.Accuse(p, k, url, 0, "the conversion webhook of %s needs a url with https", k.Kind)
 		}
 	default:
-		view.Accuse(p, k, view.NearestOf(n, "strategy"), 0, "the conversion strategy of %s is %q; None and Webhook are allowed", k.Kind, strategy)
+		view.Accuse(p, k, view.NearestOf(n, "strategy"), 0, "the conversion strategy of %s is %q; it must be None or Webhook", k.Kind, strategy)
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD025", Name: "conversion-service", Since: "v0.1.0",
-	Title:    "The service of a conversion webhook is installed and trusted",
+	Title:    "The Service of a conversion webhook should be installed and trusted",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes, Versions in CustomResourceDefinitions, webhook conversion",
-	Why:    "The API server cannot read objects that are stored in another version than the one asked for.",
-	Fix:    "Name a Service of this file and one of its ports, and let cert-manager inject the certificate authority with the annotation cert-manager.io/inject-ca-from.",
+	Why:    "The API server cannot read objects that are stored in another version.",
+	Fix:    "Name a Service of this file and one of its ports, and let cert-manager inject the CA bundle with the annotation cert-manager.io/inject-ca-from.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(conversionService),
 })
 
@@ -198,7 +198,7 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 	switch {
 	case name == "":
 	case object == nil:
-		view.Accuse(p, k, service.Get("name"), called, "the conversion webhook of %s is behind the Service %s, which is not in this file%s", k.Kind, name, when)
+		view.Accuse(p, k, service.Get("name"), called, "the conversion webhook of %s uses Service %s, which is not in this file%s", k.Kind, name, when)
 	default:
 		port, ok := service.Get("port").Int()
 		if !ok {
@@ -206,7 +206,7 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 		}
 		serves := func(n *yamldoc.Node) bool { got, _ := n.Get("port").Int(); return got == port }
 		if ports := object.Get("spec", "ports").List(); !slices.ContainsFunc(ports, serves) {
-			view.Accuse(p, k, view.NearestOf(service, "port"), called, "the conversion webhook of %s is on port %d, which the Service %s does not have%s", k.Kind, port, name, when)
+			view.Accuse(p, k, view.NearestOf(service, "port"), called, "the conversion webhook of %s uses port %d, which Service %s does not have%s", k.Kind, port, name, when)
 		}
 	}
 	trusted := n.Get("webhook", "clientConfig", "caBundle").Str() != ""
@@ -215,16 +215,16 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 		trusted = trusted || ok
 	}
 	if !trusted {
-		view.Accuse(p, k, n.Get("webhook", "clientConfig"), called, "nothing gives the conversion webhook of %s a certificate authority%s", k.Kind, when)
+		view.Accuse(p, k, n.Get("webhook", "clientConfig"), called, "the conversion webhook of %s has no CA bundle and no annotation that injects one%s", k.Kind, when)
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD026", Name: "conversion-review-versions", Since: "v0.1.0",
-	Title:    "A conversion webhook accepts reviews of version v1",
+	Title:    "A conversion webhook must accept ConversionReview v1",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: crdValidation + ", validateConversionReviewVersions",
-	Why:    "The API server refuses a CRD whose webhook understands no review that it can send. v1beta1 alone still works.",
+	Why:    "The API server refuses a CRD whose webhook supports no version that it can send. v1beta1 alone still works.",
 	Fix:    "Set spec.conversion.webhook.conversionReviewVersions to [v1].",
 	Kinds:  view.DefinitionFiles, Check: eachKind(conversionReviews),
 })
@@ -245,9 +245,9 @@ func conversionReviews(p *lint.Pass, k *contract.Kind) {
 	switch {
 	case slices.Contains(names, "v1"):
 	case slices.Contains(names, "v1beta1"):
-		view.Accuse(p, k, list, lint.Info, "the conversion webhook of %s only understands reviews of version v1beta1", k.Kind)
+		view.Accuse(p, k, list, lint.Info, "the conversion webhook of %s only accepts ConversionReview v1beta1", k.Kind)
 	default:
-		view.Accuse(p, k, list, 0, "the conversion webhook of %s understands neither v1 nor v1beta1", k.Kind)
+		view.Accuse(p, k, list, 0, "the conversion webhook of %s accepts neither v1 nor v1beta1", k.Kind)
 	}
 }
 
@@ -258,11 +258,11 @@ var trustAnnotations = [...]string{
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD027", Name: "name-collision", Since: "v0.1.0",
-	Title:    "Names of a kind do not collide with others that kubectl knows",
+	Title:    "Names of a kind should not collide with others that kubectl knows",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "kubectl, resource names; k8s.io/apiextensions-apiserver pkg/controller/status/naming_controller.go",
-	Why:    "Kubectl shows the objects of the other kind. Within one group the API server serves only one of them.",
-	Fix:    "Choose another short name, such as the initials with the provider in front.",
+	Why:    "kubectl shows the objects of the other kind. Within one group the API server serves only one of them.",
+	Fix:    "Choose another short name, for example the initials with the provider as a prefix.",
 	Kinds:  view.DefinitionFiles, Check: nameCollisions,
 })
 
@@ -288,12 +288,12 @@ func nameCollisions(p *lint.Pass) {
 			}
 			key := owner{k.Group, name}
 			if other := owners[key]; name != "" && other != "" && other != k.Kind {
-				view.Accuse(p, k, n, 0, "%s is called %s like %s of the same group, and the API server serves only one of them", k.Kind, name, other)
+				view.Accuse(p, k, n, 0, "%s has the name %s, like %s of the same group; the API server serves only one of them", k.Kind, name, other)
 			}
 			owners[key] = k.Kind
 		}
 		if at != nil {
-			view.Accuse(p, k, at, 0, "%s of the group %s has names that kubectl takes for other resources: %s", k.Kind, k.Group, strings.Join(taken, ", "))
+			view.Accuse(p, k, at, 0, "%s of group %s has names that kubectl uses for other resources: %s", k.Kind, k.Group, strings.Join(taken, ", "))
 		}
 	}
 }
@@ -306,10 +306,10 @@ const (
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD028", Name: "printer-columns", Since: "v0.1.0",
-	Title:    "Columns of kubectl show fields of the schema",
+	Title:    "Printer columns should show fields of the schema",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes, additional printer columns",
-	Why:    "The column is always empty.",
+	Why:    `The column is always empty in "kubectl get".`,
 	Fix:    "Correct the path in the marker +kubebuilder:printcolumn.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(printerColumns),
 })
@@ -324,7 +324,7 @@ func printerColumns(p *lint.Pass, k *contract.Kind) {
 		for _, column := range v.Node.Get("additionalPrinterColumns").List() {
 			at := column.Get("jsonPath")
 			if bad := unknownColumn(v.Schema, at.Str()); bad != "" {
-				f.add(v.Name, at, "the column %s shows %s, and the schema has no %s", column.Get("name").Str(), at.Str(), bad)
+				f.add(v.Name, at, "column %q shows %s, but the schema has no %s", column.Get("name").Str(), at.Str(), bad)
 			}
 		}
 	}
@@ -390,11 +390,11 @@ var kubectlNames = [...]struct{ name, resource string }{
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD030", Name: "definition-size", Since: "v0.1.0",
-	Title:    "A CRD fits into an annotation and into etcd",
+	Title:    "A CRD should fit into an annotation and into etcd",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "kubectl apply, last-applied-configuration; etcd, request size",
-	Why:    "Kubectl apply without --server-side refuses CRDs above 256 KiB, and etcd requests above 1.5 MiB.",
-	Fix:    "Leave descriptions out with controller-gen crd:maxDescLen=0, or tell users to apply with --server-side. Clusterctl itself is not concerned by the lower limit.",
+	Why:    `"kubectl apply" without --server-side refuses CRDs above 256 KiB, and etcd refuses requests above 1.5 MiB.`,
+	Fix:    "Omit descriptions with controller-gen crd:maxDescLen=0, or tell users to apply with --server-side. clusterctl is not affected by the lower limit.",
 	Kinds:  view.DefinitionFiles, Check: definitionSize,
 })
 
@@ -414,9 +414,9 @@ func definitionSize(p *lint.Pass) {
 		}
 		switch size := jsonSize(k.Object.Doc.Root); {
 		case size > requestLimit:
-			view.Accuse(p, k, nil, 0, "%s has %d KiB, and etcd takes requests of 1536 KiB", k.Object.Name, size>>10)
+			view.Accuse(p, k, nil, 0, "%s has %d KiB; etcd accepts at most 1536 KiB", k.Object.Name, size>>10)
 		case size > annotationLimit:
-			view.Accuse(p, k, nil, lint.Info, "%s has %d KiB, and kubectl apply without --server-side takes 256 KiB", k.Object.Name, size>>10)
+			view.Accuse(p, k, nil, lint.Info, "%s has %d KiB; kubectl apply without --server-side accepts at most 256 KiB", k.Object.Name, size>>10)
 		}
 	}
 }
@@ -452,7 +452,7 @@ var columnTypes = [...]string{"integer", "number", "string", "boolean", "date"}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD033", Name: "definition-fields", Since: "v0.1.0",
-	Title:    "The fields of a CRD have values that the API server accepts",
+	Title:    "The fields of a CRD must have values that the API server accepts",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: crdValidation + ", ValidateCustomResourceDefinition",
 	Why:    "The API server refuses the CRD, and the installation stops.",
@@ -468,10 +468,10 @@ func definitionFields(p *lint.Pass, k *contract.Kind) {
 		return view.Nearest(k.Object, append([]string{"spec"}, path...)...)
 	}
 	if parts := strings.Split(k.Group, "."); len(parts) < 2 || slices.ContainsFunc(parts, func(s string) bool { return !isDNSLabel("x"+s) || strings.HasPrefix(s, "-") || s == "" }) {
-		view.Accuse(p, k, at("group"), 0, "the group %q is no domain with a dot", k.Group)
+		view.Accuse(p, k, at("group"), 0, "the group %q is not a domain with a dot", k.Group)
 	}
 	if k.Scope != "Namespaced" && k.Scope != "Cluster" {
-		view.Accuse(p, k, at("scope"), 0, "the scope of %s is %q; Namespaced and Cluster are allowed", k.Kind, k.Scope)
+		view.Accuse(p, k, at("scope"), 0, "the scope of %s is %q; it must be Namespaced or Cluster", k.Kind, k.Scope)
 	}
 	names := k.Object.Get("spec", "names")
 	for _, name := range [...]string{"plural", "singular", "kind", "listKind"} {
@@ -482,16 +482,16 @@ func definitionFields(p *lint.Pass, k *contract.Kind) {
 		}
 		optional := name == "singular" || name == "listKind"
 		if !isDNSLabel(text) && (n.Str() != "" || !optional) {
-			view.Accuse(p, k, at("names", name), 0, "spec.names.%s is %q, which is no name of a resource", name, n.Str())
+			view.Accuse(p, k, at("names", name), 0, "spec.names.%s is %q, which is not a valid resource name", name, n.Str())
 		}
 	}
 	if k.ListKind != "" && k.ListKind == k.Kind {
-		view.Accuse(p, k, at("names", "listKind"), 0, "kind and list are both named %s", k.Kind)
+		view.Accuse(p, k, at("names", "listKind"), 0, "kind and listKind are both %s", k.Kind)
 	}
 	for _, list := range [...]string{"shortNames", "categories"} {
 		for _, n := range names.Get(list).List() {
 			if !isDNSLabel(n.Str()) {
-				view.Accuse(p, k, n, 0, "%q in spec.names.%s is no name of a resource", n.Str(), list)
+				view.Accuse(p, k, n, 0, "%q in spec.names.%s is not a valid resource name", n.Str(), list)
 			}
 		}
 	}
@@ -505,20 +505,20 @@ func definitionFields(p *lint.Pass, k *contract.Kind) {
 // versionFields checks the fields of one version but for its schema.
 func versionFields(f *faults, v *crd.Version) {
 	if !isDNSLabel(v.Name) {
-		f.add(v.Name, view.NearestOf(v.Node, "name"), "%q is no name of a version", v.Name)
+		f.add(v.Name, view.NearestOf(v.Node, "name"), "%q is not a valid version name", v.Name)
 	}
 	if n := v.Node.Get("deprecationWarning"); n != nil && !v.Node.Get("deprecated").Bool() {
-		f.add(v.Name, n, "it has a deprecationWarning and is not deprecated")
+		f.add(v.Name, n, "it has a deprecationWarning but is not deprecated")
 	}
 	for _, column := range v.Node.Get("additionalPrinterColumns").List() {
 		name, path := column.Get("name").Str(), column.Get("jsonPath")
 		switch kind := column.Get("type"); {
 		case name == "":
-			f.add(v.Name, column, "a column has no name")
+			f.add(v.Name, column, "a printer column has no name")
 		case !slices.Contains(columnTypes[:], kind.Str()):
-			f.add(v.Name, view.NearestOf(column, "type"), "the column %s is of type %q; allowed are %s", name, kind.Str(), strings.Join(columnTypes[:], ", "))
+			f.add(v.Name, view.NearestOf(column, "type"), "column %q has type %q; it must be one of %s", name, kind.Str(), strings.Join(columnTypes[:], ", "))
 		case !strings.HasPrefix(path.Str(), "."):
-			f.add(v.Name, view.NearestOf(column, "jsonPath"), "the column %s has the path %q, which does not begin with a dot", name, path.Str())
+			f.add(v.Name, view.NearestOf(column, "jsonPath"), "column %q has the path %q, which does not begin with a dot", name, path.Str())
 		}
 	}
 	scale := v.Subresources.Get("scale")
@@ -537,7 +537,7 @@ func versionFields(f *faults, v *crd.Version) {
 		path := scale.Get(row.name).Str()
 		fits := slices.ContainsFunc(row.prefixes, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 		if !fits && (path != "" || !row.optional) {
-			f.add(v.Name, view.NearestOf(scale, row.name), "%s of the scale subresource is %q and must begin with %s", row.name, path, strings.Join(row.prefixes, " or "))
+			f.add(v.Name, view.NearestOf(scale, row.name), "%s of the scale subresource is %q; it must begin with %s", row.name, path, strings.Join(row.prefixes, " or "))
 		}
 	}
 }
