@@ -146,7 +146,7 @@ func eachFault(aspect clusterclass.Aspect) func(*lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV010", Name: "variable-undescribed", Since: "v0.1.0",
-	Title:    "Variables that users must set have a description",
+	Title:    "Required variables have a description",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "Cluster API book, Writing a ClusterClass, ClusterClass with variables",
 	Why:    "Users must set the variable in every Cluster, and the schema is where they look for its meaning.",
