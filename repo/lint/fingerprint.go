@@ -110,6 +110,14 @@ func locate(findings []Finding) {
 	for d, nodes := range wanted {
 		w := valueWalk{nodes: nodes, seen: map[*yamldoc.Node]bool{}}
 		w.visit(d.Root)
+		if len(w.nodes) > 0 { // keys, or nodes of another document
+			w.keys = map[string][]*yamldoc.Node{}
+			for n := range w.nodes {
+				w.keys[n.Text] = append(w.keys[n.Text], n)
+			}
+			clear(w.seen)
+			w.visit(d.Root)
+		}
 	}
 }
 
@@ -119,6 +127,9 @@ type valueWalk struct {
 	nodes map[*yamldoc.Node][]*identity
 	seen  map[*yamldoc.Node]bool // lists and mappings; aliases make several ways to one
 	path  []string
+	// keys are the nodes to find among the keys, by their text. Keys have no nodes
+	// of their own until they are asked for, so this takes a second walk.
+	keys map[string][]*yamldoc.Node
 }
 
 func (w *valueWalk) visit(n *yamldoc.Node) {
@@ -133,7 +144,11 @@ func (w *valueWalk) visit(n *yamldoc.Node) {
 	for i := range n.Fields {
 		f := &n.Fields[i]
 		w.path = append(w.path, strconv.Quote(f.Name))
-		w.found(f.Key, "key")
+		for _, n := range w.keys[f.Name] {
+			if f.IsKey(n) {
+				w.found(n, "key")
+			}
+		}
 		w.visit(f.Value)
 		w.path = w.path[:len(w.path)-1]
 	}

@@ -311,7 +311,7 @@ func (k *check) fields(base, s, n *yamldoc.Node) {
 			k.below(name, around, p, f.Value)
 		case p == nil && !open:
 			k.path = append(k.path, name)
-			k.fail(Unknown, "", f.Key, "is not a known field")
+			k.fail(Unknown, "", f.Key(), "is not a known field")
 			k.about(f.Name)
 			k.path = k.path[:len(k.path)-1]
 		}

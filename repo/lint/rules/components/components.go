@@ -713,7 +713,7 @@ func secretValue(p *lint.Pass, o *manifest.Object) {
 	for _, field := range []string{"data", "stringData"} {
 		for _, f := range view.Fields(o.Get(field)) {
 			if _, variable := p.File.Variable(o.Doc, f.Value); f.Value.Str() != "" && !variable {
-				p.On(o, f.Key, "everyone can read the value of %s in this Secret", f.Name)
+				p.On(o, f.Key(), "everyone can read the value of %s in this Secret", f.Name)
 				return
 			}
 		}

@@ -146,7 +146,7 @@ func metadataFault(p *lint.Pass) {
 	if d := p.File.Docs().Docs; rule == "META003" && len(d) > 0 {
 		for _, field := range view.Fields(d[0].Root) {
 			if field.Name != "releaseSeries" && strings.EqualFold(field.Name, "releaseSeries") {
-				f = lint.At(p.File, d[0], field.Key, "the key must be spelled releaseSeries, not %s, so the list is empty for clusterctl", field.Name)
+				f = lint.At(p.File, d[0], field.Key(), "the key must be spelled releaseSeries, not %s, so the list is empty for clusterctl", field.Name)
 				f.Severity = lint.Error
 			}
 		}
@@ -329,7 +329,7 @@ func atSeries(m *metadata.Metadata, format string, args ...any) lint.Finding {
 	s := yamldoc.Parse(m.File)
 	for _, d := range s.Docs {
 		if field := d.Root.Field("releaseSeries"); field != nil {
-			return lint.At(f, d, field.Key, format, args...)
+			return lint.At(f, d, field.Key(), format, args...)
 		}
 	}
 	return lint.Finding{File: m.File.Name, Message: fmt.Sprintf(format, args...)}
@@ -348,7 +348,7 @@ var _ = metadataRules.Add(lint.Rule{
 func seriesMissing(p *lint.Pass) {
 	if m, s := ownSeries(p); m != nil && s == nil {
 		f := atSeries(m, "%s belongs to series %s, but metadata.yaml lists only %s", p.Release.Version, p.Release.Parsed.Series(), listed(m))
-		if data, err := metadata.WithSeries(m.File, p.Release.Parsed, true); err == nil {
+		if data, err := metadata.WithSeries(m.File, metadata.NewSeries{Version: p.Release.Parsed}); err == nil {
 			f.Edit = &lint.Edit{End: len(m.File.Data), Text: string(data)}
 		}
 		p.Report(f)
@@ -753,10 +753,10 @@ func metadataKeys(p *lint.Pass) {
 					closest, hint = d, fmt.Sprintf("; did you mean %s?", k)
 				}
 			}
-			p.Node(d, f.Key, "clusterctl ignores the unknown key %s%s", f.Name, hint)
+			p.Node(d, f.Key(), "clusterctl ignores the unknown key %s%s", f.Name, hint)
 		}
 		view.Repeated(n, func(first, again *yamldoc.Field) {
-			p.Node(d, again.Key, "the key %s is already in line %d; only the last one is used", again.Name, d.Pos(first.Key).Line)
+			p.Node(d, again.Key(), "the key %s is already in line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
 		})
 	}
 	check(d.Root, metadataFields)
