@@ -190,6 +190,7 @@ type Pass struct {
 	Known, Ran func(id string) bool
 
 	severity Severity
+	places   *places
 	trace    func(*Finding, *yamldoc.Document, *yamldoc.Node, int, int)
 	edits    bool
 	mu       *sync.Mutex
@@ -205,9 +206,13 @@ func (p *Pass) Report(f Finding) {
 	if p.severity != Off {
 		f.Severity = p.severity
 	}
+<<<<<<< HEAD
 	if f.Edit != nil && p.edits {
 		f.Edit.Linted = p.text(f.File)
 	}
+=======
+	p.identify(&f)
+>>>>>>> main
 	if p.trace != nil {
 		p.trace(&f, f.doc, f.node, f.start, f.end)
 	}
