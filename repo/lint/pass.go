@@ -206,13 +206,10 @@ func (p *Pass) Report(f Finding) {
 	if p.severity != Off {
 		f.Severity = p.severity
 	}
-<<<<<<< HEAD
+	p.identify(&f)
 	if f.Edit != nil && p.edits {
 		f.Edit.Linted = p.text(f.File)
 	}
-=======
-	p.identify(&f)
->>>>>>> main
 	if p.trace != nil {
 		p.trace(&f, f.doc, f.node, f.start, f.end)
 	}

@@ -139,12 +139,8 @@ func (r *run) apply(scope Scope, passes ...Pass) {
 // call applies one rule. A rule that panics is reported and does not hide the
 // others.
 func (r *run) call(p *Pass) {
-<<<<<<< HEAD
 	p.edits = r.opts.Edits
-	p.Profile, p.trace, p.mu, p.out = r.opts.Profile, r.opts.Trace, &r.mu, &r.report.Findings
-=======
 	p.Profile, p.trace, p.places, p.mu, p.out = r.opts.Profile, r.opts.Trace, r.places, &r.mu, &r.report.Findings
->>>>>>> main
 	defer func() {
 		if v := recover(); v != nil {
 			r.fail(fmt.Errorf("rule %s failed: %v; please report this with the input", p.Rule.ID, v))
