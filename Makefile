@@ -52,9 +52,13 @@ lint: ## Check the code of this project
 	cd examples/acme-runtime-extension && $(GO) vet ./...
 	cd test/conformance && $(GO) vet ./...
 
+.PHONY: new-package
+new-package: ## Start a package: DIR=repo/facts/example FOR="what lives there" NEVER="what it must not know"
+	@$(GO) run ./test/imports/newpackage "$(DIR)" "$(FOR)" "$(NEVER)"
+
 .PHONY: generate
 generate: ## Write the documents that are made from the code
-	$(GO) test ./layouts/config ./repo/lint/rules/internal/gendocs ./cmd/internal/cli -count=1 -update
+	$(GO) test ./test/imports ./layouts/config ./repo/lint/rules/internal/gendocs ./cmd/internal/cli -count=1 -update
 
 .PHONY: verify
 verify: lint generate ## Fail if generated documents were stale

@@ -102,7 +102,7 @@ func New(o Options) (*Package, error) {
 		}
 	}
 	p.base = api.String()
-	p.http = transport.New(o.Base, o.Policy, o.TokenKind.credential(o.Token, server.Host, api.Host))
+	p.http = transport.New(o.Base, o.Policy, o.TokenKind.credential(o.Token, api.Host))
 	p.wire = onWire(p.http)
 	if p.api, err = newAPI(p.base, p.wire); err != nil {
 		return fail(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
 )
@@ -160,8 +161,8 @@ func (a *agreement) part(t *testing.T, release, s *apply.Session, p part, findin
 // provedHere reports whether it is the server itself that refuses, not a webhook
 // of Cluster API.
 func provedHere(r *lint.Rule) bool {
-	e, err := rules.LoadExample(r.ID)
-	return err != nil || e.Oracle.Verdict != rules.AdmissionRefuses
+	e, err := examples.Load(r.ID)
+	return err != nil || e.Oracle.Verdict != examples.AdmissionRefuses
 }
 
 // reports says which findings may stand for a refusal: an error that was proven,

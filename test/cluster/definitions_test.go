@@ -21,6 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
@@ -75,7 +76,7 @@ func definitions(t *testing.T) []object {
 		}
 	}
 	for _, rule := range rules.All {
-		e, err := rules.LoadExample(rule.ID)
+		e, err := examples.Load(rule.ID)
 		if err != nil {
 			continue // a test of the rules themselves complains
 		}

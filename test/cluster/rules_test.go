@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
 
@@ -21,7 +22,7 @@ var unfit = map[string]string{}
 func TestRuleExamples(t *testing.T) {
 	for _, rule := range rules.All {
 		t.Run(rule.ID, func(t *testing.T) {
-			e, err := rules.LoadExample(rule.ID)
+			e, err := examples.Load(rule.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,7 +34,7 @@ func TestRuleExamples(t *testing.T) {
 	}
 }
 
-func goodExample(t *testing.T, e *rules.Example) {
+func goodExample(t *testing.T, e *examples.Example) {
 	var refused []refusal
 	for _, r := range releases(t, e.Good) {
 		for _, refusals := range applyExample(t, r, append(e.GoodEnv, e.Env...)) {
@@ -56,14 +57,14 @@ func goodExample(t *testing.T, e *rules.Example) {
 	}
 }
 
-func badExample(t *testing.T, e *rules.Example) {
+func badExample(t *testing.T, e *examples.Example) {
 	switch e.Oracle.Verdict {
-	case rules.Unproved:
+	case examples.Unproved:
 		if strings.TrimSpace(e.Oracle.Pattern) == "" {
 			t.Error("no reason why the API server cannot show it")
 		}
 		return
-	case rules.AdmissionRefuses: // test/oracle calls the webhooks without a server
+	case examples.AdmissionRefuses: // test/oracle calls the webhooks without a server
 		return
 	}
 	counts := verdictOn(e.Oracle.Verdict)
@@ -88,18 +89,18 @@ func badExample(t *testing.T, e *rules.Example) {
 
 // verdictOn tells in which files an object must be refused for a verdict; nil if
 // it is not about the API server.
-func verdictOn(v rules.Verdict) func(layouts.FileKind) bool {
+func verdictOn(v examples.Verdict) func(layouts.FileKind) bool {
 	switch v {
-	case rules.APIServerRefuses:
+	case examples.APIServerRefuses:
 		return func(k layouts.FileKind) bool { return k == layouts.Components }
-	case rules.APIServerTemplateRefuses:
+	case examples.APIServerTemplateRefuses:
 		return func(k layouts.FileKind) bool { return k != layouts.Components }
 	}
 	return nil
 }
 
 // releases writes an example to a folder and reads it as a repository.
-func releases(t *testing.T, files rules.Files) []*repo.Release {
+func releases(t *testing.T, files examples.Files) []*repo.Release {
 	t.Helper()
 	dir := t.TempDir()
 	if err := files.Write(dir); err != nil {

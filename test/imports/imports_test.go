@@ -1,161 +1,293 @@
-// Package imports checks the direction in which the packages of this project
-// may know each other, and which of them may know a library.
 package imports
 
 import (
-	"encoding/json"
-	"errors"
-	"io"
+	"flag"
+	"io/fs"
+	"maps"
+	"os"
 	"os/exec"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
-const module = "github.com/clusterctl-repo/clusterctl-repo/"
+var update = flag.Bool("update", false, "write the map into docs/architecture.md")
 
-// layers says what the packages below a folder may import of this project. The
-// first row that matches counts. See docs/architecture.md.
-var layers = []struct {
-	folder string
-	may    []string
-}{
-	{"cmd/clusterctl-repo", []string{"cmd/internal/cli"}},
-	{"cmd/internal/cli", []string{"repo/live", "cmd/internal/term", "layouts", "repo", "transform", "publish"}},
-	{"repo/live", []string{"repo/move/snapshot"}},
-	{"cmd/internal/term", nil},
-	{"layouts/config", []string{"layouts", "repo/text/yamldoc"}},
-	{"layouts/detect", []string{"layouts", "layouts/config", "repo/text/yamldoc"}},
-	{"layouts", nil},
-	{"repo/parallel", nil},
-	{"repo/text/yamldoc", []string{"repo/parallel"}},
-	{"repo/capi/contract", []string{"repo/kube/crd"}},
-	{"repo/report/internal/draw", []string{"repo/report/internal/markup"}},
-	{"repo/report/internal/markup", nil},
-	{"repo/text/vars", nil},
-	{"repo/source/files", nil},
-	{"repo/capi/metadata", []string{"layouts", "repo/text/yamldoc"}},
-	{"repo/extension/checks", []string{"repo/extension", "repo/lint"}},
-	{"repo/", []string{"layouts", "repo"}},
-	{"repo", []string{"layouts", "repo/source/files"}},
-	{"transform/kustomize", []string{"repo/text/yamldoc", "repo/source/files", "repo/parallel"}},
-	{"transform", []string{"layouts", "repo", "transform"}},
-	{"publish", []string{"layouts", "repo", "publish"}},
-	{"examples", nil},
-	{"test", nil},
-}
-
-// owners says which packages may import a library. A package of the standard
-// library is named with its full path.
-var owners = []struct {
-	library string
-	may     []string
-}{
-	{"go.yaml.in/yaml/", []string{"repo/text/yamldoc"}},
-	{"sigs.k8s.io/yaml", []string{"repo/text/yamldoc"}},
-	{"github.com/evanphx/json-patch", []string{"repo/extension"}},
-	{"sigs.k8s.io/kustomize/", []string{"transform/kustomize"}},
-	{"github.com/spf13/cobra", []string{"cmd/internal/cli"}},
-	{"github.com/spf13/viper", []string{"transform/clusterctl/config"}},
-	{"k8s.io/client-go", []string{"repo/live"}},
-	{"k8s.io/api", []string{"transform/clusterctl"}},
-	{"sigs.k8s.io/cluster-api", []string{"transform/clusterctl"}},
-	{"golang.org/x/crypto", []string{"repo/trust/sign"}},
-	{"crypto/tls", []string{"repo/extension/probe", "publish/transport", "cmd/internal/cli", "test/fakes"}},
-	{"os/exec", []string{"cmd/internal/cli"}},
-	{"os/signal", []string{"cmd/clusterctl-repo"}},
-	{"net/http", []string{"repo/extension/probe", "publish/transport", "publish/github", "publish/gitlab", "publish/oci", "cmd/internal/cli", "test/fakes"}},
-	{"github.com/google/go-github/", []string{"publish/github"}},
-	{"github.com/xanzy/go-gitlab", []string{"publish/gitlab"}},
-	{"oras.land/oras-go/", []string{"publish/oci"}},
-	{"github.com/opencontainers/", []string{"publish/oci"}},
-}
-
-type pkg struct {
-	ImportPath string
-	Imports    []string
-	Deps       []string
-	Standard   bool
-}
-
-func list(t *testing.T, args ...string) []pkg {
+func scan(t *testing.T, root fs.FS) map[string]*Source {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports,Deps,Standard"}, args...)...)
-	cmd.Dir = "../.."
-	out, err := cmd.StdoutPipe()
+	source, err := Scan(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var pkgs []pkg
-	for d := json.NewDecoder(out); ; {
-		var p pkg
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		pkgs = append(pkgs, p)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	return pkgs
+	return source
 }
 
-// below reports whether path is folder or in it; a folder that ends in a slash
-// only means what is in it.
-func below(path, folder string) bool {
-	if strings.HasSuffix(folder, "/") {
-		return strings.HasPrefix(path, folder)
+func TestLaw(t *testing.T) {
+	source := scan(t, os.DirFS("../.."))
+	for _, problem := range slices.Concat(Judge(source, Folders, Packages), Effects(source), Comments(source)) {
+		t.Error(problem)
 	}
-	return path == folder || strings.HasPrefix(path, folder+"/")
 }
 
-func TestLayers(t *testing.T) {
-	for _, p := range list(t, "./...") {
-		path := strings.TrimPrefix(p.ImportPath, module)
-		i := slices.IndexFunc(layers, func(l struct {
-			folder string
-			may    []string
-		}) bool {
-			return below(path, l.folder)
-		})
-		if i < 0 {
-			t.Errorf("%s is in no layer", path)
-			continue
-		}
-		for _, imported := range p.Imports {
-			to, own := strings.CutPrefix(imported, module)
-			if !own {
-				for _, o := range owners {
-					if (imported == o.library || strings.HasPrefix(imported, strings.TrimSuffix(o.library, "/")+"/")) && !slices.ContainsFunc(o.may, func(f string) bool { return below(path, f) }) {
-						t.Errorf("%s imports %s, which only %v may", path, imported, o.may)
-					}
-				}
+// TestEveryOtherImportIsCaught adds each import that is not there today to each
+// package, one at a time, and expects one complaint that names both.
+func TestEveryOtherImportIsCaught(t *testing.T) {
+	source := scan(t, os.DirFS("../.."))
+	rows := rowsByPath()
+	candidates := slices.Collect(maps.Keys(source))
+	candidates = append(candidates, "net/http", "crypto/tls", "os/exec", "os/signal", "flag", "log", "syscall", "unsafe", "testing", "C",
+		"go.yaml.in/yaml/v4", "sigs.k8s.io/yaml", "sigs.k8s.io/kustomize/api", "github.com/google/go-github/v60", "github.com/xanzy/go-gitlab",
+		"oras.land/oras-go/v2", "k8s.io/client-go", "github.com/spf13/cobra", "example.com/unknown")
+	count := 0
+	for p, s := range source {
+		for _, forbidden := range candidates {
+			if s.Imports[forbidden] != "" || forbidden == p || s.Module != "" && !isOwn(forbidden) {
 				continue
 			}
-			// Packages of one folder may know each other.
-			if !slices.ContainsFunc(append([]string{layers[i].folder}, layers[i].may...), func(f string) bool { return below(to, f) }) {
-				t.Errorf("%s imports %s; %s may only know %v", path, to, layers[i].folder, layers[i].may)
+			count++
+			problems := injected(source, rows, p, forbidden, p+"/injected.go:1:1")
+			if len(problems) != 1 || !strings.HasPrefix(problems[0], p+"/injected.go:1:1 imports "+forbidden+", which") {
+				t.Fatalf("%s importing %s: got %q", p, forbidden, problems)
 			}
+		}
+	}
+	if count < 3000 {
+		t.Errorf("only %d imports were injected", count)
+	}
+}
+
+// injected returns the problems that an import adds to a package.
+func injected(source map[string]*Source, rows map[string]Package, p, imported, at string) []string {
+	s := source[p]
+	before := s.judge(rows[p], rows)
+	old, had := s.Imports[imported]
+	s.Imports[imported] = at
+	after := s.judge(rows[p], rows)
+	delete(s.Imports, imported)
+	if had {
+		s.Imports[imported] = old
+	}
+	return slices.DeleteFunc(after, func(problem string) bool { return slices.Contains(before, problem) })
+}
+
+func rowsByPath() map[string]Package {
+	rows := map[string]Package{}
+	for _, row := range Packages {
+		rows[row.Path] = row
+	}
+	return rows
+}
+
+// scanOne scans a tree of one file in a package.
+func scanOne(t *testing.T, source map[string]*Source, file, text string) *Source {
+	t.Helper()
+	tree := fstest.MapFS{file: {Data: []byte(text)}}
+	for _, mod := range []string{"go.mod", path.Join(source[path.Dir(file)].Module, "go.mod")} {
+		data, err := os.ReadFile(path.Join("../..", mod))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree[mod] = &fstest.MapFile{Data: data}
+	}
+	return scan(t, tree)[path.Dir(file)]
+}
+
+// TestForbiddenImportsInFiles writes forbidden imports into files over the real
+// tree: blank, renamed, for another platform, behind a build tag.
+func TestForbiddenImportsInFiles(t *testing.T) {
+	const lintRules = "repo/lint/rules"
+	rows := rowsByPath()
+	source := scan(t, os.DirFS("../.."))
+	for _, c := range []struct{ file, tags, name, imported string }{
+		{"transform/x.go", "", "_ ", lintRules},
+		{"transform/kustomize/x.go", "", "_ ", "repo/lint"},
+		{"repo/facts/diff/x.go", "", "_ ", lintRules},
+		{"repo/facts/inventory/x.go", "", "_ ", "repo/lint"},
+		{"repo/kube/openapi/x.go", "", "_ ", "repo/trust/provenance"},
+		{"repo/kube/crd/x_windows.go", "", "", "repo/capi/contract"},
+		{"repo/text/yamldoc/x.go", "//go:build ignore\n\n", "", "repo"},
+		{"repo/text/vars/x.go", "", "y ", "repo/text/yamldoc"},
+		{"repo/capi/metadata/x.go", "", "", "repo/source/folder"},
+		{"repo/extension/x.go", "", "", "repo/extension/probe"},
+		{"repo/move/owners/x_darwin.go", "", "", "repo/live"},
+		{"repo/report/x.go", "", "", "publish"},
+		{"repo/trust/sign/x.go", "", "", "cmd/internal/term"},
+		{"repo/lint/x.go", "", "", lintRules},
+		{"repo/x.go", "", "", "repo/source/folder"},
+		{"layouts/x.go", "", "", "repo"},
+		{"layouts/config/x.go", "", "", "transform"},
+		{"publish/local/x.go", "", "", "publish/github"},
+		{"publish/github/x.go", "", "_ ", "transform/clusterctl"},
+		{"publish/transport/x.go", "", "", "test/fakes/fault"},
+		{"cmd/clusterctl-repo/x.go", "", "", "repo"},
+		{"cmd/internal/term/x.go", "", "", "layouts"},
+		{"test/fakes/github/x.go", "", "", "publish/github"},
+		{"examples/acme-runtime-extension/x.go", "", "", "repo/extension"},
+	} {
+		p := path.Dir(c.file)
+		found := scanOne(t, source, c.file, c.tags+"package "+source[p].Name+"\n\nimport "+c.name+`"`+Module+"/"+c.imported+"\"\n")
+		if len(found.Imports) != 1 {
+			t.Fatalf("%s: found %v", c.file, found.Imports)
+		}
+		problems := injected(source, rows, p, c.imported, found.Imports[c.imported])
+		if len(problems) != 1 || !strings.Contains(problems[0], c.file+":") || !strings.Contains(problems[0], c.imported) {
+			t.Errorf("%s importing %s: got %q", c.file, c.imported, problems)
 		}
 	}
 }
 
-// TestLibraryHasNoNetwork keeps the validator usable as a library: what is
-// below repo links no network package, except for the probe of extensions
-// and the client of management clusters.
-func TestLibraryHasNoNetwork(t *testing.T) {
-	for _, p := range list(t, "./repo/...", "./layouts/...") {
-		if p.ImportPath == module+"repo/extension/probe" || p.ImportPath == module+"repo/live" {
+func TestEffectsAreFound(t *testing.T) {
+	source := scan(t, os.DirFS("../.."))
+	for _, body := range []string{
+		`import "fmt"; func x() { fmt.Println() }`,
+		`import f "fmt"; func x() { f.Print() }`,
+		`import "os"; var x = os.Getenv("X")`,
+		`import "os"; func x() { os.Exit(1) }`,
+		`import "os"; var x = os.Stdout`,
+		`import "os"; var x, _ = os.MkdirTemp("", "x")`,
+		`import . "os"; var x = Args`,
+		`func x() { println("x") }`,
+		`import "net/http"; var x, _ = http.Get("http://127.0.0.1")`,
+	} {
+		found := effectsOf(scanOne(t, source, "repo/lint/x.go", "package lint; "+body+"\n"))
+		if len(found) != 1 || !strings.HasPrefix(found[0].at, "repo/lint/x.go:1:") {
+			t.Errorf("%s: got %v", body, found)
+		}
+	}
+}
+
+func TestTableIsChecked(t *testing.T) {
+	source := scan(t, os.DirFS("../.."))
+	row := func(p string) int {
+		return slices.IndexFunc(Packages, func(row Package) bool { return row.Path == p })
+	}
+	for name, c := range map[string]struct {
+		change func(folders *[]Folder, packages *[]Package)
+		want   string
+	}{
+		"missing row": {func(_ *[]Folder, p *[]Package) { *p = slices.Delete(*p, row("repo/report"), row("repo/report")+1) }, `Path:  "repo/report"`},
+		"stale row":   {func(_ *[]Folder, p *[]Package) { *p = append(*p, Package{Path: "zzz", Holds: "x", Never: "y"}) }, "the row of zzz has no package"},
+		"wide row":    {func(_ *[]Folder, p *[]Package) { (*p)[row("repo/report")].Knows += " repo/text/vars" }, "lists repo/text/vars, which the package does not import"},
+		"empty text":  {func(_ *[]Folder, p *[]Package) { (*p)[row("repo/report")].Never = "" }, "repo/report must say"},
+		"unsorted":    {func(_ *[]Folder, p *[]Package) { (*p)[0], (*p)[1] = (*p)[1], (*p)[0] }, "keep the rows sorted"},
+		"no folder":   {func(f *[]Folder, _ *[]Package) { *f = (*f)[1:] }, "the folder cmd has no row"},
+		"extra folder": {func(f *[]Folder, _ *[]Package) {
+			*f = append(*f, Folder{"zzz", "x", "y"})
+		}, "the folder zzz has no packages"},
+		"folders of repo": {func(_ *[]Folder, p *[]Package) {
+			for i := range maxRepo {
+				*p = append(*p, Package{Path: "repo/z" + string(rune('a'+i)), Holds: "x", Never: "y"})
+			}
+		}, "is the limit"},
+	} {
+		folders, packages := slices.Clone(Folders), slices.Clone(Packages)
+		c.change(&folders, &packages)
+		if problems := Judge(source, folders, packages); !strings.Contains(strings.Join(problems, "\n"), c.want) {
+			t.Errorf("%s: want %q, got %q", name, c.want, problems)
+		}
+	}
+}
+
+// TestRowsCannotBreakPrinciples widens rows together with the code.
+func TestRowsCannotBreakPrinciples(t *testing.T) {
+	source := scan(t, os.DirFS("../.."))
+	for _, c := range [][2]string{
+		{"repo/facts/diff", "repo/lint/rules"}, {"repo/report", "cmd/internal/term"}, {"publish/github", "publish/gitlab"},
+		{"transform", "publish"}, {"repo/lint", "net/http"}, {"repo/capi/metadata", "sigs.k8s.io/yaml"}, {"layouts", "repo"},
+	} {
+		packages := slices.Clone(Packages)
+		i := slices.IndexFunc(packages, func(row Package) bool { return row.Path == c[0] })
+		packages[i].Knows += " " + c[1]
+		source[c[0]].Imports[c[1]] = "injected.go:1:1"
+		problems := slices.DeleteFunc(Judge(source, Folders, packages), func(problem string) bool { return !strings.Contains(problem, c[1]) })
+		delete(source[c[0]].Imports, c[1])
+		if len(problems) != 1 || !strings.Contains(problems[0], "which no row may allow") {
+			t.Errorf("%s with %s: got %q", c[0], c[1], problems)
+		}
+	}
+}
+
+func TestNew(t *testing.T) {
+	root := t.TempDir()
+	table, err := os.ReadFile("table.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(root, "test/imports"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, tableFile), table, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(root, "repo/facts/example", "an example", "anything else."); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile(filepath.Join(root, "repo/facts/example/doc.go"))
+	if err != nil || string(doc) != "// Package example holds an example.\n//\n// It must not know anything else.\npackage example\n" {
+		t.Errorf("doc.go: %v\n%s", err, doc)
+	}
+	changed, err := os.ReadFile(filepath.Join(root, tableFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := strings.Cut(string(changed), `Path:  "repo/facts/example"`)
+	if !found || !strings.Contains(before, `"repo/facts/diff"`) || strings.Contains(before, `"repo/facts/inventory"`) {
+		t.Error("the row is missing, or not at its place")
+	}
+	for _, dir := range []string{"repo/facts/example", "../x", "/x", "repo/Upper", "x/y", "repo/lint"} {
+		if _, err := New(root, dir, "x", "y"); err == nil {
+			t.Errorf("New(%s) succeeded", dir)
+		}
+	}
+}
+
+// TestArchitecture compares the map in docs/architecture.md with the table.
+func TestArchitecture(t *testing.T) {
+	const (
+		file  = "../../docs/architecture.md"
+		begin = "<!-- The map: generated from test/imports/table.go by make generate -->\n\n"
+		end   = "<!-- End of the map -->\n"
+	)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok1 := strings.Cut(string(text), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s lacks the lines %q and %q", file, begin, end)
+	}
+	want := before + begin + Markdown(Folders, Packages) + end + after
+	if want == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s differs from test/imports/table.go; run make generate", file)
+	}
+	if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLibraryLinksNoNetwork looks through the libraries, too.
+func TestLibraryLinksNoNetwork(t *testing.T) {
+	cmd := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Deps \" \"}}", "./repo/...", "./layouts/...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if p := strings.TrimPrefix(fields[0], Module+"/"); p == "repo/extension/probe" || p == "repo/live" {
 			continue
 		}
-		for _, d := range p.Deps {
-			if d == "net/http" || d == "crypto/tls" {
-				t.Errorf("%s links %s", p.ImportPath, d)
+		for _, dep := range fields[1:] {
+			if dep == "net/http" || dep == "crypto/tls" {
+				t.Errorf("%s links %s; only the probe of extensions and the client of management clusters may", fields[0], dep)
 			}
 		}
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -173,11 +174,11 @@ func TestAdmissionExamples(t *testing.T) {
 		if family := rules.FamilyOf(rule.ID); family != "TOP" && family != "RXS" {
 			continue
 		}
-		e, err := rules.LoadExample(rule.ID)
+		e, err := examples.Load(rule.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Oracle.Verdict != rules.AdmissionRefuses {
+		if e.Oracle.Verdict != examples.AdmissionRefuses {
 			continue
 		}
 		count++
@@ -197,7 +198,7 @@ func TestAdmissionExamples(t *testing.T) {
 }
 
 // tree returns why the first object of an example is refused.
-func (s *admitting) tree(t *testing.T, files rules.Files, env []string) error {
+func (s *admitting) tree(t *testing.T, files examples.Files, env []string) error {
 	t.Helper()
 	clear(s.classes)
 	var clusters []map[string]any
@@ -291,7 +292,7 @@ func pairs(t *testing.T) []pair {
 		}
 	}
 	for _, rule := range rules.All {
-		if e, err := rules.LoadExample(rule.ID); err == nil && slow[rule.ID] == "" && (strings.HasPrefix(rule.ID, "T") || strings.HasPrefix(rule.ID, "C")) {
+		if e, err := examples.Load(rule.ID); err == nil && slow[rule.ID] == "" && (strings.HasPrefix(rule.ID, "T") || strings.HasPrefix(rule.ID, "C")) {
 			add(rule.ID, e.Good.Text)
 			add(rule.ID, e.Bad.Text)
 		}
@@ -522,7 +523,7 @@ func TestMutatedExtensions(t *testing.T) {
 		if rules.FamilyOf(rule.ID) != "RXS" {
 			continue
 		}
-		e, err := rules.LoadExample(rule.ID)
+		e, err := examples.Load(rule.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

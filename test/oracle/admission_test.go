@@ -48,6 +48,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 )
 
 // server does with an object what an API server does that has the definitions of
@@ -274,11 +275,11 @@ func classFiles(t *testing.T) map[string][]byte {
 		}
 	}
 	for _, rule := range rules.All {
-		e, err := rules.LoadExample(rule.ID)
+		e, err := examples.Load(rule.ID)
 		if err != nil || slow[rule.ID] != "" {
 			continue
 		}
-		for side, tree := range map[string]rules.Files{"bad": e.Bad, "good": e.Good} {
+		for side, tree := range map[string]examples.Files{"bad": e.Bad, "good": e.Good} {
 			for name, text := range tree.Text {
 				if strings.Contains(text, "kind: ClusterClass") {
 					out[filepath.Join(rule.ID, side, filepath.Base(name))] = []byte(text)
@@ -312,14 +313,14 @@ func TestClassExamples(t *testing.T) {
 		default:
 			continue
 		}
-		e, err := rules.LoadExample(rule.ID)
+		e, err := examples.Load(rule.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rule.Proof == lint.APIServer && e.Oracle.Verdict != rules.AdmissionRefuses {
+		if rule.Proof == lint.APIServer && e.Oracle.Verdict != examples.AdmissionRefuses {
 			t.Errorf("%s: verdict %q", rule.ID, e.Oracle.Verdict)
 		}
-		if e.Oracle.Verdict != rules.AdmissionRefuses {
+		if e.Oracle.Verdict != examples.AdmissionRefuses {
 			continue
 		}
 		if err := createAll(t, e.Bad); err == nil || !regexp.MustCompile(e.Oracle.Pattern).MatchString(err.Error()) {
@@ -333,7 +334,7 @@ func TestClassExamples(t *testing.T) {
 
 // createAll gives a server the definitions and then the other objects of a
 // repository, and returns all refusals.
-func createAll(t *testing.T, tree rules.Files) error {
+func createAll(t *testing.T, tree examples.Files) error {
 	t.Helper()
 	s := newServer(t)
 	var objects []unstructured.Unstructured

@@ -34,8 +34,8 @@ func exampleSources(t testing.TB) []string {
 	return out
 }
 
-// examples builds all of them into a new folder, from which clusterctl reads.
-func examples(t testing.TB) string {
+// builtExamples builds all of them into a new folder, from which clusterctl reads.
+func builtExamples(t testing.TB) string {
 	t.Helper()
 	root := newFolder(t)
 	to, err := local.New(root)

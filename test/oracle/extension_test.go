@@ -160,7 +160,7 @@ func TestExampleExtension(t *testing.T) {
 		t.Errorf("Cluster API refuses it: %v", err)
 	}
 	common := []string{url, "--ca-file", ca, "--ready-url", ready}
-	release := filepath.Join(examples(t), "runtime-extension-acme")
+	release := filepath.Join(builtExamples(t), "runtime-extension-acme")
 	class := filepath.Join("..", "..", "examples", "cluster-api-provider-acme", "templates", "clusterclass-quick-start.yaml")
 	for name, args := range map[string][]string{
 		"discover":   {"--server-name", exampleName, "--level", "discover"},

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
@@ -67,7 +68,7 @@ func newAgreement(t *testing.T) *agreement {
 // are not judged: they parse the file with its variables in it, which legitimate
 // ones do not survive.
 type refusal struct {
-	verdict rules.Verdict
+	verdict examples.Verdict
 	use     string
 	err     error
 	// blamed are the files and folders that the error can be about.
@@ -113,13 +114,13 @@ func (a *agreement) provider(t testing.TB, root string, p *repo.Provider, byPath
 		refusals = append(refusals, judgeRelease(t, toReal(root, r))...)
 	}
 	refusals = append(refusals, judgeVersions(t, root, p)...)
-	confirmed := map[string]map[rules.Verdict]bool{}
+	confirmed := map[string]map[examples.Verdict]bool{}
 	for _, refused := range refusals {
 		a.refused.Add(1)
 		reported := false
 		for _, path := range refused.blamed {
 			if confirmed[path] == nil {
-				confirmed[path] = map[rules.Verdict]bool{}
+				confirmed[path] = map[examples.Verdict]bool{}
 			}
 			confirmed[path][refused.verdict] = true
 			reported = reported || slices.ContainsFunc(byPath[path], refuses)
@@ -150,29 +151,29 @@ func (a *agreement) provider(t testing.TB, root string, p *repo.Provider, byPath
 // refuses reports whether an error can be the reason of a refusal: it is not about
 // something that clusterctl does without a word.
 func refuses(f lint.Finding) bool {
-	e, err := rules.LoadExample(f.Rule.ID)
+	e, err := examples.Load(f.Rule.ID)
 	return err == nil && !strings.HasSuffix(string(e.Oracle.Verdict), "-damage")
 }
 
 // confirm demands that an error is true: that clusterctl refuses what it is
 // about, or does the damage.
-func (a *agreement) confirm(t testing.TB, p *repo.Provider, f lint.Finding, refused map[rules.Verdict]bool) {
+func (a *agreement) confirm(t testing.TB, p *repo.Provider, f lint.Finding, refused map[examples.Verdict]bool) {
 	t.Helper()
 	a.mu.Lock()
 	a.rules[f.Rule.ID]++
 	a.mu.Unlock()
-	e, err := rules.LoadExample(f.Rule.ID)
+	e, err := examples.Load(f.Rule.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := refused[e.Oracle.Verdict]
-	if e.Oracle.Verdict == rules.TemplateRefuses || e.Oracle.Verdict == rules.ProviderRefuses { // these rules are about both
-		want = refused[rules.TemplateRefuses] || refused[rules.ProviderRefuses]
+	if e.Oracle.Verdict == examples.TemplateRefuses || e.Oracle.Verdict == examples.ProviderRefuses { // these rules are about both
+		want = refused[examples.TemplateRefuses] || refused[examples.ProviderRefuses]
 	}
-	if e.Oracle.Verdict == rules.MoveLeaves || e.Oracle.Verdict == rules.MoveRefuses {
+	if e.Oracle.Verdict == examples.MoveLeaves || e.Oracle.Verdict == examples.MoveRefuses {
 		return // no command shows it; see TestMoveRandom and the rule's example
 	}
-	if e.Oracle.Verdict == rules.InitRefuses {
+	if e.Oracle.Verdict == examples.InitRefuses {
 		dir := filepath.Dir(f.File)
 		err := initialize(t, filepath.Dir(filepath.Dir(dir)), p.Provider, filepath.Base(dir), dummies(bytesOf(f.File)))
 		want = err != nil && strings.Contains(err.Error(), "CRD name")
@@ -181,7 +182,7 @@ func (a *agreement) confirm(t testing.TB, p *repo.Provider, f lint.Finding, refu
 	switch {
 	case want:
 		a.refusals.Add(1)
-	case e.Oracle.Verdict == rules.MoveLeaves, e.Oracle.Verdict == rules.MoveRefuses:
+	case e.Oracle.Verdict == examples.MoveLeaves, e.Oracle.Verdict == examples.MoveRefuses:
 		a.moves.Add(1)
 	case show != nil && show(claim{f, p.Provider, bytesOf(f.File)}):
 		a.damages.Add(1)
@@ -321,13 +322,13 @@ func judgeRelease(t testing.TB, r real.Release) []refusal {
 		if v.Err == nil || strings.HasSuffix(v.Use, "--raw") {
 			continue
 		}
-		refused := refusal{verdict: rules.TemplateRefuses, use: v.Use, err: v.Err, blamed: []string{filepath.Join(r.Dir(), v.File), r.Dir()}}
+		refused := refusal{verdict: examples.TemplateRefuses, use: v.Use, err: v.Err, blamed: []string{filepath.Join(r.Dir(), v.File), r.Dir()}}
 		switch _, isTemplate := layouts.Flavor(v.File); {
 		case !isTemplate && aboutMetadata.MatchString(v.Err.Error()):
-			refused.verdict = rules.ProviderRefuses
+			refused.verdict = examples.ProviderRefuses
 			refused.blamed[0] = filepath.Join(r.Dir(), layouts.MetadataFile)
 		case !isTemplate:
-			refused.verdict = rules.ProviderRefuses
+			refused.verdict = examples.ProviderRefuses
 		case strings.HasPrefix(v.Err.Error(), "failed to get the cluster class template"):
 			for _, name := range files(t, r.Dir()) {
 				if layouts.KindOfFile(name) == layouts.ClusterClass {
@@ -362,7 +363,7 @@ func judgeRelease(t testing.TB, r real.Release) []refusal {
 		}
 		if err := with(dummies(data)); err != nil {
 			out = append(out, refusal{
-				verdict: rules.TemplateRefuses, use: "generate cluster --from", err: err, blamed: []string{filepath.Join(r.Dir(), name), r.Dir()},
+				verdict: examples.TemplateRefuses, use: "generate cluster --from", err: err, blamed: []string{filepath.Join(r.Dir(), name), r.Dir()},
 				retry: func(values func(data []byte) values) error { return with(values(data)) },
 			})
 		}
@@ -408,11 +409,11 @@ func judgeVersions(t testing.TB, root string, p *repo.Provider) []refusal {
 	r := toReal(root, versions[len(versions)-1])
 	r.Version = layouts.Latest
 	if _, err := defaultVersion(t, r); err != nil {
-		out = append(out, refusal{verdict: rules.LatestRefuses, use: "latest", err: err, blamed: blamed})
+		out = append(out, refusal{verdict: examples.LatestRefuses, use: "latest", err: err, blamed: blamed})
 	}
 	for _, installed := range versions[:len(versions)-1] {
 		if _, err := plan(t, root, p.Provider, installed.Version); err != nil {
-			out = append(out, refusal{verdict: rules.UpgradeRefuses, use: "upgrade plan with " + installed.Version, err: err, blamed: blamed})
+			out = append(out, refusal{verdict: examples.UpgradeRefuses, use: "upgrade plan with " + installed.Version, err: err, blamed: blamed})
 		}
 	}
 	return out
@@ -693,7 +694,7 @@ func TestLint(t *testing.T) {
 		})
 		t.Run("examples", func(t *testing.T) {
 			t.Parallel()
-			root := examples(t)
+			root := builtExamples(t)
 			a.agree(t, root, root)
 		})
 		for _, rule := range rules.All {
@@ -702,14 +703,14 @@ func TestLint(t *testing.T) {
 				if reason := slow[rule.ID]; reason != "" {
 					t.Skip(reason)
 				}
-				e, err := rules.LoadExample(rule.ID)
+				e, err := examples.Load(rule.ID)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if e.Source {
 					t.Skip("its files are a source tree, which nobody installs")
 				}
-				for _, tree := range []rules.Files{e.Bad, e.Good} {
+				for _, tree := range []examples.Files{e.Bad, e.Good} {
 					root := newFolder(t)
 					if err := tree.Write(root); err != nil {
 						t.Fatal(err)

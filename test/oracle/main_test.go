@@ -74,7 +74,7 @@ func corpus() (root, missing string) {
 // and those of the corpus.
 func subjects(t testing.TB) []real.Release {
 	t.Helper()
-	out := releases(t, examples(t))
+	out := releases(t, builtExamples(t))
 	root, missing := corpus()
 	if missing != "" {
 		t.Log(missing)

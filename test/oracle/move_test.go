@@ -35,7 +35,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
@@ -309,7 +309,7 @@ func savedAs(o *unstructured.Unstructured) string {
 
 // move installs the release of an example and what its template makes in a
 // management cluster, and moves that.
-func move(t *testing.T, e *rules.Example, r real.Release, run func(cfg string, args ...string) (string, error)) (string, error) {
+func move(t *testing.T, e *examples.Example, r real.Release, run func(cfg string, args ...string) (string, error)) (string, error) {
 	t.Helper()
 	w := newWorld()
 	components, err := run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name+":"+r.Version)
@@ -338,7 +338,7 @@ func move(t *testing.T, e *rules.Example, r real.Release, run func(cfg string, a
 		}
 		w.own(t, text, typesOf(components))
 	}
-	if e.Oracle.Verdict == rules.MoveRefuses {
+	if e.Oracle.Verdict == examples.MoveRefuses {
 		from, to := w.start(t), newWorld().start(t)
 		ctx, cancel := context.WithTimeout(background, 8*time.Second) // the library waits for two minutes
 		defer cancel()
@@ -497,7 +497,7 @@ func randomWorld(t *testing.T, random *rand.Rand) (*world, *owners.Graph) {
 			labels[owners.HierarchyLabel] = ""
 		}
 		o.SetLabels(labels)
-		n := owners.NewNode(id, metadata{o}, func(_, kind string) (owners.Type, bool) { t, ok := known[kind]; return t, ok })
+		n := owners.NewNode(id, labelled{o}, func(_, kind string) (owners.Type, bool) { t, ok := known[kind]; return t, ok })
 		if _, added := g.Add(n); !added {
 			continue
 		}
@@ -529,12 +529,12 @@ func randomWorld(t *testing.T, random *rand.Rand) (*world, *owners.Graph) {
 	return w, g
 }
 
-// metadata gives the graph the labels of an object.
-type metadata struct{ *unstructured.Unstructured }
+// labelled gives the graph the labels of an object.
+type labelled struct{ *unstructured.Unstructured }
 
-func (m metadata) Label(key string) (string, bool) { v, ok := m.GetLabels()[key]; return v, ok }
+func (m labelled) Label(key string) (string, bool) { v, ok := m.GetLabels()[key]; return v, ok }
 
-func (m metadata) Annotation(key string) (string, bool) {
+func (m labelled) Annotation(key string) (string, bool) {
 	v, ok := m.GetAnnotations()[key]
 	return v, ok
 }

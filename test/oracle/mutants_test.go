@@ -473,7 +473,7 @@ func seedReleases(t testing.TB) []seedRelease {
 	} else {
 		t.Log(missing)
 	}
-	roots = append(roots, examples(t))
+	roots = append(roots, builtExamples(t))
 	var out []seedRelease
 	for _, root := range roots {
 		dirs, err := filepath.Glob(filepath.Join(root, "*", "v*"))

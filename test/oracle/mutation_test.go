@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -113,11 +114,11 @@ func TestMutatedLint(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 3))
 	documents, metadata := pool(manifests()), pool(metadataCases())
 	for _, rule := range rules.All {
-		e, err := rules.LoadExample(rule.ID)
+		e, err := examples.Load(rule.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, tree := range []rules.Files{e.Bad, e.Good} {
+		for _, tree := range []examples.Files{e.Bad, e.Good} {
 			for _, name := range slices.Sorted(maps.Keys(tree.Text)) {
 				switch text := []byte(tree.Text[name]); {
 				case slow[rule.ID] != "" || name == "clusterctl.yaml":

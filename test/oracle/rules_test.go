@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -22,11 +23,11 @@ func TestRuleExamples(t *testing.T) {
 		}
 		t.Run(rule.ID, func(t *testing.T) {
 			t.Parallel()
-			e, err := rules.LoadExample(rule.ID)
+			e, err := examples.Load(rule.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Oracle.Verdict == rules.Unproved {
+			if e.Oracle.Verdict == examples.Unproved {
 				if strings.TrimSpace(e.Oracle.Pattern) == "" {
 					t.Error("no reason why clusterctl cannot show it")
 				}
@@ -65,11 +66,11 @@ func TestRuleRenderings(t *testing.T) {
 			if reason := slow[rule.ID]; reason != "" {
 				t.Skip(reason)
 			}
-			e, err := rules.LoadExample(rule.ID)
+			e, err := examples.Load(rule.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, tree := range []rules.Files{e.Bad, e.Good} {
+			for _, tree := range []examples.Files{e.Bad, e.Good} {
 				for name, text := range tree.Text {
 					switch layouts.KindOfFile(filepath.Base(name)) {
 					case layouts.Components, layouts.ClusterTemplate, layouts.ClusterClass:
@@ -90,7 +91,7 @@ const examplePath = "/srv/repository"
 var online = regexp.MustCompile(`https://(github\.com|gitlab\.)`)
 
 // prove runs the command that a verdict is about and returns what it prints.
-func prove(t *testing.T, e *rules.Example, tree rules.Files, env []string) (string, error) {
+func prove(t *testing.T, e *examples.Example, tree examples.Files, env []string) (string, error) {
 	t.Helper()
 	root := newFolder(t)
 	if err := tree.Write(root); err != nil {
@@ -104,7 +105,7 @@ func prove(t *testing.T, e *rules.Example, tree rules.Files, env []string) (stri
 		out, err := binary(t).Run(background, cfg, vars, args...)
 		return string(out), err
 	}
-	if e.Oracle.Verdict == rules.ConfigRefuses {
+	if e.Oracle.Verdict == examples.ConfigRefuses {
 		text := strings.ReplaceAll(tree.Text["clusterctl.yaml"], examplePath, root)
 		text = strings.ReplaceAll(text, "-/srv}", "-"+root+"}/.") // a default that is a part of the path
 		cfg := filepath.Join(write(t, map[string]string{"clusterctl.yaml": text}), "clusterctl.yaml")
@@ -115,24 +116,24 @@ func prove(t *testing.T, e *rules.Example, tree rules.Files, env []string) (stri
 	}
 	r := shown(t, e, root)
 	switch e.Oracle.Verdict {
-	case rules.ProviderRefuses, rules.ProviderDamage:
+	case examples.ProviderRefuses, examples.ProviderDamage:
 		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name+":"+r.Version)
-	case rules.TargetDamage:
+	case examples.TargetDamage:
 		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name+":"+r.Version, "-n", "another-system")
-	case rules.RawRefuses:
+	case examples.RawRefuses:
 		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name+":"+r.Version, "--raw")
-	case rules.TemplateRefuses, rules.TemplateDamage:
+	case examples.TemplateRefuses, examples.TemplateDamage:
 		return run(settings(t, r, ""), "generate", "cluster", "my-cluster", flagOf(t, r), r.Name+":"+r.Version, "-n", "default")
-	case rules.ListDamage:
+	case examples.ListDamage:
 		return run(settings(t, r, ""), "generate", "cluster", "my-cluster", flagOf(t, r), r.Name+":"+r.Version, "-n", "default", "--list-variables")
-	case rules.MoveLeaves, rules.MoveRefuses:
+	case examples.MoveLeaves, examples.MoveRefuses:
 		return move(t, e, r, run)
-	case rules.LatestRefuses, rules.LatestDamage:
+	case examples.LatestRefuses, examples.LatestDamage:
 		r.Version = layouts.Latest
 		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name)
-	case rules.InitRefuses:
+	case examples.InitRefuses:
 		return "", initialize(t, root, provider(r), r.Version, nil)
-	case rules.UpgradeRefuses:
+	case examples.UpgradeRefuses:
 		for _, installed := range files(t, filepath.Join(root, r.Label())) {
 			if _, err := plan(t, root, provider(r), installed); err != nil {
 				return "", err
@@ -145,7 +146,7 @@ func prove(t *testing.T, e *rules.Example, tree rules.Files, env []string) (stri
 }
 
 // shown is the release that the first finding of an example is in.
-func shown(t testing.TB, e *rules.Example, root string) real.Release {
+func shown(t testing.TB, e *examples.Example, root string) real.Release {
 	t.Helper()
 	label, version := "infrastructure-foo", "v1.0.0"
 	for _, w := range e.Wants {

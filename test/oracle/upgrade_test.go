@@ -44,16 +44,16 @@ func TestUpgradePlan(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	planned, refused := 0, 0
 	for range 400 {
-		metadata := randomRepository(random)
+		contents := randomRepository(random)
 		installed := fmt.Sprintf("v%d.%d.%d", random.IntN(3), random.IntN(3), random.IntN(3))
 		if random.IntN(2) == 0 { // give it a chance: all versions are listed
 			all := seriesOf("0.0=v1beta1", "0.1=v1beta1", "0.2=v1beta1", "1.0=v1beta1", "1.1=v1beta2", "1.2=v1beta2", "2.0=v1beta2", "2.1=v1beta3", "2.2=v1beta3")
-			for v := range metadata {
-				metadata[v] = all
+			for v := range contents {
+				contents[v] = all
 			}
 		}
 		tree := map[string]string{}
-		for v, content := range metadata {
+		for v, content := range contents {
 			tree["cluster-api/"+v+"/core-components.yaml"] = ""
 			if content != missing {
 				tree["cluster-api/"+v+"/metadata.yaml"] = content

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
@@ -91,8 +92,10 @@ func (a *app) describe(ctx context.Context, s *source, dir string) *provenance.B
 	dir = a.path(dir)
 	b.Source, b.Commit = a.origin(ctx, dir)
 	// Files that git does not track may be output, so they do not count.
-	if changes, err := git(ctx, dir, nil, "status", "--porcelain", "--untracked-files=no", "--", "."); err != nil || len(changes) > 0 {
-		b.Commit = ""
+	if r, err := git.Open(ctx, dir); err == nil {
+		if changed, err := r.Changed(ctx); err != nil || changed {
+			b.Commit = ""
+		}
 	}
 	return b
 }
@@ -100,14 +103,12 @@ func (a *app) describe(ctx context.Context, s *source, dir string) *provenance.B
 // origin returns the remote repository of a source tree and the commit that it
 // is at, as far as git knows.
 func (a *app) origin(ctx context.Context, dir string) (remote, commit string) {
-	dir = a.path(dir)
-	if out, err := git(ctx, dir, nil, "config", "--get", "remote.origin.url"); err == nil {
-		remote = strings.TrimSpace(string(out))
+	r, err := git.Open(ctx, a.path(dir))
+	if err != nil {
+		return "", ""
 	}
-	if out, err := git(ctx, dir, nil, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
-		commit = strings.TrimSpace(string(out))
-	}
-	return remote, commit
+	commit, _ = r.Commit(ctx, "HEAD") // none before the first commit
+	return r.Remote(ctx), commit
 }
 
 // verification is the flag --verify-key.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 )
 
 var (
@@ -44,7 +45,7 @@ var lineFaults = []struct {
 func TestSourceExamples(t *testing.T) {
 	n := 0
 	for _, r := range rules.All {
-		e, err := rules.LoadExample(r.ID)
+		e, err := examples.Load(r.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,11 +94,11 @@ func TestSourceExamples(t *testing.T) {
 func sources(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	examples, err := filepath.Glob(filepath.Join("..", "..", "..", "examples", "*", "metadata.yaml"))
+	own, err := filepath.Glob(filepath.Join("..", "..", "..", "examples", "*", "metadata.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range examples {
+	for _, file := range own {
 		out[filepath.Dir(file)] = ""
 	}
 	corpus := os.Getenv("CORPUS")

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 )
 
 // The exit codes.
@@ -80,7 +81,7 @@ type app struct {
 	quiet, verbose bool
 	style          term.Style     // of Err
 	progress       *term.Progress // on Err
-	registry       string         // the OCI registry that the credentials of the environment are for
+	opened         *open.Places   // what URLs name
 	started        time.Time
 }
 

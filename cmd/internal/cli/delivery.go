@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 )
 
 // delivery is how releases are published: the flags that publish, release and
@@ -18,21 +19,12 @@ type delivery struct {
 	to       []string
 	dryRun   bool
 	receipt  string
-	maxWait  time.Duration
 	receipts []receipt
+	// notes is the file of --notes-file.
+	notes string
+	waiting
 	attestation
-	// The next ones are for GitHub and GitLab alone.
-	target        string
-	notes         string
-	generateNotes bool
-	adopt         bool
-	gitLabRelease bool
-	complete      bool
-	unreadable    bool
-	// remote and commit are where the source tree is at home and what it is at.
-	remote, commit string
-	// pkg and file are what the URL of a release on GitLab names.
-	pkg, file string
+	open.Options
 }
 
 // receipt is an entry in the file of --record.
@@ -47,15 +39,15 @@ func (d *delivery) flags(cmd *cobra.Command) {
 	f.StringSliceVar(&d.to, "to", nil, "where to publish; may be repeated")
 	f.BoolVar(&d.dryRun, "dry-run", false, "look at everything, and only say what would be published")
 	f.StringVar(&d.receipt, "record", "", "write what was published where, with checksums, to this `file` as JSON; - is standard output")
-	f.DurationVar(&d.maxWait, "max-wait", 15*time.Minute, "how long to wait at most when a server limits the rate of requests")
+	f.DurationVar(&d.waiting.maxWait, "max-wait", 15*time.Minute, "how long to wait at most when a server limits the rate of requests")
 	d.attestation.flag(cmd)
-	f.StringVar(&d.target, "target", "", "GitHub, and --gitlab-release: the `commit` of the tag, if the tag does not exist yet; HEAD of the source, GITHUB_SHA or CI_COMMIT_SHA where they fit")
+	f.StringVar(&d.Target, "target", "", "GitHub, and --gitlab-release: the `commit` of the tag, if the tag does not exist yet; HEAD of the source, GITHUB_SHA or CI_COMMIT_SHA where they fit")
 	f.StringVar(&d.notes, "notes-file", "", "GitHub and GitLab: the text of the release is in this `file`")
-	f.BoolVar(&d.generateNotes, "generate-notes", false, "GitHub: let GitHub write the text of the release")
-	f.BoolVar(&d.adopt, "adopt-draft", false, "GitHub: finish a draft of this version that somebody else began")
-	f.BoolVar(&d.complete, "complete", false, "GitHub: add files to a published release that lacks nothing but files")
-	f.BoolVar(&d.unreadable, "allow-unreadable", false, "GitLab: publish also where clusterctl does not look, such as a host whose name does not begin with gitlab.")
-	f.BoolVar(&d.gitLabRelease, "gitlab-release", false, "GitLab: also make a release that links to the files")
+	f.BoolVar(&d.GenerateNotes, "generate-notes", false, "GitHub: let GitHub write the text of the release")
+	f.BoolVar(&d.AdoptDraft, "adopt-draft", false, "GitHub: finish a draft of this version that somebody else began")
+	f.BoolVar(&d.Complete, "complete", false, "GitHub: add files to a published release that lacks nothing but files")
+	f.BoolVar(&d.AllowUnreadable, "allow-unreadable", false, "GitLab: publish also where clusterctl does not look, such as a host whose name does not begin with gitlab.")
+	f.BoolVar(&d.GitLabRelease, "gitlab-release", false, "GitLab: also make a release that links to the files")
 }
 
 // decorated wraps the destinations of a site as the flags say.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -24,6 +23,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
@@ -343,10 +343,8 @@ func (a *app) register(o *probe.Options, s *registration.Server, file string) {
 
 // shell runs a command line of the user.
 func (a *app) shell(ctx context.Context, line string) error {
-	cmd := exec.CommandContext(ctx, "sh", "-c", line)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = a.Dir, a.Err, a.Err
-	cmd.WaitDelay = time.Second
-	return cmd.Run()
+	p := program.Program{Args: []string{"sh", "-c", line}, Dir: a.Dir, Stdout: a.Err, Stderr: a.Err}
+	return p.Run(ctx)
 }
 
 // saver writes requests and answers into a folder, from where curl can send them.

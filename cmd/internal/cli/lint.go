@@ -21,6 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
@@ -456,7 +457,7 @@ func (a *app) explainCommand() *cobra.Command {
 			if rule == nil {
 				return usagef("there is no rule %s%s", args[0], suggestion(args[0]))
 			}
-			example, err := rules.LoadExample(rule.ID)
+			example, err := examples.Load(rule.ID)
 			if err != nil {
 				return err
 			}

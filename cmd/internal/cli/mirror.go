@@ -183,29 +183,24 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 
 // mirrorTo opens the destination, and finds the folder for the files beside it.
 func (a *app) mirrorTo(f *mirrorFlags, opts *mirror.Options) error {
-	site, err := a.site(f.to, &delivery{to: []string{f.to}, maxWait: f.maxWait, dryRun: f.dryRun})
+	site, err := a.site(f.to, &delivery{waiting: waiting{f.maxWait}})
 	if err != nil {
 		return err
 	}
 	opts.To = site.With(publish.Watch(func(p publish.Progress) { a.progress.Show(p.Release, p.Read, p.Total) }))
 	opts.Dir = a.path(f.out)
-	place, err := layouts.ParsePlace(f.to, a.servers())
+	folder, err := a.places(nil).Folder(f.to)
 	if err != nil {
 		return usage(err)
 	}
-	if place.Kind != layouts.Local {
+	if folder == nil {
 		if f.out == "" {
 			return usagef("say --out, such as --out mirror: the lock file, clusterctl.yaml and the list of images have no place in %s", f.to)
 		}
 		return nil
 	}
-	root := a.path(filepath.FromSlash(place.Folder))
-	folder, err := local.New(root)
-	if err != nil {
-		return usage(err)
-	}
 	if f.out == "" {
-		opts.Dir = root
+		opts.Dir = folder.String()
 	}
 	opts.Near = true
 	of := opts.To.Of

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"

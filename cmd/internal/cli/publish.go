@@ -190,7 +190,7 @@ Without --to, the destinations of the configuration are used.
 				return err
 			}
 			releases, c := b.releases, b.config
-			d.remote, d.commit = a.origin(ctx, sourceArg(args))
+			d.Remote, d.Commit = a.origin(ctx, sourceArg(args))
 			steps, err := a.steps(ctx, c, &d, releases)
 			if err != nil {
 				return err

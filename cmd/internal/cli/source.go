@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +8,6 @@ import (
 	"io/fs"
 	"log"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -25,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
@@ -280,33 +278,9 @@ func (a *app) runner(s *source) func(context.Context, string, []string) ([]byte,
 		return nil
 	}
 	return func(ctx context.Context, dir string, argv []string) ([]byte, error) {
-		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-		cmd.Dir = dir
-		var out limited
-		cmd.Stdout, cmd.Stderr = &out, a.Err
-		cmd.WaitDelay = 5 * time.Second
-		kill := together(cmd)
-		err := cmd.Run()
-		if ctx.Err() != nil {
-			kill()
-			return nil, context.Cause(ctx)
-		}
-		return out.buf.Bytes(), cmp.Or(out.err, err)
+		p := program.Program{Args: argv, Dir: dir, Stderr: a.Err}
+		return p.Output(ctx)
 	}
-}
-
-// limited keeps what a command prints, up to what a file may have.
-type limited struct {
-	buf bytes.Buffer
-	err error
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.buf.Len()+len(p) > files.MaxSize {
-		l.err = fmt.Errorf("it prints more than the %d bytes that a file may have", files.MaxSize)
-		return 0, l.err
-	}
-	return l.buf.Write(p)
 }
 
 // choose keeps the providers with the given labels.

@@ -106,32 +106,6 @@ func (a *app) open(ctx context.Context, name string, s *source) (*target, error)
 	return t, nil
 }
 
-// isURL tells a URL from a folder.
-func isURL(name string) bool {
-	return strings.Contains(name, "://") || strings.HasPrefix(name, "file:")
-}
-
-// withoutSecret refuses URLs that bring their own credentials, without showing
-// them; all other messages show the URL.
-func withoutSecret(raw string) error {
-	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok || scheme == "file" {
-		return nil
-	}
-	host := rest
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		host = rest[:end]
-	}
-	at := strings.LastIndexByte(host, '@')
-	switch {
-	case at >= 0:
-		return usagef("%s://%s: a URL here has no user and password; tokens come from the environment", scheme, host[at+1:])
-	case strings.ContainsAny(rest, "?#"):
-		return usagef("%s: a URL here has nothing behind ? or #; tokens come from the environment", raw[:strings.IndexAny(raw, "?#")])
-	}
-	return nil
-}
-
 // keep leaves the providers that the flags for source trees name, and says which
 // of these flags come too late.
 func (a *app) keep(t *target, s *source) error {

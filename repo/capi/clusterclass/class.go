@@ -1,4 +1,4 @@
-// Package class reads ClusterClasses, in both versions of their API, as one
+// Package clusterclass reads ClusterClasses, in both versions of their API, as one
 // thing: references by role, classes of workers, variables with their schemas,
 // patches, templates of names. It also holds what Cluster API knows about them as
 // data: the schemas of the API, the builtin variables, the functions of

@@ -1,4 +1,4 @@
-// Package meta reads metadata.yaml and knows what clusterctl concludes from it:
+// Package metadata reads metadata.yaml and knows what clusterctl concludes from it:
 // the contract of a version, the version that "latest" stands for, and whether
 // an upgrade can be planned.
 //

@@ -1,4 +1,4 @@
-// Package shape tells whether a document fits a type of the Kubernetes or Cluster
+// Package gotypes tells whether a document fits a type of the Kubernetes or Cluster
 // API: what the conversion to the Go type refuses, what it drops and which
 // numbers it changes, each with the node to blame. It also knows which objects
 // clusterctl converts.

@@ -1,4 +1,4 @@
-// Package schema compares values with OpenAPI v3 schemas as the API server and
+// Package openapi compares values with OpenAPI v3 schemas as the API server and
 // Cluster API do (k8s.io/kube-openapi/pkg/validation/validate), and says where
 // the wrong value stands.
 //

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 )
 
 const fooNamespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: foo-system}\n---\n" // 4 lines
@@ -76,7 +76,7 @@ func TestComponents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, f := range lintFiles(t, rules.Files{Text: map[string]string{
+			for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
 				"infrastructure-foo/v1.0.0/infrastructure-components.yaml": c.text,
 				"infrastructure-foo/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
 			}}) {
@@ -145,7 +145,7 @@ spec:
 				if referred == "a" {
 					rule = "CC007"
 				}
-				for _, f := range lintFiles(t, rules.Files{Text: text}) {
+				for _, f := range lintFiles(t, examples.Files{Text: text}) {
 					switch f.Rule.ID {
 					case "TPL015", "CC007":
 						got = append(got, f.Message)
@@ -177,7 +177,7 @@ func TestNoTemplate(t *testing.T) {
 	} {
 		dir := tc.label + "/v1.0.0/"
 		got := 0
-		for _, f := range lintFiles(t, rules.Files{Text: map[string]string{
+		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
 			dir + tc.components:   fooNamespace,
 			dir + "metadata.yaml": "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
 			dir + tc.other:        "kind: A\n",
@@ -240,7 +240,7 @@ spec:
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, f := range lintFiles(t, rules.Files{Text: map[string]string{
+			for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
 				"infrastructure-foo/v1.0.0/infrastructure-components.yaml": fooNamespace + strings.TrimPrefix(pool, "---\n") + c.text,
 				"infrastructure-foo/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
 			}}) {
@@ -267,7 +267,7 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {failureMessage: {type: string}}}}}}}]
 `
 		var got []lint.Severity
-		for _, f := range lintFiles(t, rules.Files{Text: map[string]string{
+		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
 			"infrastructure-foo/v1.0.0/infrastructure-components.yaml": text,
 			"infrastructure-foo/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
 		}}) {

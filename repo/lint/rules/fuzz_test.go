@@ -9,13 +9,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 )
 
 // FuzzRules feeds any text to all rules: none may fail, and every finding must
 // lie in the file.
 func FuzzRules(f *testing.F) {
 	for _, r := range rules.All {
-		e, err := rules.LoadExample(r.ID)
+		e, err := examples.Load(r.ID)
 		if err != nil {
 			f.Fatal(err)
 		}

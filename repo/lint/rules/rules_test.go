@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
@@ -76,7 +77,7 @@ func TestByID(t *testing.T) {
 }
 
 // write puts files into a new folder.
-func write(t testing.TB, files rules.Files) string {
+func write(t testing.TB, files examples.Files) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := files.Write(dir); err != nil {
@@ -86,7 +87,7 @@ func write(t testing.TB, files rules.Files) string {
 }
 
 // lintFiles applies all rules. File names are relative to the repository.
-func lintFiles(t testing.TB, files rules.Files) []lint.Finding {
+func lintFiles(t testing.TB, files examples.Files) []lint.Finding {
 	t.Helper()
 	findings, err := gendocs.Findings(context.Background(), files)
 	if err != nil {
@@ -106,14 +107,14 @@ func TestExamples(t *testing.T) {
 	for _, r := range rules.All {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
-			e, err := rules.LoadExample(r.ID)
+			e, err := examples.Load(r.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if e.Prose == "" || (e.Oracle.Verdict == "") != (r.Proof != lint.Clusterctl && r.Proof != lint.APIServer) {
 				t.Errorf("prose %q, oracle %q for proof %q", e.Prose, e.Oracle.Verdict, r.Proof)
 			}
-			if !slices.ContainsFunc(e.Wants, func(w rules.Want) bool { return w.Rule == r.ID }) {
+			if !slices.ContainsFunc(e.Wants, func(w examples.Want) bool { return w.Rule == r.ID }) {
 				t.Error("the example expects no finding of its rule")
 			}
 			if e.Source {
@@ -148,17 +149,14 @@ func TestExamples(t *testing.T) {
 }
 
 func TestExamplesHaveRules(t *testing.T) {
-	files, err := filepath.Glob("examples/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if id := strings.TrimSuffix(filepath.Base(file), ".txtar"); rules.ByID(id) == nil {
-			t.Errorf("%s belongs to no rule", file)
+	ids := examples.IDs()
+	for _, id := range ids {
+		if rules.ByID(id) == nil {
+			t.Errorf("example %s belongs to no rule", id)
 		}
 	}
-	if len(files) != len(rules.All) {
-		t.Errorf("%d examples for %d rules", len(files), len(rules.All))
+	if len(ids) != len(rules.All) {
+		t.Errorf("%d examples for %d rules", len(ids), len(rules.All))
 	}
 }
 

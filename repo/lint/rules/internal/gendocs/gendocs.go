@@ -20,12 +20,13 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
 
 // Findings applies all rules to the files of an example, by way of a temporary
 // folder. Names of files in the result are relative to the repository.
-func Findings(ctx context.Context, files rules.Files) (_ []lint.Finding, err error) {
+func Findings(ctx context.Context, files examples.Files) (_ []lint.Finding, err error) {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
 		return nil, err
@@ -53,25 +54,25 @@ func Findings(ctx context.Context, files rules.Files) (_ []lint.Finding, err err
 }
 
 // proofs say how clusterctl or the API server shows that a rule is right.
-var proofs = map[rules.Verdict]string{
-	rules.ProviderRefuses:          "`clusterctl generate provider` refuses it; the message matches ``%s``.",
-	rules.ProviderDamage:           "`clusterctl generate provider` accepts it; the output matches ``%s``, and that of the good example does not.",
-	rules.TargetDamage:             "`clusterctl generate provider` with another target namespace accepts it; the output matches ``%s``, and that of the good example does not.",
-	rules.RawRefuses:               "`clusterctl generate provider --raw` refuses it; the message matches ``%s``.",
-	rules.TemplateRefuses:          "`clusterctl generate cluster` refuses it; the message matches ``%s``.",
-	rules.TemplateDamage:           "`clusterctl generate cluster` accepts it; the output matches ``%s``, and that of the good example does not.",
-	rules.ListDamage:               "`clusterctl generate cluster --list-variables` shows ``%s``, and for the good example it does not.",
-	rules.LatestRefuses:            "`clusterctl generate provider` with a URL that says latest fails; the message matches ``%s``.",
-	rules.LatestDamage:             "`clusterctl generate provider` with a URL that says latest gives output that matches ``%s``, and for the good example it does not.",
-	rules.ConfigRefuses:            "clusterctl refuses the configuration; the message matches ``%s``.",
-	rules.InitRefuses:              "`clusterctl init` fails; the message matches ``%s``.",
-	rules.UpgradeRefuses:           "`clusterctl upgrade plan` fails; the message matches ``%s``.",
-	rules.APIServerRefuses:         "A real API server refuses an object of the rendered components; the message matches ``%s``.",
-	rules.APIServerTemplateRefuses: "A real API server refuses an object of the rendered template; the message matches ``%s``.",
-	rules.MoveLeaves:               "`clusterctl move` says ``%s``, and for the good example it does not.",
-	rules.MoveRefuses:              "`clusterctl move` fails; the message matches ``%s``.",
-	rules.AdmissionRefuses:         "The schema of the API server or the admission code of Cluster API refuses an object; the message matches ``%s``.",
-	rules.Unproved:                 "Not run against clusterctl: %s.",
+var proofs = map[examples.Verdict]string{
+	examples.ProviderRefuses:          "`clusterctl generate provider` refuses it; the message matches ``%s``.",
+	examples.ProviderDamage:           "`clusterctl generate provider` accepts it; the output matches ``%s``, and that of the good example does not.",
+	examples.TargetDamage:             "`clusterctl generate provider` with another target namespace accepts it; the output matches ``%s``, and that of the good example does not.",
+	examples.RawRefuses:               "`clusterctl generate provider --raw` refuses it; the message matches ``%s``.",
+	examples.TemplateRefuses:          "`clusterctl generate cluster` refuses it; the message matches ``%s``.",
+	examples.TemplateDamage:           "`clusterctl generate cluster` accepts it; the output matches ``%s``, and that of the good example does not.",
+	examples.ListDamage:               "`clusterctl generate cluster --list-variables` shows ``%s``, and for the good example it does not.",
+	examples.LatestRefuses:            "`clusterctl generate provider` with a URL that says latest fails; the message matches ``%s``.",
+	examples.LatestDamage:             "`clusterctl generate provider` with a URL that says latest gives output that matches ``%s``, and for the good example it does not.",
+	examples.ConfigRefuses:            "clusterctl refuses the configuration; the message matches ``%s``.",
+	examples.InitRefuses:              "`clusterctl init` fails; the message matches ``%s``.",
+	examples.UpgradeRefuses:           "`clusterctl upgrade plan` fails; the message matches ``%s``.",
+	examples.APIServerRefuses:         "A real API server refuses an object of the rendered components; the message matches ``%s``.",
+	examples.APIServerTemplateRefuses: "A real API server refuses an object of the rendered template; the message matches ``%s``.",
+	examples.MoveLeaves:               "`clusterctl move` says ``%s``, and for the good example it does not.",
+	examples.MoveRefuses:              "`clusterctl move` fails; the message matches ``%s``.",
+	examples.AdmissionRefuses:         "The schema of the API server or the admission code of Cluster API refuses an object; the message matches ``%s``.",
+	examples.Unproved:                 "Not run against clusterctl: %s.",
 }
 
 const intro = `# Rules
@@ -137,7 +138,7 @@ func escape(text string) string {
 }
 
 func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
-	e, err := rules.LoadExample(r.ID)
+	e, err := examples.Load(r.ID)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 	show(b, e, "bad")
 	b.WriteString("Findings:\n\n```text\n")
 	for _, f := range findings {
-		if !slices.ContainsFunc(e.Wants, func(w rules.Want) bool { return w.Rule == f.Rule.ID }) {
+		if !slices.ContainsFunc(e.Wants, func(w examples.Want) bool { return w.Rule == f.Rule.ID }) {
 			continue // what the example leaves out
 		}
 		if f.Pos.IsZero() {
@@ -178,7 +179,7 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 }
 
 // show writes the files of one side of an example.
-func show(b *strings.Builder, e *rules.Example, side string) {
+func show(b *strings.Builder, e *examples.Example, side string) {
 	files := e.Good
 	if side == "bad" {
 		files = e.Bad

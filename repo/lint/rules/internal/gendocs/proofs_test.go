@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 )
 
 // TestProofs demands a sentence for every verdict that an example has.
 func TestProofs(t *testing.T) {
 	for _, rule := range rules.All {
-		e, err := rules.LoadExample(rule.ID)
+		e, err := examples.Load(rule.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package rules
+package examples
 
 import (
 	"embed"
@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/txtar"
 
@@ -18,8 +19,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 )
 
-//go:embed examples/*.txtar
-var examples embed.FS
+//go:embed *.txtar
+var archives embed.FS
 
 // Example shows a rule: a small repository that breaks it and the same one in
 // order.
@@ -140,9 +141,27 @@ var (
 	oracleLine  = pattern(`^oracle (\S+) ` + quotedText + `$`)
 )
 
-// LoadExample returns the example of a rule.
-func LoadExample(id string) (*Example, error) {
-	data, err := examples.ReadFile("examples/" + id + ".txtar")
+// pattern is compiled when it is first used, which only explain does.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+// IDs returns the rules that have an example, sorted.
+func IDs() []string {
+	entries, err := archives.ReadDir(".")
+	if err != nil {
+		panic(err) // the folder is part of the program
+	}
+	ids := make([]string, len(entries))
+	for i, entry := range entries {
+		ids[i] = strings.TrimSuffix(entry.Name(), ".txtar")
+	}
+	return ids
+}
+
+// Load returns the example of a rule.
+func Load(id string) (*Example, error) {
+	data, err := archives.ReadFile(id + ".txtar")
 	if err != nil {
 		return nil, fmt.Errorf("rule %s has no example: %w", id, err)
 	}

@@ -1,0 +1,229 @@
+package open
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/github"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/gitlab"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+)
+
+// Places opens the places of one run. It is safe for concurrent use. Every
+// credential belongs to exactly one server: the one that the environment
+// names, or else the first DEST of its kind that Site opens. All other servers
+// are asked anonymously.
+type Places struct {
+	// Env is os.LookupEnv, or nil for an empty environment.
+	Env func(name string) (string, bool)
+	// Dir is what relative folders are relative to; "" is the working directory.
+	Dir string
+	// Base makes the connections; nil is http.DefaultTransport.
+	Base   http.RoundTripper
+	Policy transport.Policy
+	// Tool is the name and version of the program, such as tool/v1.2.3.
+	Tool string
+
+	mu sync.Mutex
+	// claimed are the servers of the first DESTs, by kind.
+	claimed map[layouts.LocationKind]string
+}
+
+// Options say how releases are published. The zero value is good for most.
+type Options struct {
+	// Notes is the text of a release on GitHub or GitLab.
+	Notes string
+	// Target is the commit of a tag that does not exist yet.
+	Target string
+	// Remote and Commit are the git remote of the source tree and the commit
+	// that it is at. The commit is the target if Remote is the destination.
+	Remote, Commit string
+	// GenerateNotes, AdoptDraft and Complete are those of github.Options.
+	GenerateNotes, AdoptDraft, Complete bool
+	// GitLabRelease and AllowUnreadable are Release and AllowUnreadable of
+	// gitlab.Options.
+	GitLabRelease, AllowUnreadable bool
+}
+
+// Servers are the forges that the environment names, as the runners of GitHub
+// and GitLab and their command lines set them.
+func (p *Places) Servers() layouts.Servers {
+	server := func(v string) string {
+		if v != "" && !strings.Contains(v, "://") {
+			v = "https://" + v
+		}
+		return strings.TrimSuffix(v, "/")
+	}
+	return layouts.Servers{
+		GitHub: server(p.env("GITHUB_SERVER_URL", "GH_HOST")),
+		GitLab: server(p.env("CI_SERVER_URL", "GITLAB_SERVER_URL", "GITLAB_HOST")),
+	}
+}
+
+// Site opens a DEST: a folder, file:///FOLDER, https://github.com/OWNER/REPO,
+// https://gitlab.HOST/GROUP/PROJECT or oci://HOST/REPO. No request is made. All
+// errors are about the name or the options.
+func (p *Places) Site(name string, o Options) (publish.Site, error) {
+	if err := WithoutSecret(name); err != nil {
+		return publish.Site{}, err
+	}
+	place, err := layouts.ParsePlace(name, p.Servers())
+	if err != nil {
+		return publish.Site{}, err
+	}
+	if place.Kind == layouts.Local {
+		folder, err := p.Folder(name)
+		if err != nil {
+			return publish.Site{}, err
+		}
+		return folder.Site(), nil
+	}
+	p.claim(place)
+	site := publish.Site{Name: name, Shared: place.Shared()}
+	var mu sync.Mutex
+	opened := map[string]publish.Destination{}
+	site.Of = func(provider layouts.Provider) (publish.Destination, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		label := ""
+		if !site.Shared {
+			label = provider.Label()
+		}
+		if opened[label] == nil {
+			dest, err := p.remote(place, provider, layouts.Location{}, o)
+			if err != nil {
+				return nil, err
+			}
+			opened[label] = dest
+		}
+		return opened[label], nil
+	}
+	// Names that the kind of place does not allow show before anything is built.
+	_, err = p.remote(place, layouts.Provider{Type: layouts.Core, Name: layouts.CoreName}, layouts.Location{}, o)
+	return site, err
+}
+
+// Folder opens a DEST that is a folder. It returns nil if the DEST is another
+// kind of place.
+func (p *Places) Folder(name string) (*local.Folder, error) {
+	place, err := layouts.ParsePlace(name, p.Servers())
+	if err != nil || place.Kind != layouts.Local {
+		return nil, err
+	}
+	if url := p.forgotten(name); url != "" {
+		return nil, fmt.Errorf("%s would be a folder; write %s for the project, or ./%[1]s for the folder", name, url)
+	}
+	return local.New(p.path(filepath.FromSlash(place.Folder)))
+}
+
+// Location opens the place of a release on a server, for reading. No request
+// is made.
+func (p *Places) Location(l layouts.Location) (publish.Destination, error) {
+	return p.remote(l.Place(), layouts.Provider{}, l, Options{AllowUnreadable: true})
+}
+
+// path returns a path as the process sees it.
+func (p *Places) path(name string) string {
+	if p.Dir == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(p.Dir, name)
+}
+
+// forgotten returns the URL of the project that a user means who writes
+// github.com/OWNER/REPO or git@github.com:OWNER/REPO; nothing if there is a
+// folder of that name, or no such server.
+func (p *Places) forgotten(name string) string {
+	path := name
+	if rest, ok := strings.CutPrefix(name, "git@"); ok {
+		path = strings.Replace(rest, ":", "/", 1)
+	}
+	first, _, _ := strings.Cut(name, "/")
+	if _, err := os.Lstat(p.path(first)); err == nil || first == "" {
+		return ""
+	}
+	url := "https://" + strings.TrimSuffix(path, ".git")
+	if place, err := layouts.ParsePlace(url, p.Servers()); err != nil || place.Kind == layouts.Local {
+		return ""
+	}
+	return url
+}
+
+// remote opens the destination of a provider on a server. Of the location only
+// the names of package and file count.
+func (p *Places) remote(place layouts.Place, provider layouts.Provider, l layouts.Location, o Options) (publish.Destination, error) {
+	switch place.Kind {
+	case layouts.GitHub:
+		return github.New(p.gitHub(place.Server, place.For(provider.Label()), o))
+	case layouts.GitLab:
+		options := p.gitLab(place.Server, place.For(provider.Label()), o)
+		options.Package, options.File = cmp.Or(l.Package, provider.Label()), l.File
+		return gitlab.New(options)
+	case layouts.OCI:
+		return oci.New(p.oci(place.Server, place.For(oci.RepositoryName(provider))))
+	}
+	return nil, fmt.Errorf("%s is not on a server", place.Kind)
+}
+
+// target returns the commit of a new tag in a project.
+func (o Options) target(server, project, here, hereProject, hereCommit string) string {
+	switch {
+	case o.Target != "":
+		return o.Target
+	case project == hereProject && sameHost(server, here):
+		return hereCommit
+	case isRemote(o.Remote, server, project):
+		return o.Commit
+	}
+	return ""
+}
+
+// isRemote reports whether a remote of git is a project on a server.
+func isRemote(remote, server, name string) bool {
+	remote = strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(remote, "/"), ".git"))
+	host := strings.ToLower(server[strings.Index(server, "://")+len("://"):])
+	at := strings.Index(remote, host)
+	return at >= 0 && strings.TrimLeft(remote[at+len(host):], ":/") == strings.ToLower(name)
+}
+
+func sameHost(a, b string) bool {
+	u, err := url.Parse(a)
+	v, err2 := url.Parse(b)
+	return err == nil && err2 == nil && u.Host != "" && strings.EqualFold(u.Host, v.Host)
+}
+
+// IsURL tells a URL from a folder.
+func IsURL(name string) bool {
+	return strings.Contains(name, "://") || strings.HasPrefix(name, "file:")
+}
+
+// WithoutSecret refuses URLs that bring their own credentials, without showing
+// them; all other messages show the URL.
+func WithoutSecret(raw string) error {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok || scheme == "file" {
+		return nil
+	}
+	host := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		host = rest[:end]
+	}
+	at := strings.LastIndexByte(host, '@')
+	switch {
+	case at >= 0:
+		return fmt.Errorf("%s://%s: the URL must not contain a user or password; tokens come from the environment", scheme, host[at+1:])
+	case strings.ContainsAny(rest, "?#"):
+		return fmt.Errorf("%s: the URL must end before ? or #; tokens come from the environment", raw[:strings.IndexAny(raw, "?#")])
+	}
+	return nil
+}

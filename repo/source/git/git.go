@@ -1,0 +1,168 @@
+// Package git asks git what it knows of a folder, and takes files out of a
+// commit without changing anything in the repository. It must not know what the
+// files are for.
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
+)
+
+// The errors of Open and Commit.
+var (
+	// ErrNoRepository: the folder lies in no git repository, or git is missing.
+	ErrNoRepository = errors.New("not in a git repository")
+	// ErrNoRevision: the repository has no such commit.
+	ErrNoRevision = errors.New("unknown revision")
+)
+
+// Repository is the working tree that a folder lies in.
+type Repository struct {
+	// Root is the top folder of the working tree, without symbolic links.
+	Root string
+	// Path is the folder that was opened, relative to Root, with slashes.
+	Path string
+}
+
+// Open finds the working tree that a folder lies in. The error wraps
+// ErrNoRepository if it lies in none.
+func Open(ctx context.Context, dir string) (*Repository, error) {
+	// Links are followed so that the folder can be found below git's root.
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	out, err := git(ctx, dir, nil, "rev-parse", "--show-toplevel")
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %w", ErrNoRepository, err)
+	}
+	root := filepath.FromSlash(strings.TrimSuffix(string(out), "\n"))
+	rel, err := filepath.Rel(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Repository{Root: root, Path: filepath.ToSlash(rel)}, nil
+}
+
+// Commit returns the hash of the commit that a revision names. The error wraps
+// ErrNoRevision if there is none, also in a shallow clone that lacks it.
+func (r *Repository) Commit(ctx context.Context, revision string) (string, error) {
+	if revision == "" || strings.HasPrefix(revision, "-") {
+		return "", fmt.Errorf("%w %q", ErrNoRevision, revision)
+	}
+	out, err := git(ctx, r.Root, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
+	switch {
+	case ctx.Err() != nil:
+		return "", err
+	case err != nil:
+		return "", fmt.Errorf("%w %q", ErrNoRevision, revision)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// Remote returns the URL of the remote "origin"; nothing if there is none.
+func (r *Repository) Remote(ctx context.Context) string {
+	out, err := git(ctx, r.Root, nil, "config", "--get", "remote.origin.url")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Changed reports whether tracked files in the folder that was opened differ
+// from those of the commit HEAD.
+func (r *Repository) Changed(ctx context.Context) (bool, error) {
+	out, err := git(ctx, filepath.Join(r.Root, filepath.FromSlash(r.Path)), nil, "status", "--porcelain", "--untracked-files=no", "--", ".")
+	return len(out) > 0, err
+}
+
+// Extract writes the files of a commit into the empty folder dir. Submodules are
+// written as well if their own repositories are there and have the commit that
+// belongs to it; otherwise their folders stay empty.
+func (r *Repository) Extract(ctx context.Context, commit, dir string) error {
+	return extract(ctx, r.Root, commit, dir, 0)
+}
+
+// deepest is how deep submodules may lie in each other.
+const deepest = 8
+
+// extract uses an index of its own, so that the one of the repository stays as
+// it is.
+func extract(ctx context.Context, root, commit, dir string, depth int) error {
+	index := dir + ".index"
+	env := []string{"GIT_INDEX_FILE=" + index}
+	defer os.Remove(index)
+	if _, err := git(ctx, root, env, "read-tree", commit); err != nil {
+		return err
+	}
+	if _, err := git(ctx, root, env, "checkout-index", "--all", "--quiet", "--prefix="+dir+string(filepath.Separator)); err != nil {
+		return err
+	}
+	if depth == deepest {
+		return nil
+	}
+	out, err := git(ctx, root, env, "ls-files", "--stage", "-z")
+	if err != nil {
+		return err
+	}
+	for _, entry := range strings.Split(string(out), "\x00") {
+		// 160000 <commit> 0<tab><path>
+		facts, name, ok := strings.Cut(entry, "\t")
+		fields := strings.Fields(facts)
+		if !ok || len(fields) != 3 || fields[0] != "160000" {
+			continue
+		}
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		sub := &Repository{Root: filepath.Join(root, filepath.FromSlash(name))}
+		if here, err := Open(ctx, sub.Root); err != nil || here.Path != "." {
+			continue // not checked out
+		}
+		if _, err := sub.Commit(ctx, fields[1]); err != nil {
+			continue
+		}
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			return err
+		}
+		if err := extract(ctx, sub.Root, fields[1], to, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// local are the variables that tie git to one repository, whatever folder it
+// runs in. A git hook sets them for its own repository.
+var local = []string{
+	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE",
+	"GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_EXTERNAL_DIFF", "GIT_LITERAL_PATHSPECS",
+}
+
+// git runs git in a folder, with additions to the environment, and returns what
+// it prints.
+func git(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
+	var talk bytes.Buffer
+	p := program.Program{Args: append([]string{"git"}, args...), Dir: dir, Env: append([]string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0"}, env...), Unset: local, Stderr: &talk}
+	out, err := p.Output(ctx)
+	if err != nil && ctx.Err() == nil {
+		if text, _, _ := strings.Cut(strings.TrimSpace(talk.String()), "\n"); text != "" {
+			err = errors.New(strings.TrimPrefix(text, "fatal: "))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

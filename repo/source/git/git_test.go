@@ -1,0 +1,129 @@
+package git_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
+)
+
+// run runs git in a test repository.
+func run(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	var talk strings.Builder
+	p := program.Program{Dir: dir, Stderr: &talk, Env: []string{"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"},
+		Args: append([]string{"git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "protocol.file.allow=always", "-c", "init.defaultBranch=main"}, args...)}
+	out, err := p.Output(t.Context())
+	if err != nil {
+		if strings.Contains(err.Error(), "executable file not found") {
+			t.Skip("git is not installed")
+		}
+		t.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, talk.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func repository(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(dir, "a tree")
+	write(t, filepath.Join(dir, "sub/a.yaml"), "a: 1\n")
+	run(t, dir, "init", "-q")
+	run(t, dir, "add", ".")
+	run(t, dir, "commit", "-q", "-m", "first")
+	return dir
+}
+
+func TestRepository(t *testing.T) {
+	dir := repository(t)
+	ctx := t.Context()
+	// In a hook, git's own variables must not lead to another repository.
+	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "elsewhere"))
+	t.Setenv("GIT_INDEX_FILE", "index-of-the-hook")
+	r, err := git.Open(ctx, filepath.Join(dir, "sub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Root != dir || r.Path != "sub" || r.Remote(ctx) != "" {
+		t.Errorf("%+v, remote %q", r, r.Remote(ctx))
+	}
+	if changed, err := r.Changed(ctx); changed || err != nil {
+		t.Errorf("changed: %v, %v", changed, err)
+	}
+	write(t, filepath.Join(dir, "sub/untracked"), "")
+	if changed, err := r.Changed(ctx); changed || err != nil {
+		t.Errorf("with an untracked file: %v, %v", changed, err)
+	}
+	write(t, filepath.Join(dir, "sub/a.yaml"), "a: 2\n")
+	if changed, err := r.Changed(ctx); !changed || err != nil {
+		t.Errorf("with a changed file: %v, %v", changed, err)
+	}
+	commit, err := r.Commit(ctx, "HEAD")
+	if len(commit) != 40 || err != nil {
+		t.Errorf("HEAD: %q, %v", commit, err)
+	}
+	for _, revision := range []string{"nothing", "--all", "", "HEAD:sub"} {
+		if _, err := r.Commit(ctx, revision); !errors.Is(err, git.ErrNoRevision) {
+			t.Errorf("%q: %v", revision, err)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	if err := os.Mkdir(out, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Extract(ctx, commit, out); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(out, "sub/a.yaml")); string(data) != "a: 1\n" || err != nil {
+		t.Errorf("extracted %q, %v", data, err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(out)); len(entries) != 1 || err != nil {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+	if changed, err := r.Changed(ctx); !changed || err != nil {
+		t.Errorf("after extracting: %v, %v", changed, err)
+	}
+}
+
+func TestNoRepository(t *testing.T) {
+	if _, err := git.Open(t.Context(), t.TempDir()); !errors.Is(err, git.ErrNoRepository) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSubmodule: bases in a submodule belong to the tree at that revision.
+func TestSubmodule(t *testing.T) {
+	base := repository(t)
+	dir := repository(t)
+	run(t, dir, "submodule", "add", "-q", base, "third/base")
+	run(t, dir, "commit", "-q", "-m", "second")
+	write(t, filepath.Join(dir, "third/base/sub/a.yaml"), "a: 3\n")
+	r, err := git.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	if err := r.Extract(t.Context(), "HEAD", out); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(out, "third/base/sub/a.yaml")); string(data) != "a: 1\n" || err != nil {
+		t.Errorf("extracted %q, %v", data, err)
+	}
+}
