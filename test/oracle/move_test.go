@@ -60,29 +60,28 @@ type source struct {
 
 // stored turns an object of any version that is served into one of the version in
 // which it is stored, and fails as a real API server's clients do for the others.
-func (s *source) stored(o runtime.Object) (asked string, err error) {
+func (s *source) stored(o runtime.Object) error {
 	u, ok := o.(interface {
 		runtime.Object
 		SetGroupVersionKind(schema.GroupVersionKind)
 	})
 	if !ok {
 		if m, partial := o.(*metav1.PartialObjectMetadata); partial {
-			gvk := m.GroupVersionKind()
-			return gvk.Version, s.check(gvk)
+			return s.check(m.GroupVersionKind())
 		}
-		return "", nil
+		return nil
 	}
 	gvk := u.GetObjectKind().GroupVersionKind()
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
 	if err := s.check(gvk); err != nil {
-		return "", err
+		return err
 	}
 	if versions := s.served[gvk.GroupKind()]; len(versions) > 0 && versions[0] != gvk.Version {
 		list := u.GetObjectKind().GroupVersionKind()
 		list.Version = versions[0]
 		u.SetGroupVersionKind(list)
 	}
-	return gvk.Version, nil
+	return nil
 }
 
 func (s *source) check(gvk schema.GroupVersionKind) error {
@@ -105,7 +104,7 @@ func (s *source) List(ctx context.Context, list kube.ObjectList, opts ...kube.Li
 		opts = nil
 	}
 	if u, ok := list.(*unstructured.UnstructuredList); ok {
-		if _, err := s.stored(u); err != nil {
+		if err := s.stored(u); err != nil {
 			return err
 		}
 	}
@@ -118,17 +117,12 @@ func (s *source) Get(ctx context.Context, key kube.ObjectKey, o kube.Object, opt
 		s.awaited = append(s.awaited, m.Kind+" "+key.Name)
 	}
 	if u, ok := o.(*unstructured.Unstructured); ok {
-		asked, err := s.stored(u)
-		if err != nil {
+		// What comes back is in the stored version, for the client in memory.
+		if err := s.stored(u); err != nil {
 			return err
 		}
-		defer func() { // as the API server converts it
-			gvk := u.GroupVersionKind()
-			gvk.Version = asked
-			u.SetGroupVersionKind(gvk)
-		}()
 	} else if waits {
-		if _, err := s.stored(m); err != nil {
+		if err := s.stored(m); err != nil {
 			return err
 		}
 	}

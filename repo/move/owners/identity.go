@@ -86,6 +86,7 @@ type alias struct {
 	by   *Node  // whose reference it is
 	edge *Edge  // that reference
 	list string // the kind that is listed
+	cure
 	// always is set if it does not depend on the order of kinds.
 	always bool
 }
@@ -218,6 +219,10 @@ func (b *planner) judge(i int32, all []alias) {
 		if id == n.ID {
 			fix = fmt.Sprintf("set the apiVersion of the ownerReference of %s to %s to %s", a.by, n, apiVersion(o.Group, o.Version))
 		}
+		a.cure = cure{at: a.edge}
+		if id == n.ID {
+			a.cure.version = apiVersion(o.Group, o.Version)
+		}
 		when := ""
 		if !a.always {
 			when = fmt.Sprintf(" if it lists the kind %s before %s, which is a matter of chance", a.by.Kind, n.Kind)
@@ -228,6 +233,9 @@ func (b *planner) judge(i int32, all []alias) {
 				b.unreadable(n, id, a.edge)
 			}
 			continue
+		}
+		if id != n.ID {
+			b.overlooked(n)
 		}
 		if b.mistaken(n, id, a, where, when, fix) || !n.Wanted {
 			continue
@@ -247,7 +255,22 @@ func (b *planner) judge(i int32, all []alias) {
 		default:
 			continue
 		}
-		b.failure(Failure{Step: Create, Node: n, Reason: reason, Fix: fix, Sometimes: !a.always})
+		b.failure(Failure{Step: Create, Node: n, Reason: reason, Fix: fix, Sometimes: !a.always, cure: a.cure})
+	}
+}
+
+// overlooked notes that clusterctl may take an object for another one, and then does
+// not look at it as it does at Clusters, ClusterClasses and Machines.
+func (b *planner) overlooked(n *Node) {
+	for i := range b.Refusals {
+		if r := &b.Refusals[i]; r.Node == n && r.Step >= Discovery {
+			r.Sometimes = true
+		}
+	}
+	for i := range b.Failures {
+		if f := &b.Failures[i]; f.Node == n && (f.Step == Resume || f.Step == ResumeClasses) {
+			f.Sometimes = true
+		}
 	}
 }
 
@@ -272,7 +295,7 @@ func (b *planner) mistaken(n *Node, id ID, a alias, where, when, fix string) boo
 		return false
 	}
 	b.Refusals = append(b.Refusals, Refusal{
-		Step: step, Node: n, Fix: fix, Sometimes: !a.always,
+		Step: step, Node: n, Fix: fix, Sometimes: !a.always, cure: a.cure,
 		Reason: fmt.Sprintf("%s calls it %s; clusterctl fails to read that%s", where, id, when),
 	})
 	return true

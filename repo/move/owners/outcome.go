@@ -20,6 +20,7 @@ type Failure struct {
 	Sometimes bool
 	// Hurts is set if the move does not stop with an error.
 	Hurts bool
+	cure
 }
 
 // Aftermath says what a failure leaves behind, in sentences without a full stop.

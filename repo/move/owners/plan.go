@@ -76,6 +76,14 @@ type Refusal struct {
 	// Sometimes is set if it depends on the order in which clusterctl happens to
 	// list the kinds, which is another one in each run.
 	Sometimes bool
+	cure
+}
+
+// cure is what a command needs to know: the ownerReference to remove, or to which
+// it gives an apiVersion.
+type cure struct {
+	at      *Edge
+	version string
 }
 
 // Options say what to move.
@@ -673,8 +681,10 @@ func (b *planner) unreadable(owner *Node, id ID, e *Edge) {
 	case b.Restore:
 	case id.Kind == "Machine", id.Kind == "Cluster":
 		b.refusal(Provisioning, e.To, cmp.Or(e.fix(), "remove the ownerReference to "+owner.String()), format, e.points(), id.Kind)
+		b.Refusals[len(b.Refusals)-1].at = e
 	case id.Kind == "ClusterClass":
 		b.refusal(PauseClasses, e.To, cmp.Or(e.fix(), "remove the ownerReference to "+owner.String()), format, e.points(), id.Kind)
+		b.Refusals[len(b.Refusals)-1].at = e
 	}
 }
 

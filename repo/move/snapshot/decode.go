@@ -95,10 +95,13 @@ var details = map[[2]string]func(data []byte) (any, error){
 	{runtimeGroup, "ExtensionConfig"}:             readAs((*extensionWire).detail),
 }
 
+// HasDetail reports whether the objects of a kind have a Detail.
+func HasDetail(group, kind string) bool { return details[[2]string{group, kind}] != nil }
+
 // NeedsSpec reports whether more than the metadata of a kind is read. It never is
 // of Secrets.
 func NeedsSpec(group, kind string) bool {
-	return details[[2]string{group, kind}] != nil || scanned(group)
+	return HasDetail(group, kind) || scanned(group)
 }
 
 func readAs[W any](detail func(*W) any) func([]byte) (any, error) {
