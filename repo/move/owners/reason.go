@@ -42,7 +42,7 @@ func (n *Node) Reason() string {
 		}
 		return fmt.Sprintf("%s, which is not moved: %s", n.By.points(), n.By.From.short())
 	case OwnerAlone:
-		return fmt.Sprintf("its owner %s has the label %s, which moves that object only", n.By.From, MoveLabel)
+		return fmt.Sprintf("its owner %s has the label %s, which moves it alone", n.By.From, MoveLabel)
 	case Cycle:
 		return fmt.Sprintf("it waits for its owner %s, which waits for it", n.By.From)
 	case NotDiscovered:
