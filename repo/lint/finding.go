@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -79,18 +78,6 @@ type Report struct {
 	// Subject says what was looked at if that was no files: "16 handlers of
 	// https://localhost:9443".
 	Subject string
-	// Measured are how long calls took, if any were made.
-	Measured []Measured
-}
-
-// Measured is how long the calls of one thing took.
-type Measured struct {
-	// Name is what was called.
-	Name  string
-	Calls int
-	// Median, P95 and Max are of the times of all calls; Limit is what a call may
-	// take, 0 if nothing limits it.
-	Median, P95, Max, Limit time.Duration
 }
 
 // Count counts the findings by severity.

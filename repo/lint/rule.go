@@ -1,7 +1,9 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
@@ -61,6 +63,9 @@ const (
 	// ScopeComments is once, after all others, for the comments that silence
 	// rules.
 	ScopeComments
+	// ScopeLive is for rules about running programs. Run never applies them;
+	// another command does, such as "extension check".
+	ScopeLive
 )
 
 // Rule is one check with all that is known about it. Everything but Check is
@@ -72,6 +77,8 @@ type Rule struct {
 	Name string
 	// Title is one line that states the rule, without a full stop.
 	Title string
+	// Since is the first version of clusterctl-repo that has the rule.
+	Since string
 	// Severity of the findings, unless Check says otherwise.
 	Severity Severity
 	Proof    Proof
@@ -86,7 +93,29 @@ type Rule struct {
 	// ScopeFile, and none means every kind that is read.
 	Scope Scope
 	Kinds []layouts.FileKind
+	// Check is nil for ScopeLive.
 	Check func(*Pass)
+	// Command applies a rule of ScopeLive ("extension check"), and Example says in
+	// one line what violates it; the others have an archive of files.
+	Command, Example string
+}
+
+// Family is a group of rules about one subject. Packages of rules have one as a
+// variable and add every rule to it, in a declaration directly above its check.
+type Family struct {
+	// Prefix begins the IDs.
+	Prefix string
+	// Title says what the rules are about.
+	Title string
+	// Rules are sorted by ID.
+	Rules []*Rule
+}
+
+// Add puts a rule into the family and returns it.
+func (f *Family) Add(r Rule) *Rule {
+	i, _ := slices.BinarySearchFunc(f.Rules, r.ID, func(r *Rule, id string) int { return cmp.Compare(r.ID, id) })
+	f.Rules = slices.Insert(f.Rules, i, &r)
+	return &r
 }
 
 // applies reports whether the rule wants files of a kind.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/draw"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -31,6 +32,8 @@ type Options struct {
 	Version string
 	// Pictures are shown by html.
 	Pictures []Picture
+	// Latencies are shown as a table; they are those of calls to an extension.
+	Latencies []extension.Latency
 }
 
 // Picture is a graph with a heading. The style sheet of the page knows the
@@ -44,7 +47,7 @@ type Picture struct {
 func WriteFindings(w io.Writer, format string, r *lint.Report, o Options) error {
 	switch format {
 	case "json":
-		return findingsJSON(w, r)
+		return findingsJSON(w, r, o.Latencies)
 	case "sarif":
 		return findingsSARIF(w, r, o.Version)
 	case "junit":
@@ -52,14 +55,15 @@ func WriteFindings(w io.Writer, format string, r *lint.Report, o Options) error 
 	case "github":
 		return findingsGitHub(w, r)
 	case "markdown":
-		return findingsMarkdown(w, r, commentSize)
+		return findingsMarkdown(w, r, o.Latencies, commentSize)
 	case "html":
 		return findingsHTML(w, r, o)
 	}
-	return findingsText(w, r, o.Paint)
+	return findingsText(w, r, o)
 }
 
-func findingsText(w io.Writer, r *lint.Report, paint Painter) error {
+func findingsText(w io.Writer, r *lint.Report, o Options) error {
+	paint := o.Paint
 	var b strings.Builder
 	helped := map[string]bool{}
 	for i := range r.Findings {
@@ -90,8 +94,8 @@ func findingsText(w io.Writer, r *lint.Report, paint Painter) error {
 			fmt.Fprintf(&b, "  %s clusterctl-repo explain %s\n", paint.Dim("= more:"), f.Rule.ID)
 		}
 	}
-	if len(r.Measured) > 0 {
-		table(&b, measuredRows(r))
+	if len(o.Latencies) > 0 {
+		table(&b, latencyRows(o.Latencies))
 		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "%s %s\n", verdict(r), scope(r))
@@ -202,7 +206,7 @@ type jsonMeasured struct {
 	Limit  float64 `json:"timeoutSeconds"`
 }
 
-func findingsJSON(w io.Writer, r *lint.Report) error {
+func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) error {
 	c := r.Count()
 	out := jsonReport{
 		SchemaVersion: schemaVersion,
@@ -217,7 +221,7 @@ func findingsJSON(w io.Writer, r *lint.Report) error {
 			Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint,
 		})
 	}
-	for _, m := range r.Measured {
+	for _, m := range latencies {
 		out.Measured = append(out.Measured, jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()})
 	}
 	return writeJSON(w, out)

@@ -71,6 +71,6 @@ const (
 
 // WriteGitHubSummary writes the summary of a job, to be appended to the file
 // that GITHUB_STEP_SUMMARY names.
-func WriteGitHubSummary(w io.Writer, r *lint.Report) error {
-	return findingsMarkdown(w, r, summarySize)
+func WriteGitHubSummary(w io.Writer, r *lint.Report, o Options) error {
+	return findingsMarkdown(w, r, o.Latencies, summarySize)
 }

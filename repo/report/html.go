@@ -44,7 +44,7 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 			el("h1", "", markup.Text("Findings")),
 			el("p", "by", markup.Text("clusterctl-repo"+version+" looked "+looked(r)+silenced(r))),
 			pageCounts(r)),
-		el("main", "", pageFailures(r), pageFilter(r), pageFindings(r), pagePictures(o.Pictures), pageMeasured(r), pageRules(r)),
+		el("main", "", pageFailures(r), pageFilter(r), pageFindings(r), pagePictures(o.Pictures), pageLatencies(o.Latencies), pageRules(r)),
 		markup.El("script", nil, markup.Raw(pageScript)))
 	if _, err := io.WriteString(w, "<!DOCTYPE html>\n"); err != nil {
 		return err

@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
 
 // findingsMarkdown writes a summary for comments of at most size bytes: a table
 // with the worst findings first, and what their rules mean.
-func findingsMarkdown(w io.Writer, r *lint.Report, size int) error {
+func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency, size int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s: %s\n\n", job(r), verdict(r))
 	at := fmt.Sprintf("at %s of %s", count(r.Files, "file"), count(r.Releases, "release"))
@@ -56,10 +57,10 @@ func findingsMarkdown(w io.Writer, r *lint.Report, size int) error {
 		fill(&b, rows, size-len(end), "- and %d more\n")
 		b.WriteString(end)
 	}
-	if len(r.Measured) > 0 {
+	if len(latencies) > 0 {
 		b.WriteString("\n<details><summary>How long calls took</summary>\n\n")
 		var rows []string
-		for i, cells := range measuredRows(r) {
+		for i, cells := range latencyRows(latencies) {
 			for j := range cells {
 				cells[j] = prose(cells[j])
 			}

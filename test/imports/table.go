@@ -59,7 +59,7 @@ var Folders = []Folder{
 	},
 	{
 		Path:  "repo/lint/rules",
-		Holds: "the catalogue of rules and what is written from it",
+		Holds: "the catalogue of rules, with a package for each subject",
 		Never: "the engine",
 	},
 	{
@@ -174,18 +174,18 @@ var Packages = []Package{
 		Holds: "one file per verb: flags, printing, environment, exit codes",
 		Never: "how the work is done",
 		Knows: `cmd/internal/term
-			layouts
-			layouts/config layouts/detect
+			layouts repo
+			layouts/config
 			publish
-			publish/local publish/mirror publish/open publish/transport
-			repo
+			publish/local
+			publish/mirror
+			publish/open
+			publish/transport
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
-			repo/extension
-			repo/extension/checks repo/extension/probe repo/extension/registration repo/extension/request
+			repo/extension repo/extension/probe repo/extension/registration repo/extension/request
 			repo/facts/diff repo/facts/inventory
 			repo/kube/crd
-			repo/lint
-			repo/lint/rules
+			repo/lint repo/lint/rules
 			repo/lint/rules/examples
 			repo/live
 			repo/move/owners repo/move/snapshot
@@ -194,8 +194,10 @@ var Packages = []Package{
 			repo/text/manifest repo/text/yamldoc
 			repo/trust/provenance repo/trust/sign
 			transform
+			transform/check
 			transform/clusterctl
-			transform/clusterctl/config`,
+			transform/clusterctl/config
+			transform/sourcetree`,
 		Libraries: `crypto/tls github.com/spf13/cobra log net/http`,
 	},
 	{
@@ -328,6 +330,14 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery sigs.k8s.io/json`,
 	},
 	{
+		Path:  "repo/capi/patch",
+		Holds: "what the inline patches of a ClusterClass make of its templates, as Cluster API computes it",
+		Never: "rules, releases, where the Cluster comes from",
+		Knows: `repo/capi/clusterclass
+			repo/text/yamldoc`,
+		Libraries: `github.com/Masterminds/sprig/v3 github.com/evanphx/json-patch/v5`,
+	},
+	{
 		Path:  "repo/extension",
 		Holds: "the Runtime SDK as data: hooks, answers, discovery, patches, upgrade plans, the OpenAPI document",
 		Never: "the network, checks",
@@ -340,15 +350,15 @@ var Packages = []Package{
 		Path:  "repo/extension/checks",
 		Holds: "what running extensions are checked for, as a table",
 		Never: "the network, how anything is checked",
-		Knows: `repo/extension repo/lint`,
+		Knows: `repo/extension
+			repo/lint`,
 	},
 	{
 		Path:  "repo/extension/probe",
 		Holds: "calls to a running extension as Cluster API makes them, judged by the checks",
 		Never: "printing, releases",
 		Knows: `repo/capi/clusterclass
-			repo/extension
-			repo/extension/checks repo/extension/request
+			repo/extension repo/extension/checks repo/extension/request
 			repo/kube/crd repo/kube/openapi
 			repo/lint
 			repo/text/manifest repo/text/yamldoc`,
@@ -403,10 +413,11 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery`,
 	},
 	{
-		Path:      "repo/kube/openapi",
-		Holds:     "whether a value fits an OpenAPI schema as the API server sees it, with places",
-		Never:     "what the schema is for",
-		Knows:     `repo/kube/crd repo/text/yamldoc`,
+		Path:  "repo/kube/openapi",
+		Holds: "whether a value fits an OpenAPI schema as the API server sees it, with places",
+		Never: "what the schema is for",
+		Knows: `repo/kube/crd
+			repo/text/yamldoc`,
 		Libraries: `net`,
 	},
 	{
@@ -421,15 +432,57 @@ var Packages = []Package{
 	},
 	{
 		Path:  "repo/lint/rules",
-		Holds: "the rules as data, each with its example",
-		Never: "files, printing",
-		Knows: `layouts repo
-			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
-			repo/kube/crd repo/kube/gotypes repo/kube/openapi
+		Holds: "the catalogue of all rules, found by ID or family",
+		Never: "any check, files, printing",
+		Knows: `layouts
+			repo/extension/checks
 			repo/lint
-			repo/move/owners
+			repo/lint/rules/classes repo/lint/rules/components repo/lint/rules/contracts repo/lint/rules/definitions repo/lint/rules/extensions repo/lint/rules/repository repo/lint/rules/templates repo/lint/rules/text`,
+	},
+	{
+		Path:  "repo/lint/rules/classes",
+		Holds: "rules about ClusterClasses: files, references, variables, patches",
+		Never: "other subjects, printing",
+		Knows: `layouts
+			repo/capi/clusterclass repo/capi/contract
+			repo/kube/crd repo/kube/openapi
+			repo/lint
+			repo/lint/rules/internal/view
 			repo/text/manifest repo/text/vars repo/text/yamldoc`,
-		Libraries: `github.com/blang/semver/v4 github.com/distribution/reference k8s.io/apimachinery net`,
+		Libraries: `github.com/blang/semver/v4 k8s.io/apimachinery`,
+	},
+	{
+		Path:  "repo/lint/rules/components",
+		Holds: "rules about what an installation brings: objects, workloads, access, webhooks",
+		Never: "other subjects, printing",
+		Knows: `layouts
+			repo/capi/contract
+			repo/kube/crd repo/kube/gotypes
+			repo/lint
+			repo/lint/rules/internal/view
+			repo/text/manifest repo/text/yamldoc`,
+		Libraries: `github.com/distribution/reference`,
+	},
+	{
+		Path:  "repo/lint/rules/contracts",
+		Holds: "rules about CRDs by their role in the provider contracts",
+		Never: "other subjects, printing",
+		Knows: `layouts
+			repo/capi/contract
+			repo/kube/crd
+			repo/lint
+			repo/lint/rules/internal/view
+			repo/text/manifest repo/text/yamldoc`,
+	},
+	{
+		Path:  "repo/lint/rules/definitions",
+		Holds: "rules about CRDs whatever their role",
+		Never: "other subjects, printing",
+		Knows: `repo/capi/contract
+			repo/kube/crd
+			repo/lint
+			repo/lint/rules/internal/view
+			repo/text/yamldoc`,
 	},
 	{
 		Path:      "repo/lint/rules/examples",
@@ -439,14 +492,64 @@ var Packages = []Package{
 		Libraries: `golang.org/x/tools`,
 	},
 	{
+		Path:  "repo/lint/rules/extensions",
+		Holds: "rules about releases of runtime extensions",
+		Never: "other subjects, the network, printing",
+		Knows: `layouts
+			repo/lint
+			repo/lint/rules/internal/view
+			repo/text/manifest repo/text/yamldoc`,
+		Libraries: `k8s.io/apimachinery`,
+	},
+	{
 		Path:  "repo/lint/rules/internal/gendocs",
 		Holds: "the rule pages of the documentation",
 		Never: "any single rule",
-		Knows: `repo/extension/checks
-			repo/lint
-			repo/lint/rules
+		Knows: `repo/lint repo/lint/rules
 			repo/lint/rules/examples
 			repo/source/folder`,
+	},
+	{
+		Path:  "repo/lint/rules/internal/view",
+		Holds: "what rules of several subjects read from files, objects and schemas",
+		Never: "any rule",
+		Knows: `layouts
+			repo/capi/clusterclass repo/capi/contract
+			repo/kube/crd repo/kube/gotypes repo/kube/openapi
+			repo/lint
+			repo/text/manifest repo/text/vars repo/text/yamldoc`,
+		Libraries: `k8s.io/apimachinery`,
+	},
+	{
+		Path:  "repo/lint/rules/repository",
+		Holds: "rules about folders, versions, names, URLs and metadata.yaml",
+		Never: "other subjects, printing",
+		Knows: `layouts repo
+			repo/capi/metadata
+			repo/lint
+			repo/lint/rules/internal/view
+			repo/text/vars repo/text/yamldoc`,
+	},
+	{
+		Path:  "repo/lint/rules/templates",
+		Holds: "rules about cluster templates, topologies and owners",
+		Never: "other subjects, printing",
+		Knows: `layouts repo
+			repo/capi/clusterclass repo/capi/coreapi
+			repo/kube/crd repo/kube/gotypes repo/kube/openapi
+			repo/lint
+			repo/lint/rules/internal/view
+			repo/move/owners
+			repo/text/manifest repo/text/yamldoc`,
+		Libraries: `github.com/blang/semver/v4 k8s.io/apimachinery net`,
+	},
+	{
+		Path:  "repo/lint/rules/text",
+		Holds: "rules about YAML, variables and comments that silence rules",
+		Never: "other subjects, printing",
+		Knows: `repo/lint
+			repo/lint/rules/internal/view
+			repo/text/vars repo/text/yamldoc`,
 	},
 	{
 		Path:      "repo/live",
@@ -723,6 +826,20 @@ var Packages = []Package{
 			transform/kustomize`,
 	},
 	{
+		Path:  "transform/check",
+		Holds: "linting releases and source trees, with findings in the source; what is new since a report or a revision",
+		Never: "rules by name, printing",
+		Knows: `layouts/config
+			repo
+			repo/capi/contract
+			repo/lint
+			repo/lint/rules
+			repo/source/git
+			repo/text/yamldoc
+			transform
+			transform/sourcetree`,
+	},
+	{
 		Path:  "transform/clusterctl",
 		Holds: "a release turned into what clusterctl makes of it",
 		Never: "disks, the environment",
@@ -744,5 +861,16 @@ var Packages = []Package{
 		Never:     "providers, rules",
 		Knows:     `repo/parallel repo/source/files repo/text/yamldoc`,
 		Libraries: `sigs.k8s.io/kustomize/api sigs.k8s.io/kustomize/kyaml`,
+	},
+	{
+		Path:  "transform/sourcetree",
+		Holds: "a source tree: its configuration, what it holds, and its releases built in memory",
+		Never: "rules, publishing",
+		Knows: `layouts
+			layouts/config layouts/detect
+			repo
+			repo/source/files repo/source/folder repo/source/program
+			repo/text/yamldoc
+			transform`,
 	},
 }

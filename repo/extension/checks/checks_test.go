@@ -11,7 +11,7 @@ import (
 func TestCatalogue(t *testing.T) {
 	names := map[string]bool{}
 	for i, c := range checks.All {
-		if c.ID != fmt.Sprintf("%s%03d", checks.Prefix, i+1) {
+		if c.ID != fmt.Sprintf("%s%03d", checks.Family.Prefix, i+1) {
 			t.Errorf("%s is number %d", c.ID, i+1)
 		}
 		if names[c.Name] {
@@ -30,7 +30,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s is not found", c.ID)
 		}
 	}
-	if checks.ByID("META001") != nil || len(checks.Rules()) != len(checks.All) {
+	if checks.ByID("META001") != nil || len(checks.Family.Rules) != len(checks.All) {
 		t.Error("what is no check is found")
 	}
 }

@@ -40,7 +40,7 @@ func TestHealthyServer(t *testing.T) {
 			for _, err := range r.Failures {
 				t.Errorf("%s, v1.%d: %v", level, core, err)
 			}
-			t.Logf("%s, v1.%d: %s, %d things measured", level, core, time.Since(start), len(r.Measured))
+			t.Logf("%s, v1.%d: %s, %d things measured", level, core, time.Since(start), len(r.Latencies))
 		}
 	}
 }

@@ -103,10 +103,16 @@ type place struct{ hook, handler string }
 
 var here = place{}
 
+// Result is what a check found, and how long the calls took.
+type Result struct {
+	*lint.Report
+	Latencies []extension.Latency
+}
+
 // Run checks the server. Findings name the address that was called in place of a
 // file, and the handler as the object. When ctx ends before the check is complete,
 // the report has what was found and its Failures say so.
-func Run(ctx context.Context, o Options) *lint.Report {
+func Run(ctx context.Context, o Options) *Result {
 	if o.ServerName == "" {
 		o.ServerName = o.URL.Hostname()
 	}
@@ -126,9 +132,8 @@ func Run(ctx context.Context, o Options) *lint.Report {
 	if handlers == 1 {
 		p.report.Subject = fmt.Sprintf("1 handler of %s", o.URL)
 	}
-	p.report.Measured = p.measured()
 	p.report.Join(&lint.Report{}) // sorts
-	return &p.report
+	return &Result{Report: &p.report, Latencies: p.latencies()}
 }
 
 // run returns how many handlers the server has.
@@ -230,25 +235,25 @@ func (p *probe) measure(w place, r reply) {
 	p.times[w] = append(p.times[w], r.took)
 }
 
-// measured sums the times up.
-func (p *probe) measured() []lint.Measured {
-	var out []lint.Measured
+// latencies sums up the times of all places.
+func (p *probe) latencies() []extension.Latency {
+	var out []extension.Latency
 	for w := range p.times {
 		m := p.summary(w)
 		m.Name, m.Limit = strings.TrimSpace(w.hook+" "+w.handler), p.limits[w]
 		out = append(out, m)
 	}
-	slices.SortFunc(out, func(a, b lint.Measured) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b extension.Latency) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
 // summary returns the times of a place, which has some.
-func (p *probe) summary(w place) lint.Measured {
+func (p *probe) summary(w place) extension.Latency {
 	p.mu.Lock()
 	times := slices.Sorted(slices.Values(p.times[w]))
 	p.mu.Unlock()
 	n := len(times)
-	return lint.Measured{Calls: n, Median: times[n/2], P95: times[min(n-1, n*95/100)], Max: times[n-1]}
+	return extension.Latency{Calls: n, Median: times[n/2], P95: times[min(n-1, n*95/100)], Max: times[n-1]}
 }
 
 func (p *probe) record(w place, in call, r reply) {

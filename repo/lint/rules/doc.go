@@ -1,8 +1,6 @@
-// Package rules is the catalogue of lint rules: one table per family, with what
-// clusterctl, the API server or the contract does to whoever breaks the rule,
-// and an example of each, bad and good. Whatever the real clusterctl refuses is
-// an error of some rule here.
+// Package rules is the catalogue of all rules: those that lint.Run applies, from
+// the packages below, and those about running programs. A rule is one row of
+// data directly above its check; its example is in the package examples.
 //
-// The rules see files only through repo/lint. The package must not know where a
-// repository came from, nor how findings are printed.
+// Everything that the real clusterctl refuses is an error of some rule here.
 package rules

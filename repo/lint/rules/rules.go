@@ -6,65 +6,37 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/classes"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/components"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/contracts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/definitions"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/extensions"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/repository"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/templates"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/text"
 )
 
-// Family is a group of rules about one thing.
-type Family struct {
-	// Prefix begins the IDs.
-	Prefix string
-	// Title says what the rules are about.
-	Title string
-	Rules []*lint.Rule
-}
+// Families are all rules, sorted by the prefix of their IDs. They must not be
+// changed.
+var Families = slices.SortedFunc(slices.Values(slices.Concat(
+	classes.Families, components.Families, contracts.Families, definitions.Families,
+	extensions.Families, repository.Families, templates.Families, text.Families,
+	[]*lint.Family{checks.Family},
+)), func(a, b *lint.Family) int { return cmp.Compare(a.Prefix, b.Prefix) })
 
-// Families are sorted by prefix. They must not be changed.
-var Families = families([]Family{
-	{"BC", "CRDs of the role BootstrapConfig", nil},
-	{"CC", "ClusterClasses: files, references and classes", nil},
-	{"COMP", "Components: namespace, labels, images and types", nil},
-	{"CP", "CRDs of the role ControlPlane", nil},
-	{"CRD", "CustomResourceDefinitions and their contract labels", nil},
-	{"CV", "Variables of ClusterClasses", nil},
-	{"DEP", "Workloads of the components", nil},
-	{"IC", "CRDs of the role InfraCluster", nil},
-	{"IM", "CRDs of the role InfraMachine", nil},
-	{"IMP", "CRDs of the role InfraMachinePool", nil},
-	{"IPAM", "CRDs of IPAM providers", nil},
-	{"LINT", "Comments that silence rules", nil},
-	{"META", "metadata.yaml", nil},
-	{"MOVE", "Owners: what clusterctl move would do", nil},
-	{"NAME", "Names of providers and files", nil},
-	{"PA", "Patches of ClusterClasses", nil},
-	{"RBAC", "Roles and bindings", nil},
-	{"REPO", "The repository: folders, versions, files and URLs", nil},
-	{"RXS", "Runtime extensions", nil},
-	{"TOP", "Clusters and their topology", nil},
-	{"TPL", "Cluster templates", nil},
-	{"VAR", "Variables in components, templates and classes", nil},
-	{"WH", "Webhooks, services and certificates", nil},
-	{"YAML", "Documents and objects", nil},
-})
+// All are the rules that lint.Run applies, sorted by ID, and Catalogue those of
+// running programs in addition. They must not be changed.
+var All, Catalogue = list()
 
-// All are the rules, sorted by ID. It must not be changed.
-var All = slices.SortedFunc(slices.Values(slices.Concat(
-	metaRules, nameRules, repoRules, varRules, yamlRules,
-	compRules, compTypedRules, rbacRules, depRules, webhookRules, crdRules, roleRules,
-	classRules, templateRules, topologyRules, extensionRules, extensionAccountRules, moveRules, lintRules,
-)), func(a, b *lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
-
-// families gives every family its rules.
-func families(list []Family) []Family {
-	for i := range list {
-		f := &list[i]
-		first, _ := slices.BinarySearchFunc(All, f.Prefix, func(r *lint.Rule, prefix string) int { return cmp.Compare(FamilyOf(r.ID), prefix) })
-		last := first
-		for last < len(All) && FamilyOf(All[last].ID) == f.Prefix {
-			last++
-		}
-		f.Rules = All[first:last:last]
+func list() (all, catalogue []*lint.Rule) {
+	for _, f := range Families {
+		catalogue = append(catalogue, f.Rules...)
 	}
-	return list
+	slices.SortFunc(catalogue, func(a, b *lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
+	all = slices.DeleteFunc(slices.Clone(catalogue), func(r *lint.Rule) bool { return r.Scope == lint.ScopeLive })
+	return all, catalogue
 }
 
 // FamilyOf returns the prefix of an ID.
@@ -74,11 +46,11 @@ func FamilyOf(id string) string { return strings.TrimRight(id, "0123456789") }
 // family ("meta-006"), or nil.
 func ByID(id string) *lint.Rule {
 	id = lint.NormalizeID(id)
-	i, found := slices.BinarySearchFunc(All, id, func(r *lint.Rule, id string) int { return cmp.Compare(r.ID, id) })
+	i, found := slices.BinarySearchFunc(Catalogue, id, func(r *lint.Rule, id string) int { return cmp.Compare(r.ID, id) })
 	if !found {
 		return nil
 	}
-	return All[i]
+	return Catalogue[i]
 }
 
 // Suggest returns the ID of the rule that was probably meant by an unknown ID or
@@ -89,7 +61,7 @@ func Suggest(id string) string {
 	}
 	word := lint.NormalizeID(id)
 	best, distance := "", 3 // more typing errors than two are no typing error
-	for _, r := range All {
+	for _, r := range Catalogue {
 		d := min(layouts.Distance(word, r.ID), layouts.Distance(word, lint.NormalizeID(r.Name)))
 		if d < distance {
 			best, distance = r.ID, d

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
@@ -22,19 +23,19 @@ func TestTable(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 	names := map[string]string{}
 	before := ""
-	for _, r := range rules.All {
+	for _, r := range rules.Catalogue {
 		if !id.MatchString(r.ID) || r.ID <= before {
 			t.Errorf("%s: not the form of an ID, or out of order", r.ID)
 		}
 		before = r.ID
-		if !slices.ContainsFunc(rules.Families, func(f rules.Family) bool { return slices.Contains(f.Rules, r) }) {
+		if !slices.ContainsFunc(rules.Families, func(f *lint.Family) bool { return slices.Contains(f.Rules, r) }) {
 			t.Errorf("%s: belongs to no family", r.ID)
 		}
 		if !name.MatchString(r.Name) || names[r.Name] != "" {
 			t.Errorf("%s: name %q is no slug or belongs to %s", r.ID, r.Name, names[r.Name])
 		}
 		names[r.Name] = r.ID
-		for field, text := range map[string]string{"Title": r.Title, "Source": r.Source, "Why": r.Why, "Fix": r.Fix} {
+		for field, text := range map[string]string{"Title": r.Title, "Since": r.Since, "Source": r.Source, "Why": r.Why, "Fix": r.Fix} {
 			if text == "" || strings.TrimSpace(text) != text {
 				t.Errorf("%s: %s is empty or has blanks around it", r.ID, field)
 			}
@@ -42,15 +43,19 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: %s ends wrongly: %q", r.ID, field, text)
 			}
 		}
-		if r.Severity == lint.Off || r.Check == nil {
-			t.Errorf("%s: no severity or no check", r.ID)
+		live := r.Scope == lint.ScopeLive
+		if r.Severity == lint.Off || live != (r.Check == nil) || live != (r.Command != "") || live != (r.Example != "") {
+			t.Errorf("%s: severity %s; check, command or example do not belong to the scope", r.ID, r.Severity)
+		}
+		if version, err := layouts.ParseVersion(r.Since); err != nil || version.String() != r.Since {
+			t.Errorf("%s: since %q", r.ID, r.Since)
 		}
 		switch r.Proof {
 		case lint.Clusterctl, lint.APIServer, lint.Contract, lint.Practice:
 		default:
 			t.Errorf("%s: proof %q", r.ID, r.Proof)
 		}
-		if r.Severity == lint.Error && (r.Proof == lint.Practice) {
+		if r.Severity == lint.Error && r.Proof == lint.Practice && !live {
 			t.Errorf("%s: an error needs more proof than practice", r.ID)
 		}
 	}

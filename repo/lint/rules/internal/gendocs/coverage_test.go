@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 )
 
@@ -86,7 +85,7 @@ func problem(cell string, commands map[string]string) string {
 	for _, m := range regexp.MustCompile(`\[([^\]]*)\]\(([^)#]*)#([^)]*)\)`).FindAllStringSubmatch(cell, -1) {
 		text, file, anchor := m[1], m[2], m[3]
 		switch {
-		case file == "rules.md" && (rules.ByID(text) == nil || rules.ByID(text).ID != text) && (checks.ByID(text) == nil || checks.ByID(text).ID != text):
+		case file == "rules.md" && (rules.ByID(text) == nil || rules.ByID(text).ID != text):
 			return "there is no rule " + text
 		case file == "rules.md" && anchor != strings.ToLower(text):
 			return "the link of " + text + " leads elsewhere"

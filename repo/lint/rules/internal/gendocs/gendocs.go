@@ -17,7 +17,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
@@ -109,27 +108,8 @@ func Pages(ctx context.Context) (map[string]string, error) {
 		}
 		out[file] = page.String()
 	}
-	fmt.Fprintf(&index, "\n## %s: %s\n\nThe checks of `extension check`.\n\n| check | severity | proof | level | states |\n|---|---|---|---|---|\n", checks.Prefix, checks.Title)
-	file := "rules/" + strings.ToLower(checks.Prefix) + ".md"
-	for _, c := range checks.All {
-		id := strings.ToLower(c.ID)
-		fmt.Fprintf(&index, "| <a id=%q></a>[%s](%s#%s) | %s | %s | %s | %s |\n", id, c.ID, file, id, c.Severity, c.Proof, c.Level, escape(c.Title))
-	}
-	out[file] = runningExtensions()
 	out["rules.md"] = index.String()
 	return out, nil
-}
-
-// runningExtensions is the page of the checks that need a server.
-func runningExtensions() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s: %s\n\n<!-- Generated from the table in repo/extension/checks; do not edit. -->\n\nAll rules: [rules.md](../rules.md)\n\n", checks.Prefix, checks.Title)
-	b.WriteString("The checks of `extension check`. A server that violates each of them is part of the tests of repo/extension/probe.\n")
-	for _, c := range checks.All {
-		fmt.Fprintf(&b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, level: %s)\n\n", c.ID, escape(c.Title), c.Name, c.Severity, c.Proof, c.Level)
-		fmt.Fprintf(&b, "Why: %s\n\nFix: %s\n\nSource: %s\n\nExample: %s\n", escape(c.Why), escape(c.Fix), escape(c.Source), escape(c.Example))
-	}
-	return b.String()
 }
 
 // escape keeps text from being read as markup.
@@ -138,6 +118,11 @@ func escape(text string) string {
 }
 
 func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
+	if r.Scope == lint.ScopeLive {
+		fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, since %s, checked by `%s`)\n\n", r.ID, escape(r.Title), r.Name, r.Severity, r.Proof, r.Since, r.Command)
+		fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\nExample: %s\n", escape(r.Why), escape(r.Fix), escape(r.Source), escape(r.Example))
+		return nil
+	}
 	e, err := examples.Load(r.ID)
 	if err != nil {
 		return err
@@ -148,7 +133,7 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 			return err
 		}
 	}
-	fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s)\n\n", r.ID, escape(r.Title), r.Name, r.Severity, r.Proof)
+	fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, since %s)\n\n", r.ID, escape(r.Title), r.Name, r.Severity, r.Proof, r.Since)
 	fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\n", escape(r.Why), escape(r.Fix), escape(r.Source))
 	fmt.Fprintf(b, "Example: %s\n\nBad:\n\n", escape(strings.Join(strings.Fields(e.Prose), " ")))
 	show(b, e, "bad")

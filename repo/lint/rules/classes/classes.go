@@ -1,0 +1,938 @@
+package classes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var classRules = &lint.Family{Prefix: "CC", Title: "ClusterClasses: files, references and classes"}
+
+// Sources of what the API server says about a ClusterClass.
+const (
+	classCRD       = "CustomResourceDefinition of ClusterClass in Cluster API"
+	classAdmission = "cluster-api core/webhooks/admission, ClusterClass"
+	classContract  = "Cluster API book, Writing a ClusterClass, and clusterctl provider contract, ClusterClass definitions"
+)
+
+// classFileKinds are the files that clusterctl brings with a class.
+var classFileKinds = []layouts.FileKind{layouts.ClusterClass, layouts.ClusterTemplate}
+
+// eachClass applies a check to every ClusterClass of a file.
+func eachClass(check func(*lint.Pass, *clusterclass.Class)) func(*lint.Pass) {
+	return func(p *lint.Pass) {
+		for _, c := range clusterclass.In(p.File) {
+			check(p, c)
+		}
+	}
+}
+
+// sampled reports whether one of the values came from a variable, so that others
+// may take its place.
+func sampled(o *manifest.Object, nodes ...*yamldoc.Node) bool {
+	return slices.ContainsFunc(nodes, func(n *yamldoc.Node) bool {
+		_, ok := o.File.Variable(o.Doc, n)
+		return ok
+	})
+}
+
+// spokenFor are the paths of a class that a rule of their own is about; CC022
+// leaves them out. Indices of lists are left out of the paths. Missing says that
+// the rule also sees that nothing is there.
+var spokenFor = []struct {
+	rule, prefix, suffix string
+	missing              bool
+}{
+	{"CC002", "spec.", "ef.apiVersion", true},
+	{"CC002", "spec.", "ef.kind", true},
+	{"CC002", "spec.", "ef.name", true},
+	{"CC002", "spec.", ".ref", true},
+	{"CC002", "spec.", ".templateRef", true},
+	{"CC002", "spec.infrastructure", "spec.infrastructure", true},
+	{"CC002", "spec.controlPlane", "spec.controlPlane", true},
+	{"CC002", "spec.workers.", "[].template", true},
+	{"CC002", "spec.workers.", ".bootstrap", true},
+	{"CC002", "spec.workers.", ".infrastructure", true},
+	{"CC008", "spec.workers.", "[].class", true},
+	{"CC012", "spec.", ".unhealthyRange", false},
+	{"CC012", "spec.", ".unhealthyInRange", false},
+	{"CV001", "spec.variables[].name", "", true},
+	{"CV003", "spec.variables[].schema", "", true},
+	{"PA001", "spec.patches[].name", "", true},
+	{"PA003", "spec.patches[].enabledIf", "", false},
+	{"PA004", "spec.patches[].", "valueFrom.template", false},
+	{"PA008", "spec.patches[].", "jsonPatches[].op", false},
+	{"PA009", "spec.patches[].", "jsonPatches[].path", false},
+}
+
+// spoken reports whether another rule is about a violation.
+func spoken(v openapi.Violation) bool {
+	path := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, v.Path)
+	if v.Fault == openapi.Missing {
+		path += "." + strings.TrimPrefix(v.Message, "lacks ")
+	}
+	for _, s := range spokenFor {
+		if (s.missing || v.Fault != openapi.Missing) && strings.HasPrefix(path, s.prefix) && strings.HasSuffix(path, s.suffix) {
+			return true
+		}
+	}
+	return v.Fault == openapi.Value && strings.HasPrefix(v.Message, "repeats class ") // CC008
+}
+
+// violation reports a value that the API does not allow.
+func violation(p *lint.Pass, c *clusterclass.Class, v openapi.Violation) {
+	if v.Fault != openapi.Missing && v.Fault != openapi.Unknown && sampled(c.Object, v.Node) {
+		return
+	}
+	p.On(c.Object, v.Node, "%s %s", v.Path, v.Message)
+}
+
+// inVariableSchema reports whether a path leads into the schema of a variable,
+// which the rules CV are about.
+func inVariableSchema(path string) bool {
+	return strings.HasPrefix(path, "spec.variables[") && strings.Contains(path, "].schema.openAPIV3Schema.")
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC001", Name: "class-decodes", Since: "v0.1.0",
+	Title:    "A ClusterClass has the fields and types of its API version",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: classCRD,
+	Why:    "The API server refuses a value of a wrong type. A field that it does not know makes kubectl refuse the object; every other client loses the field without a word.",
+	Fix:    "Correct the name or the type of the field.",
+	Kinds:  view.Substituted, Check: eachClass(classDecodes),
+})
+
+func classDecodes(p *lint.Pass, c *clusterclass.Class) {
+	if _, served := clusterclass.Schema(c.Version); !served && !sampled(c.Object, c.Object.Get("apiVersion")) {
+		p.On(c.Object, c.Object.Get("apiVersion"), "Cluster API serves no ClusterClass in version %s", c.Version)
+		return
+	}
+	for _, v := range c.Check() {
+		if v.Fault != openapi.Unknown && v.Fault != openapi.Type || inVariableSchema(v.Path) {
+			continue
+		}
+		if _, elsewhere := c.Elsewhere(v.Path); v.Fault == openapi.Type || !elsewhere {
+			violation(p, c, v)
+		}
+	}
+	for _, n := range c.Durations() {
+		if _, err := time.ParseDuration(n.Str()); err != nil && n.Is(yamldoc.String) && !sampled(c.Object, n) {
+			p.On(c.Object, n, "%q is no duration such as 10m", n.Text)
+		}
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC002", Name: "class-reference", Since: "v0.1.0",
+	Title:    "References of a ClusterClass name a template with group, version, kind and name",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: classAdmission + ", check.ClusterClassTemplatesAreValid",
+	Why:    "The API server refuses the class.",
+	Fix:    "Write apiVersion as GROUP/VERSION, a kind that ends with Template, and a name.",
+	Kinds:  view.Substituted, Check: eachClass(classReference),
+})
+
+func classReference(p *lint.Pass, c *clusterclass.Class) {
+	if !c.Spec.Is(yamldoc.Map) {
+		if c.Spec == nil {
+			p.On(c.Object, nil, "the class has no spec")
+		}
+		return
+	}
+	for _, r := range c.References() {
+		o := c.Object
+		if r.Misplaced {
+			continue // CC021
+		}
+		if r.Node == nil {
+			p.On(o, r.Parent, "%s is missing", r.String())
+			continue
+		}
+		if !r.Node.Is(yamldoc.Map) {
+			continue // CC001
+		}
+		problems := r.Problems()
+		for _, f := range problems {
+			if !sampled(o, f.Node) {
+				p.On(o, f.Node, "%s %s", r.String(), f.Message)
+			}
+		}
+		if len(problems) > 0 {
+			continue
+		}
+		for _, v := range c.CheckAt(r.Node, r.Path...) {
+			if v.Fault == openapi.Value || v.Fault == openapi.Missing {
+				violation(p, c, v)
+			}
+		}
+	}
+}
+
+// target returns the object that a reference leads to, of the same file; any
+// version of it.
+func target(c *clusterclass.Class, r *clusterclass.Reference) *manifest.Object {
+	for _, o := range c.Object.File.Objects() {
+		if o.Kind == r.Kind && o.Group == r.Group() && o.Name == r.Name {
+			return o
+		}
+	}
+	return nil
+}
+
+// complete reports whether a reference says what it refers to, and not by
+// variables but for the name.
+func complete(c *clusterclass.Class, r *clusterclass.Reference) bool {
+	return len(r.Problems()) == 0 && r.Kind != "" && r.APIVersion != "" && r.Name != "" && !sampled(c.Object, r.Node.Get("kind"), r.Node.Get("apiVersion"))
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC003", Name: "class-template-missing", Since: "v0.1.0",
+	Title:    "The templates of a ClusterClass are in its file",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: classContract,
+	Why:    "Clusterctl brings the objects of the file and nothing else. The class never becomes ready, and no cluster can use it.",
+	Fix:    "Add the template to the file, or correct the reference.",
+	Kinds:  view.Substituted, Check: eachClass(classTemplateMissing),
+})
+
+func classTemplateMissing(p *lint.Pass, c *clusterclass.Class) {
+	for _, r := range c.References() {
+		if !complete(c, &r) || target(c, &r) != nil || !p.File.Healthy() {
+			continue
+		}
+		var names []string
+		same := false
+		for _, o := range p.File.Objects() {
+			if o.Kind == r.Kind && o.Group == r.Group() {
+				names = append(names, o.Name)
+				same = same || view.DiffersByVariable(c.Object, r.Node.Get("name"), o)
+			}
+		}
+		if same {
+			continue // it depends on the values of variables
+		}
+		f := lint.At(c.Object.File, c.Object.Doc, r.Node.Get("name"), "%s refers to %s %s of %s, which is not in the file", r.String(), r.Kind, r.Name, r.Group())
+		if len(names) > 0 {
+			f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
+		}
+		p.Report(f)
+	}
+}
+
+// endings are the roles of templates by what their kinds end with. They are for
+// kinds whose definition is not at hand.
+var endings = []struct {
+	suffix string
+	role   contract.Role
+}{
+	{"MachinePoolTemplate", contract.InfraMachinePool},
+	{"MachineTemplate", contract.InfraMachine},
+	{"ClusterTemplate", contract.InfraCluster},
+	{"ControlPlaneTemplate", contract.ControlPlane},
+	{"ConfigTemplate", contract.BootstrapConfig},
+}
+
+// roleOf returns the role of a kind of templates; "" if nobody knows.
+func roleOf(p *lint.Pass, group, kind string) contract.Role {
+	if k := p.Release.Role(group, kind); k != nil {
+		if k.Role == contract.Aux {
+			return ""
+		}
+		return k.Role
+	}
+	for _, e := range endings {
+		if strings.HasSuffix(kind, e.suffix) && strings.HasSuffix(group, clusterclass.Group) {
+			return e.role
+		}
+	}
+	return ""
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC004", Name: "class-template-role", Since: "v0.1.0",
+	Title:    "References of a ClusterClass lead to templates of the right role",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "Cluster API provider contracts, the pages of the roles",
+	Why:    "Cluster API makes an object of the kind and waits for the fields of its role, which never come.",
+	Fix:    "Refer to a template of the role.",
+	Kinds:  view.Substituted, Check: eachClass(classTemplateRole),
+})
+
+func classTemplateRole(p *lint.Pass, c *clusterclass.Class) {
+	for _, r := range c.References() {
+		if !complete(c, &r) || r.Role == contract.Remediation || !strings.HasSuffix(r.Kind, contract.Suffix) {
+			continue
+		}
+		role := roleOf(p, r.Group(), r.Kind)
+		switch {
+		case role == "", role == r.Role:
+		case r.Role == contract.InfraCluster && role == contract.ControlPlane:
+			// One object may be both, as control planes of clouds were.
+		default:
+			p.On(c.Object, r.Node.Get("kind"), "%s expects a template of the role %s, and %s is one of the role %s", r.String(), r.Role, r.Kind, role)
+		}
+	}
+}
+
+// kubeadm are the kinds of templates of Cluster API's own providers, and the
+// version that it chooses.
+var kubeadm = map[[2]string]string{
+	{"bootstrap." + clusterclass.Group, "KubeadmConfigTemplate"}:          clusterclass.V1Beta2,
+	{"controlplane." + clusterclass.Group, "KubeadmControlPlaneTemplate"}: clusterclass.V1Beta2,
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC005", Name: "class-reference-version", Since: "v0.1.0",
+	Title:    "References of a ClusterClass have the version that Cluster API chooses",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "cluster-api core/controllers/clusterclass, condition RefVersionsUpToDate; contract labels",
+	Why:    "The class reports that its references are outdated, and patches are made for a version that is not the one in use.",
+	Fix:    "Use the highest version in the contract label of the CRD.",
+	Kinds:  view.Substituted, Check: eachClass(classReferenceVersion),
+})
+
+func classReferenceVersion(p *lint.Pass, c *clusterclass.Class) {
+	var first *clusterclass.Reference
+	var old []string
+	for _, r := range c.References() {
+		if !complete(c, &r) || r.Role == contract.Remediation {
+			continue
+		}
+		group, version := manifest.SplitAPIVersion(r.APIVersion)
+		chosen := kubeadm[[2]string{group, r.Kind}]
+		if d := p.Release.CRD(group, r.Kind); d != nil {
+			_, chosen, _ = p.Profile.Choose(d)
+		}
+		if chosen == "" || chosen == version {
+			continue
+		}
+		if first == nil {
+			first = &r
+		}
+		if text := fmt.Sprintf("%s %s (chosen: %s)", r.Kind, version, chosen); !slices.Contains(old, text) {
+			old = append(old, text)
+		}
+	}
+	if first != nil {
+		p.On(c.Object, first.Node.Get("apiVersion"), "Cluster API does not choose these versions for new objects: %s", strings.Join(old, ", "))
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC006", Name: "class-kind-unknown", Since: "v0.1.0",
+	Title:    "References of a ClusterClass lead to kinds that exist",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "CustomResourceDefinitions in the components; CustomResourceDefinitions of the kubeadm providers",
+	Why:    "No CRD defines the kind, so the API server refuses the template, and the class never becomes ready.",
+	Fix:    "Correct the kind or the group.",
+	Kinds:  view.Substituted, Check: eachClass(classKindUnknown),
+})
+
+func classKindUnknown(p *lint.Pass, c *clusterclass.Class) {
+	for _, r := range c.References() {
+		group := r.Group()
+		if !complete(c, &r) || p.Release.CRD(group, r.Kind) != nil || kubeadm[[2]string{group, r.Kind}] != "" {
+			continue
+		}
+		var kinds []string
+		for _, d := range p.Release.CRDs() {
+			if d.Group == group && strings.HasSuffix(d.Kind, contract.Suffix) {
+				kinds = append(kinds, d.Kind)
+			}
+		}
+		own := len(kinds) > 0 && p.Release.Provider.Type == layouts.Infrastructure && strings.HasPrefix(group, "infrastructure.")
+		for known := range kubeadm {
+			if known[0] == group {
+				kinds = append(kinds, known[1])
+			}
+		}
+		near := nearestKind(kinds, r.Kind)
+		if !own && near == "" {
+			continue // a kind of another provider
+		}
+		f := lint.At(c.Object.File, c.Object.Doc, r.Node.Get("kind"), "%s refers to the kind %s of %s, which no CRD defines", r.String(), r.Kind, group)
+		if near != "" {
+			f.Fix = "Did you mean " + near + "?"
+		}
+		p.Report(f)
+	}
+}
+
+// nearestKind is the name that was probably meant; "" if none is near.
+func nearestKind(names []string, name string) string {
+	best, distance := "", 3 // more typing errors than two are no typing error
+	for _, n := range names {
+		if d := layouts.Distance(n, name); d < distance {
+			best, distance = n, d
+		}
+	}
+	return best
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC007", Name: "class-template-valid", Since: "v0.1.0",
+	Title:    "The templates of a ClusterClass fit their CRDs",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "spec.versions[].schema of the CustomResourceDefinition in the components",
+	Why:    "The API server refuses the template, or drops the field. Either way no cluster of the class is what its author meant.",
+	Fix:    "Correct the value.",
+	Kinds:  view.Substituted, Check: classTemplateValid,
+})
+
+func classTemplateValid(p *lint.Pass) {
+	templates := view.ClassTemplates(p.File)
+	checker := openapi.Checker{Received: true}
+	for _, o := range p.File.Objects() {
+		if templates[o] {
+			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o))
+		}
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC008", Name: "class-worker-name", Since: "v0.1.0",
+	Title:    "Classes of workers have names that are unique in their list",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: classAdmission + ", check.MachineDeploymentClassesAreUnique and check.MachinePoolClassesAreUnique",
+	Why:    "The API server refuses the class.",
+	Fix:    "Give every class of workers a name of its own.",
+	Kinds:  view.Substituted, Check: eachClass(classWorkerName),
+})
+
+func classWorkerName(p *lint.Pass, c *clusterclass.Class) {
+	seen := map[[2]string]bool{}
+	for _, w := range c.Workers() {
+		n := notNull(w.Node.Get("class"))
+		list := clusterclass.Deployments
+		if w.Pool {
+			list = clusterclass.Pools
+		}
+		key := [2]string{list, w.Class}
+		switch {
+		case !w.Node.Is(yamldoc.Map) || n != nil && !n.Is(yamldoc.String): // CC001
+		case n == nil:
+			p.On(c.Object, w.Node, "an entry of %s has no class", list)
+		case n.Text == "":
+			p.On(c.Object, n, "the class of an entry of %s is empty", list)
+		case len(n.Text) > 256:
+			violations(p, c, n, append(w.Path, "class")...)
+		case seen[key]:
+			if !sampled(c.Object, n) {
+				p.On(c.Object, n, "two entries of %s have the class %s", list, w.Class)
+			}
+		}
+		seen[key] = true
+	}
+}
+
+// violations reports all that the API does not allow in a value.
+func violations(p *lint.Pass, c *clusterclass.Class, n *yamldoc.Node, path ...string) {
+	for _, v := range c.CheckAt(n, path...) {
+		if v.Fault == openapi.Value {
+			violation(p, c, v)
+		}
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC009", Name: "class-health-check-machines", Since: "v0.1.0",
+	Title:    "A health check of the control plane needs machineInfrastructure",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: classAdmission + ", validateMachineHealthCheckClasses",
+	Why:    "The API server refuses the class: without machines there is nothing to check.",
+	Fix:    "Add spec.controlPlane.machineInfrastructure, or remove the health check.",
+	Kinds:  view.Substituted, Check: eachClass(classHealthCheckMachines),
+})
+
+func classHealthCheckMachines(p *lint.Pass, c *clusterclass.Class) {
+	for _, h := range c.HealthChecks() {
+		if h.ControlPlane && h.Defined() && c.MachineInfrastructure().Node == nil {
+			p.On(c.Object, h.Node, "the control plane has a health check, but no machineInfrastructure")
+		}
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC010", Name: "class-startup-timeout", Since: "v0.1.0",
+	Title:    "The startup timeout of a health check is off or at least 30 seconds",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: classAdmission + ", validateMachineHealthCheckNodeStartupTimeoutSeconds",
+	Why:    "The API server refuses the class.",
+	Fix:    "Use 30 seconds or more, or 0 to turn the check off.",
+	Kinds:  view.Substituted, Check: eachClass(classStartupTimeout),
+})
+
+func classStartupTimeout(p *lint.Pass, c *clusterclass.Class) {
+	for _, h := range c.HealthChecks() {
+		n := h.NodeStartupTimeout
+		if seconds, ok := view.Seconds(n); ok && seconds != 0 && seconds < 30 && !sampled(c.Object, n) {
+			p.On(c.Object, n, "the startup timeout is %s, but must be 0 or at least 30 seconds", n.Text)
+		}
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC011", Name: "class-int-or-percent", Since: "v0.1.0",
+	Title:    "Limits of health checks and rollouts are integers or percentages",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: classAdmission + ", validateMachineHealthCheckClasses and validateRolloutStrategy",
+	Why:    "The API server refuses the class.",
+	Fix:    `Write an integer, or a text such as "40%" without blanks.`,
+	Kinds:  view.Substituted, Check: eachClass(classIntOrPercent),
+})
+
+func classIntOrPercent(p *lint.Pass, c *clusterclass.Class) {
+	check := func(n *yamldoc.Node, what string) {
+		if n.Is(yamldoc.String) && !view.IsPercent(n.Text) && !sampled(c.Object, n) {
+			p.On(c.Object, n, "%s is %q, which is neither an integer nor a percentage", what, n.Text)
+		}
+	}
+	for _, h := range c.HealthChecks() {
+		check(h.MaxUnhealthy, "the limit of unhealthy machines")
+		if !h.ControlPlane {
+			check(h.MaxInFlight, "maxInFlight")
+		}
+	}
+	for _, w := range c.Workers() {
+		unavailable, surge := c.Rollout(w)
+		check(unavailable, "maxUnavailable")
+		check(surge, "maxSurge")
+		u, isInt := unavailable.Int()
+		s, areInts := surge.Int()
+		if isInt && areInts && u == 0 && s == 0 && !sampled(c.Object, unavailable, surge) {
+			p.On(c.Object, surge, "maxUnavailable and maxSurge are both 0, so that no machine can ever be replaced")
+		}
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC012", Name: "class-unhealthy-range", Since: "v0.1.0",
+	Title:    "The range of unhealthy machines has the form [3-5]",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: classCRD,
+	Why:    "The API server refuses the class.",
+	Fix:    `Write a text such as "[3-5]".`,
+	Kinds:  view.Substituted, Check: eachClass(classUnhealthyRange),
+})
+
+func classUnhealthyRange(p *lint.Pass, c *clusterclass.Class) {
+	for _, h := range c.HealthChecks() {
+		if n := h.UnhealthyRange; n.Is(yamldoc.String) && !sampled(c.Object, n) && (!unhealthyRange().MatchString(n.Text) || len(n.Text) > 32) {
+			p.On(c.Object, n, "the range of unhealthy machines is %q, which does not have the form [3-5]", n.Text)
+		}
+	}
+}
+
+var unhealthyRange = view.Pattern(`^\[[0-9]+-[0-9]+\]$`)
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC013", Name: "class-naming-template", Since: "v0.1.0",
+	Title:    "Templates of names can be rendered",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: classAdmission + ", validateNamingStrategies",
+	Why:    "The API server refuses the class. Unlike the templates of patches these know no functions of sprig.",
+	Fix:    "Use .cluster.name and .random, and for workers .machineDeployment.topologyName or .machinePool.topologyName.",
+	Kinds:  view.Substituted, Check: eachClass(classNamingTemplate),
+})
+
+func classNamingTemplate(p *lint.Pass, c *clusterclass.Class) {
+	for _, n := range c.Namings() {
+		if _, err := n.Render(n.Template.Text); err != nil && !sampled(c.Object, n.Template) {
+			p.On(c.Object, n.Template, "the template cannot be rendered: %v", err)
+		}
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC014", Name: "class-naming-result", Since: "v0.1.0",
+	Title:    "Templates of names make names of objects",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: classAdmission + ", validateNamingStrategies",
+	Why:    "The API server refuses the class.",
+	Fix:    "Use lower case letters, digits, - and . only.",
+	Kinds:  view.Substituted, Check: eachClass(classNamingResult),
+})
+
+func classNamingResult(p *lint.Pass, c *clusterclass.Class) {
+	for _, n := range c.Namings() {
+		name, err := n.Render(n.Template.Text)
+		if err != nil || n.Template.Text == "" || sampled(c.Object, n.Template) {
+			continue
+		}
+		if problem := clusterclass.Unnamed(name); problem != "" {
+			p.On(c.Object, n.Template, "the template makes %q, which is no name of an object: %s", name, problem)
+		}
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC015", Name: "class-kubernetes-versions", Since: "v0.1.0",
+	Title:    "The Kubernetes versions of a class ascend without gaps",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: classAdmission + ", validateKubernetesVersions",
+	Why:    "The API server refuses the class: clusters are upgraded along this list, and no minor version can be left out.",
+	Fix:    "List semantic versions in ascending order, with at least one of each minor version.",
+	Kinds:  view.Substituted, Check: eachClass(classKubernetesVersions),
+})
+
+func classKubernetesVersions(p *lint.Pass, c *clusterclass.Class) {
+	var before *semver.Version
+	for _, n := range c.KubernetesVersions() {
+		if !n.Is(yamldoc.String) || sampled(c.Object, n) {
+			continue
+		}
+		v, err := semver.ParseTolerant(n.Text)
+		if err != nil {
+			p.On(c.Object, n, "%q is no semantic version", n.Text)
+			continue
+		}
+		if before != nil {
+			switch {
+			case clusterclass.CompareVersions(v, *before) <= 0:
+				p.On(c.Object, n, "%s does not come after %s", n.Text, before)
+			case v.Minor != before.Minor && v.Minor != before.Minor+1:
+				p.On(c.Object, n, "there is no version with the minor number %d before %s", before.Minor+1, n.Text)
+			}
+		}
+		before = &v
+	}
+}
+
+// templateKey names a template.
+type templateKey struct{ group, kind, name string }
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC016", Name: "class-template-shared", Since: "v0.1.0",
+	Title:    "No template belongs to two ClusterClasses",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: classContract,
+	Why:    "Both classes own the object. A change for one changes the other, and clusterctl refuses to add the second class to a cluster that has the first.",
+	Fix:    "Give each class templates of its own.",
+	Scope:  lint.ScopeRelease, Check: classTemplateShared,
+})
+
+func classTemplateShared(p *lint.Pass) {
+	owners := map[templateKey]*clusterclass.Class{} // of classes in files of classes
+	for _, f := range p.Release.Files {
+		list := clusterclass.In(f)
+		within := owners
+		if f.Kind != layouts.ClusterClass {
+			within = map[templateKey]*clusterclass.Class{} // flavors are alternatives
+		}
+		for _, c := range list {
+			for _, r := range c.References() {
+				if !complete(c, &r) || sampled(c.Object, r.Node.Get("name")) {
+					continue
+				}
+				key := templateKey{r.Group(), r.Kind, r.Name}
+				first := within[key]
+				if first == nil {
+					within[key] = c
+				} else if first.Object != c.Object && first.Name() != c.Name() {
+					p.On(c.Object, r.Node.Get("name"), "%s %s belongs to the ClusterClass %s in %s, too", r.Kind, r.Name, first.Name(), first.Object.File.Artifact.Name)
+				}
+			}
+		}
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC017", Name: "class-template-unused", Since: "v0.1.0",
+	Title:    "A file with a ClusterClass holds no templates that nobody uses",
+	Severity: lint.Info, Proof: lint.Practice,
+	Source: classContract,
+	Why:    "The template is created with the class and never used.",
+	Fix:    "Refer to it or remove it.",
+	Kinds:  classFileKinds, Check: classTemplateUnused,
+})
+
+func classTemplateUnused(p *lint.Pass) {
+	list := clusterclass.In(p.File)
+	if len(list) == 0 {
+		return
+	}
+	used := map[*manifest.Object]bool{}
+	broken := map[[2]string]bool{} // kinds that a reference misses
+	for _, c := range list {
+		for _, r := range c.References() {
+			if !complete(c, &r) {
+				return // who knows
+			}
+			if o := target(c, &r); o != nil {
+				used[o] = true
+			} else {
+				broken[[2]string{r.Group(), r.Kind}] = true
+			}
+		}
+	}
+	for _, o := range p.File.Objects() {
+		if used[o] || !strings.HasSuffix(o.Kind, contract.Suffix) || !strings.HasSuffix(o.Group, clusterclass.Group) || o.Name == "" || broken[[2]string{o.Group, o.Kind}] {
+			continue
+		}
+		if !mentioned(p.File, o) {
+			p.On(o, o.Get("metadata", "name"), "nothing in the file refers to %s %s", o.Kind, o.Name)
+		}
+	}
+}
+
+// mentioned reports whether a mapping anywhere in a file has kind and name of an
+// object.
+func mentioned(f *lint.File, o *manifest.Object) bool {
+	found := false
+	for _, other := range f.Objects() {
+		if other == o {
+			continue
+		}
+		view.Each(other.Doc.Root, func(n *yamldoc.Node) {
+			found = found || n.Get("kind").Str() == o.Kind && n.Get("name").Str() == o.Name
+		})
+	}
+	return found
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC018", Name: "class-namespace", Since: "v0.1.0",
+	Title:    "ClusterClass files name no namespace",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: classContract,
+	Why:    "Clusterctl moves all objects into the namespace of the cluster. Whoever applies the file in another way finds the class elsewhere, and references into other namespaces lead nowhere.",
+	Fix:    "Remove the namespace.",
+	Kinds:  view.Substituted, Check: classNamespace,
+})
+
+func classNamespace(p *lint.Pass) {
+	list := clusterclass.In(p.File)
+	for _, c := range list {
+		for _, r := range c.References() {
+			if n := r.Node.Get("namespace"); n.Is(yamldoc.String) && c.Version == clusterclass.V1Beta1 {
+				f := lint.At(c.Object.File, c.Object.Doc, n, "%s names the namespace %s; templates are always looked for in the namespace of the class", r.String(), n.Text)
+				f.Severity = lint.Warning
+				p.Report(f)
+			}
+		}
+	}
+	if p.File.Kind != layouts.ClusterClass {
+		return // other files have the namespace that clusterctl is given
+	}
+	var first *manifest.Object
+	others := 0
+	for _, o := range p.File.Objects() {
+		switch {
+		case o.Namespace == "":
+		case first == nil:
+			first = o
+		default:
+			others++
+		}
+	}
+	if first != nil {
+		message := "the object names the namespace " + first.Namespace
+		if others > 0 {
+			message += fmt.Sprintf(", and so do %d others", others)
+		}
+		p.On(first, first.Get("metadata", "namespace"), "%s", message)
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC019", Name: "class-variables", Since: "v0.1.0",
+	Title:    "ClusterClass files have no variables of clusterctl",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: classContract + "; clusterctl client/config.go, GetClusterTemplate",
+	Why:    "clusterctl generate cluster --list-variables does not list them, though a variable without a default is needed to use the class. They also tie the class to one cluster.",
+	Fix:    "Use the variables of the ClusterClass instead.",
+	Kinds:  []layouts.FileKind{layouts.ClusterClass}, Check: classVariables,
+})
+
+func classVariables(p *lint.Pass) {
+	t, _ := p.File.Template()
+	if t == nil {
+		return
+	}
+	var first *vars.Ref
+	var names []string
+	rs := t.Refs()
+	for i := range rs {
+		if first == nil {
+			first = &rs[i]
+		}
+		if !slices.Contains(names, rs[i].Name) {
+			names = append(names, rs[i].Name)
+		}
+	}
+	if first != nil {
+		p.Span(first.Start, first.End, "the file has variables of clusterctl: %s", strings.Join(names, ", "))
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC020", Name: "class-api-version", Since: "v0.1.0",
+	Title:    "A ClusterClass is of API version v1beta2",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "Cluster API book, Version support; CustomResourceDefinition of ClusterClass",
+	Why:    "v1beta1 is deprecated since Cluster API v1.11. The API server warns about it and will refuse it once the version is removed.",
+	Fix:    "Convert the class to v1beta2. Some fields have other names there.",
+	Kinds:  view.Substituted, Check: eachClass(classAPIVersion),
+})
+
+func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
+	if c.Version == clusterclass.V1Beta1 && p.Profile.Core >= 11 {
+		p.On(c.Object, c.Object.Get("apiVersion"), "version v1beta1 of ClusterClass is deprecated")
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC021", Name: "class-field-of-other-version", Since: "v0.1.0",
+	Title:    "A ClusterClass has no field names of the other API version",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: classCRD + "; cluster-api api/core/v1beta1/conversion.go",
+	Why:    "Nothing converts a single field: kubectl refuses the object because of it, and every other client loses the field without a word.",
+	Fix:    "Use the name that the field has in the API version of the object.",
+	Kinds:  view.Substituted, Check: eachClass(classFieldOfOtherVersion),
+})
+
+func classFieldOfOtherVersion(p *lint.Pass, c *clusterclass.Class) {
+	for _, v := range c.Check() {
+		if v.Fault != openapi.Unknown || inVariableSchema(v.Path) {
+			continue
+		}
+		name, elsewhere := c.Elsewhere(v.Path)
+		if !elsewhere {
+			continue
+		}
+		f := lint.At(c.Object.File, c.Object.Doc, v.Node, "%s is no field of a ClusterClass in version %s, though the other version has it", v.Path, c.Version)
+		if name != "" {
+			f.Fix = "In version " + c.Version + " this is " + name + "."
+		}
+		p.Report(f)
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC022", Name: "class-limits", Since: "v0.1.0",
+	Title:    "The values of a ClusterClass keep to the limits of the API",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: classCRD + "; " + classAdmission,
+	Why:    "The API server refuses the class.",
+	Fix:    "Keep to the limit.",
+	Kinds:  view.Substituted, Check: eachClass(classLimits),
+})
+
+func classLimits(p *lint.Pass, c *clusterclass.Class) {
+	for _, v := range c.Check() {
+		if (v.Fault == openapi.Value || v.Fault == openapi.Missing) && !spoken(v) {
+			violation(p, c, v)
+		}
+	}
+	for _, m := range c.Metadata() {
+		for _, f := range clusterclass.MetadataProblems(m) {
+			if !sampled(c.Object, f.Node) {
+				p.On(c.Object, f.Node, "%s", f.Message)
+			}
+		}
+	}
+	for _, n := range c.Taints() {
+		if problem := clusterclass.TaintProblem(n.Get("key").Str()); problem != "" && n.Get("key").Is(yamldoc.String) && !sampled(c.Object, n.Get("key")) {
+			p.On(c.Object, n.Get("key"), "a taint with the key %q %s", n.Get("key").Text, problem)
+		}
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC023", Name: "class-upgrade-plan", Since: "v0.1.0",
+	Title:    "The extension for upgrade plans is named HANDLER.EXTENSIONCONFIG",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "Cluster API book, Runtime SDK, Implementing Topology Mutation and Upgrade Plan Runtime Extensions",
+	Why:    "Extensions are registered under such names only, so that no other name is ever found and clusters of the class do not upgrade.",
+	Fix:    "Write the name of the handler, a dot, and the name of the ExtensionConfig.",
+	Kinds:  view.Substituted, Check: eachClass(classUpgradePlan),
+})
+
+func classUpgradePlan(p *lint.Pass, c *clusterclass.Class) {
+	n := c.Spec.Get("upgrade", "external", "generateUpgradePlanExtension")
+	if n.Is(yamldoc.String) && n.Text != "" && !isHandler(n.Text) && !sampled(c.Object, n) {
+		p.On(c.Object, n, "%q does not have the form HANDLER.EXTENSIONCONFIG", n.Text)
+	}
+}
+
+// isHandler reports whether a text has the form under which Cluster API registers
+// the handlers of extensions.
+func isHandler(text string) bool {
+	handler, config, ok := strings.Cut(text, ".")
+	return ok && handler != "" && config != ""
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC024", Name: "class-file-name", Since: "v0.1.0",
+	Title:    "clusterclass-NAME.yaml holds one ClusterClass, of that name",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
+	Why:    "Clusterctl fetches the file that is named after the class of a Cluster and does not look whether the class is in it. The Cluster then waits for a class that does not exist.",
+	Fix:    "Name the file after the class.",
+	Kinds:  []layouts.FileKind{layouts.ClusterClass}, Check: classFileName,
+})
+
+func classFileName(p *lint.Pass) {
+	want, _ := layouts.ClassOf(p.File.Artifact.Name)
+	list := clusterclass.In(p.File)
+	if len(list) == 0 && p.File.Healthy() {
+		p.Path(p.File.Raw.Name, "there is no ClusterClass in the file")
+	}
+	for i, c := range list {
+		n := c.Object.Get("metadata", "name")
+		switch {
+		case i > 0:
+			p.On(c.Object, n, "%s is a second ClusterClass; clusterctl looks for it in %s", c.Name(), layouts.ClusterClassFile(c.Name()))
+		case c.Name() == want || n.Str() == "":
+		case sampled(c.Object, n):
+			f := lint.At(c.Object.File, c.Object.Doc, n, "the class is only found if the variable makes its name %s", want)
+			f.Severity = lint.Info
+			p.Report(f)
+		default:
+			p.On(c.Object, n, "the class is named %s, and the file is for the class %s", c.Name(), want)
+		}
+	}
+}
+
+var _ = classRules.Add(lint.Rule{
+	ID: "CC025", Name: "class-namespace-quoted", Since: "v0.1.0",
+	Title:    "The namespace of a Cluster's class is a namespace or empty",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
+	Why:    "Clusterctl puts the class into the namespace as it is written. With quotes inside of quotes that is a namespace whose name consists of two quotes.",
+	Fix:    "Write a default that is a namespace, without quotes in it. In v1beta1 it may be empty, as in ${CLUSTER_CLASS_NAMESPACE:=\"\"} with no quotes around it.",
+	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: classNamespaceQuoted,
+})
+
+func classNamespaceQuoted(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if !o.Is(clusterclass.Group, "Cluster") {
+			continue
+		}
+		topology := o.Get("spec", "topology")
+		for _, n := range []*yamldoc.Node{topology.Get("classNamespace"), topology.Get("classRef", "namespace")} {
+			if n.Is(yamldoc.String) && n.Text != "" && !layouts.IsDNSLabel(n.Text) {
+				p.On(o, n, "the class is looked for in the namespace %s, which is no name of a namespace", n.Text)
+			}
+		}
+	}
+}

@@ -1,0 +1,797 @@
+package classes
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var patchRules = &lint.Family{Prefix: "PA", Title: "Patches of ClusterClasses"}
+
+const (
+	patchAdmission = "cluster-api core/webhooks/admission, patch_validation.go"
+	patchEngine    = "cluster-api internal/controllers/topology/cluster/patches/inline"
+)
+
+// patchDefinition is an entry of the definitions of a patch.
+type patchDefinition struct {
+	patch clusterclass.Patch
+	node  *yamldoc.Node
+	path  []string
+	// apiVersion and kind are those of the selector, match its matchResources.
+	apiVersion, kind, match *yamldoc.Node
+}
+
+// jsonPatch is a JSON patch.
+type jsonPatch struct {
+	definition *patchDefinition
+	node       *yamldoc.Node
+	path       []string
+	op, to     *yamldoc.Node
+	// value and from are nil for null.
+	value, from *yamldoc.Node
+}
+
+func listIndex(i int) string { return "[" + strconv.Itoa(i) + "]" }
+
+// patchDefinitions returns the definitions of all patches of a class.
+func patchDefinitions(c *clusterclass.Class) []patchDefinition {
+	var out []patchDefinition
+	for i, patch := range c.Patches() {
+		for j, n := range patch.Definitions.List() {
+			s := n.Get("selector")
+			out = append(out, patchDefinition{
+				patch, n, []string{"spec", "patches", listIndex(i), "definitions", listIndex(j)},
+				s.Get("apiVersion"), s.Get("kind"), s.Get("matchResources"),
+			})
+		}
+	}
+	return out
+}
+
+// jsonPatches calls visit for the JSON patches of a class.
+func jsonPatches(c *clusterclass.Class, visit func(jsonPatch)) {
+	list := patchDefinitions(c)
+	for i := range list {
+		d := &list[i]
+		for j, n := range d.node.Get("jsonPatches").List() {
+			if !n.Is(yamldoc.Map) {
+				continue
+			}
+			visit(jsonPatch{
+				d, n, append(d.path[:len(d.path):len(d.path)], "jsonPatches", listIndex(j)),
+				n.Get("op"), n.Get("path"), notNull(n.Get("value")), notNull(n.Get("valueFrom")),
+			})
+		}
+	}
+}
+
+func notNull(n *yamldoc.Node) *yamldoc.Node {
+	if n == nil || n.Kind == yamldoc.Null {
+		return nil
+	}
+	return n
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA001", Name: "patch-name", Since: "v0.1.0",
+	Title:    "Patches of a class have unique names",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", validatePatchName",
+	Why:    "The API server refuses the class. The name inline stands for the class itself.",
+	Fix:    "Give the patch another name.",
+	Kinds:  view.Substituted, Check: eachClass(patchName),
+})
+
+func patchName(p *lint.Pass, c *clusterclass.Class) {
+	seen := map[string]bool{}
+	for i, patch := range c.Patches() {
+		n := notNull(patch.Node.Get("name"))
+		switch {
+		case !patch.Node.Is(yamldoc.Map) || n != nil && !n.Is(yamldoc.String) || sampled(c.Object, n):
+		case n == nil:
+			p.On(c.Object, patch.Node, "a patch has no name")
+		case n.Text == "":
+			p.On(c.Object, n, "the name of a patch is empty")
+		case n.Text == "inline":
+			p.On(c.Object, n, "a patch is named inline, which stands for the class itself")
+		case seen[n.Text]:
+			p.On(c.Object, n, "two patches are named %s", n.Text)
+		default:
+			violations(p, c, n, "spec", "patches", listIndex(i), "name")
+		}
+		seen[patch.Name] = true
+	}
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA002", Name: "patch-kind", Since: "v0.1.0",
+	Title:    "A patch has definitions or is external",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", validatePatchDefinitions",
+	Why:    "The API server refuses the class.",
+	Fix:    "Keep exactly one of definitions and external.",
+	Kinds:  view.Substituted, Check: eachClass(patchKind),
+})
+
+func patchKind(p *lint.Pass, c *clusterclass.Class) {
+	for _, patch := range c.Patches() {
+		switch {
+		case !patch.Node.Is(yamldoc.Map):
+		case patch.Definitions == nil && patch.External == nil:
+			p.On(c.Object, patch.Node, "the patch %s has neither definitions nor external", patch.Name)
+		case patch.Definitions != nil && patch.External != nil:
+			p.On(c.Object, patch.Node.Field("external").Key, "the patch %s has definitions and external", patch.Name)
+		}
+	}
+}
+
+// judgeable reports whether the text of a template can be judged: it is written
+// here and not longer than the API allows.
+func judgeable(p *lint.Pass, c *clusterclass.Class, n *yamldoc.Node, what string, most int) bool {
+	if !n.Is(yamldoc.String) || sampled(c.Object, n) {
+		return false
+	}
+	if size := utf8.RuneCountInString(n.Text); size > most {
+		p.On(c.Object, n, "%s has %d characters, but may have at most %d", what, size, most)
+		return false
+	}
+	return true
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA003", Name: "patch-enabled-if", Since: "v0.1.0",
+	Title:    "enabledIf is a template of at most 256 characters",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", validateEnabledIf",
+	Why:    "The API server refuses the class.",
+	Fix:    "Correct the template. It may call the functions of text/template and the hermetic ones of sprig.",
+	Kinds:  view.Substituted, Check: eachClass(patchEnabledIf),
+})
+
+func patchEnabledIf(p *lint.Pass, c *clusterclass.Class) {
+	for _, patch := range c.Patches() {
+		what := "enabledIf of the patch " + patch.Name
+		if !judgeable(p, c, patch.EnabledIf, what, 256) {
+			continue
+		}
+		if patch.EnabledIf.Text == "" {
+			p.On(c.Object, patch.EnabledIf, "%s is empty", what)
+		} else if _, err := clusterclass.ParseTemplate(patch.EnabledIf.Text); err != nil {
+			p.On(c.Object, patch.EnabledIf, "%s is no template: %v", what, err)
+		}
+	}
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA004", Name: "patch-template", Since: "v0.1.0",
+	Title:    "The template of a value can be read and has at most 10240 characters",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", validateJSONPatchValues",
+	Why:    "The API server refuses the class.",
+	Fix:    "Correct the template. It may call the functions of text/template and the hermetic ones of sprig.",
+	Kinds:  view.Substituted, Check: eachClass(patchTemplate),
+})
+
+func patchTemplate(p *lint.Pass, c *clusterclass.Class) {
+	jsonPatches(c, func(j jsonPatch) {
+		n := j.from.Get("template")
+		if !judgeable(p, c, n, "the template", 10240) {
+			return
+		}
+		if n.Text == "" {
+			p.On(c.Object, n, "the template is empty")
+		} else if _, err := clusterclass.ParseTemplate(n.Text); err != nil && (j.op.Str() == "add" || j.op.Str() == "replace") {
+			p.On(c.Object, n, "the template cannot be read: %v", err)
+		}
+	})
+}
+
+// matches reports whether a selector selects a reference.
+func (d *patchDefinition) matches(r *clusterclass.Reference) bool {
+	return r.Node != nil && d.kind.Str() == r.Kind && d.apiVersion.Str() == r.APIVersion
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA005", Name: "patch-selector", Since: "v0.1.0",
+	Title:    "The selector of a patch has kind and version of a reference of the class",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", selectorMatchTemplate",
+	Why:    "The API server refuses the class. It compares the texts, so that another version of the same kind does not match.",
+	Fix:    "Copy apiVersion and kind from the reference.",
+	Kinds:  view.Substituted, Check: eachClass(patchSelector),
+})
+
+func patchSelector(p *lint.Pass, c *clusterclass.Class) {
+	refs := c.References()
+	for _, d := range patchDefinitions(c) {
+		o := c.Object
+		if !d.apiVersion.Is(yamldoc.String) || !d.kind.Is(yamldoc.String) || sampled(o, d.apiVersion, d.kind) {
+			continue
+		}
+		var near *clusterclass.Reference
+		found := false
+		for i := range refs {
+			r := &refs[i]
+			found = found || d.matches(r) || sampled(o, r.Node.Get("apiVersion"), r.Node.Get("kind"))
+			if r.Kind == d.kind.Text {
+				near = r
+			}
+		}
+		switch {
+		case found:
+			for _, n := range []*yamldoc.Node{d.apiVersion, d.kind} {
+				name := "apiVersion"
+				if n == d.kind {
+					name = "kind"
+				}
+				violations(p, c, n, append(d.path[:len(d.path):len(d.path)], "selector", name)...)
+			}
+		case near != nil:
+			f := lint.At(o.File, o.Doc, d.apiVersion, "the patch %s selects %s in version %s, and %s refers to it in version %s", d.patch.Name, near.Kind, d.apiVersion.Text, near, near.APIVersion)
+			f.Fix = "Write " + near.APIVersion + "."
+			p.Report(f)
+		default:
+			f := lint.At(o.File, o.Doc, d.kind, "the patch %s selects %s of %s, to which the class does not refer", d.patch.Name, d.kind.Text, d.apiVersion.Text)
+			var kinds []string
+			for _, r := range refs {
+				kinds = append(kinds, r.Kind)
+			}
+			if k := nearestKind(kinds, d.kind.Text); k != "" {
+				f.Fix = "Did you mean " + k + "?"
+			}
+			p.Report(f)
+		}
+	}
+}
+
+// lists are the parts of matchResources that select workers.
+var matchLists = [...]struct {
+	name, list string
+	pool       bool
+}{
+	{"machineDeploymentClass", clusterclass.Deployments, false},
+	{"machinePoolClass", clusterclass.Pools, true},
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA006", Name: "patch-match-resources", Since: "v0.1.0",
+	Title:    "matchResources selects something, and nothing in vain",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", validateSelectors",
+	Why:    "The API server refuses the class.",
+	Fix:    "Select the places in which the class refers to this kind.",
+	Kinds:  view.Substituted, Check: eachClass(patchMatchResources),
+})
+
+func patchMatchResources(p *lint.Pass, c *clusterclass.Class) {
+	refs := c.References()
+	workers := c.Workers()
+	for _, d := range patchDefinitions(c) {
+		o := c.Object
+		if !d.match.Is(yamldoc.Map) || sampled(o, d.apiVersion, d.kind) {
+			continue
+		}
+		known := slices.ContainsFunc(refs, func(r clusterclass.Reference) bool { return d.matches(&r) })
+		enabled := false
+		flag := func(name, what string, places ...clusterclass.Reference) {
+			n := d.match.Get(name)
+			if !n.Bool() && !sampled(o, n) {
+				return
+			}
+			enabled = true
+			for i := range places {
+				if d.matches(&places[i]) || sampled(o, n, places[i].Node.Get("apiVersion"), places[i].Node.Get("kind")) {
+					return
+				}
+			}
+			if known {
+				p.On(o, n, "the patch %s selects %s, which is not of the kind %s", d.patch.Name, what, d.kind.Str())
+			}
+		}
+		if len(refs) > 1 {
+			flag("infrastructureCluster", "the infrastructure of the cluster", refs[0])
+			flag("controlPlane", "the control plane", refs[1], c.MachineInfrastructure())
+		}
+		for _, m := range matchLists {
+			for _, n := range d.match.Get(m.name, "names").List() {
+				enabled = true
+				if !n.Is(yamldoc.String) || sampled(o, n) || nameProblem(n.Text) != "" || !known {
+					continue
+				}
+				if !slices.ContainsFunc(workers, func(w clusterclass.Worker) bool {
+					if w.Pool != m.pool || !selectsWorker(n.Text, w.Class) && !sampled(o, w.Node.Get("class")) {
+						return false
+					}
+					return d.matches(&w.Bootstrap) || d.matches(&w.Infrastructure) ||
+						sampled(o, w.Node.Get("class"), w.Bootstrap.Node.Get("kind"), w.Bootstrap.Node.Get("apiVersion"), w.Infrastructure.Node.Get("kind"), w.Infrastructure.Node.Get("apiVersion"))
+				}) {
+					p.On(o, n, "the patch %s selects %s of the class %s, and there is none with templates of the kind %s", d.patch.Name, m.list, n.Text, d.kind.Str())
+				}
+			}
+		}
+		if !enabled {
+			p.On(o, d.match, "the patch %s selects nothing", d.patch.Name)
+		}
+	}
+}
+
+// selectsWorker reports whether a name of a selector selects a class of workers.
+func selectsWorker(selector, name string) bool {
+	switch {
+	case selector == name, selector == "*":
+		return true
+	case strings.HasPrefix(selector, "*") && strings.HasSuffix(name, selector[1:]):
+		return true
+	}
+	prefix, ok := strings.CutSuffix(selector, "*")
+	return ok && strings.HasPrefix(name, prefix)
+}
+
+// nameProblem returns why a text cannot select classes of workers; "" if it can.
+func nameProblem(name string) string {
+	switch {
+	case !strings.Contains(name, "*"):
+	case strings.Count(name, "*") > 1:
+		return "has more than one *"
+	case !strings.HasPrefix(name, "*") && !strings.HasSuffix(name, "*"):
+		return "has a * in the middle"
+	case validation.IsQualifiedName(strings.ReplaceAll(name, "*", "a")) != nil:
+		return "is no name of a class"
+	}
+	return ""
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA007", Name: "patch-class-names", Since: "v0.1.0",
+	Title:    "Names of worker classes have one * at most, at an end",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", validateSelectorName",
+	Why:    "The API server refuses the class.",
+	Fix:    "Write the name, a prefix with *, or a suffix after *.",
+	Kinds:  view.Substituted, Check: eachClass(patchClassNames),
+})
+
+func patchClassNames(p *lint.Pass, c *clusterclass.Class) {
+	for _, d := range patchDefinitions(c) {
+		for _, m := range matchLists {
+			for _, n := range d.match.Get(m.name, "names").List() {
+				if problem := nameProblem(n.Str()); problem != "" && !sampled(c.Object, n) {
+					p.On(c.Object, n, "%q %s", n.Text, problem)
+				}
+			}
+		}
+	}
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA008", Name: "patch-operation", Since: "v0.1.0",
+	Title:    "The operation of a patch is add, replace or remove",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", validateJSONPatches",
+	Why:    "The API server refuses the class.",
+	Fix:    "Use add, replace or remove.",
+	Kinds:  view.Substituted, Check: eachClass(patchOperation),
+})
+
+func patchOperation(p *lint.Pass, c *clusterclass.Class) {
+	jsonPatches(c, func(j jsonPatch) {
+		if j.op.Is(yamldoc.String) && !slices.Contains([]string{"add", "replace", "remove"}, j.op.Text) && !sampled(c.Object, j.op) {
+			p.On(c.Object, j.op, "the operation is %q, but must be add, replace or remove", j.op.Text)
+		}
+	})
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA009", Name: "patch-path", Since: "v0.1.0",
+	Title:    "Paths of patches lie in /spec and have no indices but the ends of a list",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", validateJSONPatches and validateIndexAccess",
+	Why:    "The API server refuses the class.",
+	Fix:    "Begin the path with /spec/. Use 0 or - with add to put an element in front of a list or behind it, and replace the list as a whole otherwise.",
+	Kinds:  view.Substituted, Check: eachClass(patchPath),
+})
+
+func patchPath(p *lint.Pass, c *clusterclass.Class) {
+	jsonPatches(c, func(j jsonPatch) {
+		if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) {
+			return
+		}
+		if !strings.HasPrefix(j.to.Text, "/spec") {
+			p.On(c.Object, j.to, "the path %q does not begin with /spec", j.to.Text)
+			return
+		}
+		violations(p, c, j.to, append(j.path, "path")...)
+		for part := range strings.SplitSeq(j.to.Text, "/") {
+			i, err := strconv.Atoi(part)
+			switch op := j.op.Str(); {
+			case err != nil:
+			case op == "add" && i != 0:
+				p.On(c.Object, j.to, "add cannot put anything at index %s of a list, only in front with 0 or behind with -", part)
+				return
+			case op == "replace" || op == "remove":
+				p.On(c.Object, j.to, "%s cannot change the element %s of a list", op, part)
+				return
+			}
+		}
+	})
+}
+
+// unescapePointer reads a part of a JSON pointer.
+func unescapePointer(part string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
+}
+
+// definedIn returns the schema of what a definition selects, if the components
+// define it.
+func definedIn(p *lint.Pass, d *patchDefinition) (s crd.Schema, ok bool) {
+	group, version := manifest.SplitAPIVersion(d.apiVersion.Str())
+	def := p.Release.CRD(group, d.kind.Str())
+	if def == nil {
+		return s, false
+	}
+	v := def.Version(version)
+	if v == nil {
+		return s, false
+	}
+	return v.Schema, true
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA010", Name: "patch-path-unknown", Since: "v0.1.0",
+	Title:    "Paths of patches exist in the schema of their template",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "spec.versions[].schema of the CustomResourceDefinition in the components",
+	Why:    "The API server drops the field from the objects of the cluster, or refuses the patch.",
+	Fix:    "Correct the path.",
+	Kinds:  view.Substituted, Check: eachClass(patchPathUnknown),
+})
+
+func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
+	jsonPatches(c, func(j jsonPatch) {
+		if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) || !strings.HasPrefix(j.to.Text, "/spec/") {
+			return
+		}
+		s, ok := definedIn(p, j.definition)
+		if !ok {
+			return
+		}
+		for part := range strings.SplitSeq(j.to.Text[1:], "/") {
+			name := unescapePointer(part)
+			if s.Type() == "array" {
+				name = crd.Items
+			}
+			next, presence := s.At(name)
+			switch presence {
+			case crd.Absent:
+				f := lint.At(c.Object.File, c.Object.Doc, j.to, "%s has no field %s in %s", j.definition.kind.Str(), part, j.to.Text)
+				var names []string
+				if properties := s.Node.Get("properties"); properties != nil {
+					for _, field := range properties.Fields {
+						names = append(names, field.Name)
+					}
+				}
+				if near := nearestKind(names, part); near != "" {
+					f.Fix = "Did you mean " + near + "?"
+				}
+				p.Report(f)
+				return
+			case crd.Unknowable:
+				return
+			}
+			s = next
+		}
+	})
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA011", Name: "patch-value", Since: "v0.1.0",
+	Title:    "add and replace have value or valueFrom, remove has neither",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", validateJSONPatchValues",
+	Why:    "The API server refuses the class.",
+	Fix:    "Keep exactly one of value and valueFrom.",
+	Kinds:  view.Substituted, Check: eachClass(patchValue),
+})
+
+func patchValue(p *lint.Pass, c *clusterclass.Class) {
+	jsonPatches(c, func(j jsonPatch) {
+		switch op := j.op.Str(); {
+		case op == "remove" && (j.value != nil || j.from != nil):
+			f := lint.At(c.Object.File, c.Object.Doc, j.node, "remove has a value, which does not matter")
+			f.Severity = lint.Warning
+			p.Report(f)
+		case op != "add" && op != "replace":
+		case j.value == nil && j.from == nil:
+			p.On(c.Object, j.node, "%s has neither value nor valueFrom", op)
+		case j.value != nil && j.from != nil:
+			p.On(c.Object, j.node, "%s has value and valueFrom", op)
+		}
+	})
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA012", Name: "patch-value-from", Since: "v0.1.0",
+	Title:    "valueFrom has variable or template",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", validateJSONPatchValues",
+	Why:    "The API server refuses the class.",
+	Fix:    "Keep exactly one of variable and template.",
+	Kinds:  view.Substituted, Check: eachClass(patchValueFrom),
+})
+
+func patchValueFrom(p *lint.Pass, c *clusterclass.Class) {
+	jsonPatches(c, func(j jsonPatch) {
+		if op := j.op.Str(); !j.from.Is(yamldoc.Map) || op != "add" && op != "replace" {
+			return
+		}
+		variable, template := notNull(j.from.Get("variable")), notNull(j.from.Get("template"))
+		switch {
+		case variable == nil && template == nil:
+			p.On(c.Object, j.from, "valueFrom has neither variable nor template")
+		case variable != nil && template != nil:
+			p.On(c.Object, j.from, "valueFrom has variable and template")
+		}
+	})
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA013", Name: "patch-variable", Since: "v0.1.0",
+	Title:    "Patches use variables that the class defines",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", validateJSONPatchValues",
+	Why:    "The API server refuses the class if valueFrom.variable names another one. A template with another one fails when it is rendered.",
+	Fix:    "Define the variable, or correct the name.",
+	Kinds:  view.Substituted, Check: eachClass(patchVariable),
+})
+
+func patchVariable(p *lint.Pass, c *clusterclass.Class) {
+	defined := map[string]bool{clusterclass.Builtin: true}
+	var names []string
+	open := c.Discovers()
+	for _, v := range c.Variables() {
+		defined[v.Name] = true
+		names = append(names, v.Name)
+		open = open || sampled(c.Object, v.Node.Get("name"))
+	}
+	fix := func(name string) string {
+		if near := nearestKind(names, name); near != "" {
+			return "Did you mean " + near + "?"
+		}
+		return ""
+	}
+	unknown := map[string]bool{}
+	template := func(n *yamldoc.Node) {
+		if !n.Is(yamldoc.String) || open || sampled(c.Object, n) {
+			return
+		}
+		t, err := clusterclass.ParseTemplate(n.Text)
+		if err != nil {
+			return
+		}
+		t.Variables(func(path []string, sure bool) {
+			name := path[0]
+			if !sure || defined[name] || unknown[name] {
+				return
+			}
+			unknown[name] = true
+			f := lint.At(c.Object.File, c.Object.Doc, n, "the class does not define the variable %s, which the template reads", name)
+			f.Severity, f.Fix = lint.Warning, fix(name)
+			p.Report(f)
+		})
+	}
+	for _, patch := range c.Patches() {
+		template(patch.EnabledIf)
+	}
+	jsonPatches(c, func(j jsonPatch) {
+		template(j.from.Get("template"))
+		n := j.from.Get("variable")
+		if op := j.op.Str(); !n.Is(yamldoc.String) || op != "add" && op != "replace" || sampled(c.Object, n) || strings.HasPrefix(n.Text, clusterclass.Builtin+".") {
+			return
+		}
+		name := clusterclass.VariableName(n.Text)
+		if name == clusterclass.Builtin && !slices.Contains(names, name) || !defined[name] {
+			f := lint.At(c.Object.File, c.Object.Doc, n, "the class does not define the variable %q", n.Text)
+			f.Fix = fix(name)
+			p.Report(f)
+		}
+	})
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA014", Name: "patch-builtin", Since: "v0.1.0",
+	Title:    "Patches use builtin variables that exist",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", builtinVariables",
+	Why:    "The API server refuses the class.",
+	Fix:    "Correct the name.",
+	Kinds:  view.Substituted, Check: eachClass(patchBuiltin),
+})
+
+func patchBuiltin(p *lint.Pass, c *clusterclass.Class) {
+	jsonPatches(c, func(j jsonPatch) {
+		n := j.from.Get("variable")
+		if op := j.op.Str(); !n.Is(yamldoc.String) || op != "add" && op != "replace" || sampled(c.Object, n) || !strings.HasPrefix(n.Text, clusterclass.Builtin+".") || clusterclass.IsBuiltin(n.Text) {
+			return
+		}
+		f := lint.At(c.Object.File, c.Object.Doc, n, "there is no builtin variable %s", n.Text)
+		if near := nearestKind(clusterclass.Builtins(), n.Text); near != "" {
+			f.Fix = "Did you mean " + near + "?"
+		}
+		p.Report(f)
+	})
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA015", Name: "patch-external", Since: "v0.1.0",
+	Title:    "An external patch generates patches or validates the topology",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: patchAdmission + ", validatePatchDefinitions",
+	Why:    "The API server refuses the class.",
+	Fix:    "Name a handler.",
+	Kinds:  view.Substituted, Check: eachClass(patchExternal),
+})
+
+func patchExternal(p *lint.Pass, c *clusterclass.Class) {
+	for _, patch := range c.Patches() {
+		if !patch.External.Is(yamldoc.Map) {
+			continue
+		}
+		if generate, validate, _ := c.Handlers(patch); generate == nil && validate == nil {
+			p.On(c.Object, patch.External, "the external patch %s neither generates patches nor validates the topology", patch.Name)
+		}
+	}
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA016", Name: "patch-handler", Since: "v0.1.0",
+	Title:    "Handlers of external patches are named HANDLER.EXTENSIONCONFIG and exist",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "Cluster API book, Runtime SDK, Implementing Topology Mutation Hook Runtime Extensions",
+	Why:    "Cluster API registers handlers under such names only. As long as it does not find one, no cluster of the class is reconciled.",
+	Fix:    "Write the name of the handler, a dot, and the name of the ExtensionConfig.",
+	Kinds:  view.Substituted, Check: eachClass(patchHandler),
+})
+
+func patchHandler(p *lint.Pass, c *clusterclass.Class) {
+	configs := p.Release.Installed().Kind("runtime."+clusterclass.Group, "ExtensionConfig")
+	for _, patch := range c.Patches() {
+		generate, validate, discover := c.Handlers(patch)
+		for _, n := range []*yamldoc.Node{generate, validate, discover} {
+			switch {
+			case !n.Is(yamldoc.String) || n.Text == "" || sampled(c.Object, n):
+			case !isHandler(n.Text):
+				p.On(c.Object, n, "%q does not have the form HANDLER.EXTENSIONCONFIG", n.Text)
+			case len(configs) > 0:
+				_, config, _ := strings.Cut(n.Text, ".")
+				if !slices.ContainsFunc(configs, func(o *manifest.Object) bool { return o.Name == config || sampled(o, o.Get("metadata", "name")) }) {
+					p.On(c.Object, n, "the components have no ExtensionConfig named %s", config)
+				}
+			}
+		}
+	}
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA017", Name: "patch-unguarded", Since: "v0.1.0",
+	Title:    "Patches with an optional variable are off while it is not set",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: patchEngine + ", calculateValue",
+	Why:    "A Cluster that does not set the variable is not reconciled: the patch cannot find it.",
+	Fix:    "Give the variable a default, require it, or test it in enabledIf: '{{ if .NAME }}true{{ end }}'.",
+	Kinds:  view.Substituted, Check: eachClass(patchUnguarded),
+})
+
+func patchUnguarded(p *lint.Pass, c *clusterclass.Class) {
+	optional := map[string]bool{}
+	for _, v := range c.Variables() {
+		if v.Name != "" && !v.Required && v.Default() == nil && v.Node.Get("required") != nil {
+			optional[v.Name] = true
+		}
+	}
+	if len(optional) == 0 {
+		return
+	}
+	var first *yamldoc.Node
+	var names []string
+	guards := map[*yamldoc.Node]map[string]bool{}
+	guarded := func(patch clusterclass.Patch, name string) bool {
+		n := patch.EnabledIf
+		if !n.Is(yamldoc.String) {
+			return false
+		}
+		read, ok := guards[n]
+		if !ok {
+			read = map[string]bool{}
+			if t, err := clusterclass.ParseTemplate(n.Text); err == nil {
+				if t.Variables(func(path []string, _ bool) { read[path[0]] = true }) {
+					read["*"] = true
+				}
+			}
+			guards[n] = read
+		}
+		return read[name] || read["*"] || sampled(c.Object, n)
+	}
+	jsonPatches(c, func(j jsonPatch) {
+		n := j.from.Get("variable")
+		name := clusterclass.VariableName(n.Str())
+		if !optional[name] || slices.Contains(names, name) || guarded(j.definition.patch, name) || sampled(c.Object, n) {
+			return
+		}
+		if first == nil {
+			first = n
+		}
+		names = append(names, name)
+	})
+	if first != nil {
+		p.On(c.Object, first, "patches need these variables, which have no default and which a Cluster need not set: %s", strings.Join(names, ", "))
+	}
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA018", Name: "patch-pointer", Since: "v0.1.0",
+	Title:    "Paths of patches are JSON pointers",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "RFC 6901, section 3",
+	Why:    "In a key a slash is written ~1 and a tilde ~0. Unescaped they make another path, and the patch changes something else or fails.",
+	Fix:    "Escape the key, remove empty parts.",
+	Kinds:  view.Substituted, Check: eachClass(patchPointer),
+})
+
+func patchPointer(p *lint.Pass, c *clusterclass.Class) {
+	jsonPatches(c, func(j jsonPatch) {
+		if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) || !strings.HasPrefix(j.to.Text, "/") {
+			return
+		}
+		for part := range strings.SplitSeq(j.to.Text[1:], "/") {
+			message := ""
+			switch plain := strings.NewReplacer("~0", "", "~1", "").Replace(part); {
+			case part == "":
+				message = "has an empty part"
+			case strings.Contains(plain, "~"):
+				message = fmt.Sprintf("has a ~ in %s that is neither ~0 nor ~1", part)
+			default:
+				continue
+			}
+			p.On(c.Object, j.to, "the path %s %s", j.to.Text, message)
+			return
+		}
+	})
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA019", Name: "patch-never-enabled", Since: "v0.1.0",
+	Title:    "enabledIf can become true",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: patchEngine + ", patchIsEnabled",
+	Why:    "Nothing but the text true turns a patch on, neither yes nor True. The patch is never applied.",
+	Fix:    "Write a template that renders to true.",
+	Kinds:  view.Substituted, Check: eachClass(patchNeverEnabled),
+})
+
+func patchNeverEnabled(p *lint.Pass, c *clusterclass.Class) {
+	for _, patch := range c.Patches() {
+		n := patch.EnabledIf
+		if !n.Is(yamldoc.String) || n.Text == "" || sampled(c.Object, n) {
+			continue
+		}
+		t, err := clusterclass.ParseTemplate(n.Text)
+		if err != nil {
+			continue
+		}
+		if text, constant := t.Constant(); constant && text != "true" {
+			p.On(c.Object, n, "enabledIf of the patch %s is always %q, so that the patch is never applied", patch.Name, text)
+		}
+	}
+}

@@ -1,0 +1,575 @@
+package components
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var accessRules = &lint.Family{Prefix: "RBAC", Title: "Roles and bindings"}
+
+const (
+	aggregate        = "cluster.x-k8s.io/aggregate-to-manager"
+	kubeadmAggregate = "kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager"
+)
+
+// coreGroups are the API groups of providers for which Cluster API has rights
+// anyway (core/config/rbac/role.yaml).
+var coreGroups = []string{
+	"addons.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "controlplane.cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io",
+}
+
+// isRole reports whether an object holds rules of rights.
+func isRole(o *manifest.Object) bool {
+	return o.Is(view.RbacGroup, "ClusterRole") || o.Is(view.RbacGroup, "Role")
+}
+
+// allowed returns the verbs that one of the objects allows for a resource, and
+// the last rule that says so.
+func allowed(objects []*manifest.Object, group, resource string) (verbs map[string]bool, role *manifest.Object, rule *yamldoc.Node) {
+	verbs = map[string]bool{}
+	for _, o := range objects {
+		for _, r := range o.Get("rules").List() {
+			if view.About(r, group, resource) {
+				role, rule = o, r
+				for _, v := range r.Get("verbs").List() {
+					verbs[v.Str()] = true
+				}
+			}
+		}
+	}
+	return verbs, role, rule
+}
+
+// labelled returns the ClusterRoles that a label makes part of another one.
+func labelled(r *lint.Release, label string) []*manifest.Object {
+	var out []*manifest.Object
+	for _, o := range r.Installed().Kind(view.RbacGroup, "ClusterRole") {
+		if v, _ := o.Label(label); v == "true" {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// foreignKinds are the kinds that objects of Cluster API refer to, in groups for
+// which it has no rights of its own.
+func foreignKinds(p *lint.Pass) []*contract.Kind {
+	foreign := func(c *crd.CRD) bool { return !slices.Contains(coreGroups, c.Group) && c.Plural != "" }
+	if p.Release.Provider.Type == layouts.Core || !slices.ContainsFunc(p.Release.CRDs(), foreign) {
+		return nil
+	}
+	return slices.DeleteFunc(p.Profile.Kinds(p.Release.CRDs()), func(k *contract.Kind) bool { return !k.Role.Referenced() || !foreign(k.CRD) })
+}
+
+// isCluster reports whether there is one object of a kind for each cluster, which
+// Cluster API creates only for a ClusterClass.
+func isCluster(k *contract.Kind) bool {
+	return k.Role == contract.InfraCluster || k.Role == contract.ControlPlane
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC001", Name: "aggregation-role", Since: "v0.1.0",
+	Title:    "Cluster API may use contract kinds of other API groups",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section All resources: API group",
+	Why:    "The controllers of Cluster API have rights for the groups of cluster.x-k8s.io only. In another group they can neither read nor own the objects, and no cluster comes up.",
+	Fix:    "Add a ClusterRole with the label " + aggregate + `: "true" that allows the resources.`,
+	Scope:  lint.ScopeRelease, Check: aggregationRole,
+})
+
+func aggregationRole(p *lint.Pass) {
+	aggregated := labelled(p.Release, aggregate)
+	for _, k := range foreignKinds(p) {
+		if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
+			p.On(k.Object, k.Object.Get("spec", "group"), "no role with the label %s allows Cluster API to use %s", aggregate, k.Plural)
+		}
+	}
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC002", Name: "aggregation-label", Since: "v0.1.0",
+	Title:    `The aggregation label has the value "true"`,
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "InfraCluster contract, section All resources: API group; Kubernetes documentation, Aggregated ClusterRoles",
+	Why:    "The role of Cluster API collects the roles with exactly that value. Others have no effect.",
+	Fix:    `Write "true", in quotes.`,
+	Kinds:  view.Installed, Check: aggregationLabel,
+})
+
+func aggregationLabel(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if !o.Is(view.RbacGroup, "ClusterRole") {
+			continue
+		}
+		for _, label := range []string{aggregate, kubeadmAggregate} {
+			if n := o.Get("metadata", "labels", label); n.Is(yamldoc.String) && n.Text != "true" && !view.Open(o, n) {
+				p.On(o, n, `the value %q is not "true"`, n.Text)
+			}
+		}
+	}
+}
+
+var (
+	readAndChange   = []string{"get", "list", "patch", "update", "watch"}
+	createAndDelete = []string{"create", "delete"}
+)
+
+// lacking returns the verbs that are not allowed.
+func lacking(verbs map[string]bool, want []string) []string {
+	var out []string
+	for _, v := range want {
+		if !verbs[v] && !verbs["*"] {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC003", Name: "machine-verbs", Since: "v0.1.0",
+	Title:    "Cluster API may do everything with machines, pools, bootstrap configs and their templates",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "InfraMachine, InfraMachinePool and BootstrapConfig contracts, section All resources: API group",
+	Why:    "Cluster API creates such objects from templates, sets owners and deletes them. What it may not do makes machines hang.",
+	Fix:    "Allow create, delete, get, list, patch, update and watch.",
+	Scope:  lint.ScopeRelease, Check: aggregatedVerbs,
+})
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC004", Name: "cluster-verbs", Since: "v0.1.0",
+	Title:    "Cluster API may read and change clusters and control planes, and create them from templates",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "InfraCluster and ControlPlane contracts, section All resources: API group",
+	Why:    "Cluster API watches these objects and sets their owners. With a ClusterClass it also creates and deletes them.",
+	Fix:    "Allow get, list, patch, update and watch, and create and delete where a ClusterClass may use the kind.",
+	Scope:  lint.ScopeRelease, Check: aggregatedVerbs,
+})
+
+// aggregatedVerbs is the check of both rules about verbs: the one about clusters
+// and control planes, and the one about all others.
+func aggregatedVerbs(p *lint.Pass) {
+	aggregated := labelled(p.Release, aggregate)
+	for _, k := range foreignKinds(p) {
+		verbs, role, rule := allowed(aggregated, k.Group, k.Plural)
+		if len(verbs) == 0 || isCluster(k) != (p.Rule.ID == "RBAC004") {
+			continue
+		}
+		missing := lacking(verbs, readAndChange)
+		var more []string
+		if !isCluster(k) || k.Template || p.Release.CRD(k.Group, k.Kind+contract.Suffix) != nil {
+			more = lacking(verbs, createAndDelete)
+		}
+		switch {
+		case len(missing) > 0, !isCluster(k) && len(more) > 0:
+			p.On(role, rule.Get("verbs"), "Cluster API may not %s %s", view.Enumerate(append(missing, more...)), k.Plural)
+		case len(more) > 0:
+			f := lint.At(role.File, role.Doc, rule.Get("verbs"), "Cluster API may not %s %s, which it does for a ClusterClass", view.Enumerate(more), k.Plural)
+			f.Severity = lint.Warning
+			p.Report(f)
+		}
+	}
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC005", Name: "resource-names", Since: "v0.1.0",
+	Title:    "Rules name resources, not kinds",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Kubernetes documentation, Using RBAC Authorization, section Referring to resources",
+	Why:    "Resources are the plural, lower-case names in URLs. The API server accepts any other word and grants nothing for it.",
+	Fix:    "Write the plural name in lower case.",
+	Scope:  lint.ScopeRelease, Check: resourceNames,
+})
+
+func resourceNames(p *lint.Pass) {
+	type name struct{ group, name string }
+	plural := map[name]string{}
+	for _, c := range p.Release.CRDs() {
+		plural[name{c.Group, strings.ToLower(c.Kind)}] = c.Plural
+	}
+	for _, o := range view.Roles(p.Release) {
+		for _, r := range o.Get("rules").List() {
+			for _, n := range r.Get("resources").List() {
+				word, _, _ := strings.Cut(n.Str(), "/")
+				lower := strings.ToLower(word)
+				right := ""
+				for _, g := range r.Get("apiGroups").List() {
+					if p := plural[name{g.Str(), lower}]; p != "" {
+						right = p
+					}
+				}
+				switch {
+				case right != "" && right != word:
+					p.On(o, n, "%s is a kind; the resource is %s", word, right)
+				case word != lower:
+					p.On(o, n, "%s is no resource, because names of resources have lower case", word)
+				}
+			}
+		}
+	}
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC006", Name: "needless-aggregation", Since: "v0.1.0",
+	Title:    "Aggregated roles are about groups that Cluster API does not know",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "InfraCluster contract, section All resources: API group",
+	Why:    "Cluster API may use everything in its own groups anyway.",
+	Fix:    "Remove the rule, or the role.",
+	Kinds:  view.Installed, Check: needlessAggregation,
+})
+
+func needlessAggregation(p *lint.Pass) {
+	if p.Release.Provider.Type == layouts.Core {
+		return
+	}
+	for _, o := range p.File.Objects() {
+		if v, _ := o.Label(aggregate); !o.Is(view.RbacGroup, "ClusterRole") || v != "true" {
+			continue
+		}
+		for _, r := range o.Get("rules").List() {
+			groups := r.Get("apiGroups").List()
+			needed := slices.ContainsFunc(groups, func(n *yamldoc.Node) bool { return !slices.Contains(coreGroups, n.Str()) })
+			if len(groups) > 0 && !needed {
+				p.On(o, r.Get("apiGroups"), "Cluster API has rights for %s anyway", groups[0].Str())
+				break
+			}
+		}
+	}
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC007", Name: "control-plane-aggregation", Since: "v0.1.0",
+	Title:    "Control plane providers may use machine templates of other API groups",
+	Severity: lint.Info, Proof: lint.Practice,
+	Source: "KubeadmControlPlane provider, config/rbac/aggregated_role.yaml",
+	Why:    "Control plane providers clone machine templates themselves. Those of kubeadm collect their rights by a label of their own, which the contract does not mention.",
+	Fix:    "Add the label " + kubeadmAggregate + `: "true" to the role as well.`,
+	Scope:  lint.ScopeRelease, Check: controlPlaneAggregation,
+})
+
+func controlPlaneAggregation(p *lint.Pass) {
+	aggregated := labelled(p.Release, kubeadmAggregate)
+	for _, k := range foreignKinds(p) {
+		if k.Role != contract.InfraMachine || !k.Template {
+			continue
+		}
+		if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
+			p.On(k.Object, k.Object.Get("spec", "group"), "the kubeadm control plane provider has no rights for %s", k.Plural)
+		}
+	}
+}
+
+// subject is a ServiceAccount in a binding.
+type subject struct {
+	binding *manifest.Object
+	node    *yamldoc.Node
+}
+
+// subjects returns the accounts in bindings by name. Namespaces do not count, as
+// clusterctl makes them all the same.
+func subjects(r *lint.Release) map[string]subject {
+	out := map[string]subject{}
+	for _, kind := range []string{"ClusterRoleBinding", "RoleBinding"} {
+		for _, b := range r.Installed().Kind(view.RbacGroup, kind) {
+			for _, s := range b.Get("subjects").List() {
+				if s.Get("kind").Str() == "ServiceAccount" {
+					out[s.Get("name").Str()] = subject{b, s}
+				}
+			}
+		}
+	}
+	return out
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC008", Name: "service-account", Since: "v0.1.0",
+	Title:    "Pods have an account of their own, with rights",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Kubernetes documentation, Configure Service Accounts for Pods",
+	Why:    "A pod whose account does not exist is not created. One that no binding names may do nothing, and rights of the account default belong to every pod of the namespace.",
+	Fix:    "Add a ServiceAccount and a binding for it.",
+	Scope:  lint.ScopeRelease, Check: accounts,
+})
+
+func accounts(p *lint.Pass) {
+	all := p.Release.Installed()
+	bound := subjects(p.Release)
+	for _, o := range all.Objects {
+		pod := view.PodOf(o)
+		if pod == nil {
+			continue
+		}
+		n := view.ServiceAccount(pod)
+		name := n.Str()
+		if name == "" {
+			name = view.DefaultAccount
+		}
+		_, isBound := bound[name]
+		switch {
+		case n != nil && view.Open(o, n):
+		case name == view.DefaultAccount:
+			if isBound {
+				s := bound[name]
+				p.On(s.binding, s.node, "this gives rights to all pods of the namespace that have no account of their own")
+			}
+		case all.Find("", "ServiceAccount", name) == nil:
+			p.On(o, n, "the ServiceAccount %s is not in the components", name)
+		case !isBound && !isFalse(pod.Get("automountServiceAccountToken")):
+			p.On(o, n, "no binding gives rights to the ServiceAccount %s", name)
+		}
+	}
+}
+
+// builtInRole reports whether Kubernetes has a role itself.
+func builtInRole(role string) bool {
+	switch role {
+	case "cluster-admin", "admin", "edit", "view":
+		return true
+	}
+	return strings.HasPrefix(role, "system:")
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC009", Name: "missing-role", Since: "v0.1.0",
+	Title:    "Bindings name roles of the components or of Kubernetes",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "clusterctl provider contract, section Links to external objects",
+	Why:    "The API server accepts a binding to a role that does not exist, and the account may do nothing.",
+	Fix:    "Correct roleRef, or add the role.",
+	Scope:  lint.ScopeRelease, Check: missingRole,
+})
+
+func missingRole(p *lint.Pass) {
+	all := p.Release.Installed()
+	for _, o := range all.Objects {
+		if o.Group != view.RbacGroup || !isBinding(o) {
+			continue
+		}
+		n := o.Get("roleRef", "name")
+		kind, name := o.Get("roleRef", "kind").Str(), n.Str()
+		if name == "" || kind == "ClusterRole" && builtInRole(name) || all.Find(view.RbacGroup, kind, name) != nil || view.Open(o, n) {
+			continue
+		}
+		f := lint.At(o.File, o.Doc, n, "the %s %s is not in the components", kind, name)
+		own := slices.ContainsFunc(o.Get("subjects").List(), func(s *yamldoc.Node) bool {
+			return s.Get("kind").Str() == "ServiceAccount" && all.Find("", "ServiceAccount", s.Get("name").Str()) != nil
+		})
+		if !own {
+			f.Severity = lint.Warning // the role may be the user's as well
+		}
+		p.Report(f)
+	}
+}
+
+// electsLeader returns the argument that switches leader election on, or nil.
+func electsLeader(c *yamldoc.Node) *yamldoc.Node {
+	for _, field := range []string{"command", "args"} {
+		for _, n := range c.Get(field).List() {
+			flag, value, _ := strings.Cut(strings.TrimLeft(n.Str(), "-"), "=")
+			if (flag == "leader-elect" || flag == "enable-leader-election") && value != "false" {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC010", Name: "leader-election", Since: "v0.1.0",
+	Title:    "A controller with leader election may use leases",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "controller-runtime pkg/leaderelection, NewResourceLock",
+	Why:    "The controller cannot get its lease and never starts to work.",
+	Fix:    "Add a Role for leases in coordination.k8s.io with get, create and update, and bind it.",
+	Scope:  lint.ScopeRelease, Check: leaderElection,
+})
+
+func leaderElection(p *lint.Pass) {
+	for _, o := range p.Release.Installed().Objects {
+		for _, c := range view.ContainersOf(o) {
+			n := electsLeader(c)
+			if n == nil || view.Open(o, n) {
+				continue
+			}
+			verbs, _, _ := allowed(view.Roles(p.Release), "coordination.k8s.io", "leases")
+			if _, bound := subjects(p.Release)[view.ServiceAccount(view.PodOf(o)).Str()]; !bound || unlimited(p.Release) {
+				continue // the account is the fault, or has all rights
+			}
+			if missing := lacking(verbs, []string{"get", "create", "update"}); len(missing) > 0 {
+				p.On(o, n, "no role allows to %s leases", view.Enumerate(missing))
+			}
+		}
+	}
+}
+
+// unlimited reports whether a binding grants everything.
+func unlimited(r *lint.Release) bool {
+	return slices.ContainsFunc(r.Installed().Kind(view.RbacGroup, "ClusterRoleBinding"), func(o *manifest.Object) bool {
+		return o.Get("roleRef", "name").Str() == "cluster-admin"
+	})
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC011", Name: "own-kinds", Since: "v0.1.0",
+	Title:    "The controller may use the kinds that it defines",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Kubernetes documentation, Using RBAC Authorization, section Referring to resources",
+	Why:    "The controller fails with a message about missing rights when the first object of the kind appears.",
+	Fix:    "Add the resource, and its status, to the role of the controller.",
+	Scope:  lint.ScopeRelease, Check: ownKinds,
+})
+
+func ownKinds(p *lint.Pass) {
+	all := view.Roles(p.Release)
+	if len(all) == 0 || unlimited(p.Release) {
+		return // there is nothing to compare with
+	}
+	report := func(severity lint.Severity, suffix string, missing []*crd.CRD) {
+		if len(missing) == 0 {
+			return
+		}
+		var names []string
+		for _, c := range missing {
+			names = append(names, c.Plural+suffix)
+		}
+		o := missing[0].Object
+		f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role in the components is about %s", view.FewOf(names))
+		f.Severity = severity
+		p.Report(f)
+	}
+	var objects, statuses []*crd.CRD
+	for _, c := range p.Release.CRDs() {
+		if c.Plural == "" || strings.HasSuffix(c.Kind, contract.Suffix) {
+			continue // only Cluster API reads templates
+		}
+		if verbs, _, _ := allowed(all, c.Group, c.Plural); len(verbs) == 0 {
+			objects = append(objects, c)
+		} else if verbs, _, _ := allowed(all, c.Group, c.Plural+"/status"); len(verbs) == 0 && hasStatus(c) {
+			statuses = append(statuses, c)
+		}
+	}
+	report(lint.Warning, "", objects)
+	report(lint.Info, "/status", statuses) // not all have something to say
+	poolMachineRights(p, all)
+}
+
+// poolMachineRights reports pools that say which kind stands for their replicas, if
+// no role allows to make such objects and to remove them.
+func poolMachineRights(p *lint.Pass, all []*manifest.Object) {
+	kinds := p.Profile.Kinds(p.Release.CRDs())
+	for _, pool := range kinds {
+		if pool.Role != contract.InfraMachinePool || pool.Template || pool.Judged == nil {
+			continue
+		}
+		if _, presence := pool.Judged.Schema.At("status", "infrastructureMachineKind"); presence != crd.Present {
+			continue
+		}
+		var machines []*contract.Kind
+		managed := false
+		for _, k := range kinds {
+			if k.Group != pool.Group || !strings.HasSuffix(k.Kind, "Machine") {
+				continue
+			}
+			if verbs, _, _ := allowed(all, k.Group, k.Plural); len(verbs) > 0 {
+				machines = append(machines, k)
+				managed = managed || len(lacking(verbs, createAndDelete)) == 0
+			}
+		}
+		if len(machines) > 0 && !managed {
+			o := pool.Object
+			f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role allows to %s %s, which stand for the replicas of a %s", view.Enumerate(createAndDelete), machines[0].Plural, pool.Kind)
+			f.Severity = lint.Info // another controller may do so
+			p.Report(f)
+		}
+	}
+}
+
+// hasStatus reports whether a version of a kind has the subresource status.
+func hasStatus(c *crd.CRD) bool {
+	return slices.ContainsFunc(c.Versions, func(v crd.Version) bool { return v.Subresources.Get("status") != nil })
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC012", Name: "unlimited-role", Since: "v0.1.0",
+	Title:    "No account has all rights",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Kubernetes documentation, Role Based Access Control Good Practices, section Least privilege",
+	Why:    "Who gets hold of the controller has the whole management cluster, and with it all workload clusters.",
+	Fix:    "List the groups, resources and verbs that the controller needs.",
+	Kinds:  view.Installed, Check: unlimitedRole,
+})
+
+func unlimitedRole(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if isBinding(o) && o.Get("roleRef", "name").Str() == "cluster-admin" {
+			p.On(o, o.Get("roleRef", "name"), "the binding grants everything")
+		}
+		if !isRole(o) {
+			continue
+		}
+		for _, r := range o.Get("rules").List() {
+			if view.Holds(r, "apiGroups", "*") && view.Holds(r, "resources", "*") && view.Holds(r, "verbs", "*") {
+				p.On(o, r, "the rule grants everything")
+				break
+			}
+		}
+	}
+}
+
+// granted returns the roles of the components that a binding gives to an account.
+// It is not complete if a binding names a role that is not in the components, or
+// one that collects others.
+func granted(r *lint.Release) (list []*manifest.Object, complete bool) {
+	all := r.Installed()
+	complete = true
+	for _, b := range all.Objects {
+		if b.Group != view.RbacGroup || !isBinding(b) || !slices.ContainsFunc(b.Get("subjects").List(), func(s *yamldoc.Node) bool { return s.Get("kind").Str() == "ServiceAccount" }) {
+			continue
+		}
+		role := all.Find(view.RbacGroup, b.Get("roleRef", "kind").Str(), b.Get("roleRef", "name").Str())
+		if role == nil || role.Get("aggregationRule") != nil {
+			complete = false
+			continue
+		}
+		list = append(list, role)
+	}
+	return list, complete
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC013", Name: "reads-clusters", Since: "v0.1.0",
+	Title:    "The controller may read Clusters",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section on pausing",
+	Why:    "A controller must stop while the Cluster of its object is paused, and spec.paused stands in the Cluster. One that may not read it works on during clusterctl move, or fails.",
+	Fix:    "Allow get, list and watch for clusters of cluster.x-k8s.io.",
+	Scope:  lint.ScopeRelease, Check: readsClusters,
+})
+
+func readsClusters(p *lint.Pass) {
+	if t := p.Release.Provider.Type; t == layouts.Core || t == layouts.RuntimeExtension {
+		return
+	}
+	if !slices.ContainsFunc(p.Profile.Kinds(p.Release.CRDs()), func(k *contract.Kind) bool { return k.Role.Referenced() }) {
+		return
+	}
+	list, complete := granted(p.Release)
+	if verbs, _, _ := allowed(list, view.CoreGroup, "clusters"); !complete || len(list) == 0 || len(lacking(verbs, []string{"get"})) == 0 {
+		return
+	}
+	// The role with the most rules is that of the controller, not that of leader
+	// election or of metrics.
+	role := slices.MaxFunc(list, func(a, b *manifest.Object) int {
+		return cmp.Compare(len(a.Get("rules").List()), len(b.Get("rules").List()))
+	})
+	p.On(role, cmp.Or(role.Get("rules"), role.Get("metadata", "name")), "no role allows an account of the components to get clusters of %s, so the controllers cannot see that one is paused", view.CoreGroup)
+}

@@ -1,0 +1,777 @@
+package components
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var componentRules = &lint.Family{Prefix: "COMP", Title: "Components: namespace, labels, images and types"}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP001", Name: "one-namespace", Since: "v0.1.0",
+	Title:    "The components hold exactly one Namespace",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/components.go, inspectTargetNamespace and NewComponents",
+	Why:    "Clusterctl puts everything into the namespace of that object. It refuses two of them always, and none unless the user names one with --target-namespace.",
+	Fix:    "Keep one Namespace, that of the controller.",
+	Kinds:  view.Installed, Check: oneNamespace,
+})
+
+func oneNamespace(p *lint.Pass) {
+	if noNamespace(p.File) {
+		p.Path(p.File.Raw.Name, "there is no Namespace, so clusterctl installs the provider only with --target-namespace")
+	}
+	first := view.TargetNamespace(p.File)
+	past := false
+	for _, o := range p.File.Objects() {
+		if past && o.Kind == "Namespace" {
+			p.On(o, o.Get("kind"), "the components have a Namespace already, %s in line %d", first.Name, first.Doc.Pos(first.Get("kind")).Line)
+		}
+		past = past || o == first
+	}
+}
+
+// noNamespace reports whether a file has no Namespace. If it can be read only with
+// certain values of its variables, those count; if it cannot be read at all,
+// clusterctl does not get as far as to look.
+func noNamespace(f *lint.File) bool {
+	streams := []*yamldoc.Stream{f.Docs()}
+	if !f.Healthy() {
+		streams = view.OtherSamples(f)
+	}
+	read := false
+	for _, s := range streams {
+		if s == nil || s.Err != nil || slices.ContainsFunc(s.Docs, func(d *yamldoc.Document) bool { return d.Err != nil }) {
+			continue
+		}
+		if slices.ContainsFunc(s.Docs, func(d *yamldoc.Document) bool { return d.Root.Get("kind").Str() == "Namespace" }) {
+			return false
+		}
+		read = true
+	}
+	return read
+}
+
+var (
+	dnsLabel     = view.Pattern(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	dnsSubdomain = view.Pattern(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+)
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP002", Name: "namespace-name", Since: "v0.1.0",
+	Title:    "The name of the Namespace is a DNS label",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes names, section RFC 1123 Label Names",
+	Why:    "Clusterctl does not check the name. The API server refuses it, and everything that is to live there.",
+	Fix:    "Use at most 63 lower-case letters, digits and dashes.",
+	Kinds:  view.Installed, Check: namespaceName,
+})
+
+func namespaceName(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		n := o.Get("metadata", "name")
+		if o.Kind != "Namespace" || n == nil || view.Open(o, n) {
+			continue
+		}
+		if _, variable := p.File.Variable(o.Doc, n); o.Name == "" && !variable {
+			continue // no name at all, which is the same fault in any object
+		}
+		if !dnsLabel().MatchString(o.Name) {
+			p.On(o, n, "%q is not a DNS label", view.ScalarText(n))
+		}
+	}
+}
+
+// clusterScoped reports whether objects of a kind have no namespace.
+func clusterScoped(r *lint.Release, o *manifest.Object) bool {
+	if layouts.ClusterScoped(o.Group, o.Kind) {
+		return true
+	}
+	c := r.CRD(o.Group, o.Kind)
+	return c != nil && c.Scope == "Cluster"
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP003", Name: "other-namespace", Since: "v0.1.0",
+	Title:    "All objects of the components are in its one namespace",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl provider contract, section Target namespace; client/repository/components.go, fixTargetNamespace",
+	Why:    "Clusterctl moves objects of other namespaces into the target namespace without a word. A RoleBinding that was meant for kube-system grants nothing there.",
+	Fix:    "Use the namespace of the Namespace object, or leave the object out and tell users to create it.",
+	Kinds:  view.Installed, Check: otherNamespace,
+})
+
+func otherNamespace(p *lint.Pass) {
+	name, ok := view.TargetName(p.File)
+	if !ok {
+		return
+	}
+	for _, o := range p.File.Objects() {
+		n := o.Get("metadata", "namespace")
+		if o.Kind == "" || o.Namespace == "" || o.Namespace == name || clusterScoped(p.Release, o) || view.Open(o, n) {
+			continue
+		}
+		p.On(o, n, "clusterctl moves this %s from %s to %s", o.Kind, o.Namespace, name)
+	}
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP004", Name: "namespace-for-cluster-scope", Since: "v0.1.0",
+	Title:    "Kinds without a namespace are among those that clusterctl knows",
+	Severity: lint.Info, Proof: lint.Clusterctl,
+	Source: "clusterctl internal/util/objs.go, IsResourceNamespaced",
+	Why:    "Clusterctl knows sixteen kinds that have no namespace and gives one to all others. The API server drops it again, but the printed manifest is wrong and tools that compare it with the cluster see a difference.",
+	Fix:    "Nothing, if the object is needed.",
+	Kinds:  view.Installed, Check: namespaceForClusterScope,
+})
+
+func namespaceForClusterScope(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if !layouts.ClusterScopedByClusterctl[o.Kind] && clusterScoped(p.Release, o) {
+			p.On(o, o.Get("kind"), "clusterctl gives this %s a namespace, although it can have none", o.Kind)
+		}
+	}
+}
+
+// isBinding reports whether an object grants a role to subjects.
+func isBinding(o *manifest.Object) bool {
+	return o.Kind == "RoleBinding" || o.Kind == "ClusterRoleBinding"
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP005", Name: "foreign-subject", Since: "v0.1.0",
+	Title:    "Bindings grant to subjects of the own namespace only",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
+	Why:    "Clusterctl puts the target namespace into every subject that has one, so the binding grants to another account than the one it names.",
+	Fix:    "Bind accounts of the own namespace, or leave the binding to the user.",
+	Kinds:  view.Installed, Check: foreignSubject,
+})
+
+func foreignSubject(p *lint.Pass) {
+	name, ok := view.TargetName(p.File)
+	if !ok {
+		return
+	}
+	for _, o := range p.File.Objects() {
+		if !isBinding(o) {
+			continue
+		}
+		for _, s := range o.Get("subjects").List() {
+			n := s.Get("namespace")
+			if ns := n.Str(); ns != "" && ns != name && !view.Open(o, n) {
+				p.On(o, n, "clusterctl replaces the namespace %s of the subject %s by %s", ns, s.Get("name").Str(), name)
+			}
+		}
+	}
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP006", Name: "subject-namespace", Since: "v0.1.0",
+	Title:    "A ServiceAccount in a ClusterRoleBinding has its namespace",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/rbac/validation, ValidateRoleBindingSubject",
+	Why:    "Clusterctl fills in no namespace where there was none, and the API server refuses the binding in the middle of the installation.",
+	Fix:    "Add the namespace of the ServiceAccount to the subject.",
+	Kinds:  view.Installed, Check: subjectNamespace,
+})
+
+func subjectNamespace(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if !o.Is(view.RbacGroup, "ClusterRoleBinding") {
+			continue
+		}
+		for _, s := range o.Get("subjects").List() {
+			n := s.Get("namespace")
+			if s.Get("kind").Str() == "ServiceAccount" && (n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text == "" && !view.Open(o, n)) {
+				p.On(o, s, "the ServiceAccount %s has no namespace", s.Get("name").Str())
+			}
+		}
+	}
+}
+
+const injectCAFrom = "cert-manager.io/inject-ca-from"
+
+// callsWebhooks reports whether clusterctl replaces the namespace of webhooks in
+// an object. The kind alone decides.
+func callsWebhooks(o *manifest.Object) bool {
+	switch o.Kind {
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", crd.Kind:
+		return true
+	}
+	return false
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP009", Name: "inject-ca-from", Since: "v0.1.0",
+	Title:    "The annotation " + injectCAFrom + " is NAMESPACE/NAME",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/components.go, fixWebhookNamespaceReferences",
+	Why:    "Clusterctl splits the value of webhook configurations and CRDs at its one slash to replace the namespace, and refuses the whole file if it cannot.",
+	Fix:    "Write the namespace and the name of the Certificate with one slash between them.",
+	Kinds:  view.Substituted, Check: injectionFormat,
+})
+
+func injectionFormat(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if !callsWebhooks(o) {
+			continue
+		}
+		annotations := o.Get("metadata", "annotations")
+		n := annotations.Get(injectCAFrom)
+		if n == nil || strings.Count(n.Text, "/") == 1 || view.Open(o, n) {
+			continue
+		}
+		if slices.ContainsFunc(view.Fields(annotations), func(f yamldoc.Field) bool { return !f.Value.Is(yamldoc.String) && !f.Value.Is(yamldoc.Null) }) {
+			continue // clusterctl sees no annotations at all
+		}
+		p.On(o, n, "%q is not NAMESPACE/NAME", n.Text)
+	}
+}
+
+// textsWithNamespace are values of an object that may hold the namespace and
+// that clusterctl does not touch.
+func textsWithNamespace(o *manifest.Object) []*yamldoc.Node {
+	var out []*yamldoc.Node
+	for _, c := range view.ContainersOf(o) {
+		out = append(out, c.Get("command").List()...)
+		out = append(out, c.Get("args").List()...)
+		for _, e := range c.Get("env").List() {
+			out = append(out, e.Get("value"))
+		}
+	}
+	out = append(out, o.Get("metadata", "annotations", "cert-manager.io/inject-ca-from-secret"))
+	switch o.Kind {
+	case "APIService":
+		out = append(out, o.Get("spec", "service", "namespace"), o.Get("metadata", "annotations", injectCAFrom))
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		for _, w := range o.Get("webhooks").List() {
+			out = append(out, w.Get("clientConfig", "url"))
+		}
+	case crd.Kind:
+		out = append(out, o.Get("spec", "conversion", "webhook", "clientConfig", "url"))
+	}
+	return out
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP010", Name: "fixed-namespace", Since: "v0.1.0",
+	Title:    "The namespace stands only where clusterctl can replace it",
+	Severity: lint.Info, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
+	Why:    "With --target-namespace clusterctl changes the namespace of objects, subjects, webhooks and certificates. In arguments, variables of containers, URLs and other annotations the old one stays.",
+	Fix:    "Take the namespace from the pod: fieldRef metadata.namespace in env, and $(NAME) in the arguments.",
+	Kinds:  view.Installed, Check: fixedNamespace,
+})
+
+func fixedNamespace(p *lint.Pass) {
+	name, ok := view.TargetName(p.File)
+	if !ok {
+		return
+	}
+	for _, o := range p.File.Objects() {
+		var first *yamldoc.Node
+		count := 0
+		for _, n := range textsWithNamespace(o) {
+			if view.Mentions(n.Str(), name) {
+				count++
+				first = cmp.Or(first, n)
+			}
+		}
+		switch count {
+		case 0:
+		case 1:
+			p.On(o, first, "%q keeps the namespace %s, whatever the target namespace is", first.Text, name)
+		default:
+			p.On(o, first, "%q and %d more values here keep the namespace %s, whatever the target namespace is", first.Text, count-1, name)
+		}
+	}
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP011", Name: "certificate-names", Since: "v0.1.0",
+	Title:    "The dnsNames of a Certificate are texts of the form SERVICE.NAMESPACE.svc",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/components.go, fixCertificate",
+	Why:    "Clusterctl replaces the namespace between two dots, where it is that of the Certificate. It refuses the whole file if dnsNames is no list of texts; names of another form keep the old namespace when the user chooses one, and the API server trusts no webhook.",
+	Fix:    "Write SERVICE.NAMESPACE.svc, and give the Certificate its namespace.",
+	Kinds:  view.Substituted, Check: certificateNames,
+})
+
+func certificateNames(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if o.Kind != "Certificate" {
+			continue
+		}
+		spec := o.Get("spec")
+		n := spec.Get("dnsNames")
+		switch {
+		case n == nil && (spec == nil || spec.Is(yamldoc.Map) || spec.Is(yamldoc.Null)):
+			continue
+		case n == nil:
+			if !view.Open(o, spec) {
+				p.On(o, spec, "spec is %s, not a mapping", spec.Kind.Noun())
+			}
+			continue
+		case !n.Is(yamldoc.List):
+			if !view.Open(o, n) {
+				p.On(o, n, "dnsNames is %s, not a list of texts", n.Kind.Noun())
+			}
+			continue
+		}
+		for _, name := range n.Items {
+			if view.Open(o, name) {
+				continue
+			}
+			if !name.Is(yamldoc.String) {
+				p.On(o, name, "a name in dnsNames is %s, not a text", name.Kind.Noun())
+				continue
+			}
+			if p.File.Kind != layouts.Components || o.Group != view.CertManagerGroup {
+				continue
+			}
+			host, rest, _ := strings.Cut(name.Text, ".")
+			f := lint.At(p.File, o.Doc, name, "")
+			f.Severity = lint.Warning
+			switch {
+			case o.Namespace == "" && (strings.HasSuffix(rest, ".svc") || strings.Contains(rest, ".svc.")):
+				f.Message = fmt.Sprintf("the Certificate has no namespace, so clusterctl does not replace the one in %s", name.Text)
+			case o.Namespace != "" && rest == o.Namespace && !view.IsFor(o, host, o.Namespace):
+				f.Message = fmt.Sprintf("clusterctl does not replace the namespace in %s, because no dot follows it", name.Text)
+			default:
+				continue
+			}
+			p.Report(f)
+		}
+	}
+}
+
+const managerName = "manager"
+
+// managers returns the containers of an object that clusterctl takes for the
+// controller of the provider.
+func managers(o *manifest.Object) []*yamldoc.Node {
+	if o.Kind != "Deployment" {
+		return nil
+	}
+	var out []*yamldoc.Node
+	for _, c := range view.PodOf(o).Get("containers").List() {
+		if c.Get("name").Str() == managerName {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// flagValue returns the value that the arguments of a container give to a flag, as
+// --flag=value or --flag value, and nil if they do not. Of several the last
+// counts.
+func flagValue(c *yamldoc.Node, flag string) (n *yamldoc.Node, value string) {
+	arguments := slices.Concat(c.Get("command").List(), c.Get("args").List())
+	for i, a := range arguments {
+		text := a.Str()
+		name, rest, joined := strings.Cut(strings.TrimLeft(text, "-"), "=")
+		switch {
+		case name != flag || !strings.HasPrefix(text, "-"):
+		case joined:
+			n, value = a, rest
+		case i+1 < len(arguments):
+			n, value = arguments[i+1], arguments[i+1].Str()
+		}
+	}
+	return n, value
+}
+
+// expanded reports whether Kubernetes puts the value of an environment variable
+// into an argument.
+func expanded(argument string) bool { return strings.Contains(argument, "$(") }
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP013", Name: "manager-container", Since: "v0.1.0",
+	Title:    "The controller is the container manager of a Deployment",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "clusterctl provider contract, section Controllers & Watching namespace; internal/util/objs.go, IsDeploymentWithManager",
+	Why:    "By that name clusterctl knows what `clusterctl init --wait-providers` waits for. Without it the command returns before the provider works.",
+	Fix:    "Name the container manager.",
+	Scope:  lint.ScopeRelease, Check: managerContainer,
+})
+
+func managerContainer(p *lint.Pass) {
+	var first, deployment *manifest.Object
+	for _, o := range p.Release.Installed().Objects {
+		switch {
+		case len(managers(o)) > 0:
+			return
+		case view.PodOf(o) == nil:
+		case o.Kind == "Deployment" && deployment == nil:
+			deployment = o
+		case first == nil:
+			first = o
+		}
+	}
+	switch {
+	case deployment != nil:
+		n := view.PodOf(deployment)
+		for _, c := range n.Get("containers").List() {
+			if c.Get("name") != nil {
+				n = c.Get("name")
+				break
+			}
+		}
+		p.On(deployment, n, "no container of a Deployment is named %s", managerName)
+	case first != nil:
+		p.On(first, first.Get("kind"), "a %s is no Deployment, and there is none with a container %s", first.Kind, managerName)
+	case len(p.Release.CRDs()) > 0:
+		c := p.Release.CRDs()[0].Object
+		p.Path(c.File.Raw.Name, "there are CRDs, but no Deployment with a controller for them")
+	}
+}
+
+// imageProblem says why clusterctl refuses an image, or "".
+func imageProblem(ref string) string {
+	_, err := reference.ParseNamed(ref)
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, reference.ErrNameNotCanonical):
+		full := ""
+		if named, err := reference.ParseNormalizedNamed(ref); err == nil {
+			full = ", which stands for " + named.String()
+		}
+		return fmt.Sprintf("clusterctl refuses the image %q%s, because it is not written in full", ref, full)
+	}
+	return fmt.Sprintf("clusterctl refuses the image %q: %v", ref, err)
+}
+
+// seesImages reports whether clusterctl looks for images in an object. The kind
+// alone decides.
+func seesImages(o *manifest.Object) bool { return o.Kind == "Deployment" || o.Kind == "DaemonSet" }
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP014", Name: "watches-one-namespace", Since: "v0.1.0",
+	Title:    "The controller watches all namespaces",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "clusterctl provider contract, section Controllers & Watching namespace",
+	Why:    "Clusterctl installs providers for all namespaces, and one of each in a management cluster. A controller with the flag --namespace leaves clusters in other namespaces alone.",
+	Fix:    "Remove the flag, or leave its value empty.",
+	Kinds:  view.Installed, Check: watchesOneNamespace,
+})
+
+func watchesOneNamespace(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		for _, c := range managers(o) {
+			n, name := flagValue(c, "namespace")
+			if _, variable := p.File.Variable(o.Doc, n); name != "" && !variable && !expanded(name) {
+				p.On(o, n, "the controller watches only the namespace %s", name)
+			}
+		}
+	}
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP015", Name: "canonical-image", Since: "v0.1.0",
+	Title:    "Images of Deployments and DaemonSets are written in full",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl internal/util/objs.go, FixImages; distribution/reference, ParseNamed",
+	Why:    "Clusterctl takes every image apart to apply overrides, even if there are none, and refuses all components because of one that lacks its registry.",
+	Fix:    "Write registry, path and tag, such as docker.io/library/nginx:1.29.",
+	Kinds:  view.Installed, Check: canonicalImage,
+})
+
+func canonicalImage(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if !seesImages(o) {
+			continue
+		}
+		for _, c := range view.ContainersOf(o) {
+			n := c.Get("image")
+			switch {
+			case !c.Is(yamldoc.Map) && !c.Is(yamldoc.Null): // another fault
+			case n == nil || n.Is(yamldoc.Null):
+				p.On(o, c, "the container %s has no image", c.Get("name").Str())
+			case n.Is(yamldoc.String) && !view.Open(o, n):
+				if problem := imageProblem(n.Text); problem != "" {
+					p.On(o, n, "%s", problem)
+				}
+			}
+		}
+	}
+}
+
+// movingTags are tags that mean another image tomorrow.
+var movingTags = []string{"latest", "dev", "devel", "main", "master", "edge", "nightly", "canary", "snapshot", "test", "e2e", "local"}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP016", Name: "image-version", Since: "v0.1.0",
+	Title:    "Images of a release have a tag that does not move, the controller that of the release",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "clusterctl provider contract, section Controllers & Watching namespace",
+	Why:    "What a moving tag means changes after the release: users of the same version run different programs, and nobody can go back.",
+	Fix:    "Set the tag of the release when it is built, for example with images in the configuration of this tool.",
+	Kinds:  view.Installed, Check: imageVersion,
+})
+
+func imageVersion(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		manager := managers(o)
+		for _, c := range view.ContainersOf(o) {
+			n := c.Get("image")
+			if n.Str() == "" || view.Open(o, n) {
+				continue
+			}
+			named, err := reference.ParseNormalizedNamed(n.Text)
+			if err != nil || seesImages(o) && named.String() != n.Text {
+				continue // another rule says so
+			}
+			if _, ok := named.(reference.Digested); ok {
+				continue
+			}
+			tagged, ok := named.(reference.Tagged)
+			switch {
+			case !ok:
+				p.On(o, n, "the image %s has neither a tag nor a digest", n.Text)
+			case slices.Contains(movingTags, tagged.Tag()):
+				p.On(o, n, "the tag %s of the image moves", tagged.Tag())
+			case slices.Contains(manager, c) && otherVersion(p.Release, tagged.Tag()):
+				p.On(o, n, "the controller has the version %s, and the release is %s", tagged.Tag(), p.Release.Version)
+			}
+		}
+	}
+}
+
+// otherVersion reports whether a tag is a version, and not that of the release.
+func otherVersion(r *lint.Release, tag string) bool {
+	release, err := layouts.ParseVersion(r.Version)
+	if err != nil || strings.HasPrefix(strings.TrimPrefix(tag, "v"), strings.TrimPrefix(r.Version, "v")) {
+		return false
+	}
+	v, err := layouts.ParseVersion(tag)
+	return err == nil && v.Compare(release) != 0
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP017", Name: "unseen-image", Since: "v0.1.0",
+	Title:    "Only Deployments and DaemonSets run images",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl internal/util/objs.go, FixImages and InspectImages",
+	Why:    "Clusterctl looks into no other kind: image overrides do not apply there, and `clusterctl init list-images` does not list the image. Installations without Internet access fail.",
+	Fix:    "Use a Deployment, or tell users of the image.",
+	Kinds:  view.Installed, Check: unseenImage,
+})
+
+func unseenImage(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if seesImages(o) {
+			continue
+		}
+		for _, c := range view.ContainersOf(o) {
+			if n := c.Get("image"); n.Is(yamldoc.String) {
+				p.On(o, n, "clusterctl does not see the images of a %s", o.Kind)
+				break
+			}
+		}
+	}
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP020", Name: "provider-label", Since: "v0.1.0",
+	Title:    "All objects have the label of the provider",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "clusterctl provider contract, section Labels",
+	Why:    "Clusterctl sets the label when it installs. Who applies the file with kubectl has objects without it, or with another, and cannot go over to clusterctl later.",
+	Fix:    "Set the label with labels in the kustomization of config/default.",
+	Kinds:  view.Installed, Check: providerLabel,
+})
+
+func providerLabel(p *lint.Pass) {
+	want := p.Release.Provider.Label()
+	all := p.File.Objects()
+	type group struct {
+		first *manifest.Object
+		count int
+	}
+	var missing group
+	var wrong []string // in the order of the file
+	byValue := map[string]*group{}
+	for _, o := range all {
+		n := o.Get("metadata", "labels", layouts.ProviderLabel)
+		switch value := n.Str(); {
+		case o.Kind == "" || value == want || view.Open(o, n):
+		case n == nil:
+			missing.first = cmp.Or(missing.first, o)
+			missing.count++
+		case byValue[value] != nil:
+			byValue[value].count++
+		default:
+			byValue[value] = &group{o, 1}
+			wrong = append(wrong, value)
+		}
+	}
+	if missing.count > 0 {
+		metadata := missing.first.Get("metadata")
+		p.On(missing.first, cmp.Or(metadata.Get("labels"), metadata), "%d of %d objects have no label %s: %s", missing.count, len(all), layouts.ProviderLabel, want)
+	}
+	for _, value := range wrong {
+		g := byValue[value]
+		p.On(g.first, g.first.Get("metadata", "labels", layouts.ProviderLabel), "%d of %d objects have the label %s: %s, and the provider is %s", g.count, len(all), layouts.ProviderLabel, value, want)
+	}
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP026", Name: "dropped-storage-version", Since: "v0.1.0",
+	Title:    "A release keeps the versions in which the one before stored objects",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "Kubernetes, Versions in CustomResourceDefinitions, upgrade existing objects; k8s.io/apiextensions-apiserver pkg/apis/apiextensions/validation, ValidateCustomResourceDefinitionStoredVersions",
+	Why:    "The API server refuses the new CRD as long as status.storedVersions names a version that it lacks, and clusterctl upgrade stops half-way.",
+	Fix:    "Keep the version with served: false for one more release, and migrate the stored objects before it goes.",
+	Scope:  lint.ScopeRelease, Check: droppedStorageVersion,
+})
+
+func droppedStorageVersion(p *lint.Pass) {
+	n := len(p.Provider.Releases)
+	if n == 0 {
+		return
+	}
+	before := p.Provider.Releases[n-1]
+	for _, c := range p.Release.CRDs() {
+		stored := before.Stored[c.Object.Name]
+		if stored == "" || c.Version(stored) != nil {
+			continue
+		}
+		p.On(c.Object, view.Nearest(c.Object, "spec", "versions"), "%s stored %s in version %s, which this CRD does not have", before.Version, c.Kind, stored)
+	}
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP028", Name: "left-behind", Since: "v0.1.0",
+	Title:    "Names of cluster-wide objects begin with the namespace",
+	Severity: lint.Info, Proof: lint.Clusterctl,
+	Source: "clusterctl client/cluster/components.go, Delete",
+	Why:    "When clusterctl deletes or upgrades a provider it leaves roles, bindings and other cluster-wide objects alone unless their name begins with the namespace and a dash. One that a new version renames stays for ever.",
+	Fix:    "Put the namespace and a dash in front of the name, or keep the names of released objects.",
+	Kinds:  view.Installed, Check: leftBehind,
+})
+
+func leftBehind(p *lint.Pass) {
+	prefix, ok := view.TargetName(p.File)
+	if !ok {
+		return
+	}
+	prefix += "-"
+	var first *manifest.Object
+	count := 0
+	for _, o := range p.File.Objects() {
+		if !layouts.ClusterScopedByClusterctl[o.Kind] || o.Kind == "Namespace" || callsWebhooks(o) || o.Name == "" || strings.HasPrefix(o.Name, prefix) {
+			continue
+		}
+		first = cmp.Or(first, o)
+		count++
+	}
+	if count > 0 {
+		p.On(first, first.Get("metadata", "name"), "%s without %s in front of the name", counted(count, "cluster-wide object"), prefix)
+	}
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP029", Name: "not-components", Since: "v0.1.0",
+	Title:    "Components hold no objects of their own CRDs, no cert-manager and no secrets",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "clusterctl client/cluster/components.go, Create; client/cluster/cert_manager.go",
+	Why:    "Clusterctl applies the file from top to bottom before the controller runs: objects of a kind that is defined in it fail until the API server knows it. Cert-manager is installed by clusterctl itself. A secret in a release is none.",
+	Fix:    "Let the controller create such objects, and take secrets from variables.",
+	Kinds:  view.Installed, Check: notComponents,
+})
+
+func notComponents(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		switch {
+		case o.Kind == "":
+		case p.Release.CRD(o.Group, o.Kind) != nil:
+			p.On(o, o.Get("kind"), "the kind %s is defined in this file, and may not be known yet when this object is applied", o.Kind)
+		case o.Is(crd.Group, crd.Kind) && strings.HasSuffix("."+o.Get("spec", "group").Str(), "."+view.CertManagerGroup):
+			p.On(o, o.Get("metadata", "name"), "clusterctl installs cert-manager and its CRDs")
+		case o.Is("", "Secret"):
+			secretValue(p, o)
+		}
+	}
+}
+
+// secretValue reports the first value of a Secret that is in the file.
+func secretValue(p *lint.Pass, o *manifest.Object) {
+	for _, field := range []string{"data", "stringData"} {
+		for _, f := range view.Fields(o.Get(field)) {
+			if _, variable := p.File.Variable(o.Doc, f.Value); f.Value.Str() != "" && !variable {
+				p.On(o, f.Key, "everybody can read the value of %s here", f.Name)
+				return
+			}
+		}
+	}
+}
+
+// scaffolded are the labels that every scaffolded project has.
+var scaffolded = map[string]string{"control-plane": "controller-manager"}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP032", Name: "shared-selector", Since: "v0.1.0",
+	Title:    "Selectors of Deployments tell the provider from others",
+	Severity: lint.Info, Proof: lint.Practice,
+	Source: "Kubernetes documentation, Deployments, section Selector",
+	Why:    "Deployments with the same selector fight for their pods, and a Service reaches those of another. All scaffolded providers have control-plane: controller-manager, and users may install two of them into one namespace.",
+	Fix:    "Add the label " + layouts.ProviderLabel + " to selector and pods.",
+	Kinds:  view.Installed, Check: sharedSelector,
+})
+
+func sharedSelector(p *lint.Pass) {
+	var deployments []*manifest.Object
+	for _, o := range p.File.Objects() {
+		if o.Is("apps", "Deployment") {
+			deployments = append(deployments, o)
+		}
+	}
+	// Only those that have the rarest label of a selector can match it.
+	type label struct{ name, value string }
+	having := map[label][]*manifest.Object{}
+	for _, o := range deployments {
+		for _, f := range view.Fields(o.Get("spec", "template", "metadata", "labels")) {
+			l := label{f.Name, f.Value.Text}
+			having[l] = append(having[l], o)
+		}
+	}
+	for _, o := range deployments {
+		n := o.Get("spec", "selector")
+		if len(n.Get("matchExpressions").List()) > 0 {
+			continue
+		}
+		labels := n.Get("matchLabels")
+		candidates := deployments
+		for _, f := range view.Fields(labels) {
+			if some := having[label{f.Name, f.Value.Text}]; len(some) < len(candidates) {
+				candidates = some
+			}
+		}
+		for _, other := range candidates {
+			if other != o && view.Selects(labels, other.Get("spec", "template", "metadata", "labels")) {
+				f := lint.At(p.File, o.Doc, labels, "this selects the pods of %s too, and both would fight for them", other.Name)
+				f.Severity, f.Fix = lint.Warning, "Add a label to selector and pods that is different in each Deployment."
+				p.Report(f)
+				break
+			}
+		}
+		own := slices.ContainsFunc(view.Fields(labels), func(f yamldoc.Field) bool { return scaffolded[f.Name] != f.Value.Str() })
+		if len(view.Fields(labels)) > 0 && !own {
+			p.On(o, labels, "the selector has only labels that all scaffolded providers have")
+		}
+	}
+}

@@ -1,0 +1,575 @@
+package components
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var webhookRules = &lint.Family{Prefix: "WH", Title: "Webhooks, services and certificates"}
+
+const admissionGroup = "admissionregistration.k8s.io"
+
+// webhook is one entry of a webhook configuration.
+type webhook struct {
+	object *manifest.Object
+	node   *yamldoc.Node
+}
+
+// webhooks returns the webhooks among objects.
+func webhooks(objects []*manifest.Object) []webhook {
+	var out []webhook
+	for _, o := range objects {
+		if o.Group == admissionGroup && (o.Kind == "MutatingWebhookConfiguration" || o.Kind == "ValidatingWebhookConfiguration") {
+			for _, n := range o.Get("webhooks").List() {
+				out = append(out, webhook{o, n})
+			}
+		}
+	}
+	return out
+}
+
+// name is where the webhook tells its name, or the webhook.
+func (w webhook) name() *yamldoc.Node {
+	if n := w.node.Get("name"); n != nil {
+		return n
+	}
+	return w.node
+}
+
+// service is the reference to its Service, or nil.
+func (w webhook) service() *yamldoc.Node { return w.node.Get("clientConfig", "service") }
+
+// serving returns the Service that answers, or nil.
+func (w webhook) serving(r *lint.Release) *manifest.Object {
+	return r.Installed().Find("", "Service", w.service().Get("name").Str())
+}
+
+// current are the webhooks in the version of the API that there is today.
+func current(objects []*manifest.Object) []webhook {
+	return slices.DeleteFunc(webhooks(objects), func(w webhook) bool { return w.object.Version != "v1" })
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH001", Name: "webhook-service", Since: "v0.1.0",
+	Title:    "The Service of a webhook is in the components, with the port",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "clusterctl provider contract, section Links to external objects; Kubernetes documentation, Dynamic Admission Control, section Service reference",
+	Why:    "The API server cannot reach the webhook, and refuses every object that it is about.",
+	Fix:    "Correct name and port, or add the Service.",
+	Scope:  lint.ScopeRelease, Check: webhookService,
+})
+
+func webhookService(p *lint.Pass) {
+	missing := map[string]bool{}
+	for _, w := range webhooks(p.Release.Installed().Objects) {
+		ref := w.service()
+		n := ref.Get("name")
+		if n.Str() == "" || view.Open(w.object, n) {
+			continue
+		}
+		service := w.serving(p.Release)
+		if service == nil {
+			if key := w.object.Kind + " " + w.object.Name + " " + n.Text; !missing[key] {
+				missing[key] = true
+				p.On(w.object, n, "the Service %s is not in the components", n.Text)
+			}
+			continue
+		}
+		port, at := int64(view.DefaultPort), n
+		if own := ref.Get("port"); own != nil {
+			v, ok := own.Int()
+			if !ok || view.Open(w.object, own) {
+				continue
+			}
+			port, at = v, own
+		}
+		ports := service.Get("spec", "ports").List()
+		has := slices.ContainsFunc(ports, func(n *yamldoc.Node) bool {
+			v, ok := n.Get("port").Int()
+			return !ok || v == port || view.Open(service, n.Get("port"))
+		})
+		if !has {
+			p.On(w.object, at, "the Service %s has no port %d", n.Text, port)
+		}
+	}
+}
+
+// call is a Service that the API server calls because of an object.
+type call struct {
+	object *manifest.Object
+	// service is the reference to it, and what says what for.
+	service *yamldoc.Node
+	what    string
+}
+
+// calls returns the webhooks with a Service, those of admission and those that
+// convert kinds with several versions.
+func calls(r *lint.Release) []call {
+	var out []call
+	for _, w := range webhooks(r.Installed().Objects) {
+		out = append(out, call{w.object, w.service(), "the webhook " + w.name().Str()})
+	}
+	for _, c := range r.CRDs() {
+		if isConverted(c.Object) {
+			out = append(out, call{c.Object, c.Object.Get("spec", "conversion", "webhook", "clientConfig", "service"), "the conversion of " + c.Kind})
+		}
+	}
+	return slices.DeleteFunc(out, func(c call) bool { return c.service.Get("name").Str() == "" })
+}
+
+// isConverted reports whether the API server calls a webhook to convert objects
+// of a CRD: one version needs no conversion.
+func isConverted(o *manifest.Object) bool {
+	return o.Get("spec", "conversion", "strategy").Str() == "Webhook" && len(o.Get("spec", "versions").List()) > 1
+}
+
+// called are the names of the Services that Kubernetes and Cluster API call.
+func called(r *lint.Release) map[string]bool {
+	out := map[string]bool{}
+	for _, c := range calls(r) {
+		out[c.service.Get("name").Text] = true
+	}
+	for _, o := range r.Installed().Kind("runtime.cluster.x-k8s.io", "ExtensionConfig") {
+		out[o.Get("spec", "clientConfig", "service", "name").Str()] = true
+	}
+	return out
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH002", Name: "service-selector", Since: "v0.1.0",
+	Title:    "A Service leads to pods of the components, and to a port that they have",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "clusterctl provider contract, section Links to external objects; Kubernetes documentation, Service",
+	Why:    "Nothing answers at the Service. If webhooks use it, the API server refuses every object that they are about.",
+	Fix:    "Give selector and pod template the same labels, and targetPort the name of a port of the container.",
+	Scope:  lint.ScopeRelease, Check: serviceSelector,
+})
+
+func serviceSelector(p *lint.Pass) {
+	all := p.Release.Installed()
+	workloads := slices.DeleteFunc(slices.Clone(all.Objects), func(o *manifest.Object) bool { return view.PodTemplate(o) == nil })
+	if len(workloads) == 0 {
+		return // which is a greater fault
+	}
+	byWebhooks := called(p.Release)
+	report := func(o *manifest.Object, n *yamldoc.Node, format string, args ...any) {
+		f := lint.At(o.File, o.Doc, n, format, args...)
+		if !byWebhooks[o.Name] {
+			f.Severity = lint.Warning
+		}
+		p.Report(f)
+	}
+	for _, o := range all.Kind("", "Service") {
+		selector := o.Get("spec", "selector")
+		if len(view.Fields(selector)) == 0 {
+			continue // its endpoints are made by somebody else
+		}
+		var behind []*manifest.Object
+		for _, w := range workloads {
+			if view.Selects(selector, view.PodTemplate(w).Get("metadata", "labels")) {
+				behind = append(behind, w)
+			}
+		}
+		switch len(behind) {
+		case 0:
+			report(o, selector, "no pod in the components has these labels")
+			continue
+		case 1:
+		default:
+			f := lint.At(o.File, o.Doc, selector, "these labels have the pods of %s and of %s", behind[0].Name, behind[1].Name)
+			f.Severity, f.Fix = lint.Warning, "Add a label that only one of them has."
+			p.Report(f)
+		}
+		for _, port := range o.Get("spec", "ports").List() {
+			n := port.Get("targetPort")
+			if n == nil {
+				n = port.Get("port")
+			}
+			if n == nil || view.Open(o, n) || slices.ContainsFunc(behind, func(w *manifest.Object) bool { return hasPort(w, n) }) {
+				continue
+			}
+			if n.Is(yamldoc.String) {
+				report(o, n, "no container of %s has a port named %s", behind[0].Name, n.Text)
+			} else {
+				f := lint.At(o.File, o.Doc, n, "no container of %s declares the port %s", behind[0].Name, n.Text)
+				f.Severity = lint.Info // the program may listen all the same
+				p.Report(f)
+			}
+		}
+	}
+}
+
+// hasPort reports whether a container declares a port with a name or a number.
+func hasPort(o *manifest.Object, port *yamldoc.Node) bool {
+	field := "containerPort"
+	if port.Is(yamldoc.String) {
+		field = "name"
+	}
+	for _, c := range view.ContainersOf(o) {
+		for _, n := range c.Get("ports").List() {
+			if at := n.Get(field); at != nil && (at.Text == port.Text || view.Open(o, at)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH003", Name: "webhook-resources", Since: "v0.1.0",
+	Title:    "Webhooks name resources that exist",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Kubernetes documentation, Dynamic Admission Control, section Matching requests: rules",
+	Why:    "Resources are the plural names of kinds. The API server accepts any other word and never calls the webhook, so nothing is checked.",
+	Fix:    "Write the plural name of the CRD.",
+	Scope:  lint.ScopeRelease, Check: webhookResources,
+})
+
+func webhookResources(p *lint.Pass) {
+	kinds := map[string]map[string]string{} // by group and plural, what the kind is
+	for _, c := range p.Release.CRDs() {
+		if kinds[c.Group] == nil {
+			kinds[c.Group] = map[string]string{}
+		}
+		kinds[c.Group][c.Plural] = c.Kind
+	}
+	for _, w := range webhooks(p.Release.Installed().Objects) {
+		for _, rule := range w.node.Get("rules").List() {
+			groups := rule.Get("apiGroups").List()
+			if len(groups) != 1 || kinds[groups[0].Str()] == nil {
+				continue // a group of others
+			}
+			own := kinds[groups[0].Str()]
+			for _, n := range rule.Get("resources").List() {
+				word, _, _ := strings.Cut(n.Str(), "/")
+				if word == "" || word == "*" || own[word] != "" || view.Open(w.object, n) {
+					continue
+				}
+				p.On(w.object, n, "no CRD in the components has the plural %s in the group %s", word, groups[0].Str())
+			}
+		}
+	}
+}
+
+// bringsCA are annotations by which something puts a CA into webhooks.
+var bringsCA = []string{
+	injectCAFrom, "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca", "service.beta.openshift.io/inject-cabundle",
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH004", Name: "webhook-ca", Since: "v0.1.0",
+	Title:    "A webhook has a CA, or an annotation that brings one",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Kubernetes documentation, Dynamic Admission Control, section Service reference; cert-manager documentation, CA Injector",
+	Why:    "Unless the controller puts a CA there when it starts, the API server does not trust the certificate of the webhook and refuses every object that it is about.",
+	Fix:    "Add the annotation " + injectCAFrom + " with the Certificate of the Service.",
+	Scope:  lint.ScopeRelease, Check: webhookCA,
+})
+
+func webhookCA(p *lint.Pass) {
+	said := map[*manifest.Object]bool{}
+	for _, w := range webhooks(p.Release.Installed().Objects) {
+		brought := slices.ContainsFunc(bringsCA, func(key string) bool { _, ok := w.object.Annotation(key); return ok })
+		bundle := w.node.Get("clientConfig", "caBundle")
+		// Generators write a line break in base64 where the CA is to be.
+		if brought || said[w.object] || w.service() == nil || bundle != nil && bundle.Text != "" && bundle.Text != "Cg==" && bundle.Text != "Cgo=" {
+			continue
+		}
+		said[w.object] = true
+		p.On(w.object, w.name(), "the webhook has no CA, and no annotation brings one")
+	}
+}
+
+// certificateOf returns what inject-ca-from names on an object: where, the name,
+// and the Certificate if it is in the components.
+func certificateOf(r *lint.Release, o *manifest.Object) (at *yamldoc.Node, name string, c *manifest.Object) {
+	at = o.Get("metadata", "annotations", injectCAFrom)
+	_, name, ok := strings.Cut(at.Str(), "/")
+	if !ok || strings.Contains(name, "/") || view.Open(o, at) {
+		return at, "", nil
+	}
+	return at, name, r.Installed().Find(view.CertManagerGroup, "Certificate", name)
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH005", Name: "missing-certificate", Since: "v0.1.0",
+	Title:    "The Certificate that " + injectCAFrom + " names is in the components",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "clusterctl provider contract, section Links to external objects; clusterctl client/repository/components.go, fixWebhookNamespaceReferences",
+	Why:    "Clusterctl puts the target namespace in front of the name, so the Certificate must be among the components. Without it there is no CA, and the API server refuses every object that the webhook is about.",
+	Fix:    "Correct the name, or add the Certificate.",
+	Scope:  lint.ScopeRelease, Check: missingCertificate,
+})
+
+func missingCertificate(p *lint.Pass) {
+	for _, o := range p.Release.Installed().Objects {
+		if !callsWebhooks(o) {
+			continue
+		}
+		at, name, c := certificateOf(p.Release, o)
+		if name == "" || c != nil {
+			continue
+		}
+		f := lint.At(o.File, o.Doc, at, "the Certificate %s is not in the components", name)
+		if o.Kind == crd.Kind && !isConverted(o) {
+			f.Severity = lint.Warning // nothing uses it
+		}
+		p.Report(f)
+	}
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH006", Name: "certificate-for-service", Since: "v0.1.0",
+	Title:    "The Certificate of a webhook is for its Service",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "Kubernetes documentation, Dynamic Admission Control, section Service reference; Go crypto/x509, VerifyHostname",
+	Why:    "The API server calls a Service by the name SERVICE.NAMESPACE.svc. If the certificate is for other names, it refuses every object that the webhook is about.",
+	Fix:    "Add SERVICE.NAMESPACE.svc to the dnsNames of the Certificate.",
+	Scope:  lint.ScopeRelease, Check: certificateForService,
+})
+
+func certificateForService(p *lint.Pass) {
+	all := p.Release.Installed()
+	if len(all.Objects) == 0 {
+		return
+	}
+	namespace, ok := view.TargetName(all.Objects[0].File)
+	if !ok {
+		return
+	}
+	said := map[string]bool{}
+	for _, call := range calls(p.Release) {
+		at := call.service.Get("name")
+		_, _, c := certificateOf(p.Release, call.object)
+		if c == nil || view.Open(call.object, at) || view.IsFor(c, at.Text, namespace) || said[c.Name+" "+at.Text] {
+			continue
+		}
+		said[c.Name+" "+at.Text] = true
+		n := c.Get("spec", "dnsNames")
+		if n == nil {
+			n = c.Get("spec")
+		}
+		p.On(c, n, "the Certificate is not for %s.%s.svc, the Service of %s", at.Text, namespace, call.what)
+	}
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH007", Name: "side-effects", Since: "v0.1.0",
+	Title:    "Webhooks declare that they have no side effects on dry runs",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
+	Why:    "The API server refuses the configuration. Cluster API needs the dry runs for ClusterClasses.",
+	Fix:    "Set sideEffects: None, or NoneOnDryRun.",
+	Kinds:  view.Installed, Check: sideEffects,
+})
+
+func sideEffects(p *lint.Pass) {
+	for _, w := range current(p.File.Objects()) {
+		n := w.node.Get("sideEffects")
+		switch {
+		case n == nil || n.Is(yamldoc.Null):
+			p.On(w.object, w.name(), "the webhook has no sideEffects")
+		case n.Is(yamldoc.String) && n.Text != "None" && n.Text != "NoneOnDryRun" && !view.Open(w.object, n):
+			p.On(w.object, n, "%q is neither None nor NoneOnDryRun", n.Text)
+		}
+	}
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH008", Name: "review-versions", Since: "v0.1.0",
+	Title:    "Webhooks understand AdmissionReview v1",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateAdmissionReviewVersions",
+	Why:    "The API server refuses configurations without a version that it knows. It still knows v1beta1, which is deprecated.",
+	Fix:    "Set admissionReviewVersions: [v1].",
+	Kinds:  view.Installed, Check: reviewVersions,
+})
+
+func reviewVersions(p *lint.Pass) {
+	var outdated []webhook
+	for _, w := range current(p.File.Objects()) {
+		list := w.node.Get("admissionReviewVersions")
+		known := map[string]bool{}
+		for _, n := range list.List() {
+			known[n.Str()] = true
+			if view.Open(w.object, n) {
+				known["v1"] = true
+			}
+		}
+		switch {
+		case list != nil && !list.Is(yamldoc.List) && !list.Is(yamldoc.Null), known["v1"]:
+		case known["v1beta1"]:
+			outdated = append(outdated, w)
+		case len(known) == 0:
+			p.On(w.object, w.name(), "the webhook has no admissionReviewVersions")
+		default:
+			p.On(w.object, list, "the API server knows none of these versions")
+		}
+	}
+	if len(outdated) > 0 {
+		w := outdated[0]
+		f := lint.At(p.File, w.object.Doc, w.node.Get("admissionReviewVersions"), "%s with AdmissionReview v1beta1 only, which is deprecated", counted(len(outdated), "webhook"))
+		f.Severity = lint.Info
+		p.Report(f)
+	}
+}
+
+// counted is a number with its word: "1 webhook", "2 webhooks".
+func counted(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return strconv.Itoa(n) + " " + word
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH009", Name: "ignored-failure", Since: "v0.1.0",
+	Title:    "Objects with a contract are not accepted unchecked",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Kubernetes documentation, Dynamic Admission Control, section Failure policy",
+	Why:    "While the controller is not there, with failurePolicy Ignore invalid objects get in, and changes that must not be made.",
+	Fix:    "Set failurePolicy: Fail, which is the default.",
+	Scope:  lint.ScopeRelease, Check: ignoredFailure,
+})
+
+func ignoredFailure(p *lint.Pass) {
+	for _, w := range webhooks(p.Release.Installed().Kind(admissionGroup, "ValidatingWebhookConfiguration")) {
+		n := w.node.Get("failurePolicy")
+		if n.Str() != "Ignore" || view.Open(w.object, n) {
+			continue
+		}
+		var names []string
+		for _, k := range p.Profile.Kinds(p.Release.CRDs()) {
+			if k.Role.Referenced() && slices.ContainsFunc(w.node.Get("rules").List(), func(rule *yamldoc.Node) bool { return view.About(rule, k.Group, k.Plural) }) {
+				names = append(names, k.Plural)
+			}
+		}
+		if len(names) > 0 {
+			p.On(w.object, n, "without the controller %s are accepted unchecked", view.FewOf(names))
+		}
+	}
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH010", Name: "template-dry-run", Since: "v0.1.0",
+	Title:    "Webhooks on templates let dry runs of Cluster API pass",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "InfraMachine contract, section InfraMachineTemplate: support for SSA dry run",
+	Why:    "To see whether a ClusterClass changes a template Cluster API applies it with dry run. A webhook that refuses changes must let requests with the annotation topology.cluster.x-k8s.io/dry-run pass, which a manifest does not show.",
+	Fix:    "Nothing, if a test shows that it does.",
+	Kinds:  view.Installed, Check: templateDryRun,
+})
+
+func templateDryRun(p *lint.Pass) {
+	var first *yamldoc.Node
+	var object *manifest.Object
+	var names []string
+	for _, w := range webhooks(p.File.Objects()) {
+		if w.object.Kind != "ValidatingWebhookConfiguration" {
+			continue
+		}
+		for _, rule := range w.node.Get("rules").List() {
+			if !view.Holds(rule, "operations", "UPDATE") {
+				continue
+			}
+			for _, n := range rule.Get("resources").List() {
+				if strings.HasSuffix(n.Str(), "templates") && !slices.Contains(names, n.Text) {
+					if first == nil {
+						first, object = n, w.object
+					}
+					names = append(names, n.Text)
+				}
+			}
+		}
+	}
+	if len(names) > 0 {
+		p.On(object, first, "webhooks check changes of %s", view.FewOf(names))
+	}
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH011", Name: "webhook-timeout", Since: "v0.1.0",
+	Title:    "Webhooks answer within 1 to 30 seconds",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
+	Why:    "The API server refuses the configuration with another timeout.",
+	Fix:    "Set timeoutSeconds to at most 30, or leave it out, which means 10.",
+	Kinds:  view.Installed, Check: webhookTimeout,
+})
+
+func webhookTimeout(p *lint.Pass) {
+	for _, w := range current(p.File.Objects()) {
+		n := w.node.Get("timeoutSeconds")
+		if v, ok := n.Int(); ok && (v < 1 || v > 30) && !view.Open(w.object, n) {
+			p.On(w.object, n, "%d seconds are not between 1 and 30", v)
+		}
+	}
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH012", Name: "webhook-name", Since: "v0.1.0",
+	Title:    "Names of webhooks are domains with three parts or more, each used once",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhookConfiguration",
+	Why:    "The API server refuses the configuration.",
+	Fix:    "Use a name such as validation.foomachine.infrastructure.cluster.x-k8s.io.",
+	Kinds:  view.Installed, Check: webhookName,
+})
+
+func webhookName(p *lint.Pass) {
+	type key struct {
+		object *manifest.Object
+		name   string
+	}
+	seen := map[key]bool{}
+	for _, w := range current(p.File.Objects()) {
+		n := w.node.Get("name")
+		problem := ""
+		switch {
+		case n == nil || n.Is(yamldoc.Null):
+			problem = "the webhook has no name"
+		case !n.Is(yamldoc.String) || view.Open(w.object, n):
+		case !dnsSubdomain().MatchString(n.Text) || len(n.Text) > 253:
+			problem = fmt.Sprintf("%q is not a domain", n.Text)
+		case strings.Count(n.Text, ".") < 2:
+			problem = fmt.Sprintf("%q has fewer than three parts", n.Text)
+		case seen[key{w.object, n.Text}]:
+			problem = fmt.Sprintf("another webhook of this configuration is named %s", n.Text)
+		}
+		if problem != "" {
+			p.On(w.object, w.name(), "%s", problem)
+		}
+		seen[key{w.object, n.Str()}] = true
+	}
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH013", Name: "webhook-address", Since: "v0.1.0",
+	Title:    "A webhook has either a Service or a URL",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
+	Why:    "The API server refuses the configuration.",
+	Fix:    "Set clientConfig.service.",
+	Kinds:  view.Installed, Check: webhookAddress,
+})
+
+func webhookAddress(p *lint.Pass) {
+	for _, w := range current(p.File.Objects()) {
+		config := w.node.Get("clientConfig")
+		has := func(field string) bool { n := config.Get(field); return n != nil && !n.Is(yamldoc.Null) }
+		switch {
+		case has("service") && has("url"):
+			p.On(w.object, config.Get("url"), "the webhook has both a Service and a URL")
+		case !has("service") && !has("url"):
+			p.On(w.object, w.name(), "the webhook has neither a Service nor a URL")
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package components
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var workloadRules = &lint.Family{Prefix: "DEP", Title: "Workloads of the components"}
+
+var _ = workloadRules.Add(lint.Rule{
+	ID: "DEP002", Name: "manager-resources", Since: "v0.1.0",
+	Title:    "The controller has an account, probes and resource requests",
+	Severity: lint.Info, Proof: lint.Practice,
+	Source: "Kubernetes documentation, Configure Liveness, Readiness and Startup Probes; Resource Management for Pods and Containers",
+	Why:    "Without probes Kubernetes does not notice that a controller hangs and sends webhook calls to one that is not ready. Without requests it is the first to go when a node is short of memory.",
+	Fix:    "Add what is missing to the container.",
+	Kinds:  view.Installed, Check: managerResources,
+})
+
+func managerResources(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		for _, c := range managers(o) {
+			var missing []string
+			if view.ServiceAccount(view.PodOf(o)).Str() == "" {
+				missing = append(missing, "ServiceAccount")
+			}
+			for _, part := range []struct {
+				words string
+				path  []string
+			}{
+				{"readiness probe", []string{"readinessProbe"}},
+				{"liveness probe", []string{"livenessProbe"}},
+				{"resource requests", []string{"resources", "requests"}},
+			} {
+				if c.Get(part.path...) == nil {
+					missing = append(missing, part.words)
+				}
+			}
+			if len(missing) > 0 {
+				p.On(o, c.Get("name"), "the controller has no %s", view.Enumerate(missing))
+			}
+		}
+	}
+}
+
+// risk is a setting of a pod or container that gives it power over its node.
+type risk struct {
+	path  []string
+	grave func(*yamldoc.Node) bool
+	words string
+}
+
+func isTrue(n *yamldoc.Node) bool { return n.Bool() }
+
+func isFalse(n *yamldoc.Node) bool { return n.Is(yamldoc.Bool) && !n.Bool() }
+
+func isZero(n *yamldoc.Node) bool { v, ok := n.Int(); return ok && v == 0 }
+
+var (
+	podRisks = []risk{
+		{[]string{"hostNetwork"}, isTrue, "uses the network of the node"},
+		{[]string{"hostPID"}, isTrue, "sees the processes of the node"},
+		{[]string{"hostIPC"}, isTrue, "shares memory with the node"},
+		{[]string{"securityContext", "runAsNonRoot"}, isFalse, "may run as root"},
+		{[]string{"securityContext", "runAsUser"}, isZero, "runs as root"},
+	}
+	containerRisks = []risk{
+		{[]string{"securityContext", "privileged"}, isTrue, "is privileged"},
+		{[]string{"securityContext", "allowPrivilegeEscalation"}, isTrue, "may gain privileges"},
+		{[]string{"securityContext", "runAsNonRoot"}, isFalse, "may run as root"},
+		{[]string{"securityContext", "runAsUser"}, isZero, "runs as root"},
+	}
+)
+
+// risks returns the words for the risks that are there, and where the first is.
+func risks(table []risk, n *yamldoc.Node) (first *yamldoc.Node, words []string) {
+	for _, r := range table {
+		if at := n.Get(r.path...); r.grave(at) {
+			if first == nil {
+				first = at
+			}
+			words = append(words, r.words)
+		}
+	}
+	return first, words
+}
+
+var _ = workloadRules.Add(lint.Rule{
+	ID: "DEP003", Name: "pod-security", Since: "v0.1.0",
+	Title:    "Pods have no more rights than they need",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Kubernetes documentation, Pod Security Standards, Restricted",
+	Why:    "A cluster that enforces the restricted standard does not start such pods, and in others a flaw of the controller opens the node.",
+	Fix:    "Set runAsNonRoot and seccompProfile for the pod, and for each container allowPrivilegeEscalation: false and capabilities drop ALL.",
+	Kinds:  view.Installed, Check: podSecurity,
+})
+
+func podSecurity(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		pod := view.PodOf(o)
+		if pod == nil {
+			continue
+		}
+		if at, words := risks(podRisks, pod); at != nil {
+			p.On(o, at, "the pod %s", view.Enumerate(words))
+		}
+		for _, v := range pod.Get("volumes").List() {
+			if n := v.Get("hostPath"); n != nil {
+				p.On(o, n, "the pod uses the file system of the node: %s", n.Get("path").Str())
+			}
+		}
+		soft := false
+		for _, c := range view.ContainersOf(o) {
+			if at, words := risks(containerRisks, c); at != nil {
+				p.On(o, at, "the container %s %s", c.Get("name").Str(), view.Enumerate(words))
+				soft = true
+			}
+		}
+		if soft {
+			continue // who asks for rights need not be told that they were not refused
+		}
+		for _, c := range view.ContainersOf(o) {
+			if missing := unrestricted(pod, c); len(missing) > 0 {
+				f := lint.At(p.File, o.Doc, c.Get("name"), "the pod does not meet the restricted standard: no %s", view.Enumerate(missing))
+				f.Severity = lint.Info
+				p.Report(f)
+				break
+			}
+		}
+	}
+}
+
+// unrestricted returns what a container lacks for the restricted standard.
+func unrestricted(pod, c *yamldoc.Node) (missing []string) {
+	of, own := pod.Get("securityContext"), c.Get("securityContext")
+	if !of.Get("runAsNonRoot").Bool() && !own.Get("runAsNonRoot").Bool() {
+		missing = append(missing, "runAsNonRoot: true")
+	}
+	if of.Get("seccompProfile") == nil && own.Get("seccompProfile") == nil {
+		missing = append(missing, "seccompProfile")
+	}
+	if !isFalse(own.Get("allowPrivilegeEscalation")) {
+		missing = append(missing, "allowPrivilegeEscalation: false")
+	}
+	drop := own.Get("capabilities", "drop").List()
+	if !slices.ContainsFunc(drop, func(n *yamldoc.Node) bool { return n.Str() == "ALL" }) {
+		missing = append(missing, "capabilities.drop: [ALL]")
+	}
+	return missing
+}
+
+// link is a reference of a pod to a Secret or ConfigMap.
+type link struct {
+	kind string
+	name *yamldoc.Node
+}
+
+// links returns the objects that must exist before the pods of an object start.
+func links(o *manifest.Object) []link {
+	var out []link
+	add := func(kind string, holder *yamldoc.Node, field string) {
+		if n := holder.Get(field); n.Str() != "" && !holder.Get("optional").Bool() {
+			out = append(out, link{kind, n})
+		}
+	}
+	pod := view.PodOf(o)
+	for _, v := range pod.Get("volumes").List() {
+		add("Secret", v.Get("secret"), "secretName")
+		add("ConfigMap", v.Get("configMap"), "name")
+		for _, s := range v.Get("projected", "sources").List() {
+			add("Secret", s.Get("secret"), "name")
+			add("ConfigMap", s.Get("configMap"), "name")
+		}
+	}
+	for _, c := range view.ContainersOf(o) {
+		for _, e := range c.Get("envFrom").List() {
+			add("Secret", e.Get("secretRef"), "name")
+			add("ConfigMap", e.Get("configMapRef"), "name")
+		}
+		for _, e := range c.Get("env").List() {
+			add("Secret", e.Get("valueFrom", "secretKeyRef"), "name")
+			add("ConfigMap", e.Get("valueFrom", "configMapKeyRef"), "name")
+		}
+	}
+	return out
+}
+
+var _ = workloadRules.Add(lint.Rule{
+	ID: "DEP004", Name: "missing-volume-source", Since: "v0.1.0",
+	Title:    "Secrets and ConfigMaps that pods need are in the components",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "clusterctl provider contract, section Links to external objects",
+	Why:    "A pod does not start before every Secret and ConfigMap that it names exists, so after `clusterctl init` the provider does not run.",
+	Fix:    "Add the object or the Certificate that makes it, or mark the reference as optional.",
+	Scope:  lint.ScopeRelease, Check: missingVolumeSource,
+})
+
+func missingVolumeSource(p *lint.Pass) {
+	all := p.Release.Installed()
+	made := map[string]bool{"kube-root-ca.crt": true} // by cert-manager, and by Kubernetes in every namespace
+	for _, c := range all.Kind(view.CertManagerGroup, "Certificate") {
+		made[c.Get("spec", "secretName").Str()] = true
+	}
+	for _, o := range all.Objects {
+		if view.PodOf(o) == nil {
+			continue
+		}
+		seen := map[link]bool{}
+		for _, l := range links(o) {
+			name := l.name.Text
+			key := link{kind: l.kind + " " + name}
+			if made[name] || all.Find("", l.kind, name) != nil || seen[key] || view.Open(o, l.name) {
+				continue
+			}
+			seen[key] = true
+			p.On(o, l.name, "the %s %s is not in the components", l.kind, name)
+		}
+	}
+}
+
+var _ = workloadRules.Add(lint.Rule{
+	ID: "DEP006", Name: "selector-of-pods", Since: "v0.1.0",
+	Title:    "A workload selects its own pods",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/apps/validation, ValidateDeploymentSpec",
+	Why:    "The API server refuses the workload in the middle of the installation.",
+	Fix:    "Give spec.selector.matchLabels and the labels of the pod template the same values.",
+	Kinds:  view.Installed, Check: selectorOfPods,
+})
+
+func selectorOfPods(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if o.Group != "apps" || view.PodOf(o) == nil {
+			continue
+		}
+		selector := o.Get("spec", "selector")
+		matched := selector.Get("matchLabels")
+		if len(view.Fields(matched))+len(selector.Get("matchExpressions").List()) == 0 {
+			p.On(o, cmp.Or(selector, o.Get("spec")), "the %s has no selector", o.Kind)
+			continue
+		}
+		labels := view.PodTemplate(o).Get("metadata", "labels")
+		for _, f := range view.Fields(matched) {
+			n := labels.Get(f.Name)
+			if n != nil && n.Text == f.Value.Text || view.Open(o, f.Value) || view.Open(o, n) {
+				continue
+			}
+			p.On(o, f.Value, "the pods have no label %s: %s", f.Name, f.Value.Text)
+		}
+	}
+}

@@ -1,0 +1,946 @@
+package contracts
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var bootstrapConfigRules = &lint.Family{Prefix: "BC", Title: "CRDs of the role BootstrapConfig"}
+var controlPlaneRules = &lint.Family{Prefix: "CP", Title: "CRDs of the role ControlPlane"}
+var infraClusterRules = &lint.Family{Prefix: "IC", Title: "CRDs of the role InfraCluster"}
+var infraMachineRules = &lint.Family{Prefix: "IM", Title: "CRDs of the role InfraMachine"}
+var infraMachinePoolRules = &lint.Family{Prefix: "IMP", Title: "CRDs of the role InfraMachinePool"}
+var addressRules = &lint.Family{Prefix: "IPAM", Title: "CRDs of IPAM providers"}
+
+const (
+	neverInitialized = "Cluster API waits forever: the controller cannot report that it is done, because the API server drops fields that the schema does not have."
+	generateAgain    = "Add the field to the Go type and generate the CRD again. Where several versions are served, the one that the contract label names counts."
+	noClusterClass   = "The kind cannot be used in a ClusterClass."
+	addTemplateKind  = "Add a kind with Template behind the name, with spec.template.metadata and spec.template.spec."
+)
+
+// both calls several checks.
+func both(checks ...func(*lint.Pass)) func(*lint.Pass) {
+	return func(p *lint.Pass) {
+		for _, check := range checks {
+			check(p)
+		}
+	}
+}
+
+// withRole returns a check of the definitions with one of the roles that have a
+// version to judge.
+func withRole(template bool, check func(*lint.Pass, *contract.Kind), roles []contract.Role) func(*lint.Pass) {
+	return func(p *lint.Pass) {
+		for _, k := range view.Definitions(p) {
+			if k.Template == template && k.Judged != nil && slices.Contains(roles, k.Role) {
+				check(p, k)
+			}
+		}
+	}
+}
+
+func eachRole(check func(*lint.Pass, *contract.Kind), roles ...contract.Role) func(*lint.Pass) {
+	return withRole(false, check, roles)
+}
+
+func eachTemplate(check func(*lint.Pass, *contract.Kind), roles ...contract.Role) func(*lint.Pass) {
+	return withRole(true, check, roles)
+}
+
+var _ = bootstrapConfigRules.Add(lint.Rule{
+	ID: "BC003", Name: "bootstrap-template", Since: "v0.1.0",
+	Title:    "A BootstrapConfig has a template",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page BootstrapConfig, BootstrapConfigTemplate resource definition",
+	Why:    "MachineDeployments make bootstrap configurations only of templates.",
+	Fix:    addTemplateKind,
+	Kinds:  view.DefinitionFiles, Check: eachRole(bootstrapTemplateMissing, contract.BootstrapConfig),
+})
+
+// bootstrapTemplateMissing is milder if another kind has a template: control
+// planes may have a configuration of their own.
+func bootstrapTemplateMissing(p *lint.Pass, k *contract.Kind) {
+	if hasTemplate(p, k) {
+		return
+	}
+	severity := lint.Error
+	for _, other := range view.Definitions(p) {
+		if other.Role == contract.BootstrapConfig && other.Template {
+			severity = lint.Warning
+		}
+	}
+	reportTemplate(p, k, severity)
+}
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP003", Name: "scale-subresource", Since: "v0.1.0",
+	Title:    "A ControlPlane with replicas has the scale subresource",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page ControlPlane, replicas",
+	Why:    "Kubectl scale and autoscalers do not work.",
+	Fix:    "Add the marker +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector.",
+	Kinds:  view.DefinitionFiles, Check: both(
+		demanded(contract.Replicas, contract.ControlPlane), demanded(contract.Scale, contract.ControlPlane), eachRole(scaleSubresource, contract.ControlPlane)),
+})
+
+func scaleSubresource(p *lint.Pass, k *contract.Kind) {
+	if _, presence := k.Judged.Schema.At("spec", "replicas"); presence != crd.Present {
+		return
+	}
+	scale := k.Judged.Subresources.Get("scale")
+	if scale == nil {
+		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), lint.Warning, "%s %s has spec.replicas and no scale subresource", k.Kind, k.Judged.Name)
+		return
+	}
+	for _, row := range [...]struct{ name, path string }{
+		{"specReplicasPath", ".spec.replicas"}, {"statusReplicasPath", ".status.replicas"}, {"labelSelectorPath", ".status.selector"},
+	} {
+		if got := scale.Get(row.name).Str(); got != row.path {
+			view.Accuse(p, k, view.NearestOf(scale, row.name), lint.Warning, "%s of the scale subresource of %s %s is %q instead of %s", row.name, k.Kind, k.Judged.Name, got, row.path)
+		}
+	}
+}
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP004", Name: "replica-counters", Since: "v0.1.0",
+	Title:    "A ControlPlane with replicas has the counters of contract v1beta2",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page ControlPlane, replicas",
+	Why:    "The Cluster shows wrong numbers, and the topology controller takes the control plane for one that does not scale. Cluster API fails on counters that are no integers.",
+	Fix:    "Add status.replicas, readyReplicas, availableReplicas and upToDateReplicas.",
+	Kinds:  view.DefinitionFiles, Check: underContract(contract.V1Beta2, contract.Counters, contract.ControlPlane),
+})
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP005", Name: "replica-counters-old", Since: "v0.1.0",
+	Title:    "A ControlPlane with replicas has the counters of contract v1beta1",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page ControlPlane, replicas, compatibility with v1beta1",
+	Why:    "The Cluster shows wrong numbers, and the topology controller takes the control plane for one that does not scale. Cluster API fails on counters that are no integers.",
+	Fix:    "Add status.replicas, readyReplicas, updatedReplicas and unavailableReplicas.",
+	Kinds:  view.DefinitionFiles, Check: underContract(contract.V1Beta1, contract.Counters, contract.ControlPlane),
+})
+
+// underContract is demanded for the kinds of one contract.
+func underContract(c contract.Contract, section contract.Section, roles ...contract.Role) func(*lint.Pass) {
+	return fieldCheck{section: section, roles: roles, contract: c}.check
+}
+
+// fieldCheck compares definitions with rows of contract.Fields.
+type fieldCheck struct {
+	section  contract.Section
+	roles    []contract.Role
+	contract contract.Contract
+	// most is the highest severity; zero for that of the rule.
+	most lint.Severity
+}
+
+func (c fieldCheck) check(p *lint.Pass) {
+	var rows []*contract.Field
+	for _, k := range view.Definitions(p) {
+		if k.Judged == nil || !slices.Contains(c.roles, k.Role) || c.contract != "" && c.contract != k.Contract {
+			continue
+		}
+		if rows == nil {
+			rows = contract.Demands(c.section)
+		}
+		c.kind(p, k, rows)
+	}
+}
+
+func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field) {
+	most := c.most
+	if most == lint.Off {
+		most = p.Rule.Severity
+	}
+	kind := k.Kind + " " + k.Judged.Name
+	var missing []string
+	var at *yamldoc.Node
+	var worst lint.Severity
+	wrong := "-" // a field of the wrong type; what is below does not count
+	for _, f := range rows {
+		if !f.Applies(k, p.Profile) || strings.HasPrefix(f.Path, wrong+".") {
+			continue
+		}
+		verdict, s := f.Check(k.Judged.Schema)
+		severity := lint.Warning
+		if f.Need == contract.Must || verdict == contract.WrongType && f.Read || needsVersion(p, k, f) {
+			severity = lint.Error
+		}
+		severity = min(severity, most)
+		switch verdict {
+		case contract.Missing:
+			if len(missing) == 0 {
+				at = s.Node
+			}
+			missing = append(missing, f.Path)
+			worst = max(worst, severity)
+		case contract.Moved:
+			view.Accuse(p, k, s.Node, severity, "%s only has %s, and contract %s has it at %s", kind, f.Was, k.Contract, f.Path)
+		case contract.WrongType:
+			wrong = f.Path
+			view.Accuse(p, k, s.Node, severity, "%s of %s is of type %s instead of %s", f.Path, kind, s.Type(), f.Type)
+		}
+	}
+	if len(missing) > 0 {
+		if at == nil {
+			at = k.Judged.Node
+		}
+		view.Accuse(p, k, at, worst, "%s has no %s", kind, strings.Join(missing, ", "))
+	}
+}
+
+// needsVersion reports whether a row is about the version that a control plane
+// reports, and the kind can be part of a ClusterClass, which depends on it.
+func needsVersion(p *lint.Pass, k *contract.Kind, f *contract.Field) bool {
+	return f.Section == contract.Version && f.Need == contract.Should && p.Release.CRD(k.Group, k.Kind+contract.Suffix) != nil
+}
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP008", Name: "machine-lists", Since: "v0.1.0",
+	Title:    "Readiness gates and taints of machines are maps with limits",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page ControlPlane, machines: readinessGates, taints",
+	Why:    "The topology controller applies them item by item and fails on lists that are merged otherwise.",
+	Fix:    "Use a map by conditionType with up to 32 readiness gates, and one by key and effect with up to 64 taints.",
+	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.MachineLists, contract.ControlPlane), eachRole(machineLists, contract.ControlPlane)),
+})
+
+func machineLists(p *lint.Pass, k *contract.Kind) {
+	path := []string{"spec", "machineTemplate", "spec"}
+	if k.Contract == contract.V1Beta1 {
+		path = path[:2]
+	}
+	template, presence := k.Judged.Schema.At(path...)
+	if presence != crd.Present {
+		return
+	}
+	for _, row := range [...]struct {
+		name string
+		keys []string
+		most int64
+	}{{"readinessGates", []string{"conditionType"}, 32}, {"taints", []string{"key", "effect"}, 64}} {
+		s, presence := template.At(row.name)
+		if presence != crd.Present || s.Type() != "array" {
+			continue
+		}
+		keys := s.ListMapKeys()
+		slices.Sort(keys)
+		want := slices.Sorted(slices.Values(row.keys))
+		most, limited := s.Node.Get("maxItems").Int()
+		if s.ListType() != "map" || !slices.Equal(keys, want) || limited && most > row.most {
+			view.Accuse(p, k, s.Node, lint.Info, "%s of %s %s are no map by %s with up to %d elements", row.name, k.Kind, k.Judged.Name, strings.Join(row.keys, " and "), row.most)
+		}
+	}
+}
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP011", Name: "template-owned-fields", Since: "v0.1.0",
+	Title:    "A ControlPlaneTemplate leaves out what the topology decides",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition; KubeadmControlPlaneTemplate",
+	Why:    "Users can set values that the topology controller overwrites.",
+	Fix:    "Leave replicas, version and the reference to the machine template out of spec.template.spec.",
+	Kinds:  view.DefinitionFiles, Check: eachTemplate(ownedFields, contract.ControlPlane),
+})
+
+func ownedFields(p *lint.Pass, k *contract.Kind) {
+	template, presence := k.Judged.Schema.At("spec", "template", "spec")
+	if presence != crd.Present {
+		return
+	}
+	var found []string
+	var at *yamldoc.Node
+	for _, path := range [...][]string{
+		{"replicas"}, {"version"}, {"machineTemplate", "infrastructureRef"}, {"machineTemplate", "spec", "infrastructureRef"},
+	} {
+		if s, presence := template.At(path...); presence == crd.Present {
+			if at == nil {
+				at = s.Node
+			}
+			found = append(found, strings.Join(path, "."))
+		}
+	}
+	if at != nil {
+		view.Accuse(p, k, at, 0, "spec.template.spec of %s %s has %s", k.Kind, k.Judged.Name, strings.Join(found, ", "))
+	}
+}
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP013", Name: "status-versions", Since: "v0.1.0",
+	Title:    "The versions of a ControlPlane are a map by version",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "contract page ControlPlane, version, since Cluster API v1.14",
+	Why:    "Cluster API reads them in the order from the oldest to the newest, and server-side apply merges them by version.",
+	Fix:    "Add the markers +listType=map, +listMapKey=version and MaxItems=100.",
+	Kinds:  view.DefinitionFiles, Check: eachRole(statusVersions, contract.ControlPlane),
+})
+
+func statusVersions(p *lint.Pass, k *contract.Kind) {
+	s, presence := k.Judged.Schema.At("status", "versions")
+	if p.Profile.Core < 14 || presence != crd.Present || s.Type() != "array" {
+		return
+	}
+	if s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"version"}) {
+		view.Accuse(p, k, s.Node, 0, "status.versions of %s %s is no map by version", k.Kind, k.Judged.Name)
+	}
+}
+
+var _ = infraClusterRules.Add(lint.Rule{
+	ID: "IC001", Name: "infra-cluster-initialization", Since: "v0.1.0",
+	Title:    "An InfraCluster reports that its initialization is completed",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraCluster, initialization completed",
+	Why:    neverInitialized, Fix: generateAgain,
+	Kinds: view.DefinitionFiles, Check: demanded(contract.Initialization, contract.InfraCluster),
+})
+
+var _ = infraClusterRules.Add(lint.Rule{
+	ID: "IC002", Name: "infra-cluster-endpoint", Since: "v0.1.0",
+	Title:    "An InfraCluster has a control plane endpoint with host and port",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraCluster, control plane endpoint",
+	Why:    "If no control plane provides the endpoint, the cluster gets none. Cluster API cannot read one of another type.",
+	Fix:    "Add spec.controlPlaneEndpoint with host, a string, and port, an integer.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Endpoint, contract.InfraCluster),
+})
+
+var _ = infraClusterRules.Add(lint.Rule{
+	ID: "IC004", Name: "failure-domains", Since: "v0.1.0",
+	Title:    "Failure domains have the form of the contract",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraCluster, failure domains; internal/contract/infrastructure_cluster.go, FailureDomains",
+	Why:    "Cluster API fails to read them, and every reconciliation of the Cluster with it.",
+	Fix:    "Use a list of objects with name for v1beta2, and a map of objects by name for v1beta1.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.FailureDomains, contract.InfraCluster),
+})
+
+var _ = infraClusterRules.Add(lint.Rule{
+	ID: "IC007", Name: "infra-cluster-template-spec", Since: "v0.1.0",
+	Title:    "An InfraClusterTemplate has spec.template.spec",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
+	Why:    "Cluster API makes clusters of this field.",
+	Fix:    generateAgain,
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.TemplateSpec, contract.InfraCluster),
+})
+
+var _ = infraClusterRules.Add(lint.Rule{
+	ID: "IC008", Name: "infra-cluster-template-metadata", Since: "v0.1.0",
+	Title:    "An InfraClusterTemplate has spec.template.metadata",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
+	Why:    "Labels and annotations that a ClusterClass sets there are dropped.",
+	Fix:    generateAgain,
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.TemplateMetadata, contract.InfraCluster),
+})
+
+var _ = infraMachineRules.Add(lint.Rule{
+	ID: "IM001", Name: "provider-id", Since: "v0.1.0",
+	Title:    "An InfraMachine has spec.providerID",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraMachine, provider ID",
+	Why:    "Cluster API finds the node of a machine by this field. Without it the machine never gets a node.",
+	Fix:    "Add spec.providerID of type string and generate the CRD again.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.ProviderID, contract.InfraMachine, contract.MachinePoolMachine),
+})
+
+var _ = infraMachineRules.Add(lint.Rule{
+	ID: "IM003", Name: "infra-machine-initialization", Since: "v0.1.0",
+	Title:    "An InfraMachine reports that its initialization is completed",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraMachine, initialization completed",
+	Why:    neverInitialized, Fix: generateAgain,
+	Kinds: view.DefinitionFiles, Check: demanded(contract.Initialization, contract.InfraMachine, contract.MachinePoolMachine),
+})
+
+var _ = infraMachineRules.Add(lint.Rule{
+	ID: "IM004", Name: "addresses", Since: "v0.1.0",
+	Title:    "Addresses of an InfraMachine are objects with type and address",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraMachine, addresses",
+	Why:    "Cluster API cannot read addresses of another form, and shows nothing of what they lack.",
+	Fix:    "Use a list of clusterv1.MachineAddress.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Addresses, contract.InfraMachine),
+})
+
+var _ = infraMachineRules.Add(lint.Rule{
+	ID: "IM005", Name: "failure-domain", Since: "v0.1.0",
+	Title:    "The failure domain of a machine is where the contract has it",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page InfraMachine, failure domain",
+	Why:    "Cluster API reads spec.failureDomain only until contract v1beta1 goes.",
+	Fix:    "Add status.failureDomain and report there where the machine is.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.FailureDomain, contract.InfraMachine),
+})
+
+var _ = infraMachinePoolRules.Add(lint.Rule{
+	ID: "IMP001", Name: "provider-id-list", Since: "v0.1.0",
+	Title:    "An InfraMachinePool has spec.providerIDList, a list of strings",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraMachinePool, providerIDList",
+	Why:    "Cluster API finds the nodes of the pool by this list.",
+	Fix:    generateAgain,
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.ProviderIDList, contract.InfraMachinePool),
+})
+
+var _ = infraMachinePoolRules.Add(lint.Rule{
+	ID: "IMP002", Name: "pool-replicas", Since: "v0.1.0",
+	Title:    "An InfraMachinePool has status.replicas, an integer",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraMachinePool, replicas",
+	Why:    "The MachinePool never shows how many machines there are, and waits for them.",
+	Fix:    generateAgain,
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Replicas, contract.InfraMachinePool),
+})
+
+var _ = infraMachinePoolRules.Add(lint.Rule{
+	ID: "IMP003", Name: "pool-ready", Since: "v0.1.0",
+	Title:    "An InfraMachinePool has status.ready, a boolean",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraMachinePool, initialization completed; the code of Cluster API up to v1.14 reads only this field, whatever the contract",
+	Why:    neverInitialized, Fix: generateAgain,
+	Kinds: view.DefinitionFiles, Check: demanded(contract.Initialization, contract.InfraMachinePool),
+})
+
+var _ = infraMachinePoolRules.Add(lint.Rule{
+	ID: "IMP004", Name: "pool-provisioned", Since: "v0.1.0",
+	Title:    "An InfraMachinePool of contract v1beta2 has status.initialization.provisioned",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page InfraMachinePool, initialization completed",
+	Why:    "The contract demands it, and Cluster API will read it instead of status.ready.",
+	Fix:    generateAgain,
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Provisioned, contract.InfraMachinePool),
+})
+
+var _ = infraMachinePoolRules.Add(lint.Rule{
+	ID: "IMP008", Name: "pool-instances", Since: "v0.1.0",
+	Title:    "The instances of a pool are a list of objects",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "contract page InfraMachinePool, instances",
+	Why:    "Users and tools expect to find the replicas there.",
+	Fix:    "Make status.instances a list of objects.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Instances, contract.InfraMachinePool),
+})
+
+var _ = infraMachinePoolRules.Add(lint.Rule{
+	ID: "IMP009", Name: "pool-provider-id", Since: "v0.1.0",
+	Title:    "The provider ID of a pool is a string",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page InfraMachinePool, providerID",
+	Why:    "Users and tools expect to find the identifier of the pool there.",
+	Fix:    "Make spec.providerID a string.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.ProviderID, contract.InfraMachinePool),
+})
+
+var _ = bootstrapConfigRules.Add(lint.Rule{
+	ID: "BC001", Name: "data-secret", Since: "v0.1.0",
+	Title:    "A BootstrapConfig has status.dataSecretName",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page BootstrapConfig, data secret",
+	Why:    "Cluster API never learns which Secret holds the bootstrap data, and no machine starts.",
+	Fix:    generateAgain,
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.DataSecret, contract.BootstrapConfig),
+})
+
+var _ = bootstrapConfigRules.Add(lint.Rule{
+	ID: "BC002", Name: "bootstrap-initialization", Since: "v0.1.0",
+	Title:    "A BootstrapConfig reports that its data secret is created",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page BootstrapConfig, initialization completed",
+	Why:    neverInitialized, Fix: generateAgain,
+	Kinds: view.DefinitionFiles, Check: demanded(contract.Initialization, contract.BootstrapConfig),
+})
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP001", Name: "control-plane-initialization", Since: "v0.1.0",
+	Title:    "A ControlPlane reports that it is initialized",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page ControlPlane, initialization completed",
+	Why:    neverInitialized, Fix: generateAgain,
+	Kinds: view.DefinitionFiles, Check: demanded(contract.Initialization, contract.ControlPlane),
+})
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP002", Name: "control-plane-version", Since: "v0.1.0",
+	Title:    "A ControlPlane with spec.version reports the version that runs",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page ControlPlane, version",
+	Why:    "In a ClusterClass the topology controller takes the control plane for one that is still being created and never upgrades the workers.",
+	Fix:    "Add status.version, or for Cluster API v1.14 and newer status.versions.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Version, contract.ControlPlane),
+})
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP006", Name: "machine-template-reference", Since: "v0.1.0",
+	Title:    "The reference to the machine template is where the contract has it",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page ControlPlane, machines; internal/contract/controlplane.go, MachineTemplate",
+	Why:    "In a ClusterClass the topology controller writes the reference where the schema does not have it, and the API server drops it or refuses the object.",
+	Fix:    "Add spec.machineTemplate.spec.infrastructureRef to the version for contract v1beta2, or label the version for v1beta1 only.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Machines, contract.ControlPlane),
+})
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP007", Name: "machine-timeouts", Since: "v0.1.0",
+	Title:    "The timeouts of machines are where the contract has them",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page ControlPlane, machines",
+	Why:    "Values from the topology of a Cluster do not reach the machines of the control plane.",
+	Fix:    "For contract v1beta2 add integers with Seconds behind the name to spec.machineTemplate.spec.deletion.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Timeouts, contract.ControlPlane),
+})
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP009", Name: "control-plane-endpoint", Since: "v0.1.0",
+	Title:    "The endpoint of a ControlPlane has a host and a port of the right types",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page ControlPlane, endpoint",
+	Why:    "Cluster API fails to read the endpoint, and every reconciliation of the Cluster with it.",
+	Fix:    "Make host a string and port an integer.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Endpoint, contract.ControlPlane),
+})
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP014", Name: "rollout-after", Since: "v0.1.0",
+	Title:    "The time of a rollout is where the contract has it",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page ControlPlane, rolloutAfter",
+	Why:    "Clusterctl alpha rollout restart writes to a field that the schema does not have.",
+	Fix:    "Add spec.rollout.after, a time.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.RolloutAfter, contract.ControlPlane),
+})
+
+// demanded returns a check of what the contract says in a section about roles.
+func demanded(section contract.Section, roles ...contract.Role) func(*lint.Pass) {
+	return fieldCheck{section: section, roles: roles}.check
+}
+
+var _ = infraClusterRules.Add(lint.Rule{
+	ID: "IC003", Name: "infra-cluster-endpoint-required", Since: "v0.1.0",
+	Title:    "Host and port of the endpoint are not required",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page InfraCluster, control plane endpoint",
+	Why:    "A user, a patch or the control plane cannot give one of them and leave the other to the controller.",
+	Fix:    "Add the marker +optional and omitempty to both fields.",
+	Kinds:  view.DefinitionFiles, Check: eachRole(endpointRequired, contract.InfraCluster),
+})
+
+func endpointRequired(p *lint.Pass, k *contract.Kind) {
+	s, presence := k.Judged.Schema.At("spec", "controlPlaneEndpoint")
+	if presence != crd.Present || !s.Required("host") && !s.Required("port") {
+		return
+	}
+	severity := lint.Warning
+	if k.Contract == contract.V1Beta1 {
+		severity = lint.Info
+	}
+	view.Accuse(p, k, s.Node.Get("required"), severity, "host or port of spec.controlPlaneEndpoint of %s %s are required", k.Kind, k.Judged.Name)
+}
+
+var _ = infraClusterRules.Add(lint.Rule{
+	ID: "IC005", Name: "failure-domains-map", Since: "v0.1.0",
+	Title:    "Under contract v1beta2 failure domains are a map by name",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page InfraCluster, failure domains",
+	Why:    "Two writers with server-side apply overwrite the failure domains of each other.",
+	Fix:    "Add the markers +listType=map and +listMapKey=name and the field name of type string.",
+	Kinds:  view.DefinitionFiles, Check: eachRole(failureDomainsMap, contract.InfraCluster),
+})
+
+func failureDomainsMap(p *lint.Pass, k *contract.Kind) {
+	s, presence := k.Judged.Schema.At("status", "failureDomains")
+	if k.Contract != contract.V1Beta2 || presence != crd.Present || s.Type() != "array" {
+		return
+	}
+	if s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"name"}) {
+		view.Accuse(p, k, s.Node, 0, "status.failureDomains of %s %s is no map by name", k.Kind, k.Judged.Name)
+		return
+	}
+	if name, presence := s.At(crd.Items, "name"); presence == crd.Present && name.Type() != "string" {
+		view.Accuse(p, k, name.Node, 0, "the name of failure domains of %s %s is of type %s instead of string", k.Kind, k.Judged.Name, name.Type())
+	}
+}
+
+// hasTemplate reports whether the template of a kind is in the file.
+func hasTemplate(p *lint.Pass, k *contract.Kind) bool {
+	return p.Release.CRD(k.Group, k.Kind+contract.Suffix) != nil
+}
+
+var _ = infraClusterRules.Add(lint.Rule{
+	ID: "IC006", Name: "infra-cluster-template", Since: "v0.1.0",
+	Title:    "An InfraCluster has a template",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
+	Why:    noClusterClass, Fix: addTemplateKind,
+	Kinds: view.DefinitionFiles, Check: eachRole(templateMissing, contract.InfraCluster),
+})
+
+var _ = infraMachineRules.Add(lint.Rule{
+	ID: "IM006", Name: "infra-machine-template", Since: "v0.1.0",
+	Title:    "An InfraMachine has a template",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraMachine, InfraMachineTemplate resource definition",
+	Why:    "MachineDeployments and control planes make machines only of templates.",
+	Fix:    addTemplateKind,
+	Kinds:  view.DefinitionFiles, Check: eachRole(templateMissing, contract.InfraMachine),
+})
+
+func templateMissing(p *lint.Pass, k *contract.Kind) {
+	if !hasTemplate(p, k) {
+		reportTemplate(p, k, p.Rule.Severity)
+	}
+}
+
+func templateRecommended(p *lint.Pass, k *contract.Kind) {
+	if !hasTemplate(p, k) {
+		reportTemplate(p, k, lint.Warning)
+	}
+}
+
+func reportTemplate(p *lint.Pass, k *contract.Kind, severity lint.Severity) {
+	view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), severity, "there is no kind %s%s in the group %s", k.Kind, contract.Suffix, k.Group)
+}
+
+var _ = infraClusterRules.Add(lint.Rule{
+	ID: "IC009", Name: "infra-cluster-name", Since: "v0.1.0",
+	Title:    "The name of an InfraCluster ends with Cluster",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "contract page InfraCluster, resource definition: a generally applied convention",
+	Why:    "Users and tools know the role of a kind by its name.",
+	Fix:    "Name the kind after the infrastructure with Cluster behind it.",
+	Kinds:  view.DefinitionFiles, Check: eachRole(clusterName, contract.InfraCluster),
+})
+
+func clusterName(p *lint.Pass, k *contract.Kind) {
+	if !strings.HasSuffix(k.Kind, "Cluster") {
+		view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), 0, "%s is used as an InfraCluster (%s), and its name does not end with Cluster", k.Kind, k.Reason)
+	}
+}
+
+var _ = infraMachineRules.Add(lint.Rule{
+	ID: "IM002", Name: "provider-id-required", Since: "v0.1.0",
+	Title:    "The provider ID is not required",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page InfraMachine, provider ID: set by the controller",
+	Why:    "The API server refuses the machines that Cluster API creates, because only the controller knows the ID.",
+	Fix:    "Add the marker +optional and omitempty to spec.providerID.",
+	Kinds:  view.DefinitionFiles, Check: eachRole(providerIDRequired, contract.InfraMachine),
+})
+
+func providerIDRequired(p *lint.Pass, k *contract.Kind) {
+	if s, presence := k.Judged.Schema.At("spec"); presence == crd.Present && s.Required("providerID") {
+		view.Accuse(p, k, s.Node.Get("required"), 0, "spec.providerID of %s %s is required", k.Kind, k.Judged.Name)
+	}
+}
+
+var _ = infraMachineRules.Add(lint.Rule{
+	ID: "IM007", Name: "infra-machine-template-schema", Since: "v0.1.0",
+	Title:    "An InfraMachineTemplate has spec.template with spec and metadata",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraMachine, InfraMachineTemplate resource definition",
+	Why:    "Cluster API makes machines of spec.template.spec, and without spec.template.metadata labels and annotations are dropped.",
+	Fix:    generateAgain,
+	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.TemplateSpec, contract.InfraMachine), noted(contract.TemplateMetadata, contract.InfraMachine)),
+})
+
+var _ = infraMachinePoolRules.Add(lint.Rule{
+	ID: "IMP006", Name: "pool-template", Since: "v0.1.0",
+	Title:    "An InfraMachinePool has a template with spec.template.spec",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraMachinePool, InfraMachinePoolTemplate resource definition",
+	Why:    noClusterClass, Fix: addTemplateKind,
+	Kinds: view.DefinitionFiles, Check: both(eachRole(templateRecommended, contract.InfraMachinePool), demanded(contract.TemplateSpec, contract.InfraMachinePool), noted(contract.TemplateMetadata, contract.InfraMachinePool)),
+})
+
+var _ = bootstrapConfigRules.Add(lint.Rule{
+	ID: "BC004", Name: "bootstrap-template-schema", Since: "v0.1.0",
+	Title:    "A BootstrapConfigTemplate has spec.template with spec and metadata",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page BootstrapConfig, BootstrapConfigTemplate resource definition",
+	Why:    "Cluster API makes bootstrap configurations of spec.template.spec, and without spec.template.metadata labels and annotations are dropped.",
+	Fix:    generateAgain,
+	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.TemplateSpec, contract.BootstrapConfig), noted(contract.TemplateMetadata, contract.BootstrapConfig)),
+})
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP010", Name: "control-plane-template", Since: "v0.1.0",
+	Title:    "A ControlPlane has a template with spec.template.spec",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition",
+	Why:    noClusterClass, Fix: addTemplateKind,
+	Kinds: view.DefinitionFiles, Check: both(eachRole(templateRecommended, contract.ControlPlane), demanded(contract.TemplateSpec, contract.ControlPlane), noted(contract.TemplateMetadata, contract.ControlPlane)),
+})
+
+// noted is demanded with notes instead of warnings.
+func noted(section contract.Section, roles ...contract.Role) func(*lint.Pass) {
+	return fieldCheck{section: section, roles: roles, most: lint.Info}.check
+}
+
+var _ = infraMachineRules.Add(lint.Rule{
+	ID: "IM008", Name: "capacity", Since: "v0.1.0",
+	Title:    "The capacity of a template is a map of quantities",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page InfraMachine, support cluster autoscaling from zero",
+	Why:    "The autoscaler cannot tell what a new machine would offer and does not scale from zero.",
+	Fix:    "Use corev1.ResourceList for status.capacity.",
+	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.Capacity, contract.InfraMachine), eachTemplate(capacity, contract.InfraMachine)),
+})
+
+func capacity(p *lint.Pass, k *contract.Kind) {
+	s, presence := k.Judged.Schema.At("status", "capacity")
+	if presence != crd.Present || s.Type() != "object" {
+		return
+	}
+	quantity, presence := s.At("cpu")
+	switch {
+	case presence == crd.Absent:
+		view.Accuse(p, k, s.Node, 0, "status.capacity of %s %s is no map", k.Kind, k.Judged.Name)
+	case presence == crd.Present && quantity.Type() != crd.IntOrString && quantity.Type() != "string":
+		view.Accuse(p, k, quantity.Node, 0, "status.capacity of %s %s is no map of quantities", k.Kind, k.Judged.Name)
+	}
+}
+
+// architectures are those that the autoscaler knows.
+var architectures = [...]string{"amd64", "arm64", "s390x", "ppc64le"}
+
+var _ = infraMachineRules.Add(lint.Rule{
+	ID: "IM009", Name: "node-info", Since: "v0.1.0",
+	Title:    "A template with capacity or node info has the status subresource",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page InfraMachine, support cluster autoscaling from zero",
+	Why:    "The controller cannot report what the autoscaler needs.",
+	Fix:    "Add the marker +kubebuilder:subresource:status to the template, and give status.nodeInfo an architecture of amd64, arm64, s390x or ppc64le.",
+	Kinds:  view.DefinitionFiles, Check: eachTemplate(nodeInfo, contract.InfraMachine),
+})
+
+func nodeInfo(p *lint.Pass, k *contract.Kind) {
+	status, presence := k.Judged.Schema.At("status")
+	if presence != crd.Present {
+		return
+	}
+	_, capacity := status.At("capacity")
+	info, present := status.At("nodeInfo")
+	if (capacity == crd.Present || present == crd.Present) && k.Judged.Subresources.Get("status") == nil {
+		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0, "%s %s has a status and no status subresource", k.Kind, k.Judged.Name)
+	}
+	if present != crd.Present {
+		return
+	}
+	for _, name := range [...]string{"architecture", "operatingSystem"} {
+		if s, presence := info.At(name); presence == crd.Present && s.Type() != "string" {
+			view.Accuse(p, k, s.Node, 0, "status.nodeInfo.%s of %s %s is of type %s instead of string", name, k.Kind, k.Judged.Name, s.Type())
+		}
+	}
+	s, _ := info.At("architecture")
+	for _, n := range s.Node.Get("enum").List() {
+		if !slices.Contains(architectures[:], n.Str()) {
+			view.Accuse(p, k, n, 0, "the architecture %s is not one of %s", n.Text, strings.Join(architectures[:], ", "))
+		}
+	}
+}
+
+var _ = infraMachineRules.Add(lint.Rule{
+	ID: "IM010", Name: "immutable-template", Since: "v0.1.0",
+	Title:    "The schema of a template does not forbid changes of its spec",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract pages, support for SSA dry run",
+	Why:    "The topology controller tries changes in a dry run. An expression in the schema cannot let that pass, so that a ClusterClass with such templates cannot be changed.",
+	Fix:    "Check in a webhook that the spec does not change, and skip the check when the topology controller makes a dry run.",
+	Kinds:  view.DefinitionFiles, Check: eachTemplate(immutableTemplate, contract.InfraCluster, contract.InfraMachine, contract.InfraMachinePool, contract.BootstrapConfig, contract.ControlPlane),
+})
+
+// immutableTemplate looks for expressions that compare a value with its former
+// self.
+func immutableTemplate(p *lint.Pass, k *contract.Kind) {
+	s := k.Judged.Schema
+	where := ""
+	for _, name := range [...]string{"spec", "template", "spec"} {
+		next, presence := s.At(name)
+		if presence != crd.Present {
+			return
+		}
+		s = next
+		where = strings.TrimPrefix(where+"."+name, ".")
+		for _, rule := range s.Node.Get("x-kubernetes-validations").List() {
+			if text := strings.Join(strings.Fields(rule.Get("rule").Str()), ""); text == "self==oldSelf" || text == "oldSelf==self" {
+				view.Accuse(p, k, rule.Get("rule"), 0, "%s of %s %s cannot be changed, not even in a dry run", where, k.Kind, k.Judged.Name)
+				return
+			}
+		}
+	}
+}
+
+var _ = infraMachinePoolRules.Add(lint.Rule{
+	ID: "IMP005", Name: "pool-machines", Since: "v0.1.0",
+	Title:    "The machines of a pool are of a kind in the group and version of the pool",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraMachinePool, MachinePoolMachines support; core machinepool controller, reconcileMachines",
+	Why:    "Cluster API lists the kind in status.infrastructureMachineKind with the apiVersion of the pool. If there is none, every reconciliation of the MachinePool fails.",
+	Fix:    "Serve the machine kind in the version of the pool, or remove status.infrastructureMachineKind.",
+	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.PoolMachines, contract.InfraMachinePool), eachRole(poolMachines, contract.InfraMachinePool)),
+})
+
+func poolMachines(p *lint.Pass, k *contract.Kind) {
+	s, presence := k.Judged.Schema.At("status", "infrastructureMachineKind")
+	if presence != crd.Present {
+		return
+	}
+	machine := func(other *contract.Kind) bool {
+		v := other.Version(k.Judged.Name)
+		return other.Group == k.Group && strings.HasSuffix(other.Kind, "Machine") && v != nil && v.Served
+	}
+	if !slices.ContainsFunc(view.Definitions(p), machine) {
+		view.Accuse(p, k, s.Node, 0, "no kind of machines in the group %s is served in version %s, which Cluster API takes from %s", k.Group, k.Judged.Name, k.Kind)
+	}
+}
+
+var _ = infraMachinePoolRules.Add(lint.Rule{
+	ID: "IMP007", Name: "provider-id-list-limits", Since: "v0.1.0",
+	Title:    "The provider IDs of a pool are an atomic list with limits",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "contract page InfraMachinePool, providerIDList",
+	Why:    "Cluster API itself stores no more than 10000 IDs of 1 to 512 characters.",
+	Fix:    "Add the markers +listType=atomic, MaxItems=10000, items:MinLength=1 and items:MaxLength=512.",
+	Kinds:  view.DefinitionFiles, Check: eachRole(providerIDLimits, contract.InfraMachinePool),
+})
+
+func providerIDLimits(p *lint.Pass, k *contract.Kind) {
+	s, presence := k.Judged.Schema.At("spec", "providerIDList")
+	if k.Contract != contract.V1Beta2 || presence != crd.Present || s.Type() != "array" {
+		return
+	}
+	item, _ := s.At(crd.Items)
+	var missing []string
+	if s.ListType() != "atomic" {
+		missing = append(missing, "x-kubernetes-list-type: atomic")
+	}
+	for _, limit := range [...]struct {
+		in   crd.Schema
+		name string
+		most int64
+	}{{s, "maxItems", 10000}, {item, "maxLength", 512}} {
+		if n, ok := limit.in.Node.Get(limit.name).Int(); !ok || n > limit.most {
+			missing = append(missing, limit.name)
+		}
+	}
+	if n, _ := item.Node.Get("minLength").Int(); n < 1 {
+		missing = append(missing, "minLength")
+	}
+	if len(missing) > 0 {
+		view.Accuse(p, k, s.Node, 0, "spec.providerIDList of %s %s lacks %s", k.Kind, k.Judged.Name, strings.Join(missing, ", "))
+	}
+}
+
+var _ = addressRules.Add(lint.Rule{
+	ID: "IPAM001", Name: "pool-conditions", Since: "v0.1.0",
+	Title:    "IP pools have conditions",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page IPAM, Data Types",
+	Why:    "Users cannot see whether a pool works.",
+	Fix:    "Add status.conditions as a list of metav1.Condition.",
+	Kinds:  view.DefinitionFiles, Check: eachRole(checkPoolConditions, contract.IPPool),
+})
+
+func checkPoolConditions(p *lint.Pass, k *contract.Kind) { view.CheckConditions(p, k) }
+
+// ipamNeeds are what the controller of an IPAM provider does. The verbs of a row
+// that are joined with a bar serve each other's purpose.
+var ipamNeeds = [...]struct {
+	group, resource string
+	verbs           []string
+}{
+	{"ipam.cluster.x-k8s.io", "ipaddressclaims", []string{"get", "list", "watch", "patch|update"}},
+	{"ipam.cluster.x-k8s.io", "ipaddressclaims/status", []string{"patch|update"}},
+	{"ipam.cluster.x-k8s.io", "ipaddresses", []string{"create", "delete", "get", "list", "patch|update", "watch"}},
+	{"cluster.x-k8s.io", "clusters", []string{"get"}},
+}
+
+var _ = addressRules.Add(lint.Rule{
+	ID: "IPAM003", Name: "claims-and-addresses", Since: "v0.1.0",
+	Title:    "An IPAM provider may read claims and write addresses",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page IPAM, Behaviour",
+	Why:    "The controller is refused what the contract asks it to do, and claims never get an address.",
+	Fix:    "Add the resources and verbs to the role of the controller.",
+	Kinds:  view.DefinitionFiles, Check: claimsAndAddresses,
+})
+
+func claimsAndAddresses(p *lint.Pass) {
+	if p.Release.Provider.Type != layouts.IPAM {
+		return
+	}
+	var roles []*manifest.Object
+	for _, kind := range [...]string{"ClusterRole", "Role"} {
+		roles = append(roles, p.Release.Installed().Kind("rbac.authorization.k8s.io", kind)...)
+	}
+	if len(roles) == 0 || roles[0].File != p.File {
+		return
+	}
+	for _, need := range ipamNeeds {
+		granted := map[string]bool{}
+		for _, role := range roles {
+			for _, rule := range role.Get("rules").List() {
+				if listNames(rule, "apiGroups", need.group) && listNames(rule, "resources", need.resource) && rule.Get("resourceNames") == nil {
+					for _, verb := range rule.Get("verbs").List() {
+						granted[verb.Str()] = true
+					}
+				}
+			}
+		}
+		var missing []string
+		for _, verbs := range need.verbs {
+			if !granted["*"] && !slices.ContainsFunc(strings.Split(verbs, "|"), func(verb string) bool { return granted[verb] }) {
+				missing = append(missing, strings.ReplaceAll(verbs, "|", " or "))
+			}
+		}
+		if len(missing) > 0 {
+			p.On(roles[0], roles[0].Get("rules"), "no role allows %s of %s in %s", strings.Join(missing, ", "), need.resource, need.group)
+		}
+	}
+}
+
+// listNames reports whether a list of a rule names something, or everything.
+func listNames(rule *yamldoc.Node, list, name string) bool {
+	return slices.ContainsFunc(rule.Get(list).List(), func(n *yamldoc.Node) bool {
+		prefix, all := strings.CutSuffix(n.Str(), "*")
+		return n.Str() == name || all && (prefix == "" || list == "resources" && prefix == "*/" && strings.HasSuffix(name, n.Str()[1:]))
+	})
+}
+
+var _ = addressRules.Add(lint.Rule{
+	ID: "IPAM004", Name: "pool-cluster-name", Since: "v0.1.0",
+	Title:    "IP pools in templates have the label of their cluster",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "contract page IPAM, Clusterctl Move",
+	Why:    "Clusterctl move leaves the pool behind.",
+	Fix:    "Add the label cluster.x-k8s.io/cluster-name: ${CLUSTER_NAME}.",
+	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: poolClusterName,
+})
+
+func poolClusterName(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		k := p.Release.Role(o.Group, o.Kind)
+		if k == nil || k.Role != contract.IPPool || k.Scope == "Cluster" {
+			continue
+		}
+		moved := false
+		for _, label := range [...]string{"cluster.x-k8s.io/cluster-name", "clusterctl.cluster.x-k8s.io/move", "clusterctl.cluster.x-k8s.io/move-hierarchy"} {
+			_, ok := o.Label(label)
+			_, defined := k.Object.Label(label)
+			moved = moved || ok || defined
+		}
+		if !moved {
+			p.On(o, view.Nearest(o, "metadata", "labels"), "%s %s has no label cluster.x-k8s.io/cluster-name", o.Kind, o.Name)
+		}
+	}
+}

@@ -1,0 +1,725 @@
+package definitions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var definitionRules = &lint.Family{Prefix: "CRD", Title: "CustomResourceDefinitions and their contract labels"}
+
+const (
+	versionSection = "contract pages, All resources: APIVersion field value, version"
+	crdValidation  = "k8s.io/apiextensions-apiserver pkg/apis/apiextensions/validation"
+)
+
+// eachKind returns a check that calls another one for every definition of the
+// file.
+func eachKind(check func(*lint.Pass, *contract.Kind)) func(*lint.Pass) {
+	return func(p *lint.Pass) {
+		for _, k := range view.Definitions(p) {
+			check(p, k)
+		}
+	}
+}
+
+// shared returns a check that reports once what is wrong with several
+// definitions of the file.
+func shared(check func(k *contract.Kind, note func(n *yamldoc.Node, text string))) func(*lint.Pass) {
+	type fault struct {
+		text  string
+		kind  *contract.Kind
+		node  *yamldoc.Node
+		kinds []string
+	}
+	return func(p *lint.Pass) {
+		var list []*fault
+		byText := map[string]*fault{}
+		for _, k := range view.Definitions(p) {
+			check(k, func(n *yamldoc.Node, text string) {
+				f := byText[text]
+				if f == nil {
+					f = &fault{text: text, kind: k, node: n}
+					byText[text] = f
+					list = append(list, f)
+				}
+				f.kinds = append(f.kinds, k.Kind)
+			})
+		}
+		for _, f := range list {
+			view.Accuse(p, f.kind, f.node, 0, "%s: %s", strings.Join(f.kinds, ", "), f.text)
+		}
+	}
+}
+
+const skipNameCheck = "clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check"
+
+// isDNSLabel reports whether s has the form of names in Kubernetes that may not
+// begin with a digit (RFC 1035).
+func isDNSLabel(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c >= 'a' && c <= 'z'
+		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 63 && s[len(s)-1] != '-'
+}
+
+// faults collects what is wrong with the versions of a definition. What several
+// share is reported once.
+type faults struct {
+	p      *lint.Pass
+	kind   *contract.Kind
+	list   []*fault
+	byText map[string]*fault
+}
+
+type fault struct {
+	text     string
+	node     *yamldoc.Node
+	versions []string
+}
+
+// add notes a fault; the text must not name the version.
+func (f *faults) add(version string, n *yamldoc.Node, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	one := f.byText[text]
+	if one == nil {
+		if f.byText == nil {
+			f.byText = map[string]*fault{}
+		}
+		one = &fault{text: text, node: n}
+		f.byText[text] = one
+		f.list = append(f.list, one)
+	}
+	if last := len(one.versions) - 1; last < 0 || one.versions[last] != version {
+		one.versions = append(one.versions, version)
+	}
+}
+
+func (f *faults) report() {
+	for _, one := range f.list {
+		view.Accuse(f.p, f.kind, one.node, 0, "%s %s: %s", f.kind.Kind, strings.Join(one.versions, ", "), one.text)
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD001", Name: "definition-name", Since: "v0.1.0",
+	Title:    "A CRD has the name that Cluster API computes from its group and kind",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/cluster/installer.go, validateCRDName; util/contract.CalculateCRDName",
+	Why:    "Clusterctl init and upgrade refuse the provider. Cluster API looks for the CRD under the computed name and does not find it.",
+	Fix:    "Set spec.names.plural and metadata.name as shown. For a kind that Cluster API does not refer to, the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check silences clusterctl.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(definitionName),
+})
+
+func definitionName(p *lint.Pass, k *contract.Kind) {
+	if _, skip := k.Object.Annotation(skipNameCheck); skip || !isDNSLabel(strings.ToLower(k.Kind)) {
+		return
+	}
+	if want := contract.CRDName(k.Group, k.Kind); k.Object.Name != want {
+		view.Accuse(p, k, view.Nearest(k.Object, "metadata", "name"), 0, "the CRD of %s is named %s, and Cluster API looks for %s", k.Kind, k.Object.Name, want)
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD002", Name: "skipped-name-check", Since: "v0.1.0",
+	Title:    "A CRD of the contract does not skip the check of its name",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract pages, resource definition: the name must have the format of CalculateCRDName",
+	Why:    "The annotation silences only clusterctl. Every reconciliation of an object that refers to this kind fails, because the CRD is looked up by the computed name.",
+	Fix:    "Rename the CRD and remove the annotation.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(skippedNameCheck),
+})
+
+func skippedNameCheck(p *lint.Pass, k *contract.Kind) {
+	n := k.Object.Get("metadata", "annotations", skipNameCheck)
+	if want := contract.CRDName(k.Group, k.Kind); n != nil && k.Role.Referenced() && k.Object.Name != want {
+		view.Accuse(p, k, n, 0, "%s is of the role %s, so that Cluster API looks for %s, whatever this annotation says", k.Kind, k.Role, want)
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD003", Name: "plural-and-group", Since: "v0.1.0",
+	Title:    "The name of a CRD is its plural, a dot and its group",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: crdValidation + ", ValidateCustomResourceDefinition",
+	Why:    "The API server refuses the CRD, and the installation stops.",
+	Fix:    "Make metadata.name and spec.names.plural agree.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(pluralAndGroup),
+})
+
+func pluralAndGroup(p *lint.Pass, k *contract.Kind) {
+	if want := k.Plural + "." + k.Group; k.Plural != "" && k.Group != "" && k.Object.Name != want {
+		view.Accuse(p, k, view.Nearest(k.Object, "metadata", "name"), 0, "the name %q is not plural and group, %q", k.Object.Name, want)
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD004", Name: "list-kind", Since: "v0.1.0",
+	Title:    "The list of a kind is named after it",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract pages, resource definition: the list resource MUST be named <Kind>List",
+	Why:    "Clients list objects as <Kind>List and do not find them under another name.",
+	Fix:    "Set spec.names.listKind to the kind with List behind it, or leave it out.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(listKind),
+})
+
+func listKind(p *lint.Pass, k *contract.Kind) {
+	if k.Role == contract.Aux || k.ListKind == "" || k.ListKind == k.Kind+"List" {
+		return
+	}
+	view.Accuse(p, k, k.Object.Get("spec", "names", "listKind"), 0, "the list of %s is named %s instead of %sList", k.Kind, k.ListKind, k.Kind)
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD005", Name: "definition-version", Since: "v0.1.0",
+	Title:    "CRDs are of apiextensions.k8s.io/v1",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes deprecation guide, v1.22",
+	Why:    "No supported API server knows other versions, so that the installation stops.",
+	Fix:    "Convert the CRD to apiextensions.k8s.io/v1. Controller-gen has written nothing else for years.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(definitionVersion),
+})
+
+func definitionVersion(p *lint.Pass, k *contract.Kind) {
+	if k.Object.Version != "v1" {
+		view.Accuse(p, k, view.Nearest(k.Object, "apiVersion"), 0, "API servers since Kubernetes 1.22 do not know CRDs of version %s", k.Object.Version)
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD006", Name: "storage-version", Since: "v0.1.0",
+	Title:    "A CRD stores objects in exactly one version, which is served",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: crdValidation + ", validateCustomResourceDefinitionSpec; clusterctl client/cluster/objectgraph.go",
+	Why:    "The API server refuses a CRD with no or several storage versions. If that version is not served, clusterctl move does not see the objects.",
+	Fix:    "Set storage: true for one served version and storage: false for all others.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(storageVersion),
+})
+
+func storageVersion(p *lint.Pass, k *contract.Kind) {
+	var stored, served int
+	seen := map[string]bool{}
+	for _, v := range k.Versions {
+		if seen[v.Name] {
+			view.Accuse(p, k, v.Node.Get("name"), 0, "%s has version %s twice", k.Kind, v.Name)
+		}
+		seen[v.Name] = true
+		if v.Storage {
+			stored++
+		}
+		if v.Served {
+			served++
+		}
+	}
+	at := view.Nearest(k.Object, "spec", "versions")
+	switch storage := k.Storage(); {
+	case stored != 1:
+		view.Accuse(p, k, at, 0, "%s has %d storage versions instead of one", k.Kind, stored)
+	case served == 0:
+		view.Accuse(p, k, at, lint.Warning, "no version of %s is served, so that there are no such objects", k.Kind)
+	case !storage.Served:
+		view.Accuse(p, k, view.NearestOf(storage.Node, "served"), lint.Warning, "%s stores objects in %s and does not serve it, so that clusterctl move overlooks them", k.Kind, storage.Name)
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD008", Name: "scope", Since: "v0.1.0",
+	Title:    "Kinds that Cluster API refers to are namespaced",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract pages, All resources: scope",
+	Why:    "Cluster API looks for the object in the namespace of the one that refers to it.",
+	Fix:    "Set spec.scope to Namespaced.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(definitionScope),
+})
+
+func definitionScope(p *lint.Pass, k *contract.Kind) {
+	if k.Role.Referenced() && k.Scope == "Cluster" {
+		view.Accuse(p, k, k.Object.Get("spec", "scope"), 0, "%s is of the role %s and must be Namespaced", k.Kind, k.Role)
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD009", Name: "type-and-object-meta", Since: "v0.1.0",
+	Title:    "The schema has apiVersion, kind and metadata",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract pages, All resources: TypeMeta and ObjectMeta field",
+	Why:    "Objects of the kind do not look like Kubernetes objects to clients that generate code or forms from the schema.",
+	Fix:    "Embed metav1.TypeMeta and metav1.ObjectMeta in the Go type and generate the CRD again.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(typeAndObjectMeta),
+})
+
+func typeAndObjectMeta(p *lint.Pass, k *contract.Kind) {
+	if k.Role == contract.Aux || k.Judged == nil {
+		return
+	}
+	var missing []string
+	for _, name := range [...]string{"apiVersion", "kind", "metadata"} {
+		if _, presence := k.Judged.Schema.At(name); presence == crd.Absent {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		view.Accuse(p, k, view.NearestOf(k.Judged.Schema.Node, "properties"), 0, "the schema of %s %s lacks %s", k.Kind, k.Judged.Name, strings.Join(missing, ", "))
+	}
+}
+
+// labelNode is the value of the label of a contract, or nil.
+func labelNode(k *contract.Kind, c contract.Contract) *yamldoc.Node {
+	return k.Object.Get("metadata", "labels", c.Label())
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD010", Name: "contract-label", Since: "v0.1.0",
+	Title:    "Kinds that Cluster API refers to have the label of a contract",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: versionSection + "; internal/contract/version.go, GetContractVersion",
+	Why:    "Every reconciliation of an object that refers to this kind fails: cannot find any versions matching contract versions.",
+	Fix:    "Add the label cluster.x-k8s.io/v1beta2: VERSION to the CRD, usually with labels in config/crd/kustomization.yaml. Templates need it too.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(contractLabelMissing),
+})
+
+func contractLabelMissing(p *lint.Pass, k *contract.Kind) {
+	if !k.Role.Referenced() || k.Chosen != "" {
+		return
+	}
+	want := p.Profile.Contracts()
+	at := labelNode(k, want[0])
+	if at == nil {
+		at = view.Nearest(k.Object, "metadata", "labels")
+	}
+	labels := make([]string, len(want))
+	for i, c := range want {
+		labels[i] = c.Label()
+	}
+	what := string(k.Role)
+	if k.Template {
+		what += contract.Suffix
+	}
+	view.Accuse(p, k, at, 0, "%s is of the role %s (%s) and has no label %s that names a version", k.Kind, what, k.Reason, strings.Join(labels, " or "))
+}
+
+// separated reports whether a label value has an element that looks like several
+// versions with another separator.
+func separated(k *contract.Kind, value string) bool {
+	for v := range strings.SplitSeq(value, "_") {
+		if k.Version(v) == nil && strings.ContainsAny(v, ",;. /|+-") {
+			return true
+		}
+	}
+	return false
+}
+
+// chosen returns the label that decides and the version that it names.
+func chosen(k *contract.Kind) (label *yamldoc.Node, version *crd.Version, ok bool) {
+	if !k.Role.Referenced() || k.Chosen == "" {
+		return nil, nil, false
+	}
+	label = labelNode(k, k.Contract)
+	return label, k.Version(k.Chosen), !separated(k, label.Str())
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD011", Name: "contract-version-missing", Since: "v0.1.0",
+	Title:    "The version that Cluster API takes from the label is in the CRD",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: versionSection + ": each value MUST point to an available version",
+	Why:    "Cluster API uses the highest version in the label of the newest contract, and the API server has no such kind.",
+	Fix:    "Name versions in the label that spec.versions has.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(contractVersionMissing),
+})
+
+func contractVersionMissing(p *lint.Pass, k *contract.Kind) {
+	if label, version, ok := chosen(k); ok && version == nil {
+		view.Accuse(p, k, label, 0, "Cluster API uses version %s of %s, which the CRD does not have; it has %s", k.Chosen, k.Kind, versionNames(k))
+	}
+}
+
+func versionNames(k *contract.Kind) string {
+	names := make([]string, len(k.Versions))
+	for i, v := range k.Versions {
+		names[i] = v.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD012", Name: "contract-version-served", Since: "v0.1.0",
+	Title:    "The version that Cluster API takes from the label is served",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: versionSection + ": each value MUST point to an available version",
+	Why:    "Cluster API uses the highest version in the label of the newest contract, and the API server does not serve it.",
+	Fix:    "Serve the version, or take it out of the label.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(contractVersionServed),
+})
+
+func contractVersionServed(p *lint.Pass, k *contract.Kind) {
+	if label, version, ok := chosen(k); ok && version != nil && !version.Served {
+		view.Accuse(p, k, label, 0, "Cluster API uses version %s of %s, which is not served", k.Chosen, k.Kind)
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD013", Name: "stale-contract-version", Since: "v0.1.0",
+	Title:    "All versions in the labels of contracts are in the CRD and served",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: versionSection + ": each value MUST point to an available version",
+	Why:    "Another version is used today. Once the label decides, Cluster API asks for a version that is not there.",
+	Fix:    "Take versions out of the label that are gone.",
+	Kinds:  view.DefinitionFiles, Check: shared(staleContractVersion),
+})
+
+// staleContractVersion notes the versions in labels that nobody can use.
+func staleContractVersion(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
+	for _, c := range contract.Accepted {
+		label := labelNode(k, c)
+		if label.Str() == "" || separated(k, label.Text) {
+			continue
+		}
+		for name := range strings.SplitSeq(label.Text, "_") {
+			version := k.Version(name)
+			switch {
+			case c == k.Contract && name == k.Chosen && k.Role.Referenced():
+				// an error of its own
+			case version == nil:
+				note(label, fmt.Sprintf("the label for contract %s names %s, which the CRD does not have", c, name))
+			case !version.Served:
+				note(label, fmt.Sprintf("the label for contract %s names %s, which is not served", c, name))
+			}
+		}
+	}
+}
+
+// contractFields are the labels that look like those of contracts.
+func contractFields(k *contract.Kind) []yamldoc.Field {
+	var out []yamldoc.Field
+	labels := k.Object.Get("metadata", "labels")
+	if labels == nil {
+		return nil
+	}
+	for _, f := range labels.Fields {
+		name, ok := strings.CutPrefix(f.Name, contract.LabelPrefix)
+		if ok && len(name) > 1 && name[0] == 'v' && name[1] >= '0' && name[1] <= '9' {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD014", Name: "two-contracts", Since: "v0.1.0",
+	Title:    "A version implements one contract",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "internal/contract/version.go, GetContractVersionForVersion",
+	Why:    "Where Cluster API looks for the contract of a version it takes any label that names it, now this one and now that one.",
+	Fix:    "Name each version in the label of the contract that it implements, and nowhere else.",
+	Kinds:  view.DefinitionFiles, Check: shared(twoContracts),
+})
+
+// twoContracts notes versions that are in several labels.
+func twoContracts(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
+	if !k.Role.Referenced() {
+		return
+	}
+	named := map[string]string{} // by which label
+	for _, f := range contractFields(k) {
+		for version := range strings.SplitSeq(f.Value.Str(), "_") {
+			if version == "" || k.Version(version) == nil {
+				continue
+			}
+			if other, ok := named[version]; ok && other != f.Name {
+				note(f.Value, fmt.Sprintf("version %s is also named by the label %s", version, other))
+				return
+			}
+			named[version] = f.Name
+		}
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD015", Name: "empty-contract-label", Since: "v0.1.0",
+	Title:    "The label of a contract names a version",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "internal/contract/version.go, GetLatestContractAndAPIVersionFromContract",
+	Why:    "Cluster API passes over an empty label and takes an older contract.",
+	Fix:    "Name the versions that implement the contract, or remove the label.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(emptyContractLabel),
+})
+
+func emptyContractLabel(p *lint.Pass, k *contract.Kind) {
+	for _, c := range contract.Accepted {
+		if label := labelNode(k, c); label != nil && label.Str() == "" && k.Chosen != "" {
+			view.Accuse(p, k, label, 0, "the label %s is empty, so that Cluster API takes contract %s", c.Label(), k.Contract)
+		}
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD016", Name: "contract-label-separator", Since: "v0.1.0",
+	Title:    "Versions in the label of a contract are separated by underscores",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: versionSection + ": the value is an underscore-delimited list",
+	Why:    "Cluster API takes the whole text for one version, which no API server has.",
+	Fix:    "Write v1beta1_v1beta2.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(contractLabelSeparator),
+})
+
+func contractLabelSeparator(p *lint.Pass, k *contract.Kind) {
+	for _, c := range contract.Accepted {
+		if label := labelNode(k, c); separated(k, label.Str()) {
+			view.Accuse(p, k, label, 0, "%q is no list of versions with underscores between them", label.Text)
+		}
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD017", Name: "legacy-contract-labels", Since: "v0.1.0",
+	Title:    "CRDs have no labels of contracts that are gone",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "internal/contract/version.go, GetCompatibleVersions",
+	Why:    "No supported Cluster API reads them.",
+	Fix:    "Remove the labels when the last user of the old contract is gone.",
+	Kinds:  view.DefinitionFiles, Check: legacyContractLabels,
+})
+
+func legacyContractLabels(p *lint.Pass) {
+	var first *contract.Kind
+	var at *yamldoc.Node
+	var names []string
+	count := 0
+	for _, k := range view.Definitions(p) {
+		old := 0
+		for _, f := range contractFields(k) {
+			name := strings.TrimPrefix(f.Name, contract.LabelPrefix)
+			if contract.CompareVersions(name, string(contract.V1Beta1)) >= 0 {
+				continue
+			}
+			old++
+			if at == nil {
+				first, at = k, f.Value
+			}
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		if old > 0 {
+			count++
+		}
+	}
+	if at != nil {
+		slices.Sort(names)
+		view.Accuse(p, first, at, 0, "%d CRDs have labels for contracts that are gone: %s", count, strings.Join(names, ", "))
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD018", Name: "mixed-contracts", Since: "v0.1.0",
+	Title:    "All kinds of a provider implement the same contract",
+	Severity: lint.Info, Proof: lint.Practice,
+	Source: "metadata.yaml names one contract per series",
+	Why:    "The metadata can only be right for a part of the kinds.",
+	Fix:    "Label all kinds for the contract that the metadata claims.",
+	Kinds:  view.DefinitionFiles, Check: mixedContracts,
+})
+
+func mixedContracts(p *lint.Pass) {
+	var first *contract.Kind
+	var others []string
+	for _, k := range view.Definitions(p) {
+		switch {
+		case !k.Role.Referenced() || k.Chosen == "":
+		case first == nil:
+			first = k
+		case k.Contract != first.Contract:
+			others = append(others, k.Kind)
+		}
+	}
+	if len(others) > 0 {
+		other := p.Release.Roles()[slices.IndexFunc(p.Release.Roles(), func(k *contract.Kind) bool { return k.Kind == others[0] })]
+		view.Accuse(p, other, labelNode(other, other.Contract), 0, "%s is of contract %s, and these are of another: %s", first.Kind, first.Contract, strings.Join(others, ", "))
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD019", Name: "category", Since: "v0.1.0",
+	Title:    "Kinds of Cluster API are in the category cluster-api",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "contract pages, resource definition: categories=cluster-api",
+	Why:    "Kubectl get cluster-api does not show them.",
+	Fix:    "Add the marker +kubebuilder:resource:categories=cluster-api.",
+	Kinds:  view.DefinitionFiles, Check: category,
+})
+
+func category(p *lint.Pass) {
+	var first *contract.Kind
+	var kinds []string
+	for _, k := range view.Definitions(p) {
+		if !k.Role.Referenced() {
+			continue
+		}
+		list := k.Object.Get("spec", "names", "categories").List()
+		if !slices.ContainsFunc(list, func(n *yamldoc.Node) bool { return n.Str() == "cluster-api" }) {
+			if first == nil {
+				first = k
+			}
+			kinds = append(kinds, k.Kind)
+		}
+	}
+	if first != nil {
+		view.Accuse(p, first, view.Nearest(first.Object, "spec", "names", "categories"), 0, "not in the category cluster-api: %s", strings.Join(kinds, ", "))
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD020", Name: "status-subresource", Since: "v0.1.0",
+	Title:    "Kinds with a status have the status subresource",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract pages, resource definition: +kubebuilder:subresource:status",
+	Why:    "Controllers cannot update the status by itself, and users can overwrite it.",
+	Fix:    "Add the marker +kubebuilder:subresource:status.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(statusSubresource),
+})
+
+func statusSubresource(p *lint.Pass, k *contract.Kind) {
+	if !k.Role.Referenced() || k.Template || k.Judged == nil {
+		return
+	}
+	if _, presence := k.Judged.Schema.At("status"); presence == crd.Present && k.Judged.Subresources.Get("status") == nil {
+		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0, "%s %s has a status and no status subresource", k.Kind, k.Judged.Name)
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD021", Name: "conditions", Since: "v0.1.0",
+	Title:    "The status has conditions with type and status",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract pages, conditions; util/conditions/getter.go",
+	Why:    "Cluster API cannot show the state of the object in the one that refers to it.",
+	Fix:    "Add status.conditions as a list of metav1.Condition.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(conditions),
+})
+
+func conditions(p *lint.Pass, k *contract.Kind) {
+	if !k.Role.Referenced() || k.Template || k.Judged == nil {
+		return
+	}
+	view.CheckConditions(p, k)
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD022", Name: "conditions-map", Since: "v0.1.0",
+	Title:    "Under contract v1beta2 conditions are a map by type",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract pages, conditions: +listType=map, +listMapKey=type",
+	Why:    "Two writers with server-side apply overwrite the conditions of each other.",
+	Fix:    "Add the markers +listType=map and +listMapKey=type.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(conditionsMap),
+})
+
+func conditionsMap(p *lint.Pass, k *contract.Kind) {
+	if !k.Role.Referenced() || k.Template || k.Judged == nil || k.Contract != contract.V1Beta2 {
+		return
+	}
+	s, presence := k.Judged.Schema.At("status", "conditions")
+	if presence == crd.Present && s.Type() == "array" && (s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"type"})) {
+		view.Accuse(p, k, s.Node, 0, "status.conditions of %s %s is no map by type", k.Kind, k.Judged.Name)
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD029", Name: "terminal-failures", Since: "v0.1.0",
+	Title:    "Kinds of contract v1beta2 have no failureReason and failureMessage",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract pages, terminal failures",
+	Why:    "Contract v1beta2 does not have them. Cluster API stops to read them when contract v1beta1 goes.",
+	Fix:    "Report such failures as conditions, and remove the fields or keep them below status.deprecated.v1beta1.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(terminalFailures),
+})
+
+func terminalFailures(p *lint.Pass, k *contract.Kind) {
+	if !k.Role.Referenced() || k.Template || k.Judged == nil || k.Contract != contract.V1Beta2 {
+		return
+	}
+	var severity lint.Severity
+	what := "is not part of contract v1beta2"
+	if k.Role == contract.InfraMachinePool { // whose contract says MAY
+		severity, what = lint.Info, "Cluster API reads no longer than there is contract v1beta1"
+	}
+	for _, name := range [...]string{"failureReason", "failureMessage"} {
+		if s, presence := k.Judged.Schema.At("status", name); presence == crd.Present {
+			view.Accuse(p, k, s.Node, severity, "%s %s has status.%s, which %s", k.Kind, k.Judged.Name, name, what)
+			return
+		}
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD031", Name: "unknown-fields", Since: "v0.1.0",
+	Title:    "The schema describes the fields of the contract",
+	Severity: lint.Info, Proof: lint.Practice,
+	Source: "Kubernetes, x-kubernetes-preserve-unknown-fields",
+	Why:    "Whether the kind keeps the contract cannot be seen, because its schema accepts any field.",
+	Fix:    "Describe the fields that the contract demands.",
+	Kinds:  view.DefinitionFiles, Check: eachKind(unknownFields),
+})
+
+func unknownFields(p *lint.Pass, k *contract.Kind) {
+	if k.Judged == nil {
+		return
+	}
+	var at *yamldoc.Node
+	var paths []string
+	for i := range contract.Fields {
+		f := &contract.Fields[i]
+		if !f.Applies(k, p.Profile) {
+			continue
+		}
+		if verdict, s := f.Check(k.Judged.Schema); verdict == contract.Unknown {
+			if at == nil {
+				at = s.Node
+			}
+			paths = append(paths, f.Path)
+		}
+	}
+	if len(paths) > 0 {
+		if at == nil {
+			at = k.Judged.Node
+		}
+		view.Accuse(p, k, at, 0, "cannot check %s of %s %s: the schema accepts any field here", strings.Join(paths, ", "), k.Kind, k.Judged.Name)
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD032", Name: "kind-without-role", Since: "v0.1.0",
+	Title:    "Kinds of Cluster API have a role in its contracts",
+	Severity: lint.Info, Proof: lint.Practice,
+	Source: "contract pages, naming conventions of kinds",
+	Why:    "Only the general rules are checked for a kind whose role is not known.",
+	Fix:    "Nothing, if Cluster API never refers to the kind. Otherwise follow the conventions for names, or give it a role under roles in clusterctl-repo.yaml.",
+	Kinds:  view.DefinitionFiles, Check: kindsWithoutRole,
+})
+
+func kindsWithoutRole(p *lint.Pass) {
+	var first *contract.Kind
+	var kinds []string
+	for _, k := range view.Definitions(p) {
+		if k.Role == contract.Aux && (strings.HasSuffix(k.Group, "cluster.x-k8s.io") || len(contractFields(k)) > 0) {
+			if first == nil {
+				first = k
+			}
+			kinds = append(kinds, k.Kind)
+		}
+	}
+	if first != nil {
+		view.Accuse(p, first, view.Nearest(first.Object, "spec", "names", "kind"), 0, "neither name nor fields are those of a role: %s", strings.Join(kinds, ", "))
+	}
+}

@@ -1,0 +1,8 @@
+// Package definitions judges CustomResourceDefinitions whatever their role, as the API server
+// and clusterctl do (family CRD).
+package definitions
+
+import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+
+// Families holds the rules of this package. It must not be changed.
+var Families = []*lint.Family{definitionRules}

@@ -1,0 +1,842 @@
+package extensions
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/pem"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var extensionRules = &lint.Family{Prefix: "RXS", Title: "Runtime extensions"}
+
+const extensionAdmission = "cluster-api core/webhooks/admission, ExtensionConfig"
+
+// extensions returns the ExtensionConfigs among objects.
+func extensions(objects []*manifest.Object) []*manifest.Object {
+	var out []*manifest.Object
+	for _, o := range objects {
+		if o.Is(view.RuntimeGroup, view.ExtensionKind) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func clientConfig(o *manifest.Object) *yamldoc.Node { return o.Get("spec", "clientConfig") }
+
+// isExtension reports whether the release is one of a runtime extension.
+func isExtension(p *lint.Pass) bool { return p.Release.Provider.Type == layouts.RuntimeExtension }
+
+// server is a workload that Services lead to.
+type server struct {
+	workload *manifest.Object
+	services []*manifest.Object
+}
+
+// servers returns the workloads of a runtime extension that Services lead to.
+func servers(p *lint.Pass) []server {
+	if !isExtension(p) {
+		return nil
+	}
+	all := p.Release.Installed()
+	var out []server
+	for _, o := range all.Objects {
+		template := view.PodTemplate(o)
+		if template == nil {
+			continue
+		}
+		s := server{workload: o}
+		for _, service := range all.Kind("", "Service") {
+			if selector := service.Get("spec", "selector"); len(view.Fields(selector)) > 0 && view.Selects(selector, template.Get("metadata", "labels")) {
+				s.services = append(s.services, service)
+			}
+		}
+		if len(s.services) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS005", Name: "extension-service-type", Since: "v0.1.0",
+	Title:    "The Service of a runtime extension is reachable inside the cluster only",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Cluster API proposal 20220221-runtime-SDK, section Security Model",
+	Why:    "Whoever reaches a runtime extension can send it requests: it does not ask who calls.",
+	Fix:    "Remove the type, or write ClusterIP.",
+	Scope:  lint.ScopeRelease, Check: extensionServiceType,
+})
+
+func extensionServiceType(p *lint.Pass) {
+	for _, s := range servers(p) {
+		for _, service := range s.services {
+			if n := service.Get("spec", "type"); n.Str() == "LoadBalancer" || n.Str() == "NodePort" {
+				p.On(service, n, "with the type %s the extension can be reached from outside", n.Text)
+			}
+		}
+	}
+}
+
+// mount is a Secret that a container sees.
+type mount struct {
+	container *yamldoc.Node
+	// node is the entry of volumeMounts.
+	node   *yamldoc.Node
+	secret string
+}
+
+// mounts returns the Secrets that the pods of a workload see.
+func mounts(o *manifest.Object) []mount {
+	secrets := map[string]string{} // by volume
+	for _, v := range view.PodOf(o).Get("volumes").List() {
+		if name := v.Get("secret", "secretName").Str(); name != "" {
+			secrets[v.Get("name").Str()] = name
+		}
+	}
+	var out []mount
+	for _, c := range view.ContainersOf(o) {
+		for _, m := range c.Get("volumeMounts").List() {
+			if secret := secrets[m.Get("name").Str()]; secret != "" {
+				out = append(out, mount{c, m, secret})
+			}
+		}
+	}
+	return out
+}
+
+// certificates returns the Certificates of the components, by the name of the
+// Secret that they make.
+func certificates(r *lint.Release) map[string]*manifest.Object {
+	out := map[string]*manifest.Object{}
+	for _, c := range r.Installed().Kind(view.CertManagerGroup, "Certificate") {
+		if name := c.Get("spec", "secretName").Str(); name != "" {
+			out[name] = c
+		}
+	}
+	return out
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS006", Name: "extension-certificate-mount", Since: "v0.1.0",
+	Title:    "The server of a runtime extension has its certificate mounted, for reading",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Cluster API book, Implementing Runtime Extensions, section Deploy",
+	Why:    "Cluster API calls extensions by https only. Without a certificate the server does not start, or answers with one that nobody trusts.",
+	Fix:    "Mount the Secret of the Certificate with readOnly: true.",
+	Scope:  lint.ScopeRelease, Check: extensionCertificateMount,
+})
+
+func extensionCertificateMount(p *lint.Pass) {
+	made := certificates(p.Release)
+	for _, s := range servers(p) {
+		list := mounts(s.workload)
+		for _, m := range list {
+			if made[m.secret] != nil && !m.node.Get("readOnly").Bool() {
+				p.On(s.workload, m.node, "the Secret %s is not mounted with readOnly: true", m.secret)
+			}
+		}
+		if len(list) == 0 {
+			p.On(s.workload, s.workload.Get("metadata", "name"), "no container has a Secret mounted, so the server has no certificate")
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS007", Name: "extension-certificate-name", Since: "v0.1.0",
+	Title:    "The Certificate of a runtime extension is for its Service",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "cluster-api internal/runtime/client/client.go, createHTTPClient; Go crypto/x509, VerifyHostname",
+	Why:    "Cluster API calls SERVICE.NAMESPACE.svc and refuses a certificate for other names, so the extension is never discovered.",
+	Fix:    "Add SERVICE.NAMESPACE.svc to dnsNames.",
+	Scope:  lint.ScopeRelease, Check: extensionCertificateName,
+})
+
+func extensionCertificateName(p *lint.Pass) {
+	made := certificates(p.Release)
+	for _, s := range servers(p) {
+		namespace, ok := view.TargetName(s.workload.File)
+		if !ok {
+			return
+		}
+		seen := map[string]bool{}
+		for _, m := range mounts(s.workload) {
+			c := made[m.secret]
+			if c == nil || seen[m.secret] {
+				continue
+			}
+			seen[m.secret] = true
+			if slices.ContainsFunc(s.services, func(service *manifest.Object) bool { return view.IsFor(c, service.Name, namespace) }) {
+				continue
+			}
+			n := c.Get("spec", "dnsNames")
+			if n == nil {
+				n = c.Get("spec")
+			}
+			p.On(c, n, "the Certificate is not for %s.%s.svc, the Service of the extension", s.services[0].Name, namespace)
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS008", Name: "extension-issuer", Since: "v0.1.0",
+	Title:    "The issuer of a runtime extension's Certificate is in the components",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "clusterctl provider contract, section Links to external objects",
+	Why:    "Cert-manager does not make the certificate, and the server waits for its Secret.",
+	Fix:    "Add the Issuer, or correct its name.",
+	Scope:  lint.ScopeRelease, Check: extensionIssuer,
+})
+
+func extensionIssuer(p *lint.Pass) {
+	if !isExtension(p) {
+		return
+	}
+	all := p.Release.Installed()
+	for _, c := range all.Kind(view.CertManagerGroup, "Certificate") {
+		ref := c.Get("spec", "issuerRef")
+		name, kind, group := ref.Get("name"), ref.Get("kind").Str(), ref.Get("group").Str()
+		if kind == "" {
+			kind = "Issuer"
+		}
+		if name.Str() == "" || group != "" && group != view.CertManagerGroup || view.Open(c, name) || all.Find(view.CertManagerGroup, kind, name.Text) != nil {
+			continue
+		}
+		f := lint.At(c.File, c.Doc, name, "the %s %s is not in the components", kind, name.Text)
+		if kind != "Issuer" {
+			f.Severity = lint.Info // administrators have those
+		}
+		p.Report(f)
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS009", Name: "extension-config-kind", Since: "v0.1.0",
+	Title:    "Objects of " + view.RuntimeGroup + " are ExtensionConfigs of a version that is served",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml",
+	Why:    "The API server does not know other kinds and versions and refuses the object. The version v1alpha1 is deprecated.",
+	Fix:    "Write apiVersion: " + view.RuntimeGroup + "/v1beta2 and kind: " + view.ExtensionKind + ".",
+	Kinds:  view.Substituted, Check: extensionConfigKind,
+})
+
+func extensionConfigKind(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		switch n := o.Get("apiVersion"); {
+		case o.Group != view.RuntimeGroup:
+		case o.Kind != view.ExtensionKind:
+			p.On(o, o.Get("kind"), "there is no kind %s in the group %s", o.Kind, view.RuntimeGroup)
+		case o.Version == "v1alpha1":
+			f := lint.At(o.File, o.Doc, n, "v1alpha1 is deprecated")
+			f.Severity = lint.Warning
+			p.Report(f)
+		case o.Version != "v1beta2" && !view.Open(o, n):
+			p.On(o, n, "ExtensionConfigs are served in v1beta2 and v1alpha1, not in %s", o.Version)
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS010", Name: "extension-config-name", Since: "v0.1.0",
+	Title:    "The name of an ExtensionConfig is a DNS label",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: extensionAdmission,
+	Why:    "Handlers are named HANDLER.EXTENSIONCONFIG. The webhook of Cluster API refuses names with a dot.",
+	Fix:    "Use at most 63 lower-case letters, digits and dashes.",
+	Kinds:  view.Substituted, Check: extensionConfigName,
+})
+
+func extensionConfigName(p *lint.Pass) {
+	for _, o := range extensions(p.File.Objects()) {
+		if n := o.Get("metadata", "name"); n.Str() != "" && !layouts.IsDNSLabel(n.Text) && !view.Open(o, n) {
+			p.On(o, n, "%q is no DNS label", n.Text)
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS011", Name: "extension-address", Since: "v0.1.0",
+	Title:    "An ExtensionConfig has either a Service or an https URL",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: extensionAdmission,
+	Why:    "The webhook of Cluster API refuses the object.",
+	Fix:    "Keep one of spec.clientConfig.service and spec.clientConfig.url, the latter with https://.",
+	Kinds:  view.Substituted, Check: extensionAddress,
+})
+
+func extensionAddress(p *lint.Pass) {
+	for _, o := range extensions(p.File.Objects()) {
+		config := clientConfig(o)
+		at, service := config.Get("url"), config.Get("service")
+		hasURL, hasService := at.Str() != "", service.Is(yamldoc.Map) && len(service.Fields) > 0
+		switch {
+		case at != nil && !at.Is(yamldoc.String) && !at.Is(yamldoc.Null):
+			p.On(o, at, "the URL is %s", at.Kind.Noun())
+		case hasURL && hasService:
+			p.On(o, at, "there are a Service and a URL")
+		case !hasURL && !hasService:
+			near := o.Doc.Root
+			for _, n := range []*yamldoc.Node{o.Get("spec"), config} {
+				if n != nil {
+					near = n
+				}
+			}
+			p.On(o, near, "there is neither a Service nor a URL")
+		case hasURL && !view.Open(o, at):
+			if u, err := url.ParseRequestURI(at.Text); err != nil {
+				p.On(o, at, "%q is no URL", at.Text)
+			} else if u.Scheme != "https" {
+				p.On(o, at, "the scheme of the URL is not https")
+			}
+		}
+	}
+}
+
+// longestPath and longestCA are what an ExtensionConfig may hold.
+const longestPath, longestCA = 512, 51200
+
+// validPort reports whether a number is that of a port.
+func validPort(n *yamldoc.Node) bool {
+	v, ok := n.Int()
+	return ok && v >= 1 && v <= 65535
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS012", Name: "extension-service-fields", Since: "v0.1.0",
+	Title:    "The Service of an ExtensionConfig has a valid name, namespace, path and port",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: extensionAdmission,
+	Why:    "The webhook of Cluster API refuses the object.",
+	Fix:    "Correct the field. A path begins with a slash, and a port is between 1 and 65535.",
+	Kinds:  view.Substituted, Check: extensionServiceFields,
+})
+
+func extensionServiceFields(p *lint.Pass) {
+	for _, o := range extensions(p.File.Objects()) {
+		service := clientConfig(o).Get("service")
+		if !service.Is(yamldoc.Map) || len(service.Fields) == 0 {
+			continue
+		}
+		for _, row := range []struct {
+			field, is string
+			required  bool
+			valid     func(n *yamldoc.Node) bool
+		}{
+			// A name of a Service begins with a letter.
+			{"name", "no name of a Service", true, func(n *yamldoc.Node) bool {
+				return layouts.IsDNSLabel(n.Str()) && n.Text[0] >= 'a'
+			}},
+			{"namespace", "no name of a namespace", true, func(n *yamldoc.Node) bool { return layouts.IsDNSLabel(n.Str()) }},
+			{"path", "no path that begins with a slash", false, func(n *yamldoc.Node) bool {
+				_, err := url.ParseRequestURI(n.Str())
+				return err == nil && strings.HasPrefix(n.Text, "/") && len(n.Text) <= longestPath
+			}},
+			{"port", "no port", false, validPort},
+		} {
+			switch n := service.Get(row.field); {
+			case n == nil && row.required:
+				p.On(o, service, "the Service has no %s", row.field)
+			case n == nil, view.Open(o, n), n.Is(yamldoc.Null) && !row.required, row.valid(n):
+			default:
+				p.On(o, n, "%s is %s", view.ScalarText(n), row.is)
+			}
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS013", Name: "extension-service", Since: "v0.1.0",
+	Title:    "The Service of an ExtensionConfig is in the components, with the port",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "clusterctl provider contract, section Links to external objects; cluster-api internal/runtime/client/client.go, urlForExtension",
+	Why:    "Cluster API calls nobody: the extension is not discovered, and a ClusterClass that uses it blocks its clusters.",
+	Fix:    "Correct name, namespace or port, which is 443 if it is not given.",
+	Scope:  lint.ScopeRelease, Check: extensionService,
+})
+
+func extensionService(p *lint.Pass) {
+	all := p.Release.Installed()
+	for _, o := range extensions(all.Objects) {
+		ref := clientConfig(o).Get("service")
+		name, namespace := ref.Get("name"), ref.Get("namespace")
+		own, known := view.TargetName(o.File)
+		if name.Str() == "" || view.Open(o, name) || view.Open(o, namespace) {
+			continue
+		}
+		report := func(n *yamldoc.Node, format string, args ...any) {
+			f := lint.At(o.File, o.Doc, n, format, args...)
+			if !known || namespace.Str() != own {
+				f.Severity = lint.Warning // it may be somebody else's
+			}
+			p.Report(f)
+		}
+		service := all.Find("", "Service", name.Text)
+		if service == nil {
+			report(name, "the Service %s is not in the components", name.Text)
+			continue
+		}
+		if known && namespace.Str() != "" && namespace.Text != own {
+			report(namespace, "the Service %s is in the namespace %s here", name.Text, own)
+		}
+		port, at := int64(view.DefaultPort), name
+		if n := ref.Get("port"); n != nil {
+			v, ok := n.Int()
+			if !ok || view.Open(o, n) {
+				continue
+			}
+			port, at = v, n
+		}
+		has := slices.ContainsFunc(service.Get("spec", "ports").List(), func(n *yamldoc.Node) bool {
+			v, ok := n.Get("port").Int()
+			return !ok || v == port || view.Open(service, n.Get("port"))
+		})
+		if !has {
+			report(at, "the Service %s has no port %d", name.Text, port)
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS014", Name: "extension-ca", Since: "v0.1.0",
+	Title:    "An ExtensionConfig has a CA, or an annotation that brings one",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, format byte; core/reconcilers/extensionconfig, reconcileCABundle",
+	Why:    "The API server refuses what is not base64, and Cluster API what is no certificate. Without a CA it trusts only public authorities, and the kubeadm control plane provider does not call the extension at all.",
+	Fix:    "Annotate the object with " + view.InjectCAFromSecret + ": NAMESPACE/SECRET.",
+	Kinds:  view.Substituted, Check: extensionCA,
+})
+
+func extensionCA(p *lint.Pass) {
+	for _, o := range extensions(p.File.Objects()) {
+		config := clientConfig(o)
+		n := config.Get("caBundle")
+		_, injected := o.Annotation(view.InjectCAFromSecret)
+		switch {
+		case n.Str() == "" && !injected:
+			f := lint.At(o.File, o.Doc, cmp.Or(config, o.Doc.Root), "the ExtensionConfig has no CA, and no annotation brings one")
+			f.Severity = lint.Warning
+			p.Report(f)
+		case n.Str() == "" || view.Open(o, n):
+		default:
+			data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Text), ""))
+			if err != nil {
+				p.On(o, n, "caBundle is not base64")
+			} else if len(n.Text) > longestCA {
+				p.On(o, n, "caBundle has %d characters, and %d are allowed", len(n.Text), longestCA)
+			} else if block, _ := pem.Decode(data); (block == nil || block.Type != "CERTIFICATE") && !injected {
+				f := lint.At(o.File, o.Doc, n, "caBundle holds no certificate in PEM form")
+				f.Severity = lint.Warning
+				p.Report(f)
+			}
+		}
+	}
+}
+
+// secretOf returns what the annotation for the CA names.
+func secretOf(o *manifest.Object) (at *yamldoc.Node, namespace, name string) {
+	at = o.Get("metadata", "annotations", view.InjectCAFromSecret)
+	namespace, name, _ = strings.Cut(at.Str(), "/")
+	return at, namespace, name
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS015", Name: "extension-ca-secret", Since: "v0.1.0",
+	Title:    "The annotation for the CA names the Secret of the Certificate",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "cluster-api core/reconcilers/extensionconfig, reconcileCABundle",
+	Why:    "Cluster API does not find the Secret, so the extension is never discovered.",
+	Fix:    "Write NAMESPACE/NAME with the secretName of the Certificate.",
+	Scope:  lint.ScopeRelease, Check: extensionCASecret,
+})
+
+func extensionCASecret(p *lint.Pass) {
+	made := certificates(p.Release)
+	all := p.Release.Installed()
+	for _, o := range extensions(all.Objects) {
+		at, namespace, name := secretOf(o)
+		own, known := view.TargetName(o.File)
+		switch {
+		case at == nil || view.Open(o, at):
+		case namespace == "" || name == "" || strings.Contains(name, "/"):
+			p.On(o, at, "%q is not NAMESPACE/NAME", at.Text)
+		case len(made) == 0:
+		case made[name] == nil && all.Find("", "Secret", name) == nil:
+			f := lint.At(o.File, o.Doc, at, "no Certificate of the components makes the Secret %s", name)
+			if known && namespace != own {
+				f.Severity = lint.Warning // it may be somebody else's
+			}
+			p.Report(f)
+		case known && namespace != own:
+			p.On(o, at, "the Secret %s is in the namespace %s", name, own)
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS016", Name: "extension-ca-twice", Since: "v0.1.0",
+	Title:    "An ExtensionConfig has its CA from one place",
+	Severity: lint.Info, Proof: lint.Practice,
+	Source: "cluster-api core/reconcilers/extensionconfig, reconcileCABundle",
+	Why:    "Cluster API overwrites caBundle with the CA of the annotation.",
+	Fix:    "Remove caBundle.",
+	Kinds:  view.Substituted, Check: extensionCATwice,
+})
+
+func extensionCATwice(p *lint.Pass) {
+	for _, o := range extensions(p.File.Objects()) {
+		_, injected := o.Annotation(view.InjectCAFromSecret)
+		if n := clientConfig(o).Get("caBundle"); injected && n.Str() != "" {
+			p.On(o, n, "the annotation %s replaces this CA", view.InjectCAFromSecret)
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS017", Name: "extension-fixed-namespace", Since: "v0.1.0",
+	Title:    "An ExtensionConfig works in another namespace too",
+	Severity: lint.Info, Proof: lint.Practice,
+	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
+	Why:    "With --target-namespace clusterctl moves Service and Secret, but leaves their namespace in an ExtensionConfig as it is.",
+	Fix:    "Take the namespace from a variable, such as ${FOO_NAMESPACE:=foo-system}, or let users create the ExtensionConfig themselves.",
+	Kinds:  view.Installed, Check: extensionFixedNamespace,
+})
+
+func extensionFixedNamespace(p *lint.Pass) {
+	own, ok := view.TargetName(p.File)
+	if !ok {
+		return
+	}
+	for _, o := range extensions(p.File.Objects()) {
+		n := clientConfig(o).Get("service", "namespace")
+		if at, namespace, _ := secretOf(o); n.Str() != own && namespace == own {
+			n = at
+		}
+		if view.Mentions(n.Str(), own) && !view.Variable(o, n) {
+			p.On(o, n, "%q keeps the namespace %s, whatever the target namespace is", n.Text, own)
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS018", Name: "extension-namespaces", Since: "v0.1.0",
+	Title:    "The namespaceSelector of an ExtensionConfig is valid and says which clusters it is for",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: extensionAdmission,
+	Why:    "The webhook of Cluster API refuses a selector that is wrong. Without one the extension is called for the clusters of all namespaces.",
+	Fix:    "Use the operators In and NotIn with values, Exists and DoesNotExist without.",
+	Kinds:  view.Substituted, Check: extensionNamespaces,
+})
+
+func extensionNamespaces(p *lint.Pass) {
+	for _, o := range extensions(p.File.Objects()) {
+		selector := o.Get("spec", "namespaceSelector")
+		if selector == nil || selector.Is(yamldoc.Null) {
+			f := lint.At(o.File, o.Doc, cmp.Or(o.Get("spec"), o.Doc.Root), "the extension is called for the clusters of all namespaces")
+			f.Severity = lint.Info
+			p.Report(f)
+			continue
+		}
+		for _, f := range view.Fields(selector.Get("matchLabels")) {
+			if problems := validation.IsQualifiedName(f.Name); len(problems) > 0 {
+				p.On(o, f.Key, "%q is no key of a label: %s", f.Name, problems[0])
+			}
+			labelValue(p, o, f.Value)
+		}
+		for _, e := range selector.Get("matchExpressions").List() {
+			if n := e.Get("key"); !view.Open(o, n) {
+				if problems := validation.IsQualifiedName(n.Str()); len(problems) > 0 {
+					p.On(o, cmp.Or(n, e), "%q is no key of a label: %s", n.Str(), problems[0])
+				}
+			}
+			for _, n := range e.Get("values").List() {
+				labelValue(p, o, n)
+			}
+			n, values := e.Get("operator"), len(e.Get("values").List())
+			switch word := n.Str(); {
+			case view.Open(o, n):
+			case word == "In" || word == "NotIn":
+				if values == 0 {
+					p.On(o, n, "the operator %s has no values", word)
+				}
+			case word == "Exists" || word == "DoesNotExist":
+				if values > 0 {
+					p.On(o, e.Get("values"), "the operator %s has values", word)
+				}
+			case n == nil:
+				p.On(o, e, "the expression has no operator")
+			default:
+				p.On(o, n, "there is no operator %s", view.ScalarText(n))
+			}
+		}
+	}
+}
+
+// labelValue reports a text that no label can have.
+func labelValue(p *lint.Pass, o *manifest.Object, n *yamldoc.Node) {
+	if problems := validation.IsValidLabelValue(n.Str()); len(problems) > 0 && !view.Open(o, n) {
+		p.On(o, n, "%q is no value of a label: %s", n.Text, problems[0])
+	}
+}
+
+// secretive are names of settings that probably hold a secret.
+var secretive = view.Pattern(`(?i)(password|passwd|secret|token|credential|private[-_]?key|api[-_]?key)$`)
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS019", Name: "extension-settings", Since: "v0.1.0",
+	Title:    "The settings of an ExtensionConfig are texts, and no secrets",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, spec.settings",
+	Why:    "The API server refuses other values. Who may read ExtensionConfigs reads secrets in them, and they are part of every request.",
+	Fix:    "Put the value in quotes. Let the server read secrets from a Secret.",
+	Kinds:  view.Substituted, Check: extensionSettings,
+})
+
+func extensionSettings(p *lint.Pass) {
+	for _, o := range extensions(p.File.Objects()) {
+		for _, f := range view.Fields(o.Get("spec", "settings")) {
+			switch {
+			case f.Value.Is(yamldoc.Null), view.Open(o, f.Value):
+			case !f.Value.Is(yamldoc.String):
+				p.On(o, f.Value, "the setting %s must be a text, and is %s", f.Name, f.Value.Kind.Noun())
+			case secretive().MatchString(f.Name) && f.Value.Text != "":
+				finding := lint.At(o.File, o.Doc, f.Value, "the setting %s looks like a secret", f.Name)
+				finding.Severity = lint.Warning
+				p.Report(finding)
+			}
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS020", Name: "extension-config-scope", Since: "v0.1.0",
+	Title:    "An ExtensionConfig has neither a namespace nor a status",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, scope",
+	Why:    "ExtensionConfigs are in no namespace. The status is what Cluster API discovered elsewhere, and the API server drops it.",
+	Fix:    "Remove the field.",
+	Kinds:  view.Substituted, Check: extensionConfigScope,
+})
+
+func extensionConfigScope(p *lint.Pass) {
+	for _, o := range extensions(p.File.Objects()) {
+		if n := o.Get("metadata", "namespace"); n.Str() != "" {
+			f := lint.At(o.File, o.Doc, n, "ExtensionConfigs are in no namespace")
+			f.Severity = lint.Info
+			p.Report(f)
+		}
+		if status := o.Doc.Root.Field("status"); status != nil && !view.Blank(status.Value) {
+			p.On(o, status.Key, "the API server drops the status")
+		}
+	}
+}
+
+// rights are those that an extension should not have, by rule. Verbs are the ones
+// that matter; without a resource they matter for all.
+var rights = []struct {
+	rule            string
+	group, resource string
+	verbs           []string
+	clusterWide     bool
+	message         string
+}{
+	{"RXS025", "", "secrets", []string{"get", "list", "watch"}, true, "the extension may read all Secrets"},
+	{"RXS026", view.RuntimeGroup, "extensionconfigs", []string{"create", "update", "patch", "delete"}, false, "the extension may change ExtensionConfigs"},
+	{"RXS027", view.RbacGroup, "clusterroles", []string{"escalate", "bind"}, false, "the extension may give itself any role"},
+	{"RXS027", view.RbacGroup, "roles", []string{"escalate", "bind"}, false, "the extension may give itself any role"},
+	{"RXS027", "", "users", []string{"impersonate"}, false, "the extension may act as anybody"},
+	{"RXS027", "", "groups", []string{"impersonate"}, false, "the extension may act as anybody"},
+	{"RXS027", "", "serviceaccounts", []string{"impersonate"}, false, "the extension may act as anybody"},
+	{"RXS027", "", "serviceaccounts/token", []string{"create"}, false, "the extension may act as any ServiceAccount"},
+	{"RXS027", "", "pods/exec", []string{"create", "get"}, false, "the extension may run commands in all pods"},
+	{"RXS027", "", "nodes/proxy", []string{"get", "create"}, false, "the extension may run commands on all nodes"},
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS022", Name: "extension-account", Since: "v0.1.0",
+	Title:    "The pods of a runtime extension have an account of their own",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "Cluster API proposal 20220221-runtime-SDK, section Identity and access management",
+	Why:    "The account default belongs to every pod of the namespace. Rights that it gets for the extension are rights of all of them, and nobody can tell their requests apart.",
+	Fix:    "Add a ServiceAccount for the extension and name it in serviceAccountName.",
+	Scope:  lint.ScopeRelease, Check: extensionAccount,
+})
+
+func extensionAccount(p *lint.Pass) {
+	if !isExtension(p) {
+		return
+	}
+	for _, o := range p.Release.Installed().Objects {
+		pod := view.PodOf(o)
+		if pod == nil {
+			continue
+		}
+		switch n := view.ServiceAccount(pod); {
+		case n != nil && view.Open(o, n):
+		case n.Str() == "":
+			p.On(o, pod, "the pods have no serviceAccountName, and run as the account %s", view.DefaultAccount)
+		case n.Text == view.DefaultAccount:
+			p.On(o, n, "the pods run as the account %s", view.DefaultAccount)
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS025", Name: "extension-reads-secrets", Since: "v0.1.0",
+	Title:    "A runtime extension does not read all Secrets",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Cluster API proposal 20220221-runtime-SDK, section Security Model",
+	Why:    "The Secrets of a management cluster hold the keys of all its clusters and clouds. Extensions get what they need in the request.",
+	Fix:    "Name the Secrets in resourceNames, or use a Role in the own namespace.",
+	Scope:  lint.ScopeRelease, Check: extensionRights,
+})
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS026", Name: "extension-registers-itself", Since: "v0.1.0",
+	Title:    "A runtime extension does not change ExtensionConfigs",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Cluster API proposal 20220221-runtime-SDK, section Registering Runtime Extensions",
+	Why:    "Who registers extensions decides what Cluster API does with every cluster. That is left to administrators.",
+	Fix:    "Ship the ExtensionConfig in the components, or describe it.",
+	Scope:  lint.ScopeRelease, Check: extensionRights,
+})
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS027", Name: "extension-escalates", Since: "v0.1.0",
+	Title:    "A runtime extension cannot give itself more rights",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Kubernetes documentation, Role Based Access Control Good Practices, section Privilege escalation risks",
+	Why:    "With these verbs and resources it can become anybody, or run anything on any node.",
+	Fix:    "Remove them.",
+	Scope:  lint.ScopeRelease, Check: extensionRights,
+})
+
+func extensionRights(p *lint.Pass) {
+	if !isExtension(p) {
+		return
+	}
+	for _, o := range view.Roles(p.Release) {
+		for _, rule := range o.Get("rules").List() {
+			if view.Holds(rule, "apiGroups", "*") && view.Holds(rule, "resources", "*") && view.Holds(rule, "verbs", "*") {
+				continue // which a rule about all rights reports
+			}
+			for _, row := range rights {
+				if row.rule != p.Rule.ID || row.clusterWide && o.Kind != "ClusterRole" || !view.About(rule, row.group, row.resource) {
+					continue
+				}
+				if slices.ContainsFunc(row.verbs, func(verb string) bool { return view.Holds(rule, "verbs", verb) }) {
+					p.On(o, rule, "%s", row.message)
+					break
+				}
+			}
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS032", Name: "extension-hardening", Since: "v0.1.0",
+	Title:    "The pods of a runtime extension are hardened and more than one",
+	Severity: lint.Info, Proof: lint.Practice,
+	Source: "Cluster API proposal 20220221-runtime-SDK, sections Security Model and Availability",
+	Why:    "Cluster API waits for the answers of an extension. While its only pod is away, clusters that use it can be neither created nor changed.",
+	Fix:    "Add what is missing.",
+	Scope:  lint.ScopeRelease, Check: extensionHardening,
+})
+
+func extensionHardening(p *lint.Pass) {
+	all := p.Release.Installed()
+	for _, s := range servers(p) {
+		var missing []string
+		if !slices.ContainsFunc(view.ContainersOf(s.workload), func(c *yamldoc.Node) bool {
+			return c.Get("securityContext", "readOnlyRootFilesystem").Bool()
+		}) {
+			missing = append(missing, "readOnlyRootFilesystem: true")
+		}
+		if v, ok := s.workload.Get("spec", "replicas").Int(); (!ok || v < 2) && s.workload.Kind == "Deployment" && len(all.Kind("autoscaling", "HorizontalPodAutoscaler")) == 0 {
+			missing = append(missing, "second replica")
+		}
+		if len(all.Kind("networking.k8s.io", "NetworkPolicy")) == 0 {
+			missing = append(missing, "NetworkPolicy")
+		}
+		if len(missing) > 0 {
+			p.On(s.workload, s.workload.Get("metadata", "name"), "the extension has no %s", view.Enumerate(missing))
+		}
+	}
+}
+
+// argument returns the value of a flag of a container, as --flag=value.
+func argument(c *yamldoc.Node, flag string) (n *yamldoc.Node, value string) {
+	for _, list := range []string{"args", "command"} {
+		for _, n := range c.Get(list).List() {
+			if value, ok := strings.CutPrefix(n.Str(), "--"+flag+"="); ok {
+				return n, value
+			}
+		}
+	}
+	return nil, ""
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS041", Name: "extension-certificate-folder", Since: "v0.1.0",
+	Title:    "The server looks for its certificate where it is mounted",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "cluster-api test/extension, flag --webhook-cert-dir",
+	Why:    "The server does not find its certificate and does not start.",
+	Fix:    "Mount the Secret in the folder that the argument names.",
+	Scope:  lint.ScopeRelease, Check: extensionCertificateFolder,
+})
+
+func extensionCertificateFolder(p *lint.Pass) {
+	made := certificates(p.Release)
+	for _, s := range servers(p) {
+		list := mounts(s.workload)
+		for _, c := range view.ContainersOf(s.workload) {
+			n, dir := argument(c, "webhook-cert-dir")
+			if n == nil || view.Open(s.workload, n) {
+				continue
+			}
+			for _, m := range list {
+				path := m.node.Get("mountPath")
+				if m.container == c && made[m.secret] != nil && path.Str() != "" && strings.TrimRight(path.Text, "/") != strings.TrimRight(dir, "/") {
+					p.On(s.workload, n, "the server reads %s, and the Secret %s is mounted in %s", dir, m.secret, path.Text)
+				}
+			}
+		}
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS042", Name: "extension-port", Since: "v0.1.0",
+	Title:    "The server listens on a port that the container declares",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "cluster-api test/extension, flag --webhook-port",
+	Why:    "A Service that names the port leads elsewhere.",
+	Fix:    "Use the same number in the argument and in the ports of the container.",
+	Scope:  lint.ScopeRelease, Check: extensionPort,
+})
+
+func extensionPort(p *lint.Pass) {
+	for _, s := range servers(p) {
+		for _, c := range view.ContainersOf(s.workload) {
+			n, port := argument(c, "webhook-port")
+			ports := c.Get("ports").List()
+			if n == nil || len(ports) == 0 || view.Open(s.workload, n) {
+				continue
+			}
+			if !slices.ContainsFunc(ports, func(e *yamldoc.Node) bool {
+				return e.Get("containerPort") != nil && e.Get("containerPort").Text == port
+			}) {
+				p.On(s.workload, n, "the container does not declare the port %s", port)
+			}
+		}
+	}
+}

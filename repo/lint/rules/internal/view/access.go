@@ -1,0 +1,38 @@
+package view
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+const RbacGroup = "rbac.authorization.k8s.io"
+
+// Holds reports whether a list of a rule names something, or everything.
+func Holds(rule *yamldoc.Node, field, name string) bool {
+	for _, n := range rule.Get(field).List() {
+		if s := n.Str(); s == name || s == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// About reports whether a rule is about all objects of a resource.
+func About(rule *yamldoc.Node, group, resource string) bool {
+	if !Holds(rule, "apiGroups", group) || len(rule.Get("resourceNames").List()) > 0 {
+		return false
+	}
+	_, sub, ok := strings.Cut(resource, "/")
+	return Holds(rule, "resources", resource) || ok && Holds(rule, "resources", "*/"+sub)
+}
+
+// Roles returns the objects of the components that hold rules.
+func Roles(r *lint.Release) []*manifest.Object {
+	return slices.Concat(r.Installed().Kind(RbacGroup, "ClusterRole"), r.Installed().Kind(RbacGroup, "Role"))
+}
+
+const DefaultAccount = "default"

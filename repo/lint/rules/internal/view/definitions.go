@@ -1,0 +1,81 @@
+package view
+
+import (
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// DefinitionFiles are the files that hold definitions.
+var DefinitionFiles = []layouts.FileKind{layouts.Components}
+
+// Definitions are those of the file, if it is the one that is installed.
+func Definitions(p *lint.Pass) []*contract.Kind {
+	roles := p.Release.Roles()
+	if len(roles) == 0 || roles[0].Object.File != p.File {
+		return nil
+	}
+	return roles
+}
+
+// Accuse reports a value of a definition, unless it comes from a variable.
+func Accuse(p *lint.Pass, k *contract.Kind, n *yamldoc.Node, severity lint.Severity, format string, args ...any) {
+	if _, variable := p.File.Variable(k.Object.Doc, n); variable {
+		return
+	}
+	f := lint.At(p.File, k.Object.Doc, n, format, args...)
+	f.Severity = severity
+	p.Report(f)
+}
+
+// Nearest follows a path as far as the values go.
+func Nearest(o *manifest.Object, path ...string) *yamldoc.Node {
+	n := o.Doc.Root
+	for _, name := range path {
+		next := n.Get(name)
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n
+}
+
+// NearestOf returns a value of a mapping, or the mapping.
+func NearestOf(n *yamldoc.Node, name string) *yamldoc.Node {
+	if v := n.Get(name); v != nil {
+		return v
+	}
+	return n
+}
+
+// schemaOfConditions is where Cluster API reads them, and whether they are there.
+func schemaOfConditions(k *contract.Kind) (crd.Schema, crd.Presence) {
+	if k.Contract == contract.V1Beta1 {
+		if s, presence := k.Judged.Schema.At("status", "v1beta2", "conditions"); presence == crd.Present {
+			return s, presence
+		}
+	}
+	return k.Judged.Schema.At("status", "conditions")
+}
+
+// CheckConditions looks at the conditions of a kind that has a version to judge.
+func CheckConditions(p *lint.Pass, k *contract.Kind) {
+	s, presence := schemaOfConditions(k)
+	switch {
+	case presence == crd.Unknowable:
+	case presence == crd.Absent:
+		Accuse(p, k, s.Node, 0, "%s %s has no status.conditions", k.Kind, k.Judged.Name)
+	case s.Type() != "array":
+		Accuse(p, k, s.Node, 0, "status.conditions of %s %s is of type %s instead of a list", k.Kind, k.Judged.Name, s.Type())
+	default:
+		for _, name := range [...]string{"type", "status"} {
+			if at, presence := s.At(crd.Items, name); presence == crd.Absent {
+				Accuse(p, k, at.Node, 0, "the elements of status.conditions of %s %s have no %s", k.Kind, k.Judged.Name, name)
+			}
+		}
+	}
+}

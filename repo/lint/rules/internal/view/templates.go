@@ -1,0 +1,160 @@
+package view
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// ClassTemplates returns the objects of a file that a class in it refers to, in
+// any version. CC007 is about them, and TPL015 about all others.
+func ClassTemplates(f *lint.File) map[*manifest.Object]bool {
+	type identity struct{ group, kind, name string }
+	wanted := map[identity]bool{}
+	for _, c := range clusterclass.In(f) {
+		for _, r := range c.References() {
+			wanted[identity{r.Group(), r.Kind, r.Name}] = true
+		}
+	}
+	out := map[*manifest.Object]bool{}
+	for _, o := range f.Objects() {
+		if wanted[identity{o.Group, o.Kind, o.Name}] {
+			out[o] = true
+		}
+	}
+	return out
+}
+
+// mutated reports whether a webhook of the release sees new objects of a kind
+// before the API server compares them with the schema.
+func mutated(r *lint.Release, d *crd.CRD) bool {
+	has := func(list *yamldoc.Node, name string) bool {
+		return slices.ContainsFunc(list.List(), func(n *yamldoc.Node) bool { return n.Str() == name || n.Str() == "*" })
+	}
+	for _, o := range r.Installed().Kind("admissionregistration.k8s.io", "MutatingWebhookConfiguration") {
+		for _, w := range o.Get("webhooks").List() {
+			for _, rule := range w.Get("rules").List() {
+				if has(rule.Get("apiGroups"), d.Group) && (has(rule.Get("resources"), d.Plural) || has(rule.Get("resources"), "*/*")) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Seconds reads whole seconds, or a duration as v1beta1 has it.
+func Seconds(n *yamldoc.Node) (int64, bool) {
+	if n.Is(yamldoc.String) {
+		d, err := time.ParseDuration(n.Text)
+		return int64(d / time.Second), err == nil
+	}
+	return n.Int()
+}
+
+// IsPercent reports whether a text is a percentage as Kubernetes reads it.
+func IsPercent(text string) bool {
+	v := intstr.FromString(text)
+	_, err := intstr.GetScaledValueFromIntOrPercent(&v, 0, false)
+	return err == nil
+}
+
+// Groups and kinds of Cluster API.
+const (
+	CoreGroup    = "cluster.x-k8s.io"
+	AddonsGroup  = "addons.cluster.x-k8s.io"
+	ClusterKind  = "Cluster"
+	ClassKind    = "ClusterClass"
+	ResourceSets = "ClusterResourceSet"
+)
+
+// From returns the variable that a value came from.
+func From(o *manifest.Object, n *yamldoc.Node) (vars.Ref, bool) { return o.File.Variable(o.Doc, n) }
+
+// Variable reports whether a value came from a variable.
+func Variable(o *manifest.Object, n *yamldoc.Node) bool {
+	_, ok := From(o, n)
+	return ok
+}
+
+// DiffersByVariable reports whether a name may equal that of another object, if
+// only variables have the right values.
+func DiffersByVariable(o *manifest.Object, name *yamldoc.Node, other *manifest.Object) bool {
+	a, isA := From(o, name)
+	b, isB := From(other, other.Get("metadata", "name"))
+	return isA != isB || isA && (a.Name != b.Name || a.Default != b.Default)
+}
+
+// Blank reports whether a value says nothing: it is missing, null or empty.
+func Blank(n *yamldoc.Node) bool {
+	switch {
+	case n == nil:
+		return true
+	case n.Kind == yamldoc.Map:
+		return len(n.Fields) == 0
+	case n.Kind == yamldoc.List:
+		return len(n.Items) == 0
+	}
+	return n.Kind == yamldoc.Null || n.Kind == yamldoc.String && n.Text == ""
+}
+
+// MisfitsDefinition returns where an object differs from the definition that the
+// release has of its kind. What a webhook of the release may add is not missing.
+func MisfitsDefinition(checker *openapi.Checker, r *lint.Release, o *manifest.Object) []openapi.Violation {
+	definition := r.CRD(o.Group, o.Kind)
+	if definition == nil {
+		return nil
+	}
+	version := definition.Version(o.Version)
+	if version == nil || !version.Served {
+		return nil // TPL013
+	}
+	list := checker.CheckObject(version.Schema, o.Doc.Root)
+	if len(list) == 0 {
+		return nil
+	}
+	webhook := mutated(r, definition)
+	return slices.DeleteFunc(list, func(v openapi.Violation) bool {
+		return OfStatus(v) || webhook && v.Fault == openapi.Missing
+	})
+}
+
+// OfStatus reports whether a violation is in the status, which the API server
+// drops from new objects.
+func OfStatus(v openapi.Violation) bool {
+	return v.Path == "status" || strings.HasPrefix(v.Path, "status.")
+}
+
+// ReportViolations reports where an object differs from its schema, but for
+// values that are samples. With a default in its place the user may be spared.
+func ReportViolations(p *lint.Pass, o *manifest.Object, list []openapi.Violation) {
+	for _, v := range list {
+		place := v.Path
+		if place == "" {
+			place = "the " + o.Kind
+		}
+		f := lint.At(o.File, o.Doc, v.Node, "%s %s", place, v.Message)
+		if v.Fault == openapi.Type || v.Fault == openapi.Value {
+			sample := false
+			Each(v.Node, func(n *yamldoc.Node) { sample = sample || Open(o, n) })
+			if sample {
+				continue
+			}
+			if r, ok := From(o, v.Node); ok {
+				f.Severity = lint.Warning
+				f.Message += ", unless the user sets " + r.Name
+			}
+		}
+		p.Report(f)
+	}
+}

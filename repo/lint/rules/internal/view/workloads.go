@@ -1,0 +1,69 @@
+package view
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// podTemplates says where the pod is in each kind of object that runs pods.
+var podTemplates = map[string][]string{
+	"Deployment":            {"spec", "template"},
+	"DaemonSet":             {"spec", "template"},
+	"StatefulSet":           {"spec", "template"},
+	"ReplicaSet":            {"spec", "template"},
+	"ReplicationController": {"spec", "template"},
+	"Job":                   {"spec", "template"},
+	"CronJob":               {"spec", "jobTemplate", "spec", "template"},
+	"Pod":                   {},
+}
+
+// PodTemplate returns what holds metadata and spec of the pods of an object, nil
+// if it runs none.
+func PodTemplate(o *manifest.Object) *yamldoc.Node {
+	path, ok := podTemplates[o.Kind]
+	if !ok {
+		return nil
+	}
+	return o.Get(path...)
+}
+
+// PodOf returns the spec of the pods of an object, or nil.
+func PodOf(o *manifest.Object) *yamldoc.Node { return PodTemplate(o).Get("spec") }
+
+// ContainersOf returns the containers of the pods of an object, those that run
+// at the start last.
+func ContainersOf(o *manifest.Object) []*yamldoc.Node {
+	pod := PodOf(o)
+	if pod == nil {
+		return nil
+	}
+	return slices.Concat(pod.Get("containers").List(), pod.Get("initContainers").List())
+}
+
+// ServiceAccount returns where a pod names its account, nil if it does not.
+func ServiceAccount(pod *yamldoc.Node) *yamldoc.Node {
+	if n := pod.Get("serviceAccountName"); n.Str() != "" {
+		return n
+	}
+	return pod.Get("serviceAccount")
+}
+
+// Enumerate joins words for a message: "a, b and c".
+func Enumerate(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+	return strings.Join(words, "")
+}
+
+// FewOf is enumerate for a list that may be long.
+func FewOf(words []string) string {
+	if n := len(words) - 3; n > 1 {
+		words = append(words[:3:3], strconv.Itoa(n)+" more")
+	}
+	return Enumerate(words)
+}

@@ -1,0 +1,233 @@
+package repository
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// entry is one provider of the clusterctl.yaml in the root of a repository.
+type entry struct {
+	layouts.Provider
+	doc                 *yamldoc.Document
+	name, typ, url, all *yamldoc.Node
+}
+
+// entries returns the providers of clusterctl.yaml, none if there is no such
+// file or it cannot be read.
+func entries(p *lint.Pass) []entry {
+	if p.Config == nil || len(p.Config.Docs().Docs) == 0 {
+		return nil
+	}
+	d := p.Config.Docs().Docs[0]
+	var out []entry
+	for _, n := range setting(d.Root, "providers").List() {
+		e := entry{doc: d, all: n, name: setting(n, "name"), typ: setting(n, "type"), url: setting(n, "url")}
+		e.Provider = layouts.Provider{Type: layouts.ProviderType(settingText(e.typ)), Name: settingText(e.name)}
+		out = append(out, e)
+	}
+	return out
+}
+
+// setting returns the value of a key in clusterctl.yaml, where case does not
+// count.
+func setting(n *yamldoc.Node, key string) *yamldoc.Node {
+	for _, f := range view.Fields(n) {
+		if strings.EqualFold(f.Name, key) {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// settingText returns a text, or a number as it is written.
+func settingText(n *yamldoc.Node) string {
+	if n.Is(yamldoc.Int) {
+		return n.Text
+	}
+	return n.Str()
+}
+
+// known reports whether the type and the name are sound, so that the rest can be
+// judged.
+func (e entry) known() bool { return len(e.Problems()) == 0 }
+
+// location takes the URL apart as clusterctl does. If it cannot be used, rule
+// says which rule explains why. Without both it is not known, because the URL
+// has variables.
+func (e entry) location() (l layouts.Location, rule, message, help string) {
+	raw := e.url.Str()
+	t, err := vars.Parse([]byte(raw))
+	switch {
+	case raw == "" || !e.known():
+		return l, "", "", ""
+	case err != nil:
+		var at *vars.Error
+		errors.As(err, &at)
+		return l, "REPO013", "clusterctl cannot read the variables in this URL: " + at.Err.Error(), ""
+	case len(t.Refs()) > 0:
+		return l, "", "", ""
+	}
+	l, err = layouts.ParseProviderURL(raw, e.Provider)
+	u, urlErr := url.Parse(raw)
+	var refused *layouts.URLError
+	if errors.As(err, &refused) {
+		rule := "REPO012"
+		if urlErr == nil {
+			rule = ruleOf(u, e.Provider, raw)
+		}
+		return l, rule, refused.Message, refused.Help
+	}
+	switch l.Kind {
+	case layouts.Local:
+		switch {
+		case l.File == "":
+			return l, "REPO006", "the URL ends with a slash, so the name of the components file is missing", ""
+		case u.Host != "" && u.Host != "localhost":
+			return l, "REPO006", "clusterctl takes " + u.Host + " for the name of a host and ignores it; the path is " + u.Path, "Write three slashes: file:///" + u.Host + u.Path + "."
+		}
+	case layouts.GitHub:
+		if _, err := layouts.ParseURL(raw, layouts.Servers{}); errors.As(err, &refused) {
+			return l, "REPO009", refused.Message, refused.Help + "."
+		}
+		if l.Version != layouts.Latest {
+			if _, err := layouts.ParseVersion(l.Version); err != nil {
+				return l, "REPO001", err.Error(), ""
+			}
+		}
+	case layouts.GitLab:
+		if l.Version == layouts.Latest {
+			return l, "REPO011", "on GitLab clusterctl takes latest for the name of a version and does not look for the newest one", ""
+		}
+		if _, err := layouts.ParseVersion(l.Version); err != nil {
+			return l, "REPO001", err.Error(), ""
+		}
+	}
+	return l, "", "", ""
+}
+
+// ruleOf says which rule a URL breaks that clusterctl refuses.
+func ruleOf(u *url.URL, p layouts.Provider, raw string) string {
+	host := strings.ToLower(u.Host)
+	switch {
+	case u.Scheme == "https" && strings.Contains(host, "github"):
+		return "REPO009"
+	case u.Scheme == "https" && (strings.Contains(host, "gitlab") || strings.Contains(u.Path, "/api/v4/")):
+		return "REPO010"
+	case u.Scheme != "file" && u.Scheme != "":
+		return "REPO012"
+	case !strings.HasPrefix(u.Path, "/"), strings.Contains(u.Path, "/./"), strings.Contains(u.Path, "/../"):
+		return "REPO006"
+	case strings.Contains(raw, "/"+p.Label()+"/"):
+		return "REPO001" // the folder is right, so it must be the version
+	}
+	return "REPO005"
+}
+
+var _ = nameRules.Add(lint.Rule{
+	ID: "NAME003", Name: "provider-type", Since: "v0.1.0",
+	Title:    "A provider type is one of the seven that clusterctl knows",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/config/providers_client.go, validateProvider",
+	Why:    "One entry with another type breaks every command that reads clusterctl.yaml.",
+	Fix:    "Write the type in full, for example InfrastructureProvider.",
+	Scope:  lint.ScopeRepository, Check: reportNames,
+})
+
+// reportNames reports the entries of clusterctl.yaml whose type or name breaks
+// this rule.
+func reportNames(p *lint.Pass) {
+	for _, e := range entries(p) {
+		for _, problem := range e.Problems() {
+			if problem.Rule != p.Rule.ID {
+				continue
+			}
+			n := e.name
+			if problem.Rule == "NAME003" {
+				n = e.typ
+			}
+			if n == nil {
+				n = e.all
+			}
+			p.Report(lint.At(p.Config, e.doc, n, "%s", problem.Message))
+		}
+	}
+}
+
+var _ = repositoryRules.Add(lint.Rule{
+	ID: "REPO006", Name: "local-path", Since: "v0.1.0",
+	Title:    "The URL of a folder is absolute and names a file",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/repository_local.go, newLocalRepository",
+	Why:    "Clusterctl takes the last three parts of the path as they are for label, version and file. It follows neither ~ nor relative paths.",
+	Fix:    "Write file:///folder/infrastructure-foo/v1.0.0/infrastructure-components.yaml.",
+	Scope:  lint.ScopeRepository, Check: reportURLs,
+})
+
+var _ = repositoryRules.Add(lint.Rule{
+	ID: "REPO009", Name: "github-url", Since: "v0.1.0",
+	Title:    "The URL of a GitHub release has the form that clusterctl reads",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/repository_github.go, NewGitHubRepository",
+	Why:    "The form is https://github.com/OWNER/REPOSITORY/releases/VERSION/FILE. The link of the download button is another one: clusterctl looks for a release named download.",
+	Fix:    "Write https://github.com/OWNER/REPOSITORY/releases/latest/FILE, or a tag instead of latest.",
+	Scope:  lint.ScopeRepository, Check: reportURLs,
+})
+
+var _ = repositoryRules.Add(lint.Rule{
+	ID: "REPO010", Name: "gitlab-url", Since: "v0.1.0",
+	Title:    "The URL of a GitLab package has the form that clusterctl reads",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/client.go, repositoryFactory; repository_gitlab.go, NewGitLabRepository",
+	Why:    "Clusterctl knows a GitLab by a host name that begins with gitlab. and by exactly nine parts in the path. A server below a sub-path cannot be used.",
+	Fix:    "Write https://gitlab.HOST/api/v4/projects/ID/packages/generic/PACKAGE/VERSION/FILE, with %2F for every slash in the project.",
+	Scope:  lint.ScopeRepository, Check: reportURLs,
+})
+
+var _ = repositoryRules.Add(lint.Rule{
+	ID: "REPO011", Name: "gitlab-version", Since: "v0.1.0",
+	Title:    "The URL of a GitLab package names a version",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/repository_gitlab.go, GetVersions",
+	Why:    "Clusterctl does not list the versions of a GitLab package. It takes latest for a version and cannot parse it.",
+	Fix:    "Name a version, and change it with every release.",
+	Scope:  lint.ScopeRepository, Check: reportURLs,
+})
+
+var _ = repositoryRules.Add(lint.Rule{
+	ID: "REPO012", Name: "url-scheme", Since: "v0.1.0",
+	Title:    "A provider URL is one of a folder, GitHub or GitLab",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/client.go, repositoryFactory",
+	Why:    "Clusterctl reads nothing else: no http, no OCI registry, no other server.",
+	Fix:    "Mirror the release into a folder or a GitLab package, and use that URL.",
+	Scope:  lint.ScopeRepository, Check: reportURLs,
+})
+
+var _ = repositoryRules.Add(lint.Rule{
+	ID: "REPO013", Name: "url-variable", Since: "v0.1.0",
+	Title:    "The variables in a provider URL can be read",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/config/providers_client.go, List",
+	Why:    "Clusterctl replaces variables in provider URLs. One it cannot read breaks every command that lists providers.",
+	Fix:    "Correct the expression.",
+	Scope:  lint.ScopeRepository, Check: reportURLs,
+})
+
+// reportURLs reports the URLs of clusterctl.yaml that this rule explains.
+func reportURLs(p *lint.Pass) {
+	for _, e := range entries(p) {
+		_, rule, message, help := e.location()
+		if rule == p.Rule.ID {
+			f := lint.At(p.Config, e.doc, e.url, "%s", message)
+			f.Fix = help
+			p.Report(f)
+		}
+	}
+}

@@ -1,0 +1,8 @@
+// Package repository judges folders, versions, names, URLs and metadata.yaml
+// (families META, NAME, REPO).
+package repository
+
+import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+
+// Families holds the rules of this package. It must not be changed.
+var Families = []*lint.Family{metadataRules, nameRules, repositoryRules}

@@ -1,0 +1,904 @@
+package repository
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var metadataRules = &lint.Family{Prefix: "META", Title: "metadata.yaml"}
+
+var onlyMetadata = []layouts.FileKind{layouts.Metadata}
+
+// faultOf says which rule explains why clusterctl refuses a metadata file.
+func faultOf(p *lint.Pass) (rule string, err error) {
+	f, m, err := p.File, p.Release.Metadata, p.Release.MetadataErr
+	if err == nil {
+		return "", nil
+	}
+	first := firstDocument(f)
+	var wrong *json.UnmarshalTypeError
+	isType := errors.As(err, &wrong)
+	switch {
+	case first == nil || first.Err != nil || !first.Root.Is(yamldoc.Map):
+		if other := metadataDocument(f); other != nil {
+			return "META014", err
+		}
+		if len(f.Docs().Docs) == 0 {
+			return "META001", err
+		}
+		return "META019", err
+	case isType && strings.HasSuffix(wrong.Field, ".contract"):
+		return "META005", err
+	case isType && strings.HasPrefix(wrong.Field, "releaseSeries."):
+		return "META004", err
+	case isType && wrong.Field == "releaseSeries":
+		return "META003", err
+	case isType && (wrong.Field == "apiVersion" || wrong.Field == "kind"):
+		return map[string]string{"apiVersion": "META001", "kind": "META002"}[wrong.Field], err
+	case isType:
+		return "META019", err
+	}
+	version, kind := first.Root.Get("apiVersion").Str(), first.Root.Get("kind").Str()
+	switch other := metadataDocument(f); {
+	case version != metadata.APIVersion || kind != metadata.Kind && kind != "":
+		if other != nil && other != first {
+			return "META014", err
+		}
+		if version != metadata.APIVersion {
+			return "META001", err
+		}
+		return "META002", err
+	case m != nil && len(m.Series) == 0:
+		return "META003", err
+	}
+	return "META019", err
+}
+
+// firstDocument returns the document that clusterctl reads, or nil if that is
+// empty.
+func firstDocument(f *lint.File) *yamldoc.Document {
+	docs := f.Docs().Docs
+	if len(docs) == 0 {
+		return nil
+	}
+	// Before it there may be a document that is empty.
+	start, _ := docs[0].Range()
+	for line := range strings.Lines(string(docs[0].Text()[:start])) {
+		if strings.HasPrefix(line, "---") {
+			chunks, _ := yamldoc.Split(docs[0].Text())
+			if len(chunks) > 0 && chunks[0].Start != start {
+				return nil
+			}
+			break
+		}
+	}
+	return docs[0]
+}
+
+// metadataDocument returns the first document that says it is a Metadata.
+func metadataDocument(f *lint.File) *yamldoc.Document {
+	for _, d := range f.Docs().Docs {
+		if d.Root.Get("apiVersion").Str() == metadata.APIVersion && d.Root.Get("kind").Str() == metadata.Kind {
+			return d
+		}
+	}
+	return nil
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META001", Name: "metadata-api-version", Since: "v0.1.0",
+	Title:    "The apiVersion of metadata.yaml is " + metadata.APIVersion,
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/metadata_client.go, validateMetadata",
+	Why:    "Clusterctl refuses the release.",
+	Fix:    "Write apiVersion: " + metadata.APIVersion + ".",
+	Kinds:  onlyMetadata, Check: metadataFault,
+})
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META003", Name: "series-empty", Since: "v0.1.0",
+	Title:    "The list releaseSeries has entries",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/metadata_client.go, validateMetadata",
+	Why:    "Clusterctl refuses the release.",
+	Fix:    "List every minor version that was ever released, with its contract.",
+	Kinds:  onlyMetadata, Check: metadataFault,
+})
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META019", Name: "metadata-unreadable", Since: "v0.1.0",
+	Title:    "The file metadata.yaml can be decoded",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/metadata_client.go, Get",
+	Why:    "Clusterctl refuses the release.",
+	Fix:    "Correct the file: it consists of apiVersion, kind and releaseSeries.",
+	Kinds:  onlyMetadata, Check: metadataFault,
+})
+
+// metadataFault reports why clusterctl refuses the file, if this rule explains
+// it.
+func metadataFault(p *lint.Pass) {
+	rule, err := faultOf(p)
+	if rule != p.Rule.ID {
+		return
+	}
+	pos, message := yamldoc.Pos{}, err.Error()
+	var at *yamldoc.Error
+	if errors.As(err, &at) {
+		pos, message = at.Pos, at.Err.Error()
+	}
+	// What clusterctl puts in front says no more than the rule does.
+	decoding := fmt.Sprintf("error decoding %q for provider %q: ", layouts.MetadataFile, p.Release.Provider.Label())
+	message = strings.TrimPrefix(strings.TrimPrefix(message, decoding), "invalid provider metadata: ")
+	f := view.AtPos(p.File, pos, message)
+	f.Severity = lint.Error
+	if d := p.File.Docs().Docs; rule == "META003" && len(d) > 0 {
+		for _, field := range view.Fields(d[0].Root) {
+			if field.Name != "releaseSeries" && strings.EqualFold(field.Name, "releaseSeries") {
+				f = lint.At(p.File, d[0], field.Key, "the key must be spelled releaseSeries, not %s, so the list is empty for clusterctl", field.Name)
+				f.Severity = lint.Error
+			}
+		}
+	}
+	p.Report(f)
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META002", Name: "metadata-kind", Since: "v0.1.0",
+	Title:    "The kind of metadata.yaml is " + metadata.Kind,
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/metadata_client.go; provider contract, section Metadata YAML",
+	Why:    "Clusterctl refuses a release with another kind. Without a kind it depends on the version: v1.11.0 refuses it, others do not.",
+	Fix:    "Write kind: " + metadata.Kind + ".",
+	Kinds:  onlyMetadata, Check: metadataKind,
+})
+
+func metadataKind(p *lint.Pass) {
+	metadataFault(p)
+	if d := firstDocument(p.File); d != nil && d.Root.Is(yamldoc.Map) {
+		if n := d.Root.Get("kind"); n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text == "" {
+			if rule, _ := faultOf(p); rule == "" {
+				f := lint.At(p.File, d, n, "kind is missing, which the contract demands and clusterctl v1.11.0 refuses")
+				f.Severity = lint.Warning
+				if n == nil {
+					start := p.File.Raw.Offset(d.Pos(nil))
+					f.Edit = &lint.Edit{Start: start, End: start, Text: "kind: " + metadata.Kind + "\n"}
+				}
+				p.Report(f)
+			}
+		}
+	}
+}
+
+// seriesNodes returns the entries of releaseSeries that are mappings.
+func seriesNodes(f *lint.File) (d *yamldoc.Document, entries []*yamldoc.Node) {
+	if d = firstDocument(f); d == nil {
+		return nil, nil
+	}
+	for _, n := range d.Root.Get("releaseSeries").List() {
+		if n.Is(yamldoc.Map) {
+			entries = append(entries, n)
+		}
+	}
+	return d, entries
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META004", Name: "series-numbers", Since: "v0.1.0",
+	Title:    "The fields major and minor are integers",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl api/v1alpha3/metadata_type.go, ReleaseSeries",
+	Why:    "Clusterctl cannot decode a number in quotes or with a fraction and refuses the release. A missing number counts as 0, a negative one matches no version.",
+	Fix:    "Write the number without quotes.",
+	Kinds:  onlyMetadata, Check: seriesNumbers,
+})
+
+func seriesNumbers(p *lint.Pass) {
+	metadataFault(p)
+	d, entries := seriesNodes(p.File)
+	for _, e := range entries {
+		for _, field := range []string{"major", "minor"} {
+			n := e.Get(field)
+			v, isInt := n.Int()
+			switch {
+			case n == nil || n.Is(yamldoc.Null):
+				f := lint.At(p.File, d, e, "%s is missing, so it counts as 0", field)
+				f.Severity = lint.Warning
+				p.Report(f)
+			case isInt && v < 0:
+				f := lint.At(p.File, d, n, "no version has the %s number %d", field, v)
+				f.Severity = lint.Warning
+				p.Report(f)
+			}
+		}
+	}
+}
+
+// contractForm is a version of the Kubernetes API machinery.
+var contractForm = view.Pattern(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META005", Name: "series-contract", Since: "v0.1.0",
+	Title:    "The contract of a series is a version such as " + metadata.Contract,
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/generate_provider.go; internal/contract/version.go",
+	Why:    "Contracts are compared letter by letter. Versions of a series whose contract is missing or spelled differently can neither be installed nor upgraded.",
+	Fix:    "Write the contract in lower case, for example contract: " + metadata.Contract + ".",
+	Kinds:  onlyMetadata, Check: seriesContract,
+})
+
+func seriesContract(p *lint.Pass) {
+	metadataFault(p)
+	d, entries := seriesNodes(p.File)
+	own := ownEntry(p, entries)
+	reported := false
+	for _, e := range entries {
+		n := e.Get("contract")
+		var f lint.Finding
+		switch {
+		case n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text == "":
+			f = lint.At(p.File, d, cmp.Or(n, e), "the series %s has no contract", seriesName(e))
+		case n.Is(yamldoc.String) && !contractForm().MatchString(n.Text) && !strings.Contains(n.Text, "${"):
+			f = lint.At(p.File, d, n, "%q is no contract version; clusterctl knows %s", n.Text, strings.Join(metadata.Compatible(), ", "))
+		default:
+			continue
+		}
+		if e == own {
+			reported = true
+		} else {
+			f.Severity = lint.Warning // only matters to who has that version
+		}
+		p.Report(f)
+	}
+	// Its entry may be written in a way that only clusterctl's decoder reads.
+	if _, s := ownSeries(p); s != nil && !reported && !contractForm().MatchString(s.Contract) && !strings.Contains(s.Contract, "${") {
+		p.Report(view.AtPos(p.File, s.Pos, fmt.Sprintf("the series %s has the contract %q; clusterctl knows %s", s, s.Contract, strings.Join(metadata.Compatible(), ", "))))
+	}
+}
+
+// ownEntry returns the entry that counts for the series of the release: the
+// first one, or nil.
+func ownEntry(p *lint.Pass, entries []*yamldoc.Node) *yamldoc.Node {
+	v := p.Release.Parsed
+	if v.IsZero() {
+		return nil
+	}
+	for _, e := range entries {
+		major, _ := e.Get("major").Int()
+		minor, _ := e.Get("minor").Int()
+		if major >= 0 && minor >= 0 && uint64(major) == v.Major() && uint64(minor) == v.Minor() {
+			return e
+		}
+	}
+	return nil
+}
+
+func seriesName(e *yamldoc.Node) string {
+	number := func(field string) string {
+		if n := e.Get(field); n != nil {
+			return n.Text
+		}
+		return "0"
+	}
+	return number("major") + "." + number("minor")
+}
+
+// ownSeries returns the valid metadata of the release and the entry for its
+// version, each nil if there is none.
+func ownSeries(p *lint.Pass) (*metadata.Metadata, *metadata.Series) {
+	m, v := p.Release.Metadata, p.Release.Parsed
+	if m == nil || p.Release.MetadataErr != nil || v.IsZero() {
+		return nil, nil
+	}
+	return m, m.SeriesOf(v.Major(), v.Minor())
+}
+
+// listed names the series of a metadata file for messages.
+func listed(m *metadata.Metadata) string {
+	const most = 8
+	var names []string
+	for _, s := range m.Series {
+		names = append(names, s.String())
+	}
+	if len(names) > most {
+		names = append([]string{fmt.Sprintf("%d series up to", len(names))}, slices.MaxFunc(m.Series, func(a, b metadata.Series) int {
+			if a.Major != b.Major {
+				return int(a.Major) - int(b.Major)
+			}
+			return int(a.Minor) - int(b.Minor)
+		}).String())
+		return strings.Join(names, " ")
+	}
+	return strings.Join(names, ", ")
+}
+
+// atSeries makes a finding at the key releaseSeries.
+func atSeries(m *metadata.Metadata, format string, args ...any) lint.Finding {
+	f := &lint.File{Raw: m.File}
+	s := yamldoc.Parse(m.File)
+	for _, d := range s.Docs {
+		if field := d.Root.Field("releaseSeries"); field != nil {
+			return lint.At(f, d, field.Key, format, args...)
+		}
+	}
+	return lint.Finding{File: m.File.Name, Message: fmt.Sprintf(format, args...)}
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META006", Name: "series-missing", Since: "v0.1.0",
+	Title:    "The metadata lists the series of its own version",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/generate_provider.go, GenerateProvider; client/cluster/installer.go",
+	Why:    "Clusterctl does not install a version whose major and minor numbers are not in its releaseSeries, and it is the most frequent fault in published releases.",
+	Fix:    "Add an entry with the major and minor numbers of this version.",
+	Kinds:  onlyMetadata, Check: seriesMissing,
+})
+
+func seriesMissing(p *lint.Pass) {
+	if m, s := ownSeries(p); m != nil && s == nil {
+		f := atSeries(m, "version %s belongs to the series %s, and only %s is listed", p.Release.Version, p.Release.Parsed.Series(), listed(m))
+		if data, err := metadata.WithSeries(m.File, p.Release.Parsed, true); err == nil {
+			f.Edit = &lint.Edit{End: len(m.File.Data), Text: string(data)}
+		}
+		p.Report(f)
+	}
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META007", Name: "contract-unsupported", Since: "v0.1.0",
+	Title:    "The version implements a contract that clusterctl supports",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl internal/contract/version.go, GetCompatibleVersions",
+	Why:    "Clusterctl refuses to install the version.",
+	Fix:    "Correct the contract of the series, or implement one of the supported ones.",
+	Kinds:  onlyMetadata, Check: contractUnsupported,
+})
+
+func contractUnsupported(p *lint.Pass) {
+	_, s := ownSeries(p)
+	if s == nil || slices.Contains(metadata.Compatible(), s.Contract) || !contractForm().MatchString(s.Contract) {
+		return
+	}
+	p.Report(lint.Finding{
+		File: p.File.Raw.Name, Pos: s.ContractPos, Source: lint.SourceLine(p.File, s.ContractPos.Line),
+		Message: fmt.Sprintf("version %s implements the contract %s, and clusterctl supports only %s", p.Release.Version, s.Contract, strings.Join(metadata.Compatible(), " and ")),
+	})
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META008", Name: "series-twice", Since: "v0.1.0",
+	Title:    "Every series is listed once",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl api/v1alpha3/metadata_type.go, GetReleaseSeriesForVersion",
+	Why:    "The first entry counts, so the contract of the others is ignored.",
+	Fix:    "Remove the wrong entry.",
+	Kinds:  onlyMetadata, Check: seriesTwice,
+})
+
+func seriesTwice(p *lint.Pass) {
+	m, _ := ownSeries(p)
+	if m == nil {
+		return
+	}
+	type key struct{ major, minor int32 }
+	first := map[key]metadata.Series{}
+	for _, s := range m.Series {
+		k := key{s.Major, s.Minor}
+		other, ok := first[k]
+		if !ok {
+			first[k] = s
+			continue
+		}
+		f := lint.Finding{
+			File: p.File.Raw.Name, Pos: s.Pos, Source: lint.SourceLine(p.File, s.Pos.Line), Severity: lint.Warning,
+			Message: fmt.Sprintf("the series %s stands already in line %d", s, other.Pos.Line),
+		}
+		if other.Contract != s.Contract {
+			f.Severity = lint.Error
+			f.Message += fmt.Sprintf(" with the contract %s, so %s is ignored", other.Contract, s.Contract)
+		}
+		p.Report(f)
+	}
+}
+
+// simulated are the versions of a provider as clusterctl lists them in a folder,
+// with what it would fetch.
+type simulated struct {
+	releases []*lint.Release // oldest first
+	byName   map[string]*lint.Release
+}
+
+// simulate is only possible if all versions are known.
+func simulate(p *lint.Pass) (*simulated, bool) {
+	if !p.Provider.Complete || len(p.Provider.Releases) == 0 {
+		return nil, false
+	}
+	s := &simulated{byName: map[string]*lint.Release{}}
+	for _, r := range p.Provider.Releases {
+		if !r.Parsed.IsZero() {
+			s.releases = append(s.releases, r)
+			s.byName[r.Version] = r
+		}
+	}
+	return s, len(s.releases) > 0
+}
+
+func (s *simulated) newest() *lint.Release { return s.releases[len(s.releases)-1] }
+
+func (s *simulated) versions() []string {
+	out := make([]string, len(s.releases))
+	for i, r := range s.releases {
+		out[i] = r.Version
+	}
+	return out
+}
+
+// missingError is a file that "latest" needs.
+type missingError struct{ version, file string }
+
+func (e *missingError) Error() string { return e.version + "/" + e.file + " does not exist" }
+
+// latest resolves "latest".
+func (s *simulated) latest() (string, error) {
+	return metadata.Latest(s.versions(), func(version string) ([]byte, error) {
+		r := s.byName[version]
+		if r == nil || r.Artifact(layouts.MetadataFile) == nil {
+			return nil, &missingError{version, layouts.MetadataFile}
+		}
+		return r.Artifact(layouts.MetadataFile).Bytes()
+	})
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META009", Name: "earlier-series-missing", Since: "v0.1.0",
+	Title:    "The newest metadata lists the series of all earlier versions",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/cluster/upgrader_info.go, getUpgradeInfo",
+	Why:    "`clusterctl upgrade plan` looks up the installed version in the metadata of the newest one. If it is not there the command fails for the whole management cluster, not only for this provider.",
+	Fix:    "Keep an entry for every minor version that was ever released.",
+	Scope:  lint.ScopeProvider, Check: earlierSeriesMissing,
+})
+
+func earlierSeriesMissing(p *lint.Pass) {
+	s, ok := simulate(p)
+	if !ok || s.newest().Metadata == nil || s.newest().MetadataErr != nil {
+		return
+	}
+	newest := s.newest()
+	missing := map[string][]string{}
+	var order []string
+	for _, r := range s.releases[:len(s.releases)-1] {
+		if series := r.Parsed.Series(); newest.Metadata.SeriesOf(r.Parsed.Major(), r.Parsed.Minor()) == nil && series != newest.Parsed.Series() {
+			if missing[series] == nil {
+				order = append(order, series)
+			}
+			missing[series] = append(missing[series], r.Version)
+		}
+	}
+	if len(order) == 0 {
+		return
+	}
+	f := atSeries(newest.Metadata, "")
+	for _, series := range order {
+		versions := missing[series]
+		f.Message = fmt.Sprintf("the series %s is missing, so nobody who has %s installed can use `clusterctl upgrade plan`", series, versions[len(versions)-1])
+		p.Report(f)
+	}
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META010", Name: "newest-breaks-upgrades", Since: "v0.1.0",
+	Title:    "The newest version, also a pre-release, has metadata that lists it",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/cluster/upgrader_info.go, getUpgradeInfo",
+	Why:    "`clusterctl upgrade plan` reads the metadata of the very newest version. One release candidate without its series blocks the upgrade of every provider in every cluster that has an older version.",
+	Fix:    "Add the series to the metadata of the newest version and publish it again.",
+	Scope:  lint.ScopeProvider, Check: newestBreaksUpgrades,
+})
+
+func newestBreaksUpgrades(p *lint.Pass) {
+	s, ok := simulate(p)
+	if !ok || len(s.releases) < 2 {
+		return
+	}
+	newest, before := s.newest(), s.releases[len(s.releases)-2]
+	switch {
+	case newest.Artifact(layouts.MetadataFile) == nil:
+		p.Path(newest.Path, "%s is the newest version and has no %s, so `clusterctl upgrade plan` fails for everyone who has %s or an older version", newest.Version, layouts.MetadataFile, before.Version)
+	case newest.MetadataErr != nil:
+		p.Path(newest.Artifact(layouts.MetadataFile).Path, "%s is the newest version and clusterctl refuses its metadata, so `clusterctl upgrade plan` fails for everyone who has %s or an older version", newest.Version, before.Version)
+	case newest.Metadata.SeriesOf(newest.Parsed.Major(), newest.Parsed.Minor()) == nil:
+		p.Report(atSeries(newest.Metadata, "%s is the newest version and its series %s is missing, so `clusterctl upgrade plan` fails for everyone who has %s or an older version", newest.Version, newest.Parsed.Series(), before.Version))
+	}
+}
+
+// deciding is the metadata that decides which series "latest" is looked for in:
+// that of the newest release.
+func (s *simulated) deciding() *metadata.Metadata {
+	var newest *lint.Release
+	for _, r := range s.releases {
+		if newest == nil || r.Parsed.Prerelease() == "" || newest.Parsed.Prerelease() != "" {
+			newest = r
+		}
+	}
+	return newest.Metadata
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META011", Name: "latest-is-prerelease", Since: "v0.1.0",
+	Title:    "The newest series of the current contract has a stable release",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/repository_versions.go, latestContractRelease",
+	Why:    "Clusterctl looks for \"latest\" in the highest listed series of its contract. If only pre-releases exist there, everybody gets a pre-release although there is a stable version.",
+	Fix:    "List a series in the metadata of a stable version only once it has a stable release.",
+	Scope:  lint.ScopeProvider, Check: latestIsPrerelease,
+})
+
+func latestIsPrerelease(p *lint.Pass) {
+	s, ok := simulate(p)
+	if !ok {
+		return
+	}
+	latest, err := s.latest()
+	m := s.deciding()
+	if err != nil || m == nil || s.byName[latest] == nil || s.byName[latest].Parsed.Prerelease() == "" {
+		return
+	}
+	for _, r := range slices.Backward(s.releases) {
+		if r.Parsed.Prerelease() == "" {
+			f := atSeries(m, "\"latest\" is %s instead of %s, because the series %s is listed here and has no stable release", latest, r.Version, s.byName[latest].Parsed.Series())
+			p.Report(f)
+			return
+		}
+	}
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META012", Name: "latest-fails", Since: "v0.1.0",
+	Title:    "The newest series of the current contract has a release",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/repository_versions.go, latestContractRelease",
+	Why:    "Clusterctl looks for \"latest\" in the highest listed series of its contract, and fails if nothing was released there.",
+	Fix:    "Remove series from the metadata that were not released yet.",
+	Scope:  lint.ScopeProvider, Check: latestFails,
+})
+
+func latestFails(p *lint.Pass) {
+	s, ok := simulate(p)
+	if !ok {
+		return
+	}
+	_, err := s.latest()
+	var missing *missingError
+	m := s.deciding()
+	if err == nil || errors.As(err, &missing) || m == nil {
+		return // a missing file is another rule's matter
+	}
+	if series := m.NewestSeries(metadata.Contract); series != nil {
+		p.Report(lint.Finding{
+			File: m.File.Name, Pos: series.Pos, Source: lint.SourceLine(&lint.File{Raw: m.File}, series.Pos.Line),
+			Message: fmt.Sprintf("\"latest\" fails, because no version of the series %s exists", series),
+		})
+	}
+}
+
+// contractRank orders contracts by age.
+func contractRank(contract string) int {
+	m := contractParts().FindStringSubmatch(contract)
+	if m == nil {
+		return -1
+	}
+	const stable, step = 2, 1000
+	rank := map[string]int{"alpha": 0, "beta": 1, "": stable}[m[2]]
+	number := func(s string) (n int) {
+		_, _ = fmt.Sscan(s, &n)
+		return min(n, step-1)
+	}
+	return (number(m[1])*(stable+1)+rank)*step + number(m[3])
+}
+
+var contractParts = view.Pattern(`^v(\d+)(?:(alpha|beta)(\d+))?$`)
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META013", Name: "contract-order", Since: "v0.1.0",
+	Title:    "A later series has no earlier contract",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "provider contract, section Metadata YAML",
+	Why:    "Providers move from one contract to the next and not back; an upgrade to the later series would lead back. It usually is a copied line.",
+	Fix:    "Correct the contract.",
+	Kinds:  onlyMetadata, Check: contractOrder,
+})
+
+func contractOrder(p *lint.Pass) {
+	m, _ := ownSeries(p)
+	if m == nil {
+		return
+	}
+	sorted := slices.Clone(m.Series)
+	slices.SortStableFunc(sorted, func(a, b metadata.Series) int {
+		if a.Major != b.Major {
+			return int(a.Major) - int(b.Major)
+		}
+		return int(a.Minor) - int(b.Minor)
+	})
+	var highest *metadata.Series
+	for i := range sorted {
+		s := &sorted[i]
+		rank := contractRank(s.Contract)
+		switch {
+		case rank < 0:
+		case highest == nil || rank >= contractRank(highest.Contract):
+			highest = s
+		default:
+			p.Report(lint.Finding{
+				File: p.File.Raw.Name, Pos: s.ContractPos, Source: lint.SourceLine(p.File, s.ContractPos.Line),
+				Message: fmt.Sprintf("the series %s has the contract %s, after %s had %s", s, s.Contract, highest, highest.Contract),
+			})
+		}
+	}
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META014", Name: "metadata-documents", Since: "v0.1.0",
+	Title:    "The file metadata.yaml holds one document",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/metadata_client.go, Get",
+	Why:    "Clusterctl reads the first document and nothing else. If that is empty or another object, the release is refused; what follows is ignored.",
+	Fix:    "Remove the other documents.",
+	Kinds:  onlyMetadata, Check: metadataDocuments,
+})
+
+func metadataDocuments(p *lint.Pass) {
+	if rule, _ := faultOf(p); rule == p.Rule.ID {
+		first := firstDocument(p.File)
+		if first == nil {
+			p.Span(0, 0, "the first document is empty, and clusterctl reads only that one")
+			return
+		}
+		p.Node(first, nil, "the first document is not the Metadata but %s, and clusterctl reads only that one", cmp.Or(lint.ObjectName(first), "something else"))
+		return
+	}
+	if docs := p.File.Docs().Docs; len(docs) > 1 {
+		f := lint.At(p.File, docs[1], nil, "clusterctl ignores this document, because it is not the first")
+		f.Severity = lint.Warning
+		p.Report(f)
+	}
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META015", Name: "metadata-variable", Since: "v0.1.0",
+	Title:    "The metadata holds no variables",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/metadata_client.go, Get",
+	Why:    "Clusterctl replaces variables in components and templates, not here: the expression is taken as it is written.",
+	Fix:    "Write the value.",
+	Kinds:  onlyMetadata, Check: metadataVariable,
+})
+
+func metadataVariable(p *lint.Pass) {
+	d, entries := seriesNodes(p.File)
+	if d == nil {
+		return
+	}
+	own := ownEntry(p, entries)
+	report := func(n *yamldoc.Node, severity lint.Severity) {
+		view.Each(n, func(n *yamldoc.Node) {
+			if strings.Contains(n.Str(), "${") {
+				f := lint.At(p.File, d, n, "%s is not replaced in %s", n.Text, layouts.MetadataFile)
+				f.Severity = severity
+				p.Report(f)
+			}
+		})
+	}
+	for _, field := range view.Fields(d.Root) {
+		switch field.Name {
+		case "apiVersion", "kind":
+			report(field.Value, lint.Error)
+		case "releaseSeries":
+			for _, e := range entries {
+				severity := lint.Warning // only matters to who has that version
+				if e == own || !e.Get("major").Is(yamldoc.Int) || !e.Get("minor").Is(yamldoc.Int) {
+					severity = lint.Error
+				}
+				report(e, severity)
+			}
+		default:
+			report(field.Value, lint.Warning) // nobody reads it
+		}
+	}
+}
+
+// metadataFields are the keys that clusterctl reads, by the path to them.
+var (
+	metadataFields = []string{"apiVersion", "kind", "metadata", "releaseSeries"}
+	seriesFields   = []string{"major", "minor", "contract"}
+)
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META016", Name: "metadata-keys", Since: "v0.1.0",
+	Title:    "The metadata has only known keys, each once",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl client/repository/metadata_client.go, Get",
+	Why:    "Clusterctl ignores keys it does not know, and of two equal ones the first. A misspelled key takes its value with it.",
+	Fix:    "Correct or remove the key. Names are case-sensitive.",
+	Kinds:  onlyMetadata, Check: metadataKeys,
+})
+
+func metadataKeys(p *lint.Pass) {
+	d, entries := seriesNodes(p.File)
+	if d == nil || !d.Root.Is(yamldoc.Map) {
+		return
+	}
+	check := func(n *yamldoc.Node, known []string) {
+		for i := range n.Fields {
+			f := &n.Fields[i]
+			if slices.Contains(known, f.Name) || f.Name == "ReleaseSeries" && rootless(d) {
+				continue
+			}
+			hint := ""
+			closest := 3
+			for _, k := range known {
+				if d := layouts.Distance(strings.ToLower(k), strings.ToLower(f.Name)); d < closest {
+					closest, hint = d, fmt.Sprintf("; %s was probably meant", k)
+				}
+			}
+			p.Node(d, f.Key, "clusterctl does not know the key %s%s", f.Name, hint)
+		}
+		view.Repeated(n, func(first, again *yamldoc.Field) {
+			p.Node(d, again.Key, "the key %s stands already in line %d, and only the last one counts", again.Name, d.Pos(first.Key).Line)
+		})
+	}
+	check(d.Root, metadataFields)
+	for _, e := range entries {
+		check(e, seriesFields)
+	}
+}
+
+// rootless reports whether releaseSeries is missing, which another rule explains.
+func rootless(d *yamldoc.Document) bool { return d.Root.Get("releaseSeries") == nil }
+
+// contractLabel is the label of a CRD before the name of the contract.
+const contractLabel = "cluster.x-k8s.io/"
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META017", Name: "contract-and-crds", Since: "v0.1.0",
+	Title:    "The CRDs have the label of the contract in the metadata",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "clusterctl provider contract, section Metadata YAML",
+	Why:    "Clusterctl trusts the metadata, Cluster API the labels of the CRDs. If they differ the provider can be installed and its objects cannot be used.",
+	Fix:    "Add the label cluster.x-k8s.io/CONTRACT: VERSION to the CRDs, or correct the contract of the series.",
+	Scope:  lint.ScopeRelease, Check: contractAndCRDs,
+})
+
+func contractAndCRDs(p *lint.Pass) {
+	_, own := ownSeries(p)
+	if own == nil || !contractForm().MatchString(own.Contract) {
+		return
+	}
+	for _, f := range p.Release.OfKind(layouts.Components) {
+		var labelled *yamldoc.Document
+		found := map[string]bool{}
+		view.Objects(f, func(d *yamldoc.Document) {
+			if d.Root.Get("kind").Str() != "CustomResourceDefinition" {
+				return
+			}
+			for _, l := range view.Fields(d.Root.Get("metadata", "labels")) {
+				if contract, ok := strings.CutPrefix(l.Name, contractLabel); ok && contractForm().MatchString(contract) {
+					found[contract] = true
+					if labelled == nil {
+						labelled = d
+					}
+				}
+			}
+		})
+		if labelled == nil || found[own.Contract] {
+			continue
+		}
+		contracts := make([]string, 0, len(found))
+		for c := range found {
+			contracts = append(contracts, c)
+		}
+		slices.Sort(contracts)
+		p.Report(lint.At(f, labelled, labelled.Root.Get("metadata", "labels"),
+			"the CRDs are labelled for %s, and the metadata says that %s implements %s", strings.Join(contracts, ", "), p.Release.Version, own.Contract))
+	}
+}
+
+var _ = metadataRules.Add(lint.Rule{
+	ID: "META018", Name: "siblings-differ", Since: "v0.1.0",
+	Title:    "Providers released together have the same series",
+	Severity: lint.Info, Proof: lint.Practice,
+	Source: "Cluster API repository, metadata.yaml",
+	Why:    "Providers of one name and version usually come from one source tree with one metadata.yaml. A difference often is an older copy.",
+	Fix:    "Use the same file for all of them.",
+	Scope:  lint.ScopeRepository, Check: siblingsDiffer,
+})
+
+func siblingsDiffer(p *lint.Pass) {
+	type key struct{ name, version string }
+	type sibling struct {
+		label  string
+		series []metadata.Series
+	}
+	first := map[key]sibling{}
+	count := map[key]int{}
+	for _, provider := range p.Repository.Providers {
+		if !siblings[provider.Type] {
+			continue
+		}
+		for _, r := range provider.Releases {
+			count[key{provider.Name, r.Version}]++
+		}
+	}
+	for _, provider := range p.Repository.Providers {
+		if !siblings[provider.Type] {
+			continue
+		}
+		for _, r := range provider.Releases {
+			k := key{provider.Name, r.Version}
+			a := r.Artifact(layouts.MetadataFile)
+			if count[k] < 2 || a == nil {
+				continue
+			}
+			m := readMetadata(a, provider.Label())
+			if m == nil {
+				continue
+			}
+			other, ok := first[k]
+			switch {
+			case !ok:
+				first[k] = sibling{provider.Label(), m.Series}
+			case !sameSeries(other.series, m.Series):
+				p.Report(atSeries(m, "%s and %s have the same name and version %s, but not the same series", provider.Label(), other.label, r.Version))
+			}
+		}
+	}
+}
+
+// siblings are the types that one source tree often has together. IPAM and
+// addon providers live in trees of their own, also under the same name.
+var siblings = map[layouts.ProviderType]bool{layouts.Bootstrap: true, layouts.ControlPlane: true, layouts.Infrastructure: true}
+
+// readMetadata returns nil if the file cannot be used.
+func readMetadata(a *repo.Artifact, label string) *metadata.Metadata {
+	data, err := a.Bytes()
+	if err != nil {
+		return nil
+	}
+	m, err := metadata.ReadValid(yamldoc.NewFile(a.Path, data), label)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+func sameSeries(a, b []metadata.Series) bool {
+	set := func(list []metadata.Series) map[string]bool {
+		out := map[string]bool{}
+		for _, s := range list {
+			out[s.String()+" "+s.Contract] = true
+		}
+		return out
+	}
+	x, y := set(a), set(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for k := range x {
+		if !y[k] {
+			return false
+		}
+	}
+	return true
+}

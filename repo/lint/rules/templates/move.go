@@ -1,0 +1,320 @@
+package templates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var moveRules = &lint.Family{Prefix: "MOVE", Title: "Owners: what clusterctl move would do"}
+
+// typesOf are the definitions of a release.
+func typesOf(r *lint.Release) owners.Types {
+	return func(group, kind string) (owners.Type, bool) {
+		if c := r.CRD(group, kind); c != nil {
+			return owners.TypeOf(c), true
+		}
+		return owners.Type{}, false
+	}
+}
+
+// graph returns the owners of the objects in the current file and in the
+// ClusterClasses that it uses. It is nil if the file cannot be read as a whole,
+// because an owner might be in the rest.
+func graph(p *lint.Pass) *owners.Graph {
+	if !p.File.Healthy() {
+		return nil
+	}
+	objects := p.File.Objects()
+	for _, class := range owners.Classes(objects) {
+		if f := p.Release.File(layouts.ClusterClassFile(class)); f != nil && f != p.File {
+			objects = slices.Concat(objects, f.Objects())
+		}
+	}
+	return owners.Template(objects, typesOf(p.Release))
+}
+
+// withOwners returns the graph if an object of the file names an owner, which is
+// rare.
+func withOwners(p *lint.Pass) *owners.Graph {
+	if slices.ContainsFunc(p.File.Objects(), func(o *manifest.Object) bool {
+		return o.Get("metadata", "ownerReferences") != nil
+	}) {
+		return graph(p)
+	}
+	return nil
+}
+
+// written visits the objects of the current file that have a cause because of an
+// ownerReference that they carry.
+func written(p *lint.Pass, cause owners.Cause, visit func(*owners.Node)) {
+	g := withOwners(p)
+	if g == nil {
+		return
+	}
+	for _, n := range g.Nodes {
+		if n.Object != nil && n.Object.File == p.File && n.Cause == cause && n.By.Written {
+			visit(n)
+		}
+	}
+}
+
+var _ = moveRules.Add(lint.Rule{
+	ID: "MOVE001", Name: "owner-left", Since: "v0.1.0",
+	Title:    "An ownerReference leads to an object that clusterctl moves",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/cluster/mover.go, getMoveSequence; kubernetes-sigs/cluster-api issue 8387",
+	Why:    "Clusterctl moves an object only after all its owners. If one of them is not moved it silently leaves the object behind, with all that it owns, and nothing in the target cluster looks after the machines.",
+	Fix:    "Remove the ownerReference, or label the owner with clusterctl.cluster.x-k8s.io/move-hierarchy if clusterctl knows its kind.",
+	Kinds:  rendered, Check: ownerLeft,
+})
+
+func ownerLeft(p *lint.Pass) {
+	written(p, owners.OwnerLeft, func(n *owners.Node) {
+		message := "clusterctl move leaves this " + n.Kind + " behind"
+		if below := n.Below(); below > 0 {
+			message += fmt.Sprintf(", and with it what it owns (%d)", below)
+		}
+		p.On(n.Object, n.By.At, "%s: %s", message, n.Reason())
+	})
+}
+
+var _ = moveRules.Add(lint.Rule{
+	ID: "MOVE003", Name: "not-moved", Since: "v0.1.0",
+	Title:    "Every object of a template has an owner or a label that takes it along",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl provider contract, sections OwnerReferences chain and Move; clusterctl client/cluster/objectgraph.go, getMoveNodes",
+	Why:    "`clusterctl move` silently leaves the object in the old management cluster. Controllers in the new one miss it.",
+	Fix:    "Label it with clusterctl.cluster.x-k8s.io/move, or let a controller of the provider make an object that moves its owner.",
+	Kinds:  rendered, Check: unowned,
+})
+
+func unowned(p *lint.Pass) {
+	g := graph(p)
+	if g == nil {
+		return
+	}
+	var others []*owners.Node // that nothing can move
+	for _, n := range g.Nodes {
+		if n.Object == nil || n.Object.File != p.File || n.Verdict != owners.Left {
+			continue
+		}
+		switch reason(n).Cause {
+		case owners.NotDiscovered:
+			others = append(others, n)
+		case owners.Unowned, owners.NotOwned:
+			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) {
+				p.On(n.Object, name, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
+			}
+		}
+	}
+	if len(others) == 0 {
+		return
+	}
+	var names []string
+	for _, n := range others {
+		names = append(names, n.String())
+	}
+	first := others[0].Object
+	f := lint.At(p.File, first.Doc, first.Get("metadata", "name"),
+		"clusterctl move leaves behind what works in the management cluster, %s: it looks only at Secrets, ConfigMaps and the kinds of providers", view.FewOf(names))
+	f.Fix = "Say in the documentation how they get to the target cluster, or let a ClusterResourceSet install them in the workload cluster."
+	p.Report(f)
+}
+
+// reason returns the node whose cause is behind that of n, if n is only named by
+// objects that stay behind.
+func reason(n *owners.Node) *owners.Node {
+	for range 100 { // objects may name each other in circles
+		if n.Cause != owners.ReferrerLeft {
+			return n
+		}
+		next := n.By.By
+		if next.Cause == owners.Unowned || next.Cause == owners.NotOwned {
+			return next
+		}
+		n = next
+	}
+	return n
+}
+
+// guessed reports whether a name is up to the user, so that it may be the one that
+// another object has from another variable.
+func guessed(p *lint.Pass, o *manifest.Object, name *yamldoc.Node) bool {
+	ref, ok := p.File.Variable(o.Doc, name)
+	return ok && !p.File.IsOption(ref.Name)
+}
+
+// moveLabels are the labels for clusterctl move.
+var moveLabels = []string{owners.MoveLabel, owners.HierarchyLabel}
+
+// sayingNo are values of labels that are meant to switch something off.
+var sayingNo = []string{"false", "no", "off", "0", "disabled"}
+
+var _ = moveRules.Add(lint.Rule{
+	ID: "MOVE004", Name: "owner-moves-alone", Since: "v0.1.0",
+	Title:    "An object that owns others has the label that takes them along",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl client/cluster/objectgraph.go, setTenants",
+	Why:    "The label clusterctl.cluster.x-k8s.io/move takes only the object itself. What it owns is silently left behind, and deleted together with it in the source.",
+	Fix:    "Use the label clusterctl.cluster.x-k8s.io/move-hierarchy.",
+	Kinds:  rendered, Check: ownerAlone,
+})
+
+func ownerAlone(p *lint.Pass) {
+	written(p, owners.OwnerAlone, func(n *owners.Node) {
+		p.On(n.Object, n.By.At, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
+	})
+}
+
+var _ = moveRules.Add(lint.Rule{
+	ID: "MOVE006", Name: "label-value-ignored", Since: "v0.1.0",
+	Title:    "Labels for clusterctl move have no value that says no",
+	Severity: lint.Info, Proof: lint.Clusterctl,
+	Source: "clusterctl client/cluster/objectgraph.go, objMetaToNode and getDiscoveryTypes",
+	Why:    "Only the presence of the label counts, so the object is moved all the same.",
+	Fix:    "Remove the label.",
+	Check:  labelSaysNo,
+})
+
+func labelSaysNo(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		labels := o.Get("metadata", "labels")
+		if labels == nil {
+			continue
+		}
+		for _, label := range moveLabels {
+			if value := labels.Get(label); value != nil && slices.Contains(sayingNo, strings.ToLower(value.Text)) {
+				p.On(o, value, "the label %s moves the %s whatever its value is", label, moved(o))
+			}
+		}
+	}
+}
+
+// moved says what a label on an object moves.
+func moved(o *manifest.Object) string {
+	if o.Is(crd.Group, crd.Kind) {
+		return "objects of this kind"
+	}
+	return o.Kind
+}
+
+var _ = moveRules.Add(lint.Rule{
+	ID: "MOVE007", Name: "label-without-effect", Since: "v0.1.0",
+	Title:    "Labels for clusterctl move stand on objects that clusterctl looks at",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl client/cluster/objectgraph.go, Discovery",
+	Why:    "Clusterctl looks at objects in the namespace of the Clusters only, at Secrets in the namespaces of infrastructure providers, and at kinds that providers define. The label promises a move that does not happen.",
+	Fix:    "Remove the label, and say in the documentation how the object gets to the target cluster.",
+	Kinds:  []layouts.FileKind{layouts.Components, layouts.ClusterTemplate, layouts.ClusterClass}, Check: labelWithoutEffect,
+})
+
+func labelWithoutEffect(p *lint.Pass) {
+	components := p.File.Kind == layouts.Components
+	for _, o := range p.File.Objects() {
+		labels := o.Get("metadata", "labels")
+		if labels == nil || o.Is(crd.Group, crd.Kind) {
+			continue
+		}
+		for _, label := range moveLabels {
+			at := labels.Get(label)
+			if at == nil {
+				continue
+			}
+			scope := owners.ScopeOf(o.Group, o.Kind, typesOf(p.Release))
+			definition := p.Release.CRD(o.Group, o.Kind)
+			switch {
+			case scope == owners.Ignored:
+				p.On(o, at, "the label %s has no effect on kind %s: clusterctl looks only at Secrets, ConfigMaps and the kinds of providers", label, o.Kind)
+			case !components:
+			case o.Group == "" && o.Kind == "Secret" && p.Release.Provider.Type == layouts.Infrastructure:
+			case o.Group == "" && o.Kind == "Secret":
+				p.On(o, at, "the label %s has no effect on this Secret: clusterctl looks only in the namespaces of infrastructure providers and of the Clusters", label)
+			case o.Group == "" && o.Kind == "ConfigMap", definition != nil && definition.Scope == "Namespaced":
+				p.On(o, at, "the label %s has no effect on this %s: clusterctl looks only in the namespace of the Clusters", label, o.Kind)
+			}
+		}
+	}
+}
+
+var _ = moveRules.Add(lint.Rule{
+	ID: "MOVE008", Name: "block-move", Since: "v0.1.0",
+	Title:    "No object is published with the annotation that blocks a move",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl provider contract, section Move; clusterctl client/cluster/mover.go, waitReadyForMove",
+	Why:    "`clusterctl move` pauses the Clusters, waits about two minutes for the annotation to go away, and fails.",
+	Fix:    "Remove the annotation. A controller that needs time sets it itself, and removes it when the Cluster is paused.",
+	Kinds:  rendered, Check: blockMove,
+})
+
+func blockMove(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		at := o.Get("metadata", "annotations", owners.BlockMoveAnnotation)
+		if at == nil || owners.ScopeOf(o.Group, o.Kind, typesOf(p.Release)) == owners.Ignored {
+			continue
+		}
+		f := lint.At(p.File, o.Doc, at, "the annotation %s blocks every clusterctl move of this %s until somebody removes it", owners.BlockMoveAnnotation, o.Kind)
+		if owners.Foreign(o.Group, o.Kind) {
+			f.Severity = lint.Warning // the controller of the provider may do that
+		}
+		p.Report(f)
+	}
+}
+
+var _ = moveRules.Add(lint.Rule{
+	ID: "MOVE010", Name: "owner-cycle", Since: "v0.1.0",
+	Title:    "No object owns itself through others",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/cluster/mover.go, getMoveSequence",
+	Why:    "Each of the objects waits for the other, so clusterctl silently leaves all of them behind, with all that they own.",
+	Fix:    "Remove one of the ownerReferences.",
+	Kinds:  rendered, Check: ownerCycle,
+})
+
+func ownerCycle(p *lint.Pass) {
+	seen := map[*owners.Node]bool{}
+	written(p, owners.Cycle, func(first *owners.Node) {
+		if seen[first] {
+			return
+		}
+		names := []string{first.String()}
+		for n := first; !seen[n]; n = n.By.From {
+			seen[n] = true
+			names = append(names, n.By.From.String())
+		}
+		p.On(first.Object, first.By.At, "the owners go round in a circle: %s", strings.Join(names, ", owned by "))
+	})
+}
+
+var _ = moveRules.Add(lint.Rule{
+	ID: "MOVE011", Name: "identity-hierarchy", Since: "v0.1.0",
+	Title:    "Identities without a namespace move with their credentials",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl provider contract, section Move; clusterctl client/cluster/objectgraph.go, getDiscoveryTypes",
+	Why:    "Clusters that use the identity cannot reconcile in the target cluster: no Cluster owns an object that has no namespace, so `clusterctl move` leaves it and its Secret behind.",
+	Fix:    "Label the CustomResourceDefinition with clusterctl.cluster.x-k8s.io/move-hierarchy.",
+	Kinds:  []layouts.FileKind{layouts.Components}, Check: identityHierarchy,
+})
+
+func identityHierarchy(p *lint.Pass) {
+	for _, c := range p.Release.CRDs() {
+		if c.Object.File != p.File || c.Scope != "Cluster" || !strings.HasSuffix(c.Kind, "Identity") {
+			continue
+		}
+		switch t := owners.TypeOf(c); {
+		case t.Hierarchy:
+		case t.Move:
+			p.On(c.Object, c.Object.Get("metadata", "labels", owners.MoveLabel), "clusterctl move takes %s objects, but leaves the Secrets that they own behind", c.Kind)
+		default:
+			p.On(c.Object, c.Object.Get("metadata", "name"), "clusterctl move leaves %s objects behind", c.Kind)
+		}
+	}
+}

@@ -1,0 +1,766 @@
+package templates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var templateRules = &lint.Family{Prefix: "TPL", Title: "Cluster templates"}
+
+// templates are the files that `generate cluster` starts from; rendered are all
+// whose objects it prints.
+var (
+	templates = []layouts.FileKind{layouts.ClusterTemplate}
+	rendered  = []layouts.FileKind{layouts.ClusterTemplate, layouts.ClusterClass}
+)
+
+// contractual reports whether a group belongs to Cluster API or, by its name, to
+// a provider.
+func contractual(group string) bool {
+	return group == view.CoreGroup || strings.HasSuffix(group, "."+view.CoreGroup)
+}
+
+// clusters returns the Clusters of a file in the versions that clusterctl looks
+// into.
+func clusters(f *lint.File) []*manifest.Object {
+	var out []*manifest.Object
+	for _, o := range f.Objects() {
+		if o.Is(view.CoreGroup, view.ClusterKind) && (o.Version == "v1beta1" || o.Version == "v1beta2") {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// className returns the path in spec.topology of the class name in a version of
+// the Cluster.
+func className(version string) []string {
+	if version == "v1beta1" {
+		return []string{"class"}
+	}
+	return []string{"classRef", "name"}
+}
+
+// classOf returns the name of a Cluster's class. The node is nil if there is
+// none.
+func classOf(o *manifest.Object) *yamldoc.Node {
+	return o.Get("spec", "topology").Get(className(o.Version)...)
+}
+
+// classFiles returns the files with the classes of a template that are in the
+// release.
+func classFiles(p *lint.Pass) []*lint.File {
+	var out []*lint.File
+	for _, c := range clusters(p.File) {
+		if f := p.Release.File(layouts.ClusterClassFile(classOf(c).Str())); f != nil && !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// similar are names that somebody may give to a template or a class.
+var similar = view.Pattern(`^(?:(cluster[-_]?templates?|template)|(cluster[-_]?class(?:es)?))(?:[-_.](.*))?\.ya?ml$`)
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL001", Name: "template-name", Since: "v0.1.0",
+	Title:    "Templates and ClusterClasses have the file names that clusterctl asks for",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "clusterctl provider contract, sections Workload cluster templates and ClusterClass definitions, Naming conventions; clusterctl client/yamlprocessor/simple_processor.go, GetTemplateName",
+	Why:    "No flavor and no class name leads to this file, so nobody can use it with clusterctl.",
+	Fix:    "Name it cluster-template.yaml, cluster-template-FLAVOR.yaml or clusterclass-NAME.yaml.",
+	Scope:  lint.ScopeRelease, Check: templateName,
+})
+
+func templateName(p *lint.Pass) {
+	if p.Release.Provider.Type != layouts.Infrastructure {
+		return
+	}
+	for _, a := range p.Release.Artifacts {
+		if a.Kind() != layouts.Asset {
+			continue
+		}
+		m := similar().FindStringSubmatch(a.Name)
+		switch {
+		case m == nil:
+			continue
+		case m[2] != "" && m[3] == "":
+			p.Path(a.Path, "if this file holds a ClusterClass, clusterctl looks for it under the name clusterclass-NAME.yaml")
+			continue
+		}
+		name := layouts.TemplateFile(m[3])
+		if m[2] != "" {
+			name = layouts.ClusterClassFile(m[3])
+		}
+		if p.Release.Release.Artifact(name) == nil && !strings.EqualFold(name, a.Name) {
+			p.Path(a.Path, "clusterctl asks for %s and does not find %s", name, a.Name)
+		}
+	}
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL002", Name: "default-template", Since: "v0.1.0",
+	Title:    "A release of an infrastructure provider has a default template",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl provider contract, section Workload cluster templates, Naming conventions; clusterctl client/repository/template_client.go, Get",
+	Why:    "`clusterctl generate cluster` without --flavor asks for cluster-template.yaml and fails.",
+	Fix:    "Publish a template, or the one that most users need, under the name cluster-template.yaml.",
+	Scope:  lint.ScopeRelease, Check: defaultTemplate,
+})
+
+func defaultTemplate(p *lint.Pass) {
+	if p.Release.Provider.Type != layouts.Infrastructure || p.Release.Release.Artifact(layouts.TemplateFile("")) != nil {
+		return
+	}
+	switch list := p.Release.OfKind(layouts.ClusterTemplate); {
+	case len(list) > 0:
+		p.Path(p.Release.Path, "there are templates for flavors, such as %s, and no %s", list[0].Artifact.Name, layouts.TemplateFile(""))
+	case !slices.ContainsFunc(p.Release.Artifacts, meantAsTemplate):
+		p.Path(p.Release.Path, "there is no template for clusters, neither %s nor one for a flavor", layouts.TemplateFile(""))
+	}
+}
+
+// meantAsTemplate reports whether a file has the name of a template but for a
+// mistake, which TPL001 is about.
+func meantAsTemplate(a *repo.Artifact) bool {
+	m := similar().FindStringSubmatch(a.Name)
+	return m != nil && m[1] != ""
+}
+
+// alwaysSet reports whether clusterctl gives a variable a value by itself
+// (clusterctl: client/config.go, templateOptionsToVariables), and which; "" if
+// the user has to say it.
+func alwaysSet(name string) (value string, ok bool) {
+	switch name {
+	case "CLUSTER_NAME", "NAMESPACE":
+		return "", true
+	case "CONTROL_PLANE_MACHINE_COUNT":
+		return "1", true
+	case "WORKER_MACHINE_COUNT":
+		return "0", true
+	}
+	return "", false
+}
+
+// common are the fields that a common variable is for, by what the kind ends
+// with.
+var common = []struct {
+	suffix, variable string
+	path             []string
+	severity         lint.Severity
+}{
+	{view.ClusterKind, "KUBERNETES_VERSION", []string{"spec", "topology", "version"}, lint.Warning},
+	{"ControlPlane", "KUBERNETES_VERSION", []string{"spec", "version"}, lint.Warning},
+	{"MachineDeployment", "KUBERNETES_VERSION", []string{"spec", "template", "spec", "version"}, lint.Warning},
+	{"MachinePool", "KUBERNETES_VERSION", []string{"spec", "template", "spec", "version"}, lint.Warning},
+	{view.ClusterKind, "CONTROL_PLANE_MACHINE_COUNT", []string{"spec", "topology", "controlPlane", "replicas"}, lint.Info},
+	{"ControlPlane", "CONTROL_PLANE_MACHINE_COUNT", []string{"spec", "replicas"}, lint.Info},
+	{"MachineDeployment", "WORKER_MACHINE_COUNT", []string{"spec", "replicas"}, lint.Info},
+	{"MachinePool", "WORKER_MACHINE_COUNT", []string{"spec", "replicas"}, lint.Info},
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL003", Name: "common-variables", Since: "v0.1.0",
+	Title:    "A template takes name, version and replicas from the common variables",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "clusterctl provider contract, section Workload cluster templates, Common variables",
+	Why:    "The arguments of `clusterctl generate cluster` have no effect. With a fixed name a second cluster overwrites the first.",
+	Fix:    "Use ${CLUSTER_NAME}, ${KUBERNETES_VERSION}, ${CONTROL_PLANE_MACHINE_COUNT} and ${WORKER_MACHINE_COUNT}.",
+	Kinds:  templates, Check: commonVariables,
+})
+
+func commonVariables(p *lint.Pass) {
+	list := clusters(p.File)
+	if len(list) == 0 {
+		return
+	}
+	used := map[string]bool{}
+	for _, r := range view.Refs(p.File) {
+		used[r.Name] = true
+	}
+	for _, c := range list {
+		if n := c.Get("metadata", "name"); n.Str() != "" && (!used["CLUSTER_NAME"] || !view.Variable(c, n)) {
+			p.On(c, n, "the Cluster is always named %s, whatever name clusterctl is given", n.Text)
+		}
+	}
+	for _, row := range common {
+		if used[row.variable] {
+			continue
+		}
+		for _, o := range p.File.Objects() {
+			n := o.Get(row.path...)
+			if !strings.HasSuffix(o.Kind, row.suffix) || !contractual(o.Group) || n == nil || view.Variable(o, n) {
+				continue
+			}
+			f := lint.At(o.File, o.Doc, n, "%s is always %s, because the template does not use ${%s}", strings.Join(row.path, "."), view.ScalarText(n), row.variable)
+			f.Severity = row.severity
+			p.Report(f)
+			used[row.variable] = true // once is enough
+		}
+	}
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL004", Name: "default-without-effect", Since: "v0.1.0",
+	Title:    "Variables that clusterctl always sets have no other default",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl client/config.go, templateOptionsToVariables",
+	Why:    "Clusterctl gives these variables a value even if the user does not, one control plane machine and no workers. The default in the file never counts.",
+	Fix:    "Remove the default, or use a variable of your own for it.",
+	Kinds:  rendered, Check: defaultWithoutEffect,
+})
+
+func defaultWithoutEffect(p *lint.Pass) {
+	seen := map[string]bool{}
+	rs := view.Refs(p.File)
+	for i := range rs {
+		r := &rs[i]
+		value, ok := alwaysSet(r.Name)
+		if !ok || r.Depth > 0 || !view.IsDefault(r.Op) || r.Default == value || seen[r.Name] {
+			continue
+		}
+		seen[r.Name] = true
+		f := lint.Spanning(p.File, r.Start, r.End, "%s is always set, so the default %q never counts", r.Name, r.Default)
+		if value != "" {
+			f.Message = fmt.Sprintf("%s is %s unless the user says otherwise, so the default %q never counts", r.Name, value, r.Default)
+		} else {
+			f.Severity = lint.Info // it serves those who render without clusterctl
+		}
+		p.Report(f)
+	}
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL005", Name: "cluster-wide-object", Since: "v0.1.0",
+	Title:    "Templates hold neither Namespaces nor other objects outside of namespaces",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl provider contract, section Workload cluster templates, Target namespace; clusterctl client/repository/components.go, fixTargetNamespace",
+	Why:    "Clusterctl renames a Namespace to the one the user chose, and who deletes the rendered file deletes that with all that is in it. Other objects outside of namespaces are shared by all clusters, and clusterctl move does not take them along.",
+	Fix:    "Leave the object out of the template and describe it as a prerequisite.",
+	Kinds:  rendered, Check: clusterWide,
+})
+
+func clusterWide(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		name := o.Get("metadata", "name")
+		crd := p.Release.CRD(o.Group, o.Kind)
+		switch {
+		case o.Kind == "Namespace": // of any group, as for clusterctl
+			if m := o.Get("metadata"); m != nil && !m.Is(yamldoc.Map) {
+				continue // clusterctl cannot rename it
+			}
+			f := lint.At(o.File, o.Doc, name, "the template brings a Namespace, which clusterctl renames to the target namespace")
+			if view.Variable(o, name) {
+				f.Severity = lint.Warning // at least it is the right one
+			}
+			p.Report(f)
+		case layouts.ClusterScoped(o.Group, o.Kind), crd != nil && crd.Scope == "Cluster":
+			f := lint.At(o.File, o.Doc, name, "%s objects are in no namespace, so all clusters that are made from the template share this one", o.Kind)
+			f.Severity = lint.Warning
+			if view.Variable(o, name) {
+				f.Severity = lint.Info
+				f.Message = fmt.Sprintf("%s objects are in no namespace, so clusterctl move leaves this one behind unless it is labelled", o.Kind)
+			}
+			p.Report(f)
+		}
+	}
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL006", Name: "several-namespaces", Since: "v0.1.0",
+	Title:    "All objects of a template, and their references, are in one namespace",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl provider contract, section Workload cluster templates, Target namespace; clusterctl client/repository/components.go, fixTargetNamespace",
+	Why:    "Clusterctl puts all objects into the namespace the user chose, but leaves references and everything else that names a namespace as it is.",
+	Fix:    "Remove the namespace, or write ${NAMESPACE}.",
+	Kinds:  templates, Check: severalNamespaces,
+})
+
+func severalNamespaces(p *lint.Pass) {
+	var first *manifest.Object // with a fixed namespace
+	var other *manifest.Object // without
+	different := false
+	for _, o := range p.File.Objects() {
+		if layouts.ClusterScoped(o.Group, o.Kind) {
+			continue
+		}
+		n := o.Get("metadata", "namespace")
+		switch {
+		case n.Str() == "" || view.Variable(o, n):
+			other = o
+		case first == nil:
+			first = o
+		case o.Namespace != first.Namespace:
+			different = true
+			p.On(o, n, "the namespace is %s here and %s for %s %s, and clusterctl puts both objects into the same", o.Namespace, first.Namespace, first.Kind, first.Name)
+		}
+	}
+	if first != nil && other != nil && !different {
+		f := lint.At(first.File, first.Doc, first.Get("metadata", "namespace"), "the namespace is fixed to %s here and not for %s %s; clusterctl replaces it, kubectl does not", first.Namespace, other.Kind, other.Name)
+		f.Severity = lint.Warning
+		p.Report(f)
+	}
+	index := lint.NewIndex(p.File.Objects())
+	references(p.File, func(r objectRef) {
+		n := r.node.Get("namespace")
+		if n.Str() == "" || view.Variable(r.object, n) || index.Find(r.group, r.kind, r.name.Text) == nil {
+			return
+		}
+		f := lint.At(r.object.File, r.object.Doc, n, "the reference stays in namespace %s, wherever clusterctl puts %s %s", n.Text, r.kind, r.name.Text)
+		f.Severity = lint.Warning // Cluster API no longer reads it
+		p.Report(f)
+	})
+}
+
+// objectRef is a value that names another object.
+type objectRef struct {
+	object      *manifest.Object
+	node, name  *yamldoc.Node
+	field       string
+	group, kind string
+}
+
+// refers reports whether a field of an object refers to an object of a provider:
+// in a kind of Cluster API, or in one of another provider.
+func refers(field string, core bool) bool {
+	switch field {
+	case "infrastructureRef", "remediationTemplate":
+		return true
+	case "controlPlaneRef", "configRef", "templateRef":
+		return core
+	}
+	return false
+}
+
+// references calls visit for the references that make up a cluster. Those of
+// ClusterClasses are left out.
+func references(f *lint.File, visit func(objectRef)) {
+	for _, o := range f.Objects() {
+		if !contractual(o.Group) || o.Is(view.CoreGroup, view.ClassKind) {
+			continue
+		}
+		var walk func(n *yamldoc.Node)
+		walk = func(n *yamldoc.Node) {
+			for i := range n.Fields {
+				field := &n.Fields[i]
+				if refers(field.Name, o.Group == view.CoreGroup) {
+					if r, ok := refer(o, field.Name, field.Value); ok {
+						visit(r)
+						continue
+					}
+				}
+				walk(field.Value)
+			}
+			for _, item := range n.Items {
+				walk(item)
+			}
+		}
+		if spec := o.Get("spec"); spec != nil {
+			walk(spec)
+		}
+	}
+}
+
+func refer(o *manifest.Object, field string, n *yamldoc.Node) (objectRef, bool) {
+	r := objectRef{object: o, node: n, field: field, name: n.Get("name"), kind: n.Get("kind").Str(), group: n.Get("apiGroup").Str()}
+	if r.group == "" {
+		r.group, _ = manifest.SplitAPIVersion(n.Get("apiVersion").Str())
+	}
+	return r, r.name.Str() != "" && r.kind != "" && r.group != ""
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL007", Name: "reference-target", Since: "v0.1.0",
+	Title:    "What a template refers to is in the template or its ClusterClass",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "clusterctl provider contract, sections Workload cluster templates and Links to external objects",
+	Why:    "The cluster never becomes ready: its controller waits for an object that nobody creates.",
+	Fix:    "Correct kind, group or name of the reference, or add the object.",
+	Kinds:  templates, Check: referenceTarget,
+})
+
+func referenceTarget(p *lint.Pass) {
+	all := slices.Clone(p.File.Objects())
+	for _, f := range classFiles(p) {
+		all = append(all, f.Objects()...)
+	}
+	index := lint.NewIndex(all)
+	references(p.File, func(r objectRef) {
+		if index.Find(r.group, r.kind, r.name.Text) != nil || p.Release.Installed().Find(r.group, r.kind, r.name.Text) != nil {
+			return
+		}
+		if view.Open(r.object, r.node.Get("kind")) || view.Open(r.object, r.node.Get("apiVersion")) || view.Open(r.object, r.node.Get("apiGroup")) {
+			return // nobody knows what it refers to
+		}
+		f := lint.At(r.object.File, r.object.Doc, r.name, "%s leads to %s %s, which is not there", r.field, r.kind, r.name.Text)
+		candidates := index.Kind(r.group, r.kind)
+		for _, o := range candidates {
+			if view.DiffersByVariable(r.object, r.name, o) {
+				f.Severity = lint.Warning
+				f.Message += "; whether it is depends on the values of variables"
+				break
+			}
+		}
+		switch near := nearestName(candidates, r.name.Text); {
+		case near != "":
+			f.Fix = "Did you mean " + near + "?"
+		case len(candidates) == 0:
+			if o := sameName(all, r); o != nil {
+				f.Message += fmt.Sprintf("; there is %s %s of %s", o.Kind, o.Name, o.Group)
+			}
+		}
+		p.Report(f)
+	})
+	resources(p, index)
+}
+
+// resources reports what a ClusterResourceSet applies and the template does not
+// have. That may be made by a controller or by the user.
+func resources(p *lint.Pass, index *lint.Index) {
+	for _, o := range index.Kind(view.AddonsGroup, view.ResourceSets) {
+		for _, n := range o.Get("spec", "resources").List() {
+			kind, name := n.Get("kind").Str(), n.Get("name")
+			if o.File != p.File || kind == "" || name.Str() == "" || index.Find("", kind, name.Text) != nil {
+				continue
+			}
+			f := lint.At(o.File, o.Doc, name, "%s %s is not in the template, so somebody else has to create it", kind, name.Text)
+			f.Severity = lint.Info
+			p.Report(f)
+		}
+	}
+}
+
+// nearestName returns the name that was probably meant, or "".
+func nearestName(candidates []*manifest.Object, name string) string {
+	best, distance := "", 3
+	for _, o := range candidates {
+		if d := layouts.Distance(name, o.Name); d < distance {
+			best, distance = o.Name, d
+		}
+	}
+	return best
+}
+
+// sameName returns an object of a provider that has the name of a reference, but
+// another kind or group.
+func sameName(all []*manifest.Object, r objectRef) *manifest.Object {
+	for _, o := range all {
+		if o.Name == r.name.Text && o.Group != view.CoreGroup && contractual(o.Group) && (o.Kind == r.kind || o.Group == r.group) {
+			return o
+		}
+	}
+	return nil
+}
+
+// topologyFields are the fields of a topology in v1beta2; one that has none of
+// them does not count for clusterctl.
+var topologyFields = [][]string{
+	{"classRef", "name"}, {"classRef", "namespace"}, {"version"}, {"controlPlane"},
+	{"workers", "machineDeployments"}, {"workers", "machinePools"}, {"variables"},
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL009", Name: "class-name-missing", Since: "v0.1.0",
+	Title:    "A Cluster with a topology names its class in the field of its version",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate; api/core/v1beta1 and v1beta2, Cluster.GetClassKey",
+	Why:    "Clusterctl sees an empty class name, asks for a file clusterclass-.yaml and refuses the template.",
+	Fix:    "Write spec.topology.classRef.name in a v1beta2 Cluster and spec.topology.class in a v1beta1 one.",
+	Kinds:  templates, Check: classNameMissing,
+})
+
+func classNameMissing(p *lint.Pass) {
+	for _, o := range clusters(p.File) {
+		field := "spec.topology." + strings.Join(className(o.Version), ".")
+		switch n, other := classOf(o), otherClassName(o); {
+		case !classless(o):
+		case other != nil:
+			p.On(o, other, "a Cluster of %s names its class in %s, so clusterctl sees none here", o.Version, field)
+		case n != nil:
+			p.On(o, n, "the class name is empty")
+		default:
+			p.On(o, o.Get("spec", "topology"), "the topology has no %s", field)
+		}
+	}
+}
+
+// classless reports whether clusterctl sees a topology without a class in a
+// Cluster.
+func classless(o *manifest.Object) bool {
+	topology, n := o.Get("spec", "topology"), classOf(o)
+	switch {
+	case topology == nil || topology.Is(yamldoc.Null) || n.Str() != "":
+		return false
+	case n != nil && !n.Is(yamldoc.String) && !n.Is(yamldoc.Null): // which a rule about types reports
+		return false
+	case o.Version == "v1beta2": // an empty topology is none
+		return slices.ContainsFunc(topologyFields, func(way []string) bool { return !view.Blank(topology.Get(way...)) })
+	}
+	return true
+}
+
+// otherClassName returns the class name in the field of the other version.
+func otherClassName(o *manifest.Object) *yamldoc.Node {
+	other := "v1beta1"
+	if o.Version == other {
+		other = "v1beta2"
+	}
+	f := o.Get("spec", "topology").Field(className(other)[0])
+	if f == nil {
+		return nil
+	}
+	return f.Key
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL010", Name: "class-file-missing", Since: "v0.1.0",
+	Title:    "For every class of a Cluster there is a clusterclass-NAME.yaml",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
+	Why:    "Clusterctl refuses the template unless the management cluster has the class already. It does not look for the class in the template itself, nor in a flavor.",
+	Fix:    "Publish the class as clusterclass-NAME.yaml in the same release, named after the class.",
+	Kinds:  templates, Check: classFileMissing,
+})
+
+func classFileMissing(p *lint.Pass) {
+	for _, o := range clusters(p.File) {
+		n := classOf(o)
+		if n.Str() == "" || p.Release.File(layouts.ClusterClassFile(n.Text)) != nil {
+			continue
+		}
+		if view.Open(o, n) {
+			r, _ := view.From(o, n)
+			if len(p.Release.OfKind(layouts.ClusterClass)) == 0 {
+				f := lint.At(o.File, o.Doc, n, "the class is up to the user by ${%s}, but the release has no clusterclass-NAME.yaml at all", r.Name)
+				f.Severity = lint.Warning
+				p.Report(f)
+			}
+			continue
+		}
+		f := lint.At(o.File, o.Doc, n, "class %s should be in %s, which the release does not have", n.Text, layouts.ClusterClassFile(n.Text))
+		if c := classElsewhere(p, n.Text); c != nil {
+			f.Message += "; it is in " + c.Artifact.Name
+		}
+		p.Report(f)
+	}
+}
+
+// classElsewhere returns the file that holds a class, or nil.
+func classElsewhere(p *lint.Pass, name string) *lint.File {
+	for _, f := range p.Release.Files {
+		if !slices.Contains(rendered, f.Kind) {
+			continue
+		}
+		for _, o := range f.Objects() {
+			if o.Is(view.CoreGroup, view.ClassKind) && o.Name == name {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL011", Name: "class-twice", Since: "v0.1.0",
+	Title:    "No two Clusters of a template use the same class",
+	Severity: lint.Warning, Proof: lint.Clusterctl,
+	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
+	Why:    "Clusterctl prints the class and its templates once for each Cluster. Tools that refuse duplicates stop there.",
+	Fix:    "Put the Clusters into different templates.",
+	Kinds:  templates, Check: classTwice,
+})
+
+func classTwice(p *lint.Pass) {
+	seen := map[string]*manifest.Object{}
+	for _, o := range clusters(p.File) {
+		n := classOf(o)
+		if n.Str() == "" {
+			continue
+		}
+		if first := seen[n.Text]; first != nil {
+			p.On(o, n, "Cluster %s uses class %s too, so clusterctl prints the class twice", first.Name, n.Text)
+			continue
+		}
+		seen[n.Text] = o
+	}
+}
+
+// builtIn are the kinds of Cluster API and its kubeadm providers, all of which its
+// supported releases serve in the same versions.
+var builtIn = []struct {
+	group string
+	kinds []string
+}{
+	{view.CoreGroup, []string{view.ClusterKind, view.ClassKind, "Machine", "MachineDeployment", "MachineDrainRule", "MachineHealthCheck", "MachinePool", "MachineSet"}},
+	{view.AddonsGroup, []string{view.ResourceSets, "ClusterResourceSetBinding"}},
+	{"bootstrap.cluster.x-k8s.io", []string{"KubeadmConfig", "KubeadmConfigTemplate"}},
+	{"controlplane.cluster.x-k8s.io", []string{"KubeadmControlPlane", "KubeadmControlPlaneTemplate"}},
+}
+
+// served returns the versions that are served of a kind, and whether that is
+// known.
+func served(r *lint.Release, group, kind string) (versions []string, known bool) {
+	for _, row := range builtIn {
+		if row.group == group && slices.Contains(row.kinds, kind) {
+			return []string{"v1beta2", "v1beta1"}, true
+		}
+	}
+	c := r.CRD(group, kind)
+	if c == nil {
+		return nil, false
+	}
+	for _, v := range c.Versions {
+		if v.Served {
+			versions = append(versions, v.Name)
+		}
+	}
+	return versions, true
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL012", Name: "typed-cluster", Since: "v0.1.0",
+	Title:    "Clusters fit the types of Cluster API",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
+	Why:    "Clusterctl converts every Cluster of a template to look for its ClusterClass, and gives up at a value of the wrong type. A variable in quotes is always a text, also where a number has to be.",
+	Fix:    "Write a value of the type that the field has; for a number or boolean from a variable without quotes.",
+	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: typedCluster,
+})
+
+func typedCluster(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if o.Kind == view.ClusterKind {
+			view.Misfits(o, func(problem gotypes.Problem) {
+				if !problem.Kind.Fatal() {
+					return
+				}
+				f := lint.At(o.File, o.Doc, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
+				if p.Release.Provider.Type != layouts.Infrastructure {
+					// Only --from reads this template, and does not look into it.
+					f.Severity = lint.Warning
+					f.Message = view.Misfit(problem)
+				}
+				p.Report(f)
+			})
+		}
+	}
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL013", Name: "version-not-served", Since: "v0.1.0",
+	Title:    "Objects and references have a version that is served",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "spec.versions of the CustomResourceDefinitions in the components; CustomResourceDefinitions of Cluster API",
+	Why:    "The API server does not know the object and refuses it. A reference with such a version leads nowhere.",
+	Fix:    "Use a version that is served.",
+	Kinds:  rendered, Check: versionNotServed,
+})
+
+func versionNotServed(p *lint.Pass) {
+	check := func(o *manifest.Object, n *yamldoc.Node, kind string) {
+		group, version := manifest.SplitAPIVersion(n.Str())
+		if version == "" || view.Open(o, n) {
+			return
+		}
+		versions, known := served(p.Release, group, kind)
+		if !known || slices.Contains(versions, version) {
+			return
+		}
+		f := lint.At(o.File, o.Doc, n, "%s of %s is not served in version %s", kind, group, version)
+		if len(versions) > 0 {
+			f.Message += ", but in " + strings.Join(versions, " and ")
+			f.Fix = "Write " + group + "/" + versions[0] + ", and check the fields."
+		}
+		if n != o.Get("apiVersion") {
+			f.Severity = lint.Warning // Cluster API no longer reads the version
+		}
+		p.Report(f)
+	}
+	for _, o := range p.File.Objects() {
+		check(o, o.Get("apiVersion"), o.Kind)
+	}
+	references(p.File, func(r objectRef) {
+		if n := r.node.Get("apiVersion"); n != nil {
+			check(r.object, n, r.kind)
+		}
+	})
+}
+
+// serverOwned are the fields that only the API server sets, or that it refuses.
+var serverOwned = []struct {
+	field, message string
+	severity       lint.Severity
+}{
+	{"resourceVersion", "the API server refuses a new object with a resourceVersion", lint.Error},
+	{"uid", "the uid is that of another object", lint.Warning},
+	{"creationTimestamp", "the creationTimestamp is that of another object", lint.Warning},
+	{"deletionTimestamp", "the deletionTimestamp is that of another object", lint.Warning},
+	{"managedFields", "the managedFields are those of another object", lint.Warning},
+	{"selfLink", "the selfLink is that of another object", lint.Warning},
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL014", Name: "server-fields", Since: "v0.1.0",
+	Title:    "Objects have none of the fields that belong to the API server",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes API conventions, section Metadata; apimachinery api/validation, ValidateObjectMeta",
+	Why:    "The API server refuses a new object that has a resource version, or an owner without uid. An owner that is not in the cluster makes the garbage collector delete the object; the other fields are ignored. They come from a copy of a live object.",
+	Fix:    "Remove the field.",
+	Kinds:  rendered, Check: serverFields,
+})
+
+func serverFields(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		meta := o.Get("metadata")
+		for _, row := range serverOwned {
+			if n := meta.Get(row.field); !view.Blank(n) && !view.Open(o, n) {
+				f := lint.At(o.File, o.Doc, meta.Field(row.field).Key, "%s", row.message)
+				f.Severity = row.severity
+				p.Report(f)
+			}
+		}
+		for _, owner := range meta.Get("ownerReferences").List() {
+			f := lint.At(o.File, o.Doc, owner, "the API server refuses an owner without uid, and no template can know one")
+			if uid := owner.Get("uid"); !view.Blank(uid) {
+				f = lint.At(o.File, o.Doc, uid, "no object has this uid, so the garbage collector deletes the %s", o.Kind)
+				f.Severity = lint.Warning
+			}
+			p.Report(f)
+		}
+		if status := o.Doc.Root.Field("status"); status != nil && !view.Blank(status.Value) {
+			f := lint.At(o.File, o.Doc, status.Key, "the status is that of another object, and the API server drops it")
+			f.Severity = lint.Warning
+			p.Report(f)
+		}
+	}
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL015", Name: "object-schema", Since: "v0.1.0",
+	Title:    "Objects agree with the CustomResourceDefinitions of the release",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "apiextensions-apiserver, validation of custom resources; Kubernetes API, fieldValidation Strict",
+	Why:    "The API server refuses the object, and kubectl refuses one with a field that the definition does not know: without that check the field would be dropped without a word.",
+	Fix:    "Correct the field.",
+	Kinds:  view.Substituted, Check: objectSchema,
+})
+
+func objectSchema(p *lint.Pass) {
+	templates := view.ClassTemplates(p.File)
+	checker := openapi.Checker{Received: true}
+	for _, o := range p.File.Objects() {
+		if !templates[o] {
+			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o))
+		}
+	}
+}

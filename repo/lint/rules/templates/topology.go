@@ -1,0 +1,707 @@
+package templates
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var topologyRules = &lint.Family{Prefix: "TOP", Title: "Clusters and their topology"}
+
+const clusterAdmission = "cluster-api core/webhooks/admission, Cluster"
+
+// topology is a Cluster with a topology.
+type topology struct {
+	*manifest.Object
+	// node is spec.topology.
+	node *yamldoc.Node
+	// class is nil if it is not known.
+	class *clusterclass.Class
+}
+
+// old reports whether the fields have the names of v1beta1.
+func (t *topology) old() bool { return t.Version == clusterclass.V1Beta1 }
+
+// topologyWorker is an entry of spec.topology.workers.
+type topologyWorker struct {
+	node *yamldoc.Node
+	pool bool
+	// class is nil if it is not known.
+	class *clusterclass.Worker
+}
+
+func (t *topology) workers() []topologyWorker {
+	var out []topologyWorker
+	for _, list := range [...]string{clusterclass.Deployments, clusterclass.Pools} {
+		for _, n := range t.node.Get("workers", list).List() {
+			w := topologyWorker{node: n, pool: list == clusterclass.Pools}
+			if t.class != nil {
+				w.class = t.class.Worker(w.pool, n.Get("class").Str())
+			}
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// parts returns the control plane and the workers, which have fields in common.
+func (t *topology) parts() []*yamldoc.Node {
+	var out []*yamldoc.Node
+	if n := t.node.Get("controlPlane"); n != nil {
+		out = append(out, n)
+	}
+	for _, w := range t.workers() {
+		out = append(out, w.node)
+	}
+	return out
+}
+
+// perCluster is a check for every Cluster of a file.
+func perCluster(check func(*lint.Pass, *manifest.Object)) func(*lint.Pass) {
+	return func(p *lint.Pass) {
+		for _, o := range clusters(p.File) {
+			check(p, o)
+		}
+	}
+}
+
+// perTopology is a check for every Cluster of a file that has a topology.
+func perTopology(check func(*lint.Pass, *topology)) func(*lint.Pass) {
+	return perCluster(func(p *lint.Pass, o *manifest.Object) {
+		if n := o.Get("spec", "topology"); n.Is(yamldoc.Map) && len(n.Fields) > 0 {
+			check(p, &topology{o, n, usedClass(p, o)})
+		}
+	})
+}
+
+// usedClass returns the class of a Cluster: from the file that clusterctl takes
+// it from, from the file of the Cluster, or from a flavor that has it under its
+// name; nil if there is none.
+func usedClass(p *lint.Pass, o *manifest.Object) *clusterclass.Class {
+	n := classOf(o)
+	if n.Str() == "" {
+		return nil
+	}
+	named := func(f *lint.File) *clusterclass.Class {
+		if f == nil {
+			return nil
+		}
+		for _, c := range clusterclass.In(f) {
+			if c.Name() == n.Text {
+				return c
+			}
+		}
+		return nil
+	}
+	if c := cmp.Or(named(p.Release.File(layouts.ClusterClassFile(n.Text))), named(p.File)); c != nil || view.Variable(o, n) {
+		return c
+	}
+	return named(classElsewhere(p, n.Text))
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP001", Name: "core-schema", Since: "v0.1.0",
+	Title:    "Objects of Cluster API agree with its CustomResourceDefinitions",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "CustomResourceDefinitions of Cluster API " + coreapi.Release,
+	Why:    "The API server refuses the object, and kubectl refuses one with a field that the definition does not know: without that check the field would be dropped without a word.",
+	Fix:    "Correct the field. In v1beta2 many have other names than in v1beta1.",
+	Kinds:  view.Substituted, Check: coreSchema,
+})
+
+func coreSchema(p *lint.Pass) {
+	checker := openapi.Checker{Received: true}
+	for _, o := range p.File.Objects() {
+		s, ok := coreapi.Schema(o.Group, o.Kind, o.Version)
+		if !ok || o.Kind == clusterclass.Kind { // classes have rules of their own
+			continue
+		}
+		view.ReportViolations(p, o, slices.DeleteFunc(checker.CheckObject(s, o.Doc.Root), func(v openapi.Violation) bool {
+			missing := v.Fault == openapi.Missing
+			switch {
+			case view.OfStatus(v):
+				return true
+			case o.Is(view.CoreGroup, view.ClusterKind) && v.Path == "": // TOP002
+				return missing
+			case o.Is(view.CoreGroup, view.ClusterKind) && classless(o) && otherClassName(o) != nil: // of which another rule says all
+				return v.Path == "spec.topology.class" || v.Path == "spec.topology.classRef" || v.Path == "spec.topology" && missing && strings.Contains(v.Message, "class")
+			case o.Is(view.RuntimeGroup, view.ExtensionKind):
+				return v.Fault != openapi.Unknown && ofExtensionRule(v)
+			case o.Is(view.CoreGroup, "MachineDeployment"): // the webhook of Cluster API adds the selector
+				return missing && v.Path == "spec" && strings.HasSuffix(v.Message, "selector")
+			}
+			return false
+		}))
+		if o.Version == clusterclass.V1Beta1 {
+			conversionFails(p, o)
+		}
+	}
+}
+
+// ofExtensionRule reports whether a rule of the family RXS says what is wrong in an
+// ExtensionConfig.
+func ofExtensionRule(v openapi.Violation) bool {
+	missing := v.Fault == openapi.Missing
+	switch field, _ := strings.CutPrefix(v.Path, "spec.clientConfig"); {
+	case v.Path == "spec", field == "", field == ".service":
+		return missing || field == "" && v.Fault == openapi.Value
+	case strings.HasPrefix(field, ".service."), strings.HasPrefix(v.Path, "spec.settings."):
+		return true
+	case field == ".url":
+		return v.Fault == openapi.Type
+	case field == ".caBundle":
+		return v.Fault == openapi.Value && v.Node.Text != ""
+	}
+	return strings.HasPrefix(v.Path, "spec.namespaceSelector.matchExpressions[") && (missing || strings.HasSuffix(v.Path, ".operator"))
+}
+
+// isDuration reports whether a field of v1beta1 holds a time such as 10m, for
+// which the schema only asks for a text.
+func isDuration(field string) bool {
+	switch field {
+	case "nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout", "nodeStartupTimeout", "timeout",
+		"retryPeriod", "minHealthyPeriod", "timeoutForControlPlane", "ttl":
+		return true
+	}
+	return false
+}
+
+// conversionFails reports values of v1beta1 that agree with the schema and cannot
+// be converted to v1beta2.
+func conversionFails(p *lint.Pass, o *manifest.Object) {
+	for _, field := range []string{"infrastructureRef", "controlPlaneRef"} {
+		if n := o.Get("spec", field, "apiVersion"); o.Kind == view.ClusterKind && strings.Count(n.Str(), "/") > 1 && !view.Open(o, n) {
+			p.On(o, n, "spec.%s.apiVersion is %q, which is no group and version", field, n.Text)
+		}
+	}
+	var walk func(n *yamldoc.Node)
+	walk = func(n *yamldoc.Node) {
+		for i := range n.Fields {
+			switch f := &n.Fields[i]; {
+			case f.Name == "value": // of a variable, which may be anything
+			case isDuration(f.Name) && f.Value.Is(yamldoc.String) && !view.Open(o, f.Value):
+				if _, err := time.ParseDuration(f.Value.Text); err != nil {
+					p.On(o, f.Value, "%s is %q, which is no duration such as 10m", f.Name, f.Value.Text)
+				}
+			default:
+				walk(f.Value)
+			}
+		}
+		for _, item := range n.Items {
+			walk(item)
+		}
+	}
+	walk(o.Get("spec"))
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP002", Name: "cluster-without-spec", Since: "v0.1.0",
+	Title:    "A Cluster has either a topology or references",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: clusterAdmission + ", validate",
+	Why:    "The webhook of Cluster API refuses a Cluster with nothing. With a topology Cluster API makes the references itself.",
+	Fix:    "Write spec.topology, or spec.infrastructureRef and spec.controlPlaneRef.",
+	Kinds:  rendered, Check: perCluster(clusterWithoutSpec),
+})
+
+func clusterWithoutSpec(p *lint.Pass, o *manifest.Object) {
+	spec := o.Get("spec")
+	topology := !view.Blank(spec.Get("topology"))
+	explicit := cmp.Or(spec.Field("infrastructureRef"), spec.Field("controlPlaneRef"))
+	switch {
+	case !topology && view.Blank(spec.Get("infrastructureRef")) && view.Blank(spec.Get("controlPlaneRef")):
+		p.On(o, cmp.Or(spec, o.Doc.Root), "the Cluster has neither a topology nor references")
+	case topology && explicit != nil && !view.Blank(explicit.Value):
+		f := lint.At(o.File, o.Doc, explicit.Key, "with a topology Cluster API makes the %s itself", explicit.Name)
+		f.Severity = lint.Warning
+		p.Report(f)
+	}
+}
+
+// version returns the version of the topology as Cluster API completes it; not ok
+// if it is up to the user.
+func (t *topology) version() (n *yamldoc.Node, text string, ok bool) {
+	n = t.node.Get("version")
+	return n, "v" + strings.TrimPrefix(n.Str(), "v"), n.Str() != "" && !view.Open(t.Object, n)
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP004", Name: "topology-version", Since: "v0.1.0",
+	Title:    "The version of a topology is one of Kubernetes",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: clusterAdmission + ", validateTopology",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Write a version with three numbers, such as v1.34.0.",
+	Kinds:  rendered, Check: perTopology(topologyVersion),
+})
+
+func topologyVersion(p *lint.Pass, t *topology) {
+	n, text, ok := t.version()
+	if !ok {
+		return
+	}
+	if _, err := semver.Parse(text[1:]); err != nil {
+		p.On(t.Object, n, "%s is no version: %v", n.Text, err)
+	}
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP005", Name: "topology-version-of-class", Since: "v0.1.0",
+	Title:    "The version of a topology is one that its class allows",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: clusterAdmission + ", ValidateClusterForClusterClass",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Use a version from kubernetesVersions of the ClusterClass, or add the version there.",
+	Kinds:  rendered, Check: perTopology(topologyVersionOfClass),
+})
+
+func topologyVersionOfClass(p *lint.Pass, t *topology) {
+	n, text, ok := t.version()
+	if !ok || t.class == nil {
+		return
+	}
+	list := t.class.KubernetesVersions()
+	var words []string
+	for _, v := range list {
+		if v.Str() == text || view.Open(t.class.Object, v) {
+			return
+		}
+		words = append(words, v.Text)
+	}
+	if len(list) > 0 {
+		p.On(t.Object, n, "the class %s does not allow %s, but %s", t.class.Name(), text, view.FewOf(words))
+	}
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP006", Name: "worker-class", Since: "v0.1.0",
+	Title:    "The class of every worker is in the ClusterClass",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: clusterAdmission + ", check.MachineDeploymentTopologiesAreValidAndDefinedInClusterClass",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Correct the name.",
+	Kinds:  rendered, Check: perTopology(workerClass),
+})
+
+func workerClass(p *lint.Pass, t *topology) {
+	if t.class == nil {
+		return
+	}
+	for _, w := range t.workers() {
+		n := w.node.Get("class")
+		if n.Str() == "" || w.class != nil || view.Open(t.Object, n) {
+			continue
+		}
+		kind, near := "MachineDeployments", ""
+		if w.pool {
+			kind = "MachinePools"
+		}
+		for _, c := range t.class.Workers() {
+			switch {
+			case c.Pool == w.pool && view.Open(t.class.Object, c.Node.Get("class")):
+				return // it may be that one
+			case c.Pool == w.pool && layouts.Distance(c.Class, n.Text) < 3:
+				near = c.Class
+			}
+		}
+		f := lint.At(t.File, t.Doc, n, "the class %s has no %s of a class %s", t.class.Name(), kind, n.Text)
+		if near != "" {
+			f.Fix = "Did you mean " + near + "?"
+		}
+		p.Report(f)
+	}
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP008", Name: "required-variable", Since: "v0.1.0",
+	Title:    "A Cluster sets all variables that its class requires",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "cluster-api internal/topology/variables, validateRequiredVariables",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Add the variable to spec.topology.variables.",
+	Kinds:  rendered, Check: perTopology(requiredVariable),
+})
+
+func requiredVariable(p *lint.Pass, t *topology) {
+	if t.class == nil {
+		return
+	}
+	set := map[string]bool{}
+	list := t.node.Get("variables")
+	for _, v := range list.List() {
+		name := v.Get("name")
+		if view.Open(t.Object, name) {
+			return
+		}
+		set[name.Str()] = true
+	}
+	for _, v := range t.class.Variables() {
+		if v.Name != "" && v.Required && !set[v.Name] && v.Default() == nil && !view.Open(t.class.Object, v.Node.Get("name")) {
+			p.On(t.Object, cmp.Or(list, t.node), "the class %s requires the variable %s", t.class.Name(), v.Name)
+			set[v.Name] = true
+		}
+	}
+}
+
+// values calls visit for every entry of a list of values that has a name.
+func (t *topology) values(list *yamldoc.Node, visit func(name *yamldoc.Node, value *yamldoc.Node, definition *clusterclass.Variable)) {
+	if t.class == nil {
+		return
+	}
+	for _, v := range list.List() {
+		if name := v.Get("name"); name.Str() != "" && !view.Open(t.Object, name) {
+			visit(name, v.Get("value"), t.class.Variable(name.Text))
+		}
+	}
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP009", Name: "unknown-variable", Since: "v0.1.0",
+	Title:    "A Cluster sets only variables that its class defines",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "cluster-api internal/topology/variables, validateClusterVariables",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Correct the name, or define the variable in the ClusterClass.",
+	Kinds:  rendered, Check: perTopology(unknownVariable),
+})
+
+func unknownVariable(p *lint.Pass, t *topology) {
+	t.values(t.node.Get("variables"), func(name, _ *yamldoc.Node, definition *clusterclass.Variable) {
+		if definition == nil {
+			reportUnknown(p, t, name)
+		}
+	})
+}
+
+func reportUnknown(p *lint.Pass, t *topology, name *yamldoc.Node) {
+	f := lint.At(t.File, t.Doc, name, "the class %s does not define the variable %s", t.class.Name(), name.Text)
+	if t.class.Discovers() {
+		f.Severity = lint.Warning
+		f.Message += " itself; one of its extensions may"
+	}
+	for _, v := range t.class.Variables() {
+		if layouts.Distance(v.Name, name.Text) < 3 {
+			f.Fix = "Did you mean " + v.Name + "?"
+		}
+	}
+	p.Report(f)
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP010", Name: "variable-value", Since: "v0.1.0",
+	Title:    "The values of variables agree with their schema",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "cluster-api internal/topology/variables, ValidateClusterVariable",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Correct the value, or the schema in the ClusterClass.",
+	Kinds:  rendered, Check: perTopology(variableValue),
+})
+
+func variableValue(p *lint.Pass, t *topology) {
+	t.values(t.node.Get("variables"), func(_, value *yamldoc.Node, definition *clusterclass.Variable) {
+		checkValue(p, t, value, definition)
+	})
+}
+
+// checkValue compares the value of a variable with its definition.
+func checkValue(p *lint.Pass, t *topology, value *yamldoc.Node, definition *clusterclass.Variable) {
+	if definition == nil || value == nil || value.Kind == yamldoc.Null && definition.Default() != nil {
+		return
+	}
+	checker := openapi.Checker{Filled: true}
+	view.ReportViolations(p, t.Object, checker.Check(definition.Schema, value, true, definition.Name))
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP011", Name: "variable-override", Since: "v0.1.0",
+	Title:    "Overrides are about variables of the class, and agree with their schema",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "cluster-api internal/topology/variables, ValidateControlPlaneVariables and ValidateMachineVariables",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Correct the name or the value.",
+	Kinds:  rendered, Check: perTopology(variableOverride),
+})
+
+func variableOverride(p *lint.Pass, t *topology) {
+	for _, part := range t.parts() {
+		t.values(part.Get("variables", "overrides"), func(name, value *yamldoc.Node, definition *clusterclass.Variable) {
+			if definition == nil {
+				reportUnknown(p, t, name)
+			}
+			checkValue(p, t, value, definition)
+		})
+	}
+}
+
+// healthCheck is a health check in a topology.
+type healthCheck struct {
+	// node is nil if there is none.
+	node *yamldoc.Node
+	// enabled is where it is switched on or off.
+	enabled *yamldoc.Node
+	// defined says that there is more than the switch.
+	defined bool
+	// startup, unhealthy and inFlight are its values, under whatever name.
+	startup, unhealthy, inFlight *yamldoc.Node
+}
+
+func (t *topology) healthCheck(part *yamldoc.Node) healthCheck {
+	if t.old() {
+		n := part.Get("machineHealthCheck")
+		h := healthCheck{node: n, enabled: n.Get("enable"), startup: n.Get("nodeStartupTimeout"), unhealthy: n.Get("maxUnhealthy")}
+		for _, f := range view.Fields(n) {
+			h.defined = h.defined || f.Name != "enable" && !view.Blank(f.Value)
+		}
+		return h
+	}
+	n := part.Get("healthCheck")
+	return healthCheck{
+		node: n, enabled: n.Get("enabled"), defined: !view.Blank(n.Get("checks")) || !view.Blank(n.Get("remediation")),
+		startup:   n.Get("checks", "nodeStartupTimeoutSeconds"),
+		unhealthy: n.Get("remediation", "triggerIf", "unhealthyLessThanOrEqualTo"),
+		inFlight:  n.Get("remediation", "maxInFlight"),
+	}
+}
+
+// limitProblem returns what is wrong with a number or percentage, "" if nothing
+// is or if it has another type.
+func limitProblem(n *yamldoc.Node) string {
+	v, isInt := n.Int()
+	switch {
+	case n.Is(yamldoc.String) && !view.IsPercent(n.Text):
+		return strconv.Quote(n.Text) + " is neither an integer nor a percentage"
+	case n.Is(yamldoc.Int) && (!isInt || int64(int32(v)) != v):
+		return n.Text + " does not fit into 32 bits"
+	}
+	return ""
+}
+
+// leastStartup is the shortest startup timeout in seconds, but for none.
+const leastStartup = 30
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP012", Name: "topology-health-check", Since: "v0.1.0",
+	Title:    "Health checks of a topology are possible and complete",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: clusterAdmission + ", validateMachineHealthChecks",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Define the health check in the Cluster or its class. One for the control plane needs machineInfrastructure in the class.",
+	Kinds:  rendered, Check: perTopology(topologyHealthCheck),
+})
+
+func topologyHealthCheck(p *lint.Pass, t *topology) {
+	report := func(n *yamldoc.Node, message string) {
+		f := lint.At(t.File, t.Doc, n, "%s", message)
+		if t.class == nil {
+			f.Severity = lint.Warning // without its class a Cluster is not looked at
+		}
+		p.Report(f)
+	}
+	check := func(part *yamldoc.Node, w *clusterclass.Worker, ofClass bool) {
+		h := t.healthCheck(part)
+		if h.node == nil {
+			return
+		}
+		controlPlane := w == nil
+		if v, ok := view.Seconds(h.startup); ok && v != 0 && v < leastStartup && !view.Open(t.Object, h.startup) {
+			report(h.startup, fmt.Sprintf("the startup timeout is %s, but must be 0 or at least 30 seconds", h.startup.Text))
+		}
+		for _, n := range []*yamldoc.Node{h.unhealthy, h.inFlight} {
+			if problem := limitProblem(n); problem != "" && !view.Open(t.Object, n) && !(controlPlane && n == h.inFlight && n.Is(yamldoc.String)) {
+				report(n, problem)
+			}
+		}
+		if !ofClass {
+			return
+		}
+		if controlPlane && h.defined && t.class.MachineInfrastructure().Node == nil {
+			p.On(t.Object, h.node, "the class %s has no machineInfrastructure for the control plane, so there is nothing to check", t.class.Name())
+		}
+		if h.enabled.Bool() && !view.Open(t.Object, h.enabled) && !h.defined && !t.class.HasHealthCheck(w) {
+			p.On(t.Object, h.enabled, "neither the Cluster nor the class %s says what the health check is", t.class.Name())
+		}
+	}
+	check(t.node.Get("controlPlane"), nil, t.class != nil)
+	for _, w := range t.workers() {
+		if !w.pool {
+			check(w.node, cmp.Or(w.class, new(clusterclass.Worker)), w.class != nil)
+		}
+	}
+}
+
+// autoscaled returns the annotation by which the autoscaler scales workers.
+func autoscaled(metadata *yamldoc.Node) *yamldoc.Node {
+	const prefix = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
+	annotations := metadata.Get("annotations")
+	return cmp.Or(annotations.Get(prefix+"min-size"), annotations.Get(prefix+"max-size"))
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP013", Name: "replicas-and-autoscaler", Since: "v0.1.0",
+	Title:    "Workers have either replicas or the annotations of the autoscaler",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: clusterAdmission + ", validateAutoscalerAnnotationsForCluster",
+	Why:    "The webhook of Cluster API refuses the Cluster: the autoscaler and the topology would fight for the number.",
+	Fix:    "Remove replicas, or the annotations.",
+	Kinds:  rendered, Check: perTopology(replicasAndAutoscaler),
+})
+
+func replicasAndAutoscaler(p *lint.Pass, t *topology) {
+	for _, w := range t.workers() {
+		n := w.node.Get("replicas")
+		switch {
+		case w.pool || n == nil || n.Is(yamldoc.Null):
+		case autoscaled(w.node.Get("metadata")) != nil:
+			p.On(t.Object, n, "the annotations of the autoscaler set the number of these workers too")
+		case w.class != nil && autoscaled(cmp.Or(w.class.Node.Get("template", "metadata"), w.class.Node.Get("metadata"))) != nil:
+			p.On(t.Object, n, "in the class %s these workers have annotations of the autoscaler", t.class.Name())
+		}
+	}
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP014", Name: "cluster-name", Since: "v0.1.0",
+	Title:    "The name of a Cluster is a label value",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: clusterAdmission + ", validate",
+	Why:    "Cluster API labels all objects of a cluster with its name. Its webhook refuses names that are no label value, such as those with more than 63 characters.",
+	Fix:    "Shorten the name.",
+	Kinds:  rendered, Check: perCluster(clusterNameValue),
+})
+
+func clusterNameValue(p *lint.Pass, o *manifest.Object) {
+	n := o.Get("metadata", "name")
+	if problems := validation.IsValidLabelValue(n.Str()); len(problems) > 0 && !view.Open(o, n) {
+		p.On(o, n, "%q is no label value: %s", n.Text, problems[0])
+	}
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP015", Name: "cluster-network", Since: "v0.1.0",
+	Title:    "Networks of a Cluster are in CIDR notation",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: clusterAdmission + ", validateCIDRBlocks",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Write an address, a slash and the number of bits, such as 10.0.0.0/16.",
+	Kinds:  rendered, Check: perCluster(clusterNetwork),
+})
+
+func clusterNetwork(p *lint.Pass, o *manifest.Object) {
+	for _, of := range []string{"pods", "services"} {
+		for _, n := range o.Get("spec", "clusterNetwork", of, "cidrBlocks").List() {
+			if _, _, err := net.ParseCIDR(n.Str()); err != nil && n.Is(yamldoc.String) && !view.Open(o, n) {
+				p.On(o, n, "%q is not in CIDR notation", n.Text)
+			}
+		}
+	}
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP021", Name: "topology-metadata", Since: "v0.1.0",
+	Title:    "Labels and annotations in a topology are valid",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: clusterAdmission + ", validateTopologyMetadata",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Correct the key or the value.",
+	Kinds:  rendered, Check: perTopology(topologyMetadata),
+})
+
+func topologyMetadata(p *lint.Pass, t *topology) {
+	for _, part := range t.parts() {
+		for _, problem := range clusterclass.MetadataProblems(part.Get("metadata")) {
+			if !view.Open(t.Object, problem.Node) {
+				p.On(t.Object, problem.Node, "%s", problem.Message)
+			}
+		}
+	}
+}
+
+// concurrency says how many workers are upgraded at a time.
+const concurrency = "topology.cluster.x-k8s.io/upgrade-concurrency"
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP022", Name: "upgrade-concurrency", Since: "v0.1.0",
+	Title:    "The number of concurrent upgrades is 1 or more",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: clusterAdmission + ", validateTopology",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Write a number.",
+	Kinds:  rendered, Check: perTopology(upgradeConcurrency),
+})
+
+func upgradeConcurrency(p *lint.Pass, t *topology) {
+	n := t.Get("metadata", "annotations", concurrency)
+	if n == nil || !n.Is(yamldoc.String) || view.Open(t.Object, n) {
+		return
+	}
+	if v, err := strconv.Atoi(n.Text); err != nil || v < 1 {
+		p.On(t.Object, n, "%q is no number from 1 on", n.Text)
+	}
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP023", Name: "topology-taints", Since: "v0.1.0",
+	Title:    "Taints in a topology are not those of others",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "cluster-api internal/util/taints, ValidateMachineTaints",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Use another key.",
+	Kinds:  rendered, Check: perTopology(topologyTaints),
+})
+
+func topologyTaints(p *lint.Pass, t *topology) {
+	for _, part := range t.parts() {
+		for _, taint := range part.Get("taints").List() {
+			n := taint.Get("key")
+			if problem := clusterclass.TaintProblem(n.Str()); n.Str() != "" && problem != "" && !view.Open(t.Object, n) {
+				p.On(t.Object, n, "the taint %s %s", n.Text, problem)
+			}
+		}
+	}
+}
+
+var _ = topologyRules.Add(lint.Rule{
+	ID: "TOP024", Name: "topology-rollout", Since: "v0.1.0",
+	Title:    "A rollout of workers can replace machines",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: clusterAdmission + ", validateTopologyRollout",
+	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Fix:    "Write integers or percentages that are not both 0.",
+	Kinds:  rendered, Check: perTopology(topologyRollout),
+})
+
+func topologyRollout(p *lint.Pass, t *topology) {
+	for _, w := range t.workers() {
+		strategy := w.node.Get("rollout", "strategy")
+		if t.old() {
+			strategy = w.node.Get("strategy")
+		}
+		unavailable, surge := strategy.Get("rollingUpdate", "maxUnavailable"), strategy.Get("rollingUpdate", "maxSurge")
+		for _, n := range []*yamldoc.Node{unavailable, surge} {
+			if problem := limitProblem(n); problem != "" && !view.Open(t.Object, n) {
+				p.On(t.Object, n, "%s", problem)
+			}
+		}
+		a, isA := unavailable.Int()
+		b, isB := surge.Int()
+		if isA && isB && a == 0 && b == 0 && !view.Open(t.Object, unavailable) && !view.Open(t.Object, surge) {
+			p.On(t.Object, surge, "maxUnavailable and maxSurge are both 0, so that no machine can ever be replaced")
+		}
+	}
+}

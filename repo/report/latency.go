@@ -1,0 +1,61 @@
+package report
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+)
+
+// latencyRows are the times of calls as a table with a head.
+func latencyRows(latencies []extension.Latency) [][]string {
+	rows := [][]string{{"CALL", "CALLS", "P50", "P95", "MAX", "TIMEOUT"}}
+	for _, m := range latencies {
+		limit := "-"
+		if m.Limit > 0 {
+			limit = m.Limit.String()
+		}
+		rows = append(rows, []string{visible(m.Name), strconv.Itoa(m.Calls), short(m.Median), short(m.P95), short(m.Max), limit})
+	}
+	return rows
+}
+
+// short is a time in three digits or so.
+func short(d time.Duration) string {
+	for _, unit := range []time.Duration{time.Second, time.Millisecond} {
+		if d >= unit {
+			return d.Round(unit / 100).String()
+		}
+	}
+	return d.Round(time.Microsecond).String()
+}
+
+// looked says what was looked at, for the page.
+func looked(r *lint.Report) string {
+	if r.Subject != "" {
+		return "at " + visible(r.Subject)
+	}
+	return "at " + count(r.Files, "file") + " of " + count(r.Releases, "release") + " of " + count(r.Providers, "provider")
+}
+
+// pageLatencies is the same table on the page.
+func pageLatencies(latencies []extension.Latency) markup.Node {
+	if len(latencies) == 0 {
+		return markup.Node{}
+	}
+	var rows []markup.Node
+	for i, cells := range latencyRows(latencies) {
+		kind := "td"
+		if i == 0 {
+			kind = "th"
+		}
+		var row []markup.Node
+		for _, c := range cells {
+			row = append(row, el(kind, "", markup.Text(c)))
+		}
+		rows = append(rows, el("tr", "", row...))
+	}
+	return el("section", "measured", el("h2", "", markup.Text("How long calls took")), el("table", "", rows...))
+}
