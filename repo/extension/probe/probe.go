@@ -104,6 +104,8 @@ type probe struct {
 	// retries are the answers of handlers that Cluster API calls together, by hook
 	// and handler.
 	retries map[string]map[string]*extension.RetryResponse
+	// fewer say which handlers were called less often than they should.
+	fewer []string
 	// pure are the handlers of pure hooks that gave an answer.
 	pure []*handler
 }
@@ -147,10 +149,7 @@ func Run(ctx context.Context, o Options) *Result {
 		}
 		p.report.Failures = append(p.report.Failures, fmt.Errorf("check of %s: not everything was checked: %w", o.URL, err))
 	}
-	p.report.Subject = fmt.Sprintf("%d handlers of %s", handlers, o.URL)
-	if handlers == 1 {
-		p.report.Subject = fmt.Sprintf("1 handler of %s", o.URL)
-	}
+	p.report.Subject = p.scope(handlers)
 	p.report.Join(&lint.Report{}) // sorts
 	return &Result{Report: &p.report, Latencies: p.latencies()}
 }

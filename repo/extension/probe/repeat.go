@@ -103,9 +103,21 @@ func (p *probe) repetitions() int { return Repetitions(p.o.Rarity, p.o.Chance) }
 func (p *probe) short(w place, made int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	chance := 1 - math.Pow(1-1/float64(max(p.o.Rarity, 2)), float64(made))
-	p.report.Failures = append(p.report.Failures, fmt.Errorf("check of %s: it is so slow that %s %s was called %d times instead of %d; the chance to see a fault of 1 call in %d is %.0f%%",
-		p.o.URL, w.hook, w.handler, made, p.repetitions(), p.o.Rarity, 100*chance))
+	p.fewer = append(p.fewer, fmt.Sprintf("%s was only called %d times", strings.TrimSpace(w.hook+" "+w.handler), made))
+}
+
+// scope says what was checked.
+func (p *probe) scope(handlers int) string {
+	what := fmt.Sprintf("%d handlers of %s", handlers, p.o.URL)
+	if handlers == 1 {
+		what = fmt.Sprintf("1 handler of %s", p.o.URL)
+	}
+	if len(p.fewer) == 0 {
+		return what
+	}
+	slices.Sort(p.fewer)
+	return fmt.Sprintf("%s (too slow to repeat calls %d times, as it takes to see a fault of 1 call in %d with a chance of %v %%: %s)",
+		what, p.repetitions(), p.o.Rarity, 100*p.o.Chance, strings.Join(p.fewer, ", "))
 }
 
 // unsteady calls a pure hook again and again and compares the answers with the
