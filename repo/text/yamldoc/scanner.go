@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
-	"unsafe"
 )
 
 // scanner reads the YAML that people, kustomize and controller-gen write: block
@@ -43,7 +42,7 @@ func scan(data []byte) *Node {
 	if !ok || tabIndent(data) {
 		return nil
 	}
-	p := scanner{text: unsafe.String(unsafe.SliceData(data), len(data)), line: 1, ascii: ascii, slab: max(8, min(len(data)/64, 256))}
+	p := scanner{text: text(data), line: 1, ascii: ascii, slab: max(8, min(len(data)/64, 256))}
 	if strings.HasPrefix(p.text, "---") {
 		p.pos = 3
 		if !p.endLine() {
