@@ -28,6 +28,7 @@ type source struct {
 	addSeries   bool
 	allowExec   bool
 	allowRemote bool
+	cache       cacheFlags
 }
 
 func (s *source) flags(cmd *cobra.Command) {
@@ -39,6 +40,7 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.BoolVar(&s.asIs, "as-is", false, "leave objects exactly as kustomize gives them")
 	f.BoolVar(&s.addSeries, "add-series", false, "add the release series of the version to metadata.yaml if it is missing")
 	f.BoolVar(&s.allowExec, "allow-exec", false, "run the commands that the configuration lists")
+	s.cache.flags(cmd)
 	f.BoolVar(&s.allowRemote, "allow-remote", false, "let kustomizations load bases from the network, if the configuration permits it")
 }
 
@@ -51,6 +53,7 @@ func (a *app) options(s *source) (sourcetree.Options, error) {
 	o := sourcetree.Options{
 		Version: s.version, Providers: s.providers, Images: images, AsIs: s.asIs, AddSeries: s.addSeries,
 		AllowExec: s.allowExec, AllowRemote: s.allowRemote, Stderr: a.Err, Note: a.note,
+		Cache: a.cache(&s.cache),
 	}
 	if s.config != "" {
 		o.Config = a.short(s.config)
