@@ -820,11 +820,12 @@ var Packages = []Package{
 		Knows: `layouts
 			layouts/config
 			repo
-			repo/capi/metadata
+			repo/capi/contract repo/capi/contract repo/capi/metadata
 			repo/parallel
 			repo/text/yamldoc
 			transform/cache
 			transform/kustomize`,
+		Libraries: `k8s.io/apimachinery`,
 	},
 	{
 		Path:  "transform/cache",
@@ -875,7 +876,7 @@ var Packages = []Package{
 		Knows: `layouts
 			layouts/config layouts/detect
 			repo
-			repo/source/files repo/source/folder repo/source/program
+			repo/source/files repo/source/git repo/source/folder repo/source/program
 			repo/text/yamldoc
 			transform
 			transform/cache`,
