@@ -20,25 +20,29 @@ type cacheFlags struct {
 func (c *cacheFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.dir, "cache", "", "keep what kustomize makes in this `folder`, for the next run (default: clusterctl-repo in the user's cache folder)")
 	cmd.Flags().BoolVar(&c.off, "no-cache", false, "neither use nor keep results of builds")
-	cmd.MarkFlagsMutuallyExclusive("cache", "no-cache")
 }
 
-// cache opens the cache; nil if there is none. A build does not need it, so that
-// a folder that cannot be used is no error.
-func (a *app) cache(c *cacheFlags) *cache.Cache {
+// cache opens the cache; nil if there is none. Builds work without it, so a folder
+// that cannot be used is not an error.
+func (a *app) cache(c *cacheFlags) (*cache.Cache, error) {
 	dir := c.dir
-	if dir == "" {
-		if dir = a.cacheFolder(); dir == "" {
-			return nil
-		}
-	} else {
+	switch {
+	case dir != "" && c.off:
+		return nil, usagef("--cache and --no-cache contradict each other; use one of them")
+	case c.off:
+		return nil, nil
+	case dir != "":
 		dir = a.path(dir)
+	default:
+		if dir = a.cacheFolder(); dir == "" {
+			return nil, nil
+		}
 	}
 	program, err := programIdentity()
-	if c.off || err != nil {
-		return nil
+	if err != nil {
+		return nil, nil
 	}
-	return cache.Open(dir, program)
+	return cache.Open(dir, program), nil
 }
 
 // cacheFolder is where programs of the user keep what they can make again; empty if

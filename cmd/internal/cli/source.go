@@ -51,10 +51,14 @@ func (a *app) options(s *source) (sourcetree.Options, error) {
 	if err != nil {
 		return sourcetree.Options{}, usage(err)
 	}
+	kept, err := a.cache(&s.cache)
+	if err != nil {
+		return sourcetree.Options{}, err
+	}
 	o := sourcetree.Options{
 		Version: s.version, Providers: s.providers, Images: images, AsIs: s.asIs, AddSeries: s.addSeries,
 		AllowExec: s.allowExec, AllowRemote: s.allowRemote, Stderr: a.Err, Note: a.note,
-		Cache: a.cache(&s.cache),
+		Cache: kept,
 	}
 	if s.config != "" {
 		o.Config = a.short(s.config)

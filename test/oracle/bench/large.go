@@ -90,7 +90,7 @@ func (b *bench) large(ctx context.Context) error {
 		r, err := synthetic(filepath.Join(dir, name), version, components)
 		return r.dir, err
 	}
-	const definitions = 15000
+	const definitions = 9000
 	crds := many(definitions, definition)
 	before, err := write("crds", "v1.0.0", crds)
 	if err != nil {
