@@ -170,7 +170,7 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	err = a.judge(r, outs, level, report.Options{}, repositories...)
 	var found *codeError
 	if f.watch && (err == nil || errors.As(err, &found)) {
-		return a.watch(ctx, args, o, known, r, outs)
+		return a.lintAgain(ctx, args, o, known, r, outs)
 	}
 	return err
 }

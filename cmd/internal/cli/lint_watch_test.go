@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// lines collects what a program prints while it runs.
-type lines struct {
+// printed collects what a program prints while it runs.
+type printed struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (l *lines) Write(p []byte) (int, error) {
+func (l *printed) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
 // wait waits for a text, and forgets what stands before it.
-func (l *lines) wait(t *testing.T, text string) {
+func (l *printed) wait(t *testing.T, text string) {
 	t.Helper()
 	for range 600 {
 		l.mu.Lock()
@@ -63,7 +63,7 @@ func TestWatchPrintsWhatChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	var out, talk lines
+	var out, talk printed
 	done := make(chan int)
 	go func() {
 		env := func(string) (string, bool) { return "", false }
@@ -86,7 +86,7 @@ func TestWatchRefusesWhatItCannotDo(t *testing.T) {
 	for _, args := range [][]string{
 		{"lint", ".", "--watch", "-o", "json"}, {"lint", ".", "--watch", "--fix"}, {"lint", "https://example.com/x/y", "--watch"},
 	} {
-		var out, talk lines
+		var out, talk printed
 		env := func(string) (string, bool) { return "", false }
 		if code := Main(t.Context(), args, IO{In: strings.NewReader(""), Out: &out, Err: &talk, Env: env, Dir: t.TempDir()}); code != exitUsage {
 			t.Errorf("%q: exit code %d: %s", args, code, talk.text.String())
