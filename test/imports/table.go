@@ -394,7 +394,7 @@ var Packages = []Package{
 			repo/kube/crd repo/kube/openapi
 			repo/lint
 			repo/text/manifest repo/text/yamldoc`,
-		Libraries: `crypto/tls net net/http`,
+		Libraries: `crypto/tls net net/http syscall`,
 	},
 	{
 		Path:      "repo/extension/registration",
@@ -451,6 +451,13 @@ var Packages = []Package{
 		Knows: `repo/kube/crd
 			repo/text/yamldoc`,
 		Libraries: `net`,
+	},
+	{
+		Path:  "repo/kube/structural",
+		Holds: "whether the API server accepts the schema of a CRD, as typed violations",
+		Never: "rules, roles of kinds",
+		Knows: `repo/kube/crd
+			repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/lint",
@@ -524,7 +531,7 @@ var Packages = []Package{
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
 		Knows: `repo/capi/contract
-			repo/kube/crd
+			repo/kube/crd repo/kube/structural
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/yamldoc`,
@@ -822,6 +829,11 @@ var Packages = []Package{
 		Path:  "test/integrations",
 		Holds: "tests of the GitHub Action, the pre-commit hooks and the problem matcher",
 		Never: "the verbs",
+	},
+	{
+		Path:  "test/newrule",
+		Holds: "the start of a rule: its row, check, example and test",
+		Never: "any rule",
 	},
 	{
 		Path:  "test/oracle",
