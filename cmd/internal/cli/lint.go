@@ -47,7 +47,12 @@ type lintFlags struct {
 	changedSince string
 	contract     string
 	core         coreFlag
+<<<<<<< HEAD
 	fix, diff    bool
+=======
+	fix          bool
+	watch        bool
+>>>>>>> main
 	verification verification
 }
 
@@ -83,6 +88,9 @@ The exit code is 1 if there are findings at or above --fail-on.`,
   clusterctl-repo lint . -o json=baseline.json --fail-on never
   clusterctl-repo lint . --baseline baseline.json
 
+  # While editing: what does each save change?
+  clusterctl-repo lint . --watch
+
   # What does a finding mean?
   clusterctl-repo explain META006`,
 		Args: cobra.MinimumNArgs(1),
@@ -97,8 +105,13 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
 	f.verification.flag(cmd)
 	f.core.flag(cmd)
+<<<<<<< HEAD
 	flags.BoolVar(&f.fix, "fix", false, "fix what can be fixed safely, and report the rest")
 	flags.BoolVar(&f.diff, "diff", false, "with --fix: print what it would change as a unified diff, and write nothing")
+=======
+	flags.BoolVar(&f.fix, "fix", false, "change the files to mend what can be mended safely, and report the rest")
+	flags.BoolVar(&f.watch, "watch", false, "check again after each change of a file, and print which findings are new and which are resolved")
+>>>>>>> main
 	return cmd
 }
 
@@ -111,8 +124,13 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+<<<<<<< HEAD
 	if f.diff {
 		if outs, err = f.besideDiff(outs); err != nil {
+=======
+	if f.watch {
+		if err := watchable(args, outs, f.fix); err != nil {
+>>>>>>> main
 			return err
 		}
 	}
@@ -165,7 +183,12 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	if n := r.Without(known); n > 0 {
 		a.detail("%d findings were there before", n)
 	}
-	return a.judge(r, outs, level, report.Options{}, repositories...)
+	err = a.judge(r, outs, level, report.Options{}, repositories...)
+	var found *codeError
+	if f.watch && (err == nil || errors.As(err, &found)) {
+		return a.lintAgain(ctx, args, o, known, r, outs)
+	}
+	return err
 }
 
 // besideDiff leaves the outputs that go to files: the diff takes standard output.
