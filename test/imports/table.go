@@ -174,19 +174,18 @@ var Packages = []Package{
 		Holds: "one file per verb: flags, printing, environment, exit codes",
 		Never: "how the work is done",
 		Knows: `cmd/internal/term
-			layouts repo
-			layouts/config
-			layouts/detect
+			layouts
+			layouts/config layouts/detect
 			publish
-			publish/local
-			publish/mirror
-			publish/open
-			publish/transport
+			publish/local publish/mirror publish/open publish/transport
+			repo
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
-			repo/extension repo/extension/probe repo/extension/registration repo/extension/request
+			repo/extension
+			repo/extension/probe repo/extension/registration repo/extension/request
 			repo/facts/diff repo/facts/inventory
 			repo/kube/crd
-			repo/lint repo/lint/rules
+			repo/lint
+			repo/lint/rules
 			repo/lint/rules/examples
 			repo/live
 			repo/move/owners repo/move/snapshot
@@ -195,7 +194,8 @@ var Packages = []Package{
 			repo/text/manifest repo/text/yamldoc
 			repo/trust/provenance repo/trust/sign
 			transform
-			transform/clusterctl transform/clusterctl/config`,
+			transform/clusterctl
+			transform/clusterctl/config`,
 		Libraries: `crypto/tls github.com/spf13/cobra log net/http`,
 	},
 	{
@@ -328,11 +328,10 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery sigs.k8s.io/json`,
 	},
 	{
-		Path:  "repo/capi/patch",
-		Holds: "what the inline patches of a ClusterClass make of its templates, as Cluster API computes it",
-		Never: "rules, releases, where the Cluster comes from",
-		Knows: `repo/capi/clusterclass
-			repo/text/yamldoc`,
+		Path:      "repo/capi/patch",
+		Holds:     "what the inline patches of a ClusterClass make of its templates, as Cluster API computes it",
+		Never:     "rules, releases, where the Cluster comes from",
+		Knows:     `repo/capi/clusterclass repo/text/yamldoc`,
 		Libraries: `github.com/Masterminds/sprig/v3 github.com/evanphx/json-patch/v5`,
 	},
 	{
@@ -348,15 +347,15 @@ var Packages = []Package{
 		Path:  "repo/extension/checks",
 		Holds: "what running extensions are checked for, as a table",
 		Never: "the network, how anything is checked",
-		Knows: `repo/extension
-			repo/lint`,
+		Knows: `repo/extension repo/lint`,
 	},
 	{
 		Path:  "repo/extension/probe",
 		Holds: "calls to a running extension as Cluster API makes them, judged by the checks",
 		Never: "printing, releases",
 		Knows: `repo/capi/clusterclass
-			repo/extension repo/extension/checks repo/extension/request
+			repo/extension
+			repo/extension/checks repo/extension/request
 			repo/kube/crd repo/kube/openapi
 			repo/lint
 			repo/text/manifest repo/text/yamldoc`,
@@ -411,11 +410,10 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery`,
 	},
 	{
-		Path:  "repo/kube/openapi",
-		Holds: "whether a value fits an OpenAPI schema as the API server sees it, with places",
-		Never: "what the schema is for",
-		Knows: `repo/kube/crd
-			repo/text/yamldoc`,
+		Path:      "repo/kube/openapi",
+		Holds:     "whether a value fits an OpenAPI schema as the API server sees it, with places",
+		Never:     "what the schema is for",
+		Knows:     `repo/kube/crd repo/text/yamldoc`,
 		Libraries: `net`,
 	},
 	{
@@ -476,11 +474,7 @@ var Packages = []Package{
 		Path:  "repo/lint/rules/definitions",
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
-		Knows: `repo/capi/contract
-			repo/kube/crd
-			repo/lint
-			repo/lint/rules/internal/view
-			repo/text/yamldoc`,
+		Knows: `repo/capi/contract repo/kube/crd repo/lint repo/lint/rules/internal/view repo/text/yamldoc`,
 	},
 	{
 		Path:      "repo/lint/rules/examples",
@@ -490,22 +484,17 @@ var Packages = []Package{
 		Libraries: `golang.org/x/tools`,
 	},
 	{
-		Path:  "repo/lint/rules/extensions",
-		Holds: "rules about releases of runtime extensions",
-		Never: "other subjects, the network, printing",
-		Knows: `layouts
-			repo/lint
-			repo/lint/rules/internal/view
-			repo/text/manifest repo/text/yamldoc`,
+		Path:      "repo/lint/rules/extensions",
+		Holds:     "rules about releases of runtime extensions",
+		Never:     "other subjects, the network, printing",
+		Knows:     `layouts repo/lint repo/lint/rules/internal/view repo/text/manifest repo/text/yamldoc`,
 		Libraries: `k8s.io/apimachinery`,
 	},
 	{
 		Path:  "repo/lint/rules/internal/gendocs",
 		Holds: "the rule pages of the documentation",
 		Never: "any single rule",
-		Knows: `repo/lint repo/lint/rules
-			repo/lint/rules/examples
-			repo/source/folder`,
+		Knows: `repo/lint repo/lint/rules repo/lint/rules/examples repo/source/folder`,
 	},
 	{
 		Path:  "repo/lint/rules/internal/view",
@@ -545,9 +534,7 @@ var Packages = []Package{
 		Path:  "repo/lint/rules/text",
 		Holds: "rules about YAML, variables and comments that silence rules",
 		Never: "other subjects, printing",
-		Knows: `repo/lint
-			repo/lint/rules/internal/view
-			repo/text/vars repo/text/yamldoc`,
+		Knows: `repo/lint repo/lint/rules/internal/view repo/text/vars repo/text/yamldoc`,
 	},
 	{
 		Path:      "repo/live",
@@ -767,6 +754,12 @@ var Packages = []Package{
 		Path:  "test/integrations",
 		Holds: "tests of the GitHub Action, the pre-commit hooks and the problem matcher",
 		Never: "the verbs",
+	},
+	{
+		Path:      "test/mutate",
+		Holds:     "small changes of the core, one at a time, and whether a test notices them",
+		Never:     "what the changed packages do",
+		Libraries: `flag os/exec os/signal`,
 	},
 	{
 		Path:  "test/oracle",
