@@ -1,6 +1,7 @@
 package yamldoc
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,9 +33,11 @@ type File struct {
 
 	once  sync.Once
 	lines []int // offset of the first byte of each line
+
 	// runes counts the characters before each block of the file, so that a
 	// column of a very long line is found without walking the line.
-	runes []int
+	countOnce sync.Once
+	runes     []int
 }
 
 // blockSize is the distance in bytes between two counts of characters.
@@ -45,14 +48,26 @@ func NewFile(name string, data []byte) *File { return &File{Name: name, Data: da
 
 func (f *File) index() []int {
 	f.once.Do(func() {
-		f.lines = append(f.lines, 0)
+		f.lines = make([]int, 1, bytes.Count(f.Data, []byte("\n"))+1)
+		for off := 0; ; {
+			i := bytes.IndexByte(f.Data[off:], '\n')
+			if i < 0 {
+				break
+			}
+			off += i + 1
+			f.lines = append(f.lines, off)
+		}
+	})
+	return f.lines
+}
+
+// counts returns the characters before each block.
+func (f *File) counts() []int {
+	f.countOnce.Do(func() {
 		n := 0
 		for i, b := range f.Data {
 			if i%blockSize == 0 {
 				f.runes = append(f.runes, n)
-			}
-			if b == '\n' {
-				f.lines = append(f.lines, i+1)
 			}
 			if startsRune(b) {
 				n++
@@ -60,7 +75,7 @@ func (f *File) index() []int {
 		}
 		f.runes = append(f.runes, n)
 	})
-	return f.lines
+	return f.runes
 }
 
 // startsRune tells the first byte of a character from those that continue it.
@@ -69,7 +84,7 @@ func startsRune(b byte) bool { return b&0xC0 != 0x80 }
 // before counts the characters before an offset.
 func (f *File) before(offset int) int {
 	block := offset / blockSize
-	n := f.runes[block]
+	n := f.counts()[block]
 	for _, b := range f.Data[block*blockSize : offset] {
 		if startsRune(b) {
 			n++
@@ -112,7 +127,7 @@ func (f *File) Offset(p Pos) int {
 		if p.Line < len(lines) {
 			last = lines[p.Line] - 1
 		}
-		block, _ := slices.BinarySearch(f.runes, first+p.Column)
+		block, _ := slices.BinarySearch(f.counts(), first+p.Column)
 		block = min(block-1, last/blockSize)
 		if at := block * blockSize; at > off {
 			for at < len(f.Data) && !startsRune(f.Data[at]) {

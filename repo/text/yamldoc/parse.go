@@ -89,6 +89,14 @@ func ParseText(f *File, text []byte, raw func(int) int) *Stream {
 func (d *Document) parse(data []byte) {
 	d.lines = otherLines(data)
 	data = normalize(data)
+	if d.Root = scan(data); d.Root != nil {
+		return
+	}
+	d.parseOther(data)
+}
+
+// parseOther is parse for documents that the scanner does not read.
+func (d *Document) parseOther(data []byte) {
 	n, sure, err := read(data)
 	if err == nil && sure {
 		d.Root = n

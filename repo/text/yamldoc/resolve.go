@@ -25,6 +25,8 @@ var words = map[string]any{
 	"-.inf": math.Inf(-1), "-.Inf": math.Inf(-1), "-.INF": math.Inf(-1),
 }
 
+const longestWord = len("false")
+
 var floatForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 })
@@ -48,8 +50,10 @@ func resolve(text string) any {
 			return text
 		}
 	}
-	if v, ok := words[text]; ok {
-		return v
+	if len(text) <= longestWord {
+		if v, ok := words[text]; ok {
+			return v
+		}
 	}
 	switch c := text[0]; {
 	case c == '.':

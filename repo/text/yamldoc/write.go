@@ -14,10 +14,14 @@ import (
 // Marshal writes a value as clusterctl and kustomize do: keys sorted, two
 // spaces of indentation, lists not indented (sigs.k8s.io/yaml.Marshal).
 //
-// That function goes by way of JSON and back through the YAML parser. For the
-// values that decoded documents consist of, the last step alone gives the same
-// bytes in half the time; where that is not certain, the long way is taken.
+// That function goes by way of JSON and back through the YAML parser, and writes
+// with yaml v2. The values that decoded documents consist of are written directly;
+// where the result is not certain to be the same, yaml v2 writes them, or the whole
+// way is taken.
 func Marshal(v any) ([]byte, error) {
+	if out := emit(v); out != nil {
+		return out, nil
+	}
 	if short, _, ok := viaJSON(v); ok {
 		return goyaml.Marshal(short)
 	}

@@ -1,0 +1,180 @@
+package yamldoc
+
+import (
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// sameNodes reports whether two values are the same to the last position.
+func sameNodes(a, b *Node) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if a.Kind != b.Kind || a.Style != b.Style || a.Text != b.Text || a.line != b.line || a.col != b.col ||
+		!reflect.DeepEqual(a.number, b.number) || len(a.Fields) != len(b.Fields) || len(a.Items) != len(b.Items) {
+		return false
+	}
+	for i, f := range a.Fields {
+		if g := b.Fields[i]; f.Name != g.Name || f.Merged != g.Merged || !sameNodes(f.Key, g.Key) || !sameNodes(f.Value, g.Value) {
+			return false
+		}
+	}
+	return slices.EqualFunc(a.Items, b.Items, sameNodes)
+}
+
+// scanned compares the scanner with what the parsers of others make of a document,
+// and reports whether the scanner read it.
+func scanned(t *testing.T, data []byte) bool {
+	t.Helper()
+	data = normalize(data)
+	n := scan(data)
+	if n == nil {
+		return false
+	}
+	f := NewFile("f.yaml", data)
+	d := &Document{File: f, text: f, len: len(data)}
+	d.parseOther(data)
+	if d.Err != nil || !sameNodes(n, d.Root) {
+		t.Errorf("%.2000q:\nthe scanner reads %s\nothers %s, %v", data, describe(n), describe(d.Root), d.Err)
+	}
+	return true
+}
+
+// describe shows where two trees differ, in a test's message.
+func describe(n *Node) string {
+	var out []byte
+	n.Walk(func(path Path, n *Node) bool {
+		if len(out) < 2000 {
+			out = append(out, path.String()+"="...)
+			out = append(out, n.Kind.String()+" "+n.Text...)
+			out = append(out, " @"+(&Error{Pos: Pos{int(n.line), int(n.col)}, Err: os.ErrInvalid}).Error()[:6]+"; "...)
+		}
+		return true
+	})
+	return string(out)
+}
+
+// usual is YAML as people and programs write it, with its corners.
+var usual = []string{
+	"a: b\n", "a:\n  b: c\n", "a:\n- b\n- c: d\n  e: f\n", "- a\n- - b\n  - c\n-\n  d\n-\n", "---\na: b\n", "# c\na: b # d\n# e\n",
+	"a: b\n  c\n\n  d\ne: f\n", "a:\n  long text\n  goes on\nb: c\n", "a: |\n  x\n    y\n\n  z\nb: |-\n  x\n\nc: |+\n  x\n\nd: >\n  x\n  y\n\n  z\n   w\n  v\n",
+	"a: |2\n   x\n  y\n", "a:\n- |\n x\n- >-\n\n  y\n  z\n", "a: \"x y\\n\\\n  z\\\"\"\nb: 'it''s\n  so'\nc: \"a  \n  b\n\n  c\"\n", "\"a\": b\n'c': d\n",
+	"a: {}\nb: []\nc: [x, \"y\", 1]\nd: {e: f, g: [h, {i: j}]}\n", "a: http://x:80/y#z\nb: -1\nc: --flag=x\nd: a:b\n", "yes: 1\n1: 2\n1.5: 3\ntrue: 4\n",
+	"é: ü # ä\nb: é\n", "a: ~\nb: null\nc:\nd: 0x1F\ne: 1e3\nf: 2001-01-01\n", "a:\n\n  # c\n  b: c\n # d\n  e: f\n", "a: b\n  - c\n  * d\n",
+	"a: |\n\n\n", "a: |+\n\n\n", "a: >+\n\n", "a: |\nb: c\n", "a: |-\n# x\nb: c\n", "- a: b\n  c:\n  - d\n- e\n", "a: \"\\x41\\u00e9\\U0001F600\"\n",
+	"# c\n", "a: ::1/0\nb: ?c\n", "a : b\n",
+}
+
+// odd is what the scanner leaves to others.
+var odd = []string{
+	"a: - b\n", "a: b: c\n", "a: 'b': c\n", "a: &b c\n", "a: !!str b\n", "? a\n: b\n", "a:\tb\n", "a: [\n", "a: {b}\n", "%YAML 1.1\n---\na: b\n", "a\n", "a: b\n...\n", "<<: {}\n", "---\n", "a: \"\\/\"\n",
+}
+
+func TestScannerReadsWhatOthersRead(t *testing.T) {
+	for _, s := range usual {
+		if !scanned(t, []byte(s)) {
+			t.Errorf("the scanner gives up at %q", s)
+		}
+	}
+	for _, s := range odd {
+		if scan([]byte(s)) != nil {
+			t.Errorf("the scanner reads %q", s)
+		}
+	}
+}
+
+// TestScannerOnChangedText changes documents by chance: lines are moved, indented,
+// cut and joined.
+func TestScannerOnChangedText(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	read := 0
+	const rounds = 60000
+	for range rounds {
+		if scanned(t, changed(random)) {
+			read++
+		}
+	}
+	if read < rounds/10 {
+		t.Errorf("the scanner read only %d of %d documents", read, rounds)
+	}
+}
+
+func changed(random *rand.Rand) []byte {
+	pick := func() string {
+		if random.IntN(20) == 0 {
+			return odd[random.IntN(len(odd))]
+		}
+		return usual[random.IntN(len(usual))]
+	}
+	text := []byte(pick() + pick())
+	const pieces = "::- \n\n  #'\"|>{}[],\\abc1~?&*!%@.\t-+2"
+	for range 1 + random.IntN(4) {
+		i := random.IntN(len(text) + 1)
+		switch random.IntN(3) {
+		case 0:
+			text = slices.Insert(text, i, pieces[random.IntN(len(pieces))])
+		case 1:
+			text = slices.Delete(text, i, min(i+1+random.IntN(3), len(text)))
+		case 2:
+			text = slices.Insert(text, i, []byte(pick())...)
+		}
+	}
+	return text
+}
+
+func FuzzScanner(f *testing.F) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for _, s := range usual {
+		f.Add([]byte(s))
+	}
+	for range 200 {
+		f.Add(changed(random))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 1<<14 {
+			t.Skip()
+		}
+		scanned(t, data)
+	})
+}
+
+// TestScannerOnCorpus compares all documents of real providers.
+func TestScannerOnCorpus(t *testing.T) {
+	dir := os.Getenv("CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "..", "shared", "corpus")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no corpus of real providers at %s: set $CORPUS to run this", dir)
+	}
+	type count struct{ docs, bytes, otherDocs, otherBytes int }
+	counts := map[string]*count{"releases": {}, "sources": {}}
+	for part, c := range counts {
+		err := filepath.WalkDir(filepath.Join(dir, part), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() || filepath.Ext(path) != ".yaml" && filepath.Ext(path) != ".yml" {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			chunks, _ := Split(data)
+			for _, chunk := range chunks {
+				c.docs, c.bytes = c.docs+1, c.bytes+len(chunk.Data)
+				if !scanned(t, chunk.Data) {
+					c.otherDocs, c.otherBytes = c.otherDocs+1, c.otherBytes+len(chunk.Data)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d documents with %d bytes; %d with %d bytes are left to others", part, c.docs, c.bytes, c.otherDocs, c.otherBytes)
+	}
+}
