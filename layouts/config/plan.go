@@ -86,6 +86,15 @@ func (p *PlannedProvider) Output(name string) *Output {
 	return &p.Outputs[i]
 }
 
+// Names lists the output names in order.
+func (p *PlannedProvider) Names() []string {
+	names := make([]string, len(p.Outputs))
+	for i, o := range p.Outputs {
+		names[i] = o.Name
+	}
+	return names
+}
+
 // Resolve makes a complete configuration concrete: it finds the files that the
 // patterns mean, names the outputs and fills in the version. It reads only
 // fsys. Generated files must exist by now; their commands belong before it.

@@ -29,6 +29,9 @@ const functions = `and call eq ge gt html index js le len lt ne not or print pri
 	`toPrettyJson toRawJson toString toStrings trim trimAll trimPrefix trimSuffix trimall trunc tuple typeIs typeIsLike typeOf ` +
 	`uniq unixEpoch unset until untilStep untitle upper urlJoin urlParse values without wrap wrapWith`
 
+// Functions returns the names that templates in patches may call.
+func Functions() []string { return strings.Fields(functions) }
+
 // Template is a template in a patch.
 type Template struct{ trees map[string]*parse.Tree }
 
