@@ -688,6 +688,11 @@ var Packages = []Package{
 		Never: "rules",
 	},
 	{
+		Path:  "test/documents",
+		Holds: "tests of links, of names and of phrases in the documents",
+		Never: "what the documents are about",
+	},
+	{
 		Path:      "test/fakes/fault",
 		Holds:     "faults of servers and networks as data, injected before a handler",
 		Never:     "the protocol of the handler",
@@ -759,7 +764,7 @@ var Packages = []Package{
 		Path:      "test/mutate",
 		Holds:     "small changes of the core, one at a time, and whether a test notices them",
 		Never:     "what the changed packages do",
-		Libraries: `flag os/exec os/signal`,
+		Libraries: `flag os/exec os/signal syscall`,
 	},
 	{
 		Path:  "test/oracle",
