@@ -45,6 +45,9 @@ type Options struct {
 	// AllowRemote lets kustomizations load bases from the network if the plan
 	// permits it too.
 	AllowRemote bool
+	// Overlay is the content of source files to use instead of those on disk, by
+	// their slash-separated path in the tree.
+	Overlay map[string][]byte
 	// Run starts a command in a folder and returns its standard output. It is
 	// nil if the user did not allow commands.
 	Run func(ctx context.Context, dir string, argv []string) ([]byte, error)
@@ -64,7 +67,7 @@ func Build(ctx context.Context, dir string, plan *config.Plan, opts Options) ([]
 	}
 	for i := range plan.Providers {
 		p := &plan.Providers[i]
-		replace, err := replaceSources(dir, p.SourceReplacements)
+		replace, err := replaceSources(dir, opts.Overlay, p.SourceReplacements)
 		if err != nil {
 			return nil, err
 		}
@@ -397,7 +400,7 @@ func (p *building) release(ctx context.Context) (*repo.Release, error) {
 	for i, o := range p.plan.Outputs {
 		a := repo.BytesArtifact(o.Name, p.outputs[i])
 		a.Path = path.Join(r.Path, o.Name)
-		if o.File != "" {
+		if o.File != "" && !p.replacesIn(o.File) {
 			// What was only copied is best shown where it comes from.
 			if source, err := p.read(o.File); err == nil && bytes.Equal(source, p.outputs[i]) {
 				a.Path = path.Join(filepath.ToSlash(p.dir), o.File)
@@ -415,18 +418,27 @@ func (p *building) release(ctx context.Context) (*repo.Release, error) {
 	return r, nil
 }
 
+// replacesIn reports whether a source file is not read as it is on disk, so that
+// places in its text are not places in the file.
+func (p *building) replacesIn(file string) bool {
+	return slices.ContainsFunc(p.plan.SourceReplacements, func(r config.SourceReplacement) bool { return path.Clean(r.File) == file })
+}
+
 // replaceSources applies the replacements in source files and returns the
-// changed files.
-func replaceSources(dir string, replacements []config.SourceReplacement) (map[string][]byte, error) {
+// files that differ from those on disk.
+func replaceSources(dir string, overlay map[string][]byte, replacements []config.SourceReplacement) (map[string][]byte, error) {
 	if len(replacements) == 0 {
-		return nil, nil
+		return overlay, nil
 	}
-	tree, err := kustomize.OpenTree(dir, nil)
+	tree, err := kustomize.OpenTree(dir, overlay)
 	if err != nil {
 		return nil, err
 	}
 	defer tree.Close()
-	changed := map[string][]byte{}
+	changed := maps.Clone(overlay)
+	if changed == nil {
+		changed = map[string][]byte{}
+	}
 	for _, r := range replacements {
 		data, ok := changed[r.File]
 		if !ok {

@@ -62,7 +62,7 @@ type Source struct {
 func NewTracer(ctx context.Context, dir string, plan *config.Plan, opts Options, releases []*repo.Release) *Tracer {
 	t := &Tracer{ctx: ctx, dir: dir, opts: opts, builts: map[string]*built{}}
 	tree := sync.OnceValue(func() *kustomize.Tree {
-		tree, err := kustomize.OpenTree(dir, nil)
+		tree, err := kustomize.OpenTree(dir, opts.Overlay)
 		if err != nil {
 			return nil
 		}

@@ -174,18 +174,18 @@ var Packages = []Package{
 		Holds: "one file per verb: flags, printing, environment, exit codes",
 		Never: "how the work is done",
 		Knows: `cmd/internal/term
-			layouts
-			layouts/config layouts/detect
+			layouts repo
+			layouts/config
 			publish
-			publish/local publish/mirror publish/open publish/transport
-			repo
+			publish/local
+			publish/mirror
+			publish/open
+			publish/transport
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
-			repo/extension
-			repo/extension/probe repo/extension/registration repo/extension/request
+			repo/extension repo/extension/probe repo/extension/registration repo/extension/request
 			repo/facts/diff repo/facts/inventory
 			repo/kube/crd
-			repo/lint
-			repo/lint/rules
+			repo/lint repo/lint/rules
 			repo/lint/rules/examples
 			repo/live
 			repo/move/owners repo/move/snapshot
@@ -194,8 +194,10 @@ var Packages = []Package{
 			repo/text/manifest repo/text/yamldoc
 			repo/trust/provenance repo/trust/sign
 			transform
+			transform/check
 			transform/clusterctl
-			transform/clusterctl/config`,
+			transform/clusterctl/config
+			transform/sourcetree`,
 		Libraries: `crypto/tls github.com/spf13/cobra log net/http`,
 	},
 	{
@@ -328,10 +330,11 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery sigs.k8s.io/json`,
 	},
 	{
-		Path:      "repo/capi/patch",
-		Holds:     "what the inline patches of a ClusterClass make of its templates, as Cluster API computes it",
-		Never:     "rules, releases, where the Cluster comes from",
-		Knows:     `repo/capi/clusterclass repo/text/yamldoc`,
+		Path:  "repo/capi/patch",
+		Holds: "what the inline patches of a ClusterClass make of its templates, as Cluster API computes it",
+		Never: "rules, releases, where the Cluster comes from",
+		Knows: `repo/capi/clusterclass
+			repo/text/yamldoc`,
 		Libraries: `github.com/Masterminds/sprig/v3 github.com/evanphx/json-patch/v5`,
 	},
 	{
@@ -347,15 +350,15 @@ var Packages = []Package{
 		Path:  "repo/extension/checks",
 		Holds: "what running extensions are checked for, as a table",
 		Never: "the network, how anything is checked",
-		Knows: `repo/extension repo/lint`,
+		Knows: `repo/extension
+			repo/lint`,
 	},
 	{
 		Path:  "repo/extension/probe",
 		Holds: "calls to a running extension as Cluster API makes them, judged by the checks",
 		Never: "printing, releases",
 		Knows: `repo/capi/clusterclass
-			repo/extension
-			repo/extension/checks repo/extension/request
+			repo/extension repo/extension/checks repo/extension/request
 			repo/kube/crd repo/kube/openapi
 			repo/lint
 			repo/text/manifest repo/text/yamldoc`,
@@ -410,10 +413,11 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery`,
 	},
 	{
-		Path:      "repo/kube/openapi",
-		Holds:     "whether a value fits an OpenAPI schema as the API server sees it, with places",
-		Never:     "what the schema is for",
-		Knows:     `repo/kube/crd repo/text/yamldoc`,
+		Path:  "repo/kube/openapi",
+		Holds: "whether a value fits an OpenAPI schema as the API server sees it, with places",
+		Never: "what the schema is for",
+		Knows: `repo/kube/crd
+			repo/text/yamldoc`,
 		Libraries: `net`,
 	},
 	{
@@ -474,7 +478,11 @@ var Packages = []Package{
 		Path:  "repo/lint/rules/definitions",
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
-		Knows: `repo/capi/contract repo/kube/crd repo/lint repo/lint/rules/internal/view repo/text/yamldoc`,
+		Knows: `repo/capi/contract
+			repo/kube/crd
+			repo/lint
+			repo/lint/rules/internal/view
+			repo/text/yamldoc`,
 	},
 	{
 		Path:      "repo/lint/rules/examples",
@@ -484,17 +492,22 @@ var Packages = []Package{
 		Libraries: `golang.org/x/tools`,
 	},
 	{
-		Path:      "repo/lint/rules/extensions",
-		Holds:     "rules about releases of runtime extensions",
-		Never:     "other subjects, the network, printing",
-		Knows:     `layouts repo/lint repo/lint/rules/internal/view repo/text/manifest repo/text/yamldoc`,
+		Path:  "repo/lint/rules/extensions",
+		Holds: "rules about releases of runtime extensions",
+		Never: "other subjects, the network, printing",
+		Knows: `layouts
+			repo/lint
+			repo/lint/rules/internal/view
+			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `k8s.io/apimachinery`,
 	},
 	{
 		Path:  "repo/lint/rules/internal/gendocs",
 		Holds: "the rule pages of the documentation",
 		Never: "any single rule",
-		Knows: `repo/lint repo/lint/rules repo/lint/rules/examples repo/source/folder`,
+		Knows: `repo/lint repo/lint/rules
+			repo/lint/rules/examples
+			repo/source/folder`,
 	},
 	{
 		Path:  "repo/lint/rules/internal/view",
@@ -534,7 +547,9 @@ var Packages = []Package{
 		Path:  "repo/lint/rules/text",
 		Holds: "rules about YAML, variables and comments that silence rules",
 		Never: "other subjects, printing",
-		Knows: `repo/lint repo/lint/rules/internal/view repo/text/vars repo/text/yamldoc`,
+		Knows: `repo/lint
+			repo/lint/rules/internal/view
+			repo/text/vars repo/text/yamldoc`,
 	},
 	{
 		Path:      "repo/live",
@@ -821,6 +836,20 @@ var Packages = []Package{
 			transform/kustomize`,
 	},
 	{
+		Path:  "transform/check",
+		Holds: "linting releases and source trees, with findings in the source; what is new since a report or a revision",
+		Never: "rules by name, printing",
+		Knows: `layouts/config
+			repo
+			repo/capi/contract
+			repo/lint
+			repo/lint/rules
+			repo/source/git
+			repo/text/yamldoc
+			transform
+			transform/sourcetree`,
+	},
+	{
 		Path:  "transform/clusterctl",
 		Holds: "a release turned into what clusterctl makes of it",
 		Never: "disks, the environment",
@@ -842,5 +871,16 @@ var Packages = []Package{
 		Never:     "providers, rules",
 		Knows:     `repo/parallel repo/source/files repo/text/yamldoc`,
 		Libraries: `sigs.k8s.io/kustomize/api sigs.k8s.io/kustomize/kyaml`,
+	},
+	{
+		Path:  "transform/sourcetree",
+		Holds: "a source tree: its configuration, what it holds, and its releases built in memory",
+		Never: "rules, publishing",
+		Knows: `layouts
+			layouts/config layouts/detect
+			repo
+			repo/source/files repo/source/folder repo/source/program
+			repo/text/yamldoc
+			transform`,
 	},
 }

@@ -82,6 +82,16 @@ func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[str
 	if err := s.checkPlugins(build); err != nil {
 		return nil, err
 	}
+	if view := (schemas{tree, s.hideSchemas()}); len(view.hide) > 0 && !opts.AllowRemote {
+		// If this fails, kustomize says why of the files as they are.
+		if m, err := run(ctx, view, filepath.Join(tree.dir, filepath.FromSlash(dir)), opts, false); err == nil {
+			objs, err := objects(m)
+			if err == nil {
+				view.restore(objs)
+			}
+			return objs, err
+		}
+	}
 	m, err := build(dir)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

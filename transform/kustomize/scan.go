@@ -99,6 +99,12 @@ type scan struct {
 	plugins []pluginFolder
 	// openapi is set if a custom schema changes kustomize's global state.
 	openapi bool
+	// uses are the files that are referred to, true for those that are only
+	// resources.
+	uses map[string]bool
+	// reaches is set if something may look into the schemas of resources.
+	reaches bool
+	field   string // of the kustomization that is being read
 }
 
 type pluginFolder struct {
@@ -163,7 +169,9 @@ func (s *scan) enter(dir string, from *yamldoc.Error) {
 		if d.Root.Get("openapi") != nil {
 			s.openapi = true
 		}
+		s.reaches = s.reaches || mayReach(d.Root)
 		for _, ref := range references {
+			s.field = ref.path[0]
 			s.visit(d, dir, d.Root, ref.path, ref.kind, at)
 		}
 	}
@@ -266,6 +274,7 @@ func (s *scan) judge(dir, target string, kind refKind, at *yamldoc.Error) error 
 
 // file looks into a file that is referred to.
 func (s *scan) file(dir, rel, target string, kind refKind) error {
+	s.use(rel, kind == fileOrDir)
 	if kind == keyFile {
 		return nil // copied as it is
 	}
@@ -278,6 +287,9 @@ func (s *scan) file(dir, rel, target string, kind refKind) error {
 		return fmt.Errorf("%s cannot be read: %w", target, err)
 	}
 	s.files = append(s.files, rel)
+	if kind != fileOrDir && reaches(string(data), patchFields[s.field]) {
+		s.reaches = true
+	}
 	if kind != plugin && !mayAlias(data) {
 		return nil
 	}

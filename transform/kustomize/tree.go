@@ -26,6 +26,7 @@ type Tree struct {
 	files   *files.Folder
 	replace map[string][]byte // by path relative to dir
 	cache   *sync.Map         // path relative to dir → []byte, of what is on disk
+	schemas *sync.Map         // path relative to dir → *hiding
 }
 
 var _ filesys.FileSystem = (*Tree)(nil)
@@ -45,7 +46,7 @@ func OpenTree(dir string, replace map[string][]byte) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{Name: dir, dir: abs, files: f, replace: replace, cache: &sync.Map{}}, nil
+	return &Tree{Name: dir, dir: abs, files: f, replace: replace, cache: &sync.Map{}, schemas: &sync.Map{}}, nil
 }
 
 // Close releases the tree.
@@ -60,7 +61,7 @@ func (t *Tree) with(replace map[string][]byte) *Tree {
 	for name, data := range replace {
 		all[name] = data
 	}
-	return &Tree{Name: t.Name, dir: t.dir, files: t.files, replace: all, cache: t.cache}
+	return &Tree{Name: t.Name, dir: t.dir, files: t.files, replace: all, cache: t.cache, schemas: &sync.Map{}}
 }
 
 // errOutside is what every path gets that leaves the tree.

@@ -32,11 +32,11 @@ repository that others read.`,
       --image controller=ghcr.io/acme/controller:v1.2.3`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := a.build(cmd.Context(), &s, sourceArg(args), false)
+			b, err := a.build(cmd.Context(), &s, sourceArg(args))
 			if err != nil {
 				return err
 			}
-			return a.put(cmd.Context(), b.releases, out)
+			return a.put(cmd.Context(), b.Releases, out)
 		},
 	}
 	s.flags(cmd)

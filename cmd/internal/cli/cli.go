@@ -18,6 +18,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // The exit codes.
@@ -100,12 +102,15 @@ func Main(ctx context.Context, args []string, io IO) int {
 	}
 	code := exitFailed
 	var ce *codeError
+	var input *sourcetree.InputError
 	switch {
 	case ctx.Err() != nil:
 		// Whatever failed, failed because of this.
 		err = errors.New("stopped before the end; nothing half done can be seen, and a second run goes on")
 	case errors.As(err, &ce):
 		code = ce.code
+	case errors.As(err, &input), errors.Is(err, folder.ErrNotRepository):
+		code = exitUsage
 	}
 	if text := err.Error(); text != "" {
 		for i, line := range strings.Split(text, "\n") {

@@ -25,6 +25,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // checkFlags are the flags of extension check.
@@ -155,11 +157,11 @@ func (a *app) probeOptions(ctx context.Context, f *checkFlags, address string) (
 		}
 	}
 	if f.config != "" {
-		c, err := a.load(&source{config: f.config}, a.Dir)
+		c, _, err := sourcetree.LoadConfig(a.Dir, f.config)
 		if err != nil {
 			return nil, err
 		}
-		if o.Severity, err = severities(c); err != nil {
+		if o.Severity, err = check.Severities(c); err != nil {
 			return nil, err
 		}
 	}

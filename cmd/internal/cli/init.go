@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 func (a *app) initCommand() *cobra.Command {
@@ -32,11 +33,15 @@ conventions builds without the file; keep it to pin or to change a decision.`,
 			if _, err := os.Lstat(file); err == nil && !force && !print {
 				return usagef("%s exists; use --force to replace it, or --print to only see the result", a.short(file))
 			}
-			full, notes, err := a.detect(&s, dir)
+			o, err := a.options(&s)
 			if err != nil {
 				return err
 			}
-			text, err := config.Write(full, notes)
+			t, err := sourcetree.Open(a.short(dir), o)
+			if err != nil {
+				return err
+			}
+			text, err := config.Write(t.Config, t.Decisions)
 			if err != nil {
 				return err
 			}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -15,15 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
-	"github.com/clusterctl-repo/clusterctl-repo/transform"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
 // failOn is the flag --fail-on.
@@ -121,9 +115,14 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	options, err := a.options(&f.source)
+	if err != nil {
+		return err
+	}
+	o := check.Options{Source: options, Profile: profile}
 	known := map[string]bool{}
 	if f.baseline != "" {
-		if known, err = a.readBaseline(f.baseline); err != nil {
+		if known, err = a.readBaseline(f.baseline, outs); err != nil {
 			return err
 		}
 	}
@@ -143,28 +142,68 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 		}
 		a.detail("all signatures are good")
 	}
-	r, repositories, err := a.lint(ctx, args, &f.source, profile)
+	if f.changedSince != "" {
+		if err := a.knownSince(ctx, f.changedSince, args, o, known); err != nil {
+			return err
+		}
+	}
+	r, repositories, err := a.lint(ctx, args, o)
 	if err != nil {
 		return err
 	}
 	if f.fix {
-		if r, repositories, err = a.mend(ctx, r, repositories, args, f, profile); err != nil {
+		if r, repositories, err = a.mend(ctx, r, repositories, args, o); err != nil {
 			return err
-		}
-	}
-	if f.changedSince != "" {
-		before, err := a.lintRevision(ctx, f.changedSince, args, &f.source, profile)
-		if err != nil {
-			return err
-		}
-		for _, finding := range before.Findings {
-			known[finding.Fingerprint] = true
 		}
 	}
 	if n := r.Without(known); n > 0 {
 		a.detail("%d findings were there before", n)
 	}
 	return a.judge(r, outs, level, report.Options{}, repositories...)
+}
+
+// readBaseline returns the fingerprints in a report, which must not be replaced
+// by one that lacks them.
+func (a *app) readBaseline(name string, outs []output) (map[string]bool, error) {
+	for _, o := range outs {
+		if o.file != "" && a.sameFile(o.file, name) {
+			return nil, usagef("--baseline and -o %s=%s name the same file, which would lose the findings of the baseline; to write a new baseline, leave out --baseline", o.format, o.file)
+		}
+	}
+	data, err := a.readFile(name)
+	if err != nil {
+		return nil, usage(err)
+	}
+	known, err := check.Fingerprints(name, data)
+	return known, usage(err)
+}
+
+// sameFile reports whether two paths lead to one file.
+func (a *app) sameFile(one, other string) bool {
+	p, err := os.Stat(a.path(one))
+	if err != nil {
+		return a.path(one) == a.path(other)
+	}
+	q, err := os.Stat(a.path(other))
+	return err == nil && os.SameFile(p, q)
+}
+
+// knownSince adds the fingerprints that the targets had at a revision.
+func (a *app) knownSince(ctx context.Context, revision string, targets []string, o check.Options, known map[string]bool) error {
+	defer a.muteLibraries()()
+	for _, name := range targets {
+		if isURL(name) {
+			return usagef("--changed-since needs a folder in a git repository, but %s is a URL", name)
+		}
+		before, err := check.Since(ctx, revision, a.short(a.path(name)), o)
+		if err != nil {
+			return fmt.Errorf("--changed-since: %w", err)
+		}
+		for _, finding := range before.Findings {
+			known[finding.Fingerprint] = true
+		}
+	}
+	return nil
 }
 
 // profile is the Cluster API to judge for.
@@ -189,148 +228,36 @@ func (o *outputs) flag(cmd *cobra.Command) {
 const lintMemory = 88 << 20
 
 // lint checks all targets and joins the reports.
-func (a *app) lint(ctx context.Context, names []string, s *source, profile contract.Profile) (*lint.Report, []*repo.Repository, error) {
+func (a *app) lint(ctx context.Context, names []string, o check.Options) (*lint.Report, []*repo.Repository, error) {
+	defer a.muteLibraries()()
 	all := &lint.Report{}
 	var repositories []*repo.Repository
 	for _, name := range names {
-		severity, roles, err := a.judgement(s, name)
+		r, err := a.check(ctx, name, o)
 		if err != nil {
 			return nil, nil, err
 		}
-		profile.Roles = roles
-		t, err := a.open(ctx, name, s)
-		if failed, ok := errors.AsType[*buildError](err); ok {
-			if r := unbuilt(failed, severity); r != nil {
-				all.Join(r)
-				continue
-			}
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		r, err := lint.Run(ctx, t.repository, traced(t.tracer, lint.Options{Rules: rules.All, Severity: severity, Partial: t.partial, Profile: profile}))
-		if err != nil {
-			return nil, nil, err
-		}
-		all.Join(r)
-		repositories = append(repositories, t.repository)
-		if t.problem != nil {
-			r := unbuilt(t.problem, severity)
-			if r == nil {
-				return nil, nil, t.problem
-			}
-			all.Join(r)
+		all.Join(r.Report)
+		if r.Repository != nil {
+			repositories = append(repositories, r.Repository)
 		}
 	}
 	return all, repositories, nil
 }
 
-// unbuilt reports why a source tree cannot be built as findings, if the places
-// are known.
-func unbuilt(e *buildError, severity map[string]lint.Severity) *lint.Report {
-	var faults []lint.Fault
-	for _, at := range e.places() {
-		file := at.File
-		if !filepath.IsAbs(file) && !strings.HasPrefix(file, filepath.ToSlash(e.dir)+"/") {
-			file = path.Join(filepath.ToSlash(e.dir), file)
+// check checks one target.
+func (a *app) check(ctx context.Context, name string, o check.Options) (*check.Result, error) {
+	if !isURL(name) {
+		r, err := check.Folder(ctx, a.short(a.path(name)), o)
+		if err == nil || !a.isComponents(name, err) {
+			return r, err
 		}
-		faults = append(faults, lint.Fault{File: file, Pos: at.Pos, Message: at.Err.Error()})
 	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return lint.Unbuilt(rules.ByID("LINT003"), faults, severity)
-}
-
-// traced makes findings in built files point to the source tree.
-func traced(t *transform.Tracer, opts lint.Options) lint.Options {
-	if t == nil {
-		return opts
-	}
-	opts.Sources = t.Files
-	opts.Trace = func(f *lint.Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) {
-		var s transform.Source
-		var ok bool
-		switch {
-		case d != nil:
-			s, ok = t.Locate(f.File, d, n)
-		case end > start:
-			s, ok = t.LocateSpan(f.File, start, end)
-		default:
-			s, ok = t.LocatePos(f.File, f.Pos)
-		}
-		if !ok {
-			return
-		}
-		if f.Edit != nil {
-			f.Edit = moved(f, s)
-		}
-		f.File, f.Pos, f.End, f.Way = s.File, s.Pos, s.End, s.Way
-		f.Source, f.SourceColumn = s.Text, s.Column
-	}
-	return opts
-}
-
-// moved is the edit of a finding in a built file, made in the source file: only
-// if it takes the place of the whole value there.
-func moved(f *lint.Finding, s transform.Source) *lint.Edit {
-	if f.Edit.Rename != "" || s.Stop == 0 || !s.Same {
-		return nil
-	}
-	return &lint.Edit{Start: s.Start, End: s.Stop, Text: f.Edit.Text}
-}
-
-// judgement reads the severities of rules and the roles of kinds from the
-// configuration, which lies in the source tree or is named by --config.
-func (a *app) judgement(s *source, name string) (map[string]lint.Severity, map[string]contract.Role, error) {
-	if isURL(name) && s.config == "" {
-		return nil, nil, nil
-	}
-	c, err := a.load(s, a.path(name))
+	t, err := a.open(ctx, name, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	severity, err := severities(c)
-	if err != nil {
-		return nil, nil, err
-	}
-	roles, err := rolesOf(c)
-	return severity, roles, err
-}
-
-func rolesOf(c *config.Config) (map[string]contract.Role, error) {
-	out := map[string]contract.Role{}
-	for kind, word := range c.Roles {
-		role, err := contract.ParseRole(word)
-		if err != nil {
-			return nil, usage(c.Errorf("roles."+kind, "%w", err))
-		}
-		out[kind] = role
-	}
-	return out, nil
-}
-
-func severities(c *config.Config) (map[string]lint.Severity, error) {
-	out := map[string]lint.Severity{}
-	for id, word := range c.Rules {
-		rule := rules.ByID(id)
-		if rule == nil {
-			return nil, usage(c.Errorf("rules."+id, "there is no rule %s%s", id, suggestion(id)))
-		}
-		s, err := lint.ParseSeverity(string(word))
-		if err != nil {
-			return nil, usage(c.Errorf("rules."+id, "%w", err))
-		}
-		out[rule.ID] = s
-	}
-	return out, nil
-}
-
-func suggestion(id string) string {
-	if near := rules.Suggest(id); near != "" {
-		return fmt.Sprintf("; did you mean %s?", near)
-	}
-	return ""
+	return check.Repository(ctx, t.repository, t.partial, o)
 }
 
 // judge prints a report on repositories, with options, and turns it into an exit code.
@@ -385,82 +312,4 @@ func (a *app) summarize(r *lint.Report, outs []output, options report.Options) e
 		return fmt.Errorf("write the summary that GITHUB_STEP_SUMMARY names: %w", cause(err))
 	}
 	return nil
-}
-
-// asRepository makes a repository of built releases.
-func asRepository(releases []*repo.Release) *repo.Repository {
-	r := &repo.Repository{}
-	for _, release := range releases {
-		r.Providers = append(r.Providers, &repo.Provider{Provider: release.Provider, Path: release.Provider.Label(), Releases: []*repo.Release{release}})
-	}
-	return r
-}
-
-func (a *app) rulesCommand() *cobra.Command {
-	out := outputs{formats: []string{"text", "json"}}
-	cmd := &cobra.Command{
-		Use:   "rules",
-		Short: "List the rules",
-		Long: `Lists all rules with their severity and who proves them: clusterctl (it
-refuses, or silently does something else), apiserver, contract (a MUST or
-SHOULD of the provider contract) or practice. Those of the family LIV are the
-checks of "extension check"; all others belong to lint.`,
-		Example: `  clusterctl-repo rules
-  clusterctl-repo rules -o json`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			outs, err := out.parse()
-			if err != nil {
-				return err
-			}
-			return a.write(outs, func(w io.Writer, format string, _ bool) error {
-				return report.WriteRules(w, format, rules.Catalogue)
-			})
-		},
-	}
-	out.flag(cmd)
-	return cmd
-}
-
-func (a *app) explainCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "explain RULE",
-		Short:   "Explain a rule, with a bad and a good example",
-		Long:    `Says what a rule means, what happens to users, who proves it, and what to do.`,
-		Example: `  clusterctl-repo explain META006`,
-		Args:    cobra.ExactArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var ids []string
-			for _, r := range rules.Catalogue {
-				ids = append(ids, r.ID+"\t"+r.Title)
-			}
-			return ids, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			style, err := term.StyleFor(a.Out, a.color, a.Env)
-			if err != nil {
-				return usage(err)
-			}
-			rule := rules.ByID(args[0])
-			if rule == nil {
-				return usagef("there is no rule %s%s", args[0], suggestion(args[0]))
-			}
-			if rule.Scope == lint.ScopeLive {
-				return report.WriteRule(a.Out, rule, report.Example{Prose: "For example: " + rule.Example}, style)
-			}
-			example, err := examples.Load(rule.ID)
-			if err != nil {
-				return err
-			}
-			return report.WriteRule(a.Out, rule, report.Example{Prose: example.Prose, Bad: example.Bad.Text, Good: example.Good.Text}, style)
-		},
-	}
-}
-
-// selected returns the releases of a target that have one of the labels.
-func selected(releases []*repo.Release, labels []string) []*repo.Release {
-	if len(labels) == 0 {
-		return releases
-	}
-	return slices.DeleteFunc(releases, func(r *repo.Release) bool { return !slices.Contains(labels, r.Provider.Label()) })
 }

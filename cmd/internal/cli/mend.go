@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,21 +13,21 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
 // maxRounds of mending: an edit can bring another fault to light.
 const maxRounds = 5
 
 // mend makes the edits of findings and lints again, until none is left.
-func (a *app) mend(ctx context.Context, r *lint.Report, repositories []*repo.Repository, args []string, f *lintFlags, profile contract.Profile) (*lint.Report, []*repo.Repository, error) {
+func (a *app) mend(ctx context.Context, r *lint.Report, repositories []*repo.Repository, args []string, o check.Options) (*lint.Report, []*repo.Repository, error) {
 	for range maxRounds {
 		n, err := a.edit(ctx, r)
 		if err != nil || n == 0 {
 			return r, repositories, err
 		}
-		if r, repositories, err = a.lint(ctx, args, &f.source, profile); err != nil {
+		if r, repositories, err = a.lint(ctx, args, o); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -174,29 +173,4 @@ func (a *app) checksums(ctx context.Context, name string) (after func() error, e
 		}
 		return a.writeFile(file, data)
 	}, nil
-}
-
-// readBaseline returns the fingerprints in a report.
-func (a *app) readBaseline(name string) (map[string]bool, error) {
-	data, err := a.readFile(name)
-	if err != nil {
-		return nil, usage(err)
-	}
-	var r struct {
-		SchemaVersion int `json:"schemaVersion"`
-		Findings      []struct {
-			Fingerprint string `json:"fingerprint"`
-		} `json:"findings"`
-	}
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, usagef("%s is no report in JSON: %w; make one with lint -o json=%s", name, err, name)
-	}
-	if r.SchemaVersion != 1 {
-		return nil, usagef("%s is no report of lint: schemaVersion is %d, and 1 is known", name, r.SchemaVersion)
-	}
-	out := map[string]bool{}
-	for _, f := range r.Findings {
-		out[f.Fingerprint] = true
-	}
-	return out, nil
 }

@@ -12,10 +12,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
 const destHelp = `
@@ -185,30 +183,23 @@ Without --to, the destinations of the configuration are used.
 			if err != nil {
 				return err
 			}
-			b, err := a.build(ctx, &s, sourceArg(args), false)
+			b, err := a.build(ctx, &s, sourceArg(args))
 			if err != nil {
 				return err
 			}
-			releases, c := b.releases, b.config
+			releases, c := b.Releases, b.Config
 			d.Remote, d.Commit = a.origin(ctx, sourceArg(args))
 			steps, err := a.steps(ctx, c, &d, releases)
 			if err != nil {
 				return err
 			}
-			severity, err := severities(c)
+			checked, err := check.Build(ctx, b, check.Options{})
 			if err != nil {
 				return err
 			}
-			profile := contract.DefaultProfile()
-			if profile.Roles, err = rolesOf(c); err != nil {
-				return err
-			}
-			r, err := lint.Run(ctx, asRepository(releases), traced(b.tracer, lint.Options{Rules: rules.All, Severity: severity, Partial: true, Profile: profile}))
-			if err != nil {
-				return err
-			}
+			r := checked.Report
 			if len(r.Findings) > 0 || len(r.Failures) > 0 || len(out.values) > 0 {
-				if err := a.judge(r, outs, level, report.Options{}, asRepository(releases)); err != nil {
+				if err := a.judge(r, outs, level, report.Options{}, checked.Repository); err != nil {
 					a.say("nothing was published")
 					return err
 				}

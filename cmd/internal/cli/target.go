@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
-	"github.com/clusterctl-repo/clusterctl-repo/transform"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // targetHelp is the part of the help that all commands with a TARGET share.
@@ -44,10 +43,6 @@ type target struct {
 	wholes []*repo.Release
 	// partial is set if there may be versions that the target does not show.
 	partial bool
-	// tracer leads back to a source tree that was built; nil otherwise.
-	tracer *transform.Tracer
-	// problem is what a build of a source tree left undone, or nil.
-	problem *buildError
 }
 
 // open opens a TARGET. Source trees are built if s is not nil.
@@ -63,71 +58,48 @@ func (a *app) open(ctx context.Context, name string, s *source) (*target, error)
 		return a.openLocation(ctx, name, l)
 	}
 	dir := a.path(name)
-	r, err := folder.Open(ctx, a.short(dir))
-	if err == nil {
-		t := &target{repository: r}
-		if len(r.Providers) == 1 && len(r.Providers[0].Releases) == 1 && filepath.Clean(r.Providers[0].Releases[0].Path) == filepath.Clean(r.Path) {
-			t.version, t.partial = r.Providers[0].Releases[0].Version, true
+	if s == nil {
+		r, err := folder.Open(ctx, a.short(dir))
+		if err == nil {
+			return resolved(sourcetree.Finished(r)), nil
 		}
-		return t, a.keep(t, s)
+		return a.openComponents(ctx, name, err)
 	}
-	// The path of a components file works as well as its URL, as in clusterctl.
-	if l, urlErr := layouts.ParseURL(filepath.ToSlash(dir), layouts.Servers{}); urlErr == nil && errors.Is(err, folder.ErrNotRepository) && layouts.KindOfFile(l.File) == layouts.Components {
-		return a.openLocation(ctx, name, l)
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, usage(err)
-	case !errors.Is(err, folder.ErrNotRepository):
-		return nil, err
-	case s == nil:
-		return nil, usage(err)
-	}
-	full, _, detectErr := a.detect(s, dir)
-	if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && not.Source && detectErr != nil {
-		return nil, detectErr
-	}
-	if detectErr != nil {
-		return nil, usage(fmt.Errorf("%w\nit is no source tree either: %w", err, detectErr))
-	}
-	with := *s
-	if with.version == "" {
-		with.version = seriesVersion(dir, full)
-		a.detail("no --version given: building as %s", with.version)
-	}
-	b, err := a.build(ctx, &with, dir, true)
+	o, err := a.options(s)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{repository: &repo.Repository{Path: name}, partial: true, version: with.version, tracer: b.tracer, problem: b.problem}
-	for _, release := range b.releases {
-		t.repository.Providers = append(t.repository.Providers, &repo.Provider{Provider: release.Provider, Path: release.Provider.Label(), Releases: []*repo.Release{release}})
+	defer a.muteLibraries()()
+	r, err := sourcetree.Resolve(ctx, a.short(dir), o)
+	if err == nil {
+		return resolved(r), nil
 	}
-	return t, nil
+	return a.openComponents(ctx, name, err)
 }
 
-// keep leaves the providers that the flags for source trees name, and says which
-// of these flags come too late.
-func (a *app) keep(t *target, s *source) error {
-	if s == nil {
-		return nil
+// resolved is a target that is a folder.
+func resolved(r *sourcetree.Resolved) *target {
+	return &target{repository: r.Repository, version: r.Version, partial: r.Partial}
+}
+
+// openComponents opens the path of a components file, which works as well as its
+// URL, as in clusterctl; err is why it is nothing else.
+func (a *app) openComponents(ctx context.Context, name string, err error) (*target, error) {
+	if a.isComponents(name, err) {
+		l, err := layouts.ParseURL(filepath.ToSlash(a.path(name)), layouts.Servers{})
+		if err != nil {
+			return nil, usage(err)
+		}
+		return a.openLocation(ctx, name, l)
 	}
-	if s.version != "" || len(s.images) > 0 || s.asIs || s.addSeries {
-		a.say("%s is built already: --version, --image, --as-is and --add-series have no effect on it", t.repository.Path)
-	}
-	if len(s.providers) == 0 {
-		return nil
-	}
-	var labels []string
-	for _, p := range t.repository.Providers {
-		labels = append(labels, p.Label())
-	}
-	if err := known(s.providers, labels, t.repository.Path); err != nil {
-		return err
-	}
-	t.partial = true
-	t.repository.Providers = slices.DeleteFunc(t.repository.Providers, func(p *repo.Provider) bool { return !slices.Contains(s.providers, p.Label()) })
-	return nil
+	return nil, err
+}
+
+// isComponents reports whether a path that is not a repository, as err says, is
+// that of a components file.
+func (a *app) isComponents(name string, err error) bool {
+	l, urlErr := layouts.ParseURL(filepath.ToSlash(a.path(name)), layouts.Servers{})
+	return urlErr == nil && errors.Is(err, folder.ErrNotRepository) && layouts.KindOfFile(l.File) == layouts.Components
 }
 
 // known refuses labels that are not there.
@@ -369,4 +341,12 @@ func (a *app) readFile(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, cause(err))
 	}
 	return data, nil
+}
+
+// selected returns the releases of a target that have one of the labels.
+func selected(releases []*repo.Release, labels []string) []*repo.Release {
+	if len(labels) == 0 {
+		return releases
+	}
+	return slices.DeleteFunc(releases, func(r *repo.Release) bool { return !slices.Contains(labels, r.Provider.Label()) })
 }

@@ -331,16 +331,21 @@ func TestOpenRefuses(t *testing.T) {
 		tree, open, want string
 		is               error
 	}{
-		"missing":          {"", "nowhere", "it does not exist", fs.ErrNotExist},
-		"file":             {"f", "f", "it is a file", nil},
-		"empty":            {"d/", "d", "the folder is empty", nil},
-		"source tree":      {"s/go.mod\ns/metadata.yaml\ns/config/default/kustomization.yaml\ns/templates/cluster-template.yaml", "s", "source tree", nil},
-		"built source":     {"s/go.mod\ns/out/addon-foo/v1.0.0/metadata.yaml", "s", "source tree", nil},
-		"tagged source":    {"v1.0.0/go.mod\nv1.0.0/metadata.yaml", "v1.0.0", "source tree", nil},
-		"label in source":  {"addon-foo/Makefile\naddon-foo/out/metadata.yaml", "addon-foo", "source tree", nil},
-		"other files":      {"d/a.txt\nd/e/b.txt", "d", "holds no releases", nil},
-		"only staging":     {"d/addon-foo/.clusterctl-repo-X/release/metadata.yaml", "d", "holds no releases", nil},
-		"link that leaves": {"d/addon-foo -> ../x\nx/v1.0.0/metadata.yaml", "d", "holds no releases", nil},
+		"missing":              {"", "nowhere", "it does not exist", fs.ErrNotExist},
+		"file":                 {"f", "f", "it is a file", nil},
+		"empty":                {"d/", "d", "the folder is empty", nil},
+		"source tree":          {"s/go.mod\ns/metadata.yaml\ns/config/default/kustomization.yaml\ns/templates/cluster-template.yaml", "s", "source tree", nil},
+		"built source":         {"s/go.mod\ns/out/addon-foo/v1.0.0/metadata.yaml", "s", "source tree", nil},
+		"tagged source":        {"v1.0.0/go.mod\nv1.0.0/metadata.yaml", "v1.0.0", "source tree", nil},
+		"release in source":    {"s/go.mod\ns/metadata.yaml\ns/releases/v0.1.0/metadata.yaml\ns/releases/v0.1.0/infrastructure-components.yaml", "s", "source tree", nil},
+		"version in source":    {"s/PROJECT\ns/metadata.yaml\ns/v0.1.0/infrastructure-components.yaml", "s", "source tree", nil},
+		"components in source": {"s/config/default/kustomization.yaml\ns/metadata.yaml\ns/infrastructure-components.yaml", "s", "source tree", nil},
+		"hidden configuration": {"s/.clusterctl-repo.yaml\ns/infrastructure-components.yaml", "s", "source tree", nil},
+		"named like a label":   {"cluster-api/go.mod\ncluster-api/v1.0.0/core-components.yaml", "cluster-api", "source tree", nil},
+		"label in source":      {"addon-foo/Makefile\naddon-foo/out/metadata.yaml", "addon-foo", "source tree", nil},
+		"other files":          {"d/a.txt\nd/e/b.txt", "d", "holds no releases", nil},
+		"only staging":         {"d/addon-foo/.clusterctl-repo-X/release/metadata.yaml", "d", "holds no releases", nil},
+		"link that leaves":     {"d/addon-foo -> ../x\nx/v1.0.0/metadata.yaml", "d", "holds no releases", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()

@@ -139,26 +139,31 @@ const (
 )
 
 // sourceMarkers are in the source tree of a provider, never in a release.
-var sourceMarkers = []string{"go.mod", "PROJECT", "Makefile", "config", "kustomization.yaml", "clusterctl-repo.yaml"}
+var sourceMarkers = []string{"go.mod", "PROJECT", "config", "kustomization.yaml", "kustomization.yml", "Kustomization", "clusterctl-repo.yaml", ".clusterctl-repo.yaml"}
+
+// sourceHints are in source trees, but may lie beside releases as well.
+var sourceHints = []string{"Makefile", "Dockerfile", "go.work", "templates"}
 
 // look decides what the folder is, from its name and what it holds. Content is
 // stronger evidence than a name: a metadata.yaml lies in every source tree
-// too, and a version may be built into a folder of any name.
+// too, and a version may be built into a folder of any name. A source tree may
+// hold releases of its own (releases/v0.1.0) or a components file.
 func (r *reader) look(name string) (shape, error) {
 	entries, err := r.list(".")
 	if err != nil {
 		return 0, err
 	}
-	var source, components, files bool
+	var source, hinted, components, files bool
 	var below evidence
 	for _, e := range entries {
 		source = source || slices.Contains(sourceMarkers, e.Name())
+		hinted = hinted || slices.Contains(sourceHints, e.Name())
 		switch {
 		case hidden(e.Name()):
 		case !r.isDir(".", e):
 			files = true
 			components = components || layouts.KindOfFile(e.Name()) == layouts.Components
-		case below < strong:
+		case below < labelled:
 			below = max(below, r.versionsIn(e.Name(), e.Name()))
 		}
 	}
@@ -170,17 +175,17 @@ func (r *reader) look(name string) (shape, error) {
 	switch {
 	case r.ctx.Err() != nil:
 		return 0, context.Cause(r.ctx)
-	case components:
+	case components && (versionErr == nil || !source):
 		return isVersion, nil
-	case own == strong:
+	case own == labelled && !source:
 		return isLabel, nil
-	case below == strong:
+	case below == labelled && !components:
 		return isRoot, nil
-	case source:
+	case source || hinted:
 		return 0, &NotRepositoryError{Path: r.path, Reason: "it looks like a source tree", Source: true}
-	case own == weak:
+	case own >= weak:
 		return isLabel, nil
-	case below == weak:
+	case below >= weak:
 		return isRoot, nil
 	case versionErr == nil && files:
 		return isVersion, nil
@@ -195,9 +200,10 @@ func (r *reader) look(name string) (shape, error) {
 type evidence int
 
 const (
-	none   evidence = iota
-	weak            // the name of a label, over a release with the name of no version
-	strong          // the names of a label and a version, or of a version over a release
+	none     evidence = iota
+	weak              // the name of a label, over a release whose name is not a version
+	strong            // the name of a version, over a release
+	labelled          // the names of a label and a version
 )
 
 // versionsIn looks for versions in the folder dir of the given name.
@@ -216,12 +222,12 @@ func (r *reader) versionsIn(dir, name string) evidence {
 		switch {
 		case labelErr != nil && versionErr != nil:
 		case labelErr == nil && versionErr == nil:
-			return strong
+			return labelled
 		case !r.holdsRelease(path.Join(dir, e.Name())):
 		case versionErr == nil:
-			return strong
+			found = strong
 		default:
-			found = weak
+			found = max(found, weak)
 		}
 	}
 	return found

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "explain RULE",
+		Short:   "Explain a rule, with a bad and a good example",
+		Long:    `Says what a rule means, what happens to users, who proves it, and what to do.`,
+		Example: `  clusterctl-repo explain META006`,
+		Args:    cobra.ExactArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var ids []string
+			for _, r := range rules.Catalogue {
+				ids = append(ids, r.ID+"\t"+r.Title)
+			}
+			return ids, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			style, err := term.StyleFor(a.Out, a.color, a.Env)
+			if err != nil {
+				return usage(err)
+			}
+			rule := rules.ByID(args[0])
+			if rule == nil {
+				return usagef("unknown rule %s%s", args[0], suggestion(args[0]))
+			}
+			if rule.Scope == lint.ScopeLive {
+				return report.WriteRule(a.Out, rule, report.Example{Prose: "For example: " + rule.Example}, style)
+			}
+			example, err := examples.Load(rule.ID)
+			if err != nil {
+				return err
+			}
+			return report.WriteRule(a.Out, rule, report.Example{Prose: example.Prose, Bad: example.Bad.Text, Good: example.Good.Text}, style)
+		},
+	}
+}

@@ -1,0 +1,230 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+)
+
+// Options of a check. The zero value applies all rules for the newest Cluster API.
+type Options struct {
+	// Source says how source trees are built, and where the configuration is.
+	Source sourcetree.Options
+	// Rules to apply; none means rules.All.
+	Rules []*lint.Rule
+	// Profile is the Cluster API to judge for. Roles of the configuration are
+	// applied on top.
+	Profile contract.Profile
+	// Temp is the folder for temporary files of Since; empty means that of the
+	// operating system.
+	Temp string
+}
+
+// Result is what was found in one target.
+type Result struct {
+	Report *lint.Report
+	// Repository holds the releases that were checked; nil if a source tree
+	// cannot be built, which is then in the report.
+	Repository *repo.Repository
+}
+
+// Folder checks a folder with finished releases, or a source tree. Why a tree
+// cannot be built is a finding if its place is known, and otherwise a
+// *sourcetree.BuildError. A wrong configuration or a folder that is neither is a
+// *sourcetree.InputError.
+func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
+	c, _, err := sourcetree.LoadConfig(dir, o.Source.Config)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := o.lint(c)
+	if err != nil {
+		return nil, err
+	}
+	t, err := sourcetree.Resolve(ctx, dir, o.Source)
+	if failed, ok := errors.AsType[*sourcetree.BuildError](err); ok {
+		if r := unbuilt(failed, opts); r != nil {
+			return &Result{Report: r}, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resolved(ctx, t, opts)
+}
+
+// Build checks what a source tree was made into.
+func Build(ctx context.Context, b *sourcetree.Build, o Options) (*Result, error) {
+	opts, err := o.lint(b.Config)
+	if err != nil {
+		return nil, err
+	}
+	return resolved(ctx, &sourcetree.Resolved{Repository: b.Repository(""), Partial: true, Build: b}, opts)
+}
+
+// Repository checks releases from anywhere. Partial says that there may be
+// versions that r does not hold.
+func Repository(ctx context.Context, r *repo.Repository, partial bool, o Options) (*Result, error) {
+	c := &config.Config{}
+	if o.Source.Config != "" {
+		var err error
+		if c, _, err = sourcetree.LoadConfig("", o.Source.Config); err != nil {
+			return nil, err
+		}
+	}
+	opts, err := o.lint(c)
+	if err != nil {
+		return nil, err
+	}
+	return resolved(ctx, &sourcetree.Resolved{Repository: r, Partial: partial}, opts)
+}
+
+func resolved(ctx context.Context, t *sourcetree.Resolved, opts lint.Options) (*Result, error) {
+	opts.Partial = t.Partial
+	if t.Build != nil {
+		opts = traced(t.Build.Tracer, opts)
+	}
+	r, err := lint.Run(ctx, t.Repository, opts)
+	if err != nil {
+		return nil, err
+	}
+	if t.Build != nil && t.Build.Problem != nil {
+		more := unbuilt(t.Build.Problem, opts)
+		if more == nil {
+			return nil, t.Build.Problem
+		}
+		r.Join(more)
+	}
+	return &Result{Report: r, Repository: t.Repository}, nil
+}
+
+// lint returns the options of a run under a configuration.
+func (o *Options) lint(c *config.Config) (lint.Options, error) {
+	out := lint.Options{Rules: o.Rules, Profile: o.Profile}
+	if out.Rules == nil {
+		out.Rules = rules.All
+	}
+	var err error
+	if out.Severity, err = severities(c, out.Rules); err != nil {
+		return out, err
+	}
+	roles, err := rolesOf(c)
+	if roles != nil {
+		out.Profile.Roles = roles
+	}
+	return out, err
+}
+
+func wrong(err error) error { return &sourcetree.InputError{Err: err} }
+
+// Severities are those that a configuration gives to the rules of the catalogue,
+// by ID.
+func Severities(c *config.Config) (map[string]lint.Severity, error) {
+	return severities(c, nil)
+}
+
+func severities(c *config.Config, known []*lint.Rule) (map[string]lint.Severity, error) {
+	out := map[string]lint.Severity{}
+	for id, word := range c.Rules {
+		rule := ruleOf(id, known)
+		if rule == nil {
+			hint := ""
+			if near := rules.Suggest(id); near != "" {
+				hint = fmt.Sprintf("; did you mean %q?", near)
+			}
+			return nil, wrong(c.Errorf("rules."+id, "unknown rule %s%s", id, hint))
+		}
+		s, err := lint.ParseSeverity(string(word))
+		if err != nil {
+			return nil, wrong(c.Errorf("rules."+id, "%w", err))
+		}
+		out[rule.ID] = s
+	}
+	return out, nil
+}
+
+// ruleOf finds a rule by its ID or name: one of those that are applied, one of
+// the catalogue.
+func ruleOf(id string, known []*lint.Rule) *lint.Rule {
+	for _, r := range known {
+		if r.ID == lint.NormalizeID(id) {
+			return r
+		}
+	}
+	return rules.ByID(id)
+}
+
+func rolesOf(c *config.Config) (map[string]contract.Role, error) {
+	var out map[string]contract.Role
+	for kind, name := range c.Roles {
+		role, err := contract.ParseRole(name)
+		if err != nil {
+			return nil, wrong(c.Errorf("roles."+kind, "%w", err))
+		}
+		if out == nil {
+			out = map[string]contract.Role{}
+		}
+		out[kind] = role
+	}
+	return out, nil
+}
+
+// unbuilt reports why a source tree cannot be built as findings, if the places
+// are known.
+func unbuilt(e *sourcetree.BuildError, opts lint.Options) *lint.Report {
+	var faults []lint.Fault
+	for _, at := range e.Places() {
+		faults = append(faults, lint.Fault{File: at.File, Pos: at.Pos, Message: at.Err.Error()})
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return lint.Unbuilt(rules.ByID("LINT003"), faults, opts.Severity)
+}
+
+// traced makes findings in built files point to the source tree.
+func traced(t *transform.Tracer, opts lint.Options) lint.Options {
+	if t == nil {
+		return opts
+	}
+	opts.Sources = t.Files
+	opts.Trace = func(f *lint.Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) {
+		var s transform.Source
+		var ok bool
+		switch {
+		case d != nil:
+			s, ok = t.Locate(f.File, d, n)
+		case end > start:
+			s, ok = t.LocateSpan(f.File, start, end)
+		default:
+			s, ok = t.LocatePos(f.File, f.Pos)
+		}
+		if !ok {
+			return
+		}
+		if f.Edit != nil {
+			f.Edit = moved(f, s)
+		}
+		f.File, f.Pos, f.End, f.Way = s.File, s.Pos, s.End, s.Way
+		f.Source, f.SourceColumn = s.Text, s.Column
+	}
+	return opts
+}
+
+// moved is the edit of a finding in a built file, made in the source file: only
+// if it takes the place of the whole value there.
+func moved(f *lint.Finding, s transform.Source) *lint.Edit {
+	if f.Edit.Rename != "" || s.Stop == 0 || !s.Same {
+		return nil
+	}
+	return &lint.Edit{Start: s.Start, End: s.Stop, Text: f.Edit.Text}
+}

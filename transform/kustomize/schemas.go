@@ -1,0 +1,385 @@
+package kustomize
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Kustomize copies each object many times, and most of a components file is the
+// schemas of CustomResourceDefinitions, which it passes through unchanged. So a
+// build hides them: the files that kustomize reads hold a mark in place of each
+// schema, and the built objects get it back. Where something could look into a
+// schema (see mayReach), and where its values are not certain, kustomize reads the
+// files as they are.
+
+// schemas are the schemas that are hidden from kustomize.
+type schemas struct {
+	*Tree
+	// hide are the files that are only used as resources.
+	hide map[string]bool
+}
+
+// hiding is a file without its schemas.
+type hiding struct {
+	text   []byte
+	values map[string]any // by mark
+}
+
+// markPrefix begins the text that stands for a schema. No API has such a value.
+const markPrefix = "\u00a0schema of "
+
+// minSchema is the size in bytes from which it pays to hide a schema.
+const minSchema = 1 << 10
+
+// ReadFile implements filesys.FileSystem.
+func (s schemas) ReadFile(path string) ([]byte, error) {
+	rel, err := s.rel(path)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.ToSlash(rel)
+	data, err := s.Read(rel)
+	if err != nil || !s.hide[name] {
+		return data, err
+	}
+	if h := s.hidden(name, data); h != nil {
+		return h.text, nil
+	}
+	return data, nil
+}
+
+// hidden returns a file without its schemas, or nil if there are none to hide.
+func (t *Tree) hidden(name string, data []byte) *hiding {
+	if h, ok := t.schemas.Load(name); ok {
+		return h.(*hiding)
+	}
+	h := hide(name, data)
+	t.schemas.Store(name, h)
+	return h
+}
+
+// restore puts the schemas into built objects.
+func (s schemas) restore(objs []map[string]any) {
+	for _, o := range objs {
+		s.put(o)
+	}
+}
+
+func (s schemas) put(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, item := range v {
+			if next := s.put(item); next != nil {
+				v[key] = next
+			}
+		}
+	case []any:
+		for i, item := range v {
+			if next := s.put(item); next != nil {
+				v[i] = next
+			}
+		}
+	case string:
+		if at, ok := strings.CutPrefix(v, markPrefix); ok {
+			_, name, _ := strings.Cut(at, " ")
+			if h, ok := s.schemas.Load(name); ok {
+				return clone(h.(*hiding).values[v])
+			}
+		}
+	}
+	return nil
+}
+
+// clone copies maps and lists, because builds change their objects.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			out[key] = clone(item)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = clone(item)
+		}
+		return out
+	}
+	return v
+}
+
+// hide cuts the schemas out of a file. It returns nil if it finds none of which it
+// is certain.
+func hide(name string, data []byte) *hiding {
+	if !bytes.Contains(data, []byte("openAPIV3Schema:")) || bytes.Contains(data, []byte(markPrefix)) || bytes.IndexByte(data, '\r') >= 0 {
+		return nil
+	}
+	f := yamldoc.NewFile(name, data)
+	s := yamldoc.Parse(f)
+	if faultOf(s) != nil {
+		return nil
+	}
+	h := &hiding{values: map[string]any{}}
+	last := 0
+	for _, d := range s.Docs {
+		if d.Root.Get("kind").Str() != "CustomResourceDefinition" {
+			continue
+		}
+		for _, v := range d.Root.Get("spec", "versions").List() {
+			schema := v.Get("schema").Field("openAPIV3Schema")
+			if schema == nil {
+				continue
+			}
+			start, end := schemaText(f, d, schema)
+			if end-start < minSchema || start < last {
+				continue
+			}
+			value, ok := decoded(schema.Value)
+			if !ok {
+				continue
+			}
+			mark := fmt.Sprintf("%s%d %s", markPrefix, len(h.values), name)
+			h.values[mark] = value
+			h.text = append(h.text, data[last:start]...)
+			h.text = append(h.text, " "+strconv.Quote(mark)+"\n"...)
+			last = end
+		}
+	}
+	if last == 0 {
+		return nil
+	}
+	h.text = append(h.text, data[last:]...)
+	if !h.sound(s) {
+		return nil
+	}
+	return h
+}
+
+// schemaText returns where the value of a field stands: from the colon to the line
+// that is not deeper than the key.
+func schemaText(f *yamldoc.File, d *yamldoc.Document, field *yamldoc.Field) (start, end int) {
+	key, value := d.Pos(field.Key), d.Pos(field.Value)
+	if field.Value.Kind != yamldoc.Map || field.Key.Style != yamldoc.Plain || value.Line <= key.Line || value.Column <= key.Column {
+		return 0, 0
+	}
+	colon := f.Offset(key) + len(field.Key.Text)
+	line := f.Offset(yamldoc.Pos{Line: key.Line, Column: 1})
+	if colon >= len(f.Data) || f.Data[colon] != ':' || len(bytes.TrimLeft(f.Data[line:f.Offset(key)], " ")) > 0 {
+		return 0, 0
+	}
+	_, limit := d.Range()
+	off := colon
+	for {
+		next := bytes.IndexByte(f.Data[off:limit], '\n')
+		if next < 0 {
+			return colon + 1, limit
+		}
+		off += next + 1
+		rest := bytes.TrimLeft(f.Data[off:limit], " ")
+		indent := limit - off - len(rest)
+		if len(rest) > 0 && rest[0] != '\n' && indent < key.Column {
+			return colon + 1, off
+		}
+	}
+}
+
+// sound reports whether the text without the schemas is the rest of what was read.
+func (h *hiding) sound(whole *yamldoc.Stream) bool {
+	cut := yamldoc.Parse(yamldoc.NewFile("", h.text))
+	if faultOf(cut) != nil || len(cut.Docs) != len(whole.Docs) {
+		return false
+	}
+	found := 0
+	var same func(a, b *yamldoc.Node) bool
+	same = func(a, b *yamldoc.Node) bool {
+		if b.Is(yamldoc.String) && h.values[b.Text] != nil {
+			found++
+			return a.Is(yamldoc.Map)
+		}
+		if a.Kind != b.Kind || a.Style != b.Style || a.Text != b.Text || len(a.Fields) != len(b.Fields) || len(a.Items) != len(b.Items) {
+			return false
+		}
+		for i := range a.Fields {
+			if a.Fields[i].Name != b.Fields[i].Name || !same(a.Fields[i].Value, b.Fields[i].Value) {
+				return false
+			}
+		}
+		for i := range a.Items {
+			if !same(a.Items[i], b.Items[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	for i, d := range cut.Docs {
+		if !same(whole.Docs[i].Root, d.Root) {
+			return false
+		}
+	}
+	return found == len(h.values)
+}
+
+// decoded is what kustomize makes of a value. It is false for values of which YAML
+// 1.1 and 1.2, and so kustomize's parser and ours, may think differently.
+func decoded(n *yamldoc.Node) (any, bool) {
+	switch n.Kind {
+	case yamldoc.Null:
+		return nil, n.Text == "" || n.Text == "null"
+	case yamldoc.Bool:
+		return n.Bool(), n.Text == "true" || n.Text == "false"
+	case yamldoc.Int:
+		const exact = 1 << 53
+		v, ok := n.Int()
+		return int(v), ok && v > -exact && v < exact && strconv.FormatInt(v, 10) == n.Text
+	case yamldoc.Float:
+		v, err := strconv.ParseFloat(n.Text, 64)
+		return v, err == nil && strings.Trim(n.Text, "0123456789") == "." && n.Text[0] != '.'
+	case yamldoc.String:
+		return n.Text, certain(n)
+	case yamldoc.List:
+		out := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			v, ok := decoded(item)
+			if !ok {
+				return nil, false
+			}
+			out[i] = v
+		}
+		return out, true
+	}
+	out := make(map[string]any, len(n.Fields))
+	for _, f := range n.Fields {
+		if f.Key.Kind != yamldoc.String || !certain(f.Key) || f.Merged {
+			return nil, false
+		}
+		v, ok := decoded(f.Value)
+		if !ok {
+			return nil, false
+		}
+		out[f.Name] = v
+	}
+	return out, len(out) == len(n.Fields)
+}
+
+// certain reports whether all parsers take a scalar for a string.
+func certain(n *yamldoc.Node) bool {
+	if n.Style != yamldoc.Plain {
+		return true
+	}
+	if c := n.Text[0]; isLetter(c) || c == '$' || c == '_' {
+		return true // the words that mean something are no strings to us
+	}
+	var v any
+	err := yaml.Unmarshal([]byte(n.Text), &v)
+	return err == nil && v == n.Text
+}
+
+// use notes that a build reads a file, as a resource or in another way.
+func (s *scan) use(rel string, resource bool) {
+	if s.uses == nil {
+		s.uses = map[string]bool{}
+	}
+	if resource {
+		if _, ok := s.uses[rel]; !ok {
+			s.uses[rel] = true
+		}
+		return
+	}
+	s.uses[rel] = false
+	if dir, name, err := s.tree.CleanedAbs(rel); err == nil {
+		if real, err := s.tree.rel(filepath.Join(string(dir), name)); err == nil {
+			s.uses[filepath.ToSlash(real)] = false // the same file by another name
+		}
+	}
+}
+
+// resourceFields are the fields of a kustomization that only name other files,
+// and patchFields those with patches.
+var (
+	resourceFields = map[string]bool{"resources": true, "bases": true, "components": true, "apiVersion": true, "kind": true, "metadata": true}
+	patchFields    = map[string]bool{"patches": true, "patchesStrategicMerge": true, "patchesJson6902": true}
+	// schemaFields load what describes objects, or what changes them in unknown ways.
+	schemaFields = map[string]bool{"openapi": true, "crds": true, "generators": true, "transformers": true, "validators": true, "helmCharts": true, "helmChartInflationGenerator": true}
+)
+
+// mayReach reports whether what a kustomization says may look into a schema.
+func mayReach(kustomization *yamldoc.Node) bool {
+	for _, f := range kustomization.Fields {
+		patch := patchFields[f.Name]
+		switch {
+		case resourceFields[f.Name]:
+			continue
+		case schemaFields[f.Name]:
+			return true
+		}
+		found := false
+		f.Value.Walk(func(_ yamldoc.Path, n *yamldoc.Node) bool {
+			for _, f := range n.Fields {
+				found = found || reaches(f.Name, patch)
+			}
+			found = found || n.Is(yamldoc.String) && reaches(n.Text, patch)
+			return !found
+		})
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+// reaches reports whether a text of a patch, or of another instruction to
+// kustomize, may lead into a schema: it names one, compares what is around one, has
+// a wildcard, or may spell its words in another way.
+func reaches(text string, patch bool) bool {
+	if strings.Contains(text, `\`) || strings.Contains(strings.ToLower(text), "schema") {
+		return true
+	}
+	if patch {
+		return compares(text)
+	}
+	return strings.Contains(text, "versions") || strings.Contains(text, "*")
+}
+
+// compares finds the word test, an operation of JSON patches.
+func compares(text string) bool {
+	for {
+		before, after, found := strings.Cut(text, "test")
+		if !found {
+			return false
+		}
+		if !endsWord(before) && !(after != "" && isLetter(after[0])) {
+			return true
+		}
+		text = after
+	}
+}
+
+func endsWord(s string) bool { return s != "" && isLetter(s[len(s)-1]) }
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// hideSchemas returns the files of which the schemas can be hidden.
+func (s *scan) hideSchemas() map[string]bool {
+	if s.reaches {
+		return nil
+	}
+	var out map[string]bool
+	for rel, resource := range s.uses {
+		if resource && (path.Ext(rel) == ".yaml" || path.Ext(rel) == ".yml") {
+			if out == nil {
+				out = map[string]bool{}
+			}
+			out[rel] = true
+		}
+	}
+	return out
+}

@@ -1,0 +1,89 @@
+package sourcetree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+)
+
+// Resolved is a folder with releases, finished or built.
+type Resolved struct {
+	Repository *repo.Repository
+	// Version is set if the folder is that of one version, or was built as one.
+	Version string
+	// Partial is set if there may be versions that Repository does not hold.
+	Partial bool
+	// Build is nil for finished releases.
+	Build *Build
+}
+
+// Resolve opens a folder in clusterctl's layout, or builds it tolerantly if it
+// is a source tree. Without a version that is the first of the highest release
+// series. The error is an *InputError if the folder is neither, or is not there,
+// and a *BuildError if it cannot be built.
+func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
+	r, err := folder.Open(ctx, dir)
+	if err == nil {
+		return finished(r, &o)
+	}
+	not, ok := errors.AsType[*folder.NotRepositoryError](err)
+	switch {
+	case !ok:
+		return nil, err
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, wrong(err)
+	}
+	o.Tolerant = true
+	t, detectErr := Open(dir, o)
+	if detectErr != nil {
+		if not.Source {
+			return nil, detectErr // it is one, and this is what is wrong with it
+		}
+		return nil, wrong(fmt.Errorf("%w\nit is not a source tree either: %w", err, detectErr))
+	}
+	if o.Version == "" {
+		t.opts.Version = t.SeriesVersion()
+		o.note(true, "no version given: building as %s", t.opts.Version)
+	}
+	b, err := t.Build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Resolved{Repository: b.Repository(dir), Version: t.opts.Version, Partial: true, Build: b}, nil
+}
+
+// Finished takes releases as they are.
+func Finished(r *repo.Repository) *Resolved {
+	out := &Resolved{Repository: r}
+	if len(r.Providers) == 1 && len(r.Providers[0].Releases) == 1 && filepath.Clean(r.Providers[0].Releases[0].Path) == filepath.Clean(r.Path) {
+		out.Version, out.Partial = r.Providers[0].Releases[0].Version, true
+	}
+	return out
+}
+
+// finished takes releases as they are, and reports which options come too late.
+func finished(r *repo.Repository, o *Options) (*Resolved, error) {
+	out := Finished(r)
+	if o.Version != "" || len(o.Images) > 0 || o.AsIs || o.AddSeries {
+		o.note(false, "%s is built already: --version, --image, --as-is and --add-series have no effect on it", r.Path)
+	}
+	if len(o.Providers) == 0 {
+		return out, nil
+	}
+	var labels []string
+	for _, p := range r.Providers {
+		labels = append(labels, p.Label())
+	}
+	if err := known(o.Providers, labels, r.Path); err != nil {
+		return nil, err
+	}
+	out.Partial = true
+	r.Providers = slices.DeleteFunc(r.Providers, func(p *repo.Provider) bool { return !slices.Contains(o.Providers, p.Label()) })
+	return out, nil
+}

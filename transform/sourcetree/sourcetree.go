@@ -1,0 +1,385 @@
+package sourcetree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
+)
+
+// Options say how a source tree is built. The zero value builds what the
+// configuration and the conventions say, and runs no command.
+type Options struct {
+	// Config is the configuration file; empty means clusterctl-repo.yaml or
+	// .clusterctl-repo.yaml in the tree, if one of them is there.
+	Config string
+	// Version of the releases, such as v1.2.3. Resolve proposes one if it is
+	// empty, Build does not.
+	Version string
+	// Providers are the labels of the providers to build; none means all.
+	Providers []string
+	// Images to set, after those of the configuration.
+	Images []config.Image
+	// AsIs leaves objects as kustomize gives them.
+	AsIs bool
+	// AddSeries adds the release series of Version to metadata.yaml.
+	AddSeries bool
+	// AllowExec runs the commands that the configuration lists.
+	AllowExec bool
+	// AllowRemote lets kustomizations load bases from the network, if the
+	// configuration permits it.
+	AllowRemote bool
+	// Tolerant leaves what is wrong with objects to lint; see Build.Problem.
+	Tolerant bool
+	// Overlay is the content of files to use instead of those on disk, by their
+	// slash-separated path in the tree.
+	Overlay map[string][]byte
+	// Stderr gets what commands print on standard error; nil throws it away.
+	Stderr io.Writer
+	// Note is told what a person may want to know; nil is told nothing.
+	Note func(Note)
+}
+
+// Note is something about a tree or its build that is not an error.
+type Note struct {
+	Text string
+	// Detail is set for decisions that are as usual.
+	Detail bool
+}
+
+func (o *Options) note(detail bool, format string, args ...any) {
+	if o.Note != nil {
+		o.Note(Note{Text: fmt.Sprintf(format, args...), Detail: detail})
+	}
+}
+
+// InputError is a request or a configuration that is wrong, so that the same
+// call fails again until it is changed.
+type InputError struct{ Err error }
+
+// Error returns the text of the cause.
+func (e *InputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *InputError) Unwrap() error { return e.Err }
+
+func wrong(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &InputError{err}
+}
+
+func wrongf(format string, args ...any) error { return wrong(fmt.Errorf(format, args...)) }
+
+// configNames are looked for at the root of a source tree.
+var configNames = []string{config.FileName, "." + config.FileName}
+
+// LoadConfig reads a configuration: the named file, or the one at the root of the
+// tree dir, which no link leads out of. It is empty, and file too, if there is
+// none. Errors are *InputError.
+func LoadConfig(dir, name string) (c *config.Config, file string, err error) {
+	file, data, err := configFile(dir, name)
+	switch {
+	case err != nil:
+		return nil, file, wrongf("%s: %w", file, cause(err))
+	case file == "":
+		return &config.Config{}, "", nil
+	}
+	c, err = config.Decode(file, data)
+	return c, file, wrong(err)
+}
+
+func configFile(dir, name string) (file string, data []byte, err error) {
+	if name != "" {
+		data, err := files.Read(name)
+		return name, data, err
+	}
+	tree, err := files.Open(dir)
+	if err != nil {
+		return "", nil, nil // who needs the folder reports it
+	}
+	defer tree.Close()
+	for _, base := range configNames {
+		data, err := tree.ReadFile(base)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return filepath.Join(dir, base), data, err
+		}
+	}
+	return "", nil, nil
+}
+
+// cause drops the words of the system call, which repeat the path.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// Tree is a source tree whose layout is known.
+type Tree struct {
+	// Dir is the root, as it was named; files are named below it.
+	Dir string
+	// Config is the complete configuration, with all that was detected.
+	Config *config.Config
+	// Decisions say why values of Config are what they are.
+	Decisions []config.Note
+
+	opts Options
+}
+
+// Open finds out what the source tree in dir holds. An error about the tree or
+// its configuration is an *InputError; a configuration that detection cannot
+// complete says which lines would settle the question.
+func Open(dir string, o Options) (*Tree, error) {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return nil, wrongf("cannot read the source tree %s: %w", dir, cause(err))
+	case !info.IsDir():
+		return nil, wrongf("%s is a file, not the folder of a source tree", dir)
+	}
+	c, file, err := LoadConfig(dir, o.Config)
+	if err != nil {
+		return nil, err
+	}
+	if file != "" {
+		o.note(true, "configuration: %s", file)
+	}
+	on, err := files.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, cause(err))
+	}
+	defer on.Close()
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	full, notes, err := detect.Complete(overlaid(on, o.Overlay), c, detect.Hints{Folder: filepath.Base(abs)})
+	for _, n := range notes {
+		// Without a key it is about something left out, or decided unusually.
+		o.note(n.Key != "", "%s", n)
+	}
+	if err != nil {
+		return nil, wrong(err)
+	}
+	return &Tree{Dir: dir, Config: full, Decisions: notes, opts: o}, nil
+}
+
+// Build is what a source tree was made into.
+type Build struct {
+	Releases []*repo.Release
+	Config   *config.Config
+	// Tracer leads places in the releases back to the tree.
+	Tracer *transform.Tracer
+	// Problem is what a tolerant build left undone, or nil.
+	Problem *BuildError
+}
+
+// Repository holds the releases.
+func (b *Build) Repository(path string) *repo.Repository {
+	r := &repo.Repository{Path: path}
+	for _, release := range b.Releases {
+		r.Providers = append(r.Providers, &repo.Provider{Provider: release.Provider, Path: release.Provider.Label(), Releases: []*repo.Release{release}})
+	}
+	return r
+}
+
+// BuildError is a source tree that cannot be built.
+type BuildError struct {
+	// Dir is the tree.
+	Dir string
+	Err error
+}
+
+// Error returns the text of the cause.
+func (e *BuildError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *BuildError) Unwrap() error { return e.Err }
+
+// Places returns the problems, if each has a place in a file; nil otherwise.
+// Files are named below Dir.
+func (e *BuildError) Places() []*yamldoc.Error {
+	var out []*yamldoc.Error
+	whole := true
+	var collect func(err error)
+	collect = func(err error) {
+		if list, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, err := range list.Unwrap() {
+				collect(err)
+			}
+			return
+		}
+		at, ok := errors.AsType[*yamldoc.Error](err)
+		if whole = whole && ok && !at.Pos.IsZero(); !whole {
+			return
+		}
+		placed := *at
+		if dir := filepath.ToSlash(e.Dir); !filepath.IsAbs(at.File) && !strings.HasPrefix(at.File, dir+"/") {
+			placed.File = path.Join(dir, at.File)
+		}
+		out = append(out, &placed)
+	}
+	if collect(e.Err); !whole {
+		return nil
+	}
+	return out
+}
+
+// Build makes the releases of the tree in memory. The error is an *InputError if
+// the request or the configuration is wrong, and a *BuildError if the tree
+// cannot be built.
+func (t *Tree) Build(ctx context.Context) (*Build, error) {
+	o := &t.opts
+	if strings.TrimSpace(o.Version) != o.Version {
+		// clusterctl reads it all the same, and would look for a folder of that name.
+		return nil, wrongf("the version %q begins or ends with a space", o.Version)
+	}
+	version, err := layouts.ParseVersion(o.Version)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	run := o.runner()
+	for _, g := range t.Config.Generated {
+		if len(g.Run) == 0 || run == nil {
+			continue
+		}
+		o.note(false, "running %s", strings.Join(g.Run, " "))
+		if _, err := run(ctx, filepath.Join(t.Dir, filepath.FromSlash(g.Dir)), g.Run); err != nil {
+			return nil, fmt.Errorf("%s: %w", strings.Join(g.Run, " "), err)
+		}
+	}
+	on, err := files.Open(t.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Dir, cause(err))
+	}
+	defer on.Close()
+	plan, err := config.Resolve(overlaid(on, o.Overlay), t.Config, version.String())
+	if err != nil {
+		return nil, wrong(err)
+	}
+	if err := choose(plan, o.Providers); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	opts := transform.Options{
+		Version: version, Images: o.Images, AsIs: o.AsIs, Tolerant: o.Tolerant, AddSeries: o.AddSeries, AllowRemote: o.AllowRemote, Run: run, Overlay: o.Overlay,
+	}
+	var mu sync.Mutex
+	var problems []error
+	opts.Problem = func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		problems = append(problems, err)
+	}
+	releases, err := transform.Build(ctx, t.Dir, plan, opts)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, &BuildError{Dir: t.Dir, Err: err}
+	}
+	for _, r := range releases {
+		o.note(true, "built %s %s: %d files", r.Provider.Label(), r.Version, len(r.Artifacts))
+	}
+	o.note(true, "built in %s", time.Since(start).Round(time.Millisecond))
+	b := &Build{Releases: releases, Config: t.Config, Tracer: transform.NewTracer(ctx, t.Dir, plan, opts, releases)}
+	if err := errors.Join(problems...); err != nil {
+		b.Problem = &BuildError{Dir: t.Dir, Err: err}
+	}
+	return b, nil
+}
+
+// runner starts commands if that is allowed.
+func (o *Options) runner() func(context.Context, string, []string) ([]byte, error) {
+	if !o.AllowExec {
+		return nil
+	}
+	return func(ctx context.Context, dir string, argv []string) ([]byte, error) {
+		p := program.Program{Args: argv, Dir: dir, Stderr: o.Stderr}
+		return p.Output(ctx)
+	}
+}
+
+// choose keeps the providers with the given labels.
+func choose(plan *config.Plan, labels []string) error {
+	if len(labels) == 0 {
+		return nil
+	}
+	var all []string
+	for _, p := range plan.Providers {
+		all = append(all, p.Label())
+	}
+	if err := known(labels, all, "this tree"); err != nil {
+		return err
+	}
+	plan.Providers = slices.DeleteFunc(plan.Providers, func(p config.PlannedProvider) bool { return !slices.Contains(labels, p.Label()) })
+	return nil
+}
+
+// known refuses labels that are not there.
+func known(labels, all []string, where string) error {
+	for _, label := range labels {
+		if !slices.Contains(all, label) {
+			return wrongf("%s has no provider %s; it has %s", where, label, strings.Join(all, ", "))
+		}
+	}
+	return nil
+}
+
+// SeriesVersion proposes a version for a tree that is only looked at: the first
+// of the highest release series in its metadata, v0.0.0 if there is none.
+func (t *Tree) SeriesVersion() string {
+	const unknown = "v0.0.0"
+	on, err := files.Open(t.Dir)
+	if err != nil {
+		return unknown
+	}
+	defer on.Close()
+	names := []string{t.Config.Metadata}
+	for _, p := range t.Config.Providers {
+		names = append(names, p.Metadata)
+	}
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		data, err := on.ReadFile(path.Clean(name))
+		if err != nil {
+			continue
+		}
+		best, found := [2]int64{}, false
+		for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
+			for _, s := range d.Root.Get("releaseSeries").List() {
+				major, _ := s.Get("major").Int()
+				minor, _ := s.Get("minor").Int()
+				if !found || major > best[0] || major == best[0] && minor > best[1] {
+					best, found = [2]int64{major, minor}, true
+				}
+			}
+		}
+		if found {
+			return fmt.Sprintf("v%d.%d.0", best[0], best[1])
+		}
+	}
+	return unknown
+}
