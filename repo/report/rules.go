@@ -3,8 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -42,12 +40,14 @@ func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 	return tw.Flush()
 }
 
-// Example is what WriteRule shows of a rule's examples: prose, and the files
-// of two small repositories by path.
+// Example is what WriteRule shows of a rule's example.
 type Example struct {
 	Prose     string
-	Bad, Good map[string]string
+	Bad, Good []Fragment
 }
+
+// Fragment is a part of a file. Its text may be empty.
+type Fragment struct{ Title, Text string }
 
 // WriteRule explains one rule.
 func WriteRule(w io.Writer, r *lint.Rule, e Example, paint Painter) error {
@@ -58,13 +58,13 @@ func WriteRule(w io.Writer, r *lint.Rule, e Example, paint Painter) error {
 	if e.Prose != "" {
 		fmt.Fprintf(&b, "\n%s\n", e.Prose)
 	}
-	for _, part := range []struct {
-		title string
-		files map[string]string
+	for _, side := range []struct {
+		title     string
+		fragments []Fragment
 	}{{"Bad", e.Bad}, {"Good", e.Good}} {
-		for _, name := range slices.Sorted(maps.Keys(part.files)) {
-			fmt.Fprintf(&b, "\n%s %s\n", paint.Bold(part.title+":"), name)
-			for line := range strings.Lines(part.files[name]) {
+		for _, f := range side.fragments {
+			fmt.Fprintf(&b, "\n%s %s\n", paint.Bold(side.title+":"), f.Title)
+			for line := range strings.Lines(f.Text) {
 				fmt.Fprintf(&b, "    %s\n", strings.TrimRight(line, "\r\n"))
 			}
 		}

@@ -40,7 +40,16 @@ func (a *app) explainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return report.WriteRule(a.Out, rule, report.Example{Prose: example.Prose, Bad: example.Bad.Text, Good: example.Good.Text}, style)
+			return report.WriteRule(a.Out, rule, report.Example{Prose: example.Prose, Bad: shown(example.Bad), Good: shown(example.Good)}, style)
 		},
 	}
+}
+
+// shown is what an example shows of its files.
+func shown(files examples.Files) []report.Fragment {
+	var out []report.Fragment
+	for _, f := range files.Shown {
+		out = append(out, report.Fragment{Title: f.Title(), Text: f.Text})
+	}
+	return out
 }

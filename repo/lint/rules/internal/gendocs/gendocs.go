@@ -136,7 +136,7 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 	fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, since %s)\n\n", r.ID, escape(r.Title), r.Name, r.Severity, r.Proof, r.Since)
 	fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\n", escape(r.Why), escape(r.Fix), escape(r.Source))
 	fmt.Fprintf(b, "Example: %s\n\nBad:\n\n", escape(strings.Join(strings.Fields(e.Prose), " ")))
-	show(b, e, "bad")
+	show(b, e.Bad)
 	b.WriteString("Findings:\n\n```text\n")
 	for _, f := range findings {
 		if !slices.ContainsFunc(e.Wants, func(w examples.Want) bool { return w.Rule == f.Rule.ID }) {
@@ -156,33 +156,37 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 	}
 	b.WriteString("```\n\n")
 	if how := proofs[e.Oracle.Verdict]; how != "" {
-		fmt.Fprintf(b, how+"\n\n", e.Oracle.Pattern)
+		fmt.Fprintf(b, how+"\n\n", strings.ReplaceAll(e.Oracle.Pattern, "\n", `\n`))
 	}
 	b.WriteString("Good:\n\n")
-	show(b, e, "good")
+	show(b, e.Good)
+	ordinary(b, e.Bases)
 	return nil
 }
 
-// show writes the files of one side of an example.
-func show(b *strings.Builder, e *examples.Example, side string) {
-	files := e.Good
-	if side == "bad" {
-		files = e.Bad
-	}
-	for _, shown := range e.Shown {
-		name, ok := strings.CutPrefix(shown, side+"/")
-		if !ok {
+// show writes what the archive shows of one side of an example.
+func show(b *strings.Builder, files examples.Files) {
+	for _, f := range files.Shown {
+		fmt.Fprintf(b, "`%s`\n\n", f.Title())
+		if f.Text == "" {
 			continue
 		}
-		if target, ok := files.Links[name]; ok {
-			fmt.Fprintf(b, "`%s` is a symbolic link to `%s`\n\n", name, target)
-			continue
-		}
-		language := strings.TrimPrefix(path.Ext(name), ".")
+		language := strings.TrimPrefix(path.Ext(f.Path), ".")
 		if language == "yml" {
 			language = "yaml"
 		}
-		fmt.Fprintf(b, "`%s`\n\n```%s\n%s```\n\n", name, language, printable(files.Text[name]))
+		fmt.Fprintf(b, "```%s\n%s```\n\n", language, printable(f.Text))
+	}
+}
+
+// ordinary links to what the example does not show.
+func ordinary(b *strings.Builder, bases []string) {
+	var links []string
+	for _, name := range bases {
+		links = append(links, fmt.Sprintf("[%s](../../repo/lint/rules/examples/base/%s.txtar)", name, name))
+	}
+	if links != nil {
+		fmt.Fprintf(b, "Everything else is ordinary: %s\n\n", strings.Join(links, ", "))
 	}
 }
 
