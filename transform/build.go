@@ -271,7 +271,7 @@ func decode(f *yamldoc.File) ([]map[string]any, error) {
 		case d.Err != nil:
 			problems = append(problems, d.Err)
 		case !ok:
-			problems = append(problems, &yamldoc.Error{File: f.Name, Pos: d.Pos(nil), Err: errors.New("the document is no mapping")})
+			problems = append(problems, &yamldoc.Error{File: f.Name, Pos: d.Pos(nil), Err: errors.New("the document is not a mapping")})
 		default:
 			out = append(out, m)
 		}
@@ -391,7 +391,7 @@ func (b *builder) output(name string) ([]byte, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("there is no output %s", name)
+	return nil, fmt.Errorf("missing output %s", name)
 }
 
 // release collects the finished files, with their checksums.

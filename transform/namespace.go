@@ -25,7 +25,7 @@ func setLabel(objs []object, label string, keep bool) (problems []objectProblem)
 		labels, ok := meta["labels"].(map[string]any)
 		if !ok {
 			if meta["labels"] != nil {
-				problems = append(problems, objectProblem{o, "metadata.labels is no mapping"})
+				problems = append(problems, objectProblem{o, "metadata.labels is not a mapping"})
 				continue
 			}
 			labels = map[string]any{}
@@ -33,7 +33,7 @@ func setLabel(objs []object, label string, keep bool) (problems []objectProblem)
 		}
 		for key, v := range labels {
 			if _, ok := v.(string); !ok {
-				problems = append(problems, objectProblem{o, fmt.Sprintf("the value of the label %s is no string; clusterctl would drop all labels of the object. Put it in quotes", key)})
+				problems = append(problems, objectProblem{o, fmt.Sprintf("the value of the label %s is not a string, so clusterctl would drop all labels of the object; put it in quotes", key)})
 			}
 		}
 		if _, ok := labels[layouts.ProviderLabel]; !ok || !keep {
@@ -58,10 +58,10 @@ func checkNamespace(objs []object) (problems []objectProblem) {
 	}
 	switch {
 	case len(namespaces) == 0:
-		return []objectProblem{{nil, "there is no Namespace object; the contract asks for exactly one, in which clusterctl installs the provider"}}
+		return []objectProblem{{nil, "missing Namespace object; the contract requires exactly one, in which clusterctl installs the provider"}}
 	case len(namespaces) > 1:
 		for _, o := range namespaces[1:] {
-			problems = append(problems, objectProblem{o, fmt.Sprintf("there is a second Namespace beside %s; clusterctl refuses such a file. Keep the one the provider runs in", namespaces[0].name())})
+			problems = append(problems, objectProblem{o, fmt.Sprintf("found a second Namespace beside %s, and clusterctl refuses files with two; keep the one the provider runs in", namespaces[0].name())})
 		}
 		return problems
 	}

@@ -211,7 +211,7 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 		if repo.provider == "" {
 			return id, fmt.Errorf("%s builds a provider whose name is unknown: it has no label %s, and the repository is not named cluster-api-provider-NAME", dir, layouts.ProviderLabel)
 		}
-		id.Name, id.nameReason = repo.provider, fmt.Sprintf("from %s, %s, as there is no label %s", repo.from, repo.name, layouts.ProviderLabel)
+		id.Name, id.nameReason = repo.provider, fmt.Sprintf("from %s, %s, because the label %s is missing", repo.from, repo.name, layouts.ProviderLabel)
 	}
 	return id, nil
 }
