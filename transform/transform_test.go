@@ -208,7 +208,7 @@ func TestBuildRefuses(t *testing.T) {
 		},
 		"no namespace": {
 			edits: []string{"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: system\n---\n", ""},
-			want:  []string{"config/default: ", "no Namespace"},
+			want:  []string{"config/default: ", "missing Namespace"},
 		},
 		"object in another namespace": {
 			edits: []string{"namespace: capf-system\n", "", "  namespace: system\n", "  namespace: kube-system\n"},
@@ -220,7 +220,7 @@ func TestBuildRefuses(t *testing.T) {
 		},
 		"label that is no string": {
 			edits: []string{"app: foo", "app: 1"},
-			want:  []string{"label app is no string"},
+			want:  []string{"label app is not a string"},
 		},
 		"version without series": {
 			version: "v1.2.0",
