@@ -312,8 +312,8 @@ func wayTo(root, n *yamldoc.Node) (way []string, key bool) {
 				continue
 			}
 			here := append(path, f.Name)
-			if f.Value == n || f.Key == n {
-				way, key = slices.Clone(here), f.Key == n
+			if f.Value == n || f.IsKey(n) {
+				way, key = slices.Clone(here), f.IsKey(n)
 				return true
 			}
 			if search(f.Value, here) {

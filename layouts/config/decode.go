@@ -82,7 +82,7 @@ func (d *decoder) value(n *yamldoc.Node, v reflect.Value, key string) {
 		for _, f := range d.unique(n) {
 			elem := reflect.New(v.Type().Elem()).Elem()
 			// As it is written: an unquoted y is a name here, not a boolean.
-			name := f.Key.Text
+			name := f.Key().Text
 			d.value(f.Value, elem, name)
 			v.SetMapIndex(reflect.ValueOf(name), elem)
 		}
@@ -139,10 +139,10 @@ func (d *decoder) unique(n *yamldoc.Node) []yamldoc.Field {
 	first := make(map[string]*yamldoc.Node, len(n.Fields))
 	for _, f := range n.Fields {
 		if k, ok := first[f.Name]; ok {
-			d.errorf(f.Key, "the key %q was already given in line %d", f.Name, d.doc.Pos(k).Line)
+			d.errorf(f.Key(), "the key %q was already given in line %d", f.Name, d.doc.Pos(k).Line)
 			continue
 		}
-		first[f.Name] = f.Key
+		first[f.Name] = f.Key()
 		out = append(out, f)
 	}
 	return out
@@ -156,7 +156,7 @@ func (d *decoder) object(n *yamldoc.Node, v reflect.Value, key string) {
 	for _, f := range d.unique(n) {
 		i := slices.IndexFunc(fields, func(x field) bool { return x.key == f.Name })
 		if i < 0 {
-			d.errorf(f.Key, "%s", unknownKey(f.Name, t, fields))
+			d.errorf(f.Key(), "%s", unknownKey(f.Name, t, fields))
 			continue
 		}
 		given[f.Name] = true
@@ -198,7 +198,7 @@ func (d *decoder) remember(keys map[string]yamldoc.Pos, name string, n *yamldoc.
 	}
 	if n.Is(yamldoc.Map) {
 		for _, f := range n.Fields {
-			keys[name+"."+f.Key.Text] = d.doc.Pos(f.Value)
+			keys[name+"."+f.Key().Text] = d.doc.Pos(f.Value)
 		}
 	}
 }

@@ -35,6 +35,7 @@ type Release struct {
 	// of the definition. Only releases before the one at hand have it.
 	Stored map[string]string
 
+	files     func() map[string]*File
 	installed func() *Index
 	crds      func() []*crd.CRD
 	byCRD     func() map[[2]string]*crd.CRD
@@ -61,6 +62,13 @@ func (r *Release) Role(group, kind string) *contract.Kind { return r.byRole()[[2
 
 // index sets up what is made of the files on demand.
 func (r *Release) index(profile contract.Profile) {
+	r.files = sync.OnceValue(func() map[string]*File {
+		out := make(map[string]*File, len(r.Files))
+		for _, f := range r.Files {
+			out[f.Artifact.Name] = f
+		}
+		return out
+	})
 	r.installed = sync.OnceValue(func() *Index {
 		for _, f := range r.Files {
 			if f.Kind == layouts.Components {
@@ -137,12 +145,10 @@ func (i *Index) Find(group, kind, name string) *manifest.Object {
 
 // File returns the file of that name, or nil.
 func (r *Release) File(name string) *File {
-	for _, f := range r.Files {
-		if f.Artifact.Name == name {
-			return f
-		}
+	if r.files == nil {
+		return nil // an earlier release, of which no files are left
 	}
-	return nil
+	return r.files()[name]
 }
 
 // OfKind returns the files of a kind.

@@ -119,16 +119,16 @@ func (r *run) fail(err error) {
 // apply calls the rules of a scope, each for every pass that it is for, on all
 // processors.
 func (r *run) apply(scope Scope, passes ...Pass) {
-	var calls []Pass
-	for _, pass := range passes {
-		for _, rule := range r.byScope[scope] {
-			if scope != ScopeFile || rule.applies(pass.File.Kind) {
-				pass.Rule, pass.severity = rule, r.opts.Severity[rule.ID]
-				calls = append(calls, pass)
-			}
+	rules := r.byScope[scope]
+	parallel.Each(len(passes)*len(rules), func(i int) {
+		pass, rule := &passes[i/len(rules)], rules[i%len(rules)]
+		if scope == ScopeFile && !rule.applies(pass.File.Kind) {
+			return
 		}
-	}
-	parallel.Each(len(calls), func(i int) { r.call(&calls[i]) })
+		call := *pass
+		call.Rule, call.severity = rule, r.opts.Severity[rule.ID]
+		r.call(&call)
+	})
 }
 
 // call applies one rule. A rule that panics is reported and does not hide the

@@ -65,7 +65,7 @@ func (m *mutant) load() {
 					continue
 				}
 				here := append(slices.Clip(way), e.Name)
-				at := d.Pos(e.Key)
+				at := d.Pos(e.Key())
 				end := walk(e.Value, here)
 				end = max(end, at.Line-1)
 				m.fields = append(m.fields, member{

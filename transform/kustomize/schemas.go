@@ -167,11 +167,11 @@ func hide(name string, data []byte) *hiding {
 // schemaText returns where the value of a field stands: from the colon to the line
 // that is not deeper than the key.
 func schemaText(f *yamldoc.File, d *yamldoc.Document, field *yamldoc.Field) (start, end int) {
-	key, value := d.Pos(field.Key), d.Pos(field.Value)
-	if field.Value.Kind != yamldoc.Map || field.Key.Style != yamldoc.Plain || value.Line <= key.Line || value.Column <= key.Column {
+	key, value := d.Pos(field.Key()), d.Pos(field.Value)
+	if field.Value.Kind != yamldoc.Map || field.Key().Style != yamldoc.Plain || value.Line <= key.Line || value.Column <= key.Column {
 		return 0, 0
 	}
-	colon := f.Offset(key) + len(field.Key.Text)
+	colon := f.Offset(key) + len(field.Key().Text)
 	line := f.Offset(yamldoc.Pos{Line: key.Line, Column: 1})
 	if colon >= len(f.Data) || f.Data[colon] != ':' || len(bytes.TrimLeft(f.Data[line:f.Offset(key)], " ")) > 0 {
 		return 0, 0
@@ -258,7 +258,7 @@ func decoded(n *yamldoc.Node) (any, bool) {
 	}
 	out := make(map[string]any, len(n.Fields))
 	for _, f := range n.Fields {
-		if f.Key.Kind != yamldoc.String || !certain(f.Key) || f.Merged {
+		if f.Key().Kind != yamldoc.String || !certain(f.Key()) || f.Merged {
 			return nil, false
 		}
 		v, ok := decoded(f.Value)

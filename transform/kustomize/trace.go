@@ -281,7 +281,7 @@ func counterpart(built, other *yamldoc.Node, way []string) (n, key *yamldoc.Node
 		if built.Is(yamldoc.List) {
 			there = element(built, other, step)
 		} else if f := other.Field(step); f != nil {
-			there, name = f.Value, f.Key
+			there, name = f.Value, f.Key()
 		}
 		if there == nil {
 			return other, key, i

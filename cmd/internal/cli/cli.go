@@ -90,6 +90,7 @@ type app struct {
 // Main runs the program with the arguments after its name and returns the exit
 // code.
 func Main(ctx context.Context, args []string, io IO) int {
+	defer boundMemory()()
 	a := &app{IO: io, started: time.Now()}
 	root := a.root()
 	root.SetArgs(args)

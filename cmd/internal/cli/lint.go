@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -102,7 +101,6 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 }
 
 func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lintMemory))
 	level, err := f.fail.level()
 	if err != nil {
 		return err
@@ -222,10 +220,6 @@ func (f *lintFlags) profile() (contract.Profile, error) {
 func (o *outputs) flag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&o.values, "output", "o", nil, "`FORMAT[=FILE]`: "+strings.Join(o.formats, ", ")+"; may be repeated")
 }
-
-// lintMemory is where lint begins to collect garbage more often, in bytes. The
-// largest known release needs less, so a repository of any size stays below it.
-const lintMemory = 88 << 20
 
 // lint checks all targets and joins the reports.
 func (a *app) lint(ctx context.Context, names []string, o check.Options) (*lint.Report, []*repo.Repository, error) {

@@ -66,7 +66,7 @@ func MetadataProblems(metadata *yamldoc.Node) []Problem {
 	var out []Problem
 	for _, f := range fields(metadata.Get("labels")) {
 		if problems := validation.IsQualifiedName(f.Name); len(problems) > 0 {
-			out = append(out, Problem{f.Key, fmt.Sprintf("%q is no key of a label: %s", f.Name, problems[0])})
+			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is no key of a label: %s", f.Name, problems[0])})
 		}
 		if problems := validation.IsValidLabelValue(f.Value.Str()); len(problems) > 0 {
 			out = append(out, Problem{f.Value, fmt.Sprintf("%q is no value of a label: %s", f.Value.Str(), problems[0])})
@@ -75,7 +75,7 @@ func MetadataProblems(metadata *yamldoc.Node) []Problem {
 	size := 0
 	for _, f := range fields(metadata.Get("annotations")) {
 		if problems := validation.IsQualifiedName(strings.ToLower(f.Name)); len(problems) > 0 {
-			out = append(out, Problem{f.Key, fmt.Sprintf("%q is no key of an annotation: %s", f.Name, problems[0])})
+			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is no key of an annotation: %s", f.Name, problems[0])})
 		}
 		size += len(f.Name) + len(f.Value.Str())
 	}

@@ -147,7 +147,7 @@ func (k *schemaCheck) schema(s *yamldoc.Node, name string, in inside) {
 		k.alternative(s, name, typ, in)
 	}
 	if extra := s.Get("additionalProperties"); extra.Is(yamldoc.Map) && len(fields(s.Get("properties"))) > 0 {
-		k.add(OfFields, s.Field("additionalProperties").Key, "%s has properties and additionalProperties; only one of them is possible", name)
+		k.add(OfFields, s.Field("additionalProperties").Key(), "%s has properties and additionalProperties; only one of them is possible", name)
 	}
 	k.samples(s, name, in)
 	k.rules(s, name)
@@ -174,7 +174,7 @@ func (k *schemaCheck) decodes(s *yamldoc.Node, name string) {
 		f := &s.Fields[i]
 		of, presence := k.keywords.At(f.Name)
 		if presence != crd.Present {
-			k.add(OfKeyword, f.Key, "%s is no keyword of these schemas, so that Cluster API drops it from %s", f.Name, name)
+			k.add(OfKeyword, f.Key(), "%s is no keyword of these schemas, so that Cluster API drops it from %s", f.Name, name)
 			continue
 		}
 		if nests[f.Name] != 0 || f.Value.Kind == yamldoc.Null {
@@ -220,7 +220,7 @@ func (k *schemaCheck) alternative(s *yamldoc.Node, name string, typ *yamldoc.Nod
 		}
 	}
 	if f := s.Get("properties").Field("metadata"); f != nil {
-		k.add(OfStructure, f.Key, "%s describes metadata inside of an alternative", name)
+		k.add(OfStructure, f.Key(), "%s describes metadata inside of an alternative", name)
 	}
 }
 

@@ -226,14 +226,14 @@ func fieldChanges(a, b *yamldoc.Node, path string) []schemaChange {
 		at := join(path, name)
 		switch {
 		case old == nil:
-			s := schemaChange{path: at, kind: Added, node: new.Key, message: "new field"}
+			s := schemaChange{path: at, kind: Added, node: new.Key(), message: "new field"}
 			if required[name]&2 != 0 && new.Value.Get("default") == nil {
 				s.impact, s.message, s.advice = Breaking, "new field that is required", refused
 			}
 			out = append(out, s)
 			return
 		case new == nil:
-			s := schemaChange{path: at, kind: Removed, impact: Breaking, node: old.Key, inOld: true, message: "the field is gone",
+			s := schemaChange{path: at, kind: Removed, impact: Breaking, node: old.Key(), inOld: true, message: "the field is gone",
 				advice: "the API server drops the field from objects that have it, or refuses it when fields are checked strictly; remove it from manifests"}
 			if (crd.Schema{Node: b}).Open() {
 				s.impact, s.message, s.advice = Attention, "the field is no longer described", ""
@@ -243,9 +243,9 @@ func fieldChanges(a, b *yamldoc.Node, path string) []schemaChange {
 		}
 		switch {
 		case required[name] == 2 && new.Value.Get("default") == nil:
-			out = append(out, schemaChange{path: at, kind: Changed, impact: Breaking, node: new.Key, message: "the field is required from now on", advice: refused})
+			out = append(out, schemaChange{path: at, kind: Changed, impact: Breaking, node: new.Key(), message: "the field is required from now on", advice: refused})
 		case required[name] == 1:
-			out = append(out, schemaChange{path: at, kind: Changed, node: new.Key, message: "the field is no longer required"})
+			out = append(out, schemaChange{path: at, kind: Changed, node: new.Key(), message: "the field is no longer required"})
 		}
 		out = append(out, compareSchemas(old.Value, new.Value, at)...)
 	})

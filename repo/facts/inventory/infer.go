@@ -68,9 +68,7 @@ func sitesOf(s *source, schemas schemas) []site {
 		}
 		d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
 			for _, f := range n.Fields {
-				if f.Key != nil {
-					look(f.Key, func() Type { return String })
-				}
+				look(f.Key(), func() Type { return String })
 			}
 			if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
 				look(n, func() Type { return schemas.typeAt(d.Root, path) })

@@ -297,7 +297,7 @@ func (c *checker) object(t *Type, n *yamldoc.Node) {
 		if known := fields[f.Name]; known != nil {
 			c.value(known, f.Value)
 		} else {
-			c.report(unknown, f.Key, near(fields, f.Name), "")
+			c.report(unknown, f.Key(), near(fields, f.Name), "")
 		}
 	})
 }

@@ -301,7 +301,7 @@ func (k *check) fields(base, s, n *yamldoc.Node) {
 			k.below(name, around, p, f.Value)
 		case p == nil && !open:
 			k.path = append(k.path, name)
-			k.fail(Unknown, f.Key, "is no field that is known here")
+			k.fail(Unknown, f.Key(), "is no field that is known here")
 			k.path = k.path[:len(k.path)-1]
 		}
 	}

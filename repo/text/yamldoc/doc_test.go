@@ -109,7 +109,7 @@ func locate(d *yamldoc.Document, n *yamldoc.Node) {
 		d.End(n)
 		d.Offsets(n)
 		for _, f := range n.Fields {
-			walk(f.Key)
+			walk(f.Key())
 			walk(f.Value)
 		}
 		for _, item := range n.Items {

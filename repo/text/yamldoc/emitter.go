@@ -282,8 +282,8 @@ func guessed(s string) (bool, bool) {
 	default:
 		return false, true
 	}
-	_, text := resolve(s).(string)
-	return !text, true
+	_, other := guess(s)
+	return other, true
 }
 
 // scalar writes a text. The indentation is that of the map or list around it.

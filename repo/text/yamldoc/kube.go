@@ -110,7 +110,42 @@ func normalize(data []byte) []byte {
 // ToJSON converts the first document of data to JSON, keeping integers as they
 // are written (sigs.k8s.io/yaml.YAMLToJSON). Only the YAML parser decides where
 // that document ends.
-func ToJSON(data []byte) ([]byte, error) { return yaml.YAMLToJSON(data) }
+func ToJSON(data []byte) ([]byte, error) {
+	if n := scan(data); n != nil {
+		if v, ok := jsonValue(n); ok {
+			if out, err := json.Marshal(v); err == nil {
+				return out, nil
+			}
+		}
+	}
+	return yaml.YAMLToJSON(data)
+}
+
+// jsonValue is Value with integers as they are; ok is false if a map has a key
+// twice, of which the other function may take any.
+func jsonValue(n *Node) (v any, ok bool) {
+	switch n.Kind {
+	case Int:
+		return n.number(), true
+	case List:
+		out := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			if out[i], ok = jsonValue(item); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	case Map:
+		out := make(map[string]any, len(n.Fields))
+		for _, f := range n.Fields {
+			if out[f.Name], ok = jsonValue(f.Value); !ok {
+				return nil, false
+			}
+		}
+		return out, len(out) == len(n.Fields)
+	}
+	return n.Value(), true
+}
 
 // Misfit finds the value that a JSON decoder complains about when it reads the
 // value of n into a struct. The decoder tells no list indices and no keys of

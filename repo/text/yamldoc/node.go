@@ -46,8 +46,9 @@ const (
 // Node is a value of a document. All methods work on a nil Node, which stands
 // for "not there", so that lookups can be chained without checks.
 type Node struct {
-	Kind  Kind
-	Style Style
+	Kind      Kind
+	Style     Style
+	line, col int32 // in the text that was parsed
 	// Text is the unquoted text of a scalar.
 	Text string
 	// Fields are the entries of a Map in reading order. If a key occurs more
@@ -55,20 +56,51 @@ type Node struct {
 	Fields []Field
 	// Items are the elements of a List.
 	Items []*Node
+}
 
-	number    any   // int64, uint64 or float64 of an Int or Float
-	line, col int32 // in the text that was parsed
+// number is the value of a Bool, Int or Float: bool, int64, uint64 or float64.
+func (n *Node) number() any {
+	v, _ := guess(n.Text)
+	return v
 }
 
 // Field is one entry of a Map.
 type Field struct {
 	// Name is the key as JSON has it: an unquoted yes is "true" here.
-	Name string
-	// Key is where the key is written.
-	Key   *Node
+	Name  string
 	Value *Node
 	// Merged is set for entries that came in by a merge key (<<).
 	Merged bool
+
+	// Most keys are strings, which need no node of their own.
+	style     Style
+	line, col int32
+	key       *Node
+}
+
+// newField returns an entry whose key is a node.
+func newField(name string, key, value *Node) Field {
+	f := Field{Name: name, Value: value, style: key.Style, line: key.line, col: key.col}
+	if key.Kind != String || key.Text != name {
+		f.key = key
+	}
+	return f
+}
+
+// Key is the key as it is written; nil if f is.
+func (f *Field) Key() *Node {
+	switch {
+	case f == nil:
+		return nil
+	case f.key != nil:
+		return f.key
+	}
+	return &Node{Kind: String, Style: f.style, Text: f.Name, line: f.line, col: f.col}
+}
+
+// IsKey reports whether n is what Key returned.
+func (f *Field) IsKey(n *Node) bool {
+	return n != nil && n.line == f.line && n.col == f.col && n.Style == f.style && (f.key == n || f.key == nil && n.Kind == String && n.Text == f.Name)
 }
 
 // Get follows the keys down through maps and returns the value, or nil.
@@ -112,12 +144,12 @@ func (n *Node) Int() (int64, bool) {
 	if !n.Is(Int) {
 		return 0, false
 	}
-	v, ok := n.number.(int64)
+	v, ok := n.number().(int64)
 	return v, ok
 }
 
 // Bool returns the value of a Bool; false for everything else.
-func (n *Node) Bool() bool { return n.Is(Bool) && n.number == true }
+func (n *Node) Bool() bool { return n.Is(Bool) && n.number() == true }
 
 // List returns the elements of a List, and nil for everything else.
 func (n *Node) List() []*Node {
@@ -136,15 +168,15 @@ func (n *Node) Value() any {
 	}
 	switch n.Kind {
 	case Bool:
-		return n.number
+		return n.number()
 	case Int, Float:
-		switch v := n.number.(type) {
+		switch v := n.number().(type) {
 		case int64:
 			return float64(v)
 		case uint64:
 			return float64(v)
 		}
-		return n.number
+		return n.number()
 	case String:
 		return n.Text
 	case List:

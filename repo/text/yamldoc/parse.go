@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -229,11 +230,11 @@ func fromValue(v any) *Node {
 	n := &Node{line: 1, col: 1}
 	switch v := v.(type) {
 	case bool:
-		n.Kind, n.number = Bool, v
+		n.Kind, n.Text = Bool, strconv.FormatBool(v)
 	case float64:
-		n.Kind, n.number = Float, v
+		n.Kind, n.Text = Float, strconv.FormatFloat(v, 'g', -1, 64)
 		if i := int64(v); float64(i) == v {
-			n.Kind, n.number = Int, i
+			n.Kind, n.Text = Int, strconv.FormatInt(i, 10)
 		}
 	case string:
 		n.Kind, n.Style, n.Text = String, Quoted, v
@@ -248,7 +249,7 @@ func fromValue(v any) *Node {
 		}
 		n.Kind = Map
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			n.Fields = append(n.Fields, Field{Name: name, Key: fromValue(name), Value: fromValue(v[name])})
+			n.Fields = append(n.Fields, newField(name, fromValue(name), fromValue(v[name])))
 		}
 	}
 	return n
@@ -535,7 +536,6 @@ func (b *builder) scalar(n *Node, y *yaml.Node) error {
 		n.Kind, n.Text = String, x
 		return nil
 	}
-	n.number = v
 	return nil
 }
 
@@ -594,7 +594,7 @@ func (b *builder) mapping(n *Node, y *yaml.Node) error {
 		if err != nil {
 			return err
 		}
-		n.Fields = append(n.Fields, Field{Name: name, Key: k, Value: v})
+		n.Fields = append(n.Fields, newField(name, k, v))
 	}
 	return nil
 }

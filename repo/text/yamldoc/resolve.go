@@ -4,10 +4,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // words are the plain scalars that YAML 1.1 does not read as strings.
@@ -27,10 +25,6 @@ var words = map[string]any{
 
 const longestWord = len("false")
 
-var floatForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-})
-
 // isDate recognises dates, which stay strings although they begin like
 // numbers. It may let through impossible ones such as 2001-99-99: those are no
 // numbers either.
@@ -42,48 +36,88 @@ func isDate(s string) bool {
 // sigs.k8s.io/yaml applies them. The value is nil, bool, int64, uint64,
 // float64 or string.
 func resolve(text string) any {
+	if v, ok := guess(text); ok {
+		return v
+	}
+	return text
+}
+
+// guess is resolve for the scalars that are no strings.
+func guess(text string) (v any, ok bool) {
 	if len(text) > 0 {
 		switch c := text[0]; {
 		case c >= '0' && c <= '9', c == '+', c == '-', c == '.':
 			// possibly a number
 		case strings.IndexByte("yYnNtTfFoO~", c) < 0:
-			return text
+			return nil, false
 		}
 	}
 	if len(text) <= longestWord {
 		if v, ok := words[text]; ok {
-			return v
+			return v, true
 		}
 	}
 	switch c := text[0]; {
 	case c == '.':
 		// ParseFloat also reads underscores and hex here; so does the original.
 		if f, err := strconv.ParseFloat(text, 64); err == nil {
-			return f
+			return f, true
 		}
 	case c >= '0' && c <= '9', c == '+', c == '-':
 		return number(text)
 	}
-	return text
+	return nil, false
 }
 
-func number(text string) any {
+func number(text string) (v any, ok bool) {
 	if isDate(text) {
-		return text
+		return nil, false
 	}
 	plain := strings.ReplaceAll(text, "_", "")
 	if i, err := strconv.ParseInt(plain, 0, 64); err == nil {
-		return i
+		return i, true
 	}
 	if u, err := strconv.ParseUint(plain, 0, 64); err == nil {
-		return u
+		return u, true
 	}
-	if floatForm().MatchString(plain) {
+	if isFloat(plain) {
 		if f, err := strconv.ParseFloat(plain, 64); err == nil {
-			return f
+			return f, true
 		}
 	}
-	return text
+	return nil, false
+}
+
+// isFloat matches [-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?
+func isFloat(s string) bool {
+	digits := func() bool {
+		before := len(s)
+		s = strings.TrimLeft(s, "0123456789")
+		return len(s) < before
+	}
+	sign := func() {
+		if s != "" && (s[0] == '-' || s[0] == '+') {
+			s = s[1:]
+		}
+	}
+	sign()
+	whole := digits()
+	if s != "" && s[0] == '.' {
+		s = s[1:]
+		if !digits() && !whole {
+			return false
+		}
+	} else if !whole {
+		return false
+	}
+	if s != "" && (s[0] == 'e' || s[0] == 'E') {
+		s = s[1:]
+		sign()
+		if !digits() {
+			return false
+		}
+	}
+	return s == ""
 }
 
 // tagged resolves a scalar with an explicit tag.

@@ -228,15 +228,14 @@ func (p *scanner) mapping(column int) *Node {
 	n := p.node(Map, p.pos)
 	mark := len(p.fields)
 	for p.column() == column {
-		name, key := p.key()
-		if key == nil {
+		f, ok := p.key()
+		if !ok {
 			return nil
 		}
-		v := p.entry(column, true)
-		if v == nil {
+		if f.Value = p.entry(column, true); f.Value == nil {
 			return nil
 		}
-		p.fields = append(p.fields, Field{Name: name, Key: key, Value: v})
+		p.fields = append(p.fields, f)
 	}
 	if p.column() > column {
 		return nil
@@ -258,39 +257,39 @@ func (p *scanner) closeMap(n *Node, mark int) {
 }
 
 // key reads a key and its colon.
-func (p *scanner) key() (name string, n *Node) {
+func (p *scanner) key() (f Field, ok bool) {
 	start := p.pos
+	f.line, f.col = int32(p.line), int32(start-p.bol+1) // only blanks and dashes stand before it
 	switch p.text[start] {
 	case '"', '\'':
 		end := p.quoteEnd()
 		if end < 0 || p.text[end] != ':' || p.text[end+1] != ' ' && p.text[end+1] != '\n' {
-			return "", nil
+			return f, false
 		}
-		if n = p.quoted(start); n == nil {
-			return "", nil
+		n := p.quoted(start)
+		if n == nil {
+			return f, false
 		}
-		name = n.Text
+		f.Name, f.style = n.Text, Quoted
 	default:
 		end, colon := p.plainEnd(start)
 		text := strings.TrimRight(p.text[start:end], " ")
 		if !colon || text == "" || text == "<<" {
-			return "", nil
+			return f, false
 		}
-		n = p.node(String, start)
-		v, ok := n.setPlain(text)
-		if !ok {
-			return "", nil
-		}
-		if name, ok = keyName(v); !ok {
-			return "", nil
+		f.Name = text
+		if v, other := guess(text); other {
+			n := p.node(String, start)
+			name, valid := keyName(v)
+			if !n.setPlain(text) || !valid {
+				return f, false
+			}
+			f.Name, f.key = name, n
 		}
 		p.pos = end
 	}
-	if p.pos-start > keyLimit-24 {
-		return "", nil
-	}
 	p.pos++ // the colon
-	return name, n
+	return f, p.pos-start < keyLimit-24
 }
 
 // entry reads what follows a dash or the colon of a key. The indentation is that
@@ -461,17 +460,21 @@ func (p *scanner) plain(indent int) *Node {
 	if len(p.buf) > 0 {
 		text = string(p.buf)
 	}
-	if _, ok := n.setPlain(text); !ok {
+	if !n.setPlain(text) {
 		return nil
 	}
 	return n
 }
 
-// setPlain gives a node the type and value of a plain scalar; ok is false if JSON
-// has no such value.
-func (n *Node) setPlain(text string) (v any, ok bool) {
-	v = resolve(text)
-	n.Text, n.number = text, v
+// setPlain gives a node the type of a plain scalar. It is false if JSON has no such
+// value.
+func (n *Node) setPlain(text string) bool {
+	n.Text = text
+	v, other := guess(text)
+	if !other {
+		n.Kind = String
+		return true
+	}
 	switch x := v.(type) {
 	case nil:
 		n.Kind = Null
@@ -481,11 +484,9 @@ func (n *Node) setPlain(text string) (v any, ok bool) {
 		n.Kind = Int
 	case float64:
 		n.Kind = Float
-		return v, !math.IsInf(x, 0) && !math.IsNaN(x)
-	case string:
-		n.Kind, n.number = String, nil
+		return !math.IsInf(x, 0) && !math.IsNaN(x)
 	}
-	return v, true
+	return true
 }
 
 // quoteEnd returns the offset after a quoted scalar that ends on its line, or -1.
@@ -750,7 +751,7 @@ func (p *scanner) flowMap() *Node {
 		name := key.Text
 		if key.Kind != String {
 			var ok bool
-			if name, ok = keyName(key.number); !ok {
+			if name, ok = keyName(key.number()); !ok {
 				return nil
 			}
 		}
@@ -760,7 +761,7 @@ func (p *scanner) flowMap() *Node {
 		if v == nil || v.Kind != Map && v.Kind != List && v.Text == "" || !p.separator('}') {
 			return nil
 		}
-		p.fields = append(p.fields, Field{Name: name, Key: key, Value: v})
+		p.fields = append(p.fields, newField(name, key, v))
 	}
 	p.pos++
 	p.closeMap(n, mark)
@@ -817,7 +818,7 @@ func (p *scanner) flowValue() *Node {
 		return nil
 	}
 	n := p.node(String, start)
-	if _, ok := n.setPlain(p.text[start:end]); !ok {
+	if !n.setPlain(p.text[start:end]) {
 		return nil
 	}
 	p.pos = i

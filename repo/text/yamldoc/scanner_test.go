@@ -1,13 +1,15 @@
 package yamldoc
 
 import (
+	"bytes"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 // sameNodes reports whether two values are the same to the last position.
@@ -16,11 +18,11 @@ func sameNodes(a, b *Node) bool {
 		return a == b
 	}
 	if a.Kind != b.Kind || a.Style != b.Style || a.Text != b.Text || a.line != b.line || a.col != b.col ||
-		!reflect.DeepEqual(a.number, b.number) || len(a.Fields) != len(b.Fields) || len(a.Items) != len(b.Items) {
+		len(a.Fields) != len(b.Fields) || len(a.Items) != len(b.Items) {
 		return false
 	}
 	for i, f := range a.Fields {
-		if g := b.Fields[i]; f.Name != g.Name || f.Merged != g.Merged || !sameNodes(f.Key, g.Key) || !sameNodes(f.Value, g.Value) {
+		if g := b.Fields[i]; f.Name != g.Name || f.Merged != g.Merged || !sameNodes(f.Key(), g.Key()) || !sameNodes(f.Value, g.Value) {
 			return false
 		}
 	}
@@ -42,7 +44,21 @@ func scanned(t *testing.T, data []byte) bool {
 	if d.Err != nil || !sameNodes(n, d.Root) {
 		t.Errorf("%.2000q:\nthe scanner reads %s\nothers %s, %v", data, describe(n), describe(d.Root), d.Err)
 	}
+	sameJSON(t, data)
 	return true
+}
+
+// sameJSON compares ToJSON with the function that it stands for.
+func sameJSON(t *testing.T, data []byte) {
+	t.Helper()
+	if _, ok := jsonValue(scan(data)); !ok {
+		return // of two equal keys the other takes any
+	}
+	got, err := ToJSON(data)
+	want, wantErr := yaml.YAMLToJSON(data)
+	if (err == nil) != (wantErr == nil) || !bytes.Equal(got, want) {
+		t.Errorf("JSON of %.2000q:\n got %.2000s, %v\nwant %.2000s, %v", data, got, err, want, wantErr)
+	}
 }
 
 // describe shows where two trees differ, in a test's message.

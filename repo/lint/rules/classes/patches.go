@@ -132,7 +132,7 @@ func patchKind(p *lint.Pass, c *clusterclass.Class) {
 		case patch.Definitions == nil && patch.External == nil:
 			p.On(c.Object, patch.Node, "the patch %s has neither definitions nor external", patch.Name)
 		case patch.Definitions != nil && patch.External != nil:
-			p.On(c.Object, patch.Node.Field("external").Key, "the patch %s has definitions and external", patch.Name)
+			p.On(c.Object, patch.Node.Field("external").Key(), "the patch %s has definitions and external", patch.Name)
 		}
 	}
 }

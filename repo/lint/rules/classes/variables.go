@@ -241,7 +241,7 @@ func variableMetadata(p *lint.Pass, c *clusterclass.Class) {
 			continue
 		}
 		if first == nil {
-			first = f.Key
+			first = f.Key()
 		}
 		names = append(names, v.Name)
 	}

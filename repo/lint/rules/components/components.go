@@ -713,7 +713,7 @@ func secretValue(p *lint.Pass, o *manifest.Object) {
 	for _, field := range []string{"data", "stringData"} {
 		for _, f := range view.Fields(o.Get(field)) {
 			if _, variable := p.File.Variable(o.Doc, f.Value); f.Value.Str() != "" && !variable {
-				p.On(o, f.Key, "everybody can read the value of %s here", f.Name)
+				p.On(o, f.Key(), "everybody can read the value of %s here", f.Name)
 				return
 			}
 		}

@@ -548,7 +548,7 @@ func extensionNamespaces(p *lint.Pass) {
 		}
 		for _, f := range view.Fields(selector.Get("matchLabels")) {
 			if problems := validation.IsQualifiedName(f.Name); len(problems) > 0 {
-				p.On(o, f.Key, "%q is no key of a label: %s", f.Name, problems[0])
+				p.On(o, f.Key(), "%q is no key of a label: %s", f.Name, problems[0])
 			}
 			labelValue(p, o, f.Value)
 		}
@@ -635,7 +635,7 @@ func extensionConfigScope(p *lint.Pass) {
 			p.Report(f)
 		}
 		if status := o.Doc.Root.Field("status"); status != nil && !view.Blank(status.Value) {
-			p.On(o, status.Key, "the API server drops the status")
+			p.On(o, status.Key(), "the API server drops the status")
 		}
 	}
 }

@@ -146,7 +146,7 @@ func metadataFault(p *lint.Pass) {
 	if d := p.File.Docs().Docs; rule == "META003" && len(d) > 0 {
 		for _, field := range view.Fields(d[0].Root) {
 			if field.Name != "releaseSeries" && strings.EqualFold(field.Name, "releaseSeries") {
-				f = lint.At(p.File, d[0], field.Key, "the key must be spelled releaseSeries, not %s, so the list is empty for clusterctl", field.Name)
+				f = lint.At(p.File, d[0], field.Key(), "the key must be spelled releaseSeries, not %s, so the list is empty for clusterctl", field.Name)
 				f.Severity = lint.Error
 			}
 		}
@@ -329,7 +329,7 @@ func atSeries(m *metadata.Metadata, format string, args ...any) lint.Finding {
 	s := yamldoc.Parse(m.File)
 	for _, d := range s.Docs {
 		if field := d.Root.Field("releaseSeries"); field != nil {
-			return lint.At(f, d, field.Key, format, args...)
+			return lint.At(f, d, field.Key(), format, args...)
 		}
 	}
 	return lint.Finding{File: m.File.Name, Message: fmt.Sprintf(format, args...)}
@@ -753,10 +753,10 @@ func metadataKeys(p *lint.Pass) {
 					closest, hint = d, fmt.Sprintf("; %s was probably meant", k)
 				}
 			}
-			p.Node(d, f.Key, "clusterctl does not know the key %s%s", f.Name, hint)
+			p.Node(d, f.Key(), "clusterctl does not know the key %s%s", f.Name, hint)
 		}
 		view.Repeated(n, func(first, again *yamldoc.Field) {
-			p.Node(d, again.Key, "the key %s stands already in line %d, and only the last one counts", again.Name, d.Pos(first.Key).Line)
+			p.Node(d, again.Key(), "the key %s stands already in line %d, and only the last one counts", again.Name, d.Pos(first.Key()).Line)
 		})
 	}
 	check(d.Root, metadataFields)

@@ -519,7 +519,7 @@ func otherClassName(o *manifest.Object) *yamldoc.Node {
 	if f == nil {
 		return nil
 	}
-	return f.Key
+	return f.Key()
 }
 
 var _ = templateRules.Add(lint.Rule{
@@ -724,7 +724,7 @@ func serverFields(p *lint.Pass) {
 		meta := o.Get("metadata")
 		for _, row := range serverOwned {
 			if n := meta.Get(row.field); !view.Blank(n) && !view.Open(o, n) {
-				f := lint.At(o.File, o.Doc, meta.Field(row.field).Key, "%s", row.message)
+				f := lint.At(o.File, o.Doc, meta.Field(row.field).Key(), "%s", row.message)
 				f.Severity = row.severity
 				p.Report(f)
 			}
@@ -738,7 +738,7 @@ func serverFields(p *lint.Pass) {
 			p.Report(f)
 		}
 		if status := o.Doc.Root.Field("status"); status != nil && !view.Blank(status.Value) {
-			f := lint.At(o.File, o.Doc, status.Key, "the status is that of another object, and the API server drops it")
+			f := lint.At(o.File, o.Doc, status.Key(), "the status is that of another object, and the API server drops it")
 			f.Severity = lint.Warning
 			p.Report(f)
 		}

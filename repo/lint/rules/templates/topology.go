@@ -228,7 +228,7 @@ func clusterWithoutSpec(p *lint.Pass, o *manifest.Object) {
 	case !topology && view.Blank(spec.Get("infrastructureRef")) && view.Blank(spec.Get("controlPlaneRef")):
 		p.On(o, cmp.Or(spec, o.Doc.Root), "the Cluster has neither a topology nor references")
 	case topology && explicit != nil && !view.Blank(explicit.Value):
-		f := lint.At(o.File, o.Doc, explicit.Key, "with a topology Cluster API makes the %s itself", explicit.Name)
+		f := lint.At(o.File, o.Doc, explicit.Key(), "with a topology Cluster API makes the %s itself", explicit.Name)
 		f.Severity = lint.Warning
 		p.Report(f)
 	}

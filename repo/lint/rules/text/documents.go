@@ -146,7 +146,7 @@ func duplicateKey(p *lint.Pass) {
 	view.Objects(p.File, func(d *yamldoc.Document) {
 		view.Each(d.Root, func(n *yamldoc.Node) {
 			view.Repeated(n, func(first, again *yamldoc.Field) {
-				p.Node(d, again.Key, "the key %q stands already in line %d, and only the last one counts", again.Name, d.Pos(first.Key).Line)
+				p.Node(d, again.Key(), "the key %q stands already in line %d, and only the last one counts", again.Name, d.Pos(first.Key()).Line)
 			})
 		})
 	})
@@ -302,8 +302,8 @@ func yesNoWord(p *lint.Pass) {
 			}
 			for i := range n.Fields {
 				f := &n.Fields[i]
-				if f.Key.Kind == yamldoc.Bool && !f.Merged && !strings.EqualFold(f.Key.Text, f.Name) {
-					p.Node(d, f.Key, "the key %s is read as %q", f.Key.Text, f.Name)
+				if f.Key().Kind == yamldoc.Bool && !f.Merged && !strings.EqualFold(f.Key().Text, f.Name) {
+					p.Node(d, f.Key(), "the key %s is read as %q", f.Key().Text, f.Name)
 				}
 			}
 		})

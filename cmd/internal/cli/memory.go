@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
+)
+
+// The collector of garbage runs rarely, because most work is short (see the main
+// function). From a size on, in bytes, it runs more often: at baseMemory, which few
+// releases need, or at what is in use and spareMemory on top of its
+// growthPercent, so that large input does not keep it running all the time.
+const (
+	baseMemory    = 88 << 20
+	spareMemory   = 24 << 20
+	growthPercent = 60
+)
+
+// boundMemory bounds the memory of the process by what is in use, until stop is
+// called.
+func boundMemory() (stop func()) {
+	before := debug.SetMemoryLimit(baseMemory)
+	var stopped atomic.Bool
+	afterCollection(func() bool {
+		if stopped.Load() {
+			return false
+		}
+		debug.SetMemoryLimit(memoryLimit(liveMemory()))
+		return true
+	})
+	return func() {
+		stopped.Store(true)
+		debug.SetMemoryLimit(before)
+	}
+}
+
+// memoryLimit is the limit for a number of bytes that are in use.
+func memoryLimit(live int64) int64 {
+	return max(baseMemory, live+live/100*growthPercent+spareMemory)
+}
+
+// liveMemory is what the last collection found in use.
+func liveMemory() int64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return int64(sample[0].Value.Uint64())
+}
+
+// afterCollection calls a function after each collection of garbage, as long as it
+// returns true.
+func afterCollection(call func() bool) {
+	type sentinel struct{ _ [16]byte }
+	var arm func()
+	arm = func() {
+		runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
+			if call() {
+				arm()
+			}
+		})
+	}
+	arm()
+}
