@@ -3,6 +3,7 @@ package layouts
 import (
 	"fmt"
 	"net/url"
+	"path"
 	"strings"
 )
 
@@ -133,4 +134,16 @@ func (p Place) Shared() bool {
 // For returns the name with the label of a provider put in.
 func (p Place) For(label string) string {
 	return strings.ReplaceAll(p.Name, ProviderPlaceholder, label)
+}
+
+// InRelease reports whether a slash-separated path ends like a folder of a
+// repository, LABEL/VERSION. In a source tree such a folder is the output of an
+// earlier build, never a source.
+func InRelease(dir string) bool {
+	parent, version := path.Split(path.Clean(dir))
+	if _, err := ParseVersion(version); err != nil {
+		return false
+	}
+	_, err := ParseLabel(path.Base(parent))
+	return err == nil && parent != ""
 }

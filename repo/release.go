@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"sync/atomic"
 
@@ -28,6 +29,8 @@ type Artifact struct {
 	Path string
 
 	open func() (io.ReadCloser, error)
+	// kind is set if it is known otherwise than by the name.
+	kind *layouts.FileKind
 	// stated is the checksum that the place of the file gives, or nil.
 	stated *Sum
 	// read is the checksum that was found when the content was last read whole.
@@ -48,8 +51,21 @@ func BytesArtifact(name string, data []byte) *Artifact {
 	})
 }
 
-// Kind classifies the artifact by its name.
-func (a *Artifact) Kind() layouts.FileKind { return layouts.KindOfFile(a.Name) }
+// Kind says what clusterctl does with the file: as the build knows it, otherwise
+// as the name tells.
+func (a *Artifact) Kind() layouts.FileKind {
+	if a.kind != nil {
+		return *a.kind
+	}
+	return layouts.KindOfFile(a.Name)
+}
+
+// As returns the same file with a kind that its name need not tell.
+func (a *Artifact) As(kind layouts.FileKind) *Artifact {
+	out := *a
+	out.kind = &kind
+	return &out
+}
 
 // Stating returns the same file with the checksum that its place states for it,
 // as GitHub, GitLab and OCI registries do. A reader of the file to its
@@ -157,6 +173,10 @@ type Release struct {
 	Version string
 	// Artifacts are sorted by name.
 	Artifacts []*Artifact
+	// ComponentsFile names the file that clusterctl installs where its name does
+	// not tell: a provider may call it as it likes, since users write the name in
+	// the URL of the provider. It is empty if the name follows the convention.
+	ComponentsFile string
 	// Path is where the release is, for messages.
 	Path string
 	// Oddities lie next to the artifacts, sorted by path.
@@ -178,11 +198,14 @@ func (r *Release) Artifact(name string) *Artifact {
 	return nil
 }
 
-// Components returns the components file: the one with the recommended name
-// if it exists, otherwise the only file whose name has the form of a
-// components file of this provider type. It is nil if there is none or if the
-// choice is not unique.
+// Components returns the components file: the one that ComponentsFile names,
+// otherwise the one with the recommended name, otherwise the only file whose name
+// has the form of a components file of this provider type. It is nil if there is
+// none or if the choice is not unique.
 func (r *Release) Components() *Artifact {
+	if r.ComponentsFile != "" {
+		return r.Artifact(r.ComponentsFile)
+	}
 	if info, ok := r.Provider.Type.Info(); ok {
 		if a := r.Artifact(info.ComponentsFile); a != nil {
 			return a
@@ -210,6 +233,36 @@ func (r *Release) Kinds() func(*Artifact) layouts.FileKind {
 		}
 		return a.Kind()
 	}
+}
+
+// Identify sets ComponentsFile for a release whose components file cannot be told
+// by its name: the only YAML file that is labelled with the provider, as clusterctl
+// demands of components. It opens files only if no name tells. The error is that
+// of reading a file; ComponentsFile stays empty if no file, or several, qualify.
+func (r *Release) Identify() error {
+	if r.ComponentsFile != "" || r.Provider.Name == "" || slices.ContainsFunc(r.Artifacts, func(a *Artifact) bool { return a.Kind() == layouts.Components }) {
+		return nil
+	}
+	label := []byte(layouts.ProviderLabel + ": " + r.Provider.Label() + "\n")
+	found := ""
+	for _, a := range r.Artifacts {
+		if ext := path.Ext(a.Name); a.Kind() != layouts.Asset || ext != ".yaml" && ext != ".yml" || a.Size > MaxFileSize {
+			continue
+		}
+		data, err := a.Bytes()
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(data, label) {
+			continue
+		}
+		if found != "" {
+			return nil
+		}
+		found = a.Name
+	}
+	r.ComponentsFile = found
+	return nil
 }
 
 // Provider is a provider with its versions, oldest first.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -28,8 +30,13 @@ import (
 type Options struct {
 	// Version of the release.
 	Version layouts.Version
-	// Images to set in all components, after those of the configuration.
-	Images []config.Image
+	// Versions are those of providers, by label, that differ from Version.
+	Versions map[string]layouts.Version
+	// Providers are the labels of the releases to make; empty for all. Outputs of
+	// others are made only if a file of these is joined from them.
+	Providers []string
+	// Images to set in the components, after those of the configuration.
+	Images []Image
 	// AsIs leaves objects as kustomize gives them: no provider label, and no
 	// check of namespaces. Configured images and patches still apply.
 	AsIs bool
@@ -39,9 +46,13 @@ type Options struct {
 	// Problem is told what a tolerant build leaves undone. It may be nil, and is
 	// called from several goroutines.
 	Problem func(error)
-	// AddSeries adds the release series of Version to metadata.yaml if it is
-	// missing there.
+	// AddSeries adds the release series of the version to metadata.yaml if it is
+	// missing there, with the contract that the CRDs of the components have.
 	AddSeries bool
+	// Series is told of each source file in which AddSeries found no entry, with
+	// its text before and after, so that the source can be changed too. It may be
+	// nil. After is nil if the source is not what is released (sourceReplacements).
+	Series func(file string, before, after []byte)
 	// AllowRemote lets kustomizations load bases from the network if the plan
 	// permits it too.
 	AllowRemote bool
@@ -53,6 +64,43 @@ type Options struct {
 	Run func(ctx context.Context, dir string, argv []string) ([]byte, error)
 }
 
+// Image is an image to set in components.
+type Image struct {
+	// Provider is the label of the provider whose components it is for; empty for
+	// all that have the image.
+	Provider string
+	config.Image
+}
+
+// VersionOf returns the version of a provider.
+func (o *Options) VersionOf(label string) layouts.Version {
+	if v, ok := o.Versions[label]; ok {
+		return v
+	}
+	return o.Version
+}
+
+func (o *Options) chosen(label string) bool {
+	return len(o.Providers) == 0 || slices.Contains(o.Providers, label)
+}
+
+// needed returns a function that reports whether an output of a provider, or any
+// output if the name is empty, has to be made.
+func (o *Options) needed(plan *config.Plan) func(label, name string) bool {
+	parts := map[string]bool{}
+	for _, p := range plan.Providers {
+		for _, out := range p.Outputs {
+			for _, part := range out.Concat {
+				if part.Output != "" && o.chosen(p.Label()) {
+					label, _, _ := strings.Cut(part.Output, "/")
+					parts[part.Output], parts[label+"/"] = true, true
+				}
+			}
+		}
+	}
+	return func(label, name string) bool { return o.chosen(label) || parts[label+"/"+name] }
+}
+
 // Build makes the releases of a plan from the source tree in dir, sorted by
 // label. The same input gives the same bytes at any parallelism. Nothing is
 // written to disk. The error joins all problems of all files, each with its
@@ -61,12 +109,13 @@ type Options struct {
 // The path of an artifact that is a source file unchanged is that file's, so
 // that findings in it point there; the others are named <label>/<version>/<name>.
 func Build(ctx context.Context, dir string, plan *config.Plan, opts Options) ([]*repo.Release, error) {
-	b := &builder{dir: dir, opts: opts, allowRemote: opts.AllowRemote && plan.RemoteBases, unset: map[int]bool{}, images: map[string]bool{}}
-	for i := range opts.Images {
-		b.unset[i] = true
-	}
+	needed := opts.needed(plan)
+	b := &builder{needed: needed, dir: dir, opts: opts, allowRemote: opts.AllowRemote && plan.RemoteBases, images: map[string]bool{}, setIn: make([]map[string]bool, len(opts.Images))}
 	for i := range plan.Providers {
 		p := &plan.Providers[i]
+		if !needed(p.Label(), "") {
+			continue
+		}
 		replace, err := replaceSources(dir, opts.Overlay, p.SourceReplacements)
 		if err != nil {
 			return nil, err
@@ -81,10 +130,14 @@ func Build(ctx context.Context, dir string, plan *config.Plan, opts Options) ([]
 	if err := b.run(ctx); err != nil {
 		return nil, err
 	}
-	for i := range b.unset {
-		return nil, fmt.Errorf("no container has the image %s; the components have: %s", opts.Images[i].Name, strings.Join(slices.Sorted(maps.Keys(b.images)), ", "))
+	if err := b.checkImages(); err != nil {
+		return nil, err
 	}
+	b.providers = slices.DeleteFunc(b.providers, func(p *building) bool { return !opts.chosen(p.plan.Label()) })
 	for _, p := range b.providers {
+		if err := p.checkPlaces(); err != nil {
+			return nil, err
+		}
 		for i, r := range p.plan.Replacements {
 			if !p.replaced[i].Load() {
 				return nil, r.Errorf("old", "no output that matches %s contains %q", r.Files, r.Old)
@@ -104,28 +157,62 @@ func Build(ctx context.Context, dir string, plan *config.Plan, opts Options) ([]
 }
 
 type builder struct {
+	// needed reports whether an output has to be made; an empty name asks for any
+	// output of the provider.
+	needed      func(label, name string) bool
 	dir         string
 	opts        Options
 	allowRemote bool
 	providers   []*building
 
 	mu     sync.Mutex
-	unset  map[int]bool    // images of the command line that were found nowhere yet
-	images map[string]bool // the images there are
+	images map[string]bool   // the images there are
+	setIn  []map[string]bool // the labels of the providers that had each of opts.Images
 }
 
-// sawImages notes which images of the command line one components file lacks.
-func (b *builder) sawImages(objs []object, unused []int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := range b.opts.Images {
-		if !slices.Contains(unused, i) {
-			delete(b.unset, i)
+// setImages sets the images of the options that are for the provider.
+func (p *building) setImages(objs []object) {
+	var settings []config.Image
+	var of []int
+	for i, image := range p.opts.Images {
+		if image.Provider == "" || image.Provider == p.plan.Label() {
+			settings, of = append(settings, image.Image), append(of, i)
 		}
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, name := range imageNames(objs) {
-		b.images[name] = true
+		p.images[name] = true
 	}
+	unused, _ := setImages(objs, settings)
+	for n, i := range of {
+		if slices.Contains(unused, n) {
+			continue
+		}
+		if p.setIn[i] == nil {
+			p.setIn[i] = map[string]bool{}
+		}
+		p.setIn[i][p.plan.Label()] = true
+	}
+}
+
+// checkImages refuses images that no container has, and placeholders such as
+// "controller" that stand for different images in several providers.
+func (b *builder) checkImages() error {
+	for i, image := range b.opts.Images {
+		labels := slices.Sorted(maps.Keys(b.setIn[i]))
+		switch {
+		case len(labels) == 0:
+			at := ""
+			if image.Provider != "" {
+				at = " of " + image.Provider
+			}
+			return fmt.Errorf("no container%s has the image %s; the components have: %s", at, image.Name, strings.Join(slices.Sorted(maps.Keys(b.images)), ", "))
+		case len(labels) > 1 && !strings.Contains(image.Name, "/"):
+			return fmt.Errorf("image %s is a placeholder in the components of %s; say which one you mean, such as --image %s:%s=%s", image.Name, strings.Join(labels, " and "), labels[0], image.Name, cmp.Or(image.NewName, "NEW"))
+		}
+	}
+	return nil
 }
 
 // building is the work on one release.
@@ -136,26 +223,100 @@ type building struct {
 	outputs [][]byte // by index in plan.Outputs
 	// replaced notes which of plan.Replacements found their text.
 	replaced []atomic.Bool
+	// contract is the one that the CRDs of the components have, if they agree.
+	contract string
+	// places are those of plan.Images that some components have, targets the
+	// indices of plan.Patches that select something there.
+	places  map[placed]bool
+	targets map[int]bool
 }
 
-// run makes all outputs: first the independent ones in parallel, then those
-// that join others.
+func (p *building) sawPlaces(found map[placed]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.places == nil {
+		p.places = map[placed]bool{}
+	}
+	maps.Copy(p.places, found)
+}
+
+// checkPlaces refuses places that no components of the provider have: neither the
+// main ones nor a variant.
+func (p *building) checkPlaces() error {
+	if p.places == nil {
+		return nil // no components were built
+	}
+	for n, image := range p.plan.Images {
+		for i, place := range image.Places {
+			if !p.places[placed{n, i}] {
+				return image.Errorf(fmt.Sprintf("places[%d]", i), "the built components have no %s", describe(place))
+			}
+		}
+	}
+	for i, patch := range p.plan.Patches {
+		if !p.targets[i] {
+			return patch.Errorf("target", "%s: the target matches no object of the built components", p.plan.Label())
+		}
+	}
+	return nil
+}
+
+// sawTargets notes which patches of the configuration select an object. A patch
+// without a target names its object itself, and kustomize refuses it if there is
+// none.
+func (p *building) sawTargets(objs []object) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.targets == nil {
+		p.targets = map[int]bool{}
+	}
+	for i, patch := range p.plan.Patches {
+		p.targets[i] = p.targets[i] || slices.ContainsFunc(objs, func(o object) bool { return targets(patch.Target, o) })
+	}
+}
+
+// targets reports whether a selector may mean an object. Label and annotation
+// selectors are left to kustomize.
+func targets(s config.Selector, o object) bool {
+	_, version, ok := strings.Cut(o.text("apiVersion"), "/")
+	if !ok {
+		version = o.text("apiVersion")
+	}
+	for _, f := range [...]struct{ pattern, value string }{
+		{s.Group, o.group()}, {s.Version, version}, {s.Kind, o.kind()}, {s.Name, o.name()}, {s.Namespace, o.namespace()},
+	} {
+		if f.pattern == "" {
+			continue
+		}
+		if re, err := regexp.Compile("^(?:" + f.pattern + ")$"); err == nil && !re.MatchString(f.value) {
+			return false
+		}
+	}
+	return true
+}
+
+// run makes all outputs: first the independent ones in parallel, then metadata,
+// which depends on the components, then those that join others.
 func (b *builder) run(ctx context.Context) error {
 	type task struct {
 		p *building
 		i int
 	}
-	var tasks, joins []task
+	var tasks, series, joins []task
 	for _, p := range b.providers {
 		for i, o := range p.plan.Outputs {
-			if o.Concat != nil {
+			switch {
+			case !b.needed(p.plan.Label(), o.Name):
+			case o.Concat != nil:
 				joins = append(joins, task{p, i})
-			} else {
+			case o.Kind == layouts.Metadata && b.opts.AddSeries:
+				series = append(series, task{p, i})
+			default:
 				tasks = append(tasks, task{p, i})
 			}
 		}
 	}
-	for _, stage := range [][]task{tasks, joins} {
+	for _, stage := range [][]task{tasks, series, joins} {
 		errs := make([]error, len(stage))
 		parallel.Each(len(stage), func(n int) {
 			t := stage[n]
@@ -185,19 +346,49 @@ func (p *building) make(ctx context.Context, o *config.Output) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Kind == layouts.Metadata && (!p.opts.Tolerant || p.opts.AddSeries) {
-		name := cmp.Or(o.File, o.Name)
-		if data, err = metadata.WithSeries(yamldoc.NewFile(name, data), p.opts.Version, p.opts.AddSeries); err != nil {
+	if o.Kind == layouts.Metadata {
+		if data, err = p.series(o, data); err != nil {
 			return nil, err
 		}
 	}
+	if o.Concat != nil {
+		return data, nil // the parts were replaced one by one
+	}
+	return p.replace(o.Name, "", data), nil
+}
+
+// replace makes the replacements for an output. Those that the part it comes from,
+// another output of the provider, has had already are left out.
+func (p *building) replace(name, part string, data []byte) []byte {
 	for i, r := range p.plan.Replacements {
-		if config.Match(r.Files, o.Name) && bytes.Contains(data, []byte(r.Old)) {
+		if config.Match(r.Files, name) && (part == "" || !config.Match(r.Files, part)) && bytes.Contains(data, []byte(r.Old)) {
 			data = bytes.ReplaceAll(data, []byte(r.Old), []byte(r.New))
 			p.replaced[i].Store(true)
 		}
 	}
-	return data, nil
+	return data
+}
+
+// series makes sure that metadata.yaml lists the series of the version.
+func (p *building) series(o *config.Output, data []byte) ([]byte, error) {
+	f := yamldoc.NewFile(cmp.Or(o.File, o.Name), data)
+	if !p.opts.AddSeries {
+		if p.opts.Tolerant {
+			return data, nil
+		}
+		return data, metadata.CheckSeries(f, p.opts.VersionOf(p.plan.Label()))
+	}
+	after, err := metadata.WithSeries(f, metadata.NewSeries{Version: p.opts.VersionOf(p.plan.Label()), Contract: p.contract})
+	if err == nil && p.opts.Series != nil && o.File != "" && !bytes.Equal(data, after) {
+		written := after
+		if slices.ContainsFunc(p.plan.SourceReplacements, func(r config.SourceReplacement) bool { return r.File == o.File }) {
+			written = nil
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.opts.Series(o.File, data, written)
+	}
+	return after, err
 }
 
 func (p *building) source(ctx context.Context, o *config.Output) ([]byte, error) {
@@ -288,10 +479,8 @@ func (p *building) components(ctx context.Context, o *config.Output, built []map
 	for i, m := range built {
 		objs[i] = m
 	}
-	unused, err := setImages(objs, p.plan.Images)
-	if err != nil {
-		return nil, err
-	}
+	unused, found := setImages(objs, p.plan.Images)
+	p.sawPlaces(found)
 	var problems []error
 	for _, i := range unused {
 		set := p.plan.Images[i]
@@ -306,10 +495,7 @@ func (p *building) components(ctx context.Context, o *config.Output, built []map
 			p.opts.Problem(err)
 		}
 	}
-	if unused, err = setImages(objs, p.opts.Images); err != nil {
-		return nil, err
-	}
-	p.sawImages(objs, unused)
+	p.setImages(objs)
 	if len(p.plan.Patches) > 0 {
 		patches := make([]kustomize.Patch, len(p.plan.Patches))
 		for i, patch := range p.plan.Patches {
@@ -319,6 +505,8 @@ func (p *building) components(ctx context.Context, o *config.Output, built []map
 				LabelSelector: t.LabelSelector, AnnotationSelector: t.AnnotationSelector,
 			}}
 		}
+		p.sawTargets(objs)
+		var err error
 		if built, err = kustomize.ApplyPatches(ctx, built, patches); err != nil {
 			var pe *kustomize.PatchError
 			if errors.As(err, &pe) {
@@ -331,6 +519,9 @@ func (p *building) components(ctx context.Context, o *config.Output, built []map
 			objs = append(objs, m)
 		}
 	}
+	if o.Name == p.plan.ComponentsFile {
+		p.contract = contractOf(objs)
+	}
 	if p.opts.AsIs {
 		return built, nil
 	}
@@ -339,6 +530,26 @@ func (p *building) components(ctx context.Context, o *config.Output, built []map
 		return nil, p.locate(ctx, o, bad)
 	}
 	return built, nil
+}
+
+// contractOf returns the newest contract that all CRDs with a contract have; ""
+// if there is none.
+func contractOf(objs []object) string {
+	for _, c := range contract.Accepted {
+		some, all := false, true
+		for _, o := range objs {
+			labels, _ := lookup(map[string]any(o), "metadata", "labels").(map[string]any)
+			has := func(c contract.Contract) bool { return labels[c.Label()] != nil }
+			if o.kind() != "CustomResourceDefinition" || !slices.ContainsFunc(contract.Accepted[:], has) {
+				continue
+			}
+			some, all = true, all && has(c)
+		}
+		if some && all {
+			return string(c)
+		}
+	}
+	return ""
 }
 
 func imageNames(objs []object) []string {
@@ -360,14 +571,19 @@ func (p *building) join(o *config.Output) ([]byte, error) {
 	for i, part := range o.Concat {
 		var data []byte
 		var err error
+		var own string // the part, if it is another output of this provider
 		if part.File != "" {
 			data, err = p.read(part.File)
 		} else {
 			data, err = p.output(part.Output)
+			if label, name, _ := strings.Cut(part.Output, "/"); label == p.plan.Label() {
+				own = name
+			}
 		}
 		if err != nil {
 			return nil, o.Origin.Errorf(fmt.Sprintf("concat[%d]", i), "%w", err)
 		}
+		data = p.replace(o.Name, own, data)
 		if i > 0 && !bytes.HasPrefix(data, []byte("---")) {
 			out = append(out, "---\n"...)
 		}
@@ -396,9 +612,16 @@ func (b *builder) output(name string) ([]byte, error) {
 
 // release collects the finished files, with their checksums.
 func (p *building) release(ctx context.Context) (*repo.Release, error) {
-	r := &repo.Release{Provider: p.plan.Provider, Version: p.opts.Version.String(), Path: p.plan.Label() + "/" + p.opts.Version.String()}
+	version := p.opts.VersionOf(p.plan.Label()).String()
+	r := &repo.Release{Provider: p.plan.Provider, Version: version, Path: p.plan.Label() + "/" + version}
+	if info, _ := p.plan.Type.Info(); p.plan.ComponentsFile != info.ComponentsFile {
+		r.ComponentsFile = p.plan.ComponentsFile
+	}
 	for i, o := range p.plan.Outputs {
 		a := repo.BytesArtifact(o.Name, p.outputs[i])
+		if o.Kind == layouts.Components {
+			a = a.As(o.Kind) // under any name
+		}
 		a.Path = path.Join(r.Path, o.Name)
 		if o.File != "" && !p.replacesIn(o.File) {
 			// What was only copied is best shown where it comes from.

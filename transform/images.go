@@ -64,12 +64,16 @@ func (i image) apply(set config.Image) image {
 	return i
 }
 
+// placed identifies a place of an image setting by their indices.
+type placed struct{ image, place int }
+
 // setImages sets images by their old name in containers and init containers,
 // and in the places that the configuration lists. It returns the indices of
-// the settings that matched nothing.
-func setImages(objs []object, settings []config.Image) (unused []int, err error) {
+// the settings that matched nothing, and the places that were found.
+func setImages(objs []object, settings []config.Image) (unused []int, found map[placed]bool) {
+	found = map[placed]bool{}
 	for n, set := range settings {
-		found := image{}
+		now := image{}
 		for _, o := range objs {
 			for _, c := range o.containers() {
 				ref, _ := c["image"].(string)
@@ -77,16 +81,16 @@ func setImages(objs []object, settings []config.Image) (unused []int, err error)
 				if ref == "" || old.name != set.Name {
 					continue
 				}
-				found = old.apply(set)
-				c["image"] = found.String()
+				now = old.apply(set)
+				c["image"] = now.String()
 				if set.PullPolicy != "" {
 					c["imagePullPolicy"] = set.PullPolicy
 				}
 			}
 		}
-		if found == (image{}) {
+		if now == (image{}) {
 			// The image may stand in a variable or secret only.
-			found = image{name: set.Name}.apply(set)
+			now = image{name: set.Name}.apply(set)
 			if len(set.Places) == 0 {
 				unused = append(unused, n)
 			}
@@ -96,19 +100,15 @@ func setImages(objs []object, settings []config.Image) (unused []int, err error)
 			if value == "" {
 				value = "{image}"
 			}
-			value = strings.NewReplacer("{image}", found.String(), "{tag}", found.tag).Replace(value)
-			written := 0
+			value = strings.NewReplacer("{image}", now.String(), "{tag}", now.tag).Replace(value)
 			for _, o := range objs {
-				if o.kind() == place.Kind && (place.Name == "" || o.name() == place.Name) {
-					written += setPlace(o, place, value)
+				if o.kind() == place.Kind && (place.Name == "" || o.name() == place.Name) && setPlace(o, place, value) > 0 {
+					found[placed{n, i}] = true
 				}
-			}
-			if written == 0 {
-				return nil, set.Errorf(fmt.Sprintf("places[%d]", i), "nothing in the built components is %s", describe(place))
 			}
 		}
 	}
-	return unused, nil
+	return unused, found
 }
 
 func describe(p config.Place) string {
@@ -126,6 +126,7 @@ func setPlace(o object, place config.Place, value string) (n int) {
 			for _, env := range list(c["env"]) {
 				if env["name"] == place.Env {
 					env["value"] = value
+					delete(env, "valueFrom") // Kubernetes refuses both
 					n++
 				}
 			}

@@ -2,6 +2,11 @@ package transform
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
@@ -19,7 +24,7 @@ func setLabel(objs []object, label string, keep bool) (problems []objectProblem)
 	for _, o := range objs {
 		meta, ok := o["metadata"].(map[string]any)
 		if !ok {
-			problems = append(problems, objectProblem{o, "metadata is missing or no mapping"})
+			problems = append(problems, objectProblem{o, "metadata is missing or not a mapping"})
 			continue
 		}
 		labels, ok := meta["labels"].(map[string]any)
@@ -31,9 +36,9 @@ func setLabel(objs []object, label string, keep bool) (problems []objectProblem)
 			labels = map[string]any{}
 			meta["labels"] = labels
 		}
-		for key, v := range labels {
-			if _, ok := v.(string); !ok {
-				problems = append(problems, objectProblem{o, fmt.Sprintf("the value of the label %s is not a string, so clusterctl would drop all labels of the object; put it in quotes", key)})
+		for _, key := range slices.Sorted(maps.Keys(labels)) {
+			if why := labelProblem(key, labels[key]); why != "" {
+				problems = append(problems, objectProblem{o, why})
 			}
 		}
 		if _, ok := labels[layouts.ProviderLabel]; !ok || !keep {
@@ -41,6 +46,25 @@ func setLabel(objs []object, label string, keep bool) (problems []objectProblem)
 		}
 	}
 	return problems
+}
+
+// labelProblem returns what clusterctl or the API server has against a label, or "".
+func labelProblem(key string, v any) string {
+	value, ok := v.(string)
+	if !ok {
+		return fmt.Sprintf("the value of label %s is not a string; clusterctl would drop all labels of the object. Put it in quotes", key)
+	}
+	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
+		return fmt.Sprintf("Kubernetes refuses the label key %q: %s", key, problems[0])
+	}
+	if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+		help := ""
+		if key == "app.kubernetes.io/managed-by" && strings.HasPrefix(value, "kustomize-") {
+			help = "; remove managedByLabel from buildMetadata in the kustomization"
+		}
+		return fmt.Sprintf("Kubernetes refuses the value %q of label %s: %s%s", value, key, problems[0], help)
+	}
+	return ""
 }
 
 // checkNamespace enforces the rule of the contract that a components file has

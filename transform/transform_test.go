@@ -149,10 +149,12 @@ func buildTree(t *testing.T, archive, version string, opts Options) ([]*repo.Rel
 
 func content(t *testing.T, releases []*repo.Release, name string) string {
 	t.Helper()
-	if len(releases) != 1 {
-		t.Fatalf("%d releases", len(releases))
+	var a *repo.Artifact
+	for _, r := range releases {
+		if found := r.Artifact(name); found != nil {
+			a = found
+		}
 	}
-	a := releases[0].Artifact(name)
 	if a == nil {
 		t.Fatalf("%s was not built", name)
 	}
@@ -224,7 +226,7 @@ func TestBuildRefuses(t *testing.T) {
 		},
 		"version without series": {
 			version: "v1.2.0",
-			want:    []string{"metadata.yaml:5:1: version v1.2.0 is in no release series (listed: 1.0, 1.1)", "--add-series"},
+			want:    []string{"metadata.yaml:5:1: version v1.2.0 belongs to series 1.2, but metadata lists only 1.0, 1.1", "--add-series"},
 		},
 		"empty series": {
 			edits: []string{"releaseSeries:", "releaseSeries: []\nx:"},
@@ -268,7 +270,7 @@ func TestBuildRefuses(t *testing.T) {
 			want:  []string{"config/crd/crd.yaml:8:8: not YAML"},
 		},
 		"image of the command line that is nowhere": {
-			opts: Options{Images: []config.Image{{Name: "nope", NewTag: "v1"}}},
+			opts: Options{Images: []Image{{Image: config.Image{Name: "nope", NewTag: "v1"}}}},
 			want: []string{"no container has the image nope", "controller, registry.example.com:5000/proxy"},
 		},
 		"image of the configuration that is nowhere": {
@@ -282,6 +284,26 @@ func TestBuildRefuses(t *testing.T) {
 		"patch that matches nothing": {
 			edits: []string{"    path: config/default\n", "    path: config/default\n  patches:\n  - patch: |\n      apiVersion: apps/v1\n      kind: Deployment\n      metadata:\n        name: nope\n"},
 			want:  []string{"clusterctl-repo.yaml:9:12: infrastructure-foo: "},
+		},
+		"patch target that matches nothing": {
+			edits: []string{"    path: config/default\n", "    path: config/default\n  patches:\n  - target: {kind: Deployment, name: nope}\n    patch: |\n      - {op: add, path: /metadata/labels/x, value: y}\n"},
+			want:  []string{"clusterctl-repo.yaml:9:13: ", "the target matches no object"},
+		},
+		"place that no components have": {
+			edits: []string{"    path: config/default\n", "    path: config/default\n  images:\n  - name: controller\n    newTag: v1\n    places:\n    - {kind: Deployment, env: NOPE}\n"},
+			want:  []string{"clusterctl-repo.yaml:12:7: ", "the environment variable NOPE"},
+		},
+		"label value that Kubernetes refuses": {
+			edits: []string{"    app: foo\n", "    app: \"a b(c)\"\n"},
+			want:  []string{"config/manager/manager.yaml:", "label app", "a b(c)"},
+		},
+		"label key that Kubernetes refuses": {
+			edits: []string{"    app: foo\n", "    \"a b\": foo\n"},
+			want:  []string{"config/manager/manager.yaml:", `"a b"`},
+		},
+		"label that kustomize makes": {
+			edits: []string{"namePrefix: capf-\n", "namePrefix: capf-\nbuildMetadata: [managedByLabel]\n"},
+			want:  []string{"app.kubernetes.io/managed-by", "buildMetadata"},
 		},
 		"command that is not allowed": {
 			edits: []string{"    path: config/default\n", "    path: config/default\n  assets:\n  - run: [echo, hello]\n    name: hello.txt\n"},
@@ -318,7 +340,7 @@ func TestImages(t *testing.T) {
     places:
     - {kind: Deployment, env: SELF}
 `)
-	releases, err := buildTree(t, configured, "v1.1.0", Options{Images: []config.Image{{Name: "registry.example.com:5000/proxy", Digest: "sha256:" + strings.Repeat("0", 64)}}})
+	releases, err := buildTree(t, configured, "v1.1.0", Options{Images: []Image{{Image: config.Image{Name: "registry.example.com:5000/proxy", Digest: "sha256:" + strings.Repeat("0", 64)}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,5 +403,124 @@ func TestBuildStops(t *testing.T) {
 	plan := &config.Plan{Providers: []config.PlannedProvider{{Outputs: []config.Output{{Name: "x", File: "x"}}}}}
 	if _, err := Build(ctx, t.TempDir(), plan, Options{}); err == nil {
 		t.Error("built after being cancelled")
+	}
+}
+
+// several is a tree of two providers; the second joins a file of the first.
+const several = `
+-- a/kustomization.yaml --
+resources: [a.yaml]
+-- a/a.yaml --
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: a
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: manager
+  namespace: a
+spec:
+  template:
+    spec:
+      containers:
+      - name: manager
+        image: controller:dev
+-- b/kustomization.yaml --
+resources: [b.yaml]
+-- b/b.yaml --
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: b
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: manager
+  namespace: b
+spec:
+  template:
+    spec:
+      containers:
+      - name: manager
+        image: controller:dev
+-- a/metadata.yaml --
+releaseSeries:
+- major: 0
+  minor: 1
+  contract: v1beta1
+-- b/metadata.yaml --
+releaseSeries:
+- major: 0
+  minor: 5
+  contract: v1beta2
+-- clusterctl-repo.yaml --
+apiVersion: clusterctl-repo.dev/v1alpha1
+kind: Config
+providers:
+- type: bootstrap
+  name: x
+  metadata: a/metadata.yaml
+  components: {path: a}
+- type: control-plane
+  name: x
+  metadata: b/metadata.yaml
+  components: {path: b}
+  replacements:
+  - {files: "*.yaml", old: ":dev", new: ":dev-dev"}
+  assets:
+  - name: all.yaml
+    concat:
+    - output: bootstrap-x/bootstrap-components.yaml
+    - output: control-plane-x/control-plane-components.yaml
+`
+
+// TestSeveral builds providers with versions, images and joined files of their own.
+func TestSeveral(t *testing.T) {
+	v5, err := layouts.ParseVersion("v0.5.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]layouts.Version{"control-plane-x": v5}
+	releases, err := buildTree(t, several, "v0.1.0", Options{Versions: versions, Images: []Image{
+		{Provider: "bootstrap-x", Image: config.Image{Name: "controller", NewName: "ghcr.io/a"}},
+		{Provider: "control-plane-x", Image: config.Image{Name: "controller", NewName: "ghcr.io/b"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(releases) != 2 || releases[0].Version != "v0.1.0" || releases[1].Version != "v0.5.0" {
+		t.Fatalf("%v", releases)
+	}
+	// Replacements reach each text once, in a joined file too.
+	all := content(t, releases, "all.yaml")
+	if strings.Count(all, "image: ghcr.io/a:dev-dev\n") != 1 || strings.Count(all, "image: ghcr.io/b:dev-dev\n") != 1 {
+		t.Errorf("joined:\n%s", all)
+	}
+
+	if releases, err = buildTree(t, several, "v0.5.0", Options{Providers: []string{"control-plane-x"}}); err != nil || len(releases) != 1 || !strings.Contains(content(t, releases, "all.yaml"), "name: a\n") {
+		t.Errorf("one provider that joins a file of another: %v", err)
+	}
+
+	_, err = buildTree(t, several, "v0.1.0", Options{Versions: versions, Images: []Image{{Image: config.Image{Name: "controller", NewName: "ghcr.io/x"}}}})
+	if err == nil || !strings.Contains(err.Error(), "--image bootstrap-x:controller=ghcr.io/x") {
+		t.Errorf("an image of several providers: %v", err)
+	}
+}
+
+// TestAddSeries adds the series with the contract of the CRDs and says what to
+// write into the source.
+func TestAddSeries(t *testing.T) {
+	labelled := edit(t, tree, "  name: fooclusters.infrastructure.cluster.x-k8s.io\n", "  name: fooclusters.infrastructure.cluster.x-k8s.io\n  labels: {cluster.x-k8s.io/v1beta1: v1}\n")
+	var file, after string
+	releases, err := buildTree(t, labelled, "v1.2.0", Options{AddSeries: true, Series: func(name string, _, text []byte) { file, after = name, string(text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := content(t, releases, "metadata.yaml")
+	if !strings.Contains(got, "  minor: 2\n  contract: v1beta1\n# the end") || file != "metadata.yaml" || after != got {
+		t.Errorf("%s:\n%s\nreleased:\n%s", file, after, got)
 	}
 }

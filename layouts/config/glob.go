@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
 
 // glob is a pattern over slash-separated paths: * and ? stay within a name, **
@@ -111,13 +113,21 @@ func (g glob) find(fsys fs.FS, exclude []glob, accept func(dir string) bool) ([]
 			return fs.SkipAll
 		case err != nil:
 			return err
+		case entry.IsDir() && p != g.root && layouts.InRelease(p):
+			return fs.SkipDir // what an earlier build left
 		case slices.ContainsFunc(exclude, func(x glob) bool { _, ok := x.match(p); return ok }):
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		if entry.IsDir() == (accept != nil) {
+		isDir := entry.IsDir()
+		if entry.Type()&fs.ModeSymlink != 0 {
+			// A link to a folder matches like the folder, but is not searched.
+			info, err := fs.Stat(fsys, p)
+			isDir = err == nil && info.IsDir()
+		}
+		if isDir == (accept != nil) {
 			if stars, ok := g.match(p); ok && (accept == nil || accept(p)) {
 				out = append(out, found{p, stars})
 			}

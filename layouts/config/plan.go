@@ -104,6 +104,12 @@ func (p *PlannedProvider) Names() []string {
 // where a configuration file caused it: sources that are not there, patterns
 // that match nothing, files without a usable name, two sources for one name.
 func Resolve(fsys fs.FS, c *Config, version string) (*Plan, error) {
+	return ResolveEach(fsys, c, func(string) string { return version })
+}
+
+// ResolveEach is Resolve for providers whose versions differ: version returns that
+// of a provider label.
+func ResolveEach(fsys fs.FS, c *Config, version func(label string) string) (*Plan, error) {
 	r := &resolver{fsys: fsys}
 	for _, g := range c.Generated {
 		r.generated(g)
@@ -173,7 +179,7 @@ type planning struct {
 	named map[string]int
 }
 
-func (r *resolver) provider(c *Provider, sharedMetadata, version string) PlannedProvider {
+func (r *resolver) provider(c *Provider, sharedMetadata string, versionOf func(label string) string) PlannedProvider {
 	t, _ := layouts.TypeByWord(c.Type)
 	w := &planning{resolver: r, named: map[string]int{}}
 	w.out.Provider = layouts.Provider{Type: t, Name: c.Name}
@@ -182,7 +188,7 @@ func (r *resolver) provider(c *Provider, sharedMetadata, version string) Planned
 		r.add(c.Errorf("name", "%s", problem.Message))
 	}
 	w.vars = map[string]string{"label": w.out.Label(), "type": c.Type, "name": c.Name}
-	if version != "" {
+	if version := versionOf(w.out.Label()); version != "" {
 		w.vars["version"], w.vars["number"] = version, strings.TrimPrefix(version, "v")
 	}
 

@@ -17,8 +17,12 @@ import (
 // Hints are what the tree itself cannot tell.
 type Hints struct {
 	// Folder is the name of the folder the tree was found in. It names the
-	// repository if neither a git remote nor a Go module does.
+	// repository if neither a Go module nor a git remote does.
 	Folder string
+	// Remote returns the URL of the git remote, for a working tree whose git
+	// configuration lies elsewhere: a worktree, a submodule, a folder of a
+	// repository. It is asked only if the tree does not tell; nil tells nothing.
+	Remote func() string
 }
 
 // Detect returns the configuration that the conventions give for a source
@@ -43,7 +47,7 @@ func Detect(fsys fs.FS, hints Hints) (*config.Config, []config.Note, error) {
 // providers of the result. The error says what was looked for, what was found
 // and which lines of configuration settle the question. c is not changed.
 func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []config.Note, error) {
-	d := &detection{survey: newSurvey(fsys), file: c, repo: newRepository(fsys, hints.Folder)}
+	d := &detection{survey: newSurvey(fsys), file: c, repo: newRepository(fsys, hints)}
 	if err := d.scan(); err != nil {
 		return nil, nil, err
 	}
@@ -121,7 +125,7 @@ func (d *detection) scan() error {
 				err = pe.Err
 			}
 			return fmt.Errorf("%s: %w; a release could lack a part because of it. Make it readable, or list it under discovery.ignore in %s", p, err, config.FileName)
-		case entry.IsDir() && (skip(p) || ignored(p)):
+		case entry.IsDir() && (skip(p) || ignored(p) || layouts.InRelease(p)):
 			return fs.SkipDir
 		case entry.IsDir():
 			return nil

@@ -81,6 +81,7 @@ func TestProviders(t *testing.T) {
 		files  []string
 		config string
 		folder string
+		remote string
 		want   []string
 	}{
 		"label": {files: product("config/default", "infrastructure-x", infra),
@@ -123,6 +124,12 @@ func TestProviders(t *testing.T) {
 			want: []string{"infrastructure/mod=config/default"}},
 		"name from the remote": {files: join(product("config/default", "", infra), "go.mod=module x\n", ".git/config=[remote \"fork\"]\n\turl = https://example.org/me/fork\n[remote \"origin\"]\n\turl = git@example.org:org/cluster-api-provider-Git.git\n[branch \"main\"]\n\turl = x\n"),
 			want: []string{"infrastructure/git=config/default"}},
+		"name from the module, not from a fork": {files: join(product("config/default", "", infra), "go.mod=module sigs.k8s.io/cluster-api-provider-mod\n", ".git/config=[remote \"origin\"]\n\turl = https://github.com/me/cluster-api-provider-my-fork.git\n"), folder: "wt",
+			want: []string{"infrastructure/mod=config/default"}},
+		"name from the remote of a worktree": {files: product("config/default", "", infra), folder: "wt-name", remote: "https://github.com/org/cluster-api-provider-far.git",
+			want: []string{"infrastructure/far=config/default"}},
+		"name from the folder of a larger repository": {files: product("config/default", "", infra), folder: "cluster-api-provider-near", remote: "git@example.org:org/monorepo.git",
+			want: []string{"infrastructure/near=config/default"}},
 		"name of another form": {files: product("config/default", "", infra), folder: "Kube_Thing",
 			want: []string{"infrastructure/kube-thing=config/default"}},
 		"type from the repository": {files: product("config/default", "", bootstrap, controlPlane), folder: "cluster-api-control-plane-provider-x",
@@ -170,7 +177,7 @@ func TestProviders(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, notes, err := Complete(tree(join(metadata, tt.files)...), decode(t, tt.config), Hints{Folder: tt.folder})
+			c, notes, err := Complete(tree(join(metadata, tt.files)...), decode(t, tt.config), Hints{Folder: tt.folder, Remote: func() string { return tt.remote }})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,6 +19,8 @@ type repository struct {
 	// name is the repository, such as cluster-api-provider-example; from says
 	// where it is known from.
 	name, from string
+	// other says which other name was passed over; empty if there is none.
+	other string
 	// github is its owner/name, if it is known to be on GitHub.
 	github string
 	// provider and typ are read from the name; typ may be empty.
@@ -53,24 +55,42 @@ func typeByWord(word string) (layouts.ProviderType, bool) {
 	return layouts.TypeByWord(word)
 }
 
-// newRepository takes the name from the git remote, else from the Go module,
-// else from the folder.
-func newRepository(fsys fs.FS, folder string) repository {
-	at, from := gitRemote(fsys), "the git remote"
-	if at == "" {
-		at, from = goModule(fsys), "the Go module"
+// newRepository takes the name from the Go module, else from the git remote,
+// else from the folder: the module is part of every commit, while remotes and
+// folders differ between checkouts. A name that does not have the form of a
+// provider's repository yields to one that has it.
+func newRepository(fsys fs.FS, hints Hints) repository {
+	module, remote := goModule(fsys), gitRemote(fsys)
+	if remote == "" && hints.Remote != nil && !providerName(lastName(module)) {
+		remote = trimGit(hints.Remote())
 	}
-	r := repository{name: at[strings.LastIndexAny(at, "/:")+1:], from: from}
-	if m := gitHubForm.FindStringSubmatch(at); m != nil {
-		r.github = m[1]
+	folder := strings.ToLower(path.Base(hints.Folder))
+	if folder == "." || folder == "/" {
+		folder = ""
 	}
-	if r.name == "" {
-		r.name, r.from = path.Base(folder), "the name of the folder"
-		if folder == "" || r.name == "." || r.name == "/" {
-			return repository{}
+	var r repository
+	for _, c := range []repository{
+		{name: lastName(module), from: "the Go module"},
+		{name: lastName(remote), from: "the git remote"},
+		{name: folder, from: "the name of the folder"},
+	} {
+		switch {
+		case c.name == "":
+		case r.name == "", !providerName(r.name) && providerName(c.name):
+			r = c
+		case c.name != folder && c.name != r.name && providerName(c.name) && r.other == "":
+			r.other = fmt.Sprintf("%s, %s, is not used", c.from, c.name)
 		}
 	}
-	r.name = strings.ToLower(r.name)
+	if r.name == "" {
+		return r
+	}
+	for _, at := range []string{module, remote} {
+		if m := gitHubForm.FindStringSubmatch(at); m != nil && lastName(at) == r.name {
+			r.github = m[1]
+			break
+		}
+	}
 	switch m := repoForm.FindStringSubmatch(r.name); {
 	case r.name == layouts.CoreName:
 		r.typ = layouts.Core
@@ -85,6 +105,16 @@ func newRepository(fsys fs.FS, folder string) repository {
 	r.provider = strings.Trim(notName.ReplaceAllString(r.provider, "-"), "-")
 	return r
 }
+
+// lastName is the last part of the path of a module or a remote, in lower case.
+func lastName(at string) string { return strings.ToLower(at[strings.LastIndexAny(at, "/:")+1:]) }
+
+// providerName reports whether a repository of that name is one of Cluster API.
+func providerName(name string) bool {
+	return name == layouts.CoreName || repoForm.MatchString(name)
+}
+
+func trimGit(url string) string { return strings.TrimSuffix(strings.TrimRight(url, "/"), ".git") }
 
 // embedded returns the name that the provider p of the repository has in
 // clusterctl's own list, if it is there under another one only.
@@ -119,7 +149,7 @@ func gitRemote(fsys fs.FS) string {
 		if m == nil || section == "" {
 			continue
 		}
-		url := strings.TrimSuffix(strings.TrimRight(m[1], "/"), ".git")
+		url := trimGit(m[1])
 		first = cmp.Or(first, url)
 		if section == "origin" {
 			origin = url
@@ -211,7 +241,10 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 		if repo.provider == "" {
 			return id, fmt.Errorf("%s builds a provider whose name is unknown: it has no label %s, and the repository is not named cluster-api-provider-NAME", dir, layouts.ProviderLabel)
 		}
-		id.Name, id.nameReason = repo.provider, fmt.Sprintf("from %s, %s, because the label %s is missing", repo.from, repo.name, layouts.ProviderLabel)
+		id.Name, id.nameReason = repo.provider, fmt.Sprintf("from %s, %s, because no object has the label %s", repo.from, repo.name, layouts.ProviderLabel)
+		if repo.other != "" {
+			id.nameReason += "; " + repo.other
+		}
 	}
 	return id, nil
 }

@@ -830,10 +830,11 @@ var Packages = []Package{
 		Knows: `layouts
 			layouts/config
 			repo
-			repo/capi/metadata
+			repo/capi/contract repo/capi/metadata
 			repo/parallel
 			repo/text/yamldoc
 			transform/kustomize`,
+		Libraries: `k8s.io/apimachinery`,
 	},
 	{
 		Path:  "transform/check",
@@ -879,7 +880,7 @@ var Packages = []Package{
 		Knows: `layouts
 			layouts/config layouts/detect
 			repo
-			repo/source/files repo/source/folder repo/source/program
+			repo/source/files repo/source/git repo/source/folder repo/source/program
 			repo/text/yamldoc
 			transform`,
 	},

@@ -64,7 +64,7 @@ func shareSchema() {
 // leave the tree.
 func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[string]any, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, context.Cause(ctx)
 	}
 	dir = path.Clean(dir)
 	s := &scan{tree: tree, allowRemote: opts.AllowRemote, visits: map[string]*visit{}}
@@ -224,7 +224,7 @@ type Selector struct {
 func ApplyPatches(ctx context.Context, objs []map[string]any, patches []Patch) ([]map[string]any, error) {
 	for i, p := range patches {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, context.Cause(ctx)
 		}
 		var err error
 		if objs, err = applyPatch(ctx, objs, p); err != nil {

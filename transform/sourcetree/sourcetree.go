@@ -1,11 +1,13 @@
 package sourcetree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
@@ -30,13 +33,15 @@ type Options struct {
 	// Config is the configuration file; empty means clusterctl-repo.yaml or
 	// .clusterctl-repo.yaml in the tree, if one of them is there.
 	Config string
-	// Version of the releases, such as v1.2.3. Resolve proposes one if it is
-	// empty, Build does not.
+	// Version of the releases, such as v1.2.3. Providers with versions of their own
+	// follow after commas: v1.2.3,bootstrap-x=v0.5.0. A version may be a tag as the
+	// configuration describes it. Resolve proposes versions if it is empty, Build
+	// does not.
 	Version string
 	// Providers are the labels of the providers to build; none means all.
 	Providers []string
 	// Images to set, after those of the configuration.
-	Images []config.Image
+	Images []transform.Image
 	// AsIs leaves objects as kustomize gives them.
 	AsIs bool
 	// AddSeries adds the release series of Version to metadata.yaml.
@@ -173,7 +178,7 @@ func Open(dir string, o Options) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	full, notes, err := detect.Complete(overlaid(on, o.Overlay), c, detect.Hints{Folder: filepath.Base(abs)})
+	full, notes, err := detect.Complete(overlaid(on, o.Overlay), c, detect.Hints{Folder: filepath.Base(abs), Remote: func() string { return remote(abs) }})
 	for _, n := range notes {
 		// Without a key it is about something left out, or decided unusually.
 		o.note(n.Key != "", "%s", n)
@@ -184,6 +189,17 @@ func Open(dir string, o Options) (*Tree, error) {
 	return &Tree{Dir: dir, Config: full, Decisions: notes, opts: o}, nil
 }
 
+// remote asks git for the remote of the repository that a folder lies in; "" if
+// there is none.
+func remote(dir string) string {
+	ctx := context.Background() // git answers from its configuration at once
+	r, err := git.Open(ctx, dir)
+	if err != nil {
+		return ""
+	}
+	return r.Remote(ctx)
+}
+
 // Build is what a source tree was made into.
 type Build struct {
 	Releases []*repo.Release
@@ -192,6 +208,30 @@ type Build struct {
 	Tracer *transform.Tracer
 	// Problem is what a tolerant build left undone, or nil.
 	Problem *BuildError
+
+	series []seriesEdit
+}
+
+// seriesEdit is a metadata.yaml of the tree to which AddSeries added.
+type seriesEdit struct {
+	file          string
+	before, after []byte
+}
+
+// SaveSeries writes what AddSeries added into the source tree, so that the next
+// release has it too, and returns the files. A file that changed since it was read,
+// or whose released text is not that of the source, is refused.
+func (b *Build) SaveSeries() (changed []string, err error) {
+	for _, e := range b.series {
+		if e.after == nil {
+			return changed, wrongf("%s has sourceReplacements, so --add-series cannot change it; add the series by hand", e.file)
+		}
+		if err := files.Replace(e.file, e.before, e.after); err != nil {
+			return changed, err
+		}
+		changed = append(changed, e.file)
+	}
+	return changed, nil
 }
 
 // Repository holds the releases.
@@ -250,11 +290,7 @@ func (e *BuildError) Places() []*yamldoc.Error {
 // cannot be built.
 func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	o := &t.opts
-	if strings.TrimSpace(o.Version) != o.Version {
-		// clusterctl reads it all the same, and would look for a folder of that name.
-		return nil, wrongf("the version %q begins or ends with a space", o.Version)
-	}
-	version, err := layouts.ParseVersion(o.Version)
+	version, versions, err := t.versions()
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -273,19 +309,23 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 		return nil, fmt.Errorf("%s: %w", t.Dir, cause(err))
 	}
 	defer on.Close()
-	plan, err := config.Resolve(overlaid(on, o.Overlay), t.Config, version.String())
+	opts := transform.Options{
+		Version: version, Versions: versions, Providers: o.Providers, Images: o.Images, AsIs: o.AsIs, Tolerant: o.Tolerant, AddSeries: o.AddSeries, AllowRemote: o.AllowRemote, Run: run, Overlay: o.Overlay,
+	}
+	plan, err := config.ResolveEach(overlaid(on, o.Overlay), t.Config, func(label string) string { return opts.VersionOf(label).String() })
 	if err != nil {
 		return nil, wrong(err)
 	}
-	if err := choose(plan, o.Providers); err != nil {
+	if err := choosable(plan, o.Providers, versions); err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	opts := transform.Options{
-		Version: version, Images: o.Images, AsIs: o.AsIs, Tolerant: o.Tolerant, AddSeries: o.AddSeries, AllowRemote: o.AllowRemote, Run: run, Overlay: o.Overlay,
-	}
 	var mu sync.Mutex
 	var problems []error
+	b := &Build{Config: t.Config}
+	opts.Series = func(file string, before, after []byte) {
+		b.series = append(b.series, seriesEdit{filepath.Join(t.Dir, filepath.FromSlash(file)), before, after})
+	}
 	opts.Problem = func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -302,7 +342,7 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 		o.note(true, "built %s %s: %d files", r.Provider.Label(), r.Version, len(r.Artifacts))
 	}
 	o.note(true, "built in %s", time.Since(start).Round(time.Millisecond))
-	b := &Build{Releases: releases, Config: t.Config, Tracer: transform.NewTracer(ctx, t.Dir, plan, opts, releases)}
+	b.Releases, b.Tracer = releases, transform.NewTracer(ctx, t.Dir, plan, opts, releases)
 	if err := errors.Join(problems...); err != nil {
 		b.Problem = &BuildError{Dir: t.Dir, Err: err}
 	}
@@ -320,20 +360,63 @@ func (o *Options) runner() func(context.Context, string, []string) ([]byte, erro
 	}
 }
 
-// choose keeps the providers with the given labels.
-func choose(plan *config.Plan, labels []string) error {
-	if len(labels) == 0 {
-		return nil
+// versions returns the version of the releases, and those of single providers.
+func (t *Tree) versions() (version layouts.Version, each map[string]layouts.Version, err error) {
+	each = map[string]layouts.Version{}
+	shared := false
+	for part := range strings.SplitSeq(t.opts.Version, ",") {
+		label, tag, single := strings.Cut(part, "=")
+		if !single {
+			tag = part
+		}
+		if strings.TrimSpace(part) != part {
+			// clusterctl reads it all the same, and would look for a folder of that name.
+			return version, nil, fmt.Errorf("the version %q begins or ends with a space", part)
+		}
+		text, ok, err := t.Config.Version.Of(tag)
+		switch {
+		case err != nil:
+			return version, nil, err
+		case !ok && t.Config.Version.TagPattern != "":
+			return version, nil, t.Config.Version.Errorf("tagPattern", "the version %q is not a release: it does not match tagPattern %q", tag, t.Config.Version.TagPattern)
+		}
+		v, err := layouts.ParseVersion(text)
+		if err != nil {
+			return version, nil, err
+		}
+		switch {
+		case single:
+			each[label] = v
+		case shared:
+			return version, nil, fmt.Errorf("%q names two versions for all providers; write LABEL=VERSION for those of single ones", t.opts.Version)
+		default:
+			version, shared = v, true
+		}
 	}
+	if !shared {
+		for _, p := range t.Config.Providers {
+			if label := labelOf(p); !slices.Contains(t.opts.Providers, label) && len(t.opts.Providers) > 0 {
+				continue
+			} else if _, ok := each[label]; !ok {
+				return version, nil, fmt.Errorf("%s has no version; add one for all providers, or %s=VERSION", label, label)
+			}
+		}
+	}
+	return version, each, nil
+}
+
+func labelOf(p config.Provider) string {
+	typ, _ := layouts.TypeByWord(p.Type)
+	return layouts.Provider{Type: typ, Name: p.Name}.Label()
+}
+
+// choosable refuses labels that the plan does not have.
+func choosable(plan *config.Plan, labels []string, versions map[string]layouts.Version) error {
 	var all []string
 	for _, p := range plan.Providers {
 		all = append(all, p.Label())
 	}
-	if err := known(labels, all, "this tree"); err != nil {
-		return err
-	}
-	plan.Providers = slices.DeleteFunc(plan.Providers, func(p config.PlannedProvider) bool { return !slices.Contains(labels, p.Label()) })
-	return nil
+	return known(append(slices.Clone(labels), slices.Sorted(maps.Keys(versions))...), all, "this tree")
 }
 
 // known refuses labels that are not there.
@@ -346,8 +429,9 @@ func known(labels, all []string, where string) error {
 	return nil
 }
 
-// SeriesVersion proposes a version for a tree that is only looked at: the first
-// of the highest release series in its metadata, v0.0.0 if there is none.
+// SeriesVersion proposes versions for a tree that is only looked at, as
+// Options.Version has them: the first of the highest release series in the
+// metadata of each provider, v0.0.0 if there is none.
 func (t *Tree) SeriesVersion() string {
 	const unknown = "v0.0.0"
 	on, err := files.Open(t.Dir)
@@ -355,31 +439,45 @@ func (t *Tree) SeriesVersion() string {
 		return unknown
 	}
 	defer on.Close()
-	names := []string{t.Config.Metadata}
+	out := ""
 	for _, p := range t.Config.Providers {
-		names = append(names, p.Metadata)
+		version := highest(on, cmp.Or(p.Metadata, t.Config.Metadata))
+		if version == "" {
+			version = unknown
+		}
+		version = t.Config.Version.StripPrefix + version
+		switch {
+		case out == "":
+			out = version
+		case version != strings.Split(out, ",")[0]:
+			out += "," + labelOf(p) + "=" + version
+		}
 	}
-	for _, name := range names {
-		if name == "" {
-			continue
-		}
-		data, err := on.ReadFile(path.Clean(name))
-		if err != nil {
-			continue
-		}
-		best, found := [2]int64{}, false
-		for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
-			for _, s := range d.Root.Get("releaseSeries").List() {
-				major, _ := s.Get("major").Int()
-				minor, _ := s.Get("minor").Int()
-				if !found || major > best[0] || major == best[0] && minor > best[1] {
-					best, found = [2]int64{major, minor}, true
-				}
+	return cmp.Or(out, unknown)
+}
+
+// highest returns the first version of the highest release series in a file, ""
+// if there is none.
+func highest(on *files.Folder, name string) string {
+	if name == "" {
+		return ""
+	}
+	data, err := on.ReadFile(path.Clean(name))
+	if err != nil {
+		return ""
+	}
+	best, found := [2]int64{}, false
+	for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
+		for _, s := range d.Root.Get("releaseSeries").List() {
+			major, _ := s.Get("major").Int()
+			minor, _ := s.Get("minor").Int()
+			if !found || major > best[0] || major == best[0] && minor > best[1] {
+				best, found = [2]int64{major, minor}, true
 			}
 		}
-		if found {
-			return fmt.Sprintf("v%d.%d.0", best[0], best[1])
-		}
 	}
-	return unknown
+	if !found {
+		return ""
+	}
+	return fmt.Sprintf("v%d.%d.0", best[0], best[1])
 }

@@ -36,6 +36,9 @@ repository that others read.`,
 			if err != nil {
 				return err
 			}
+			if err := a.saveSeries(b, false); err != nil {
+				return err
+			}
 			return a.put(cmd.Context(), b.Releases, out)
 		},
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 const destHelp = `
@@ -100,6 +102,9 @@ func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
 	var parcels []publish.Parcel
 	for _, s := range steps {
 		for _, r := range s.releases {
+			if r.Components() == nil && r.Artifact(layouts.MetadataFile) == nil {
+				return usagef("%s %s has neither components nor %s, so clusterctl could not use it; nothing was published", r.Provider.Label(), r.Version, layouts.MetadataFile)
+			}
 			if !strings.HasPrefix(r.Version, "v") {
 				return usagef("%s %s: clusterctl would take this for the latest version, and then not find v%[2]s; publish it as v%[2]s", r.Provider.Label(), r.Version)
 			}
@@ -189,7 +194,7 @@ Without --to, the destinations of the configuration are used.
 			}
 			releases, c := b.Releases, b.Config
 			d.Remote, d.Commit = a.origin(ctx, sourceArg(args))
-			steps, err := a.steps(ctx, c, &d, releases)
+			steps, err := a.steps(ctx, c, &d, releases, sourceArg(args))
 			if err != nil {
 				return err
 			}
@@ -207,6 +212,9 @@ Without --to, the destinations of the configuration are used.
 			if statement {
 				d.build = a.describe(ctx, &s, sourceArg(args))
 			}
+			if err := a.saveSeries(b, d.dryRun); err != nil {
+				return err
+			}
 			return a.deliver(ctx, &d, steps)
 		},
 	}
@@ -218,34 +226,69 @@ Without --to, the destinations of the configuration are used.
 	return cmd
 }
 
-// steps says which releases go where.
-func (a *app) steps(ctx context.Context, c *config.Config, d *delivery, releases []*repo.Release) ([]step, error) {
+// steps says which releases of the source tree in dir go where.
+func (a *app) steps(ctx context.Context, c *config.Config, d *delivery, releases []*repo.Release, dir string) ([]step, error) {
+	destinations := c.Publish
 	if len(d.to) > 0 {
-		c = &config.Config{}
+		destinations = nil
 		for _, name := range d.to {
-			c.Publish = append(c.Publish, config.Destination{To: name})
+			destinations = append(destinations, config.Destination{To: name})
 		}
 	}
-	if len(c.Publish) == 0 {
-		return nil, usagef("there is no destination: say --to, or list destinations under publish in %s", config.FileName)
+	if len(destinations) == 0 {
+		return nil, usagef("no destination: say --to, or list destinations under publish in %s", config.FileName)
 	}
 	var out []step
-	for _, to := range c.Publish {
-		site, err := a.site(to.To, d)
-		if err != nil {
-			return nil, err
+	for _, to := range destinations {
+		chosen := selected(slices.Clone(releases), to.Providers)
+		if len(chosen) == 0 {
+			a.say("note: %s is skipped: it takes only %s", to.To, strings.Join(to.Providers, ", "))
+			continue
 		}
-		var chosen []*repo.Release
-		for _, r := range selected(append([]*repo.Release{}, releases...), to.Providers) {
+		for i, r := range chosen {
 			part, err := onlyFiles(ctx, r, to.Files)
 			if err != nil {
 				return nil, err
 			}
-			chosen = append(chosen, part)
+			if part.Components() == nil && part.Artifact(layouts.MetadataFile) == nil {
+				return nil, usage(to.Errorf("files", "%s would get neither components nor %s of %s, so clusterctl could not use the release; match at least one of them", to.To, layouts.MetadataFile, r.Provider.Label()))
+			}
+			chosen[i] = part
+		}
+		name := to.To
+		if len(d.to) == 0 && !strings.Contains(name, ":") && !filepath.IsAbs(name) {
+			name = filepath.Join(a.path(dir), name) // the configuration lies there
+		}
+		site, err := a.site(name, d)
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, step{site, chosen})
 	}
+	if len(out) == 0 {
+		return nil, usagef("nothing would be published: no destination takes %s", strings.Join(labelsOf(releases), ", "))
+	}
 	return out, nil
+}
+
+func labelsOf(releases []*repo.Release) []string {
+	var out []string
+	for _, r := range releases {
+		out = append(out, r.Provider.Label())
+	}
+	return out
+}
+
+// saveSeries writes the release series that were added into the source tree.
+func (a *app) saveSeries(b *sourcetree.Build, dryRun bool) error {
+	if dryRun {
+		return nil
+	}
+	changed, err := b.SaveSeries()
+	for _, name := range changed {
+		a.say("added the release series to %s; commit the change", a.short(name))
+	}
+	return err
 }
 
 // onlyFiles leaves the files of a release that match one of the patterns, or

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
@@ -33,11 +34,11 @@ type source struct {
 func (s *source) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.config, "config", "", "configuration file (default: clusterctl-repo.yaml in the source tree, if it is there)")
-	f.StringVar(&s.version, "version", "", "version of the release, such as v1.2.3")
+	f.StringVar(&s.version, "version", "", "version of the release, such as v1.2.3; LABEL=VERSION after a comma for a provider with its own")
 	f.StringSliceVar(&s.providers, "provider", nil, "build only the provider with this `label`; may be repeated")
-	f.StringSliceVar(&s.images, "image", nil, "set an image: `OLD=NEW`, where OLD is its name without a tag; may be repeated")
+	f.StringSliceVar(&s.images, "image", nil, "set an image: `OLD=NEW`, where OLD is its name without a tag; LABEL:OLD=NEW for one provider; may be repeated")
 	f.BoolVar(&s.asIs, "as-is", false, "leave objects exactly as kustomize gives them")
-	f.BoolVar(&s.addSeries, "add-series", false, "add the release series of the version to metadata.yaml if it is missing")
+	f.BoolVar(&s.addSeries, "add-series", false, "add the release series of the version to metadata.yaml in the source tree if it is missing")
 	f.BoolVar(&s.allowExec, "allow-exec", false, "run the commands that the configuration lists")
 	f.BoolVar(&s.allowRemote, "allow-remote", false, "let kustomizations load bases from the network, if the configuration permits it")
 }
@@ -126,14 +127,19 @@ func (a *app) muteLibraries() (restore func()) {
 }
 
 // parseImages reads the values of --image.
-func parseImages(values []string) ([]config.Image, error) {
-	var out []config.Image
+func parseImages(values []string) ([]transform.Image, error) {
+	var out []transform.Image
 	for _, v := range values {
 		old, ref, ok := strings.Cut(v, "=")
 		if !ok || old == "" || ref == "" {
 			return nil, fmt.Errorf("--image %q is not OLD=NEW, such as controller=ghcr.io/acme/controller:v1.2.3", v)
 		}
-		image := config.Image{Name: old}
+		image := transform.Image{Image: config.Image{Name: old}}
+		if label, name, ok := strings.Cut(old, ":"); ok {
+			if _, err := layouts.ParseLabel(label); err == nil {
+				image.Provider, image.Name = label, name
+			}
+		}
 		image.NewName, image.NewTag, image.Digest = transform.SplitImage(ref)
 		out = append(out, image)
 	}

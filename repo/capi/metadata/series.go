@@ -1,7 +1,10 @@
 package metadata
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -9,88 +12,195 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// WithSeries makes sure that metadata.yaml lists the release series of a version,
-// without which clusterctl refuses it. With add set, a missing series is added to
-// the text, with the contract of the highest one listed; comments and layout
-// stay. Errors have their position.
-func WithSeries(f *yamldoc.File, version layouts.Version, add bool) ([]byte, error) {
+// NewSeries is a release series to add to a metadata.yaml.
+type NewSeries struct {
+	Version layouts.Version
+	// Contract is the one that the CRDs of the version implement. If it is not
+	// known, the nearest lower series decides: a series never takes over the
+	// contract of a higher one.
+	Contract string
+}
+
+// ErrSeriesMissing: the version belongs to none of the release series.
+var ErrSeriesMissing = errors.New("clusterctl refuses a version without a release series")
+
+// CheckSeries makes sure that metadata.yaml lists the release series of a version.
+// The error wraps ErrSeriesMissing if it does not; every error has its position.
+func CheckSeries(f *yamldoc.File, version layouts.Version) error {
+	d, series, err := readSeries(f)
+	if err != nil {
+		return err
+	}
+	if s := scan(series, version); !s.listed {
+		return &yamldoc.Error{File: f.Name, Pos: d.Pos(series), Err: missing(fmt.Sprintf("version %s belongs to series %s, but metadata lists only %s; clusterctl would refuse the release. Add major %d, minor %d with its contract, or run with --add-series",
+			version, version.Series(), strings.Join(s.names, ", "), version.Major(), version.Minor()))}
+	}
+	return nil
+}
+
+// missing is an ErrSeriesMissing with a text for people.
+type missing string
+
+func (m missing) Error() string        { return string(m) }
+func (m missing) Is(target error) bool { return target == ErrSeriesMissing }
+
+// WithSeries returns the text of metadata.yaml with a release series, which is
+// added if it is missing. Comments, layout and all other entries stay as they are.
+// The error, with its position, says what to do by hand if the text has a form in
+// which that cannot be promised.
+func WithSeries(f *yamldoc.File, add NewSeries) ([]byte, error) {
+	d, series, err := readSeries(f)
+	if err != nil {
+		return nil, err
+	}
+	fail := func(n *yamldoc.Node, format string, args ...any) error {
+		return &yamldoc.Error{File: f.Name, Pos: d.Pos(n), Err: fmt.Errorf(format+"; add series %s by hand", append(args, add.Version.Series())...)}
+	}
+	s := scan(series, add.Version)
+	switch {
+	case s.listed:
+		return f.Data, nil
+	case add.Contract == "":
+		add.Contract = s.lower.Get("contract").Str()
+	}
+	if add.Contract == "" {
+		return nil, fail(series, "neither CRDs nor a lower series tell the contract of series %s", add.Version.Series())
+	}
+	out, err := insertSeries(d, series, s, add)
+	if err != nil {
+		return nil, fail(series, "%w", err)
+	}
+	// The reader has the last word: one entry more, and nothing else.
+	_, now, err := readSeries(yamldoc.NewFile(f.Name, out))
+	if err != nil || !extends(series, now, add) {
+		return nil, fail(series, "the text cannot be extended safely")
+	}
+	return out, nil
+}
+
+// readSeries returns the list of release series.
+func readSeries(f *yamldoc.File) (*yamldoc.Document, *yamldoc.Node, error) {
 	s := yamldoc.Parse(f)
 	if s.Err != nil {
-		return nil, s.Err
+		return nil, nil, s.Err
 	}
 	if len(s.Docs) == 0 {
-		return nil, &yamldoc.Error{File: f.Name, Err: fmt.Errorf("the file is empty; it has to list the release series of the provider")}
+		return nil, nil, &yamldoc.Error{File: f.Name, Err: errors.New("the file is empty; list the release series of the provider")}
 	}
 	d := s.Docs[0]
 	if d.Err != nil {
-		return nil, d.Err
+		return nil, nil, d.Err
 	}
 	series := d.Root.Get("releaseSeries")
-	fail := func(n *yamldoc.Node, format string, args ...any) error {
-		return &yamldoc.Error{File: f.Name, Pos: d.Pos(n), Err: fmt.Errorf(format, args...)}
-	}
 	if len(series.List()) == 0 {
-		return nil, fail(series, "releaseSeries is missing or empty; clusterctl needs an entry with major, minor and contract for every series ever released")
+		return nil, nil, &yamldoc.Error{File: f.Name, Pos: d.Pos(series), Err: errors.New("releaseSeries is missing or empty; list every series ever released with major, minor and contract")}
 	}
-	var listed []string
-	var highest *yamldoc.Node
-	var top [2]int64
-	for _, item := range series.Items {
-		major, _ := item.Get("major").Int()
-		minor, _ := item.Get("minor").Int()
-		if major == int64(version.Major()) && minor == int64(version.Minor()) {
-			return f.Data, nil
-		}
-		listed = append(listed, fmt.Sprintf("%d.%d", major, minor))
-		if highest == nil || major > top[0] || major == top[0] && minor > top[1] {
-			highest, top = item, [2]int64{major, minor}
-		}
-	}
-	if !add {
-		return nil, fail(series, "version %s is in no release series (listed: %s); clusterctl would refuse the release. Add major %d, minor %d with its contract, or run with --add-series",
-			version, strings.Join(listed, ", "), version.Major(), version.Minor())
-	}
-	contract := highest.Get("contract").Str()
-	if contract == "" {
-		return nil, fail(highest, "the highest series has no contract to take over; add the series %s by hand", version.Series())
-	}
-	return addSeries(d, series, top, version, contract, fail)
+	return d, series, nil
 }
 
-func addSeries(d *yamldoc.Document, series *yamldoc.Node, top [2]int64, version layouts.Version, contract string, fail func(*yamldoc.Node, string, ...any) error) ([]byte, error) {
+// scanned is what a list of series says about a version.
+type scanned struct {
+	listed bool
+	names  []string
+	// lower is the highest series below that of the version, or nil.
+	lower *yamldoc.Node
+	// descending: the newest series comes first.
+	descending bool
+}
+
+func scan(series *yamldoc.Node, version layouts.Version) scanned {
+	want := [2]int64{int64(version.Major()), int64(version.Minor())}
+	var out scanned
+	var lower, first, last [2]int64
+	for i, item := range series.Items {
+		major, _ := item.Get("major").Int()
+		minor, _ := item.Get("minor").Int()
+		at := [2]int64{major, minor}
+		if i == 0 {
+			first = at
+		}
+		last = at
+		out.listed = out.listed || at == want
+		out.names = append(out.names, fmt.Sprintf("%d.%d", major, minor))
+		if below(at, want) && (out.lower == nil || below(lower, at)) {
+			out.lower, lower = item, at
+		}
+	}
+	out.descending = below(last, first)
+	return out
+}
+
+func below(a, b [2]int64) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }
+
+// insertSeries writes an entry next to the lower series, or at the low end of the
+// list.
+func insertSeries(d *yamldoc.Document, series *yamldoc.Node, s scanned, add NewSeries) ([]byte, error) {
 	f := d.File
-	first, last := series.Items[0], series.Items[len(series.Items)-1]
-	pos := d.Pos(first)
-	line := f.Line(pos.Line)
+	first := d.Pos(series.Items[0])
+	line := f.Line(first.Line)
 	dash := strings.IndexByte(line, '-')
-	if dash < 0 || strings.TrimSpace(line[:dash]) != "" || len(first.Fields) == 0 {
-		return nil, fail(first, "the list is not written as a block, one entry below the other; add the series %s by hand", version.Series())
+	if dash < 0 || strings.TrimSpace(line[:dash]) != "" || len(series.Items[0].Fields) == 0 {
+		return nil, errors.New("the list is not written as a block with one entry below the other")
+	}
+	lineEnd := "\n"
+	if bytes.Contains(f.Data, []byte("\r\n")) {
+		lineEnd = "\r\n"
 	}
 	indent := line[:dash]
-	item := fmt.Sprintf("%s- major: %d\n%s  minor: %d\n%s  contract: %s\n", indent, version.Major(), indent, version.Minor(), indent, contract)
+	item := fmt.Sprintf("%s- major: %d%s%s  minor: %d%s%s  contract: %s%s", indent, add.Version.Major(), lineEnd, indent, add.Version.Minor(), lineEnd, indent, add.Contract, lineEnd)
 
-	// The new entry goes where the order of the list wants it: newest first
-	// or newest last.
-	major, _ := first.Get("major").Int()
-	minor, _ := first.Get("minor").Int()
-	at := 0
-	if newestFirst := len(series.Items) > 1 && [2]int64{major, minor} == top; newestFirst {
-		at = f.Offset(yamldoc.Pos{Line: pos.Line, Column: 1})
-	} else {
-		end := 0
-		last.Walk(func(_ yamldoc.Path, n *yamldoc.Node) bool {
-			end = max(end, d.Pos(n).Line)
-			return true
-		})
-		at = f.Offset(yamldoc.Pos{Line: end + 1, Column: 1})
+	neighbour := s.lower
+	before := s.descending // the new entry stands before the lower one
+	if neighbour == nil {
+		if s.descending {
+			neighbour, before = series.Items[len(series.Items)-1], false
+		} else {
+			neighbour, before = series.Items[0], true
+		}
 	}
+	number := d.Pos(neighbour).Line
+	if !before {
+		number = entryEnd(f, number, dash)
+	}
+	at := f.Offset(yamldoc.Pos{Line: number, Column: 1})
 	if at > 0 && f.Data[at-1] != '\n' {
-		item = "\n" + item
+		item = lineEnd + item
 	}
-	out := slices.Insert(slices.Clone(f.Data), at, []byte(item)...)
-	// The text was changed, so the reader has the last word.
-	if _, err := WithSeries(yamldoc.NewFile(f.Name, out), version, false); err != nil {
-		return nil, fail(series, "the series %s cannot be added automatically; add it by hand", version.Series())
+	return slices.Insert(slices.Clone(f.Data), at, []byte(item)...), nil
+}
+
+// entryEnd returns the line after the entry that begins on a line: after the last
+// line that is indented more than its dash.
+func entryEnd(f *yamldoc.File, number, dash int) int {
+	end := number + 1
+	for n, lines := number+1, bytes.Count(f.Data, []byte("\n"))+1; n <= lines; n++ {
+		line := strings.TrimRight(f.Line(n), " \t\r\n")
+		text := strings.TrimLeft(line, " ")
+		if text == "" {
+			continue
+		}
+		if len(line)-len(text) <= dash {
+			break
+		}
+		end = n + 1
 	}
-	return out, nil
+	return end
+}
+
+// extends reports whether a list is another one with one series added.
+func extends(before, now *yamldoc.Node, add NewSeries) bool {
+	rest := now.Value()
+	list, ok := rest.([]any)
+	old, ok2 := before.Value().([]any)
+	if !ok || !ok2 || len(list) != len(old)+1 {
+		return false
+	}
+	for i, n := range now.Items {
+		major, _ := n.Get("major").Int()
+		minor, _ := n.Get("minor").Int()
+		if major == int64(add.Version.Major()) && minor == int64(add.Version.Minor()) && n.Get("contract").Str() == add.Contract {
+			return reflect.DeepEqual(slices.Delete(list, i, i+1), old)
+		}
+	}
+	return false
 }

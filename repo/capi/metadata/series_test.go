@@ -1,6 +1,7 @@
 package metadata_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -9,31 +10,65 @@ import (
 )
 
 func TestWithSeries(t *testing.T) {
-	for name, tc := range map[string]struct{ series, want string }{
-		"newest last":    {"- major: 1\n  minor: 0\n  contract: v1beta1 # old\n- major: 1\n  minor: 1\n  contract: v1beta2\n# the end\n", "- major: 1\n  minor: 0\n  contract: v1beta1 # old\n- major: 1\n  minor: 1\n  contract: v1beta2\n- major: 1\n  minor: 2\n  contract: v1beta2\n# the end\n"},
-		"newest first":   {"  - major: 1\n    minor: 1\n    contract: v1beta2\n  - major: 1\n    minor: 0\n    contract: v1beta1\n", "  - major: 1\n    minor: 2\n    contract: v1beta2\n  - major: 1\n    minor: 1\n    contract: v1beta2\n  - major: 1\n    minor: 0\n    contract: v1beta1\n"},
-		"no line end":    {"- {major: 1, minor: 0, contract: v1beta1}", "- {major: 1, minor: 0, contract: v1beta1}\n- major: 1\n  minor: 2\n  contract: v1beta1\n"},
-		"contract first": {"- contract: v1beta1\n  major: 1\n  minor: 0\n\nx: y\n", "- contract: v1beta1\n  major: 1\n  minor: 0\n- major: 1\n  minor: 2\n  contract: v1beta1\n\nx: y\n"},
+	for name, tc := range map[string]struct{ version, contract, series, want string }{
+		"newest last":           {"v1.2.0", "", "- major: 1\n  minor: 0\n  contract: v1beta1 # old\n- major: 1\n  minor: 1\n  contract: v1beta2\n# the end\n", "- major: 1\n  minor: 0\n  contract: v1beta1 # old\n- major: 1\n  minor: 1\n  contract: v1beta2\n- major: 1\n  minor: 2\n  contract: v1beta2\n# the end\n"},
+		"newest first":          {"v1.2.0", "", "  - major: 1\n    minor: 1\n    contract: v1beta2\n  - major: 1\n    minor: 0\n    contract: v1beta1\n", "  - major: 1\n    minor: 2\n    contract: v1beta2\n  - major: 1\n    minor: 1\n    contract: v1beta2\n  - major: 1\n    minor: 0\n    contract: v1beta1\n"},
+		"no line end":           {"v1.2.0", "", "- {major: 1, minor: 0, contract: v1beta1}", "- {major: 1, minor: 0, contract: v1beta1}\n- major: 1\n  minor: 2\n  contract: v1beta1\n"},
+		"contract first":        {"v1.2.0", "", "- contract: v1beta1\n  major: 1\n  minor: 0\n\nx: y\n", "- contract: v1beta1\n  major: 1\n  minor: 0\n- major: 1\n  minor: 2\n  contract: v1beta1\n\nx: y\n"},
+		"between":               {"v1.1.0", "", "- major: 1\n  minor: 0\n  contract: v1beta1\n- major: 2\n  minor: 0\n  contract: v1beta2\n", "- major: 1\n  minor: 0\n  contract: v1beta1\n- major: 1\n  minor: 1\n  contract: v1beta1\n- major: 2\n  minor: 0\n  contract: v1beta2\n"},
+		"between, newest first": {"v1.1.0", "", "- major: 2\n  minor: 0\n  contract: v1beta2\n- major: 1\n  minor: 0\n  contract: v1beta1\n", "- major: 2\n  minor: 0\n  contract: v1beta2\n- major: 1\n  minor: 1\n  contract: v1beta1\n- major: 1\n  minor: 0\n  contract: v1beta1\n"},
+		"lowest":                {"v0.9.0", "v1beta1", "- major: 1\n  minor: 0\n  contract: v1beta2\n", "- major: 0\n  minor: 9\n  contract: v1beta1\n- major: 1\n  minor: 0\n  contract: v1beta2\n"},
+		"contract of CRDs":      {"v1.1.0", "v1beta2", "- major: 1\n  minor: 0\n  contract: v1beta1\n", "- major: 1\n  minor: 0\n  contract: v1beta1\n- major: 1\n  minor: 1\n  contract: v1beta2\n"},
+		"alias":                 {"v2.1.0", "", "- major: 1\n  minor: 0\n  contract: &c v1beta1\n- major: 2\n  minor: 0\n  contract: *c\n", "- major: 1\n  minor: 0\n  contract: &c v1beta1\n- major: 2\n  minor: 0\n  contract: *c\n- major: 2\n  minor: 1\n  contract: v1beta1\n"},
+		"CRLF":                  {"v1.1.0", "", "- major: 1\r\n  minor: 0\r\n  contract: v1beta1\r\n", "- major: 1\r\n  minor: 0\r\n  contract: v1beta1\r\n- major: 1\r\n  minor: 1\r\n  contract: v1beta1\r\n"},
+		"comments inside":       {"v1.1.0", "", "- major: 1\n  # the first\n  minor: 0\n\n  contract: v1beta1\n\n  # of the entry\n# of the file\n", "- major: 1\n  # the first\n  minor: 0\n\n  contract: v1beta1\n\n  # of the entry\n- major: 1\n  minor: 1\n  contract: v1beta1\n# of the file\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, err := layouts.ParseVersion("v1.2.0")
-			if err != nil {
-				t.Fatal(err)
-			}
 			const head = "# c\napiVersion: x\nreleaseSeries:\n"
-			got, err := metadata.WithSeries(yamldoc.NewFile("metadata.yaml", []byte(head+tc.series)), v, true)
+			got, err := metadata.WithSeries(yamldoc.NewFile("metadata.yaml", []byte(head+tc.series)), metadata.NewSeries{Version: version(t, tc.version), Contract: tc.contract})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if string(got) != head+tc.want {
 				t.Errorf("got\n%s\nwant\n%s", got, head+tc.want)
 			}
+			again, err := metadata.WithSeries(yamldoc.NewFile("metadata.yaml", got), metadata.NewSeries{Version: version(t, tc.version)})
+			if err != nil || string(again) != string(got) {
+				t.Errorf("a second time: %v\n%s", err, again)
+			}
 		})
 	}
-	v, _ := layouts.ParseVersion("v1.2.0")
-	for _, bad := range []string{"releaseSeries: [{major: 1, minor: 0, contract: v1beta1}]\n", "releaseSeries:\n- major: 1\n  minor: 0\n"} {
-		if out, err := metadata.WithSeries(yamldoc.NewFile("metadata.yaml", []byte(bad)), v, true); err == nil {
-			t.Errorf("%q: became %q", bad, out)
+	for name, bad := range map[string]string{
+		"flow list":         "releaseSeries: [{major: 1, minor: 0, contract: v1beta1}]\n",
+		"no contract":       "releaseSeries:\n- major: 1\n  minor: 0\n",
+		"only higher":       "releaseSeries:\n- major: 2\n  minor: 0\n  contract: v1beta2\n",
+		"flow over lines":   "releaseSeries:\n- {major: 1,\nminor: 0, contract: v1beta1}\n",
+		"empty":             "",
+		"list of something": "releaseSeries:\n- x\n",
+		"alias of the list": "a: &a\n- major: 1\n  minor: 0\n  contract: v1beta1\nreleaseSeries: *a\n",
+	} {
+		if out, err := metadata.WithSeries(yamldoc.NewFile("metadata.yaml", []byte(bad)), metadata.NewSeries{Version: version(t, "v1.2.0")}); err == nil && name != "alias of the list" {
+			t.Errorf("%s: became %q", name, out)
 		}
+	}
+}
+
+func version(t *testing.T, text string) layouts.Version {
+	t.Helper()
+	v, err := layouts.ParseVersion(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestCheckSeries refuses a version that no series lists.
+func TestCheckSeries(t *testing.T) {
+	f := yamldoc.NewFile("metadata.yaml", []byte("releaseSeries:\n- {major: 1, minor: 0, contract: v1beta1}\n"))
+	if err := metadata.CheckSeries(f, version(t, "v1.0.3")); err != nil {
+		t.Error(err)
+	}
+	if err := metadata.CheckSeries(f, version(t, "v1.1.0")); !errors.Is(err, metadata.ErrSeriesMissing) {
+		t.Error(err)
 	}
 }

@@ -247,6 +247,8 @@ func (r *reader) release(dir string, id layouts.Provider, version string) (*repo
 		}
 	}
 	out.Oddities = odd.list
+	// A file that cannot be read is reported by what reads it next.
+	_ = out.Identify()
 	return out, nil
 }
 

@@ -348,7 +348,7 @@ var _ = metadataRules.Add(lint.Rule{
 func seriesMissing(p *lint.Pass) {
 	if m, s := ownSeries(p); m != nil && s == nil {
 		f := atSeries(m, "version %s belongs to the series %s, and only %s is listed", p.Release.Version, p.Release.Parsed.Series(), listed(m))
-		if data, err := metadata.WithSeries(m.File, p.Release.Parsed, true); err == nil {
+		if data, err := metadata.WithSeries(m.File, metadata.NewSeries{Version: p.Release.Parsed}); err == nil {
 			f.Edit = &lint.Edit{End: len(m.File.Data), Text: string(data)}
 		}
 		p.Report(f)

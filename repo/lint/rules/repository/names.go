@@ -94,6 +94,9 @@ func componentsName(p *lint.Pass) {
 		return
 	}
 	named, others := candidates(r)
+	if a := r.Components(); a != nil {
+		named, others = []*repo.Artifact{a}, nil
+	}
 	switch {
 	case len(named) > 1:
 		for _, a := range named {

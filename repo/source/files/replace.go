@@ -1,0 +1,63 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ErrChanged: a file no longer has the content that was read.
+var ErrChanged = errors.New("the file has changed since it was read")
+
+// Replace puts new content in the place of a regular file in one step, if it
+// still has the old content: afterwards the file has one or the other, whole. The
+// mode stays. The error wraps ErrChanged if the file has another content.
+func Replace(name string, old, content []byte) error {
+	fail := func(err error) error { return fmt.Errorf("%s: %w", name, pathless(err)) }
+	info, err := os.Lstat(name)
+	switch {
+	case err != nil:
+		return fail(err)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", name)
+	case info.Mode().Perm()&0o200 == 0:
+		return fmt.Errorf("%s is read-only", name)
+	}
+	temp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(content)
+	if err == nil {
+		err = temp.Chmod(info.Mode().Perm())
+	}
+	if err == nil {
+		err = temp.Sync()
+	}
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return fail(err)
+	}
+	// As late as possible: an editor may have saved the file meanwhile.
+	if now, err := Read(name); err != nil || !bytes.Equal(now, old) {
+		return fail(ErrChanged)
+	}
+	if err := os.Rename(temp.Name(), name); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// pathless drops the words of the system call, which repeat the path.
+func pathless(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
+}
