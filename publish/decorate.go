@@ -2,11 +2,9 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"io"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -37,53 +35,6 @@ type dryRun struct{ Destination }
 func (d dryRun) Put(ctx context.Context, r *repo.Release) (Result, error) { return d.Plan(ctx, r) }
 
 func (d dryRun) Verify(context.Context, *repo.Release) error { return nil }
-
-// Retry makes every method try again after a *Temporary error, up to a number
-// of attempts. Sleep waits between them; it returns early with an error when
-// the context is done.
-func Retry(attempts int, pause time.Duration, sleep func(context.Context, time.Duration) error) func(Destination) Destination {
-	return func(d Destination) Destination { return retry{d, attempts, pause, sleep} }
-}
-
-type retry struct {
-	Destination
-	attempts int
-	pause    time.Duration
-	sleep    func(context.Context, time.Duration) error
-}
-
-func try[T any](ctx context.Context, r retry, do func() (T, error)) (T, error) {
-	for attempt := 1; ; attempt++ {
-		out, err := do()
-		if _, temporary := errors.AsType[*Temporary](err); !temporary || attempt >= r.attempts {
-			return out, err
-		}
-		if err := r.sleep(ctx, r.pause<<(attempt-1)); err != nil {
-			return out, err
-		}
-	}
-}
-
-func (d retry) Versions(ctx context.Context) ([]string, error) {
-	return try(ctx, d, func() ([]string, error) { return d.Destination.Versions(ctx) })
-}
-
-func (d retry) Fetch(ctx context.Context, version string) (*repo.Release, error) {
-	return try(ctx, d, func() (*repo.Release, error) { return d.Destination.Fetch(ctx, version) })
-}
-
-func (d retry) Plan(ctx context.Context, r *repo.Release) (Result, error) {
-	return try(ctx, d, func() (Result, error) { return d.Destination.Plan(ctx, r) })
-}
-
-func (d retry) Put(ctx context.Context, r *repo.Release) (Result, error) {
-	return try(ctx, d, func() (Result, error) { return d.Destination.Put(ctx, r) })
-}
-
-func (d retry) Verify(ctx context.Context, r *repo.Release) error {
-	_, err := try(ctx, d, func() (struct{}, error) { return struct{}{}, d.Destination.Verify(ctx, r) })
-	return err
-}
 
 // Receipt is what was published where.
 type Receipt struct {

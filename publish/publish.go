@@ -3,6 +3,7 @@ package publish
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -160,6 +161,21 @@ func equal(ctx context.Context, a, b *repo.Artifact) (bool, error) {
 	return x == y, err
 }
 
+// ContentID names the content of a release: it depends on the names of its
+// files and on what is in them, and consists of 32 letters and digits.
+func ContentID(ctx context.Context, r *repo.Release) (string, error) {
+	lines := make([]string, 0, len(r.Artifacts))
+	for _, a := range r.Artifacts {
+		sum, err := a.Digest(ctx)
+		if err != nil {
+			return "", fmt.Errorf("read %s: %w", a.Name, err)
+		}
+		lines = append(lines, sum.String()+"  "+a.Name+"\n")
+	}
+	slices.Sort(lines)
+	return repo.Sum(sha256.Sum256([]byte(strings.Join(lines, "")))).String()[:32], nil
+}
+
 // Conflict compares a published release with one to be published. It returns
 // nil if they are equal, and a *ConflictError if they are not.
 func Conflict(ctx context.Context, published, r *repo.Release) error {
@@ -207,6 +223,19 @@ func CheckFileName(name string) error {
 		return nil
 	}
 	return fmt.Errorf("file name %q %s", name, why)
+}
+
+// CheckNames makes oddities of the files of a fetched release whose names no
+// release can have, so that nothing uses them as names of files.
+func CheckNames(r *repo.Release) {
+	r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool {
+		err := CheckFileName(a.Name)
+		if err != nil {
+			const long = 80 // enough to recognize it
+			r.Oddities = append(r.Oddities, repo.Oddity{Kind: repo.OddEntry, Path: fmt.Sprintf("%s/%.*q", strings.TrimSuffix(r.Path, "/"), long, a.Name), Why: "has a name that no file of a release can have"})
+		}
+		return err != nil
+	})
 }
 
 // Check refuses a release that no destination can hold whole: an invalid

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -288,43 +287,11 @@ func TestMergeAndSplitAreInverse(t *testing.T) {
 
 func TestDecorators(t *testing.T) {
 	r := of("infrastructure-foo", "v1.0.0", "metadata.yaml", "0123456789")
-	temporary := &publish.Temporary{Err: errors.New("reset")}
 	t.Run("dry run", func(t *testing.T) {
 		place := &shelf{name: "place"}
 		result, err := publish.Parcel{To: publish.DryRun(place), Release: r}.Publish(t.Context())
 		if err != nil || len(place.held) > 0 || !slices.Equal(result.Steps, []string{"write"}) {
 			t.Errorf("%v %v %v", result, err, place.held)
-		}
-	})
-	t.Run("retry", func(t *testing.T) {
-		for name, tc := range map[string]struct {
-			failures int
-			err      error
-			ok       bool
-		}{"gone on the third": {2, temporary, true}, "lasting": {1, errors.New("refused"), false}, "too often": {3, temporary, false}} {
-			failed := map[string]int{}
-			place := &shelf{name: "place", fail: func(method string) error {
-				if failed[method]++; method != "fetch" && failed[method] <= tc.failures {
-					return tc.err
-				}
-				return nil
-			}}
-			var slept []time.Duration
-			retry := publish.Retry(3, time.Second, func(_ context.Context, d time.Duration) error { slept = append(slept, d); return nil })
-			d := retry(place)
-			_, err := publish.Parcel{To: d, Release: r}.Publish(t.Context())
-			if (err == nil) != tc.ok {
-				t.Errorf("%s: %v", name, err)
-			}
-			if tc.ok && !slices.Equal(slept[:2], []time.Duration{time.Second, 2 * time.Second}) {
-				t.Errorf("%s: slept %v", name, slept)
-			}
-			if !tc.ok && !errors.Is(err, tc.err) {
-				t.Errorf("%s: %v", name, err)
-			}
-			if _, err := d.Versions(t.Context()); (err == nil) != tc.ok {
-				t.Errorf("%s: versions %v", name, err)
-			}
 		}
 	})
 	t.Run("record", func(t *testing.T) {

@@ -1,7 +1,6 @@
 package github
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,25 +22,25 @@ import (
 // The types of go-github v60 lack the digests and what is immutable.
 type (
 	home struct {
-		FullName    string `json:"full_name"`
-		Private     bool   `json:"private"`
-		Archived    bool   `json:"archived"`
-		Disabled    bool   `json:"disabled"`
-		Branch      string `json:"default_branch"`
+		FullName    transport.Line `json:"full_name"`
+		Private     bool           `json:"private"`
+		Archived    bool           `json:"archived"`
+		Disabled    bool           `json:"disabled"`
+		Branch      transport.Line `json:"default_branch"`
 		Permissions *struct {
 			Push bool `json:"push"`
 		} `json:"permissions"`
 	}
 	release struct {
-		ID         int64  `json:"id"`
-		Tag        string `json:"tag_name"`
-		Name       string `json:"name"`
-		Body       string `json:"body"`
-		Draft      bool   `json:"draft"`
-		Prerelease bool   `json:"prerelease"`
-		Immutable  bool   `json:"immutable"`
-		Page       string `json:"html_url"`
-		UploadURL  string `json:"upload_url"`
+		ID         int64          `json:"id"`
+		Tag        string         `json:"tag_name"`
+		Name       string         `json:"name"`
+		Body       string         `json:"body"`
+		Draft      bool           `json:"draft"`
+		Prerelease bool           `json:"prerelease"`
+		Immutable  bool           `json:"immutable"`
+		Page       transport.Line `json:"html_url"`
+		UploadURL  string         `json:"upload_url"`
 		// The list inside a release is not to be relied on above 100.
 		assets []asset
 	}
@@ -142,14 +141,14 @@ func (d *Repository) refuse(resp *http.Response) error {
 	}
 	err := transport.StatusError(resp)
 	status, _ := errors.AsType[*transport.Status](err)
-	r := &refusal{Status: status, message: said.Message, advice: d.advice(resp)}
+	r := &refusal{Status: status, message: d.secrets.Quote(said.Message), advice: d.advice(resp)}
 	for _, e := range said.Errors {
 		r.codes = append(r.codes, e.Code)
 		text := e.Message
 		if text == "" {
 			text = strings.TrimSpace(e.Field + " " + strings.ReplaceAll(e.Code, "_", " "))
 		}
-		r.message += ", " + strings.Join(strings.Fields(text), " ")
+		r.message += ", " + d.secrets.Quote(text)
 	}
 	// A limit that lasted longer than patience has its times no more.
 	limited := resp.StatusCode == http.StatusForbidden && strings.Contains(strings.ToLower(r.message), "rate limit")
@@ -186,13 +185,14 @@ func (d *Repository) needsWrite() string {
 	return "the token in " + d.opt.TokenName + ` needs the right "Contents: read and write" (classic tokens: the scope repo; in a workflow: permissions: contents: write)`
 }
 
-var errCut = errors.New("the answer broke off or is none of GitHub")
+var errCut = errors.New("the answer breaks off or is not that of GitHub")
 
-// send makes one request. Out is filled from the answer: a *string with all of
-// it, anything else from JSON.
+// send makes one request, and reads the answer into out.
 func (d *Repository) send(ctx context.Context, req *http.Request, out any) (next int, err error) {
-	var body bytes.Buffer
-	resp, err := d.api.Do(ctx, req, &body)
+	resp, err := d.api.BareDo(ctx, req)
+	if resp != nil {
+		defer resp.Body.Close()
+	}
 	switch {
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
@@ -201,22 +201,43 @@ func (d *Repository) send(ctx context.Context, req *http.Request, out any) (next
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		return 0, d.refuse(resp.Response)
 	}
-	text, isText := out.(*string)
-	switch {
-	case err != nil || out == nil:
-	case isText:
-		*text = strings.TrimSpace(body.String())
-	default:
-		if err = json.Unmarshal(body.Bytes(), out); err == nil && string(bytes.TrimSpace(body.Bytes())) == "null" {
-			err = errors.New("null")
-		}
+	if err = errors.Join(err, decode(resp.Body, out)); err == nil {
+		return resp.NextPage, nil
 	}
-	if err != nil {
-		at := *req.URL
-		at.RawQuery = ""
-		return 0, &publish.Temporary{Err: fmt.Errorf("%s %s: %w: %w", req.Method, at.Redacted(), errCut, err)}
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
 	}
-	return resp.NextPage, nil
+	if transport.IsExcess(err) {
+		return 0, err
+	}
+	at := *req.URL
+	at.RawQuery = ""
+	return 0, &publish.Temporary{Err: fmt.Errorf("%s %s: %w: %w", req.Method, at.Redacted(), errCut, err)}
+}
+
+// decode reads an answer into out: nothing for nil, a *string with all of it,
+// what a function makes of it, anything else from JSON.
+func decode(body io.Reader, out any) error {
+	const longest = 4 << 10 // of what is no JSON
+	switch out := out.(type) {
+	case nil:
+		_, err := io.Copy(io.Discard, body)
+		return err
+	case *string:
+		data, err := io.ReadAll(io.LimitReader(body, longest))
+		*out = strings.TrimSpace(string(data))
+		return err
+	case func(*json.Decoder) error:
+		return out(json.NewDecoder(body))
+	}
+	var raw json.RawMessage
+	if err := json.NewDecoder(body).Decode(&raw); err != nil {
+		return err
+	}
+	if string(raw) == "null" {
+		return errors.New("null")
+	}
+	return json.Unmarshal(raw, out)
 }
 
 // call makes a request to the API; path begins below the repository. Only what
@@ -242,21 +263,32 @@ func (d *Repository) get(ctx context.Context, path string, out any) error {
 	return err
 }
 
-// list reads all pages.
-func list[T any](ctx context.Context, d *Repository, path string) ([]T, error) {
-	var all []T
-	for page := 1; ; {
-		var some []T
-		next, err := d.call(ctx, http.MethodGet, fmt.Sprintf("%s?per_page=100&page=%d", path, page), nil, &some)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-		if next <= page {
-			return all, nil
-		}
-		page = next
-	}
+// list reads all pages, entry by entry, and returns those to keep.
+func list[T any](ctx context.Context, d *Repository, path string, keep func(*T) bool) (all []T, err error) {
+	err = transport.Pages(ctx, d.opt.Policy, d.api.BaseURL.Host, func(ctx context.Context, page int, add func(int) error) (int, error) {
+		before := len(all)
+		return d.call(ctx, http.MethodGet, fmt.Sprintf("%s?per_page=100&page=%d", path, page), nil, func(in *json.Decoder) error {
+			all = all[:before] // the answer may be read again
+			if start, err := in.Token(); err != nil || start != json.Delim('[') {
+				return errors.Join(err, errors.New("not a list"))
+			}
+			for in.More() {
+				var one T
+				if err := in.Decode(&one); err != nil {
+					return err
+				}
+				if keep(&one) {
+					all = append(all, one)
+					if err := add(1); err != nil {
+						return err
+					}
+				}
+			}
+			_, err := in.Token()
+			return err
+		})
+	})
+	return all, err
 }
 
 // escape makes a ref fit for a path.
@@ -302,7 +334,7 @@ func (d *Repository) public(ctx context.Context) (bool, error) {
 
 // load reads the assets of a release.
 func (d *Repository) load(ctx context.Context, r *release) (err error) {
-	r.assets, err = list[asset](ctx, d, fmt.Sprintf("releases/%d/assets", r.ID))
+	r.assets, err = list(ctx, d, fmt.Sprintf("releases/%d/assets", r.ID), func(a *asset) bool { return len(a.Name) <= maxName })
 	return err
 }
 

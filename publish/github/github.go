@@ -75,6 +75,7 @@ type Repository struct {
 	// client shows the token to the API; anonymous shows it to nobody, as
 	// clusterctl's downloads.
 	client, anonymous *http.Client
+	secrets           transport.Secrets
 
 	mu   sync.Mutex
 	home *home
@@ -88,6 +89,10 @@ const (
 	// maxAssets and maxSize limit a release (GitHub: About releases).
 	maxAssets = 1000
 	maxSize   = 2 << 30
+	// maxName is the length of a tag or of the name of an asset, in bytes.
+	maxName = 255
+	// maxBody is what the text of a release can have, in bytes.
+	maxBody = 4 * 125_000
 )
 
 // New returns the destination. It makes no request.
@@ -143,9 +148,10 @@ func New(o Options) (*Repository, error) {
 		client:    transport.New(o.Base, o.Policy, transport.Credential{Hosts: hosts, Header: "Authorization", Value: bearer(o.Token)}),
 		anonymous: transport.New(o.Base, o.Policy),
 	}
-	quiet := *d.client
-	quiet.Transport = unhurried{d.client.Transport}
-	d.api = sdk.NewClient(&quiet)
+	d.secrets.Add(o.Token)
+	quiet := transport.Bounded(d.client)
+	quiet.Transport = unhurried{quiet.Transport}
+	d.api = sdk.NewClient(quiet)
 	d.api.UserAgent = o.Tool
 	api.Path += "/"
 	d.api.BaseURL, d.api.UploadURL = api, api // uploads bring their own URL

@@ -132,12 +132,9 @@ type state struct {
 func (j *job) look(ctx context.Context, whole bool) (*state, error) {
 	s := &state{whole: whole || j.draft == 0}
 	if s.whole {
-		all, err := list[release](ctx, j.Repository, "releases")
+		_, err := list(ctx, j.Repository, "releases", func(r *release) bool { return s.add(r, j.r.Version) })
 		if err != nil {
 			return nil, err
-		}
-		for _, r := range all {
-			s.add(&r, j.r.Version)
 		}
 		if s.commit, err = j.commitOf(ctx, j.r.Version); err != nil {
 			return nil, err
@@ -165,8 +162,11 @@ func (j *job) look(ctx context.Context, whole bool) (*state, error) {
 	return s, nil
 }
 
-// add sorts a release in.
-func (s *state) add(r *release, version string) {
+// add sorts a release in, and reports whether it counts.
+func (s *state) add(r *release, version string) bool {
+	if len(r.Tag) > maxName || len(r.Body) > maxBody {
+		return false // not of GitHub
+	}
 	meant, marked := of(r, version)
 	v, err := layouts.ParseVersion(r.Tag)
 	switch {
@@ -175,11 +175,13 @@ func (s *state) add(r *release, version string) {
 	case !r.Draft && err == nil && !r.Prerelease && v.Prerelease() == "":
 		s.stable = append(s.stable, v)
 	case !r.Draft || !meant:
+		return false
 	case marked:
 		s.drafts = append(s.drafts, r)
 	default:
 		s.foreign = append(s.foreign, r)
 	}
+	return true
 }
 
 // todo is what brings a version from its state to being published.
@@ -256,7 +258,7 @@ func (j *job) compare(ctx context.Context, s *state) (todo, error) {
 		t.done = err == nil
 		return t, err
 	}
-	conflict.Where = s.published.Page
+	conflict.Where = string(s.published.Page)
 	incomplete := len(conflict.Changed)+len(conflict.Extra) == 0
 	m, _ := findMarker(s.published.Body)
 	switch {
@@ -327,7 +329,7 @@ func (j *job) target(ctx context.Context, s *state) (string, error) {
 	if !s.whole || j.opt.Target == "" && s.commit != "" {
 		return "", nil
 	}
-	want, err := j.resolve(ctx, cmp.Or(j.opt.Target, j.home.Branch, "HEAD"))
+	want, err := j.resolve(ctx, cmp.Or(j.opt.Target, string(j.home.Branch), "HEAD"))
 	switch {
 	case err != nil:
 		return "", err
@@ -443,7 +445,7 @@ func (j *job) notes(ctx context.Context, s *state) (out []string) {
 	if j.enterprise() {
 		out = append(out, fmt.Sprintf("clusterctl reads releases from github.com only, not from %s; for clusterctl, mirror them to a folder, a GitLab server or github.com", j.opt.ServerURL))
 	}
-	if !strings.EqualFold(j.home.FullName, j.full()) && j.home.FullName != "" {
+	if !strings.EqualFold(string(j.home.FullName), j.full()) && j.home.FullName != "" {
 		out = append(out, fmt.Sprintf("%s is called %s now; GitHub redirects from the old name", j.full(), j.home.FullName))
 	}
 	if s.published != nil && s.published.Immutable {

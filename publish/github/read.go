@@ -20,7 +20,13 @@ import (
 // which clusterctl shows to those who may write, are none.
 func (d *Repository) Versions(ctx context.Context) ([]string, error) {
 	fail := func(err error) ([]string, error) { return nil, fmt.Errorf("list the releases of %s: %w", d, err) }
-	all, err := list[release](ctx, d, "releases")
+	var tags []string
+	_, err := list(ctx, d, "releases", func(r *release) bool {
+		if !r.Draft && len(r.Tag) <= maxName {
+			tags = append(tags, r.Tag)
+		}
+		return false
+	})
 	if refused(err, http.StatusNotFound) {
 		if _, err := d.repository(ctx); err != nil {
 			return fail(err)
@@ -28,12 +34,6 @@ func (d *Repository) Versions(ctx context.Context) ([]string, error) {
 	}
 	if err != nil {
 		return fail(err)
-	}
-	var tags []string
-	for _, r := range all {
-		if !r.Draft {
-			tags = append(tags, r.Tag)
-		}
 	}
 	return versions(tags), nil
 }
@@ -116,6 +116,7 @@ func (d *Repository) released(ctx context.Context, r *release, pages bool) *repo
 		}
 		out.Artifacts = append(out.Artifacts, file)
 	}
+	publish.CheckNames(out)
 	out.Sort()
 	return out
 }
@@ -190,14 +191,14 @@ func (d *Repository) State(ctx context.Context, version string) (State, error) {
 	if d.opt.Token == "" {
 		return s, nil
 	}
-	all, err := list[release](ctx, d, "releases")
+	_, err = list(ctx, d, "releases", func(r *release) bool {
+		if meant, _ := of(r, version); r.Draft && meant {
+			s.Drafts = append(s.Drafts, string(r.Page))
+		}
+		return false
+	})
 	if err != nil {
 		return fail(err)
-	}
-	for _, r := range all {
-		if meant, _ := of(&r, version); r.Draft && meant {
-			s.Drafts = append(s.Drafts, r.Page)
-		}
 	}
 	return s, nil
 }
@@ -206,9 +207,10 @@ func (d *Repository) State(ctx context.Context, version string) (State, error) {
 // have a release or not. That is what clusterctl takes for the versions of a
 // Go module (clusterctl: goproxy.Client.GetVersions).
 func (d *Repository) Tags(ctx context.Context) ([]string, error) {
-	all, err := list[struct {
+	type tag struct {
 		Name string `json:"name"`
-	}](ctx, d, "tags")
+	}
+	all, err := list(ctx, d, "tags", func(t *tag) bool { return len(t.Name) <= maxName })
 	if err != nil {
 		return nil, fmt.Errorf("list the tags of %s: %w", d, err)
 	}

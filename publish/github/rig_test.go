@@ -105,7 +105,7 @@ func (h *hub) fresh(edit ...func(*fake.Repository)) string {
 
 // policy does not sleep.
 func (h *hub) policy() transport.Policy {
-	return transport.Policy{Stall: h.patience, Sleep: func(ctx context.Context, _ time.Duration) error {
+	return transport.Policy{Timeout: h.patience, Sleep: func(ctx context.Context, _ time.Duration) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

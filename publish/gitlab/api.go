@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/xanzy/go-gitlab"
 
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -51,22 +52,23 @@ func (p *Package) read(ctx context.Context, do func() error) error {
 	}
 }
 
-// all reads the pages of a list.
-func all[T any](page func(gitlab.ListOptions) ([]T, *gitlab.Response, error)) ([]T, error) {
+// all reads the pages of a list, and keeps what keep makes of its entries.
+func all[T, K any](ctx context.Context, p *Package, page func(context.Context, gitlab.ListOptions) ([]T, *gitlab.Response, error), keep func(T) (K, bool)) (out []K, err error) {
 	const most = 100 // per page
-	var out []T
-	for n := 1; n != 0; {
-		part, resp, err := page(gitlab.ListOptions{Page: n, PerPage: most})
+	err = transport.Pages(ctx, p.o.Policy, p.host, func(ctx context.Context, n int, add func(int) error) (int, error) {
+		part, resp, err := page(ctx, gitlab.ListOptions{Page: n, PerPage: most})
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		out = append(out, part...)
-		if resp.NextPage <= n {
-			break // the last one, or a server that goes in circles
+		before := len(out)
+		for _, x := range part {
+			if k, ok := keep(x); ok {
+				out = append(out, k)
+			}
 		}
-		n = resp.NextPage
-	}
-	return out, nil
+		return resp.NextPage, add(len(out) - before)
+	})
+	return out, err
 }
 
 // stored is one file of a package. Its sum is unknown if GitLab does not say it.
@@ -83,9 +85,20 @@ func newStored(pkg, id int, name string, size int, sha256 string) stored {
 	return stored{pkg, id, name, int64(size), sum, ok}
 }
 
+// listed is a version of the package in a list.
+type listed struct {
+	id      int
+	version string
+	// visible reports whether people see it and clusterctl can read it. GitLab
+	// shows packages with an error to people, too.
+	visible bool
+	// page is the path of its page, "" if it is unknown.
+	page string
+}
+
 // packages lists the packages of that name in one status; the empty status
 // means all that people see. The version may be empty.
-func (p *Package) packages(ctx context.Context, version, status string) (out []*gitlab.Package, err error) {
+func (p *Package) packages(ctx context.Context, version, status string) (out []listed, err error) {
 	optional := func(s string) *string {
 		if s == "" {
 			return nil
@@ -93,37 +106,48 @@ func (p *Package) packages(ctx context.Context, version, status string) (out []*
 		return &s
 	}
 	err = p.read(ctx, func() error {
-		found, err := all(func(page gitlab.ListOptions) ([]*gitlab.Package, *gitlab.Response, error) {
+		out, err = all(ctx, p, func(ctx context.Context, page gitlab.ListOptions) ([]*gitlab.Package, *gitlab.Response, error) {
 			return p.api.Packages.ListProjectPackages(p.o.Project, &gitlab.ListProjectPackagesOptions{
 				ListOptions: page, PackageType: gitlab.Ptr("generic"),
 				PackageName: &p.o.Package, PackageVersion: optional(version), Status: optional(status),
 			}, gitlab.WithContext(ctx))
-		})
-		// The server looks for names that contain this one, and old ones do not
-		// know how to look for a version.
-		out = slices.DeleteFunc(found, func(k *gitlab.Package) bool {
-			return k.Name != p.o.Package || version != "" && k.Version != version
+		}, func(k *gitlab.Package) (listed, bool) {
+			// The server looks for names that contain this one, and old ones do
+			// not know how to look for a version.
+			if k == nil || k.Name != p.o.Package || version != "" && k.Version != version || len(k.Version) > maxName {
+				return listed{}, false
+			}
+			out := listed{id: k.ID, version: k.Version, visible: k.Status == "default" || k.Status == "deprecated"}
+			if k.Links != nil && len(k.Links.WebPath) > 1 && k.Links.WebPath[0] == '/' {
+				out.page = p.secrets.Quote(k.Links.WebPath)
+			}
+			return out, true
 		})
 		return err
 	})
 	return out, err
 }
 
-// files lists the files of a package, oldest first.
+// files lists the files of a package, oldest first. A name that no release can
+// have is cut short, so that it stays one.
 func (p *Package) files(ctx context.Context, id int) (out []stored, err error) {
 	err = p.read(ctx, func() error {
-		out = nil
-		found, err := all(func(page gitlab.ListOptions) ([]*gitlab.PackageFile, *gitlab.Response, error) {
+		out, err = all(ctx, p, func(ctx context.Context, page gitlab.ListOptions) ([]*gitlab.PackageFile, *gitlab.Response, error) {
 			return p.api.Packages.ListPackageFiles(p.o.Project, id, (*gitlab.ListPackageFilesOptions)(&page), gitlab.WithContext(ctx))
+		}, func(f *gitlab.PackageFile) (stored, bool) {
+			if f == nil {
+				return stored{}, false
+			}
+			return newStored(id, f.ID, f.FileName[:min(len(f.FileName), maxName+1)], f.Size, f.FileSHA256), true
 		})
-		for _, f := range found {
-			out = append(out, newStored(id, f.ID, f.FileName, f.Size, f.FileSHA256))
-		}
 		return err
 	})
 	slices.SortStableFunc(out, func(a, b stored) int { return cmp.Compare(a.id, b.id) })
 	return out, err
 }
+
+// maxName is the longest name of a file or version, in bytes.
+const maxName = 255
 
 // upload stores a file, and gives the package a status unless that is empty. It
 // returns the checksum of what it sent, and what GitLab says that it stored: the

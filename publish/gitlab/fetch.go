@@ -25,7 +25,7 @@ func (p *Package) Versions(ctx context.Context) ([]string, error) {
 	}
 	var versions []layouts.Version
 	for _, k := range found {
-		if v, err := layouts.ParseVersion(k.Version); err == nil && visible(k) {
+		if v, err := layouts.ParseVersion(k.version); err == nil && k.visible {
 			versions = append(versions, v)
 		}
 	}
@@ -59,6 +59,7 @@ func (p *Package) Fetch(ctx context.Context, version string) (*repo.Release, err
 		f, _ := s.winner(name)
 		out.Artifacts = append(out.Artifacts, p.artifact(ctx, version, f))
 	}
+	publish.CheckNames(out)
 	if len(out.Artifacts) == 0 || !s.visible {
 		return fail(fmt.Errorf("there is no such version, or it is not public and the token may not see it: %w", fs.ErrNotExist))
 	}

@@ -48,6 +48,9 @@ type Options struct {
 	// Notes is the text of a release that is made, in Markdown.
 	Notes string
 
+	// TakeOver ignores that other content has the claim.
+	TakeOver bool
+
 	// AllowUnreadable lets New accept a place that clusterctl cannot read.
 	AllowUnreadable bool
 }
@@ -59,11 +62,14 @@ type Package struct {
 	server string
 	// base is the server whose API is asked, which may have another name.
 	base string
+	// host is that of base.
+	host string
 	// unreadable says why clusterctl cannot read the package, or is nil.
 	unreadable error
 	http       *http.Client
 	wire       *http.Client
 	api        *gitlab.Client
+	secrets    transport.Secrets
 }
 
 var _ publish.Destination = (*Package)(nil)
@@ -101,9 +107,10 @@ func New(o Options) (*Package, error) {
 			return fail(err)
 		}
 	}
-	p.base = api.String()
+	p.base, p.host = api.String(), api.Host
+	p.secrets.Add(o.Token)
 	p.http = transport.New(o.Base, o.Policy, o.TokenKind.credential(o.Token, api.Host))
-	p.wire = onWire(p.http)
+	p.wire = onWire(transport.Bounded(p.http), &p.secrets)
 	if p.api, err = newAPI(p.base, p.wire); err != nil {
 		return fail(err)
 	}

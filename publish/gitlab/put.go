@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/claim"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -51,9 +52,11 @@ func (p *Package) Plan(ctx context.Context, r *repo.Release) (publish.Result, er
 // upload that has other content is deleted, or, if the token may not do that,
 // uploaded again: readers get the last file of a name.
 //
-// GitLab cannot refuse a second publisher of the same version. Put looks whether
-// there is one before every upload, and if it has other content, takes its own
-// files back and fails. With a token that may not delete, it says which they are.
+// GitLab cannot refuse a second publisher of the same version, so publishers
+// agree on one content first, by files of a hidden version of the package. With
+// a token that may not list packages that is not possible: then Put looks
+// before every upload whether the version is published, and two publishers with
+// different content may still get in each other's way.
 func (p *Package) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
 	j, err := p.begin(ctx, r)
 	if err != nil {
@@ -102,8 +105,6 @@ type job struct {
 	sent map[string]bool
 	// broken is what GitLab stored instead of our files, by name.
 	broken map[string][]repo.Sum
-	// mine is what this run has uploaded, where GitLab gave it a number.
-	mine []stored
 	// deleted are the numbers of files that may still be listed.
 	deleted map[int]bool
 	// duplicate are the refusals of files because there is one of that name.
@@ -208,17 +209,66 @@ func (s step) String() string {
 
 // run brings the package to where nothing is left to do.
 func (j *job) run(ctx context.Context) (state, error) {
+	for failed := 1; !j.p.o.TakeOver; failed++ {
+		err := j.claim(ctx)
+		if err == nil {
+			break
+		}
+		if err := j.p.o.Policy.Retry(ctx, failed, err); err != nil {
+			return state{}, err
+		}
+	}
 	s, err := j.converge(ctx)
-	_, conflict := errors.AsType[*publish.ConflictError](err)
-	_, rival := errors.AsType[*rivalError](err)
-	if (conflict || rival) && len(j.mine) > 0 && ctx.Err() == nil {
-		err = j.withdraw(ctx, err)
+	if _, conflict := errors.AsType[*publish.ConflictError](err); conflict && !s.listed && j.changed {
+		err = fmt.Errorf("%w; this run had uploaded files before it noticed, which readers may get; delete them, and publish with a token that may list packages", err)
 	}
 	return s, err
 }
 
-// rivalError says that somebody else changes the same version.
-type rivalError struct{ error }
+// claim makes sure that no other content can be published under the version,
+// unless it is published already or packages cannot be listed.
+func (j *job) claim(ctx context.Context) error {
+	s, err := j.look(ctx)
+	if err != nil || !s.listed {
+		return err
+	}
+	if steps, err := j.decide(s); err != nil || len(steps) == 0 {
+		return nil // there is nothing to publish, as converge will find
+	}
+	id, err := publish.ContentID(ctx, j.r)
+	if err != nil {
+		return err
+	}
+	return claim.Win(ctx, &marks{j.p, j.r.Version + claims}, id, j.p.o.Policy.Yield)
+}
+
+// claims ends the version of the package in which publishers agree.
+const claims = "-claims"
+
+// marks are files.
+type marks struct {
+	p       *Package
+	version string
+}
+
+func (m *marks) Set(ctx context.Context, mark string) error {
+	_, _, err := m.p.upload(ctx, m.version, repo.BytesArtifact(mark, []byte(mark)), gitlab.PackageHidden)
+	if refused(err, http.StatusBadRequest) && strings.Contains(err.Error(), "Duplicate") {
+		return nil
+	}
+	if err != nil {
+		err = fmt.Errorf("claim the version: %w", err)
+	}
+	return err
+}
+
+func (m *marks) List(ctx context.Context) (out []string, err error) {
+	s, err := m.p.list(ctx, m.version)
+	for name := range s.files {
+		out = append(out, name)
+	}
+	return out, err
+}
 
 // converge looks, decides and acts, again and again. The gate is opened only
 // after another look at everything else.
@@ -278,23 +328,6 @@ func (j *job) overtaken(ctx context.Context, s state, step step, first bool) (bo
 	return err == nil, err
 }
 
-// withdraw deletes what this run has uploaded, because of a rival.
-func (j *job) withdraw(ctx context.Context, why error) error {
-	var names []string
-	for _, f := range slices.Backward(j.mine) {
-		if !j.keep {
-			if err := j.remove(ctx, f.pkg, f.id); err == nil && !j.keep {
-				continue
-			}
-		}
-		names = append(names, fmt.Sprintf("%s (number %d)", f.name, f.id))
-	}
-	if len(names) == 0 {
-		return fmt.Errorf("%w; what this run had uploaded before it noticed was deleted again", why)
-	}
-	return fmt.Errorf("%w; this run had uploaded %s before it noticed, and could not delete that; do so, or readers may get a mixture", why, strings.Join(names, ", "))
-}
-
 // look finds out what is there, but for what was deleted and may still be listed,
 // and what it has to be compared with.
 func (j *job) look(ctx context.Context) (state, error) {
@@ -329,7 +362,7 @@ func (j *job) decide(s state) ([]step, error) {
 	open = open && !slices.Contains(broken, gate)
 	for _, name := range diff.Missing {
 		if j.sent[name] {
-			return nil, &publish.Temporary{Err: &rivalError{fmt.Errorf("%s took the file %s, but does not show it; somebody else may have deleted it", j.p.server, name)}}
+			return nil, &publish.Temporary{Err: fmt.Errorf("%s took the file %s, but does not show it; another publisher may have deleted it", j.p.server, name)}
 		}
 	}
 	// Readers see a release once the gate is open. What is listed for everyone
@@ -339,7 +372,7 @@ func (j *job) decide(s state) ([]step, error) {
 	}
 	for _, name := range diff.Changed {
 		if j.sent[name] {
-			return nil, &rivalError{fmt.Errorf("somebody else is publishing %s with other content right now: %s was replaced; let one of the two finish", j.r.Version, name)}
+			return nil, fmt.Errorf("another publisher replaced %s of %s right now; let one of the two finish", name, j.r.Version)
 		}
 	}
 	if j.keep && len(diff.Extra) > 0 {
@@ -450,9 +483,6 @@ func (j *job) do(ctx context.Context, s state, step step) error {
 		return fmt.Errorf("upload %s: %w", name, err)
 	}
 	f.name, j.sums[name] = name, sum
-	if f.id != 0 {
-		j.mine = append(j.mine, f)
-	}
 	if !f.known || j.same(f) {
 		j.sent[name] = true
 		return nil

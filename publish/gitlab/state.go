@@ -57,12 +57,12 @@ func (p *Package) list(ctx context.Context, version string) (state, error) {
 		// Of several, such as one that is being deleted, uploads and downloads
 		// meet the youngest.
 		for _, k := range found {
-			if k.ID < s.pkg {
+			if k.id < s.pkg {
 				continue
 			}
-			s.pkg, s.visible = k.ID, visible(k)
-			if k.Links != nil && len(k.Links.WebPath) > 1 && k.Links.WebPath[0] == '/' {
-				s.where = p.server + k.Links.WebPath
+			s.pkg, s.visible = k.id, k.visible
+			if k.page != "" {
+				s.where = p.server + k.page
 			}
 		}
 	}
@@ -75,10 +75,6 @@ func (p *Package) list(ctx context.Context, version string) (state, error) {
 	}
 	return s, err
 }
-
-// visible reports whether people see a package and clusterctl can read it.
-// GitLab shows them those with an error, too.
-func visible(k *gitlab.Package) bool { return k.Status == "default" || k.Status == "deprecated" }
 
 // unlisted reports whether err means that the token may not list packages, and
 // may nevertheless read or write them. Where a kind of token does not count, it

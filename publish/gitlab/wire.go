@@ -11,21 +11,23 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 )
 
 // onWire returns a client whose refusals are errors.
-func onWire(client *http.Client) *http.Client {
+func onWire(client *http.Client, secrets *transport.Secrets) *http.Client {
 	out := *client
-	out.Transport = wire{client.Transport}
+	out.Transport = wire{client.Transport, secrets}
 	return &out
 }
 
 // wire corrects what the library does to requests and answers.
-type wire struct{ next http.RoundTripper }
+type wire struct {
+	next    http.RoundTripper
+	secrets *transport.Secrets
+}
 
 // RoundTrip makes the request. A refusal is an error already here, because the
 // library forgets the text of some and reads that of others without bound.
@@ -38,7 +40,7 @@ func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	defer resp.Body.Close()
 	temporary := transport.IsTemporary(transport.StatusError(resp))
-	err = &refusal{resp.StatusCode, message(resp.Body)}
+	err = &refusal{resp.StatusCode, w.secrets.Redact(message(resp.Body))}
 	if temporary {
 		err = &publish.Temporary{Err: err}
 	}
@@ -75,7 +77,7 @@ func refused(err error, codes ...int) bool {
 // …, "error_description": …}, where … may be a text, a list, or one of them for
 // every wrong field.
 func message(body io.Reader) string {
-	const enough, line = 64 << 10, 300
+	const enough = 64 << 10
 	data, _ := io.ReadAll(io.LimitReader(body, enough))
 	var fields struct {
 		Message     any    `json:"message"`
@@ -91,16 +93,7 @@ func message(body io.Reader) string {
 			words = append(words, text)
 		}
 	}
-	text := strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.Join(words, ": "))
-	if r := []rune(text); len(r) > line {
-		text = string(r[:line]) + "…"
-	}
-	return text
+	return transport.Quote(strings.Join(words, ": "))
 }
 
 func flat(v any) string {
@@ -146,6 +139,9 @@ func (p *Package) explain(err error) error {
 	}
 	if source, ok := errors.AsType[*sourceError](err); ok {
 		return source.error
+	}
+	if excess, ok := errors.AsType[*transport.ExcessError](err); ok {
+		return excess
 	}
 	if _, ok := errors.AsType[*url.Error](err); !ok {
 		// The library could not read the answer.

@@ -47,7 +47,7 @@ type session struct {
 	// granted are the values of the Authorization header, by right.
 	granted map[string]string
 	// secrets must not appear in any message.
-	secrets []string
+	secrets transport.Secrets
 	// refused says why there is no credential, in words for a message.
 	refused string
 	// asked is how long the registry wants to be left alone.
@@ -178,9 +178,7 @@ func (s *session) authorize(req *http.Request, questions []string, tried string)
 		s.refused = "credentials are not sent to another machine without encryption"
 		return "", nil
 	}
-	for _, secret := range []string{c.Password, c.AccessToken, c.RefreshToken, strings.TrimPrefix(basic(c), "Basic ")} {
-		s.remember(secret)
-	}
+	s.secrets.Add(c.Password, c.AccessToken, c.RefreshToken, strings.TrimPrefix(basic(c), "Basic "))
 	value := ""
 	for _, q := range parseChallenges(questions) {
 		switch {
@@ -211,14 +209,6 @@ func (s *session) authorize(req *http.Request, questions []string, tried string)
 		s.refused = "the registry does not accept the credentials"
 	}
 	return value, nil
-}
-
-// remember keeps a secret out of messages. Very short ones cannot be told from
-// other text.
-func (s *session) remember(secret string) {
-	if len(secret) >= 4 {
-		s.secrets = append(s.secrets, secret)
-	}
 }
 
 func basic(c Credential) string {
@@ -298,7 +288,7 @@ func (s *session) token(ctx context.Context, q challenge, c Credential, need str
 		s.refused = realm.Host + " gives no token"
 		return "", nil
 	}
-	s.remember(value)
+	s.secrets.Add(value)
 	return "Bearer " + value, nil
 }
 
@@ -307,16 +297,6 @@ func (s *session) why() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.refused
-}
-
-// redact removes secrets from what a server says.
-func (s *session) redact(text string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, secret := range s.secrets {
-		text = strings.ReplaceAll(text, secret, "***")
-	}
-	return text
 }
 
 // challenge is one way in which a server wants to know who asks (RFC 9110,

@@ -56,7 +56,7 @@ func (d *Repository) explainStatus(method string, u *url.URL, code int, said err
 	host, repository := d.remote.Reference.Registry, d.remote.Reference.Repository
 	switch write := method != http.MethodGet && method != http.MethodHead; {
 	case code == http.StatusUnauthorized:
-		why := d.session.redact(d.session.why())
+		why := d.session.secrets.Quote(d.session.why())
 		if why == "" {
 			why = "the registry does not say how to log in"
 		}
@@ -74,30 +74,18 @@ func (d *Repository) explainStatus(method string, u *url.URL, code int, said err
 	}
 }
 
-// maxQuote is how much of what a registry says is repeated.
-const maxQuote = 300
-
 // quote repeats what a registry says about its refusal.
 func (d *Repository) quote(said errcode.Errors) string {
 	if len(said) == 0 {
 		return ""
 	}
-	text := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, d.session.redact(said[0].Code+": "+said[0].Message))
-	if len(text) > maxQuote {
-		text = strings.ToValidUTF8(text[:maxQuote], "") + "…"
-	}
-	return " (" + text + ")"
+	return " (" + d.session.secrets.Quote(said[0].Code+": "+said[0].Message) + ")"
 }
 
 // censored is an error without queries of URLs and without secrets.
 func (d *Repository) censored(err error) error {
 	text := err.Error()
-	clean := d.session.redact(withoutQueries(text))
+	clean := d.session.secrets.Redact(transport.Printable(withoutQueries(text)))
 	if clean == text {
 		return err
 	}

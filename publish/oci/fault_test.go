@@ -61,7 +61,7 @@ func suffer(t *testing.T, rules ...fault.Rule) error {
 	r := small()
 	patience := func(o *oci.Options) {
 		if slices.ContainsFunc(rules, func(r fault.Rule) bool { return r.Fault.Stall }) {
-			o.Policy.Stall = 100 * time.Millisecond
+			o.Policy.Timeout = 100 * time.Millisecond
 		}
 	}
 	result, first := s.open(robot, patience).Put(t.Context(), r)
@@ -200,7 +200,7 @@ func TestSecondPublisher(t *testing.T) {
 // TestTagDecides believes what it sees under the tag, not what the registry says
 // about setting it.
 func TestTagDecides(t *testing.T) {
-	const tag = 2 // the second manifest that is put
+	const tag = 4 // the manifest that is put after that of the digest and two claims
 	created := map[string]string{"Docker-Content-Digest": ""}
 	for _, tc := range []struct {
 		name string
@@ -235,7 +235,7 @@ func TestCancel(t *testing.T) {
 	for n := 1; n <= len(plain.faults.Log()); n++ {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		s := serve(t, fault.Rule{Nth: n, Fault: fault.Fault{Name: "interrupt", Stall: true, Call: func() { cancel(stop) }}})
-		d := s.open(func(o *oci.Options) { o.Policy.Stall = time.Minute })
+		d := s.open(func(o *oci.Options) { o.Policy.Timeout = time.Minute })
 		if _, err := d.Put(ctx, published()); !errors.Is(err, stop) {
 			t.Errorf("step %d: %v", n, err)
 		}

@@ -38,6 +38,8 @@ type Options struct {
 	// org.opencontainers.image.source. They are part of the digest, so a time
 	// in them makes it differ with every run.
 	Annotations map[string]string
+	// TakeOver ignores that other content has the claim.
+	TakeOver bool
 	// Base makes the connections; nil is http.DefaultTransport.
 	Base http.RoundTripper
 	// Policy says how long to wait for what.
@@ -50,13 +52,11 @@ type Repository struct {
 	client      *http.Client
 	session     *session
 	annotations map[string]string
+	takeOver    bool
 	policy      transport.Policy
 }
 
 var _ publish.Destination = (*Repository)(nil)
-
-// maxTagPages ends a list of tags that goes round in circles.
-const maxTagPages = 10_000
 
 // New returns a repository of a registry, which need not exist yet. Nothing is
 // sent before it is used.
@@ -72,15 +72,16 @@ func New(o Options) (*Repository, error) {
 	client := transport.New(s, o.Policy)
 	return &Repository{
 		remote: &remote.Repository{
-			Client:           client,
+			Client:           transport.Bounded(client),
 			Reference:        ref,
 			PlainHTTP:        s.scheme == "http",
-			TagListMaxPages:  maxTagPages,
+			TagListMaxPages:  transport.MaxPages,
 			MaxMetadataBytes: maxManifest,
 		},
 		client:      client,
 		session:     s,
 		annotations: maps.Clone(o.Annotations),
+		takeOver:    o.TakeOver,
 		policy:      o.Policy,
 	}, nil
 }
@@ -153,7 +154,7 @@ func (d *Repository) Versions(ctx context.Context) ([]string, error) {
 	var versions []layouts.Version
 	err := d.remote.Tags(ctx, "", func(tags []string) error {
 		for _, tag := range tags {
-			if v, err := layouts.ParseVersion(tag); err == nil {
+			if v, err := layouts.ParseVersion(tag); err == nil && d.checkTag(tag) == nil {
 				versions = append(versions, v)
 			}
 		}

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	"oras.land/oras-go/v2/content"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/claim"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
@@ -106,10 +110,9 @@ func (d *Repository) Plan(ctx context.Context, r *repo.Release) (publish.Result,
 	return result, nil
 }
 
-// Put publishes a release. The registry offers no way to set a tag only if it
-// is not there. Of two publishers with different content who look at the same
-// moment, the last one wins, and the other one gets an error from Put or
-// Verify; a registry whose tags are immutable refuses the second one.
+// Put publishes a release. Registries cannot set a tag only if it is not there,
+// so publishers agree on one content first, by tags whose names begin with
+// claim-. A claim may only be ignored with TakeOver.
 func (d *Repository) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
 	b, err := d.prepare(ctx, r)
 	if err != nil {
@@ -175,7 +178,10 @@ func (d *Repository) wrote(ctx context.Context, what string, err error) error {
 		return nil
 	}
 	err = fmt.Errorf("%s: %w", what, d.explain(ctx, err))
-	if transport.IsTemporary(err) {
+	// Registries refuse what another publisher stores at the same moment as
+	// invalid. Only another look tells.
+	status, ok := errors.AsType[*transport.Status](err)
+	if transport.IsTemporary(err) || ok && (status.Code == http.StatusBadRequest || status.Code == http.StatusConflict || status.Code == http.StatusRequestedRangeNotSatisfiable) {
 		return &unknown{err}
 	}
 	return err
@@ -191,6 +197,8 @@ type upload struct {
 	stored []bool
 	// tagged is true once the tag may have been set.
 	tagged bool
+	// claimed is true once no other content can be published.
+	claimed bool
 }
 
 func (p *upload) count() (n int) {
@@ -225,7 +233,17 @@ func (p *upload) run(ctx context.Context) (unchanged bool, desc v1.Descriptor, e
 			return false, desc, err
 		}
 	}
-	// Files may have taken long. Somebody else may have been faster.
+	if !p.claimed && !p.d.takeOver {
+		if err := p.claim(ctx); err != nil {
+			// The winner may have published it by now.
+			if there, desc, look := p.d.published(ctx, p.b); there || look != nil {
+				return true, desc, look
+			}
+			return false, desc, err
+		}
+		p.claimed = true
+	}
+	// Files may have taken long, and another publisher may have been faster.
 	if there, desc, err = p.d.published(ctx, p.b); err != nil || there {
 		return !p.tagged, desc, err
 	}
@@ -336,4 +354,64 @@ func (p *upload) send(ctx context.Context, x blob) error {
 		return readErr
 	}
 	return p.d.wrote(ctx, "upload "+x.file.Name, err)
+}
+
+// claim makes sure that no other content can be published under the version.
+func (p *upload) claim(ctx context.Context) error {
+	id, err := publish.ContentID(ctx, p.b.release)
+	if err != nil {
+		return err
+	}
+	err = claim.Win(ctx, &marks{p, claimPrefix(p.b.release.Version)}, id, p.d.policy.Yield)
+	if _, again := errors.AsType[*unknown](err); !again && transport.IsTemporary(err) {
+		return &unknown{err}
+	}
+	return err
+}
+
+// claimPrefix begins the tags by which publishers of a version agree. They are
+// not versions, so that no reader lists them.
+func claimPrefix(version string) string {
+	const long = 70 // of the 128 letters of a tag
+	if len(version) > long {
+		version = repo.Sum(sha256.Sum256([]byte(version))).String()[:32]
+	}
+	return "claim-" + version + "-"
+}
+
+// marks are tags.
+type marks struct {
+	p      *upload
+	prefix string
+}
+
+func (m *marks) Set(ctx context.Context, mark string) error {
+	d, b := m.p.d, m.p.b
+	err := d.remote.Manifests().PushReference(ctx, b.desc, bytes.NewReader(b.manifest), m.prefix+mark)
+	if err = d.wrote(ctx, "set the tag "+m.prefix+mark, err); err == nil || transport.IsTemporary(err) {
+		return err
+	}
+	// Where tags never change, an equal publisher may have set it.
+	if _, _, seen := d.get(ctx, m.prefix+mark); seen == nil {
+		return nil
+	}
+	return err
+}
+
+func (m *marks) List(ctx context.Context) (out []string, err error) {
+	err = m.p.d.remote.Tags(ctx, "", func(tags []string) error {
+		for _, tag := range tags {
+			if mark, ok := strings.CutPrefix(tag, m.prefix); ok {
+				out = append(out, mark)
+			}
+		}
+		return nil
+	})
+	if err = m.p.d.explain(ctx, err); err != nil {
+		if _, refused := errors.AsType[*transport.Status](err); !refused && ctx.Err() == nil && !transport.IsExcess(err) {
+			err = &publish.Temporary{Err: err} // an answer that broke off
+		}
+		return nil, fmt.Errorf("list the tags of %s: %w", m.p.d, err)
+	}
+	return out, nil
 }

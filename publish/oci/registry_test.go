@@ -87,7 +87,7 @@ func (s *server) host() string { return strings.TrimPrefix(s.http.URL, "http://"
 func (s *server) options() oci.Options {
 	return oci.Options{
 		Host: s.host(), Repository: repository, Base: s.http.Client().Transport,
-		Policy: transport.Policy{Stall: 10 * time.Second, Sleep: func(ctx context.Context, d time.Duration) error {
+		Policy: transport.Policy{Timeout: 10 * time.Second, Sleep: func(ctx context.Context, d time.Duration) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.slept = append(s.slept, d)

@@ -32,6 +32,9 @@ func (p *Places) secret(usual string, names ...string) (value, name string) {
 			break
 		}
 		if v, _ := p.Env(name); v != "" {
+			if strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_PASSWORD") {
+				p.secrets.Add(v)
+			}
 			return v, name
 		}
 	}
@@ -119,7 +122,7 @@ var gitLabTokens = []struct {
 func (p *Places) gitLab(server, project string, o Options) gitlab.Options {
 	out := gitlab.Options{
 		ServerURL: server, Project: project, Base: p.Base, Policy: p.Policy, Notes: o.Notes,
-		Release: o.GitLabRelease, AllowUnreadable: o.AllowUnreadable,
+		Release: o.GitLabRelease, AllowUnreadable: o.AllowUnreadable, TakeOver: o.AdoptDraft,
 	}
 	here, api := p.owner(layouts.GitLab, p.Servers().GitLab), p.env("CI_API_V4_URL")
 	// With only the API named, that host gets the token, whatever the server is
@@ -141,7 +144,7 @@ func (p *Places) gitLab(server, project string, o Options) gitlab.Options {
 
 // oci says how to reach a repository of a registry: with the variables of
 // cluster-api-operator, or as docker login left it.
-func (p *Places) oci(host, name string) oci.Options {
+func (p *Places) oci(host, name string, o Options) oci.Options {
 	var static oci.Credential
 	if p.owner(layouts.OCI, p.env(RegistryVariable)) == host {
 		static = oci.Credential{
@@ -161,7 +164,7 @@ func (p *Places) oci(host, name string) oci.Options {
 		files = append(files, filepath.Join(dir, "containers", "auth.json"))
 	}
 	return oci.Options{
-		Host: host, Repository: name, Base: p.Base, Policy: p.Policy,
+		Host: host, Repository: name, Base: p.Base, Policy: p.Policy, TakeOver: o.AdoptDraft,
 		Credential: oci.FirstCredential(oci.StaticCredential(static), oci.DockerCredentials(files...)),
 	}
 }

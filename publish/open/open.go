@@ -34,6 +34,8 @@ type Places struct {
 	// Tool is the name and version of the program, such as tool/v1.2.3.
 	Tool string
 
+	secrets transport.Secrets
+
 	mu sync.Mutex
 	// claimed are the servers of the first DESTs, by kind.
 	claimed map[layouts.LocationKind]string
@@ -49,6 +51,7 @@ type Options struct {
 	// that it is at. The commit is the target if Remote is the destination.
 	Remote, Commit string
 	// GenerateNotes, AdoptDraft and Complete are those of github.Options.
+	// AdoptDraft is TakeOver of the other kinds.
 	GenerateNotes, AdoptDraft, Complete bool
 	// GitLabRelease and AllowUnreadable are Release and AllowUnreadable of
 	// gitlab.Options.
@@ -132,6 +135,10 @@ func (p *Places) Location(l layouts.Location) (publish.Destination, error) {
 	return p.remote(l.Place(), layouts.Provider{}, l, Options{AllowUnreadable: true})
 }
 
+// Printable makes a text that may come from a server fit for a terminal:
+// without control characters and without the credentials of the environment.
+func (p *Places) Printable(text string) string { return p.secrets.Redact(transport.Printable(text)) }
+
 // path returns a path as the process sees it.
 func (p *Places) path(name string) string {
 	if p.Dir == "" || filepath.IsAbs(name) {
@@ -170,7 +177,7 @@ func (p *Places) remote(place layouts.Place, provider layouts.Provider, l layout
 		options.Package, options.File = cmp.Or(l.Package, provider.Label()), l.File
 		return gitlab.New(options)
 	case layouts.OCI:
-		return oci.New(p.oci(place.Server, place.For(oci.RepositoryName(provider))))
+		return oci.New(p.oci(place.Server, place.For(oci.RepositoryName(provider)), o))
 	}
 	return nil, fmt.Errorf("%s is not on a server", place.Kind)
 }

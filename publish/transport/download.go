@@ -7,8 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 )
@@ -18,8 +20,8 @@ import (
 // connection that breaks off is taken up again where it ended, as long as the
 // server says that the content is still the same. The error wraps
 // fs.ErrNotExist for status 404.
-func Download(ctx context.Context, client *http.Client, url string, header http.Header, size int64) (io.ReadCloser, error) {
-	d := &download{ctx: ctx, client: client, url: url, header: header, size: size, policy: Policy{}.withDefaults()}
+func Download(ctx context.Context, client *http.Client, at string, header http.Header, size int64) (io.ReadCloser, error) {
+	d := &download{ctx: ctx, client: client, url: at, header: header, size: size, policy: Policy{}.withDefaults(), since: time.Now()}
 	if t, ok := client.Transport.(*tripper); ok {
 		d.policy = t.policy
 	}
@@ -35,7 +37,11 @@ type download struct {
 	url    string
 	header http.Header
 	policy Policy
-	broken int // how often
+	// broken counts the breaks since the last progress, which began at since
+	// with from bytes.
+	broken int
+	since  time.Time
+	from   int64
 
 	body io.ReadCloser
 	etag string
@@ -122,7 +128,9 @@ func (d *download) Read(p []byte) (int, error) {
 			}
 		}
 		n, err := d.read(p)
-		d.at += int64(n)
+		if d.at += int64(n); d.size < 0 && d.at > MaxFile {
+			return n, &ExcessError{d.host(), "a file that does not end"}
+		}
 		short := d.size >= 0 && d.at < d.size
 		if err == nil || err == io.EOF && !short || err == errClosed {
 			return n, err
@@ -135,16 +143,34 @@ func (d *download) Read(p []byte) (int, error) {
 		}
 		d.body.Close()
 		d.body = nil
-		if d.broken++; d.broken >= d.policy.Attempts {
-			return n, &publish.Temporary{Err: fmt.Errorf("the download broke off after %d bytes, again and again: %w", d.at, err)}
-		}
-		if err := d.policy.Sleep(d.ctx, d.policy.backoff(1)); err != nil {
+		if err := d.retry(err); err != nil {
 			return n, err
 		}
 		if n > 0 {
 			return n, nil
 		}
 	}
+}
+
+// retry waits before the next connection. Only breaks without progress count:
+// those between which less was read than MinRate demands.
+func (d *download) retry(err error) error {
+	const least = MinRate / 4
+	if got := d.at - d.from; got >= least && float64(got) >= MinRate*time.Since(d.since).Seconds() {
+		d.broken, d.since, d.from = 0, time.Now(), d.at
+	}
+	if d.broken++; d.broken >= d.policy.Attempts {
+		return &publish.Temporary{Err: fmt.Errorf("the download from %s broke off %d times without progress, after %d bytes: %w", d.host(), d.broken, d.at, err)}
+	}
+	return d.policy.Sleep(d.ctx, d.policy.backoff(d.broken))
+}
+
+func (d *download) host() string {
+	u, err := url.Parse(d.url)
+	if err != nil {
+		return "the server"
+	}
+	return u.Host
 }
 
 // read reads from the connection, after what was there before.

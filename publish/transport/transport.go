@@ -28,14 +28,14 @@ type Policy struct {
 	// Pause is the time before the second attempt; it doubles each time and
 	// varies by half; 500 ms.
 	Pause time.Duration
-	// MaxWait is the longest time to wait because a server asks for it, such
-	// as until a rate limit is reset; 15 minutes. Beyond it the request fails
-	// with a *RateLimitError at once.
+	// MaxWait is the longest time that one request waits because a server asks
+	// for it, such as until a rate limit is reset; 15 minutes. Beyond it the
+	// request fails with a *RateLimitError at once.
 	MaxWait time.Duration
-	// Stall is how long a server may neither take nor give a byte; 1 minute.
-	// Time that the source of an upload or the reader of an answer takes does
-	// not count.
-	Stall time.Duration
+	// Timeout is how long a server may neither take nor give a byte, or lag
+	// behind MinRate; 1 minute. Time that the source of an upload or the reader
+	// of an answer takes does not count.
+	Timeout time.Duration
 	// Waiting is told before each wait that a server asked for, with the
 	// reason; from several goroutines if there are several requests. It may be
 	// nil.
@@ -56,7 +56,7 @@ func (p Policy) withDefaults() Policy {
 	}
 	def(&p.Pause, 500*time.Millisecond)
 	def(&p.MaxWait, 15*time.Minute)
-	def(&p.Stall, time.Minute)
+	def(&p.Timeout, time.Minute)
 	if p.Sleep == nil {
 		p.Sleep = sleep
 	}
@@ -93,6 +93,12 @@ func (p Policy) Retry(ctx context.Context, failed int, err error) error {
 		return err
 	}
 	return p.Sleep(ctx, p.backoff(failed))
+}
+
+// Yield waits for a random time, which is longer in later rounds, so that one of
+// several publishers gets ahead.
+func (p Policy) Yield(ctx context.Context, round int) error {
+	return p.withDefaults().Sleep(ctx, rand.N(200*time.Millisecond<<min(round, 6)))
 }
 
 // Credential is what one server gets to see. It is never sent to another host,
@@ -145,7 +151,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 		return fmt.Errorf("%s redirects a %s to %s; that is not followed", first.URL.Host, first.Method, req.URL.Host)
 	case !safe(first.Method) && safe(req.Method):
 		// A 301 or 302 turns a POST into a GET, whose success would mean nothing.
-		return fmt.Errorf("%s moved to %s; use the new address", first.URL.Path, req.URL.Path)
+		return fmt.Errorf("%s moved to %s; use the new address", first.URL.EscapedPath(), req.URL.EscapedPath())
 	}
 	req.Header.Del("Referer") // the last URL, with its signature
 	// Secrets that somebody else put into headers stay with their host.
@@ -169,6 +175,7 @@ type tripper struct {
 // RoundTrip makes the request, several times if need be.
 func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
+	var waited time.Duration
 	for attempt, waits := 1, 0; ; {
 		resp, err := t.once(req)
 		if ctx.Err() != nil {
@@ -182,11 +189,12 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err == nil {
 			asked, limited := limit(resp)
 			switch {
-			case limited && asked > t.policy.MaxWait:
+			case limited && waited+asked > t.policy.MaxWait:
 				resp.Body.Close()
 				return nil, &RateLimitError{req.URL.Host, asked}
 			case limited && waits < t.policy.Attempts && repeatable(req):
 				waits++
+				waited += asked
 				pause, reason = asked, "the rate limit of "+req.URL.Host
 			case resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented && safe(req.Method) && attempt < t.policy.Attempts:
 				pause = max(t.policy.backoff(attempt), min(asked, t.policy.MaxWait))
@@ -265,8 +273,8 @@ func drain(body io.ReadCloser) {
 // once makes the request one time, under the eyes of a watchdog.
 func (t *tripper) once(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	stalled := fmt.Errorf("%s was silent for %s", req.URL.Host, t.policy.Stall)
-	dog := &watchdog{patience: t.policy.Stall, timer: time.AfterFunc(t.policy.Stall, func() { cancel(stalled) })}
+	stalled := fmt.Errorf("%s was silent or too slow for %s", req.URL.Host, t.policy.Timeout)
+	dog := newWatchdog(t.policy.Timeout, func() { cancel(stalled) })
 	out := req.Clone(ctx)
 	for _, c := range t.credentials {
 		if c.mayGoTo(req.URL) {
@@ -274,7 +282,7 @@ func (t *tripper) once(req *http.Request) (*http.Response, error) {
 		}
 	}
 	if out.Body != nil && out.Body != http.NoBody {
-		out.Body = &sending{out.Body, dog}
+		out.Body = &sending{ReadCloser: out.Body, dog: dog}
 	}
 	resp, err := t.base.RoundTrip(out)
 	dog.answered()

@@ -482,7 +482,7 @@ func TestStall(t *testing.T) {
 	t.Cleanup(func() { close(release) }) // before the server stops
 	policy := func(w *waits) Policy {
 		p := w.policy()
-		p.Stall, p.Attempts = 30*time.Millisecond, 2
+		p.Timeout, p.Attempts = 30*time.Millisecond, 2
 		return p
 	}
 	for _, tt := range []struct {
@@ -497,7 +497,7 @@ func TestStall(t *testing.T) {
 		seen.Store(0)
 		var w waits
 		_, err := New(nil, policy(&w)).Do(request(t, tt.method, s.URL+tt.path, tt.body))
-		if err == nil || !strings.Contains(err.Error(), "was silent for 30ms") || !IsTemporary(err) || seen.Load() != tt.seen {
+		if err == nil || !strings.Contains(err.Error(), "was silent or too slow for 30ms") || !IsTemporary(err) || seen.Load() != tt.seen {
 			t.Errorf("%s: %v after %d requests", tt.name, err, seen.Load())
 		}
 	}
@@ -507,7 +507,7 @@ func TestStall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if body, err := io.ReadAll(resp.Body); err == nil || !strings.Contains(err.Error(), "was silent for 30ms") || string(body) != "begin" {
+	if body, err := io.ReadAll(resp.Body); err == nil || !strings.Contains(err.Error(), "was silent or too slow for 30ms") || string(body) != "begin" {
 		t.Errorf("%q, %v", body, err)
 	}
 }
@@ -535,7 +535,7 @@ func TestSlowClientIsNoStall(t *testing.T) {
 			return copy(p, "a"), nil
 		}
 	}())
-	resp, err := New(nil, Policy{Stall: patience}).Do(request(t, "PUT", s.URL, slow))
+	resp, err := New(nil, Policy{Timeout: patience}).Do(request(t, "PUT", s.URL, slow))
 	if err != nil {
 		t.Fatal(err)
 	}

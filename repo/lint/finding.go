@@ -35,6 +35,8 @@ type Finding struct {
 	// Way is the path of the value in the built object, for a finding that no
 	// single line of the source tree caused.
 	Way string
+	// Evidence are lines that prove the finding, where no source does.
+	Evidence []string
 	// Edit mends the fault; nil if no edit is known to be safe.
 	Edit *Edit
 	// Fingerprint stays the same when lines move.
@@ -78,6 +80,8 @@ type Report struct {
 	// Subject says what was looked at if that was no files: "16 handlers of
 	// https://localhost:9443".
 	Subject string
+	// Command is the one that judges, if that is neither lint nor extension check.
+	Command string
 }
 
 // Count counts the findings by severity.

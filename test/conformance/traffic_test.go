@@ -36,7 +36,7 @@ func TestTraffic(t *testing.T) {
 		TLSClientConfig: &tls.Config{RootCAs: hub.CAPool()},
 	}
 	t.Cleanup(base.CloseIdleConnections)
-	policy := transport.Policy{Stall: 300 * time.Millisecond, Sleep: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }}
+	policy := transport.Policy{Timeout: 300 * time.Millisecond, Sleep: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }}
 	release := releaseOf(layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}, "infrastructure-components.yaml")
 	release.Artifacts = append(release.Artifacts, repo.BytesArtifact("cluster-template.yaml", []byte("kind: Cluster\n")))
 	release.Sort()

@@ -33,6 +33,11 @@ var Folders = []Folder{
 		Never: "building and publishing",
 	},
 	{
+		Path:  "repo/behaviour",
+		Holds: "how controllers behave: the checks, the judge, recordings",
+		Never: "the network",
+	},
+	{
 		Path:  "repo/capi",
 		Holds: "what Cluster API itself defines: contracts, metadata, its own kinds, ClusterClasses",
 		Never: "verdicts",
@@ -66,6 +71,11 @@ var Folders = []Folder{
 		Path:  "repo/lint/rules/internal",
 		Holds: "what is written from the catalogue",
 		Never: "any single rule",
+	},
+	{
+		Path:  "repo/live",
+		Holds: "management clusters as they are: what a move depends on, and what happens",
+		Never: "what it means",
 	},
 	{
 		Path:  "repo/move",
@@ -181,13 +191,14 @@ var Packages = []Package{
 			publish/mirror
 			publish/open
 			publish/transport
+			repo/behaviour repo/behaviour/record
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
 			repo/extension repo/extension/probe repo/extension/registration repo/extension/request
 			repo/facts/diff repo/facts/inventory
 			repo/kube/crd
-			repo/lint repo/lint/rules
+			repo/lint repo/lint/contractcheck repo/lint/rules
 			repo/lint/rules/examples
-			repo/live
+			repo/live repo/live/watch
 			repo/move/owners repo/move/snapshot
 			repo/report
 			repo/source/files repo/source/folder repo/source/git repo/source/program
@@ -240,6 +251,12 @@ var Packages = []Package{
 		Knows: `layouts repo repo/text/manifest`,
 	},
 	{
+		Path:  "publish/claim",
+		Holds: "how publishers of one version agree on one content where names cannot be set only once",
+		Never: "how marks are kept, any server",
+		Knows: `publish`,
+	},
+	{
 		Path:      "publish/github",
 		Holds:     "the destination GitHub releases",
 		Never:     "other destinations, credentials, what the files mean",
@@ -250,7 +267,7 @@ var Packages = []Package{
 		Path:      "publish/gitlab",
 		Holds:     "the destination GitLab generic packages",
 		Never:     "other destinations, credentials, what the files mean",
-		Knows:     `layouts publish publish/transport repo`,
+		Knows:     `layouts publish publish/claim publish/transport repo`,
 		Libraries: `github.com/hashicorp/go-retryablehttp github.com/xanzy/go-gitlab net/http`,
 	},
 	{
@@ -275,7 +292,7 @@ var Packages = []Package{
 		Path:  "publish/oci",
 		Holds: "the destination OCI registry",
 		Never: "other destinations, what the files mean",
-		Knows: `layouts publish publish/transport repo`,
+		Knows: `layouts publish publish/claim publish/transport repo`,
 		Libraries: `github.com/opencontainers/go-digest github.com/opencontainers/image-spec
 			net
 			net/http
@@ -300,6 +317,20 @@ var Packages = []Package{
 		Holds: "the model: Repository, Provider, Release, Artifact, checksums",
 		Never: "where releases come from or go to",
 		Knows: `layouts repo/source/files`,
+	},
+	{
+		Path:  "repo/behaviour",
+		Holds: "what controllers must do, as checks, and the judge of a stream of versions",
+		Never: "the network, any clock but that of the stream",
+		Knows: `repo/behaviour/record
+			repo/capi/contract
+			repo/lint
+			repo/text/yamldoc`,
+	},
+	{
+		Path:  "repo/behaviour/record",
+		Holds: "recordings of a management cluster: reading, writing, values, differences",
+		Never: "what the objects mean",
 	},
 	{
 		Path:  "repo/capi/clusterclass",
@@ -431,10 +462,23 @@ var Packages = []Package{
 			repo/text/manifest repo/text/yamldoc`,
 	},
 	{
+		Path:  "repo/lint/contractcheck",
+		Holds: "the verdict on CRDs without a release around them, also for the tests of providers",
+		Never: "where the definitions come from, printing",
+		Knows: `layouts
+			repo
+			repo/capi/contract
+			repo/kube/crd
+			repo/lint
+			repo/lint/rules repo/lint/rules/contracts repo/lint/rules/definitions
+			repo/text/manifest`,
+	},
+	{
 		Path:  "repo/lint/rules",
 		Holds: "the catalogue of all rules, found by ID or family",
 		Never: "any check, files, printing",
 		Knows: `layouts
+			repo/behaviour
 			repo/extension/checks
 			repo/lint
 			repo/lint/rules/classes repo/lint/rules/components repo/lint/rules/contracts repo/lint/rules/definitions repo/lint/rules/extensions repo/lint/rules/repository repo/lint/rules/templates repo/lint/rules/text`,
@@ -559,6 +603,13 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
 	},
 	{
+		Path:      "repo/live/watch",
+		Holds:     "what happens to the objects of a management cluster, as the lines of a recording",
+		Never:     "what the objects mean; writing",
+		Knows:     `repo/behaviour/record`,
+		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
+	},
+	{
 		Path:  "repo/move/owners",
 		Holds: "who owns what in a template or a management cluster, and what clusterctl move does with it",
 		Never: "printing",
@@ -580,7 +631,8 @@ var Packages = []Package{
 		Path:  "repo/report",
 		Holds: "results as text, JSON, SARIF, JUnit, GitHub annotations, Markdown and HTML",
 		Never: "how the results are computed",
-		Knows: `layouts repo
+		Knows: `repo/capi/contract
+			layouts repo
 			repo/extension
 			repo/facts/diff repo/facts/inventory
 			repo/lint

@@ -84,6 +84,7 @@ type app struct {
 	style          term.Style     // of Err
 	progress       *term.Progress // on Err
 	opened         *open.Places   // what URLs name
+	patience       patience       // with servers
 	started        time.Time
 }
 
@@ -105,6 +106,9 @@ func Main(ctx context.Context, args []string, io IO) int {
 	var ce *codeError
 	var input *sourcetree.InputError
 	switch {
+	case errors.As(err, &ce) && ce.err == nil:
+		// A report was written, also if it is one of what was seen until now.
+		code = ce.code
 	case ctx.Err() != nil:
 		// Whatever failed, failed because of this.
 		err = errors.New("stopped before the end; nothing half done can be seen, and a second run goes on")
@@ -113,7 +117,7 @@ func Main(ctx context.Context, args []string, io IO) int {
 	case errors.As(err, &input), errors.Is(err, folder.ErrNotRepository):
 		code = exitUsage
 	}
-	if text := err.Error(); text != "" {
+	if text := a.printable(err.Error()); text != "" {
 		for i, line := range strings.Split(text, "\n") {
 			if i == 0 || isMessage(line) {
 				line = a.style.Red("error: ") + line
@@ -153,10 +157,11 @@ knows it as "clusterctl repo".`,
 			if !a.quiet {
 				a.progress = term.NewProgress(a.Err)
 			}
-			return usage(err)
+			return usage(errors.Join(err, a.patience.check()))
 		},
 	}
 	f := cmd.PersistentFlags()
+	a.patience.flags(cmd)
 	f.StringVar(&a.color, "color", "auto", "colour the output: auto, always or never")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but errors")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "say why things were chosen")
@@ -172,7 +177,7 @@ knows it as "clusterctl repo".`,
 		commands []*cobra.Command
 	}{
 		{"make", []*cobra.Command{a.initCommand(), a.buildCommand(), a.releaseCommand(), a.publishCommand(), a.mirrorCommand()}},
-		{"check", []*cobra.Command{a.lintCommand(), a.renderCommand(), a.varsCommand(), a.imagesCommand(), a.diffCommand(), a.movePlanCommand(), a.configCommand(), a.extensionCommand(), a.rulesCommand(), a.explainCommand()}},
+		{"check", []*cobra.Command{a.lintCommand(), a.renderCommand(), a.varsCommand(), a.imagesCommand(), a.diffCommand(), a.movePlanCommand(), a.configCommand(), a.contractCommand(), a.extensionCommand(), a.rulesCommand(), a.explainCommand()}},
 		{"", []*cobra.Command{a.schemaCommand(), a.versionCommand()}},
 	} {
 		for _, c := range group.commands {
@@ -232,13 +237,13 @@ func wrapArgs(cmd *cobra.Command) {
 // say prints one line of talk.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.Err, format+"\n", args...)
+		fmt.Fprintln(a.Err, a.printable(fmt.Sprintf(format, args...)))
 	}
 }
 
 // detail prints one line of talk for those who want to know.
 func (a *app) detail(format string, args ...any) {
 	if a.verbose && !a.quiet {
-		fmt.Fprintln(a.Err, a.style.Dim(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(a.Err, a.style.Dim(a.printable(fmt.Sprintf(format, args...))))
 	}
 }

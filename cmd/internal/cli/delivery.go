@@ -44,7 +44,7 @@ func (d *delivery) flags(cmd *cobra.Command) {
 	f.StringVar(&d.Target, "target", "", "GitHub, and --gitlab-release: the `commit` of the tag, if the tag does not exist yet; HEAD of the source, GITHUB_SHA or CI_COMMIT_SHA where they fit")
 	f.StringVar(&d.notes, "notes-file", "", "GitHub and GitLab: the text of the release is in this `file`")
 	f.BoolVar(&d.GenerateNotes, "generate-notes", false, "GitHub: let GitHub write the text of the release")
-	f.BoolVar(&d.AdoptDraft, "adopt-draft", false, "GitHub: finish a draft of this version that somebody else began")
+	f.BoolVar(&d.AdoptDraft, "adopt-draft", false, "finish what another run began and left: a draft on GitHub, a claim for other content elsewhere; only if that run has ended")
 	f.BoolVar(&d.Complete, "complete", false, "GitHub: add files to a published release that lacks nothing but files")
 	f.BoolVar(&d.AllowUnreadable, "allow-unreadable", false, "GitLab: publish also where clusterctl does not look, such as a host whose name does not begin with gitlab.")
 	f.BoolVar(&d.GitLabRelease, "gitlab-release", false, "GitLab: also make a release that links to the files")

@@ -1,7 +1,12 @@
 package cli
 
 import (
+	"errors"
+	"regexp"
+	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -35,22 +40,57 @@ func (a *app) servers() layouts.Servers { return a.places(nil).Servers() }
 func (a *app) places(w *waiting) *open.Places {
 	if a.opened == nil {
 		a.opened = &open.Places{Env: a.Env, Dir: a.Dir, Base: a.Transport, Tool: "clusterctl-repo/" + programVersion()}
-		a.opened.Policy.Waiting = func(reason string, wait time.Duration) {
-			a.say("waiting %s because of %s", wait.Round(time.Second), reason)
+		a.opened.Policy = transport.Policy{
+			Timeout: a.patience.timeout, Attempts: a.patience.retries + 1,
+			Waiting: func(reason string, wait time.Duration) {
+				a.say("waiting %s because of %s", wait.Round(time.Second), reason)
+			},
 		}
 	}
 	if w != nil {
-		w.apply(&a.opened.Policy)
+		a.opened.Policy.MaxWait = w.maxWait
 	}
 	return a.opened
 }
 
-// waiting are the flags that say how patient the program is with servers.
-type waiting struct {
-	maxWait time.Duration
+// patience is how the program deals with slow and failing servers.
+type patience struct {
+	timeout time.Duration
+	retries int
 }
 
-func (w *waiting) apply(p *transport.Policy) { p.MaxWait = w.maxWait }
+func (p *patience) flags(cmd *cobra.Command) {
+	f := cmd.PersistentFlags()
+	f.DurationVar(&p.timeout, "timeout", time.Minute, "how long a server may make no progress before a request counts as failed")
+	f.IntVar(&p.retries, "retries", 4, "how often to repeat a failed request; pauses double from 0.5s to 32s, so 12 outlast five minutes")
+}
+
+func (p *patience) check() error {
+	if p.timeout <= 0 || p.retries < 0 {
+		return errors.New("--timeout must be positive, and --retries not negative")
+	}
+	return nil
+}
+
+// waiting is the flag that says how long to obey rate limits.
+type waiting struct{ maxWait time.Duration }
+
+// printable makes a message that may quote a server fit for the terminal. Of
+// the control characters only the colours of our own style stay.
+func (a *app) printable(text string) string {
+	if !a.style.Enabled {
+		return a.places(nil).Printable(text)
+	}
+	parts := colour.Split(text, -1)
+	codes := append(colour.FindAllString(text, -1), "")
+	var b strings.Builder
+	for i, part := range parts {
+		b.WriteString(a.places(nil).Printable(part) + codes[i])
+	}
+	return b.String()
+}
+
+var colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 func isURL(name string) bool { return open.IsURL(name) }
 
