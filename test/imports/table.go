@@ -393,7 +393,7 @@ var Packages = []Package{
 			repo/kube/crd repo/kube/openapi
 			repo/lint
 			repo/text/manifest repo/text/yamldoc`,
-		Libraries: `crypto/tls net net/http`,
+		Libraries: `crypto/tls net net/http syscall`,
 	},
 	{
 		Path:      "repo/extension/registration",
@@ -450,6 +450,13 @@ var Packages = []Package{
 		Knows: `repo/kube/crd
 			repo/text/yamldoc`,
 		Libraries: `net`,
+	},
+	{
+		Path:  "repo/kube/structural",
+		Holds: "whether the API server accepts the schema of a CRD, as typed violations",
+		Never: "rules, roles of kinds",
+		Knows: `repo/kube/crd
+			repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/lint",
@@ -523,7 +530,7 @@ var Packages = []Package{
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
 		Knows: `repo/capi/contract
-			repo/kube/crd
+			repo/kube/crd repo/kube/structural
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/yamldoc`,
@@ -832,6 +839,11 @@ var Packages = []Package{
 		Holds:     "small changes of the core, one at a time, and whether a test notices them",
 		Never:     "what the changed packages do",
 		Libraries: `flag os/exec os/signal syscall`,
+	},
+	{
+		Path:  "test/newrule",
+		Holds: "the start of a rule: its row, check, example and test",
+		Never: "any rule",
 	},
 	{
 		Path:  "test/oracle",
