@@ -286,7 +286,7 @@ var Packages = []Package{
 			repo/facts/inventory
 			repo/source/files
 			repo/text/yamldoc`,
-		Libraries: `github.com/Masterminds/semver/v3 github.com/distribution/reference`,
+		Libraries: `github.com/Masterminds/semver/v3 github.com/distribution/reference syscall`,
 	},
 	{
 		Path:  "publish/oci",
