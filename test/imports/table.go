@@ -617,10 +617,11 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
 	},
 	{
-		Path:  "repo/move/owners",
-		Holds: "who owns what in a template or a management cluster, and what clusterctl move does with it",
-		Never: "printing",
-		Knows: `repo/kube/crd repo/move/snapshot repo/text/manifest repo/text/yamldoc`,
+		Path:      "repo/move/owners",
+		Holds:     "who owns what in a template or a management cluster, and what clusterctl move does with it",
+		Never:     "printing",
+		Knows:     `repo/kube/crd repo/move/snapshot repo/text/manifest repo/text/yamldoc`,
+		Libraries: `github.com/Masterminds/semver/v3`,
 	},
 	{
 		Path:      "repo/move/snapshot",
