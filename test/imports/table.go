@@ -205,6 +205,7 @@ var Packages = []Package{
 			repo/text/manifest repo/text/yamldoc
 			repo/trust/provenance repo/trust/sign
 			transform
+			transform/cache
 			transform/check
 			transform/clusterctl
 			transform/clusterctl/config
@@ -286,7 +287,7 @@ var Packages = []Package{
 			repo/facts/inventory
 			repo/source/files
 			repo/text/yamldoc`,
-		Libraries: `github.com/Masterminds/semver/v3 github.com/distribution/reference`,
+		Libraries: `github.com/Masterminds/semver/v3 github.com/distribution/reference syscall`,
 	},
 	{
 		Path:  "publish/oci",
@@ -617,10 +618,11 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
 	},
 	{
-		Path:  "repo/move/owners",
-		Holds: "who owns what in a template or a management cluster, and what clusterctl move does with it",
-		Never: "printing",
-		Knows: `repo/kube/crd repo/move/snapshot repo/text/manifest repo/text/yamldoc`,
+		Path:      "repo/move/owners",
+		Holds:     "who owns what in a template or a management cluster, and what clusterctl move does with it",
+		Never:     "printing",
+		Knows:     `repo/kube/crd repo/move/snapshot repo/text/manifest repo/text/yamldoc`,
+		Libraries: `github.com/Masterminds/semver/v3`,
 	},
 	{
 		Path:      "repo/move/snapshot",
@@ -693,14 +695,14 @@ var Packages = []Package{
 		Path:      "repo/text/vars",
 		Holds:     "the ${VAR} language with positions, exactly as drone/envsubst, in linear time",
 		Never:     "YAML",
-		Libraries: `github.com/drone/envsubst/v2`,
+		Libraries: `github.com/drone/envsubst/v2 unsafe`,
 	},
 	{
 		Path:      "repo/text/yamldoc",
 		Holds:     "YAML documents with positions, read as clusterctl reads them",
 		Never:     "what the documents mean",
 		Knows:     `repo/parallel`,
-		Libraries: `go.yaml.in/yaml/v2 go.yaml.in/yaml/v4 sigs.k8s.io/yaml`,
+		Libraries: `go.yaml.in/yaml/v2 go.yaml.in/yaml/v4 sigs.k8s.io/yaml unsafe`,
 	},
 	{
 		Path:  "repo/trust/provenance",
@@ -886,8 +888,14 @@ var Packages = []Package{
 			repo/capi/contract repo/capi/contract repo/capi/metadata
 			repo/parallel
 			repo/text/yamldoc
+			transform/cache
 			transform/kustomize`,
 		Libraries: `k8s.io/apimachinery`,
+	},
+	{
+		Path:  "transform/cache",
+		Holds: "results that count until one of the files they were made from changes",
+		Never: "what the results are",
 	},
 	{
 		Path:  "transform/check",
@@ -923,7 +931,7 @@ var Packages = []Package{
 		Path:      "transform/kustomize",
 		Holds:     "kustomize in process, confined to the source tree",
 		Never:     "providers, rules",
-		Knows:     `repo/parallel repo/source/files repo/text/yamldoc`,
+		Knows:     `repo/parallel repo/source/files repo/text/yamldoc transform/cache`,
 		Libraries: `sigs.k8s.io/kustomize/api sigs.k8s.io/kustomize/kyaml`,
 	},
 	{
@@ -935,6 +943,7 @@ var Packages = []Package{
 			repo
 			repo/source/files repo/source/git repo/source/folder repo/source/program
 			repo/text/yamldoc
-			transform`,
+			transform
+			transform/cache`,
 	},
 }

@@ -48,6 +48,7 @@ type lintFlags struct {
 	contract     string
 	core         coreFlag
 	fix          bool
+	watch        bool
 	verification verification
 }
 
@@ -82,6 +83,9 @@ The exit code is 1 if there are findings at or above --fail-on.`,
   clusterctl-repo lint . -o json=baseline.json --fail-on never
   clusterctl-repo lint . --baseline baseline.json
 
+  # While editing: what does each save change?
+  clusterctl-repo lint . --watch
+
   # What does a finding mean?
   clusterctl-repo explain META006`,
 		Args: cobra.MinimumNArgs(1),
@@ -97,6 +101,7 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	f.verification.flag(cmd)
 	f.core.flag(cmd)
 	flags.BoolVar(&f.fix, "fix", false, "change the files to mend what can be mended safely, and report the rest")
+	flags.BoolVar(&f.watch, "watch", false, "check again after each change of a file, and print which findings are new and which are resolved")
 	return cmd
 }
 
@@ -108,6 +113,11 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	outs, err := f.out.parse()
 	if err != nil {
 		return err
+	}
+	if f.watch {
+		if err := watchable(args, outs, f.fix); err != nil {
+			return err
+		}
 	}
 	profile, err := f.profile()
 	if err != nil {
@@ -157,7 +167,12 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	if n := r.Without(known); n > 0 {
 		a.detail("%d findings were there before", n)
 	}
-	return a.judge(r, outs, level, report.Options{}, repositories...)
+	err = a.judge(r, outs, level, report.Options{}, repositories...)
+	var found *codeError
+	if f.watch && (err == nil || errors.As(err, &found)) {
+		return a.lintAgain(ctx, args, o, known, r, outs)
+	}
+	return err
 }
 
 // readBaseline returns the fingerprints in a report, which must not be replaced

@@ -6,6 +6,8 @@
 package checks
 
 import (
+	"fmt"
+
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
@@ -661,6 +663,88 @@ var All = [...]*Check{
 		Fix:     "Let each handler accept calls before its time, and after it has finished.",
 		Example: "Two handlers for BeforeClusterCreate, with retryAfterSeconds 10 and 300.",
 	}, Level: extension.All},
+	{Rule: lint.Rule{
+		ID: "LIV071", Name: "deterministic", Since: "v0.1.0",
+		Title:    "Pure hooks must give the same answer to the same request",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source:  "Cluster API proposal 20220221-runtime-SDK, section Deterministic result",
+		Why:     "Cluster API calls the hook in each reconciliation. An answer that changes by chance makes Clusters change without end.",
+		Fix:     "Compute the answer from the request only: no time, no random numbers, no order of maps.",
+		Example: "An upgrade plan that has another version in one of twelve calls.",
+	}, Level: extension.Pure},
+	{Rule: lint.Rule{
+		ID: "LIV072", Name: "reliable", Since: "v0.1.0",
+		Title:    "Repeated calls of a pure hook must not fail by chance",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source:  "cluster-api internal/runtime/client/client.go, httpCall",
+		Why:     "A call that fails stops the reconciliation of the Cluster until the next attempt, and its conditions flap.",
+		Fix:     "Find out why some calls fail: shared state, connections to other services, limits.",
+		Example: "A handler that answers one of twelve calls with 500.",
+	}, Level: extension.Pure},
+	{Rule: lint.Rule{
+		ID: "LIV073", Name: "block-message", Since: "v0.1.0",
+		Title:    "An answer that blocks should say why in its message",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source:  "cluster-api api/runtime/hooks/v1alpha1, CommonRetryResponse; cluster-api internal/runtime/client/client.go, aggregateSuccessfulResponses",
+		Why:     "Users see that their Cluster waits, but not for what: the message is all that conditions and logs show.",
+		Fix:     "Set message to what the extension waits for, without times or counters.",
+		Example: "retryAfterSeconds: 30 without a message.",
+	}, Level: extension.All},
+	{Rule: lint.Rule{
+		ID: "LIV074", Name: "retry-long", Since: "v0.1.0",
+		Title:    "retryAfterSeconds should be at most a day",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source:  "cluster-api api/runtime/hooks/v1alpha1, CommonRetryResponse",
+		Why:     "Cluster API does not call again before that time, unless something else changes the Cluster: its life stops.",
+		Fix:     "Answer with the seconds until the next look makes sense, seldom more than some minutes.",
+		Example: "retryAfterSeconds: 2147483647",
+	}, Level: extension.All},
+	{Rule: lint.Rule{
+		ID: "LIV075", Name: "delete-ends", Since: "v0.1.0",
+		Title:    "BeforeClusterDelete must stop blocking at some time",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source:  "Cluster API book, Implementing Lifecycle Hook Runtime Extensions, section BeforeClusterDelete",
+		Why:     "The Cluster can never be deleted, and its infrastructure keeps costing money.",
+		Fix:     "Answer with retryAfterSeconds: 0 when the clean-up is done or there is nothing to clean up, and after a time limit.",
+		Example: "retryAfterSeconds: 1, whatever happens.",
+	}, Level: extension.All},
+	{Rule: lint.Rule{
+		ID: "LIV076", Name: "retry-early-late", Since: "v0.1.0",
+		Title:    "Blocking hooks must accept calls that come early, late or repeatedly",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source:  "Cluster API book, Implementing Lifecycle Hook Runtime Extensions, section Definitions; cluster-api internal/runtime/client/client.go, aggregateSuccessfulResponses",
+		Why:     "retryAfterSeconds is an approximate time: Cluster API calls earlier when the Cluster changes or another extension asks for it, and later when it is busy.",
+		Fix:     "Decide from the state of the work whether to block, not from the time of the call.",
+		Example: "Failure: called too early",
+	}, Level: extension.All},
+	{Rule: lint.Rule{
+		ID: "LIV077", Name: "message-echo", Since: "v0.1.0",
+		Title:    "Messages must not repeat the request",
+		Severity: lint.Warning, Proof: lint.Practice,
+		Source:  "cluster-api v1.14 conditions of topologies; Cluster API proposal 20220221-runtime-SDK, section Security Model",
+		Why:     "Messages are written to logs and conditions, where everybody who may read the Cluster sees settings and variables, which may be secrets.",
+		Fix:     "Name the field that is wrong instead of printing the request.",
+		Example: "cannot decode {\"apiVersion\": …",
+	}, Level: extension.Pure},
+	{Rule: lint.Rule{
+		ID: "LIV078", Name: "pure-state", Since: "v0.1.0",
+		Title:    "Calling pure hooks must not change later answers",
+		Severity: lint.Error, Proof: lint.Contract,
+		Source:  "Cluster API proposal 20220221-runtime-SDK, section Side effects",
+		Why:     "Cluster API calls pure hooks in any order and number, also for a dry run. State that they change leaks from one Cluster into another.",
+		Fix:     "Keep no state between calls in pure hooks, or only a cache whose content never changes an answer.",
+		Example: "ValidateTopology stores the Cluster, and GeneratePatches then answers differently.",
+	}, Level: extension.Pure},
+}
+
+// Advice says what to do about a finding, and what the contract says with its
+// source.
+func (c *Check) Advice() string {
+	label := "The contract"
+	if c.Proof == lint.Practice {
+		label = "Good practice"
+	}
+	return fmt.Sprintf("%s %s: %s (%s).", c.Fix, label, c.Title, c.Source)
 }
 
 // ByID finds a check by its ID, in any case and also with a dash after the family,

@@ -41,22 +41,33 @@ func (p *probe) strangers(ctx context.Context) {
 
 // protocols asks for discovery in HTTP/1.1. The first calls were in HTTP/2, if the
 // server offers it.
-func (p *probe) protocols(ctx context.Context, config *tls.Config) {
+func (p *probe) protocols(ctx context.Context, config *tls.Config, found *extension.DiscoveryResponse) {
 	old := newClient(p.o.URL, config, false)
 	defer old.close()
-	if r := old.do(ctx, p.in); !r.ok() && ctx.Err() == nil {
-		p.add("LIV055", place{hook: p.discoveryHook.Name}, "in HTTP/1.1: %s", r.String())
+	w := place{hook: p.discoveryHook.Name}
+	switch r := old.do(ctx, p.in); {
+	case ctx.Err() != nil:
+	case !r.ok():
+		p.add("LIV055", w, "in HTTP/1.1: %s", r.String())
+	default:
+		p.sameHandlers(w, r, found, "discovery in HTTP/1.1")
 	}
 }
 
 // crowd calls discovery many times at once.
-func (p *probe) crowd(ctx context.Context) {
+func (p *probe) crowd(ctx context.Context, found *extension.DiscoveryResponse) {
 	replies := make([]reply, parallelCalls)
 	var wg sync.WaitGroup
-	in := p.in
-	in.discard = true
+	w := place{hook: p.discoveryHook.Name}
 	for i := range replies {
-		wg.Go(func() { replies[i] = p.client.do(ctx, in) })
+		wg.Go(func() {
+			r := p.client.do(ctx, p.in)
+			if r.ok() && ctx.Err() == nil {
+				p.sameHandlers(w, r, found, "one of many calls at once")
+			}
+			r.body = nil
+			replies[i] = r
+		})
 	}
 	wg.Wait()
 	if ctx.Err() != nil {
@@ -71,7 +82,7 @@ func (p *probe) crowd(ctx context.Context) {
 		}
 	}
 	if failed > 0 {
-		p.add("LIV059", place{hook: p.discoveryHook.Name}, "%d of %d calls at once fail: %s", failed, parallelCalls, why)
+		p.add("LIV059", w, "%d of %d calls at once fail: %s", failed, parallelCalls, why)
 	}
 }
 
