@@ -189,7 +189,7 @@ func (t *Tree) CleanedAbs(path string) (dir filesys.ConfirmedDir, name string, e
 		if abs, err = filepath.EvalSymlinks(abs); err != nil {
 			return "", "", err
 		}
-		if rel, err = t.rel(abs); err != nil {
+		if _, err = t.rel(abs); err != nil {
 			return "", "", err
 		}
 	}
