@@ -47,12 +47,8 @@ type lintFlags struct {
 	changedSince string
 	contract     string
 	core         coreFlag
-<<<<<<< HEAD
 	fix, diff    bool
-=======
-	fix          bool
 	watch        bool
->>>>>>> main
 	verification verification
 }
 
@@ -105,13 +101,9 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
 	f.verification.flag(cmd)
 	f.core.flag(cmd)
-<<<<<<< HEAD
 	flags.BoolVar(&f.fix, "fix", false, "fix what can be fixed safely, and report the rest")
 	flags.BoolVar(&f.diff, "diff", false, "with --fix: print what it would change as a unified diff, and write nothing")
-=======
-	flags.BoolVar(&f.fix, "fix", false, "change the files to mend what can be mended safely, and report the rest")
 	flags.BoolVar(&f.watch, "watch", false, "check again after each change of a file, and print which findings are new and which are resolved")
->>>>>>> main
 	return cmd
 }
 
@@ -124,13 +116,13 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-<<<<<<< HEAD
 	if f.diff {
 		if outs, err = f.besideDiff(outs); err != nil {
-=======
+			return err
+		}
+	}
 	if f.watch {
 		if err := watchable(args, outs, f.fix); err != nil {
->>>>>>> main
 			return err
 		}
 	}
