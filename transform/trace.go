@@ -54,6 +54,8 @@ type Source struct {
 	// Start and Stop are the byte range of a scalar in File if it is Exact and
 	// may be edited there; otherwise both are 0.
 	Start, Stop int
+	// Data is the content of File, if Stop is set.
+	Data []byte
 	// Same is set if the scalar is the one in the built file, unchanged.
 	Same bool
 }
@@ -409,6 +411,7 @@ func at(p kustomize.Place, way []string, text string, key bool) located {
 	}
 	if n != nil && n.Kind != yamldoc.Map && n.Kind != yamldoc.List && !p.Doc.Derived() {
 		s.Start, s.Stop = p.Doc.Offsets(n)
+		s.Data = p.Doc.File.Data
 		s.Same = n.Text == text
 	}
 	return s

@@ -53,6 +53,9 @@ type Edit struct {
 	// takes the place of.
 	Start, End int
 	Text       string
+	// Linted is the content of that file when the finding was made; nil unless
+	// Options.Edits asks for it.
+	Linted []byte
 	// Rename is the new name of the file or folder instead, without a folder.
 	Rename string
 }

@@ -192,6 +192,7 @@ type Pass struct {
 	severity Severity
 	places   *places
 	trace    func(*Finding, *yamldoc.Document, *yamldoc.Node, int, int)
+	edits    bool
 	mu       *sync.Mutex
 	out      *[]Finding
 }
@@ -206,6 +207,9 @@ func (p *Pass) Report(f Finding) {
 		f.Severity = p.severity
 	}
 	p.identify(&f)
+	if f.Edit != nil && p.edits {
+		f.Edit.Linted = p.text(f.File)
+	}
 	if p.trace != nil {
 		p.trace(&f, f.doc, f.node, f.start, f.end)
 	}
@@ -213,6 +217,21 @@ func (p *Pass) Report(f Finding) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*p.out = append(*p.out, f)
+}
+
+// text returns the content of a file of the release, by its path.
+func (p *Pass) text(path string) []byte {
+	if p.File != nil && p.File.Raw.Name == path {
+		return p.File.Raw.Data
+	}
+	if p.Release != nil {
+		for _, f := range p.Release.Files {
+			if f.Raw.Name == path {
+				return f.Raw.Data
+			}
+		}
+	}
+	return nil
 }
 
 // Path reports something about a file or folder as a whole.

@@ -28,6 +28,8 @@ type Options struct {
 	// Profile is the Cluster API to judge for; the zero value is
 	// contract.DefaultProfile.
 	Profile contract.Profile
+	// Edits makes edits keep the content of their files, so that they can be made.
+	Edits bool
 	// Trace leads a finding back to where its fault was made, if the files are
 	// built ones: at the node of the document if there is one, at the byte range
 	// otherwise. It may be called from several goroutines.
@@ -137,6 +139,7 @@ func (r *run) apply(scope Scope, passes ...Pass) {
 // call applies one rule. A rule that panics is reported and does not hide the
 // others.
 func (r *run) call(p *Pass) {
+	p.edits = r.opts.Edits
 	p.Profile, p.trace, p.places, p.mu, p.out = r.opts.Profile, r.opts.Trace, r.places, &r.mu, &r.report.Findings
 	defer func() {
 		if v := recover(); v != nil {

@@ -196,7 +196,7 @@ var Packages = []Package{
 			repo/extension repo/extension/probe repo/extension/registration repo/extension/request
 			repo/facts/diff repo/facts/inventory
 			repo/kube/crd
-			repo/lint repo/lint/contractcheck repo/lint/rules
+			repo/lint repo/lint/contractcheck repo/lint/fix repo/lint/rules
 			repo/lint/rules/examples
 			repo/live repo/live/watch
 			repo/move/owners repo/move/snapshot
@@ -209,7 +209,7 @@ var Packages = []Package{
 			transform/clusterctl
 			transform/clusterctl/config
 			transform/sourcetree`,
-		Libraries: `crypto/tls github.com/spf13/cobra log net/http`,
+		Libraries: `crypto/tls github.com/spf13/cobra github.com/spf13/pflag log net/http`,
 	},
 	{
 		Path:  "cmd/internal/term",
@@ -479,6 +479,12 @@ var Packages = []Package{
 			repo/lint
 			repo/lint/rules repo/lint/rules/contracts repo/lint/rules/definitions
 			repo/text/manifest`,
+	},
+	{
+		Path:  "repo/lint/fix",
+		Holds: "the edits of findings, made so that nothing but the intended values changes",
+		Never: "rules, how a result is linted again",
+		Knows: `repo/lint repo/source/files repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/lint/rules",
@@ -892,12 +898,14 @@ var Packages = []Package{
 	},
 	{
 		Path:  "transform/check",
-		Holds: "linting releases and source trees, with findings in the source; what is new since a report or a revision",
+		Holds: "linting and fixing releases and source trees, with findings in the source; what is new since a report or a revision",
 		Never: "rules by name, printing",
-		Knows: `layouts/config
+		Knows: `layouts
+			layouts/config
 			repo
 			repo/capi/contract
-			repo/lint
+			repo/lint repo/lint/fix
+			repo/source/files
 			repo/lint/rules
 			repo/source/git
 			repo/text/yamldoc

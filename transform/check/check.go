@@ -27,6 +27,8 @@ type Options struct {
 	// Temp is the folder for temporary files of Since; empty means that of the
 	// operating system.
 	Temp string
+	// edits keeps what the edits of findings need.
+	edits bool
 }
 
 // Result is what was found in one target.
@@ -109,7 +111,7 @@ func resolved(ctx context.Context, t *sourcetree.Resolved, opts lint.Options) (*
 
 // lint returns the options of a run under a configuration.
 func (o *Options) lint(c *config.Config) (lint.Options, error) {
-	out := lint.Options{Rules: o.Rules, Profile: o.Profile}
+	out := lint.Options{Rules: o.Rules, Profile: o.Profile, Edits: o.edits}
 	if out.Rules == nil {
 		out.Rules = rules.All
 	}
@@ -226,5 +228,9 @@ func moved(f *lint.Finding, s transform.Source) *lint.Edit {
 	if f.Edit.Rename != "" || s.Stop == 0 || !s.Same {
 		return nil
 	}
-	return &lint.Edit{Start: s.Start, End: s.Stop, Text: f.Edit.Text}
+	out := &lint.Edit{Start: s.Start, End: s.Stop, Text: f.Edit.Text}
+	if f.Edit.Linted != nil {
+		out.Linted = s.Data
+	}
+	return out
 }

@@ -2,9 +2,70 @@ package sourcetree
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
+	"path/filepath"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
+
+// overlayReleases puts other content into the files of releases below dir. Their
+// checksums are made anew if they were right.
+func overlayReleases(ctx context.Context, r *repo.Repository, dir string, overlay map[string][]byte) error {
+	if len(overlay) == 0 {
+		return nil
+	}
+	for _, p := range r.Providers {
+		for _, release := range p.Releases {
+			if err := overlayRelease(ctx, release, dir, overlay); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func overlayRelease(ctx context.Context, r *repo.Release, dir string, overlay map[string][]byte) error {
+	right := false
+	changed := false
+	for i, a := range r.Artifacts {
+		rel, err := filepath.Rel(dir, a.Path)
+		if err != nil {
+			return err
+		}
+		data, ok := overlay[filepath.ToSlash(rel)]
+		if !ok {
+			continue
+		}
+		if sums := r.Artifact(layouts.ChecksumFile); !changed && sums != nil {
+			there, err := sums.Bytes()
+			if err != nil {
+				return err
+			}
+			want, err := repo.Checksums(ctx, r)
+			right = err == nil && bytes.Equal(there, want)
+		}
+		r.Artifacts[i] = repo.BytesArtifact(a.Name, data)
+		r.Artifacts[i].Path = a.Path
+		changed = true
+	}
+	if !right {
+		return nil
+	}
+	want, err := repo.Checksums(ctx, r)
+	if err != nil {
+		return err
+	}
+	for i, a := range r.Artifacts {
+		if a.Name == layouts.ChecksumFile {
+			r.Artifacts[i] = repo.BytesArtifact(a.Name, want)
+			r.Artifacts[i].Path = a.Path
+		}
+	}
+	return nil
+}
 
 // overlaid is a tree with other content in some of its files.
 func overlaid(tree fs.FS, overlay map[string][]byte) fs.FS {

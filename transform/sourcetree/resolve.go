@@ -30,6 +30,9 @@ type Resolved struct {
 func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 	r, err := folder.Open(ctx, dir)
 	if err == nil {
+		if err := overlayReleases(ctx, r, dir, o.Overlay); err != nil {
+			return nil, err
+		}
 		return finished(r, &o)
 	}
 	not, ok := errors.AsType[*folder.NotRepositoryError](err)

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
@@ -111,7 +114,7 @@ func Main(ctx context.Context, args []string, io IO) int {
 		code = ce.code
 	case ctx.Err() != nil:
 		// Whatever failed, failed because of this.
-		err = errors.New("stopped before the end; nothing half done can be seen, and a second run goes on")
+		err = errors.New("interrupted; nothing unfinished is visible, and running the same command again finishes it")
 	case errors.As(err, &ce):
 		code = ce.code
 	case errors.As(err, &input), errors.Is(err, folder.ErrNotRepository):
@@ -139,10 +142,10 @@ func (a *app) root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clusterctl-repo",
 		Short: "Assemble, validate and publish Cluster API provider repositories",
-		Long: `clusterctl-repo makes what clusterctl installs providers from: it builds a
-release from a source tree, checks it against the rules of clusterctl, and
-publishes it whole or not at all. With the program on the PATH, clusterctl
-knows it as "clusterctl repo".`,
+		Long: `clusterctl-repo makes the repositories that clusterctl installs providers from:
+it builds a release from a source tree, checks it against the rules of
+clusterctl and Cluster API, and publishes it completely or not at all. When the
+program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 		Example: `  # In a provider's source tree: what would the release be?
   clusterctl-repo build --version v1.2.3
   clusterctl-repo lint out
@@ -163,10 +166,10 @@ knows it as "clusterctl repo".`,
 	f := cmd.PersistentFlags()
 	a.patience.flags(cmd)
 	f.StringVar(&a.color, "color", "auto", "colour the output: auto, always or never")
-	f.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but errors")
-	f.BoolVarP(&a.verbose, "verbose", "v", false, "say why things were chosen")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "print only errors and results")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "explain what was chosen and why")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, c.CommandPath())
+		return usagef("%w%s Run %q for usage.", err, cmp.Or(suggestFlag(c, err), "."), c.CommandPath()+" --help")
 	})
 	cmd.AddGroup(
 		&cobra.Group{ID: "make", Title: "Make and publish releases:"},
@@ -222,9 +225,9 @@ func wrapArgs(cmd *cobra.Command) {
 			}
 			hint := ""
 			if s := c.SuggestionsFor(args[0]); len(s) > 0 {
-				hint = fmt.Sprintf("; did you mean %s?", strings.Join(s, " or "))
+				hint = fmt.Sprintf("; did you mean %q?", s[0])
 			}
-			return usagef("unknown command %q%s; see %s --help", args[0], hint, c.CommandPath())
+			return usagef("unknown command %q%s Run %q for usage.", args[0], cmp.Or(hint, "."), c.CommandPath()+" --help")
 		}
 		cmd.SuggestionsMinimumDistance = 2
 		cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
@@ -234,14 +237,32 @@ func wrapArgs(cmd *cobra.Command) {
 	}
 }
 
-// say prints one line of talk.
+// suggestFlag proposes a flag of the command for one that it does not have.
+func suggestFlag(c *cobra.Command, err error) string {
+	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !ok {
+		return ""
+	}
+	best, near := 3, ""
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := layouts.Distance(name, f.Name); d < best && !f.Hidden {
+			best, near = d, f.Name
+		}
+	})
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", "--"+near)
+}
+
+// say prints one line of information.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {
 		fmt.Fprintln(a.Err, a.printable(fmt.Sprintf(format, args...)))
 	}
 }
 
-// detail prints one line of talk for those who want to know.
+// detail prints one line of information for --verbose.
 func (a *app) detail(format string, args ...any) {
 	if a.verbose && !a.quiet {
 		fmt.Fprintln(a.Err, a.style.Dim(a.printable(fmt.Sprintf(format, args...))))

@@ -102,7 +102,7 @@ func compareReleases(ctx context.Context, old, new []*repo.Release) ([]report.Co
 	}
 	if len(old) == 1 && len(new) == 1 {
 		if p, q := old[0].Provider, new[0].Provider; p != q {
-			return nil, usagef("%s is a release of %s and %s one of %s; there is nothing to compare", old[0].Path, p, new[0].Path, q)
+			return nil, usagef("cannot compare %s, a release of %s, with %s, a release of %s", old[0].Path, p, new[0].Path, q)
 		}
 		add(old[0], new[0])
 		return all, errors.Join(failures...)
@@ -129,7 +129,7 @@ func compareReleases(ctx context.Context, old, new []*repo.Release) ([]report.Co
 		}
 	}
 	if common == 0 {
-		return nil, usage(fmt.Errorf("the two sides have no provider in common"))
+		return nil, usage(fmt.Errorf("the two sides share no provider"))
 	}
 	return all, errors.Join(failures...)
 }

@@ -14,7 +14,7 @@ func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "explain RULE",
 		Short:   "Explain a rule, with a bad and a good example",
-		Long:    `Says what a rule means, what happens to users, who proves it, and what to do.`,
+		Long:    `Explains what a rule means, what happens to users, who proves it, and what to do.`,
 		Example: `  clusterctl-repo explain META006`,
 		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -18,9 +18,9 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [SOURCE]",
 		Short: "Detect the layout of a source tree and write clusterctl-repo.yaml",
-		Long: `Looks at a source tree, finds its providers by the conventions that most of
-them follow, and writes down what it found and why. A tree that follows the
-conventions builds without the file; keep it to pin or to change a decision.`,
+		Long: `Finds the providers of a source tree by the conventions that most of them follow,
+and writes what it found, and why, as a configuration. A tree that follows the
+conventions builds without the file; keep it to pin or change a decision.`,
 		Example: `  # See what would be built, without writing
   clusterctl-repo init --print
 

@@ -47,7 +47,7 @@ type lintFlags struct {
 	changedSince string
 	contract     string
 	core         coreFlag
-	fix          bool
+	fix, diff    bool
 	verification verification
 }
 
@@ -63,8 +63,8 @@ including how it resolves "latest" and what "upgrade plan" would say.
 ` + targetHelp + sourceHelp + ` Findings then
 point at the lines of the source tree that cause them.
 
-A comment silences a rule for the value it stands behind or above, or for the
-whole document if nothing stands above it:
+A comment silences a rule for the value on its line or on the next one, or for
+the whole document if nothing precedes it there:
 
   # clusterctl-repo:ignore VAR013 the name is shared with other tools
 
@@ -75,10 +75,11 @@ The exit code is 1 if there are findings at or above --fail-on.`,
   # What a pull request adds to the source tree
   clusterctl-repo lint . --changed-since origin/main --fail-on warning
 
-  # Mend what can be mended safely
+  # Fix what can be fixed safely; first, only see it
+  clusterctl-repo lint . --fix --diff
   clusterctl-repo lint . --fix
 
-  # Only new findings: write them down once, and leave those out from now on
+  # Only new findings: record those of today once, and hide them from then on
   clusterctl-repo lint . -o json=baseline.json --fail-on never
   clusterctl-repo lint . --baseline baseline.json
 
@@ -91,12 +92,13 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	f.fail.flag(cmd)
 	f.out.flag(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.baseline, "baseline", "", "leave out the findings of an earlier report in JSON (`FILE`)")
-	flags.StringVar(&f.changedSince, "changed-since", "", "leave out the findings that the same targets have at a git `REVISION`")
+	flags.StringVar(&f.baseline, "baseline", "", "hide the findings of an earlier report in JSON (`FILE`)")
+	flags.StringVar(&f.changedSince, "changed-since", "", "hide the findings that the same targets have at a git `REVISION`")
 	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
 	f.verification.flag(cmd)
 	f.core.flag(cmd)
-	flags.BoolVar(&f.fix, "fix", false, "change the files to mend what can be mended safely, and report the rest")
+	flags.BoolVar(&f.fix, "fix", false, "fix what can be fixed safely, and report the rest")
+	flags.BoolVar(&f.diff, "diff", false, "with --fix: print what it would change as a unified diff, and write nothing")
 	return cmd
 }
 
@@ -108,6 +110,11 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	outs, err := f.out.parse()
 	if err != nil {
 		return err
+	}
+	if f.diff {
+		if outs, err = f.besideDiff(outs); err != nil {
+			return err
+		}
 	}
 	profile, err := f.profile()
 	if err != nil {
@@ -145,19 +152,36 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 			return err
 		}
 	}
-	r, repositories, err := a.lint(ctx, args, o)
+	var r *lint.Report
+	var repositories []*repo.Repository
+	if f.fix {
+		r, repositories, err = a.fix(ctx, args, o, known, f.diff)
+	} else {
+		r, repositories, err = a.lint(ctx, args, o)
+	}
 	if err != nil {
 		return err
-	}
-	if f.fix {
-		if r, repositories, err = a.mend(ctx, r, repositories, args, o); err != nil {
-			return err
-		}
 	}
 	if n := r.Without(known); n > 0 {
 		a.detail("%d findings were there before", n)
 	}
 	return a.judge(r, outs, level, report.Options{}, repositories...)
+}
+
+// besideDiff leaves the outputs that go to files: the diff takes standard output.
+func (f *lintFlags) besideDiff(outs []output) ([]output, error) {
+	if !f.fix {
+		return nil, usagef("--diff only works together with --fix")
+	}
+	if len(f.out.values) == 0 {
+		return nil, nil
+	}
+	for _, o := range outs {
+		if o.file == "" {
+			return nil, usagef("--diff prints the diff to standard output; give -o %s a file, as in -o %[1]s=FILE", o.format)
+		}
+	}
+	return outs, nil
 }
 
 // readBaseline returns the fingerprints in a report, which must not be replaced

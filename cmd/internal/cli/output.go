@@ -34,19 +34,19 @@ func (o *outputs) parse() ([]output, error) {
 			return nil, usagef("unknown output format %q: expected %s", format, strings.Join(o.formats, ", "))
 		}
 		if hasFile && file == "" {
-			return nil, usagef("-o %s names no file behind the =", v)
+			return nil, usagef("-o %s has no file after \"=\"", v)
 		}
 		if file == "" || file == "-" {
 			file = ""
 			stdout++
 		}
 		if file != "" && slices.ContainsFunc(out, func(o output) bool { return o.file != "" && filepath.Clean(o.file) == filepath.Clean(file) }) {
-			return nil, usagef("two outputs go to %s; give each a file of its own", file)
+			return nil, usagef("two outputs go to %s; give each its own file", file)
 		}
 		out = append(out, output{format, file})
 	}
 	if stdout > 1 {
-		return nil, usagef("only one output can go to standard output; give the others a file, as in -o json=report.json")
+		return nil, usagef("only one output can go to standard output; give each of the others a file, such as -o json=report.json")
 	}
 	return out, nil
 }

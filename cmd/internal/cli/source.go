@@ -40,7 +40,7 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.BoolVar(&s.asIs, "as-is", false, "leave objects exactly as kustomize gives them")
 	f.BoolVar(&s.addSeries, "add-series", false, "add the release series of the version to metadata.yaml in the source tree if it is missing")
 	f.BoolVar(&s.allowExec, "allow-exec", false, "run the commands that the configuration lists")
-	f.BoolVar(&s.allowRemote, "allow-remote", false, "let kustomizations load bases from the network, if the configuration permits it")
+	f.BoolVar(&s.allowRemote, "allow-remote", false, "let kustomizations load bases from the network, if the configuration allows it")
 }
 
 // options are the flags as the library takes them.
@@ -71,7 +71,7 @@ func (a *app) note(n sourcetree.Note) {
 // build makes the releases of a source tree in memory.
 func (a *app) build(ctx context.Context, s *source, dir string) (*sourcetree.Build, error) {
 	if s.version == "" {
-		return nil, usagef("the version is missing: say --version, such as --version v1.2.3")
+		return nil, usagef("missing version: pass --version, such as --version v1.2.3")
 	}
 	o, err := a.options(s)
 	if err != nil {
@@ -132,7 +132,7 @@ func parseImages(values []string) ([]transform.Image, error) {
 	for _, v := range values {
 		old, ref, ok := strings.Cut(v, "=")
 		if !ok || old == "" || ref == "" {
-			return nil, fmt.Errorf("--image %q is not OLD=NEW, such as controller=ghcr.io/acme/controller:v1.2.3", v)
+			return nil, fmt.Errorf("--image must be OLD=NEW, such as controller=ghcr.io/acme/controller:v1.2.3; got %q", v)
 		}
 		image := transform.Image{Image: config.Image{Name: old}}
 		if label, name, ok := strings.Cut(old, ":"); ok {

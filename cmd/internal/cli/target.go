@@ -106,7 +106,7 @@ func (a *app) isComponents(name string, err error) bool {
 func known(labels, all []string, where string) error {
 	for _, label := range labels {
 		if !slices.Contains(all, label) {
-			return usagef("there is no provider %s in %s; it has %s", label, where, strings.Join(all, ", "))
+			return usagef("%s has no provider %s; it has %s", where, label, strings.Join(all, ", "))
 		}
 	}
 	return nil
@@ -178,7 +178,7 @@ func (a *app) openRemote(ctx context.Context, raw string, l layouts.Location) (*
 		}
 	}
 	if n := len(t.repository.Providers); l.File != "" && n != 1 {
-		return nil, usagef("%s: %s is no components file, and the release holds %d providers; name the components file of one of them", raw, l.File, len(releases))
+		return nil, usagef("%s: the release holds %[3]d providers, and %[2]s is not the components file of any; name one of their components files", raw, l.File, len(releases))
 	}
 	return t, nil
 }

@@ -1,0 +1,187 @@
+package fix_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
+)
+
+// finding is one whose edit puts text in the place of the n-th occurrence of old.
+func finding(data, old, text string) *lint.Finding {
+	start := strings.Index(data, old)
+	return &lint.Finding{File: "f.yaml", Rule: &lint.Rule{ID: "X001"}, Message: old, Edit: &lint.Edit{Start: start, End: start + len(old), Text: text, Linted: []byte(data)}}
+}
+
+func TestPlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		data, old, text string
+		want            string // the new text, or
+		refused         string // why it is not made
+	}{
+		"a scalar":                {"labels: {a: 3, keep: \"x\"}\n", "3", `"3"`, "labels: {a: \"3\", keep: \"x\"}\n", ""},
+		"with a comment":          {"a: yes # why\nb: 1\n", "yes", "true", "a: true # why\nb: 1\n", ""},
+		"with a tag":              {"labels: {a: !!int 3, keep: \"x\"}\n", "!!int 3, keep: \"x\"}", `"3"`, "", "written with a tag"},
+		"with an anchor":          {"data: {a: &y yes, b: *y}\n", "&y yes, b: *y}", "true", "", "written with an anchor"},
+		"with an alias":           {"data: {a: &y yes, b: *y}\n", "*y", "true", "", "written with an alias"},
+		"behind an anchor":        {"data:\n  a: &y yes\n  b: *y\n", "yes", "true", "", "change it by hand"},
+		"behind an anchor, other": {"data:\n  a: &y 5\n  b: *y\n", "5", `"5"`, "", "change it by hand"},
+		"inside an anchor":        {"a: &y {n: 5}\nb: *y\n", "5", `"5"`, "", "change it by hand"},
+		"merged":                  {"a: &y\n  n: 5\nb:\n  <<: *y\n  m: 1\n", "5", `"5"`, "", "change it by hand"},
+		"anchor nobody uses":      {"a: &y {n: 5}\nb: 1\n", "5", `"5"`, "a: &y {n: \"5\"}\nb: 1\n", ""},
+		"breaks the file":         {"a: [1, 2]\n", "1, 2]", `"1"`, "", "would no longer be valid YAML"},
+		"another value too":       {"a: 1\nb: 2\n", "1\nb: 2", "\"1\"", "", "change it by hand"},
+		"a key":                   {"5: a\n", "5", `"6"`, "", "change it by hand"},
+		"the wrong place":         {"a: ${ X }\nb: c\n", "X }\nb", "${X}", "", "would no longer be valid YAML"},
+		"old spaces":              {"a: x ${ X } y\n", "${ X }", "${X}", "a: x ${X} y\n", ""},
+		"old spaces in a comment": {"# ${ X }\na: 1\n", "${ X }", "${X}", "# ${X}\na: 1\n", ""},
+		"old spaces in a block":   {"a: |\n  x ${ X }\n  y\nb: 1\n", "${ X }", "${X}", "a: |\n  x ${X}\n  y\nb: 1\n", ""},
+		"not YAML by itself":      {"a: ${A}: {${ X }\n", "${ X }", "${X}", "a: ${A}: {${X}\n", ""},
+		"not YAML, other edit":    {"a: ${A}: {${ X }\nb: 5\n", "5", `"5"`, "", "without its variables"},
+		"a key is added":          {"apiVersion: v1\na: 1\n", "apiVersion: v1\na: 1\n", "kind: K\napiVersion: v1\na: 1\n", "kind: K\napiVersion: v1\na: 1\n", ""},
+		"an entry at the end":     {"s:\n- a: 1\n  b: 0\n", "s:\n- a: 1\n  b: 0\n", "s:\n- a: 1\n  b: 0\n- a: 1\n  b: 1\n", "s:\n- a: 1\n  b: 0\n- a: 1\n  b: 1\n", ""},
+		"an entry at the top":     {"s:\n- a: 1\n  b: 1\n- a: 1\n  b: 0\n", "s:\n- a: 1\n  b: 1\n- a: 1\n  b: 0\n", "s:\n- a: 1\n  b: 2\n- a: 1\n  b: 1\n- a: 1\n  b: 0\n", "s:\n- a: 1\n  b: 2\n- a: 1\n  b: 1\n- a: 1\n  b: 0\n", ""},
+		"a doubled key":           {"s:\n- a: 1\n  b: 0\n  c: x\n", "s:\n- a: 1\n  b: 0\n  c: x\n", "s:\n- a: 1\n  b: 0\n  a: 2\n  c: x\n", "", "change it by hand"},
+		"line ends of CR":         {"s:\r\n- a: 1\r\n", "s:\r\n- a: 1\r\n", "s:\r\n- a: 1\r\n- a: 2\n", "s:\r\n- a: 1\r\n- a: 2\r\n", ""},
+		"another document":        {"a: 5\n---\na: 5\n", "5\n---\na: 5", "5\n", "", "another number of documents"},
+	} {
+		if strings.Count(tc.data, tc.old) == 0 {
+			t.Fatalf("%s: %q is not in %q", name, tc.old, tc.data)
+		}
+		f := finding(tc.data, tc.old, tc.text)
+		file, refused := fix.Plan("f.yaml", []byte(tc.data), []*lint.Finding{f})
+		switch {
+		case tc.refused == "" && (file == nil || string(file.New) != tc.want || len(file.Fixed) != 1 || len(refused) != 0):
+			t.Errorf("%s: %+v, refused %+v; want %q", name, file, refused, tc.want)
+		case tc.refused != "" && (file != nil || len(refused) != 1 || !strings.Contains(refused[0].Reason, tc.refused)):
+			t.Errorf("%s: %+v, refused %+v; want %q", name, file, refused, tc.refused)
+		}
+	}
+}
+
+// TestPlanTogether: one bad edit does not keep the others back, and a file that
+// is not the one that was linted is left alone.
+func TestPlanTogether(t *testing.T) {
+	data := "a: 1\nb: &b 2\nc: *b\nd: 4\n"
+	findings := []*lint.Finding{finding(data, "1", `"1"`), finding(data, "2", `"2"`), finding(data, "4", `"4"`), finding(data, "4", `"4"`)}
+	file, refused := fix.Plan("f.yaml", []byte(data), findings)
+	if file == nil || string(file.New) != "a: \"1\"\nb: &b 2\nc: *b\nd: \"4\"\n" || len(file.Fixed) != 3 || len(refused) != 1 {
+		t.Errorf("%+v, refused %+v", file, refused)
+	}
+	file, refused = fix.Plan("f.yaml", []byte("# "+data), findings)
+	if file != nil || len(refused) != 4 || !strings.Contains(refused[0].Reason, "has changed since it was checked") {
+		t.Errorf("changed file: %+v, refused %+v", file, refused)
+	}
+}
+
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a.yaml")
+	for _, mode := range []os.FileMode{0o600, 0o644, 0o755} {
+		if err := os.WriteFile(name, []byte("old"), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := fix.Replace(name, []byte("old"), []byte("new")); err != nil {
+			t.Fatal(err)
+		}
+		data, _ := os.ReadFile(name)
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != mode || string(data) != "new" {
+			t.Errorf("%v: %v, %q", mode, info.Mode(), data)
+		}
+		os.Remove(name)
+	}
+	if err := os.WriteFile(name, []byte("saved meanwhile"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := fix.Replace(name, []byte("old"), []byte("new")); err == nil || !strings.Contains(err.Error(), "has changed since it was checked") {
+		t.Errorf("a changed file: %v", err)
+	}
+	if data, _ := os.ReadFile(name); string(data) != "saved meanwhile" {
+		t.Errorf("a changed file was written to: %q", data)
+	}
+	if err := os.Symlink(name, filepath.Join(dir, "link")); err == nil {
+		if err := fix.Replace(filepath.Join(dir, "link"), []byte("saved meanwhile"), nil); err == nil {
+			t.Error("a link was replaced")
+		}
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+func TestLocate(t *testing.T) {
+	top := t.TempDir()
+	root := filepath.Join(top, "root")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"root/a", "b"} {
+		if err := os.WriteFile(filepath.Join(top, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"near": "a", "far": "../b", "broken": "nowhere"} {
+		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	if real, err := fix.Locate(root, filepath.Join(root, "near")); err != nil || filepath.Base(real) != "a" {
+		t.Errorf("near: %q, %v", real, err)
+	}
+	for _, name := range []string{"far", "broken", "missing"} {
+		if real, err := fix.Locate(root, filepath.Join(root, name)); err == nil {
+			t.Errorf("%s: %q", name, real)
+		}
+	}
+}
+
+func TestDiff(t *testing.T) {
+	lines := func(n int, change map[int]string) string {
+		var out strings.Builder
+		for i := range n {
+			if text, ok := change[i]; ok {
+				out.WriteString(text)
+				continue
+			}
+			out.WriteString("line " + string(rune('a'+i%26)) + "\n")
+		}
+		return out.String()
+	}
+	if got := fix.Diff("f", []byte("a\n"), []byte("a\n")); got != "" {
+		t.Errorf("equal: %q", got)
+	}
+	got := fix.Diff("dir/f.yaml", []byte(lines(30, nil)), []byte(lines(30, map[int]string{1: "new\n", 20: "", 29: "line d\nmore"})))
+	want := `--- a/dir/f.yaml
++++ b/dir/f.yaml
+@@ -1,5 +1,5 @@
+ line a
+-line b
++new
+ line c
+ line d
+ line e
+@@ -18,7 +18,6 @@
+ line r
+ line s
+ line t
+-line u
+ line v
+ line w
+ line x
+@@ -28,3 +27,4 @@
+ line b
+ line c
+ line d
++more
+\ No newline at end of file
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,454 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+)
+
+// maxRounds of fixing: an edit can make room for another one.
+const maxRounds = 5
+
+// Fixed is what Fix changed, or would change.
+type Fixed struct {
+	// Before is what was found at first, After what is found now.
+	Before, After *Result
+	// Changed are the changed files, sorted by name, with their content.
+	Changed []FixedFile
+	// Fixes are the findings that were fixed, in the order in which that was done.
+	Fixes []*lint.Finding
+	// Refused are the edits that were not made.
+	Refused []fix.Refusal
+	// Renamed are the new paths of files and folders by their old ones.
+	Renamed map[string]string
+}
+
+// FixedFile is the content of a file before and after.
+type FixedFile struct {
+	Name     string
+	Old, New []byte
+}
+
+// Fix checks a folder, applies the fixes of findings whose fingerprints are not
+// known, and checks it again. Nothing is written unless write is set. A fix is
+// refused if the file is not the one that was checked, if another value would
+// change, or if it would bring a new finding; each file is changed with all its
+// other fixes, in one step, or not at all. The checksums next to a changed file
+// are made anew if they were right; what a signature or a provenance statement
+// covers is not changed, which is an error.
+func Fix(ctx context.Context, dir string, o Options, known map[string]bool, write bool) (*Fixed, error) {
+	o.edits = true
+	before, err := Folder(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	f := &fixing{ctx: ctx, dir: dir, opts: o, known: known, disk: map[string][]byte{}, memory: map[string][]byte{}, names: map[string][]string{}, barred: map[string]bool{}, seen: fingerprints(before)}
+	f.out = &Fixed{Before: before, After: before}
+	for range maxRounds {
+		again, err := f.round()
+		if err != nil {
+			return nil, err
+		}
+		if !again {
+			break
+		}
+	}
+	for _, key := range slices.Sorted(mapKeys(f.memory)) {
+		if !bytes.Equal(f.disk[key], f.memory[key]) {
+			f.out.Changed = append(f.out.Changed, FixedFile{f.names[key][0], f.disk[key], f.memory[key]})
+		}
+	}
+	if write {
+		if err := f.write(); err != nil {
+			return nil, err
+		}
+	}
+	return f.out, f.rename(write)
+}
+
+// fixing is the work on one folder. Files go by where they really are.
+type fixing struct {
+	ctx   context.Context
+	dir   string
+	opts  Options
+	known map[string]bool
+	out   *Fixed
+	// seen are the fingerprints at the beginning.
+	seen map[string]bool
+	// disk is the content at the beginning, memory what it becomes.
+	disk, memory map[string][]byte
+	// names are the names that findings have for a file.
+	names  map[string][]string
+	barred map[string]bool
+}
+
+func mapKeys[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for key := range m {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+func fingerprints(r *Result) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range r.Report.Findings {
+		out[f.Fingerprint] = true
+	}
+	return out
+}
+
+// round makes the edits of the findings there are now. It is false if there was
+// nothing to do.
+func (f *fixing) round() (bool, error) {
+	byFile := map[string][]*lint.Finding{}
+	for i := range f.out.After.Report.Findings {
+		finding := &f.out.After.Report.Findings[i]
+		if finding.Edit == nil || finding.Edit.Rename != "" || f.known[finding.Fingerprint] {
+			continue
+		}
+		key, err := fix.Locate(f.dir, filepath.FromSlash(finding.File))
+		if err != nil {
+			f.refuse(finding, err.Error())
+			continue
+		}
+		if f.barred[key] {
+			continue
+		}
+		if err := attested(finding.File); err != nil {
+			return false, err
+		}
+		if !slices.Contains(f.names[key], finding.File) {
+			f.names[key] = append(f.names[key], finding.File)
+		}
+		byFile[key] = append(byFile[key], finding)
+	}
+	var planned []string
+	plans := map[string]*fix.File{}
+	for _, key := range slices.Sorted(mapKeys(byFile)) {
+		data, err := f.content(key)
+		if err != nil {
+			f.refuse(byFile[key][0], err.Error())
+			continue
+		}
+		file, refused := fix.Plan(f.names[key][0], data, byFile[key])
+		for _, r := range refused {
+			f.refuse(r.Finding, r.Reason)
+		}
+		if len(refused) > 0 && file == nil {
+			f.barred[key] = true
+		}
+		if file != nil {
+			plans[key] = file
+			planned = append(planned, key)
+		}
+	}
+	if len(planned) == 0 {
+		return false, nil
+	}
+	return true, f.accept(planned, plans)
+}
+
+func (f *fixing) refuse(finding *lint.Finding, reason string) {
+	for _, r := range f.out.Refused {
+		if r.Finding.Fingerprint == finding.Fingerprint {
+			return
+		}
+	}
+	f.out.Refused = append(f.out.Refused, fix.Refusal{Finding: finding, Reason: reason})
+}
+
+// content is that of a file as far as it was fixed.
+func (f *fixing) content(key string) ([]byte, error) {
+	if data, ok := f.memory[key]; ok {
+		return data, nil
+	}
+	data, err := files.Read(key)
+	if err == nil {
+		f.disk[key] = data
+	}
+	return data, err
+}
+
+// accept keeps the plans that bring no new finding: all of them, or else those
+// that do not by themselves.
+func (f *fixing) accept(planned []string, plans map[string]*fix.File) error {
+	r, fresh, err := f.with(planned, plans)
+	if err != nil {
+		return err
+	}
+	if fresh == nil {
+		f.keep(planned, plans, r)
+		return nil
+	}
+	if len(planned) == 1 {
+		f.barred[planned[0]] = true
+		for _, finding := range plans[planned[0]].Fixed {
+			f.refuse(finding, fmt.Sprintf("the file would then have another finding: %s [%s]", fresh.Message, fresh.Rule.ID))
+		}
+		return nil
+	}
+	half := len(planned) / 2
+	if err := f.accept(planned[:half], plans); err != nil {
+		return err
+	}
+	return f.accept(planned[half:], plans)
+}
+
+func (f *fixing) keep(planned []string, plans map[string]*fix.File, r *Result) {
+	for _, key := range planned {
+		f.memory[key] = plans[key].New
+		f.out.Fixes = append(f.out.Fixes, plans[key].Fixed...)
+	}
+	f.out.After = r
+}
+
+// with checks the folder with further fixed files, and returns a finding that
+// was not there before, if there is one.
+func (f *fixing) with(planned []string, plans map[string]*fix.File) (*Result, *lint.Finding, error) {
+	o := f.opts
+	o.Source.Note = nil
+	o.Source.Overlay = map[string][]byte{}
+	add := func(key string, data []byte) error {
+		root, err := filepath.EvalSymlinks(f.dir)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, key)
+		if err != nil {
+			return err
+		}
+		o.Source.Overlay[filepath.ToSlash(rel)] = data
+		for _, name := range f.names[key] {
+			if rel, err := filepath.Rel(f.dir, filepath.FromSlash(name)); err == nil {
+				o.Source.Overlay[filepath.ToSlash(rel)] = data
+			}
+		}
+		return nil
+	}
+	for key, data := range f.memory {
+		if err := add(key, data); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, key := range planned {
+		if err := add(key, plans[key].New); err != nil {
+			return nil, nil, err
+		}
+	}
+	r, err := Folder(f.ctx, f.dir, o)
+	if f.ctx.Err() != nil {
+		return nil, nil, context.Cause(f.ctx)
+	}
+	if err != nil {
+		// What worked before the edit does not work after it.
+		return nil, &lint.Finding{Rule: &lint.Rule{ID: "LINT003"}, Message: err.Error()}, nil
+	}
+	return r, f.fresh(r), nil
+}
+
+// fresh returns a finding that was not there at the beginning.
+func (f *fixing) fresh(r *Result) *lint.Finding {
+	for i := range r.Report.Findings {
+		if !f.seen[r.Report.Findings[i].Fingerprint] {
+			return &r.Report.Findings[i]
+		}
+	}
+	return nil
+}
+
+// attested refuses a file that something next to it attests.
+func attested(name string) error {
+	for _, attests := range []string{layouts.SignatureFile, layouts.ProvenanceFile, layouts.SignedProvenanceFile} {
+		if _, err := os.Lstat(filepath.Join(filepath.Dir(filepath.FromSlash(name)), attests)); err == nil {
+			return wrong(fmt.Errorf("%s cannot be fixed: %s next to it would no longer be true; fix the source tree and build again", name, attests))
+		}
+	}
+	return nil
+}
+
+// write replaces the changed files, and undoes that if what is then on the disk
+// is not what was foreseen.
+func (f *fixing) write() error {
+	type written struct {
+		key      string
+		old, new []byte
+	}
+	var done []written
+	undo := func(err error) error {
+		for _, w := range slices.Backward(done) {
+			err = errors.Join(err, fix.Replace(w.key, w.new, w.old))
+		}
+		return err
+	}
+	replace := func(key string, old, content []byte) error {
+		if bytes.Equal(old, content) {
+			return nil
+		}
+		if err := fix.Replace(key, old, content); err != nil {
+			return err
+		}
+		done = append(done, written{key, old, content})
+		return nil
+	}
+	sums := map[string]*repo.Release{}
+	for _, key := range slices.Sorted(mapKeys(f.memory)) {
+		if f.ctx.Err() != nil {
+			return undo(context.Cause(f.ctx))
+		}
+		dir := filepath.Dir(filepath.FromSlash(f.names[key][0]))
+		if _, ok := sums[dir]; !ok {
+			sums[dir] = summed(f.ctx, dir)
+		}
+		if err := replace(key, f.disk[key], f.memory[key]); err != nil {
+			return undo(err)
+		}
+	}
+	for _, dir := range slices.Sorted(mapKeys(sums)) {
+		if sums[dir] == nil {
+			continue
+		}
+		old, err := files.Read(filepath.Join(dir, layouts.ChecksumFile))
+		if err != nil {
+			return undo(err)
+		}
+		content, err := checksums(f.ctx, dir)
+		if err != nil {
+			return undo(err)
+		}
+		key, err := filepath.EvalSymlinks(filepath.Join(dir, layouts.ChecksumFile))
+		if err != nil {
+			return undo(err)
+		}
+		if err := replace(key, old, content); err != nil {
+			return undo(err)
+		}
+	}
+	if len(done) == 0 {
+		return nil
+	}
+	o := f.opts
+	o.Source.Note = nil
+	r, err := Folder(f.ctx, f.dir, o)
+	if err != nil {
+		return undo(err)
+	}
+	if fresh := f.fresh(r); fresh != nil {
+		return undo(fmt.Errorf("%s: nothing was fixed, because there would be another finding: %s [%s]", fresh.File, fresh.Message, fresh.Rule.ID))
+	}
+	f.out.After = r
+	return nil
+}
+
+// summed returns the release in a folder if its checksums are right, or nil.
+func summed(ctx context.Context, dir string) *repo.Release {
+	there, err := files.Read(filepath.Join(dir, layouts.ChecksumFile))
+	if err != nil {
+		return nil // a source tree, or a release without checksums
+	}
+	if right, err := checksums(ctx, dir); err != nil || !bytes.Equal(there, right) {
+		return nil
+	}
+	return &repo.Release{Path: dir}
+}
+
+// checksums are those of the files in a folder.
+func checksums(ctx context.Context, dir string) ([]byte, error) {
+	tree, err := files.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	entries, err := tree.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	r := &repo.Release{Path: dir}
+	for _, e := range entries {
+		info, err := tree.Stat(e.Name())
+		if err != nil || !info.Mode().IsRegular() || e.Name() == layouts.ChecksumFile || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		data, err := tree.ReadFile(e.Name())
+		if err != nil {
+			return nil, err
+		}
+		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(e.Name(), data))
+	}
+	r.Sort()
+	return repo.Checksums(ctx, r)
+}
+
+// rename gives files and folders the names that findings propose, unless that
+// brings a new finding.
+func (f *fixing) rename(write bool) error {
+	for _, finding := range f.out.Before.Report.Findings {
+		if finding.Edit == nil || finding.Edit.Rename == "" || f.known[finding.Fingerprint] {
+			continue
+		}
+		if err := attested(path.Join(finding.File, layouts.MetadataFile)); err != nil {
+			return err
+		}
+		from := filepath.FromSlash(finding.File)
+		to := filepath.Join(filepath.Dir(from), finding.Edit.Rename)
+		if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+			f.refuse(&finding, fmt.Sprintf("%s exists", to))
+			continue
+		}
+		f.out.Renamed = add(f.out.Renamed, from, to)
+		f.out.Fixes = append(f.out.Fixes, &finding)
+		if !write {
+			continue
+		}
+		if err := os.Rename(from, to); err != nil {
+			return fmt.Errorf("rename %s: %w", from, err)
+		}
+		dir := f.dir
+		if filepath.Clean(dir) == filepath.Clean(from) {
+			dir = to
+		}
+		o := f.opts
+		o.Source.Note = nil
+		r, err := Folder(f.ctx, dir, o)
+		if err == nil && f.fresh(r) == nil {
+			f.out.After, f.dir = r, dir
+			continue
+		}
+		if undo := os.Rename(to, from); undo != nil {
+			return errors.Join(err, undo)
+		}
+		delete(f.out.Renamed, from)
+		f.out.Fixes = f.out.Fixes[:len(f.out.Fixes)-1]
+		reason := "the folder would then have another finding"
+		if err != nil {
+			reason = err.Error()
+		} else if fresh := f.fresh(r); fresh != nil {
+			reason += fmt.Sprintf(": %s [%s]", fresh.Message, fresh.Rule.ID)
+		}
+		f.refuse(&finding, reason)
+	}
+	return nil
+}
+
+func add(m map[string]string, key, value string) map[string]string {
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[key] = value
+	return m
+}
