@@ -44,13 +44,12 @@ race: ## Run the tests with the race detector
 	$(GO) test -race ./...
 
 .PHONY: lint
-lint: ## Check the code of this project
+lint: ## Check the code of this project: gofmt, vet, staticcheck, errcheck, deadcode
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
-	$(GO) vet ./...
-	cd test/oracle && $(GO) vet ./...
-	cd test/cluster && $(GO) vet ./...
-	cd examples/acme-runtime-extension && $(GO) vet ./...
-	cd test/conformance && $(GO) vet ./...
+	@for module in $$(git ls-files '*go.mod' | xargs -n1 dirname | grep -v '^test/tools$$'); do \
+		echo "go vet: $$module"; (cd $$module && $(GO) vet ./...) || exit 1; \
+	done
+	test/tools/check
 
 .PHONY: new-package
 new-package: ## Start a package: DIR=repo/facts/example FOR="what lives there" NEVER="what it must not know"
@@ -80,6 +79,18 @@ cluster-test: ## Compare with a real API server (builds it first)
 conformance: ## Publish to, and read with, programs of others (installs them if it may)
 	test/conformance/install
 	cd test/conformance && CONFORMANCE=complete $(GO) test -timeout 20m ./...
+
+.PHONY: cluster-build
+cluster-build: ## Build the API server for cluster-test ahead of it
+	cd test/cluster && $(GO) build -o /dev/null ./server/kube && $(GO) test -c -o /dev/null .
+
+.PHONY: mutate
+mutate: ## Change the core in small ways and count which changes the tests notice
+	$(GO) run ./test/mutate $(MUTATE)
+
+.PHONY: mutate-short
+mutate-short: ## The same with a few changes of each package, always the same ones
+	$(GO) run ./test/mutate -sample 25
 
 .PHONY: bench
 bench: ## Measure the budgets; BENCH=-write for docs/benchmarks.md

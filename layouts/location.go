@@ -283,11 +283,11 @@ func parseOCI(raw, rest string) (Location, error) {
 	forms := ociForms()
 	switch {
 	case !forms.host.MatchString(host):
-		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is no host of a registry", raw, host), Help: "The form is oci://HOST/REPOSITORY:TAG"}
+		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is not a registry host", raw, host), Help: "The form is oci://HOST/REPOSITORY:TAG"}
 	case !forms.repository.MatchString(repository):
-		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is no repository name", raw, repository), Help: "It consists of lower-case letters and digits, parted by single dots, dashes, underscores and slashes"}
+		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is not a repository name", raw, repository), Help: "It consists of lower-case letters and digits, separated by single dots, dashes, underscores and slashes"}
 	case tagged && !forms.tag.MatchString(tag):
-		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is no tag", raw, tag), Help: "It consists of at most 128 letters, digits, dots, dashes and underscores"}
+		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is not a tag", raw, tag), Help: "It consists of at most 128 letters, digits, dots, dashes and underscores"}
 	}
 	return Location{Kind: OCI, Host: host, Repository: repository, Version: tag}, nil
 }

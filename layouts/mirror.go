@@ -15,8 +15,8 @@ const (
 	// Operator reads.
 	ConfigMapFolder = "capi-operator"
 	// OverridesFolder is where clusterctl.yaml makes clusterctl look for files
-	// that stand in for those of the releases. It is not there unless somebody
-	// makes it.
+	// that stand in for those of the releases. It exists only if the user
+	// creates it.
 	OverridesFolder = "overrides"
 )
 

@@ -91,7 +91,7 @@ func parseForge(raw string, servers Servers) (Place, error) {
 	parts := strings.Split(name, "/")
 	for _, part := range parts {
 		if part == "" || part == "." || part == ".." || part == "-" {
-			return Place{}, fmt.Errorf("%s: %q is no name of a project", raw, name)
+			return Place{}, fmt.Errorf("%s: %q is not a project name", raw, name)
 		}
 	}
 	if kind == GitHub && len(parts) != 2 {

@@ -1,7 +1,7 @@
 package layouts
 
 // Distance counts the insertions, deletions and substitutions of bytes that
-// lead from a to b, to find what somebody meant to write. Long words are no
+// lead from a to b, to find what the user meant to write. Long words are no
 // slips and count as far away, which bounds the cost.
 func Distance(a, b string) int {
 	const long = 64

@@ -68,7 +68,7 @@ func (a *Artifact) As(kind layouts.FileKind) *Artifact {
 }
 
 // Stating returns the same file with the checksum that its place states for it,
-// as GitHub, GitLab and OCI registries do. Whoever reads such a file to its
+// as GitHub, GitLab and OCI registries do. A reader of the file to its
 // end gets an error if the content has another checksum.
 func (a *Artifact) Stating(sum Sum) *Artifact {
 	out := *a

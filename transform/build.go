@@ -607,7 +607,7 @@ func (b *builder) output(name string) ([]byte, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("there is no output %s", name)
+	return nil, fmt.Errorf("missing output %s", name)
 }
 
 // release collects the finished files, with their checksums.

@@ -82,10 +82,10 @@ func checkNamespace(objs []object) (problems []objectProblem) {
 	}
 	switch {
 	case len(namespaces) == 0:
-		return []objectProblem{{nil, "there is no Namespace object; the contract asks for exactly one, in which clusterctl installs the provider"}}
+		return []objectProblem{{nil, "missing Namespace object; the contract requires exactly one, in which clusterctl installs the provider"}}
 	case len(namespaces) > 1:
 		for _, o := range namespaces[1:] {
-			problems = append(problems, objectProblem{o, fmt.Sprintf("there is a second Namespace beside %s; clusterctl refuses such a file. Keep the one the provider runs in", namespaces[0].name())})
+			problems = append(problems, objectProblem{o, fmt.Sprintf("found a second Namespace beside %s, and clusterctl refuses files with two; keep the one the provider runs in", namespaces[0].name())})
 		}
 		return problems
 	}

@@ -110,7 +110,7 @@ func (t *Tracer) parts(plan *config.Plan, p *config.PlannedProvider, o *config.O
 				}
 				k, err := kustomize.NewTracer(t.ctx, tree(), o.Kustomize, opts)
 				if err != nil {
-					return nil // the build worked, so nobody is told
+					return nil // the build worked, so there is nothing to report
 				}
 				return k
 			})

@@ -210,7 +210,7 @@ func TestBuildRefuses(t *testing.T) {
 		},
 		"no namespace": {
 			edits: []string{"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: system\n---\n", ""},
-			want:  []string{"config/default: ", "no Namespace"},
+			want:  []string{"config/default: ", "missing Namespace"},
 		},
 		"object in another namespace": {
 			edits: []string{"namespace: capf-system\n", "", "  namespace: system\n", "  namespace: kube-system\n"},

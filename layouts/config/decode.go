@@ -219,7 +219,7 @@ func (d *decoder) check(n *yamldoc.Node, f field) {
 		}
 	case yamldoc.String:
 		if f.enum != nil && !slices.Contains(f.enum, n.Text) {
-			d.errorf(n, "%q is no value for %q; it must be %s%s", n.Text, f.key, alternatives(f.enum), didYouMean(n.Text, f.enum))
+			d.errorf(n, "%q is not a value of %q; it must be %s%s", n.Text, f.key, alternatives(f.enum), didYouMean(n.Text, f.enum))
 			return
 		}
 		if f.required && n.Text == "" {

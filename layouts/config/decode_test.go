@@ -82,13 +82,13 @@ func TestDecodeMistakes(t *testing.T) {
 		"no header": {"metadata: m.yaml\n", []string{`c.yaml:1:1: the key "apiVersion" is missing`, `c.yaml:1:1: the key "kind" is missing`}},
 		"a list":    {"- a\n", []string{"c.yaml:1:1: the configuration must be a mapping of keys to values, not a list"}},
 		"other version": {"apiVersion: clusterctl-repo.dev/v1\nkind: Config\n", []string{
-			`c.yaml:1:13: "clusterctl-repo.dev/v1" is no value for "apiVersion"; it must be clusterctl-repo.dev/v1alpha1; did you mean "clusterctl-repo.dev/v1alpha1"?`,
+			`c.yaml:1:13: "clusterctl-repo.dev/v1" is not a value of "apiVersion"; it must be clusterctl-repo.dev/v1alpha1; did you mean "clusterctl-repo.dev/v1alpha1"?`,
 		}},
 		"two documents": {header + "---\n" + header, []string{"c.yaml:4:1: a second document; the configuration is one document"}},
 		"all at once": {header + "metdata: m.yaml\nremoteBases: ja\nproviders:\n- type: infra\n  name: My_Provider\n  images: controller\n- colour: red\n", []string{
 			`c.yaml:3:1: unknown key "metdata"; did you mean "metadata"?`,
 			`c.yaml:4:14: "remoteBases" must be true or false, not a string`,
-			`c.yaml:6:9: "infra" is no value for "type"; it must be core, bootstrap, control-plane, infrastructure, ipam, runtime-extension or addon`,
+			`c.yaml:6:9: "infra" is not a value of "type"; it must be core, bootstrap, control-plane, infrastructure, ipam, runtime-extension or addon`,
 			`c.yaml:7:9: "name": "My_Provider" must consist of lower-case letters, digits and dashes, begin and end with a letter or digit, and have at most 63 characters`,
 			`c.yaml:8:11: "images" must be a list, each item on a line with a dash before it, not a string`,
 			`c.yaml:9:3: unknown key "colour"; known here: type, name, components, variants, metadata, sourceReplacements, images, patches, replacements, templates, clusterClasses, assets`,
@@ -112,7 +112,7 @@ func TestDecodeMistakes(t *testing.T) {
 		"choice, both":          {header + "providers:\n- templates:\n  - {files: a, kustomize: b}\n", []string{`c.yaml:5:5: exactly one of "files", "kustomize" must be given in "templates", not "files", "kustomize"`}},
 		"missing":               {header + "providers:\n- images:\n  - newTag: a\n", []string{`c.yaml:5:5: the key "name" is missing in "images"`}},
 		"empty but required":    {header + "publish:\n- to: ''\n", []string{`c.yaml:4:7: "to" must not be empty`}},
-		"severity":              {header + "rules:\n  LABEL001: warn\n", []string{`c.yaml:4:13: "warn" is no value for "rules"; it must be off, info, warning or error`}},
+		"severity":              {header + "rules:\n  LABEL001: warn\n", []string{`c.yaml:4:13: "warn" is not a value of "rules"; it must be off, info, warning or error`}},
 		"digest":                {header + "providers:\n- images:\n  - {name: a, digest: 'sha256:12'}\n", []string{`c.yaml:5:23: "digest": "sha256:12" is not a digest such as sha256:4355a46b…`}},
 		"regexp":                {header + "version: {tagPattern: '('}\n", []string{"c.yaml:3:23: \"tagPattern\": error parsing regexp: missing closing ): `(`"}},
 	}

@@ -1,5 +1,5 @@
 // Package config is the model of clusterctl-repo.yaml: what to build from a
-// source tree, said once and checked strictly. A file is decoded with the
+// source tree, stated once and checked strictly. A file is decoded with the
 // position of every value, so that a mistake, also one found later, is
 // reported where it was written. The same structs come out of the detection of
 // a layout; Resolve turns either into the concrete list of files to make.

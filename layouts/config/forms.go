@@ -116,7 +116,7 @@ func checkDigest(s string) error {
 	return nil
 }
 
-// expand fills in the placeholders that vars has. {x} behind a dollar sign is
+// expand fills in the placeholders that vars has. {x} after a dollar sign is
 // a variable of clusterctl and stays.
 func expand(s string, vars map[string]string) string {
 	if !strings.Contains(s, "{") {

@@ -3,7 +3,7 @@ package config
 import "reflect"
 
 // Over returns p laid over base: what p says counts, the rest comes from base.
-// Lists are taken whole; an empty list that is there counts as said.
+// Lists are taken whole; an empty list overrides, too.
 func (p Provider) Over(base Provider) Provider {
 	return laid(reflect.ValueOf(p), reflect.ValueOf(base)).Interface().(Provider)
 }

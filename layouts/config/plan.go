@@ -431,7 +431,7 @@ func (w *planning) asset(a Asset) {
 			add(Output{Name: cmp.Or(w.fill(a.Name, m.stars), path.Base(m.path)), File: m.path})
 		}
 	case a.Name == "":
-		w.add(a.Errorf("", "an asset that is no copy of a file needs a name"))
+		w.add(a.Errorf("", "an asset that is not a copy of a file needs a name"))
 	case len(a.Concat) > 0:
 		parts := slices.Clone(a.Concat)
 		for i := range parts {

@@ -156,7 +156,7 @@ func TestResolveMistakes(t *testing.T) {
 		"metadata as an asset": {base("  assets:\n  - files: x/metadata.yaml\n"), append(baseFiles, "x/metadata.yaml"), []string{
 			"c.yaml:9:5: metadata.yaml is made by the build and cannot be an asset"}},
 		"asset without a name": {base("  assets:\n  - run: [x]\n"), baseFiles, []string{
-			"c.yaml:9:5: an asset that is no copy of a file needs a name"}},
+			"c.yaml:9:5: an asset that is not a copy of a file needs a name"}},
 		"parts": {base("  assets:\n  - {name: a, concat: [{file: x.yaml}, {output: infrastructure-example/y.yaml}, {output: infrastructure-example/a}]}\n"), baseFiles, []string{
 			"c.yaml:9:31: a: the file x.yaml does not exist",
 			"c.yaml:9:49: a: the build makes no infrastructure-example/y.yaml",

@@ -769,6 +769,11 @@ var Packages = []Package{
 		Never: "rules",
 	},
 	{
+		Path:  "test/documents",
+		Holds: "tests of links, of names and of phrases in the documents",
+		Never: "what the documents are about",
+	},
+	{
 		Path:      "test/fakes/fault",
 		Holds:     "faults of servers and networks as data, injected before a handler",
 		Never:     "the protocol of the handler",
@@ -837,6 +842,12 @@ var Packages = []Package{
 		Never: "the verbs",
 	},
 	{
+		Path:      "test/mutate",
+		Holds:     "small changes of the core, one at a time, and whether a test notices them",
+		Never:     "what the changed packages do",
+		Libraries: `flag os/exec os/signal syscall`,
+	},
+	{
 		Path:  "test/newrule",
 		Holds: "the start of a rule: its row, check, example and test",
 		Never: "any rule",
@@ -890,7 +901,7 @@ var Packages = []Package{
 		Knows: `layouts
 			layouts/config
 			repo
-			repo/capi/contract repo/capi/contract repo/capi/metadata
+			repo/capi/contract repo/capi/metadata
 			repo/parallel
 			repo/text/yamldoc
 			transform/kustomize`,

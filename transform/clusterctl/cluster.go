@@ -1,5 +1,7 @@
 package clusterctl
 
+//lint:file-ignore SA1019 clusterctl v1.14 converts through v1beta1, so rendering does
+
 import (
 	"context"
 	"errors"

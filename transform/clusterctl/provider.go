@@ -97,7 +97,7 @@ func RenderProvider(ctx context.Context, in ProviderInput) (*Components, error) 
 	}, ctx.Err()
 }
 
-// within puts words in front of a message, behind its position.
+// within puts words in front of a message, after its position.
 func within(err error, words string) error {
 	var at *yamldoc.Error
 	if errors.As(err, &at) {
@@ -148,7 +148,7 @@ func addLabels(objs []object, p layouts.Provider) {
 }
 
 // order puts the Namespace first and cert-manager's objects second. The
-// comparison is no order among the latter: it reverses them. Only the same
+// comparison is not an order of the latter: it reverses them. Only the same
 // algorithm gives the same result, so this must stay sort.SliceStable.
 func order(objs []object) {
 	sort.SliceStable(objs, func(i, j int) bool {

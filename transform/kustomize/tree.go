@@ -155,7 +155,7 @@ func (t *Tree) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
 		if abs, err = filepath.EvalSymlinks(abs); err != nil {
 			return "", "", err
 		}
-		if rel, err = t.rel(abs); err != nil {
+		if _, err = t.rel(abs); err != nil {
 			return "", "", err
 		}
 	}

@@ -140,6 +140,7 @@ func checkIdentity(data []byte) error {
 	field := "kind"
 	switch {
 	case version == "":
+		//lint:ignore ST1005 the words of the API machinery
 		return &identityError{"apiVersion", errors.New("Object 'apiVersion' is missing")}
 	case group+"/"+version != APIVersion:
 		field = "apiVersion"

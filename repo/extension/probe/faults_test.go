@@ -340,9 +340,7 @@ func faults() []fault {
 			next.ServeHTTP(w, r)
 		})},
 		{id: "LIV049", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.Contains(r.URL.Path, "v1alpha99") {
-				r.URL.Path = strings.Replace(r.URL.Path, "v1alpha99", "v1alpha1", 1)
-			}
+			r.URL.Path = strings.Replace(r.URL.Path, "v1alpha99", "v1alpha1", 1)
 			next.ServeHTTP(w, r)
 		})},
 		{id: "LIV050", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {

@@ -1,5 +1,7 @@
 package request_test
 
+//lint:file-ignore SA1019 v1beta1 is still served, and the requests must fit it
+
 import (
 	"bytes"
 	"encoding/json"

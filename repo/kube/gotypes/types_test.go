@@ -1,5 +1,7 @@
 package gotypes
 
+//lint:file-ignore SA1019 v1beta1 is still served, and the tables must fit it
+
 import (
 	"encoding/json"
 	"flag"

@@ -1,4 +1,4 @@
-// Package files reads what nobody has checked: only regular files, only up to
+// Package files reads untrusted files: only regular files, only up to
 // a size that fits into memory, and below a folder never anything outside of
 // it. It must not know what the files are for.
 package files

@@ -2,5 +2,5 @@
 
 package files
 
-// Nonblock is not needed where pipes are no files.
+// Nonblock is not needed where pipes are not files.
 const Nonblock = 0

@@ -136,7 +136,7 @@ func (r *reader) repository() (*repo.Repository, error) {
 			out.Config = repo.NewArtifact(name, r.join(name), info.Size(), opener(r.path, name))
 		case slices.Contains(layouts.RootFiles, name) && e.Type().IsRegular():
 		case !r.isDir(".", e):
-			odd.add(repo.OddEntry, name, "is no folder, so it is not part of the repository")
+			odd.add(repo.OddEntry, name, "is not a folder, so it is not part of the repository")
 		case labelErr == nil:
 			p, err := r.provider(name, provider)
 			if r.ctx.Err() != nil {
@@ -187,10 +187,10 @@ func (r *reader) provider(dir string, id layouts.Provider) (*repo.Provider, erro
 			} else if r.isDir(dir, e) {
 				odd.add(repo.OddSymlink, name, "is a symbolic link: clusterctl reads it when it is named, but lists real folders only, so it never becomes the latest version")
 			} else {
-				odd.add(repo.OddEntry, name, "is no folder, so it is no version")
+				odd.add(repo.OddEntry, name, "is not a folder, so it is not a version")
 			}
 		case !e.IsDir():
-			odd.add(repo.OddEntry, name, "is no folder, so it is no version")
+			odd.add(repo.OddEntry, name, "is not a folder, so it is not a version")
 		case versionErr == nil:
 			release, err := r.release(name, id, e.Name())
 			if r.ctx.Err() != nil {

@@ -18,5 +18,5 @@ func together(cmd *exec.Cmd) (kill func()) {
 		return syscall.Kill(-cmd.Process.Pid, s)
 	}
 	cmd.Cancel = func() error { return signal(syscall.SIGTERM) }
-	return func() { signal(syscall.SIGKILL) }
+	return func() { _ = signal(syscall.SIGKILL) }
 }

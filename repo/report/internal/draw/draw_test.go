@@ -146,7 +146,7 @@ func TestRandomGraphs(t *testing.T) {
 				t.Fatalf("seed %d: edge from column %d to %d", seed, from, to)
 			}
 		}
-		if svg(t, g) != svg(t, g) {
+		if first, second := svg(t, g), svg(t, g); first != second {
 			t.Fatalf("seed %d: not the same twice", seed)
 		}
 	}

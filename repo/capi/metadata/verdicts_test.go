@@ -1,0 +1,228 @@
+package metadata
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+)
+
+// test/oracle compares these verdicts with clusterctl's on many more inputs;
+// here are the smallest ones, each for one decision.
+
+func read(t *testing.T, series string) *Metadata {
+	t.Helper()
+	m, err := Read(file(header + "releaseSeries:\n" + series))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestReadDecidesWhatAFileIs(t *testing.T) {
+	const series = "releaseSeries:\n- {major: 1, minor: 0, contract: v1beta2}\n"
+	for content, want := range map[string]string{
+		header + series: "",
+		"APIVERSION: clusterctl.cluster.x-k8s.io/v1alpha3\nKIND: Metadata\n" + series:                           `unexpected apiVersion ""`,
+		"apiVersion: clusterctl.cluster.x-k8s.io/\nkind: Metadata\n" + series:                                   "unexpected apiVersion \"clusterctl.cluster.x-k8s.io/\"",
+		"apiVersion: /\nkind: Metadata\n" + series:                                                              `unexpected apiVersion "/"`,
+		"apiVersion: a/b/c\nkind: Metadata\n" + series:                                                          "1:13: error decoding \"metadata.yaml\" for provider \"x\": unexpected GroupVersion string: a/b/c",
+		"apiVersion: v1alpha3\nkind: Metadata\n" + series:                                                       `1:13: error decoding "metadata.yaml" for provider "x": no kind "Metadata" is registered for version "v1alpha3"`,
+		"apiVersion: other/\nkind: Metadata\n" + series:                                                         "1:13: error decoding \"metadata.yaml\" for provider \"x\": Object 'apiVersion' is missing",
+		"apiVersion: clusterctl.cluster.x-k8s.io/v1\nkind: Metadata\n" + series:                                 `1:13: error decoding "metadata.yaml" for provider "x": no kind "Metadata" is registered for version "clusterctl.cluster.x-k8s.io/v1"`,
+		"apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: X\n" + series:                                  `2:7: error decoding "metadata.yaml" for provider "x": no kind "X" is registered for version "clusterctl.cluster.x-k8s.io/v1alpha3"`,
+		"apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\n" + series:                                           "",
+		"apiVersion: 1\nkind: Metadata\n":                                                                       "couldn't get version/kind; json parse error",
+		header + "metadata: {creationTimestamp: 2020-01-01T00:00:00Z, deletionTimestamp: null}\n" + series:      "",
+		header + "metadata: {creationTimestamp: null}\n" + series:                                               "",
+		header + "metadata: {creationTimestamp: yesterday}\n" + series:                                          "1:1: error decoding",
+		header + "metadata: {creationTimestamp: 5}\n" + series:                                                  "3:31: error decoding",
+		header + "metadata: {labels: {a: 1}}\n" + series:                                                        "3:24: error decoding",
+		"  {\"apiVersion\": \"clusterctl.cluster.x-k8s.io/v1alpha3\", \"releaseSeries\": [{\"major\": 1}]}\n":   "",
+		"  {\"apiVersion\": \"clusterctl.cluster.x-k8s.io/v1alpha3\", \"releaseSeries\": [{\"major\": 1}]} x\n": "error decoding",
+		header + "releaseSeries: []\n":                                                                          "3:16: invalid provider metadata: releaseSeries is empty in metadata.yaml for provider x",
+	} {
+		_, err := ReadValid(file(content), "x")
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v", content, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q:\ngot  %v\nwant %s", content, err, want)
+		}
+	}
+}
+
+func TestCheckDecidesByContract(t *testing.T) {
+	for _, c := range []struct{ series, version, want string }{
+		{"- {major: 1, minor: 2, contract: v1beta2}\n", "v1.2.3", ""},
+		{"- {major: 1, minor: 2, contract: v1beta1}\n", "v1.2.3", ""},
+		{"- {major: 1, minor: 2, contract: v1alpha4}\n", "v1.2.3", "only compatible with provider implementing v1beta2, v1beta1 contract versions, detected v1alpha4 for provider foo"},
+		{"- {major: 1, minor: 2, contract: v1beta2}\n", "v1.3.0", "does not match any release series"},
+		{"- {major: 1, minor: 2, contract: v1beta2}\n", "v2.2.0", "does not match any release series"},
+		{"- {major: 1, minor: 2, contract: v1beta2}\n", "latest", `could not parse "latest"`},
+		{"- {major: 2147483647, minor: 2147483647, contract: v1beta2}\n", "v2147483647.2147483647.0", ""},
+		{"- {major: 0, minor: 0, contract: v1beta2}\n", "v2147483648.0.0", "does not match any release series"},
+		{"- {major: 0, minor: 0, contract: v1beta2}\n", "v0.2147483648.0", "does not match any release series"},
+	} {
+		err := Check(file(header+"releaseSeries:\n"+c.series), foo, c.version)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s with %s:\ngot  %v\nwant %s", c.version, c.series, err, c.want)
+		}
+	}
+}
+
+func TestLatestDecidesByContract(t *testing.T) {
+	const old, current = "- {major: 1, minor: 0, contract: v1beta2}\n", "- {major: 1, minor: 1, contract: v1beta3}\n"
+	gone := errors.New("gone")
+	for name, c := range map[string]struct {
+		versions string // the first is the one whose metadata is read
+		metadata string
+		want     string
+	}{
+		"a release comes before newer pre-releases": {"v1.0.0 v1.1.0-rc.1 v1.1.0-rc.0", old, "v1.0.0"},
+		"of pre-releases the newest":                {"v1.1.0-rc.1 v1.1.0-rc.0 v1.0.0-rc.9", old + "- {major: 1, minor: 1, contract: v1beta2}\n", "v1.1.0-rc.1"},
+		"order does not matter":                     {"v1.0.10 v1.0.9 v1.0.1 v1.0.2", old, "v1.0.10"},
+		"numbers without v":                         {"1.0.1 1.0.0", old, "v1.0.1"},
+		"what is no version is ignored":             {"v1.0.0 latest 1.0 nightly", old, "v1.0.0"},
+		"the newest of the current contract":        {"v1.1.0 v1.0.3 v1.0.5", old + current, "v1.0.5"},
+		"no series of the current contract":         {"v1.1.0 v1.0.3", "- {major: 1, minor: 0, contract: v1beta1}\n" + current, "v1.1.0"},
+		"the newest is in the highest series":       {"v1.1.0 v1.0.0", old + "- {major: 1, minor: 1, contract: v1beta2}\n", "v1.1.0"},
+		"a series of another major":                 {"v2.0.0 v1.0.1", old, "v1.0.1"},
+		"no release of the series":                  {"v1.1.0", old + current, ""},
+		"unreadable metadata":                       {"v1.1.0 v1.0.0", "- x\n", "v1.1.0"},
+		"the first of equal versions":               {"v1.0.0+b v1.0.0+a", old, "v1.0.0+b"},
+		"nothing":                                   {"", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given := strings.Fields(c.versions)
+			var asked []string
+			got, err := Latest(given, func(v string) ([]byte, error) {
+				asked = append(asked, v)
+				if len(asked) > 2 {
+					return nil, gone
+				}
+				return []byte(header + "releaseSeries:\n" + c.metadata), nil
+			})
+			if got != c.want || (err == nil) != (c.want != "") {
+				t.Errorf("got %q, %v; asked for %v", got, err, asked)
+			}
+			if len(given) > 0 && asked[0] != "v"+strings.TrimPrefix(given[0], "v") {
+				t.Errorf("asked for %v first", asked)
+			}
+			if strings.Join(given, " ") != c.versions {
+				t.Errorf("the list was changed: %v", given)
+			}
+		})
+	}
+}
+
+func TestNewestSeriesTakesTheLastOfEqualOnes(t *testing.T) {
+	m := read(t, "- {major: 2, minor: 0, contract: v1beta2}\n- {major: 1, minor: 9, contract: v1beta2}\n- {major: 2, minor: 0, contract: v1beta2}\n")
+	if s := m.NewestSeries("v1beta2"); s != &m.Series[2] {
+		t.Errorf("got %v at %v", s, s.Pos)
+	}
+	if s := read(t, "- {major: 1, minor: 0, contract: v1beta2}\n- {major: -1, minor: 0, contract: v1beta2}\n").NewestSeries("v1beta2"); s.String() != "-1.0" {
+		t.Errorf("negative numbers count as large: got %v", s)
+	}
+}
+
+func TestPlanUpgradeDecides(t *testing.T) {
+	const series = "- {major: 1, minor: 0, contract: v1beta1}\n- {major: 1, minor: 1, contract: v1beta2}\n"
+	missing := errors.New("missing")
+	for name, c := range map[string]struct {
+		installed, versions, contracts string
+		next, err                      string
+	}{
+		"to the newest":             {"v1.0.0", "v1.1.0 v1.1.1 v1.0.1", "v1beta2", "v1.1.1", ""},
+		"within the contract":       {"v1.0.0", "v1.1.0 v1.0.1 v1.0.0", "v1beta1", "v1.0.1", ""},
+		"never to a pre-release":    {"v1.0.0", "v1.1.1-rc.0 v1.1.0", "v1beta2", "v1.1.0", ""},
+		"already the newest":        {"v1.1.0", "v1.1.0 v1.0.0", "v1beta2 v1beta1", "", ""},
+		"no contract fits":          {"v1.0.0", "v1.1.0", "v1alpha4", "", ""},
+		"installed is not listed":   {"v0.9.0", "v1.1.0", "v1beta2", "", "4:1: invalid provider metadata: version v0.9.0 (the current version) for the provider foo does not match"},
+		"a newer one is not listed": {"v1.0.0", "v1.1.0 v1.2.0", "v1beta2", "", "4:1: invalid provider metadata: version v1.2.0 (one of the available versions)"},
+		"an older one may be":       {"v1.0.0", "v1.1.0 v0.1.0", "v1beta2", "v1.1.0", ""},
+		"no versions":               {"v1.0.0", "", "v1beta2", "", "failed to get available versions for the foo provider"},
+		"bad version":               {"v1.0.0", "v1.1.0 x", "v1beta2", "", "failed to parse available version for the foo provider"},
+		"bad installed version":     {"x", "v1.1.0", "v1beta2", "", "failed to parse current version for the foo provider"},
+		"fetch fails":               {"v1.0.0", "v9.0.0 v1.1.0", "v1beta2", "", "missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u, err := PlanUpgrade("foo", c.installed, strings.Fields(c.versions), func(v string) (*Metadata, error) {
+				if v == "v9.0.0" {
+					return nil, missing
+				}
+				return read(t, series), nil
+			})
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("got %v, want %s", err, c.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := u.Next(strings.Fields(c.contracts)...); got != c.next {
+				t.Errorf("got %q, want %q", got, c.next)
+			}
+			if want := map[string]string{"v1.0.0": "v1beta1", "v1.1.0": "v1beta2"}[c.installed]; u.Contract != want {
+				t.Errorf("contract %q, want %q", u.Contract, want)
+			}
+		})
+	}
+}
+
+func TestWithSeriesRefuses(t *testing.T) {
+	v, err := layouts.ParseVersion("v1.2.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		content string
+		add     bool
+		want    string // an error, or the text itself if it stays
+	}{
+		"listed":             {"releaseSeries:\n- {major: 1, minor: 2}\n", true, "releaseSeries:\n- {major: 1, minor: 2}\n"},
+		"listed, last":       {"releaseSeries:\n- {major: 1, minor: 3}\n- {major: 2, minor: 2}\n- {major: 1, minor: 2}\n", false, "releaseSeries:\n- {major: 1, minor: 3}\n- {major: 2, minor: 2}\n- {major: 1, minor: 2}\n"},
+		"not listed":         {"releaseSeries:\n- {major: 1, minor: 3}\n- {major: 2, minor: 2}\n", false, "metadata.yaml:2:1: version v1.2.0 is in no release series (listed: 1.3, 2.2)"},
+		"empty":              {"", true, "metadata.yaml: the file is empty"},
+		"no list":            {"a: b\n", true, "metadata.yaml:1:1: releaseSeries is missing or empty"},
+		"empty list":         {"releaseSeries: []\n", true, "metadata.yaml:1:16: releaseSeries is missing or empty"},
+		"syntax":             {"releaseSeries: ]\n", true, "metadata.yaml:1:16"},
+		"no contract":        {"releaseSeries:\n- {major: 1, minor: 1, contract: v1beta2}\n- {major: 2, minor: 0}\n", true, "metadata.yaml:3:3: the highest series has no contract"},
+		"flow list":          {"releaseSeries: [{major: 1, minor: 0, contract: v1beta1}]\n", true, "metadata.yaml:1:17: the list is not written as a block"},
+		"a dash in the text": {"releaseSeries: [{contract: v1-beta1, major: 1, minor: 0}]\n", true, "metadata.yaml:1:17: the list is not written as a block"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := WithSeries(file(c.content), v, c.add)
+			if c.want == c.content && c.content != "" {
+				if err != nil || string(got) != c.want {
+					t.Errorf("got %q, %v", got, err)
+				}
+				return
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("got %q, %v\nwant %s", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestWithSeriesTakesTheContractOfTheHighest(t *testing.T) {
+	v, err := layouts.ParseVersion("v1.2.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const item = "- major: 1\n  minor: 2\n  contract: new\n"
+	for content, want := range map[string]string{
+		"releaseSeries:\n- {major: 1, minor: 0, contract: old}\n- {major: 1, minor: 1, contract: new}\n":                                                   "releaseSeries:\n- {major: 1, minor: 0, contract: old}\n- {major: 1, minor: 1, contract: new}\n" + item,
+		"releaseSeries:\n- {major: 2, minor: 0, contract: new}\n- {major: 1, minor: 1, contract: old}\n":                                                   "releaseSeries:\n" + item + "- {major: 2, minor: 0, contract: new}\n- {major: 1, minor: 1, contract: old}\n",
+		"releaseSeries:\n- {major: 0, minor: 9, contract: old}\n- {major: 1, minor: 0, contract: new}\n- {major: 0, minor: 8, contract: old}\nx: {a: b}\n": "releaseSeries:\n- {major: 0, minor: 9, contract: old}\n- {major: 1, minor: 0, contract: new}\n- {major: 0, minor: 8, contract: old}\n" + item + "x: {a: b}\n",
+	} {
+		got, err := WithSeries(file(content), v, true)
+		if err != nil || string(got) != want {
+			t.Errorf("got\n%s%v\nwant\n%s", got, err, want)
+		}
+	}
+}

@@ -1,0 +1,405 @@
+package lint_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+const widgets = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: %s.infrastructure.cluster.x-k8s.io
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  names: {kind: %s, plural: %s}
+  scope: Namespaced
+  versions:
+  - {name: %s, served: true, storage: %s, schema: {openAPIV3Schema: {type: object}}}
+`
+
+func widget(kind, version string, storage bool) string {
+	plural := strings.ToLower(kind) + "s"
+	return fmt.Sprintf(widgets, plural, kind, plural, version, fmt.Sprint(storage))
+}
+
+const ownMetadata = "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n- {major: 1, minor: 0, contract: v1beta2}\n"
+
+// releases holds versions of one provider, each with its files.
+func releases(versions map[string]map[string]string) *repo.Repository {
+	r := &repo.Repository{Providers: []*repo.Provider{{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}}}}
+	p := r.Providers[0]
+	for version, files := range versions {
+		one := &repo.Release{Provider: p.Provider, Version: version, Path: "infrastructure-foo/" + version}
+		for name, text := range files {
+			a := repo.BytesArtifact(name, []byte(text))
+			a.Path = one.Path + "/" + name
+			one.Artifacts = append(one.Artifacts, a)
+		}
+		one.Sort()
+		p.Releases = append(p.Releases, one)
+	}
+	slices.SortFunc(p.Releases, func(a, b *repo.Release) int { return strings.Compare(a.Version, b.Version) })
+	return r
+}
+
+func TestRulesSeeTheRelease(t *testing.T) {
+	components := widget("FooCluster", "v1beta2", true) + "---\n" + widget("FooMachine", "v1beta1", true) + "---\nkind: Namespace\napiVersion: v1\nmetadata: {name: a}\n---\nkind: Namespace\napiVersion: v1\nmetadata: {name: a, labels: {second: x}}\n"
+	called := 0
+	rule := &lint.Rule{ID: "TEST002", Severity: lint.Error, Scope: lint.ScopeRelease, Check: func(p *lint.Pass) {
+		called++
+		r := p.Release
+		var kinds, roles []string
+		for _, c := range r.CRDs() {
+			kinds = append(kinds, c.Kind)
+		}
+		for _, k := range r.Roles() {
+			roles = append(roles, k.Kind)
+		}
+		const group = "infrastructure.cluster.x-k8s.io"
+		for name, ok := range map[string]bool{
+			"CRDs":             slices.Equal(kinds, []string{"FooCluster", "FooMachine"}),
+			"Roles":            slices.Equal(roles, kinds),
+			"CRD":              r.CRD(group, "FooMachine") != nil && r.CRD(group, "FooMachine").Kind == "FooMachine" && r.CRD(group, "X") == nil,
+			"Role":             r.Role(group, "FooCluster") != nil && r.Role(group, "FooCluster").Kind == "FooCluster" && r.Role("", "FooCluster") == nil,
+			"Installed":        len(r.Installed().Objects) == 4 && len(r.Installed().Kind("", "Namespace")) == 2,
+			"the first counts": r.Installed().Find("", "Namespace", "a") != nil && r.Installed().Find("", "Namespace", "a").Get("metadata", "labels") == nil,
+			"none":             r.Installed().Find("", "Namespace", "b") == nil,
+			"File":             r.File("metadata.yaml") != nil && r.File("metadata.yaml").Artifact.Name == "metadata.yaml" && r.File("x") == nil,
+			"OfKind":           len(r.OfKind(layouts.Components)) == 1 && len(r.OfKind(layouts.ClusterTemplate)) == 2,
+			"Metadata":         r.MetadataErr == nil && len(r.Metadata.Series) == 1,
+			"Parsed":           r.Parsed.Major() == 1,
+			"Profile":          p.Profile.Core == contract.NewestCore,
+			"Provider":         p.Provider.Complete,
+			"Repository":       p.Repository != nil,
+		} {
+			if !ok {
+				t.Errorf("%s is wrong", name)
+			}
+		}
+	}}
+	report := run(t, releases(map[string]map[string]string{"v1.0.0": {
+		"infrastructure-components.yaml": components, "metadata.yaml": ownMetadata,
+		"cluster-template.yaml": "a: b\n", "cluster-template-ha.yaml": "a: b\n", "README.md": "x",
+	}}), lint.Options{Rules: []*lint.Rule{rule}})
+	if called != 1 || len(report.Failures) > 0 {
+		t.Errorf("called %d times, failures %v", called, report.Failures)
+	}
+	if report.Files != 4 || report.Releases != 1 || report.Providers != 1 {
+		t.Errorf("counted %d files, %d releases, %d providers", report.Files, report.Releases, report.Providers)
+	}
+}
+
+func TestARuleSeesTheProfileItAsksFor(t *testing.T) {
+	var seen contract.Profile
+	rule := &lint.Rule{ID: "TEST002", Scope: lint.ScopeRelease, Check: func(p *lint.Pass) { seen = p.Profile }}
+	want := contract.Profile{Core: contract.NewestCore - 1}
+	run(t, repository(nil), lint.Options{Rules: []*lint.Rule{rule}, Profile: want})
+	if seen.Core != want.Core {
+		t.Errorf("got %v", seen.Core)
+	}
+}
+
+func TestReleasesWithoutComponentsOrMetadata(t *testing.T) {
+	rule := &lint.Rule{ID: "TEST002", Scope: lint.ScopeRelease, Check: func(p *lint.Pass) {
+		if p.Release.Installed() == nil || len(p.Release.Installed().Objects) != 0 || len(p.Release.CRDs()) != 0 {
+			t.Error("objects from nowhere")
+		}
+		if err := p.Release.MetadataErr; err == nil || !strings.Contains(err.Error(), "metadata.yaml is missing") {
+			t.Errorf("got %v", err)
+		}
+	}}
+	if r := run(t, repository(nil), lint.Options{Rules: []*lint.Rule{rule}}); len(r.Failures) > 0 {
+		t.Error(r.Failures)
+	}
+}
+
+// TestProviderRulesSeeAllVersions also checks that only what they need is kept
+// of each.
+func TestProviderRulesSeeAllVersions(t *testing.T) {
+	var seen []string
+	provider := &lint.Rule{ID: "TEST003", Scope: lint.ScopeProvider, Check: func(p *lint.Pass) {
+		for _, r := range p.Provider.Releases {
+			seen = append(seen, fmt.Sprintf("%s series=%d files=%d stored=%v", r.Version, r.Parsed.Minor(), len(r.Files), r.Stored))
+		}
+	}}
+	partial := &lint.Rule{ID: "TEST004", Scope: lint.ScopeProvider, Check: func(p *lint.Pass) {
+		if p.Provider.Complete {
+			t.Error("the provider is not complete")
+		}
+	}}
+	const name = "infrastructure-components.yaml"
+	r := releases(map[string]map[string]string{
+		"v1.0.0": {name: widget("FooCluster", "v1", true)},
+		"v1.1.0": {name: widget("FooCluster", "v1", true)},
+		"v1.2.0": {name: widget("FooCluster", "v2", true) + "---\n" + widget("FooMachine", "v1", false)},
+	})
+	run(t, r, lint.Options{Rules: []*lint.Rule{provider, partial}, Partial: true})
+	want := []string{
+		"v1.0.0 series=0 files=0 stored=map[fooclusters.infrastructure.cluster.x-k8s.io:v1]",
+		"v1.1.0 series=1 files=0 stored=map[fooclusters.infrastructure.cluster.x-k8s.io:v1]",
+		"v1.2.0 series=2 files=0 stored=map[fooclusters.infrastructure.cluster.x-k8s.io:v2]",
+	}
+	if !slices.Equal(seen, want) {
+		t.Errorf("got %q", seen)
+	}
+	seen = nil
+	one := releases(map[string]map[string]string{"v1.0.0": {name: widget("FooCluster", "v1", true)}})
+	run(t, one, lint.Options{Rules: []*lint.Rule{provider}})
+	if !slices.Equal(seen, []string{"v1.0.0 series=0 files=0 stored=map[]"}) {
+		t.Errorf("a single version: got %q", seen)
+	}
+}
+
+func TestKindsOfFileRules(t *testing.T) {
+	var seen []string
+	rule := &lint.Rule{ID: "TEST005", Scope: lint.ScopeFile, Kinds: []layouts.FileKind{layouts.Metadata}, Check: func(p *lint.Pass) { seen = append(seen, p.File.Artifact.Name) }}
+	run(t, repository(map[string]string{"metadata.yaml": ownMetadata, "cluster-template.yaml": "a: b\n"}), lint.Options{Rules: []*lint.Rule{rule}})
+	if !slices.Equal(seen, []string{"metadata.yaml"}) {
+		t.Errorf("called for %v", seen)
+	}
+}
+
+func TestFilesThatCannotBeRead(t *testing.T) {
+	r := repository(map[string]string{"cluster-template.yaml": "kind: A\n"})
+	broken := errors.New("broken")
+	r.Providers[0].Releases[0].Artifacts = append(r.Providers[0].Releases[0].Artifacts,
+		repo.NewArtifact("cluster-template-b.yaml", "b", 1, func() (io.ReadCloser, error) { return nil, broken }))
+	r.Config = repo.NewArtifact("clusterctl.yaml", "c", 1, func() (io.ReadCloser, error) { return nil, broken })
+	report := run(t, r, lint.Options{Rules: []*lint.Rule{everyNode}})
+	if len(report.Failures) != 2 || !errors.Is(report.Failures[0], broken) || len(report.Findings) != 1 || report.Files != 1 {
+		t.Errorf("%d files, failures %v, findings %v", report.Files, report.Failures, report.Findings)
+	}
+}
+
+func TestRepositoryRulesSeeTheConfiguration(t *testing.T) {
+	r := repository(nil)
+	r.Config = repo.BytesArtifact("clusterctl.yaml", []byte("providers: []\n"))
+	seen := ""
+	rule := &lint.Rule{ID: "TEST006", Scope: lint.ScopeRepository, Check: func(p *lint.Pass) { seen = string(p.Config.Raw.Data) }}
+	if report := run(t, r, lint.Options{Rules: []*lint.Rule{rule}}); seen != "providers: []\n" || report.Files != 1 {
+		t.Errorf("%q, %d files", seen, report.Files)
+	}
+}
+
+func TestACancelledRunEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := lint.Run(ctx, repository(nil), lint.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestComments(t *testing.T) {
+	const text = "kind: A # clusterctl-repo:ignore TEST-001 it is known\nb: B # clusterctl-repo:ignore TEST001 and this\nc: C\n"
+	var known, ran []string
+	comments := &lint.Rule{ID: "TEST007", Severity: lint.Info, Scope: lint.ScopeComments, Check: func(p *lint.Pass) {
+		for _, id := range []string{"TEST001", "TEST007", "TEST008", "TEST009"} {
+			if p.Known(id) {
+				known = append(known, id)
+			}
+			if p.Ran(id) {
+				ran = append(ran, id)
+			}
+		}
+		if len(p.Ignores) != 2 || !p.Ignores[0].Used("TEST001") || p.Ignores[0].Used("TEST002") {
+			t.Errorf("comments: %+v", p.Ignores)
+		}
+	}}
+	off := &lint.Rule{ID: "TEST008", Severity: lint.Error, Scope: lint.ScopeRelease, Check: func(*lint.Pass) { t.Error("called") }}
+	source := yamldoc.NewFile("infrastructure-foo/v1.0.0/cluster-template.yaml", []byte(text))
+	r := run(t, repository(map[string]string{"cluster-template.yaml": text}), lint.Options{
+		Rules: []*lint.Rule{everyNode, comments, off}, Severity: map[string]lint.Severity{"TEST008": lint.Off, "TEST001": lint.Error},
+		// The same file again: a comment counts once.
+		Sources: func() []*yamldoc.File { return []*yamldoc.File{source} },
+	})
+	if !slices.Equal(known, []string{"TEST001", "TEST007", "TEST008"}) || !slices.Equal(ran, []string{"TEST001", "TEST007"}) {
+		t.Errorf("known %v, ran %v", known, ran)
+	}
+	if len(r.Suppressed) != 2 || len(r.Findings) != 1 || r.Findings[0].Pos.Line != 3 || r.Findings[0].Severity != lint.Error {
+		t.Errorf("findings %+v, suppressed %+v", r.Findings, r.Suppressed)
+	}
+}
+
+func TestCommentsInSources(t *testing.T) {
+	source := yamldoc.NewFile("infrastructure-foo/v1.0.0/cluster-template.yaml", []byte("kind: A # clusterctl-repo:ignore TEST001 why\n"))
+	r := run(t, repository(map[string]string{"cluster-template.yaml": "kind: A\n"}), lint.Options{
+		Rules: []*lint.Rule{everyNode}, Sources: func() []*yamldoc.File { return []*yamldoc.File{source} },
+	})
+	if len(r.Findings) != 0 || len(r.Suppressed) != 1 {
+		t.Errorf("findings %+v", r.Findings)
+	}
+}
+
+func TestReports(t *testing.T) {
+	rule := &lint.Rule{ID: "TEST001", Severity: lint.Error, Fix: "do it"}
+	a := &lint.Report{Findings: []lint.Finding{{Rule: rule, Severity: lint.Error, File: "b", Message: "1"}, {Rule: rule, Severity: lint.Warning, File: "a", Message: "2", Fix: "do that"}}, Files: 1, Releases: 2, Providers: 3}
+	b := &lint.Report{
+		Findings:   []lint.Finding{{Rule: rule, Severity: lint.Info, File: "c", Message: "3"}, {Rule: rule, Severity: lint.Error, File: "b", Message: "1"}},
+		Suppressed: []lint.Suppressed{{Reason: "x"}}, Failures: []error{errors.New("x")}, Files: 10, Releases: 20, Providers: 30,
+	}
+	a.Join(b)
+	if c := a.Count(); c != (lint.Counts{Errors: 1, Warnings: 1, Infos: 1}) {
+		t.Errorf("a finding that both have counts once: %+v", c)
+	}
+	if a.Worst() != lint.Error || (&lint.Report{}).Worst() != lint.Off {
+		t.Error("Worst is wrong")
+	}
+	if a.Findings[0].File != "a" || a.Files != 11 || a.Releases != 22 || a.Providers != 33 || len(a.Suppressed) != 1 || len(a.Failures) != 1 {
+		t.Errorf("joined: %+v", a)
+	}
+	if a.Findings[0].Help() != "do that" || a.Findings[1].Help() != "do it" {
+		t.Error("Help is wrong")
+	}
+	a.Rename(func(file string) string { return map[string]string{"a": "z", "b": "b", "c": "c"}[file] })
+	if a.Findings[2].File != "z" || a.Findings[2].Fingerprint == "" {
+		t.Errorf("renamed: %+v", a.Findings)
+	}
+	if n := a.Without(map[string]bool{a.Findings[0].Fingerprint: true}); n != 1 || len(a.Findings) != 2 || a.Findings[0].File != "c" {
+		t.Errorf("%d taken away, left %+v", n, a.Findings)
+	}
+}
+
+func TestUnbuilt(t *testing.T) {
+	rule := &lint.Rule{ID: "TEST001", Severity: lint.Error}
+	faults := []lint.Fault{{File: "b", Message: "x"}, {File: "a", Pos: yamldoc.Pos{Line: 2}, Message: "y"}}
+	for _, c := range []struct {
+		severity map[string]lint.Severity
+		want     lint.Severity
+	}{{nil, lint.Error}, {map[string]lint.Severity{"TEST001": lint.Info}, lint.Info}, {map[string]lint.Severity{"OTHER": lint.Info}, lint.Error}} {
+		r := lint.Unbuilt(rule, faults, c.severity)
+		if len(r.Findings) != 2 || r.Findings[0].File != "a" || r.Findings[0].Pos.Line != 2 || r.Worst() != c.want || r.Findings[0].Fingerprint == "" {
+			t.Errorf("%v: %+v", c.severity, r.Findings)
+		}
+	}
+	if r := lint.Unbuilt(rule, faults, map[string]lint.Severity{"TEST001": lint.Off}); len(r.Findings) != 0 {
+		t.Errorf("off: %+v", r.Findings)
+	}
+}
+
+func TestSeverityWords(t *testing.T) {
+	for _, s := range []lint.Severity{lint.Off, lint.Info, lint.Warning, lint.Error} {
+		if got, err := lint.ParseSeverity(s.String()); err != nil || got != s {
+			t.Errorf("%s: %v, %v", s, got, err)
+		}
+	}
+	if _, err := lint.ParseSeverity("fatal"); err == nil {
+		t.Error("fatal is a severity")
+	}
+}
+
+func TestReportTakesTheSeverityOfTheFinding(t *testing.T) {
+	rule := &lint.Rule{ID: "TEST001", Severity: lint.Error, Scope: lint.ScopeRelease, Check: func(p *lint.Pass) {
+		p.Report(lint.Finding{File: "a", Severity: lint.Info})
+		p.Report(lint.Finding{File: "b"})
+	}}
+	r := run(t, repository(nil), lint.Options{Rules: []*lint.Rule{rule}})
+	if r.Findings[0].Severity != lint.Info || r.Findings[1].Severity != lint.Error {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+func TestTraceSeesEveryFinding(t *testing.T) {
+	rule := &lint.Rule{ID: "TEST001", Severity: lint.Error, Scope: lint.ScopeFile, Check: func(p *lint.Pass) {
+		p.Node(p.File.Docs().Docs[0], p.File.Docs().Docs[0].Root.Get("a"), "node")
+		p.Span(3, 4, "span")
+	}}
+	var seen []string
+	r := run(t, repository(map[string]string{"cluster-template.yaml": "a: b\n"}), lint.Options{Rules: []*lint.Rule{rule},
+		Trace: func(f *lint.Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) {
+			seen = append(seen, fmt.Sprint(f.Message, d != nil, n != nil, start, end))
+			f.File = "source.yaml"
+		}})
+	slices.Sort(seen)
+	if !slices.Equal(seen, []string{"nodetrue true 0 0", "spanfalse false 3 4"}) || r.Findings[0].File != "source.yaml" {
+		t.Errorf("seen %q, findings %+v", seen, r.Findings)
+	}
+}
+
+func TestReplace(t *testing.T) {
+	const text = "a: 'b'\nc: [1]\nd: |\n  text\ne: ${X:=y}\nf: é\n"
+	rule := &lint.Rule{ID: "TEST001", Scope: lint.ScopeFile, Check: func(p *lint.Pass) {
+		d := p.File.Docs().Docs[0]
+		edit := func(name string) *lint.Edit { return lint.Replace(p.File, d, d.Root.Get(name), "new") }
+		for name, want := range map[string]string{"a": "a: new\nc", "f": "f: new\n"} {
+			e := edit(name)
+			if e == nil {
+				t.Errorf("%s cannot be replaced", name)
+				continue
+			}
+			if got := text[:e.Start] + e.Text + text[e.End:]; !strings.Contains(got, want) {
+				t.Errorf("%s: got %q", name, got)
+			}
+		}
+		for _, name := range []string{"c", "d", "e", "none"} {
+			if e := edit(name); e != nil {
+				t.Errorf("%s: got %+v", name, e)
+			}
+		}
+	}}
+	if r := run(t, repository(map[string]string{"cluster-template.yaml": text}), lint.Options{Rules: []*lint.Rule{rule}}); len(r.Failures) > 0 {
+		t.Error(r.Failures)
+	}
+}
+
+func TestSourceLinesOfPeopleAndOfMachines(t *testing.T) {
+	long := "a: b # " + strings.Repeat("x", 5<<10)
+	rule := &lint.Rule{ID: "TEST001", Scope: lint.ScopeFile, Check: func(p *lint.Pass) {
+		if got := lint.SourceLine(p.File, 1); got != "c: d" {
+			t.Errorf("line 1: %q", got)
+		}
+		if got := lint.SourceLine(p.File, 2); got != "" {
+			t.Errorf("line 2 has %d bytes", len(got))
+		}
+		if got := lint.SourceLine(p.File, 3); got != "e: f" {
+			t.Errorf("line 3: %q", got)
+		}
+	}}
+	if r := run(t, repository(map[string]string{"cluster-template.yaml": "c: d\n" + long + "\ne: f\n"}), lint.Options{Rules: []*lint.Rule{rule}}); len(r.Failures) > 0 {
+		t.Error(r.Failures)
+	}
+}
+
+func TestNamesOfObjects(t *testing.T) {
+	for text, want := range map[string]string{
+		"kind: A\nmetadata: {name: b, namespace: c}\n": "A c/b",
+		"kind: A\nmetadata: {name: b}\n":               "A b",
+		"kind: A\n":                                    "A",
+		"metadata: {name: b, namespace: c}\n":          "c/b",
+		"x: y\n":                                       "",
+	} {
+		if got := lint.ObjectName(yamldoc.Parse(yamldoc.NewFile("x", []byte(text))).Docs[0]); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestPlacesOfComments(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: 1 # clusterctl-repo:ignore X why\n":               "1:6-1:36",
+		"é: 1\t# clusterctl-repo:ignore X why\r\n":            "1:6-1:36",
+		"# clusterctl-repo:ignore X why\na: 1\n":              "1:1-1:31",
+		"a: 1 # x # clusterctl-repo:ignore X why\n":           "1:10-1:40",
+		"a: 1# clusterctl-repo:ignore X why\n":                "",
+		"a: 1 # see clusterctl-repo:ignore X why\n":           "",
+		"a: 1\n  \n   # clusterctl-repo:ignore X why\nb: 2\n": "3:4-3:34",
+	} {
+		got := ""
+		for _, i := range lint.Ignores(yamldoc.NewFile("x", []byte(text))) {
+			got = fmt.Sprintf("%d:%d-%d:%d", i.Pos.Line, i.Pos.Column, i.End.Line, i.End.Column)
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// Package documents tests what people read: links lead somewhere, functions
+// that are named exist, and the text avoids phrases that make readers stumble.
+package documents
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+var (
+	link       = regexp.MustCompile(`\[([^\]\n]+)\]\(([^)\s]+)\)`)
+	identifier = regexp.MustCompile(`^\w+(\.\w+)?$`)
+	fence      = regexp.MustCompile("(?ms)^```.*?^```$")
+)
+
+// pages returns the hand-written and generated pages of the project.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", ".github/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	if len(all) < 10 {
+		t.Fatalf("found only the pages %v", all)
+	}
+	return all
+}
+
+func TestLinks(t *testing.T) {
+	named := 0
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(string(text), ""), -1) {
+			name, to := m[1], m[2]
+			if strings.Contains(to, "://") || strings.HasPrefix(to, "#") || strings.HasPrefix(to, "mailto:") {
+				continue
+			}
+			file, _, _ := strings.Cut(to, "#")
+			file = filepath.Join(filepath.Dir(page), filepath.FromSlash(file))
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: the link [%s](%s) leads nowhere", page, name, to)
+				continue
+			}
+			if filepath.Ext(file) == ".go" && identifier.MatchString(name) && !strings.HasSuffix(name, ".go") {
+				named++
+				if !declares(t, file, name) {
+					t.Errorf("%s: %s does not declare %s any more; the page has to follow the code", page, to, name)
+				}
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("only %d functions are named in links; the tour is gone?", named)
+	}
+}
+
+// declares reports whether a file declares a name at its top: a function, a
+// method, a type, a variable, or the package itself.
+func declares(t *testing.T, file, name string) bool {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Name.Name == name {
+		return true
+	}
+	name = name[strings.LastIndex(name, ".")+1:]
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.Name == name {
+				return true
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					if s.Name.Name == name {
+						return true
+					}
+				case *ast.ValueSpec:
+					for _, id := range s.Names {
+						if id.Name == name {
+							return true
+						}
+					}
+				}
+			}
+		}
+	}
+	return false
+}
