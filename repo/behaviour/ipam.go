@@ -50,7 +50,7 @@ var ipamChecks = []*Check{
 	row("BEH610", "address-reference", "status.addressRef must name an existing IPAddress and not change", Must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 6",
 		"The infrastructure provider configures the machine with no address or with another one.",
 		"Set status.addressRef once, after the IPAddress was created.",
-		Check{Role: contract.IPPool, Violation: "the name changes, or leads to no IPAddress", on: []string{claim}, version: addressReference}),
+		Check{Role: contract.IPPool, Violation: "the name changes, or names an IPAddress that does not exist", on: []string{claim}, version: addressReference}),
 	row("BEH611", "address-goes-first", "The IPAddress must go before its claim", Must, pageIPAM+"IPAM provider, deleted IPAddressClaim",
 		"The address stays allocated for ever.",
 		"Delete the IPAddress, and remove the finalizer of the claim when it is gone.",

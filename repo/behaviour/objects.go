@@ -39,7 +39,7 @@ const (
 // objectChecks are about objects of all roles.
 var objectChecks = []*Check{
 	row("BEH001", "quiet-while-paused", "Controllers must not act on objects of a paused Cluster", Must, pagePause+"; "+pageMove,
-		"Users who move, back up or repair a Cluster rely on the pause. A controller that goes on working creates or deletes infrastructure twice.",
+		"Users who move, back up or repair a Cluster rely on the pause. A controller that continues to work creates or deletes infrastructure twice.",
 		"Return from Reconcile when annotations.IsPaused is true or paused.EnsurePausedCondition says so, before anything else.",
 		Check{Action: actPoke, Violation: "a status, a provider ID or an endpoint changes, or an owned object is created, after the object shows Paused=True or the bound has passed", Within: Pause, Risk: Medium,
 			Beware: "requests under way when the pause begins; writes of the driver and of people are left out", on: providerRoles, version: quietCluster}),
@@ -110,7 +110,7 @@ var objectChecks = []*Check{
 	row("BEH018", "observed-generation-follows", "observedGeneration should follow the generation", Should, apiRules,
 		"Users who wait for a change wait for ever.",
 		"Set status.observedGeneration at the end of every reconciliation.",
-		Check{Action: actPatch, Violation: "the generation changed and status.observedGeneration is behind when twice the bound has passed", Within: Settle, Risk: Medium, on: providerRoles, version: generationFollows}),
+		Check{Action: actPatch, Violation: "the generation changed and status.observedGeneration still lags after twice the bound", Within: Settle, Risk: Medium, on: providerRoles, version: generationFollows}),
 	row("BEH019", "ready-stays", "The condition Ready should exist during the whole life of an object", Should, pageStatus,
 		"Core computes the readiness of Machines and Clusters from it and reports Unknown without it.",
 		"Set Ready on every reconciliation, also while deleting.",

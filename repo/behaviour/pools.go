@@ -30,7 +30,7 @@ var poolChecks = []*Check{
 		"Update the list whenever instances come or go.",
 		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "MachinePool.spec.replicas changed and the list has another length when the bound has passed", Within: Delete, Risk: Medium, Beware: "missing capacity; pools whose replicas something else manages are left out", on: []string{machinePool}, version: poolFollows}),
 	row("BEH306", "pool-ids-gone", "Provider IDs that left the list should not come back", Should, pagePool+"providerIDList",
-		"Core takes a deleted instance for a running one.",
+		"Core treats a deleted instance as a running one.",
 		"Leave out instances that are being terminated.",
 		Check{Role: contract.InfraMachinePool, Violation: "an ID is missing in one version and there in a later one", Risk: Medium, Beware: "clouds whose lists are eventually consistent", on: []string{infraPool}, version: poolGone}),
 	row("BEH307", "pool-kind-fixed", "infrastructureMachineKind must not change", Must, pagePool+"MachinePoolMachines support",
