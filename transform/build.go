@@ -23,6 +23,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
@@ -59,6 +60,8 @@ type Options struct {
 	// Overlay is the content of source files to use instead of those on disk, by
 	// their slash-separated path in the tree.
 	Overlay map[string][]byte
+	// Cache keeps what kustomize made for a later build; nil keeps nothing.
+	Cache *cache.Cache
 	// Run starts a command in a folder and returns its standard output. It is
 	// nil if the user did not allow commands.
 	Run func(ctx context.Context, dir string, argv []string) ([]byte, error)
@@ -124,6 +127,7 @@ func Build(ctx context.Context, dir string, plan *config.Plan, opts Options) ([]
 		if err != nil {
 			return nil, err
 		}
+		tree.Cache = opts.Cache
 		defer tree.Close()
 		b.providers = append(b.providers, &building{builder: b, plan: p, tree: tree, outputs: make([][]byte, len(p.Outputs)), replaced: make([]atomic.Bool, len(p.Replacements))})
 	}

@@ -68,6 +68,7 @@ func NewTracer(ctx context.Context, dir string, plan *config.Plan, opts Options,
 		if err != nil {
 			return nil
 		}
+		tree.Cache = opts.Cache
 		return tree
 	})
 	files := &sourceFiles{tree: tree, dir: filepath.ToSlash(dir)}

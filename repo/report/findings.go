@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -221,18 +223,52 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 		Summary:       jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
 		Findings:      []jsonFinding{},
 	}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		out.Findings = append(out.Findings, jsonFinding{
-			Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: string(f.Rule.Proof), File: f.File,
-			Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
-			Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Evidence: f.Evidence,
-		})
-	}
 	for _, m := range latencies {
 		out.Measured = append(out.Measured, jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()})
 	}
-	return writeJSON(w, out)
+	var frame bytes.Buffer
+	if err := writeJSON(&frame, out); err != nil {
+		return err
+	}
+	before, after, _ := strings.Cut(frame.String(), noFindings)
+	if len(r.Findings) == 0 {
+		_, err := io.WriteString(w, frame.String())
+		return err
+	}
+	// One at a time, because there may be very many.
+	b := bufio.NewWriter(w)
+	b.WriteString(before + strings.TrimSuffix(noFindings, "]"))
+	for i := range r.Findings {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		f := &r.Findings[i]
+		text, err := indented(jsonFinding{
+			Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: string(f.Rule.Proof), File: f.File,
+			Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
+			Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Evidence: f.Evidence,
+		}, "    ")
+		if err != nil {
+			return err
+		}
+		b.WriteString("\n    ")
+		b.Write(text)
+	}
+	b.WriteString("\n  ]" + after)
+	return b.Flush()
+}
+
+// noFindings is how the list of findings looks while it is empty.
+const noFindings = `"findings": []`
+
+// indented is a value of a document whose other lines begin with a prefix.
+func indented(v any, prefix string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent(prefix, "  ")
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // writeJSON prints a document with indentation and without escaping what HTML

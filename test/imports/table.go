@@ -205,6 +205,7 @@ var Packages = []Package{
 			repo/text/manifest repo/text/yamldoc
 			repo/trust/provenance repo/trust/sign
 			transform
+			transform/cache
 			transform/check
 			transform/clusterctl
 			transform/clusterctl/config
@@ -700,14 +701,14 @@ var Packages = []Package{
 		Path:      "repo/text/vars",
 		Holds:     "the ${VAR} language with positions, exactly as drone/envsubst, in linear time",
 		Never:     "YAML",
-		Libraries: `github.com/drone/envsubst/v2`,
+		Libraries: `github.com/drone/envsubst/v2 unsafe`,
 	},
 	{
 		Path:      "repo/text/yamldoc",
 		Holds:     "YAML documents with positions, read as clusterctl reads them",
 		Never:     "what the documents mean",
 		Knows:     `repo/parallel`,
-		Libraries: `go.yaml.in/yaml/v2 go.yaml.in/yaml/v4 sigs.k8s.io/yaml`,
+		Libraries: `go.yaml.in/yaml/v2 go.yaml.in/yaml/v4 sigs.k8s.io/yaml unsafe`,
 	},
 	{
 		Path:  "repo/trust/provenance",
@@ -904,8 +905,14 @@ var Packages = []Package{
 			repo/capi/contract repo/capi/metadata
 			repo/parallel
 			repo/text/yamldoc
+			transform/cache
 			transform/kustomize`,
 		Libraries: `k8s.io/apimachinery`,
+	},
+	{
+		Path:  "transform/cache",
+		Holds: "results that count until one of the files they were made from changes",
+		Never: "what the results are",
 	},
 	{
 		Path:  "transform/check",
@@ -943,7 +950,7 @@ var Packages = []Package{
 		Path:      "transform/kustomize",
 		Holds:     "kustomize in process, confined to the source tree",
 		Never:     "providers, rules",
-		Knows:     `repo/parallel repo/source/files repo/text/yamldoc`,
+		Knows:     `repo/parallel repo/source/files repo/text/yamldoc transform/cache`,
 		Libraries: `sigs.k8s.io/kustomize/api sigs.k8s.io/kustomize/kyaml`,
 	},
 	{
@@ -955,6 +962,7 @@ var Packages = []Package{
 			repo
 			repo/source/files repo/source/git repo/source/folder repo/source/program
 			repo/text/yamldoc
-			transform`,
+			transform
+			transform/cache`,
 	},
 }

@@ -67,6 +67,21 @@ func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[str
 		return nil, context.Cause(ctx)
 	}
 	dir = path.Clean(dir)
+	if tree.Cache == nil || opts.AllowRemote {
+		return buildAnew(ctx, tree, dir, opts)
+	}
+	if objs, ok := tree.kept(dir, opts); ok {
+		return objs, nil
+	}
+	tree = tree.observed()
+	objs, err := buildAnew(ctx, tree, dir, opts)
+	if err == nil {
+		tree.keep(dir, opts, objs)
+	}
+	return objs, err
+}
+
+func buildAnew(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[string]any, error) {
 	s := &scan{tree: tree, allowRemote: opts.AllowRemote, visits: map[string]*visit{}}
 	s.folder(dir, &yamldoc.Error{File: dir})
 	if len(s.problems) > 0 {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
 )
 
 // Tree is a source tree as kustomize sees it: read only, closed towards the
@@ -21,12 +22,17 @@ type Tree struct {
 	// Name is the tree as a person would type it, for the names of files that
 	// are traced.
 	Name string
+	// Cache keeps what builds make of the tree; nil keeps nothing.
+	Cache *cache.Cache
 
 	dir     string // absolute, without symbolic links
 	files   *files.Folder
 	replace map[string][]byte // by path relative to dir
 	cache   *sync.Map         // path relative to dir → []byte, of what is on disk
 	schemas *sync.Map         // path relative to dir → *hiding
+	digests *sync.Map         // path relative to dir → digest of what is on disk
+
+	observer *observer // of a build; nil if there is nobody to tell
 }
 
 var _ filesys.FileSystem = (*Tree)(nil)
@@ -46,7 +52,7 @@ func OpenTree(dir string, replace map[string][]byte) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{Name: dir, dir: abs, files: f, replace: replace, cache: &sync.Map{}, schemas: &sync.Map{}}, nil
+	return &Tree{Name: dir, dir: abs, files: f, replace: replace, cache: &sync.Map{}, schemas: &sync.Map{}, digests: &sync.Map{}}, nil
 }
 
 // Close releases the tree.
@@ -61,7 +67,9 @@ func (t *Tree) with(replace map[string][]byte) *Tree {
 	for name, data := range replace {
 		all[name] = data
 	}
-	return &Tree{Name: t.Name, dir: t.dir, files: t.files, replace: all, cache: t.cache, schemas: &sync.Map{}}
+	view := *t
+	view.replace, view.schemas = all, &sync.Map{}
+	return &view
 }
 
 // errOutside is what every path gets that leaves the tree.
@@ -81,16 +89,26 @@ func (t *Tree) rel(path string) (string, error) {
 
 // Read returns the content of a file by its path relative to the tree. The
 // result must not be changed.
-func (t *Tree) Read(rel string) ([]byte, error) {
+func (t *Tree) Read(rel string) (data []byte, err error) {
 	key := filepath.ToSlash(filepath.Clean(rel))
+	if t.observer != nil {
+		defer func() {
+			t.asked(askContent, key, func() string {
+				if err != nil {
+					return failed
+				}
+				_, replaced := t.replace[key]
+				return t.digest(key, data, replaced)
+			})
+		}()
+	}
 	if data, ok := t.replace[key]; ok {
 		return data, nil
 	}
 	if data, ok := t.cache.Load(key); ok {
 		return data.([]byte), nil
 	}
-	data, err := t.files.ReadFile(key)
-	if err != nil {
+	if data, err = t.files.ReadFile(key); err != nil {
 		return nil, err
 	}
 	t.cache.Store(key, data)
@@ -134,22 +152,38 @@ func (t *Tree) Exists(path string) bool {
 		return false
 	}
 	if _, ok := t.replace[filepath.ToSlash(rel)]; ok {
-		return true
+		return true // as the key of the build says
 	}
 	_, err = t.stat(rel)
 	return err == nil
 }
 
 // stat follows links as far as they stay in the tree.
-func (t *Tree) stat(rel string) (fs.FileInfo, error) { return t.files.Stat(filepath.ToSlash(rel)) }
+func (t *Tree) stat(rel string) (fs.FileInfo, error) {
+	info, err := t.files.Stat(filepath.ToSlash(rel))
+	t.asked(askKind, rel, func() string {
+		switch {
+		case err != nil:
+			return failed
+		case info.IsDir():
+			return "folder"
+		}
+		return "file"
+	})
+	return info, err
+}
 
 // CleanedAbs implements filesys.FileSystem: it resolves symbolic links and
 // splits the path into folder and file name.
-func (t *Tree) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
+func (t *Tree) CleanedAbs(path string) (dir filesys.ConfirmedDir, name string, err error) {
 	rel, err := t.rel(path)
 	if err != nil {
 		return "", "", err
 	}
+	asked := rel
+	defer func() {
+		t.asked(askTarget, asked, func() string { return texts([]string{string(dir), name}, err) })
+	}()
 	abs := filepath.Join(t.dir, rel)
 	if _, replaced := t.replace[filepath.ToSlash(rel)]; !replaced {
 		if abs, err = filepath.EvalSymlinks(abs); err != nil {
@@ -172,6 +206,7 @@ func (t *Tree) Glob(pattern string) ([]string, error) {
 		return nil, err
 	}
 	matches, err := fs.Glob(t.files, filepath.ToSlash(rel))
+	t.asked(askMatches, rel, func() string { return texts(matches, err) })
 	for i, m := range matches {
 		matches[i] = filepath.Join(t.dir, filepath.FromSlash(m))
 	}
@@ -189,11 +224,13 @@ func (t *Tree) ReadDir(path string) ([]string, error) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
+	t.asked(askNames, rel, func() string { return texts(names, err) })
 	return names, err
 }
 
 // Walk implements filesys.FileSystem.
 func (t *Tree) Walk(path string, visit filepath.WalkFunc) error {
+	t.unsure()
 	rel, err := t.rel(path)
 	if err != nil {
 		return err
@@ -209,6 +246,7 @@ func (t *Tree) Walk(path string, visit filepath.WalkFunc) error {
 
 // Open implements filesys.FileSystem.
 func (t *Tree) Open(path string) (filesys.File, error) {
+	t.unsure()
 	rel, err := t.rel(path)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
 )
 
 // Options say how a source tree is built. The zero value builds what the
@@ -56,6 +57,8 @@ type Options struct {
 	// Overlay is the content of files to use instead of those on disk, by their
 	// slash-separated path in the tree.
 	Overlay map[string][]byte
+	// Cache keeps what kustomize made for a later build; nil keeps nothing.
+	Cache *cache.Cache
 	// Stderr gets what commands print on standard error; nil throws it away.
 	Stderr io.Writer
 	// Note is told what a person may want to know; nil is told nothing.
@@ -310,6 +313,7 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	}
 	defer on.Close()
 	opts := transform.Options{
+		Cache:   o.Cache,
 		Version: version, Versions: versions, Providers: o.Providers, Images: o.Images, AsIs: o.AsIs, Tolerant: o.Tolerant, AddSeries: o.AddSeries, AllowRemote: o.AllowRemote, Run: run, Overlay: o.Overlay,
 	}
 	plan, err := config.ResolveEach(overlaid(on, o.Overlay), t.Config, func(label string) string { return opts.VersionOf(label).String() })

@@ -48,6 +48,7 @@ type lintFlags struct {
 	contract     string
 	core         coreFlag
 	fix, diff    bool
+	watch        bool
 	verification verification
 }
 
@@ -83,6 +84,9 @@ The exit code is 1 if there are findings at or above --fail-on.`,
   clusterctl-repo lint . -o json=baseline.json --fail-on never
   clusterctl-repo lint . --baseline baseline.json
 
+  # While editing: what does each save change?
+  clusterctl-repo lint . --watch
+
   # What does a finding mean?
   clusterctl-repo explain META006`,
 		Args: cobra.MinimumNArgs(1),
@@ -99,6 +103,7 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	f.core.flag(cmd)
 	flags.BoolVar(&f.fix, "fix", false, "fix what can be fixed safely, and report the rest")
 	flags.BoolVar(&f.diff, "diff", false, "with --fix: print what it would change as a unified diff, and write nothing")
+	flags.BoolVar(&f.watch, "watch", false, "check again after each change of a file, and print which findings are new and which are resolved")
 	return cmd
 }
 
@@ -113,6 +118,11 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	}
 	if f.diff {
 		if outs, err = f.besideDiff(outs); err != nil {
+			return err
+		}
+	}
+	if f.watch {
+		if err := watchable(args, outs, f.fix); err != nil {
 			return err
 		}
 	}
@@ -165,7 +175,12 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	if n := r.Without(known); n > 0 {
 		a.detail("%d findings were there before", n)
 	}
-	return a.judge(r, outs, level, report.Options{}, repositories...)
+	err = a.judge(r, outs, level, report.Options{}, repositories...)
+	var found *codeError
+	if f.watch && (err == nil || errors.As(err, &found)) {
+		return a.lintAgain(ctx, args, o, known, r, outs)
+	}
+	return err
 }
 
 // besideDiff leaves the outputs that go to files: the diff takes standard output.

@@ -14,7 +14,7 @@ import (
 const (
 	baseMemory    = 88 << 20
 	spareMemory   = 24 << 20
-	growthPercent = 60
+	growthPercent = 50
 )
 
 // boundMemory bounds the memory of the process by what is in use, until stop is

@@ -22,7 +22,7 @@ func run(t *testing.T, dir string, args ...string) (code int, stdout, stderr str
 	t.Helper()
 	var out, err bytes.Buffer
 	env := func(name string) (string, bool) {
-		v, ok := map[string]string{"HOME": dir, "GITHUB_TOKEN": secret, "KUBERNETES_VERSION": "v1.34.0"}[name]
+		v, ok := map[string]string{"HOME": dir, "XDG_CACHE_HOME": os.DevNull, "GITHUB_TOKEN": secret, "KUBERNETES_VERSION": "v1.34.0"}[name]
 		return v, ok
 	}
 	code = Main(context.Background(), args, IO{In: strings.NewReader(""), Out: &out, Err: &err, Env: env, Dir: dir})

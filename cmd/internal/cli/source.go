@@ -29,6 +29,7 @@ type source struct {
 	addSeries   bool
 	allowExec   bool
 	allowRemote bool
+	cache       cacheFlags
 }
 
 func (s *source) flags(cmd *cobra.Command) {
@@ -41,6 +42,7 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.BoolVar(&s.addSeries, "add-series", false, "add the release series of the version to metadata.yaml in the source tree if it is missing")
 	f.BoolVar(&s.allowExec, "allow-exec", false, "run the commands that the configuration lists")
 	f.BoolVar(&s.allowRemote, "allow-remote", false, "let kustomizations load bases from the network, if the configuration allows it")
+	s.cache.flags(cmd)
 }
 
 // options are the flags as the library takes them.
@@ -49,9 +51,14 @@ func (a *app) options(s *source) (sourcetree.Options, error) {
 	if err != nil {
 		return sourcetree.Options{}, usage(err)
 	}
+	kept, err := a.cache(&s.cache)
+	if err != nil {
+		return sourcetree.Options{}, err
+	}
 	o := sourcetree.Options{
 		Version: s.version, Providers: s.providers, Images: images, AsIs: s.asIs, AddSeries: s.addSeries,
 		AllowExec: s.allowExec, AllowRemote: s.allowRemote, Stderr: a.Err, Note: a.note,
+		Cache: kept,
 	}
 	if s.config != "" {
 		o.Config = a.short(s.config)

@@ -14,8 +14,8 @@ import (
 // clusterctl lists them. What changes in several files is one change. Files
 // that only one release has are compared elsewhere.
 func (c *comparison) variables(ctx context.Context) error {
-	old, _ := inventory.Variables(ctx, c.old.Release) // unreadable files are named already
-	new, _ := inventory.Variables(ctx, c.new.Release)
+	old, _ := inventory.Parsed(c.old.files).Variables(ctx, c.old.Release) // unreadable files are named already
+	new, _ := inventory.Parsed(c.new.files).Variables(ctx, c.new.Release)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -109,8 +109,8 @@ func (c *comparison) shared(v *inventory.Variable, other *side) []inventory.InFi
 
 // images compares the images by their names without tag.
 func (c *comparison) images(ctx context.Context) error {
-	old, _ := inventory.Images(ctx, c.old.Release)
-	new, _ := inventory.Images(ctx, c.new.Release)
+	old, _ := inventory.Parsed(c.old.files).Images(ctx, c.old.Release)
+	new, _ := inventory.Parsed(c.new.files).Images(ctx, c.new.Release)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -85,12 +85,17 @@ var containers = []struct {
 // found. What cannot be read is named by the error, and the rest returned with
 // it.
 func Images(ctx context.Context, r *repo.Release) ([]Image, error) {
-	return images(ctx, r, (*source).images)
+	return images(ctx, r, nil, (*source).images)
+}
+
+// Images is the function Images, which does not read these files again.
+func (p Parsed) Images(ctx context.Context, r *repo.Release) ([]Image, error) {
+	return images(ctx, r, p, (*source).images)
 }
 
 // images collects what find appends for each document.
-func images(ctx context.Context, r *repo.Release, find func(*source, []Image, *yamldoc.Document, *yamldoc.Node, bool) []Image) ([]Image, error) {
-	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true })
+func images(ctx context.Context, r *repo.Release, p Parsed, find func(*source, []Image, *yamldoc.Document, *yamldoc.Node, bool) []Image) ([]Image, error) {
+	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true }, p)
 	if ctx.Err() != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 // RELATED_IMAGE_PROXY, and in the text that templates and ConfigMaps carry to
 // machines and clusters, such as static pods. A guess names its tag or digest.
 func References(ctx context.Context, r *repo.Release) ([]Image, error) {
-	return images(ctx, r, func(s *source, found []Image, d *yamldoc.Document, root *yamldoc.Node, top bool) []Image {
+	return images(ctx, r, nil, func(s *source, found []Image, d *yamldoc.Document, root *yamldoc.Node, top bool) []Image {
 		found = s.images(found, d, root, top)
 		found = s.mentions(found, d, root)
 		return s.texts(found, d)

@@ -37,7 +37,7 @@ var kinds = [...]layouts.FileKind{layouts.Components, layouts.ClusterTemplate, l
 
 // load reads the files of a release that want accepts. A file that cannot be
 // read does not hide the others: its error is joined to the result's.
-func load(ctx context.Context, r *repo.Release, want func(name string, kind layouts.FileKind) bool) ([]*source, error) {
+func load(ctx context.Context, r *repo.Release, want func(name string, kind layouts.FileKind) bool, parsed Parsed) ([]*source, error) {
 	kindOf := kindsOf(r)
 	var sources []*source
 	var failures []error
@@ -49,12 +49,12 @@ func load(ctx context.Context, r *repo.Release, want func(name string, kind layo
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			data, err := a.Bytes()
+			f, err := parsed.file(a, kind, r)
 			if err != nil {
 				failures = append(failures, err)
 				continue
 			}
-			s, err := newSource(a, kind, data, r.Provider != layouts.CertManager)
+			s, err := newSource(f, kind)
 			if err != nil {
 				failures = append(failures, err)
 				continue
@@ -79,14 +79,25 @@ func kindsOf(r *repo.Release) func(*repo.Artifact) layouts.FileKind {
 	}
 }
 
-// newSource parses a file. Clusterctl replaces variables in those of providers
-// alone.
-func newSource(a *repo.Artifact, kind layouts.FileKind, data []byte, variables bool) (*source, error) {
-	as := kind
-	if !variables {
-		as = layouts.Asset
+// Parsed are files of a release that were read before, by name.
+type Parsed map[string]*manifest.File
+
+// file reads a file. Clusterctl replaces variables in those of providers alone.
+func (p Parsed) file(a *repo.Artifact, kind layouts.FileKind, r *repo.Release) (*manifest.File, error) {
+	if r.Provider == layouts.CertManager {
+		kind = layouts.Asset
 	}
-	f := manifest.New(a, as, data)
+	if f := p[a.Name]; f != nil && f.Kind == kind {
+		return f, nil
+	}
+	data, err := a.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	return manifest.New(a, kind, data), nil
+}
+
+func newSource(f *manifest.File, kind layouts.FileKind) (*source, error) {
 	t, bad := f.Template()
 	if bad != nil {
 		return nil, f.Err()
@@ -94,7 +105,7 @@ func newSource(a *repo.Artifact, kind layouts.FileKind, data []byte, variables b
 	if t == nil {
 		t = &vars.Template{}
 	}
-	s := &source{name: a.Name, kind: kind, file: f, raw: f.Raw, content: string(data), template: t, required: map[string]bool{}}
+	s := &source{name: f.Artifact.Name, kind: kind, file: f, raw: f.Raw, content: f.Raw.Text(), template: t, required: map[string]bool{}}
 	for i, r := range t.Refs() {
 		if r.Depth == 0 {
 			s.top = append(s.top, i)

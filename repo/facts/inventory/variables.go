@@ -103,7 +103,12 @@ var options = map[string]option{
 // that clusterctl refuses because of their expressions, are left out and named
 // by the error; the variables of the others are returned with it.
 func Variables(ctx context.Context, r *repo.Release) ([]Variable, error) {
-	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true })
+	return Parsed(nil).Variables(ctx, r)
+}
+
+// Variables is the function Variables, which does not read these files again.
+func (p Parsed) Variables(ctx context.Context, r *repo.Release) ([]Variable, error) {
+	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true }, p)
 	if ctx.Err() != nil {
 		return nil, err
 	}
@@ -120,16 +125,16 @@ func ForTemplate(ctx context.Context, r *repo.Release, flavor string) ([]Variabl
 	if r.Artifact(file) == nil {
 		return nil, fmt.Errorf("%s: no %s here%s", r.Path, file, available(r))
 	}
-	sources, err := load(ctx, r, func(name string, _ layouts.FileKind) bool { return name == file })
+	sources, err := load(ctx, r, func(name string, _ layouts.FileKind) bool { return name == file }, nil)
 	pulled := map[string]bool{}
 	for _, s := range sources {
 		for _, c := range classesOf(s) {
 			pulled[c.file] = true
 		}
 	}
-	more, classErr := load(ctx, r, func(name string, _ layouts.FileKind) bool { return pulled[name] })
+	more, classErr := load(ctx, r, func(name string, _ layouts.FileKind) bool { return pulled[name] }, nil)
 	// Only to tell the types of fields; what is wrong with them is not at issue.
-	components, _ := load(ctx, r, func(_ string, kind layouts.FileKind) bool { return kind == layouts.Components })
+	components, _ := load(ctx, r, func(_ string, kind layouts.FileKind) bool { return kind == layouts.Components }, nil)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

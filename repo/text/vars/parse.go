@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/drone/envsubst/v2/parse"
 )
@@ -54,7 +55,8 @@ type parser struct {
 }
 
 func (t *Template) parse(data []byte) error {
-	p := parser{Template: t, raw: string(data), operators: operators()}
+	// Data does not change (see Parse), so that its text need not be a copy.
+	p := parser{Template: t, raw: unsafe.String(unsafe.SliceData(data), len(data)), operators: operators()}
 	p.full, t.cuts = convertLegacy(p.raw)
 	t.src, _, _ = strings.Cut(p.full, "\x00")
 	t.data = data[:t.cuts.raw(len(t.src))]

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Pos is a place in a file: line and column count from 1, columns count
@@ -45,6 +46,12 @@ const blockSize = 4096
 
 // NewFile returns a File over data, which must not change afterwards.
 func NewFile(name string, data []byte) *File { return &File{Name: name, Data: data} }
+
+// Text returns Data as a string without a copy.
+func (f *File) Text() string { return text(f.Data) }
+
+// text shares memory with data, which must not change.
+func text(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
 func (f *File) index() []int {
 	f.once.Do(func() {

@@ -74,7 +74,7 @@ func Split(data []byte) ([]Chunk, error) {
 // them; the other one is asked for the rest.
 func ToMap(data []byte) (map[string]any, error) {
 	data = normalize(data)
-	if m, ok := scan(data).Value().(map[string]any); ok {
+	if m, ok := scan(bytes.Clone(data)).Value().(map[string]any); ok {
 		return m, nil
 	}
 	if n, sure, err := read(data); err == nil && sure {

@@ -35,13 +35,14 @@ type scanner struct {
 const deepest = 200
 
 // scan reads one document, whose text ends with a line break. It returns nil if
-// another parser has to read it.
+// another parser has to read it. The texts of the nodes are parts of data, which
+// must not change.
 func scan(data []byte) *Node {
 	ascii, ok := ordinary(data)
 	if !ok || tabIndent(data) {
 		return nil
 	}
-	p := scanner{text: string(data), line: 1, ascii: ascii, slab: max(8, min(len(data)/64, 256))}
+	p := scanner{text: text(data), line: 1, ascii: ascii, slab: max(8, min(len(data)/64, 256))}
 	if strings.HasPrefix(p.text, "---") {
 		p.pos = 3
 		if !p.endLine() {

@@ -119,7 +119,7 @@ var inputs = []growing{
 }
 
 // growthFactors are the sizes, as multiples of the smallest.
-var growthFactors = []int{1, 2, 4, 8}
+var growthFactors = []int{1, 4, 16, 64}
 
 // growth measures the time for a unit of input as the input grows.
 func (b *bench) growth(ctx context.Context) error {

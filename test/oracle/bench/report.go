@@ -176,7 +176,22 @@ of the garbage collector.
 
 {{.Budgets}}
 {{.Readings}}
-{{- with .Growth}}
+
+## Why builds hide schemas from kustomize
+
+Kustomize resolves anchors in every object it loads. For each mapping,
+deAnchor in sigs.k8s.io/kustomize/kyaml v0.21.2 (yaml/rnode.go) calls mergeAll,
+which copies the mapping with all that is below it twice, also when the mapping
+has no merge key; then it does the same one level down. A value at depth d is
+copied 2 × d times, and setting each field searches all fields again. Nearly all
+of this is spent on schemas of CustomResourceDefinitions: to build config/default
+of cluster-api-provider-openstack v0.15.0, kustomize allocates 168 MB in 1.25
+million pieces, and 18 MB in 0.12 million without the schemas. To return early
+when there is nothing to merge would be enough. Until then, a build keeps the schemas
+out of what kustomize reads and puts them back afterwards, unless a patch, a
+replacement or another transformer can look into one. Tests compare the bytes
+with those of kustomize alone.
+{{with .Growth}}
 ## Growth
 
 The time for one unit of input, without the time to start, while the input

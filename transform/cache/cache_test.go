@@ -1,0 +1,97 @@
+package cache
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+func same(string) string { return "answer" }
+
+func TestEntriesCountWhileTheAnswersAreTheSame(t *testing.T) {
+	c := Open(filepath.Join(t.TempDir(), "cache"), "program 1")
+	if _, ok := c.Get("key", same); ok {
+		t.Error("an empty cache has an entry")
+	}
+	c.Put("key", Seen{"a": "answer", "b": "answer"}, []byte("result\n\x00"))
+	if got, ok := c.Get("key", same); !ok || string(got) != "result\n\x00" {
+		t.Errorf("%q, %v", got, ok)
+	}
+	for name, got := range map[string]func() ([]byte, bool){
+		"another answer":  func() ([]byte, bool) { return c.Get("key", func(q string) string { return q }) },
+		"another key":     func() ([]byte, bool) { return c.Get("other", same) },
+		"another program": func() ([]byte, bool) { return Open(c.dir, "program 2").Get("key", same) },
+		"no cache":        func() ([]byte, bool) { return (*Cache)(nil).Get("key", same) },
+	} {
+		if _, ok := got(); ok {
+			t.Errorf("%s: there is an entry", name)
+		}
+	}
+}
+
+func TestDamagedEntriesCountAsMissing(t *testing.T) {
+	c := Open(t.TempDir(), "program")
+	c.Put("key", Seen{"a": "answer"}, []byte("result"))
+	file := c.name("key")
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		for _, damaged := range [][]byte{whole[:i], append(append(append([]byte{}, whole[:i]...), whole[i]^1), whole[i+1:]...)} {
+			if err := os.WriteFile(file, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := c.Get("key", same); ok {
+				t.Fatalf("byte %d changed: %q", i, got)
+			}
+		}
+	}
+	// The entry of another key under this name.
+	c.Put("other", Seen{}, []byte("other"))
+	if err := os.Rename(c.name("other"), file); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Get("key", same); ok {
+		t.Error("the entry of another key counts")
+	}
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	c := Open(t.TempDir(), "program")
+	big := make([]byte, Limit/10)
+	for i := range 12 {
+		c.Put(fmt.Sprint(i), Seen{}, big)
+		old := time.Now().Add(time.Duration(i-100) * time.Hour)
+		_ = os.Chtimes(c.name(fmt.Sprint(i)), old, old)
+	}
+	if _, ok := c.Get("0", same); ok {
+		t.Error("the oldest entry is still there")
+	}
+	if _, ok := c.Get("11", same); !ok {
+		t.Error("the newest entry is gone")
+	}
+}
+
+func TestCacheIsSafeForConcurrentUse(t *testing.T) {
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			c := Open(dir, "program")
+			for range 50 {
+				c.Put("key", Seen{}, fmt.Append(nil, i))
+				if got, ok := c.Get("key", same); !ok || len(got) != 1 {
+					t.Errorf("%q, %v", got, ok)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if files, _ := os.ReadDir(dir); len(files) != 1 {
+		t.Errorf("%d files are left", len(files))
+	}
+}

@@ -1,0 +1,172 @@
+package kustomize
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
+)
+
+// observer notes what a build asks a tree.
+type observer struct {
+	mu   sync.Mutex
+	seen cache.Seen
+	// unsure is set if an answer cannot be asked for again.
+	unsure bool
+}
+
+// The questions. Each is followed by a path relative to the tree, or a pattern.
+const (
+	askContent = "content "
+	askKind    = "kind "
+	askNames   = "names "
+	askMatches = "matches "
+	askTarget  = "target "
+)
+
+// observed returns a view of the tree that notes what it is asked.
+func (t *Tree) observed() *Tree {
+	view := *t
+	view.observer = &observer{seen: cache.Seen{}}
+	return &view
+}
+
+// asked notes an answer.
+func (t *Tree) asked(question, path string, digest func() string) {
+	o := t.observer
+	if o == nil {
+		return
+	}
+	q := question + filepath.ToSlash(path)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, ok := o.seen[q]; !ok {
+		o.seen[q] = digest()
+	}
+}
+
+// unsure notes a question whose answer is not known.
+func (t *Tree) unsure() {
+	if o := t.observer; o != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.unsure = true
+	}
+}
+
+// ask answers a question that an earlier build asked.
+func (t *Tree) ask(question string) string {
+	view := t.observed()
+	kind, path, _ := strings.Cut(question, " ")
+	switch kind + " " {
+	case askContent:
+		_, _ = view.Read(path)
+	case askKind:
+		_, _ = view.stat(path)
+	case askNames:
+		_, _ = view.ReadDir(path)
+	case askMatches:
+		_, _ = view.Glob(path)
+	case askTarget:
+		_, _, _ = view.CleanedAbs(path)
+	}
+	return view.observer.seen[question]
+}
+
+const failed = "failed"
+
+// texts sums up the answer to a question for names.
+func texts(names []string, err error) string {
+	if err != nil {
+		return failed
+	}
+	return cache.Digest([]byte(strings.Join(names, "\x00")))
+}
+
+// digest sums up the content of a file, once for all builds.
+func (t *Tree) digest(name string, data []byte, replaced bool) string {
+	if replaced {
+		return cache.Digest(data)
+	}
+	if d, ok := t.digests.Load(name); ok {
+		return d.(string)
+	}
+	d := cache.Digest(data)
+	t.digests.Store(name, d)
+	return d
+}
+
+// buildKey names a build in the cache.
+func (t *Tree) buildKey(dir string, opts Options) string {
+	var replaced [][]byte
+	for _, name := range slices.Sorted(maps.Keys(t.replace)) {
+		replaced = append(replaced, []byte(name), t.replace[name])
+	}
+	return fmt.Sprintf("kustomize build %s in %s, %t, with %s", dir, t.dir, opts.NoLoadRestrictions, cache.Digest(replaced...))
+}
+
+// kept returns what an earlier build of the same files made.
+func (t *Tree) kept(dir string, opts Options) ([]map[string]any, bool) {
+	text, ok := t.Cache.Get(t.buildKey(dir, opts), t.ask)
+	if !ok {
+		return nil, false
+	}
+	var objs []map[string]any
+	s := yamldoc.Parse(yamldoc.NewFile("", text))
+	if s.Err != nil {
+		return nil, false
+	}
+	for _, d := range s.Docs {
+		sure := d.Err == nil
+		o, ok := value(d.Root, &sure).(map[string]any)
+		if !ok || !sure {
+			return nil, false
+		}
+		objs = append(objs, o)
+	}
+	return objs, true
+}
+
+// keep notes what a build made. Objects that YAML does not give back as they are
+// are not kept.
+func (t *Tree) keep(dir string, opts Options, objs []map[string]any) {
+	o := t.observer
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.unsure || len(objs) == 0 {
+		return
+	}
+	text, err := Marshal(objs)
+	if err == nil && !bytes.Contains(text, []byte("!!binary")) {
+		t.Cache.Put(t.buildKey(dir, opts), o.seen, text)
+	}
+}
+
+// value is a node as kustomize gives it. Sure becomes false if that is not certain.
+func value(n *yamldoc.Node, sure *bool) any {
+	switch {
+	case n.Is(yamldoc.Int):
+		v, ok := n.Int()
+		*sure = *sure && ok
+		return int(v)
+	case n.Is(yamldoc.List):
+		out := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			out[i] = value(item, sure)
+		}
+		return out
+	case n.Is(yamldoc.Map):
+		out := make(map[string]any, len(n.Fields))
+		for _, f := range n.Fields {
+			out[f.Name] = value(f.Value, sure)
+		}
+		return out
+	}
+	return n.Value()
+}
