@@ -12,7 +12,7 @@ import (
 
 func lock(root *os.Root, name string, flag int) (io.Closer, error) {
 	// A pipe planted under this name must not make the caller wait.
-	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o600)
+	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o666)
 	if err != nil {
 		return nil, err
 	}

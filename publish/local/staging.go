@@ -191,13 +191,13 @@ func makeAll(dir string) error {
 		return err
 	}
 	defer parent.Close()
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return rootDisk{parent}.sync(".")
 }
 
-func (d rootDisk) mkdir(name string) error      { return d.root.Mkdir(name, 0o755) }
+func (d rootDisk) mkdir(name string) error      { return d.root.Mkdir(name, 0o777) }
 func (d rootDisk) rename(from, to string) error { return d.root.Rename(from, to) }
 func (d rootDisk) rmdir(name string) error      { return d.root.Remove(name) }
 func (d rootDisk) removeAll(name string) error  { return d.root.RemoveAll(name) }
@@ -212,7 +212,7 @@ func (d rootDisk) write(name string, content func(io.Writer) error) error {
 }
 
 func (d rootDisk) create(name string, content func(io.Writer) error, durable bool) error {
-	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}

@@ -2,31 +2,108 @@ package mirror
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
-// beside is the folder of the files beside the releases.
+// beside is the folder of the files beside the releases. Others may write there,
+// so nothing is followed that is not a plain file or folder.
 type beside struct{ dir string }
 
 func (b beside) path(name string) string { return filepath.Join(b.dir, filepath.FromSlash(name)) }
 
-// read returns a file, nil if it is not there.
-func (b beside) read(name string) ([]byte, error) {
-	data, err := files.Read(b.path(name))
+// open opens the folder, which it makes if necessary.
+func (b beside) open() (*os.Root, error) {
+	if err := os.MkdirAll(b.dir, 0o777); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(b.dir)
+}
+
+// errOdd says that something lies in the place of a file.
+var errOdd = errors.New("it is not a plain file or folder, such as a symbolic link or a pipe; remove it")
+
+// plain refuses a name under which, or above which, lies something else than a
+// file in folders. The file need not exist.
+func plain(root *os.Root, name string) error {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
+			return errOdd
+		}
+	}
+	info, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = errOdd
+	}
+	return err
+}
+
+// openFile opens a plain file without waiting, and again makes sure that it is
+// one.
+func openFile(root *os.Root, name string, flag int) (*os.File, error) {
+	if err := plain(root, name); err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	mine, err := f.Stat()
+	if err == nil {
+		there, lstatErr := root.Lstat(name)
+		if lstatErr != nil || !mine.Mode().IsRegular() || !os.SameFile(mine, there) {
+			err = errOdd
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// load opens a file for reading; it returns nil if it is not there.
+func (b beside) load(name string) (*os.File, error) {
+	root, err := os.OpenRoot(b.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := openFile(root, name, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// read returns a file, nil if it is not there.
+func (b beside) read(name string) (data []byte, err error) {
+	f, err := b.load(name)
+	if err == nil && f != nil {
+		defer f.Close()
+		if data, err = io.ReadAll(io.LimitReader(f, files.MaxSize+1)); err == nil && len(data) > files.MaxSize {
+			err = fmt.Errorf("it has more than %d bytes", files.MaxSize)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.path(name), cause(err))
@@ -40,31 +117,38 @@ func (b beside) write(name string, data []byte) (changed bool, err error) {
 	if err != nil || old != nil && bytes.Equal(old, data) {
 		return false, err
 	}
-	path := b.path(name)
 	fail := func(err error) (bool, error) {
-		return false, fmt.Errorf("write %s: %w", path, cause(err))
+		return false, fmt.Errorf("write %s: %w", b.path(name), cause(err))
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fail(err)
-	}
-	// The prefix makes the next run remove it, should this one be killed.
-	tmp, err := os.CreateTemp(b.dir, spoolPrefix)
+	root, err := b.open()
 	if err != nil {
 		return fail(err)
 	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Chmod(0o644)
+	defer root.Close()
+	if dir := path.Dir(name); dir != "." {
+		if err := root.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fail(err)
+		}
 	}
-	if err == nil {
-		err = tmp.Sync()
+	// The prefix makes the next run remove it, should this one be killed.
+	tmp := spoolPrefix + rand.Text()
+	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return fail(err)
 	}
-	if closeErr := tmp.Close(); err == nil {
+	defer root.Remove(tmp)
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
 	if err == nil {
-		err = os.Rename(tmp.Name(), path)
+		err = plain(root, name)
+	}
+	if err == nil {
+		err = root.Rename(tmp, name)
 	}
 	if err != nil {
 		return fail(err)
@@ -97,10 +181,11 @@ func (m *run) write(e entry) error {
 		return nil
 	}
 	if m.journal == nil {
-		err := os.MkdirAll(m.Dir, 0o755)
+		root, err := m.beside.open()
 		var f *os.File
 		if err == nil {
-			f, err = os.OpenFile(m.beside.path(journalFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+			f, err = openFile(root, journalFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
+			root.Close()
 		}
 		if err != nil {
 			return fmt.Errorf("write %s: %w", m.beside.path(journalFile), cause(err))
@@ -139,7 +224,9 @@ func (m *run) load() error {
 			return fmt.Errorf("%s: %w", m.beside.path(layouts.LockFile), err)
 		}
 		m.lock.add(l)
+		m.settle(l.Settings)
 	}
+	m.lock.settings = Settings{m.ImageRegistry, m.ConfigMaps}
 	if err := m.loadImages(); err != nil {
 		return err
 	}
@@ -161,20 +248,23 @@ func (m *run) load() error {
 	return nil
 }
 
+// settle takes the settings of earlier runs that the user did not give.
+func (m *run) settle(last Settings) {
+	if !m.Given.ImageRegistry && m.ImageRegistry == "" && last.ImageRegistry != "" {
+		m.ImageRegistry = last.ImageRegistry
+		m.note("clusterctl takes images from %s, as in the last run", m.ImageRegistry)
+	}
+	if !m.Given.ConfigMaps {
+		m.ConfigMaps = m.ConfigMaps || last.ConfigMaps
+	}
+}
+
 // loadJournal reads the entries of a run that was stopped. What is not whole is
 // left out.
 func (m *run) loadJournal() (entries []entry, found bool, err error) {
-	f, err := os.Open(m.beside.path(journalFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("%s: %w", m.beside.path(journalFile), cause(err))
-	}
-	defer f.Close()
-	data, err := io.ReadAll(f)
-	if err != nil {
-		return nil, false, fmt.Errorf("%s: %w", m.beside.path(journalFile), cause(err))
+	data, err := m.beside.read(journalFile)
+	if data == nil || err != nil {
+		return nil, false, err
 	}
 	for line := range bytes.Lines(data) {
 		var e entry

@@ -136,6 +136,9 @@ func (m *run) finish(ctx context.Context) error {
 		}
 		return ""
 	})
+	if left := inv.unmapped(); config.Images != nil && len(left) > 0 {
+		m.warn("clusterctl rewrites only images of components; it does not take %d from %s: %s; provide them under their own names", len(left), m.ImageRegistry, few(left))
+	}
 	text, err := config.Marshal()
 	if err != nil {
 		return err

@@ -82,6 +82,16 @@ func imageInventory(releases []Locked, images map[[2]string][]inventory.Image, t
 	return out
 }
 
+// unmapped returns the images that can be pulled and have no target.
+func (inv *ImageInventory) unmapped() (out []string) {
+	for _, img := range inv.Images {
+		if img.Target == "" && img.Places[0].Variable == "" && img.Places[0].Name != "" {
+			out = append(out, img.Ref)
+		}
+	}
+	return out
+}
+
 // list returns the references that can be pulled, one on each line.
 func (inv *ImageInventory) list() []byte {
 	var b bytes.Buffer

@@ -22,11 +22,19 @@ const lockVersion = 1
 // no time, so that equal mirrors have equal locks.
 type Lock struct {
 	SchemaVersion int `json:"schemaVersion"`
+	// Settings are those of the last run.
+	Settings Settings `json:"settings,omitzero"`
 	// Sources are the releases as their places listed them, by source and
 	// version.
 	Sources []Listing `json:"sources"`
 	// Releases are what is in the mirror, by provider and version.
 	Releases []Locked `json:"releases"`
+}
+
+// Settings are what a mirror keeps from run to run.
+type Settings struct {
+	ImageRegistry string `json:"imageRegistry,omitempty"`
+	ConfigMaps    bool   `json:"configMaps,omitempty"`
 }
 
 // Listing is what a place said about a release.
@@ -180,13 +188,14 @@ func (e *ChangedError) Error() string {
 
 // book is the lock in memory.
 type book struct {
+	settings Settings
 	listings map[[2]string]Listing  // by source and version
 	releases map[[2]string]Locked   // by label and version
 	labels   map[[2]string][]string // of releases, by source and version
 }
 
 func newBook() *book {
-	return &book{map[[2]string]Listing{}, map[[2]string]Locked{}, map[[2]string][]string{}}
+	return &book{listings: map[[2]string]Listing{}, releases: map[[2]string]Locked{}, labels: map[[2]string][]string{}}
 }
 
 func (b *book) add(l *Lock) {
@@ -239,7 +248,7 @@ func compareVersions(a, b string) int {
 
 // lock returns the content of the lock file.
 func (b *book) lock() *Lock {
-	l := &Lock{SchemaVersion: lockVersion, Sources: []Listing{}, Releases: b.sorted()}
+	l := &Lock{SchemaVersion: lockVersion, Settings: b.settings, Sources: []Listing{}, Releases: b.sorted()}
 	for _, s := range b.listings {
 		l.Sources = append(l.Sources, s)
 	}
@@ -264,6 +273,11 @@ func parseLock(data []byte) (*Lock, error) {
 // check makes sure that nothing in the lock is used as a path or checksum
 // without being one.
 func (l *Lock) check() error {
+	if r := l.Settings.ImageRegistry; r != "" {
+		if err := CheckRegistry(r); err != nil {
+			return err
+		}
+	}
 	for _, r := range l.Releases {
 		if _, err := parseLabel(r.Provider); err != nil {
 			return err

@@ -41,6 +41,9 @@ type Options struct {
 	ImageRegistry string
 	// ConfigMaps also writes the releases as Cluster API Operator reads them.
 	ConfigMaps bool
+	// Given says which of these two settings count even if they are empty. The
+	// lock file keeps them, and otherwise those of the last run count.
+	Given struct{ ImageRegistry, ConfigMaps bool }
 	// Verify refuses a release by its error before anything of it is published,
 	// or is nil. It gets the release as its source has it, also if several
 	// providers share it; reading the files costs no network. What is in the

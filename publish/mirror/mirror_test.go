@@ -471,7 +471,12 @@ func TestCertManager(t *testing.T) {
 	if result := mirrored(t, wants, opts); len(result.Written) > 0 || from.opens()+own.opens() != opens {
 		t.Errorf("the second run wrote %v", result.Written)
 	}
-	if result := mirrored(t, nil, toFolder(t, dir)); len(result.Warnings) > 0 || !slices.Equal(result.Written, []string{layouts.ImageInventoryFile, layouts.ConfigFile, layouts.ChecksumFile}) {
+	if result := mirrored(t, nil, toFolder(t, dir)); len(result.Written) > 0 {
+		t.Errorf("the registry was forgotten: %+v", result)
+	}
+	opts = toFolder(t, dir)
+	opts.Given.ImageRegistry = true
+	if result := mirrored(t, nil, opts); len(result.Warnings) > 0 || !slices.Equal(result.Written, []string{layouts.ImageInventoryFile, layouts.ConfigFile, layouts.LockFile, layouts.ChecksumFile}) {
 		t.Errorf("without a registry: %+v", result)
 	}
 	checkSums(t, dir)

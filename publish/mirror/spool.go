@@ -27,7 +27,7 @@ type spool struct {
 
 func newSpool(dir string) (*spool, error) {
 	s := &spool{dir: dir}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, s.fail(err)
 	}
 	f, err := os.CreateTemp(dir, spoolPrefix)

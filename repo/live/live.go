@@ -119,7 +119,7 @@ func (c *Cluster) Read(ctx context.Context, namespace string) (*snapshot.Snapsho
 	}
 	clusters := slices.IndexFunc(kinds, func(k resource) bool { return k.group == coreGroup && k.kind == "Cluster" })
 	if clusters < 0 {
-		return nil, fmt.Errorf("%s is no management cluster: it has no definition of Clusters that clusterctl knows of", c.Host)
+		return nil, fmt.Errorf("%s is not a management cluster: the definition of Clusters with the label clusterctl.cluster.x-k8s.io is missing", c.Host)
 	}
 	if r.defines(providers.group, providers.kind) {
 		if err := r.list(ctx, providers, ""); err != nil {
@@ -156,6 +156,8 @@ func (c *Cluster) Read(ctx context.Context, namespace string) (*snapshot.Snapsho
 type reader struct {
 	*Cluster
 	s *snapshot.Snapshot
+	// lean reads whole objects only of kinds with details.
+	lean bool
 }
 
 func (r *reader) defines(group, kind string) bool {
@@ -292,7 +294,7 @@ const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 // fetch reads an answer into the snapshot.
 func (r *reader) fetch(ctx context.Context, kind resource, path string, query url.Values) (next string, err error) {
 	accept := metadataOnly
-	if query == nil || snapshot.HasDetail(kind.group, kind.kind) {
+	if query == nil || snapshot.HasDetail(kind.group, kind.kind) || !r.lean && snapshot.NeedsSpec(kind.group, kind.kind) {
 		accept = "application/json"
 	}
 	request := r.client.Get().AbsPath(path).SetHeader("Accept", accept)

@@ -203,7 +203,7 @@ func TestReadFails(t *testing.T) {
 		answers map[string]string
 		want    string
 	}{
-		"not a management cluster": {map[string]string{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": list("CustomResourceDefinition")}, "is no management cluster"},
+		"not a management cluster": {map[string]string{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": list("CustomResourceDefinition")}, "is not a management cluster"},
 		"no definitions":           {map[string]string{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": "forbidden"}, "customresourcedefinitions.apiextensions.k8s.io cannot be read"},
 		"not logged in":            {map[string]string{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": "unauthorized"}, "cannot be read"},
 	} {

@@ -16,7 +16,7 @@ import (
 )
 
 // MoveFormats are the names of the formats that WriteMovePlans knows.
-var MoveFormats = []string{"text", "json", "dot", "mermaid", "svg", "html"}
+var MoveFormats = []string{"text", "json", "dot", "mermaid", "svg", "html", "runbook", "runbook-markdown", "runbook-html"}
 
 // MovePlan is a plan and what it is of: a template of a release, or the namespace
 // of a management cluster.
@@ -58,6 +58,12 @@ func WriteMovePlans(w io.Writer, format string, plans []MovePlan, o MoveOptions)
 		err = movesSVG(b, plans)
 	case "html":
 		err = movesHTML(b, plans, o)
+	case "runbook":
+		runbookText(b, plans, o)
+	case "runbook-markdown":
+		runbookMarkdown(b, plans, o)
+	case "runbook-html":
+		err = runbookHTML(b, plans, o)
 	default:
 		movesText(b, plans, o)
 	}
@@ -70,7 +76,7 @@ func WriteMovePlans(w io.Writer, format string, plans []MovePlan, o MoveOptions)
 // fates are what becomes of an object, worst first, with the words for people. An
 // object that holds up the move is blocked.
 var fates = []struct{ word, people, heading string }{
-	{"blocked", "in the way", "IN THE WAY"},
+	{"blocked", "refused", "REFUSED"},
 	{owners.Deleted.String(), "deleted", "DELETED"},
 	{owners.Left.String(), "left behind", "LEFT"},
 	{owners.Unclear.String(), "unclear", "UNCLEAR"},
@@ -95,7 +101,7 @@ func rowsOf(p *owners.Plan) []moveRow {
 	}
 	rows := make([]moveRow, 0, len(p.Nodes))
 	for _, n := range p.Nodes {
-		if n.Absent || n.Scope == owners.Elsewhere {
+		if n.Absent || n.Scope == owners.Elsewhere && !n.Lost && n.Verdict != owners.Unclear {
 			continue
 		}
 		row := moveRow{Node: n, fate: n.Verdict.String()}
@@ -140,15 +146,36 @@ type jsonMove struct {
 	Verdict   string   `json:"verdict"`
 	Lost      bool     `json:"lost"`
 	Step      *int     `json:"step,omitempty"`
+	Owners    int      `json:"owners,omitempty"`
 	Reason    string   `json:"reason"`
 	Fix       string   `json:"fix,omitempty"`
 	Path      []string `json:"path"`
 }
 
 type jsonRefusal struct {
-	Object string `json:"object"`
-	Reason string `json:"reason"`
-	Fix    string `json:"fix"`
+	Step      string `json:"step"`
+	Object    string `json:"object"`
+	Reason    string `json:"reason"`
+	Fix       string `json:"fix"`
+	Sometimes bool   `json:"sometimes"`
+}
+
+func refusalJSON(r *owners.Refusal) jsonRefusal {
+	return jsonRefusal{r.Step.String(), r.Node.String(), r.Reason, r.Fix, r.Sometimes}
+}
+
+type jsonFailure struct {
+	jsonRefusal
+	// Hurts: the move does not stop with an error.
+	Hurts   bool     `json:"hurts"`
+	Source  string   `json:"source"`
+	Target  string   `json:"target"`
+	Recover []string `json:"recover"`
+}
+
+func failureJSON(f *owners.Failure) jsonFailure {
+	a := f.Step.Aftermath()
+	return jsonFailure{jsonRefusal{f.Step.String(), f.Node.String(), f.Reason, f.Fix, f.Sometimes}, f.Hurts, a.Source, a.Target, a.Recover}
 }
 
 // movesJSON writes the objects one by one, because there may be very many.
@@ -156,13 +183,22 @@ func movesJSON(w *bufio.Writer, plans []MovePlan, o MoveOptions) error {
 	fmt.Fprintf(w, "{\n  \"schemaVersion\": %d,\n  \"objects\": [", schemaVersion)
 	first := true
 	tail := struct {
-		Summary  map[string]int `json:"summary"`
-		Lost     int            `json:"lost"`
-		Certain  bool           `json:"certain"`
-		Refusals []jsonRefusal  `json:"refusals"`
-		Gaps     []string       `json:"gaps"`
-		Problems []string       `json:"problems"`
-	}{map[string]int{}, 0, len(o.Problems) == 0, []jsonRefusal{}, []string{}, []string{}}
+		Summary map[string]int `json:"summary"`
+		Lost    int            `json:"lost"`
+		Certain bool           `json:"certain"`
+		// Outcome is the worst of the plans, Conclusion the same in a sentence.
+		Outcome    string        `json:"outcome"`
+		Conclusion string        `json:"conclusion"`
+		Refusals   []jsonRefusal `json:"refusals"`
+		Failures   []jsonFailure `json:"failures"`
+		Notes      []jsonRefusal `json:"notes"`
+		Gaps       []string      `json:"gaps"`
+		Problems   []string      `json:"problems"`
+	}{
+		Summary: map[string]int{}, Certain: len(o.Problems) == 0, Conclusion: conclusion(plans, o),
+		Refusals: []jsonRefusal{}, Failures: []jsonFailure{}, Notes: []jsonRefusal{}, Gaps: []string{}, Problems: []string{},
+	}
+	outcome := owners.Safe
 	for _, fate := range fates {
 		tail.Summary[fate.word] = 0
 	}
@@ -174,6 +210,11 @@ func movesJSON(w *bufio.Writer, plans []MovePlan, o MoveOptions) error {
 			}
 			if r.Verdict == owners.Moves || r.Verdict == owners.Copied {
 				m.Step = &r.Layer
+				for _, e := range r.In {
+					if e.Link == owners.Owner {
+						m.Owners++
+					}
+				}
 			}
 			data, err := json.Marshal(m)
 			if err != nil {
@@ -189,9 +230,16 @@ func movesJSON(w *bufio.Writer, plans []MovePlan, o MoveOptions) error {
 				tail.Lost++
 			}
 		}
-		for _, r := range p.Refusals {
-			tail.Refusals = append(tail.Refusals, jsonRefusal{r.Node.String(), r.Reason, r.Fix})
+		for i := range p.Refusals {
+			tail.Refusals = append(tail.Refusals, refusalJSON(&p.Refusals[i]))
 		}
+		for i := range p.Failures {
+			tail.Failures = append(tail.Failures, failureJSON(&p.Failures[i]))
+		}
+		for i := range p.Notes {
+			tail.Notes = append(tail.Notes, refusalJSON(&p.Notes[i]))
+		}
+		outcome = max(outcome, p.Outcome())
 		tail.Gaps = append(tail.Gaps, p.Gaps...)
 		tail.Certain = tail.Certain && p.Certain()
 	}
@@ -201,6 +249,10 @@ func movesJSON(w *bufio.Writer, plans []MovePlan, o MoveOptions) error {
 	if o.MoreProblems > 0 {
 		tail.Problems = append(tail.Problems, fmt.Sprintf("and %d more", o.MoreProblems))
 	}
+	if len(o.Problems) > 0 {
+		outcome = max(outcome, owners.Unsure)
+	}
+	tail.Outcome = outcome.String()
 	data, err := json.MarshalIndent(tail, "", "  ")
 	if err != nil {
 		return err
@@ -214,11 +266,16 @@ type tally struct {
 	all    map[string]int
 	byKind map[string]map[string]int
 	lost   int
-	others int // left behind, and nobody's loss
+	others int // left behind where they belong
 }
 
 func tallyOf(rows []moveRow) tally {
 	t := tally{all: map[string]int{}, byKind: map[string]map[string]int{}}
+	t.add(rows)
+	return t
+}
+
+func (t *tally) add(rows []moveRow) {
 	for i := range rows {
 		r := &rows[i]
 		if r.Lost {
@@ -237,7 +294,6 @@ func tallyOf(rows []moveRow) tally {
 		}
 		t.byKind[kind][r.fate]++
 	}
-	return t
 }
 
 // sentence says in one line what becomes of the objects.
@@ -302,100 +358,6 @@ func orderOf(p *owners.Plan) []string {
 		out = append(out, strings.Join(kinds, ", "))
 	}
 	return out
-}
-
-func movesText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
-	certain, lost := len(o.Problems) == 0, 0
-	for i, p := range plans {
-		if i > 0 {
-			w.WriteByte('\n')
-		}
-		rows := rowsOf(p.Plan)
-		t := tallyOf(rows)
-		lost += t.lost
-		certain = certain && p.Certain()
-		fmt.Fprintf(w, "%s: %s\n", o.Paint.Bold(visible(p.Title)), t.sentence())
-		moveRefusals(w, p, o.Paint)
-		for i := range rows {
-			if r := &rows[i]; r.Lost || r.fate == owners.Unclear.String() || o.All && r.fate != fates[0].word {
-				moveText(w, r, o.Paint)
-			}
-		}
-		if kinds := t.kinds(); len(kinds) > 1 {
-			w.WriteByte('\n')
-			table(w, kinds)
-		}
-		if order := orderOf(p.Plan); len(order) > 0 {
-			fmt.Fprintf(w, "\n%s\n", o.Paint.Bold("Order:"))
-			for i, kinds := range order {
-				fmt.Fprintf(w, "  %d. %s\n", i+1, kinds)
-			}
-		}
-		if len(p.Gaps) > 0 {
-			fmt.Fprintf(w, "\n%s\n", o.Paint.Yellow("This is not certain:"))
-			for _, gap := range p.Gaps {
-				fmt.Fprintf(w, "  %s\n", visible(gap))
-			}
-		}
-	}
-	w.WriteByte('\n')
-	refusals := slices.ContainsFunc(plans, func(p MovePlan) bool { return len(p.Refusals) > 0 })
-	switch {
-	case lost > 0:
-		fmt.Fprintf(w, "%s\n", o.Paint.Red(fmt.Sprintf("%s would be lost.", count(lost, "object"))))
-	case refusals:
-		fmt.Fprintf(w, "%s\n", o.Paint.Red("Clusterctl would not begin."))
-	case certain || isTemplates(plans) && len(o.Problems) == 0:
-		fmt.Fprintln(w, "Nothing would be lost.")
-	default:
-		fmt.Fprintf(w, "%s\n", o.Paint.Yellow("Whether something would be lost cannot be told: the snapshot is not complete."))
-	}
-}
-
-// isTemplates reports whether the plans are of templates, where it is in order that
-// some owners are not known.
-func isTemplates(plans []MovePlan) bool {
-	return !slices.ContainsFunc(plans, func(p MovePlan) bool { return p.File == "" })
-}
-
-func moveRefusals(w *bufio.Writer, p MovePlan, paint Painter) {
-	if len(p.Refusals) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%s\n", paint.Red("Clusterctl would not begin:"))
-	for _, r := range p.Refusals {
-		fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(visible(r.Node.String())), visible(r.Reason), paint.Dim("to do:"), visible(r.Fix))
-	}
-}
-
-// moveText writes an object with the reason, and if it is lost with the way there
-// and what to do.
-func moveText(w *bufio.Writer, r *moveRow, paint Painter) {
-	word := r.fate
-	for _, fate := range fates {
-		if fate.word == r.fate {
-			word = fate.people
-		}
-	}
-	switch {
-	case r.Lost:
-		word = paint.Red(word)
-	case r.fate == owners.Unclear.String():
-		word = paint.Yellow(word)
-	}
-	fmt.Fprintf(w, "\n%s %s\n  %s %s\n", word, paint.Bold(visible(r.String())), paint.Dim("why:"), visible(r.why()))
-	if path := r.path(); len(path) > 1 {
-		for i := range path {
-			path[i] = visible(path[i])
-		}
-		fmt.Fprintf(w, "  %s %s\n", paint.Dim("owners:"), strings.Join(path, " > "))
-	}
-	if r.Verdict == owners.Deleted {
-		fmt.Fprintf(w, "  %s %s\n", paint.Dim("then:"), "Kubernetes deletes it in the source, because none of its owners is there any more; its controller may delete what it stands for")
-	}
-	if fix := r.todo(); fix != "" {
-		fmt.Fprintf(w, "  %s %s\n", paint.Dim("to do:"), visible(fix))
-	}
 }
 
 // nodeClasses are the classes of nodes in a picture.
@@ -578,14 +540,6 @@ func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
 	if o.Version != "" {
 		version = " " + visible(o.Version)
 	}
-	head := el("head", "",
-		markup.El("meta", markup.Attrs("charset", "utf-8")),
-		markup.El("meta", markup.Attrs("http-equiv", "Content-Security-Policy", "content",
-			fmt.Sprintf("default-src 'none'; style-src %s; base-uri 'none'; form-action 'none'", policyHash(pageStyle)))),
-		markup.El("meta", markup.Attrs("name", "viewport", "content", "width=device-width, initial-scale=1")),
-		markup.El("meta", markup.Attrs("name", "color-scheme", "content", "light dark")),
-		markup.El("title", nil, markup.Text("clusterctl-repo move-plan")),
-		markup.El("style", nil, markup.Raw(pageStyle)))
 	main := []markup.Node{moveProblems(plans, o)}
 	for i, p := range plans {
 		main = append(main, movePage(i, p))
@@ -593,12 +547,24 @@ func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
 	body := markup.El("body", nil,
 		el("header", "",
 			el("h1", "", markup.Text("What clusterctl move would do")),
-			el("p", "by", markup.Text("clusterctl-repo"+version+" planned "+count(len(plans), "move")))),
+			el("p", "by", markup.Text("clusterctl-repo"+version+" planned "+count(len(plans), "move")+". "+conclusion(plans, o)))),
 		el("main", "", main...))
 	if _, err := io.WriteString(w, "<!DOCTYPE html>\n"); err != nil {
 		return err
 	}
-	return markup.Write(w, lines(markup.El("html", markup.Attrs("lang", "en"), head, body)))
+	return markup.Write(w, lines(markup.El("html", markup.Attrs("lang", "en"), moveHead("clusterctl-repo move-plan"), body)))
+}
+
+// moveHead is the head of a page that needs nothing else.
+func moveHead(title string) markup.Node {
+	return el("head", "",
+		markup.El("meta", markup.Attrs("charset", "utf-8")),
+		markup.El("meta", markup.Attrs("http-equiv", "Content-Security-Policy", "content",
+			fmt.Sprintf("default-src 'none'; style-src %s; base-uri 'none'; form-action 'none'", policyHash(pageStyle)))),
+		markup.El("meta", markup.Attrs("name", "viewport", "content", "width=device-width, initial-scale=1")),
+		markup.El("meta", markup.Attrs("name", "color-scheme", "content", "light dark")),
+		markup.El("title", nil, markup.Text(title)),
+		markup.El("style", nil, markup.Raw(pageStyle)))
 }
 
 func moveProblems(plans []MovePlan, o MoveOptions) markup.Node {
@@ -618,7 +584,7 @@ func moveProblems(plans []MovePlan, o MoveOptions) markup.Node {
 	if len(items) == 0 {
 		return markup.Node{}
 	}
-	return el("section", "failures", el("h2", "", markup.Text("This is not certain")), el("ul", "", items...))
+	return el("section", "failures", el("h2", "", markup.Text("What is missing to be certain")), el("ul", "", items...))
 }
 
 // mostArticles of a plan are in a page.
@@ -629,7 +595,22 @@ func movePage(i int, p MovePlan) markup.Node {
 	t := tallyOf(rows)
 	parts := []markup.Node{el("h2", "", markup.Text(visible(p.Title))), el("p", "", markup.Text(t.sentence()))}
 	for _, r := range p.Refusals {
-		parts = append(parts, moveArticle("error", "in the way", r.Node.String(), r.Reason, nil, r.Fix))
+		parts = append(parts, moveArticle("error", "refused", r.Node.String(), r.Reason, nil, r.Fix))
+	}
+	for _, f := range p.Failures {
+		word := "fails"
+		if f.Hurts {
+			word = "harm"
+		}
+		a := f.Step.Aftermath()
+		state := []string{a.When, "source: " + a.Source, "target: " + a.Target}
+		if f.Hurts {
+			state = nil
+		}
+		parts = append(parts, moveArticle("error", word, f.Node.String(), f.Reason, nil, f.Fix, state...))
+	}
+	for _, r := range p.Notes {
+		parts = append(parts, moveArticle("info", "note", r.Node.String(), r.Reason, nil, r.Fix))
 	}
 	articles := 0
 	for k := range rows {
@@ -678,7 +659,7 @@ func kindSentence(heading, row []string) string {
 	return strings.Join(parts, ", ")
 }
 
-func moveArticle(class, word, object, reason string, path []string, fix string) markup.Node {
+func moveArticle(class, word, object, reason string, path []string, fix string, more ...string) markup.Node {
 	parts := []markup.Node{
 		el("p", "head", el("span", "badge", markup.Text(word)), markup.Text(" "), el("span", "object", markup.Text(visible(object)))),
 		el("p", "message", markup.Text(visible(reason))),
@@ -691,6 +672,9 @@ func moveArticle(class, word, object, reason string, path []string, fix string) 
 	}
 	if fix != "" {
 		parts = append(parts, el("p", "help", el("b", "", markup.Text("What to do: ")), markup.Text(visible(fix))))
+	}
+	for _, text := range more {
+		parts = append(parts, el("p", "help", markup.Text(visible(text))))
 	}
 	return el("article", "finding "+class, parts...)
 }

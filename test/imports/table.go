@@ -286,7 +286,7 @@ var Packages = []Package{
 			repo/facts/inventory
 			repo/source/files
 			repo/text/yamldoc`,
-		Libraries: `github.com/Masterminds/semver/v3 github.com/distribution/reference`,
+		Libraries: `github.com/Masterminds/semver/v3 github.com/distribution/reference syscall`,
 	},
 	{
 		Path:  "publish/oci",
@@ -393,7 +393,7 @@ var Packages = []Package{
 			repo/kube/crd repo/kube/openapi
 			repo/lint
 			repo/text/manifest repo/text/yamldoc`,
-		Libraries: `crypto/tls net net/http`,
+		Libraries: `crypto/tls net net/http syscall`,
 	},
 	{
 		Path:      "repo/extension/registration",
@@ -450,6 +450,13 @@ var Packages = []Package{
 		Knows: `repo/kube/crd
 			repo/text/yamldoc`,
 		Libraries: `net`,
+	},
+	{
+		Path:  "repo/kube/structural",
+		Holds: "whether the API server accepts the schema of a CRD, as typed violations",
+		Never: "rules, roles of kinds",
+		Knows: `repo/kube/crd
+			repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/lint",
@@ -523,7 +530,7 @@ var Packages = []Package{
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
 		Knows: `repo/capi/contract
-			repo/kube/crd
+			repo/kube/crd repo/kube/structural
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/yamldoc`,
@@ -617,10 +624,11 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
 	},
 	{
-		Path:  "repo/move/owners",
-		Holds: "who owns what in a template or a management cluster, and what clusterctl move does with it",
-		Never: "printing",
-		Knows: `repo/kube/crd repo/move/snapshot repo/text/manifest repo/text/yamldoc`,
+		Path:      "repo/move/owners",
+		Holds:     "who owns what in a template or a management cluster, and what clusterctl move does with it",
+		Never:     "printing",
+		Knows:     `repo/kube/crd repo/move/snapshot repo/text/manifest repo/text/yamldoc`,
+		Libraries: `github.com/Masterminds/semver/v3`,
 	},
 	{
 		Path:      "repo/move/snapshot",
@@ -828,6 +836,11 @@ var Packages = []Package{
 		Path:  "test/integrations",
 		Holds: "tests of the GitHub Action, the pre-commit hooks and the problem matcher",
 		Never: "the verbs",
+	},
+	{
+		Path:  "test/newrule",
+		Holds: "the start of a rule: its row, check, example and test",
+		Never: "any rule",
 	},
 	{
 		Path:  "test/oracle",

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,9 +50,51 @@ type source struct {
 	global map[schema.GroupKind]bool
 	// awaited are the objects that a move looks at while it waits.
 	awaited []string
+	// served are the versions of the kinds, if they count; the first one is the
+	// stored one.
+	served map[schema.GroupKind][]string
 	// stop is called, if set, when the library looks for what is not there or
 	// waits: it would try again for minutes.
 	stop func()
+}
+
+// stored turns an object of any version that is served into one of the version in
+// which it is stored, and fails as a real API server's clients do for the others.
+func (s *source) stored(o runtime.Object) error {
+	u, ok := o.(interface {
+		runtime.Object
+		SetGroupVersionKind(schema.GroupVersionKind)
+	})
+	if !ok {
+		if m, partial := o.(*metav1.PartialObjectMetadata); partial {
+			return s.check(m.GroupVersionKind())
+		}
+		return nil
+	}
+	gvk := u.GetObjectKind().GroupVersionKind()
+	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	if err := s.check(gvk); err != nil {
+		return err
+	}
+	if versions := s.served[gvk.GroupKind()]; len(versions) > 0 && versions[0] != gvk.Version {
+		list := u.GetObjectKind().GroupVersionKind()
+		list.Version = versions[0]
+		u.SetGroupVersionKind(list)
+	}
+	return nil
+}
+
+func (s *source) check(gvk schema.GroupVersionKind) error {
+	if s.served == nil || gvk.Group == "" && gvk.Version == "v1" || gvk.Group == "apps" && gvk.Version == "v1" {
+		return nil
+	}
+	if slices.Contains(s.served[gvk.GroupKind()], gvk.Version) {
+		return nil
+	}
+	if s.stop != nil {
+		s.stop()
+	}
+	return &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
 }
 
 func (s *source) NewClient(context.Context) (kube.Client, error) { return s, nil }
@@ -60,6 +103,11 @@ func (s *source) List(ctx context.Context, list kube.ObjectList, opts ...kube.Li
 	if s.global[list.GetObjectKind().GroupVersionKind().GroupKind()] {
 		opts = nil
 	}
+	if u, ok := list.(*unstructured.UnstructuredList); ok {
+		if err := s.stored(u); err != nil {
+			return err
+		}
+	}
 	return s.WithWatch.List(ctx, list, opts...)
 }
 
@@ -67,6 +115,16 @@ func (s *source) Get(ctx context.Context, key kube.ObjectKey, o kube.Object, opt
 	m, waits := o.(*metav1.PartialObjectMetadata)
 	if waits {
 		s.awaited = append(s.awaited, m.Kind+" "+key.Name)
+	}
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		// What comes back is in the stored version, for the client in memory.
+		if err := s.stored(u); err != nil {
+			return err
+		}
+	} else if waits {
+		if err := s.stored(m); err != nil {
+			return err
+		}
 	}
 	err := s.WithWatch.Get(ctx, key, o, opts...)
 	if _, ok := o.(*corev1.Namespace); ok || s.stop == nil {
@@ -83,8 +141,10 @@ func (s *source) Get(ctx context.Context, key kube.ObjectKey, o kube.Object, opt
 
 // world are the objects of a management cluster.
 type world struct {
-	objects []*unstructured.Unstructured
-	crds    map[string]*apiextensionsv1.CustomResourceDefinition
+	// versions is set if the server only answers for versions that it serves.
+	versions bool
+	objects  []*unstructured.Unstructured
+	crds     map[string]*apiextensionsv1.CustomResourceDefinition
 }
 
 // fooProvider is the inventory of every management cluster here.
@@ -181,6 +241,21 @@ func (w *world) start(t testing.TB) *source {
 		t.Fatal(err)
 	}
 	s := &source{global: map[schema.GroupKind]bool{}}
+	if w.versions {
+		s.served = map[schema.GroupKind][]string{
+			{Group: v1alpha3.GroupVersion.Group, Kind: "Provider"}: {v1alpha3.GroupVersion.Version},
+		}
+		for _, c := range w.crds {
+			kind := schema.GroupKind{Group: c.Spec.Group, Kind: c.Spec.Names.Kind}
+			for _, v := range c.Spec.Versions {
+				if v.Served && v.Storage {
+					s.served[kind] = append([]string{v.Name}, s.served[kind]...)
+				} else if v.Served {
+					s.served[kind] = append(s.served[kind], v.Name)
+				}
+			}
+		}
+	}
 	objects := []kube.Object{fooProvider.DeepCopy()}
 	for _, c := range w.crds {
 		objects = append(objects, c)

@@ -37,7 +37,9 @@ type checkFlags struct {
 	repo, level, ready            string
 	restart, save, config         string
 	settings, skip                []string
-	timeout                       time.Duration
+	timeout, retries              time.Duration
+	rarity                        int
+	chance                        float64
 	core                          coreFlag
 	fail                          failOn
 	out                           outputs
@@ -57,6 +59,11 @@ At level discover it asks only which handlers there are. At level pure it also
 calls the hooks that compute an answer and must not do anything else. At level
 all it calls every hook: those that act may install, change or delete something
 for the Cluster in the request.
+
+Pure hooks and discovery are asked again and again, in other orders and at other
+times: often enough to see a fault of one call in twelve with a chance of 99.99 %
+(--rare, --chance). All answers are compared. The retries of hooks that block are
+followed, early, when they are due, and late, within --retry-budget.
 
 Requests are complete. They are made from the ClusterClass and the Cluster that
 are given, or from ones that are built in. With --repo the server is compared
@@ -94,6 +101,9 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	flags.StringVar(&f.save, "save", "", "write requests and answers into this `FOLDER`")
 	flags.StringVar(&f.config, "config", "", "take the severities of checks from the configuration in this `FILE`")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "stop after this time")
+	flags.IntVar(&f.rarity, "rare", probe.Rarity, "repeat requests so often that a fault of one call in `N` is seen")
+	flags.Float64Var(&f.chance, "chance", probe.Chance, "with this chance, from 0.5 to 0.999999")
+	flags.DurationVar(&f.retries, "retry-budget", probe.RetryBudget, "follow the retries of hooks that block for this time; 0 for not at all")
 	f.core.flag(cmd)
 	f.fail.flag(cmd)
 	f.out.flag(cmd)
@@ -136,8 +146,19 @@ func (a *app) probeOptions(ctx context.Context, f *checkFlags, address string) (
 	if o.Level, known = extension.ParseLevel(f.level); !known {
 		return nil, usagef("--level is %q; it must be %s", f.level, strings.Join(extension.Levels(), ", "))
 	}
-	if f.timeout <= 0 {
-		return nil, usagef("--timeout is %s; it must be more than nothing", f.timeout)
+	switch {
+	case f.timeout <= 0:
+		return nil, usagef("--timeout is %s; it must be positive", f.timeout)
+	case f.rarity < 1:
+		return nil, usagef("--rare is %d; it must be at least 1", f.rarity)
+	case f.chance < 0.5 || f.chance > 0.999999:
+		return nil, usagef("--chance is %v; it must be from 0.5 to 0.999999", f.chance)
+	case f.retries < 0:
+		return nil, usagef("--retry-budget is %s; it must not be negative", f.retries)
+	}
+	o.Rarity, o.Chance, o.RetryBudget = f.rarity, f.chance, f.retries
+	if f.retries == 0 {
+		o.RetryBudget = -1
 	}
 	if o.Settings, err = keyValues("--setting", f.settings); err != nil {
 		return nil, err

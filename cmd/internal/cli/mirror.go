@@ -35,6 +35,8 @@ type mirrorFlags struct {
 	acceptChanged bool
 	configMaps    bool
 	maxWait       time.Duration
+	// given are the settings that are on the command line.
+	given struct{ ImageRegistry, ConfigMaps bool }
 }
 
 // usualCertManager is the value of --cert-manager without a version.
@@ -73,6 +75,7 @@ version whose files are not what they were when they were mirrored is refused.
   clusterctl-repo mirror /srv/mirror --to 'oci://registry.example.com/capi/{provider}' --out beside`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given.ImageRegistry, f.given.ConfigMaps = cmd.Flags().Changed("image-registry"), cmd.Flags().Changed("config-maps")
 			return a.mirror(cmd.Context(), &f, args)
 		},
 	}
@@ -82,8 +85,8 @@ version whose files are not what they were when they were mirrored is refused.
 	flags.StringVar(&f.config, "config", "", "also mirror all providers that this clusterctl.yaml (`file`) names; a TARGET with the same label counts instead")
 	flags.StringVar(&f.certManager, "cert-manager", "", "also mirror cert-manager, in the `version` that the configuration or clusterctl says, or in this one")
 	flags.Lookup("cert-manager").NoOptDefVal = usualCertManager
-	flags.StringVar(&f.imageRegistry, "image-registry", "", "make clusterctl take all images from this registry and path (`HOST/PATH`)")
-	flags.BoolVar(&f.configMaps, "config-maps", false, "also write the releases as ConfigMaps for Cluster API Operator")
+	flags.StringVar(&f.imageRegistry, "image-registry", "", "make clusterctl take all images from this registry and path (`HOST/PATH`); the mirror remembers it until it is given again, empty for none")
+	flags.BoolVar(&f.configMaps, "config-maps", false, "also write the releases as ConfigMaps for Cluster API Operator; remembered like --image-registry")
 	f.verify.flag(cmd)
 	flags.IntVar(&f.jobs, "jobs", mirror.DefaultJobs, "how many downloads go on at the same time")
 	flags.BoolVar(&f.acceptChanged, "accept-changed", false, "take versions whose files are not what they were when they were mirrored")
@@ -102,7 +105,7 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 		return usagef("--jobs %d: it takes at least one", f.jobs)
 	}
 	opts := mirror.Options{
-		Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, ImageRegistry: f.imageRegistry, ConfigMaps: f.configMaps,
+		Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, ImageRegistry: f.imageRegistry, ConfigMaps: f.configMaps, Given: f.given,
 	}
 	if f.imageRegistry != "" {
 		if err := mirror.CheckRegistry(f.imageRegistry); err != nil {

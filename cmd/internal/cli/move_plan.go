@@ -32,10 +32,19 @@ type movePlanFlags struct {
 	all           bool
 	kubeconfig    string
 	kubeContext   string
+	toKubeconfig  string
+	toContext     string
+	to            []string
+	verify        string
 }
 
 // live reports whether a management cluster is to be asked.
 func (f *movePlanFlags) live() bool { return f.kubeconfig != "" || f.kubeContext != "" }
+
+// target reports whether the cluster to which objects are moved is known.
+func (f *movePlanFlags) target() bool {
+	return f.toKubeconfig != "" || f.toContext != "" || len(f.to) > 0
+}
 
 func (a *app) movePlanCommand() *cobra.Command {
 	f := movePlanFlags{out: outputs{formats: report.MoveFormats}}
@@ -43,11 +52,14 @@ func (a *app) movePlanCommand() *cobra.Command {
 		Use:   "move-plan (TARGET | SNAPSHOT... | --kubeconfig FILE)",
 		Short: "Show what clusterctl move would do, before it does it",
 		Long: `Shows which objects clusterctl move would move, copy, leave behind, or have
-Kubernetes delete because their owners are gone; why; and what to change. It
-follows clusterctl step by step, and changes nothing.
+Kubernetes delete because their owners are gone; why; and what to change. It also
+shows why clusterctl would refuse to start, where it would fail after it has
+started, what stays paused then, and how to recover. It follows clusterctl step by
+step, and changes nothing.
 
 For a TARGET it takes the owners that the controllers will set in each cluster
-template and ClusterClass of the newest release.
+template and ClusterClass of the newest release. What all templates share is shown
+once; --all shows each template by itself.
 
 SNAPSHOT is a management cluster as it is: a file or a folder with YAML or JSON
 as kubectl prints it, or "-" for standard input. Several are read as one. It
@@ -59,8 +71,17 @@ Objects without a UID get one of their own. A folder that clusterctl move
 With --kubeconfig or --kubeconfig-context it asks a management cluster for what
 clusterctl would list there. It only reads, and of Secrets only the metadata.
 
-The exit code is 1 if something would be lost or clusterctl would not begin, and
-3 if the snapshot is not complete enough to say that nothing would be.
+With --to-kubeconfig, or --to and a dump, it also compares the management cluster
+that objects are moved to: providers and their versions, API versions, objects
+and ClusterClasses that exist already, namespaces, and the ExtensionConfigs that
+ClusterClasses need.
+
+-o runbook, runbook-markdown and runbook-html write the tasks before, during and
+after the move with their commands, and how to recover from each failure. After
+the move, --verify compares what arrived with a plan saved by -o json=FILE.
+
+The exit code is 1 if something would be lost, or clusterctl would refuse, fail or
+do harm, and 3 if the snapshot is not complete enough to say that it would not.
 ` + targetHelp + sourceHelp,
 		Example: `  # What do the templates of a release leave behind?
   clusterctl-repo move-plan out/infrastructure-acme/v1.2.3
@@ -71,8 +92,12 @@ The exit code is 1 if something would be lost or clusterctl would not begin, and
   kubectl get "$kinds,secrets,configmaps" -A -o json > objects.json
   clusterctl-repo move-plan crds.json objects.json -n my-clusters
 
-  # A management cluster as it is now
-  clusterctl-repo move-plan --kubeconfig ~/.kube/management -n my-clusters
+  # Both ends as they are now, with a runbook and the plan to verify later
+  clusterctl-repo move-plan --kubeconfig old --to-kubeconfig new -n my-clusters \
+    -o text -o runbook-markdown=runbook.md -o json=plan.json
+
+  # After the move: did everything arrive?
+  clusterctl-repo move-plan --verify plan.json --kubeconfig old --to-kubeconfig new
 
   # A picture for the ticket, and the objects that are lost for a script
   clusterctl-repo move-plan dump/ -o html=plan.html -o json |
@@ -85,8 +110,12 @@ The exit code is 1 if something would be lost or clusterctl would not begin, and
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "the namespace to move; if not given that of the context, or in a snapshot the only one with Clusters")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "ask the management cluster of this kubeconfig")
 	flags.StringVar(&f.kubeContext, "kubeconfig-context", "", "the context in the kubeconfig to use")
+	flags.StringVar(&f.toKubeconfig, "to-kubeconfig", "", "compare the management cluster of this kubeconfig, to which objects are moved")
+	flags.StringVar(&f.toContext, "to-kubeconfig-context", "", "the context in that kubeconfig to use")
+	flags.StringArrayVar(&f.to, "to", nil, "compare the management cluster in this dump, to which objects are moved; may be repeated")
+	flags.StringVar(&f.verify, "verify", "", "after the move, compare the target with the plan in this `FILE`, made by -o json")
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "plan all namespaces as one move, as only clusterctl's library can")
-	flags.BoolVar(&f.all, "all", false, "show each object in text, not only those that are lost")
+	flags.BoolVar(&f.all, "all", false, "show each object and each template in text, not only what is lost")
 	f.out.flag(cmd)
 	return cmd
 }
@@ -108,6 +137,9 @@ func (a *app) movePlan(ctx context.Context, f *movePlanFlags, args []string) err
 	}
 	if f.namespace != "" && f.allNamespaces {
 		return usagef("--namespace and --all-namespaces exclude each other")
+	}
+	if f.verify != "" {
+		return a.verifyMove(ctx, f, outs, args)
 	}
 	m, err := a.moves(ctx, f, args)
 	if err != nil {
@@ -152,7 +184,7 @@ func (a *app) moves(ctx context.Context, f *movePlanFlags, args []string) (*move
 		return a.movesOfCluster(ctx, f)
 	}
 	if len(args) == 0 {
-		return nil, usagef("name a release, a snapshot, or a management cluster with --kubeconfig; see clusterctl-repo move-plan --help")
+		return nil, usagef("name a release, a snapshot, or a management cluster with --kubeconfig. Run \"clusterctl-repo move-plan --help\" for usage.")
 	}
 	if len(args) == 1 {
 		if t, err := a.moveTarget(ctx, f, args[0]); t != nil || err != nil {
@@ -171,7 +203,7 @@ func (a *app) moves(ctx context.Context, f *movePlanFlags, args []string) (*move
 			objects++
 		}
 	}
-	return a.movesOfSnapshot(f, s, owners.Options{Restore: objects > 0 && s.Saved == objects}, strings.Join(args, ", "))
+	return a.movesOfSnapshot(ctx, f, s, owners.Options{Restore: objects > 0 && s.Saved == objects}, strings.Join(args, ", "))
 }
 
 // moveTarget opens a TARGET. It returns nil if the name is that of a snapshot.
@@ -196,6 +228,9 @@ func (a *app) movesOfTarget(f *movePlanFlags, t *target, err error) (*moves, err
 	if f.namespace != "" || f.allNamespaces {
 		return nil, usagef("--namespace and --all-namespaces are for snapshots; a template has one namespace")
 	}
+	if f.target() {
+		return nil, usagef("--to and --to-kubeconfig are for snapshots, not for templates")
+	}
 	releases, err := t.newest()
 	if err != nil {
 		return nil, err
@@ -214,20 +249,16 @@ func (a *app) movesOfTarget(f *movePlanFlags, t *target, err error) (*moves, err
 		})
 	}
 	if len(m.plans)+len(m.problems) == 0 {
-		a.say("%s holds no cluster template and no ClusterClass", t.repository.Path)
+		a.say("%s contains neither a cluster template nor a ClusterClass", t.repository.Path)
 	}
 	return m, nil
 }
 
 // movesOfCluster asks a management cluster.
 func (a *app) movesOfCluster(ctx context.Context, f *movePlanFlags) (*moves, error) {
-	path := f.kubeconfig
-	if path != "" {
-		path = a.path(path)
-	}
-	cluster, err := live.Open(path, f.kubeContext)
+	cluster, err := a.cluster(f.kubeconfig, f.kubeContext)
 	if err != nil {
-		return nil, usage(err)
+		return nil, err
 	}
 	namespace := cmp.Or(f.namespace, cluster.Namespace)
 	if f.allNamespaces {
@@ -238,7 +269,40 @@ func (a *app) movesOfCluster(ctx context.Context, f *movePlanFlags) (*moves, err
 	if err != nil {
 		return nil, err
 	}
-	return a.movesOfSnapshot(f, s, owners.Options{Namespace: namespace, Complete: !s.Incomplete()}, cluster.Host)
+	return a.movesOfSnapshot(ctx, f, s, owners.Options{Namespace: namespace, Complete: !s.Incomplete()}, cluster.Host)
+}
+
+// cluster prepares the access to a management cluster.
+func (a *app) cluster(kubeconfig, context string) (*live.Cluster, error) {
+	if kubeconfig != "" {
+		kubeconfig = a.path(kubeconfig)
+	}
+	c, err := live.Open(kubeconfig, context)
+	return c, usage(err)
+}
+
+// targetCluster reads the management cluster to which objects are moved. Wanted are
+// the objects that matter.
+func (a *app) targetCluster(ctx context.Context, f *movePlanFlags, wanted []snapshot.Object) (s *snapshot.Snapshot, what string, err error) {
+	if len(f.to) == 0 {
+		c, err := a.cluster(f.toKubeconfig, f.toContext)
+		if err != nil {
+			return nil, "", err
+		}
+		a.detail("asking %s", c.Host)
+		s, err = c.ReadTarget(ctx, wanted)
+		return s, c.Host, err
+	}
+	if f.toKubeconfig != "" || f.toContext != "" {
+		return nil, "", usagef("--to and --to-kubeconfig exclude each other")
+	}
+	s = &snapshot.Snapshot{}
+	for _, name := range f.to {
+		if err := a.readSnapshot(ctx, s, name); err != nil {
+			return nil, "", err
+		}
+	}
+	return s, strings.Join(f.to, ", "), nil
 }
 
 // readSnapshot reads a file, a folder, or standard input.
@@ -260,7 +324,7 @@ func (a *app) readSnapshot(ctx context.Context, s *snapshot.Snapshot, name strin
 }
 
 // movesOfSnapshot plans the move of the namespace that the flags tell.
-func (a *app) movesOfSnapshot(f *movePlanFlags, s *snapshot.Snapshot, o owners.Options, what string) (*moves, error) {
+func (a *app) movesOfSnapshot(ctx context.Context, f *movePlanFlags, s *snapshot.Snapshot, o owners.Options, what string) (*moves, error) {
 	o.All = f.allNamespaces
 	if o.Namespace == "" {
 		o.Namespace = f.namespace
@@ -268,7 +332,7 @@ func (a *app) movesOfSnapshot(f *movePlanFlags, s *snapshot.Snapshot, o owners.O
 	switch {
 	case o.Restore:
 		if f.namespace != "" {
-			return nil, usagef("%s was written by clusterctl move --to-directory, of which all is restored: --namespace has no meaning for it", what)
+			return nil, usagef("%s was written by clusterctl move --to-directory and is restored as a whole; leave --namespace out", what)
 		}
 		what = "restore of " + what
 	case o.All:
@@ -280,19 +344,30 @@ func (a *app) movesOfSnapshot(f *movePlanFlags, s *snapshot.Snapshot, o owners.O
 			case 1:
 				o.Namespace = all[0]
 			default:
-				return nil, usagef("there are Clusters in several namespaces (%s), and clusterctl moves one at a time: name it with --namespace", fewNames(all))
+				return nil, usagef("several namespaces have Clusters (%s), and clusterctl moves one at a time: name it with --namespace", fewNames(all))
 			}
 		}
 		what = fmt.Sprintf("namespace %s of %s", o.Namespace, what)
+	}
+	m := &moves{problems: s.Problems, more: s.MoreProblems}
+	if f.target() {
+		to, name, err := a.targetCluster(ctx, f, s.Objects)
+		if err != nil {
+			return nil, err
+		}
+		what += " to " + name
+		o.Target, o.TargetComplete = to, len(f.to) == 0 && !to.Incomplete()
+		m.problems, m.more = append(m.problems, to.Problems...), m.more+to.MoreProblems
 	}
 	plan := owners.FromSnapshot(s, o)
 	if plan.Elsewhere > 0 {
 		a.detail("objects in other namespaces: %d", plan.Elsewhere)
 	}
 	if plan.Repeated > 0 {
-		a.say("objects that are there more than once: %d; the first counts", plan.Repeated)
+		a.say("objects that appear more than once: %d; the first counts", plan.Repeated)
 	}
-	return &moves{plans: []report.MovePlan{{Title: what, Plan: plan}}, problems: s.Problems, more: s.MoreProblems}, nil
+	m.plans = []report.MovePlan{{Title: what, Plan: plan}}
+	return m, nil
 }
 
 func fewNames(names []string) string {

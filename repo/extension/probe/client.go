@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"reflect"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
@@ -47,8 +49,6 @@ type call struct {
 	contentType string
 	// noParameter leaves the parameter timeout out.
 	noParameter bool
-	// discard reads the answer and forgets it.
-	discard bool
 }
 
 // reply is what came of a call.
@@ -73,7 +73,7 @@ func (r *reply) String() string {
 	case r.err != nil:
 		return explain(r.err)
 	case r.tooLarge:
-		return fmt.Sprintf("the answer is longer than %d MiB", extension.MaxBody>>20)
+		return fmt.Sprintf("the answer is larger than %d MiB", extension.MaxBody>>20)
 	}
 	return fmt.Sprintf("it answers %d%s", r.status, excerpt(r.body))
 }
@@ -142,21 +142,26 @@ func (c *client) do(ctx context.Context, in call) reply {
 	}
 	defer resp.Body.Close()
 	limited := io.LimitReader(resp.Body, extension.MaxBody+1)
-	var data []byte
-	var length int64
-	if in.discard {
-		length, err = io.Copy(io.Discard, limited)
-	} else {
-		data, err = io.ReadAll(limited)
-		length = int64(len(data))
-	}
+	data, err := io.ReadAll(limited)
 	if err != nil {
 		return out(reply{status: resp.StatusCode, err: err})
 	}
-	if length > extension.MaxBody {
+	if len(data) > extension.MaxBody {
 		return out(reply{status: resp.StatusCode, tooLarge: true})
 	}
 	return out(reply{status: resp.StatusCode, body: data})
+}
+
+// wantsCertificate reports whether the server answered with the alert
+// bad_certificate or certificate_required (RFC 8446, section 6). Outside of QUIC
+// package tls does not export the type of alerts, only that it is a number.
+func wantsCertificate(err error) bool {
+	var op *net.OpError
+	if !errors.As(err, &op) {
+		return false
+	}
+	alert := reflect.ValueOf(op.Err)
+	return op.Op == "remote error" && alert.CanUint() && (alert.Uint() == 42 || alert.Uint() == 116)
 }
 
 // explain says what a failed call is to a person, without the address, which the
@@ -172,7 +177,7 @@ func explain(err error) string {
 	case errors.As(err, &record):
 		return "the server does not speak TLS; is it plain http?"
 	case errors.As(err, &dns):
-		return "there is no host " + dns.Name
+		return "host not found: " + dns.Name
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the server closes the connection"
 	}
@@ -185,18 +190,18 @@ func explain(err error) string {
 	}
 	text := err.Error()
 	if _, what, ok := strings.Cut(text, "transport connection broken: "); ok {
-		return "the answer is no HTTP: " + strings.TrimPrefix(what, "net/http: ")
+		return "the answer is not HTTP: " + strings.TrimPrefix(what, "net/http: ")
 	}
 	switch {
-	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
+	case errors.Is(err, http.ErrSchemeMismatch):
 		return "the server speaks http, not https"
-	case strings.Contains(text, "connection refused"):
-		return "nothing listens there: connection refused"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused: no server listens at this address"
 	case strings.Contains(text, "INTERNAL_ERROR"):
-		return "the server breaks off its answer, as after a panic"
-	case strings.Contains(text, "connection reset"):
+		return "the server aborts its answer, as after a panic"
+	case errors.Is(err, syscall.ECONNRESET):
 		return "the server resets the connection"
-	case strings.Contains(text, "certificate required"), strings.Contains(text, "bad certificate"):
+	case wantsCertificate(err):
 		return "the server wants another client certificate: give it with --client-cert and --client-key"
 	}
 	return text

@@ -41,7 +41,7 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 	case err != nil && ctx.Err() != nil:
 		return nil
 	case err != nil && oldErr == nil:
-		p.as(lint.Error, "LIV005", here, "it speaks no TLS newer than 1.1: %s", explain(err))
+		p.as(lint.Error, "LIV005", here, "the server does not support TLS 1.2 or newer: %s", explain(err))
 		return nil
 	case errors.As(err, &network) && network.Op == "dial":
 		rule := &checks.ByID("LIV001").Rule
@@ -51,7 +51,7 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 		p.add("LIV001", here, "%s", explain(err))
 		return nil
 	case oldErr == nil:
-		p.add("LIV005", here, "it accepts TLS 1.0 or 1.1")
+		p.add("LIV005", here, "the server accepts TLS 1.0 or 1.1")
 	}
 	leaf := state.PeerCertificates[0]
 	at := time.Now()
@@ -65,7 +65,23 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 	case leaf.NotAfter.Sub(at) < renewal:
 		p.warn("LIV003", here, "the certificate ends on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
 	}
-	if err := verify(state.PeerCertificates, p.o.Roots, at); err != nil {
+	err = verify(state.PeerCertificates, p.o.Roots, at)
+	for range 3 { // the certificate of a CA may have ended too
+		expired, ok := errors.AsType[x509.CertificateInvalidError](err)
+		if !ok || expired.Reason != x509.Expired || expired.Cert == nil {
+			break
+		}
+		ca := expired.Cert
+		if at.After(ca.NotAfter) {
+			p.add("LIV003", here, "the certificate of the CA %q ended on %s", ca.Subject.String(), ca.NotAfter.UTC().Format(time.DateOnly))
+			at = ca.NotAfter
+		} else {
+			p.add("LIV003", here, "the certificate of the CA %q begins on %s", ca.Subject.String(), ca.NotBefore.UTC().Format(time.DateOnly))
+			at = ca.NotBefore
+		}
+		err = verify(state.PeerCertificates, p.o.Roots, at)
+	}
+	if err != nil {
 		p.add("LIV001", here, "%s", trust(err))
 		return nil
 	}
@@ -140,7 +156,7 @@ func verify(chain []*x509.Certificate, roots *x509.CertPool, at time.Time) error
 func trust(err error) string {
 	var unknown x509.UnknownAuthorityError
 	if errors.As(err, &unknown) {
-		return fmt.Sprintf("the certificate is of %q, which the given CA does not vouch for; is --ca-file the right one?", unknown.Cert.Issuer.String())
+		return fmt.Sprintf("the certificate was issued by %q, which is not the given CA; check --ca-file", unknown.Cert.Issuer.String())
 	}
 	return err.Error()
 }
@@ -152,7 +168,7 @@ func names(c *x509.Certificate) string {
 		list = append(list, ip.String())
 	}
 	if len(list) == 0 {
-		return "no name at all"
+		return "no name"
 	}
 	return strings.Join(list, ", ")
 }

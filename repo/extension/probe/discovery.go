@@ -43,7 +43,11 @@ func (p *probe) discover(ctx context.Context) *extension.DiscoveryResponse {
 	}
 	found := decoded.(*extension.DiscoveryResponse)
 	if found.Status != extension.Success {
-		p.add("LIV008", w, "the status is %q instead of %s, with the message %q", found.Status, extension.Success, found.Message)
+		if found.Status == "" {
+			p.add("LIV008", w, "the answer has no status; want %s", extension.Success)
+		} else {
+			p.add("LIV008", w, "the status is %q, want %s; the message is %q", found.Status, extension.Success, found.Message)
+		}
 		return nil
 	}
 	if len(found.Handlers) > extension.MaxHandlers {
@@ -56,24 +60,44 @@ func (p *probe) discover(ctx context.Context) *extension.DiscoveryResponse {
 	}
 	p.judge(found)
 	p.references(found)
-	// It must not depend on chance.
-	first := set(found)
-	for range 2 {
-		r := p.client.do(ctx, in)
-		decoded, err := p.discoveryHook.Decode(r.body)
-		if !r.ok() || err != nil {
-			if ctx.Err() == nil {
-				p.add("LIV018", w, "a second discovery fails: %s", r.String())
-			}
-			break
-		}
-		p.measure(w, r)
-		if other := set(decoded.(*extension.DiscoveryResponse)); !slices.Equal(first, other) {
-			p.add("LIV018", w, "a second discovery has other handlers: %s", difference(first, other))
-			break
-		}
-	}
+	p.steady(ctx, found)
 	return found
+}
+
+// steady repeats discovery, which must not depend on chance.
+func (p *probe) steady(ctx context.Context, found *extension.DiscoveryResponse) {
+	w := place{hook: p.discoveryHook.Name}
+	p.repeat(ctx, w, p.in, func(r reply) bool { return !p.sameHandlers(w, r, found, "a repeated discovery") })
+}
+
+// sameHandlers compares an answer to discovery with the first one, and reports
+// whether they agree.
+func (p *probe) sameHandlers(w place, r reply, found *extension.DiscoveryResponse, what string) bool {
+	if p.reported("LIV018", w) {
+		return false
+	}
+	decoded, err := p.discoveryHook.Decode(r.body)
+	switch {
+	case r.tooLarge:
+		p.add("LIV061", w, "%s: %s", what, r.String())
+		return false
+	case !r.ok():
+		p.add("LIV018", w, "%s fails: %s", what, r.String())
+		return false
+	case err != nil:
+		p.add("LIV018", w, "%s cannot be decoded: %s", what, extension.Explain(err))
+		return false
+	}
+	again := decoded.(*extension.DiscoveryResponse)
+	if again.Status != found.Status {
+		p.add("LIV018", w, "%s has the status %q", what, again.Status)
+		return false
+	}
+	if first, other := set(found), set(again); !slices.Equal(first, other) {
+		p.add("LIV018", w, "%s has other handlers: %s", what, difference(first, other))
+		return false
+	}
+	return true
 }
 
 // reached handles answers that are none of a handler: it tries again with what
@@ -84,11 +108,7 @@ func (p *probe) reached(ctx context.Context, w place, in call, r reply, id, cons
 	case r.ok():
 		return r, in, true
 	case r.tooLarge:
-		severity := lint.Warning
-		if w.hook == p.discoveryHook.Name { // then there are no handlers to go on with
-			severity = lint.Error
-		}
-		p.as(severity, "LIV061", w, "%s", r.String())
+		p.as(lint.Error, "LIV061", w, "%s", r.String())
 		return r, in, false
 	case r.redirected():
 		severity := lint.Error
@@ -131,7 +151,7 @@ func (p *probe) judge(found *extension.DiscoveryResponse) {
 		p.add(faults[problem.Fault], place{w.hook, ""}, "handler %q: %s", found.Handlers[problem.Handler].Name, problem.Message)
 	}
 	if len(found.Handlers) == 0 {
-		p.add("LIV009", w, "there is no handler")
+		p.add("LIV009", w, "the list of handlers is empty")
 	}
 	count := map[string][]string{}
 	for i := range found.Handlers {
@@ -167,15 +187,15 @@ func set(d *extension.DiscoveryResponse) []string {
 func difference(a, b []string) string {
 	for _, x := range a {
 		if !slices.Contains(b, x) {
-			return "no " + x
+			return x + " is missing"
 		}
 	}
 	for _, x := range b {
 		if !slices.Contains(a, x) {
-			return x
+			return x + " is new"
 		}
 	}
-	return "another number"
+	return "their number changes"
 }
 
 // references reports handlers that classes name and the server does not have.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,8 @@ type fault struct {
 	severity lint.Severity // that of the check if it is Off
 	server   func(*server)
 	options  func(*probe.Options)
+	// expiredCA is set if the certificate of the CA has ended.
+	expiredCA bool
 	// restart is what changes with a restart.
 	restart func(*server)
 	// message is a part of what is said.
@@ -121,7 +124,7 @@ func faults() []fault {
 			s.config = func(c *tls.Config) {
 				c.MinVersion, c.MaxVersion, c.NextProtos = tls.VersionTLS10, tls.VersionTLS11, nil
 			}
-		}, message: "no TLS newer"},
+		}, message: "does not support TLS 1.2"},
 		{id: "LIV006", server: func(s *server) { s.plain = true }},
 		{id: "LIV007", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			http.Error(w, "<html>no</html>", http.StatusNotFound)
@@ -207,7 +210,7 @@ func faults() []fault {
 				}
 				next.ServeHTTP(w, r)
 			})(s)
-		}, message: "goes on as if it had succeeded"},
+		}, message: "continues as if it had succeeded"},
 		{id: "LIV021", server: answer("BeforeClusterCreate", object{"status": "success"})},
 		{id: "LIV021", server: answer("BeforeClusterCreate", object{"retryAfterSeconds": 0})},
 		{id: "LIV021", server: answer("BeforeClusterCreate", object{"status": 1})},
@@ -436,7 +439,7 @@ func faults() []fault {
 			}
 			next.ServeHTTP(w, r)
 		}), message: "413"},
-		{id: "LIV061", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		{id: "LIV061", severity: lint.Error, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "validatetopology") {
 				for part := bytes.Repeat([]byte(" "), 1<<20); ; { // without an end
 					if _, err := w.Write(part); err != nil {
@@ -518,16 +521,102 @@ func faults() []fault {
 		}, message: "in two parts it answers 500"},
 		{id: "LIV070", server: func(s *server) {
 			s.handlers = append(s.handlers, object{"name": "second", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "BeforeClusterCreate"}})
-			answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 10})(s)
+			answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 10, "message": "wait"})(s)
 			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 				if strings.HasSuffix(r.URL.Path, "/second") && bytes.Contains(body, []byte("cluster")) {
-					write(w, object{"status": "Success", "retryAfterSeconds": 300})
+					write(w, object{"status": "Success", "retryAfterSeconds": 300, "message": "wait"})
 					return
 				}
 				next.ServeHTTP(w, r)
 			})(s)
-		}, message: "acme-beforeclustercreate 10, second 300: Cluster API waits for 10 seconds"},
+		}, message: "acme-beforeclustercreate 10, second 300; Cluster API waits for 10 seconds"},
+		{id: "LIV003", expiredCA: true, message: "the certificate of the CA"},
+		{id: "LIV008", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			write(w, object{"handlers": []object{}})
+		}), message: "the answer has no status"},
+		{id: "LIV018", options: often, server: rarely(discoveryPath, func(a object) { a["handlers"] = []object{} })},
+		{id: "LIV035", options: often, server: rarely("generatepatches", func(a object) { a["items"] = []object{} }), message: "Template"},
+		{id: "LIV039", options: often, server: rarely("discovervariables", func(a object) { a["variables"] = []object{} }), message: "another answer"},
+		{id: "LIV061", severity: lint.Error, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "beforeclustercreate") {
+				_, _ = io.WriteString(w, `{"status":"Success","message":"`)
+				for range (extension.MaxBody >> 16) + 1 {
+					_, _ = w.Write(bytes.Repeat([]byte("x"), 1<<16))
+				}
+				_, _ = io.WriteString(w, `"}`)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}), message: "larger than 20 MiB"},
+		{id: "LIV071", options: often, server: rarely("generateupgradeplan", func(a object) {
+			a["controlPlaneUpgrades"] = append([]any{}, a["controlPlaneUpgrades"].([]any)...)
+			a["workersUpgrades"] = []any{object{"version": "v1.33.9"}}
+		}), message: "another answer"},
+		{id: "LIV072", options: often, server: rarely("validatetopology", func(a object) { a["status"], a["message"] = "Failure", "try again" }), message: "Failure: try again"},
+		{id: "LIV072", options: often, server: rarely("canupdatemachine/", nil), message: "500"},
+		{id: "LIV073", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 30}), message: "without"},
+		{id: "LIV074", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 2147483647, "message": "later"}), message: "24855 days"},
+		{id: "LIV075", server: answer("BeforeClusterDelete", object{"status": "Success", "retryAfterSeconds": 1, "message": "not yet"}), options: func(o *probe.Options) { o.RetryBudget = 6 * time.Second }, message: "still blocks"},
+		{id: "LIV076", server: func(s *server) {
+			var calls atomic.Int64
+			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				if !strings.Contains(r.URL.Path, "beforeclusterdelete") || !bytes.Contains(body, []byte(`"cluster"`)) || bytes.Contains(body, []byte("marker")) || bytes.Contains(body, []byte("Other")) {
+					next.ServeHTTP(w, r)
+					return
+				}
+				if calls.Add(1) > 2 {
+					write(w, object{"status": "Failure", "message": "called too early"})
+					return
+				}
+				write(w, object{"status": "Success", "retryAfterSeconds": 1, "message": "not yet"})
+			})(s)
+		}, options: func(o *probe.Options) { o.RetryBudget = 3 * time.Second }, message: "called too early"},
+		{id: "LIV077", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.Method == http.MethodPost && !json.Valid(body) && r.URL.Path != discoveryPath {
+				write(w, object{"status": "Failure", "message": "cannot decode " + string(body)})
+				return
+			}
+			next.ServeHTTP(w, r)
+		}), message: "repeats a value"},
+		{id: "LIV078", server: func(s *server) {
+			var stored atomic.Bool
+			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				if strings.Contains(r.URL.Path, "validatetopology") {
+					stored.Store(true)
+				}
+				if strings.Contains(r.URL.Path, "discovervariables") && stored.Load() && json.Valid(body) && len(body) > 10 {
+					write(w, object{"status": "Success", "variables": []object{}})
+					return
+				}
+				next.ServeHTTP(w, r)
+			})(s)
+		}, message: "after calls of other pure hooks"},
 	}
+}
+
+// often repeats requests as users of the command do.
+func often(o *probe.Options) { o.Rarity, o.Chance = 0, 0 }
+
+// rarely changes one of twelve answers below a path, or fails.
+func rarely(path string, change func(answer object)) func(*server) {
+	var calls atomic.Int64
+	return between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if !strings.Contains(r.URL.Path, path) || len(body) < 10 || r.Method != http.MethodPost || bytes.Contains(body, []byte("Other")) || bytes.Contains(body, []byte("marker")) || calls.Add(1)%12 != 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if change == nil {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		recorded := httptest.NewRecorder()
+		next.ServeHTTP(recorded, r)
+		var a object
+		if json.Unmarshal(recorded.Body.Bytes(), &a) == nil {
+			change(a)
+		}
+		write(w, a)
+	})
 }
 
 // grown are operations that make an object longer than some bytes.
@@ -567,6 +656,10 @@ func TestEachFaultHasItsCheck(t *testing.T) {
 			s := healthy()
 			if f.server != nil {
 				f.server(s)
+			}
+			ca := ca
+			if f.expiredCA {
+				ca = authorityUntil(t, time.Now().Add(-24*time.Hour))
 			}
 			o := options(t, s.start(t, ca), ca)
 			if f.restart != nil {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -26,8 +27,8 @@ type handler struct {
 	// what came of it.
 	in    call
 	first reply
-	// answer is first, decoded.
-	answer extension.Response
+	// answer is first, decoded, and latest that of the last retry.
+	answer, latest extension.Response
 }
 
 // samples is how often a pure hook is called at least to measure it, if it is
@@ -88,7 +89,7 @@ func (p *probe) rounds() {
 			agree = agree && answers[name].RetryAfterSeconds == list[0].RetryAfterSeconds
 		}
 		if !agree {
-			p.add("LIV070", place{hook: hook}, "retryAfterSeconds is %s: Cluster API waits for %d seconds and then calls all of them again",
+			p.add("LIV070", place{hook: hook}, "retryAfterSeconds is %s; Cluster API waits for %d seconds and then calls all of them again",
 				strings.Join(wishes, ", "), extension.Together(list).RetryAfterSeconds)
 		}
 	}
@@ -125,7 +126,7 @@ func (h *handler) check(ctx context.Context) {
 	var ok bool
 	consequence := ""
 	if h.ignored {
-		consequence = "; with the failure policy Ignore, Cluster API goes on as if it had succeeded"
+		consequence = "; with the failure policy Ignore, Cluster API continues as if it had succeeded"
 	}
 	if h.first, h.in, ok = h.reached(ctx, h.place, h.in, first, "LIV020", consequence); !ok {
 		return
@@ -135,9 +136,11 @@ func (h *handler) check(ctx context.Context) {
 		return
 	}
 	h.strict(h.place, h.hook, h.answer, h.first.body)
+	h.echoes(h.place, h.answer.Common().Message, h.in.body)
 	if !h.semantics() {
 		return
 	}
+	h.blocking()
 	work := []func(context.Context){h.robust}
 	if h.succeeded() {
 		work = append(work, h.tolerant)
@@ -149,8 +152,15 @@ func (h *handler) check(ctx context.Context) {
 		work = append(work, h.twice)
 	}
 	h.together(ctx, work...)
-	if h.hook.Level == extension.Pure {
+	switch h.hook.Level {
+	case extension.Pure:
 		h.sample(ctx)
+		h.unsteady(ctx)
+		h.mu.Lock()
+		h.pure = append(h.pure, h)
+		h.mu.Unlock()
+	case extension.All:
+		h.follow(ctx)
 	}
 }
 
@@ -215,11 +225,14 @@ func (h *handler) semantics() bool {
 	}
 	switch {
 	case c.Status == extension.Failure && c.Message == "":
-		h.add("LIV022", h.place, "the status is %s, and there is no message", extension.Failure)
+		h.add("LIV022", h.place, "the status is %s, without a message", extension.Failure)
 	case c.Status == extension.Failure:
 		h.add("LIV023", h.place, "the answer to a complete request is %s: %q", extension.Failure, c.Message)
+	case c.Status == "":
+		h.add(status, h.place, "the answer has no status; want %s or %s", extension.Success, extension.Failure)
+		usable = false
 	case c.Status != extension.Success:
-		h.add(status, h.place, "the status is %q", c.Status)
+		h.add(status, h.place, "the status is %q; want %s or %s", c.Status, extension.Success, extension.Failure)
 		usable = false
 	}
 	if r, can := h.answer.(*extension.RetryResponse); can && h.succeeded() && h.hook.Blocks(h.o.Core) && !h.hook.Single {
@@ -268,6 +281,9 @@ func (h *handler) outcome(r reply) (status string, ok bool) {
 	case extension.Success:
 		return extension.Success, true
 	}
+	if c.Status == "" {
+		return "an answer without a status", false
+	}
 	return fmt.Sprintf("the status %q", c.Status), false
 }
 
@@ -278,21 +294,23 @@ func (h *handler) tolerant(ctx context.Context) {
 		id, what string
 		change   func(map[string]any)
 	}{
-		{"LIV052", "a field that is unknown", func(r map[string]any) { r["clusterctlRepoProbe"] = "unknown" }},
-		{"LIV056", "a setting that is unknown", func(r map[string]any) {
+		{"LIV052", "an unknown field", func(r map[string]any) { r["clusterctlRepoProbe"] = marker }},
+		{"LIV056", "an unknown setting", func(r map[string]any) {
 			settings, _ := r["settings"].(map[string]any)
 			settings = maps.Clone(settings)
 			if settings == nil {
 				settings = map[string]any{}
 			}
-			settings["clusterctl-repo-probe"] = "unknown"
+			settings["clusterctl-repo-probe"] = marker
 			r["settings"] = settings
 		}},
 	} {
 		work = append(work, func(ctx context.Context) {
-			if status, ok := h.outcome(h.send(ctx, h.request(v.change))); !ok && ctx.Err() == nil {
+			r := h.send(ctx, h.request(v.change))
+			if status, ok := h.outcome(r); !ok && ctx.Err() == nil {
 				h.add(v.id, h.place, "with %s: %s", v.what, status)
 			}
+			h.echoes(h.place, h.message(r), nil)
 		})
 	}
 	h.together(ctx, work...)
@@ -305,7 +323,7 @@ func (h *handler) tolerant(ctx context.Context) {
 	}
 }
 
-// malformed are bodies that are no requests.
+// malformed are bodies that are not requests.
 var malformed = [...]string{"", "{", "7", "[]"}
 
 // robust sends what is no request for the handler.
@@ -317,6 +335,10 @@ func (h *handler) robust(ctx context.Context) {
 	in := h.in
 	in.body = []byte(malformed[len(malformed)-1])
 	again := h.client.do(ctx, in)
+	in.body = slices.Concat(bytes.TrimSuffix(bytes.TrimSpace(h.in.body), []byte("}")), []byte(`,"clusterctlRepoProbe":"`+marker+`",}`))
+	if r := h.client.do(ctx, in); r.err == nil && ctx.Err() == nil {
+		h.echoes(h.place, h.message(r), in.body)
+	}
 	if a, b := h.message(first), h.message(again); again.err == nil && a != b && first.status == again.status {
 		h.add("LIV046", h.place, "the same error is %q and then %q", a, b)
 	}

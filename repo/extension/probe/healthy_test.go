@@ -204,7 +204,7 @@ func TestConnectionsThatFail(t *testing.T) {
 		want string
 	}{
 		"plain http":     {at(http10.Listener.Addr().String()), "the server speaks http, not https"},
-		"another CA":     {healthy().start(t, other), "does not vouch for"},
+		"another CA":     {healthy().start(t, other), "is not the given CA"},
 		"closes at once": {at(silent.Addr().String()), "connection"},
 		"nobody there":   {at("127.0.0.1:1"), "connection refused"},
 	} {

@@ -61,6 +61,14 @@ type Options struct {
 	Ready *url.URL
 	// Restart starts the server anew; nil if it cannot be.
 	Restart func(context.Context) error
+	// Rarity and Chance decide how often a request is repeated: so often that a
+	// fault of one call in Rarity is seen with that Chance. 0 stands for the
+	// constants of the same names.
+	Rarity int
+	Chance float64
+	// RetryBudget is how long the retries of a handler are followed; 0 stands for
+	// the constant, less for not at all.
+	RetryBudget time.Duration
 	// Record is told each complete request with what came; nil for nobody. It may
 	// be called from several goroutines.
 	Record func(hook, handler string, request, answer []byte)
@@ -96,6 +104,10 @@ type probe struct {
 	// retries are the answers of handlers that Cluster API calls together, by hook
 	// and handler.
 	retries map[string]map[string]*extension.RetryResponse
+	// fewer say which handlers were called less often than they should.
+	fewer []string
+	// pure are the handlers of pure hooks that gave an answer.
+	pure []*handler
 }
 
 // place is a hook with its handler. Both are empty for the server as a whole.
@@ -116,6 +128,15 @@ func Run(ctx context.Context, o Options) *Result {
 	if o.ServerName == "" {
 		o.ServerName = o.URL.Hostname()
 	}
+	if o.Rarity == 0 {
+		o.Rarity = Rarity
+	}
+	if o.Chance == 0 {
+		o.Chance = Chance
+	}
+	if o.RetryBudget == 0 {
+		o.RetryBudget = RetryBudget
+	}
 	p := &probe{
 		o: &o, maker: &request.Maker{Topology: o.Topology, Core: o.Core, Settings: o.Settings}, discoveryHook: extension.Find("Discovery"),
 		times: map[place][]time.Duration{}, limits: map[place]time.Duration{},
@@ -124,14 +145,11 @@ func Run(ctx context.Context, o Options) *Result {
 	handlers := p.run(ctx)
 	if err := context.Cause(ctx); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = errors.New("the time is over")
+			err = errors.New("the time limit is reached")
 		}
 		p.report.Failures = append(p.report.Failures, fmt.Errorf("check of %s: not everything was checked: %w", o.URL, err))
 	}
-	p.report.Subject = fmt.Sprintf("%d handlers of %s", handlers, o.URL)
-	if handlers == 1 {
-		p.report.Subject = fmt.Sprintf("1 handler of %s", o.URL)
-	}
+	p.report.Subject = p.scope(handlers)
 	p.report.Join(&lint.Report{}) // sorts
 	return &Result{Report: &p.report, Latencies: p.latencies()}
 }
@@ -152,9 +170,10 @@ func (p *probe) run(ctx context.Context) int {
 	p.together(ctx,
 		func(ctx context.Context) { p.handlers(ctx, found) },
 		func(ctx context.Context) { p.strangers(ctx) },
-		func(ctx context.Context) { p.protocols(ctx, config) },
+		func(ctx context.Context) { p.protocols(ctx, config, found) },
 	)
-	p.crowd(ctx)
+	p.remains(ctx)
+	p.crowd(ctx, found)
 	p.slow(ctx, config)
 	p.ready(ctx)
 	p.again(ctx, found)
@@ -214,7 +233,8 @@ func (p *probe) as(s lint.Severity, id string, w place, format string, args ...a
 	if w.handler != "" {
 		object += " " + w.handler
 	}
-	p.put(lint.Finding{Rule: &checks.ByID(id).Rule, Severity: s, File: p.at(w), Object: object, Message: fmt.Sprintf(format, args...)})
+	check := checks.ByID(id)
+	p.put(lint.Finding{Rule: &check.Rule, Severity: s, File: p.at(w), Object: object, Message: fmt.Sprintf(format, args...), Fix: check.Advice()})
 }
 
 func (p *probe) put(f lint.Finding) {

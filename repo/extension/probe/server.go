@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -40,22 +41,33 @@ func (p *probe) strangers(ctx context.Context) {
 
 // protocols asks for discovery in HTTP/1.1. The first calls were in HTTP/2, if the
 // server offers it.
-func (p *probe) protocols(ctx context.Context, config *tls.Config) {
+func (p *probe) protocols(ctx context.Context, config *tls.Config, found *extension.DiscoveryResponse) {
 	old := newClient(p.o.URL, config, false)
 	defer old.close()
-	if r := old.do(ctx, p.in); !r.ok() && ctx.Err() == nil {
-		p.add("LIV055", place{hook: p.discoveryHook.Name}, "in HTTP/1.1: %s", r.String())
+	w := place{hook: p.discoveryHook.Name}
+	switch r := old.do(ctx, p.in); {
+	case ctx.Err() != nil:
+	case !r.ok():
+		p.add("LIV055", w, "in HTTP/1.1: %s", r.String())
+	default:
+		p.sameHandlers(w, r, found, "discovery in HTTP/1.1")
 	}
 }
 
 // crowd calls discovery many times at once.
-func (p *probe) crowd(ctx context.Context) {
+func (p *probe) crowd(ctx context.Context, found *extension.DiscoveryResponse) {
 	replies := make([]reply, parallelCalls)
 	var wg sync.WaitGroup
-	in := p.in
-	in.discard = true
+	w := place{hook: p.discoveryHook.Name}
 	for i := range replies {
-		wg.Go(func() { replies[i] = p.client.do(ctx, in) })
+		wg.Go(func() {
+			r := p.client.do(ctx, p.in)
+			if r.ok() && ctx.Err() == nil {
+				p.sameHandlers(w, r, found, "one of many calls at once")
+			}
+			r.body = nil
+			replies[i] = r
+		})
 	}
 	wg.Wait()
 	if ctx.Err() != nil {
@@ -70,7 +82,7 @@ func (p *probe) crowd(ctx context.Context) {
 		}
 	}
 	if failed > 0 {
-		p.add("LIV059", place{hook: p.discoveryHook.Name}, "%d of %d calls at once fail: %s", failed, parallelCalls, why)
+		p.add("LIV059", w, "%d of %d calls at once fail: %s", failed, parallelCalls, why)
 	}
 }
 
@@ -192,6 +204,9 @@ func (p *probe) ready(ctx context.Context) {
 	}
 }
 
+// errUnanswered is no answer to discovery.
+var errUnanswered = errors.New("discovery fails")
+
 // again compares discovery with the first one, after everything and after a
 // restart.
 func (p *probe) again(ctx context.Context, found *extension.DiscoveryResponse) {
@@ -199,7 +214,7 @@ func (p *probe) again(ctx context.Context, found *extension.DiscoveryResponse) {
 	same := func() error {
 		r := p.client.do(ctx, p.in)
 		if !r.ok() {
-			return fmt.Errorf("discovery fails: %s", r.String())
+			return fmt.Errorf("%w: %s", errUnanswered, r.String())
 		}
 		decoded, err := p.discoveryHook.Decode(r.body)
 		if err != nil {
@@ -228,7 +243,7 @@ func (p *probe) again(ctx context.Context, found *extension.DiscoveryResponse) {
 	p.client.close()
 	err := same()
 	// A server needs some time to start.
-	for wait := 50 * time.Millisecond; err != nil && strings.Contains(err.Error(), "fails") && wait < extension.DefaultTimeout*time.Second && ctx.Err() == nil; wait *= 2 {
+	for wait := 50 * time.Millisecond; err != nil && errors.Is(err, errUnanswered) && wait < extension.DefaultTimeout*time.Second && ctx.Err() == nil; wait *= 2 {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

@@ -195,13 +195,19 @@ type authority struct {
 
 func newAuthority(t testing.TB) *authority {
 	t.Helper()
+	return authorityUntil(t, time.Now().Add(1000*24*time.Hour))
+}
+
+// authorityUntil is a CA whose certificate ends.
+func authorityUntil(t testing.TB, notAfter time.Time) *authority {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Acme CA"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-100 * 24 * time.Hour), NotAfter: time.Now().Add(1000 * 24 * time.Hour), KeyUsage: x509.KeyUsageCertSign,
+		NotBefore: time.Now().Add(-100 * 24 * time.Hour), NotAfter: notAfter, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -306,6 +312,8 @@ func options(t testing.TB, u *url.URL, ca *authority) probe.Options {
 	return probe.Options{
 		URL: u, ServerName: serviceName, Roots: ca.pool, OtherRoots: x509.NewCertPool(), Core: contract.NewestCore, Level: extension.All,
 		Topology: topology, Name: "acme",
+		// Tests of faults that are rare or take time ask for more.
+		Rarity: 2, Chance: 0.9, RetryBudget: -1,
 	}
 }
 

@@ -100,6 +100,10 @@ const (
 	MayBeIgnored
 	// OtherNamespace: the object is in a namespace that is not moved.
 	OtherNamespace
+	// NamedBy: an object that moves names it, and nothing makes it move too.
+	NamedBy
+	// MayBeNamed: a field of an object that moves holds its name.
+	MayBeNamed
 )
 
 // state is what Resolve needs to know of a node.

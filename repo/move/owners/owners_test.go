@@ -60,7 +60,7 @@ func TestTemplate(t *testing.T) {
 		// The core controllers.
 		{
 			"infrastructureRef, v1beta2", object(core, "Cluster", "c", "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooCluster, name: x}}\n") + object(prov, "FooCluster", "x", ""),
-			owners.Moves, owners.Owned, "its owner Cluster c takes it along: the Cluster controller",
+			owners.Moves, owners.Owned, "its owner Cluster c: the Cluster controller",
 		},
 		{
 			"infrastructureRef, v1beta1", object(old, "Cluster", "c", "spec: {infrastructureRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooCluster, name: x}}\n") + object(prov, "FooCluster", "x", ""),
@@ -88,7 +88,7 @@ func TestTemplate(t *testing.T) {
 		},
 		{
 			"MachineDeployment, template", theCluster + md(core, "{infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachineTemplate, name: x}}") + object(prov, "FooMachineTemplate", "x", ""),
-			owners.Moves, owners.Owned, "its owner Cluster c takes it along: the MachineDeployment controller",
+			owners.Moves, owners.Owned, "its owner Cluster c: the MachineDeployment controller",
 		},
 		{
 			"MachineDeployment, bootstrap template", theCluster + md(old, "{bootstrap: {configRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: x}}}") + object("bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfigTemplate", "x", ""),
@@ -123,7 +123,7 @@ func TestTemplate(t *testing.T) {
 		{
 			"KubeadmControlPlane, v1beta1", object(old, "Cluster", "c", "spec: {controlPlaneRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlane, name: k}}\n") +
 				object("controlplane.cluster.x-k8s.io/v1beta1", "KubeadmControlPlane", "k", "spec: {machineTemplate: {infrastructureRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachineTemplate, name: x}}}\n") + object(prov, "FooMachineTemplate", "x", ""),
-			owners.Moves, owners.Owned, "its owner Cluster c takes it along: the KubeadmControlPlane controller",
+			owners.Moves, owners.Owned, "its owner Cluster c: the KubeadmControlPlane controller",
 		},
 		{
 			"KubeadmControlPlane, v1beta2", object(core, "Cluster", "c", "spec: {controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: k}}\n") +
@@ -200,7 +200,7 @@ func TestTemplate(t *testing.T) {
 		{"other secret", theCluster + strings.ReplaceAll(secret(""), "name: x", "name: c-cloud"), owners.Left, owners.Unowned, ""},
 		{
 			"certificate with an owner of its own", theCluster + strings.ReplaceAll(secret("  ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: d, uid: u}]\n"), "name: x", "name: c-ca") + object("apps/v1", "Deployment", "d", ""),
-			owners.Left, owners.OwnerLeft, "ownerReference 1 points to Deployment d, which is not moved: clusterctl looks only at",
+			owners.Left, owners.OwnerLeft, "ownerReference 1 points to Deployment d, which is not moved: clusterctl only moves",
 		},
 
 		// Labels.
@@ -209,7 +209,7 @@ func TestTemplate(t *testing.T) {
 		{"label on the type", theCluster + object(prov, "FooMoved", "x", ""), owners.Moves, owners.Marked, "the definition of its kind carries the label"},
 		{"hierarchy on a global type", theCluster + object(prov, "FooIdentity", "x", ""), owners.Copied, owners.Root, "the definition of its kind carries the label"},
 		{"global type without a label", theCluster + object(prov, "FooGlobal", "x", ""), owners.Left, owners.Unowned, ""},
-		{"label on what nobody looks at", theCluster + object("apps/v1", "Deployment", "x", label(owners.MoveLabel)), owners.Left, owners.NotDiscovered, "clusterctl looks only at"},
+		{"label on what nobody looks at", theCluster + object("apps/v1", "Deployment", "x", label(owners.MoveLabel)), owners.Left, owners.NotDiscovered, "clusterctl only moves"},
 		{"of a moved type that moves alone", theCluster + object(prov, "FooMoved", "m", "spec: {secretRef: {name: x}}\n") + secret(""), owners.Left, owners.OwnerAlone, "FooMoved m has the label"},
 
 		// Providers.
@@ -230,13 +230,13 @@ func TestTemplate(t *testing.T) {
 		{"label of the Cluster on a Secret", theCluster + secret("  labels: {cluster.x-k8s.io/cluster-name: c}\n"), owners.Left, owners.Unowned, ""},
 		{"nobody names it", theCluster + object(prov, "FooPool", "x", "spec: {pool: default}\n"), owners.Left, owners.Unowned, "nothing names it"},
 		{"what that names", theCluster + object(prov, "FooPool", "p", "spec: {sshKeyRef: {name: x}}\n") + secret(""), owners.Left, owners.ReferrerLeft, "only FooPool p names it"},
-		{"another provider", theCluster + object("bar.cluster.x-k8s.io/v1", "BarThing", "x", ""), owners.Unclear, owners.MayBeMarked, "it may carry a label"},
+		{"another provider", theCluster + object("bar.cluster.x-k8s.io/v1", "BarThing", "x", ""), owners.Unclear, owners.MayBeMarked, "may carry a label that moves it"},
 		{"used by a Deployment", theCluster + object("apps/v1", "Deployment", "d", "spec: {template: {spec: {volumes: [{name: v, configMap: {name: x}}]}}}\n") + object("v1", "ConfigMap", "x", ""), owners.Left, owners.ReferrerLeft, "only Deployment d names it"},
 		{"certificate of cert-manager", theCluster + object("cert-manager.io/v1", "Certificate", "x", ""), owners.Left, owners.Unowned, ""},
 
 		// Owners that the object names itself.
-		{"owner that is not there", theCluster + secret("  ownerReferences: [{apiVersion: fleet/v1, kind: Bundle, name: b, uid: u}]\n"), owners.Left, owners.OwnerLeft, "ownerReference 1 points to Bundle b, which is not there"},
-		{"owner that is there", theCluster + secret("  ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: c, uid: u}]\n"), owners.Moves, owners.Owned, "its own ownerReferences"},
+		{"owner that is not there", theCluster + secret("  ownerReferences: [{apiVersion: fleet/v1, kind: Bundle, name: b, uid: u}]\n"), owners.Left, owners.OwnerLeft, "ownerReference 1 points to Bundle b, which does not exist"},
+		{"owner that is there", theCluster + secret("  ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: c, uid: u}]\n"), owners.Moves, owners.Owned, "its ownerReferences name that"},
 		{"itself", theCluster + secret("  labels: {"+owners.MoveLabel+": a}\n  ownerReferences: [{apiVersion: v1, kind: Secret, name: x, uid: u}]\n"), owners.Left, owners.Cycle, "waits for its owner Secret x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -19,8 +19,13 @@ type Plan struct {
 	// that of move --from-directory, and nothing is deleted.
 	Restore bool
 	// Refusals say why clusterctl would not begin, in the order in which it looks:
-	// it reports those of the first step that has any.
+	// it reports those of the first step that has any. Nothing is changed then.
 	Refusals []Refusal
+	// Failures say what would go wrong once it has begun, in the order of its
+	// steps.
+	Failures []Failure
+	// Notes say what is worth knowing and harms nothing.
+	Notes []Refusal
 	// Gaps say in sentences without a full stop what is missing, so that the
 	// plan is not certain.
 	Gaps []string
@@ -29,13 +34,15 @@ type Plan struct {
 	Elsewhere, Repeated int
 }
 
-// Step is when clusterctl looks for what a refusal is about.
+// Step is when something goes wrong in a move.
 type Step uint8
 
 // The steps, in their order (clusterctl: client/cluster/mover.go, Move).
 const (
 	// Contract: before anything else.
 	Contract Step = iota
+	// Providers: has the target those of the source, and none older?
+	Providers
 	// Discovery: while the objects are listed.
 	Discovery
 	// Provisioning: are Clusters and Machines complete? Not with --dry-run.
@@ -44,9 +51,19 @@ const (
 	Pause
 	// PauseClasses: and no ClusterClass?
 	PauseClasses
-	// Ready: does nothing hold up the move? Only if objects are moved to another
-	// cluster, and only for two minutes.
+	// Ready: does nothing hold up the move? All Clusters and ClusterClasses are
+	// paused by then. Only if objects are moved to another cluster.
 	Ready
+	// Create: the objects are made in the target.
+	Create
+	// Delete: they are deleted in the source.
+	Delete
+	// ResumeClasses: the ClusterClasses in the target are resumed.
+	ResumeClasses
+	// Resume: and the Clusters.
+	Resume
+	// After: the move has ended without an error.
+	After
 )
 
 // Refusal is a reason for which clusterctl does not move anything.
@@ -56,6 +73,17 @@ type Refusal struct {
 	Node *Node
 	// Reason and Fix are sentences without a full stop.
 	Reason, Fix string
+	// Sometimes is set if it depends on the order in which clusterctl happens to
+	// list the kinds, which is another one in each run.
+	Sometimes bool
+	cure
+}
+
+// cure is what a command needs to know: the ownerReference to remove, or to which
+// it gives an apiVersion.
+type cure struct {
+	at      *Edge
+	version string
 }
 
 // Options say what to move.
@@ -68,6 +96,10 @@ type Options struct {
 	// Complete tells that a snapshot is all that there is, so that what is named
 	// and not in it does not exist.
 	Complete bool
+	// Target is the management cluster to which objects are moved; nil if it is
+	// not known. TargetComplete is Complete for it.
+	Target         *snapshot.Snapshot
+	TargetComplete bool
 }
 
 // FromSnapshot plans a move. It is what clusterctl does with the same objects
@@ -87,6 +119,7 @@ func FromSnapshot(s *snapshot.Snapshot, o Options) *Plan {
 		byUID:       make(map[string]int32, len(s.Objects)),
 		nodes:       make([]*Node, len(s.Objects)),
 		absent:      map[string]*Node{},
+		external:    map[*Node]bool{},
 		undefined:   map[groupKind]int{},
 	}
 	if o.Restore {
@@ -96,6 +129,9 @@ func FromSnapshot(s *snapshot.Snapshot, o Options) *Plan {
 		b.Namespace = ""
 	}
 	b.index()
+	if o.Target != nil {
+		b.target = newTarget(o.Target, o.TargetComplete)
+	}
 	b.discover()
 	b.classesElsewhere()
 	b.owners()
@@ -106,9 +142,20 @@ func FromSnapshot(s *snapshot.Snapshot, o Options) *Plan {
 		b.collect()
 	}
 	b.settleLosses()
+	b.named()
 	b.refuse()
+	b.fail()
+	b.identify()
+	b.compare()
 	b.gaps()
+	b.sort()
 	return b.Plan
+}
+
+// sort puts what goes wrong into the order of the steps.
+func (b *planner) sort() {
+	slices.SortStableFunc(b.Refusals, func(x, y Refusal) int { return cmp.Compare(x.Step, y.Step) })
+	slices.SortStableFunc(b.Failures, func(x, y Failure) int { return cmp.Compare(x.Step, y.Step) })
 }
 
 // Namespaces returns those with Clusters, or if there are none those with any
@@ -144,11 +191,18 @@ type planner struct {
 	definitions map[groupKind]*snapshot.Object
 	infra       map[string]bool // namespaces of infrastructure providers
 	byUID       map[string]int32
-	byName      map[ID]int32 // see named
+	byName      map[ID]int32 // see lookup
 	nodes       []*Node
 	absent      map[string]*Node
 	undefined   map[groupKind]int
 	secrets     bool
+	// external are the nodes that clusterctl does not list, but fetches one by one.
+	external map[*Node]bool
+	// target is nil if the target is not known.
+	target *target
+	// odd are the ownerReferences that do not name their owner as it is, by the
+	// index of the owner.
+	odd map[int32]bool
 }
 
 func idOf(o *snapshot.Object) ID {
@@ -166,18 +220,12 @@ func (b *planner) index() {
 				b.definitions[kind] = o
 			}
 			if d.Group == coreGroup && d.Kind == "Cluster" && d.Storage != contractVersion {
-				b.Refusals = append(b.Refusals, Refusal{
-					Contract, &Node{ID: idOf(o)},
-					fmt.Sprintf("it stores Clusters in version %q; this version of clusterctl only moves management clusters with %s", d.Storage, contractVersion),
-					"upgrade Cluster API, or use a clusterctl of the same version as Cluster API",
-				})
+				b.refusal(Contract, &Node{ID: idOf(o)}, "upgrade Cluster API, or use the clusterctl of its version",
+					"it stores Clusters in version %q, but clusterctl v1.14 only moves between clusters that store %s", d.Storage, contractVersion)
 			}
 			if o.Has(snapshot.Clusterctl) && d.Unserved && !b.options.Restore {
-				b.Refusals = append(b.Refusals, Refusal{
-					Discovery, &Node{ID: idOf(o)},
-					fmt.Sprintf("objects are stored in version %q, which is not served, and clusterctl fails when it lists them", d.Storage),
-					"serve that version, or move the objects to another one",
-				})
+				b.refusal(Discovery, &Node{ID: idOf(o)}, fmt.Sprintf("set served: true for version %s, or change the storage version", d.Storage),
+					"objects are stored in version %q, which is not served, so clusterctl fails to list them", d.Storage)
 			}
 		case *snapshot.Provider:
 			if d.Type == "InfrastructureProvider" {
@@ -194,7 +242,7 @@ func (b *planner) index() {
 		case idOf(&b.s.Objects[first]) == idOf(o):
 			b.Repeated++
 		default:
-			b.gap("%s and %s have the same UID, which no cluster gives twice", &b.s.Objects[first], o)
+			b.gap("%s and %s have the same UID; a cluster never assigns one twice", &b.s.Objects[first], o)
 		}
 	}
 }
@@ -203,8 +251,12 @@ func (b *planner) index() {
 // (client/cluster/inventory.go, CheckCAPIContract).
 const contractVersion = "v1beta2"
 
-// mostGaps are said.
+// mostGaps are listed at most.
 const mostGaps = 20
+
+func (b *planner) refusal(step Step, n *Node, fix, format string, args ...any) {
+	b.Refusals = append(b.Refusals, Refusal{Step: step, Node: n, Reason: fmt.Sprintf(format, args...), Fix: fix})
+}
 
 func (b *planner) gap(format string, args ...any) {
 	if len(b.Gaps) < mostGaps {
@@ -333,8 +385,8 @@ func (b *planner) take(i int32, n *Node) {
 	}
 }
 
-// named finds an object by its name.
-func (b *planner) named(id ID) (int32, bool) {
+// lookup finds an object by its name.
+func (b *planner) lookup(id ID) (int32, bool) {
 	if b.byName == nil {
 		b.byName = make(map[ID]int32, len(b.s.Objects))
 		for i := range b.s.Objects {
@@ -374,24 +426,31 @@ func (b *planner) classesElsewhere() {
 			return
 		}
 		done[id] = true
-		class := b.fetch(n, id)
+		class := b.fetch(n, id, contractVersion)
 		if class == nil {
 			return
 		}
-		for _, ref := range class.Detail.(*snapshot.Class).Templates {
-			b.fetch(b.Find(id), ID{Group: ref.Group, Kind: ref.Kind, Namespace: id.Namespace, Name: ref.Name})
+		detail, ok := class.Detail.(*snapshot.Class)
+		if !ok {
+			return
+		}
+		for _, ref := range detail.Templates {
+			b.fetch(b.Find(id), ID{Group: ref.Group, Kind: ref.Kind, Namespace: id.Namespace, Name: ref.Name}, ref.Version)
 		}
 	})
 }
 
-// fetch adds an object whatever its kind or namespace, because another names it.
-func (b *planner) fetch(by *Node, id ID) *snapshot.Object {
-	i, ok := b.named(id)
+// fetch adds an object whatever its kind or namespace, because another names it in
+// a version of its API.
+func (b *planner) fetch(by *Node, id ID, version string) *snapshot.Object {
+	if b.served(id.Group, id.Kind, version) == no {
+		b.refusal(Discovery, by, fmt.Sprintf("change the reference to a version that is served (%s)", b.servedVersions(id.Group, id.Kind)),
+			"it refers to %s in version %q, which is not served, so clusterctl fails to read it", id, version)
+		return nil
+	}
+	i, ok := b.lookup(id)
 	if !ok {
-		b.Refusals = append(b.Refusals, Refusal{
-			Discovery, by, fmt.Sprintf("it uses %s, which is not there", id),
-			"create " + id.String() + ", or let nothing refer to it",
-		})
+		b.refusal(Discovery, by, "create "+id.String()+", or remove the reference to it", "it refers to %s, which does not exist", id)
 		return nil
 	}
 	o := &b.s.Objects[i]
@@ -402,6 +461,9 @@ func (b *planner) fetch(by *Node, id ID) *snapshot.Object {
 			b.Elsewhere--
 		}
 		b.take(i, n)
+		b.external[n] = true
+	} else if n.Scope == Ignored {
+		b.external[n] = true
 	}
 	n.observe()
 	n.mark(o)
@@ -417,7 +479,7 @@ func (b *planner) owners() {
 			continue
 		}
 		for k := range o.Owners {
-			b.Link(&Edge{From: b.owner(o, &o.Owners[k]), To: n, By: n, Field: ownerField(k), Why: whyWritten, Written: true})
+			b.Link(&Edge{From: b.owner(n, o, &o.Owners[k]), To: n, By: n, Field: ownerField(k), Why: whyWritten, Written: true})
 		}
 	}
 }
@@ -434,29 +496,29 @@ func ownerField(k int) string {
 }
 
 // owner returns the node that an ownerReference leads to.
-func (b *planner) owner(o *snapshot.Object, r *snapshot.Owner) *Node {
+func (b *planner) owner(n *Node, o *snapshot.Object, r *snapshot.Owner) *Node {
 	if i, ok := b.byUID[r.UID]; ok && r.UID != "" {
-		return b.known(i)
+		return b.inspect(n, b.known(i), i, r)
 	}
 	id := ID{Group: r.Group, Kind: r.Kind, Namespace: o.Namespace, Name: r.Name}
-	i, namesake := b.named(id)
+	i, namesake := b.lookup(id)
 	if !namesake {
 		id.Namespace = ""
-		i, namesake = b.named(id)
+		i, namesake = b.lookup(id)
 	}
 	if namesake && (r.UID == "" || b.s.Objects[i].UID == "") {
-		return b.known(i)
+		return b.inspect(n, b.known(i), i, r)
 	}
 	key := strings.Join([]string{r.UID, r.Group, r.Kind, o.Namespace, r.Name}, "/")
-	n := b.absent[key]
-	if n == nil {
+	absent := b.absent[key]
+	if absent == nil {
 		id.Namespace = ""
-		n = &Node{ID: id, Absent: true, Namesake: namesake}
-		n.Scope = b.node(&snapshot.Object{Group: r.Group, Kind: r.Kind, Name: r.Name}).Scope
-		b.absent[key] = n
-		b.Nodes = append(b.Nodes, n) // without its name, which another may have
+		absent = &Node{ID: id, Absent: true, Namesake: namesake}
+		absent.Scope = b.node(&snapshot.Object{Group: r.Group, Kind: r.Kind, Name: r.Name}).Scope
+		b.absent[key] = absent
+		b.Nodes = append(b.Nodes, absent) // without its name, which another may have
 	}
-	return n
+	return absent
 }
 
 // known returns the node of an object, which clusterctl need not have listed.
@@ -569,25 +631,12 @@ func (b *planner) settleLosses() {
 
 // refuse finds why clusterctl would not begin.
 func (b *planner) refuse() {
-	add := func(step Step, n *Node, fix, format string, args ...any) {
-		b.Refusals = append(b.Refusals, Refusal{step, n, fmt.Sprintf(format, args...), fix})
-	}
 	// Clusters that it only knows as owners it cannot read.
 	for _, n := range b.Nodes {
 		if n.Group != coreGroup || n.movable() || n.Scope == Undefined {
 			continue
 		}
-		step := Provisioning
-		switch {
-		case n.Kind == "Machine" && !b.Restore, n.Kind == "Cluster":
-		case n.Kind == "ClusterClass":
-			step = PauseClasses
-		default:
-			continue
-		}
-		if e := n.firstOut(func(e *Edge) bool { return e.Link == Owner && e.To.movable() }); e != nil {
-			add(step, e.To, e.fix(), "%s, and clusterctl fails when it reads that", e.points())
-		}
+		b.unreadable(n, n.ID, n.firstOut(func(e *Edge) bool { return e.Link == Owner && e.To.movable() }))
 	}
 	if b.Restore {
 		return
@@ -595,30 +644,48 @@ func (b *planner) refuse() {
 	observed(b, func(n *Node, o *snapshot.Object, c *snapshot.Cluster) {
 		switch {
 		case !c.Provisioned:
-			add(Provisioning, n, "wait until it is", "its infrastructure is not provisioned")
+			b.refusal(Provisioning, n, "wait until status.initialization.infrastructureProvisioned is true", "its infrastructure is not provisioned")
 		case !c.Initialized, c.HasControlPlane && !c.ControlPlaneInitialized:
-			add(Provisioning, n, "wait until it is", "its control plane is not initialized")
+			b.refusal(Provisioning, n, "wait until the condition ControlPlaneInitialized is True", "its control plane is not initialized")
 		}
 		if c.Paused || o.Has(snapshot.Paused) {
-			add(Pause, n, "resume it: remove spec.paused and the annotation "+pausedAnnotation, "it is paused already")
+			b.refusal(Pause, n, "resume it: remove spec.paused and the annotation "+pausedAnnotation, "it is already paused")
 		}
 	})
 	observed(b, func(n *Node, _ *snapshot.Object, m *snapshot.Machine) {
 		if !m.HasNode {
-			add(Provisioning, n, "wait until it has, or delete it", "it has no node yet")
+			b.refusal(Provisioning, n, "wait until status.nodeRef is set, or delete the Machine", "it has no node yet")
 		}
 	})
 	observed(b, func(n *Node, o *snapshot.Object, _ *snapshot.Class) {
 		if o.Has(snapshot.Paused) {
-			add(PauseClasses, n, "remove the annotation "+pausedAnnotation, "it is paused already")
+			b.refusal(PauseClasses, n, "remove the annotation "+pausedAnnotation, "it is already paused")
 		}
 	})
-	for _, n := range b.Nodes {
-		if n.BlockMove && n.Wanted {
-			add(Ready, n, "wait until its controller removes the annotation, or find out why it does not", "the annotation %s holds up the move", BlockMoveAnnotation)
-		}
+}
+
+// unreadable reports an owner that clusterctl only knows by an ownerReference, and
+// tries to read because of its kind.
+func (b *planner) unreadable(owner *Node, id ID, e *Edge) {
+	if e == nil || id.Group != coreGroup {
+		return
 	}
-	slices.SortStableFunc(b.Refusals, func(x, y Refusal) int { return cmp.Compare(x.Step, y.Step) })
+	const format = "%s; clusterctl fails when it reads that %s"
+	switch {
+	case b.Restore && (id.Kind == "Cluster" || id.Kind == "ClusterClass"):
+		step := Resume
+		if id.Kind == "ClusterClass" {
+			step = ResumeClasses
+		}
+		b.failure(Failure{Step: step, Node: e.To, Reason: fmt.Sprintf(format, e.points(), id.Kind), Fix: e.fix()})
+	case b.Restore:
+	case id.Kind == "Machine", id.Kind == "Cluster":
+		b.refusal(Provisioning, e.To, cmp.Or(e.fix(), "remove the ownerReference to "+owner.String()), format, e.points(), id.Kind)
+		b.Refusals[len(b.Refusals)-1].at = e
+	case id.Kind == "ClusterClass":
+		b.refusal(PauseClasses, e.To, cmp.Or(e.fix(), "remove the ownerReference to "+owner.String()), format, e.points(), id.Kind)
+		b.Refusals[len(b.Refusals)-1].at = e
+	}
 }
 
 const pausedAnnotation = "cluster.x-k8s.io/paused"
@@ -631,7 +698,7 @@ func (b *planner) gaps() {
 			kinds = append(kinds, kind.kind+"."+kind.group)
 		}
 		slices.Sort(kinds)
-		b.gap("the definitions (CRDs) of these kinds are missing, whose labels decide what moves: %s", few(kinds))
+		b.gap("the definitions (CRDs) of these kinds are missing, and their labels decide what moves: %s", few(kinds))
 	}
 	if b.options.Complete {
 		return
@@ -657,11 +724,11 @@ func (b *planner) gaps() {
 	}
 	switch {
 	case len(b.nodes) == 0:
-		b.gap("there is no object at all")
+		b.gap("the snapshot holds no object")
 	case clusters == 0 && !b.Restore:
-		b.gap("there is no Cluster in what is moved")
+		b.gap("nothing that is moved is a Cluster")
 	case clusters > 0 && !b.secrets:
-		b.gap("there is no Secret, and every Cluster has some")
+		b.gap("the snapshot holds no Secret, but every Cluster has some")
 	}
 	if owned := slices.ContainsFunc(b.s.Objects, func(o snapshot.Object) bool { return o.UID != "" || len(o.Owners) > 0 }); !owned && len(b.nodes) > 0 {
 		b.gap("no object has a UID or an owner, as if this were a template; name the folder of its release to see the owners that controllers will set")
@@ -675,11 +742,6 @@ func few(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 	}
 	return strings.Join(names, ", ")
-}
-
-// Harms reports whether something is lost, or clusterctl would not begin.
-func (p *Plan) Harms() bool {
-	return len(p.Refusals) > 0 || slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.Lost })
 }
 
 // Certain reports whether nothing was missing to judge.

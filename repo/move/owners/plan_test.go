@@ -98,12 +98,12 @@ func TestPlan(t *testing.T) {
 		lost, certain bool
 		reason, fix   string
 	}{
-		{"owned", x(byCluster, ""), owners.Moves, false, true, "its owner Cluster ns/c takes it along", ""},
-		{"not owned", x(nil, ""), owners.Left, true, true, "it has neither an owner nor a label", "let an object that is moved own it, or give it the label"},
+		{"owned", x(byCluster, ""), owners.Moves, false, true, "it moves with its owner Cluster ns/c", ""},
+		{"not owned", x(nil, ""), owners.Left, true, true, "it has neither an owner nor a label", "give it the label"},
 		{"labelled", x(nil, "  labels: {clusterctl.cluster.x-k8s.io/move: 'false'}\n"), owners.Moves, false, true, "it carries the label", ""},
 		{
 			"a second owner that is not moved", x(append(byCluster[:1:1], "apps/v1 Deployment d u-d"), "") + existing("apps/v1", "Deployment ns/d", "u-d", nil, ""),
-			owners.Left, true, true, "ownerReference 2 points to Deployment ns/d, which is not moved: clusterctl looks only at", "remove the ownerReference to Deployment ns/d",
+			owners.Left, true, true, "ownerReference 2 points to Deployment ns/d, which is not moved: clusterctl only moves", "remove the ownerReference to Deployment ns/d",
 		},
 		{
 			"a second owner of a kind without the label", x(append(byCluster[:1:1], prov+" FooHidden h u-h"), "") + existing(prov, "FooHidden ns/h", "u-h", nil, ""),
@@ -111,7 +111,7 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			"an owner that is gone", x([]string{prov + " FooMachine gone u-gone"}, ""),
-			owners.Deleted, true, true, "ownerReference 1 points to FooMachine gone, which is not there", "remove the ownerReference to FooMachine gone",
+			owners.Deleted, true, true, "ownerReference 1 points to FooMachine gone, which does not exist", "remove the ownerReference to FooMachine gone",
 		},
 		{
 			"an owner that was made anew", x(append(byCluster[:1:1], prov+" FooMachine y u-old"), "") + existing(prov, "FooMachine ns/y", "u-new", byCluster, ""),
@@ -132,11 +132,11 @@ func TestPlan(t *testing.T) {
 		},
 		{"a global object", existing(prov, "FooGlobal x", "u-x", nil, ""), owners.Left, true, true, "it has neither", "or create it in the target by hand"},
 		{"a labelled global object", existing(prov, "FooGlobal x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"), owners.Copied, false, true, "it carries the label", ""},
-		{"a Secret of somebody else", existing("v1", "Secret ns/x", "u-x", nil, ""), owners.Left, false, true, "it has neither", ""},
-		{"a Secret of the Cluster", existing("v1", "Secret ns/x", "u-x", nil, "  labels: {cluster.x-k8s.io/cluster-name: c}\n"), owners.Left, true, true, "it has neither", "let an object that is moved own it"},
-		{"a Secret for a resource of the Cluster", existing("v1", "Secret ns/x", "u-x", []string{core + " Cluster gone u-c"}, ""), owners.Moves, false, true, "its owner", ""},
-		{"what Kubernetes deletes with the Cluster", existing("apps/v1", "Deployment ns/x", "u-x", byCluster, ""), owners.Deleted, true, true, "clusterctl looks only at", "bring it to the target in another way"},
-		{"a kind without its definition", existing("bar.example.com/v1", "Bar ns/x", "u-x", byCluster, ""), owners.Unclear, false, false, "the definition of its kind is not at hand", "add the definition of Bar"},
+		{"a Secret of others", existing("v1", "Secret ns/x", "u-x", nil, ""), owners.Left, false, true, "it has neither", ""},
+		{"a Secret of the Cluster", existing("v1", "Secret ns/x", "u-x", nil, "  labels: {cluster.x-k8s.io/cluster-name: c}\n"), owners.Left, true, true, "it has neither", "or an owner that is moved"},
+		{"a Secret for a resource of the Cluster", existing("v1", "Secret ns/x", "u-x", []string{core + " Cluster c u-c"}, ""), owners.Moves, false, true, "its owner", ""},
+		{"what Kubernetes deletes with the Cluster", existing("apps/v1", "Deployment ns/x", "u-x", byCluster, ""), owners.Deleted, true, true, "clusterctl only moves", "create it in the target by other means"},
+		{"a kind without its definition", existing("bar.example.com/v1", "Bar ns/x", "u-x", byCluster, ""), owners.Unclear, false, false, "the definition of its kind is missing here", "add the definition of Bar"},
 		{
 			"owned by a kind without its definition", x([]string{"bar.example.com/v1 Bar b u-b"}, "") + existing("bar.example.com/v1", "Bar ns/b", "u-b", nil, ""),
 			owners.Unclear, false, false, "it is not clear what becomes of its owner Bar ns/b", "",
@@ -173,19 +173,18 @@ func TestRefusals(t *testing.T) {
 		step       owners.Step
 		want       string
 	}{
-		{"paused", cluster("spec: {paused: true}\n" + ready), owners.Pause, "Cluster ns/x: it is paused already"},
-		{"paused by annotation", cluster("  annotations: {cluster.x-k8s.io/paused: ''}\n" + ready), owners.Pause, "Cluster ns/x: it is paused already"},
-		{"a paused class", existing(core, "ClusterClass ns/x", "u-x", nil, "  annotations: {cluster.x-k8s.io/paused: ''}\n"), owners.PauseClasses, "ClusterClass ns/x: it is paused already"},
+		{"paused", cluster("spec: {paused: true}\n" + ready), owners.Pause, "Cluster ns/x: it is already paused"},
+		{"paused by annotation", cluster("  annotations: {cluster.x-k8s.io/paused: ''}\n" + ready), owners.Pause, "Cluster ns/x: it is already paused"},
+		{"a paused class", existing(core, "ClusterClass ns/x", "u-x", nil, "  annotations: {cluster.x-k8s.io/paused: ''}\n"), owners.PauseClasses, "ClusterClass ns/x: it is already paused"},
 		{"not provisioned", cluster(""), owners.Provisioning, "Cluster ns/x: its infrastructure is not provisioned"},
 		{"no control plane", cluster("status: {initialization: {infrastructureProvisioned: true}}\n"), owners.Provisioning, "Cluster ns/x: its control plane is not initialized"},
 		{"a Machine without a node", machine([]string{core + " Cluster c u-c"}, ""), owners.Provisioning, "Machine ns/x: it has no node yet"},
-		{"held up", cluster("  annotations: {clusterctl.cluster.x-k8s.io/block-move: ''}\n" + ready), owners.Ready, "Cluster ns/x: the annotation clusterctl.cluster.x-k8s.io/block-move holds up the move"},
-		{"owned by a Cluster that is gone", machine([]string{core + " Cluster gone u-gone"}, "status: {nodeRef: {name: a}}\n"), owners.Provisioning, "Machine ns/x: ownerReference 1 points to Cluster gone, which is not there, and clusterctl fails when it reads that"},
-		{"a class that is not there", cluster("spec: {topology: {classRef: {name: cc, namespace: other}}}\n" + ready), owners.Discovery, "Cluster ns/x: it uses ClusterClass other/cc, which is not there"},
+		{"owned by a Cluster that is gone", machine([]string{core + " Cluster gone u-gone"}, "status: {nodeRef: {name: a}}\n"), owners.Provisioning, "Machine ns/x: ownerReference 1 points to Cluster gone, which does not exist; clusterctl fails when it reads that Cluster"},
+		{"a class that is not there", cluster("spec: {topology: {classRef: {name: cc, namespace: other}}}\n" + ready), owners.Discovery, "Cluster ns/x: it refers to ClusterClass other/cc, which does not exist"},
 		{
 			"a template that is not there", cluster("spec: {topology: {classRef: {name: cc, namespace: other}}}\n"+ready) +
 				existing(core, "ClusterClass other/cc", "u-cc", nil, "spec: {infrastructure: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachine, name: t}}}\n"),
-			owners.Discovery, "ClusterClass other/cc: it uses FooMachine other/t, which is not there",
+			owners.Discovery, "ClusterClass other/cc: it refers to FooMachine other/t, which does not exist",
 		},
 		{
 			"a version that is not served", strings.ReplaceAll(crdOf("FooOld", "Namespaced", byClusterctl), "storage: true", "storage: true, served: false"),
@@ -208,9 +207,9 @@ func TestRefusals(t *testing.T) {
 // TestGaps demands that what is missing or contradicts itself is said.
 func TestGaps(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"nothing", "", "there is no object at all"},
-		{"no Cluster", existing("v1", "Secret ns/s", "u", nil, ""), "there is no Cluster"},
-		{"no Secret", strings.ReplaceAll(base, "kind: Secret", "kind: ConfigMap"), "there is no Secret"},
+		{"nothing", "", "the snapshot holds no object"},
+		{"no Cluster", existing("v1", "Secret ns/s", "u", nil, ""), "nothing that is moved is a Cluster"},
+		{"no Secret", strings.ReplaceAll(base, "kind: Secret", "kind: ConfigMap"), "the snapshot holds no Secret"},
 		{"no definitions", existing(core, "Cluster ns/c", "u", nil, ready) + existing(prov, "FooMachine ns/m", "v", nil, ""), "Cluster.cluster.x-k8s.io, FooMachine.foo.cluster.x-k8s.io"},
 		{"a reference to nothing", base + existing(core, "Cluster ns/d", "u-d", nil, "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachine, name: f}}\n"+ready), "1 FooMachine.foo.cluster.x-k8s.io"},
 		{"one UID for two", base + existing(prov, "FooMachine ns/a", "u-1", nil, "") + existing(prov, "FooMachine ns/b", "u-1", nil, ""), "FooMachine ns/a and FooMachine ns/b have the same UID"},

@@ -26,13 +26,13 @@ func (n *Node) Reason() string {
 	case Marked:
 		return marks(MoveLabel, n.Move)
 	case Owned:
-		return fmt.Sprintf("its owner %s takes it along: %s", n.By.From, n.By.Why)
+		return fmt.Sprintf("it moves with its owner %s: %s", n.By.From, n.By.Why)
 	case Unowned:
 		return "nothing names it, so no controller sets an owner"
 	case NotOwned:
-		return fmt.Sprintf("%s names it in %s, but no controller makes an owner of that: %s", n.By.By, n.By.Field, n.By.Why)
+		return fmt.Sprintf("%s names it in %s, but no controller sets an owner: %s", n.By.By, n.By.Field, n.By.Why)
 	case ReferrerLeft:
-		return fmt.Sprintf("only %s names it, which stays behind itself", n.By.by())
+		return fmt.Sprintf("only %s names it, and that stays behind too", n.By.by())
 	case OwnerLeft:
 		if n.By.From.Absent {
 			return n.By.points()
@@ -46,22 +46,24 @@ func (n *Node) Reason() string {
 	case Cycle:
 		return fmt.Sprintf("it waits for its owner %s, which waits for it", n.By.From)
 	case NotDiscovered:
-		return "clusterctl looks only at Secrets, ConfigMaps and the kinds of providers"
+		return "clusterctl only moves Secrets, ConfigMaps and the kinds of providers"
 	case NotThere:
-		return "it is not there"
+		return "it does not exist"
 	case NoOwner:
 		return "it has neither an owner nor a label that moves it"
+	case NamedBy, MayBeNamed:
+		return n.namedReason()
 	case OtherNamespace:
 		return "it is in another namespace than the one that is moved"
 	case MayBeIgnored:
-		return "the definition of its kind is not at hand; clusterctl looks at the objects only if that carries the label " + clusterctlLabel
+		return "the definition of its kind is missing here; clusterctl only lists the objects if it carries the label " + clusterctlLabel
 	case MayBeOwned:
 		if n.By.Link != MayOwn {
 			return fmt.Sprintf("it is not clear what becomes of its owner %s", n.By.From)
 		}
 		return fmt.Sprintf("%s may become its owner because of %s: %s", n.By.From, n.By.place(), n.By.Why)
 	}
-	return "the definition of its kind is not at hand; it may carry a label"
+	return "the definition of its kind is missing here, and may carry a label that moves it"
 }
 
 // short is a reason that names no other object, for use in another reason.
@@ -90,9 +92,9 @@ func (e *Edge) points() string {
 	case e.From.Namesake:
 		what += ", but with a UID that the " + e.From.Kind + " of that name does not have"
 	case e.From.Absent && e.From.Scope == Ignored:
-		what += ", and clusterctl does not look at objects of that kind"
+		what += ", and clusterctl does not list objects of that kind"
 	case e.From.Absent:
-		what += ", which is not there"
+		what += ", which does not exist"
 	}
 	if k, ok := strings.CutPrefix(e.Field, "metadata.ownerReferences."); ok {
 		if i, err := strconv.Atoi(k); err == nil {
@@ -128,22 +130,24 @@ func (n *Node) Fix() string {
 		if n.Global {
 			return fmt.Sprintf("give it or the definition of its kind the label %s, or create it in the target by hand", MoveLabel)
 		}
-		return fmt.Sprintf("let an object that is moved own it, or give it the label %s", MoveLabel)
+		return fmt.Sprintf("give it the label %s, or an owner that is moved", MoveLabel)
 	case OwnerLeft:
 		if fix := n.By.fix(); fix != "" {
 			return fix
 		}
 		if n.By.From.Cause == OwnerLeft || n.By.From.Cause == Cycle {
-			return "" // it is said there
+			return "" // its owner has the advice
 		}
-		return fmt.Sprintf("let %s be moved too (%s), or remove the ownerReference", n.By.From, n.By.From.Fix())
+		return fmt.Sprintf("make %s move too (%s), or remove the ownerReference", n.By.From, n.By.From.Fix())
 	case OwnerAlone:
 		return fmt.Sprintf("use the label %s instead", HierarchyLabel)
 	case Cycle:
-		return "remove one of the ownerReferences that go round"
+		return "remove one of the ownerReferences of the cycle"
+	case NamedBy, MayBeNamed:
+		return n.namedFix()
 	case NotDiscovered:
 		if n.ofKubernetes() {
-			return "bring it to the target in another way"
+			return "create it in the target by other means"
 		}
 		return fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
 	case MayBeMarked, MayBeIgnored:

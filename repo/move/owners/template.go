@@ -103,7 +103,7 @@ var refs = []ref{
 
 // Reasons for edges that are in no table.
 const (
-	whyWritten     = "it stands in its own ownerReferences"
+	whyWritten     = "its ownerReferences name that"
 	whyResource    = "the ClusterResourceSet controller makes the ClusterResourceSet an owner of its resources"
 	whyNoMatch     = "the ClusterResourceSet controller makes it the owner as soon as its selector matches a Cluster"
 	whyNoSelector  = "an empty selector selects no Cluster, so the ClusterResourceSet controller does nothing"

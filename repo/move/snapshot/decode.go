@@ -2,8 +2,11 @@ package snapshot
 
 import (
 	"bytes"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/json"
@@ -20,7 +23,9 @@ type head struct {
 		Namespace string `json:"namespace"`
 		UID       string `json:"uid"`
 		Continue  string `json:"continue"`
-		Labels    struct {
+		// Only whether it is there counts.
+		Deletion *anything `json:"deletionTimestamp"`
+		Labels   struct {
 			Clusterctl    *string `json:"clusterctl.cluster.x-k8s.io"`
 			Move          *string `json:"clusterctl.cluster.x-k8s.io/move"`
 			MoveHierarchy *string `json:"clusterctl.cluster.x-k8s.io/move-hierarchy"`
@@ -41,7 +46,7 @@ type head struct {
 // anything is set if a field is there, whatever it holds.
 type anything bool
 
-func (a *anything) UnmarshalJSON([]byte) error { *a = true; return nil }
+func (a *anything) UnmarshalJSON(data []byte) error { *a = string(data) != "null"; return nil }
 
 // reference is one in either spelling.
 type reference struct {
@@ -75,6 +80,7 @@ const (
 	coreGroup       = "cluster.x-k8s.io"
 	addonsGroup     = "addons.cluster.x-k8s.io"
 	clusterctlGroup = "clusterctl.cluster.x-k8s.io"
+	runtimeGroup    = "runtime.cluster.x-k8s.io"
 	definitionGroup = "apiextensions.k8s.io"
 )
 
@@ -86,10 +92,17 @@ var details = map[[2]string]func(data []byte) (any, error){
 	{coreGroup, "Machine"}:                        readAs((*machineWire).detail),
 	{addonsGroup, "ClusterResourceSetBinding"}:    readAs((*bindingWire).detail),
 	{clusterctlGroup, "Provider"}:                 readAs((*providerWire).detail),
+	{runtimeGroup, "ExtensionConfig"}:             readAs((*extensionWire).detail),
 }
 
-// HasDetail reports whether more than the metadata of a kind is read.
+// HasDetail reports whether the objects of a kind have a Detail.
 func HasDetail(group, kind string) bool { return details[[2]string{group, kind}] != nil }
+
+// NeedsSpec reports whether more than the metadata of a kind is read. It never is
+// of Secrets.
+func NeedsSpec(group, kind string) bool {
+	return HasDetail(group, kind) || scanned(group)
+}
 
 func readAs[W any](detail func(*W) any) func([]byte) (any, error) {
 	return func(data []byte) (any, error) {
@@ -120,16 +133,21 @@ type definitionWire struct {
 func (w *definitionWire) detail() any {
 	d := &Definition{Group: w.Spec.Group, Kind: w.Spec.Names.Kind, Plural: w.Spec.Names.Plural, Global: w.Spec.Scope == "Cluster"}
 	for _, v := range w.Spec.Versions {
+		served := v.Served == nil || *v.Served
 		if v.Storage {
-			d.Storage, d.Unserved = v.Name, v.Served != nil && !*v.Served
+			d.Storage, d.Unserved = v.Name, !served
+		}
+		if served {
+			d.Served = append(d.Served, v.Name)
 		}
 	}
 	return d
 }
 
 type condition struct {
-	Type   string `json:"type"`
-	Status string `json:"status"`
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
 }
 
 func isTrue(conditions []condition, kind string) bool {
@@ -174,6 +192,19 @@ type clusterWire struct {
 
 const initializedCondition = "ControlPlaneInitialized"
 
+// busyConditions are those of a Cluster that are true while its machines change.
+var busyConditions = [...]string{"RollingOut", "ScalingUp", "ScalingDown", "Remediating"}
+
+func busy(conditions []condition) []string {
+	var out []string
+	for _, kind := range busyConditions {
+		if isTrue(conditions, kind) {
+			out = append(out, kind)
+		}
+	}
+	return out
+}
+
 func (w *clusterWire) detail() any {
 	c := &Cluster{
 		Paused:          w.Spec.Paused,
@@ -193,11 +224,13 @@ func (w *clusterWire) detail() any {
 		c.Provisioned = w.Status.InfrastructureReady
 		c.ControlPlaneInitialized = w.Status.ControlPlaneReady
 		c.Initialized = isTrue(w.Status.V1Beta2.Conditions, initializedCondition)
+		c.Busy = busy(w.Status.V1Beta2.Conditions)
 		return c
 	}
 	c.Provisioned = w.Status.Initialization.InfrastructureProvisioned
 	c.ControlPlaneInitialized = w.Status.Initialization.ControlPlaneInitialized
 	c.Initialized = isTrue(w.Status.Conditions, initializedCondition)
+	c.Busy = busy(w.Status.Conditions)
 	return c
 }
 
@@ -218,8 +251,25 @@ type workers struct {
 	} `json:"template"`
 }
 
+// external are the handlers of a patch, in either spelling.
+type external struct {
+	GenerateExtension          string `json:"generateExtension"`
+	ValidateExtension          string `json:"validateExtension"`
+	GeneratePatchesExtension   string `json:"generatePatchesExtension"`
+	ValidateTopologyExtension  string `json:"validateTopologyExtension"`
+	DiscoverVariablesExtension string `json:"discoverVariablesExtension"`
+}
+
 type classWire struct {
 	Spec struct {
+		Patches []struct {
+			External external `json:"external"`
+		} `json:"patches"`
+		Upgrade struct {
+			External struct {
+				GenerateUpgradePlanExtension string `json:"generateUpgradePlanExtension"`
+			} `json:"external"`
+		} `json:"upgrade"`
 		Infrastructure template `json:"infrastructure"`
 		ControlPlane   struct {
 			template
@@ -246,7 +296,35 @@ func (w *classWire) detail() any {
 			add(m.Infrastructure, m.Bootstrap, m.Template.Infrastructure, m.Template.Bootstrap)
 		}
 	}
+	handlers := []string{s.Upgrade.External.GenerateUpgradePlanExtension}
+	for _, p := range s.Patches {
+		e := p.External
+		handlers = append(handlers, e.GenerateExtension, e.ValidateExtension, e.GeneratePatchesExtension, e.ValidateTopologyExtension, e.DiscoverVariablesExtension)
+	}
+	for _, h := range handlers {
+		if h != "" && !slices.Contains(c.Extensions, h) {
+			c.Extensions = append(c.Extensions, h)
+		}
+	}
 	return c
+}
+
+// digest is a number for the spec of an object: equal ones have equal numbers, in
+// whatever order their fields are.
+func digest(data []byte) uint64 {
+	var o struct {
+		Spec any `json:"spec"`
+	}
+	if json.UnmarshalCaseSensitivePreserveInts(data, &o) != nil {
+		return 0
+	}
+	text, err := stdjson.Marshal(o.Spec) // sorts the fields
+	if err != nil {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(text)
+	return h.Sum64()
 }
 
 type machineWire struct {
@@ -276,10 +354,40 @@ type bindingWire struct {
 func (w *bindingWire) detail() any { return &Binding{Cluster: w.Spec.ClusterName} }
 
 type providerWire struct {
-	Type string `json:"type"`
+	Type         string `json:"type"`
+	ProviderName string `json:"providerName"`
+	Version      string `json:"version"`
 }
 
-func (w *providerWire) detail() any { return &Provider{Type: w.Type} }
+func (w *providerWire) detail() any {
+	return &Provider{Type: w.Type, Name: w.ProviderName, Version: w.Version}
+}
+
+type extensionWire struct {
+	Status struct {
+		Handlers []struct {
+			Name string `json:"name"`
+		} `json:"handlers"`
+		Conditions []condition `json:"conditions"`
+		// In v1alpha1.
+		V1Beta2 struct {
+			Conditions []condition `json:"conditions"`
+		} `json:"v1beta2"`
+	} `json:"status"`
+}
+
+func (w *extensionWire) detail() any {
+	e := &Extension{}
+	for _, c := range append(w.Status.Conditions, w.Status.V1Beta2.Conditions...) {
+		if c.Type == "Discovered" {
+			e.Discovered, e.Message = e.Discovered || c.Status == "True", c.Message
+		}
+	}
+	for _, h := range w.Status.Handlers {
+		e.Handlers = append(e.Handlers, h.Name)
+	}
+	return e
+}
 
 // piece is the text of one value in a stream.
 type piece struct {
@@ -300,7 +408,7 @@ type decoded struct {
 }
 
 // decode reads the objects in a piece; a List may hold any number.
-func decode(name string, p piece) decoded {
+func (s *Snapshot) decode(name string, p piece) decoded {
 	data := p.data
 	var err error
 	if p.yaml {
@@ -312,7 +420,7 @@ func decode(name string, p piece) decoded {
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &h); err != nil {
 		if !p.yaml { // YAML may begin with a brace too
 			p.yaml = true
-			if d := decode(name, p); d.err == nil {
+			if d := s.decode(name, p); d.err == nil {
 				return d
 			}
 		}
@@ -327,11 +435,14 @@ func decode(name string, p piece) decoded {
 	case p.cut:
 		return decoded{next: h.Metadata.Continue}
 	case strings.HasSuffix(h.Kind, listSuffix) && bool(h.Items):
-		return items(name, p, &h, data)
+		return s.items(name, p, &h, data)
 	case strings.HasSuffix(h.Kind, listSuffix) && h.Metadata.Name == "":
 		return decoded{} // a list of nothing
 	}
 	o, err := h.object(p, data)
+	if err == nil && scanned(o.Group) {
+		o.Names = s.fields.names(data)
+	}
 	if err != nil {
 		return decoded{err: p.fail(name, err)}
 	}
@@ -341,7 +452,7 @@ func decode(name string, p piece) decoded {
 const listSuffix = "List"
 
 // items reads a list that was not read item by item.
-func items(name string, p piece, h *head, data []byte) decoded {
+func (s *Snapshot) items(name string, p piece, h *head, data []byte) decoded {
 	var list struct {
 		Items []raw `json:"items"`
 	}
@@ -351,7 +462,7 @@ func items(name string, p piece, h *head, data []byte) decoded {
 	out := decoded{next: h.Metadata.Continue}
 	for _, item := range list.Items {
 		inner := piece{data: item, line: p.line, apiVersion: h.APIVersion, kind: strings.TrimSuffix(h.Kind, listSuffix)}
-		d := decode(name, inner)
+		d := s.decode(name, inner)
 		out.objects = append(out.objects, d.objects...)
 		if out.err == nil {
 			out.err = d.err
@@ -365,7 +476,7 @@ type raw []byte
 
 func (r *raw) UnmarshalJSON(data []byte) error { *r = append(*r, data...); return nil }
 
-var errNoObject = errors.New("this is no Kubernetes object: it needs apiVersion, kind and metadata.name")
+var errNoObject = errors.New("not a Kubernetes object: apiVersion, kind or metadata.name is missing")
 
 func (h *head) object(p piece, data []byte) (Object, error) {
 	if h.Kind == "" && h.APIVersion == "" || h.Kind == "PartialObjectMetadata" {
@@ -391,14 +502,23 @@ func (h *head) object(p piece, data []byte) (Object, error) {
 			o.Marks |= row.mark
 		}
 	}
+	if m.Deletion != nil && bool(*m.Deletion) {
+		o.Marks |= Deleting
+	}
+	if len(m.Owners) > 0 {
+		o.Owners = make([]Owner, 0, len(m.Owners))
+	}
 	for _, r := range m.Owners {
 		ref := r.ref()
-		o.Owners = append(o.Owners, Owner{Group: ref.Group, Kind: ref.Kind, Name: ref.Name, UID: r.UID})
+		o.Owners = append(o.Owners, Owner{Group: ref.Group, Version: ref.Version, Kind: ref.Kind, Name: ref.Name, UID: r.UID})
 	}
 	if detail := details[[2]string{o.Group, o.Kind}]; detail != nil {
 		var err error
 		if o.Detail, err = detail(data); err != nil {
 			return Object{}, fmt.Errorf("%s: %w", &o, err)
+		}
+		if class, ok := o.Detail.(*Class); ok {
+			class.Digest = digest(data)
 		}
 	}
 	return o, nil

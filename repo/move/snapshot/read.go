@@ -64,7 +64,7 @@ func (s *Snapshot) read(ctx context.Context, from Source, in io.Reader) (result,
 			return err
 		}
 		out := make([]decoded, len(batch))
-		parallel.Each(len(batch), func(i int) { out[i] = decode(from.Name, batch[i]) })
+		parallel.Each(len(batch), func(i int) { out[i] = s.decode(from.Name, batch[i]) })
 		for _, d := range out {
 			for _, o := range d.objects {
 				s.add(o)

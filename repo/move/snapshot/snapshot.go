@@ -2,10 +2,11 @@ package snapshot
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Mark is a set of labels and annotations; only their presence counts.
+// Mark is a set of labels, annotations and fields; only their presence counts.
 type Mark uint8
 
 // The marks.
@@ -20,6 +21,8 @@ const (
 	BlockMove
 	// Paused is the annotation cluster.x-k8s.io/paused.
 	Paused
+	// Deleting is metadata.deletionTimestamp.
+	Deleting
 )
 
 // Object is an object that exists.
@@ -31,8 +34,11 @@ type Object struct {
 	// Cluster is the value of the label cluster.x-k8s.io/cluster-name.
 	Cluster string
 	Owners  []Owner
+	// Names are the texts outside of metadata and status that may name other
+	// objects.
+	Names []Name
 	// Detail is what else a move depends on: a *Definition, *Cluster, *Class,
-	// *Machine, *Binding or *Provider, or nil.
+	// *Machine, *Binding, *Provider or *Extension, or nil.
 	Detail any
 }
 
@@ -40,7 +46,7 @@ type Object struct {
 func (o *Object) Has(m Mark) bool { return o.Marks&m != 0 }
 
 // Owner is an entry of metadata.ownerReferences.
-type Owner struct{ Group, Kind, Name, UID string }
+type Owner struct{ Group, Version, Kind, Name, UID string }
 
 // Ref names an object in a namespace that the context tells.
 type Ref struct{ Group, Version, Kind, Name string }
@@ -53,6 +59,8 @@ type Definition struct {
 	Storage string
 	// Unserved is set if the server does not serve that version.
 	Unserved bool
+	// Served are the versions that the server serves.
+	Served []string
 	// Global is set if the kind has no namespaces.
 	Global bool
 }
@@ -73,6 +81,8 @@ type Cluster struct {
 	Refs []Ref
 	// HasControlPlane is set if there is a controlPlaneRef.
 	HasControlPlane bool
+	// Busy are the conditions that say that work is under way, such as RollingOut.
+	Busy []string
 }
 
 // Class is a ClusterClass.
@@ -80,6 +90,11 @@ type Class struct {
 	// Templates are those that it refers to. In v1beta2 they are all in its
 	// namespace.
 	Templates []Ref
+	// Extensions are the handlers that its patches and upgrades call, as
+	// HANDLER.EXTENSIONCONFIG.
+	Extensions []string
+	// Digest is that of the spec. Equal specs have equal digests.
+	Digest uint64
 }
 
 // Machine is a Machine of Cluster API.
@@ -94,7 +109,19 @@ type Machine struct {
 type Binding struct{ Cluster string }
 
 // Provider is an entry of clusterctl's inventory.
-type Provider struct{ Type string }
+type Provider struct{ Type, Name, Version string }
+
+// Extension is an ExtensionConfig.
+type Extension struct {
+	// Discovered is the condition Discovered, and Message what it says.
+	Discovered bool
+	Message    string
+	// Handlers are the names in its status.
+	Handlers []string
+}
+
+// Serves reports whether the server serves a version of the kind.
+func (d *Definition) Serves(version string) bool { return slices.Contains(d.Served, version) }
 
 // Snapshot is what was read.
 type Snapshot struct {
@@ -109,6 +136,8 @@ type Snapshot struct {
 	Saved int
 
 	texts map[string]string
+	// fields are the places of names.
+	fields fieldTable
 }
 
 // mostProblems are kept.
@@ -136,7 +165,7 @@ func (s *Snapshot) add(o Object) {
 	}
 	for i := range o.Owners {
 		r := &o.Owners[i]
-		r.Group, r.Kind, r.Name, r.UID = s.text(r.Group), s.text(r.Kind), s.text(r.Name), s.text(r.UID)
+		r.Group, r.Version, r.Kind, r.Name, r.UID = s.text(r.Group), s.text(r.Version), s.text(r.Kind), s.text(r.Name), s.text(r.UID)
 	}
 	s.Objects = append(s.Objects, o)
 }

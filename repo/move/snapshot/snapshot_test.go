@@ -168,6 +168,8 @@ apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
 kind: Provider
 metadata: {name: infrastructure-foo}
 type: InfrastructureProvider
+providerName: foo
+version: v1.2.3
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -199,20 +201,23 @@ data: {password: c2VjcmV0}
 		&snapshot.Class{Templates: templates},
 		&snapshot.Machine{HasNode: true, Refs: []snapshot.Ref{ref("b", "", "Config", "c"), ref("i", "", "FooMachine", "m")}},
 		&snapshot.Binding{Cluster: "c"},
-		&snapshot.Provider{Type: "InfrastructureProvider"},
-		&snapshot.Definition{Group: "example.com", Kind: "Foo", Plural: "foos", Storage: "v2", Unserved: true, Global: true},
+		&snapshot.Provider{Type: "InfrastructureProvider", Name: "foo", Version: "v1.2.3"},
+		&snapshot.Definition{Group: "example.com", Kind: "Foo", Plural: "foos", Storage: "v2", Unserved: true, Served: []string{"v1"}, Global: true},
 		nil,
 	} {
+		if class, ok := s.Objects[i].Detail.(*snapshot.Class); ok {
+			class.Digest = 0 // see TestDigest
+		}
 		if got := s.Objects[i].Detail; fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 			t.Errorf("%v: %+v, want %+v", &s.Objects[i], got, want)
 		}
 	}
 	o := s.Objects[0]
-	o.Detail = nil
+	o.Detail, o.Names = nil, nil
 	want := snapshot.Object{
 		Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster", Namespace: "ns", Name: "c", UID: "u1", Cluster: "c",
 		Marks:  snapshot.Clusterctl | snapshot.Move | snapshot.MoveHierarchy | snapshot.BlockMove | snapshot.Paused,
-		Owners: []snapshot.Owner{{Group: "example.com", Kind: "Foo", Name: "f", UID: "u2"}},
+		Owners: []snapshot.Owner{{Group: "example.com", Version: "v1", Kind: "Foo", Name: "f", UID: "u2"}},
 	}
 	if fmt.Sprintf("%+v", o) != fmt.Sprintf("%+v", want) {
 		t.Errorf("%+v, want %+v", o, want)

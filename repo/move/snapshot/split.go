@@ -317,35 +317,75 @@ func (j *scanner) rest(to []byte, b byte) ([]byte, error) {
 			to = append(to, ahead[0])
 		}
 	}
-	depth, text := 0, false
+	var end jsonEnd
+	if end.feed(to[len(to)-1:]) > 0 {
+		return to, nil
+	}
 	for {
-		switch {
-		case text && b == '\\':
-			escaped, err := j.byte()
-			if err != nil {
-				return to, err
-			}
-			to = append(to, escaped)
-		case b == '"':
-			text = !text
-		case text:
-		case b == '{' || b == '[':
-			depth++
-		case b == '}' || b == ']':
-			depth--
+		// Whole buffers at once: this is the part that one processor does for all.
+		if _, err := j.in.Peek(1); err != nil {
+			_, err = j.byte()
+			return to, err
 		}
-		if depth <= 0 && !text {
+		chunk, _ := j.in.Peek(j.in.Buffered())
+		n := end.feed(chunk)
+		done := n > 0
+		if !done {
+			n = len(chunk)
+		}
+		to = append(to, chunk[:n]...)
+		j.line += bytes.Count(chunk[:n], []byte("\n"))
+		_, _ = j.in.Discard(n)
+		if done {
 			return to, nil
 		}
 		if len(to) > files.MaxSize {
 			return to, j.failure(j.first, "%w", errTooLarge)
 		}
-		var err error
-		if b, err = j.byte(); err != nil {
-			return to, err
-		}
-		to = append(to, b)
 	}
+}
+
+// jsonEnd looks for the end of a value that begins with a quote, brace or bracket.
+type jsonEnd struct {
+	depth         int
+	text, escaped bool
+}
+
+// feed takes the next bytes. It returns how many of them belong to the value if it
+// ends among them, and 0 if it does not.
+func (e *jsonEnd) feed(chunk []byte) int {
+	for i := 0; i < len(chunk); i++ {
+		b := chunk[i]
+		switch {
+		case e.escaped:
+			e.escaped = false
+			continue
+		case e.text:
+			// To what means something in a text.
+			switch {
+			case b == '\\':
+				e.escaped = true
+				continue
+			case b != '"':
+				continue
+			}
+			e.text = false
+		case b == '"':
+			e.text = true
+			continue
+		case b == '{' || b == '[':
+			e.depth++
+			continue
+		case b == '}' || b == ']':
+			e.depth--
+		default:
+			continue
+		}
+		if e.depth <= 0 && !e.text {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // elements hands out the elements of an array, behind its bracket.

@@ -1,0 +1,383 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+)
+
+// Rarity and Chance are the defaults of the options of the same names.
+const (
+	Rarity = 12
+	Chance = 0.9999
+)
+
+// Repetitions is how many calls it takes to see a fault that one call of some has,
+// with a given chance. Calls are taken to be independent of each other.
+func Repetitions(rarity int, chance float64) int {
+	if rarity <= 1 {
+		return 1
+	}
+	chance = min(max(chance, 0.5), 0.999999)
+	return int(math.Ceil(math.Log(1-chance) / math.Log(1-1/float64(rarity))))
+}
+
+// Budgets of time for each handler. What does not fit in is left out, and the
+// report says so.
+const (
+	repeatBudget = 15 * time.Second
+	// RetryBudget is how long retries are followed if the options do not tell.
+	RetryBudget = 25 * time.Second
+)
+
+// together4 is how many repeated calls are under way at once.
+const together4 = 4
+
+// repeat makes calls one after the other and at once, with pauses of different
+// lengths, and hands out the answers one by one, until all are made, the budget is
+// used up, or done says that enough was seen.
+func (p *probe) repeat(ctx context.Context, w place, in call, done func(reply) bool) {
+	n := p.repetitions()
+	limited, cancel := context.WithTimeout(ctx, repeatBudget)
+	defer cancel()
+	var (
+		mu      sync.Mutex
+		enough  bool
+		made    int
+		workers sync.WaitGroup
+	)
+	one := func() bool {
+		r := p.client.do(limited, in)
+		if limited.Err() != nil {
+			return false
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		made++
+		enough = enough || done(r)
+		return !enough
+	}
+	// Some in a row, because state may build up; the rest at once.
+	for range min(n/4, 16) {
+		if !one() {
+			break
+		}
+		time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+	}
+	mu.Lock()
+	left := n - made
+	mu.Unlock()
+	for i := range together4 {
+		workers.Go(func() {
+			for k := i; k < left; k += together4 {
+				mu.Lock()
+				stop := enough
+				mu.Unlock()
+				if stop || limited.Err() != nil || !one() {
+					return
+				}
+				if k%8 == i {
+					time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if !enough && made < n && ctx.Err() == nil {
+		p.short(w, made)
+	}
+}
+
+func (p *probe) repetitions() int { return Repetitions(p.o.Rarity, p.o.Chance) }
+
+// short remembers that a handler was called less often than it takes.
+func (p *probe) short(w place, made int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fewer = append(p.fewer, fmt.Sprintf("%s was only called %d times", strings.TrimSpace(w.hook+" "+w.handler), made))
+}
+
+// scope says what was checked.
+func (p *probe) scope(handlers int) string {
+	what := fmt.Sprintf("%d handlers of %s", handlers, p.o.URL)
+	if handlers == 1 {
+		what = fmt.Sprintf("1 handler of %s", p.o.URL)
+	}
+	if len(p.fewer) == 0 {
+		return what
+	}
+	slices.Sort(p.fewer)
+	return fmt.Sprintf("%s (too slow to repeat calls %d times, as it takes to see a fault of 1 call in %d with a chance of %v %%: %s)",
+		what, p.repetitions(), p.o.Rarity, 100*p.o.Chance, strings.Join(p.fewer, ", "))
+}
+
+// unsteady calls a pure hook again and again and compares the answers with the
+// first one.
+func (h *handler) unsteady(ctx context.Context) {
+	first, _ := h.outcome(h.first)
+	h.repeat(ctx, h.place, h.in, func(r reply) bool {
+		if r.tooLarge {
+			h.add("LIV061", h.place, "a repeated call: %s", r.String())
+			return true
+		}
+		status, _ := h.outcome(r)
+		if !r.ok() || h.kind(r) != h.kind(h.first) {
+			if !h.reported("LIV072", h.place) {
+				h.add("LIV072", h.place, "the same request is answered with %s, and then: %s", short(first), short(status))
+			}
+			return true
+		}
+		if difference := h.differ(r); difference != "" {
+			id := "LIV071"
+			switch h.hook.Name {
+			case "GeneratePatches":
+				id = "LIV035"
+			case "DiscoverVariables":
+				id = "LIV039"
+			}
+			h.add(id, h.place, "the same request gives another answer: %s", difference)
+			return true
+		}
+		return false
+	})
+}
+
+// kind is the status of an answer, or that there is none.
+func (h *handler) kind(r reply) string {
+	answer, err := h.hook.Decode(r.body)
+	if !r.ok() || err != nil {
+		return ""
+	}
+	return answer.Common().Status
+}
+
+// short cuts a text for a message.
+func short(s string) string {
+	const most = 80
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}
+
+// differ says in which way an answer to the complete request is another one than
+// the first, apart from its message. It is empty if it is not.
+func (h *handler) differ(r reply) string {
+	answer, err := h.hook.Decode(r.body)
+	if err != nil {
+		return extension.Explain(err)
+	}
+	switch first := h.answer.(type) {
+	case *extension.VariablesResponse:
+		a, b := canonical(first.Variables), canonical(answer.(*extension.VariablesResponse).Variables)
+		if !slices.Equal(a, b) {
+			return short(difference(a, b))
+		}
+		return ""
+	case *extension.PatchesResponse:
+		items := itemsOf(h.in.body)
+		before, after := h.after(items, first), h.after(items, answer.(*extension.PatchesResponse))
+		for _, i := range items {
+			if paths, err := extension.Changed(before[i.UID], after[i.UID]); err != nil || len(paths) > 0 {
+				return describe(items, i.UID)
+			}
+		}
+		return ""
+	}
+	var sent struct{ Current map[string]json.RawMessage }
+	_ = json.Unmarshal(h.in.body, &sent) // our own
+	mine, other := inPlacePatches(h.answer), inPlacePatches(answer)
+	for field, patch := range mine {
+		object := sent.Current[strings.TrimSuffix(field, "Patch")]
+		if paths := changes(applied(object, patch), applied(object, other[field])); len(paths) > 0 {
+			return field
+		}
+	}
+	if mine == nil && !bytes.Equal(payload(h.first.body), payload(r.body)) {
+		return excerpt(r.body)[len(" with "):]
+	}
+	return ""
+}
+
+func applied(object json.RawMessage, p extension.Patch) json.RawMessage {
+	if p.IsZero() {
+		return object
+	}
+	after, err := p.Apply(object)
+	if err != nil {
+		return object
+	}
+	return after
+}
+
+// payload is an answer without its message, with the fields in a fixed order.
+func payload(body []byte) []byte {
+	var v map[string]any
+	if json.Unmarshal(body, &v) != nil {
+		return body
+	}
+	delete(v, "message")
+	text, err := json.Marshal(v)
+	if err != nil {
+		return body
+	}
+	return text
+}
+
+// after are the objects of items after patches, as far as these apply.
+func (h *handler) after(items []item, r *extension.PatchesResponse) map[string]json.RawMessage {
+	objects := map[string]json.RawMessage{}
+	for _, i := range items {
+		objects[i.UID] = i.Object
+	}
+	for _, patch := range r.Items {
+		after, err := patch.Change().Apply(objects[patch.UID])
+		if err == nil {
+			after, err = extension.Keep(objects[patch.UID], after, h.o.Core)
+		}
+		if err == nil {
+			objects[patch.UID] = after
+		}
+	}
+	return objects
+}
+
+// Limits of retryAfterSeconds that makes sense.
+const longestRetry = 24 * 60 * 60
+
+// blocking judges an answer that makes Cluster API wait.
+func (h *handler) blocking() {
+	r, can := h.answer.(*extension.RetryResponse)
+	if !can || !h.succeeded() || r.RetryAfterSeconds <= 0 || !h.hook.Blocks(h.o.Core) {
+		return
+	}
+	if r.Message == "" {
+		h.add("LIV073", h.place, "retryAfterSeconds is %d, without a message", r.RetryAfterSeconds)
+	}
+	if r.RetryAfterSeconds > longestRetry {
+		h.add("LIV074", h.place, "retryAfterSeconds is %d, which is %d days", r.RetryAfterSeconds, r.RetryAfterSeconds/longestRetry)
+	}
+}
+
+// leastRounds is how often a hook must have been called when it wanted to be,
+// before it is taken to block forever.
+const leastRounds = 3
+
+// follow calls a hook that makes Cluster API wait until it does no longer: early,
+// as other extensions may cause it, when it is due, and late.
+func (h *handler) follow(ctx context.Context) {
+	r, can := h.answer.(*extension.RetryResponse)
+	if !can || !h.succeeded() || r.RetryAfterSeconds <= 0 || !h.hook.Blocks(h.o.Core) && h.hook.Name != "UpdateMachine" {
+		return
+	}
+	budget := h.o.RetryBudget
+	start, due := time.Now(), 0
+	// Early, twice: another extension may have been shorter.
+	for range 2 {
+		if !h.again(ctx, "before retryAfterSeconds are over") {
+			return
+		}
+	}
+	for round := 0; ; round++ {
+		wait := time.Duration(r.RetryAfterSeconds) * time.Second
+		when := "after retryAfterSeconds"
+		if round%3 == 2 {
+			wait += wait / 2
+			when = "some time after retryAfterSeconds"
+		}
+		if time.Since(start)+wait > budget {
+			break
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+		if !h.again(ctx, when) {
+			return
+		}
+		due++
+		last, ok := h.last().(*extension.RetryResponse)
+		if !ok || last.RetryAfterSeconds <= 0 {
+			return
+		}
+		r = last
+	}
+	if due >= leastRounds && h.hook.Name == "BeforeClusterDelete" {
+		h.add("LIV075", h.place, "it still blocks after %s and %d calls that were due", time.Since(start).Round(time.Second), due)
+	}
+}
+
+// last is the answer to the latest call of again.
+func (h *handler) last() extension.Response { return h.latest }
+
+// again calls the hook once more and reports whether it may go on.
+func (h *handler) again(ctx context.Context, when string) bool {
+	r := h.send(ctx, h.in.body)
+	if ctx.Err() != nil {
+		return false
+	}
+	status, ok := h.outcome(r)
+	if !ok {
+		h.add("LIV076", h.place, "called %s, the answer is: %s", when, short(status))
+		return false
+	}
+	h.latest, _ = h.hook.Decode(r.body)
+	return true
+}
+
+// marker is what requests hold that must not come back.
+const marker = "clusterctl-repo-marker-5b1d7c02e94f"
+
+// mostEcho is how much of a request a message may repeat, in bytes.
+const mostEcho = 200
+
+// echoes reports a message that repeats the request.
+func (p *probe) echoes(w place, message string, request []byte) {
+	if p.reported("LIV077", w) {
+		return
+	}
+	if strings.Contains(message, marker) {
+		p.add("LIV077", w, "the message repeats a value of the request: %q", short(message))
+		return
+	}
+	for from := 0; from+mostEcho <= len(message); from += mostEcho / 2 {
+		if bytes.Contains(request, []byte(message[from:from+mostEcho])) {
+			p.add("LIV077", w, "the message repeats more than %d bytes of the request: %q", mostEcho, short(message))
+			return
+		}
+	}
+}
+
+// remains calls the pure hooks again after everything else: what they answered
+// must not depend on the calls in between.
+func (p *probe) remains(ctx context.Context) {
+	for _, h := range p.pure {
+		for _, id := range []string{"LIV035", "LIV036", "LIV039", "LIV071", "LIV072"} {
+			if p.reported(id, h.place) {
+				return
+			}
+		}
+		r := p.client.do(ctx, h.in)
+		if ctx.Err() != nil {
+			return
+		}
+		if r.ok() && h.kind(r) == h.kind(h.first) {
+			if what := h.differ(r); what != "" {
+				p.add("LIV078", h.place, "after calls of other pure hooks the same request gives another answer: %s", what)
+			}
+			continue
+		}
+		status, _ := h.outcome(r)
+		p.add("LIV078", h.place, "after calls of other pure hooks the same request gives: %s", short(status))
+	}
+}

@@ -1,0 +1,321 @@
+package owners
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
+)
+
+// answer is what is known of a question.
+type answer uint8
+
+const (
+	unknown answer = iota
+	no
+	yes
+)
+
+// served reports whether the source serves a version of a kind.
+func (b *planner) served(group, kind, version string) answer {
+	if group == "" && (kind == "Secret" || kind == "ConfigMap") {
+		return truth(version == "v1")
+	}
+	d := b.definitions[groupKind{group, kind}]
+	switch {
+	case d != nil:
+		return truth(d.Detail.(*snapshot.Definition).Serves(version))
+	case b.options.Restore && b.target != nil:
+		return b.target.served(group, kind, version)
+	case len(b.definitions) == 0, kubernetesGroups[group], b.options.Restore:
+		return unknown
+	}
+	// There are definitions, and none of this kind.
+	if b.options.Complete {
+		return no
+	}
+	return unknown
+}
+
+func truth(b bool) answer {
+	if b {
+		return yes
+	}
+	return no
+}
+
+// servedVersions lists the versions of a kind for people.
+func (b *planner) servedVersions(group, kind string) string {
+	if d := b.definitions[groupKind{group, kind}]; d != nil {
+		if list := d.Detail.(*snapshot.Definition).Served; len(list) > 0 {
+			return strings.Join(list, ", ")
+		}
+	}
+	return "its kind has none"
+}
+
+// inspect remembers owners that a reference does not name as they are. Clusterctl
+// knows an object by the first ownerReference to it if it lists the object with
+// that earlier, and then reads it by the version, kind and name in there
+// (clusterctl: client/cluster/objectgraph.go, ownerToVirtualNode).
+func (b *planner) inspect(n, owner *Node, i int32, r *snapshot.Owner) *Node {
+	if n == owner || !n.movable() {
+		return owner
+	}
+	if b.asIs(&b.s.Objects[i], r) {
+		return owner
+	}
+	if b.odd == nil {
+		b.odd = map[int32]bool{}
+	}
+	b.odd[i] = true
+	return owner
+}
+
+// asIs reports whether reading what a reference names gives the object.
+func (b *planner) asIs(o *snapshot.Object, r *snapshot.Owner) bool {
+	return o.Kind == r.Kind && o.Group == r.Group && o.Name == r.Name &&
+		(o.Version == r.Version || b.served(r.Group, r.Kind, r.Version) != no)
+}
+
+// alias is another identity that clusterctl may know an object by.
+type alias struct {
+	*snapshot.Owner
+	by   *Node  // whose reference it is
+	edge *Edge  // that reference
+	list string // the kind that is listed
+	cure
+	// always is set if it does not depend on the order of kinds.
+	always bool
+}
+
+// identify reports what follows from references that do not name their owner as it
+// is.
+func (b *planner) identify() {
+	if len(b.odd) == 0 {
+		return
+	}
+	aliases := map[int32][]alias{}
+	for i, n := range b.nodes {
+		if n == nil || !n.movable() {
+			continue
+		}
+		o := &b.s.Objects[i]
+		seen := map[int32]bool{}
+		for k := range o.Owners {
+			r := &o.Owners[k]
+			owner, ok := b.byUID[r.UID]
+			if !ok || r.UID == "" {
+				if owner, ok = b.ownerByName(o, r); !ok {
+					continue
+				}
+			}
+			if b.odd[owner] && b.nodes[owner] != n && !seen[owner] {
+				seen[owner] = true
+				edge := n.first(func(e *Edge) bool { return e.Written && e.From == b.nodes[owner] })
+				aliases[owner] = append(aliases[owner], alias{Owner: r, by: n, edge: edge, list: n.Kind + "." + n.Group})
+			}
+		}
+	}
+	for _, i := range sortedKeys(aliases) {
+		b.judge(i, b.first(i, aliases[i]))
+	}
+}
+
+func sortedKeys[V any](m map[int32]V) []int32 {
+	out := make([]int32, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ownerByName finds the owner of a reference without a UID, or of an object
+// without one.
+func (b *planner) ownerByName(o *snapshot.Object, r *snapshot.Owner) (int32, bool) {
+	for _, ns := range []string{o.Namespace, ""} {
+		if i, ok := b.lookup(ID{Group: r.Group, Kind: r.Kind, Namespace: ns, Name: r.Name}); ok {
+			return i, r.UID == "" || b.s.Objects[i].UID == ""
+		}
+	}
+	return 0, false
+}
+
+// first keeps of each list the reference that clusterctl meets first, and none that
+// it meets after the object itself.
+func (b *planner) first(i int32, all []alias) []alias {
+	owner := b.nodes[i]
+	own := owner.Kind + "." + owner.Group
+	if b.options.Restore {
+		// The files are read in the order of their names, as the snapshot is.
+		x := slices.MinFunc(all, func(x, y alias) int { return cmp.Compare(b.indexOf(x.by), b.indexOf(y.by)) })
+		if b.indexOf(x.by) > i || b.asIs(&b.s.Objects[i], x.Owner) {
+			return nil
+		}
+		x.always = true
+		return []alias{x}
+	}
+	best := map[string]alias{}
+	for _, a := range all {
+		if old, ok := best[a.list]; !ok || b.earlier(a.by, old.by) {
+			best[a.list] = a
+		}
+	}
+	same, ok := best[own]
+	listed := owner.movable() && b.isListed(owner)
+	before := ok && (!listed || b.earlier(same.by, owner))
+	if ok && !before {
+		delete(best, own)
+	}
+	var out []alias
+	for _, list := range slices.Sorted(mapKeys(best)) {
+		a := best[list]
+		a.always = len(best) == 1 && (!listed || before)
+		if !b.asIs(&b.s.Objects[i], a.Owner) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func mapKeys[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func (b *planner) indexOf(n *Node) int32 {
+	i, _ := b.lookup(n.ID)
+	return i
+}
+
+// isListed reports whether clusterctl lists an object, and does not fetch it
+// because another names it.
+func (b *planner) isListed(n *Node) bool { return b.listed(n) && !b.external[n] }
+
+// earlier reports whether the server lists one object of a kind before another. The
+// Secrets in the namespaces of providers come last.
+func (b *planner) earlier(x, y *Node) bool {
+	return cmp.Or(
+		cmp.Compare(truth(x.Namespace != b.Namespace), truth(y.Namespace != b.Namespace)),
+		cmp.Compare(x.Namespace, y.Namespace),
+		cmp.Compare(x.Name, y.Name)) < 0
+}
+
+// judge reports what happens if clusterctl knows an object by an alias.
+func (b *planner) judge(i int32, all []alias) {
+	n, o := b.nodes[i], &b.s.Objects[i]
+	for _, a := range all {
+		id := ID{Group: a.Group, Kind: a.Kind, Namespace: o.Namespace, Name: a.Name}
+		where := a.by.String() + ", " + a.edge.at()
+		fix := fmt.Sprintf("correct the ownerReference of %s to %s: apiVersion %s, kind %s, name %s", a.by, n, apiVersion(o.Group, o.Version), o.Kind, o.Name)
+		if id == n.ID {
+			fix = fmt.Sprintf("set the apiVersion of the ownerReference of %s to %s to %s", a.by, n, apiVersion(o.Group, o.Version))
+		}
+		a.cure = cure{at: a.edge}
+		if id == n.ID {
+			a.cure.version = apiVersion(o.Group, o.Version)
+		}
+		when := ""
+		if !a.always {
+			when = fmt.Sprintf(" if it lists the kind %s before %s, which is a matter of chance", a.by.Kind, n.Kind)
+		}
+		if !n.movable() {
+			// Clusterctl never lists it, and only knows the reference.
+			if id.Group == coreGroup && id.Kind != n.Kind {
+				b.unreadable(n, id, a.edge)
+			}
+			continue
+		}
+		if id != n.ID {
+			b.overlooked(n)
+		}
+		if b.mistaken(n, id, a, where, when, fix) || !n.Wanted {
+			continue
+		}
+		if n.Verdict != Moves && n.Verdict != Copied {
+			continue // and is never read
+		}
+		reason := ""
+		other, exists := b.lookup(id)
+		switch {
+		case b.served(a.Group, a.Kind, a.Version) == no:
+			reason = fmt.Sprintf("%s calls it %s %s, a version that is not served; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, when)
+		case !exists:
+			reason = fmt.Sprintf("%s calls it %s %s %s, which does not exist; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, a.Name, when)
+		case other != i:
+			reason = fmt.Sprintf("%s calls it %s, so clusterctl moves that object in its place%s", where, id, when)
+		default:
+			continue
+		}
+		b.failure(Failure{Step: Create, Node: n, Reason: reason, Fix: fix, Sometimes: !a.always, cure: a.cure})
+	}
+}
+
+// overlooked notes that clusterctl may take an object for another one, and then does
+// not look at it as it does at Clusters, ClusterClasses and Machines.
+func (b *planner) overlooked(n *Node) {
+	for i := range b.Refusals {
+		if r := &b.Refusals[i]; r.Node == n && r.Step >= Discovery {
+			r.Sometimes = true
+		}
+	}
+	for i := range b.Failures {
+		if f := &b.Failures[i]; f.Node == n && (f.Step == Resume || f.Step == ResumeClasses) {
+			f.Sometimes = true
+		}
+	}
+}
+
+// mistaken reports an object that clusterctl takes for one of another kind or name
+// before it begins.
+func (b *planner) mistaken(n *Node, id ID, a alias, where, when, fix string) bool {
+	if id.Group != coreGroup && !(id.Group == addonsGroup && id.Kind == "ClusterResourceSetBinding") || b.options.Restore {
+		return false
+	}
+	_, exists := b.lookup(id)
+	step := Provisioning
+	switch same := id.Kind == n.Kind && id.Group == n.Group; {
+	case !same && (id.Kind == "Cluster" || id.Kind == "ClusterResourceSetBinding"):
+		step, exists = Discovery, false
+	case id.Kind == "Cluster", id.Kind == "Machine":
+	case id.Kind == "ClusterClass":
+		step = PauseClasses
+	default:
+		return false
+	}
+	if exists {
+		return false
+	}
+	b.Refusals = append(b.Refusals, Refusal{
+		Step: step, Node: n, Fix: fix, Sometimes: !a.always, cure: a.cure,
+		Reason: fmt.Sprintf("%s calls it %s; clusterctl fails to read that%s", where, id, when),
+	})
+	return true
+}
+
+// at names the reference of an edge.
+func (e *Edge) at() string {
+	if e == nil {
+		return "an ownerReference"
+	}
+	if k, ok := strings.CutPrefix(e.Field, "metadata.ownerReferences."); ok {
+		return "metadata.ownerReferences[" + k + "]"
+	}
+	return e.Field
+}
+
+// apiVersion joins a group and a version.
+func apiVersion(group, version string) string {
+	if group == "" {
+		return version
+	}
+	return group + "/" + version
+}

@@ -1,0 +1,187 @@
+package owners
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
+)
+
+// Failure is something that goes wrong once a move has begun.
+type Failure struct {
+	Step Step
+	// Node is the object that it is about.
+	Node *Node
+	// Reason and Fix are sentences without a full stop.
+	Reason, Fix string
+	// Sometimes is set if it depends on the order in which clusterctl happens to
+	// list the kinds, which is another one in each run.
+	Sometimes bool
+	// Hurts is set if the move does not stop with an error.
+	Hurts bool
+	cure
+}
+
+// Aftermath says what a failure leaves behind, in sentences without a full stop.
+type Aftermath struct {
+	// When is the step in words.
+	When string
+	// Source and Target are the states of the two management clusters.
+	Source, Target string
+	// Recover are the steps that lead out of it, in their order.
+	Recover []string
+}
+
+const (
+	recoverResume = "resume the Clusters and ClusterClasses in the source, because clusterctl does not begin while one of them is paused"
+	recoverKeep   = "keep what is in the target, where all Clusters are paused: the next run updates it"
+	recoverRepeat = "fix the cause and run clusterctl move again"
+)
+
+// aftermaths of the steps (clusterctl: client/cluster/mover.go, move).
+var aftermaths = map[Step]Aftermath{
+	Ready: {
+		When:   "while clusterctl waits for objects to become ready, for about two minutes each",
+		Source: "complete, but every Cluster and ClusterClass of the move stays paused", Target: "unchanged",
+		Recover: []string{recoverResume, recoverRepeat},
+	},
+	Create: {
+		When:   "while clusterctl creates objects in the target",
+		Source: "complete, but every Cluster and ClusterClass of the move stays paused", Target: "holds the objects that were created before and in the same step, with paused Clusters",
+		Recover: []string{recoverKeep, recoverResume, recoverRepeat},
+	},
+	Delete: {
+		When:   "while clusterctl deletes objects in the source",
+		Source: "holds what is not deleted yet, with paused Clusters", Target: "complete, but every Cluster and ClusterClass stays paused",
+		Recover: []string{"do not resume anything in the source", "delete the rest of the objects in the source, finalizers first, owners last", "resume the ClusterClasses and Clusters in the target"},
+	},
+	ResumeClasses: {
+		When:   "at the very end, when clusterctl resumes the ClusterClasses in the target",
+		Source: "everything that moves is already deleted; what is left behind stays, with paused Clusters and ClusterClasses", Target: "holds all that moves, but every Cluster and some ClusterClasses stay paused",
+		Recover: []string{"resume the ClusterClasses and Clusters in the target by hand", "bring what was left behind to the target, or resume it in the source"},
+	},
+	Resume: {
+		When:   "at the very end, when clusterctl resumes the Clusters in the target, in any order",
+		Source: "everything that moves is already deleted; what is left behind stays, with paused Clusters", Target: "holds all that moves, but healthy Clusters may stay paused",
+		Recover: []string{"resume the Clusters in the target by hand", "bring what was left behind to the target, or resume it in the source"},
+	},
+	After: {
+		When:   "after the move, without an error",
+		Source: "everything that moves is deleted", Target: "complete and resumed",
+		Recover: []string{"correct the objects in the target"},
+	},
+}
+
+// Aftermath says what a failure in a step leaves behind. It is nil for the steps
+// before the move begins.
+func (s Step) Aftermath() *Aftermath {
+	if a, ok := aftermaths[s]; ok {
+		return &a
+	}
+	return nil
+}
+
+var stepNames = [...]string{"contract", "providers", "discovery", "provisioning", "pause", "pause-classes", "ready", "create", "delete", "resume-classes", "resume", "after"}
+
+// String returns a word for JSON.
+func (s Step) String() string { return stepNames[s] }
+
+// Outcome is the worst that a plan foresees.
+type Outcome uint8
+
+// The outcomes, from good to bad.
+const (
+	// Safe: everything moves.
+	Safe Outcome = iota
+	// Unsure: nothing is known to be lost, but not everything is known.
+	Unsure
+	// Refuses: clusterctl does not begin, and changes nothing.
+	Refuses
+	// Loses: the move succeeds, and objects are lost or left behind.
+	Loses
+	// Hurts: the move succeeds and does harm in the target.
+	Hurts
+	// Fails: the move begins, and stops with an error.
+	Fails
+)
+
+var outcomeNames = [...]string{"safe", "unclear", "refused", "loses", "hurts", "fails"}
+
+// String returns a word for JSON.
+func (o Outcome) String() string { return outcomeNames[o] }
+
+// Outcome returns the worst that the plan foresees: what clusterctl refuses does
+// not get as far as the rest.
+func (p *Plan) Outcome() Outcome {
+	certain := func(r Refusal) bool { return !r.Sometimes }
+	switch {
+	case slices.ContainsFunc(p.Refusals, certain):
+		return Refuses
+	case slices.ContainsFunc(p.Failures, func(f Failure) bool { return !f.Hurts }):
+		return Fails
+	case len(p.Failures) > 0:
+		return Hurts
+	case slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.Lost }):
+		return Loses
+	case len(p.Refusals) > 0:
+		return Refuses
+	case !p.Certain():
+		return Unsure
+	}
+	return Safe
+}
+
+// Harms reports whether something is lost, clusterctl would not begin, or would
+// fail or do harm.
+func (p *Plan) Harms() bool {
+	return len(p.Refusals)+len(p.Failures) > 0 || slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.Lost })
+}
+
+func (b *planner) failure(f Failure) { b.Failures = append(b.Failures, f) }
+
+// fail finds what goes wrong once clusterctl has begun, as far as it does not need
+// the target.
+func (b *planner) fail() {
+	for i, n := range b.nodes {
+		if n == nil {
+			continue
+		}
+		if n.BlockMove && n.Wanted && !b.Restore {
+			b.failure(Failure{
+				Step: Ready, Node: n, Reason: fmt.Sprintf("the annotation %s blocks the move", BlockMoveAnnotation),
+				Fix: "wait until its controller removes the annotation, or find out why it does not",
+			})
+		}
+		moved := n.Verdict == Moves || n.Verdict == Copied
+		if moved && b.s.Objects[i].Has(snapshot.Deleting) && !b.Restore {
+			b.failure(Failure{
+				Step: After, Node: n, Hurts: true,
+				Reason: "it is being deleted, but its copy in the target is not: its controller takes it for wanted and reconciles it again",
+				Fix:    "wait until it is gone before the move, or delete it again in the target",
+			})
+		}
+		if n.Group != coreGroup || !n.movable() || moved || n.Verdict == Unclear {
+			continue
+		}
+		const reason = "it stays behind, and clusterctl fails when it resumes it in the target: %s"
+		fix := n.Fix()
+		if fix == "" {
+			fix = "see its owner"
+		}
+		switch n.Kind {
+		case "Cluster":
+			b.failure(Failure{Step: Resume, Node: n, Reason: fmt.Sprintf(reason, n.Reason()), Fix: fix})
+		case "ClusterClass":
+			b.failure(Failure{Step: ResumeClasses, Node: n, Reason: fmt.Sprintf(reason, n.Reason()), Fix: fix})
+		}
+	}
+	observed(b, func(n *Node, _ *snapshot.Object, c *snapshot.Cluster) {
+		if len(c.Busy) > 0 && !b.Restore {
+			b.Notes = append(b.Notes, Refusal{
+				Step: Provisioning, Node: n, Reason: fmt.Sprintf("its machines are changing (%s is True); the move interrupts that", strings.Join(c.Busy, ", ")),
+				Fix: "wait until the condition is False",
+			})
+		}
+	})
+}

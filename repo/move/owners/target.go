@@ -1,0 +1,285 @@
+package owners
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
+)
+
+// target is the management cluster to which objects are moved.
+type target struct {
+	s           *snapshot.Snapshot
+	complete    bool
+	definitions map[groupKind]*snapshot.Definition
+	objects     map[ID]*snapshot.Object
+	providers   []*snapshot.Object
+	namespaces  bool // whether Namespaces are in the snapshot
+}
+
+func newTarget(s *snapshot.Snapshot, complete bool) *target {
+	t := &target{s: s, complete: complete, definitions: map[groupKind]*snapshot.Definition{}, objects: map[ID]*snapshot.Object{}}
+	for i := range s.Objects {
+		o := &s.Objects[i]
+		t.objects[idOf(o)] = o
+		switch d := o.Detail.(type) {
+		case *snapshot.Definition:
+			t.definitions[groupKind{d.Group, d.Kind}] = d
+		case *snapshot.Provider:
+			t.providers = append(t.providers, o)
+		}
+		t.namespaces = t.namespaces || o.Group == "" && o.Kind == "Namespace"
+	}
+	return t
+}
+
+// served reports whether the target serves a version of a kind.
+func (t *target) served(group, kind, version string) answer {
+	d := t.definitions[groupKind{group, kind}]
+	switch {
+	case d != nil:
+		return truth(d.Serves(version))
+	case kubernetesGroups[group], len(t.definitions) == 0:
+		return unknown
+	}
+	return no
+}
+
+// compare reports what the target refuses or lacks.
+func (b *planner) compare() {
+	t := b.target
+	if t == nil {
+		return
+	}
+	b.targetContract(t)
+	if !b.Restore {
+		b.targetProviders(t)
+	}
+	b.targetKinds(t)
+	b.targetNamespaces(t)
+	b.targetObjects(t)
+	b.targetExtensions(t)
+}
+
+// targetContract checks the storage version of Clusters (clusterctl:
+// client/cluster/inventory.go, CheckCAPIContract).
+func (b *planner) targetContract(t *target) {
+	n := &Node{ID: ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "clusters." + coreGroup}}
+	switch d := t.definitions[groupKind{coreGroup, "Cluster"}]; {
+	case d != nil && d.Storage != contractVersion:
+		b.refusal(Contract, n, "upgrade Cluster API in the target first", "the target stores Clusters in version %q, but clusterctl v1.14 only moves to clusters that store %s", d.Storage, contractVersion)
+	case d == nil && t.complete:
+		b.refusal(Contract, n, "run clusterctl init in the target first", "the target does not have it: it is not a management cluster")
+	case d == nil:
+		b.gap("the target's definitions (CRDs) are missing, so its API versions cannot be compared")
+	}
+}
+
+// targetProviders checks that the target has each provider, in no older version
+// (clusterctl: client/cluster/mover.go, checkTargetProviders).
+func (b *planner) targetProviders(t *target) {
+	if len(t.providers) == 0 && !t.complete {
+		b.gap("the target's providers (providers.clusterctl.cluster.x-k8s.io) are missing, so their versions cannot be compared")
+		return
+	}
+	for i := range b.s.Objects {
+		o := &b.s.Objects[i]
+		p, ok := o.Detail.(*snapshot.Provider)
+		if !ok {
+			continue
+		}
+		n := &Node{ID: idOf(o)}
+		want, err := version(p.Version)
+		if err != nil {
+			b.refusal(Providers, n, "correct the field version of "+n.String(), "clusterctl cannot read its version %q", p.Version)
+			continue
+		}
+		var newest *semver.Version
+		for _, other := range t.providers {
+			q := other.Detail.(*snapshot.Provider)
+			if q.Type != p.Type || q.Name != p.Name {
+				continue
+			}
+			v, err := version(q.Version)
+			if err != nil {
+				b.refusal(Providers, n, "correct the field version in the target", "clusterctl cannot read its version %q in the target", q.Version)
+				newest = want
+				break
+			}
+			if newest == nil || newest.LessThan(v) {
+				newest = v
+			}
+		}
+		switch {
+		case newest == nil:
+			b.refusal(Providers, n, "install it in the target with clusterctl init", "the target does not have this provider")
+		case newest.LessThan(want):
+			b.refusal(Providers, n, fmt.Sprintf("upgrade it in the target to %s or newer", p.Version), "the target has v%s, which is older than %s in the source", newest, p.Version)
+		}
+	}
+}
+
+// version reads a version as clusterctl does, which wants all three parts.
+func version(text string) (*semver.Version, error) {
+	return semver.StrictNewVersion(strings.TrimPrefix(text, "v"))
+}
+
+// moving visits the objects that are made in the target, in their order.
+func (b *planner) moving(visit func(n *Node, o *snapshot.Object)) {
+	for i, n := range b.nodes {
+		if n != nil && (n.Verdict == Moves || n.Verdict == Copied) {
+			visit(n, &b.s.Objects[i])
+		}
+	}
+}
+
+// targetKinds checks that the target serves what is made there.
+func (b *planner) targetKinds(t *target) {
+	type key struct{ group, kind, version string }
+	count := map[key]int{}
+	first := map[key]*Node{}
+	var order []key
+	b.moving(func(n *Node, o *snapshot.Object) {
+		if n.data() {
+			return
+		}
+		k := key{o.Group, o.Kind, o.Version}
+		if count[k]++; count[k] == 1 {
+			first[k] = n
+			order = append(order, k)
+		}
+	})
+	for _, k := range order {
+		if t.served(k.group, k.kind, k.version) != no {
+			continue
+		}
+		reason := fmt.Sprintf("the target does not serve %s %s", apiVersion(k.group, k.version), k.kind)
+		if d := t.definitions[groupKind{k.group, k.kind}]; d != nil && len(d.Served) > 0 {
+			reason += ", only " + strings.Join(d.Served, ", ")
+		}
+		if n := count[k]; n > 1 {
+			reason += fmt.Sprintf("; %d objects of the move need it", n)
+		}
+		b.failure(Failure{Step: Create, Node: first[k], Reason: reason, Fix: "install or upgrade the provider in the target that defines " + k.kind})
+	}
+}
+
+// targetNamespaces checks that objects can be made in their namespaces. Those that
+// are missing clusterctl creates.
+func (b *planner) targetNamespaces(t *target) {
+	done := map[string]bool{}
+	b.moving(func(n *Node, _ *snapshot.Object) {
+		if n.Namespace == "" || done[n.Namespace] {
+			return
+		}
+		done[n.Namespace] = true
+		o := t.objects[ID{Kind: "Namespace", Name: n.Namespace}]
+		switch {
+		case o != nil && o.Has(snapshot.Deleting):
+			b.failure(Failure{
+				Step: Create, Node: n, Reason: fmt.Sprintf("the namespace %s in the target is being deleted, so nothing can be created there", n.Namespace),
+				Fix: "wait until the namespace is gone",
+			})
+		case o == nil && (t.namespaces || t.complete):
+			b.Notes = append(b.Notes, Refusal{
+				Step: Create, Node: &Node{ID: ID{Kind: "Namespace", Name: n.Namespace}}, Reason: "it does not exist in the target; clusterctl creates it without labels, annotations or quotas",
+				Fix: "create it before the move if it needs any",
+			})
+		}
+	})
+}
+
+// targetObjects reports what exists already: clusterctl updates it, and leaves
+// global objects with what they own as they are (mover.go, createTargetObject).
+func (b *planner) targetObjects(t *target) {
+	b.moving(func(n *Node, o *snapshot.Object) {
+		there := t.objects[n.ID]
+		if there == nil {
+			return
+		}
+		class, isClass := o.Detail.(*snapshot.Class)
+		other, _ := there.Detail.(*snapshot.Class)
+		differs := isClass && other != nil && class.Digest != other.Digest
+		switch {
+		case b.Restore, n.Verdict == Copied && !n.Keep:
+			b.Notes = append(b.Notes, Refusal{
+				Step: Create, Node: n, Reason: "it already exists in the target; clusterctl keeps that one as it is, whatever it contains",
+				Fix: "compare the two, and delete the one in the target if it must be replaced",
+			})
+		case differs:
+			b.failure(Failure{
+				Step: After, Node: n, Hurts: true, Reason: "a different ClusterClass of this name exists in the target; it is overwritten, and all Clusters there that use it change" + users(t, n),
+				Fix: "rename one of the two, or make them equal before the move",
+			})
+		case isClass && other != nil:
+			b.Notes = append(b.Notes, Refusal{Step: Create, Node: n, Reason: "the same ClusterClass exists in the target and is updated", Fix: "nothing, if it is meant to be shared"})
+		default:
+			b.failure(Failure{
+				Step: After, Node: n, Hurts: true, Reason: "an object of this name already exists in the target and is overwritten" + paused(there),
+				Fix: "delete or rename the one in the target, unless an earlier move left it there",
+			})
+		}
+	})
+}
+
+func users(t *target, class *Node) string {
+	var names []string
+	for i := range t.s.Objects {
+		o := &t.s.Objects[i]
+		if c, ok := o.Detail.(*snapshot.Cluster); ok && c.Class == class.Name && cmp.Or(c.ClassNamespace, o.Namespace) == class.Namespace {
+			names = append(names, o.Namespace+"/"+o.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return ": " + few(names)
+}
+
+func paused(o *snapshot.Object) string {
+	if c, ok := o.Detail.(*snapshot.Cluster); ok && (c.Paused || o.Has(snapshot.Paused)) {
+		return "; it is paused, as after a move that failed"
+	}
+	return ""
+}
+
+// targetExtensions checks that the ClusterClasses that are moved find the handlers
+// that they call.
+func (b *planner) targetExtensions(t *target) {
+	observed(b, func(n *Node, _ *snapshot.Object, c *snapshot.Class) {
+		if n.Verdict != Moves && n.Verdict != Copied {
+			return
+		}
+		for _, handler := range c.Extensions {
+			_, name, _ := strings.Cut(handler, ".")
+			o := t.objects[ID{Group: runtimeGroup, Kind: "ExtensionConfig", Name: name}]
+			hurts := func(fix, format string, args ...any) {
+				b.failure(Failure{Step: After, Node: n, Hurts: true, Fix: fix, Reason: fmt.Sprintf("it calls %s, but ", handler) + fmt.Sprintf(format, args...) + "; its Clusters cannot be reconciled"})
+			}
+			var config *snapshot.Extension
+			if o != nil {
+				config, _ = o.Detail.(*snapshot.Extension)
+			}
+			moves := b.Find(ID{Group: runtimeGroup, Kind: "ExtensionConfig", Name: name})
+			switch {
+			case o == nil && moves != nil && (moves.Verdict == Moves || moves.Verdict == Copied):
+			case o == nil:
+				hurts(fmt.Sprintf("install the extension in the target and create the ExtensionConfig %s before the move", name), "the target has no ExtensionConfig %s", name)
+			case config == nil:
+			case !config.Discovered:
+				why := ""
+				if config.Message != "" {
+					why = ": " + config.Message
+				}
+				hurts("make the extension reachable from the target, until the condition Discovered is True", "Cluster API in the target does not reach ExtensionConfig %s (Discovered is not True%s)", name, why)
+			case !slices.Contains(config.Handlers, handler) && !slices.Contains(config.Handlers, strings.TrimSuffix(handler, "."+name)):
+				hurts("install the version of the extension that has this handler", "ExtensionConfig %s in the target does not list that handler", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,304 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+)
+
+// conclusion is the last sentence about plans.
+func conclusion(plans []MovePlan, o MoveOptions) string {
+	all := make([]*owners.Plan, len(plans))
+	for i := range plans {
+		all[i] = plans[i].Plan
+	}
+	return owners.Conclude(all, len(o.Problems) == 0)
+}
+
+// flock are the plans of a release, which are shown together, or one other plan.
+type flock struct {
+	title string
+	plans []MovePlan
+}
+
+// flocks puts the templates of a release together, unless everything is shown.
+func flocks(plans []MovePlan, all bool) []flock {
+	var out []flock
+	for _, p := range plans {
+		last := len(out) - 1
+		if !all && p.File != "" && last >= 0 && out[last].plans[0].File != "" && out[last].plans[0].Provider == p.Provider && out[last].plans[0].Version == p.Version {
+			f := &out[last]
+			f.plans = append(f.plans, p)
+			f.title = fmt.Sprintf("%s %s, %d templates", p.Provider, p.Version, len(f.plans))
+			continue
+		}
+		out = append(out, flock{p.Title, []MovePlan{p}})
+	}
+	return out
+}
+
+// fold are objects of one kind to which the same happens for the same reason.
+type fold struct {
+	first *moveRow
+	count int
+	names []string // a few, in their order
+	known map[string]bool
+	files []string
+}
+
+// mostNamed objects or files are named.
+const mostNamed = 5
+
+func foldsOf(plans []MovePlan, all []([]moveRow), want func(*moveRow) bool) []*fold {
+	type key struct {
+		fate, group, kind, why, todo string
+		lost                         bool
+	}
+	var out []*fold
+	found := map[key]*fold{}
+	for i, rows := range all {
+		for k := range rows {
+			r := &rows[k]
+			if !want(r) {
+				continue
+			}
+			id := key{r.fate, r.Group, r.Kind, r.why(), r.todo(), r.Lost}
+			f := found[id]
+			if f == nil {
+				f = &fold{first: r, known: map[string]bool{}}
+				found[id] = f
+				out = append(out, f)
+			}
+			f.count++
+			if name := strings.TrimPrefix(r.String(), r.Kind+" "); !f.known[name] {
+				f.known[name] = true
+				if len(f.names) < mostNamed {
+					f.names = append(f.names, name)
+				}
+			}
+			if file := plans[i].File; file != "" && (len(f.files) == 0 || f.files[len(f.files)-1] != file) {
+				f.files = append(f.files, file)
+			}
+		}
+	}
+	return out
+}
+
+// title names the objects of a fold.
+func (f *fold) title() string {
+	if len(f.known) == 1 {
+		return f.first.String()
+	}
+	return fmt.Sprintf("%s (%d): %s", f.first.Kind, len(f.known), fewOf(f.names, len(f.known)))
+}
+
+// fewOf lists some of a number of names.
+func fewOf(names []string, all int) string {
+	shown := names[:min(len(names), mostNamed)]
+	if all > len(shown) {
+		return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), all-len(shown))
+	}
+	return strings.Join(shown, ", ")
+}
+
+func movesText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
+	for i, f := range flocks(plans, o.All) {
+		if i > 0 {
+			w.WriteByte('\n')
+		}
+		flockText(w, f, o)
+	}
+	w.WriteByte('\n')
+	last := conclusion(plans, o)
+	switch worst := worstOf(plans, o); {
+	case worst >= owners.Refuses:
+		last = o.Paint.Red(last)
+	case worst == owners.Unsure:
+		last = o.Paint.Yellow(last)
+	}
+	fmt.Fprintln(w, last)
+}
+
+func worstOf(plans []MovePlan, o MoveOptions) owners.Outcome {
+	worst := owners.Safe
+	if len(o.Problems) > 0 {
+		worst = owners.Unsure
+	}
+	for _, p := range plans {
+		worst = max(worst, p.Outcome())
+	}
+	return worst
+}
+
+func flockText(w *bufio.Writer, f flock, o MoveOptions) {
+	all := make([][]moveRow, len(f.plans))
+	t := tallyOf(nil)
+	for i, p := range f.plans {
+		all[i] = rowsOf(p.Plan)
+		t.add(all[i])
+	}
+	fmt.Fprintf(w, "%s: %s\n", o.Paint.Bold(visible(f.title)), t.sentence())
+	for _, p := range f.plans {
+		moveRefusals(w, p, o.Paint)
+		moveFailures(w, p, o.Paint)
+	}
+	for _, fold := range foldsOf(f.plans, all, func(r *moveRow) bool {
+		return r.Lost || r.fate == owners.Unclear.String() || o.All && r.fate != fates[0].word
+	}) {
+		foldText(w, fold, len(f.plans), o.Paint)
+	}
+	if kinds := t.kinds(); len(kinds) > 1 {
+		w.WriteByte('\n')
+		table(w, kinds)
+	}
+	if len(f.plans) > 1 {
+		return // each template has an order of its own
+	}
+	p := f.plans[0]
+	if order := orderOf(p.Plan); len(order) > 0 {
+		fmt.Fprintf(w, "\n%s\n", o.Paint.Bold("Order:"))
+		for i, kinds := range order {
+			fmt.Fprintf(w, "  %d. %s\n", i+1, kinds)
+		}
+	}
+	if len(p.Notes) > 0 {
+		fmt.Fprintf(w, "\n%s\n", o.Paint.Bold("Worth knowing:"))
+		for _, n := range p.Notes {
+			fmt.Fprintf(w, "  %s: %s\n    %s %s\n", o.Paint.Bold(visible(n.Node.String())), visible(n.Reason), o.Paint.Dim("to do:"), visible(n.Fix))
+		}
+	}
+	if len(p.Gaps) > 0 {
+		fmt.Fprintf(w, "\n%s\n", o.Paint.Yellow("What is missing to be certain:"))
+		for _, gap := range p.Gaps {
+			fmt.Fprintf(w, "  %s\n", visible(gap))
+		}
+	}
+}
+
+func moveRefusals(w *bufio.Writer, p MovePlan, paint Painter) {
+	if len(p.Refusals) == 0 {
+		return
+	}
+	title := "clusterctl would refuse to start:"
+	if !slices.ContainsFunc(p.Refusals, func(r owners.Refusal) bool { return !r.Sometimes }) {
+		title = "clusterctl may refuse to start, depending on chance:"
+	}
+	fmt.Fprintf(w, "\n%s\n", paint.Red(title))
+	for i, r := range p.Refusals {
+		if i == mostReasons {
+			fmt.Fprintf(w, "  and %d more; -o json lists all\n", len(p.Refusals)-i)
+			break
+		}
+		fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(visible(r.Node.String())), visible(r.Reason), paint.Dim("to do:"), visible(r.Fix))
+	}
+}
+
+// mostReasons of a kind are shown in text.
+const mostReasons = 50
+
+// moveFailures writes what goes wrong after the start, with what each step leaves
+// behind.
+func moveFailures(w *bufio.Writer, p MovePlan, paint Painter) {
+	for from := 0; from < len(p.Failures); {
+		step := p.Failures[from].Step
+		to := from
+		for to < len(p.Failures) && p.Failures[to].Step == step {
+			to++
+		}
+		list := p.Failures[from:to]
+		a := step.Aftermath()
+		title := "clusterctl would start and then fail, " + a.When + ":"
+		switch {
+		case step == owners.After:
+			title = "The move would succeed, but do harm:"
+		case !slices.ContainsFunc(list, func(f owners.Failure) bool { return !f.Sometimes }):
+			title = "clusterctl may start and then fail, " + a.When + ":"
+		}
+		fmt.Fprintf(w, "\n%s\n", paint.Red(title))
+		folds := foldFailures(list)
+		for i, f := range folds {
+			if i == mostReasons {
+				fmt.Fprintf(w, "  and %d more; -o json lists all\n", len(folds)-i)
+				break
+			}
+			fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(visible(f.title)), visible(f.first.Reason), paint.Dim("to do:"), visible(f.first.Fix))
+		}
+		if step != owners.After {
+			fmt.Fprintf(w, "  %s %s\n  %s %s\n", paint.Dim("source then:"), a.Source, paint.Dim("target then:"), a.Target)
+			for i, text := range a.Recover {
+				fmt.Fprintf(w, "  %s %s\n", paint.Dim(fmt.Sprintf("recover %d:", i+1)), text)
+			}
+		}
+		from = to
+	}
+}
+
+// failureFold are failures of objects of one kind for the same reason.
+type failureFold struct {
+	first *owners.Failure
+	title string
+}
+
+func foldFailures(list []owners.Failure) []failureFold {
+	type key struct {
+		kind, reason, fix string
+	}
+	var order []key
+	names := map[key][]string{}
+	first := map[key]*owners.Failure{}
+	for i := range list {
+		f := &list[i]
+		k := key{f.Node.Kind, f.Reason, f.Fix}
+		if first[k] == nil {
+			first[k] = f
+			order = append(order, k)
+		}
+		names[k] = append(names[k], strings.TrimPrefix(f.Node.String(), f.Node.Kind+" "))
+	}
+	out := make([]failureFold, len(order))
+	for i, k := range order {
+		out[i] = failureFold{first[k], first[k].Node.String()}
+		if n := len(names[k]); n > 1 {
+			out[i].title = fmt.Sprintf("%s (%d): %s", k.kind, n, fewOf(names[k], n))
+		}
+	}
+	return out
+}
+
+// foldText writes objects with the reason, and if they are lost with the way there
+// and what to do.
+func foldText(w *bufio.Writer, f *fold, templates int, paint Painter) {
+	r := f.first
+	word := r.fate
+	for _, fate := range fates {
+		if fate.word == r.fate {
+			word = fate.people
+		}
+	}
+	switch {
+	case r.Lost:
+		word = paint.Red(word)
+	case r.fate == owners.Unclear.String():
+		word = paint.Yellow(word)
+	}
+	fmt.Fprintf(w, "\n%s %s\n", word, paint.Bold(visible(f.title())))
+	if templates > 1 {
+		fmt.Fprintf(w, "  %s %d of %d templates: %s\n", paint.Dim("in:"), len(f.files), templates, visible(fewOf(f.files, len(f.files))))
+	}
+	fmt.Fprintf(w, "  %s %s\n", paint.Dim("why:"), visible(r.why()))
+	if path := r.path(); len(path) > 1 && len(f.known) == 1 {
+		for i := range path {
+			path[i] = visible(path[i])
+		}
+		fmt.Fprintf(w, "  %s %s\n", paint.Dim("owners:"), strings.Join(path, " > "))
+	}
+	if r.Verdict == owners.Deleted {
+		fmt.Fprintf(w, "  %s %s\n", paint.Dim("then:"), "Kubernetes deletes it in the source, because all its owners are gone; its controller may delete the infrastructure it stands for")
+	}
+	if fix := r.todo(); fix != "" {
+		fmt.Fprintf(w, "  %s %s\n", paint.Dim("to do:"), visible(fix))
+	}
+}

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+)
+
+// ReadMovePlan reads a plan that WriteMovePlans wrote as JSON. It fails on other
+// files and on versions that it does not know.
+func ReadMovePlan(in io.Reader) ([]owners.Expected, error) {
+	var file struct {
+		SchemaVersion int         `json:"schemaVersion"`
+		Objects       *[]jsonMove `json:"objects"`
+	}
+	if err := json.NewDecoder(in).Decode(&file); err != nil {
+		return nil, fmt.Errorf("not a plan in JSON: %w", err)
+	}
+	switch {
+	case file.Objects == nil:
+		return nil, errors.New("not a plan: the list objects is missing; make one with move-plan -o json=FILE")
+	case file.SchemaVersion != schemaVersion:
+		return nil, fmt.Errorf("unsupported schemaVersion %d (supported: %d)", file.SchemaVersion, schemaVersion)
+	}
+	out := make([]owners.Expected, 0, len(*file.Objects))
+	for _, o := range *file.Objects {
+		if o.File != "" {
+			return nil, errors.New("this is the plan of templates, which arrive nowhere; make one of a management cluster")
+		}
+		out = append(out, owners.Expected{
+			ID:      owners.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name},
+			Verdict: o.Verdict, Owners: o.Owners,
+		})
+	}
+	return out, nil
+}
+
+// Verified is what came of comparing a plan with what arrived.
+type Verified struct {
+	// Target names the cluster.
+	Target     string
+	Plan       []owners.Expected
+	Deviations []owners.Deviation
+	Problems   []error
+}
+
+type jsonDeviation struct {
+	Group     string   `json:"group"`
+	Kind      string   `json:"kind"`
+	Namespace string   `json:"namespace,omitempty"`
+	Name      string   `json:"name"`
+	Reason    string   `json:"reason"`
+	Fix       string   `json:"fix"`
+	Commands  []string `json:"commands"`
+}
+
+// WriteVerified prints it as text or JSON.
+func WriteVerified(w io.Writer, format string, v Verified, paint Painter) error {
+	expected := 0
+	for _, e := range v.Plan {
+		if e.Verdict == owners.Moves.String() || e.Verdict == owners.Copied.String() {
+			expected++
+		}
+	}
+	if format == "json" {
+		out := struct {
+			SchemaVersion int             `json:"schemaVersion"`
+			Expected      int             `json:"expected"`
+			Deviations    []jsonDeviation `json:"deviations"`
+			Problems      []string        `json:"problems"`
+		}{schemaVersion, expected, []jsonDeviation{}, []string{}}
+		for _, d := range v.Deviations {
+			commands := d.Commands
+			if commands == nil {
+				commands = []string{}
+			}
+			out.Deviations = append(out.Deviations, jsonDeviation{d.Object.Group, d.Object.Kind, d.Object.Namespace, d.Object.Name, d.Reason, d.Fix, commands})
+		}
+		for _, err := range v.Problems {
+			out.Problems = append(out.Problems, err.Error())
+		}
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(out)
+	}
+	b := bufio.NewWriter(w)
+	for _, d := range v.Deviations {
+		fmt.Fprintf(b, "%s: %s\n  %s %s\n", paint.Bold(visible(d.Object.String())), visible(d.Reason), paint.Dim("to do:"), visible(d.Fix))
+		for _, c := range d.Commands {
+			fmt.Fprintf(b, "    %s\n", visible(c))
+		}
+	}
+	if len(v.Deviations) > 0 {
+		b.WriteByte('\n')
+	}
+	switch {
+	case len(v.Deviations) > 0:
+		fmt.Fprintln(b, paint.Red(fmt.Sprintf("%s in %s, of %s that should have arrived.", count(len(v.Deviations), "deviation"), visible(v.Target), count(expected, "object"))))
+	case len(v.Problems) > 0:
+		fmt.Fprintln(b, paint.Yellow("Not everything could be read, so it is unknown whether all objects arrived."))
+	default:
+		fmt.Fprintf(b, "All %s arrived in %s as planned.\n", count(expected, "object"), visible(v.Target))
+	}
+	return b.Flush()
+}
