@@ -56,6 +56,10 @@ lint: ## Check the code of this project
 new-package: ## Start a package: DIR=repo/facts/example FOR="what lives there" NEVER="what it must not know"
 	@$(GO) run ./test/imports/newpackage "$(DIR)" "$(FOR)" "$(NEVER)"
 
+.PHONY: new-rule
+new-rule: ## Start a rule: ID=CC031 NAME=worker-class-name
+	@$(GO) run ./test/newrule "$(ID)" "$(NAME)"
+
 .PHONY: generate
 generate: ## Write the documents that are made from the code
 	$(GO) test ./test/imports ./layouts/config ./repo/lint/rules/internal/gendocs ./cmd/internal/cli -count=1 -update

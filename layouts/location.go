@@ -111,7 +111,7 @@ func ParseProviderURL(raw string, p Provider) (Location, error) {
 	}
 	return Location{}, &URLError{
 		Message: fmt.Sprintf("invalid provider url. there are no provider implementation for %q schema", u.Scheme),
-		Help:    "Clusterctl reads https://github.com/…, https://gitlab.…/api/v4/projects/… and file:///…",
+		Help:    "clusterctl reads https://github.com/…, https://gitlab.…/api/v4/projects/… and file:///…",
 	}
 }
 

@@ -40,6 +40,11 @@ patches:
 - target: {kind: Deployment, name: manager}
   patch: |-
     - op: add
+      path: /spec/template/spec/priorityClassName
+      value: system-cluster-critical
+- target: {kind: Deployment, name: manager}
+  patch: |-
+    - op: add
       path: /spec/template/spec/containers/0/args/-
       value: --leader-elect # <- Deployment spec.template.spec.containers.0.args.1
     - op: replace

@@ -2,12 +2,7 @@ package lint
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -35,15 +30,21 @@ type Finding struct {
 	// Way is the path of the value in the built object, for a finding that no
 	// single line of the source tree caused.
 	Way string
+	// Evidence are lines that prove the finding, where no source does.
+	Evidence []string
 	// Edit mends the fault; nil if no edit is known to be safe.
 	Edit *Edit
-	// Fingerprint stays the same when lines move.
+	// Fingerprint tells the finding from all others of a release. It is made of the
+	// rule, the label of the provider, the file in the release, the object and the
+	// path of the value, so that it stays the same when lines move, messages are
+	// reworded, the next release has the same fault, or lint is started elsewhere.
 	Fingerprint string
 
 	// What At was given, for Options.Trace; forgotten afterwards.
 	doc        *yamldoc.Document
 	node       *yamldoc.Node
 	start, end int
+	identity   *identity
 }
 
 // Edit is a change that mends a fault and cannot break anything else.
@@ -78,6 +79,8 @@ type Report struct {
 	// Subject says what was looked at if that was no files: "16 handlers of
 	// https://localhost:9443".
 	Subject string
+	// Command is the one that judges, if that is neither lint nor extension check.
+	Command string
 }
 
 // Count counts the findings by severity.
@@ -119,38 +122,10 @@ func compareFindings(a, b Finding) int {
 func (r *Report) finish() {
 	slices.SortStableFunc(r.Findings, compareFindings)
 	r.Findings = slices.CompactFunc(r.Findings, func(a, b Finding) bool { return compareFindings(a, b) == 0 })
-	seen := map[string]int{}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		// The last three parts are label, version and file; where the
-		// repository stands does not matter, nor where in the file.
-		parts := strings.Split(filepath.ToSlash(f.File), "/")
-		key := strings.Join([]string{f.Rule.ID, strings.Join(parts[max(0, len(parts)-3):], "/"), f.Object, withoutLines(f.Message)}, "\x00")
-		n := seen[key]
-		seen[key]++
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, n))
-		f.Fingerprint = hex.EncodeToString(sum[:12])
-	}
+	fingerprints(r.Findings)
 }
 
-// withoutLines drops the numbers of lines from a message, so that a fingerprint
-// does not change with them.
-func withoutLines(message string) string {
-	var out strings.Builder
-	for {
-		i := strings.Index(message, "line ")
-		if i < 0 {
-			break
-		}
-		i += len("line ")
-		out.WriteString(message[:i])
-		message = strings.TrimLeft(message[i:], "0123456789")
-	}
-	out.WriteString(message)
-	return out.String()
-}
-
-// Rename changes the names of files, and the fingerprints with them.
+// Rename changes the names of files.
 func (r *Report) Rename(rename func(file string) string) {
 	for i := range r.Findings {
 		r.Findings[i].File = rename(r.Findings[i].File)

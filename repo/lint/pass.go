@@ -190,6 +190,7 @@ type Pass struct {
 	Known, Ran func(id string) bool
 
 	severity Severity
+	places   *places
 	trace    func(*Finding, *yamldoc.Document, *yamldoc.Node, int, int)
 	mu       *sync.Mutex
 	out      *[]Finding
@@ -204,6 +205,7 @@ func (p *Pass) Report(f Finding) {
 	if p.severity != Off {
 		f.Severity = p.severity
 	}
+	p.identify(&f)
 	if p.trace != nil {
 		p.trace(&f, f.doc, f.node, f.start, f.end)
 	}

@@ -43,7 +43,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	if opts.Profile.Core == 0 {
 		opts.Profile.Core = contract.NewestCore
 	}
-	run := &run{opts: opts, repository: r, byScope: map[Scope][]*Rule{}}
+	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}}
 	for _, rule := range opts.Rules {
 		if s, ok := opts.Severity[rule.ID]; !ok || s != Off {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
@@ -104,6 +104,7 @@ func (r *run) config() *File {
 type run struct {
 	opts       Options
 	repository *repo.Repository
+	places     *places
 	byScope    map[Scope][]*Rule
 	mu         sync.Mutex
 	report     Report
@@ -120,6 +121,7 @@ func (r *run) fail(err error) {
 // processors.
 func (r *run) apply(scope Scope, passes ...Pass) {
 	rules := r.byScope[scope]
+	before := len(r.report.Findings)
 	parallel.Each(len(passes)*len(rules), func(i int) {
 		pass, rule := &passes[i/len(rules)], rules[i%len(rules)]
 		if scope == ScopeFile && !rule.applies(pass.File.Kind) {
@@ -129,12 +131,13 @@ func (r *run) apply(scope Scope, passes ...Pass) {
 		call.Rule, call.severity = rule, r.opts.Severity[rule.ID]
 		r.call(&call)
 	})
+	locate(r.report.Findings[before:])
 }
 
 // call applies one rule. A rule that panics is reported and does not hide the
 // others.
 func (r *run) call(p *Pass) {
-	p.Profile, p.trace, p.mu, p.out = r.opts.Profile, r.opts.Trace, &r.mu, &r.report.Findings
+	p.Profile, p.trace, p.places, p.mu, p.out = r.opts.Profile, r.opts.Trace, r.places, &r.mu, &r.report.Findings
 	defer func() {
 		if v := recover(); v != nil {
 			r.fail(fmt.Errorf("rule %s failed: %v; please report this with the input", p.Rule.ID, v))

@@ -84,6 +84,9 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 			at := strings.IndexByte(mark, '^')
 			fmt.Fprintf(&b, "  %s %s%s\n", paint.Dim("|"), mark[:at], paint.Red(mark[at:]))
 		}
+		for _, line := range f.Evidence {
+			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), oneLine(line))
+		}
 		if f.Way != "" {
 			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= at:"), built(f))
 		}
@@ -123,7 +126,10 @@ func verdict(r *lint.Report) string {
 
 // job is the command that made a report.
 func job(r *lint.Report) string {
-	if r.Subject != "" {
+	switch {
+	case r.Command != "":
+		return "clusterctl-repo " + r.Command
+	case r.Subject != "":
 		return "clusterctl-repo extension check"
 	}
 	return "clusterctl-repo lint"
@@ -194,6 +200,8 @@ type jsonFinding struct {
 	Message     string `json:"message"`
 	Help        string `json:"help"`
 	Fingerprint string `json:"fingerprint"`
+	// Evidence proves findings about behaviour.
+	Evidence []string `json:"evidence,omitempty"`
 }
 
 // jsonMeasured has its times in seconds.
@@ -218,7 +226,7 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 		out.Findings = append(out.Findings, jsonFinding{
 			Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: string(f.Rule.Proof), File: f.File,
 			Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
-			Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint,
+			Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Evidence: f.Evidence,
 		})
 	}
 	for _, m := range latencies {

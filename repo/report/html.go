@@ -179,6 +179,7 @@ func pageFindings(r *lint.Report) markup.Node {
 		all[i] = entry{&r.Findings[i], homeOf(r.Findings[i].File)}
 	}
 	parts := []markup.Node{}
+	ids := map[string]int{} // releases share the fingerprints of faults that they share
 	if len(all) == 0 {
 		parts = append(parts, el("p", "clean", markup.Text("No findings.")))
 	}
@@ -189,7 +190,8 @@ func pageFindings(r *lint.Report) markup.Node {
 			for _, file := range groups(release, func(e entry) string { return e.File }) {
 				var items []markup.Node
 				for _, e := range file {
-					items = append(items, pageFinding(e.Finding))
+					ids[e.Fingerprint]++
+					items = append(items, pageFinding(e.Finding, ids[e.Fingerprint]))
 				}
 				heading := file[0].name
 				if heading == "" {
@@ -220,7 +222,8 @@ func pageFindings(r *lint.Report) markup.Node {
 	return markup.El("div", markup.Attrs("id", "findings"), parts...)
 }
 
-func pageFinding(f *lint.Finding) markup.Node {
+// pageFinding is one finding, the nth with its fingerprint.
+func pageFinding(f *lint.Finding, nth int) markup.Node {
 	name := severityName(f.Severity)
 	attrs := markup.Attrs("class", "finding "+name, "data-severity", name, "data-rule", f.Rule.ID)
 	where := "as a whole"
@@ -230,6 +233,9 @@ func pageFinding(f *lint.Finding) markup.Node {
 	at := el("span", "place", markup.Text(where))
 	if f.Fingerprint != "" {
 		id := "finding-" + f.Fingerprint
+		if nth > 1 {
+			id += "-" + strconv.Itoa(nth)
+		}
 		attrs = append(attrs, markup.Attr{Name: "id", Value: id})
 		at = markup.El("a", markup.Attrs("class", "place", "href", "#"+id), markup.Text(where))
 	}

@@ -175,7 +175,7 @@ func sarifResultOf(f *lint.Finding, rule int) sarifResult {
 		Suppressions: []sarifSuppression{}, // for all results, or for none (section 3.27.23)
 	}
 	if f.Fingerprint != "" {
-		result.PartialFingerprints = map[string]string{"clusterctlRepoFinding/v1": f.Fingerprint}
+		result.PartialFingerprints = map[string]string{"clusterctlRepoFinding/v2": f.Fingerprint}
 	}
 	return result
 }

@@ -33,6 +33,11 @@ var Folders = []Folder{
 		Never: "building and publishing",
 	},
 	{
+		Path:  "repo/behaviour",
+		Holds: "how controllers behave: the checks, the judge, recordings",
+		Never: "the network",
+	},
+	{
 		Path:  "repo/capi",
 		Holds: "what Cluster API itself defines: contracts, metadata, its own kinds, ClusterClasses",
 		Never: "verdicts",
@@ -66,6 +71,11 @@ var Folders = []Folder{
 		Path:  "repo/lint/rules/internal",
 		Holds: "what is written from the catalogue",
 		Never: "any single rule",
+	},
+	{
+		Path:  "repo/live",
+		Holds: "management clusters as they are: what a move depends on, and what happens",
+		Never: "what it means",
 	},
 	{
 		Path:  "repo/move",
@@ -181,13 +191,14 @@ var Packages = []Package{
 			publish/mirror
 			publish/open
 			publish/transport
+			repo/behaviour repo/behaviour/record
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
 			repo/extension repo/extension/probe repo/extension/registration repo/extension/request
 			repo/facts/diff repo/facts/inventory
 			repo/kube/crd
-			repo/lint repo/lint/rules
+			repo/lint repo/lint/contractcheck repo/lint/rules
 			repo/lint/rules/examples
-			repo/live
+			repo/live repo/live/watch
 			repo/move/owners repo/move/snapshot
 			repo/report
 			repo/source/files repo/source/folder repo/source/git repo/source/program
@@ -308,6 +319,20 @@ var Packages = []Package{
 		Knows: `layouts repo/source/files`,
 	},
 	{
+		Path:  "repo/behaviour",
+		Holds: "what controllers must do, as checks, and the judge of a stream of versions",
+		Never: "the network, any clock but that of the stream",
+		Knows: `repo/behaviour/record
+			repo/capi/contract
+			repo/lint
+			repo/text/yamldoc`,
+	},
+	{
+		Path:  "repo/behaviour/record",
+		Holds: "recordings of a management cluster: reading, writing, values, differences",
+		Never: "what the objects mean",
+	},
+	{
 		Path:  "repo/capi/clusterclass",
 		Holds: "a ClusterClass in either API version as one view: variables, patches, templates in it",
 		Never: "rules",
@@ -368,7 +393,7 @@ var Packages = []Package{
 			repo/kube/crd repo/kube/openapi
 			repo/lint
 			repo/text/manifest repo/text/yamldoc`,
-		Libraries: `crypto/tls net net/http`,
+		Libraries: `crypto/tls net net/http syscall`,
 	},
 	{
 		Path:      "repo/extension/registration",
@@ -427,6 +452,13 @@ var Packages = []Package{
 		Libraries: `net`,
 	},
 	{
+		Path:  "repo/kube/structural",
+		Holds: "whether the API server accepts the schema of a CRD, as typed violations",
+		Never: "rules, roles of kinds",
+		Knows: `repo/kube/crd
+			repo/text/yamldoc`,
+	},
+	{
 		Path:  "repo/lint",
 		Holds: "the engine: runs rules over releases, collects findings, applies comments that silence rules",
 		Never: "any rule, how findings are printed",
@@ -437,10 +469,23 @@ var Packages = []Package{
 			repo/text/manifest repo/text/yamldoc`,
 	},
 	{
+		Path:  "repo/lint/contractcheck",
+		Holds: "the verdict on CRDs without a release around them, also for the tests of providers",
+		Never: "where the definitions come from, printing",
+		Knows: `layouts
+			repo
+			repo/capi/contract
+			repo/kube/crd
+			repo/lint
+			repo/lint/rules repo/lint/rules/contracts repo/lint/rules/definitions
+			repo/text/manifest`,
+	},
+	{
 		Path:  "repo/lint/rules",
 		Holds: "the catalogue of all rules, found by ID or family",
 		Never: "any check, files, printing",
 		Knows: `layouts
+			repo/behaviour
 			repo/extension/checks
 			repo/lint
 			repo/lint/rules/classes repo/lint/rules/components repo/lint/rules/contracts repo/lint/rules/definitions repo/lint/rules/extensions repo/lint/rules/repository repo/lint/rules/templates repo/lint/rules/text`,
@@ -485,7 +530,7 @@ var Packages = []Package{
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
 		Knows: `repo/capi/contract
-			repo/kube/crd
+			repo/kube/crd repo/kube/structural
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/yamldoc`,
@@ -565,6 +610,13 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
 	},
 	{
+		Path:      "repo/live/watch",
+		Holds:     "what happens to the objects of a management cluster, as the lines of a recording",
+		Never:     "what the objects mean; writing",
+		Knows:     `repo/behaviour/record`,
+		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
+	},
+	{
 		Path:  "repo/move/owners",
 		Holds: "who owns what in a template or a management cluster, and what clusterctl move does with it",
 		Never: "printing",
@@ -586,7 +638,8 @@ var Packages = []Package{
 		Path:  "repo/report",
 		Holds: "results as text, JSON, SARIF, JUnit, GitHub annotations, Markdown and HTML",
 		Never: "how the results are computed",
-		Knows: `layouts repo
+		Knows: `repo/capi/contract
+			layouts repo
 			repo/extension
 			repo/facts/diff repo/facts/inventory
 			repo/lint
@@ -775,6 +828,11 @@ var Packages = []Package{
 		Path:  "test/integrations",
 		Holds: "tests of the GitHub Action, the pre-commit hooks and the problem matcher",
 		Never: "the verbs",
+	},
+	{
+		Path:  "test/newrule",
+		Holds: "the start of a rule: its row, check, example and test",
+		Never: "any rule",
 	},
 	{
 		Path:  "test/oracle",

@@ -106,6 +106,9 @@ func Main(ctx context.Context, args []string, io IO) int {
 	var ce *codeError
 	var input *sourcetree.InputError
 	switch {
+	case errors.As(err, &ce) && ce.err == nil:
+		// A report was written, also if it is one of what was seen until now.
+		code = ce.code
 	case ctx.Err() != nil:
 		// Whatever failed, failed because of this.
 		err = errors.New("stopped before the end; nothing half done can be seen, and a second run goes on")
@@ -174,7 +177,7 @@ knows it as "clusterctl repo".`,
 		commands []*cobra.Command
 	}{
 		{"make", []*cobra.Command{a.initCommand(), a.buildCommand(), a.releaseCommand(), a.publishCommand(), a.mirrorCommand()}},
-		{"check", []*cobra.Command{a.lintCommand(), a.renderCommand(), a.varsCommand(), a.imagesCommand(), a.diffCommand(), a.movePlanCommand(), a.configCommand(), a.extensionCommand(), a.rulesCommand(), a.explainCommand()}},
+		{"check", []*cobra.Command{a.lintCommand(), a.renderCommand(), a.varsCommand(), a.imagesCommand(), a.diffCommand(), a.movePlanCommand(), a.configCommand(), a.contractCommand(), a.extensionCommand(), a.rulesCommand(), a.explainCommand()}},
 		{"", []*cobra.Command{a.schemaCommand(), a.versionCommand()}},
 	} {
 		for _, c := range group.commands {

@@ -78,15 +78,20 @@ compared with itself.
 	return cmd
 }
 
-// compareReleases compares the releases of each provider. A provider of either
-// side alone has no changes listed; two releases of different providers that
+// compareReleases compares the releases of each provider. A provider of one side
+// alone is one change; two releases of different providers that
 // are alone on their sides are compared all the same.
 func compareReleases(ctx context.Context, old, new []*repo.Release) ([]report.Comparison, error) {
 	var all []report.Comparison
 	var failures []error
 	add := func(from, to *repo.Release) {
 		c := report.Comparison{Old: from, New: to}
-		if from != nil && to != nil {
+		switch {
+		case to == nil:
+			c.Changes = []diff.Change{diff.Gone(from.Provider.Label())}
+		case from == nil:
+			c.Changes = []diff.Change{diff.New(to.Provider.Label())}
+		default:
 			changes, err := diff.Releases(ctx, from, to)
 			c.Changes = changes
 			if err != nil {

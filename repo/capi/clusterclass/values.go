@@ -66,10 +66,10 @@ func MetadataProblems(metadata *yamldoc.Node) []Problem {
 	var out []Problem
 	for _, f := range fields(metadata.Get("labels")) {
 		if problems := validation.IsQualifiedName(f.Name); len(problems) > 0 {
-			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is no key of a label: %s", f.Name, problems[0])})
+			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is not a valid label key: %s", f.Name, problems[0])})
 		}
 		if problems := validation.IsValidLabelValue(f.Value.Str()); len(problems) > 0 {
-			out = append(out, Problem{f.Value, fmt.Sprintf("%q is no value of a label: %s", f.Value.Str(), problems[0])})
+			out = append(out, Problem{f.Value, fmt.Sprintf("%q is not a valid label value: %s", f.Value.Str(), problems[0])})
 		}
 	}
 	size := 0

@@ -97,7 +97,7 @@ func (k *schemaCheck) violation(v openapi.Violation) {
 	aspect := OfStructure
 	switch {
 	case v.Fault == openapi.Unknown:
-		k.add(OfKeyword, v.Node, "%s is no keyword of these schemas", v.Path)
+		k.add(OfKeyword, v.Node, "%s is not a supported keyword", v.Path)
 		return
 	case strings.HasPrefix(v.Path, "x-kubernetes-validations"):
 		aspect = OfRule
@@ -134,11 +134,11 @@ func (k *schemaCheck) schema(s *yamldoc.Node, name string, in inside) {
 	}
 	typ := s.Get("type")
 	if typ.Is(yamldoc.String) && typ.Text != "" && !slices.Contains(types[:], typ.Text) {
-		k.add(OfType, typ, "the type of %s is %q, but must be one of %s", name, typ.Text, strings.Join(types[:], ", "))
+		k.add(OfType, typ, "the type of %s is %q; it must be one of %s", name, typ.Text, strings.Join(types[:], ", "))
 	}
 	if p := s.Get("pattern"); p.Is(yamldoc.String) {
 		if _, err := regexp.Compile(p.Text); err != nil {
-			k.add(OfPattern, p, "the pattern of %s is no regular expression of Go: %v", name, err)
+			k.add(OfPattern, p, "the pattern of %s is not a valid Go regular expression: %v", name, err)
 		}
 	}
 	if in.structural {
@@ -147,7 +147,7 @@ func (k *schemaCheck) schema(s *yamldoc.Node, name string, in inside) {
 		k.alternative(s, name, typ, in)
 	}
 	if extra := s.Get("additionalProperties"); extra.Is(yamldoc.Map) && len(fields(s.Get("properties"))) > 0 {
-		k.add(OfFields, s.Field("additionalProperties").Key(), "%s has properties and additionalProperties; only one of them is possible", name)
+		k.add(OfFields, s.Field("additionalProperties").Key(), "%s has both properties and additionalProperties", name)
 	}
 	k.samples(s, name, in)
 	k.rules(s, name)
@@ -174,7 +174,7 @@ func (k *schemaCheck) decodes(s *yamldoc.Node, name string) {
 		f := &s.Fields[i]
 		of, presence := k.keywords.At(f.Name)
 		if presence != crd.Present {
-			k.add(OfKeyword, f.Key(), "%s is no keyword of these schemas, so that Cluster API drops it from %s", f.Name, name)
+			k.add(OfKeyword, f.Key(), "Cluster API drops the unsupported keyword %s from %s", f.Name, name)
 			continue
 		}
 		if nests[f.Name] != 0 || f.Value.Kind == yamldoc.Null {
@@ -183,7 +183,7 @@ func (k *schemaCheck) decodes(s *yamldoc.Node, name string) {
 		for _, v := range checker().Check(of, f.Value, true) {
 			switch {
 			case v.Fault == openapi.Unknown:
-				k.add(OfKeyword, v.Node, "%s of %s has no field %s, so that Cluster API drops it", f.Name, name, v.Path)
+				k.add(OfKeyword, v.Node, "%s of %s has the unknown field %s, which Cluster API drops", f.Name, name, v.Path)
 			case v.Fault == openapi.Type && v.Node.Kind != yamldoc.Null:
 				k.add(OfStructure, v.Node, "%s of %s %s", f.Name, name, v.Message)
 			}
@@ -198,10 +198,10 @@ func (k *schemaCheck) structure(s *yamldoc.Node, name string, typ *yamldoc.Node)
 		k.add(OfStructure, at(typ, s), "%s has no type", name)
 	}
 	if typ.Str() == "array" && given(s.Get("items")) == nil {
-		k.add(OfStructure, typ, "%s is an array without items", name)
+		k.add(OfStructure, typ, "%s is an array but has no items", name)
 	}
 	if intOrString.Bool() && open.Bool() {
-		k.add(OfStructure, open, "%s is an integer or a string, so that it has no fields to preserve", name)
+		k.add(OfStructure, open, "%s is an integer or a string and cannot preserve unknown fields", name)
 	}
 }
 
@@ -211,16 +211,16 @@ var reserved = [...]string{"additionalProperties", "default", "x-kubernetes-pres
 // alternative checks a schema below allOf, anyOf, oneOf and not.
 func (k *schemaCheck) alternative(s *yamldoc.Node, name string, typ *yamldoc.Node, in inside) {
 	if typ.Str() != "" && !in.intOrString {
-		k.add(OfStructure, typ, "%s has a type inside of an alternative; types belong outside", name)
+		k.add(OfStructure, typ, "%s has a type below allOf, anyOf, oneOf or not, where it is not allowed", name)
 	}
 	for _, word := range reserved {
 		n := s.Get(word)
 		if says(n) || given(n) != nil && (word == "default" || word == "additionalProperties") {
-			k.add(OfStructure, n, "%s has %s inside of an alternative; it belongs outside", name, word)
+			k.add(OfStructure, n, "%s has %s below allOf, anyOf, oneOf or not, where it is not allowed", name, word)
 		}
 	}
 	if f := s.Get("properties").Field("metadata"); f != nil {
-		k.add(OfStructure, f.Key(), "%s describes metadata inside of an alternative", name)
+		k.add(OfStructure, f.Key(), "%s describes metadata below allOf, anyOf, oneOf or not", name)
 	}
 }
 
@@ -279,19 +279,19 @@ func (k *schemaCheck) rules(s *yamldoc.Node, name string) {
 				continue
 			}
 			if err := CheckExpression(n.Text); err != nil {
-				k.add(OfRule, n, "a rule of %s is no expression in CEL: %v", name, err)
+				k.add(OfRule, n, "a rule of %s is not a valid CEL expression: %v", name, err)
 			}
 		}
 		if blank(expression) {
 			k.add(OfRule, expression, "a messageExpression of %s is blank", name)
 		}
 		if reason.Str() != "" && !slices.Contains(reasons[:], reason.Text) {
-			k.add(OfRule, reason, "the reason of a rule of %s is %q, but must be one of %s", name, reason.Text, strings.Join(reasons[:], ", "))
+			k.add(OfRule, reason, "the reason of a rule of %s is %q; it must be one of %s", name, reason.Text, strings.Join(reasons[:], ", "))
 		}
 		if blank(path) || broken(path) {
 			k.add(OfRule, path, "the fieldPath of a rule of %s is blank or has line breaks", name)
 		} else if path.Str() != "" && !leads(s, path.Text) {
-			k.add(OfRule, path, "the fieldPath %q leads to no field of %s", path.Text, name)
+			k.add(OfRule, path, "the fieldPath %q does not lead to a field of %s", path.Text, name)
 		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"reflect"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
@@ -159,6 +161,18 @@ func (c *client) do(ctx context.Context, in call) reply {
 	return out(reply{status: resp.StatusCode, body: data})
 }
 
+// wantsCertificate reports whether the server answered with the alert
+// bad_certificate or certificate_required (RFC 8446, section 6). Outside of QUIC
+// package tls does not export the type of alerts, only that it is a number.
+func wantsCertificate(err error) bool {
+	var op *net.OpError
+	if !errors.As(err, &op) {
+		return false
+	}
+	alert := reflect.ValueOf(op.Err)
+	return op.Op == "remote error" && alert.CanUint() && (alert.Uint() == 42 || alert.Uint() == 116)
+}
+
 // explain says what a failed call is to a person, without the address, which the
 // finding has.
 func explain(err error) string {
@@ -188,15 +202,15 @@ func explain(err error) string {
 		return "the answer is no HTTP: " + strings.TrimPrefix(what, "net/http: ")
 	}
 	switch {
-	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
+	case errors.Is(err, http.ErrSchemeMismatch):
 		return "the server speaks http, not https"
-	case strings.Contains(text, "connection refused"):
+	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there: connection refused"
 	case strings.Contains(text, "INTERNAL_ERROR"):
 		return "the server breaks off its answer, as after a panic"
-	case strings.Contains(text, "connection reset"):
+	case errors.Is(err, syscall.ECONNRESET):
 		return "the server resets the connection"
-	case strings.Contains(text, "certificate required"), strings.Contains(text, "bad certificate"):
+	case wantsCertificate(err):
 		return "the server wants another client certificate: give it with --client-cert and --client-key"
 	}
 	return text

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -192,6 +193,9 @@ func (p *probe) ready(ctx context.Context) {
 	}
 }
 
+// errUnanswered is no answer to discovery.
+var errUnanswered = errors.New("discovery fails")
+
 // again compares discovery with the first one, after everything and after a
 // restart.
 func (p *probe) again(ctx context.Context, found *extension.DiscoveryResponse) {
@@ -199,7 +203,7 @@ func (p *probe) again(ctx context.Context, found *extension.DiscoveryResponse) {
 	same := func() error {
 		r := p.client.do(ctx, p.in)
 		if !r.ok() {
-			return fmt.Errorf("discovery fails: %s", r.String())
+			return fmt.Errorf("%w: %s", errUnanswered, r.String())
 		}
 		decoded, err := p.discoveryHook.Decode(r.body)
 		if err != nil {
@@ -228,7 +232,7 @@ func (p *probe) again(ctx context.Context, found *extension.DiscoveryResponse) {
 	p.client.close()
 	err := same()
 	// A server needs some time to start.
-	for wait := 50 * time.Millisecond; err != nil && strings.Contains(err.Error(), "fails") && wait < extension.DefaultTimeout*time.Second && ctx.Err() == nil; wait *= 2 {
+	for wait := 50 * time.Millisecond; err != nil && errors.Is(err, errUnanswered) && wait < extension.DefaultTimeout*time.Second && ctx.Err() == nil; wait *= 2 {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

@@ -124,6 +124,7 @@ func (c *comparison) definition(a, b *crd.CRD, change Change) {
 		}
 	}
 	c.contractLabels(a, b, change)
+	c.parts(a.Object, b.Object, a.Object.Doc.Root, b.Object.Doc.Root, definitionParts, change, "")
 	pairs(a.Versions, b.Versions, func(v crd.Version) string { return v.Name }, func(name string, v, w *crd.Version) {
 		row := change
 		row.Path = name
@@ -136,10 +137,11 @@ func (c *comparison) definition(a, b *crd.CRD, change Change) {
 		case w == nil:
 			row.Kind, row.Impact = Removed, Breaking
 			row.Message = fmt.Sprintf("%s loses the version %s", b.Kind, name)
-			row.Advice = fmt.Sprintf("move manifests and clients to %s; clusterctl rewrites stored objects first, and the API server refuses the definition while %s is in its status.storedVersions", servedNames(b), name)
+			row.Advice = fmt.Sprintf("move manifests and clients to %s, and migrate stored objects first: the API server refuses the definition while %s is in its status.storedVersions", servedNames(b), name)
 			c.at(a.Object, v.Node, row)
 			return
 		}
+		c.parts(a.Object, b.Object, v.Node, w.Node, versionParts, change, name+" ")
 		if v.Served && !w.Served {
 			row.Impact, row.Message = Breaking, fmt.Sprintf("%s no longer serves %s", b.Kind, name)
 			row.Advice = "move manifests, GitOps sources and clients to " + servedNames(b)

@@ -98,6 +98,7 @@ func Releases(ctx context.Context, from, to *repo.Release) ([]Change, error) {
 	}
 	c.metadata()
 	c.definitions()
+	c.labels()
 	if err := c.variables(ctx); err != nil {
 		return nil, err
 	}

@@ -65,36 +65,40 @@ func schemaIn(schema string) string {
 
 func TestSchemas(t *testing.T) {
 	for name, tc := range map[string]struct{ old, new, want string }{
-		"equal":                    {"{type: string}", "{type: string}", ""},
-		"only described":           {"{type: string}", "{type: string, description: x, example: y}", ""},
-		"type":                     {"{type: string}", "{type: integer}", "breaking spec: the type changes from string to integer"},
-		"int or string":            {"{type: integer}", "{x-kubernetes-int-or-string: true}", "neutral spec: the type changes from integer to int-or-string"},
-		"any type":                 {"{type: string}", "{x-kubernetes-preserve-unknown-fields: true}", "neutral spec: the type changes from string to any; neutral spec: x-kubernetes-preserve-unknown-fields is now true"},
-		"pattern":                  {"{type: string}", "{type: string, pattern: a}", `attention spec: pattern is now "a"`},
-		"shorter":                  {"{type: string, maxLength: 9}", "{type: string, maxLength: 8}", "breaking spec: maxLength changes from 9 to 8"},
-		"longer":                   {"{type: string, maxLength: 9}", "{type: string, maxLength: 10}", "neutral spec: maxLength changes from 9 to 10"},
-		"limit":                    {"{type: string}", "{type: string, maxLength: 8}", "breaking spec: maxLength is now 8"},
-		"no limit":                 {"{type: string, maxLength: 8}", "{type: string}", "neutral spec: maxLength is no longer 8"},
-		"minimum up":               {"{type: integer, minimum: 1}", "{type: integer, minimum: 2}", "breaking spec: minimum changes from 1 to 2"},
-		"minimum down":             {"{type: integer, minimum: 1}", "{type: integer, minimum: 0}", "neutral spec: minimum changes from 1 to 0"},
-		"enum":                     {"{type: string, enum: [a, b]}", "{type: string, enum: [b, c]}", `breaking spec: the value "a" is no longer allowed; neutral spec: the value "c" is allowed`},
-		"enum comes":               {"{type: string}", "{type: string, enum: [a]}", `breaking spec: only ["a"] are allowed from now on`},
-		"enum goes":                {"{type: string, enum: [a]}", "{type: string}", `neutral spec: any value is allowed instead of ["a"]`},
-		"default":                  {"{type: string, default: a}", "{type: string, default: b}", `attention spec: default changes from "a" to "b"`},
-		"field":                    {"{type: object}", "{type: object, properties: {a: {type: string}}}", "neutral spec.a: new field"},
-		"required field":           {"{type: object}", "{type: object, required: [a], properties: {a: {type: string}}}", "breaking spec.a: new field that is required"},
-		"required with default":    {"{type: object}", "{type: object, required: [a], properties: {a: {type: string, default: x}}}", "neutral spec.a: new field"},
-		"field goes":               {"{type: object, properties: {a: {type: string}}}", "{type: object, properties: {b: {type: string}}}", "breaking spec.a: the field is gone; neutral spec.b: new field"},
-		"field goes from an open":  {"{type: object, properties: {a: {type: string}}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "attention spec.a: the field is no longer described; neutral spec: x-kubernetes-preserve-unknown-fields is now true"},
-		"becomes required":         {"{type: object, properties: {a: {type: string}}}", "{type: object, required: [a], properties: {a: {type: string}}}", "breaking spec.a: the field is required from now on"},
-		"no longer required":       {"{type: object, required: [a], properties: {a: {type: string}}}", "{type: object, properties: {a: {type: string}}}", "neutral spec.a: the field is no longer required"},
-		"in a list":                {"{type: array, items: {type: object, properties: {a: {type: string}}}}", "{type: array, items: {type: object, properties: {a: {type: boolean}}}}", "breaking spec[].a: the type changes from string to boolean"},
-		"in a map":                 {"{type: object, additionalProperties: {type: string}}", "{type: object, additionalProperties: {type: integer}}", "breaking spec[*]: the type changes from string to integer"},
-		"closes":                   {"{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object}", "breaking spec: x-kubernetes-preserve-unknown-fields is no longer true"},
-		"rule":                     {"{type: object}", "{type: object, x-kubernetes-validations: [{rule: self == oldSelf}]}", "attention spec: x-kubernetes-validations is now [self == oldSelf]"},
-		"list type":                {"{type: array, items: {type: string}}", "{type: array, items: {type: string}, x-kubernetes-list-type: set}", `attention spec: x-kubernetes-list-type is now "set"`},
-		"nullable is false":        {"{type: string, nullable: true}", "{type: string, nullable: false}", "breaking spec: nullable is no longer true"},
-		"nothing said is no value": {"{type: string, nullable: false, uniqueItems: false}", "{type: string}", ""},
+		"equal":                        {"{type: string}", "{type: string}", ""},
+		"only described":               {"{type: string}", "{type: string, description: x, example: y}", ""},
+		"type":                         {"{type: string}", "{type: integer}", "breaking spec: the type changes from string to integer"},
+		"int or string":                {"{type: integer}", "{x-kubernetes-int-or-string: true}", "attention spec: the type changes from integer to int-or-string"},
+		"any type":                     {"{type: string}", "{x-kubernetes-preserve-unknown-fields: true}", "attention spec: the type changes from string to any; neutral spec: x-kubernetes-preserve-unknown-fields is now true"},
+		"pattern":                      {"{type: string}", "{type: string, pattern: a}", `attention spec: pattern is now "a"`},
+		"shorter":                      {"{type: string, maxLength: 9}", "{type: string, maxLength: 8}", "breaking spec: maxLength changes from 9 to 8"},
+		"longer":                       {"{type: string, maxLength: 9}", "{type: string, maxLength: 10}", "neutral spec: maxLength changes from 9 to 10"},
+		"limit":                        {"{type: string}", "{type: string, maxLength: 8}", "breaking spec: maxLength is now 8"},
+		"no limit":                     {"{type: string, maxLength: 8}", "{type: string}", "neutral spec: maxLength is no longer 8"},
+		"any keys to fields":           {"{type: object, additionalProperties: {type: string}}", "{type: object, properties: {a: {type: string}}}", "breaking spec: keys of the user's choice are no longer allowed; neutral spec.a: new field"},
+		"any keys to open":             {"{type: object, additionalProperties: {type: string}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "attention spec: the values of keys are no longer described; neutral spec: x-kubernetes-preserve-unknown-fields is now true"},
+		"default added":                {"{type: string}", "{type: string, default: a}", "attention spec: default is now \"a\""},
+		"required later, with default": {"{type: object, properties: {a: {type: string, default: b}}}", "{type: object, required: [a], properties: {a: {type: string, default: b}}}", "attention spec.a: the field is required from now on, with a default"},
+		"minimum up":                   {"{type: integer, minimum: 1}", "{type: integer, minimum: 2}", "breaking spec: minimum changes from 1 to 2"},
+		"minimum down":                 {"{type: integer, minimum: 1}", "{type: integer, minimum: 0}", "neutral spec: minimum changes from 1 to 0"},
+		"enum":                         {"{type: string, enum: [a, b]}", "{type: string, enum: [b, c]}", `breaking spec: the value "a" is no longer allowed; neutral spec: the value "c" is allowed`},
+		"enum comes":                   {"{type: string}", "{type: string, enum: [a]}", `breaking spec: only ["a"] are allowed from now on`},
+		"enum goes":                    {"{type: string, enum: [a]}", "{type: string}", `neutral spec: any value is allowed instead of ["a"]`},
+		"default":                      {"{type: string, default: a}", "{type: string, default: b}", `attention spec: default changes from "a" to "b"`},
+		"field":                        {"{type: object}", "{type: object, properties: {a: {type: string}}}", "neutral spec.a: new field"},
+		"required field":               {"{type: object}", "{type: object, required: [a], properties: {a: {type: string}}}", "breaking spec.a: new field that is required"},
+		"required with default":        {"{type: object}", "{type: object, required: [a], properties: {a: {type: string, default: x}}}", "neutral spec.a: new field"},
+		"field goes":                   {"{type: object, properties: {a: {type: string}}}", "{type: object, properties: {b: {type: string}}}", "breaking spec.a: the field is gone; neutral spec.b: new field"},
+		"field goes from an open":      {"{type: object, properties: {a: {type: string}}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "attention spec.a: the field is no longer described; neutral spec: x-kubernetes-preserve-unknown-fields is now true"},
+		"becomes required":             {"{type: object, properties: {a: {type: string}}}", "{type: object, required: [a], properties: {a: {type: string}}}", "breaking spec.a: the field is required from now on"},
+		"no longer required":           {"{type: object, required: [a], properties: {a: {type: string}}}", "{type: object, properties: {a: {type: string}}}", "neutral spec.a: the field is no longer required"},
+		"in a list":                    {"{type: array, items: {type: object, properties: {a: {type: string}}}}", "{type: array, items: {type: object, properties: {a: {type: boolean}}}}", "breaking spec[].a: the type changes from string to boolean"},
+		"in a map":                     {"{type: object, additionalProperties: {type: string}}", "{type: object, additionalProperties: {type: integer}}", "breaking spec[*]: the type changes from string to integer"},
+		"closes":                       {"{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object}", "breaking spec: x-kubernetes-preserve-unknown-fields is no longer true"},
+		"rule":                         {"{type: object}", "{type: object, x-kubernetes-validations: [{rule: self == oldSelf}]}", "attention spec: x-kubernetes-validations is now [self == oldSelf]"},
+		"list type":                    {"{type: array, items: {type: string}}", "{type: array, items: {type: string}, x-kubernetes-list-type: set}", `attention spec: x-kubernetes-list-type is now "set"`},
+		"nullable is false":            {"{type: string, nullable: true}", "{type: string, nullable: false}", "breaking spec: nullable is no longer true"},
+		"nothing said is no value":     {"{type: string, nullable: false, uniqueItems: false}", "{type: string}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changes, err := Releases(t.Context(),
@@ -239,6 +243,55 @@ func TestReleases(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, lines(changes)); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestMeaning compares what is neither a field of a schema nor a value of an object
+// but that users feel.
+func TestMeaning(t *testing.T) {
+	crd := func(labels, spec, version string) string {
+		return "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: foos.x.io, labels: {" + labels + "}}\nspec: {group: x.io, scope: Namespaced, names: {kind: Foo, plural: foos}" + spec +
+			", versions: [{name: v1, served: true, storage: true" + version + "}]}\n"
+	}
+	role := func(labels string) string {
+		return "kind: ClusterRole\napiVersion: rbac.authorization.k8s.io/v1\nmetadata: {name: r, labels: {" + labels + "}}\nrules: []\n"
+	}
+	const move, hierarchy, aggregate = "clusterctl.cluster.x-k8s.io/move: ''", "clusterctl.cluster.x-k8s.io/move-hierarchy: ''", "cluster.x-k8s.io/aggregate-to-manager: 'true'"
+	for name, tc := range map[string]struct {
+		old, new string
+		// impacts are those of the way there and of the way back.
+		there, back Impact
+	}{
+		"status subresource":   {crd("", "", ", subresources: {status: {}}"), crd("", "", ""), Breaking, Attention},
+		"scale subresource":    {crd("", "", ", subresources: {scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}"), crd("", "", ""), Breaking, Neutral},
+		"path of scale":        {crd("", "", ", subresources: {scale: {specReplicasPath: .spec.replicas}}"), crd("", "", ", subresources: {scale: {specReplicasPath: .spec.count}}"), Breaking, Breaking},
+		"conversion":           {crd("", ", conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1]}}", ""), crd("", "", ""), Breaking, Attention},
+		"review versions":      {crd("", ", conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1, v1beta1]}}", ""), crd("", ", conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1beta1]}}", ""), Attention, Attention},
+		"selectable fields":    {crd("", "", ", selectableFields: [{jsonPath: .spec.a}]"), crd("", "", ""), Breaking, Neutral},
+		"label move":           {crd(move, "", ""), crd("", "", ""), Breaking, Attention},
+		"label move-hierarchy": {crd(hierarchy, "", ""), crd("", "", ""), Breaking, Attention},
+		"label aggregate":      {role(aggregate), role(""), Breaking, Attention},
+		"value of a label":     {role(aggregate), role("cluster.x-k8s.io/aggregate-to-manager: 'false'"), Breaking, Breaking},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i, want := range []Impact{tc.there, tc.back} {
+				from, to := tc.old, tc.new
+				if i == 1 {
+					from, to = to, from
+				}
+				changes, err := Releases(t.Context(), release("v1.0.0", map[string]string{"infrastructure-components.yaml": from}), release("v1.1.0", map[string]string{"infrastructure-components.yaml": to}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				worst := Impact(-1)
+				for _, c := range changes {
+					worst = max(worst, c.Impact)
+				}
+				if worst != want || changes[0].Line == 0 {
+					t.Errorf("%v, want %v: %v", worst, want, lines(changes))
+				}
 			}
 		})
 	}

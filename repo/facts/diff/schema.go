@@ -49,7 +49,7 @@ var keywords = []keyword{
 	{name: "multipleOf", added: Breaking, changed: Breaking},
 	{name: "uniqueItems", added: Breaking},
 	{name: "nullable", removed: Breaking},
-	{name: "default", added: Neutral, removed: Attention, changed: Attention},
+	{name: "default", added: Attention, removed: Attention, changed: Attention},
 	{name: "allOf", added: Attention, changed: Attention},
 	{name: "anyOf", added: Attention, changed: Attention},
 	{name: "oneOf", added: Attention, changed: Attention},
@@ -86,7 +86,7 @@ func compareSchemas(a, b *yamldoc.Node, path string) []schemaChange {
 	if x, y := (crd.Schema{Node: a}).Type(), (crd.Schema{Node: b}).Type(); x != y {
 		s := schemaChange{kind: Changed, impact: Breaking, old: x, new: y, node: b.Get("type"), message: fmt.Sprintf("the type changes from %s to %s", named(x), named(y))}
 		if y == "" || y == crd.IntOrString && (x == "integer" || x == "string") {
-			s.impact = Neutral
+			s.impact, s.advice = Attention, "clients that decode the field into a fixed type may fail"
 		}
 		add(s)
 		if s.impact == Breaking {
@@ -103,11 +103,37 @@ func compareSchemas(a, b *yamldoc.Node, path string) []schemaChange {
 	}
 	out = append(out, fieldChanges(a, b, path)...)
 	out = append(out, compareSchemas(a.Get("items"), b.Get("items"), path+"[]")...)
+	if s, ok := keysChange(a, b); ok {
+		add(s)
+	}
 	x, y := a.Get("additionalProperties"), b.Get("additionalProperties")
 	if x.Is(yamldoc.Map) && y.Is(yamldoc.Map) {
 		out = append(out, compareSchemas(x, y, path+"[*]")...)
 	}
 	return out
+}
+
+// keysChange compares whether an object may have keys of the user's choice.
+func keysChange(a, b *yamldoc.Node) (s schemaChange, ok bool) {
+	x, y := value(a, "additionalProperties"), value(b, "additionalProperties")
+	switch {
+	case x == nil && y == nil, x != nil && y != nil && x.Kind == y.Kind:
+		return s, false
+	case y == nil:
+		s = schemaChange{kind: Removed, impact: Breaking, node: x, inOld: true, message: "keys of the user's choice are no longer allowed",
+			advice: "the API server drops all keys that are not properties, or refuses them when fields are checked strictly"}
+		if (crd.Schema{Node: b}).Open() {
+			s.impact, s.message, s.advice = Attention, "the values of keys are no longer described", ""
+		}
+	case x == nil:
+		s = schemaChange{kind: Added, node: y, message: "keys of the user's choice are allowed"}
+		if (crd.Schema{Node: a}).Open() || len(fields(a.Get("properties"))) > 0 {
+			s.impact, s.advice = Attention, refused
+		}
+	default: // one is true, the other a schema
+		s = schemaChange{kind: Changed, impact: Attention, node: y, message: "the values of keys are described in another way", advice: refused}
+	}
+	return s, true
 }
 
 func named(typ string) string {
@@ -235,7 +261,7 @@ func fieldChanges(a, b *yamldoc.Node, path string) []schemaChange {
 		case new == nil:
 			s := schemaChange{path: at, kind: Removed, impact: Breaking, node: old.Key(), inOld: true, message: "the field is gone",
 				advice: "the API server drops the field from objects that have it, or refuses it when fields are checked strictly; remove it from manifests"}
-			if (crd.Schema{Node: b}).Open() {
+			if (crd.Schema{Node: b}).Open() || value(b, "additionalProperties") != nil {
 				s.impact, s.message, s.advice = Attention, "the field is no longer described", ""
 			}
 			out = append(out, s)
@@ -244,6 +270,9 @@ func fieldChanges(a, b *yamldoc.Node, path string) []schemaChange {
 		switch {
 		case required[name] == 2 && new.Value.Get("default") == nil:
 			out = append(out, schemaChange{path: at, kind: Changed, impact: Breaking, node: new.Key(), message: "the field is required from now on", advice: refused})
+		case required[name] == 2:
+			out = append(out, schemaChange{path: at, kind: Changed, impact: Attention, node: new.Key(), message: "the field is required from now on, with a default",
+				advice: "clients that send the field empty are refused"})
 		case required[name] == 1:
 			out = append(out, schemaChange{path: at, kind: Changed, node: new.Key(), message: "the field is no longer required"})
 		}

@@ -43,6 +43,12 @@ type Violation struct {
 	// Node is the value, the key of an Unknown field, or the mapping that lacks a
 	// field.
 	Node *yamldoc.Node
+	// Keyword is that of the schema which the value violates: "required",
+	// "maxLength"; empty if it is none, as for an Unknown field.
+	Keyword string
+	// Fields are the one that is Missing or Unknown, or the keys in which an entry
+	// of a list repeats another (x-kubernetes-list-type).
+	Fields []string
 	// Message says what is wrong, in words that follow the path.
 	Message string
 }
@@ -95,9 +101,12 @@ type check struct {
 	found  []Violation
 }
 
-func (k *check) fail(f Fault, n *yamldoc.Node, format string, args ...any) {
-	k.found = append(k.found, Violation{f, Join(k.path), n, fmt.Sprintf(format, args...)})
+func (k *check) fail(f Fault, keyword string, n *yamldoc.Node, format string, args ...any) {
+	k.found = append(k.found, Violation{Fault: f, Path: Join(k.path), Node: n, Keyword: keyword, Message: fmt.Sprintf(format, args...)})
 }
+
+// about adds the fields to the last violation.
+func (k *check) about(fields ...string) { k.found[len(k.found)-1].Fields = fields }
 
 // Join writes a path for messages. Elements of lists stand in it as "[0]".
 func Join(path []string) string {
@@ -173,7 +182,7 @@ func (k *check) typed(s *yamldoc.Node, types []string, format string, n *yamldoc
 	case k.c.Loose && format != "" && (n.Kind == yamldoc.List || n.Kind == yamldoc.String) && types[0] != "integer" && types[0] != "number":
 		return true
 	}
-	k.fail(Type, n, "is %s, but must be %s", article(has), article(strings.Join(types, " or ")))
+	k.fail(Type, "type", n, "is %s, but must be %s", article(has), article(strings.Join(types, " or ")))
 	return false
 }
 
@@ -205,20 +214,20 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 	switch f.Name {
 	case "enum":
 		if list := arg.List(); len(list) > 0 && !slices.ContainsFunc(list, func(e *yamldoc.Node) bool { return same(n, e) }) {
-			k.fail(Value, n, "is %s, but must be one of %s", Show(n), showAll(list))
+			k.fail(Value, f.Name, n, "is %s, but must be one of %s", Show(n), showAll(list))
 		}
 	case "minLength":
 		if isInt && n.Kind == yamldoc.String && int64(utf8.RuneCountInString(n.Text)) < limit {
-			k.fail(Value, n, "has %s, but must have at least %d", count(int64(utf8.RuneCountInString(n.Text)), "character"), limit)
+			k.fail(Value, f.Name, n, "has %s, but must have at least %d", count(int64(utf8.RuneCountInString(n.Text)), "character"), limit)
 		}
 	case "maxLength":
 		if isInt && n.Kind == yamldoc.String && int64(utf8.RuneCountInString(n.Text)) > limit {
-			k.fail(Value, n, "has %s, but may have at most %d", count(int64(utf8.RuneCountInString(n.Text)), "character"), limit)
+			k.fail(Value, f.Name, n, "has %s, but may have at most %d", count(int64(utf8.RuneCountInString(n.Text)), "character"), limit)
 		}
 	case "pattern":
 		if n.Kind == yamldoc.String && arg.Is(yamldoc.String) {
 			if re := k.c.pattern(arg.Text); re != nil && !re.MatchString(n.Text) {
-				k.fail(Value, n, "is %s, which does not match %s", Show(n), arg.Text)
+				k.fail(Value, f.Name, n, "is %s, which does not match %s", Show(n), arg.Text)
 			}
 		}
 	case "format":
@@ -227,23 +236,23 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 		k.bound(s, f.Name, arg, n)
 	case "multipleOf":
 		if v := number(arg); v > 0 && isNumber(n) && math.Mod(number(n), v) != 0 {
-			k.fail(Value, n, "is %s, but must be a multiple of %s", n.Text, arg.Text)
+			k.fail(Value, f.Name, n, "is %s, but must be a multiple of %s", n.Text, arg.Text)
 		}
 	case "minItems":
 		if isInt && n.Kind == yamldoc.List && int64(len(n.Items)) < limit {
-			k.fail(Value, n, "has %s, but must have at least %d", count(int64(len(n.Items)), "entry"), limit)
+			k.fail(Value, f.Name, n, "has %s, but must have at least %d", count(int64(len(n.Items)), "entry"), limit)
 		}
 	case "maxItems":
 		if isInt && n.Kind == yamldoc.List && int64(len(n.Items)) > limit {
-			k.fail(Value, n, "has %s, but may have at most %d", count(int64(len(n.Items)), "entry"), limit)
+			k.fail(Value, f.Name, n, "has %s, but may have at most %d", count(int64(len(n.Items)), "entry"), limit)
 		}
 	case "minProperties":
 		if size := k.size(base, n); isInt && n.Kind == yamldoc.Map && size < limit {
-			k.fail(Value, n, "has %s, but must have at least %d", count(size, "field"), limit)
+			k.fail(Value, f.Name, n, "has %s, but must have at least %d", count(size, "field"), limit)
 		}
 	case "maxProperties":
 		if size := k.size(base, n); isInt && n.Kind == yamldoc.Map && size > limit {
-			k.fail(Value, n, "has %s, but may have at most %d", count(size, "field"), limit)
+			k.fail(Value, f.Name, n, "has %s, but may have at most %d", count(size, "field"), limit)
 		}
 	case "uniqueItems":
 		if arg.Bool() {
@@ -259,7 +268,8 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 		if n.Kind == yamldoc.Map {
 			for _, name := range arg.List() {
 				if k.received(base, n, name.Str()) == nil {
-					k.fail(Missing, n, "lacks %s", name.Str())
+					k.fail(Missing, f.Name, n, "lacks %s", name.Str())
+					k.about(name.Str())
 				}
 			}
 		}
@@ -301,7 +311,8 @@ func (k *check) fields(base, s, n *yamldoc.Node) {
 			k.below(name, around, p, f.Value)
 		case p == nil && !open:
 			k.path = append(k.path, name)
-			k.fail(Unknown, f.Key(), "is no field that is known here")
+			k.fail(Unknown, "", f.Key(), "is not a known field")
+			k.about(f.Name)
 			k.path = k.path[:len(k.path)-1]
 		}
 	}
@@ -327,7 +338,7 @@ func (k *check) filled(base, properties, n *yamldoc.Node) {
 		p := &properties.Fields[i]
 		v := k.received(base, n, p.Name)
 		if v != nil && v != n.Get(p.Name) && !k.valid(field(base, p.Name), p.Value, v) {
-			k.fail(Value, n, "gets %s for %s by default, which is not allowed", Show(v), p.Name)
+			k.fail(Value, "default", n, "gets %s for %s by default, which is not allowed", Show(v), p.Name)
 		}
 	}
 }
@@ -393,17 +404,17 @@ func (k *check) bound(s *yamldoc.Node, keyword string, limit, n *yamldoc.Node) {
 	if keyword == "minimum" {
 		switch exclusive := s.Get("exclusiveMinimum").Bool(); {
 		case exclusive && v <= b:
-			k.fail(Value, n, "is %s, but must be greater than %s", n.Text, limit.Text)
+			k.fail(Value, keyword, n, "is %s, but must be greater than %s", n.Text, limit.Text)
 		case v < b:
-			k.fail(Value, n, "is %s, but must be at least %s", n.Text, limit.Text)
+			k.fail(Value, keyword, n, "is %s, but must be at least %s", n.Text, limit.Text)
 		}
 		return
 	}
 	switch exclusive := s.Get("exclusiveMaximum").Bool(); {
 	case exclusive && v >= b:
-		k.fail(Value, n, "is %s, but must be less than %s", n.Text, limit.Text)
+		k.fail(Value, keyword, n, "is %s, but must be less than %s", n.Text, limit.Text)
 	case v > b:
-		k.fail(Value, n, "is %s, but may be at most %s", n.Text, limit.Text)
+		k.fail(Value, keyword, n, "is %s, but may be at most %s", n.Text, limit.Text)
 	}
 }
 
@@ -412,7 +423,7 @@ func (k *check) unique(n *yamldoc.Node) {
 	for _, item := range n.List() {
 		key := Fingerprint(item)
 		if seen[key] {
-			k.fail(Value, item, "has the entry %s twice", Show(item))
+			k.fail(Value, "uniqueItems", item, "has the entry %s twice", Show(item))
 			return
 		}
 		seen[key] = true
@@ -440,7 +451,8 @@ func (k *check) listType(s *yamldoc.Node, kind string, n *yamldoc.Node) {
 		}
 		if seen[key] {
 			k.path = append(k.path, "["+strconv.Itoa(i)+"]")
-			k.fail(Value, item, "repeats %s", shown)
+			k.fail(Value, "x-kubernetes-list-type", item, "repeats %s", shown)
+			k.about(keys...)
 			k.path = k.path[:len(k.path)-1]
 		}
 		seen[key] = true
@@ -450,7 +462,7 @@ func (k *check) listType(s *yamldoc.Node, kind string, n *yamldoc.Node) {
 func (k *check) combined(base *yamldoc.Node, keyword string, arg, n *yamldoc.Node) {
 	if keyword == "not" {
 		if k.valid(base, arg, n) {
-			k.fail(Value, n, "is %s, which is not allowed", Show(n))
+			k.fail(Value, keyword, n, "is %s, which is not allowed", Show(n))
 		}
 		return
 	}
@@ -466,9 +478,9 @@ func (k *check) combined(base *yamldoc.Node, keyword string, arg, n *yamldoc.Nod
 	switch {
 	case keyword == "allOf" || len(alternatives) == 0:
 	case valid == 0:
-		k.fail(Value, n, "is %s, which none of the alternatives in %s allows", Show(n), keyword)
+		k.fail(Value, keyword, n, "is %s, which none of the alternatives in %s allows", Show(n), keyword)
 	case keyword == "oneOf" && valid > 1:
-		k.fail(Value, n, "is %s, which %d of the alternatives in oneOf allow instead of one", Show(n), valid)
+		k.fail(Value, keyword, n, "is %s, which %d of the alternatives in oneOf allow instead of one", Show(n), valid)
 	}
 }
 

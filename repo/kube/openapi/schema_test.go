@@ -57,14 +57,14 @@ func TestCheck(t *testing.T) {
 		{"{type: array, maxItems: 1, items: {type: string}}", "[a, 1]", "2:4  has 2 entries, but may have at most 1\n2:8 [1] is an integer, but must be a string"},
 		{"{uniqueItems: true}", "[{a: 1, b: 2}, {b: 2, a: 1}]", "2:19  has the entry a mapping twice"},
 		{"{x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k]}", "[{k: a}, {k: b}, {k: a}]", `2:21 [2] repeats k "a"`},
-		{"{type: object, required: [a, b], properties: {a: {type: string}}}", "{a: 1, c: 1}", "2:4  lacks b\n2:8 a is an integer, but must be a string\n2:11 c is no field that is known here"},
+		{"{type: object, required: [a, b], properties: {a: {type: string}}}", "{a: 1, c: 1}", "2:4  lacks b\n2:8 a is an integer, but must be a string\n2:11 c is not a known field"},
 		{"{type: object, additionalProperties: {type: string}}", "{a: 1}", "2:8 a is an integer, but must be a string"},
-		{"{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: object}}}", "{b: 1, a: {c: 1}}", "2:15 a.c is no field that is known here"},
+		{"{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: object}}}", "{b: 1, a: {c: 1}}", "2:15 a.c is not a known field"},
 		{"{anyOf: [{minimum: 5}, {enum: [1]}]}", "2", "2:4  is 2, which none of the alternatives in anyOf allows"},
 		{"{oneOf: [{minimum: 5}, {minimum: 6}]}", "7", "2:4  is 7, which 2 of the alternatives in oneOf allow instead of one"},
 		{"{not: {enum: [a]}}", "a", `2:4  is "a", which is not allowed`},
 		{"{type: object, properties: {a: {type: object, properties: {b: {type: string}}}}, allOf: [{minProperties: 1}, {properties: {a: {minProperties: 1}}}]}", "{a: {b: c}}", ""},
-		{"{type: object, properties: {a: {type: string}}, allOf: [{properties: {a: {minLength: 2}}}]}", "{a: b, c: d}", "2:8 a has 1 character, but must have at least 2\n2:11 c is no field that is known here"},
+		{"{type: object, properties: {a: {type: string}}, allOf: [{properties: {a: {minLength: 2}}}]}", "{a: b, c: d}", "2:8 a has 1 character, but must have at least 2\n2:11 c is not a known field"},
 		{"{allOf: [{minLength: 2}]}", "a", "2:4  has 1 character, but must have at least 2"},
 	} {
 		got := strings.Join(check(t, new(openapi.Checker), "s: "+tc.s+"\nv: "+tc.v+"\n", true), "\n")

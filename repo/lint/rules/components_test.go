@@ -127,10 +127,10 @@ spec:
 	for _, tc := range []struct{ spec, want string }{
 		{"spec: {region: null, zone: null}", ""},
 		{"spec: {}", ""},
-		{"spec: {regoin: b}", "spec.regoin is no field that is known here"},
+		{"spec: {regoin: b}", "spec.regoin is not a known field"},
 		{"spec: {zones: 1}", "spec is a mapping, which 2 of the alternatives in oneOf allow instead of one"},
-		{"spec: {}\nsepc: {}", "sepc is no field that is known here"},
-		{"spce: {}", "the FooClusterTemplate lacks spec|spce is no field that is known here"},
+		{"spec: {}\nsepc: {}", "sepc is not a known field"},
+		{"spce: {}", "the FooClusterTemplate lacks spec|spce is not a known field"},
 		{"spec: {}\nstatus: {a: b}", ""},
 	} {
 		for _, file := range []string{"infrastructure-components.yaml", "cluster-template.yaml", "clusterclass-a.yaml"} {

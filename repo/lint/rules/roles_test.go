@@ -153,7 +153,7 @@ func judge(t *testing.T, f *contract.Field, p contract.Profile, fields [][2]stri
 	var out []lint.Finding
 	for _, finding := range report {
 		if text := finding.Message; strings.Contains(text, kind+" v1") && !strings.Contains(text, "subresource") &&
-			(strings.Contains(text, " has no ") || strings.Contains(text, " only has ") || strings.Contains(text, " instead of ")) {
+			(strings.Contains(text, " has no ") || strings.Contains(text, ", but contract ") || strings.Contains(text, "; it must be ")) {
 			out = append(out, finding)
 		}
 	}

@@ -141,7 +141,7 @@ func apply(op, value string, args []string) (result string, err error) {
 	b.WriteByte('}')
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("clusterctl crashes on this expression: %v", p)
+			err = fmt.Errorf("%w: %v", ErrCrash, p)
 		}
 	}()
 	return envsubst.Eval(b.String(), func(name string) string {

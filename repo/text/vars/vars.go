@@ -15,6 +15,7 @@ package vars
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,6 +94,9 @@ func (e *Error) Error() string { return fmt.Sprintf("%v at byte %d", e.Err, e.Of
 
 // Unwrap returns the error without the position.
 func (e *Error) Unwrap() error { return e.Err }
+
+// ErrCrash is the cause of an Error where the library that clusterctl uses panics.
+var ErrCrash = errors.New("clusterctl crashes on this expression")
 
 // MissingError names the variables that have neither a value nor a default,
 // sorted. Its text is that of clusterctl.

@@ -291,7 +291,7 @@ func TestErrorsHavePositions(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"a: 1\n---\nb: [\n", "f.yaml:"},
 		{"a: 1\n---foo\n", "f.yaml:2:4: invalid Yaml document separator: foo"},
-		{"a: 1\n---\nb:\n  c: .inf\n", "f.yaml:4:6: not YAML: .inf is no number"},
+		{"a: 1\n---\nb:\n  c: .inf\n", "f.yaml:4:6: not YAML: .inf is not a number"},
 		{"a: 1\n---\nb: *x\n", "f.yaml:3:"},
 	} {
 		_, err := ours([]byte(tc.text))

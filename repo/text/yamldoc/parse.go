@@ -123,7 +123,7 @@ func (d *Document) parseOther(data []byte) {
 func read(data []byte) (n *Node, sure bool, err error) {
 	if off := controlCharacter(data); off >= 0 {
 		p := NewFile("", data).Pos(off)
-		return nil, false, &valueError{int32(p.Line), int32(p.Column), errors.New("control characters are not allowed")}
+		return nil, false, &valueError{int32(p.Line), int32(p.Column), ErrControl}
 	}
 	var root yaml.Node
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
@@ -270,6 +270,9 @@ func (d *Document) fail(err error) {
 			msg = load.ContextMsg + ": " + msg
 		}
 		err = errors.New(msg)
+		if strings.Contains(msg, ErrAnchor.Error()) { // the parser has one type for all
+			err = &caused{err, ErrAnchor}
+		}
 	case errors.As(err, &at):
 		line, col = int(at.line), int(at.col)
 	}
@@ -419,6 +422,7 @@ type valueError struct {
 }
 
 func (e *valueError) Error() string { return e.err.Error() }
+func (e *valueError) Unwrap() error { return e.err }
 
 // builder converts the parser's nodes.
 type builder struct {
@@ -530,7 +534,7 @@ func (b *builder) scalar(n *Node, y *yaml.Node) error {
 	case float64:
 		n.Kind = Float
 		if math.IsInf(x, 0) || math.IsNaN(x) {
-			return b.errorf(y, "%s is no number that JSON can hold", y.Value)
+			return b.errorf(y, "%s %w", y.Value, ErrNumber)
 		}
 	case string:
 		n.Kind, n.Text = String, x
@@ -575,7 +579,7 @@ func (b *builder) mapping(n *Node, y *yaml.Node) error {
 			k.Kind, k.Text = String, key.Value
 		}
 		if k.Kind == Map || k.Kind == List {
-			return b.errorf(key, "a %s cannot be a mapping key", k.Kind)
+			return b.errorf(key, "a %s %w", k.Kind, ErrKey)
 		}
 		// An alias as key stands for the scalar it names.
 		scalar := key
@@ -588,7 +592,7 @@ func (b *builder) mapping(n *Node, y *yaml.Node) error {
 		}
 		name, ok := keyName(kv)
 		if !ok {
-			return b.errorf(key, "%q cannot be a mapping key", key.Value)
+			return b.errorf(key, "%q %w", key.Value, ErrKey)
 		}
 		v, err := b.build(value)
 		if err != nil {

@@ -87,14 +87,14 @@ func spoken(v openapi.Violation) bool {
 		return r
 	}, v.Path)
 	if v.Fault == openapi.Missing {
-		path += "." + strings.TrimPrefix(v.Message, "lacks ")
+		path += "." + v.Fields[0]
 	}
 	for _, s := range spokenFor {
 		if (s.missing || v.Fault != openapi.Missing) && strings.HasPrefix(path, s.prefix) && strings.HasSuffix(path, s.suffix) {
 			return true
 		}
 	}
-	return v.Fault == openapi.Value && strings.HasPrefix(v.Message, "repeats class ") // CC008
+	return v.Keyword == "x-kubernetes-list-type" && slices.Equal(v.Fields, []string{"class"}) // CC008
 }
 
 // violation reports a value that the API does not allow.
@@ -113,17 +113,17 @@ func inVariableSchema(path string) bool {
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC001", Name: "class-decodes", Since: "v0.1.0",
-	Title:    "A ClusterClass has the fields and types of its API version",
+	Title:    "A ClusterClass must only have fields and types of its API version",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classCRD,
-	Why:    "The API server refuses a value of a wrong type. A field that it does not know makes kubectl refuse the object; every other client loses the field without a word.",
+	Why:    "The API server refuses a value of the wrong type. kubectl refuses an object with an unknown field; every other client loses the field silently.",
 	Fix:    "Correct the name or the type of the field.",
 	Kinds:  view.Substituted, Check: eachClass(classDecodes),
 })
 
 func classDecodes(p *lint.Pass, c *clusterclass.Class) {
 	if _, served := clusterclass.Schema(c.Version); !served && !sampled(c.Object, c.Object.Get("apiVersion")) {
-		p.On(c.Object, c.Object.Get("apiVersion"), "Cluster API serves no ClusterClass in version %s", c.Version)
+		p.On(c.Object, c.Object.Get("apiVersion"), "Cluster API does not serve ClusterClass in version %s", c.Version)
 		return
 	}
 	for _, v := range c.Check() {
@@ -136,18 +136,18 @@ func classDecodes(p *lint.Pass, c *clusterclass.Class) {
 	}
 	for _, n := range c.Durations() {
 		if _, err := time.ParseDuration(n.Str()); err != nil && n.Is(yamldoc.String) && !sampled(c.Object, n) {
-			p.On(c.Object, n, "%q is no duration such as 10m", n.Text)
+			p.On(c.Object, n, "%q is not a duration such as 10m", n.Text)
 		}
 	}
 }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC002", Name: "class-reference", Since: "v0.1.0",
-	Title:    "References of a ClusterClass name a template with group, version, kind and name",
+	Title:    "Every reference of a ClusterClass must have a group, version, kind and name",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classAdmission + ", check.ClusterClassTemplatesAreValid",
 	Why:    "The API server refuses the class.",
-	Fix:    "Write apiVersion as GROUP/VERSION, a kind that ends with Template, and a name.",
+	Fix:    "Write apiVersion as GROUP/VERSION, a kind that ends in Template, and a name.",
 	Kinds:  view.Substituted, Check: eachClass(classReference),
 })
 
@@ -206,10 +206,10 @@ func complete(c *clusterclass.Class, r *clusterclass.Reference) bool {
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC003", Name: "class-template-missing", Since: "v0.1.0",
-	Title:    "The templates of a ClusterClass are in its file",
+	Title:    "The templates of a ClusterClass must be in its file",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: classContract,
-	Why:    "Clusterctl brings the objects of the file and nothing else. The class never becomes ready, and no cluster can use it.",
+	Why:    "clusterctl creates only the objects of this file. The class never becomes ready, and no cluster can use it.",
 	Fix:    "Add the template to the file, or correct the reference.",
 	Kinds:  view.Substituted, Check: eachClass(classTemplateMissing),
 })
@@ -230,7 +230,7 @@ func classTemplateMissing(p *lint.Pass, c *clusterclass.Class) {
 		if same {
 			continue // it depends on the values of variables
 		}
-		f := lint.At(c.Object.File, c.Object.Doc, r.Node.Get("name"), "%s refers to %s %s of %s, which is not in the file", r.String(), r.Kind, r.Name, r.Group())
+		f := lint.At(c.Object.File, c.Object.Doc, r.Node.Get("name"), "%s refers to %s %s of %s, which the file does not contain", r.String(), r.Kind, r.Name, r.Group())
 		if len(names) > 0 {
 			f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
 		}
@@ -269,11 +269,11 @@ func roleOf(p *lint.Pass, group, kind string) contract.Role {
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC004", Name: "class-template-role", Since: "v0.1.0",
-	Title:    "References of a ClusterClass lead to templates of the right role",
+	Title:    "References of a ClusterClass must name templates of the right role",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "Cluster API provider contracts, the pages of the roles",
-	Why:    "Cluster API makes an object of the kind and waits for the fields of its role, which never come.",
-	Fix:    "Refer to a template of the role.",
+	Why:    "Cluster API creates an object of this kind and waits forever for fields that only another role has.",
+	Fix:    "Refer to a template of the expected role.",
 	Kinds:  view.Substituted, Check: eachClass(classTemplateRole),
 })
 
@@ -288,7 +288,7 @@ func classTemplateRole(p *lint.Pass, c *clusterclass.Class) {
 		case r.Role == contract.InfraCluster && role == contract.ControlPlane:
 			// One object may be both, as control planes of clouds were.
 		default:
-			p.On(c.Object, r.Node.Get("kind"), "%s expects a template of the role %s, and %s is one of the role %s", r.String(), r.Role, r.Kind, role)
+			p.On(c.Object, r.Node.Get("kind"), "%s needs a template of the role %s, but %s has the role %s", r.String(), r.Role, r.Kind, role)
 		}
 	}
 }
@@ -302,10 +302,10 @@ var kubeadm = map[[2]string]string{
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC005", Name: "class-reference-version", Since: "v0.1.0",
-	Title:    "References of a ClusterClass have the version that Cluster API chooses",
+	Title:    "References of a ClusterClass should use the version that Cluster API chooses",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "cluster-api core/controllers/clusterclass, condition RefVersionsUpToDate; contract labels",
-	Why:    "The class reports that its references are outdated, and patches are made for a version that is not the one in use.",
+	Why:    "The class reports outdated references, and its patches are written for a version that is not in use.",
 	Fix:    "Use the highest version in the contract label of the CRD.",
 	Kinds:  view.Substituted, Check: eachClass(classReferenceVersion),
 })
@@ -333,16 +333,16 @@ func classReferenceVersion(p *lint.Pass, c *clusterclass.Class) {
 		}
 	}
 	if first != nil {
-		p.On(c.Object, first.Node.Get("apiVersion"), "Cluster API does not choose these versions for new objects: %s", strings.Join(old, ", "))
+		p.On(c.Object, first.Node.Get("apiVersion"), "the references use versions that Cluster API does not choose: %s", strings.Join(old, ", "))
 	}
 }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC006", Name: "class-kind-unknown", Since: "v0.1.0",
-	Title:    "References of a ClusterClass lead to kinds that exist",
+	Title:    "References of a ClusterClass must name kinds that exist",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "CustomResourceDefinitions in the components; CustomResourceDefinitions of the kubeadm providers",
-	Why:    "No CRD defines the kind, so the API server refuses the template, and the class never becomes ready.",
+	Why:    "The API server refuses the template because no CRD defines its kind, so the class never becomes ready.",
 	Fix:    "Correct the kind or the group.",
 	Kinds:  view.Substituted, Check: eachClass(classKindUnknown),
 })
@@ -369,7 +369,7 @@ func classKindUnknown(p *lint.Pass, c *clusterclass.Class) {
 		if !own && near == "" {
 			continue // a kind of another provider
 		}
-		f := lint.At(c.Object.File, c.Object.Doc, r.Node.Get("kind"), "%s refers to the kind %s of %s, which no CRD defines", r.String(), r.Kind, group)
+		f := lint.At(c.Object.File, c.Object.Doc, r.Node.Get("kind"), "%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group)
 		if near != "" {
 			f.Fix = "Did you mean " + near + "?"
 		}
@@ -390,10 +390,10 @@ func nearestKind(names []string, name string) string {
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC007", Name: "class-template-valid", Since: "v0.1.0",
-	Title:    "The templates of a ClusterClass fit their CRDs",
+	Title:    "The templates of a ClusterClass must match their CRDs",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "spec.versions[].schema of the CustomResourceDefinition in the components",
-	Why:    "The API server refuses the template, or drops the field. Either way no cluster of the class is what its author meant.",
+	Why:    "The API server refuses the template, or drops the field, and clusters of the class differ from what the author intended.",
 	Fix:    "Correct the value.",
 	Kinds:  view.Substituted, Check: classTemplateValid,
 })
@@ -410,11 +410,11 @@ func classTemplateValid(p *lint.Pass) {
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC008", Name: "class-worker-name", Since: "v0.1.0",
-	Title:    "Classes of workers have names that are unique in their list",
+	Title:    "Worker classes of one list must have unique names",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classAdmission + ", check.MachineDeploymentClassesAreUnique and check.MachinePoolClassesAreUnique",
 	Why:    "The API server refuses the class.",
-	Fix:    "Give every class of workers a name of its own.",
+	Fix:    "Give every worker class its own name.",
 	Kinds:  view.Substituted, Check: eachClass(classWorkerName),
 })
 
@@ -430,14 +430,14 @@ func classWorkerName(p *lint.Pass, c *clusterclass.Class) {
 		switch {
 		case !w.Node.Is(yamldoc.Map) || n != nil && !n.Is(yamldoc.String): // CC001
 		case n == nil:
-			p.On(c.Object, w.Node, "an entry of %s has no class", list)
+			p.On(c.Object, w.Node, "an entry of %s lacks the field class", list)
 		case n.Text == "":
-			p.On(c.Object, n, "the class of an entry of %s is empty", list)
+			p.On(c.Object, n, "an entry of %s has an empty class", list)
 		case len(n.Text) > 256:
 			violations(p, c, n, append(w.Path, "class")...)
 		case seen[key]:
 			if !sampled(c.Object, n) {
-				p.On(c.Object, n, "two entries of %s have the class %s", list, w.Class)
+				p.On(c.Object, n, "two entries of %s have the class %q", list, w.Class)
 			}
 		}
 		seen[key] = true
@@ -455,10 +455,10 @@ func violations(p *lint.Pass, c *clusterclass.Class, n *yamldoc.Node, path ...st
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC009", Name: "class-health-check-machines", Since: "v0.1.0",
-	Title:    "A health check of the control plane needs machineInfrastructure",
+	Title:    "A control plane with a health check must have machineInfrastructure",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classAdmission + ", validateMachineHealthCheckClasses",
-	Why:    "The API server refuses the class: without machines there is nothing to check.",
+	Why:    "The API server refuses the class, because a health check needs machines.",
 	Fix:    "Add spec.controlPlane.machineInfrastructure, or remove the health check.",
 	Kinds:  view.Substituted, Check: eachClass(classHealthCheckMachines),
 })
@@ -466,18 +466,18 @@ var _ = classRules.Add(lint.Rule{
 func classHealthCheckMachines(p *lint.Pass, c *clusterclass.Class) {
 	for _, h := range c.HealthChecks() {
 		if h.ControlPlane && h.Defined() && c.MachineInfrastructure().Node == nil {
-			p.On(c.Object, h.Node, "the control plane has a health check, but no machineInfrastructure")
+			p.On(c.Object, h.Node, "the control plane has a health check but no machineInfrastructure")
 		}
 	}
 }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC010", Name: "class-startup-timeout", Since: "v0.1.0",
-	Title:    "The startup timeout of a health check is off or at least 30 seconds",
+	Title:    "The startup timeout of a health check must be 0 or at least 30 seconds",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classAdmission + ", validateMachineHealthCheckNodeStartupTimeoutSeconds",
 	Why:    "The API server refuses the class.",
-	Fix:    "Use 30 seconds or more, or 0 to turn the check off.",
+	Fix:    "Use 30 seconds or more, or 0 to disable the timeout.",
 	Kinds:  view.Substituted, Check: eachClass(classStartupTimeout),
 })
 
@@ -485,18 +485,18 @@ func classStartupTimeout(p *lint.Pass, c *clusterclass.Class) {
 	for _, h := range c.HealthChecks() {
 		n := h.NodeStartupTimeout
 		if seconds, ok := view.Seconds(n); ok && seconds != 0 && seconds < 30 && !sampled(c.Object, n) {
-			p.On(c.Object, n, "the startup timeout is %s, but must be 0 or at least 30 seconds", n.Text)
+			p.On(c.Object, n, "the startup timeout is %s; it must be 0 or at least 30 seconds", n.Text)
 		}
 	}
 }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC011", Name: "class-int-or-percent", Since: "v0.1.0",
-	Title:    "Limits of health checks and rollouts are integers or percentages",
+	Title:    "Limits of health checks and rollouts must be integers or percentages",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classAdmission + ", validateMachineHealthCheckClasses and validateRolloutStrategy",
 	Why:    "The API server refuses the class.",
-	Fix:    `Write an integer, or a text such as "40%" without blanks.`,
+	Fix:    `Write an integer, or a string such as "40%" without spaces.`,
 	Kinds:  view.Substituted, Check: eachClass(classIntOrPercent),
 })
 
@@ -519,25 +519,25 @@ func classIntOrPercent(p *lint.Pass, c *clusterclass.Class) {
 		u, isInt := unavailable.Int()
 		s, areInts := surge.Int()
 		if isInt && areInts && u == 0 && s == 0 && !sampled(c.Object, unavailable, surge) {
-			p.On(c.Object, surge, "maxUnavailable and maxSurge are both 0, so that no machine can ever be replaced")
+			p.On(c.Object, surge, "maxUnavailable and maxSurge are both 0, so no machine can ever be replaced")
 		}
 	}
 }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC012", Name: "class-unhealthy-range", Since: "v0.1.0",
-	Title:    "The range of unhealthy machines has the form [3-5]",
+	Title:    "The range of unhealthy machines must have the form [3-5]",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classCRD,
 	Why:    "The API server refuses the class.",
-	Fix:    `Write a text such as "[3-5]".`,
+	Fix:    `Write a string such as "[3-5]".`,
 	Kinds:  view.Substituted, Check: eachClass(classUnhealthyRange),
 })
 
 func classUnhealthyRange(p *lint.Pass, c *clusterclass.Class) {
 	for _, h := range c.HealthChecks() {
 		if n := h.UnhealthyRange; n.Is(yamldoc.String) && !sampled(c.Object, n) && (!unhealthyRange().MatchString(n.Text) || len(n.Text) > 32) {
-			p.On(c.Object, n, "the range of unhealthy machines is %q, which does not have the form [3-5]", n.Text)
+			p.On(c.Object, n, "the range of unhealthy machines is %q; it must have the form [3-5]", n.Text)
 		}
 	}
 }
@@ -546,10 +546,10 @@ var unhealthyRange = view.Pattern(`^\[[0-9]+-[0-9]+\]$`)
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC013", Name: "class-naming-template", Since: "v0.1.0",
-	Title:    "Templates of names can be rendered",
+	Title:    "Naming templates must be valid Go templates",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classAdmission + ", validateNamingStrategies",
-	Why:    "The API server refuses the class. Unlike the templates of patches these know no functions of sprig.",
+	Why:    "The API server refuses the class. Unlike the templates of patches, naming templates cannot call sprig functions.",
 	Fix:    "Use .cluster.name and .random, and for workers .machineDeployment.topologyName or .machinePool.topologyName.",
 	Kinds:  view.Substituted, Check: eachClass(classNamingTemplate),
 })
@@ -557,18 +557,18 @@ var _ = classRules.Add(lint.Rule{
 func classNamingTemplate(p *lint.Pass, c *clusterclass.Class) {
 	for _, n := range c.Namings() {
 		if _, err := n.Render(n.Template.Text); err != nil && !sampled(c.Object, n.Template) {
-			p.On(c.Object, n.Template, "the template cannot be rendered: %v", err)
+			p.On(c.Object, n.Template, "the naming template cannot be rendered: %v", err)
 		}
 	}
 }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC014", Name: "class-naming-result", Since: "v0.1.0",
-	Title:    "Templates of names make names of objects",
+	Title:    "Naming templates must produce valid object names",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classAdmission + ", validateNamingStrategies",
 	Why:    "The API server refuses the class.",
-	Fix:    "Use lower case letters, digits, - and . only.",
+	Fix:    `Use only lower-case letters, digits, "-" and ".".`,
 	Kinds:  view.Substituted, Check: eachClass(classNamingResult),
 })
 
@@ -579,18 +579,18 @@ func classNamingResult(p *lint.Pass, c *clusterclass.Class) {
 			continue
 		}
 		if problem := clusterclass.Unnamed(name); problem != "" {
-			p.On(c.Object, n.Template, "the template makes %q, which is no name of an object: %s", name, problem)
+			p.On(c.Object, n.Template, "the naming template produces %q, which is not a valid name: %s", name, problem)
 		}
 	}
 }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC015", Name: "class-kubernetes-versions", Since: "v0.1.0",
-	Title:    "The Kubernetes versions of a class ascend without gaps",
+	Title:    "The Kubernetes versions of a ClusterClass must ascend without gaps",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classAdmission + ", validateKubernetesVersions",
-	Why:    "The API server refuses the class: clusters are upgraded along this list, and no minor version can be left out.",
-	Fix:    "List semantic versions in ascending order, with at least one of each minor version.",
+	Why:    "The API server refuses the class: clusters are upgraded along this list and cannot skip a minor version.",
+	Fix:    "List semantic versions in ascending order, with at least one for each minor version.",
 	Kinds:  view.Substituted, Check: eachClass(classKubernetesVersions),
 })
 
@@ -602,15 +602,15 @@ func classKubernetesVersions(p *lint.Pass, c *clusterclass.Class) {
 		}
 		v, err := semver.ParseTolerant(n.Text)
 		if err != nil {
-			p.On(c.Object, n, "%q is no semantic version", n.Text)
+			p.On(c.Object, n, "%q is not a semantic version", n.Text)
 			continue
 		}
 		if before != nil {
 			switch {
 			case clusterclass.CompareVersions(v, *before) <= 0:
-				p.On(c.Object, n, "%s does not come after %s", n.Text, before)
+				p.On(c.Object, n, "%s is not higher than %s before it", n.Text, before)
 			case v.Minor != before.Minor && v.Minor != before.Minor+1:
-				p.On(c.Object, n, "there is no version with the minor number %d before %s", before.Minor+1, n.Text)
+				p.On(c.Object, n, "the list skips minor version %d before %s", before.Minor+1, n.Text)
 			}
 		}
 		before = &v
@@ -622,11 +622,11 @@ type templateKey struct{ group, kind, name string }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC016", Name: "class-template-shared", Since: "v0.1.0",
-	Title:    "No template belongs to two ClusterClasses",
+	Title:    "A template should belong to one ClusterClass only",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: classContract,
-	Why:    "Both classes own the object. A change for one changes the other, and clusterctl refuses to add the second class to a cluster that has the first.",
-	Fix:    "Give each class templates of its own.",
+	Why:    "Both classes own the object, so a change for one changes the other. clusterctl refuses to add the second class to a cluster that has the first.",
+	Fix:    "Give each class its own templates.",
 	Scope:  lint.ScopeRelease, Check: classTemplateShared,
 })
 
@@ -648,7 +648,7 @@ func classTemplateShared(p *lint.Pass) {
 				if first == nil {
 					within[key] = c
 				} else if first.Object != c.Object && first.Name() != c.Name() {
-					p.On(c.Object, r.Node.Get("name"), "%s %s belongs to the ClusterClass %s in %s, too", r.Kind, r.Name, first.Name(), first.Object.File.Artifact.Name)
+					p.On(c.Object, r.Node.Get("name"), "%s %s also belongs to ClusterClass %s in %s", r.Kind, r.Name, first.Name(), first.Object.File.Artifact.Name)
 				}
 			}
 		}
@@ -657,11 +657,11 @@ func classTemplateShared(p *lint.Pass) {
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC017", Name: "class-template-unused", Since: "v0.1.0",
-	Title:    "A file with a ClusterClass holds no templates that nobody uses",
+	Title:    "A ClusterClass file contains only templates that are used",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: classContract,
 	Why:    "The template is created with the class and never used.",
-	Fix:    "Refer to it or remove it.",
+	Fix:    "Refer to the template, or remove it.",
 	Kinds:  classFileKinds, Check: classTemplateUnused,
 })
 
@@ -689,7 +689,7 @@ func classTemplateUnused(p *lint.Pass) {
 			continue
 		}
 		if !mentioned(p.File, o) {
-			p.On(o, o.Get("metadata", "name"), "nothing in the file refers to %s %s", o.Kind, o.Name)
+			p.On(o, o.Get("metadata", "name"), "%s %s is not used by any object in the file", o.Kind, o.Name)
 		}
 	}
 }
@@ -711,11 +711,11 @@ func mentioned(f *lint.File, o *manifest.Object) bool {
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC018", Name: "class-namespace", Since: "v0.1.0",
-	Title:    "ClusterClass files name no namespace",
+	Title:    "Objects in ClusterClass files have no namespace",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: classContract,
-	Why:    "Clusterctl moves all objects into the namespace of the cluster. Whoever applies the file in another way finds the class elsewhere, and references into other namespaces lead nowhere.",
-	Fix:    "Remove the namespace.",
+	Why:    "clusterctl moves all objects into the namespace of the cluster. Users who apply the file with kubectl find the class in another namespace, and references to other namespaces do not work.",
+	Fix:    "Remove metadata.namespace.",
 	Kinds:  view.Substituted, Check: classNamespace,
 })
 
@@ -724,7 +724,7 @@ func classNamespace(p *lint.Pass) {
 	for _, c := range list {
 		for _, r := range c.References() {
 			if n := r.Node.Get("namespace"); n.Is(yamldoc.String) && c.Version == clusterclass.V1Beta1 {
-				f := lint.At(c.Object.File, c.Object.Doc, n, "%s names the namespace %s; templates are always looked for in the namespace of the class", r.String(), n.Text)
+				f := lint.At(c.Object.File, c.Object.Doc, n, "%s names the namespace %s, but templates are always taken from the namespace of the class", r.String(), n.Text)
 				f.Severity = lint.Warning
 				p.Report(f)
 			}
@@ -745,7 +745,7 @@ func classNamespace(p *lint.Pass) {
 		}
 	}
 	if first != nil {
-		message := "the object names the namespace " + first.Namespace
+		message := "the object has the namespace " + first.Namespace
 		if others > 0 {
 			message += fmt.Sprintf(", and so do %d others", others)
 		}
@@ -755,11 +755,11 @@ func classNamespace(p *lint.Pass) {
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC019", Name: "class-variables", Since: "v0.1.0",
-	Title:    "ClusterClass files have no variables of clusterctl",
+	Title:    "ClusterClass files contain no clusterctl variables",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: classContract + "; clusterctl client/config.go, GetClusterTemplate",
-	Why:    "clusterctl generate cluster --list-variables does not list them, though a variable without a default is needed to use the class. They also tie the class to one cluster.",
-	Fix:    "Use the variables of the ClusterClass instead.",
+	Why:    `Users must set the variable, but "clusterctl generate cluster --list-variables" does not list it. It also ties the class to one cluster.`,
+	Fix:    "Use variables of the ClusterClass instead.",
 	Kinds:  []layouts.FileKind{layouts.ClusterClass}, Check: classVariables,
 })
 
@@ -780,32 +780,32 @@ func classVariables(p *lint.Pass) {
 		}
 	}
 	if first != nil {
-		p.Span(first.Start, first.End, "the file has variables of clusterctl: %s", strings.Join(names, ", "))
+		p.Span(first.Start, first.End, "the file contains clusterctl variables: %s", strings.Join(names, ", "))
 	}
 }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC020", Name: "class-api-version", Since: "v0.1.0",
-	Title:    "A ClusterClass is of API version v1beta2",
+	Title:    "A ClusterClass should use API version v1beta2",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "Cluster API book, Version support; CustomResourceDefinition of ClusterClass",
-	Why:    "v1beta1 is deprecated since Cluster API v1.11. The API server warns about it and will refuse it once the version is removed.",
-	Fix:    "Convert the class to v1beta2. Some fields have other names there.",
+	Why:    "v1beta1 has been deprecated since Cluster API v1.11. The API server warns users about it, and will refuse it once the version is removed.",
+	Fix:    "Convert the class to v1beta2; some fields have other names there.",
 	Kinds:  view.Substituted, Check: eachClass(classAPIVersion),
 })
 
 func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
 	if c.Version == clusterclass.V1Beta1 && p.Profile.Core >= 11 {
-		p.On(c.Object, c.Object.Get("apiVersion"), "version v1beta1 of ClusterClass is deprecated")
+		p.On(c.Object, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
 	}
 }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC021", Name: "class-field-of-other-version", Since: "v0.1.0",
-	Title:    "A ClusterClass has no field names of the other API version",
+	Title:    "A ClusterClass must not mix field names of v1beta1 and v1beta2",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classCRD + "; cluster-api api/core/v1beta1/conversion.go",
-	Why:    "Nothing converts a single field: kubectl refuses the object because of it, and every other client loses the field without a word.",
+	Why:    "kubectl refuses the object because of the unknown field; every other client loses the field silently.",
 	Fix:    "Use the name that the field has in the API version of the object.",
 	Kinds:  view.Substituted, Check: eachClass(classFieldOfOtherVersion),
 })
@@ -819,7 +819,7 @@ func classFieldOfOtherVersion(p *lint.Pass, c *clusterclass.Class) {
 		if !elsewhere {
 			continue
 		}
-		f := lint.At(c.Object.File, c.Object.Doc, v.Node, "%s is no field of a ClusterClass in version %s, though the other version has it", v.Path, c.Version)
+		f := lint.At(c.Object.File, c.Object.Doc, v.Node, "%s is not a field of ClusterClass in %s; the other version has it", v.Path, c.Version)
 		if name != "" {
 			f.Fix = "In version " + c.Version + " this is " + name + "."
 		}
@@ -829,11 +829,11 @@ func classFieldOfOtherVersion(p *lint.Pass, c *clusterclass.Class) {
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC022", Name: "class-limits", Since: "v0.1.0",
-	Title:    "The values of a ClusterClass keep to the limits of the API",
+	Title:    "The values of a ClusterClass must be within the limits of the API",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classCRD + "; " + classAdmission,
 	Why:    "The API server refuses the class.",
-	Fix:    "Keep to the limit.",
+	Fix:    "Change the value so that it is within the limit.",
 	Kinds:  view.Substituted, Check: eachClass(classLimits),
 })
 
@@ -859,10 +859,10 @@ func classLimits(p *lint.Pass, c *clusterclass.Class) {
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC023", Name: "class-upgrade-plan", Since: "v0.1.0",
-	Title:    "The extension for upgrade plans is named HANDLER.EXTENSIONCONFIG",
+	Title:    "The upgrade plan extension must be named HANDLER.EXTENSIONCONFIG",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "Cluster API book, Runtime SDK, Implementing Topology Mutation and Upgrade Plan Runtime Extensions",
-	Why:    "Extensions are registered under such names only, so that no other name is ever found and clusters of the class do not upgrade.",
+	Why:    "Cluster API registers extensions only under such names. It never finds this one, and clusters of the class cannot be upgraded.",
 	Fix:    "Write the name of the handler, a dot, and the name of the ExtensionConfig.",
 	Kinds:  view.Substituted, Check: eachClass(classUpgradePlan),
 })
@@ -883,11 +883,11 @@ func isHandler(text string) bool {
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC024", Name: "class-file-name", Since: "v0.1.0",
-	Title:    "clusterclass-NAME.yaml holds one ClusterClass, of that name",
+	Title:    "clusterclass-NAME.yaml should contain exactly one ClusterClass, named NAME",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
-	Why:    "Clusterctl fetches the file that is named after the class of a Cluster and does not look whether the class is in it. The Cluster then waits for a class that does not exist.",
-	Fix:    "Name the file after the class.",
+	Why:    "clusterctl fetches the file named after a Cluster's class and does not check its content. The Cluster then waits for a class that does not exist.",
+	Fix:    "Give the file and the ClusterClass the same name.",
 	Kinds:  []layouts.FileKind{layouts.ClusterClass}, Check: classFileName,
 })
 
@@ -895,31 +895,31 @@ func classFileName(p *lint.Pass) {
 	want, _ := layouts.ClassOf(p.File.Artifact.Name)
 	list := clusterclass.In(p.File)
 	if len(list) == 0 && p.File.Healthy() {
-		p.Path(p.File.Raw.Name, "there is no ClusterClass in the file")
+		p.Path(p.File.Raw.Name, "the file does not contain a ClusterClass")
 	}
 	for i, c := range list {
 		n := c.Object.Get("metadata", "name")
 		switch {
 		case i > 0:
-			p.On(c.Object, n, "%s is a second ClusterClass; clusterctl looks for it in %s", c.Name(), layouts.ClusterClassFile(c.Name()))
+			p.On(c.Object, n, "the file contains a second ClusterClass %q, which clusterctl looks for in %s", c.Name(), layouts.ClusterClassFile(c.Name()))
 		case c.Name() == want || n.Str() == "":
 		case sampled(c.Object, n):
-			f := lint.At(c.Object.File, c.Object.Doc, n, "the class is only found if the variable makes its name %s", want)
+			f := lint.At(c.Object.File, c.Object.Doc, n, "clusterctl finds the class only if the variable makes its name %q", want)
 			f.Severity = lint.Info
 			p.Report(f)
 		default:
-			p.On(c.Object, n, "the class is named %s, and the file is for the class %s", c.Name(), want)
+			p.On(c.Object, n, "the ClusterClass is named %q, but the file name is for %q", c.Name(), want)
 		}
 	}
 }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC025", Name: "class-namespace-quoted", Since: "v0.1.0",
-	Title:    "The namespace of a Cluster's class is a namespace or empty",
+	Title:    "The class namespace of a Cluster should be a valid namespace or empty",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
-	Why:    "Clusterctl puts the class into the namespace as it is written. With quotes inside of quotes that is a namespace whose name consists of two quotes.",
-	Fix:    "Write a default that is a namespace, without quotes in it. In v1beta1 it may be empty, as in ${CLUSTER_CLASS_NAMESPACE:=\"\"} with no quotes around it.",
+	Why:    "clusterctl looks for the class in exactly this namespace. With quotes inside quotes, the namespace consists of two quotes.",
+	Fix:    "Write a default that is a namespace, without inner quotes. In v1beta1 it may be empty: ${CLUSTER_CLASS_NAMESPACE:=\"\"}, with no quotes around it.",
 	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: classNamespaceQuoted,
 })
 
@@ -931,7 +931,7 @@ func classNamespaceQuoted(p *lint.Pass) {
 		topology := o.Get("spec", "topology")
 		for _, n := range []*yamldoc.Node{topology.Get("classNamespace"), topology.Get("classRef", "namespace")} {
 			if n.Is(yamldoc.String) && n.Text != "" && !layouts.IsDNSLabel(n.Text) {
-				p.On(o, n, "the class is looked for in the namespace %s, which is no name of a namespace", n.Text)
+				p.On(o, n, "clusterctl looks for the class in %s, which is not a valid namespace", n.Text)
 			}
 		}
 	}

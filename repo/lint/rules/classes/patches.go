@@ -86,11 +86,11 @@ func notNull(n *yamldoc.Node) *yamldoc.Node {
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA001", Name: "patch-name", Since: "v0.1.0",
-	Title:    "Patches of a class have unique names",
+	Title:    "Patches of a ClusterClass must have unique names",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validatePatchName",
-	Why:    "The API server refuses the class. The name inline stands for the class itself.",
-	Fix:    "Give the patch another name.",
+	Why:    `The API server refuses the class. The name "inline" is reserved.`,
+	Fix:    "Rename the patch.",
 	Kinds:  view.Substituted, Check: eachClass(patchName),
 })
 
@@ -101,13 +101,13 @@ func patchName(p *lint.Pass, c *clusterclass.Class) {
 		switch {
 		case !patch.Node.Is(yamldoc.Map) || n != nil && !n.Is(yamldoc.String) || sampled(c.Object, n):
 		case n == nil:
-			p.On(c.Object, patch.Node, "a patch has no name")
+			p.On(c.Object, patch.Node, "the patch has no name")
 		case n.Text == "":
-			p.On(c.Object, n, "the name of a patch is empty")
+			p.On(c.Object, n, "the name of the patch is empty")
 		case n.Text == "inline":
-			p.On(c.Object, n, "a patch is named inline, which stands for the class itself")
+			p.On(c.Object, n, "the patch has the reserved name \"inline\"")
 		case seen[n.Text]:
-			p.On(c.Object, n, "two patches are named %s", n.Text)
+			p.On(c.Object, n, "two patches have the name %q", n.Text)
 		default:
 			violations(p, c, n, "spec", "patches", listIndex(i), "name")
 		}
@@ -117,7 +117,7 @@ func patchName(p *lint.Pass, c *clusterclass.Class) {
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA002", Name: "patch-kind", Since: "v0.1.0",
-	Title:    "A patch has definitions or is external",
+	Title:    "A patch must have either definitions or external",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validatePatchDefinitions",
 	Why:    "The API server refuses the class.",
@@ -130,9 +130,9 @@ func patchKind(p *lint.Pass, c *clusterclass.Class) {
 		switch {
 		case !patch.Node.Is(yamldoc.Map):
 		case patch.Definitions == nil && patch.External == nil:
-			p.On(c.Object, patch.Node, "the patch %s has neither definitions nor external", patch.Name)
+			p.On(c.Object, patch.Node, "patch %q has neither definitions nor external", patch.Name)
 		case patch.Definitions != nil && patch.External != nil:
-			p.On(c.Object, patch.Node.Field("external").Key(), "the patch %s has definitions and external", patch.Name)
+			p.On(c.Object, patch.Node.Field("external").Key(), "patch %q has both definitions and external", patch.Name)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func judgeable(p *lint.Pass, c *clusterclass.Class, n *yamldoc.Node, what string
 		return false
 	}
 	if size := utf8.RuneCountInString(n.Text); size > most {
-		p.On(c.Object, n, "%s has %d characters, but may have at most %d", what, size, most)
+		p.On(c.Object, n, "%s has %d characters; at most %d are allowed", what, size, most)
 		return false
 	}
 	return true
@@ -152,35 +152,35 @@ func judgeable(p *lint.Pass, c *clusterclass.Class, n *yamldoc.Node, what string
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA003", Name: "patch-enabled-if", Since: "v0.1.0",
-	Title:    "enabledIf is a template of at most 256 characters",
+	Title:    "enabledIf must be a valid template of at most 256 characters",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validateEnabledIf",
 	Why:    "The API server refuses the class.",
-	Fix:    "Correct the template. It may call the functions of text/template and the hermetic ones of sprig.",
+	Fix:    "Correct the template. It can call the functions of text/template and the hermetic functions of sprig.",
 	Kinds:  view.Substituted, Check: eachClass(patchEnabledIf),
 })
 
 func patchEnabledIf(p *lint.Pass, c *clusterclass.Class) {
 	for _, patch := range c.Patches() {
-		what := "enabledIf of the patch " + patch.Name
+		what := "enabledIf of patch " + patch.Name
 		if !judgeable(p, c, patch.EnabledIf, what, 256) {
 			continue
 		}
 		if patch.EnabledIf.Text == "" {
 			p.On(c.Object, patch.EnabledIf, "%s is empty", what)
 		} else if _, err := clusterclass.ParseTemplate(patch.EnabledIf.Text); err != nil {
-			p.On(c.Object, patch.EnabledIf, "%s is no template: %v", what, err)
+			p.On(c.Object, patch.EnabledIf, "%s is not a valid template: %v", what, err)
 		}
 	}
 }
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA004", Name: "patch-template", Since: "v0.1.0",
-	Title:    "The template of a value can be read and has at most 10240 characters",
+	Title:    "The template of a value must be valid and have at most 10240 characters",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
-	Fix:    "Correct the template. It may call the functions of text/template and the hermetic ones of sprig.",
+	Fix:    "Correct the template. It can call the functions of text/template and the hermetic functions of sprig.",
 	Kinds:  view.Substituted, Check: eachClass(patchTemplate),
 })
 
@@ -193,7 +193,7 @@ func patchTemplate(p *lint.Pass, c *clusterclass.Class) {
 		if n.Text == "" {
 			p.On(c.Object, n, "the template is empty")
 		} else if _, err := clusterclass.ParseTemplate(n.Text); err != nil && (j.op.Str() == "add" || j.op.Str() == "replace") {
-			p.On(c.Object, n, "the template cannot be read: %v", err)
+			p.On(c.Object, n, "the template is not valid: %v", err)
 		}
 	})
 }
@@ -205,10 +205,10 @@ func (d *patchDefinition) matches(r *clusterclass.Reference) bool {
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA005", Name: "patch-selector", Since: "v0.1.0",
-	Title:    "The selector of a patch has kind and version of a reference of the class",
+	Title:    "The selector of a patch must repeat the version and kind of a reference of the class",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", selectorMatchTemplate",
-	Why:    "The API server refuses the class. It compares the texts, so that another version of the same kind does not match.",
+	Why:    "The API server refuses the class. It compares the strings, so another version of the same kind does not match.",
 	Fix:    "Copy apiVersion and kind from the reference.",
 	Kinds:  view.Substituted, Check: eachClass(patchSelector),
 })
@@ -239,11 +239,11 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 				violations(p, c, n, append(d.path[:len(d.path):len(d.path)], "selector", name)...)
 			}
 		case near != nil:
-			f := lint.At(o.File, o.Doc, d.apiVersion, "the patch %s selects %s in version %s, and %s refers to it in version %s", d.patch.Name, near.Kind, d.apiVersion.Text, near, near.APIVersion)
+			f := lint.At(o.File, o.Doc, d.apiVersion, "patch %q selects %s in version %s, but %s refers to version %s", d.patch.Name, near.Kind, d.apiVersion.Text, near, near.APIVersion)
 			f.Fix = "Write " + near.APIVersion + "."
 			p.Report(f)
 		default:
-			f := lint.At(o.File, o.Doc, d.kind, "the patch %s selects %s of %s, to which the class does not refer", d.patch.Name, d.kind.Text, d.apiVersion.Text)
+			f := lint.At(o.File, o.Doc, d.kind, "patch %q selects %s of %s, to which the class does not refer", d.patch.Name, d.kind.Text, d.apiVersion.Text)
 			var kinds []string
 			for _, r := range refs {
 				kinds = append(kinds, r.Kind)
@@ -267,11 +267,11 @@ var matchLists = [...]struct {
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA006", Name: "patch-match-resources", Since: "v0.1.0",
-	Title:    "matchResources selects something, and nothing in vain",
+	Title:    "matchResources must select at least one template, and every selector must match",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validateSelectors",
 	Why:    "The API server refuses the class.",
-	Fix:    "Select the places in which the class refers to this kind.",
+	Fix:    "Select the places where the class refers to this kind.",
 	Kinds:  view.Substituted, Check: eachClass(patchMatchResources),
 })
 
@@ -297,7 +297,7 @@ func patchMatchResources(p *lint.Pass, c *clusterclass.Class) {
 				}
 			}
 			if known {
-				p.On(o, n, "the patch %s selects %s, which is not of the kind %s", d.patch.Name, what, d.kind.Str())
+				p.On(o, n, "patch %q selects %s, which is not of kind %s", d.patch.Name, what, d.kind.Str())
 			}
 		}
 		if len(refs) > 1 {
@@ -317,12 +317,12 @@ func patchMatchResources(p *lint.Pass, c *clusterclass.Class) {
 					return d.matches(&w.Bootstrap) || d.matches(&w.Infrastructure) ||
 						sampled(o, w.Node.Get("class"), w.Bootstrap.Node.Get("kind"), w.Bootstrap.Node.Get("apiVersion"), w.Infrastructure.Node.Get("kind"), w.Infrastructure.Node.Get("apiVersion"))
 				}) {
-					p.On(o, n, "the patch %s selects %s of the class %s, and there is none with templates of the kind %s", d.patch.Name, m.list, n.Text, d.kind.Str())
+					p.On(o, n, "patch %q selects %s of class %s, but none of them uses templates of kind %s", d.patch.Name, m.list, n.Text, d.kind.Str())
 				}
 			}
 		}
 		if !enabled {
-			p.On(o, d.match, "the patch %s selects nothing", d.patch.Name)
+			p.On(o, d.match, "patch %q selects nothing", d.patch.Name)
 		}
 	}
 }
@@ -348,18 +348,18 @@ func nameProblem(name string) string {
 	case !strings.HasPrefix(name, "*") && !strings.HasSuffix(name, "*"):
 		return "has a * in the middle"
 	case validation.IsQualifiedName(strings.ReplaceAll(name, "*", "a")) != nil:
-		return "is no name of a class"
+		return "is not a valid class name"
 	}
 	return ""
 }
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA007", Name: "patch-class-names", Since: "v0.1.0",
-	Title:    "Names of worker classes have one * at most, at an end",
+	Title:    "The name of a worker class in a selector must have at most one *, at its start or end",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validateSelectorName",
 	Why:    "The API server refuses the class.",
-	Fix:    "Write the name, a prefix with *, or a suffix after *.",
+	Fix:    "Write the full name, a prefix followed by *, or * followed by a suffix.",
 	Kinds:  view.Substituted, Check: eachClass(patchClassNames),
 })
 
@@ -377,7 +377,7 @@ func patchClassNames(p *lint.Pass, c *clusterclass.Class) {
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA008", Name: "patch-operation", Since: "v0.1.0",
-	Title:    "The operation of a patch is add, replace or remove",
+	Title:    "The operation of a patch must be add, replace or remove",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validateJSONPatches",
 	Why:    "The API server refuses the class.",
@@ -388,18 +388,18 @@ var _ = patchRules.Add(lint.Rule{
 func patchOperation(p *lint.Pass, c *clusterclass.Class) {
 	jsonPatches(c, func(j jsonPatch) {
 		if j.op.Is(yamldoc.String) && !slices.Contains([]string{"add", "replace", "remove"}, j.op.Text) && !sampled(c.Object, j.op) {
-			p.On(c.Object, j.op, "the operation is %q, but must be add, replace or remove", j.op.Text)
+			p.On(c.Object, j.op, "the operation is %q; it must be add, replace or remove", j.op.Text)
 		}
 	})
 }
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA009", Name: "patch-path", Since: "v0.1.0",
-	Title:    "Paths of patches lie in /spec and have no indices but the ends of a list",
+	Title:    "Patch paths must begin with /spec/ and may only add to the ends of a list",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validateJSONPatches and validateIndexAccess",
 	Why:    "The API server refuses the class.",
-	Fix:    "Begin the path with /spec/. Use 0 or - with add to put an element in front of a list or behind it, and replace the list as a whole otherwise.",
+	Fix:    "Begin the path with /spec/. Use index 0 or - with add to insert at the start or the end of a list; otherwise replace the whole list.",
 	Kinds:  view.Substituted, Check: eachClass(patchPath),
 })
 
@@ -418,10 +418,10 @@ func patchPath(p *lint.Pass, c *clusterclass.Class) {
 			switch op := j.op.Str(); {
 			case err != nil:
 			case op == "add" && i != 0:
-				p.On(c.Object, j.to, "add cannot put anything at index %s of a list, only in front with 0 or behind with -", part)
+				p.On(c.Object, j.to, "add cannot insert at index %s of a list; use 0 for the start or - for the end", part)
 				return
 			case op == "replace" || op == "remove":
-				p.On(c.Object, j.to, "%s cannot change the element %s of a list", op, part)
+				p.On(c.Object, j.to, "%s cannot change element %s of a list; replace the whole list", op, part)
 				return
 			}
 		}
@@ -450,10 +450,10 @@ func definedIn(p *lint.Pass, d *patchDefinition) (s crd.Schema, ok bool) {
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA010", Name: "patch-path-unknown", Since: "v0.1.0",
-	Title:    "Paths of patches exist in the schema of their template",
+	Title:    "Patch paths should exist in the schema of their template",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "spec.versions[].schema of the CustomResourceDefinition in the components",
-	Why:    "The API server drops the field from the objects of the cluster, or refuses the patch.",
+	Why:    "The API server refuses the patch, or silently drops the field from the objects of the cluster.",
 	Fix:    "Correct the path.",
 	Kinds:  view.Substituted, Check: eachClass(patchPathUnknown),
 })
@@ -497,11 +497,11 @@ func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA011", Name: "patch-value", Since: "v0.1.0",
-	Title:    "add and replace have value or valueFrom, remove has neither",
+	Title:    "add and replace must have either value or valueFrom; remove must have neither",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
-	Fix:    "Keep exactly one of value and valueFrom.",
+	Fix:    "Give add and replace exactly one of value and valueFrom.",
 	Kinds:  view.Substituted, Check: eachClass(patchValue),
 })
 
@@ -509,21 +509,21 @@ func patchValue(p *lint.Pass, c *clusterclass.Class) {
 	jsonPatches(c, func(j jsonPatch) {
 		switch op := j.op.Str(); {
 		case op == "remove" && (j.value != nil || j.from != nil):
-			f := lint.At(c.Object.File, c.Object.Doc, j.node, "remove has a value, which does not matter")
+			f := lint.At(c.Object.File, c.Object.Doc, j.node, "remove has a value, which is ignored")
 			f.Severity = lint.Warning
 			p.Report(f)
 		case op != "add" && op != "replace":
 		case j.value == nil && j.from == nil:
 			p.On(c.Object, j.node, "%s has neither value nor valueFrom", op)
 		case j.value != nil && j.from != nil:
-			p.On(c.Object, j.node, "%s has value and valueFrom", op)
+			p.On(c.Object, j.node, "%s has both value and valueFrom", op)
 		}
 	})
 }
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA012", Name: "patch-value-from", Since: "v0.1.0",
-	Title:    "valueFrom has variable or template",
+	Title:    "valueFrom must have either variable or template",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
@@ -541,18 +541,18 @@ func patchValueFrom(p *lint.Pass, c *clusterclass.Class) {
 		case variable == nil && template == nil:
 			p.On(c.Object, j.from, "valueFrom has neither variable nor template")
 		case variable != nil && template != nil:
-			p.On(c.Object, j.from, "valueFrom has variable and template")
+			p.On(c.Object, j.from, "valueFrom has both variable and template")
 		}
 	})
 }
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA013", Name: "patch-variable", Since: "v0.1.0",
-	Title:    "Patches use variables that the class defines",
+	Title:    "Patches must only use variables that the class defines",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validateJSONPatchValues",
-	Why:    "The API server refuses the class if valueFrom.variable names another one. A template with another one fails when it is rendered.",
-	Fix:    "Define the variable, or correct the name.",
+	Why:    "The API server refuses the class if valueFrom.variable is undefined. A template with an undefined variable fails when it is rendered.",
+	Fix:    "Define the variable in spec.variables, or correct the name.",
 	Kinds:  view.Substituted, Check: eachClass(patchVariable),
 })
 
@@ -586,7 +586,7 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 				return
 			}
 			unknown[name] = true
-			f := lint.At(c.Object.File, c.Object.Doc, n, "the class does not define the variable %s, which the template reads", name)
+			f := lint.At(c.Object.File, c.Object.Doc, n, "the template reads variable %q, which the class does not define", name)
 			f.Severity, f.Fix = lint.Warning, fix(name)
 			p.Report(f)
 		})
@@ -602,7 +602,7 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 		}
 		name := clusterclass.VariableName(n.Text)
 		if name == clusterclass.Builtin && !slices.Contains(names, name) || !defined[name] {
-			f := lint.At(c.Object.File, c.Object.Doc, n, "the class does not define the variable %q", n.Text)
+			f := lint.At(c.Object.File, c.Object.Doc, n, "variable %q is not defined by the class", n.Text)
 			f.Fix = fix(name)
 			p.Report(f)
 		}
@@ -611,7 +611,7 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA014", Name: "patch-builtin", Since: "v0.1.0",
-	Title:    "Patches use builtin variables that exist",
+	Title:    "Patches must only use builtin variables that exist",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", builtinVariables",
 	Why:    "The API server refuses the class.",
@@ -625,7 +625,7 @@ func patchBuiltin(p *lint.Pass, c *clusterclass.Class) {
 		if op := j.op.Str(); !n.Is(yamldoc.String) || op != "add" && op != "replace" || sampled(c.Object, n) || !strings.HasPrefix(n.Text, clusterclass.Builtin+".") || clusterclass.IsBuiltin(n.Text) {
 			return
 		}
-		f := lint.At(c.Object.File, c.Object.Doc, n, "there is no builtin variable %s", n.Text)
+		f := lint.At(c.Object.File, c.Object.Doc, n, "builtin variable %s does not exist", n.Text)
 		if near := nearestKind(clusterclass.Builtins(), n.Text); near != "" {
 			f.Fix = "Did you mean " + near + "?"
 		}
@@ -635,11 +635,11 @@ func patchBuiltin(p *lint.Pass, c *clusterclass.Class) {
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA015", Name: "patch-external", Since: "v0.1.0",
-	Title:    "An external patch generates patches or validates the topology",
+	Title:    "An external patch must generate patches or validate the topology",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validatePatchDefinitions",
 	Why:    "The API server refuses the class.",
-	Fix:    "Name a handler.",
+	Fix:    "Set generatePatchesExtension or validateTopologyExtension (generateExtension or validateExtension in v1beta1).",
 	Kinds:  view.Substituted, Check: eachClass(patchExternal),
 })
 
@@ -649,17 +649,17 @@ func patchExternal(p *lint.Pass, c *clusterclass.Class) {
 			continue
 		}
 		if generate, validate, _ := c.Handlers(patch); generate == nil && validate == nil {
-			p.On(c.Object, patch.External, "the external patch %s neither generates patches nor validates the topology", patch.Name)
+			p.On(c.Object, patch.External, "external patch %q neither generates patches nor validates the topology", patch.Name)
 		}
 	}
 }
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA016", Name: "patch-handler", Since: "v0.1.0",
-	Title:    "Handlers of external patches are named HANDLER.EXTENSIONCONFIG and exist",
+	Title:    "Handlers of external patches should be named HANDLER.EXTENSIONCONFIG and exist",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "Cluster API book, Runtime SDK, Implementing Topology Mutation Hook Runtime Extensions",
-	Why:    "Cluster API registers handlers under such names only. As long as it does not find one, no cluster of the class is reconciled.",
+	Why:    "Cluster API registers handlers only under such names. Until it finds the handler, it reconciles no cluster of the class.",
 	Fix:    "Write the name of the handler, a dot, and the name of the ExtensionConfig.",
 	Kinds:  view.Substituted, Check: eachClass(patchHandler),
 })
@@ -676,7 +676,7 @@ func patchHandler(p *lint.Pass, c *clusterclass.Class) {
 			case len(configs) > 0:
 				_, config, _ := strings.Cut(n.Text, ".")
 				if !slices.ContainsFunc(configs, func(o *manifest.Object) bool { return o.Name == config || sampled(o, o.Get("metadata", "name")) }) {
-					p.On(c.Object, n, "the components have no ExtensionConfig named %s", config)
+					p.On(c.Object, n, "the components do not contain an ExtensionConfig named %q", config)
 				}
 			}
 		}
@@ -685,10 +685,10 @@ func patchHandler(p *lint.Pass, c *clusterclass.Class) {
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA017", Name: "patch-unguarded", Since: "v0.1.0",
-	Title:    "Patches with an optional variable are off while it is not set",
+	Title:    "A patch that uses an optional variable should be disabled while the variable is not set",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: patchEngine + ", calculateValue",
-	Why:    "A Cluster that does not set the variable is not reconciled: the patch cannot find it.",
+	Why:    "Cluster API cannot compute the patch, so Clusters that do not set the variable are not reconciled.",
 	Fix:    "Give the variable a default, require it, or test it in enabledIf: '{{ if .NAME }}true{{ end }}'.",
 	Kinds:  view.Substituted, Check: eachClass(patchUnguarded),
 })
@@ -735,17 +735,17 @@ func patchUnguarded(p *lint.Pass, c *clusterclass.Class) {
 		names = append(names, name)
 	})
 	if first != nil {
-		p.On(c.Object, first, "patches need these variables, which have no default and which a Cluster need not set: %s", strings.Join(names, ", "))
+		p.On(c.Object, first, "patches always use these optional variables without a default: %s", strings.Join(names, ", "))
 	}
 }
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA018", Name: "patch-pointer", Since: "v0.1.0",
-	Title:    "Paths of patches are JSON pointers",
+	Title:    "Patch paths should be valid JSON pointers",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "RFC 6901, section 3",
-	Why:    "In a key a slash is written ~1 and a tilde ~0. Unescaped they make another path, and the patch changes something else or fails.",
-	Fix:    "Escape the key, remove empty parts.",
+	Why:    "The patch changes another field, or fails. In a key, a slash is written ~1 and a tilde ~0.",
+	Fix:    "Escape the key, and remove empty parts.",
 	Kinds:  view.Substituted, Check: eachClass(patchPointer),
 })
 
@@ -764,7 +764,7 @@ func patchPointer(p *lint.Pass, c *clusterclass.Class) {
 			default:
 				continue
 			}
-			p.On(c.Object, j.to, "the path %s %s", j.to.Text, message)
+			p.On(c.Object, j.to, "the path %q %s", j.to.Text, message)
 			return
 		}
 	})
@@ -772,10 +772,10 @@ func patchPointer(p *lint.Pass, c *clusterclass.Class) {
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA019", Name: "patch-never-enabled", Since: "v0.1.0",
-	Title:    "enabledIf can become true",
+	Title:    "enabledIf should be able to become true",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: patchEngine + ", patchIsEnabled",
-	Why:    "Nothing but the text true turns a patch on, neither yes nor True. The patch is never applied.",
+	Why:    `The patch is never applied: only the text "true" enables it, not "yes" or "True".`,
 	Fix:    "Write a template that renders to true.",
 	Kinds:  view.Substituted, Check: eachClass(patchNeverEnabled),
 })
@@ -791,7 +791,7 @@ func patchNeverEnabled(p *lint.Pass, c *clusterclass.Class) {
 			continue
 		}
 		if text, constant := t.Constant(); constant && text != "true" {
-			p.On(c.Object, n, "enabledIf of the patch %s is always %q, so that the patch is never applied", patch.Name, text)
+			p.On(c.Object, n, "enabledIf of patch %q is always %q, so the patch is never applied", patch.Name, text)
 		}
 	}
 }

@@ -16,11 +16,11 @@ const variableAdmission = "cluster-api internal/topology/variables, ValidateClus
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV001", Name: "variable-definition-name", Since: "v0.1.0",
-	Title:    "Variables of a ClusterClass have unique names without dots",
+	Title:    "Variables of a ClusterClass must have unique names without dots",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: variableAdmission,
-	Why:    "The API server refuses the class. A dot leads into the fields of a variable, and builtin is the name of what Cluster API knows itself.",
-	Fix:    "Rename the variable, in the patches too.",
+	Why:    `The API server refuses the class. A dot separates the fields of a variable, and "builtin" is reserved for Cluster API.`,
+	Fix:    "Rename the variable, also in the patches.",
 	Kinds:  view.Substituted, Check: eachClass(variableDefinitionName),
 })
 
@@ -31,15 +31,15 @@ func variableDefinitionName(p *lint.Pass, c *clusterclass.Class) {
 		switch {
 		case !v.Node.Is(yamldoc.Map) || n != nil && !n.Is(yamldoc.String) || sampled(c.Object, n):
 		case n == nil:
-			p.On(c.Object, v.Node, "a variable has no name")
+			p.On(c.Object, v.Node, "the variable has no name")
 		case n.Text == "":
-			p.On(c.Object, n, "the name of a variable is empty")
+			p.On(c.Object, n, "the name of the variable is empty")
 		case n.Text == clusterclass.Builtin:
-			p.On(c.Object, n, "a variable is named %s, which is the name of what Cluster API knows itself", n.Text)
+			p.On(c.Object, n, "variable %q has a name that Cluster API reserves", n.Text)
 		case strings.Contains(n.Text, "."):
-			p.On(c.Object, n, "the name %s of a variable has a dot", n.Text)
+			p.On(c.Object, n, "the variable name %q contains a dot", n.Text)
 		case seen[n.Text]:
-			p.On(c.Object, n, "two variables are named %s", n.Text)
+			p.On(c.Object, n, "two variables have the name %q", n.Text)
 		default:
 			for _, f := range c.CheckAt(n, append(v.Path, "name")...) {
 				if f.Fault == openapi.Value {
@@ -53,7 +53,7 @@ func variableDefinitionName(p *lint.Pass, c *clusterclass.Class) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV002", Name: "variable-type", Since: "v0.1.0",
-	Title:    "Types in the schema of a variable are those of OpenAPI",
+	Title:    "The type in a variable's schema must be an OpenAPI type",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: variableAdmission + "; " + classCRD,
 	Why:    "The API server refuses the class.",
@@ -63,17 +63,17 @@ var _ = variableRules.Add(lint.Rule{
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV003", Name: "variable-schema-structural", Since: "v0.1.0",
-	Title:    "The schema of a variable is structural",
+	Title:    "The schema of a variable must be structural",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: variableAdmission + "; apiextensions-apiserver pkg/apiserver/schema, ValidateStructural",
 	Why:    "The API server refuses the class.",
-	Fix:    "Give every schema a type, every array items, and keep what describes the form of values out of alternatives.",
+	Fix:    "Give every schema a type and every array items, and use allOf, anyOf, oneOf and not only to restrict values.",
 	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfStructure),
 })
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV004", Name: "variable-properties", Since: "v0.1.0",
-	Title:    "A schema has properties or additionalProperties",
+	Title:    "A variable's schema must not have both properties and additionalProperties",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: variableAdmission,
 	Why:    "The API server refuses the class.",
@@ -83,7 +83,7 @@ var _ = variableRules.Add(lint.Rule{
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV005", Name: "variable-default", Since: "v0.1.0",
-	Title:    "The default of a variable fits its schema",
+	Title:    "The default of a variable must match its schema",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: variableAdmission + "; apiextensions-apiserver pkg/apiserver/schema/defaulting, ValidateDefaults",
 	Why:    "The API server refuses the class.",
@@ -93,7 +93,7 @@ var _ = variableRules.Add(lint.Rule{
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV006", Name: "variable-example", Since: "v0.1.0",
-	Title:    "Examples and enumerations of a variable fit its schema",
+	Title:    "Examples and enum values of a variable must match its schema",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: variableAdmission,
 	Why:    "The API server refuses the class.",
@@ -103,31 +103,31 @@ var _ = variableRules.Add(lint.Rule{
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV007", Name: "variable-rule", Since: "v0.1.0",
-	Title:    "Rules of a schema are complete and can be read",
+	Title:    "Validation rules of a variable must be complete and valid CEL",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: variableAdmission + "; grammar of the Common Expression Language",
-	Why:    "The API server refuses the class. It also refuses rules whose types do not match or that may be too expensive, which is not checked here.",
+	Why:    "The API server refuses the class. It also refuses rules with type errors and rules that are too expensive, which lint does not check.",
 	Fix:    "Correct the rule.",
 	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfRule),
 })
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV008", Name: "variable-keyword", Since: "v0.1.0",
-	Title:    "The schema of a variable has no keywords that Cluster API does not know",
+	Title:    "The schema of a variable must only have keywords that Cluster API knows",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classCRD,
-	Why:    "The schemas of variables know fewer keywords than those of CRDs. At the top kubectl refuses the class because of another one; further down Cluster API drops it without a word.",
+	Why:    "kubectl refuses a class with an unknown keyword at the top of the schema; further down Cluster API drops the keyword silently. Schemas of variables have fewer keywords than those of CRDs.",
 	Fix:    "Remove the keyword.",
 	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfKeyword),
 })
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV009", Name: "variable-pattern", Since: "v0.1.0",
-	Title:    "Patterns are regular expressions of Go",
+	Title:    "Patterns of a variable must be valid Go regular expressions",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: variableAdmission,
-	Why:    "The API server refuses the class. Expressions of other languages, such as look-ahead, do not exist in Go.",
-	Fix:    "Write the pattern in the syntax of RE2.",
+	Why:    "The API server refuses the class. Go does not support some features of other languages, such as look-ahead.",
+	Fix:    "Write the pattern in RE2 syntax.",
 	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfPattern),
 })
 
@@ -146,10 +146,10 @@ func eachFault(aspect clusterclass.Aspect) func(*lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV010", Name: "variable-undescribed", Since: "v0.1.0",
-	Title:    "Variables that a user has to set are described",
+	Title:    "Required variables have a description",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "Cluster API book, Writing a ClusterClass, ClusterClass with variables",
-	Why:    "Without a default every Cluster has to set the variable, and the schema is where its author looks for what it means.",
+	Why:    "Users must set the variable in every Cluster, and the schema is where they look for its meaning.",
 	Fix:    "Add a description to the schema, or a default.",
 	Kinds:  view.Substituted, Check: eachClass(variableUndescribed),
 })
@@ -167,16 +167,16 @@ func variableUndescribed(p *lint.Pass, c *clusterclass.Class) {
 		names = append(names, v.Name)
 	}
 	if first != nil {
-		p.On(c.Object, first, "nothing says what these variables are for, which every Cluster has to set: %s", strings.Join(names, ", "))
+		p.On(c.Object, first, "required variables have no description: %s", strings.Join(names, ", "))
 	}
 }
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV011", Name: "variable-unused", Since: "v0.1.0",
-	Title:    "Every variable of a class is used",
+	Title:    "Every variable of a ClusterClass should be used",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Cluster API book, Writing a ClusterClass, ClusterClass with patches",
-	Why:    "Users set the variable, and nothing happens.",
+	Why:    "Setting the variable has no effect.",
 	Fix:    "Use the variable in a patch, or remove it.",
 	Kinds:  view.Substituted, Check: eachClass(variableUnused),
 })
@@ -192,7 +192,7 @@ func variableUnused(p *lint.Pass, c *clusterclass.Class) {
 	}
 	for _, v := range list {
 		if n := v.Node.Get("name"); clusterclass.VariableName(v.Name) == v.Name && v.Name != "" && !used[v.Name] && !sampled(c.Object, n) {
-			p.On(c.Object, n, "no patch uses the variable %s", v.Name)
+			p.On(c.Object, n, "variable %q is not used by any patch", v.Name)
 		}
 	}
 }
@@ -202,28 +202,28 @@ var secret = view.Pattern(`(?i)(password|passwd|secret|token|private_?key|api_?k
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV012", Name: "variable-secret", Since: "v0.1.0",
-	Title:    "No variable has a secret for its default",
+	Title:    "The default of a variable is not a secret",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Good practices for Secrets",
-	Why:    "Everybody has the same value, and whoever may read the class or a Cluster reads it.",
-	Fix:    "Let the variable name a Secret.",
+	Why:    "All clusters get the same value, and everyone who can read the class or a Cluster can read it.",
+	Fix:    "Let the variable hold the name of a Secret.",
 	Kinds:  view.Substituted, Check: eachClass(variableSecret),
 })
 
 func variableSecret(p *lint.Pass, c *clusterclass.Class) {
 	for _, v := range c.Variables() {
 		if d := v.Default(); d.Is(yamldoc.String) && d.Text != "" && secret().MatchString(v.Name) && !sampled(c.Object, d) {
-			p.On(c.Object, d, "the variable %s looks like a secret and has a default", v.Name)
+			p.On(c.Object, d, "variable %q looks like a secret and has a default", v.Name)
 		}
 	}
 }
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV013", Name: "variable-metadata", Since: "v0.1.0",
-	Title:    "Labels of a variable are in x-metadata of its schema",
+	Title:    "Labels and annotations of a variable are in x-metadata of its schema",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "cluster-api api/core/v1beta2, ClusterClassVariable",
-	Why:    "The other field is deprecated and goes when v1beta1 does.",
+	Why:    "The other field is deprecated and will be removed together with v1beta1.",
 	Fix:    "Move labels and annotations to schema.openAPIV3Schema.x-metadata.",
 	Kinds:  view.Substituted, Check: eachClass(variableMetadata),
 })
@@ -246,6 +246,6 @@ func variableMetadata(p *lint.Pass, c *clusterclass.Class) {
 		names = append(names, v.Name)
 	}
 	if first != nil {
-		p.On(c.Object, first, "%s of these variables is deprecated: %s", name, strings.Join(names, ", "))
+		p.On(c.Object, first, "the field %s is deprecated; these variables use it: %s", name, strings.Join(names, ", "))
 	}
 }

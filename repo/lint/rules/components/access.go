@@ -78,10 +78,10 @@ func isCluster(k *contract.Kind) bool {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC001", Name: "aggregation-role", Since: "v0.1.0",
-	Title:    "Cluster API may use contract kinds of other API groups",
+	Title:    "Cluster API must have access to contract kinds in other API groups",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section All resources: API group",
-	Why:    "The controllers of Cluster API have rights for the groups of cluster.x-k8s.io only. In another group they can neither read nor own the objects, and no cluster comes up.",
+	Why:    "No cluster comes up: Cluster API only has access to groups of cluster.x-k8s.io and can neither read nor own these objects.",
 	Fix:    "Add a ClusterRole with the label " + aggregate + `: "true" that allows the resources.`,
 	Scope:  lint.ScopeRelease, Check: aggregationRole,
 })
@@ -90,17 +90,17 @@ func aggregationRole(p *lint.Pass) {
 	aggregated := labelled(p.Release, aggregate)
 	for _, k := range foreignKinds(p) {
 		if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
-			p.On(k.Object, k.Object.Get("spec", "group"), "no role with the label %s allows Cluster API to use %s", aggregate, k.Plural)
+			p.On(k.Object, k.Object.Get("spec", "group"), "no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
 		}
 	}
 }
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC002", Name: "aggregation-label", Since: "v0.1.0",
-	Title:    `The aggregation label has the value "true"`,
+	Title:    `The aggregation label must have the value "true"`,
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "InfraCluster contract, section All resources: API group; Kubernetes documentation, Aggregated ClusterRoles",
-	Why:    "The role of Cluster API collects the roles with exactly that value. Others have no effect.",
+	Why:    "The role is ignored, because Cluster API only aggregates roles with exactly this value.",
 	Fix:    `Write "true", in quotes.`,
 	Kinds:  view.Installed, Check: aggregationLabel,
 })
@@ -112,7 +112,7 @@ func aggregationLabel(p *lint.Pass) {
 		}
 		for _, label := range []string{aggregate, kubeadmAggregate} {
 			if n := o.Get("metadata", "labels", label); n.Is(yamldoc.String) && n.Text != "true" && !view.Open(o, n) {
-				p.On(o, n, `the value %q is not "true"`, n.Text)
+				p.On(o, n, `the aggregation label is %q, not "true"`, n.Text)
 			}
 		}
 	}
@@ -136,21 +136,21 @@ func lacking(verbs map[string]bool, want []string) []string {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC003", Name: "machine-verbs", Since: "v0.1.0",
-	Title:    "Cluster API may do everything with machines, pools, bootstrap configs and their templates",
+	Title:    "Cluster API must have full access to machines, pools, bootstrap configs and their templates",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "InfraMachine, InfraMachinePool and BootstrapConfig contracts, section All resources: API group",
-	Why:    "Cluster API creates such objects from templates, sets owners and deletes them. What it may not do makes machines hang.",
+	Why:    "Machines hang: Cluster API creates these objects from templates, sets their owners and deletes them.",
 	Fix:    "Allow create, delete, get, list, patch, update and watch.",
 	Scope:  lint.ScopeRelease, Check: aggregatedVerbs,
 })
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC004", Name: "cluster-verbs", Since: "v0.1.0",
-	Title:    "Cluster API may read and change clusters and control planes, and create them from templates",
+	Title:    "Cluster API must be able to read, change and create clusters and control planes",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "InfraCluster and ControlPlane contracts, section All resources: API group",
-	Why:    "Cluster API watches these objects and sets their owners. With a ClusterClass it also creates and deletes them.",
-	Fix:    "Allow get, list, patch, update and watch, and create and delete where a ClusterClass may use the kind.",
+	Why:    "Clusters are not reconciled: Cluster API watches these objects and sets their owners, and with a ClusterClass it also creates and deletes them.",
+	Fix:    "Allow get, list, patch, update and watch, and also create and delete if a ClusterClass can use the kind.",
 	Scope:  lint.ScopeRelease, Check: aggregatedVerbs,
 })
 
@@ -181,10 +181,10 @@ func aggregatedVerbs(p *lint.Pass) {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC005", Name: "resource-names", Since: "v0.1.0",
-	Title:    "Rules name resources, not kinds",
+	Title:    "Rules should name resources, not kinds",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Using RBAC Authorization, section Referring to resources",
-	Why:    "Resources are the plural, lower-case names in URLs. The API server accepts any other word and grants nothing for it.",
+	Why:    "The rule grants nothing. The API server accepts any word, but only matches the plural, lower-case names of resources.",
 	Fix:    "Write the plural name in lower case.",
 	Scope:  lint.ScopeRelease, Check: resourceNames,
 })
@@ -208,9 +208,9 @@ func resourceNames(p *lint.Pass) {
 				}
 				switch {
 				case right != "" && right != word:
-					p.On(o, n, "%s is a kind; the resource is %s", word, right)
+					p.On(o, n, "%s is a kind; its resource is %s", word, right)
 				case word != lower:
-					p.On(o, n, "%s is no resource, because names of resources have lower case", word)
+					p.On(o, n, "%s is not a resource; names of resources are lower case", word)
 				}
 			}
 		}
@@ -219,10 +219,10 @@ func resourceNames(p *lint.Pass) {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC006", Name: "needless-aggregation", Since: "v0.1.0",
-	Title:    "Aggregated roles are about groups that Cluster API does not know",
+	Title:    "Aggregated roles only name groups that Cluster API has no access to",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "InfraCluster contract, section All resources: API group",
-	Why:    "Cluster API may use everything in its own groups anyway.",
+	Why:    "The rule is redundant: Cluster API has access to its own groups anyway.",
 	Fix:    "Remove the rule, or the role.",
 	Kinds:  view.Installed, Check: needlessAggregation,
 })
@@ -239,7 +239,7 @@ func needlessAggregation(p *lint.Pass) {
 			groups := r.Get("apiGroups").List()
 			needed := slices.ContainsFunc(groups, func(n *yamldoc.Node) bool { return !slices.Contains(coreGroups, n.Str()) })
 			if len(groups) > 0 && !needed {
-				p.On(o, r.Get("apiGroups"), "Cluster API has rights for %s anyway", groups[0].Str())
+				p.On(o, r.Get("apiGroups"), "Cluster API already has access to %s", groups[0].Str())
 				break
 			}
 		}
@@ -248,10 +248,10 @@ func needlessAggregation(p *lint.Pass) {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC007", Name: "control-plane-aggregation", Since: "v0.1.0",
-	Title:    "Control plane providers may use machine templates of other API groups",
+	Title:    "Control plane providers have access to machine templates in other API groups",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "KubeadmControlPlane provider, config/rbac/aggregated_role.yaml",
-	Why:    "Control plane providers clone machine templates themselves. Those of kubeadm collect their rights by a label of their own, which the contract does not mention.",
+	Why:    "Control plane providers clone machine templates themselves. The kubeadm provider aggregates roles by its own label, which the contract does not mention.",
 	Fix:    "Add the label " + kubeadmAggregate + `: "true" to the role as well.`,
 	Scope:  lint.ScopeRelease, Check: controlPlaneAggregation,
 })
@@ -263,7 +263,7 @@ func controlPlaneAggregation(p *lint.Pass) {
 			continue
 		}
 		if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
-			p.On(k.Object, k.Object.Get("spec", "group"), "the kubeadm control plane provider has no rights for %s", k.Plural)
+			p.On(k.Object, k.Object.Get("spec", "group"), "the kubeadm control plane provider has no access to %s", k.Plural)
 		}
 	}
 }
@@ -292,10 +292,10 @@ func subjects(r *lint.Release) map[string]subject {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC008", Name: "service-account", Since: "v0.1.0",
-	Title:    "Pods have an account of their own, with rights",
+	Title:    "Pods should have their own ServiceAccount with permissions",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Configure Service Accounts for Pods",
-	Why:    "A pod whose account does not exist is not created. One that no binding names may do nothing, and rights of the account default belong to every pod of the namespace.",
+	Why:    `Kubernetes does not create a pod whose ServiceAccount is missing. Without a binding the controller can do nothing, and permissions of "default" apply to every pod in the namespace.`,
 	Fix:    "Add a ServiceAccount and a binding for it.",
 	Scope:  lint.ScopeRelease, Check: accounts,
 })
@@ -319,12 +319,12 @@ func accounts(p *lint.Pass) {
 		case name == view.DefaultAccount:
 			if isBound {
 				s := bound[name]
-				p.On(s.binding, s.node, "this gives rights to all pods of the namespace that have no account of their own")
+				p.On(s.binding, s.node, "the binding grants permissions to every pod that runs as the ServiceAccount default")
 			}
 		case all.Find("", "ServiceAccount", name) == nil:
 			p.On(o, n, "the ServiceAccount %s is not in the components", name)
 		case !isBound && !isFalse(pod.Get("automountServiceAccountToken")):
-			p.On(o, n, "no binding gives rights to the ServiceAccount %s", name)
+			p.On(o, n, "no binding grants permissions to the ServiceAccount %s", name)
 		}
 	}
 }
@@ -340,10 +340,10 @@ func builtInRole(role string) bool {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC009", Name: "missing-role", Since: "v0.1.0",
-	Title:    "Bindings name roles of the components or of Kubernetes",
+	Title:    "Bindings must name roles of the components or of Kubernetes",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Links to external objects",
-	Why:    "The API server accepts a binding to a role that does not exist, and the account may do nothing.",
+	Why:    "The account gets no permissions, although the API server accepts the binding.",
 	Fix:    "Correct roleRef, or add the role.",
 	Scope:  lint.ScopeRelease, Check: missingRole,
 })
@@ -385,7 +385,7 @@ func electsLeader(c *yamldoc.Node) *yamldoc.Node {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC010", Name: "leader-election", Since: "v0.1.0",
-	Title:    "A controller with leader election may use leases",
+	Title:    "A controller with leader election should have access to leases",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "controller-runtime pkg/leaderelection, NewResourceLock",
 	Why:    "The controller cannot get its lease and never starts to work.",
@@ -405,7 +405,7 @@ func leaderElection(p *lint.Pass) {
 				continue // the account is the fault, or has all rights
 			}
 			if missing := lacking(verbs, []string{"get", "create", "update"}); len(missing) > 0 {
-				p.On(o, n, "no role allows to %s leases", view.Enumerate(missing))
+				p.On(o, n, "no role allows %s on leases", view.Enumerate(missing))
 			}
 		}
 	}
@@ -420,10 +420,10 @@ func unlimited(r *lint.Release) bool {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC011", Name: "own-kinds", Since: "v0.1.0",
-	Title:    "The controller may use the kinds that it defines",
+	Title:    "The controller should have access to the kinds that it defines",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Using RBAC Authorization, section Referring to resources",
-	Why:    "The controller fails with a message about missing rights when the first object of the kind appears.",
+	Why:    "The controller fails with a permission error as soon as the first object of the kind exists.",
 	Fix:    "Add the resource, and its status, to the role of the controller.",
 	Scope:  lint.ScopeRelease, Check: ownKinds,
 })
@@ -442,7 +442,7 @@ func ownKinds(p *lint.Pass) {
 			names = append(names, c.Plural+suffix)
 		}
 		o := missing[0].Object
-		f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role in the components is about %s", view.FewOf(names))
+		f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role in the components covers %s", view.FewOf(names))
 		f.Severity = severity
 		p.Report(f)
 	}
@@ -486,7 +486,7 @@ func poolMachineRights(p *lint.Pass, all []*manifest.Object) {
 		}
 		if len(machines) > 0 && !managed {
 			o := pool.Object
-			f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role allows to %s %s, which stand for the replicas of a %s", view.Enumerate(createAndDelete), machines[0].Plural, pool.Kind)
+			f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role allows %s on %s, which hold the replicas of a %s", view.Enumerate(createAndDelete), machines[0].Plural, pool.Kind)
 			f.Severity = lint.Info // another controller may do so
 			p.Report(f)
 		}
@@ -500,10 +500,10 @@ func hasStatus(c *crd.CRD) bool {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC012", Name: "unlimited-role", Since: "v0.1.0",
-	Title:    "No account has all rights",
+	Title:    "No account should have all permissions",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Role Based Access Control Good Practices, section Least privilege",
-	Why:    "Who gets hold of the controller has the whole management cluster, and with it all workload clusters.",
+	Why:    "Attackers who take over the controller own the management cluster and all workload clusters.",
 	Fix:    "List the groups, resources and verbs that the controller needs.",
 	Kinds:  view.Installed, Check: unlimitedRole,
 })
@@ -511,14 +511,14 @@ var _ = accessRules.Add(lint.Rule{
 func unlimitedRole(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
 		if isBinding(o) && o.Get("roleRef", "name").Str() == "cluster-admin" {
-			p.On(o, o.Get("roleRef", "name"), "the binding grants everything")
+			p.On(o, o.Get("roleRef", "name"), "the binding grants all permissions")
 		}
 		if !isRole(o) {
 			continue
 		}
 		for _, r := range o.Get("rules").List() {
 			if view.Holds(r, "apiGroups", "*") && view.Holds(r, "resources", "*") && view.Holds(r, "verbs", "*") {
-				p.On(o, r, "the rule grants everything")
+				p.On(o, r, "the rule grants all permissions")
 				break
 			}
 		}
@@ -547,10 +547,10 @@ func granted(r *lint.Release) (list []*manifest.Object, complete bool) {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC013", Name: "reads-clusters", Since: "v0.1.0",
-	Title:    "The controller may read Clusters",
+	Title:    "The controller should be able to read Clusters",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section on pausing",
-	Why:    "A controller must stop while the Cluster of its object is paused, and spec.paused stands in the Cluster. One that may not read it works on during clusterctl move, or fails.",
+	Why:    `The controller fails, or continues to work on paused objects during "clusterctl move", because spec.paused is in the Cluster.`,
 	Fix:    "Allow get, list and watch for clusters of cluster.x-k8s.io.",
 	Scope:  lint.ScopeRelease, Check: readsClusters,
 })
@@ -571,5 +571,5 @@ func readsClusters(p *lint.Pass) {
 	role := slices.MaxFunc(list, func(a, b *manifest.Object) int {
 		return cmp.Compare(len(a.Get("rules").List()), len(b.Get("rules").List()))
 	})
-	p.On(role, cmp.Or(role.Get("rules"), role.Get("metadata", "name")), "no role allows an account of the components to get clusters of %s, so the controllers cannot see that one is paused", view.CoreGroup)
+	p.On(role, cmp.Or(role.Get("rules"), role.Get("metadata", "name")), "no account of the components can get clusters of %s, so controllers cannot see that one is paused", view.CoreGroup)
 }

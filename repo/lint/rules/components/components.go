@@ -21,23 +21,23 @@ var componentRules = &lint.Family{Prefix: "COMP", Title: "Components: namespace,
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP001", Name: "one-namespace", Since: "v0.1.0",
-	Title:    "The components hold exactly one Namespace",
+	Title:    "The components must contain exactly one Namespace",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components.go, inspectTargetNamespace and NewComponents",
-	Why:    "Clusterctl puts everything into the namespace of that object. It refuses two of them always, and none unless the user names one with --target-namespace.",
-	Fix:    "Keep one Namespace, that of the controller.",
+	Why:    "clusterctl refuses components with two Namespaces. Without one, users must pass --target-namespace.",
+	Fix:    "Keep one Namespace, the one of the controller.",
 	Kinds:  view.Installed, Check: oneNamespace,
 })
 
 func oneNamespace(p *lint.Pass) {
 	if noNamespace(p.File) {
-		p.Path(p.File.Raw.Name, "there is no Namespace, so clusterctl installs the provider only with --target-namespace")
+		p.Path(p.File.Raw.Name, "the components have no Namespace, so clusterctl installs them only with --target-namespace")
 	}
 	first := view.TargetNamespace(p.File)
 	past := false
 	for _, o := range p.File.Objects() {
 		if past && o.Kind == "Namespace" {
-			p.On(o, o.Get("kind"), "the components have a Namespace already, %s in line %d", first.Name, first.Doc.Pos(first.Get("kind")).Line)
+			p.On(o, o.Get("kind"), "this is a second Namespace; the first is %s in line %d", first.Name, first.Doc.Pos(first.Get("kind")).Line)
 		}
 		past = past || o == first
 	}
@@ -71,10 +71,10 @@ var (
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP002", Name: "namespace-name", Since: "v0.1.0",
-	Title:    "The name of the Namespace is a DNS label",
+	Title:    "The name of the Namespace must be a DNS label",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes names, section RFC 1123 Label Names",
-	Why:    "Clusterctl does not check the name. The API server refuses it, and everything that is to live there.",
+	Why:    "The API server refuses the Namespace and every object in it; clusterctl does not check the name.",
 	Fix:    "Use at most 63 lower-case letters, digits and dashes.",
 	Kinds:  view.Installed, Check: namespaceName,
 })
@@ -105,11 +105,11 @@ func clusterScoped(r *lint.Release, o *manifest.Object) bool {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP003", Name: "other-namespace", Since: "v0.1.0",
-	Title:    "All objects of the components are in its one namespace",
+	Title:    "All objects of the components must be in the same namespace",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl provider contract, section Target namespace; client/repository/components.go, fixTargetNamespace",
-	Why:    "Clusterctl moves objects of other namespaces into the target namespace without a word. A RoleBinding that was meant for kube-system grants nothing there.",
-	Fix:    "Use the namespace of the Namespace object, or leave the object out and tell users to create it.",
+	Why:    "clusterctl silently moves objects from other namespaces into the target namespace. A RoleBinding for kube-system then has no effect there.",
+	Fix:    "Use the namespace of the Namespace object, or remove the object and tell users to create it.",
 	Kinds:  view.Installed, Check: otherNamespace,
 })
 
@@ -129,18 +129,18 @@ func otherNamespace(p *lint.Pass) {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP004", Name: "namespace-for-cluster-scope", Since: "v0.1.0",
-	Title:    "Kinds without a namespace are among those that clusterctl knows",
+	Title:    "Cluster-wide kinds are among those that clusterctl knows",
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "clusterctl internal/util/objs.go, IsResourceNamespaced",
-	Why:    "Clusterctl knows sixteen kinds that have no namespace and gives one to all others. The API server drops it again, but the printed manifest is wrong and tools that compare it with the cluster see a difference.",
-	Fix:    "Nothing, if the object is needed.",
+	Why:    "Users who compare the printed manifest with the cluster see a difference: clusterctl adds a namespace to all but sixteen known kinds, and the API server drops it.",
+	Fix:    "Safe to ignore if the object is needed.",
 	Kinds:  view.Installed, Check: namespaceForClusterScope,
 })
 
 func namespaceForClusterScope(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
 		if !layouts.ClusterScopedByClusterctl[o.Kind] && clusterScoped(p.Release, o) {
-			p.On(o, o.Get("kind"), "clusterctl gives this %s a namespace, although it can have none", o.Kind)
+			p.On(o, o.Get("kind"), "clusterctl adds a namespace to this %s, which is cluster-wide", o.Kind)
 		}
 	}
 }
@@ -152,11 +152,11 @@ func isBinding(o *manifest.Object) bool {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP005", Name: "foreign-subject", Since: "v0.1.0",
-	Title:    "Bindings grant to subjects of the own namespace only",
+	Title:    "Bindings should only grant access to subjects in the namespace of the provider",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
-	Why:    "Clusterctl puts the target namespace into every subject that has one, so the binding grants to another account than the one it names.",
-	Fix:    "Bind accounts of the own namespace, or leave the binding to the user.",
+	Why:    "The binding grants access to the wrong account: clusterctl replaces the namespace of every subject by the target namespace.",
+	Fix:    "Bind accounts of the provider's namespace, or let users create the binding.",
 	Kinds:  view.Installed, Check: foreignSubject,
 })
 
@@ -172,7 +172,7 @@ func foreignSubject(p *lint.Pass) {
 		for _, s := range o.Get("subjects").List() {
 			n := s.Get("namespace")
 			if ns := n.Str(); ns != "" && ns != name && !view.Open(o, n) {
-				p.On(o, n, "clusterctl replaces the namespace %s of the subject %s by %s", ns, s.Get("name").Str(), name)
+				p.On(o, n, "clusterctl replaces namespace %s of subject %s by %s", ns, s.Get("name").Str(), name)
 			}
 		}
 	}
@@ -180,10 +180,10 @@ func foreignSubject(p *lint.Pass) {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP006", Name: "subject-namespace", Since: "v0.1.0",
-	Title:    "A ServiceAccount in a ClusterRoleBinding has its namespace",
+	Title:    "A ServiceAccount in a ClusterRoleBinding must have a namespace",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/rbac/validation, ValidateRoleBindingSubject",
-	Why:    "Clusterctl fills in no namespace where there was none, and the API server refuses the binding in the middle of the installation.",
+	Why:    "The API server refuses the binding in the middle of the installation; clusterctl does not add a missing namespace.",
 	Fix:    "Add the namespace of the ServiceAccount to the subject.",
 	Kinds:  view.Installed, Check: subjectNamespace,
 })
@@ -216,11 +216,11 @@ func callsWebhooks(o *manifest.Object) bool {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP009", Name: "inject-ca-from", Since: "v0.1.0",
-	Title:    "The annotation " + injectCAFrom + " is NAMESPACE/NAME",
+	Title:    `The annotation ` + injectCAFrom + ` must have the form NAMESPACE/NAME`,
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components.go, fixWebhookNamespaceReferences",
-	Why:    "Clusterctl splits the value of webhook configurations and CRDs at its one slash to replace the namespace, and refuses the whole file if it cannot.",
-	Fix:    "Write the namespace and the name of the Certificate with one slash between them.",
+	Why:    "clusterctl refuses the whole file, because it cannot replace the namespace in the annotation of a webhook configuration or CRD.",
+	Fix:    "Write the namespace and the name of the Certificate, separated by one slash.",
 	Kinds:  view.Substituted, Check: injectionFormat,
 })
 
@@ -237,7 +237,7 @@ func injectionFormat(p *lint.Pass) {
 		if slices.ContainsFunc(view.Fields(annotations), func(f yamldoc.Field) bool { return !f.Value.Is(yamldoc.String) && !f.Value.Is(yamldoc.Null) }) {
 			continue // clusterctl sees no annotations at all
 		}
-		p.On(o, n, "%q is not NAMESPACE/NAME", n.Text)
+		p.On(o, n, "%q does not have the form NAMESPACE/NAME", n.Text)
 	}
 }
 
@@ -268,10 +268,10 @@ func textsWithNamespace(o *manifest.Object) []*yamldoc.Node {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP010", Name: "fixed-namespace", Since: "v0.1.0",
-	Title:    "The namespace stands only where clusterctl can replace it",
+	Title:    "The namespace only occurs where clusterctl can replace it",
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
-	Why:    "With --target-namespace clusterctl changes the namespace of objects, subjects, webhooks and certificates. In arguments, variables of containers, URLs and other annotations the old one stays.",
+	Why:    "Users who pass --target-namespace get the old namespace here: clusterctl does not change arguments, environment variables, URLs and most annotations.",
 	Fix:    "Take the namespace from the pod: fieldRef metadata.namespace in env, and $(NAME) in the arguments.",
 	Kinds:  view.Installed, Check: fixedNamespace,
 })
@@ -293,19 +293,19 @@ func fixedNamespace(p *lint.Pass) {
 		switch count {
 		case 0:
 		case 1:
-			p.On(o, first, "%q keeps the namespace %s, whatever the target namespace is", first.Text, name)
+			p.On(o, first, "clusterctl does not replace the namespace in %q, which stays %s", first.Text, name)
 		default:
-			p.On(o, first, "%q and %d more values here keep the namespace %s, whatever the target namespace is", first.Text, count-1, name)
+			p.On(o, first, "clusterctl does not replace the namespace in %q and %d more values, which stays %s", first.Text, count-1, name)
 		}
 	}
 }
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP011", Name: "certificate-names", Since: "v0.1.0",
-	Title:    "The dnsNames of a Certificate are texts of the form SERVICE.NAMESPACE.svc",
+	Title:    "The dnsNames of a Certificate must be strings of the form SERVICE.NAMESPACE.svc",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components.go, fixCertificate",
-	Why:    "Clusterctl replaces the namespace between two dots, where it is that of the Certificate. It refuses the whole file if dnsNames is no list of texts; names of another form keep the old namespace when the user chooses one, and the API server trusts no webhook.",
+	Why:    "clusterctl refuses the whole file if dnsNames is not a list of strings. It only replaces the namespace in names of this form; with another target namespace the API server trusts no other webhook certificate.",
 	Fix:    "Write SERVICE.NAMESPACE.svc, and give the Certificate its namespace.",
 	Kinds:  view.Substituted, Check: certificateNames,
 })
@@ -327,7 +327,7 @@ func certificateNames(p *lint.Pass) {
 			continue
 		case !n.Is(yamldoc.List):
 			if !view.Open(o, n) {
-				p.On(o, n, "dnsNames is %s, not a list of texts", n.Kind.Noun())
+				p.On(o, n, "dnsNames is %s, not a list of strings", n.Kind.Noun())
 			}
 			continue
 		}
@@ -336,7 +336,7 @@ func certificateNames(p *lint.Pass) {
 				continue
 			}
 			if !name.Is(yamldoc.String) {
-				p.On(o, name, "a name in dnsNames is %s, not a text", name.Kind.Noun())
+				p.On(o, name, "a name in dnsNames is %s, not a string", name.Kind.Noun())
 				continue
 			}
 			if p.File.Kind != layouts.Components || o.Group != view.CertManagerGroup {
@@ -347,7 +347,7 @@ func certificateNames(p *lint.Pass) {
 			f.Severity = lint.Warning
 			switch {
 			case o.Namespace == "" && (strings.HasSuffix(rest, ".svc") || strings.Contains(rest, ".svc.")):
-				f.Message = fmt.Sprintf("the Certificate has no namespace, so clusterctl does not replace the one in %s", name.Text)
+				f.Message = fmt.Sprintf("the Certificate has no namespace, so clusterctl keeps the one in %s", name.Text)
 			case o.Namespace != "" && rest == o.Namespace && !view.IsFor(o, host, o.Namespace):
 				f.Message = fmt.Sprintf("clusterctl does not replace the namespace in %s, because no dot follows it", name.Text)
 			default:
@@ -400,11 +400,11 @@ func expanded(argument string) bool { return strings.Contains(argument, "$(") }
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP013", Name: "manager-container", Since: "v0.1.0",
-	Title:    "The controller is the container manager of a Deployment",
+	Title:    `The controller should be a container named "manager" in a Deployment`,
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Controllers & Watching namespace; internal/util/objs.go, IsDeploymentWithManager",
-	Why:    "By that name clusterctl knows what `clusterctl init --wait-providers` waits for. Without it the command returns before the provider works.",
-	Fix:    "Name the container manager.",
+	Why:    `"clusterctl init --wait-providers" returns before the provider works, because it only waits for containers with this name.`,
+	Fix:    `Name the container "manager".`,
 	Scope:  lint.ScopeRelease, Check: managerContainer,
 })
 
@@ -432,10 +432,10 @@ func managerContainer(p *lint.Pass) {
 		}
 		p.On(deployment, n, "no container of a Deployment is named %s", managerName)
 	case first != nil:
-		p.On(first, first.Get("kind"), "a %s is no Deployment, and there is none with a container %s", first.Kind, managerName)
+		p.On(first, first.Get("kind"), "the controller is in a %s; want a Deployment with a container named %s", first.Kind, managerName)
 	case len(p.Release.CRDs()) > 0:
 		c := p.Release.CRDs()[0].Object
-		p.Path(c.File.Raw.Name, "there are CRDs, but no Deployment with a controller for them")
+		p.Path(c.File.Raw.Name, "the components have CRDs, but no Deployment with a controller for them")
 	}
 }
 
@@ -450,9 +450,9 @@ func imageProblem(ref string) string {
 		if named, err := reference.ParseNormalizedNamed(ref); err == nil {
 			full = ", which stands for " + named.String()
 		}
-		return fmt.Sprintf("clusterctl refuses the image %q%s, because it is not written in full", ref, full)
+		return fmt.Sprintf("clusterctl refuses image %q%s: the registry is missing", ref, full)
 	}
-	return fmt.Sprintf("clusterctl refuses the image %q: %v", ref, err)
+	return fmt.Sprintf("clusterctl refuses image %q: %v", ref, err)
 }
 
 // seesImages reports whether clusterctl looks for images in an object. The kind
@@ -461,11 +461,11 @@ func seesImages(o *manifest.Object) bool { return o.Kind == "Deployment" || o.Ki
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP014", Name: "watches-one-namespace", Since: "v0.1.0",
-	Title:    "The controller watches all namespaces",
+	Title:    "The controller should watch all namespaces",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Controllers & Watching namespace",
-	Why:    "Clusterctl installs providers for all namespaces, and one of each in a management cluster. A controller with the flag --namespace leaves clusters in other namespaces alone.",
-	Fix:    "Remove the flag, or leave its value empty.",
+	Why:    "Clusters in other namespaces are not reconciled: clusterctl installs each provider once, for all namespaces.",
+	Fix:    "Remove the flag --namespace, or leave its value empty.",
 	Kinds:  view.Installed, Check: watchesOneNamespace,
 })
 
@@ -482,11 +482,11 @@ func watchesOneNamespace(p *lint.Pass) {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP015", Name: "canonical-image", Since: "v0.1.0",
-	Title:    "Images of Deployments and DaemonSets are written in full",
+	Title:    "Images of Deployments and DaemonSets must have a registry and a path",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl internal/util/objs.go, FixImages; distribution/reference, ParseNamed",
-	Why:    "Clusterctl takes every image apart to apply overrides, even if there are none, and refuses all components because of one that lacks its registry.",
-	Fix:    "Write registry, path and tag, such as docker.io/library/nginx:1.29.",
+	Why:    "clusterctl refuses all components, because it parses every image even if no override is set.",
+	Fix:    "Write registry, path and tag, for example docker.io/library/nginx:1.29.",
 	Kinds:  view.Installed, Check: canonicalImage,
 })
 
@@ -500,7 +500,7 @@ func canonicalImage(p *lint.Pass) {
 			switch {
 			case !c.Is(yamldoc.Map) && !c.Is(yamldoc.Null): // another fault
 			case n == nil || n.Is(yamldoc.Null):
-				p.On(o, c, "the container %s has no image", c.Get("name").Str())
+				p.On(o, c, "container %s has no image", c.Get("name").Str())
 			case n.Is(yamldoc.String) && !view.Open(o, n):
 				if problem := imageProblem(n.Text); problem != "" {
 					p.On(o, n, "%s", problem)
@@ -515,11 +515,11 @@ var movingTags = []string{"latest", "dev", "devel", "main", "master", "edge", "n
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP016", Name: "image-version", Since: "v0.1.0",
-	Title:    "Images of a release have a tag that does not move, the controller that of the release",
+	Title:    "Images should have a fixed tag, and the controller that of the release",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "clusterctl provider contract, section Controllers & Watching namespace",
-	Why:    "What a moving tag means changes after the release: users of the same version run different programs, and nobody can go back.",
-	Fix:    "Set the tag of the release when it is built, for example with images in the configuration of this tool.",
+	Why:    "Users of the same release run different programs and cannot go back, because the tag can change at any time.",
+	Fix:    "Set the tag of the release at build time, for example with images in clusterctl-repo.yaml.",
 	Kinds:  view.Installed, Check: imageVersion,
 })
 
@@ -541,11 +541,11 @@ func imageVersion(p *lint.Pass) {
 			tagged, ok := named.(reference.Tagged)
 			switch {
 			case !ok:
-				p.On(o, n, "the image %s has neither a tag nor a digest", n.Text)
+				p.On(o, n, "image %s has neither a tag nor a digest", n.Text)
 			case slices.Contains(movingTags, tagged.Tag()):
-				p.On(o, n, "the tag %s of the image moves", tagged.Tag())
+				p.On(o, n, "image uses the moving tag %q", tagged.Tag())
 			case slices.Contains(manager, c) && otherVersion(p.Release, tagged.Tag()):
-				p.On(o, n, "the controller has the version %s, and the release is %s", tagged.Tag(), p.Release.Version)
+				p.On(o, n, "the controller image has tag %s, but the release is %s", tagged.Tag(), p.Release.Version)
 			}
 		}
 	}
@@ -563,11 +563,11 @@ func otherVersion(r *lint.Release, tag string) bool {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP017", Name: "unseen-image", Since: "v0.1.0",
-	Title:    "Only Deployments and DaemonSets run images",
+	Title:    "Only Deployments and DaemonSets should run images",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl internal/util/objs.go, FixImages and InspectImages",
-	Why:    "Clusterctl looks into no other kind: image overrides do not apply there, and `clusterctl init list-images` does not list the image. Installations without Internet access fail.",
-	Fix:    "Use a Deployment, or tell users of the image.",
+	Why:    `Installations without Internet access fail: clusterctl neither lists the image in "clusterctl init list-images" nor applies image overrides to it.`,
+	Fix:    "Use a Deployment, or document the image for users.",
 	Kinds:  view.Installed, Check: unseenImage,
 })
 
@@ -578,7 +578,7 @@ func unseenImage(p *lint.Pass) {
 		}
 		for _, c := range view.ContainersOf(o) {
 			if n := c.Get("image"); n.Is(yamldoc.String) {
-				p.On(o, n, "clusterctl does not see the images of a %s", o.Kind)
+				p.On(o, n, "clusterctl does not see images in a %s", o.Kind)
 				break
 			}
 		}
@@ -587,10 +587,10 @@ func unseenImage(p *lint.Pass) {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP020", Name: "provider-label", Since: "v0.1.0",
-	Title:    "All objects have the label of the provider",
+	Title:    "All objects should have the provider label",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Labels",
-	Why:    "Clusterctl sets the label when it installs. Who applies the file with kubectl has objects without it, or with another, and cannot go over to clusterctl later.",
+	Why:    "Users who install with kubectl get objects without the label that clusterctl sets, and cannot switch to clusterctl later.",
 	Fix:    "Set the label with labels in the kustomization of config/default.",
 	Kinds:  view.Installed, Check: providerLabel,
 })
@@ -621,21 +621,21 @@ func providerLabel(p *lint.Pass) {
 	}
 	if missing.count > 0 {
 		metadata := missing.first.Get("metadata")
-		p.On(missing.first, cmp.Or(metadata.Get("labels"), metadata), "%d of %d objects have no label %s: %s", missing.count, len(all), layouts.ProviderLabel, want)
+		p.On(missing.first, cmp.Or(metadata.Get("labels"), metadata), "%d of %d objects lack the label %s: %s", missing.count, len(all), layouts.ProviderLabel, want)
 	}
 	for _, value := range wrong {
 		g := byValue[value]
-		p.On(g.first, g.first.Get("metadata", "labels", layouts.ProviderLabel), "%d of %d objects have the label %s: %s, and the provider is %s", g.count, len(all), layouts.ProviderLabel, value, want)
+		p.On(g.first, g.first.Get("metadata", "labels", layouts.ProviderLabel), "%d of %d objects have the label %s: %s, but the provider is %s", g.count, len(all), layouts.ProviderLabel, value, want)
 	}
 }
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP026", Name: "dropped-storage-version", Since: "v0.1.0",
-	Title:    "A release keeps the versions in which the one before stored objects",
+	Title:    "A release must keep the storage versions of the release before it",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "Kubernetes, Versions in CustomResourceDefinitions, upgrade existing objects; k8s.io/apiextensions-apiserver pkg/apis/apiextensions/validation, ValidateCustomResourceDefinitionStoredVersions",
-	Why:    "The API server refuses the new CRD as long as status.storedVersions names a version that it lacks, and clusterctl upgrade stops half-way.",
-	Fix:    "Keep the version with served: false for one more release, and migrate the stored objects before it goes.",
+	Why:    `"clusterctl upgrade" stops halfway: the API server refuses the new CRD while status.storedVersions lists a version that it lacks.`,
+	Fix:    "Keep the version with served: false for one more release, and migrate the stored objects before you remove it.",
 	Scope:  lint.ScopeRelease, Check: droppedStorageVersion,
 })
 
@@ -650,7 +650,7 @@ func droppedStorageVersion(p *lint.Pass) {
 		if stored == "" || c.Version(stored) != nil {
 			continue
 		}
-		p.On(c.Object, view.Nearest(c.Object, "spec", "versions"), "%s stored %s in version %s, which this CRD does not have", before.Version, c.Kind, stored)
+		p.On(c.Object, view.Nearest(c.Object, "spec", "versions"), "%s stored %s in version %s, which this CRD lacks", before.Version, c.Kind, stored)
 	}
 }
 
@@ -659,8 +659,8 @@ var _ = componentRules.Add(lint.Rule{
 	Title:    "Names of cluster-wide objects begin with the namespace",
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "clusterctl client/cluster/components.go, Delete",
-	Why:    "When clusterctl deletes or upgrades a provider it leaves roles, bindings and other cluster-wide objects alone unless their name begins with the namespace and a dash. One that a new version renames stays for ever.",
-	Fix:    "Put the namespace and a dash in front of the name, or keep the names of released objects.",
+	Why:    "Old objects stay in the cluster: clusterctl deletes cluster-wide objects only if their name begins with the namespace and a dash.",
+	Fix:    "Put the namespace and a dash in front of the name, or never rename released objects.",
 	Kinds:  view.Installed, Check: leftBehind,
 })
 
@@ -686,11 +686,11 @@ func leftBehind(p *lint.Pass) {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP029", Name: "not-components", Since: "v0.1.0",
-	Title:    "Components hold no objects of their own CRDs, no cert-manager and no secrets",
+	Title:    "Components should not contain objects of their own CRDs, cert-manager or secrets",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "clusterctl client/cluster/components.go, Create; client/cluster/cert_manager.go",
-	Why:    "Clusterctl applies the file from top to bottom before the controller runs: objects of a kind that is defined in it fail until the API server knows it. Cert-manager is installed by clusterctl itself. A secret in a release is none.",
-	Fix:    "Let the controller create such objects, and take secrets from variables.",
+	Why:    "The installation fails, because clusterctl applies the objects before the API server serves the new kind. cert-manager is installed by clusterctl, and everyone can read a secret in a release.",
+	Fix:    "Let the controller create these objects, and take secrets from variables.",
 	Kinds:  view.Installed, Check: notComponents,
 })
 
@@ -699,7 +699,7 @@ func notComponents(p *lint.Pass) {
 		switch {
 		case o.Kind == "":
 		case p.Release.CRD(o.Group, o.Kind) != nil:
-			p.On(o, o.Get("kind"), "the kind %s is defined in this file, and may not be known yet when this object is applied", o.Kind)
+			p.On(o, o.Get("kind"), "kind %s is defined in this file, so the API server may not serve it yet", o.Kind)
 		case o.Is(crd.Group, crd.Kind) && strings.HasSuffix("."+o.Get("spec", "group").Str(), "."+view.CertManagerGroup):
 			p.On(o, o.Get("metadata", "name"), "clusterctl installs cert-manager and its CRDs")
 		case o.Is("", "Secret"):
@@ -713,7 +713,7 @@ func secretValue(p *lint.Pass, o *manifest.Object) {
 	for _, field := range []string{"data", "stringData"} {
 		for _, f := range view.Fields(o.Get(field)) {
 			if _, variable := p.File.Variable(o.Doc, f.Value); f.Value.Str() != "" && !variable {
-				p.On(o, f.Key(), "everybody can read the value of %s here", f.Name)
+				p.On(o, f.Key(), "everyone can read the value of %s in this Secret", f.Name)
 				return
 			}
 		}
@@ -725,10 +725,10 @@ var scaffolded = map[string]string{"control-plane": "controller-manager"}
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP032", Name: "shared-selector", Since: "v0.1.0",
-	Title:    "Selectors of Deployments tell the provider from others",
+	Title:    "Selectors of Deployments distinguish the provider from others",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Deployments, section Selector",
-	Why:    "Deployments with the same selector fight for their pods, and a Service reaches those of another. All scaffolded providers have control-plane: controller-manager, and users may install two of them into one namespace.",
+	Why:    "Two providers in one namespace fight for their pods, and Services reach the wrong ones, if the selectors are equal. All scaffolded providers have control-plane: controller-manager.",
 	Fix:    "Add the label " + layouts.ProviderLabel + " to selector and pods.",
 	Kinds:  view.Installed, Check: sharedSelector,
 })
@@ -763,7 +763,7 @@ func sharedSelector(p *lint.Pass) {
 		}
 		for _, other := range candidates {
 			if other != o && view.Selects(labels, other.Get("spec", "template", "metadata", "labels")) {
-				f := lint.At(p.File, o.Doc, labels, "this selects the pods of %s too, and both would fight for them", other.Name)
+				f := lint.At(p.File, o.Doc, labels, "the selector also matches the pods of %s, so both fight for them", other.Name)
 				f.Severity, f.Fix = lint.Warning, "Add a label to selector and pods that is different in each Deployment."
 				p.Report(f)
 				break
@@ -771,7 +771,7 @@ func sharedSelector(p *lint.Pass) {
 		}
 		own := slices.ContainsFunc(view.Fields(labels), func(f yamldoc.Field) bool { return scaffolded[f.Name] != f.Value.Str() })
 		if len(view.Fields(labels)) > 0 && !own {
-			p.On(o, labels, "the selector has only labels that all scaffolded providers have")
+			p.On(o, labels, "the selector only has labels that all scaffolded providers share")
 		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP007", Name: "binding-version", Since: "v0.1.0",
-	Title:    "Role bindings are of rbac.authorization.k8s.io/v1",
+	Title:    "Role bindings must use rbac.authorization.k8s.io/v1",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
-	Why:    "Clusterctl converts every RoleBinding and ClusterRoleBinding to the type of that version, to move the subjects. It refuses the whole file if it finds another one.",
+	Why:    "clusterctl refuses the whole file, because it converts all RoleBindings and ClusterRoleBindings to this version.",
 	Fix:    "Use apiVersion: rbac.authorization.k8s.io/v1.",
 	Kinds:  view.Substituted, Check: convertibleVersion("ClusterRoleBinding", "RoleBinding"),
 })
@@ -39,10 +39,10 @@ func convertibleVersion(kinds ...string) func(*lint.Pass) {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP008", Name: "webhook-version", Since: "v0.1.0",
-	Title:    "Webhook configurations and CRDs are of version v1",
+	Title:    "Webhook configurations and CRDs must use version v1",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components.go, fixWebhookNamespaceReferences and fixCRDWebhookNamespaceReference",
-	Why:    "Clusterctl converts them to put the target namespace into their services. It refuses the whole file if it finds a version other than v1 and v1beta1, and Kubernetes has not served v1beta1 since 1.22.",
+	Why:    "clusterctl refuses the whole file if it contains a version other than v1 and v1beta1, and Kubernetes has not served v1beta1 since 1.22.",
 	Fix:    "Use the version v1.",
 	Kinds:  view.Substituted, Check: webhookVersion,
 })
@@ -64,11 +64,11 @@ func webhookVersion(p *lint.Pass) {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP018", Name: "typed-object", Since: "v0.1.0",
-	Title:    "Objects that clusterctl converts fit their types",
+	Title:    "Objects that clusterctl converts must match their Go types",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl internal/util/objs.go, FixImages; client/repository/components.go, fixTargetNamespace; apimachinery pkg/runtime/converter.go",
-	Why:    "Clusterctl converts Deployments, DaemonSets, role bindings, webhook configurations and CRDs to Go types. One value of a wrong type and it refuses the whole file, with a message that does not name the field.",
-	Fix:    "Write a value of the type that the field has.",
+	Why:    "clusterctl refuses the whole file, with a message that does not name the field. It converts Deployments, DaemonSets, role bindings, webhook configurations and CRDs.",
+	Fix:    "Write a value of the type that the API documents for the field.",
 	Kinds:  view.Substituted, Check: typedObject,
 })
 
@@ -87,11 +87,11 @@ func typedObject(p *lint.Pass) {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP019", Name: "raw-manifest", Since: "v0.1.0",
-	Title:    "The components are fit for use with their variables unreplaced",
+	Title:    "The components should be readable with their variables unreplaced",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components.go, NewComponents with SkipTemplateProcess; client/init.go, InitImages",
-	Why:    "`clusterctl init list-images` and `generate provider` with --raw or --describe do not replace the variables, and then read the file as always. They fail where a variable stands for something that is no text.",
-	Fix:    "Use variables only in texts, such as the arguments and environment of containers.",
+	Why:    `"clusterctl init list-images" and "generate provider" with --raw or --describe fail, because they parse the file without replacing variables.`,
+	Fix:    "Use variables only inside strings, such as arguments and environment variables of containers.",
 	Kinds:  view.Installed, Check: rawManifest,
 })
 
@@ -119,9 +119,9 @@ func rawManifest(p *lint.Pass) {
 		for _, d := range yamldoc.ParseText(p.File.Raw, c.Data, func(off int) int { return c.Start + off }).Docs {
 			switch {
 			case d.Err != nil:
-				found(d, nil, "as long as the variables are not replaced this is no YAML: %v", d.Err.Err)
+				found(d, nil, "with variables unreplaced the document is not YAML: %v", d.Err.Err)
 			case !d.Root.Is(yamldoc.Map):
-				found(d, nil, "as long as the variables are not replaced this document is no mapping")
+				found(d, nil, "with variables unreplaced the document is not a mapping")
 			default:
 				rawObject(p.File.Kind, d, func(n *yamldoc.Node, format string, args ...any) { found(d, n, format, args...) })
 			}
@@ -145,13 +145,13 @@ func rawObject(kind layouts.FileKind, d *yamldoc.Document, found func(n *yamldoc
 	t, known := gotypes.Converted(kind, version.Str(), of)
 	if t == nil {
 		if known != nil && version != nil && hasVariable(version) {
-			found(version, "as long as the variables are not replaced clusterctl refuses this %s: its apiVersion is %s", of, version.Text)
+			found(version, "with variables unreplaced clusterctl refuses this %s: its apiVersion is %s", of, version.Text)
 		}
 		return
 	}
 	for _, problem := range gotypes.Check(t, d.Root) {
 		if problem.Kind.Fatal() && hasVariable(problem.Node) && !(view.Overwritten(of) && problem.Path == "metadata.namespace") {
-			found(problem.Node, "as long as the variables are not replaced clusterctl refuses this %s: %s", of, view.Misfit(problem))
+			found(problem.Node, "with variables unreplaced clusterctl refuses this %s: %s", of, view.Misfit(problem))
 		}
 	}
 	if of != "Deployment" && of != "DaemonSet" {
@@ -161,7 +161,7 @@ func rawObject(kind layouts.FileKind, d *yamldoc.Document, found func(n *yamldoc
 	for _, c := range slices.Concat(pod.Get("containers").List(), pod.Get("initContainers").List()) {
 		if n := c.Get("image"); n != nil && hasVariable(n) {
 			if problem := imageProblem(n.Text); problem != "" {
-				found(n, "as long as the variables are not replaced %s", problem)
+				found(n, "with variables unreplaced %s", problem)
 			}
 		}
 	}
@@ -169,11 +169,11 @@ func rawObject(kind layouts.FileKind, d *yamldoc.Document, found func(n *yamldoc
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP033", Name: "dropped-field", Since: "v0.1.0",
-	Title:    "Objects that clusterctl converts have no fields that their types lack",
+	Title:    "Objects that clusterctl converts should only have fields of their types",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl internal/util/objs.go, FixImages; client/repository/components.go, fixTargetNamespace; apimachinery pkg/runtime/converter.go",
-	Why:    "Clusterctl converts these objects to Go types of Kubernetes and back. Fields that the types do not have are gone afterwards, and nobody is told.",
-	Fix:    "Spell the field as the API does and put it where it belongs, or remove it.",
+	Why:    "clusterctl silently drops the field, because it converts the object to a Go type of Kubernetes and back.",
+	Fix:    "Correct the name or place of the field, or remove it.",
 	Kinds:  view.Substituted, Check: droppedField,
 })
 
@@ -188,9 +188,9 @@ func droppedField(p *lint.Pass) {
 				p.On(o, problem.Node, "clusterctl drops %s, which is %s, not %s", problem.Path, problem.Got, problem.Want)
 			case problem.Kind != gotypes.Unseen && problem.Kind != gotypes.Unknown:
 			case problem.Want != "":
-				p.On(o, problem.Node, "clusterctl drops %s, because there is no such field; %s was probably meant", problem.Path, problem.Want)
+				p.On(o, problem.Node, "clusterctl drops the unknown field %s; did you mean %s?", problem.Path, problem.Want)
 			default:
-				p.On(o, problem.Node, "clusterctl drops %s, because there is no such field", problem.Path)
+				p.On(o, problem.Node, "clusterctl drops the unknown field %s", problem.Path)
 			}
 		})
 	}
@@ -198,11 +198,11 @@ func droppedField(p *lint.Pass) {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP034", Name: "number-wraps", Since: "v0.1.0",
-	Title:    "Numbers fit the fields of objects that clusterctl converts",
+	Title:    "Numbers must fit the fields of objects that clusterctl converts",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "apimachinery pkg/runtime/converter.go, fromUnstructured",
-	Why:    "Clusterctl puts a number that is too large for its field into it all the same, and another number comes out.",
-	Fix:    "Use a number of the size that the API documents.",
+	Why:    "The API server gets another number: a value that is too large for the field overflows when clusterctl converts the object.",
+	Fix:    "Use a number in the range that the API documents.",
 	Kinds:  view.Substituted, Check: numberWraps,
 })
 
@@ -214,7 +214,7 @@ func numberWraps(p *lint.Pass) {
 		view.Misfits(o, func(problem gotypes.Problem) {
 			// Numbers that no field can hold are the business of another rule.
 			if i, ok := problem.Node.Int(); problem.Kind == gotypes.Wraps && ok && -view.MaxExact <= i && i <= view.MaxExact {
-				p.On(o, problem.Node, "%s is not %s: clusterctl makes %s of %d", problem.Path, problem.Want, problem.Got, i)
+				p.On(o, problem.Node, "%s is not %s: clusterctl makes it %s instead of %d", problem.Path, problem.Want, problem.Got, i)
 			}
 		})
 	}

@@ -59,11 +59,11 @@ func current(objects []*manifest.Object) []webhook {
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH001", Name: "webhook-service", Since: "v0.1.0",
-	Title:    "The Service of a webhook is in the components, with the port",
+	Title:    "The Service and port of a webhook must be in the components",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Links to external objects; Kubernetes documentation, Dynamic Admission Control, section Service reference",
-	Why:    "The API server cannot reach the webhook, and refuses every object that it is about.",
-	Fix:    "Correct name and port, or add the Service.",
+	Why:    "The API server cannot reach the webhook and refuses every object that the webhook handles.",
+	Fix:    "Correct the name and port, or add the Service.",
 	Scope:  lint.ScopeRelease, Check: webhookService,
 })
 
@@ -79,7 +79,7 @@ func webhookService(p *lint.Pass) {
 		if service == nil {
 			if key := w.object.Kind + " " + w.object.Name + " " + n.Text; !missing[key] {
 				missing[key] = true
-				p.On(w.object, n, "the Service %s is not in the components", n.Text)
+				p.On(w.object, n, "Service %s is not in the components", n.Text)
 			}
 			continue
 		}
@@ -97,7 +97,7 @@ func webhookService(p *lint.Pass) {
 			return !ok || v == port || view.Open(service, n.Get("port"))
 		})
 		if !has {
-			p.On(w.object, at, "the Service %s has no port %d", n.Text, port)
+			p.On(w.object, at, "Service %s has no port %d", n.Text, port)
 		}
 	}
 }
@@ -145,10 +145,10 @@ func called(r *lint.Release) map[string]bool {
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH002", Name: "service-selector", Since: "v0.1.0",
-	Title:    "A Service leads to pods of the components, and to a port that they have",
+	Title:    "A Service must select pods of the components and a port that they have",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Links to external objects; Kubernetes documentation, Service",
-	Why:    "Nothing answers at the Service. If webhooks use it, the API server refuses every object that they are about.",
+	Why:    "Connections to the Service fail. If it serves a webhook, the API server refuses every object that the webhook handles.",
 	Fix:    "Give selector and pod template the same labels, and targetPort the name of a port of the container.",
 	Scope:  lint.ScopeRelease, Check: serviceSelector,
 })
@@ -180,11 +180,11 @@ func serviceSelector(p *lint.Pass) {
 		}
 		switch len(behind) {
 		case 0:
-			report(o, selector, "no pod in the components has these labels")
+			report(o, selector, "the Service selects no pods of the components")
 			continue
 		case 1:
 		default:
-			f := lint.At(o.File, o.Doc, selector, "these labels have the pods of %s and of %s", behind[0].Name, behind[1].Name)
+			f := lint.At(o.File, o.Doc, selector, "the Service selects the pods of both %s and %s", behind[0].Name, behind[1].Name)
 			f.Severity, f.Fix = lint.Warning, "Add a label that only one of them has."
 			p.Report(f)
 		}
@@ -225,11 +225,11 @@ func hasPort(o *manifest.Object, port *yamldoc.Node) bool {
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH003", Name: "webhook-resources", Since: "v0.1.0",
-	Title:    "Webhooks name resources that exist",
+	Title:    "Webhooks should name resources that exist",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Matching requests: rules",
-	Why:    "Resources are the plural names of kinds. The API server accepts any other word and never calls the webhook, so nothing is checked.",
-	Fix:    "Write the plural name of the CRD.",
+	Why:    "The webhook is never called, so nothing is validated. The API server accepts any word, but only matches the plural names of resources.",
+	Fix:    "Write the plural name from the CRD.",
 	Scope:  lint.ScopeRelease, Check: webhookResources,
 })
 
@@ -253,7 +253,7 @@ func webhookResources(p *lint.Pass) {
 				if word == "" || word == "*" || own[word] != "" || view.Open(w.object, n) {
 					continue
 				}
-				p.On(w.object, n, "no CRD in the components has the plural %s in the group %s", word, groups[0].Str())
+				p.On(w.object, n, "no CRD in the components defines resource %s in group %s", word, groups[0].Str())
 			}
 		}
 	}
@@ -266,10 +266,10 @@ var bringsCA = []string{
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH004", Name: "webhook-ca", Since: "v0.1.0",
-	Title:    "A webhook has a CA, or an annotation that brings one",
+	Title:    "A webhook should have a CA bundle or an annotation that injects one",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Service reference; cert-manager documentation, CA Injector",
-	Why:    "Unless the controller puts a CA there when it starts, the API server does not trust the certificate of the webhook and refuses every object that it is about.",
+	Why:    "The API server does not trust the webhook and refuses every object that it handles, unless the controller sets the CA bundle at start.",
 	Fix:    "Add the annotation " + injectCAFrom + " with the Certificate of the Service.",
 	Scope:  lint.ScopeRelease, Check: webhookCA,
 })
@@ -284,7 +284,7 @@ func webhookCA(p *lint.Pass) {
 			continue
 		}
 		said[w.object] = true
-		p.On(w.object, w.name(), "the webhook has no CA, and no annotation brings one")
+		p.On(w.object, w.name(), "the webhook has no CA bundle and no annotation that injects one")
 	}
 }
 
@@ -301,10 +301,10 @@ func certificateOf(r *lint.Release, o *manifest.Object) (at *yamldoc.Node, name 
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH005", Name: "missing-certificate", Since: "v0.1.0",
-	Title:    "The Certificate that " + injectCAFrom + " names is in the components",
+	Title:    `The Certificate named in ` + injectCAFrom + ` must be in the components`,
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Links to external objects; clusterctl client/repository/components.go, fixWebhookNamespaceReferences",
-	Why:    "Clusterctl puts the target namespace in front of the name, so the Certificate must be among the components. Without it there is no CA, and the API server refuses every object that the webhook is about.",
+	Why:    "The API server refuses every object that the webhook handles, because the CA bundle stays empty. clusterctl replaces the namespace, so a Certificate elsewhere is not found.",
 	Fix:    "Correct the name, or add the Certificate.",
 	Scope:  lint.ScopeRelease, Check: missingCertificate,
 })
@@ -318,7 +318,7 @@ func missingCertificate(p *lint.Pass) {
 		if name == "" || c != nil {
 			continue
 		}
-		f := lint.At(o.File, o.Doc, at, "the Certificate %s is not in the components", name)
+		f := lint.At(o.File, o.Doc, at, "Certificate %s is not in the components", name)
 		if o.Kind == crd.Kind && !isConverted(o) {
 			f.Severity = lint.Warning // nothing uses it
 		}
@@ -328,10 +328,10 @@ func missingCertificate(p *lint.Pass) {
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH006", Name: "certificate-for-service", Since: "v0.1.0",
-	Title:    "The Certificate of a webhook is for its Service",
+	Title:    "The Certificate of a webhook must be valid for its Service",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Service reference; Go crypto/x509, VerifyHostname",
-	Why:    "The API server calls a Service by the name SERVICE.NAMESPACE.svc. If the certificate is for other names, it refuses every object that the webhook is about.",
+	Why:    "The API server refuses every object that the webhook handles, because it calls SERVICE.NAMESPACE.svc and the certificate has other names.",
 	Fix:    "Add SERVICE.NAMESPACE.svc to the dnsNames of the Certificate.",
 	Scope:  lint.ScopeRelease, Check: certificateForService,
 })
@@ -357,16 +357,16 @@ func certificateForService(p *lint.Pass) {
 		if n == nil {
 			n = c.Get("spec")
 		}
-		p.On(c, n, "the Certificate is not for %s.%s.svc, the Service of %s", at.Text, namespace, call.what)
+		p.On(c, n, "the Certificate is not valid for %s.%s.svc, the Service of %s", at.Text, namespace, call.what)
 	}
 }
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH007", Name: "side-effects", Since: "v0.1.0",
-	Title:    "Webhooks declare that they have no side effects on dry runs",
+	Title:    "Webhooks must declare that dry runs have no side effects",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
-	Why:    "The API server refuses the configuration. Cluster API needs the dry runs for ClusterClasses.",
+	Why:    "The API server refuses the configuration. Cluster API needs dry runs for ClusterClasses.",
 	Fix:    "Set sideEffects: None, or NoneOnDryRun.",
 	Kinds:  view.Installed, Check: sideEffects,
 })
@@ -378,17 +378,17 @@ func sideEffects(p *lint.Pass) {
 		case n == nil || n.Is(yamldoc.Null):
 			p.On(w.object, w.name(), "the webhook has no sideEffects")
 		case n.Is(yamldoc.String) && n.Text != "None" && n.Text != "NoneOnDryRun" && !view.Open(w.object, n):
-			p.On(w.object, n, "%q is neither None nor NoneOnDryRun", n.Text)
+			p.On(w.object, n, "sideEffects is %q; it must be None or NoneOnDryRun", n.Text)
 		}
 	}
 }
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH008", Name: "review-versions", Since: "v0.1.0",
-	Title:    "Webhooks understand AdmissionReview v1",
+	Title:    "Webhooks must support AdmissionReview v1",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateAdmissionReviewVersions",
-	Why:    "The API server refuses configurations without a version that it knows. It still knows v1beta1, which is deprecated.",
+	Why:    "The API server refuses the configuration if it knows none of the versions. v1beta1 still works, but is deprecated.",
 	Fix:    "Set admissionReviewVersions: [v1].",
 	Kinds:  view.Installed, Check: reviewVersions,
 })
@@ -411,7 +411,7 @@ func reviewVersions(p *lint.Pass) {
 		case len(known) == 0:
 			p.On(w.object, w.name(), "the webhook has no admissionReviewVersions")
 		default:
-			p.On(w.object, list, "the API server knows none of these versions")
+			p.On(w.object, list, "admissionReviewVersions lists no version that the API server knows")
 		}
 	}
 	if len(outdated) > 0 {
@@ -432,10 +432,10 @@ func counted(n int, word string) string {
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH009", Name: "ignored-failure", Since: "v0.1.0",
-	Title:    "Objects with a contract are not accepted unchecked",
+	Title:    "Webhooks for contract kinds should have failurePolicy Fail",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Failure policy",
-	Why:    "While the controller is not there, with failurePolicy Ignore invalid objects get in, and changes that must not be made.",
+	Why:    "While the controller is down, the API server accepts invalid objects and forbidden changes.",
 	Fix:    "Set failurePolicy: Fail, which is the default.",
 	Scope:  lint.ScopeRelease, Check: ignoredFailure,
 })
@@ -453,18 +453,18 @@ func ignoredFailure(p *lint.Pass) {
 			}
 		}
 		if len(names) > 0 {
-			p.On(w.object, n, "without the controller %s are accepted unchecked", view.FewOf(names))
+			p.On(w.object, n, "while the controller is down, %s are not validated", view.FewOf(names))
 		}
 	}
 }
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH010", Name: "template-dry-run", Since: "v0.1.0",
-	Title:    "Webhooks on templates let dry runs of Cluster API pass",
+	Title:    "Webhooks on templates accept server-side-apply dry runs of Cluster API",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "InfraMachine contract, section InfraMachineTemplate: support for SSA dry run",
-	Why:    "To see whether a ClusterClass changes a template Cluster API applies it with dry run. A webhook that refuses changes must let requests with the annotation topology.cluster.x-k8s.io/dry-run pass, which a manifest does not show.",
-	Fix:    "Nothing, if a test shows that it does.",
+	Why:    "Users cannot change the ClusterClass if the webhook refuses a dry run with the annotation topology.cluster.x-k8s.io/dry-run. A manifest does not show whether it does.",
+	Fix:    "Safe to ignore if a test covers a dry-run server-side apply of the template.",
 	Kinds:  view.Installed, Check: templateDryRun,
 })
 
@@ -491,17 +491,17 @@ func templateDryRun(p *lint.Pass) {
 		}
 	}
 	if len(names) > 0 {
-		p.On(object, first, "webhooks check changes of %s", view.FewOf(names))
+		p.On(object, first, "a webhook validates UPDATE of %s; check that it accepts server-side-apply dry runs", view.FewOf(names))
 	}
 }
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH011", Name: "webhook-timeout", Since: "v0.1.0",
-	Title:    "Webhooks answer within 1 to 30 seconds",
+	Title:    "The timeout of a webhook must be between 1 and 30 seconds",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
-	Why:    "The API server refuses the configuration with another timeout.",
-	Fix:    "Set timeoutSeconds to at most 30, or leave it out, which means 10.",
+	Why:    "The API server refuses the configuration.",
+	Fix:    "Set timeoutSeconds to at most 30, or remove it for the default of 10.",
 	Kinds:  view.Installed, Check: webhookTimeout,
 })
 
@@ -509,14 +509,14 @@ func webhookTimeout(p *lint.Pass) {
 	for _, w := range current(p.File.Objects()) {
 		n := w.node.Get("timeoutSeconds")
 		if v, ok := n.Int(); ok && (v < 1 || v > 30) && !view.Open(w.object, n) {
-			p.On(w.object, n, "%d seconds are not between 1 and 30", v)
+			p.On(w.object, n, "the timeout is %d seconds; it must be between 1 and 30", v)
 		}
 	}
 }
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH012", Name: "webhook-name", Since: "v0.1.0",
-	Title:    "Names of webhooks are domains with three parts or more, each used once",
+	Title:    "Webhook names must be unique domains of at least three parts",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhookConfiguration",
 	Why:    "The API server refuses the configuration.",
@@ -542,7 +542,7 @@ func webhookName(p *lint.Pass) {
 		case strings.Count(n.Text, ".") < 2:
 			problem = fmt.Sprintf("%q has fewer than three parts", n.Text)
 		case seen[key{w.object, n.Text}]:
-			problem = fmt.Sprintf("another webhook of this configuration is named %s", n.Text)
+			problem = fmt.Sprintf("the name %q is used by two webhooks", n.Text)
 		}
 		if problem != "" {
 			p.On(w.object, w.name(), "%s", problem)
@@ -553,7 +553,7 @@ func webhookName(p *lint.Pass) {
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH013", Name: "webhook-address", Since: "v0.1.0",
-	Title:    "A webhook has either a Service or a URL",
+	Title:    "A webhook must have either a Service or a URL",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
 	Why:    "The API server refuses the configuration.",

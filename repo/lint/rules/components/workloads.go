@@ -14,11 +14,11 @@ var workloadRules = &lint.Family{Prefix: "DEP", Title: "Workloads of the compone
 
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP002", Name: "manager-resources", Since: "v0.1.0",
-	Title:    "The controller has an account, probes and resource requests",
+	Title:    "The controller has a ServiceAccount, probes and resource requests",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Configure Liveness, Readiness and Startup Probes; Resource Management for Pods and Containers",
-	Why:    "Without probes Kubernetes does not notice that a controller hangs and sends webhook calls to one that is not ready. Without requests it is the first to go when a node is short of memory.",
-	Fix:    "Add what is missing to the container.",
+	Why:    "Kubernetes does not restart a hanging controller, and sends webhook calls to one that is not ready. Without requests its pod is evicted first when a node runs out of memory.",
+	Fix:    "Add the missing fields to the pod or container.",
 	Kinds:  view.Installed, Check: managerResources,
 })
 
@@ -71,7 +71,7 @@ var (
 	}
 	containerRisks = []risk{
 		{[]string{"securityContext", "privileged"}, isTrue, "is privileged"},
-		{[]string{"securityContext", "allowPrivilegeEscalation"}, isTrue, "may gain privileges"},
+		{[]string{"securityContext", "allowPrivilegeEscalation"}, isTrue, "may escalate privileges"},
 		{[]string{"securityContext", "runAsNonRoot"}, isFalse, "may run as root"},
 		{[]string{"securityContext", "runAsUser"}, isZero, "runs as root"},
 	}
@@ -92,11 +92,11 @@ func risks(table []risk, n *yamldoc.Node) (first *yamldoc.Node, words []string) 
 
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP003", Name: "pod-security", Since: "v0.1.0",
-	Title:    "Pods have no more rights than they need",
+	Title:    "Pods should have only the privileges they need",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Pod Security Standards, Restricted",
-	Why:    "A cluster that enforces the restricted standard does not start such pods, and in others a flaw of the controller opens the node.",
-	Fix:    "Set runAsNonRoot and seccompProfile for the pod, and for each container allowPrivilegeEscalation: false and capabilities drop ALL.",
+	Why:    "Clusters that enforce the restricted Pod Security Standard do not start the pods; elsewhere a flaw in the controller exposes the node.",
+	Fix:    "Set runAsNonRoot and seccompProfile for the pod, and allowPrivilegeEscalation: false and capabilities drop ALL for each container.",
 	Kinds:  view.Installed, Check: podSecurity,
 })
 
@@ -111,13 +111,13 @@ func podSecurity(p *lint.Pass) {
 		}
 		for _, v := range pod.Get("volumes").List() {
 			if n := v.Get("hostPath"); n != nil {
-				p.On(o, n, "the pod uses the file system of the node: %s", n.Get("path").Str())
+				p.On(o, n, "the pod mounts the file system of the node: %s", n.Get("path").Str())
 			}
 		}
 		soft := false
 		for _, c := range view.ContainersOf(o) {
 			if at, words := risks(containerRisks, c); at != nil {
-				p.On(o, at, "the container %s %s", c.Get("name").Str(), view.Enumerate(words))
+				p.On(o, at, "container %s %s", c.Get("name").Str(), view.Enumerate(words))
 				soft = true
 			}
 		}
@@ -192,11 +192,11 @@ func links(o *manifest.Object) []link {
 
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP004", Name: "missing-volume-source", Since: "v0.1.0",
-	Title:    "Secrets and ConfigMaps that pods need are in the components",
+	Title:    "Secrets and ConfigMaps that pods need should be in the components",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Links to external objects",
-	Why:    "A pod does not start before every Secret and ConfigMap that it names exists, so after `clusterctl init` the provider does not run.",
-	Fix:    "Add the object or the Certificate that makes it, or mark the reference as optional.",
+	Why:    `The provider does not run after "clusterctl init": a pod starts only when every Secret and ConfigMap it names exists.`,
+	Fix:    "Add the object or the Certificate that creates it, or mark the reference as optional.",
 	Scope:  lint.ScopeRelease, Check: missingVolumeSource,
 })
 
@@ -225,7 +225,7 @@ func missingVolumeSource(p *lint.Pass) {
 
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP006", Name: "selector-of-pods", Since: "v0.1.0",
-	Title:    "A workload selects its own pods",
+	Title:    "The selector of a workload must match its own pods",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/apps/validation, ValidateDeploymentSpec",
 	Why:    "The API server refuses the workload in the middle of the installation.",
@@ -250,7 +250,7 @@ func selectorOfPods(p *lint.Pass) {
 			if n != nil && n.Text == f.Value.Text || view.Open(o, f.Value) || view.Open(o, n) {
 				continue
 			}
-			p.On(o, f.Value, "the pods have no label %s: %s", f.Name, f.Value.Text)
+			p.On(o, f.Value, "the pods lack the label %s: %s", f.Name, f.Value.Text)
 		}
 	}
 }

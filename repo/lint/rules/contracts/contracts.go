@@ -21,10 +21,10 @@ var infraMachinePoolRules = &lint.Family{Prefix: "IMP", Title: "CRDs of the role
 var addressRules = &lint.Family{Prefix: "IPAM", Title: "CRDs of IPAM providers"}
 
 const (
-	neverInitialized = "Cluster API waits forever: the controller cannot report that it is done, because the API server drops fields that the schema does not have."
-	generateAgain    = "Add the field to the Go type and generate the CRD again. Where several versions are served, the one that the contract label names counts."
-	noClusterClass   = "The kind cannot be used in a ClusterClass."
-	addTemplateKind  = "Add a kind with Template behind the name, with spec.template.metadata and spec.template.spec."
+	neverInitialized = "Cluster API waits forever: the API server drops the field from the controller's report, because the schema does not have it."
+	generateAgain    = "Add the field to the Go type and generate the CRD again. If several versions are served, add it to the one in the contract label."
+	noClusterClass   = "Users cannot use the kind in a ClusterClass."
+	addTemplateKind  = "Add a kind named KINDTemplate with spec.template.metadata and spec.template.spec."
 )
 
 // both calls several checks.
@@ -58,10 +58,10 @@ func eachTemplate(check func(*lint.Pass, *contract.Kind), roles ...contract.Role
 
 var _ = bootstrapConfigRules.Add(lint.Rule{
 	ID: "BC003", Name: "bootstrap-template", Since: "v0.1.0",
-	Title:    "A BootstrapConfig has a template",
+	Title:    "A BootstrapConfig must have a template",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page BootstrapConfig, BootstrapConfigTemplate resource definition",
-	Why:    "MachineDeployments make bootstrap configurations only of templates.",
+	Why:    "MachineDeployments cannot use the kind, because they only create bootstrap configurations from templates.",
 	Fix:    addTemplateKind,
 	Kinds:  view.DefinitionFiles, Check: eachRole(bootstrapTemplateMissing, contract.BootstrapConfig),
 })
@@ -83,10 +83,10 @@ func bootstrapTemplateMissing(p *lint.Pass, k *contract.Kind) {
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP003", Name: "scale-subresource", Since: "v0.1.0",
-	Title:    "A ControlPlane with replicas has the scale subresource",
+	Title:    "A ControlPlane with replicas must have the scale subresource",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, replicas",
-	Why:    "Kubectl scale and autoscalers do not work.",
+	Why:    `"kubectl scale" and autoscalers do not work.`,
 	Fix:    "Add the marker +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector.",
 	Kinds:  view.DefinitionFiles, Check: both(
 		demanded(contract.Replicas, contract.ControlPlane), demanded(contract.Scale, contract.ControlPlane), eachRole(scaleSubresource, contract.ControlPlane)),
@@ -98,34 +98,34 @@ func scaleSubresource(p *lint.Pass, k *contract.Kind) {
 	}
 	scale := k.Judged.Subresources.Get("scale")
 	if scale == nil {
-		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), lint.Warning, "%s %s has spec.replicas and no scale subresource", k.Kind, k.Judged.Name)
+		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), lint.Warning, "%s %s has spec.replicas but no scale subresource", k.Kind, k.Judged.Name)
 		return
 	}
 	for _, row := range [...]struct{ name, path string }{
 		{"specReplicasPath", ".spec.replicas"}, {"statusReplicasPath", ".status.replicas"}, {"labelSelectorPath", ".status.selector"},
 	} {
 		if got := scale.Get(row.name).Str(); got != row.path {
-			view.Accuse(p, k, view.NearestOf(scale, row.name), lint.Warning, "%s of the scale subresource of %s %s is %q instead of %s", row.name, k.Kind, k.Judged.Name, got, row.path)
+			view.Accuse(p, k, view.NearestOf(scale, row.name), lint.Warning, "%s of the scale subresource of %s %s is %q; it must be %s", row.name, k.Kind, k.Judged.Name, got, row.path)
 		}
 	}
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP004", Name: "replica-counters", Since: "v0.1.0",
-	Title:    "A ControlPlane with replicas has the counters of contract v1beta2",
+	Title:    "A ControlPlane with replicas must have the counters of contract v1beta2",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, replicas",
-	Why:    "The Cluster shows wrong numbers, and the topology controller takes the control plane for one that does not scale. Cluster API fails on counters that are no integers.",
+	Why:    "Users see wrong numbers in the Cluster, and upgrades do not wait for the control plane. Cluster API fails to read counters that are not integers.",
 	Fix:    "Add status.replicas, readyReplicas, availableReplicas and upToDateReplicas.",
 	Kinds:  view.DefinitionFiles, Check: underContract(contract.V1Beta2, contract.Counters, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP005", Name: "replica-counters-old", Since: "v0.1.0",
-	Title:    "A ControlPlane with replicas has the counters of contract v1beta1",
+	Title:    "A ControlPlane with replicas must have the counters of contract v1beta1",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, replicas, compatibility with v1beta1",
-	Why:    "The Cluster shows wrong numbers, and the topology controller takes the control plane for one that does not scale. Cluster API fails on counters that are no integers.",
+	Why:    "Users see wrong numbers in the Cluster, and upgrades do not wait for the control plane. Cluster API fails to read counters that are not integers.",
 	Fix:    "Add status.replicas, readyReplicas, updatedReplicas and unavailableReplicas.",
 	Kinds:  view.DefinitionFiles, Check: underContract(contract.V1Beta1, contract.Counters, contract.ControlPlane),
 })
@@ -185,10 +185,10 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field)
 			missing = append(missing, f.Path)
 			worst = max(worst, severity)
 		case contract.Moved:
-			view.Accuse(p, k, s.Node, severity, "%s only has %s, and contract %s has it at %s", kind, f.Was, k.Contract, f.Path)
+			view.Accuse(p, k, s.Node, severity, "%s has %s, but contract %s defines it at %s", kind, f.Was, k.Contract, f.Path)
 		case contract.WrongType:
 			wrong = f.Path
-			view.Accuse(p, k, s.Node, severity, "%s of %s is of type %s instead of %s", f.Path, kind, s.Type(), f.Type)
+			view.Accuse(p, k, s.Node, severity, "%s of %s has type %s; it must be %s", f.Path, kind, s.Type(), f.Type)
 		}
 	}
 	if len(missing) > 0 {
@@ -207,11 +207,11 @@ func needsVersion(p *lint.Pass, k *contract.Kind, f *contract.Field) bool {
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP008", Name: "machine-lists", Since: "v0.1.0",
-	Title:    "Readiness gates and taints of machines are maps with limits",
+	Title:    "Readiness gates and taints of machines must be maps with limits",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, machines: readinessGates, taints",
-	Why:    "The topology controller applies them item by item and fails on lists that are merged otherwise.",
-	Fix:    "Use a map by conditionType with up to 32 readiness gates, and one by key and effect with up to 64 taints.",
+	Why:    "The topology controller fails to apply them, because it merges the lists by key.",
+	Fix:    "Use a map by conditionType with at most 32 readiness gates, and a map by key and effect with at most 64 taints.",
 	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.MachineLists, contract.ControlPlane), eachRole(machineLists, contract.ControlPlane)),
 })
 
@@ -238,18 +238,18 @@ func machineLists(p *lint.Pass, k *contract.Kind) {
 		want := slices.Sorted(slices.Values(row.keys))
 		most, limited := s.Node.Get("maxItems").Int()
 		if s.ListType() != "map" || !slices.Equal(keys, want) || limited && most > row.most {
-			view.Accuse(p, k, s.Node, lint.Info, "%s of %s %s are no map by %s with up to %d elements", row.name, k.Kind, k.Judged.Name, strings.Join(row.keys, " and "), row.most)
+			view.Accuse(p, k, s.Node, lint.Info, "%s of %s %s are not a map by %s with at most %d entries", row.name, k.Kind, k.Judged.Name, strings.Join(row.keys, " and "), row.most)
 		}
 	}
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP011", Name: "template-owned-fields", Since: "v0.1.0",
-	Title:    "A ControlPlaneTemplate leaves out what the topology decides",
+	Title:    "A ControlPlaneTemplate omits the fields that the topology sets",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition; KubeadmControlPlaneTemplate",
-	Why:    "Users can set values that the topology controller overwrites.",
-	Fix:    "Leave replicas, version and the reference to the machine template out of spec.template.spec.",
+	Why:    "Users can set values that the topology controller overrides.",
+	Fix:    "Remove replicas, version and the reference to the machine template from spec.template.spec.",
 	Kinds:  view.DefinitionFiles, Check: eachTemplate(ownedFields, contract.ControlPlane),
 })
 
@@ -280,7 +280,7 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	Title:    "The versions of a ControlPlane are a map by version",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "contract page ControlPlane, version, since Cluster API v1.14",
-	Why:    "Cluster API reads them in the order from the oldest to the newest, and server-side apply merges them by version.",
+	Why:    "Controllers that use server-side apply overwrite each other's versions. Cluster API reads them from oldest to newest.",
 	Fix:    "Add the markers +listType=map, +listMapKey=version and MaxItems=100.",
 	Kinds:  view.DefinitionFiles, Check: eachRole(statusVersions, contract.ControlPlane),
 })
@@ -291,13 +291,13 @@ func statusVersions(p *lint.Pass, k *contract.Kind) {
 		return
 	}
 	if s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"version"}) {
-		view.Accuse(p, k, s.Node, 0, "status.versions of %s %s is no map by version", k.Kind, k.Judged.Name)
+		view.Accuse(p, k, s.Node, 0, "status.versions of %s %s is not a map by version", k.Kind, k.Judged.Name)
 	}
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC001", Name: "infra-cluster-initialization", Since: "v0.1.0",
-	Title:    "An InfraCluster reports that its initialization is completed",
+	Title:    "An InfraCluster must report completed initialization",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraCluster, initialization completed",
 	Why:    neverInitialized, Fix: generateAgain,
@@ -306,30 +306,30 @@ var _ = infraClusterRules.Add(lint.Rule{
 
 var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC002", Name: "infra-cluster-endpoint", Since: "v0.1.0",
-	Title:    "An InfraCluster has a control plane endpoint with host and port",
+	Title:    "An InfraCluster must have a control plane endpoint with host and port",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraCluster, control plane endpoint",
-	Why:    "If no control plane provides the endpoint, the cluster gets none. Cluster API cannot read one of another type.",
-	Fix:    "Add spec.controlPlaneEndpoint with host, a string, and port, an integer.",
+	Why:    "The cluster has no endpoint unless the control plane provides one, and Cluster API fails to read an endpoint of another type.",
+	Fix:    "Add spec.controlPlaneEndpoint with host (string) and port (integer).",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Endpoint, contract.InfraCluster),
 })
 
 var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC004", Name: "failure-domains", Since: "v0.1.0",
-	Title:    "Failure domains have the form of the contract",
+	Title:    "Failure domains must have the form that the contract defines",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraCluster, failure domains; internal/contract/infrastructure_cluster.go, FailureDomains",
-	Why:    "Cluster API fails to read them, and every reconciliation of the Cluster with it.",
-	Fix:    "Use a list of objects with name for v1beta2, and a map of objects by name for v1beta1.",
+	Why:    "Clusters fail to reconcile, because Cluster API cannot read the failure domains.",
+	Fix:    "Use a list of objects with name for v1beta2, or a map of objects by name for v1beta1.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.FailureDomains, contract.InfraCluster),
 })
 
 var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC007", Name: "infra-cluster-template-spec", Since: "v0.1.0",
-	Title:    "An InfraClusterTemplate has spec.template.spec",
+	Title:    "An InfraClusterTemplate must have spec.template.spec",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
-	Why:    "Cluster API makes clusters of this field.",
+	Why:    "Cluster API cannot create clusters from the template.",
 	Fix:    generateAgain,
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.TemplateSpec, contract.InfraCluster),
 })
@@ -339,24 +339,24 @@ var _ = infraClusterRules.Add(lint.Rule{
 	Title:    "An InfraClusterTemplate has spec.template.metadata",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
-	Why:    "Labels and annotations that a ClusterClass sets there are dropped.",
+	Why:    "Cluster API silently drops labels and annotations that a ClusterClass sets in the template.",
 	Fix:    generateAgain,
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.TemplateMetadata, contract.InfraCluster),
 })
 
 var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM001", Name: "provider-id", Since: "v0.1.0",
-	Title:    "An InfraMachine has spec.providerID",
+	Title:    "An InfraMachine must have spec.providerID",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraMachine, provider ID",
-	Why:    "Cluster API finds the node of a machine by this field. Without it the machine never gets a node.",
+	Why:    "Machines never get a node, because Cluster API finds the node by this field.",
 	Fix:    "Add spec.providerID of type string and generate the CRD again.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.ProviderID, contract.InfraMachine, contract.MachinePoolMachine),
 })
 
 var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM003", Name: "infra-machine-initialization", Since: "v0.1.0",
-	Title:    "An InfraMachine reports that its initialization is completed",
+	Title:    "An InfraMachine must report completed initialization",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraMachine, initialization completed",
 	Why:    neverInitialized, Fix: generateAgain,
@@ -365,47 +365,47 @@ var _ = infraMachineRules.Add(lint.Rule{
 
 var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM004", Name: "addresses", Since: "v0.1.0",
-	Title:    "Addresses of an InfraMachine are objects with type and address",
+	Title:    "Addresses of an InfraMachine must be objects with type and address",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraMachine, addresses",
-	Why:    "Cluster API cannot read addresses of another form, and shows nothing of what they lack.",
+	Why:    "Cluster API cannot read addresses of another form, so Machines show none.",
 	Fix:    "Use a list of clusterv1.MachineAddress.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Addresses, contract.InfraMachine),
 })
 
 var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM005", Name: "failure-domain", Since: "v0.1.0",
-	Title:    "The failure domain of a machine is where the contract has it",
+	Title:    "The failure domain of a machine should be in the field of the contract",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page InfraMachine, failure domain",
-	Why:    "Cluster API reads spec.failureDomain only until contract v1beta1 goes.",
-	Fix:    "Add status.failureDomain and report there where the machine is.",
+	Why:    "Machines lose their failure domain once Cluster API drops contract v1beta1, because spec.failureDomain is only read until then.",
+	Fix:    "Add status.failureDomain and report the failure domain there.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.FailureDomain, contract.InfraMachine),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
 	ID: "IMP001", Name: "provider-id-list", Since: "v0.1.0",
-	Title:    "An InfraMachinePool has spec.providerIDList, a list of strings",
+	Title:    "An InfraMachinePool must have spec.providerIDList, a list of strings",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraMachinePool, providerIDList",
-	Why:    "Cluster API finds the nodes of the pool by this list.",
+	Why:    "Cluster API does not find the nodes of the pool.",
 	Fix:    generateAgain,
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.ProviderIDList, contract.InfraMachinePool),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
 	ID: "IMP002", Name: "pool-replicas", Since: "v0.1.0",
-	Title:    "An InfraMachinePool has status.replicas, an integer",
+	Title:    "An InfraMachinePool must have status.replicas, an integer",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraMachinePool, replicas",
-	Why:    "The MachinePool never shows how many machines there are, and waits for them.",
+	Why:    "The MachinePool never shows its number of machines and never becomes ready.",
 	Fix:    generateAgain,
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Replicas, contract.InfraMachinePool),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
 	ID: "IMP003", Name: "pool-ready", Since: "v0.1.0",
-	Title:    "An InfraMachinePool has status.ready, a boolean",
+	Title:    "An InfraMachinePool must have status.ready, a boolean",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraMachinePool, initialization completed; the code of Cluster API up to v1.14 reads only this field, whatever the contract",
 	Why:    neverInitialized, Fix: generateAgain,
@@ -414,10 +414,10 @@ var _ = infraMachinePoolRules.Add(lint.Rule{
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
 	ID: "IMP004", Name: "pool-provisioned", Since: "v0.1.0",
-	Title:    "An InfraMachinePool of contract v1beta2 has status.initialization.provisioned",
+	Title:    "An InfraMachinePool of contract v1beta2 should have status.initialization.provisioned",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page InfraMachinePool, initialization completed",
-	Why:    "The contract demands it, and Cluster API will read it instead of status.ready.",
+	Why:    "A later Cluster API reads this field instead of status.ready and waits for it forever.",
 	Fix:    generateAgain,
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Provisioned, contract.InfraMachinePool),
 })
@@ -427,34 +427,34 @@ var _ = infraMachinePoolRules.Add(lint.Rule{
 	Title:    "The instances of a pool are a list of objects",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "contract page InfraMachinePool, instances",
-	Why:    "Users and tools expect to find the replicas there.",
+	Why:    "Users and tools do not find the replicas of the pool.",
 	Fix:    "Make status.instances a list of objects.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Instances, contract.InfraMachinePool),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
 	ID: "IMP009", Name: "pool-provider-id", Since: "v0.1.0",
-	Title:    "The provider ID of a pool is a string",
+	Title:    "The provider ID of a pool should be a string",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page InfraMachinePool, providerID",
-	Why:    "Users and tools expect to find the identifier of the pool there.",
+	Why:    "Users and tools do not find the identifier of the pool.",
 	Fix:    "Make spec.providerID a string.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.ProviderID, contract.InfraMachinePool),
 })
 
 var _ = bootstrapConfigRules.Add(lint.Rule{
 	ID: "BC001", Name: "data-secret", Since: "v0.1.0",
-	Title:    "A BootstrapConfig has status.dataSecretName",
+	Title:    "A BootstrapConfig must have status.dataSecretName",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page BootstrapConfig, data secret",
-	Why:    "Cluster API never learns which Secret holds the bootstrap data, and no machine starts.",
+	Why:    "Machines never start, because Cluster API does not learn which Secret holds the bootstrap data.",
 	Fix:    generateAgain,
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.DataSecret, contract.BootstrapConfig),
 })
 
 var _ = bootstrapConfigRules.Add(lint.Rule{
 	ID: "BC002", Name: "bootstrap-initialization", Since: "v0.1.0",
-	Title:    "A BootstrapConfig reports that its data secret is created",
+	Title:    "A BootstrapConfig must report that its data secret is created",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page BootstrapConfig, initialization completed",
 	Why:    neverInitialized, Fix: generateAgain,
@@ -463,7 +463,7 @@ var _ = bootstrapConfigRules.Add(lint.Rule{
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP001", Name: "control-plane-initialization", Since: "v0.1.0",
-	Title:    "A ControlPlane reports that it is initialized",
+	Title:    "A ControlPlane must report that it is initialized",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, initialization completed",
 	Why:    neverInitialized, Fix: generateAgain,
@@ -472,51 +472,51 @@ var _ = controlPlaneRules.Add(lint.Rule{
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP002", Name: "control-plane-version", Since: "v0.1.0",
-	Title:    "A ControlPlane with spec.version reports the version that runs",
+	Title:    "A ControlPlane with spec.version must report its running version",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, version",
-	Why:    "In a ClusterClass the topology controller takes the control plane for one that is still being created and never upgrades the workers.",
-	Fix:    "Add status.version, or for Cluster API v1.14 and newer status.versions.",
+	Why:    "Workers are never upgraded: the topology controller assumes that the control plane is still being created.",
+	Fix:    "Add status.version, or status.versions for Cluster API v1.14 and newer.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Version, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP006", Name: "machine-template-reference", Since: "v0.1.0",
-	Title:    "The reference to the machine template is where the contract has it",
+	Title:    "The reference to the machine template must be in the field of the contract",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, machines; internal/contract/controlplane.go, MachineTemplate",
-	Why:    "In a ClusterClass the topology controller writes the reference where the schema does not have it, and the API server drops it or refuses the object.",
-	Fix:    "Add spec.machineTemplate.spec.infrastructureRef to the version for contract v1beta2, or label the version for v1beta1 only.",
+	Why:    "Clusters with a ClusterClass fail: the topology controller writes the reference to a field that the schema lacks, and the API server drops it or refuses the object.",
+	Fix:    "Add spec.machineTemplate.spec.infrastructureRef to the version for contract v1beta2, or label the version only for v1beta1.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Machines, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP007", Name: "machine-timeouts", Since: "v0.1.0",
-	Title:    "The timeouts of machines are where the contract has them",
+	Title:    "The timeouts of machines must be in the fields of the contract",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, machines",
-	Why:    "Values from the topology of a Cluster do not reach the machines of the control plane.",
-	Fix:    "For contract v1beta2 add integers with Seconds behind the name to spec.machineTemplate.spec.deletion.",
+	Why:    "Values from the topology of a Cluster do not reach the control plane machines.",
+	Fix:    "For contract v1beta2, add integer fields ending in Seconds to spec.machineTemplate.spec.deletion.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Timeouts, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP009", Name: "control-plane-endpoint", Since: "v0.1.0",
-	Title:    "The endpoint of a ControlPlane has a host and a port of the right types",
+	Title:    "Host and port of a ControlPlane endpoint must have the right types",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, endpoint",
-	Why:    "Cluster API fails to read the endpoint, and every reconciliation of the Cluster with it.",
+	Why:    "Clusters fail to reconcile, because Cluster API cannot read the endpoint.",
 	Fix:    "Make host a string and port an integer.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Endpoint, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP014", Name: "rollout-after", Since: "v0.1.0",
-	Title:    "The time of a rollout is where the contract has it",
+	Title:    "The rollout time should be in the field of the contract",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page ControlPlane, rolloutAfter",
-	Why:    "Clusterctl alpha rollout restart writes to a field that the schema does not have.",
-	Fix:    "Add spec.rollout.after, a time.",
+	Why:    `"clusterctl alpha rollout restart" has no effect, because it writes to a field that the schema lacks.`,
+	Fix:    "Add spec.rollout.after, a date-time.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.RolloutAfter, contract.ControlPlane),
 })
 
@@ -527,10 +527,10 @@ func demanded(section contract.Section, roles ...contract.Role) func(*lint.Pass)
 
 var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC003", Name: "infra-cluster-endpoint-required", Since: "v0.1.0",
-	Title:    "Host and port of the endpoint are not required",
+	Title:    "Host and port of the endpoint should be optional",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page InfraCluster, control plane endpoint",
-	Why:    "A user, a patch or the control plane cannot give one of them and leave the other to the controller.",
+	Why:    "Users, patches and control planes cannot set one of them and leave the other to the controller.",
 	Fix:    "Add the marker +optional and omitempty to both fields.",
 	Kinds:  view.DefinitionFiles, Check: eachRole(endpointRequired, contract.InfraCluster),
 })
@@ -549,11 +549,11 @@ func endpointRequired(p *lint.Pass, k *contract.Kind) {
 
 var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC005", Name: "failure-domains-map", Since: "v0.1.0",
-	Title:    "Under contract v1beta2 failure domains are a map by name",
+	Title:    "Failure domains under contract v1beta2 should be a map by name",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page InfraCluster, failure domains",
-	Why:    "Two writers with server-side apply overwrite the failure domains of each other.",
-	Fix:    "Add the markers +listType=map and +listMapKey=name and the field name of type string.",
+	Why:    "Two controllers that use server-side apply overwrite each other's failure domains.",
+	Fix:    "Add the markers +listType=map and +listMapKey=name, and the string field name.",
 	Kinds:  view.DefinitionFiles, Check: eachRole(failureDomainsMap, contract.InfraCluster),
 })
 
@@ -563,11 +563,11 @@ func failureDomainsMap(p *lint.Pass, k *contract.Kind) {
 		return
 	}
 	if s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"name"}) {
-		view.Accuse(p, k, s.Node, 0, "status.failureDomains of %s %s is no map by name", k.Kind, k.Judged.Name)
+		view.Accuse(p, k, s.Node, 0, "status.failureDomains of %s %s is not a map by name", k.Kind, k.Judged.Name)
 		return
 	}
 	if name, presence := s.At(crd.Items, "name"); presence == crd.Present && name.Type() != "string" {
-		view.Accuse(p, k, name.Node, 0, "the name of failure domains of %s %s is of type %s instead of string", k.Kind, k.Judged.Name, name.Type())
+		view.Accuse(p, k, name.Node, 0, "the name of failure domains of %s %s has type %s; it must be string", k.Kind, k.Judged.Name, name.Type())
 	}
 }
 
@@ -578,7 +578,7 @@ func hasTemplate(p *lint.Pass, k *contract.Kind) bool {
 
 var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC006", Name: "infra-cluster-template", Since: "v0.1.0",
-	Title:    "An InfraCluster has a template",
+	Title:    "An InfraCluster should have a template",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
@@ -587,10 +587,10 @@ var _ = infraClusterRules.Add(lint.Rule{
 
 var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM006", Name: "infra-machine-template", Since: "v0.1.0",
-	Title:    "An InfraMachine has a template",
+	Title:    "An InfraMachine must have a template",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraMachine, InfraMachineTemplate resource definition",
-	Why:    "MachineDeployments and control planes make machines only of templates.",
+	Why:    "MachineDeployments and control planes cannot use the kind, because they only create machines from templates.",
 	Fix:    addTemplateKind,
 	Kinds:  view.DefinitionFiles, Check: eachRole(templateMissing, contract.InfraMachine),
 })
@@ -608,28 +608,28 @@ func templateRecommended(p *lint.Pass, k *contract.Kind) {
 }
 
 func reportTemplate(p *lint.Pass, k *contract.Kind, severity lint.Severity) {
-	view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), severity, "there is no kind %s%s in the group %s", k.Kind, contract.Suffix, k.Group)
+	view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), severity, "the kind %s%s is missing in group %s", k.Kind, contract.Suffix, k.Group)
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC009", Name: "infra-cluster-name", Since: "v0.1.0",
-	Title:    "The name of an InfraCluster ends with Cluster",
+	Title:    "The name of an InfraCluster ends in Cluster",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "contract page InfraCluster, resource definition: a generally applied convention",
-	Why:    "Users and tools know the role of a kind by its name.",
-	Fix:    "Name the kind after the infrastructure with Cluster behind it.",
+	Why:    "Users and tools do not recognize the role of the kind by its name.",
+	Fix:    "Name the kind after the infrastructure, followed by Cluster.",
 	Kinds:  view.DefinitionFiles, Check: eachRole(clusterName, contract.InfraCluster),
 })
 
 func clusterName(p *lint.Pass, k *contract.Kind) {
 	if !strings.HasSuffix(k.Kind, "Cluster") {
-		view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), 0, "%s is used as an InfraCluster (%s), and its name does not end with Cluster", k.Kind, k.Reason)
+		view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), 0, "%s is used as an InfraCluster (%s), but its name does not end in Cluster", k.Kind, k.Reason)
 	}
 }
 
 var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM002", Name: "provider-id-required", Since: "v0.1.0",
-	Title:    "The provider ID is not required",
+	Title:    "The provider ID should be optional",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page InfraMachine, provider ID: set by the controller",
 	Why:    "The API server refuses the machines that Cluster API creates, because only the controller knows the ID.",
@@ -645,17 +645,17 @@ func providerIDRequired(p *lint.Pass, k *contract.Kind) {
 
 var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM007", Name: "infra-machine-template-schema", Since: "v0.1.0",
-	Title:    "An InfraMachineTemplate has spec.template with spec and metadata",
+	Title:    "An InfraMachineTemplate must have spec.template with spec and metadata",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraMachine, InfraMachineTemplate resource definition",
-	Why:    "Cluster API makes machines of spec.template.spec, and without spec.template.metadata labels and annotations are dropped.",
+	Why:    "Cluster API cannot create machines without spec.template.spec, and drops labels and annotations without spec.template.metadata.",
 	Fix:    generateAgain,
 	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.TemplateSpec, contract.InfraMachine), noted(contract.TemplateMetadata, contract.InfraMachine)),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
 	ID: "IMP006", Name: "pool-template", Since: "v0.1.0",
-	Title:    "An InfraMachinePool has a template with spec.template.spec",
+	Title:    "An InfraMachinePool must have a template with spec.template.spec",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraMachinePool, InfraMachinePoolTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
@@ -664,17 +664,17 @@ var _ = infraMachinePoolRules.Add(lint.Rule{
 
 var _ = bootstrapConfigRules.Add(lint.Rule{
 	ID: "BC004", Name: "bootstrap-template-schema", Since: "v0.1.0",
-	Title:    "A BootstrapConfigTemplate has spec.template with spec and metadata",
+	Title:    "A BootstrapConfigTemplate must have spec.template with spec and metadata",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page BootstrapConfig, BootstrapConfigTemplate resource definition",
-	Why:    "Cluster API makes bootstrap configurations of spec.template.spec, and without spec.template.metadata labels and annotations are dropped.",
+	Why:    "Cluster API cannot create bootstrap configurations without spec.template.spec, and drops labels and annotations without spec.template.metadata.",
 	Fix:    generateAgain,
 	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.TemplateSpec, contract.BootstrapConfig), noted(contract.TemplateMetadata, contract.BootstrapConfig)),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP010", Name: "control-plane-template", Since: "v0.1.0",
-	Title:    "A ControlPlane has a template with spec.template.spec",
+	Title:    "A ControlPlane must have a template with spec.template.spec",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
@@ -688,10 +688,10 @@ func noted(section contract.Section, roles ...contract.Role) func(*lint.Pass) {
 
 var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM008", Name: "capacity", Since: "v0.1.0",
-	Title:    "The capacity of a template is a map of quantities",
+	Title:    "The capacity of a template should be a map of quantities",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page InfraMachine, support cluster autoscaling from zero",
-	Why:    "The autoscaler cannot tell what a new machine would offer and does not scale from zero.",
+	Why:    "The autoscaler does not scale from zero, because it cannot tell the size of a new machine.",
 	Fix:    "Use corev1.ResourceList for status.capacity.",
 	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.Capacity, contract.InfraMachine), eachTemplate(capacity, contract.InfraMachine)),
 })
@@ -704,9 +704,9 @@ func capacity(p *lint.Pass, k *contract.Kind) {
 	quantity, presence := s.At("cpu")
 	switch {
 	case presence == crd.Absent:
-		view.Accuse(p, k, s.Node, 0, "status.capacity of %s %s is no map", k.Kind, k.Judged.Name)
+		view.Accuse(p, k, s.Node, 0, "status.capacity of %s %s is not a map", k.Kind, k.Judged.Name)
 	case presence == crd.Present && quantity.Type() != crd.IntOrString && quantity.Type() != "string":
-		view.Accuse(p, k, quantity.Node, 0, "status.capacity of %s %s is no map of quantities", k.Kind, k.Judged.Name)
+		view.Accuse(p, k, quantity.Node, 0, "status.capacity of %s %s is not a map of quantities", k.Kind, k.Judged.Name)
 	}
 }
 
@@ -715,11 +715,11 @@ var architectures = [...]string{"amd64", "arm64", "s390x", "ppc64le"}
 
 var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM009", Name: "node-info", Since: "v0.1.0",
-	Title:    "A template with capacity or node info has the status subresource",
+	Title:    "A template with capacity or node info should have the status subresource",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page InfraMachine, support cluster autoscaling from zero",
 	Why:    "The controller cannot report what the autoscaler needs.",
-	Fix:    "Add the marker +kubebuilder:subresource:status to the template, and give status.nodeInfo an architecture of amd64, arm64, s390x or ppc64le.",
+	Fix:    "Add the marker +kubebuilder:subresource:status to the template, and set the architecture in status.nodeInfo to amd64, arm64, s390x or ppc64le.",
 	Kinds:  view.DefinitionFiles, Check: eachTemplate(nodeInfo, contract.InfraMachine),
 })
 
@@ -731,31 +731,31 @@ func nodeInfo(p *lint.Pass, k *contract.Kind) {
 	_, capacity := status.At("capacity")
 	info, present := status.At("nodeInfo")
 	if (capacity == crd.Present || present == crd.Present) && k.Judged.Subresources.Get("status") == nil {
-		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0, "%s %s has a status and no status subresource", k.Kind, k.Judged.Name)
+		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0, "%s %s has a status but no status subresource", k.Kind, k.Judged.Name)
 	}
 	if present != crd.Present {
 		return
 	}
 	for _, name := range [...]string{"architecture", "operatingSystem"} {
 		if s, presence := info.At(name); presence == crd.Present && s.Type() != "string" {
-			view.Accuse(p, k, s.Node, 0, "status.nodeInfo.%s of %s %s is of type %s instead of string", name, k.Kind, k.Judged.Name, s.Type())
+			view.Accuse(p, k, s.Node, 0, "status.nodeInfo.%s of %s %s has type %s; it must be string", name, k.Kind, k.Judged.Name, s.Type())
 		}
 	}
 	s, _ := info.At("architecture")
 	for _, n := range s.Node.Get("enum").List() {
 		if !slices.Contains(architectures[:], n.Str()) {
-			view.Accuse(p, k, n, 0, "the architecture %s is not one of %s", n.Text, strings.Join(architectures[:], ", "))
+			view.Accuse(p, k, n, 0, "the architecture is %s; it must be one of %s", n.Text, strings.Join(architectures[:], ", "))
 		}
 	}
 }
 
 var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM010", Name: "immutable-template", Since: "v0.1.0",
-	Title:    "The schema of a template does not forbid changes of its spec",
+	Title:    "The schema of a template should allow changes of its spec",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract pages, support for SSA dry run",
-	Why:    "The topology controller tries changes in a dry run. An expression in the schema cannot let that pass, so that a ClusterClass with such templates cannot be changed.",
-	Fix:    "Check in a webhook that the spec does not change, and skip the check when the topology controller makes a dry run.",
+	Why:    "Users cannot change a ClusterClass with such templates: the topology controller tests changes with a dry run, which an expression in the schema cannot accept.",
+	Fix:    "Move the check to a webhook that skips dry runs of the topology controller.",
 	Kinds:  view.DefinitionFiles, Check: eachTemplate(immutableTemplate, contract.InfraCluster, contract.InfraMachine, contract.InfraMachinePool, contract.BootstrapConfig, contract.ControlPlane),
 })
 
@@ -773,7 +773,7 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 		where = strings.TrimPrefix(where+"."+name, ".")
 		for _, rule := range s.Node.Get("x-kubernetes-validations").List() {
 			if text := strings.Join(strings.Fields(rule.Get("rule").Str()), ""); text == "self==oldSelf" || text == "oldSelf==self" {
-				view.Accuse(p, k, rule.Get("rule"), 0, "%s of %s %s cannot be changed, not even in a dry run", where, k.Kind, k.Judged.Name)
+				view.Accuse(p, k, rule.Get("rule"), 0, "the schema forbids changes of %s in %s %s, even in a dry run", where, k.Kind, k.Judged.Name)
 				return
 			}
 		}
@@ -782,10 +782,10 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
 	ID: "IMP005", Name: "pool-machines", Since: "v0.1.0",
-	Title:    "The machines of a pool are of a kind in the group and version of the pool",
+	Title:    "The machines of a pool must have a kind in the group and version of the pool",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraMachinePool, MachinePoolMachines support; core machinepool controller, reconcileMachines",
-	Why:    "Cluster API lists the kind in status.infrastructureMachineKind with the apiVersion of the pool. If there is none, every reconciliation of the MachinePool fails.",
+	Why:    "MachinePools fail to reconcile: Cluster API lists the kind in status.infrastructureMachineKind with the apiVersion of the pool.",
 	Fix:    "Serve the machine kind in the version of the pool, or remove status.infrastructureMachineKind.",
 	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.PoolMachines, contract.InfraMachinePool), eachRole(poolMachines, contract.InfraMachinePool)),
 })
@@ -800,7 +800,7 @@ func poolMachines(p *lint.Pass, k *contract.Kind) {
 		return other.Group == k.Group && strings.HasSuffix(other.Kind, "Machine") && v != nil && v.Served
 	}
 	if !slices.ContainsFunc(view.Definitions(p), machine) {
-		view.Accuse(p, k, s.Node, 0, "no kind of machines in the group %s is served in version %s, which Cluster API takes from %s", k.Group, k.Judged.Name, k.Kind)
+		view.Accuse(p, k, s.Node, 0, "group %s serves no machine kind in version %s, which Cluster API takes from %s", k.Group, k.Judged.Name, k.Kind)
 	}
 }
 
@@ -809,7 +809,7 @@ var _ = infraMachinePoolRules.Add(lint.Rule{
 	Title:    "The provider IDs of a pool are an atomic list with limits",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "contract page InfraMachinePool, providerIDList",
-	Why:    "Cluster API itself stores no more than 10000 IDs of 1 to 512 characters.",
+	Why:    "Cluster API cannot store more than 10000 IDs, or IDs of more than 512 characters.",
 	Fix:    "Add the markers +listType=atomic, MaxItems=10000, items:MinLength=1 and items:MaxLength=512.",
 	Kinds:  view.DefinitionFiles, Check: eachRole(providerIDLimits, contract.InfraMachinePool),
 })
@@ -843,7 +843,7 @@ func providerIDLimits(p *lint.Pass, k *contract.Kind) {
 
 var _ = addressRules.Add(lint.Rule{
 	ID: "IPAM001", Name: "pool-conditions", Since: "v0.1.0",
-	Title:    "IP pools have conditions",
+	Title:    "IP pools should have conditions",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page IPAM, Data Types",
 	Why:    "Users cannot see whether a pool works.",
@@ -867,10 +867,10 @@ var ipamNeeds = [...]struct {
 
 var _ = addressRules.Add(lint.Rule{
 	ID: "IPAM003", Name: "claims-and-addresses", Since: "v0.1.0",
-	Title:    "An IPAM provider may read claims and write addresses",
+	Title:    "An IPAM provider should be able to read claims and write addresses",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page IPAM, Behaviour",
-	Why:    "The controller is refused what the contract asks it to do, and claims never get an address.",
+	Why:    "Claims never get an address, because the API server refuses the requests of the controller.",
 	Fix:    "Add the resources and verbs to the role of the controller.",
 	Kinds:  view.DefinitionFiles, Check: claimsAndAddresses,
 })
@@ -904,7 +904,7 @@ func claimsAndAddresses(p *lint.Pass) {
 			}
 		}
 		if len(missing) > 0 {
-			p.On(roles[0], roles[0].Get("rules"), "no role allows %s of %s in %s", strings.Join(missing, ", "), need.resource, need.group)
+			p.On(roles[0], roles[0].Get("rules"), "no role allows %s on %s in %s", strings.Join(missing, ", "), need.resource, need.group)
 		}
 	}
 }
@@ -919,10 +919,10 @@ func listNames(rule *yamldoc.Node, list, name string) bool {
 
 var _ = addressRules.Add(lint.Rule{
 	ID: "IPAM004", Name: "pool-cluster-name", Since: "v0.1.0",
-	Title:    "IP pools in templates have the label of their cluster",
+	Title:    "IP pools in templates have the cluster label",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "contract page IPAM, Clusterctl Move",
-	Why:    "Clusterctl move leaves the pool behind.",
+	Why:    `"clusterctl move" leaves the pool behind.`,
 	Fix:    "Add the label cluster.x-k8s.io/cluster-name: ${CLUSTER_NAME}.",
 	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: poolClusterName,
 })
@@ -940,7 +940,7 @@ func poolClusterName(p *lint.Pass) {
 			moved = moved || ok || defined
 		}
 		if !moved {
-			p.On(o, view.Nearest(o, "metadata", "labels"), "%s %s has no label cluster.x-k8s.io/cluster-name", o.Kind, o.Name)
+			p.On(o, view.Nearest(o, "metadata", "labels"), "%s %s lacks the label cluster.x-k8s.io/cluster-name", o.Kind, o.Name)
 		}
 	}
 }

@@ -113,11 +113,11 @@ func (f *faults) report() {
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD001", Name: "definition-name", Since: "v0.1.0",
-	Title:    "A CRD has the name that Cluster API computes from its group and kind",
+	Title:    "A CRD must have the name that Cluster API computes from its group and kind",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/cluster/installer.go, validateCRDName; util/contract.CalculateCRDName",
-	Why:    "Clusterctl init and upgrade refuse the provider. Cluster API looks for the CRD under the computed name and does not find it.",
-	Fix:    "Set spec.names.plural and metadata.name as shown. For a kind that Cluster API does not refer to, the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check silences clusterctl.",
+	Why:    `"clusterctl init" and "clusterctl upgrade" refuse the provider, and Cluster API does not find the CRD under the computed name.`,
+	Fix:    "Set spec.names.plural and metadata.name as shown. If Cluster API never refers to the kind, the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check turns the check of clusterctl off.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(definitionName),
 })
 
@@ -126,16 +126,16 @@ func definitionName(p *lint.Pass, k *contract.Kind) {
 		return
 	}
 	if want := contract.CRDName(k.Group, k.Kind); k.Object.Name != want {
-		view.Accuse(p, k, view.Nearest(k.Object, "metadata", "name"), 0, "the CRD of %s is named %s, and Cluster API looks for %s", k.Kind, k.Object.Name, want)
+		view.Accuse(p, k, view.Nearest(k.Object, "metadata", "name"), 0, "the CRD of %s is named %s, but Cluster API looks for %s", k.Kind, k.Object.Name, want)
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD002", Name: "skipped-name-check", Since: "v0.1.0",
-	Title:    "A CRD of the contract does not skip the check of its name",
+	Title:    "A CRD of the contract must not skip the check of its name",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract pages, resource definition: the name must have the format of CalculateCRDName",
-	Why:    "The annotation silences only clusterctl. Every reconciliation of an object that refers to this kind fails, because the CRD is looked up by the computed name.",
+	Why:    "Every object that refers to this kind fails to reconcile, because Cluster API finds the CRD by its computed name. The annotation only affects clusterctl.",
 	Fix:    "Rename the CRD and remove the annotation.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(skippedNameCheck),
 })
@@ -143,33 +143,33 @@ var _ = definitionRules.Add(lint.Rule{
 func skippedNameCheck(p *lint.Pass, k *contract.Kind) {
 	n := k.Object.Get("metadata", "annotations", skipNameCheck)
 	if want := contract.CRDName(k.Group, k.Kind); n != nil && k.Role.Referenced() && k.Object.Name != want {
-		view.Accuse(p, k, n, 0, "%s is of the role %s, so that Cluster API looks for %s, whatever this annotation says", k.Kind, k.Role, want)
+		view.Accuse(p, k, n, 0, "%s has the role %s, so Cluster API looks for %s despite this annotation", k.Kind, k.Role, want)
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD003", Name: "plural-and-group", Since: "v0.1.0",
-	Title:    "The name of a CRD is its plural, a dot and its group",
+	Title:    "The name of a CRD must be its plural, a dot and its group",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: crdValidation + ", ValidateCustomResourceDefinition",
 	Why:    "The API server refuses the CRD, and the installation stops.",
-	Fix:    "Make metadata.name and spec.names.plural agree.",
+	Fix:    "Set metadata.name to spec.names.plural, a dot and spec.group.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(pluralAndGroup),
 })
 
 func pluralAndGroup(p *lint.Pass, k *contract.Kind) {
 	if want := k.Plural + "." + k.Group; k.Plural != "" && k.Group != "" && k.Object.Name != want {
-		view.Accuse(p, k, view.Nearest(k.Object, "metadata", "name"), 0, "the name %q is not plural and group, %q", k.Object.Name, want)
+		view.Accuse(p, k, view.Nearest(k.Object, "metadata", "name"), 0, "the CRD is named %q; it must be plural and group, %q", k.Object.Name, want)
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD004", Name: "list-kind", Since: "v0.1.0",
-	Title:    "The list of a kind is named after it",
+	Title:    "The list of a kind must be named KINDList",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract pages, resource definition: the list resource MUST be named <Kind>List",
-	Why:    "Clients list objects as <Kind>List and do not find them under another name.",
-	Fix:    "Set spec.names.listKind to the kind with List behind it, or leave it out.",
+	Why:    "Clients list objects as KINDList and do not find them under another name.",
+	Fix:    "Set spec.names.listKind to the kind followed by List, or remove it.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(listKind),
 })
 
@@ -177,31 +177,31 @@ func listKind(p *lint.Pass, k *contract.Kind) {
 	if k.Role == contract.Aux || k.ListKind == "" || k.ListKind == k.Kind+"List" {
 		return
 	}
-	view.Accuse(p, k, k.Object.Get("spec", "names", "listKind"), 0, "the list of %s is named %s instead of %sList", k.Kind, k.ListKind, k.Kind)
+	view.Accuse(p, k, k.Object.Get("spec", "names", "listKind"), 0, "the list of %s is named %s; it must be %sList", k.Kind, k.ListKind, k.Kind)
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD005", Name: "definition-version", Since: "v0.1.0",
-	Title:    "CRDs are of apiextensions.k8s.io/v1",
+	Title:    "CRDs must use apiextensions.k8s.io/v1",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes deprecation guide, v1.22",
-	Why:    "No supported API server knows other versions, so that the installation stops.",
-	Fix:    "Convert the CRD to apiextensions.k8s.io/v1. Controller-gen has written nothing else for years.",
+	Why:    "The installation stops: no supported API server serves other versions.",
+	Fix:    "Convert the CRD to apiextensions.k8s.io/v1, the version that controller-gen writes.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(definitionVersion),
 })
 
 func definitionVersion(p *lint.Pass, k *contract.Kind) {
 	if k.Object.Version != "v1" {
-		view.Accuse(p, k, view.Nearest(k.Object, "apiVersion"), 0, "API servers since Kubernetes 1.22 do not know CRDs of version %s", k.Object.Version)
+		view.Accuse(p, k, view.Nearest(k.Object, "apiVersion"), 0, "Kubernetes has not served CRDs in version %s since 1.22", k.Object.Version)
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD006", Name: "storage-version", Since: "v0.1.0",
-	Title:    "A CRD stores objects in exactly one version, which is served",
+	Title:    "A CRD must store objects in exactly one version, which is served",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: crdValidation + ", validateCustomResourceDefinitionSpec; clusterctl client/cluster/objectgraph.go",
-	Why:    "The API server refuses a CRD with no or several storage versions. If that version is not served, clusterctl move does not see the objects.",
+	Why:    `The API server refuses a CRD with no storage version or several. If that version is not served, "clusterctl move" leaves the objects behind.`,
 	Fix:    "Set storage: true for one served version and storage: false for all others.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(storageVersion),
 })
@@ -211,7 +211,7 @@ func storageVersion(p *lint.Pass, k *contract.Kind) {
 	seen := map[string]bool{}
 	for _, v := range k.Versions {
 		if seen[v.Name] {
-			view.Accuse(p, k, v.Node.Get("name"), 0, "%s has version %s twice", k.Kind, v.Name)
+			view.Accuse(p, k, v.Node.Get("name"), 0, "%s lists version %s twice", k.Kind, v.Name)
 		}
 		seen[v.Name] = true
 		if v.Storage {
@@ -224,36 +224,36 @@ func storageVersion(p *lint.Pass, k *contract.Kind) {
 	at := view.Nearest(k.Object, "spec", "versions")
 	switch storage := k.Storage(); {
 	case stored != 1:
-		view.Accuse(p, k, at, 0, "%s has %d storage versions instead of one", k.Kind, stored)
+		view.Accuse(p, k, at, 0, "%s has %d storage versions; it must have one", k.Kind, stored)
 	case served == 0:
-		view.Accuse(p, k, at, lint.Warning, "no version of %s is served, so that there are no such objects", k.Kind)
+		view.Accuse(p, k, at, lint.Warning, "%s has no served version, so it cannot have objects", k.Kind)
 	case !storage.Served:
-		view.Accuse(p, k, view.NearestOf(storage.Node, "served"), lint.Warning, "%s stores objects in %s and does not serve it, so that clusterctl move overlooks them", k.Kind, storage.Name)
+		view.Accuse(p, k, view.NearestOf(storage.Node, "served"), lint.Warning, "%s stores objects in %s but does not serve it, so clusterctl move leaves them behind", k.Kind, storage.Name)
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD008", Name: "scope", Since: "v0.1.0",
-	Title:    "Kinds that Cluster API refers to are namespaced",
+	Title:    "Kinds that Cluster API refers to must be namespaced",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract pages, All resources: scope",
-	Why:    "Cluster API looks for the object in the namespace of the one that refers to it.",
+	Why:    "Cluster API does not find the object, because it looks in the namespace of the object that refers to it.",
 	Fix:    "Set spec.scope to Namespaced.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(definitionScope),
 })
 
 func definitionScope(p *lint.Pass, k *contract.Kind) {
 	if k.Role.Referenced() && k.Scope == "Cluster" {
-		view.Accuse(p, k, k.Object.Get("spec", "scope"), 0, "%s is of the role %s and must be Namespaced", k.Kind, k.Role)
+		view.Accuse(p, k, k.Object.Get("spec", "scope"), 0, "%s has the role %s and must be Namespaced", k.Kind, k.Role)
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD009", Name: "type-and-object-meta", Since: "v0.1.0",
-	Title:    "The schema has apiVersion, kind and metadata",
+	Title:    "The schema must have apiVersion, kind and metadata",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract pages, All resources: TypeMeta and ObjectMeta field",
-	Why:    "Objects of the kind do not look like Kubernetes objects to clients that generate code or forms from the schema.",
+	Why:    "Clients that generate code or forms from the schema do not recognize the kind as a Kubernetes object.",
 	Fix:    "Embed metav1.TypeMeta and metav1.ObjectMeta in the Go type and generate the CRD again.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(typeAndObjectMeta),
 })
@@ -280,11 +280,11 @@ func labelNode(k *contract.Kind, c contract.Contract) *yamldoc.Node {
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD010", Name: "contract-label", Since: "v0.1.0",
-	Title:    "Kinds that Cluster API refers to have the label of a contract",
+	Title:    "Kinds that Cluster API refers to must have a contract label",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: versionSection + "; internal/contract/version.go, GetContractVersion",
-	Why:    "Every reconciliation of an object that refers to this kind fails: cannot find any versions matching contract versions.",
-	Fix:    "Add the label cluster.x-k8s.io/v1beta2: VERSION to the CRD, usually with labels in config/crd/kustomization.yaml. Templates need it too.",
+	Why:    `Every object that refers to this kind fails to reconcile: "cannot find any versions matching contract versions".`,
+	Fix:    "Add the label cluster.x-k8s.io/v1beta2: VERSION to the CRD, usually with labels in config/crd/kustomization.yaml. Templates need it as well.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(contractLabelMissing),
 })
 
@@ -305,7 +305,7 @@ func contractLabelMissing(p *lint.Pass, k *contract.Kind) {
 	if k.Template {
 		what += contract.Suffix
 	}
-	view.Accuse(p, k, at, 0, "%s is of the role %s (%s) and has no label %s that names a version", k.Kind, what, k.Reason, strings.Join(labels, " or "))
+	view.Accuse(p, k, at, 0, "%s has the role %s (%s) but no label %s with a version", k.Kind, what, k.Reason, strings.Join(labels, " or "))
 }
 
 // separated reports whether a label value has an element that looks like several
@@ -330,17 +330,17 @@ func chosen(k *contract.Kind) (label *yamldoc.Node, version *crd.Version, ok boo
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD011", Name: "contract-version-missing", Since: "v0.1.0",
-	Title:    "The version that Cluster API takes from the label is in the CRD",
+	Title:    "The version that Cluster API takes from the contract label must exist in the CRD",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: versionSection + ": each value MUST point to an available version",
-	Why:    "Cluster API uses the highest version in the label of the newest contract, and the API server has no such kind.",
-	Fix:    "Name versions in the label that spec.versions has.",
+	Why:    "Objects fail to reconcile: Cluster API uses the highest version in the label of the newest contract, which the API server does not have.",
+	Fix:    "List only versions of spec.versions in the label.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(contractVersionMissing),
 })
 
 func contractVersionMissing(p *lint.Pass, k *contract.Kind) {
 	if label, version, ok := chosen(k); ok && version == nil {
-		view.Accuse(p, k, label, 0, "Cluster API uses version %s of %s, which the CRD does not have; it has %s", k.Chosen, k.Kind, versionNames(k))
+		view.Accuse(p, k, label, 0, "Cluster API uses version %s of %s, which the CRD lacks; it has %s", k.Chosen, k.Kind, versionNames(k))
 	}
 }
 
@@ -354,11 +354,11 @@ func versionNames(k *contract.Kind) string {
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD012", Name: "contract-version-served", Since: "v0.1.0",
-	Title:    "The version that Cluster API takes from the label is served",
+	Title:    "The version that Cluster API takes from the contract label must be served",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: versionSection + ": each value MUST point to an available version",
-	Why:    "Cluster API uses the highest version in the label of the newest contract, and the API server does not serve it.",
-	Fix:    "Serve the version, or take it out of the label.",
+	Why:    "Objects fail to reconcile: Cluster API uses the highest version in the label of the newest contract, which the API server does not serve.",
+	Fix:    "Serve the version, or remove it from the label.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(contractVersionServed),
 })
 
@@ -370,11 +370,11 @@ func contractVersionServed(p *lint.Pass, k *contract.Kind) {
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD013", Name: "stale-contract-version", Since: "v0.1.0",
-	Title:    "All versions in the labels of contracts are in the CRD and served",
+	Title:    "All versions in contract labels should exist and be served",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: versionSection + ": each value MUST point to an available version",
-	Why:    "Another version is used today. Once the label decides, Cluster API asks for a version that is not there.",
-	Fix:    "Take versions out of the label that are gone.",
+	Why:    "A later Cluster API, or a changed label, makes Cluster API use a version that is not available.",
+	Fix:    "Remove the version from the label.",
 	Kinds:  view.DefinitionFiles, Check: shared(staleContractVersion),
 })
 
@@ -391,9 +391,9 @@ func staleContractVersion(k *contract.Kind, note func(n *yamldoc.Node, text stri
 			case c == k.Contract && name == k.Chosen && k.Role.Referenced():
 				// an error of its own
 			case version == nil:
-				note(label, fmt.Sprintf("the label for contract %s names %s, which the CRD does not have", c, name))
+				note(label, fmt.Sprintf("the label for contract %s lists %s, which the CRD lacks", c, name))
 			case !version.Served:
-				note(label, fmt.Sprintf("the label for contract %s names %s, which is not served", c, name))
+				note(label, fmt.Sprintf("the label for contract %s lists %s, which is not served", c, name))
 			}
 		}
 	}
@@ -417,11 +417,11 @@ func contractFields(k *contract.Kind) []yamldoc.Field {
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD014", Name: "two-contracts", Since: "v0.1.0",
-	Title:    "A version implements one contract",
+	Title:    "A version should implement exactly one contract",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "internal/contract/version.go, GetContractVersionForVersion",
-	Why:    "Where Cluster API looks for the contract of a version it takes any label that names it, now this one and now that one.",
-	Fix:    "Name each version in the label of the contract that it implements, and nowhere else.",
+	Why:    "Cluster API picks one of the contracts at random each time it looks for the contract of the version.",
+	Fix:    "Keep each version only in the label of the contract that it implements.",
 	Kinds:  view.DefinitionFiles, Check: shared(twoContracts),
 })
 
@@ -437,7 +437,7 @@ func twoContracts(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
 				continue
 			}
 			if other, ok := named[version]; ok && other != f.Name {
-				note(f.Value, fmt.Sprintf("version %s is also named by the label %s", version, other))
+				note(f.Value, fmt.Sprintf("version %s is also listed in the label %s", version, other))
 				return
 			}
 			named[version] = f.Name
@@ -447,47 +447,47 @@ func twoContracts(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD015", Name: "empty-contract-label", Since: "v0.1.0",
-	Title:    "The label of a contract names a version",
+	Title:    "A contract label should list a version",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "internal/contract/version.go, GetLatestContractAndAPIVersionFromContract",
-	Why:    "Cluster API passes over an empty label and takes an older contract.",
-	Fix:    "Name the versions that implement the contract, or remove the label.",
+	Why:    "Cluster API ignores an empty label and uses an older contract.",
+	Fix:    "List the versions that implement the contract, or remove the label.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(emptyContractLabel),
 })
 
 func emptyContractLabel(p *lint.Pass, k *contract.Kind) {
 	for _, c := range contract.Accepted {
 		if label := labelNode(k, c); label != nil && label.Str() == "" && k.Chosen != "" {
-			view.Accuse(p, k, label, 0, "the label %s is empty, so that Cluster API takes contract %s", c.Label(), k.Contract)
+			view.Accuse(p, k, label, 0, "the label %s is empty, so Cluster API uses contract %s", c.Label(), k.Contract)
 		}
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD016", Name: "contract-label-separator", Since: "v0.1.0",
-	Title:    "Versions in the label of a contract are separated by underscores",
+	Title:    "Versions in a contract label must be separated by underscores",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: versionSection + ": the value is an underscore-delimited list",
-	Why:    "Cluster API takes the whole text for one version, which no API server has.",
-	Fix:    "Write v1beta1_v1beta2.",
+	Why:    "Objects fail to reconcile: Cluster API reads the whole text as one version, which does not exist.",
+	Fix:    "Separate the versions with underscores, for example v1beta1_v1beta2.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(contractLabelSeparator),
 })
 
 func contractLabelSeparator(p *lint.Pass, k *contract.Kind) {
 	for _, c := range contract.Accepted {
 		if label := labelNode(k, c); separated(k, label.Str()) {
-			view.Accuse(p, k, label, 0, "%q is no list of versions with underscores between them", label.Text)
+			view.Accuse(p, k, label, 0, "%q is not a list of versions separated by underscores", label.Text)
 		}
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD017", Name: "legacy-contract-labels", Since: "v0.1.0",
-	Title:    "CRDs have no labels of contracts that are gone",
+	Title:    "CRDs have no labels of removed contracts",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "internal/contract/version.go, GetCompatibleVersions",
-	Why:    "No supported Cluster API reads them.",
-	Fix:    "Remove the labels when the last user of the old contract is gone.",
+	Why:    "No supported version of Cluster API reads the labels.",
+	Fix:    "Remove the labels once no user depends on the old contract.",
 	Kinds:  view.DefinitionFiles, Check: legacyContractLabels,
 })
 
@@ -517,7 +517,7 @@ func legacyContractLabels(p *lint.Pass) {
 	}
 	if at != nil {
 		slices.Sort(names)
-		view.Accuse(p, first, at, 0, "%d CRDs have labels for contracts that are gone: %s", count, strings.Join(names, ", "))
+		view.Accuse(p, first, at, 0, "%d CRDs have labels of removed contracts: %s", count, strings.Join(names, ", "))
 	}
 }
 
@@ -526,8 +526,8 @@ var _ = definitionRules.Add(lint.Rule{
 	Title:    "All kinds of a provider implement the same contract",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "metadata.yaml names one contract per series",
-	Why:    "The metadata can only be right for a part of the kinds.",
-	Fix:    "Label all kinds for the contract that the metadata claims.",
+	Why:    "The contract in metadata.yaml is wrong for some of the kinds.",
+	Fix:    "Label all kinds for the contract in metadata.yaml.",
 	Kinds:  view.DefinitionFiles, Check: mixedContracts,
 })
 
@@ -545,7 +545,7 @@ func mixedContracts(p *lint.Pass) {
 	}
 	if len(others) > 0 {
 		other := p.Release.Roles()[slices.IndexFunc(p.Release.Roles(), func(k *contract.Kind) bool { return k.Kind == others[0] })]
-		view.Accuse(p, other, labelNode(other, other.Contract), 0, "%s is of contract %s, and these are of another: %s", first.Kind, first.Contract, strings.Join(others, ", "))
+		view.Accuse(p, other, labelNode(other, other.Contract), 0, "%s implements contract %s, but other kinds do not: %s", first.Kind, first.Contract, strings.Join(others, ", "))
 	}
 }
 
@@ -554,7 +554,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Title:    "Kinds of Cluster API are in the category cluster-api",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "contract pages, resource definition: categories=cluster-api",
-	Why:    "Kubectl get cluster-api does not show them.",
+	Why:    `"kubectl get cluster-api" does not show the objects.`,
 	Fix:    "Add the marker +kubebuilder:resource:categories=cluster-api.",
 	Kinds:  view.DefinitionFiles, Check: category,
 })
@@ -575,16 +575,16 @@ func category(p *lint.Pass) {
 		}
 	}
 	if first != nil {
-		view.Accuse(p, first, view.Nearest(first.Object, "spec", "names", "categories"), 0, "not in the category cluster-api: %s", strings.Join(kinds, ", "))
+		view.Accuse(p, first, view.Nearest(first.Object, "spec", "names", "categories"), 0, "kinds are missing in the category cluster-api: %s", strings.Join(kinds, ", "))
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD020", Name: "status-subresource", Since: "v0.1.0",
-	Title:    "Kinds with a status have the status subresource",
+	Title:    "Kinds with a status should have the status subresource",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract pages, resource definition: +kubebuilder:subresource:status",
-	Why:    "Controllers cannot update the status by itself, and users can overwrite it.",
+	Why:    "Users can overwrite the status, and controllers cannot update it separately.",
 	Fix:    "Add the marker +kubebuilder:subresource:status.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(statusSubresource),
 })
@@ -594,16 +594,16 @@ func statusSubresource(p *lint.Pass, k *contract.Kind) {
 		return
 	}
 	if _, presence := k.Judged.Schema.At("status"); presence == crd.Present && k.Judged.Subresources.Get("status") == nil {
-		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0, "%s %s has a status and no status subresource", k.Kind, k.Judged.Name)
+		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0, "%s %s has a status but no status subresource", k.Kind, k.Judged.Name)
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD021", Name: "conditions", Since: "v0.1.0",
-	Title:    "The status has conditions with type and status",
+	Title:    "The status should have conditions with type and status",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract pages, conditions; util/conditions/getter.go",
-	Why:    "Cluster API cannot show the state of the object in the one that refers to it.",
+	Why:    "Cluster API cannot show the state of the object in the Cluster or Machine that refers to it.",
 	Fix:    "Add status.conditions as a list of metav1.Condition.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(conditions),
 })
@@ -617,10 +617,10 @@ func conditions(p *lint.Pass, k *contract.Kind) {
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD022", Name: "conditions-map", Since: "v0.1.0",
-	Title:    "Under contract v1beta2 conditions are a map by type",
+	Title:    "Conditions under contract v1beta2 should be a map by type",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract pages, conditions: +listType=map, +listMapKey=type",
-	Why:    "Two writers with server-side apply overwrite the conditions of each other.",
+	Why:    "Two controllers that use server-side apply overwrite each other's conditions.",
 	Fix:    "Add the markers +listType=map and +listMapKey=type.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(conditionsMap),
 })
@@ -631,17 +631,17 @@ func conditionsMap(p *lint.Pass, k *contract.Kind) {
 	}
 	s, presence := k.Judged.Schema.At("status", "conditions")
 	if presence == crd.Present && s.Type() == "array" && (s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"type"})) {
-		view.Accuse(p, k, s.Node, 0, "status.conditions of %s %s is no map by type", k.Kind, k.Judged.Name)
+		view.Accuse(p, k, s.Node, 0, "status.conditions of %s %s is not a map by type", k.Kind, k.Judged.Name)
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD029", Name: "terminal-failures", Since: "v0.1.0",
-	Title:    "Kinds of contract v1beta2 have no failureReason and failureMessage",
+	Title:    "Kinds of contract v1beta2 should not have failureReason and failureMessage",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract pages, terminal failures",
-	Why:    "Contract v1beta2 does not have them. Cluster API stops to read them when contract v1beta1 goes.",
-	Fix:    "Report such failures as conditions, and remove the fields or keep them below status.deprecated.v1beta1.",
+	Why:    "Users of newer versions do not see these failures: contract v1beta2 does not have the fields, and Cluster API ignores them once it drops contract v1beta1.",
+	Fix:    "Report failures as conditions, and remove the fields or move them below status.deprecated.v1beta1.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(terminalFailures),
 })
 
@@ -652,7 +652,7 @@ func terminalFailures(p *lint.Pass, k *contract.Kind) {
 	var severity lint.Severity
 	what := "is not part of contract v1beta2"
 	if k.Role == contract.InfraMachinePool { // whose contract says MAY
-		severity, what = lint.Info, "Cluster API reads no longer than there is contract v1beta1"
+		severity, what = lint.Info, "Cluster API only reads under contract v1beta1"
 	}
 	for _, name := range [...]string{"failureReason", "failureMessage"} {
 		if s, presence := k.Judged.Schema.At("status", name); presence == crd.Present {
@@ -667,8 +667,8 @@ var _ = definitionRules.Add(lint.Rule{
 	Title:    "The schema describes the fields of the contract",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "Kubernetes, x-kubernetes-preserve-unknown-fields",
-	Why:    "Whether the kind keeps the contract cannot be seen, because its schema accepts any field.",
-	Fix:    "Describe the fields that the contract demands.",
+	Why:    "lint cannot check whether the kind implements the contract, because its schema accepts any field.",
+	Fix:    "Add the fields of the contract to the schema.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(unknownFields),
 })
 
@@ -703,8 +703,8 @@ var _ = definitionRules.Add(lint.Rule{
 	Title:    "Kinds of Cluster API have a role in its contracts",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "contract pages, naming conventions of kinds",
-	Why:    "Only the general rules are checked for a kind whose role is not known.",
-	Fix:    "Nothing, if Cluster API never refers to the kind. Otherwise follow the conventions for names, or give it a role under roles in clusterctl-repo.yaml.",
+	Why:    "lint only applies the general rules to a kind whose role it does not know.",
+	Fix:    "Safe to ignore if Cluster API never refers to the kind. Otherwise follow the naming conventions, or assign a role under roles in clusterctl-repo.yaml.",
 	Kinds:  view.DefinitionFiles, Check: kindsWithoutRole,
 })
 
@@ -720,6 +720,6 @@ func kindsWithoutRole(p *lint.Pass) {
 		}
 	}
 	if first != nil {
-		view.Accuse(p, first, view.Nearest(first.Object, "spec", "names", "kind"), 0, "neither name nor fields are those of a role: %s", strings.Join(kinds, ", "))
+		view.Accuse(p, first, view.Nearest(first.Object, "spec", "names", "kind"), 0, "these kinds match no role by name or fields: %s", strings.Join(kinds, ", "))
 	}
 }

@@ -70,11 +70,11 @@ func servers(p *lint.Pass) []server {
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS005", Name: "extension-service-type", Since: "v0.1.0",
-	Title:    "The Service of a runtime extension is reachable inside the cluster only",
+	Title:    "The Service of a runtime extension should only be reachable inside the cluster",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Security Model",
-	Why:    "Whoever reaches a runtime extension can send it requests: it does not ask who calls.",
-	Fix:    "Remove the type, or write ClusterIP.",
+	Why:    "Anyone who can reach the extension can send it requests, because it does not authenticate callers.",
+	Fix:    "Remove the type, or set it to ClusterIP.",
 	Scope:  lint.ScopeRelease, Check: extensionServiceType,
 })
 
@@ -82,7 +82,7 @@ func extensionServiceType(p *lint.Pass) {
 	for _, s := range servers(p) {
 		for _, service := range s.services {
 			if n := service.Get("spec", "type"); n.Str() == "LoadBalancer" || n.Str() == "NodePort" {
-				p.On(service, n, "with the type %s the extension can be reached from outside", n.Text)
+				p.On(service, n, "the Service has type %s, so the extension can be reached from outside the cluster", n.Text)
 			}
 		}
 	}
@@ -129,10 +129,10 @@ func certificates(r *lint.Release) map[string]*manifest.Object {
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS006", Name: "extension-certificate-mount", Since: "v0.1.0",
-	Title:    "The server of a runtime extension has its certificate mounted, for reading",
+	Title:    "The server of a runtime extension should mount its certificate read-only",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Cluster API book, Implementing Runtime Extensions, section Deploy",
-	Why:    "Cluster API calls extensions by https only. Without a certificate the server does not start, or answers with one that nobody trusts.",
+	Why:    "The server does not start without its certificate, or uses one that Cluster API does not trust.",
 	Fix:    "Mount the Secret of the Certificate with readOnly: true.",
 	Scope:  lint.ScopeRelease, Check: extensionCertificateMount,
 })
@@ -143,21 +143,21 @@ func extensionCertificateMount(p *lint.Pass) {
 		list := mounts(s.workload)
 		for _, m := range list {
 			if made[m.secret] != nil && !m.node.Get("readOnly").Bool() {
-				p.On(s.workload, m.node, "the Secret %s is not mounted with readOnly: true", m.secret)
+				p.On(s.workload, m.node, "Secret %s is not mounted with readOnly: true", m.secret)
 			}
 		}
 		if len(list) == 0 {
-			p.On(s.workload, s.workload.Get("metadata", "name"), "no container has a Secret mounted, so the server has no certificate")
+			p.On(s.workload, s.workload.Get("metadata", "name"), "no container mounts a Secret, so the server has no certificate")
 		}
 	}
 }
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS007", Name: "extension-certificate-name", Since: "v0.1.0",
-	Title:    "The Certificate of a runtime extension is for its Service",
+	Title:    "The Certificate of a runtime extension must be valid for its Service",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "cluster-api internal/runtime/client/client.go, createHTTPClient; Go crypto/x509, VerifyHostname",
-	Why:    "Cluster API calls SERVICE.NAMESPACE.svc and refuses a certificate for other names, so the extension is never discovered.",
+	Why:    "The extension is never discovered: Cluster API calls SERVICE.NAMESPACE.svc and refuses a certificate for other names.",
 	Fix:    "Add SERVICE.NAMESPACE.svc to dnsNames.",
 	Scope:  lint.ScopeRelease, Check: extensionCertificateName,
 })
@@ -183,17 +183,17 @@ func extensionCertificateName(p *lint.Pass) {
 			if n == nil {
 				n = c.Get("spec")
 			}
-			p.On(c, n, "the Certificate is not for %s.%s.svc, the Service of the extension", s.services[0].Name, namespace)
+			p.On(c, n, "the Certificate is not valid for %s.%s.svc, the Service of the extension", s.services[0].Name, namespace)
 		}
 	}
 }
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS008", Name: "extension-issuer", Since: "v0.1.0",
-	Title:    "The issuer of a runtime extension's Certificate is in the components",
+	Title:    "The issuer of a runtime extension's Certificate must be in the components",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Links to external objects",
-	Why:    "Cert-manager does not make the certificate, and the server waits for its Secret.",
+	Why:    "cert-manager does not issue the certificate, and the server waits for its Secret.",
 	Fix:    "Add the Issuer, or correct its name.",
 	Scope:  lint.ScopeRelease, Check: extensionIssuer,
 })
@@ -222,10 +222,10 @@ func extensionIssuer(p *lint.Pass) {
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS009", Name: "extension-config-kind", Since: "v0.1.0",
-	Title:    "Objects of " + view.RuntimeGroup + " are ExtensionConfigs of a version that is served",
+	Title:    `Objects of ` + view.RuntimeGroup + ` must be ExtensionConfigs of a served version`,
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml",
-	Why:    "The API server does not know other kinds and versions and refuses the object. The version v1alpha1 is deprecated.",
+	Why:    "The API server refuses other kinds and versions. Version v1alpha1 is deprecated.",
 	Fix:    "Write apiVersion: " + view.RuntimeGroup + "/v1beta2 and kind: " + view.ExtensionKind + ".",
 	Kinds:  view.Substituted, Check: extensionConfigKind,
 })
@@ -235,23 +235,23 @@ func extensionConfigKind(p *lint.Pass) {
 		switch n := o.Get("apiVersion"); {
 		case o.Group != view.RuntimeGroup:
 		case o.Kind != view.ExtensionKind:
-			p.On(o, o.Get("kind"), "there is no kind %s in the group %s", o.Kind, view.RuntimeGroup)
+			p.On(o, o.Get("kind"), "kind %s does not exist in group %s", o.Kind, view.RuntimeGroup)
 		case o.Version == "v1alpha1":
-			f := lint.At(o.File, o.Doc, n, "v1alpha1 is deprecated")
+			f := lint.At(o.File, o.Doc, n, "ExtensionConfig v1alpha1 is deprecated")
 			f.Severity = lint.Warning
 			p.Report(f)
 		case o.Version != "v1beta2" && !view.Open(o, n):
-			p.On(o, n, "ExtensionConfigs are served in v1beta2 and v1alpha1, not in %s", o.Version)
+			p.On(o, n, "Cluster API serves ExtensionConfig in v1beta2 and v1alpha1, not in %s", o.Version)
 		}
 	}
 }
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS010", Name: "extension-config-name", Since: "v0.1.0",
-	Title:    "The name of an ExtensionConfig is a DNS label",
+	Title:    "The name of an ExtensionConfig must be a DNS label",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: extensionAdmission,
-	Why:    "Handlers are named HANDLER.EXTENSIONCONFIG. The webhook of Cluster API refuses names with a dot.",
+	Why:    "The Cluster API webhook refuses names with a dot, because handlers are named HANDLER.EXTENSIONCONFIG.",
 	Fix:    "Use at most 63 lower-case letters, digits and dashes.",
 	Kinds:  view.Substituted, Check: extensionConfigName,
 })
@@ -259,18 +259,18 @@ var _ = extensionRules.Add(lint.Rule{
 func extensionConfigName(p *lint.Pass) {
 	for _, o := range extensions(p.File.Objects()) {
 		if n := o.Get("metadata", "name"); n.Str() != "" && !layouts.IsDNSLabel(n.Text) && !view.Open(o, n) {
-			p.On(o, n, "%q is no DNS label", n.Text)
+			p.On(o, n, "%q is not a DNS label", n.Text)
 		}
 	}
 }
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS011", Name: "extension-address", Since: "v0.1.0",
-	Title:    "An ExtensionConfig has either a Service or an https URL",
+	Title:    "An ExtensionConfig must have either a Service or an https URL",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: extensionAdmission,
-	Why:    "The webhook of Cluster API refuses the object.",
-	Fix:    "Keep one of spec.clientConfig.service and spec.clientConfig.url, the latter with https://.",
+	Why:    "The Cluster API webhook refuses the object.",
+	Fix:    "Keep one of spec.clientConfig.service and spec.clientConfig.url; a URL begins with https://.",
 	Kinds:  view.Substituted, Check: extensionAddress,
 })
 
@@ -283,7 +283,7 @@ func extensionAddress(p *lint.Pass) {
 		case at != nil && !at.Is(yamldoc.String) && !at.Is(yamldoc.Null):
 			p.On(o, at, "the URL is %s", at.Kind.Noun())
 		case hasURL && hasService:
-			p.On(o, at, "there are a Service and a URL")
+			p.On(o, at, "clientConfig has both a Service and a URL")
 		case !hasURL && !hasService:
 			near := o.Doc.Root
 			for _, n := range []*yamldoc.Node{o.Get("spec"), config} {
@@ -291,10 +291,10 @@ func extensionAddress(p *lint.Pass) {
 					near = n
 				}
 			}
-			p.On(o, near, "there is neither a Service nor a URL")
+			p.On(o, near, "clientConfig has neither a Service nor a URL")
 		case hasURL && !view.Open(o, at):
 			if u, err := url.ParseRequestURI(at.Text); err != nil {
-				p.On(o, at, "%q is no URL", at.Text)
+				p.On(o, at, "%q is not a URL", at.Text)
 			} else if u.Scheme != "https" {
 				p.On(o, at, "the scheme of the URL is not https")
 			}
@@ -313,10 +313,10 @@ func validPort(n *yamldoc.Node) bool {
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS012", Name: "extension-service-fields", Since: "v0.1.0",
-	Title:    "The Service of an ExtensionConfig has a valid name, namespace, path and port",
+	Title:    "The Service of an ExtensionConfig must have a valid name, namespace, path and port",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: extensionAdmission,
-	Why:    "The webhook of Cluster API refuses the object.",
+	Why:    "The Cluster API webhook refuses the object.",
 	Fix:    "Correct the field. A path begins with a slash, and a port is between 1 and 65535.",
 	Kinds:  view.Substituted, Check: extensionServiceFields,
 })
@@ -333,15 +333,15 @@ func extensionServiceFields(p *lint.Pass) {
 			valid     func(n *yamldoc.Node) bool
 		}{
 			// A name of a Service begins with a letter.
-			{"name", "no name of a Service", true, func(n *yamldoc.Node) bool {
+			{"name", "not a valid Service name", true, func(n *yamldoc.Node) bool {
 				return layouts.IsDNSLabel(n.Str()) && n.Text[0] >= 'a'
 			}},
-			{"namespace", "no name of a namespace", true, func(n *yamldoc.Node) bool { return layouts.IsDNSLabel(n.Str()) }},
-			{"path", "no path that begins with a slash", false, func(n *yamldoc.Node) bool {
+			{"namespace", "not a valid namespace", true, func(n *yamldoc.Node) bool { return layouts.IsDNSLabel(n.Str()) }},
+			{"path", "not a path that begins with a slash", false, func(n *yamldoc.Node) bool {
 				_, err := url.ParseRequestURI(n.Str())
 				return err == nil && strings.HasPrefix(n.Text, "/") && len(n.Text) <= longestPath
 			}},
-			{"port", "no port", false, validPort},
+			{"port", "not a port", false, validPort},
 		} {
 			switch n := service.Get(row.field); {
 			case n == nil && row.required:
@@ -356,11 +356,11 @@ func extensionServiceFields(p *lint.Pass) {
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS013", Name: "extension-service", Since: "v0.1.0",
-	Title:    "The Service of an ExtensionConfig is in the components, with the port",
+	Title:    "The Service and port of an ExtensionConfig must be in the components",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Links to external objects; cluster-api internal/runtime/client/client.go, urlForExtension",
-	Why:    "Cluster API calls nobody: the extension is not discovered, and a ClusterClass that uses it blocks its clusters.",
-	Fix:    "Correct name, namespace or port, which is 443 if it is not given.",
+	Why:    "The extension is not discovered, and clusters of a ClusterClass that uses it are not reconciled.",
+	Fix:    "Correct the name, namespace or port. The port defaults to 443.",
 	Scope:  lint.ScopeRelease, Check: extensionService,
 })
 
@@ -382,11 +382,11 @@ func extensionService(p *lint.Pass) {
 		}
 		service := all.Find("", "Service", name.Text)
 		if service == nil {
-			report(name, "the Service %s is not in the components", name.Text)
+			report(name, "Service %s is not in the components", name.Text)
 			continue
 		}
 		if known && namespace.Str() != "" && namespace.Text != own {
-			report(namespace, "the Service %s is in the namespace %s here", name.Text, own)
+			report(namespace, "Service %s is in namespace %s", name.Text, own)
 		}
 		port, at := int64(view.DefaultPort), name
 		if n := ref.Get("port"); n != nil {
@@ -401,17 +401,17 @@ func extensionService(p *lint.Pass) {
 			return !ok || v == port || view.Open(service, n.Get("port"))
 		})
 		if !has {
-			report(at, "the Service %s has no port %d", name.Text, port)
+			report(at, "Service %s has no port %d", name.Text, port)
 		}
 	}
 }
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS014", Name: "extension-ca", Since: "v0.1.0",
-	Title:    "An ExtensionConfig has a CA, or an annotation that brings one",
+	Title:    "An ExtensionConfig must have a CA bundle or an annotation that injects one",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, format byte; core/reconcilers/extensionconfig, reconcileCABundle",
-	Why:    "The API server refuses what is not base64, and Cluster API what is no certificate. Without a CA it trusts only public authorities, and the kubeadm control plane provider does not call the extension at all.",
+	Why:    "The extension is not discovered: without a CA bundle Cluster API trusts only public authorities, and the kubeadm control plane provider never calls the extension. A CA bundle that is not base64 is refused.",
 	Fix:    "Annotate the object with " + view.InjectCAFromSecret + ": NAMESPACE/SECRET.",
 	Kinds:  view.Substituted, Check: extensionCA,
 })
@@ -423,7 +423,7 @@ func extensionCA(p *lint.Pass) {
 		_, injected := o.Annotation(view.InjectCAFromSecret)
 		switch {
 		case n.Str() == "" && !injected:
-			f := lint.At(o.File, o.Doc, cmp.Or(config, o.Doc.Root), "the ExtensionConfig has no CA, and no annotation brings one")
+			f := lint.At(o.File, o.Doc, cmp.Or(config, o.Doc.Root), "the ExtensionConfig has no CA bundle and no annotation that injects one")
 			f.Severity = lint.Warning
 			p.Report(f)
 		case n.Str() == "" || view.Open(o, n):
@@ -432,9 +432,9 @@ func extensionCA(p *lint.Pass) {
 			if err != nil {
 				p.On(o, n, "caBundle is not base64")
 			} else if len(n.Text) > longestCA {
-				p.On(o, n, "caBundle has %d characters, and %d are allowed", len(n.Text), longestCA)
+				p.On(o, n, "caBundle has %d characters; at most %d are allowed", len(n.Text), longestCA)
 			} else if block, _ := pem.Decode(data); (block == nil || block.Type != "CERTIFICATE") && !injected {
-				f := lint.At(o.File, o.Doc, n, "caBundle holds no certificate in PEM form")
+				f := lint.At(o.File, o.Doc, n, "caBundle does not contain a PEM certificate")
 				f.Severity = lint.Warning
 				p.Report(f)
 			}
@@ -451,10 +451,10 @@ func secretOf(o *manifest.Object) (at *yamldoc.Node, namespace, name string) {
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS015", Name: "extension-ca-secret", Since: "v0.1.0",
-	Title:    "The annotation for the CA names the Secret of the Certificate",
+	Title:    "The CA annotation must name the Secret of the Certificate",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "cluster-api core/reconcilers/extensionconfig, reconcileCABundle",
-	Why:    "Cluster API does not find the Secret, so the extension is never discovered.",
+	Why:    "The extension is never discovered, because Cluster API does not find the Secret.",
 	Fix:    "Write NAMESPACE/NAME with the secretName of the Certificate.",
 	Scope:  lint.ScopeRelease, Check: extensionCASecret,
 })
@@ -468,26 +468,26 @@ func extensionCASecret(p *lint.Pass) {
 		switch {
 		case at == nil || view.Open(o, at):
 		case namespace == "" || name == "" || strings.Contains(name, "/"):
-			p.On(o, at, "%q is not NAMESPACE/NAME", at.Text)
+			p.On(o, at, "%q does not have the form NAMESPACE/NAME", at.Text)
 		case len(made) == 0:
 		case made[name] == nil && all.Find("", "Secret", name) == nil:
-			f := lint.At(o.File, o.Doc, at, "no Certificate of the components makes the Secret %s", name)
+			f := lint.At(o.File, o.Doc, at, "no Certificate of the components creates Secret %s", name)
 			if known && namespace != own {
 				f.Severity = lint.Warning // it may be somebody else's
 			}
 			p.Report(f)
 		case known && namespace != own:
-			p.On(o, at, "the Secret %s is in the namespace %s", name, own)
+			p.On(o, at, "Secret %s is in namespace %s", name, own)
 		}
 	}
 }
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS016", Name: "extension-ca-twice", Since: "v0.1.0",
-	Title:    "An ExtensionConfig has its CA from one place",
+	Title:    "An ExtensionConfig has only one source for its CA bundle",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "cluster-api core/reconcilers/extensionconfig, reconcileCABundle",
-	Why:    "Cluster API overwrites caBundle with the CA of the annotation.",
+	Why:    "Cluster API overrides caBundle with the CA of the annotation.",
 	Fix:    "Remove caBundle.",
 	Kinds:  view.Substituted, Check: extensionCATwice,
 })
@@ -496,18 +496,18 @@ func extensionCATwice(p *lint.Pass) {
 	for _, o := range extensions(p.File.Objects()) {
 		_, injected := o.Annotation(view.InjectCAFromSecret)
 		if n := clientConfig(o).Get("caBundle"); injected && n.Str() != "" {
-			p.On(o, n, "the annotation %s replaces this CA", view.InjectCAFromSecret)
+			p.On(o, n, "the annotation %s overrides this CA bundle", view.InjectCAFromSecret)
 		}
 	}
 }
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS017", Name: "extension-fixed-namespace", Since: "v0.1.0",
-	Title:    "An ExtensionConfig works in another namespace too",
+	Title:    "An ExtensionConfig works in another namespace",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
-	Why:    "With --target-namespace clusterctl moves Service and Secret, but leaves their namespace in an ExtensionConfig as it is.",
-	Fix:    "Take the namespace from a variable, such as ${FOO_NAMESPACE:=foo-system}, or let users create the ExtensionConfig themselves.",
+	Why:    "Users who pass --target-namespace get an extension that is not discovered: clusterctl moves the Service and Secret, but keeps the namespace in the ExtensionConfig.",
+	Fix:    "Take the namespace from a variable, for example ${FOO_NAMESPACE:=foo-system}, or let users create the ExtensionConfig.",
 	Kinds:  view.Installed, Check: extensionFixedNamespace,
 })
 
@@ -522,18 +522,18 @@ func extensionFixedNamespace(p *lint.Pass) {
 			n = at
 		}
 		if view.Mentions(n.Str(), own) && !view.Variable(o, n) {
-			p.On(o, n, "%q keeps the namespace %s, whatever the target namespace is", n.Text, own)
+			p.On(o, n, "clusterctl does not replace the namespace in %q, which stays %s", n.Text, own)
 		}
 	}
 }
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS018", Name: "extension-namespaces", Since: "v0.1.0",
-	Title:    "The namespaceSelector of an ExtensionConfig is valid and says which clusters it is for",
+	Title:    "The namespaceSelector of an ExtensionConfig must be valid",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: extensionAdmission,
-	Why:    "The webhook of Cluster API refuses a selector that is wrong. Without one the extension is called for the clusters of all namespaces.",
-	Fix:    "Use the operators In and NotIn with values, Exists and DoesNotExist without.",
+	Why:    "The Cluster API webhook refuses an invalid selector. Without a selector the extension is called for the clusters of all namespaces.",
+	Fix:    "Use the operators In and NotIn with values, and Exists and DoesNotExist without values.",
 	Kinds:  view.Substituted, Check: extensionNamespaces,
 })
 
@@ -541,21 +541,21 @@ func extensionNamespaces(p *lint.Pass) {
 	for _, o := range extensions(p.File.Objects()) {
 		selector := o.Get("spec", "namespaceSelector")
 		if selector == nil || selector.Is(yamldoc.Null) {
-			f := lint.At(o.File, o.Doc, cmp.Or(o.Get("spec"), o.Doc.Root), "the extension is called for the clusters of all namespaces")
+			f := lint.At(o.File, o.Doc, cmp.Or(o.Get("spec"), o.Doc.Root), "the extension has no namespaceSelector, so it is called for clusters of all namespaces")
 			f.Severity = lint.Info
 			p.Report(f)
 			continue
 		}
 		for _, f := range view.Fields(selector.Get("matchLabels")) {
 			if problems := validation.IsQualifiedName(f.Name); len(problems) > 0 {
-				p.On(o, f.Key(), "%q is no key of a label: %s", f.Name, problems[0])
+				p.On(o, f.Key(), "%q is not a valid label key: %s", f.Name, problems[0])
 			}
 			labelValue(p, o, f.Value)
 		}
 		for _, e := range selector.Get("matchExpressions").List() {
 			if n := e.Get("key"); !view.Open(o, n) {
 				if problems := validation.IsQualifiedName(n.Str()); len(problems) > 0 {
-					p.On(o, cmp.Or(n, e), "%q is no key of a label: %s", n.Str(), problems[0])
+					p.On(o, cmp.Or(n, e), "%q is not a valid label key: %s", n.Str(), problems[0])
 				}
 			}
 			for _, n := range e.Get("values").List() {
@@ -566,16 +566,16 @@ func extensionNamespaces(p *lint.Pass) {
 			case view.Open(o, n):
 			case word == "In" || word == "NotIn":
 				if values == 0 {
-					p.On(o, n, "the operator %s has no values", word)
+					p.On(o, n, "operator %s needs values", word)
 				}
 			case word == "Exists" || word == "DoesNotExist":
 				if values > 0 {
-					p.On(o, e.Get("values"), "the operator %s has values", word)
+					p.On(o, e.Get("values"), "operator %s must not have values", word)
 				}
 			case n == nil:
 				p.On(o, e, "the expression has no operator")
 			default:
-				p.On(o, n, "there is no operator %s", view.ScalarText(n))
+				p.On(o, n, "operator %s does not exist", view.ScalarText(n))
 			}
 		}
 	}
@@ -584,7 +584,7 @@ func extensionNamespaces(p *lint.Pass) {
 // labelValue reports a text that no label can have.
 func labelValue(p *lint.Pass, o *manifest.Object, n *yamldoc.Node) {
 	if problems := validation.IsValidLabelValue(n.Str()); len(problems) > 0 && !view.Open(o, n) {
-		p.On(o, n, "%q is no value of a label: %s", n.Text, problems[0])
+		p.On(o, n, "%q is not a valid label value: %s", n.Text, problems[0])
 	}
 }
 
@@ -593,10 +593,10 @@ var secretive = view.Pattern(`(?i)(password|passwd|secret|token|credential|priva
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS019", Name: "extension-settings", Since: "v0.1.0",
-	Title:    "The settings of an ExtensionConfig are texts, and no secrets",
+	Title:    "The settings of an ExtensionConfig must be strings without secrets",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, spec.settings",
-	Why:    "The API server refuses other values. Who may read ExtensionConfigs reads secrets in them, and they are part of every request.",
+	Why:    "The API server refuses values that are not strings. Secrets are visible to everyone who can read ExtensionConfigs, and are sent with every request.",
 	Fix:    "Put the value in quotes. Let the server read secrets from a Secret.",
 	Kinds:  view.Substituted, Check: extensionSettings,
 })
@@ -607,9 +607,9 @@ func extensionSettings(p *lint.Pass) {
 			switch {
 			case f.Value.Is(yamldoc.Null), view.Open(o, f.Value):
 			case !f.Value.Is(yamldoc.String):
-				p.On(o, f.Value, "the setting %s must be a text, and is %s", f.Name, f.Value.Kind.Noun())
+				p.On(o, f.Value, "setting %s is %s; it must be a string", f.Name, f.Value.Kind.Noun())
 			case secretive().MatchString(f.Name) && f.Value.Text != "":
-				finding := lint.At(o.File, o.Doc, f.Value, "the setting %s looks like a secret", f.Name)
+				finding := lint.At(o.File, o.Doc, f.Value, "setting %s looks like a secret", f.Name)
 				finding.Severity = lint.Warning
 				p.Report(finding)
 			}
@@ -619,10 +619,10 @@ func extensionSettings(p *lint.Pass) {
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS020", Name: "extension-config-scope", Since: "v0.1.0",
-	Title:    "An ExtensionConfig has neither a namespace nor a status",
+	Title:    "An ExtensionConfig should have neither a namespace nor a status",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, scope",
-	Why:    "ExtensionConfigs are in no namespace. The status is what Cluster API discovered elsewhere, and the API server drops it.",
+	Why:    "The fields have no effect: ExtensionConfigs are cluster-wide, and the API server drops the status.",
 	Fix:    "Remove the field.",
 	Kinds:  view.Substituted, Check: extensionConfigScope,
 })
@@ -630,12 +630,12 @@ var _ = extensionRules.Add(lint.Rule{
 func extensionConfigScope(p *lint.Pass) {
 	for _, o := range extensions(p.File.Objects()) {
 		if n := o.Get("metadata", "namespace"); n.Str() != "" {
-			f := lint.At(o.File, o.Doc, n, "ExtensionConfigs are in no namespace")
+			f := lint.At(o.File, o.Doc, n, "the ExtensionConfig has a namespace, but the kind is cluster-wide")
 			f.Severity = lint.Info
 			p.Report(f)
 		}
 		if status := o.Doc.Root.Field("status"); status != nil && !view.Blank(status.Value) {
-			p.On(o, status.Key(), "the API server drops the status")
+			p.On(o, status.Key(), "the ExtensionConfig has a status, which the API server drops")
 		}
 	}
 }
@@ -649,24 +649,24 @@ var rights = []struct {
 	clusterWide     bool
 	message         string
 }{
-	{"RXS025", "", "secrets", []string{"get", "list", "watch"}, true, "the extension may read all Secrets"},
-	{"RXS026", view.RuntimeGroup, "extensionconfigs", []string{"create", "update", "patch", "delete"}, false, "the extension may change ExtensionConfigs"},
-	{"RXS027", view.RbacGroup, "clusterroles", []string{"escalate", "bind"}, false, "the extension may give itself any role"},
-	{"RXS027", view.RbacGroup, "roles", []string{"escalate", "bind"}, false, "the extension may give itself any role"},
-	{"RXS027", "", "users", []string{"impersonate"}, false, "the extension may act as anybody"},
-	{"RXS027", "", "groups", []string{"impersonate"}, false, "the extension may act as anybody"},
-	{"RXS027", "", "serviceaccounts", []string{"impersonate"}, false, "the extension may act as anybody"},
-	{"RXS027", "", "serviceaccounts/token", []string{"create"}, false, "the extension may act as any ServiceAccount"},
-	{"RXS027", "", "pods/exec", []string{"create", "get"}, false, "the extension may run commands in all pods"},
-	{"RXS027", "", "nodes/proxy", []string{"get", "create"}, false, "the extension may run commands on all nodes"},
+	{"RXS025", "", "secrets", []string{"get", "list", "watch"}, true, "the extension can read all Secrets"},
+	{"RXS026", view.RuntimeGroup, "extensionconfigs", []string{"create", "update", "patch", "delete"}, false, "the extension can change ExtensionConfigs"},
+	{"RXS027", view.RbacGroup, "clusterroles", []string{"escalate", "bind"}, false, "the extension can grant itself any role"},
+	{"RXS027", view.RbacGroup, "roles", []string{"escalate", "bind"}, false, "the extension can grant itself any role"},
+	{"RXS027", "", "users", []string{"impersonate"}, false, "the extension can act as any user"},
+	{"RXS027", "", "groups", []string{"impersonate"}, false, "the extension can act as any user"},
+	{"RXS027", "", "serviceaccounts", []string{"impersonate"}, false, "the extension can act as any user"},
+	{"RXS027", "", "serviceaccounts/token", []string{"create"}, false, "the extension can act as any ServiceAccount"},
+	{"RXS027", "", "pods/exec", []string{"create", "get"}, false, "the extension can run commands in all pods"},
+	{"RXS027", "", "nodes/proxy", []string{"get", "create"}, false, "the extension can run commands on all nodes"},
 }
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS022", Name: "extension-account", Since: "v0.1.0",
-	Title:    "The pods of a runtime extension have an account of their own",
+	Title:    "The pods of a runtime extension should have their own ServiceAccount",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Identity and access management",
-	Why:    "The account default belongs to every pod of the namespace. Rights that it gets for the extension are rights of all of them, and nobody can tell their requests apart.",
+	Why:    `Every pod in the namespace gets the permissions of the extension, because they share the ServiceAccount "default". Audit logs cannot tell them apart.`,
 	Fix:    "Add a ServiceAccount for the extension and name it in serviceAccountName.",
 	Scope:  lint.ScopeRelease, Check: extensionAccount,
 })
@@ -683,40 +683,40 @@ func extensionAccount(p *lint.Pass) {
 		switch n := view.ServiceAccount(pod); {
 		case n != nil && view.Open(o, n):
 		case n.Str() == "":
-			p.On(o, pod, "the pods have no serviceAccountName, and run as the account %s", view.DefaultAccount)
+			p.On(o, pod, "the pods have no serviceAccountName, so they run as ServiceAccount %s", view.DefaultAccount)
 		case n.Text == view.DefaultAccount:
-			p.On(o, n, "the pods run as the account %s", view.DefaultAccount)
+			p.On(o, n, "the pods run as ServiceAccount %s", view.DefaultAccount)
 		}
 	}
 }
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS025", Name: "extension-reads-secrets", Since: "v0.1.0",
-	Title:    "A runtime extension does not read all Secrets",
+	Title:    "A runtime extension should not read all Secrets",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Security Model",
-	Why:    "The Secrets of a management cluster hold the keys of all its clusters and clouds. Extensions get what they need in the request.",
-	Fix:    "Name the Secrets in resourceNames, or use a Role in the own namespace.",
+	Why:    "Attackers who take over the extension get the keys of all clusters and clouds. Extensions receive what they need in the request.",
+	Fix:    "List the Secrets in resourceNames, or use a Role in the namespace of the extension.",
 	Scope:  lint.ScopeRelease, Check: extensionRights,
 })
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS026", Name: "extension-registers-itself", Since: "v0.1.0",
-	Title:    "A runtime extension does not change ExtensionConfigs",
+	Title:    "A runtime extension should not change ExtensionConfigs",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Registering Runtime Extensions",
-	Why:    "Who registers extensions decides what Cluster API does with every cluster. That is left to administrators.",
-	Fix:    "Ship the ExtensionConfig in the components, or describe it.",
+	Why:    "The extension could register itself for every hook of every cluster, which is up to administrators.",
+	Fix:    "Include the ExtensionConfig in the components, or document it.",
 	Scope:  lint.ScopeRelease, Check: extensionRights,
 })
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS027", Name: "extension-escalates", Since: "v0.1.0",
-	Title:    "A runtime extension cannot give itself more rights",
+	Title:    "A runtime extension should not be able to extend its own permissions",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Role Based Access Control Good Practices, section Privilege escalation risks",
-	Why:    "With these verbs and resources it can become anybody, or run anything on any node.",
-	Fix:    "Remove them.",
+	Why:    "Attackers who take over the extension can act as any user, or run any program on any node.",
+	Fix:    "Remove these verbs and resources from the role.",
 	Scope:  lint.ScopeRelease, Check: extensionRights,
 })
 
@@ -744,11 +744,11 @@ func extensionRights(p *lint.Pass) {
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS032", Name: "extension-hardening", Since: "v0.1.0",
-	Title:    "The pods of a runtime extension are hardened and more than one",
+	Title:    "The pods of a runtime extension are hardened and replicated",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "Cluster API proposal 20220221-runtime-SDK, sections Security Model and Availability",
-	Why:    "Cluster API waits for the answers of an extension. While its only pod is away, clusters that use it can be neither created nor changed.",
-	Fix:    "Add what is missing.",
+	Why:    "Users can neither create nor change clusters that use the extension while its only pod is down.",
+	Fix:    "Add the missing fields.",
 	Scope:  lint.ScopeRelease, Check: extensionHardening,
 })
 
@@ -787,11 +787,11 @@ func argument(c *yamldoc.Node, flag string) (n *yamldoc.Node, value string) {
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS041", Name: "extension-certificate-folder", Since: "v0.1.0",
-	Title:    "The server looks for its certificate where it is mounted",
+	Title:    "The server should look for its certificate where it is mounted",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "cluster-api test/extension, flag --webhook-cert-dir",
 	Why:    "The server does not find its certificate and does not start.",
-	Fix:    "Mount the Secret in the folder that the argument names.",
+	Fix:    "Mount the Secret in the folder given by the argument.",
 	Scope:  lint.ScopeRelease, Check: extensionCertificateFolder,
 })
 
@@ -807,7 +807,7 @@ func extensionCertificateFolder(p *lint.Pass) {
 			for _, m := range list {
 				path := m.node.Get("mountPath")
 				if m.container == c && made[m.secret] != nil && path.Str() != "" && strings.TrimRight(path.Text, "/") != strings.TrimRight(dir, "/") {
-					p.On(s.workload, n, "the server reads %s, and the Secret %s is mounted in %s", dir, m.secret, path.Text)
+					p.On(s.workload, n, "the server reads %s, but Secret %s is mounted in %s", dir, m.secret, path.Text)
 				}
 			}
 		}
@@ -816,10 +816,10 @@ func extensionCertificateFolder(p *lint.Pass) {
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS042", Name: "extension-port", Since: "v0.1.0",
-	Title:    "The server listens on a port that the container declares",
+	Title:    "The server should listen on a port that the container declares",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "cluster-api test/extension, flag --webhook-port",
-	Why:    "A Service that names the port leads elsewhere.",
+	Why:    "Cluster API cannot reach the extension if the Service uses the name of the port.",
 	Fix:    "Use the same number in the argument and in the ports of the container.",
 	Scope:  lint.ScopeRelease, Check: extensionPort,
 })
@@ -835,7 +835,7 @@ func extensionPort(p *lint.Pass) {
 			if !slices.ContainsFunc(ports, func(e *yamldoc.Node) bool {
 				return e.Get("containerPort") != nil && e.Get("containerPort").Text == port
 			}) {
-				p.On(s.workload, n, "the container does not declare the port %s", port)
+				p.On(s.workload, n, "the container does not declare port %s", port)
 			}
 		}
 	}

@@ -88,9 +88,9 @@ func (e entry) location() (l layouts.Location, rule, message, help string) {
 	case layouts.Local:
 		switch {
 		case l.File == "":
-			return l, "REPO006", "the URL ends with a slash, so the name of the components file is missing", ""
+			return l, "REPO006", "the URL ends with a slash; the name of the components file is missing", ""
 		case u.Host != "" && u.Host != "localhost":
-			return l, "REPO006", "clusterctl takes " + u.Host + " for the name of a host and ignores it; the path is " + u.Path, "Write three slashes: file:///" + u.Host + u.Path + "."
+			return l, "REPO006", "clusterctl reads " + u.Host + " as a host name and ignores it; the path is " + u.Path, "Write three slashes: file:///" + u.Host + u.Path + "."
 		}
 	case layouts.GitHub:
 		if _, err := layouts.ParseURL(raw, layouts.Servers{}); errors.As(err, &refused) {
@@ -103,7 +103,7 @@ func (e entry) location() (l layouts.Location, rule, message, help string) {
 		}
 	case layouts.GitLab:
 		if l.Version == layouts.Latest {
-			return l, "REPO011", "on GitLab clusterctl takes latest for the name of a version and does not look for the newest one", ""
+			return l, "REPO011", "on GitLab clusterctl reads latest as a version and does not look for the newest one", ""
 		}
 		if _, err := layouts.ParseVersion(l.Version); err != nil {
 			return l, "REPO001", err.Error(), ""
@@ -132,10 +132,10 @@ func ruleOf(u *url.URL, p layouts.Provider, raw string) string {
 
 var _ = nameRules.Add(lint.Rule{
 	ID: "NAME003", Name: "provider-type", Since: "v0.1.0",
-	Title:    "A provider type is one of the seven that clusterctl knows",
+	Title:    "A provider type must be one of the seven that clusterctl knows",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/providers_client.go, validateProvider",
-	Why:    "One entry with another type breaks every command that reads clusterctl.yaml.",
+	Why:    "Every command that reads clusterctl.yaml fails because of this one entry.",
 	Fix:    "Write the type in full, for example InfrastructureProvider.",
 	Scope:  lint.ScopeRepository, Check: reportNames,
 })
@@ -162,60 +162,60 @@ func reportNames(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO006", Name: "local-path", Since: "v0.1.0",
-	Title:    "The URL of a folder is absolute and names a file",
+	Title:    "The URL of a folder must be absolute and name a file",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_local.go, newLocalRepository",
-	Why:    "Clusterctl takes the last three parts of the path as they are for label, version and file. It follows neither ~ nor relative paths.",
+	Why:    "clusterctl does not find the release: it takes label, version and file from the last three parts of the path, and resolves neither ~ nor relative paths.",
 	Fix:    "Write file:///folder/infrastructure-foo/v1.0.0/infrastructure-components.yaml.",
 	Scope:  lint.ScopeRepository, Check: reportURLs,
 })
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO009", Name: "github-url", Since: "v0.1.0",
-	Title:    "The URL of a GitHub release has the form that clusterctl reads",
+	Title:    "The URL of a GitHub release must have the form that clusterctl expects",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_github.go, NewGitHubRepository",
-	Why:    "The form is https://github.com/OWNER/REPOSITORY/releases/VERSION/FILE. The link of the download button is another one: clusterctl looks for a release named download.",
+	Why:    `clusterctl does not find the release. The link of a download button is different: clusterctl would look for a release named "download".`,
 	Fix:    "Write https://github.com/OWNER/REPOSITORY/releases/latest/FILE, or a tag instead of latest.",
 	Scope:  lint.ScopeRepository, Check: reportURLs,
 })
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO010", Name: "gitlab-url", Since: "v0.1.0",
-	Title:    "The URL of a GitLab package has the form that clusterctl reads",
+	Title:    "The URL of a GitLab package must have the form that clusterctl expects",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/client.go, repositoryFactory; repository_gitlab.go, NewGitLabRepository",
-	Why:    "Clusterctl knows a GitLab by a host name that begins with gitlab. and by exactly nine parts in the path. A server below a sub-path cannot be used.",
+	Why:    `clusterctl does not recognize the URL: the host must begin with "gitlab." and the path must have exactly nine parts, so a server below a sub-path cannot be used.`,
 	Fix:    "Write https://gitlab.HOST/api/v4/projects/ID/packages/generic/PACKAGE/VERSION/FILE, with %2F for every slash in the project.",
 	Scope:  lint.ScopeRepository, Check: reportURLs,
 })
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO011", Name: "gitlab-version", Since: "v0.1.0",
-	Title:    "The URL of a GitLab package names a version",
+	Title:    "The URL of a GitLab package must name a version",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_gitlab.go, GetVersions",
-	Why:    "Clusterctl does not list the versions of a GitLab package. It takes latest for a version and cannot parse it.",
+	Why:    `clusterctl fails, because it does not list the versions of a GitLab package and reads "latest" as a version.`,
 	Fix:    "Name a version, and change it with every release.",
 	Scope:  lint.ScopeRepository, Check: reportURLs,
 })
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO012", Name: "url-scheme", Since: "v0.1.0",
-	Title:    "A provider URL is one of a folder, GitHub or GitLab",
+	Title:    "A provider URL must be that of a folder, GitHub or GitLab",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/client.go, repositoryFactory",
-	Why:    "Clusterctl reads nothing else: no http, no OCI registry, no other server.",
+	Why:    "clusterctl cannot read the release: it supports neither http nor OCI registries nor other servers.",
 	Fix:    "Mirror the release into a folder or a GitLab package, and use that URL.",
 	Scope:  lint.ScopeRepository, Check: reportURLs,
 })
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO013", Name: "url-variable", Since: "v0.1.0",
-	Title:    "The variables in a provider URL can be read",
+	Title:    "Variables in a provider URL must be valid",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/providers_client.go, List",
-	Why:    "Clusterctl replaces variables in provider URLs. One it cannot read breaks every command that lists providers.",
+	Why:    "Every command that lists providers fails, because clusterctl replaces variables in provider URLs.",
 	Fix:    "Correct the expression.",
 	Scope:  lint.ScopeRepository, Check: reportURLs,
 })

@@ -98,31 +98,31 @@ func metadataDocument(f *lint.File) *yamldoc.Document {
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META001", Name: "metadata-api-version", Since: "v0.1.0",
-	Title:    "The apiVersion of metadata.yaml is " + metadata.APIVersion,
+	Title:    "The apiVersion of metadata.yaml must be " + metadata.APIVersion,
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/metadata_client.go, validateMetadata",
-	Why:    "Clusterctl refuses the release.",
+	Why:    "Users cannot install the release, because clusterctl refuses it.",
 	Fix:    "Write apiVersion: " + metadata.APIVersion + ".",
 	Kinds:  onlyMetadata, Check: metadataFault,
 })
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META003", Name: "series-empty", Since: "v0.1.0",
-	Title:    "The list releaseSeries has entries",
+	Title:    "The list releaseSeries must have entries",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/metadata_client.go, validateMetadata",
-	Why:    "Clusterctl refuses the release.",
+	Why:    "Users cannot install the release, because clusterctl refuses it.",
 	Fix:    "List every minor version that was ever released, with its contract.",
 	Kinds:  onlyMetadata, Check: metadataFault,
 })
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META019", Name: "metadata-unreadable", Since: "v0.1.0",
-	Title:    "The file metadata.yaml can be decoded",
+	Title:    "metadata.yaml must be decodable",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/metadata_client.go, Get",
-	Why:    "Clusterctl refuses the release.",
-	Fix:    "Correct the file: it consists of apiVersion, kind and releaseSeries.",
+	Why:    "Users cannot install the release, because clusterctl refuses it.",
+	Fix:    "Correct the file; it has the fields apiVersion, kind and releaseSeries.",
 	Kinds:  onlyMetadata, Check: metadataFault,
 })
 
@@ -156,10 +156,10 @@ func metadataFault(p *lint.Pass) {
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META002", Name: "metadata-kind", Since: "v0.1.0",
-	Title:    "The kind of metadata.yaml is " + metadata.Kind,
+	Title:    "The kind of metadata.yaml must be " + metadata.Kind,
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/metadata_client.go; provider contract, section Metadata YAML",
-	Why:    "Clusterctl refuses a release with another kind. Without a kind it depends on the version: v1.11.0 refuses it, others do not.",
+	Why:    "clusterctl refuses a release with another kind. Without a kind it depends on the version: v1.11.0 refuses the release, others accept it.",
 	Fix:    "Write kind: " + metadata.Kind + ".",
 	Kinds:  onlyMetadata, Check: metadataKind,
 })
@@ -196,10 +196,10 @@ func seriesNodes(f *lint.File) (d *yamldoc.Document, entries []*yamldoc.Node) {
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META004", Name: "series-numbers", Since: "v0.1.0",
-	Title:    "The fields major and minor are integers",
+	Title:    "The fields major and minor must be integers",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl api/v1alpha3/metadata_type.go, ReleaseSeries",
-	Why:    "Clusterctl cannot decode a number in quotes or with a fraction and refuses the release. A missing number counts as 0, a negative one matches no version.",
+	Why:    "clusterctl refuses the release if a number is in quotes or has a fraction. A missing number counts as 0, and a negative number matches no version.",
 	Fix:    "Write the number without quotes.",
 	Kinds:  onlyMetadata, Check: seriesNumbers,
 })
@@ -217,7 +217,7 @@ func seriesNumbers(p *lint.Pass) {
 				f.Severity = lint.Warning
 				p.Report(f)
 			case isInt && v < 0:
-				f := lint.At(p.File, d, n, "no version has the %s number %d", field, v)
+				f := lint.At(p.File, d, n, "no version can have the %s number %d", field, v)
 				f.Severity = lint.Warning
 				p.Report(f)
 			}
@@ -230,10 +230,10 @@ var contractForm = view.Pattern(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META005", Name: "series-contract", Since: "v0.1.0",
-	Title:    "The contract of a series is a version such as " + metadata.Contract,
+	Title:    "The contract of a series must be a version such as " + metadata.Contract,
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/generate_provider.go; internal/contract/version.go",
-	Why:    "Contracts are compared letter by letter. Versions of a series whose contract is missing or spelled differently can neither be installed nor upgraded.",
+	Why:    "Users can neither install nor upgrade versions of the series, because clusterctl compares contracts letter by letter.",
 	Fix:    "Write the contract in lower case, for example contract: " + metadata.Contract + ".",
 	Kinds:  onlyMetadata, Check: seriesContract,
 })
@@ -248,9 +248,9 @@ func seriesContract(p *lint.Pass) {
 		var f lint.Finding
 		switch {
 		case n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text == "":
-			f = lint.At(p.File, d, cmp.Or(n, e), "the series %s has no contract", seriesName(e))
+			f = lint.At(p.File, d, cmp.Or(n, e), "series %s has no contract", seriesName(e))
 		case n.Is(yamldoc.String) && !contractForm().MatchString(n.Text) && !strings.Contains(n.Text, "${"):
-			f = lint.At(p.File, d, n, "%q is no contract version; clusterctl knows %s", n.Text, strings.Join(metadata.Compatible(), ", "))
+			f = lint.At(p.File, d, n, "%q is not a contract version; clusterctl supports %s", n.Text, strings.Join(metadata.Compatible(), ", "))
 		default:
 			continue
 		}
@@ -263,7 +263,7 @@ func seriesContract(p *lint.Pass) {
 	}
 	// Its entry may be written in a way that only clusterctl's decoder reads.
 	if _, s := ownSeries(p); s != nil && !reported && !contractForm().MatchString(s.Contract) && !strings.Contains(s.Contract, "${") {
-		p.Report(view.AtPos(p.File, s.Pos, fmt.Sprintf("the series %s has the contract %q; clusterctl knows %s", s, s.Contract, strings.Join(metadata.Compatible(), ", "))))
+		p.Report(view.AtPos(p.File, s.Pos, fmt.Sprintf("series %s has contract %q; clusterctl supports %s", s, s.Contract, strings.Join(metadata.Compatible(), ", "))))
 	}
 }
 
@@ -337,17 +337,17 @@ func atSeries(m *metadata.Metadata, format string, args ...any) lint.Finding {
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META006", Name: "series-missing", Since: "v0.1.0",
-	Title:    "The metadata lists the series of its own version",
+	Title:    "metadata.yaml must list the series of its own version",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/generate_provider.go, GenerateProvider; client/cluster/installer.go",
-	Why:    "Clusterctl does not install a version whose major and minor numbers are not in its releaseSeries, and it is the most frequent fault in published releases.",
-	Fix:    "Add an entry with the major and minor numbers of this version.",
+	Why:    `"clusterctl init" and "clusterctl upgrade" refuse the version. This is the most frequent fault in published releases.`,
+	Fix:    "Add an entry with the major and minor number of this version.",
 	Kinds:  onlyMetadata, Check: seriesMissing,
 })
 
 func seriesMissing(p *lint.Pass) {
 	if m, s := ownSeries(p); m != nil && s == nil {
-		f := atSeries(m, "version %s belongs to the series %s, and only %s is listed", p.Release.Version, p.Release.Parsed.Series(), listed(m))
+		f := atSeries(m, "%s belongs to series %s, but metadata.yaml lists only %s", p.Release.Version, p.Release.Parsed.Series(), listed(m))
 		if data, err := metadata.WithSeries(m.File, metadata.NewSeries{Version: p.Release.Parsed}); err == nil {
 			f.Edit = &lint.Edit{End: len(m.File.Data), Text: string(data)}
 		}
@@ -357,11 +357,11 @@ func seriesMissing(p *lint.Pass) {
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META007", Name: "contract-unsupported", Since: "v0.1.0",
-	Title:    "The version implements a contract that clusterctl supports",
+	Title:    "The version must implement a contract that clusterctl supports",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl internal/contract/version.go, GetCompatibleVersions",
-	Why:    "Clusterctl refuses to install the version.",
-	Fix:    "Correct the contract of the series, or implement one of the supported ones.",
+	Why:    "clusterctl refuses to install the version.",
+	Fix:    "Correct the contract of the series, or implement a supported contract.",
 	Kinds:  onlyMetadata, Check: contractUnsupported,
 })
 
@@ -372,16 +372,16 @@ func contractUnsupported(p *lint.Pass) {
 	}
 	p.Report(lint.Finding{
 		File: p.File.Raw.Name, Pos: s.ContractPos, Source: lint.SourceLine(p.File, s.ContractPos.Line),
-		Message: fmt.Sprintf("version %s implements the contract %s, and clusterctl supports only %s", p.Release.Version, s.Contract, strings.Join(metadata.Compatible(), " and ")),
+		Message: fmt.Sprintf("version %s implements contract %s, but clusterctl supports only %s", p.Release.Version, s.Contract, strings.Join(metadata.Compatible(), " and ")),
 	})
 }
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META008", Name: "series-twice", Since: "v0.1.0",
-	Title:    "Every series is listed once",
+	Title:    "Every series must be listed once",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl api/v1alpha3/metadata_type.go, GetReleaseSeriesForVersion",
-	Why:    "The first entry counts, so the contract of the others is ignored.",
+	Why:    "clusterctl uses the first entry and ignores the contract of the others.",
 	Fix:    "Remove the wrong entry.",
 	Kinds:  onlyMetadata, Check: seriesTwice,
 })
@@ -402,11 +402,11 @@ func seriesTwice(p *lint.Pass) {
 		}
 		f := lint.Finding{
 			File: p.File.Raw.Name, Pos: s.Pos, Source: lint.SourceLine(p.File, s.Pos.Line), Severity: lint.Warning,
-			Message: fmt.Sprintf("the series %s stands already in line %d", s, other.Pos.Line),
+			Message: fmt.Sprintf("series %s is already listed in line %d", s, other.Pos.Line),
 		}
 		if other.Contract != s.Contract {
 			f.Severity = lint.Error
-			f.Message += fmt.Sprintf(" with the contract %s, so %s is ignored", other.Contract, s.Contract)
+			f.Message += fmt.Sprintf(" with contract %s, so %s is ignored", other.Contract, s.Contract)
 		}
 		p.Report(f)
 	}
@@ -462,10 +462,10 @@ func (s *simulated) latest() (string, error) {
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META009", Name: "earlier-series-missing", Since: "v0.1.0",
-	Title:    "The newest metadata lists the series of all earlier versions",
+	Title:    "The newest metadata must list the series of all earlier versions",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/cluster/upgrader_info.go, getUpgradeInfo",
-	Why:    "`clusterctl upgrade plan` looks up the installed version in the metadata of the newest one. If it is not there the command fails for the whole management cluster, not only for this provider.",
+	Why:    `"clusterctl upgrade plan" fails for the whole management cluster, because it looks for the installed version in the metadata of the newest one.`,
 	Fix:    "Keep an entry for every minor version that was ever released.",
 	Scope:  lint.ScopeProvider, Check: earlierSeriesMissing,
 })
@@ -492,17 +492,17 @@ func earlierSeriesMissing(p *lint.Pass) {
 	f := atSeries(newest.Metadata, "")
 	for _, series := range order {
 		versions := missing[series]
-		f.Message = fmt.Sprintf("the series %s is missing, so nobody who has %s installed can use `clusterctl upgrade plan`", series, versions[len(versions)-1])
+		f.Message = fmt.Sprintf("series %s is missing, so clusterctl upgrade plan fails for users of %s", series, versions[len(versions)-1])
 		p.Report(f)
 	}
 }
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META010", Name: "newest-breaks-upgrades", Since: "v0.1.0",
-	Title:    "The newest version, also a pre-release, has metadata that lists it",
+	Title:    "The newest version, including pre-releases, must have metadata that lists it",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/cluster/upgrader_info.go, getUpgradeInfo",
-	Why:    "`clusterctl upgrade plan` reads the metadata of the very newest version. One release candidate without its series blocks the upgrade of every provider in every cluster that has an older version.",
+	Why:    `"clusterctl upgrade plan" fails for every provider in every cluster with an older version, because it reads the metadata of the newest version, even of a release candidate.`,
 	Fix:    "Add the series to the metadata of the newest version and publish it again.",
 	Scope:  lint.ScopeProvider, Check: newestBreaksUpgrades,
 })
@@ -515,11 +515,11 @@ func newestBreaksUpgrades(p *lint.Pass) {
 	newest, before := s.newest(), s.releases[len(s.releases)-2]
 	switch {
 	case newest.Artifact(layouts.MetadataFile) == nil:
-		p.Path(newest.Path, "%s is the newest version and has no %s, so `clusterctl upgrade plan` fails for everyone who has %s or an older version", newest.Version, layouts.MetadataFile, before.Version)
+		p.Path(newest.Path, "the newest version %s has no %s, so clusterctl upgrade plan fails for users of %s and older versions", newest.Version, layouts.MetadataFile, before.Version)
 	case newest.MetadataErr != nil:
-		p.Path(newest.Artifact(layouts.MetadataFile).Path, "%s is the newest version and clusterctl refuses its metadata, so `clusterctl upgrade plan` fails for everyone who has %s or an older version", newest.Version, before.Version)
+		p.Path(newest.Artifact(layouts.MetadataFile).Path, "clusterctl refuses the metadata of the newest version %s, so clusterctl upgrade plan fails for users of %s and older versions", newest.Version, before.Version)
 	case newest.Metadata.SeriesOf(newest.Parsed.Major(), newest.Parsed.Minor()) == nil:
-		p.Report(atSeries(newest.Metadata, "%s is the newest version and its series %s is missing, so `clusterctl upgrade plan` fails for everyone who has %s or an older version", newest.Version, newest.Parsed.Series(), before.Version))
+		p.Report(atSeries(newest.Metadata, "the newest version %s lacks its series %s, so clusterctl upgrade plan fails for users of %s and older versions", newest.Version, newest.Parsed.Series(), before.Version))
 	}
 }
 
@@ -537,11 +537,11 @@ func (s *simulated) deciding() *metadata.Metadata {
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META011", Name: "latest-is-prerelease", Since: "v0.1.0",
-	Title:    "The newest series of the current contract has a stable release",
+	Title:    "The newest series of the current contract should have a stable release",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_versions.go, latestContractRelease",
-	Why:    "Clusterctl looks for \"latest\" in the highest listed series of its contract. If only pre-releases exist there, everybody gets a pre-release although there is a stable version.",
-	Fix:    "List a series in the metadata of a stable version only once it has a stable release.",
+	Why:    `Users who ask for "latest" get a pre-release although a stable version exists: clusterctl looks in the highest listed series of its contract.`,
+	Fix:    "List a series in the metadata of a stable version only after its first stable release.",
 	Scope:  lint.ScopeProvider, Check: latestIsPrerelease,
 })
 
@@ -557,7 +557,7 @@ func latestIsPrerelease(p *lint.Pass) {
 	}
 	for _, r := range slices.Backward(s.releases) {
 		if r.Parsed.Prerelease() == "" {
-			f := atSeries(m, "\"latest\" is %s instead of %s, because the series %s is listed here and has no stable release", latest, r.Version, s.byName[latest].Parsed.Series())
+			f := atSeries(m, "\"latest\" is %s instead of %s, because series %s is listed but has no stable release", latest, r.Version, s.byName[latest].Parsed.Series())
 			p.Report(f)
 			return
 		}
@@ -566,11 +566,11 @@ func latestIsPrerelease(p *lint.Pass) {
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META012", Name: "latest-fails", Since: "v0.1.0",
-	Title:    "The newest series of the current contract has a release",
+	Title:    "The newest series of the current contract must have a release",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_versions.go, latestContractRelease",
-	Why:    "Clusterctl looks for \"latest\" in the highest listed series of its contract, and fails if nothing was released there.",
-	Fix:    "Remove series from the metadata that were not released yet.",
+	Why:    `Users who ask for "latest" get an error: clusterctl looks in the highest listed series of its contract, which has no release.`,
+	Fix:    "Remove series without a release from the metadata.",
 	Scope:  lint.ScopeProvider, Check: latestFails,
 })
 
@@ -588,7 +588,7 @@ func latestFails(p *lint.Pass) {
 	if series := m.NewestSeries(metadata.Contract); series != nil {
 		p.Report(lint.Finding{
 			File: m.File.Name, Pos: series.Pos, Source: lint.SourceLine(&lint.File{Raw: m.File}, series.Pos.Line),
-			Message: fmt.Sprintf("\"latest\" fails, because no version of the series %s exists", series),
+			Message: fmt.Sprintf("\"latest\" fails, because series %s is listed but has no release", series),
 		})
 	}
 }
@@ -612,10 +612,10 @@ var contractParts = view.Pattern(`^v(\d+)(?:(alpha|beta)(\d+))?$`)
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META013", Name: "contract-order", Since: "v0.1.0",
-	Title:    "A later series has no earlier contract",
+	Title:    "A later series should not have an earlier contract",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "provider contract, section Metadata YAML",
-	Why:    "Providers move from one contract to the next and not back; an upgrade to the later series would lead back. It usually is a copied line.",
+	Why:    "Upgrades to the later series lead back to an older contract, which clusterctl does not support. This is usually a copied line.",
 	Fix:    "Correct the contract.",
 	Kinds:  onlyMetadata, Check: contractOrder,
 })
@@ -643,7 +643,7 @@ func contractOrder(p *lint.Pass) {
 		default:
 			p.Report(lint.Finding{
 				File: p.File.Raw.Name, Pos: s.ContractPos, Source: lint.SourceLine(p.File, s.ContractPos.Line),
-				Message: fmt.Sprintf("the series %s has the contract %s, after %s had %s", s, s.Contract, highest, highest.Contract),
+				Message: fmt.Sprintf("series %s has contract %s, but the earlier series %s has %s", s, s.Contract, highest, highest.Contract),
 			})
 		}
 	}
@@ -651,10 +651,10 @@ func contractOrder(p *lint.Pass) {
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META014", Name: "metadata-documents", Since: "v0.1.0",
-	Title:    "The file metadata.yaml holds one document",
+	Title:    "metadata.yaml must contain one document",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/metadata_client.go, Get",
-	Why:    "Clusterctl reads the first document and nothing else. If that is empty or another object, the release is refused; what follows is ignored.",
+	Why:    "clusterctl only reads the first document. It refuses the release if that is empty or another object, and ignores all others.",
 	Fix:    "Remove the other documents.",
 	Kinds:  onlyMetadata, Check: metadataDocuments,
 })
@@ -663,10 +663,10 @@ func metadataDocuments(p *lint.Pass) {
 	if rule, _ := faultOf(p); rule == p.Rule.ID {
 		first := firstDocument(p.File)
 		if first == nil {
-			p.Span(0, 0, "the first document is empty, and clusterctl reads only that one")
+			p.Span(0, 0, "the first document is empty, but clusterctl reads no other")
 			return
 		}
-		p.Node(first, nil, "the first document is not the Metadata but %s, and clusterctl reads only that one", cmp.Or(lint.ObjectName(first), "something else"))
+		p.Node(first, nil, "the first document is %s instead of Metadata, but clusterctl reads no other", cmp.Or(lint.ObjectName(first), "something else"))
 		return
 	}
 	if docs := p.File.Docs().Docs; len(docs) > 1 {
@@ -678,11 +678,11 @@ func metadataDocuments(p *lint.Pass) {
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META015", Name: "metadata-variable", Since: "v0.1.0",
-	Title:    "The metadata holds no variables",
+	Title:    "metadata.yaml must not contain variables",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/metadata_client.go, Get",
-	Why:    "Clusterctl replaces variables in components and templates, not here: the expression is taken as it is written.",
-	Fix:    "Write the value.",
+	Why:    "clusterctl reads the expression literally, because it only replaces variables in components and templates.",
+	Fix:    "Write the value instead of the variable.",
 	Kinds:  onlyMetadata, Check: metadataVariable,
 })
 
@@ -695,7 +695,7 @@ func metadataVariable(p *lint.Pass) {
 	report := func(n *yamldoc.Node, severity lint.Severity) {
 		view.Each(n, func(n *yamldoc.Node) {
 			if strings.Contains(n.Str(), "${") {
-				f := lint.At(p.File, d, n, "%s is not replaced in %s", n.Text, layouts.MetadataFile)
+				f := lint.At(p.File, d, n, "clusterctl does not replace %s in %s", n.Text, layouts.MetadataFile)
 				f.Severity = severity
 				p.Report(f)
 			}
@@ -727,11 +727,11 @@ var (
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META016", Name: "metadata-keys", Since: "v0.1.0",
-	Title:    "The metadata has only known keys, each once",
+	Title:    "metadata.yaml should only have known keys, each once",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/metadata_client.go, Get",
-	Why:    "Clusterctl ignores keys it does not know, and of two equal ones the first. A misspelled key takes its value with it.",
-	Fix:    "Correct or remove the key. Names are case-sensitive.",
+	Why:    "clusterctl ignores unknown keys with their values, and uses only one of two equal keys.",
+	Fix:    "Correct or remove the key. Keys are case-sensitive.",
 	Kinds:  onlyMetadata, Check: metadataKeys,
 })
 
@@ -750,13 +750,13 @@ func metadataKeys(p *lint.Pass) {
 			closest := 3
 			for _, k := range known {
 				if d := layouts.Distance(strings.ToLower(k), strings.ToLower(f.Name)); d < closest {
-					closest, hint = d, fmt.Sprintf("; %s was probably meant", k)
+					closest, hint = d, fmt.Sprintf("; did you mean %s?", k)
 				}
 			}
-			p.Node(d, f.Key(), "clusterctl does not know the key %s%s", f.Name, hint)
+			p.Node(d, f.Key(), "clusterctl ignores the unknown key %s%s", f.Name, hint)
 		}
 		view.Repeated(n, func(first, again *yamldoc.Field) {
-			p.Node(d, again.Key(), "the key %s stands already in line %d, and only the last one counts", again.Name, d.Pos(first.Key()).Line)
+			p.Node(d, again.Key(), "the key %s is already in line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
 		})
 	}
 	check(d.Root, metadataFields)
@@ -773,10 +773,10 @@ const contractLabel = "cluster.x-k8s.io/"
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META017", Name: "contract-and-crds", Since: "v0.1.0",
-	Title:    "The CRDs have the label of the contract in the metadata",
+	Title:    "CRDs should have the label of the contract in the metadata",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Metadata YAML",
-	Why:    "Clusterctl trusts the metadata, Cluster API the labels of the CRDs. If they differ the provider can be installed and its objects cannot be used.",
+	Why:    "Users can install the provider but not use it: clusterctl reads the contract from the metadata, Cluster API from the labels of the CRDs.",
 	Fix:    "Add the label cluster.x-k8s.io/CONTRACT: VERSION to the CRDs, or correct the contract of the series.",
 	Scope:  lint.ScopeRelease, Check: contractAndCRDs,
 })
@@ -811,7 +811,7 @@ func contractAndCRDs(p *lint.Pass) {
 		}
 		slices.Sort(contracts)
 		p.Report(lint.At(f, labelled, labelled.Root.Get("metadata", "labels"),
-			"the CRDs are labelled for %s, and the metadata says that %s implements %s", strings.Join(contracts, ", "), p.Release.Version, own.Contract))
+			"the CRDs have labels for %s, but the metadata says that %s implements %s", strings.Join(contracts, ", "), p.Release.Version, own.Contract))
 	}
 }
 
@@ -820,8 +820,8 @@ var _ = metadataRules.Add(lint.Rule{
 	Title:    "Providers released together have the same series",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "Cluster API repository, metadata.yaml",
-	Why:    "Providers of one name and version usually come from one source tree with one metadata.yaml. A difference often is an older copy.",
-	Fix:    "Use the same file for all of them.",
+	Why:    "One of the files is probably outdated: providers with the same name and version usually share one metadata.yaml.",
+	Fix:    "Use the same metadata.yaml for all of them.",
 	Scope:  lint.ScopeRepository, Check: siblingsDiffer,
 })
 

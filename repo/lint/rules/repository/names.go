@@ -12,30 +12,30 @@ var nameRules = &lint.Family{Prefix: "NAME", Title: "Names of providers and file
 
 var _ = nameRules.Add(lint.Rule{
 	ID: "NAME001", Name: "provider-name", Since: "v0.1.0",
-	Title:    "A provider name is a DNS label",
+	Title:    "A provider name must be a DNS label",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/common.go, parseProviderName; client/config/providers_client.go, validateProvider",
-	Why:    "Clusterctl refuses names with upper case, dots or underscores, and one such entry in clusterctl.yaml breaks every command.",
+	Why:    "Every command of clusterctl fails because of one such entry in clusterctl.yaml.",
 	Fix:    "Use lower-case letters, digits and dashes.",
 	Scope:  lint.ScopeRepository, Check: providerName,
 })
 
 var _ = nameRules.Add(lint.Rule{
 	ID: "NAME002", Name: "label-length", Since: "v0.1.0",
-	Title:    "A provider label has at most 63 characters",
+	Title:    "A provider label must have at most 63 characters",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes label syntax; clusterctl client/repository/components.go, addCommonLabels",
-	Why:    "Clusterctl puts the label on every object, and the API server refuses values that are longer.",
-	Fix:    "Shorten the name of the provider. The prefix of its type counts.",
+	Why:    "The API server refuses every object of the provider, because clusterctl adds the label to all of them.",
+	Fix:    "Shorten the name of the provider; the prefix of its type counts.",
 	Scope:  lint.ScopeRepository, Check: providerName,
 })
 
 var _ = nameRules.Add(lint.Rule{
 	ID: "NAME004", Name: "core-name", Since: "v0.1.0",
-	Title:    "The core provider, and no other, is named " + layouts.CoreName,
+	Title:    "Only the core provider must be named " + layouts.CoreName,
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/providers_client.go, validateProvider",
-	Why:    "Clusterctl refuses the entry in clusterctl.yaml, and with it every command.",
+	Why:    "Every command of clusterctl fails because of one such entry in clusterctl.yaml.",
 	Fix:    "Rename the provider.",
 	Scope:  lint.ScopeRepository, Check: providerName,
 })
@@ -79,10 +79,10 @@ func candidates(r *repo.Release) (named, others []*repo.Artifact) {
 
 var _ = nameRules.Add(lint.Rule{
 	ID: "NAME005", Name: "components-name", Since: "v0.1.0",
-	Title:    "The components file has the name of its provider type",
+	Title:    "The components file should have the name that belongs to its provider type",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Components YAML, Naming conventions",
-	Why:    "Tools and people expect that name. With another one every provider URL must name the file, and checks that depend on it cannot find it.",
+	Why:    "Users must name the file in every provider URL, and tools that expect the usual name do not find it.",
 	Fix:    "Rename the file.",
 	Scope:  lint.ScopeRelease, Check: componentsName,
 })
@@ -100,7 +100,7 @@ func componentsName(p *lint.Pass) {
 	switch {
 	case len(named) > 1:
 		for _, a := range named {
-			p.Path(a.Path, "it is not clear whether this or another file holds the components, because none is named %s", info.ComponentsFile)
+			p.Path(a.Path, "several files could be the components, because none is named %s", info.ComponentsFile)
 		}
 	case len(named) == 1 && named[0].Name != built(r.Provider):
 		f := lint.Finding{File: named[0].Path, Message: "the contract recommends the name " + info.ComponentsFile}
@@ -110,18 +110,18 @@ func componentsName(p *lint.Pass) {
 		p.Report(f)
 	case len(named) == 0:
 		for _, a := range others {
-			p.Path(a.Path, "if this file holds the components, the contract recommends the name %s", info.ComponentsFile)
+			p.Path(a.Path, "the contract recommends the name %s if this file contains the components", info.ComponentsFile)
 		}
 	}
 }
 
 var _ = nameRules.Add(lint.Rule{
 	ID: "NAME006", Name: "shadows-built-in", Since: "v0.1.0",
-	Title:    "An entry that replaces a built-in provider does so on purpose",
+	Title:    "An entry of clusterctl.yaml does not replace a built-in provider by accident",
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/providers_client.go, List",
-	Why:    "Clusterctl knows a provider of this type and name already. The entry replaces it, so `clusterctl init` installs something else than its documentation says.",
-	Fix:    "Choose another name, unless this is a fork or a mirror.",
+	Why:    `"clusterctl init" installs another provider than users expect, because the entry overrides the built-in provider with the same type and name.`,
+	Fix:    "Choose another name. Safe to ignore if this is a fork or a mirror.",
 	Scope:  lint.ScopeRepository, Check: shadowsBuiltIn,
 })
 
@@ -130,17 +130,17 @@ func shadowsBuiltIn(p *lint.Pass) {
 		built, ok := layouts.EmbeddedProvider(e.Provider)
 		l, rule, _, _ := e.location()
 		if ok && rule == "" && l.Kind == layouts.GitHub && l.Owner != "" && !strings.EqualFold(l.Owner+"/"+l.Repository, built.Repository) {
-			p.Report(lint.At(p.Config, e.doc, e.url, "this replaces the built-in %s %s of %s", e.Type, e.Name, built.Repository))
+			p.Report(lint.At(p.Config, e.doc, e.url, "the entry overrides the built-in %s %s of %s", e.Type, e.Name, built.Repository))
 		}
 	}
 }
 
 var _ = nameRules.Add(lint.Rule{
 	ID: "NAME007", Name: "organisation-prefix", Since: "v0.1.0",
-	Title:    "A public provider has its GitHub organisation in front of its name",
+	Title:    "The name of a public provider begins with its GitHub organization",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Adding a provider to clusterctl",
-	Why:    "Only so it can be added to the list that is built into clusterctl, and two providers of one name cannot both be used.",
+	Why:    "The provider cannot be added to the list that is built into clusterctl, and users cannot combine it with another provider of the same name.",
 	Fix:    "Name it ORGANISATION-NAME. Providers of kubernetes-sigs need no prefix.",
 	Scope:  lint.ScopeRepository, Check: organisationPrefix,
 })
@@ -153,7 +153,7 @@ func organisationPrefix(p *lint.Pass) {
 			continue
 		}
 		if owner := strings.ToLower(l.Owner); e.Name != owner && !strings.HasPrefix(e.Name, owner+"-") {
-			p.Report(lint.At(p.Config, e.doc, e.name, "the name does not begin with %s-, the organisation of its repository", owner))
+			p.Report(lint.At(p.Config, e.doc, e.name, "the name does not begin with %s-, the GitHub organization of its repository", owner))
 		}
 	}
 }

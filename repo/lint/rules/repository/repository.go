@@ -25,11 +25,11 @@ func odd(p *lint.Pass, list []repo.Oddity, kind repo.OddityKind, severity lint.S
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO001", Name: "version-invalid", Since: "v0.1.0",
-	Title:    "A version is a semantic version with three numbers",
+	Title:    "A version must be a semantic version with three numbers",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_local.go, newLocalRepository; apimachinery version.ParseSemantic",
-	Why:    "Clusterctl refuses a URL with another version and does not list such folders, so the release does not exist for it.",
-	Fix:    "Name it like v1.2.3 or v1.2.3-rc.0, without leading zeros.",
+	Why:    "Users cannot install the release, because clusterctl refuses such versions and does not list their folders.",
+	Fix:    "Use a name such as v1.2.3 or v1.2.3-rc.0, without leading zeros.",
 	Scope:  lint.ScopeRepository, Check: versionInvalid,
 })
 
@@ -47,10 +47,10 @@ func versionInvalid(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO002", Name: "version-without-v", Since: "v0.1.0",
-	Title:    "A version begins with v",
+	Title:    "A version must begin with v",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_versions.go, latestPatchRelease",
-	Why:    "Clusterctl puts a v in front of every version it looks at for \"latest\" and for upgrades, and fails because that folder does not exist.",
+	Why:    `Users cannot ask for "latest" or upgrade, because clusterctl looks for a folder whose name begins with v.`,
 	Fix:    "Rename the folder.",
 	Scope:  lint.ScopeProvider, Check: versionWithoutV,
 })
@@ -83,11 +83,11 @@ func versionWithoutV(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO003", Name: "metadata-missing", Since: "v0.1.0",
-	Title:    "Every version has a metadata.yaml",
+	Title:    "Every version must have a metadata.yaml",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/metadata_client.go, Get; provider contract, section Provider Repositories",
-	Why:    "Clusterctl cannot use the version. If it is the newest one, \"latest\" and `clusterctl upgrade plan` fail for all versions.",
-	Fix:    "Add metadata.yaml to the release, also to every pre-release.",
+	Why:    `clusterctl cannot use the version. If it is the newest one, "latest" and "clusterctl upgrade plan" fail for all versions.`,
+	Fix:    "Add metadata.yaml to the release; pre-releases need it as well.",
 	Scope:  lint.ScopeRelease, Check: metadataMissing,
 })
 
@@ -99,10 +99,10 @@ func metadataMissing(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO004", Name: "components-missing", Since: "v0.1.0",
-	Title:    "Every version has its components file, under one name",
+	Title:    "Every version must have its components file under the same name",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components_client.go, Get; provider contract, section Provider Repositories",
-	Why:    "Clusterctl asks every version for the file that the provider URL names and fails if it is not there; it does not try another version.",
+	Why:    "clusterctl fails for this version, because it requests the file that the provider URL names and does not try another one.",
 	Fix:    "Add the file under the name it has in the other versions.",
 	Scope:  lint.ScopeProvider, Check: componentsMissing,
 })
@@ -138,11 +138,11 @@ func componentsMissing(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO005", Name: "label-invalid", Since: "v0.1.0",
-	Title:    "A provider's folder has the name of its label",
+	Title:    "A provider's folder must have the name of its label",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_local.go, newLocalRepository; api/v1alpha3/labels.go, ManifestLabel",
-	Why:    "Clusterctl refuses a URL whose folder is not the prefix of the provider type followed by the name of the provider.",
-	Fix:    "Name the folder like infrastructure-foo; only the core provider is just cluster-api.",
+	Why:    "clusterctl refuses the URL: the folder must be named after type and name of the provider.",
+	Fix:    "Use a name such as infrastructure-foo; the core provider is just cluster-api.",
 	Scope:  lint.ScopeRepository, Check: labelInvalid,
 })
 
@@ -156,10 +156,10 @@ func labelInvalid(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO007", Name: "version-symlink", Since: "v0.1.0",
-	Title:    "A version is a real folder",
+	Title:    "A version should be a real folder",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_local.go, GetVersions",
-	Why:    "Clusterctl does not list symbolic links: the version is never \"latest\" and no upgrade leads to it, although it can be named.",
+	Why:    `Users never get the version as "latest" or by an upgrade, because clusterctl does not list symbolic links.`,
 	Fix:    "Replace the link by a copy.",
 	Scope:  lint.ScopeProvider, Check: versionSymlink,
 })
@@ -168,10 +168,10 @@ func versionSymlink(p *lint.Pass) { odd(p, p.Provider.Oddities, repo.OddSymlink,
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO008", Name: "sub-folder", Since: "v0.1.0",
-	Title:    "The files of a version lie next to each other",
+	Title:    "The files of a version must be in one folder",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_local.go, GetFile; template_client.go, Get",
-	Why:    "Clusterctl looks for metadata, templates and classes next to the components file and nowhere else, and GitHub releases have no folders.",
+	Why:    "clusterctl does not find the file, because it looks for metadata, templates and classes only next to the components file. GitHub releases have no folders.",
 	Fix:    "Move the files up.",
 	Scope:  lint.ScopeRelease, Check: subFolder,
 })
@@ -180,11 +180,11 @@ func subFolder(p *lint.Pass) { odd(p, p.Release.Oddities, repo.OddSubfolder, lin
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO017", Name: "release-incomplete", Since: "v0.1.0",
-	Title:    "A patch release has all files that the one before it had",
+	Title:    "A patch release should have all files of the one before",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "clusterctl client/repository/template_client.go, Get",
-	Why:    "Templates and classes are looked for in the version that is installed. Who upgrades the provider can no longer use a flavor that was left out, often because it was not attached to the release.",
-	Fix:    "Add the file.",
+	Why:    "Users who upgrade the provider cannot use the missing flavor or class any more. Often the file was just not attached to the release.",
+	Fix:    "Add the file to the release.",
 	Scope:  lint.ScopeProvider, Check: releaseIncomplete,
 })
 
@@ -204,7 +204,7 @@ func releaseIncomplete(p *lint.Pass) {
 		for _, a := range before.Artifacts {
 			kind := a.Kind()
 			if (kind == layouts.ClusterTemplate || kind == layouts.ClusterClass) && r.Artifact(a.Name) == nil {
-				p.Path(r.Path, "%s has %s, and %s has not", before.Version, a.Name, r.Version)
+				p.Path(r.Path, "%s has %s, but %s does not", before.Version, a.Name, r.Version)
 			}
 		}
 	}
@@ -212,10 +212,10 @@ func releaseIncomplete(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO018", Name: "file-case", Since: "v0.1.0",
-	Title:    "File names have the case and the ending that clusterctl asks for",
+	Title:    "File names must have the case and extension that clusterctl expects",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_local.go, GetFile",
-	Why:    "Metadata.yaml and metadata.yml are other files than metadata.yaml, which is then missing. Two names that differ only by case cannot both exist on macOS and Windows.",
+	Why:    "clusterctl does not find the file: metadata.yml and Metadata.yaml are not metadata.yaml. Two names that differ only by case cannot both exist on macOS and Windows.",
 	Fix:    "Rename the file.",
 	Scope:  lint.ScopeRelease, Check: fileCase,
 })
@@ -241,17 +241,17 @@ func fileCase(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO019", Name: "build-metadata", Since: "v0.1.0",
-	Title:    "A version has no build part",
+	Title:    "A version should not have build metadata",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Semantic Versioning 2.0.0, section 10; OCI distribution specification, tags",
-	Why:    "The + must be escaped in URLs, no image tag may hold it, and versions that differ only behind it are equal, so nobody is upgraded.",
-	Fix:    "Use a pre-release part, as in v1.0.0-dev.1, or a new patch version.",
+	Why:    "Users are not upgraded between versions that differ only after the +. The + must also be escaped in URLs and is not allowed in image tags.",
+	Fix:    "Use a pre-release such as v1.0.0-dev.1, or a new patch version.",
 	Scope:  lint.ScopeRelease, Check: buildMetadata,
 })
 
 func buildMetadata(p *lint.Pass) {
 	if build := p.Release.Parsed.Build(); build != "" {
-		p.Path(p.Release.Path, "version %s has the build part %s", p.Release.Version, build)
+		p.Path(p.Release.Path, "version %s has the build metadata %s", p.Release.Version, build)
 	}
 }
 
@@ -260,11 +260,11 @@ const largeFile = 20 << 20
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO020", Name: "file-size", Since: "v0.1.0",
-	Title:    "Files are small enough to be fetched in 30 seconds",
+	Title:    "Files are small enough to download in 30 seconds",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "clusterctl client/repository/repository_gitlab.go, getFile",
-	Why:    "Clusterctl fetches a file in one piece, from GitLab within 30 seconds, and keeps it in memory.",
-	Fix:    "Leave out what clusterctl does not need.",
+	Why:    "Users with a slow connection cannot install the release: clusterctl downloads a file in one piece, from GitLab within 30 seconds.",
+	Fix:    "Remove what clusterctl does not need.",
 	Scope:  lint.ScopeRelease, Check: fileSize,
 })
 
@@ -278,11 +278,11 @@ func fileSize(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO021", Name: "unreadable", Since: "v0.1.0",
-	Title:    "Everything in a repository can be read",
+	Title:    "Everything in a repository should be readable",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_local.go, GetFile",
-	Why:    "Broken links, links that lead out of the folder, devices and pipes cannot be published or mirrored, so the copy is incomplete.",
-	Fix:    "Replace it by the file that is meant, or remove it.",
+	Why:    "Copies of the repository are incomplete, because broken links, links out of the folder, devices and pipes cannot be published or mirrored.",
+	Fix:    "Replace it by the intended file, or remove it.",
 	Scope:  lint.ScopeRepository, Check: unreadable,
 })
 
@@ -313,11 +313,11 @@ func unreadable(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO022", Name: "config-unreadable", Since: "v0.1.0",
-	Title:    "The clusterctl.yaml of a repository can be read",
+	Title:    "The clusterctl.yaml of a repository must be readable",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/providers_client.go, List",
-	Why:    "Every command that uses this configuration fails.",
-	Fix:    "Write a list providers whose entries have name, type and url.",
+	Why:    "Every clusterctl command that uses this configuration fails.",
+	Fix:    "Write a list named providers whose entries have name, type and url.",
 	Scope:  lint.ScopeRepository, Check: configUnreadable,
 })
 

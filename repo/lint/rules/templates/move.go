@@ -69,10 +69,10 @@ func written(p *lint.Pass, cause owners.Cause, visit func(*owners.Node)) {
 
 var _ = moveRules.Add(lint.Rule{
 	ID: "MOVE001", Name: "owner-left", Since: "v0.1.0",
-	Title:    "An ownerReference leads to an object that clusterctl moves",
+	Title:    "An ownerReference must name an object that clusterctl moves",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/cluster/mover.go, getMoveSequence; kubernetes-sigs/cluster-api issue 8387",
-	Why:    "Clusterctl moves an object only after all its owners. If one of them is not moved it silently leaves the object behind, with all that it owns, and nothing in the target cluster looks after the machines.",
+	Why:    `Machines are no longer managed after "clusterctl move": it moves an object only after all its owners, and silently leaves this one behind with everything it owns.`,
 	Fix:    "Remove the ownerReference, or label the owner with clusterctl.cluster.x-k8s.io/move-hierarchy if clusterctl knows its kind.",
 	Kinds:  rendered, Check: ownerLeft,
 })
@@ -81,7 +81,7 @@ func ownerLeft(p *lint.Pass) {
 	written(p, owners.OwnerLeft, func(n *owners.Node) {
 		message := "clusterctl move leaves this " + n.Kind + " behind"
 		if below := n.Below(); below > 0 {
-			message += fmt.Sprintf(", and with it what it owns (%d)", below)
+			message += fmt.Sprintf(", with %d objects that it owns", below)
 		}
 		p.On(n.Object, n.By.At, "%s: %s", message, n.Reason())
 	})
@@ -89,11 +89,11 @@ func ownerLeft(p *lint.Pass) {
 
 var _ = moveRules.Add(lint.Rule{
 	ID: "MOVE003", Name: "not-moved", Since: "v0.1.0",
-	Title:    "Every object of a template has an owner or a label that takes it along",
+	Title:    "Every object of a template should have an owner or a move label",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl provider contract, sections OwnerReferences chain and Move; clusterctl client/cluster/objectgraph.go, getMoveNodes",
-	Why:    "`clusterctl move` silently leaves the object in the old management cluster. Controllers in the new one miss it.",
-	Fix:    "Label it with clusterctl.cluster.x-k8s.io/move, or let a controller of the provider make an object that moves its owner.",
+	Why:    `"clusterctl move" silently leaves the object in the old management cluster, and controllers in the new one do not find it.`,
+	Fix:    "Add the label clusterctl.cluster.x-k8s.io/move, or let a controller of the provider set an owner that is moved.",
 	Kinds:  rendered, Check: unowned,
 })
 
@@ -125,8 +125,8 @@ func unowned(p *lint.Pass) {
 	}
 	first := others[0].Object
 	f := lint.At(p.File, first.Doc, first.Get("metadata", "name"),
-		"clusterctl move leaves behind what works in the management cluster, %s: it looks only at Secrets, ConfigMaps and the kinds of providers", view.FewOf(names))
-	f.Fix = "Say in the documentation how they get to the target cluster, or let a ClusterResourceSet install them in the workload cluster."
+		"clusterctl move leaves behind objects that run in the management cluster, %s: it only considers Secrets, ConfigMaps and kinds of providers", view.FewOf(names))
+	f.Fix = "Document how they get to the target cluster, or let a ClusterResourceSet install them in the workload cluster."
 	p.Report(f)
 }
 
@@ -161,10 +161,10 @@ var sayingNo = []string{"false", "no", "off", "0", "disabled"}
 
 var _ = moveRules.Add(lint.Rule{
 	ID: "MOVE004", Name: "owner-moves-alone", Since: "v0.1.0",
-	Title:    "An object that owns others has the label that takes them along",
+	Title:    "An object that owns others should have the label move-hierarchy",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/cluster/objectgraph.go, setTenants",
-	Why:    "The label clusterctl.cluster.x-k8s.io/move takes only the object itself. What it owns is silently left behind, and deleted together with it in the source.",
+	Why:    `"clusterctl move" silently leaves the owned objects behind and deletes them with their owner: the label clusterctl.cluster.x-k8s.io/move only covers the object itself.`,
 	Fix:    "Use the label clusterctl.cluster.x-k8s.io/move-hierarchy.",
 	Kinds:  rendered, Check: ownerAlone,
 })
@@ -177,10 +177,10 @@ func ownerAlone(p *lint.Pass) {
 
 var _ = moveRules.Add(lint.Rule{
 	ID: "MOVE006", Name: "label-value-ignored", Since: "v0.1.0",
-	Title:    "Labels for clusterctl move have no value that says no",
+	Title:    `Move labels have no value such as "false"`,
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "clusterctl client/cluster/objectgraph.go, objMetaToNode and getDiscoveryTypes",
-	Why:    "Only the presence of the label counts, so the object is moved all the same.",
+	Why:    "clusterctl moves the object regardless of the value, because only the presence of the label counts.",
 	Fix:    "Remove the label.",
 	Check:  labelSaysNo,
 })
@@ -193,7 +193,7 @@ func labelSaysNo(p *lint.Pass) {
 		}
 		for _, label := range moveLabels {
 			if value := labels.Get(label); value != nil && slices.Contains(sayingNo, strings.ToLower(value.Text)) {
-				p.On(o, value, "the label %s moves the %s whatever its value is", label, moved(o))
+				p.On(o, value, "the label %s moves the %s regardless of its value", label, moved(o))
 			}
 		}
 	}
@@ -209,11 +209,11 @@ func moved(o *manifest.Object) string {
 
 var _ = moveRules.Add(lint.Rule{
 	ID: "MOVE007", Name: "label-without-effect", Since: "v0.1.0",
-	Title:    "Labels for clusterctl move stand on objects that clusterctl looks at",
+	Title:    "Move labels should only be on objects that clusterctl considers",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/cluster/objectgraph.go, Discovery",
-	Why:    "Clusterctl looks at objects in the namespace of the Clusters only, at Secrets in the namespaces of infrastructure providers, and at kinds that providers define. The label promises a move that does not happen.",
-	Fix:    "Remove the label, and say in the documentation how the object gets to the target cluster.",
+	Why:    "The object is not moved: clusterctl only considers kinds of providers in the namespace of the Clusters, and Secrets in the namespaces of infrastructure providers.",
+	Fix:    "Remove the label, and document how the object gets to the target cluster.",
 	Kinds:  []layouts.FileKind{layouts.Components, layouts.ClusterTemplate, layouts.ClusterClass}, Check: labelWithoutEffect,
 })
 
@@ -233,13 +233,13 @@ func labelWithoutEffect(p *lint.Pass) {
 			definition := p.Release.CRD(o.Group, o.Kind)
 			switch {
 			case scope == owners.Ignored:
-				p.On(o, at, "the label %s has no effect on kind %s: clusterctl looks only at Secrets, ConfigMaps and the kinds of providers", label, o.Kind)
+				p.On(o, at, "the label %s has no effect on kind %s: clusterctl only considers Secrets, ConfigMaps and kinds of providers", label, o.Kind)
 			case !components:
 			case o.Group == "" && o.Kind == "Secret" && p.Release.Provider.Type == layouts.Infrastructure:
 			case o.Group == "" && o.Kind == "Secret":
-				p.On(o, at, "the label %s has no effect on this Secret: clusterctl looks only in the namespaces of infrastructure providers and of the Clusters", label)
+				p.On(o, at, "the label %s has no effect on this Secret: clusterctl only considers namespaces of infrastructure providers and Clusters", label)
 			case o.Group == "" && o.Kind == "ConfigMap", definition != nil && definition.Scope == "Namespaced":
-				p.On(o, at, "the label %s has no effect on this %s: clusterctl looks only in the namespace of the Clusters", label, o.Kind)
+				p.On(o, at, "the label %s has no effect on this %s: clusterctl only considers the namespace of the Clusters", label, o.Kind)
 			}
 		}
 	}
@@ -247,11 +247,11 @@ func labelWithoutEffect(p *lint.Pass) {
 
 var _ = moveRules.Add(lint.Rule{
 	ID: "MOVE008", Name: "block-move", Since: "v0.1.0",
-	Title:    "No object is published with the annotation that blocks a move",
+	Title:    "Published objects must not have the annotation that blocks a move",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl provider contract, section Move; clusterctl client/cluster/mover.go, waitReadyForMove",
-	Why:    "`clusterctl move` pauses the Clusters, waits about two minutes for the annotation to go away, and fails.",
-	Fix:    "Remove the annotation. A controller that needs time sets it itself, and removes it when the Cluster is paused.",
+	Why:    `"clusterctl move" pauses the Clusters, waits about two minutes for the annotation to disappear, and fails.`,
+	Fix:    "Remove the annotation. A controller that needs time sets it at run time, and removes it when the Cluster is paused.",
 	Kinds:  rendered, Check: blockMove,
 })
 
@@ -261,7 +261,7 @@ func blockMove(p *lint.Pass) {
 		if at == nil || owners.ScopeOf(o.Group, o.Kind, typesOf(p.Release)) == owners.Ignored {
 			continue
 		}
-		f := lint.At(p.File, o.Doc, at, "the annotation %s blocks every clusterctl move of this %s until somebody removes it", owners.BlockMoveAnnotation, o.Kind)
+		f := lint.At(p.File, o.Doc, at, "the annotation %s blocks every clusterctl move of this %s until it is removed", owners.BlockMoveAnnotation, o.Kind)
 		if owners.Foreign(o.Group, o.Kind) {
 			f.Severity = lint.Warning // the controller of the provider may do that
 		}
@@ -271,10 +271,10 @@ func blockMove(p *lint.Pass) {
 
 var _ = moveRules.Add(lint.Rule{
 	ID: "MOVE010", Name: "owner-cycle", Since: "v0.1.0",
-	Title:    "No object owns itself through others",
+	Title:    "Ownership must not form a cycle",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/cluster/mover.go, getMoveSequence",
-	Why:    "Each of the objects waits for the other, so clusterctl silently leaves all of them behind, with all that they own.",
+	Why:    `"clusterctl move" silently leaves all these objects behind, with everything they own, because each waits for another.`,
 	Fix:    "Remove one of the ownerReferences.",
 	Kinds:  rendered, Check: ownerCycle,
 })
@@ -290,16 +290,16 @@ func ownerCycle(p *lint.Pass) {
 			seen[n] = true
 			names = append(names, n.By.From.String())
 		}
-		p.On(first.Object, first.By.At, "the owners go round in a circle: %s", strings.Join(names, ", owned by "))
+		p.On(first.Object, first.By.At, "the owners form a cycle: %s", strings.Join(names, ", owned by "))
 	})
 }
 
 var _ = moveRules.Add(lint.Rule{
 	ID: "MOVE011", Name: "identity-hierarchy", Since: "v0.1.0",
-	Title:    "Identities without a namespace move with their credentials",
+	Title:    "Cluster-wide identities should move with their credentials",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl provider contract, section Move; clusterctl client/cluster/objectgraph.go, getDiscoveryTypes",
-	Why:    "Clusters that use the identity cannot reconcile in the target cluster: no Cluster owns an object that has no namespace, so `clusterctl move` leaves it and its Secret behind.",
+	Why:    `Clusters that use the identity cannot reconcile in the target cluster: a Cluster cannot own a cluster-wide object, so "clusterctl move" leaves the identity and its Secret behind.`,
 	Fix:    "Label the CustomResourceDefinition with clusterctl.cluster.x-k8s.io/move-hierarchy.",
 	Kinds:  []layouts.FileKind{layouts.Components}, Check: identityHierarchy,
 })

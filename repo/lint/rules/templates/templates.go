@@ -74,10 +74,10 @@ var similar = view.Pattern(`^(?:(cluster[-_]?templates?|template)|(cluster[-_]?c
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL001", Name: "template-name", Since: "v0.1.0",
-	Title:    "Templates and ClusterClasses have the file names that clusterctl asks for",
+	Title:    "Templates and ClusterClasses should have the file names that clusterctl requests",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, sections Workload cluster templates and ClusterClass definitions, Naming conventions; clusterctl client/yamlprocessor/simple_processor.go, GetTemplateName",
-	Why:    "No flavor and no class name leads to this file, so nobody can use it with clusterctl.",
+	Why:    "Users cannot use the file with clusterctl, because no flavor or class name matches it.",
 	Fix:    "Name it cluster-template.yaml, cluster-template-FLAVOR.yaml or clusterclass-NAME.yaml.",
 	Scope:  lint.ScopeRelease, Check: templateName,
 })
@@ -95,7 +95,7 @@ func templateName(p *lint.Pass) {
 		case m == nil:
 			continue
 		case m[2] != "" && m[3] == "":
-			p.Path(a.Path, "if this file holds a ClusterClass, clusterctl looks for it under the name clusterclass-NAME.yaml")
+			p.Path(a.Path, "clusterctl does not find a ClusterClass in this file; it requests clusterclass-NAME.yaml")
 			continue
 		}
 		name := layouts.TemplateFile(m[3])
@@ -103,18 +103,18 @@ func templateName(p *lint.Pass) {
 			name = layouts.ClusterClassFile(m[3])
 		}
 		if p.Release.Release.Artifact(name) == nil && !strings.EqualFold(name, a.Name) {
-			p.Path(a.Path, "clusterctl asks for %s and does not find %s", name, a.Name)
+			p.Path(a.Path, "clusterctl requests %s and does not find %s", name, a.Name)
 		}
 	}
 }
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL002", Name: "default-template", Since: "v0.1.0",
-	Title:    "A release of an infrastructure provider has a default template",
+	Title:    "A release of an infrastructure provider should have a default template",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl provider contract, section Workload cluster templates, Naming conventions; clusterctl client/repository/template_client.go, Get",
-	Why:    "`clusterctl generate cluster` without --flavor asks for cluster-template.yaml and fails.",
-	Fix:    "Publish a template, or the one that most users need, under the name cluster-template.yaml.",
+	Why:    `"clusterctl generate cluster" without --flavor fails, because it requests cluster-template.yaml.`,
+	Fix:    "Publish the template that most users need as cluster-template.yaml.",
 	Scope:  lint.ScopeRelease, Check: defaultTemplate,
 })
 
@@ -124,9 +124,9 @@ func defaultTemplate(p *lint.Pass) {
 	}
 	switch list := p.Release.OfKind(layouts.ClusterTemplate); {
 	case len(list) > 0:
-		p.Path(p.Release.Path, "there are templates for flavors, such as %s, and no %s", list[0].Artifact.Name, layouts.TemplateFile(""))
+		p.Path(p.Release.Path, "the release has templates for flavors, such as %s, but no %s", list[0].Artifact.Name, layouts.TemplateFile(""))
 	case !slices.ContainsFunc(p.Release.Artifacts, meantAsTemplate):
-		p.Path(p.Release.Path, "there is no template for clusters, neither %s nor one for a flavor", layouts.TemplateFile(""))
+		p.Path(p.Release.Path, "the release has no cluster template, neither %s nor one for a flavor", layouts.TemplateFile(""))
 	}
 }
 
@@ -171,10 +171,10 @@ var common = []struct {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL003", Name: "common-variables", Since: "v0.1.0",
-	Title:    "A template takes name, version and replicas from the common variables",
+	Title:    "A template should take name, version and replicas from the common variables",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Workload cluster templates, Common variables",
-	Why:    "The arguments of `clusterctl generate cluster` have no effect. With a fixed name a second cluster overwrites the first.",
+	Why:    `The flags of "clusterctl generate cluster" have no effect. With a fixed name, a second cluster overwrites the first.`,
 	Fix:    "Use ${CLUSTER_NAME}, ${KUBERNETES_VERSION}, ${CONTROL_PLANE_MACHINE_COUNT} and ${WORKER_MACHINE_COUNT}.",
 	Kinds:  templates, Check: commonVariables,
 })
@@ -190,7 +190,7 @@ func commonVariables(p *lint.Pass) {
 	}
 	for _, c := range list {
 		if n := c.Get("metadata", "name"); n.Str() != "" && (!used["CLUSTER_NAME"] || !view.Variable(c, n)) {
-			p.On(c, n, "the Cluster is always named %s, whatever name clusterctl is given", n.Text)
+			p.On(c, n, "the Cluster is always named %s, regardless of the name given to clusterctl", n.Text)
 		}
 	}
 	for _, row := range common {
@@ -212,11 +212,11 @@ func commonVariables(p *lint.Pass) {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL004", Name: "default-without-effect", Since: "v0.1.0",
-	Title:    "Variables that clusterctl always sets have no other default",
+	Title:    "Variables that clusterctl always sets should not have another default",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config.go, templateOptionsToVariables",
-	Why:    "Clusterctl gives these variables a value even if the user does not, one control plane machine and no workers. The default in the file never counts.",
-	Fix:    "Remove the default, or use a variable of your own for it.",
+	Why:    "The default in the file is never used: clusterctl always sets the variable, by default to 1 control plane machine and 0 workers.",
+	Fix:    "Remove the default, or use another variable for it.",
 	Kinds:  rendered, Check: defaultWithoutEffect,
 })
 
@@ -230,9 +230,9 @@ func defaultWithoutEffect(p *lint.Pass) {
 			continue
 		}
 		seen[r.Name] = true
-		f := lint.Spanning(p.File, r.Start, r.End, "%s is always set, so the default %q never counts", r.Name, r.Default)
+		f := lint.Spanning(p.File, r.Start, r.End, "the default %[2]q is never used: clusterctl always sets %[1]s", r.Name, r.Default)
 		if value != "" {
-			f.Message = fmt.Sprintf("%s is %s unless the user says otherwise, so the default %q never counts", r.Name, value, r.Default)
+			f.Message = fmt.Sprintf("the default %[3]q is never used: clusterctl sets %[1]s to %[2]s unless the user gives another value", r.Name, value, r.Default)
 		} else {
 			f.Severity = lint.Info // it serves those who render without clusterctl
 		}
@@ -242,11 +242,11 @@ func defaultWithoutEffect(p *lint.Pass) {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL005", Name: "cluster-wide-object", Since: "v0.1.0",
-	Title:    "Templates hold neither Namespaces nor other objects outside of namespaces",
+	Title:    "Templates must not contain Namespaces or other cluster-wide objects",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl provider contract, section Workload cluster templates, Target namespace; clusterctl client/repository/components.go, fixTargetNamespace",
-	Why:    "Clusterctl renames a Namespace to the one the user chose, and who deletes the rendered file deletes that with all that is in it. Other objects outside of namespaces are shared by all clusters, and clusterctl move does not take them along.",
-	Fix:    "Leave the object out of the template and describe it as a prerequisite.",
+	Why:    `clusterctl renames a Namespace to the target namespace, so users who delete the rendered file delete everything in it. Other cluster-wide objects are shared by all clusters, and "clusterctl move" leaves them behind.`,
+	Fix:    "Remove the object from the template and document it as a prerequisite.",
 	Kinds:  rendered, Check: clusterWide,
 })
 
@@ -259,17 +259,17 @@ func clusterWide(p *lint.Pass) {
 			if m := o.Get("metadata"); m != nil && !m.Is(yamldoc.Map) {
 				continue // clusterctl cannot rename it
 			}
-			f := lint.At(o.File, o.Doc, name, "the template brings a Namespace, which clusterctl renames to the target namespace")
+			f := lint.At(o.File, o.Doc, name, "the template contains a Namespace, which clusterctl renames to the target namespace")
 			if view.Variable(o, name) {
 				f.Severity = lint.Warning // at least it is the right one
 			}
 			p.Report(f)
 		case layouts.ClusterScoped(o.Group, o.Kind), crd != nil && crd.Scope == "Cluster":
-			f := lint.At(o.File, o.Doc, name, "%s objects are in no namespace, so all clusters that are made from the template share this one", o.Kind)
+			f := lint.At(o.File, o.Doc, name, "%s is cluster-wide, so all clusters created from the template share this object", o.Kind)
 			f.Severity = lint.Warning
 			if view.Variable(o, name) {
 				f.Severity = lint.Info
-				f.Message = fmt.Sprintf("%s objects are in no namespace, so clusterctl move leaves this one behind unless it is labelled", o.Kind)
+				f.Message = fmt.Sprintf("%s is cluster-wide, so clusterctl move leaves this object behind unless it is labelled", o.Kind)
 			}
 			p.Report(f)
 		}
@@ -278,10 +278,10 @@ func clusterWide(p *lint.Pass) {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL006", Name: "several-namespaces", Since: "v0.1.0",
-	Title:    "All objects of a template, and their references, are in one namespace",
+	Title:    "All objects of a template and their references must be in one namespace",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl provider contract, section Workload cluster templates, Target namespace; clusterctl client/repository/components.go, fixTargetNamespace",
-	Why:    "Clusterctl puts all objects into the namespace the user chose, but leaves references and everything else that names a namespace as it is.",
+	Why:    "References do not work: clusterctl puts all objects into the target namespace, but does not change references.",
 	Fix:    "Remove the namespace, or write ${NAMESPACE}.",
 	Kinds:  templates, Check: severalNamespaces,
 })
@@ -302,11 +302,11 @@ func severalNamespaces(p *lint.Pass) {
 			first = o
 		case o.Namespace != first.Namespace:
 			different = true
-			p.On(o, n, "the namespace is %s here and %s for %s %s, and clusterctl puts both objects into the same", o.Namespace, first.Namespace, first.Kind, first.Name)
+			p.On(o, n, "the namespace is %s here and %s for %s %s, but clusterctl puts both objects into one namespace", o.Namespace, first.Namespace, first.Kind, first.Name)
 		}
 	}
 	if first != nil && other != nil && !different {
-		f := lint.At(first.File, first.Doc, first.Get("metadata", "namespace"), "the namespace is fixed to %s here and not for %s %s; clusterctl replaces it, kubectl does not", first.Namespace, other.Kind, other.Name)
+		f := lint.At(first.File, first.Doc, first.Get("metadata", "namespace"), "the namespace is fixed to %s here but not for %s %s; clusterctl replaces it, kubectl does not", first.Namespace, other.Kind, other.Name)
 		f.Severity = lint.Warning
 		p.Report(f)
 	}
@@ -316,7 +316,7 @@ func severalNamespaces(p *lint.Pass) {
 		if n.Str() == "" || view.Variable(r.object, n) || index.Find(r.group, r.kind, r.name.Text) == nil {
 			return
 		}
-		f := lint.At(r.object.File, r.object.Doc, n, "the reference stays in namespace %s, wherever clusterctl puts %s %s", n.Text, r.kind, r.name.Text)
+		f := lint.At(r.object.File, r.object.Doc, n, "the reference keeps namespace %s, although clusterctl may move %s %s to another", n.Text, r.kind, r.name.Text)
 		f.Severity = lint.Warning // Cluster API no longer reads it
 		p.Report(f)
 	})
@@ -381,11 +381,11 @@ func refer(o *manifest.Object, field string, n *yamldoc.Node) (objectRef, bool) 
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL007", Name: "reference-target", Since: "v0.1.0",
-	Title:    "What a template refers to is in the template or its ClusterClass",
+	Title:    "Objects that a template refers to must be in the template or its ClusterClass",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "clusterctl provider contract, sections Workload cluster templates and Links to external objects",
-	Why:    "The cluster never becomes ready: its controller waits for an object that nobody creates.",
-	Fix:    "Correct kind, group or name of the reference, or add the object.",
+	Why:    "The cluster never becomes ready, because its controller waits for an object that does not exist.",
+	Fix:    "Correct the kind, group or name of the reference, or add the object.",
 	Kinds:  templates, Check: referenceTarget,
 })
 
@@ -402,12 +402,12 @@ func referenceTarget(p *lint.Pass) {
 		if view.Open(r.object, r.node.Get("kind")) || view.Open(r.object, r.node.Get("apiVersion")) || view.Open(r.object, r.node.Get("apiGroup")) {
 			return // nobody knows what it refers to
 		}
-		f := lint.At(r.object.File, r.object.Doc, r.name, "%s leads to %s %s, which is not there", r.field, r.kind, r.name.Text)
+		f := lint.At(r.object.File, r.object.Doc, r.name, "%s refers to %s %s, which the template does not define", r.field, r.kind, r.name.Text)
 		candidates := index.Kind(r.group, r.kind)
 		for _, o := range candidates {
 			if view.DiffersByVariable(r.object, r.name, o) {
 				f.Severity = lint.Warning
-				f.Message += "; whether it is depends on the values of variables"
+				f.Message += "; whether it does depends on the values of variables"
 				break
 			}
 		}
@@ -416,7 +416,7 @@ func referenceTarget(p *lint.Pass) {
 			f.Fix = "Did you mean " + near + "?"
 		case len(candidates) == 0:
 			if o := sameName(all, r); o != nil {
-				f.Message += fmt.Sprintf("; there is %s %s of %s", o.Kind, o.Name, o.Group)
+				f.Message += fmt.Sprintf("; it defines %s %s of %s", o.Kind, o.Name, o.Group)
 			}
 		}
 		p.Report(f)
@@ -433,7 +433,7 @@ func resources(p *lint.Pass, index *lint.Index) {
 			if o.File != p.File || kind == "" || name.Str() == "" || index.Find("", kind, name.Text) != nil {
 				continue
 			}
-			f := lint.At(o.File, o.Doc, name, "%s %s is not in the template, so somebody else has to create it", kind, name.Text)
+			f := lint.At(o.File, o.Doc, name, "the template does not define %s %s; the user must create it first", kind, name.Text)
 			f.Severity = lint.Info
 			p.Report(f)
 		}
@@ -471,11 +471,11 @@ var topologyFields = [][]string{
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL009", Name: "class-name-missing", Since: "v0.1.0",
-	Title:    "A Cluster with a topology names its class in the field of its version",
+	Title:    "A Cluster with a topology must name its class in the field of its version",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate; api/core/v1beta1 and v1beta2, Cluster.GetClassKey",
-	Why:    "Clusterctl sees an empty class name, asks for a file clusterclass-.yaml and refuses the template.",
-	Fix:    "Write spec.topology.classRef.name in a v1beta2 Cluster and spec.topology.class in a v1beta1 one.",
+	Why:    "clusterctl refuses the template: it reads an empty class name and requests a file clusterclass-.yaml.",
+	Fix:    "Write spec.topology.classRef.name in a v1beta2 Cluster, or spec.topology.class in a v1beta1 Cluster.",
 	Kinds:  templates, Check: classNameMissing,
 })
 
@@ -485,7 +485,7 @@ func classNameMissing(p *lint.Pass) {
 		switch n, other := classOf(o), otherClassName(o); {
 		case !classless(o):
 		case other != nil:
-			p.On(o, other, "a Cluster of %s names its class in %s, so clusterctl sees none here", o.Version, field)
+			p.On(o, other, "a Cluster of %s names its class in %s, so clusterctl reads an empty name", o.Version, field)
 		case n != nil:
 			p.On(o, n, "the class name is empty")
 		default:
@@ -524,11 +524,11 @@ func otherClassName(o *manifest.Object) *yamldoc.Node {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL010", Name: "class-file-missing", Since: "v0.1.0",
-	Title:    "For every class of a Cluster there is a clusterclass-NAME.yaml",
+	Title:    "Every class of a Cluster must have a file clusterclass-NAME.yaml",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
-	Why:    "Clusterctl refuses the template unless the management cluster has the class already. It does not look for the class in the template itself, nor in a flavor.",
-	Fix:    "Publish the class as clusterclass-NAME.yaml in the same release, named after the class.",
+	Why:    "clusterctl refuses the template unless the management cluster already has the class. It looks neither in the template nor in other flavors.",
+	Fix:    "Publish the class as clusterclass-NAME.yaml in the same release.",
 	Kinds:  templates, Check: classFileMissing,
 })
 
@@ -541,13 +541,13 @@ func classFileMissing(p *lint.Pass) {
 		if view.Open(o, n) {
 			r, _ := view.From(o, n)
 			if len(p.Release.OfKind(layouts.ClusterClass)) == 0 {
-				f := lint.At(o.File, o.Doc, n, "the class is up to the user by ${%s}, but the release has no clusterclass-NAME.yaml at all", r.Name)
+				f := lint.At(o.File, o.Doc, n, "the user chooses the class with ${%s}, but the release has no clusterclass-NAME.yaml", r.Name)
 				f.Severity = lint.Warning
 				p.Report(f)
 			}
 			continue
 		}
-		f := lint.At(o.File, o.Doc, n, "class %s should be in %s, which the release does not have", n.Text, layouts.ClusterClassFile(n.Text))
+		f := lint.At(o.File, o.Doc, n, "class %s must be in %s, which the release does not contain", n.Text, layouts.ClusterClassFile(n.Text))
 		if c := classElsewhere(p, n.Text); c != nil {
 			f.Message += "; it is in " + c.Artifact.Name
 		}
@@ -572,10 +572,10 @@ func classElsewhere(p *lint.Pass, name string) *lint.File {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL011", Name: "class-twice", Since: "v0.1.0",
-	Title:    "No two Clusters of a template use the same class",
+	Title:    "Clusters of a template should use different classes",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
-	Why:    "Clusterctl prints the class and its templates once for each Cluster. Tools that refuse duplicates stop there.",
+	Why:    "Tools that refuse duplicates fail, because clusterctl prints the class and its templates once for each Cluster.",
 	Fix:    "Put the Clusters into different templates.",
 	Kinds:  templates, Check: classTwice,
 })
@@ -588,7 +588,7 @@ func classTwice(p *lint.Pass) {
 			continue
 		}
 		if first := seen[n.Text]; first != nil {
-			p.On(o, n, "Cluster %s uses class %s too, so clusterctl prints the class twice", first.Name, n.Text)
+			p.On(o, n, "Cluster %s also uses class %s, so clusterctl prints the class twice", first.Name, n.Text)
 			continue
 		}
 		seen[n.Text] = o
@@ -629,11 +629,11 @@ func served(r *lint.Release, group, kind string) (versions []string, known bool)
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL012", Name: "typed-cluster", Since: "v0.1.0",
-	Title:    "Clusters fit the types of Cluster API",
+	Title:    "Clusters must match the types of Cluster API",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
-	Why:    "Clusterctl converts every Cluster of a template to look for its ClusterClass, and gives up at a value of the wrong type. A variable in quotes is always a text, also where a number has to be.",
-	Fix:    "Write a value of the type that the field has; for a number or boolean from a variable without quotes.",
+	Why:    "clusterctl refuses the template, because it cannot convert a Cluster with a value of the wrong type. A variable in quotes is always a string.",
+	Fix:    "Write a value of the right type; use a variable without quotes for a number or boolean.",
 	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: typedCluster,
 })
 
@@ -658,10 +658,10 @@ func typedCluster(p *lint.Pass) {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL013", Name: "version-not-served", Since: "v0.1.0",
-	Title:    "Objects and references have a version that is served",
+	Title:    "Objects and references must use a served version",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "spec.versions of the CustomResourceDefinitions in the components; CustomResourceDefinitions of Cluster API",
-	Why:    "The API server does not know the object and refuses it. A reference with such a version leads nowhere.",
+	Why:    "The API server refuses the object, and a reference to an unserved version does not work.",
 	Fix:    "Use a version that is served.",
 	Kinds:  rendered, Check: versionNotServed,
 })
@@ -711,10 +711,10 @@ var serverOwned = []struct {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL014", Name: "server-fields", Since: "v0.1.0",
-	Title:    "Objects have none of the fields that belong to the API server",
+	Title:    "Objects must not have fields that the API server sets",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes API conventions, section Metadata; apimachinery api/validation, ValidateObjectMeta",
-	Why:    "The API server refuses a new object that has a resource version, or an owner without uid. An owner that is not in the cluster makes the garbage collector delete the object; the other fields are ignored. They come from a copy of a live object.",
+	Why:    "The API server refuses a new object with a resourceVersion or an owner without uid, and deletes one whose owner does not exist. It ignores the other fields. All come from a copy of a live object.",
 	Fix:    "Remove the field.",
 	Kinds:  rendered, Check: serverFields,
 })
@@ -730,9 +730,9 @@ func serverFields(p *lint.Pass) {
 			}
 		}
 		for _, owner := range meta.Get("ownerReferences").List() {
-			f := lint.At(o.File, o.Doc, owner, "the API server refuses an owner without uid, and no template can know one")
+			f := lint.At(o.File, o.Doc, owner, "the owner has no uid, which the API server refuses and a template cannot know")
 			if uid := owner.Get("uid"); !view.Blank(uid) {
-				f = lint.At(o.File, o.Doc, uid, "no object has this uid, so the garbage collector deletes the %s", o.Kind)
+				f = lint.At(o.File, o.Doc, uid, "the uid belongs to an object elsewhere, so the garbage collector deletes the %s", o.Kind)
 				f.Severity = lint.Warning
 			}
 			p.Report(f)
@@ -747,10 +747,10 @@ func serverFields(p *lint.Pass) {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL015", Name: "object-schema", Since: "v0.1.0",
-	Title:    "Objects agree with the CustomResourceDefinitions of the release",
+	Title:    "Objects must match the CustomResourceDefinitions of the release",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "apiextensions-apiserver, validation of custom resources; Kubernetes API, fieldValidation Strict",
-	Why:    "The API server refuses the object, and kubectl refuses one with a field that the definition does not know: without that check the field would be dropped without a word.",
+	Why:    "The API server refuses the object. kubectl refuses one with an unknown field; other clients lose the field silently.",
 	Fix:    "Correct the field.",
 	Kinds:  view.Substituted, Check: objectSchema,
 })

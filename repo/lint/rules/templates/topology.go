@@ -117,11 +117,11 @@ func usedClass(p *lint.Pass, o *manifest.Object) *clusterclass.Class {
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP001", Name: "core-schema", Since: "v0.1.0",
-	Title:    "Objects of Cluster API agree with its CustomResourceDefinitions",
+	Title:    "Objects of Cluster API must match its CustomResourceDefinitions",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "CustomResourceDefinitions of Cluster API " + coreapi.Release,
-	Why:    "The API server refuses the object, and kubectl refuses one with a field that the definition does not know: without that check the field would be dropped without a word.",
-	Fix:    "Correct the field. In v1beta2 many have other names than in v1beta1.",
+	Why:    "The API server refuses the object. kubectl refuses one with an unknown field; other clients lose the field silently.",
+	Fix:    "Correct the field. Many fields have other names in v1beta2 than in v1beta1.",
 	Kinds:  view.Substituted, Check: coreSchema,
 })
 
@@ -140,11 +140,11 @@ func coreSchema(p *lint.Pass) {
 			case o.Is(view.CoreGroup, view.ClusterKind) && v.Path == "": // TOP002
 				return missing
 			case o.Is(view.CoreGroup, view.ClusterKind) && classless(o) && otherClassName(o) != nil: // of which another rule says all
-				return v.Path == "spec.topology.class" || v.Path == "spec.topology.classRef" || v.Path == "spec.topology" && missing && strings.Contains(v.Message, "class")
+				return v.Path == "spec.topology.class" || v.Path == "spec.topology.classRef" || v.Path == "spec.topology" && missing && (v.Fields[0] == "class" || v.Fields[0] == "classRef")
 			case o.Is(view.RuntimeGroup, view.ExtensionKind):
 				return v.Fault != openapi.Unknown && ofExtensionRule(v)
 			case o.Is(view.CoreGroup, "MachineDeployment"): // the webhook of Cluster API adds the selector
-				return missing && v.Path == "spec" && strings.HasSuffix(v.Message, "selector")
+				return missing && v.Path == "spec" && v.Fields[0] == "selector"
 			}
 			return false
 		}))
@@ -187,7 +187,7 @@ func isDuration(field string) bool {
 func conversionFails(p *lint.Pass, o *manifest.Object) {
 	for _, field := range []string{"infrastructureRef", "controlPlaneRef"} {
 		if n := o.Get("spec", field, "apiVersion"); o.Kind == view.ClusterKind && strings.Count(n.Str(), "/") > 1 && !view.Open(o, n) {
-			p.On(o, n, "spec.%s.apiVersion is %q, which is no group and version", field, n.Text)
+			p.On(o, n, "spec.%s.apiVersion is %q; it must have the form GROUP/VERSION", field, n.Text)
 		}
 	}
 	var walk func(n *yamldoc.Node)
@@ -197,7 +197,7 @@ func conversionFails(p *lint.Pass, o *manifest.Object) {
 			case f.Name == "value": // of a variable, which may be anything
 			case isDuration(f.Name) && f.Value.Is(yamldoc.String) && !view.Open(o, f.Value):
 				if _, err := time.ParseDuration(f.Value.Text); err != nil {
-					p.On(o, f.Value, "%s is %q, which is no duration such as 10m", f.Name, f.Value.Text)
+					p.On(o, f.Value, "%s is %q; it must be a duration such as 10m", f.Name, f.Value.Text)
 				}
 			default:
 				walk(f.Value)
@@ -212,10 +212,10 @@ func conversionFails(p *lint.Pass, o *manifest.Object) {
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP002", Name: "cluster-without-spec", Since: "v0.1.0",
-	Title:    "A Cluster has either a topology or references",
+	Title:    "A Cluster must have either a topology or references",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: clusterAdmission + ", validate",
-	Why:    "The webhook of Cluster API refuses a Cluster with nothing. With a topology Cluster API makes the references itself.",
+	Why:    "The Cluster API webhook refuses a Cluster with neither. With a topology, Cluster API sets the references.",
 	Fix:    "Write spec.topology, or spec.infrastructureRef and spec.controlPlaneRef.",
 	Kinds:  rendered, Check: perCluster(clusterWithoutSpec),
 })
@@ -228,7 +228,7 @@ func clusterWithoutSpec(p *lint.Pass, o *manifest.Object) {
 	case !topology && view.Blank(spec.Get("infrastructureRef")) && view.Blank(spec.Get("controlPlaneRef")):
 		p.On(o, cmp.Or(spec, o.Doc.Root), "the Cluster has neither a topology nor references")
 	case topology && explicit != nil && !view.Blank(explicit.Value):
-		f := lint.At(o.File, o.Doc, explicit.Key(), "with a topology Cluster API makes the %s itself", explicit.Name)
+		f := lint.At(o.File, o.Doc, explicit.Key(), "the Cluster has a topology, so Cluster API sets the %s itself", explicit.Name)
 		f.Severity = lint.Warning
 		p.Report(f)
 	}
@@ -243,11 +243,11 @@ func (t *topology) version() (n *yamldoc.Node, text string, ok bool) {
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP004", Name: "topology-version", Since: "v0.1.0",
-	Title:    "The version of a topology is one of Kubernetes",
+	Title:    "The version of a topology must be a Kubernetes version",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: clusterAdmission + ", validateTopology",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
-	Fix:    "Write a version with three numbers, such as v1.34.0.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
+	Fix:    "Write a version with three numbers, for example v1.34.0.",
 	Kinds:  rendered, Check: perTopology(topologyVersion),
 })
 
@@ -257,16 +257,16 @@ func topologyVersion(p *lint.Pass, t *topology) {
 		return
 	}
 	if _, err := semver.Parse(text[1:]); err != nil {
-		p.On(t.Object, n, "%s is no version: %v", n.Text, err)
+		p.On(t.Object, n, "%s is not a version: %v", n.Text, err)
 	}
 }
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP005", Name: "topology-version-of-class", Since: "v0.1.0",
-	Title:    "The version of a topology is one that its class allows",
+	Title:    "The version of a topology must be one that its class allows",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: clusterAdmission + ", ValidateClusterForClusterClass",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Use a version from kubernetesVersions of the ClusterClass, or add the version there.",
 	Kinds:  rendered, Check: perTopology(topologyVersionOfClass),
 })
@@ -285,16 +285,16 @@ func topologyVersionOfClass(p *lint.Pass, t *topology) {
 		words = append(words, v.Text)
 	}
 	if len(list) > 0 {
-		p.On(t.Object, n, "the class %s does not allow %s, but %s", t.class.Name(), text, view.FewOf(words))
+		p.On(t.Object, n, "class %s does not allow %s; it allows %s", t.class.Name(), text, view.FewOf(words))
 	}
 }
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP006", Name: "worker-class", Since: "v0.1.0",
-	Title:    "The class of every worker is in the ClusterClass",
+	Title:    "The class of every worker must be in the ClusterClass",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: clusterAdmission + ", check.MachineDeploymentTopologiesAreValidAndDefinedInClusterClass",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Correct the name.",
 	Kinds:  rendered, Check: perTopology(workerClass),
 })
@@ -320,7 +320,7 @@ func workerClass(p *lint.Pass, t *topology) {
 				near = c.Class
 			}
 		}
-		f := lint.At(t.File, t.Doc, n, "the class %s has no %s of a class %s", t.class.Name(), kind, n.Text)
+		f := lint.At(t.File, t.Doc, n, "class %s has no %s with class %q", t.class.Name(), kind, n.Text)
 		if near != "" {
 			f.Fix = "Did you mean " + near + "?"
 		}
@@ -330,10 +330,10 @@ func workerClass(p *lint.Pass, t *topology) {
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP008", Name: "required-variable", Since: "v0.1.0",
-	Title:    "A Cluster sets all variables that its class requires",
+	Title:    "A Cluster must set all variables that its class requires",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api internal/topology/variables, validateRequiredVariables",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Add the variable to spec.topology.variables.",
 	Kinds:  rendered, Check: perTopology(requiredVariable),
 })
@@ -353,7 +353,7 @@ func requiredVariable(p *lint.Pass, t *topology) {
 	}
 	for _, v := range t.class.Variables() {
 		if v.Name != "" && v.Required && !set[v.Name] && v.Default() == nil && !view.Open(t.class.Object, v.Node.Get("name")) {
-			p.On(t.Object, cmp.Or(list, t.node), "the class %s requires the variable %s", t.class.Name(), v.Name)
+			p.On(t.Object, cmp.Or(list, t.node), "class %s requires variable %q, which the Cluster does not set", t.class.Name(), v.Name)
 			set[v.Name] = true
 		}
 	}
@@ -373,10 +373,10 @@ func (t *topology) values(list *yamldoc.Node, visit func(name *yamldoc.Node, val
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP009", Name: "unknown-variable", Since: "v0.1.0",
-	Title:    "A Cluster sets only variables that its class defines",
+	Title:    "A Cluster must only set variables that its class defines",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api internal/topology/variables, validateClusterVariables",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Correct the name, or define the variable in the ClusterClass.",
 	Kinds:  rendered, Check: perTopology(unknownVariable),
 })
@@ -390,7 +390,7 @@ func unknownVariable(p *lint.Pass, t *topology) {
 }
 
 func reportUnknown(p *lint.Pass, t *topology, name *yamldoc.Node) {
-	f := lint.At(t.File, t.Doc, name, "the class %s does not define the variable %s", t.class.Name(), name.Text)
+	f := lint.At(t.File, t.Doc, name, "class %s does not define variable %q", t.class.Name(), name.Text)
 	if t.class.Discovers() {
 		f.Severity = lint.Warning
 		f.Message += " itself; one of its extensions may"
@@ -405,10 +405,10 @@ func reportUnknown(p *lint.Pass, t *topology, name *yamldoc.Node) {
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP010", Name: "variable-value", Since: "v0.1.0",
-	Title:    "The values of variables agree with their schema",
+	Title:    "Values of variables must match their schema",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api internal/topology/variables, ValidateClusterVariable",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Correct the value, or the schema in the ClusterClass.",
 	Kinds:  rendered, Check: perTopology(variableValue),
 })
@@ -430,10 +430,10 @@ func checkValue(p *lint.Pass, t *topology, value *yamldoc.Node, definition *clus
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP011", Name: "variable-override", Since: "v0.1.0",
-	Title:    "Overrides are about variables of the class, and agree with their schema",
+	Title:    "Variable overrides must match the variables of the class and their schema",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api internal/topology/variables, ValidateControlPlaneVariables and ValidateMachineVariables",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Correct the name or the value.",
 	Kinds:  rendered, Check: perTopology(variableOverride),
 })
@@ -497,11 +497,11 @@ const leastStartup = 30
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP012", Name: "topology-health-check", Since: "v0.1.0",
-	Title:    "Health checks of a topology are possible and complete",
+	Title:    "Health checks of a topology must be complete and possible",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: clusterAdmission + ", validateMachineHealthChecks",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
-	Fix:    "Define the health check in the Cluster or its class. One for the control plane needs machineInfrastructure in the class.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
+	Fix:    "Define the health check in the Cluster or its class. A health check for the control plane needs machineInfrastructure in the class.",
 	Kinds:  rendered, Check: perTopology(topologyHealthCheck),
 })
 
@@ -520,7 +520,7 @@ func topologyHealthCheck(p *lint.Pass, t *topology) {
 		}
 		controlPlane := w == nil
 		if v, ok := view.Seconds(h.startup); ok && v != 0 && v < leastStartup && !view.Open(t.Object, h.startup) {
-			report(h.startup, fmt.Sprintf("the startup timeout is %s, but must be 0 or at least 30 seconds", h.startup.Text))
+			report(h.startup, fmt.Sprintf("the startup timeout is %s; it must be 0 or at least 30 seconds", h.startup.Text))
 		}
 		for _, n := range []*yamldoc.Node{h.unhealthy, h.inFlight} {
 			if problem := limitProblem(n); problem != "" && !view.Open(t.Object, n) && !(controlPlane && n == h.inFlight && n.Is(yamldoc.String)) {
@@ -531,10 +531,10 @@ func topologyHealthCheck(p *lint.Pass, t *topology) {
 			return
 		}
 		if controlPlane && h.defined && t.class.MachineInfrastructure().Node == nil {
-			p.On(t.Object, h.node, "the class %s has no machineInfrastructure for the control plane, so there is nothing to check", t.class.Name())
+			p.On(t.Object, h.node, "class %s has no machineInfrastructure for the control plane, which the health check needs", t.class.Name())
 		}
 		if h.enabled.Bool() && !view.Open(t.Object, h.enabled) && !h.defined && !t.class.HasHealthCheck(w) {
-			p.On(t.Object, h.enabled, "neither the Cluster nor the class %s says what the health check is", t.class.Name())
+			p.On(t.Object, h.enabled, "neither the Cluster nor class %s defines the health check", t.class.Name())
 		}
 	}
 	check(t.node.Get("controlPlane"), nil, t.class != nil)
@@ -554,10 +554,10 @@ func autoscaled(metadata *yamldoc.Node) *yamldoc.Node {
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP013", Name: "replicas-and-autoscaler", Since: "v0.1.0",
-	Title:    "Workers have either replicas or the annotations of the autoscaler",
+	Title:    "Workers must have either replicas or the annotations of the autoscaler",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: clusterAdmission + ", validateAutoscalerAnnotationsForCluster",
-	Why:    "The webhook of Cluster API refuses the Cluster: the autoscaler and the topology would fight for the number.",
+	Why:    "The Cluster API webhook refuses the Cluster, because the autoscaler and the topology would both set the number.",
 	Fix:    "Remove replicas, or the annotations.",
 	Kinds:  rendered, Check: perTopology(replicasAndAutoscaler),
 })
@@ -568,19 +568,19 @@ func replicasAndAutoscaler(p *lint.Pass, t *topology) {
 		switch {
 		case w.pool || n == nil || n.Is(yamldoc.Null):
 		case autoscaled(w.node.Get("metadata")) != nil:
-			p.On(t.Object, n, "the annotations of the autoscaler set the number of these workers too")
+			p.On(t.Object, n, "these workers have both replicas and annotations of the autoscaler")
 		case w.class != nil && autoscaled(cmp.Or(w.class.Node.Get("template", "metadata"), w.class.Node.Get("metadata"))) != nil:
-			p.On(t.Object, n, "in the class %s these workers have annotations of the autoscaler", t.class.Name())
+			p.On(t.Object, n, "class %s sets annotations of the autoscaler for these workers", t.class.Name())
 		}
 	}
 }
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP014", Name: "cluster-name", Since: "v0.1.0",
-	Title:    "The name of a Cluster is a label value",
+	Title:    "The name of a Cluster must be a valid label value",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: clusterAdmission + ", validate",
-	Why:    "Cluster API labels all objects of a cluster with its name. Its webhook refuses names that are no label value, such as those with more than 63 characters.",
+	Why:    "The Cluster API webhook refuses the Cluster: its name becomes a label of all objects, with at most 63 characters.",
 	Fix:    "Shorten the name.",
 	Kinds:  rendered, Check: perCluster(clusterNameValue),
 })
@@ -588,17 +588,17 @@ var _ = topologyRules.Add(lint.Rule{
 func clusterNameValue(p *lint.Pass, o *manifest.Object) {
 	n := o.Get("metadata", "name")
 	if problems := validation.IsValidLabelValue(n.Str()); len(problems) > 0 && !view.Open(o, n) {
-		p.On(o, n, "%q is no label value: %s", n.Text, problems[0])
+		p.On(o, n, "%q is not a valid label value: %s", n.Text, problems[0])
 	}
 }
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP015", Name: "cluster-network", Since: "v0.1.0",
-	Title:    "Networks of a Cluster are in CIDR notation",
+	Title:    "Networks of a Cluster must be in CIDR notation",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: clusterAdmission + ", validateCIDRBlocks",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
-	Fix:    "Write an address, a slash and the number of bits, such as 10.0.0.0/16.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
+	Fix:    "Write an address, a slash and the prefix length, for example 10.0.0.0/16.",
 	Kinds:  rendered, Check: perCluster(clusterNetwork),
 })
 
@@ -614,10 +614,10 @@ func clusterNetwork(p *lint.Pass, o *manifest.Object) {
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP021", Name: "topology-metadata", Since: "v0.1.0",
-	Title:    "Labels and annotations in a topology are valid",
+	Title:    "Labels and annotations in a topology must be valid",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: clusterAdmission + ", validateTopologyMetadata",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Correct the key or the value.",
 	Kinds:  rendered, Check: perTopology(topologyMetadata),
 })
@@ -637,11 +637,11 @@ const concurrency = "topology.cluster.x-k8s.io/upgrade-concurrency"
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP022", Name: "upgrade-concurrency", Since: "v0.1.0",
-	Title:    "The number of concurrent upgrades is 1 or more",
+	Title:    "The number of concurrent upgrades must be 1 or more",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: clusterAdmission + ", validateTopology",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
-	Fix:    "Write a number.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
+	Fix:    "Write an integer of 1 or more, in quotes.",
 	Kinds:  rendered, Check: perTopology(upgradeConcurrency),
 })
 
@@ -651,16 +651,16 @@ func upgradeConcurrency(p *lint.Pass, t *topology) {
 		return
 	}
 	if v, err := strconv.Atoi(n.Text); err != nil || v < 1 {
-		p.On(t.Object, n, "%q is no number from 1 on", n.Text)
+		p.On(t.Object, n, "%q is not an integer of 1 or more", n.Text)
 	}
 }
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP023", Name: "topology-taints", Since: "v0.1.0",
-	Title:    "Taints in a topology are not those of others",
+	Title:    "Taints in a topology must not be reserved",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api internal/util/taints, ValidateMachineTaints",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Use another key.",
 	Kinds:  rendered, Check: perTopology(topologyTaints),
 })
@@ -670,7 +670,7 @@ func topologyTaints(p *lint.Pass, t *topology) {
 		for _, taint := range part.Get("taints").List() {
 			n := taint.Get("key")
 			if problem := clusterclass.TaintProblem(n.Str()); n.Str() != "" && problem != "" && !view.Open(t.Object, n) {
-				p.On(t.Object, n, "the taint %s %s", n.Text, problem)
+				p.On(t.Object, n, "taint %q %s", n.Text, problem)
 			}
 		}
 	}
@@ -678,10 +678,10 @@ func topologyTaints(p *lint.Pass, t *topology) {
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP024", Name: "topology-rollout", Since: "v0.1.0",
-	Title:    "A rollout of workers can replace machines",
+	Title:    "A rollout of workers must be able to replace machines",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: clusterAdmission + ", validateTopologyRollout",
-	Why:    "The webhook of Cluster API refuses the Cluster.",
+	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Write integers or percentages that are not both 0.",
 	Kinds:  rendered, Check: perTopology(topologyRollout),
 })
@@ -701,7 +701,7 @@ func topologyRollout(p *lint.Pass, t *topology) {
 		a, isA := unavailable.Int()
 		b, isB := surge.Int()
 		if isA && isB && a == 0 && b == 0 && !view.Open(t.Object, unavailable) && !view.Open(t.Object, surge) {
-			p.On(t.Object, surge, "maxUnavailable and maxSurge are both 0, so that no machine can ever be replaced")
+			p.On(t.Object, surge, "maxUnavailable and maxSurge are both 0, so no machine can ever be replaced")
 		}
 	}
 }

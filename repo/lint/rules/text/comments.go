@@ -14,11 +14,11 @@ func onComment(p *lint.Pass, i *lint.Ignore, message string) {
 
 var _ = commentRules.Add(lint.Rule{
 	ID: "LINT001", Name: "ignore-comment", Since: "v0.1.0",
-	Title:    "A comment that silences rules names them and says why",
+	Title:    "A comment that silences rules should name them and give a reason",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "clusterctl-repo, " + lint.IgnoreMark,
-	Why:    "The comment has no effect. A reader who does not know the reason cannot tell whether it still holds.",
-	Fix:    "Write # " + lint.IgnoreMark + " RULE and the reason.",
+	Why:    "The comment has no effect. Without a reason, readers cannot tell whether it is still needed.",
+	Fix:    "Write # " + lint.IgnoreMark + " RULE followed by the reason.",
 	Scope:  lint.ScopeComments, Check: ignoreComment,
 })
 
@@ -30,7 +30,7 @@ func ignoreComment(p *lint.Pass) {
 		}
 		for _, id := range i.Rules {
 			if !p.Known(lint.NormalizeID(id)) {
-				onComment(p, i, "there is no rule "+id)
+				onComment(p, i, "the comment names the unknown rule "+id)
 			}
 		}
 		if i.Reason == "" {
@@ -41,21 +41,21 @@ func ignoreComment(p *lint.Pass) {
 
 var _ = commentRules.Add(lint.Rule{
 	ID: "LINT002", Name: "ignore-unused", Since: "v0.1.0",
-	Title:    "A comment that silences a rule is needed",
+	Title:    "A comment that silences a rule should be needed",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "clusterctl-repo, " + lint.IgnoreMark,
-	Why:    "Nothing is silenced here any more, but the next fault in this place would be.",
-	Fix:    "Remove the rule from the comment, or the comment.",
+	Why:    "The comment no longer silences a finding here, but it would hide the next one.",
+	Fix:    "Remove the rule from the comment, or the whole comment.",
 	Scope:  lint.ScopeComments, Check: ignoreUnused,
 })
 
 var _ = commentRules.Add(lint.Rule{
 	ID: "LINT003", Name: "source-builds", Since: "v0.1.0",
-	Title:    "A source tree can be built",
+	Title:    "A source tree must build",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "kustomize api/krusty, Kustomizer.Run; provider contract, section Components YAML",
-	Why:    "Without the components there is no release, and the rest of the tree is not checked.",
-	Fix:    "Correct the file; clusterctl-repo build gives the same message.",
+	Why:    "Users get no release, and lint does not check the rest of the tree.",
+	Fix:    "Correct the file; clusterctl-repo build shows the same message.",
 	Scope:  lint.ScopeComments, Check: func(*lint.Pass) {}, // reported before there is anything to check, see lint.Unbuilt
 })
 
@@ -63,7 +63,7 @@ func ignoreUnused(p *lint.Pass) {
 	for _, i := range p.Ignores {
 		for _, id := range i.Rules {
 			if id := lint.NormalizeID(id); i.Reason != "" && p.Known(id) && p.Ran(id) && !i.Used(id) {
-				onComment(p, i, "there is no finding of "+id+" here")
+				onComment(p, i, "the comment silences no finding of "+id+" here")
 			}
 		}
 	}

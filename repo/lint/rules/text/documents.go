@@ -3,6 +3,7 @@ package text
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -29,7 +30,11 @@ type cause struct {
 
 // causeOf explains the error of a document.
 func causeOf(f *lint.File, d *yamldoc.Document) cause {
-	err := strings.TrimPrefix(d.Err.Err.Error(), "not YAML: ")
+	why := d.Err.Err
+	if inner := errors.Unwrap(why); inner != nil {
+		why = inner // without "not YAML"
+	}
+	err := why.Error()
 	start, end := d.Range()
 	text := d.Text()[start:end]
 	line := f.Raw.Line(d.Err.Pos.Line)
@@ -40,11 +45,11 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 		return cause{"YAML004", fmt.Sprintf("the byte %#02x is not UTF-8: %s", f.Raw.Data[off], err), f.Raw.Pos(off)}
 	case bytes.HasPrefix(text, []byte("%")):
 		return cause{"YAML004", "clusterctl does not read YAML directives", d.Err.Pos}
-	case strings.Contains(err, "control characters"):
+	case errors.Is(why, yamldoc.ErrControl):
 		return cause{"YAML004", err, d.Err.Pos}
 	case strings.Contains(indent, "\t"):
 		return cause{"YAML004", "a tab cannot indent a line: " + err, d.Err.Pos}
-	case strings.Contains(err, "no number that JSON can hold"), strings.Contains(err, "cannot be a mapping key"):
+	case errors.Is(why, yamldoc.ErrNumber), errors.Is(why, yamldoc.ErrKey):
 		return cause{"YAML010", err, d.Err.Pos}
 	}
 	// A default may be to blame, in this line or in the one before.
@@ -64,10 +69,10 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 			return cause{"VAR022", fmt.Sprintf("the default %q of %s is not in quotes: %s", r.Default, r.Name, err), d.Err.Pos}
 		}
 	}
-	if strings.Contains(err, "unknown anchor") {
+	if errors.Is(why, yamldoc.ErrAnchor) {
 		return cause{"YAML012", err + " in this document", d.Err.Pos}
 	}
-	return cause{"YAML001", "the document cannot be parsed: " + err, d.Err.Pos}
+	return cause{"YAML001", "the document is not valid YAML: " + err, d.Err.Pos}
 }
 
 // invalidUTF8 returns the offset of the first byte that is not UTF-8.
@@ -90,10 +95,10 @@ func insideQuotes(f *lint.File, off int) bool {
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML001", Name: "document-parses", Since: "v0.1.0",
-	Title:    "Every document is a YAML mapping",
+	Title:    "Every document must be a YAML mapping",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl util/yaml/yaml.go, ToUnstructured",
-	Why:    "Clusterctl parses the file as a whole. One document that is no mapping makes all of it unusable, and the message prints the document instead of a line.",
+	Why:    "clusterctl refuses the whole file, with a message that prints the document instead of a line number.",
 	Fix:    "Correct the document.",
 	Kinds:  view.Substituted, Check: documentParses,
 })
@@ -118,26 +123,31 @@ func documentParses(p *lint.Pass) {
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML002", Name: "separator-line", Since: "v0.1.0",
-	Title:    "Lines that begin with --- hold nothing else",
+	Title:    "Lines that begin with --- must not contain anything else",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "k8s.io/apimachinery/pkg/util/yaml, YAMLReader",
-	Why:    "Clusterctl splits files into documents at such lines before it parses them. Only blanks or a comment may follow the dashes, also inside a quoted text.",
-	Fix:    "Put what follows the dashes on the next line, or indent the line if it is no separator.",
+	Why:    "clusterctl splits the file at this line, even inside a quoted text. Only spaces or a comment may follow the dashes.",
+	Fix:    "Move the text after the dashes to the next line, or indent the line if it is not a separator.",
 	Kinds:  view.Substituted, Check: separatorLine,
 })
 
 func separatorLine(p *lint.Pass) {
 	if s := p.File.Docs(); s != nil && s.Err != nil {
-		p.Report(view.AtPos(p.File, s.Err.Pos, "text follows the separator ---: "+short([]byte(strings.TrimPrefix(s.Err.Err.Error(), "invalid Yaml document separator: ")))))
+		text := s.Err.Err.Error()
+		var split *yamldoc.SplitError
+		if errors.As(s.Err.Err, &split) {
+			text = split.Text
+		}
+		p.Report(view.AtPos(p.File, s.Err.Pos, "text follows the separator ---: "+short([]byte(text))))
 	}
 }
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML003", Name: "duplicate-key", Since: "v0.1.0",
-	Title:    "No mapping has a key twice",
+	Title:    "A mapping should not have duplicate keys",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "sigs.k8s.io/yaml, Unmarshal",
-	Why:    "The last one wins and the others are gone, without a word.",
+	Why:    "clusterctl uses the last entry and silently drops the others.",
 	Fix:    "Merge the entries, or remove the wrong one.",
 	Kinds:  view.Substituted, Check: duplicateKey,
 })
@@ -146,7 +156,7 @@ func duplicateKey(p *lint.Pass) {
 	view.Objects(p.File, func(d *yamldoc.Document) {
 		view.Each(d.Root, func(n *yamldoc.Node) {
 			view.Repeated(n, func(first, again *yamldoc.Field) {
-				p.Node(d, again.Key(), "the key %q stands already in line %d, and only the last one counts", again.Name, d.Pos(first.Key()).Line)
+				p.Node(d, again.Key(), "the key %q is already in line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
 			})
 		})
 	})
@@ -180,31 +190,31 @@ var versionLike = view.Pattern(`^[0-9]+\.[0-9]*0$`)
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML004", Name: "encoding", Since: "v0.1.0",
-	Title:    "Files are UTF-8 without tabs for indentation, control characters and directives",
+	Title:    "Files must be UTF-8 without tab indentation, control characters and directives",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "sigs.k8s.io/yaml, Unmarshal",
-	Why:    "Clusterctl refuses the whole file, and names at best a line inside the document.",
-	Fix:    "Save the file as UTF-8, indent with spaces, remove the directive.",
+	Why:    "clusterctl refuses the whole file, and at best names a line within the document.",
+	Fix:    "Save the file as UTF-8, indent with spaces, and remove the directive.",
 	Kinds:  view.Substituted, Check: reportCauses,
 })
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML010", Name: "not-in-json", Since: "v0.1.0",
-	Title:    "Values and keys exist in JSON",
+	Title:    "Values and keys must exist in JSON",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "sigs.k8s.io/yaml, YAMLToJSON",
-	Why:    "Clusterctl converts documents to JSON, which knows neither infinity nor keys that are null, lists or mappings.",
+	Why:    "clusterctl refuses the whole file: JSON has neither infinity nor keys that are null, lists or mappings.",
 	Fix:    "Put the value or key in quotes.",
 	Kinds:  view.Substituted, Check: reportCauses,
 })
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML012", Name: "unknown-anchor", Since: "v0.1.0",
-	Title:    "An alias names an anchor of the same document",
+	Title:    "An alias must name an anchor of the same document",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "sigs.k8s.io/yaml, Unmarshal",
-	Why:    "Anchors end with their document. Clusterctl refuses the whole file.",
-	Fix:    "Repeat the anchor in this document, or write the value out. If the * is text, put it in quotes.",
+	Why:    "clusterctl refuses the whole file, because anchors are only known within their document.",
+	Fix:    "Repeat the anchor in this document, or write the value instead. If the * is text, put it in quotes.",
 	Kinds:  view.Substituted, Check: reportCauses,
 })
 
@@ -249,11 +259,11 @@ func readable(streams []*yamldoc.Stream, docs, index int) bool {
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML005", Name: "number-changes", Since: "v0.1.0",
-	Title:    "Numbers keep their value",
+	Title:    "Numbers should keep their value",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl util/yaml/yaml.go, ToUnstructured",
-	Why:    "Clusterctl holds every number as a 64 bit float: integers beyond 2^53 are rounded, and a version such as 1.10 comes out as 1.1.",
-	Fix:    "Put the value in quotes if it is a text.",
+	Why:    "clusterctl changes the number, because it holds all numbers as 64-bit floats: integers beyond 2^53 are rounded, and 1.10 becomes 1.1.",
+	Fix:    "Put the value in quotes if it is a string.",
 	Kinds:  view.Substituted, Check: numberChanges,
 })
 
@@ -279,10 +289,10 @@ func numberChanges(p *lint.Pass) {
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML006", Name: "yes-no-word", Since: "v0.1.0",
-	Title:    "Words that YAML 1.1 takes for booleans stand in quotes",
+	Title:    "Words that YAML 1.1 reads as booleans should be in quotes",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "sigs.k8s.io/yaml (YAML 1.1)",
-	Why:    "y, n, yes, no, on and off turn into true and false, as keys as well as values.",
+	Why:    "clusterctl reads y, n, yes, no, on and off as true and false, in keys as well as values.",
 	Fix:    "Put the word in quotes, or write true or false.",
 	Kinds:  view.Substituted, Check: yesNoWord,
 })
@@ -312,11 +322,11 @@ func yesNoWord(p *lint.Pass) {
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML007", Name: "object-identity", Since: "v0.1.0",
-	Title:    "Every document has apiVersion, kind and metadata.name",
+	Title:    "Every document must have apiVersion, kind and metadata.name",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes API conventions, section Objects",
-	Why:    "Clusterctl passes the document on, and the API server refuses it in the middle of the installation.",
-	Fix:    "Add the field, as a text.",
+	Why:    "The API server refuses the object in the middle of the installation.",
+	Fix:    "Add the field as a string.",
 	Kinds:  view.Substituted, Check: objectIdentity,
 })
 
@@ -333,7 +343,7 @@ func objectIdentity(p *lint.Pass) {
 				p.Node(d, n, "document %d of the file has no %s", d.Index, name)
 			case !n.Is(yamldoc.String):
 				if _, ok := p.File.Variable(d, n); !ok {
-					p.Node(d, n, "%s must be a text, and %s is %s", name, view.ScalarText(n), n.Kind.Noun())
+					p.Node(d, n, "%s must be a string, but %s is %s", name, view.ScalarText(n), n.Kind.Noun())
 				}
 			case n.Text == "":
 				if _, ok := p.File.Variable(d, n); !ok {
@@ -351,28 +361,28 @@ func isList(d *yamldoc.Document) bool {
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML008", Name: "list-object", Since: "v0.1.0",
-	Title:    "No document is a List",
+	Title:    "A document must not be a List",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components.go, addCommonLabels and fixTargetNamespace",
-	Why:    "Clusterctl does not look into lists: the items get neither namespace nor labels nor image overrides, so they are lost on delete, upgrade and move.",
-	Fix:    "Make every item a document of its own.",
+	Why:    "Users lose the items on delete, upgrade and move, because clusterctl adds neither namespace nor labels nor image overrides to them.",
+	Fix:    "Make every item a separate document.",
 	Kinds:  view.Substituted, Check: listObject,
 })
 
 func listObject(p *lint.Pass) {
 	view.Objects(p.File, func(d *yamldoc.Document) {
 		if isList(d) {
-			p.Node(d, d.Root.Get("kind"), "clusterctl passes this %s with %d items on as one object", d.Root.Get("kind").Str(), len(d.Root.Get("items").List()))
+			p.Node(d, d.Root.Get("kind"), "clusterctl treats this %s with %d items as one object", d.Root.Get("kind").Str(), len(d.Root.Get("items").List()))
 		}
 	})
 }
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML009", Name: "label-values", Since: "v0.1.0",
-	Title:    "Values of labels and annotations are texts",
+	Title:    "Values of labels and annotations must be strings",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components.go, addCommonLabels; apimachinery unstructured, GetLabels",
-	Why:    "With one value that is no text clusterctl sees no labels at all and replaces them by its own two: selectors no longer match. In a template the API server refuses the object.",
+	Why:    "Selectors no longer match: clusterctl ignores all labels if one is not a string, and writes only its own two. In a template the API server refuses the object.",
 	Fix:    "Put the value in quotes.",
 	Kinds:  view.Substituted, Check: labelValues,
 })
@@ -387,7 +397,7 @@ func labelValues(p *lint.Pass) {
 				if _, ok := p.File.Variable(d, f.Value); ok {
 					continue
 				}
-				finding := lint.At(p.File, d, f.Value, "the value of %s %s is %s, not a text", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
+				finding := lint.At(p.File, d, f.Value, "the value of %s %s is %s, not a string", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
 				finding.Edit = lint.Replace(p.File, d, f.Value, strconv.Quote(f.Value.Text))
 				p.Report(finding)
 			}
@@ -397,11 +407,11 @@ func labelValues(p *lint.Pass) {
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML011", Name: "duplicate-object", Since: "v0.1.0",
-	Title:    "No two documents describe the same object",
+	Title:    "Documents must not define the same object twice",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
-	Why:    "Clusterctl moves all objects into one namespace and applies them in turn, so the later one overwrites the earlier one.",
-	Fix:    "Remove one of them, or give it another name.",
+	Why:    "The later object overwrites the earlier one, because clusterctl applies all objects to one namespace.",
+	Fix:    "Remove one of them, or rename it.",
 	Kinds:  view.Substituted, Check: duplicateObject,
 })
 
@@ -423,7 +433,7 @@ func duplicateObject(p *lint.Pass) {
 			return
 		}
 		name := d.Root.Get("metadata", "name")
-		f := lint.At(p.File, d, name, "%s %s stands already in line %d", id.kind, id.name, first.Pos(first.Root.Get("metadata", "name")).Line)
+		f := lint.At(p.File, d, name, "%s %s is already defined in line %d", id.kind, id.name, first.Pos(first.Root.Get("metadata", "name")).Line)
 		if a, b := first.Root.Get("metadata", "namespace").Str(), d.Root.Get("metadata", "namespace").Str(); a != b {
 			f.Message += ", and clusterctl puts both into the same namespace"
 		}

@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -86,24 +87,24 @@ var syntaxHints = []struct {
 	form func() *regexp.Regexp
 	hint string
 }{
-	{view.Pattern(`^\$\{\w+[-+?]`), "the operators - + ? need a colon in front here"},
+	{view.Pattern(`^\$\{\w+[-+?]`), "write a colon before the operators - + ?"},
 	{view.Pattern(`^\$\{\{`), "for another template language write $${{"},
-	{view.Pattern(`^\$\{!`), "there is no indirection here"},
+	{view.Pattern(`^\$\{!`), "clusterctl does not support indirection"},
 	{view.Pattern(`^\$\{\}`), "the name is missing"},
-	{view.Pattern(`^\$\{\s+\w+\s*[^\w\s}]|^\$\{\w+\s`), "no spaces may stand around the name"},
+	{view.Pattern(`^\$\{\s+\w+\s*[^\w\s}]|^\$\{\w+\s`), "remove the spaces around the name"},
 	{view.Pattern(`^\$\{\w+/[^/]*\}`), "a replacement needs a second slash: ${A/old/new}"},
-	{view.Pattern(`^\$\{\w+\[`), "there are no arrays here"},
+	{view.Pattern(`^\$\{\w+\[`), "clusterctl does not support arrays"},
 	{view.Pattern(`^\$\{[\w.]+\}`), "a name consists of letters, digits and _"},
 	{view.Pattern(`^\$\{[^}\n]*(\n|$)`), "the closing brace is missing"},
 }
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR001", Name: "variable-syntax", Since: "v0.1.0",
-	Title:    "Every ${ begins an expression that clusterctl can read",
+	Title:    "Every ${ must begin an expression that clusterctl can read",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "drone/envsubst/v2 parse/parse.go; clusterctl client/yamlprocessor/simple_processor.go",
-	Why:    "Clusterctl reads the whole file, comments and scripts included, as one text with variables. One expression it cannot read makes the file unusable, and the message names neither line nor variable.",
-	Fix:    "Correct the expression, or write $${ where a literal ${ is meant.",
+	Why:    "clusterctl refuses the whole file, with a message that names neither line nor variable. It also reads comments and scripts.",
+	Fix:    "Correct the expression, or write $${ for a literal ${.",
 	Kinds:  view.Substituted, Check: variableSyntax,
 })
 
@@ -137,11 +138,11 @@ func variableSyntax(p *lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR002", Name: "variable-in-comment", Since: "v0.1.0",
-	Title:    "Comments and descriptions hold no variable of their own",
+	Title:    "Comments and descriptions should not contain variables that are used nowhere else",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, GetVariables",
-	Why:    "Comments are no comments yet when clusterctl looks for variables. A variable that occurs in comments or descriptions only is asked for all the same, and clusterctl refuses to go on without a value.",
-	Fix:    "Write $${NAME} there, or the name without ${}.",
+	Why:    "Users must set the variable although nothing uses it, because clusterctl also replaces variables in comments.",
+	Fix:    "Write $${NAME}, or the name without ${}.",
 	Kinds:  view.Substituted, Check: variableInComment,
 })
 
@@ -160,18 +161,18 @@ func variableInComment(p *lint.Pass) {
 	}
 	for name, r := range firsts(rs) {
 		if !outside[name] && r.Default == "" && !p.File.IsOption(name) {
-			p.Span(r.Start, r.End, "%s occurs only in comments or descriptions, and clusterctl requires a value for it", name)
+			p.Span(r.Start, r.End, "%s only occurs in comments or descriptions, but clusterctl requires a value for it", name)
 		}
 	}
 }
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR003", Name: "not-like-bash", Since: "v0.1.0",
-	Title:    "The operators :+ and :? are not used",
+	Title:    "The operators :+ and :? should not be used",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "drone/envsubst/v2 funcs.go, toDefault",
-	Why:    "Both mean the same as :- here. In a shell ${A:+x} gives x if A is set, here it gives the value of A; in a shell ${A:?text} stops with that text, here the text becomes the value.",
-	Fix:    "Use ${A:=default}, or ${A} for a variable that must be set.",
+	Why:    "Both mean the same as :- in clusterctl. ${A:+x} gives the value of A instead of x, and ${A:?text} gives the text instead of an error.",
+	Fix:    "Write ${A:=default}, or ${A} for a required variable.",
 	Kinds:  view.Substituted, Check: notLikeBash,
 })
 
@@ -179,19 +180,19 @@ func notLikeBash(p *lint.Pass) {
 	for _, r := range view.Refs(p.File) {
 		switch r.Op {
 		case ":+":
-			p.Span(r.Start, r.End, "in %s the text %q is used when %s is not set, not when it is", expression(p.File, &r), r.Default, r.Name)
+			p.Span(r.Start, r.End, "%s uses the text %q when %s is not set, not when it is set", expression(p.File, &r), r.Default, r.Name)
 		case ":?":
-			p.Span(r.Start, r.End, "%s does not fail when %s is not set: %q becomes its value", expression(p.File, &r), r.Name, r.Default)
+			p.Span(r.Start, r.End, "%s does not fail when %s is not set; its value becomes %q", expression(p.File, &r), r.Name, r.Default)
 		}
 	}
 }
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR004", Name: "nested-only-variable", Since: "v0.1.0",
-	Title:    "A variable inside a default also occurs outside one",
+	Title:    "A variable inside a default should also occur outside",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
-	Why:    "Clusterctl lists only variables of the outermost level. One that occurs only inside another expression is not listed and not required, and without a value nothing stands in its place, without a word.",
+	Why:    "Users are not asked for the variable, and without a value it is silently empty, because clusterctl only lists variables at the outermost level.",
 	Fix:    "Use the inner variable once on its own, for example in an annotation, or make it the outer one.",
 	Kinds:  view.Substituted, Check: nestedOnly,
 })
@@ -205,9 +206,9 @@ func nestedOnly(p *lint.Pass) {
 			continue
 		}
 		reported[r.Name] = true
-		f := lint.Spanning(p.File, r.Start, r.End, "%s occurs only inside other expressions: clusterctl does not list it, and without a value it is empty", r.Name)
+		f := lint.Spanning(p.File, r.Start, r.End, "%s only occurs inside other expressions: clusterctl does not list it, and without a value it is empty", r.Name)
 		if view.IsDefault(r.Op) && r.Default != "" {
-			f.Message = fmt.Sprintf("%s occurs only inside other expressions, so clusterctl does not list it", r.Name)
+			f.Message = fmt.Sprintf("%s only occurs inside other expressions, so clusterctl does not list it", r.Name)
 			f.Severity = lint.Info
 		}
 		p.Report(f)
@@ -216,10 +217,10 @@ func nestedOnly(p *lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR005", Name: "empty-default", Since: "v0.1.0",
-	Title:    "No default is empty",
+	Title:    "A default should not be empty",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, GetVariableMap",
-	Why:    "Clusterctl takes an empty default for no default: it lists the variable as required and refuses to go on without a value.",
+	Why:    "Users must set the variable, because clusterctl treats an empty default as no default.",
 	Fix:    `Write ${A:=""} in a value without quotes, which gives an empty string.`,
 	Kinds:  view.Substituted, Check: emptyDefault,
 })
@@ -227,18 +228,18 @@ var _ = variableRules.Add(lint.Rule{
 func emptyDefault(p *lint.Pass) {
 	for name, r := range firsts(view.Refs(p.File)) {
 		if view.IsDefault(r.Op) && r.Default == "" && !p.File.IsOption(name) {
-			p.Span(r.Start, r.End, "clusterctl takes the empty default of %s for none and requires a value", expression(p.File, r))
+			p.Span(r.Start, r.End, "clusterctl treats the empty default of %s as no default and requires a value", expression(p.File, r))
 		}
 	}
 }
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR006", Name: "default-not-everywhere", Since: "v0.1.0",
-	Title:    "A variable has its default wherever it is used, or nowhere",
+	Title:    "A variable must have its default in every use or in none",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
-	Why:    "The first use in the file decides whether a variable is required. If that one has a default, later uses without one become empty text when the variable is not set; if it has none, later defaults never apply.",
-	Fix:    "Repeat the same default in every use, or drop it everywhere.",
+	Why:    "The first use decides whether the variable is required. If it has a default, later uses without one become empty; if it has none, later defaults are never used.",
+	Fix:    "Repeat the same default in every use, or remove it everywhere.",
 	Kinds:  view.Substituted, Check: defaultNotEverywhere,
 })
 
@@ -256,14 +257,14 @@ func defaultNotEverywhere(p *lint.Pass) {
 		optional := view.IsDefault(first.Op) && first.Default != ""
 		switch {
 		case optional && !view.IsDefault(r.Op):
-			f := lint.Spanning(p.File, r.Start, r.End, "%s is empty here if %s is not set: only other uses, such as %s in line %d, have a default",
+			f := lint.Spanning(p.File, r.Start, r.End, "%s is empty here if %s is not set, because only other uses have a default, such as %s in line %d",
 				expression(p.File, &r), r.Name, expression(p.File, first), p.File.Raw.Pos(first.Start).Line)
 			if r.Depth > 0 {
 				f.Severity = lint.Warning // it may not be looked at
 			}
 			p.Report(f)
 		case first.Default == "" && view.IsDefault(r.Op) && r.Default != "" && r.Depth == 0:
-			f := lint.Spanning(p.File, r.Start, r.End, "the default in %s never applies, because %s in line %d has none and so makes the variable required",
+			f := lint.Spanning(p.File, r.Start, r.End, "the default in %s is never used, because %s in line %d has none and makes the variable required",
 				expression(p.File, &r), expression(p.File, first), p.File.Raw.Pos(first.Start).Line)
 			f.Severity = lint.Warning
 			p.Report(f)
@@ -276,10 +277,10 @@ func defaultNotEverywhere(p *lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR007", Name: "different-defaults", Since: "v0.1.0",
-	Title:    "A variable has the same default everywhere",
+	Title:    "A variable should have the same default everywhere",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
-	Why:    "Each use falls back to its own default, while `clusterctl generate cluster --list-variables` shows only the first.",
+	Why:    `Users see only the first default in "clusterctl generate cluster --list-variables", but each use has its own.`,
 	Fix:    "Use one default, or two variables.",
 	Kinds:  view.Substituted, Check: differentDefaults,
 })
@@ -304,28 +305,28 @@ func differentDefaults(p *lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR008", Name: "function-as-default", Since: "v0.1.0",
-	Title:    "The first use of a required variable has no function with arguments",
+	Title:    "The first use of a required variable should not have a function with arguments",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
-	Why:    "Clusterctl takes the arguments of any function for a default. A variable whose first use trims, cuts or replaces is listed as optional, and without a value it becomes empty text.",
-	Fix:    "Let an earlier line use the variable without a function, for example an annotation.",
+	Why:    "Users are told that the variable is optional, and without a value it becomes empty: clusterctl takes the argument of any function as a default.",
+	Fix:    "Use the variable without a function on an earlier line, for example in an annotation.",
 	Kinds:  view.Substituted, Check: functionAsDefault,
 })
 
 func functionAsDefault(p *lint.Pass) {
 	for name, r := range firsts(view.Refs(p.File)) {
 		if r.Op != "" && !view.IsDefault(r.Op) && r.Default != "" && !p.File.IsOption(name) {
-			p.Span(r.Start, r.End, "clusterctl lists %s as optional with the default %q, because that is the argument in %s; without a value it is empty", name, r.Default, expression(p.File, r))
+			p.Span(r.Start, r.End, "clusterctl lists %s as optional with default %q, the argument in %s; without a value it is empty", name, r.Default, expression(p.File, r))
 		}
 	}
 }
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR009", Name: "negative-length", Since: "v0.1.0",
-	Title:    "No substring has a negative length",
+	Title:    "A substring must not have a negative length",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "drone/envsubst/v2 funcs.go, toSubstr",
-	Why:    "Where a shell counts from the end, clusterctl crashes with a Go stack trace.",
+	Why:    "clusterctl crashes with a Go stack trace; only a shell counts from the end.",
 	Fix:    "Give the number of characters, or trim the end with ${A%pattern}.",
 	Kinds:  view.Substituted, Check: negativeLength,
 })
@@ -346,7 +347,7 @@ func negativeLength(p *lint.Pass) {
 
 // crashAt returns the offset of an expression that clusterctl crashes on, or -1.
 func crashAt(f *lint.File) int {
-	if at := f.Fault(); at != nil && strings.Contains(at.Err.Error(), "clusterctl crashes") {
+	if at := f.Fault(); at != nil && errors.Is(at.Err, vars.ErrCrash) {
 		return at.Offset
 	}
 	return -1
@@ -357,11 +358,11 @@ var shellName = view.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR010", Name: "variable-case", Since: "v0.1.0",
-	Title:    "Variable names are written in upper case",
+	Title:    "Variable names must be upper case",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/reader_viper.go, Get",
-	Why:    "Clusterctl looks for the upper-case name in the environment. Who exports the variable as it is listed is told that it is not set, or gets the default.",
-	Fix:    "Rename the variable to upper case. If it belongs to a script, write $${name}, which leaves it to the script.",
+	Why:    "Users who export the variable as listed are told that it is not set, or get the default, because clusterctl looks for the upper-case name in the environment.",
+	Fix:    "Rename the variable to upper case. If it belongs to a script, write $${name} so that the script gets ${name}.",
 	Kinds:  view.Substituted, Check: variableCase,
 })
 
@@ -373,7 +374,7 @@ func variableCase(p *lint.Pass) {
 		}
 		f := lint.Spanning(p.File, r.Start, r.End, "%s is required, but clusterctl looks for %s in the environment, so exporting %s does not help", name, upper, name)
 		if r.Default != "" {
-			f.Message = fmt.Sprintf("clusterctl looks for %s in the environment, so exporting %s changes nothing", upper, name)
+			f.Message = fmt.Sprintf("clusterctl looks for %s in the environment, so exporting %s has no effect", upper, name)
 			f.Severity = lint.Warning
 		}
 		p.Report(f)
@@ -382,10 +383,10 @@ func variableCase(p *lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR011", Name: "variables-differ-by-case", Since: "v0.1.0",
-	Title:    "No two variables differ only by case",
+	Title:    "Variables must not differ only by case",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/reader_viper.go, Get",
-	Why:    "Clusterctl does not tell upper from lower case in variables, so both get the same value.",
+	Why:    "Both variables get the same value, because clusterctl ignores case in variable names.",
 	Fix:    "Rename one of them.",
 	Kinds:  view.Substituted, Check: differByCase,
 })
@@ -413,25 +414,25 @@ var takenNames = map[string]string{
 	"OVERRIDESFOLDER":     "the overrides folder of clusterctl",
 	"GITHUB_TOKEN":        "the user's own token",
 	"GITLAB_ACCESS_TOKEN": "the user's own token",
-	"HOME":                "the environment of whoever runs clusterctl",
-	"PATH":                "the environment of whoever runs clusterctl",
-	"PWD":                 "the environment of whoever runs clusterctl",
-	"USER":                "the environment of whoever runs clusterctl",
-	"LOGNAME":             "the environment of whoever runs clusterctl",
-	"SHELL":               "the environment of whoever runs clusterctl",
-	"HOSTNAME":            "the environment of whoever runs clusterctl",
-	"LANG":                "the environment of whoever runs clusterctl",
-	"TERM":                "the environment of whoever runs clusterctl",
-	"KUBECONFIG":          "the environment of whoever runs clusterctl",
+	"HOME":                "the environment of the user",
+	"PATH":                "the environment of the user",
+	"PWD":                 "the environment of the user",
+	"USER":                "the environment of the user",
+	"LOGNAME":             "the environment of the user",
+	"SHELL":               "the environment of the user",
+	"HOSTNAME":            "the environment of the user",
+	"LANG":                "the environment of the user",
+	"TERM":                "the environment of the user",
+	"KUBECONFIG":          "the environment of the user",
 }
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR012", Name: "variable-name-taken", Since: "v0.1.0",
-	Title:    "No variable has a name that is always set",
+	Title:    "A variable should not have a name that is already set",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/reader_viper.go, Get; client/config/variables_client.go",
-	Why:    "Keys of clusterctl.yaml and the variables of every shell have a value already. Clusterctl takes that one without asking: an empty text for lists such as providers, the user's own home folder or token for others.",
-	Fix:    "Choose a name with the provider's name in front. If it belongs to a script, write $${NAME}.",
+	Why:    "clusterctl silently uses the existing value: an empty text for lists such as providers, or the user's home folder or token.",
+	Fix:    "Choose a name with the provider's name as a prefix. If it belongs to a script, write $${NAME}.",
 	Kinds:  view.Substituted, Check: nameTaken,
 })
 
@@ -457,8 +458,8 @@ var _ = variableRules.Add(lint.Rule{
 	Title:    "Variable names begin with the name of the provider",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Variables",
-	Why:    "All providers of a management cluster share one set of variables. A general name such as REGION gets the value that was meant for another provider.",
-	Fix:    "Put the name of the provider in front of the variable.",
+	Why:    "Users who set a general name such as REGION for one provider set it for all providers of the management cluster.",
+	Fix:    "Use the name of the provider as a prefix.",
 	Scope:  lint.ScopeRelease, Check: variablePrefix,
 })
 
@@ -477,7 +478,7 @@ func variablePrefix(p *lint.Pass) {
 				continue
 			}
 			if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) }) {
-				p.Report(lint.Spanning(f, r.Start, r.End, "nothing in the name %s tells that it belongs to %s", r.Name, p.Release.Provider.Label()))
+				p.Report(lint.Spanning(f, r.Start, r.End, "variable %s has no prefix for %s and may clash with a variable of another provider", r.Name, p.Release.Provider.Label()))
 			}
 		}
 	}
@@ -510,11 +511,11 @@ func descriptions(f *lint.File) map[int]bool {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR014", Name: "collapsing-dollars", Since: "v0.1.0",
-	Title:    "Two dollar signs are meant to become one",
+	Title:    "Two dollar signs should stand for one",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "drone/envsubst/v2 parse/scan.go",
-	Why:    "Clusterctl turns every $$ into $, also where no variable follows: Kubernetes' own escape $$(NAME) turns into a reference, and a script loses $$, its process ID.",
-	Fix:    "Write four dollar signs to get two, or one where one is meant.",
+	Why:    "clusterctl turns every $$ into $, even where no variable follows: the Kubernetes escape $$(NAME) becomes a reference, and a script loses $$, its process ID.",
+	Fix:    "Write four dollar signs to get two, or one to get one.",
 	Kinds:  view.Substituted, Check: collapsingDollars,
 })
 
@@ -542,7 +543,7 @@ func collapsingDollars(p *lint.Pass) {
 		if at.to(e.Start); at.comment || bytes.HasPrefix(after, []byte("{")) {
 			continue
 		}
-		what := "what needs two"
+		what := "a text with two dollar signs"
 		switch {
 		case bytes.HasPrefix(after, []byte("(")):
 			what = "Kubernetes' escape $$("
@@ -552,7 +553,7 @@ func collapsingDollars(p *lint.Pass) {
 		if prose()[at.line] {
 			continue
 		}
-		p.Span(e.Start, e.End, "clusterctl turns $$ into $, and %s loses one", what)
+		p.Span(e.Start, e.End, "clusterctl turns $$ into $, so %s loses one", what)
 	}
 }
 
@@ -561,10 +562,10 @@ var dollarWord = view.Pattern(`\$[A-Za-z_][A-Za-z0-9_]*`)
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR015", Name: "dollar-in-default", Since: "v0.1.0",
-	Title:    "A variable inside a default has braces",
+	Title:    "A variable inside a default should have braces",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "drone/envsubst/v2 parse/scan.go",
-	Why:    "Only ${NAME} is a variable. In ${A:=$B-net} the default is the literal text $B-net.",
+	Why:    "Users get the literal text $B-net from ${A:=$B-net}, because only ${NAME} is a variable.",
 	Fix:    "Write ${A:=${B}-net}.",
 	Kinds:  view.Substituted, Check: dollarInDefault,
 })
@@ -582,11 +583,11 @@ func dollarInDefault(p *lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR016", Name: "brace-in-default", Since: "v0.1.0",
-	Title:    "No default holds braces",
+	Title:    "A default should not contain braces",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "drone/envsubst/v2 parse/parse.go",
-	Why:    "The first } ends the expression, however many { are open. The rest stays behind as text, which goes unnoticed with the default and breaks every value that a user gives.",
-	Fix:    "Keep braces out of defaults: take the variable for a smaller part, or write a default in another notation.",
+	Why:    "Every value that a user sets gets the rest of the default appended, because the first } ends the expression.",
+	Fix:    "Use the variable for a smaller part, or write the default in a notation without braces.",
 	Kinds:  view.Substituted, Check: braceInDefault,
 })
 
@@ -609,10 +610,10 @@ var spacedName = view.Pattern(`^\{(\s+\w+\s*|\w+\s+)\}`)
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR017", Name: "spaces-in-variable", Since: "v0.1.0",
-	Title:    "No spaces stand inside ${}",
+	Title:    "${} should not contain spaces",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, convertLegacyVars",
-	Why:    "Clusterctl removes spaces around a lone name for old templates only, and does so before it looks at anything else: an escaped $${ A } loses them too, and next to a default they are an error.",
+	Why:    "clusterctl only removes spaces around a single name, and refuses them next to a default. It also removes them in an escaped $${ A }.",
 	Fix:    "Write ${NAME}.",
 	Kinds:  view.Substituted, Check: spacesInVariable,
 })
@@ -624,7 +625,7 @@ func spacesInVariable(p *lint.Pass) {
 	}
 	for _, r := range t.Refs() {
 		if r.Legacy {
-			f := lint.Spanning(p.File, r.Start, r.End, "the spaces in %s are an old notation that only works without a default", expression(p.File, &r))
+			f := lint.Spanning(p.File, r.Start, r.End, "the spaces in %s are an old notation that clusterctl only accepts without a default", expression(p.File, &r))
 			f.Severity = lint.Info
 			f.Edit = &lint.Edit{Start: r.Start, End: r.End, Text: "${" + r.Name + "}"}
 			p.Report(f)
@@ -641,10 +642,10 @@ func spacesInVariable(p *lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR018", Name: "backslash-escape", Since: "v0.1.0",
-	Title:    "A literal ${ is escaped with $, not with a backslash",
+	Title:    "A literal ${ should be escaped with $, not with a backslash",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "drone/envsubst/v2 parse/scan.go",
-	Why:    "A backslash means nothing to clusterctl: the variable is replaced, and the backslash stays in front of the value.",
+	Why:    "clusterctl replaces the variable and keeps the backslash in front of its value.",
 	Fix:    "Write $${NAME}.",
 	Kinds:  view.Substituted, Check: backslashEscape,
 })
@@ -654,17 +655,17 @@ func backslashEscape(p *lint.Pass) {
 		before := p.File.Raw.Data[:r.Start]
 		n := len(before) - len(bytes.TrimRight(before[max(0, len(before)-8):], `\`)) - max(0, len(before)-8)
 		if n%2 == 1 && r.Depth == 0 {
-			p.Span(r.Start-1, r.End, `\%s is no escape: the variable is replaced and the backslash stays`, expression(p.File, &r))
+			p.Span(r.Start-1, r.End, `\%s is not an escape: clusterctl replaces the variable and keeps the backslash`, expression(p.File, &r))
 		}
 	}
 }
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR019", Name: "nul-byte", Since: "v0.1.0",
-	Title:    "No file holds a NUL byte",
+	Title:    "A file must not contain a NUL byte",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "drone/envsubst/v2 parse/scan.go",
-	Why:    "Clusterctl takes a NUL byte for the end of the file. Everything after it is missing, without a word.",
+	Why:    "clusterctl silently drops everything after a NUL byte.",
 	Fix:    "Remove the byte.",
 	Kinds:  view.Substituted, Check: nulByte,
 })
@@ -672,7 +673,7 @@ var _ = variableRules.Add(lint.Rule{
 func nulByte(p *lint.Pass) {
 	data := p.File.Raw.Data
 	if i := bytes.IndexByte(data, 0); i >= 0 {
-		p.Span(i, i+1, "clusterctl reads up to this NUL byte and drops the %d bytes from it on", len(data)-i)
+		p.Span(i, i+1, "clusterctl drops the %d bytes from this NUL byte on", len(data)-i)
 	}
 }
 
@@ -702,10 +703,10 @@ func scalarsFromDefaults(f *lint.File, match func(r *vars.Ref) bool, visit func(
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR020", Name: "default-changes-type", Since: "v0.1.0",
-	Title:    "A default is read as it is written",
+	Title:    "A default should keep its spelling",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "sigs.k8s.io/yaml (YAML 1.1)",
-	Why:    "Without quotes the default is whatever YAML 1.1 makes of it: 1.10 turns into the number 1.1, yes into true, 0777 into 511.",
+	Why:    "Users get another default than the file shows: without quotes YAML 1.1 reads 1.10 as 1.1, yes as true, and 0777 as 511.",
 	Fix:    `Put the expression in quotes: "${A:=1.10}".`,
 	Kinds:  view.Substituted, Check: defaultChangesType,
 })
@@ -721,11 +722,11 @@ func defaultChangesType(p *lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR021", Name: "quotes-in-quotes", Since: "v0.1.0",
-	Title:    "A default with quotes does not stand inside quotes",
+	Title:    "A quoted default must not be inside quotes",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/yamlprocessor, util/yaml/yaml.go ToUnstructured",
-	Why:    "The quotes of the default land inside those of the value. Clusterctl then cannot parse the document, or the value holds two quotes instead of nothing.",
-	Fix:    `Leave out the quotes around the expression: ${A:=""}.`,
+	Why:    "clusterctl cannot parse the document, or the value consists of two quotes, because the quotes of the default end up inside those of the value.",
+	Fix:    `Remove the quotes around the expression: ${A:=""}.`,
 	Kinds:  view.Substituted, Check: quotesInQuotes,
 })
 
@@ -734,7 +735,7 @@ func quotesInQuotes(p *lint.Pass) {
 	match := func(r *vars.Ref) bool { return r.Default == "''" || r.Default == `""` }
 	scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
 		if n.Style == yamldoc.Quoted && n.Text == r.Default {
-			f := lint.At(p.File, d, n, "inside quotes the default %s of %s is a text of two quotes, not an empty one", r.Default, r.Name)
+			f := lint.At(p.File, d, n, "inside quotes the default %s of %s is a string of two quotes, not an empty string", r.Default, r.Name)
 			f.Severity = lint.Warning
 			p.Report(f)
 		}
@@ -746,10 +747,10 @@ var punctuation = view.Pattern("^[*&!|>%@`#]|: | #")
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR022", Name: "default-needs-quotes", Since: "v0.1.0",
-	Title:    "A default with YAML punctuation stands in quotes",
+	Title:    "A default with YAML punctuation should be in quotes",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl util/yaml/yaml.go ToUnstructured",
-	Why:    "Defaults become part of the YAML text. In a value without quotes a leading * is an alias, a leading & an anchor, and what follows \" #\" is a comment.",
+	Why:    `The default changes the meaning of the YAML: without quotes a leading * is an alias, a leading & an anchor, and text after " #" a comment.`,
 	Fix:    "Put the expression in quotes.",
 	Kinds:  view.Substituted, Check: defaultNeedsQuotes,
 })
@@ -766,11 +767,11 @@ func defaultNeedsQuotes(p *lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR023", Name: "variable-as-lines", Since: "v0.1.0",
-	Title:    "A variable that stands for lines is documented as such",
+	Title:    "A variable that stands for several lines is documented",
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "drone/envsubst/v2 template.go",
-	Why:    "Values are pasted as they are. Only the first line of a value gets the indentation of the variable, so a value of several lines breaks the document unless the user indents the rest to fit this place.",
-	Fix:    "Take a single value, for example base64, or document the indentation.",
+	Why:    "The document breaks unless users indent all lines but the first to fit this place, because values are inserted literally.",
+	Fix:    "Use a single value, for example base64, or document the indentation.",
 	Kinds:  view.Substituted, Check: variableAsLines,
 })
 
@@ -782,7 +783,7 @@ func variableAsLines(p *lint.Pass) {
 		}
 		reported[r.Name] = true
 		if indent := r.Start - lineStart(p.File, r.Start); indent > 0 {
-			p.Span(r.Start, r.End, "of a value of several lines in %s only the first is indented by %d", r.Name, indent)
+			p.Span(r.Start, r.End, "if %s has several lines, only the first is indented by %d", r.Name, indent)
 		} else {
 			p.Span(r.Start, r.End, "%s stands for whole lines of YAML, so the document depends on its value", r.Name)
 		}
@@ -791,11 +792,11 @@ func variableAsLines(p *lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR024", Name: "slow-substitution", Since: "v0.1.0",
-	Title:    "Substitution is quick",
+	Title:    "Substitution is fast",
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "drone/envsubst/v2 parse/scan.go",
-	Why:    "Clusterctl copies the whole file for every $$. A file of 3 MB with 6,000 of them takes more than 20 seconds, each time somebody uses it.",
-	Fix:    "Shorten descriptions, or replace single $ signs that need no escape.",
+	Why:    "Users wait on every use of the file, because clusterctl copies the whole file for every $$. A file of 3 MB with 6,000 of them takes more than 20 seconds.",
+	Fix:    "Shorten descriptions, or replace $$ by $ where no escape is needed.",
 	Kinds:  view.Substituted, Check: slowSubstitution,
 })
 
@@ -820,10 +821,10 @@ func slowSubstitution(p *lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR025", Name: "variable-name", Since: "v0.1.0",
-	Title:    "Variable names are names that a shell can export",
+	Title:    "Variable names should be names that a shell can export",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "POSIX.1-2017, section 8.1 Environment Variable Definition",
-	Why:    "Clusterctl accepts names that begin with a digit or hold letters other than A to Z, but no shell can export them, so users cannot set them.",
+	Why:    "Users cannot set the variable in a shell. clusterctl accepts names that begin with a digit or contain other letters than A to Z.",
 	Fix:    "Use A to Z, 0 to 9 and _, and begin with a letter.",
 	Kinds:  view.Substituted, Check: variableName,
 })
@@ -831,7 +832,7 @@ var _ = variableRules.Add(lint.Rule{
 func variableName(p *lint.Pass) {
 	for name, r := range firsts(view.Refs(p.File)) {
 		if !shellName().MatchString(name) {
-			p.Span(r.Start, r.End, "%s is no name that a shell can export", name)
+			p.Span(r.Start, r.End, "%s is not a name that a shell can export", name)
 		}
 	}
 }

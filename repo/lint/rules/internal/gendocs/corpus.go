@@ -20,7 +20,7 @@ const corpusIntro = `# Findings in real releases
 
 What the rules find in %d releases of real providers, which were put together from the sources of these providers: %s.
 
-An error says that somebody is stopped, or gets something else than the author meant. So every error has a line here, with
+An error says that users are stopped, or get something other than the author intended. So every error has a line here, with
 who confirms it: **clusterctl**, the real program, which ` + "`make oracle`" + ` runs on these very files; **apiserver**, a real API
 server, which ` + "`make cluster-test`" + ` applies them to; **contract**, the text that the rule names as its source.
 `
@@ -41,7 +41,7 @@ func Corpus(ctx context.Context, root string) (string, error) {
 	}
 	c := report.Count()
 	var b strings.Builder
-	fmt.Fprintf(&b, corpusIntro, report.Releases, fmt.Sprintf("%d errors, %d warnings and %d notes in %d files", c.Errors, c.Warnings, c.Infos, report.Files))
+	fmt.Fprintf(&b, corpusIntro, report.Releases, fmt.Sprintf("%d errors, %d warnings and %d infos in %d files", c.Errors, c.Warnings, c.Infos, report.Files))
 	b.WriteString("\n## Errors\n\n| rule | proof | place | what is wrong |\n|---|---|---|---|\n")
 	type count struct{ errors, warnings, infos, releases int }
 	counts := map[*lint.Rule]*count{}
@@ -77,7 +77,7 @@ func Corpus(ctx context.Context, root string) (string, error) {
 			n.infos++
 		}
 	}
-	b.WriteString("\n## How often the rules fire\n\n| rule | states | errors | warnings | notes | releases |\n|---|---|---:|---:|---:|---:|\n")
+	b.WriteString("\n## How often the rules fire\n\n| rule | states | errors | warnings | infos | releases |\n|---|---|---:|---:|---:|---:|\n")
 	var fired []*lint.Rule
 	for rule := range counts {
 		fired = append(fired, rule)

@@ -78,14 +78,14 @@ const intro = `# Rules
 
 <!-- Generated from the tables and examples in repo/lint/rules; do not edit. -->
 
-Every rule has a severity and a proof. **error**: somebody will be stopped, or gets something else than the author
-meant. **warning**: it works, but not for everybody or not as expected. **info**: worth knowing.
+Every rule has a severity and a proof. **error**: users are stopped, or get something other than the author intended.
+**warning**: it works, but not for all users or not as expected. **info**: worth knowing.
 
-The proof says who shows that the rule is right. **clusterctl**: the real clusterctl refuses the bad example, or
-visibly does something else than the good one; below each rule stands the command that shows it. **apiserver**: a real API
-server refuses it. **contract**: the text of the provider contract. **practice**: experience.
+The proof is what shows that the rule is right. **clusterctl**: the real clusterctl refuses the bad example, or treats it
+visibly differently from the good one; the page of the rule names the command. **apiserver**: a real API server refuses it.
+**contract**: the text of the provider contract. **practice**: experience.
 
-A finding may be milder than its rule, where the same fault does less harm.
+A finding can have a lower severity than its rule if the same fault does less harm.
 `
 
 // Pages returns the index of the rules and a page for each family, by their path

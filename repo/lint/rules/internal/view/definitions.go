@@ -70,11 +70,11 @@ func CheckConditions(p *lint.Pass, k *contract.Kind) {
 	case presence == crd.Absent:
 		Accuse(p, k, s.Node, 0, "%s %s has no status.conditions", k.Kind, k.Judged.Name)
 	case s.Type() != "array":
-		Accuse(p, k, s.Node, 0, "status.conditions of %s %s is of type %s instead of a list", k.Kind, k.Judged.Name, s.Type())
+		Accuse(p, k, s.Node, 0, "status.conditions of %s %s has type %s; it must be a list", k.Kind, k.Judged.Name, s.Type())
 	default:
 		for _, name := range [...]string{"type", "status"} {
 			if at, presence := s.At(crd.Items, name); presence == crd.Absent {
-				Accuse(p, k, at.Node, 0, "the elements of status.conditions of %s %s have no %s", k.Kind, k.Judged.Name, name)
+				Accuse(p, k, at.Node, 0, "the entries of status.conditions of %s %s lack %s", k.Kind, k.Judged.Name, name)
 			}
 		}
 	}

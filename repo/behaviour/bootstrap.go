@@ -1,0 +1,675 @@
+package behaviour
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+var secretsNeeded = []string{"secrets"}
+
+// bootstrapChecks are about BootstrapConfigs.
+var bootstrapChecks = []*Check{
+	row("BEH401", "bootstrap-secret", "The bootstrap Secret must exist when it is reported", Must, pageConfig+"data secret",
+		"The infrastructure provider starts the machine and does not find its data.",
+		"Create the Secret before setting status.initialization.dataSecretCreated.",
+		Check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and no Secret has the name in status.dataSecretName", Needs: secretsNeeded, Risk: Medium, Beware: "two watches have no common order; the check waits two seconds", on: []string{bootstrapRole}, version: bootstrapSecret}),
+	row("BEH402", "bootstrap-secret-name", "dataSecretName must be set with dataSecretCreated", Must, pageConfig+"data secret",
+		"Core cannot pass the data to the Machine.",
+		"Set both in one patch.",
+		Check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and status.dataSecretName is empty", on: []string{bootstrapRole}, version: bootstrapName}),
+	row("BEH403", "bootstrap-secret-fixed", "dataSecretName must not change", Must, pageConfig+"data secret",
+		"The Machine keeps the name of the old Secret, and clusterctl move breaks the reference.",
+		"Derive the name from that of the BootstrapConfig.",
+		Check{Role: contract.BootstrapConfig, Violation: "two versions have different names", on: []string{bootstrapRole}, version: bootstrapFixed}),
+	row("BEH404", "bootstrap-secret-value", "The bootstrap Secret must have the key value", Must, pageConfig+"data secret",
+		"The machine starts with empty user data and never joins.",
+		"Write the data under the key value.",
+		Check{Role: contract.BootstrapConfig, Violation: "the Secret lacks the key, or it is empty", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapValue}),
+	row("BEH405", "bootstrap-secret-form", "The bootstrap Secret should have the label of the Cluster and its configuration as owner", Should, pageConfig+"data secret; "+pageOwners,
+		"Controllers that cache only labelled Secrets do not see it, and clusterctl move leaves it behind.",
+		"Set the label cluster.x-k8s.io/cluster-name and an owner reference to the BootstrapConfig.",
+		Check{Role: contract.BootstrapConfig, Violation: "the Secret lacks one of them", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapForm}),
+	row("BEH406", "bootstrap-stays-created", "dataSecretCreated must stay true", Must, pageConfig+"initialization completed",
+		"A running Machine is considered new.",
+		"Never set it back; report later problems in conditions.",
+		Check{Role: contract.BootstrapConfig, Violation: "the field changes from true to false or disappears", on: []string{bootstrapRole}, version: staysProvisioned}),
+	row("BEH407", "bootstrap-one-init", "Only one control plane machine should initialize the Cluster", Typical, pageConfig+"typical workflow",
+		"Two machines run kubeadm init and form two clusters.",
+		"Take a lock until Cluster reports ControlPlaneInitialized.",
+		Check{Rule: severity(lint.Info), Role: contract.BootstrapConfig, Violation: "two configurations of control plane Machines have data before the control plane is initialized", Risk: High, Beware: "distributions in which all machines may start at once", on: []string{bootstrapRole}, version: bootstrapOneInit}),
+	row("BEH408", "bootstrap-in-place", "Changing the spec should not make new data after the bootstrap", Should, pageConfig+"in-place changes",
+		"Machines that reboot find data that does not fit them.",
+		"Ignore changes of the spec once dataSecretCreated is true.",
+		Check{Role: contract.BootstrapConfig, Action: actPatch, Violation: "the Secret changes within the bound after a person changed the spec", Within: Settle, Needs: secretsNeeded, Risk: Medium, Beware: "configurations of pools rotate and are left out", on: []string{secret}, version: bootstrapInPlace}),
+}
+
+// controlPlaneChecks are about ControlPlanes and the Machines that they make.
+var controlPlaneChecks = []*Check{
+	row("BEH501", "plane-stays-initialized", "A ControlPlane must stay initialized", Must, pagePlane+"initialization completed",
+		"Bootstrap providers try to initialize the Cluster a second time.",
+		"Never set status.initialization.controlPlaneInitialized back; report later problems in conditions.",
+		Check{Role: contract.ControlPlane, Violation: "the field changes from true to false or disappears", on: []string{controlPlane}, version: staysProvisioned}),
+	row("BEH502", "plane-kubeconfig", "An initialized ControlPlane must have a kubeconfig Secret", Must, pagePlane+"kubeconfig",
+		"Core and users cannot reach the Cluster.",
+		"Create the Secret CLUSTER-kubeconfig of the type cluster.x-k8s.io/secret with the label cluster.x-k8s.io/cluster-name and the key value.",
+		Check{Role: contract.ControlPlane, Violation: "the Secret is missing or has another form when the bound has passed", Within: Pause, Needs: secretsNeeded, on: []string{controlPlane}, version: planeKubeconfig}),
+	row("BEH503", "plane-certificates", "Certificate Secrets should have the type and the label of Cluster API", Should, pagePlane+"certificates",
+		"Controllers that cache only labelled Secrets do not find the certificates.",
+		"Use the type cluster.x-k8s.io/secret and the label cluster.x-k8s.io/cluster-name for CLUSTER-ca, -etcd, -proxy and -sa.",
+		Check{Role: contract.ControlPlane, Violation: "one of these Secrets exists when the control plane is initialized and lacks type or label", Needs: secretsNeeded, Risk: Medium, Beware: "Secrets that users provide", on: []string{controlPlane}, version: planeCertificates}),
+	row("BEH504", "plane-machine-labels", "Control plane Machines must have the labels of Cluster API", Must, pagePlane+"machines",
+		"Core does not count the Machine as control plane and deletes it with the workers.",
+		"Set the labels cluster.x-k8s.io/control-plane and cluster.x-k8s.io/cluster-name when you create Machines.",
+		Check{Role: contract.ControlPlane, Violation: "a Machine owned by a ControlPlane lacks one of them", on: []string{machine}, version: planeLabels}),
+	row("BEH505", "plane-counters", "Counters of a ControlPlane must not exceed its replicas", Must, pagePlane+"replicas",
+		"Cluster topology considers an upgrade complete that is not.",
+		"Count only Machines that status.replicas counts too.",
+		Check{Role: contract.ControlPlane, Violation: "readyReplicas, availableReplicas or upToDateReplicas is larger than status.replicas", on: []string{controlPlane}, version: planeCounters}),
+	row("BEH506", "plane-replicas", "status.replicas of a ControlPlane should be the number of its Machines", Should, pagePlane+"replicas",
+		"Autoscalers and kubectl show a wrong number.",
+		"Count the Machines on every reconciliation.",
+		Check{Role: contract.ControlPlane, Violation: "at rest it differs from the number of Machines that the ControlPlane owns", Within: Settle, on: []string{controlPlane}, version: planeReplicas}),
+	row("BEH507", "plane-scales", "A ControlPlane should reach spec.replicas", Should, pagePlane+"replicas, scale subresource",
+		"Users who scale the control plane see no change.",
+		"Create or delete one Machine after the other until the number is reached.",
+		Check{Role: contract.ControlPlane, Action: actScale, Violation: "spec.replicas changed, and twice the bound later nothing has changed for the bound and the number of Machines differs", Within: Delete, Risk: Medium, on: []string{controlPlane}, version: planeScales}),
+	row("BEH508", "plane-selector", "status.selector should match exactly the Machines of the ControlPlane", Should, pagePlane+"replicas, scale subresource",
+		"Autoscalers count the wrong Machines.",
+		"Write the labels of the Machines as a selector, for example cluster.x-k8s.io/cluster-name=NAME,cluster.x-k8s.io/control-plane.",
+		Check{Role: contract.ControlPlane, Violation: "at rest it selects other Machines than those that the ControlPlane owns", Within: Settle, Risk: Medium, on: []string{controlPlane}, version: planeSelector}),
+	row("BEH509", "plane-versions", "status.versions should be ordered, and its replicas add up", Should, pagePlane+"version",
+		"Cluster topology computes a wrong state of the upgrade.",
+		"List each version of the Machines once, the oldest first, with the number of Machines.",
+		Check{Role: contract.ControlPlane, Violation: "an entry is older than the one before it, or the sum differs from status.replicas at rest", Within: Settle, on: []string{controlPlane}, version: planeVersions}),
+	row("BEH510", "plane-version", "status.version should be the lowest version of the control plane", Should, pagePlane+"version",
+		"Cluster topology upgrades the workers too early.",
+		"Report the new version only when every Machine has it.",
+		Check{Role: contract.ControlPlane, Action: "upgrade", Violation: "status.version is newer than spec.version of a Machine of the ControlPlane", on: []string{controlPlane}, version: planeVersion}),
+	row("BEH511", "plane-metadata", "Labels of the machine template should reach running Machines", Should, pagePlane+"machines, in-place propagation",
+		"Users who add a label wait for it, or lose their Machines to a rollout.",
+		"Propagate metadata.labels and annotations without a rollout.",
+		Check{Role: contract.ControlPlane, Action: "patch the labels of the machine template", Violation: "twice the bound later a Machine lacks the label or has been replaced", Within: Settle, on: []string{controlPlane}, version: planeMetadata}),
+	row("BEH512", "plane-rollout", "rollout.after should make new Machines", Should, pagePlane+"rolloutAfter",
+		"Users who renew certificates by a rollout keep the old Machines.",
+		"Replace Machines that were created before the time.",
+		Check{Role: contract.ControlPlane, Action: "set rollout.after", Violation: "the time is past, and no Machine was created when the bound has passed", Within: Delete, Risk: Medium, on: []string{controlPlane}, version: planeRollout}),
+	row("BEH513", "plane-domains", "Control plane Machines should only be in failure domains for control planes", Should, pagePlane+"placement",
+		"The control plane runs where its endpoint or etcd does not reach it.",
+		"Choose only failure domains with controlPlane: true.",
+		Check{Role: contract.ControlPlane, Violation: "a control plane Machine has a failure domain that the Cluster lists without controlPlane: true", Risk: Medium, on: []string{machine}, version: planeDomains}),
+	row("BEH514", "plane-external", "An external control plane must not have control plane Machines", Must, pagePlane+"externalManagedControlPlane",
+		"Core waits for Nodes that never come.",
+		"Set status.externalManagedControlPlane only if the control plane runs outside of the Cluster.",
+		Check{Role: contract.ControlPlane, Violation: "status.externalManagedControlPlane is true and the ControlPlane owns Machines", on: []string{controlPlane}, version: planeExternal}),
+	row("BEH515", "plane-endpoint-fixed", "The endpoint of a ControlPlane must not change", Must, pagePlane+"control plane endpoint",
+		"The Cluster copies the endpoint once; kubeconfigs and certificates keep the old address.",
+		"Set spec.controlPlaneEndpoint only if it is empty.",
+		Check{Role: contract.ControlPlane, Violation: "host or port differ from those of an earlier version", on: []string{controlPlane}, version: endpointFixed}),
+	row("BEH516", "plane-up-to-date", "Control plane Machines should have the condition UpToDate", Should, pagePlane+"machines, UpToDate",
+		"Users and Cluster topology cannot see the progress of a rollout.",
+		"Set the condition UpToDate on every Machine.",
+		Check{Rule: severity(lint.Info), Role: contract.ControlPlane, Contract: contract.V1Beta2, Violation: "an owned Machine lacks it when the bound has passed", Within: Settle, Risk: Medium, on: []string{machine}, version: planeUpToDate}),
+}
+
+func created(c *change) bool {
+	return !c.user && !c.gap && dataCreated(c.cur) && !dataCreated(c.prev) && (c.prev.Exists() || c.o.watched)
+}
+
+func (j *Judge) secretNamed(namespace, secretName string) *object {
+	if o := j.named[name{"", secret, namespace, secretName}]; o.alive() {
+		return o
+	}
+	return nil
+}
+
+func bootstrapSecret(c *change) {
+	n := c.cur.Get("status", "dataSecretName").Str()
+	if !created(c) || n == "" {
+		return
+	}
+	c.later(apart, func(c *change) {
+		if !c.read["secrets"] || c.denied["secrets"] != "" || c.o.isDeleting() {
+			return
+		}
+		if c.secretNamed(c.o.namespace, n) == nil {
+			c.report([]string{"status.dataSecretName", "status.initialization", "status.ready"}, "the Secret %s does not exist", n)
+			return
+		}
+		c.held()
+	})
+}
+
+func bootstrapName(c *change) {
+	if !created(c) {
+		return
+	}
+	if c.cur.Get("status", "dataSecretName").Str() == "" {
+		c.report([]string{"status.dataSecretName", "status.initialization", "status.ready"}, "the data is reported as created, but status.dataSecretName is empty")
+		return
+	}
+	c.held()
+}
+
+func bootstrapFixed(c *change) {
+	before, now := c.o.seen.secret, c.cur.Get("status", "dataSecretName").Str()
+	if before == "" || now == "" || c.user {
+		return
+	}
+	if before != now {
+		c.report([]string{"status.dataSecretName"}, "dataSecretName changed from %s to %s", before, now)
+		return
+	}
+	c.held()
+}
+
+func (c *change) withSecret(do func(*change, *object)) {
+	n := c.cur.Get("status", "dataSecretName").Str()
+	if !created(c) || n == "" {
+		return
+	}
+	c.later(apart, func(c *change) {
+		if s := c.secretNamed(c.o.namespace, n); s != nil {
+			do(c, s)
+		}
+	})
+}
+
+// filled reports whether a Secret has a key that is not empty; values are replaced by
+// their sizes in recordings.
+func filled(s *object, key string) bool {
+	v := s.get("data", key)
+	if n, ok := v.Int(); ok {
+		return n > 0
+	}
+	text := v.Str()
+	return text != "" && text != "0"
+}
+
+func bootstrapValue(c *change) {
+	c.withSecret(func(c *change, s *object) {
+		if !filled(s, "value") {
+			c.report([]string{"status.dataSecretName"}, "the Secret %s has no data under the key value", s.name)
+			return
+		}
+		c.held()
+	})
+}
+
+func bootstrapForm(c *change) {
+	c.withSecret(func(c *change, s *object) {
+		switch {
+		case s.label(clusterLabel) == "":
+			c.report([]string{"status.dataSecretName"}, "the Secret %s has no label %s", s.name, clusterLabel)
+		case !slices.ContainsFunc(s.owners, func(r owner) bool { return r.uid == c.o.uid }):
+			c.report([]string{"status.dataSecretName"}, "the Secret %s has no owner reference to the configuration", s.name)
+		default:
+			c.held()
+		}
+	})
+}
+
+func bootstrapOneInit(c *change) {
+	if !created(c) {
+		return
+	}
+	m, cl := c.machineOf(c.o), c.clusterOf(c.o)
+	if m == nil || cl == nil || !m.get("metadata", "labels", controlPlaneLabel).Exists() || c.planeReady(cl) {
+		return
+	}
+	for _, other := range c.membersTagged(c.o.cluster, bootstrapRole) {
+		om := c.machineOf(other)
+		if other != c.o && om != nil && om.get("metadata", "labels", controlPlaneLabel).Exists() && dataCreated(other.cur) && !other.isDeleting() {
+			c.report([]string{"status.initialization", "status.dataSecretName"}, "%s has bootstrap data too, and the control plane is not initialized", other)
+			return
+		}
+	}
+	c.held()
+}
+
+func bootstrapInPlace(c *change) {
+	if !c.prev.Exists() || c.user || c.gap || c.prev.Get("data").Equal(c.cur.Get("data")) {
+		return
+	}
+	for _, r := range c.o.owners {
+		config := c.objects[r.uid]
+		if !config.alive() || config.tag != bootstrapRole || slices.ContainsFunc(config.owners, func(r owner) bool { return r.kind == machinePool }) {
+			continue
+		}
+		if patched := config.seen.patched; !patched.IsZero() && c.now.Sub(patched) <= c.opts.Settle && config.get("status", "dataSecretName").Str() == c.o.name {
+			c.reportOn(config, []string{"status.dataSecretName", "metadata.generation"}, "the data in Secret %s changed %s after the spec", c.o.name, c.now.Sub(patched).Round(100*time.Millisecond))
+		}
+	}
+}
+
+func (c *change) inits() bool {
+	return !c.user && !c.gap && initialized(c.cur) && !initialized(c.prev) && (c.prev.Exists() || c.o.watched)
+}
+
+func planeKubeconfig(c *change) {
+	if !c.inits() {
+		return
+	}
+	c.later(c.opts.Pause, func(c *change) {
+		cl := c.clusterOf(c.o)
+		if cl == nil || !c.read["secrets"] || c.denied["secrets"] != "" || c.o.isDeleting() {
+			return
+		}
+		n := cl.name + "-kubeconfig"
+		s := c.secretNamed(c.o.namespace, n)
+		paths := []string{"status.initialization", "status.initialized"}
+		switch {
+		case s == nil:
+			c.report(paths, "the Secret %s does not exist %s after the initialization", n, c.opts.Pause)
+		case s.get("type").Str() != secretType:
+			c.report(paths, "the Secret %s has the type %q; want %s", n, s.get("type").Str(), secretType)
+		case s.label(clusterLabel) != cl.name:
+			c.report(paths, "the Secret %s has no label %s=%s", n, clusterLabel, cl.name)
+		case !filled(s, "value"):
+			c.report(paths, "the Secret %s has no data under the key value", n)
+		default:
+			c.held()
+		}
+	})
+}
+
+func planeCertificates(c *change) {
+	if !c.inits() {
+		return
+	}
+	c.later(apart, func(c *change) {
+		cl := c.clusterOf(c.o)
+		if cl == nil {
+			return
+		}
+		for _, purpose := range []string{"ca", "etcd", "proxy", "sa"} {
+			s := c.secretNamed(c.o.namespace, cl.name+"-"+purpose)
+			if s == nil || s.byUser {
+				continue
+			}
+			if s.get("type").Str() != secretType || s.label(clusterLabel) != cl.name {
+				c.report([]string{"status.initialization"}, "the Secret %s has the type %q and the label %s=%q", s.name, s.get("type").Str(), clusterLabel, s.label(clusterLabel))
+				return
+			}
+			c.held()
+		}
+	})
+}
+
+// planeOf finds the ControlPlane that controls a Machine.
+func (j *Judge) planeOf(o *object) *object {
+	if p := j.objects[controllerOf(o.owners).uid]; p.alive() && p.tag == controlPlane {
+		return p
+	}
+	return nil
+}
+
+func planeLabels(c *change) {
+	if c.prev.Exists() || c.planeOf(c.o) == nil || c.o.byUser {
+		return
+	}
+	c.later(apart, func(c *change) {
+		labels := c.cur.Get("metadata", "labels")
+		switch {
+		case !labels.Get(controlPlaneLabel).Exists():
+			c.report([]string{"metadata.labels"}, "the Machine of a control plane has no label %s", controlPlaneLabel)
+		case labels.Get(clusterLabel).Str() == "":
+			c.report([]string{"metadata.labels"}, "the Machine of a control plane has no label %s", clusterLabel)
+		default:
+			c.held()
+		}
+	})
+}
+
+func planeCounters(c *change) {
+	status := c.cur.Get("status")
+	if c.user || !status.Get("replicas").Exists() && !status.Get("readyReplicas").Exists() {
+		return
+	}
+	for _, counter := range []string{"readyReplicas", "availableReplicas", "upToDateReplicas", "updatedReplicas"} {
+		if n := number(status.Get(counter)); n > number(status.Get("replicas")) {
+			c.report([]string{"status.replicas", "status." + counter}, "status.%s is %d, but status.replicas is %d", counter, n, number(status.Get("replicas")))
+			return
+		}
+	}
+	c.held()
+}
+
+// machinesOf are the Machines that a ControlPlane controls, and the time of the newest
+// change among them.
+func (j *Judge) machinesOf(plane *object) (out []*object, newest time.Time) {
+	for _, m := range j.childrenOf(plane.uid) {
+		if m.tag == machine && controllerOf(m.owners).uid == plane.uid {
+			out = append(out, m)
+			if m.proof.At.After(newest) {
+				newest = m.proof.At
+			}
+		}
+	}
+	return out, newest
+}
+
+// calm looks again when neither the ControlPlane nor its Machines came or went for the
+// bound.
+func (c *change) calm(do func(*change, []*object)) {
+	c.rests(func(c *change) {
+		all, _ := c.machinesOf(c.o)
+		for _, m := range all {
+			if m.isDeleting() || c.now.Sub(m.born) < c.opts.Settle {
+				return
+			}
+		}
+		if s := c.clusters[c.o.cluster]; s == nil || c.now.Sub(s.cause) < c.opts.Settle-apart {
+			return
+		}
+		do(c, all)
+	})
+}
+
+func planeReplicas(c *change) {
+	if !c.cur.Get("status", "replicas").Exists() || c.user {
+		return
+	}
+	c.calm(func(c *change, all []*object) {
+		want := number(c.cur.Get("status", "replicas"))
+		if len(all) == 0 {
+			return // Machines of other kinds, or none
+		}
+		if want != int64(len(all)) {
+			c.report([]string{"status.replicas"}, "status.replicas is %d, but the ControlPlane owns %d Machines", want, len(all))
+			return
+		}
+		c.held()
+	})
+}
+
+func planeScales(c *change) {
+	if !c.prev.Exists() || c.prev.Get("spec", "replicas").Equal(c.cur.Get("spec", "replicas")) {
+		return
+	}
+	want := c.cur.Get("spec", "replicas")
+	var look func(*change)
+	look = func(c *change) {
+		all, newest := c.machinesOf(c.o)
+		if c.o.isDeleting() || len(all) == 0 || !c.cur.Get("spec", "replicas").Equal(want) {
+			return
+		}
+		if int64(len(all)) == number(want) {
+			c.held()
+			return
+		}
+		if c.now.Sub(newest) < c.opts.Delete || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Delete {
+			c.later(c.opts.Delete, look)
+			return
+		}
+		c.prev = record.Value{}
+		c.report([]string{"spec.replicas", "status.replicas"}, "spec.replicas is %d, but the ControlPlane has %d Machines and nothing changes", number(want), len(all))
+	}
+	c.later(2*c.opts.Delete, look)
+}
+
+// selects reports whether a selector in the form KEY, !KEY, KEY=VALUE or KEY!=VALUE matches.
+func selects(selector string, labels record.Value) (match, known bool) {
+	if strings.ContainsAny(selector, "()") {
+		return false, false
+	}
+	match = true
+	for part := range strings.SplitSeq(selector, ",") {
+		part = strings.TrimSpace(part)
+		key, want, equal := strings.Cut(strings.Replace(part, "==", "=", 1), "=")
+		not := strings.HasSuffix(key, "!")
+		key = strings.TrimSpace(strings.TrimSuffix(key, "!"))
+		absent := strings.HasPrefix(key, "!")
+		v := labels.Get(strings.TrimPrefix(key, "!"))
+		switch {
+		case part == "":
+		case absent:
+			match = match && !v.Exists()
+		case !equal:
+			match = match && v.Exists()
+		case not:
+			match = match && v.Str() != strings.TrimSpace(want)
+		default:
+			match = match && v.Exists() && v.Str() == strings.TrimSpace(want)
+		}
+	}
+	return match, true
+}
+
+func planeSelector(c *change) {
+	if c.cur.Get("status", "selector").Str() == "" || c.user {
+		return
+	}
+	c.calm(func(c *change, all []*object) {
+		selector := c.cur.Get("status", "selector").Str()
+		if len(all) == 0 {
+			return
+		}
+		for _, m := range c.membersTagged(c.o.cluster, machine) {
+			match, known := selects(selector, m.get("metadata", "labels"))
+			if !known {
+				return
+			}
+			if match != slices.Contains(all, m) {
+				word := "does not select its"
+				if match {
+					word = "selects the foreign"
+				}
+				c.report([]string{"status.selector"}, "status.selector %q %s %s", selector, word, m)
+				return
+			}
+		}
+		c.held()
+	})
+}
+
+func planeVersions(c *change) {
+	versions := c.cur.Get("status", "versions")
+	if versions.Len() == 0 || c.user {
+		return
+	}
+	last := ""
+	for v := range versions.Items() {
+		now := v.Get("version").Str()
+		if last != "" && compareVersions(now, last) <= 0 {
+			c.report([]string{"status.versions"}, "status.versions lists %s after %s", now, last)
+			return
+		}
+		last = now
+	}
+	c.rests(func(c *change) {
+		sum, any := int64(0), false
+		for v := range c.cur.Get("status", "versions").Items() {
+			any = any || v.Get("replicas").Exists()
+			sum += number(v.Get("replicas"))
+		}
+		if want := number(c.cur.Get("status", "replicas")); any && sum != want {
+			c.report([]string{"status.versions", "status.replicas"}, "the replicas in status.versions add up to %d, but status.replicas is %d", sum, want)
+			return
+		}
+		c.held()
+	})
+}
+
+// compareVersions compares v1.30.1 and v1.31.0; what is after the numbers does not count.
+func compareVersions(a, b string) int {
+	parse := func(s string) [3]int {
+		var out [3]int
+		i := 0
+		for _, r := range strings.TrimPrefix(s, "v") {
+			switch {
+			case r >= '0' && r <= '9' && out[i] < 1<<20:
+				out[i] = out[i]*10 + int(r-'0')
+			case r == '.' && i < 2:
+				i++
+			default:
+				return out
+			}
+		}
+		return out
+	}
+	x, y := parse(a), parse(b)
+	return slices.Compare(x[:], y[:])
+}
+
+func planeVersion(c *change) {
+	now := c.cur.Get("status", "version").Str()
+	if now == "" || c.user || now == c.prev.Get("status", "version").Str() {
+		return
+	}
+	c.later(apart, func(c *change) {
+		all, _ := c.machinesOf(c.o)
+		now := c.cur.Get("status", "version").Str()
+		for _, m := range all {
+			if is := m.get("spec", "version").Str(); is != "" && compareVersions(now, is) > 0 && m.born.Before(c.o.proof.At) {
+				c.report([]string{"spec.version", "status.version"}, "status.version is %s, but Machine %s has %s", now, m.name, is)
+				return
+			}
+		}
+		if len(all) > 0 {
+			c.held()
+		}
+	})
+}
+
+func planeMetadata(c *change) {
+	if !c.prev.Exists() {
+		return
+	}
+	before, now := c.prev.Get("spec", "machineTemplate", "metadata"), c.cur.Get("spec", "machineTemplate", "metadata")
+	if before.Equal(now) || len(record.Diff(c.prev.Get("spec"), c.cur.Get("spec"))) == 0 {
+		return
+	}
+	for _, d := range record.Diff(c.prev.Get("spec"), c.cur.Get("spec")) {
+		first := d.Path == "machineTemplate" && !d.Old.Exists() && d.New.Len() == 1 && d.New.Get("metadata").Exists()
+		if !first && !strings.HasPrefix(d.Path, "machineTemplate.metadata") {
+			return
+		}
+	}
+	had, _ := c.machinesOf(c.o)
+	c.later(2*c.opts.Settle, func(c *change) {
+		if !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < 2*c.opts.Settle || c.o.isDeleting() || !c.cur.Get("spec", "machineTemplate", "metadata").Equal(now) {
+			return
+		}
+		all, _ := c.machinesOf(c.o)
+		for _, m := range all {
+			if !slices.Contains(had, m) && len(had) > 0 && c.cur.Get("spec", "replicas").Equal(c.prev.Get("spec", "replicas")) {
+				c.prev = record.Value{}
+				c.report([]string{"spec.machineTemplate.metadata"}, "changed labels made the new Machine %s", m.name)
+				return
+			}
+			for l := range now.Get("labels").Items() {
+				if m.label(l.Key()) != l.Str() {
+					c.prev = record.Value{}
+					c.report([]string{"spec.machineTemplate.metadata"}, "the label %s is not on Machine %s %s later", l.Key(), m.name, 2*c.opts.Settle)
+					return
+				}
+			}
+		}
+		if len(all) > 0 {
+			c.held()
+		}
+	})
+}
+
+func rolloutOf(v record.Value) string {
+	if after := v.Get("spec", "rollout", "after").Str(); after != "" {
+		return after
+	}
+	return v.Get("spec", "rolloutAfter").Str()
+}
+
+func planeRollout(c *change) {
+	after := rolloutOf(c.cur)
+	if !c.prev.Exists() || after == "" || after == rolloutOf(c.prev) {
+		return
+	}
+	at, err := time.Parse(time.RFC3339, after)
+	if err != nil {
+		return
+	}
+	wait := c.opts.Delete
+	if d := at.Sub(c.now); d > 0 {
+		wait += d
+	}
+	if wait > 24*time.Hour {
+		return
+	}
+	start := c.now
+	c.later(wait, func(c *change) {
+		if rolloutOf(c.cur) != after || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Delete {
+			return
+		}
+		all, _ := c.machinesOf(c.o)
+		for _, m := range all {
+			if m.born.After(start) {
+				c.held()
+				return
+			}
+		}
+		if len(all) > 0 {
+			c.prev = record.Value{}
+			c.report([]string{"spec.rollout", "spec.rolloutAfter"}, "the time for the rollout was %s, but no Machine was created since", after)
+		}
+	})
+}
+
+func planeDomains(c *change) {
+	now := c.cur.Get("spec", "failureDomain").Str()
+	if now == "" || c.prev.Exists() || c.planeOf(c.o) == nil {
+		return
+	}
+	c.later(apart, func(c *change) {
+		cl := c.clusterOf(c.o)
+		if cl == nil {
+			return
+		}
+		all := cl.get("status", "failureDomains")
+		for d := range all.Items() {
+			if d.Get("name").Str() == now || d.Key() == now {
+				if d.Get("controlPlane").True() {
+					c.held()
+				} else {
+					c.report([]string{"spec.failureDomain"}, "the control plane Machine is in the failure domain %s, which is not for control planes", now)
+				}
+				return
+			}
+		}
+	})
+}
+
+func planeExternal(c *change) {
+	if !c.cur.Get("status", "externalManagedControlPlane").True() || c.o.seen.had["external"] {
+		return
+	}
+	c.mark("external")
+	c.later(c.opts.Settle, func(c *change) {
+		all, _ := c.machinesOf(c.o)
+		if len(all) > 0 && c.cur.Get("status", "externalManagedControlPlane").True() {
+			c.report([]string{"status.externalManagedControlPlane"}, "the control plane is external, but owns %s", all[0])
+			return
+		}
+		c.held()
+	})
+}
+
+func planeUpToDate(c *change) {
+	if c.prev.Exists() || c.planeOf(c.o) == nil {
+		return
+	}
+	c.later(c.opts.Settle, func(c *change) {
+		p := c.planeOf(c.o)
+		if p == nil || !p.get("status", "initialization").Exists() || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Settle {
+			return
+		}
+		if !condition(c.cur, "UpToDate").Exists() {
+			c.report([]string{"status.conditions"}, "the Machine has no condition UpToDate %s after it was created", c.opts.Settle)
+			return
+		}
+		c.held()
+	})
+}

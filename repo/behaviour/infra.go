@@ -1,0 +1,548 @@
+package behaviour
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// clusterChecks are about InfraClusters.
+var clusterChecks = []*Check{
+	row("BEH101", "cluster-stays-provisioned", "An InfraCluster must stay provisioned", Must, pageCluster+"initialization completed",
+		"Controllers that read the InfraCluster stop working for a running Cluster.",
+		"Never set status.initialization.provisioned back; report later problems in conditions.",
+		Check{Role: contract.InfraCluster, Violation: "provisioned changes from true to false or disappears", on: []string{infraCluster}, version: staysProvisioned}),
+	row("BEH102", "cluster-endpoint", "A provisioned InfraCluster should have a control plane endpoint", Should, pageCluster+"control plane endpoint",
+		"Machines never join: the Cluster has no address of the API server.",
+		"Set spec.controlPlaneEndpoint before reporting provisioned, unless the control plane provider sets one.",
+		Check{Role: contract.InfraCluster, Violation: "neither the InfraCluster, the Cluster nor the control plane has an endpoint when the bound has passed", Within: Delete, Risk: Medium, Beware: "a control plane provider that is slow to set it", on: []string{infraCluster}, version: clusterEndpoint}),
+	row("BEH103", "cluster-endpoint-fixed", "The endpoint of an InfraCluster must not change", Must, pageCluster+"control plane endpoint",
+		"The Cluster copies the endpoint once; kubeconfigs and certificates keep the old address.",
+		"Set spec.controlPlaneEndpoint only if it is empty.",
+		Check{Role: contract.InfraCluster, Violation: "host or port differ from those of an earlier version", on: []string{infraCluster}, version: endpointFixed}),
+	row("BEH104", "cluster-endpoint-given", "An endpoint given in the Cluster should be respected", Typical, pageCluster+"control plane endpoint",
+		"Users who reserve an address for the API server get another one.",
+		"Use Cluster.spec.controlPlaneEndpoint if it is set.",
+		Check{Rule: severity(lint.Info), Role: contract.InfraCluster, Action: "create a Cluster with an endpoint", Violation: "the InfraCluster gets another endpoint than the Cluster had before", Risk: Medium, Beware: "the page lets providers ignore it", on: []string{infraCluster}, version: endpointGiven}),
+	row("BEH105", "cluster-endpoint-whole", "Host and port of the endpoint must be set together", Must, pageCluster+"control plane endpoint",
+		"Core ignores half an endpoint, so the Cluster never gets one.",
+		"Set host and port (1 to 65535) in one patch.",
+		Check{Role: contract.InfraCluster, Violation: "a provisioned InfraCluster has only one of them, or a port out of range", on: []string{infraCluster}, version: endpointWhole}),
+	row("BEH106", "failure-domains-form", "Failure domains must have unique names", Must, pageCluster+"failure domains",
+		"Core cannot copy the list to the Cluster, and Machines are not spread.",
+		"List each failure domain once, with a name and a boolean controlPlane.",
+		Check{Role: contract.InfraCluster, Violation: "two entries of status.failureDomains have the same name, or controlPlane is not a boolean", on: []string{infraCluster}, version: domainsForm}),
+	row("BEH107", "failure-domains-stay", "Failure domains should stay while Machines are in them", Should, pageCluster+"failure domains",
+		"Control plane Machines in the missing domain are replaced.",
+		"Keep a failure domain in the status as long as a Machine uses it.",
+		Check{Role: contract.InfraCluster, Violation: "a domain disappears from the status while a Machine of the Cluster has it", Risk: Medium, on: []string{infraCluster}, version: domainsStay}),
+	row("BEH108", "externally-managed", "Externally managed InfraClusters must be left alone", Must, pageCluster+"externally managed infrastructure",
+		"The controller and the external system overwrite each other's status or create infrastructure twice.",
+		"Skip objects with the annotation cluster.x-k8s.io/managed-by, with the predicate ResourceIsNotExternallyManaged. The page of the book calls it a label; the code of Cluster API reads the annotation.",
+		Check{Role: contract.InfraCluster, Action: actManaged, Violation: "a finalizer, or a status by the controller of the kind, appears on the annotated object", on: []string{infraCluster}, version: externallyManaged}),
+	row("BEH109", "cluster-goes-last", "The InfraCluster should go after its InfraMachines", Typical, pageCluster+"typical workflow, deleted resource",
+		"Machines stay behind in networks that cannot be deleted.",
+		"Remove the finalizer only after the infrastructure of all machines is gone.",
+		Check{Role: contract.InfraCluster, Action: actDelete, Violation: "the InfraCluster is gone while InfraMachines of the Cluster exist", on: []string{infraCluster}, gone: goesLast}),
+	row("BEH110", "orphan-deleted", "Deleted objects without an owner should go away", Typical, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
+		"Users who delete objects that never had an owner have to remove finalizers by hand.",
+		"Handle deletionTimestamp before looking for the owner, or do not add a finalizer without one.",
+		Check{Action: actOrphan + ", delete it", Violation: "an object without owner references is deleted and still there when twice the bound has passed", Within: Settle, on: []string{infraCluster, infraMachine}, version: orphanDeleted}),
+}
+
+// machineChecks are about InfraMachines, those of pools included.
+var machineChecks = []*Check{
+	row("BEH201", "machine-provider-id", "A provisioned InfraMachine must have a provider ID", Must, pageMachine+"provider ID",
+		"Core never matches the Machine with its Node, so the Machine never gets ready.",
+		"Patch spec.providerID before, or together with, status.initialization.provisioned.",
+		Check{Role: contract.InfraMachine, Violation: "a version reports provisioned without spec.providerID", on: []string{infraMachine}, version: machineProviderID}),
+	row("BEH202", "machine-provider-id-fixed", "The provider ID must not change", Must, pageMachine+"provider ID",
+		"Core matches the Machine with the wrong Node or with none, and health checks replace healthy machines.",
+		"Set spec.providerID only if it is empty.",
+		Check{Role: contract.InfraMachine, Violation: "two versions have different provider IDs", on: []string{infraMachine}, version: machineProviderIDFixed}),
+	row("BEH203", "machine-provider-id-unique", "Provider IDs must be unique", Must, pageMachine+"provider ID",
+		"Two Machines claim the same Node; deleting one drains the other.",
+		"Put the ID of the instance into the provider ID.",
+		Check{Role: contract.InfraMachine, Violation: "two InfraMachines have the same provider ID", on: []string{infraMachine}, version: machineProviderIDUnique}),
+	row("BEH204", "machine-node", "The provider ID should be that of the Node", Should, pageMachine+"provider ID",
+		"The Machine waits for its Node for ever; MachineHealthChecks and rollouts stop.",
+		"Use the value that the cloud controller manager or the kubelet writes into Node.spec.providerID.",
+		Check{Role: contract.InfraMachine, Violation: "the Machine of a provisioned InfraMachine in an initialized Cluster has no status.nodeRef when the bound has passed", Within: Delete, Risk: Medium, Beware: "clusters without a cloud controller manager or network plugin", on: []string{infraMachine}, version: machineNode}),
+	row("BEH205", "machine-stays-provisioned", "An InfraMachine must stay provisioned", Must, pageMachine+"initialization completed",
+		"A running Machine is considered new; controllers stop working on it.",
+		"Never set status.initialization.provisioned back; report later problems in conditions.",
+		Check{Role: contract.InfraMachine, Violation: "provisioned changes from true to false or disappears", on: []string{infraMachine}, version: staysProvisioned}),
+	row("BEH206", "machine-after-cluster", "InfraMachines should wait for the infrastructure of the Cluster", Typical, pageMachine+"typical workflow, normal resource",
+		"Machines start in networks that do not exist yet, and fail or end up in a default network.",
+		"Return while Cluster.status.initialization.infrastructureProvisioned is not true.",
+		Check{Role: contract.InfraMachine, Action: actManaged + " that never gets ready", Violation: "the InfraMachine reports provisioned or gets a provider ID before", on: []string{infraMachine}, version: machineAfterCluster}),
+	row("BEH207", "machine-after-bootstrap", "InfraMachines should wait for the bootstrap data", Typical, pageMachine+"typical workflow, normal resource",
+		"The machine starts without bootstrap data and never joins.",
+		"Return while Machine.spec.bootstrap.dataSecretName is empty.",
+		Check{Role: contract.InfraMachine, Violation: "the InfraMachine reports provisioned before", on: []string{infraMachine}, version: machineAfterBootstrap}),
+	row("BEH208", "deleted-before-cluster", "InfraMachines should be deletable before the infrastructure of the Cluster is ready", Typical, pageMachine+"typical workflow, normal resource, note",
+		"A Cluster whose infrastructure fails cannot be deleted; users remove finalizers by hand.",
+		"Handle deletionTimestamp before checking whether the infrastructure of the Cluster is ready, and treat what does not exist as deleted.",
+		Check{Role: contract.InfraMachine, Action: "delete a Machine of a Cluster whose infrastructure never came", Violation: "the deleted InfraMachine is still there when the bound has passed", Within: Settle, on: []string{infraMachine}, version: deletedBeforeCluster}),
+	row("BEH209", "machine-failure-domain", "The failure domain of the Machine should be followed", Should, pageMachine+"failure domain",
+		"Control plane machines end up in one failure domain.",
+		"Place the instance in Machine.spec.failureDomain, and report it in status.failureDomain.",
+		Check{Role: contract.InfraMachine, Violation: "status.failureDomain differs from Machine.spec.failureDomain", on: []string{infraMachine}, version: machineDomain}),
+	row("BEH210", "machine-addresses", "Addresses must have a known type and a value", Must, pageMachine+"addresses",
+		"Core copies them to the Machine, whose API accepts only these types; the update fails.",
+		"Use Hostname, ExternalIP, InternalIP, ExternalDNS or InternalDNS, and leave out empty addresses.",
+		Check{Role: contract.InfraMachine, Violation: "an entry of status.addresses has another type or no address", on: []string{infraMachine}, version: machineAddresses}),
+	row("BEH211", "machine-in-place", "Changing the spec of a running InfraMachine should not change the machine", Should, pageMachine+"in-place changes",
+		"Users who edit an InfraMachine lose the running machine.",
+		"Make the spec immutable with a webhook, or ignore changes after the machine exists.",
+		Check{Role: contract.InfraMachine, Action: actPatch, Violation: "addresses change within the bound after a person changed the spec", Within: Settle, Risk: Medium, on: []string{infraMachine}, version: machineInPlace}),
+	row("BEH212", "machine-asked", "InfraMachines should only be deleted together with their Machine", Typical, pageMachine+"typical workflow, deleted resource",
+		"Core loses a machine that it still counts as running.",
+		"Leave the deletion of InfraMachines to core.",
+		Check{Role: contract.InfraMachine, Violation: "the InfraMachine is deleted, its Machine is not, and no person did it", Risk: Medium, Beware: "a person who deletes it: the API server does not say who did", on: []string{infraMachine}, version: machineAsked}),
+	row("BEH213", "machine-hooks", "InfraMachines should wait for pre-terminate hooks", Typical, "Machine deletion phases, section pre-terminate hooks",
+		"The machine goes while somebody still needs it, for example to leave the etcd cluster.",
+		"Remove the finalizer only after core has deleted the InfraMachine.",
+		Check{Role: contract.InfraMachine, Action: actDelete, Violation: "the InfraMachine is gone while its deleted Machine has pre-terminate hooks", on: []string{infraMachine}, gone: machineHooks}),
+	row("BEH214", "machine-failures", "Failures should be reported in conditions, not in failureReason", Should, pageMachine+"terminal failures",
+		"Core ignores failureReason under contract v1beta2, so users do not see the failure.",
+		"Report the failure in a condition; failureReason may move to status.deprecated.",
+		Check{Role: contract.InfraMachine, Contract: contract.V1Beta2, Violation: "a version with status.initialization has status.failureReason or status.failureMessage", on: []string{infraMachine}, version: machineFailures}),
+}
+
+// machineOf finds the Machine of an InfraMachine or a BootstrapConfig.
+func (j *Judge) machineOf(o *object) *object { return j.owner(o, machine) }
+
+func staysProvisioned(c *change) {
+	if c.user || c.wiped || !initialization(c.o.tag, c.prev) {
+		return
+	}
+	if initialization(c.o.tag, c.cur) {
+		c.held()
+		return
+	}
+	c.report([]string{"status.initialization", "status.ready"}, "the object was initialized, and is not any more")
+}
+
+func (c *change) turned() bool {
+	return !c.user && !c.gap && provisioned(c.cur) && !provisioned(c.prev) && (c.prev.Exists() || c.o.watched)
+}
+
+func clusterEndpoint(c *change) {
+	if !c.turned() {
+		return
+	}
+	c.later(c.opts.Delete, func(c *change) {
+		cl := c.clusterOf(c.o)
+		if cl == nil || c.o.isDeleting() {
+			return
+		}
+		if endpoint(c.cur) != "" || endpoint(cl.cur) != "" {
+			c.held()
+			return
+		}
+		if cp := c.referred(cl, cl.get("spec", "controlPlaneRef")); cp != nil && endpoint(cp.cur) != "" {
+			return
+		}
+		c.prev = record.Value{}
+		c.report([]string{"status.initialization", "spec.controlPlaneEndpoint"}, "provisioned, but there is no control plane endpoint %s later", c.opts.Delete)
+	})
+}
+
+func endpointFixed(c *change) {
+	before, now := c.o.seen.endpoint, endpoint(c.cur)
+	if before == "" || now == "" || c.user {
+		return
+	}
+	if before == now {
+		c.held()
+		return
+	}
+	c.report([]string{"spec.controlPlaneEndpoint"}, "the endpoint changed from %s to %s", before, now)
+}
+
+func endpointGiven(c *change) {
+	now := endpoint(c.cur)
+	if now == "" || c.o.seen.endpoint != "" || c.user {
+		return
+	}
+	cl := c.clusterOf(c.o)
+	if cl == nil || endpoint(cl.cur) == "" {
+		return
+	}
+	if endpoint(cl.cur) == now {
+		c.held()
+		return
+	}
+	c.report([]string{"spec.controlPlaneEndpoint"}, "the Cluster has the endpoint %s, but the InfraCluster got %s", endpoint(cl.cur), now)
+}
+
+func endpointWhole(c *change) {
+	if c.user || !provisioned(c.cur) || !c.cur.Get("spec", "controlPlaneEndpoint").Exists() {
+		return
+	}
+	switch host, port := endpointOf(c.cur); {
+	case (host == "") != (port == 0):
+		c.report([]string{"spec.controlPlaneEndpoint"}, "the endpoint has only one of host and port")
+	case port < 0 || port > 65535:
+		c.report([]string{"spec.controlPlaneEndpoint"}, "the port %d of the endpoint is out of range", port)
+	default:
+		c.held()
+	}
+}
+
+func domains(v record.Value) []string {
+	var out []string
+	for d := range v.Get("status", "failureDomains").Items() {
+		if name := d.Get("name").Str(); name != "" {
+			out = append(out, name)
+		} else if d.Key() != "" {
+			out = append(out, d.Key())
+		}
+	}
+	return out
+}
+
+func domainsForm(c *change) {
+	now := c.cur.Get("status", "failureDomains")
+	if c.user || now.Len() == 0 || now.Equal(c.prev.Get("status", "failureDomains")) {
+		return
+	}
+	seen := map[string]bool{}
+	for d := range now.Items() {
+		name := d.Get("name").Str()
+		if now.Kind() == record.Map {
+			name = d.Key()
+		}
+		flag := d.Get("controlPlane")
+		switch {
+		case name == "":
+			c.report([]string{"status.failureDomains"}, "a failure domain has no name")
+		case seen[name]:
+			c.report([]string{"status.failureDomains"}, "the failure domain %s is listed twice", name)
+		case flag.Exists() && flag.Kind() != record.Bool:
+			c.report([]string{"status.failureDomains"}, "controlPlane of the failure domain %s is not a boolean", name)
+		default:
+			seen[name] = true
+			continue
+		}
+		return
+	}
+	c.held()
+}
+
+func domainsStay(c *change) {
+	if c.user || c.wiped || !c.prev.Exists() || c.prev.Get("status", "failureDomains").Equal(c.cur.Get("status", "failureDomains")) || c.o.isDeleting() {
+		return
+	}
+	now := domains(c.cur)
+	for _, d := range domains(c.prev) {
+		if slices.Contains(now, d) {
+			continue
+		}
+		for _, m := range c.membersTagged(c.o.cluster, machine) {
+			if m.get("spec", "failureDomain").Str() == d && !m.isDeleting() {
+				c.report([]string{"status.failureDomains"}, "the failure domain %s disappeared, but %s is in it", d, m)
+				return
+			}
+		}
+	}
+	c.held()
+}
+
+func externallyManaged(c *change) {
+	if !hasAnnotation(c.cur, managedAnnotation) {
+		c.learnWriters()
+		return
+	}
+	if c.user || !hasAnnotation(c.prev, managedAnnotation) || c.o.isDeleting() {
+		return
+	}
+	if f := c.cur.Get("metadata", "finalizers"); f.Len() > c.prev.Get("metadata", "finalizers").Len() {
+		c.report([]string{"metadata.finalizers", "metadata.annotations"}, "a finalizer was added to an externally managed object")
+		return
+	}
+	if c.cur.Get("status").Equal(c.prev.Get("status")) {
+		c.held()
+		return
+	}
+	for _, w := range c.o.writers {
+		if w.Subresource == "status" && w.Manager != "manager" && c.kinds["writer "+w.Manager+" "+c.o.kind+"."+c.o.group] {
+			c.report([]string{"status", "metadata.annotations"}, "the controller %s wrote the status of an externally managed object", w.Manager)
+			return
+		}
+	}
+}
+
+// learnWriters notes who writes the status of objects of a kind.
+func (c *change) learnWriters() {
+	for _, w := range c.o.writers {
+		if w.Subresource == "status" && !byUser(nil, []record.Writer{w}, true) {
+			c.kinds["writer "+w.Manager+" "+c.o.kind+"."+c.o.group] = true
+		}
+	}
+}
+
+func goesLast(c *change) {
+	if c.user {
+		return
+	}
+	c.even(apart, func(c *change) {
+		for _, m := range c.membersTagged(c.o.cluster, infraMachine) {
+			if m.born.Before(c.o.proof.At) && len(m.owners) > 0 {
+				c.report([]string{"metadata.deletionTimestamp"}, "the InfraCluster is gone, but %s still exists", m)
+				return
+			}
+		}
+		c.held()
+	})
+}
+
+func orphanDeleted(c *change) {
+	if !c.o.isDeleting() || len(c.o.owners) > 0 || c.o.seen.had["orphan"] || c.cur.Get("metadata", "finalizers").Len() == 0 {
+		return
+	}
+	c.mark("orphan")
+	c.later(2*c.opts.Settle, func(c *change) {
+		if len(c.o.owners) > 0 || !c.pausedSince(c.o).IsZero() {
+			return
+		}
+		c.prev = record.Value{}
+		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "deleted without an owner at %s, but still there %s later", clock(c.o.deleting), 2*c.opts.Settle)
+	})
+}
+
+func machineProviderID(c *change) {
+	if !c.turned() {
+		return
+	}
+	if c.cur.Get("spec", "providerID").Str() == "" {
+		c.report([]string{"spec.providerID", "status.initialization", "status.ready"}, "the machine is provisioned, but has no provider ID")
+		return
+	}
+	c.held()
+}
+
+func machineProviderIDFixed(c *change) {
+	before, now := c.o.seen.providerID, c.cur.Get("spec", "providerID").Str()
+	if before == "" || c.user {
+		return
+	}
+	if before == now || now == "" && c.o.isDeleting() {
+		c.held()
+		return
+	}
+	if now == "" {
+		c.report([]string{"spec.providerID"}, "the provider ID %q was removed", before)
+		return
+	}
+	c.report([]string{"spec.providerID"}, "the provider ID changed from %q to %q", before, now)
+}
+
+func machineProviderIDUnique(c *change) {
+	id := c.cur.Get("spec", "providerID").Str()
+	if id == "" || c.prev.Get("spec", "providerID").Str() == id {
+		return
+	}
+	if other := c.ids[id]; other.alive() && other != c.o && other.get("spec", "providerID").Str() == id {
+		c.report([]string{"spec.providerID"}, "%s has the provider ID %q too", other, id)
+		return
+	}
+	c.ids[id] = c.o
+	c.held()
+}
+
+func machineNode(c *change) {
+	if !c.turned() || c.ownedBy(machinePool) {
+		return
+	}
+	var look func(*change)
+	look = func(c *change) {
+		m, cl := c.machineOf(c.o), c.clusterOf(c.o)
+		if m == nil || cl == nil || m.isDeleting() || c.o.isDeleting() {
+			return
+		}
+		switch {
+		case m.get("status", "nodeRef").Exists():
+			c.held()
+		case !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Delete:
+			c.later(c.opts.Delete, look)
+		case c.planeReady(cl):
+			c.prev = record.Value{}
+			c.report([]string{"spec.providerID", "status.initialization"}, "provisioned, but Machine %s has no Node %s later", m.name, c.opts.Delete)
+		}
+	}
+	c.later(c.opts.Delete, look)
+}
+
+func (c *change) planeReady(cl *object) bool {
+	if cl.get("status", "initialization", "controlPlaneInitialized").True() {
+		return true
+	}
+	for item := range cl.get("status", "conditions").Items() {
+		if item.Get("type").Str() == "ControlPlaneInitialized" {
+			return item.Get("status").Str() == "True"
+		}
+	}
+	return false
+}
+
+func machineAfterCluster(c *change) {
+	if !c.begins() || !c.o.wiped.IsZero() {
+		return
+	}
+	c.later(apart, func(c *change) {
+		cl := c.clusterOf(c.o)
+		if cl == nil || len(c.o.owners) == 0 {
+			return
+		}
+		if infrastructureReady(cl.cur) {
+			c.held()
+			return
+		}
+		c.report([]string{"spec.providerID", "status.initialization", "status.ready"}, "the machine was made before the infrastructure of Cluster %s was provisioned", cl.name)
+	})
+}
+
+func machineAfterBootstrap(c *change) {
+	if !c.turned() || !c.o.wiped.IsZero() {
+		return
+	}
+	c.later(apart, func(c *change) {
+		m := c.machineOf(c.o)
+		if m == nil {
+			return
+		}
+		if m.get("spec", "bootstrap", "dataSecretName").Str() != "" {
+			c.held()
+			return
+		}
+		if !m.get("spec", "bootstrap").Exists() {
+			return
+		}
+		c.report([]string{"spec.providerID", "status.initialization", "status.ready"}, "the machine was provisioned before Machine %s had bootstrap data", m.name)
+	})
+}
+
+func deletedBeforeCluster(c *change) {
+	if !c.o.isDeleting() || c.o.seen.had["early"] || len(c.o.owners) == 0 {
+		return
+	}
+	cl := c.clusterOf(c.o)
+	if cl == nil || infrastructureReady(cl.cur) || !c.pausedSince(c.o).IsZero() {
+		return
+	}
+	c.mark("early")
+	c.later(c.opts.Settle, func(c *change) {
+		if cl := c.clusterOf(c.o); cl == nil || infrastructureReady(cl.cur) || !c.pausedSince(c.o).IsZero() {
+			return
+		}
+		c.prev = record.Value{}
+		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "deleted at %s, but still there %s later; the infrastructure of the Cluster was never ready", clock(c.o.deleting), c.opts.Settle)
+	})
+}
+
+func machineDomain(c *change) {
+	now := c.cur.Get("status", "failureDomain").Str()
+	if now == "" || now == c.prev.Get("status", "failureDomain").Str() || c.user {
+		return
+	}
+	c.later(apart, func(c *change) {
+		m := c.machineOf(c.o)
+		if m == nil || m.get("spec", "failureDomain").Str() == "" {
+			return
+		}
+		if want, is := m.get("spec", "failureDomain").Str(), c.cur.Get("status", "failureDomain").Str(); want != is {
+			c.report([]string{"status.failureDomain"}, "the machine is in %q, but Machine %s asks for %q", is, m.name, want)
+			return
+		}
+		c.held()
+	})
+}
+
+var addressTypes = []string{"Hostname", "ExternalIP", "InternalIP", "ExternalDNS", "InternalDNS"}
+
+func machineAddresses(c *change) {
+	now := c.cur.Get("status", "addresses")
+	if now.Len() == 0 || c.user || now.Equal(c.prev.Get("status", "addresses")) {
+		return
+	}
+	for a := range now.Items() {
+		switch {
+		case !slices.Contains(addressTypes, a.Get("type").Str()):
+			c.report([]string{"status.addresses"}, "the address %q has the unknown type %q", a.Get("address").Str(), a.Get("type").Str())
+			return
+		case a.Get("address").Str() == "":
+			c.report([]string{"status.addresses"}, "an address of the type %s is empty", a.Get("type").Str())
+			return
+		}
+	}
+	c.held()
+}
+
+func machineInPlace(c *change) {
+	before := c.prev.Get("status", "addresses")
+	if c.user || c.wiped || c.o.seen.patched.IsZero() || !provisioned(c.prev) || before.Len() == 0 || c.now.Sub(c.o.seen.patched) > c.opts.Settle || c.o.isDeleting() {
+		return
+	}
+	if before.Equal(c.cur.Get("status", "addresses")) {
+		c.held()
+		return
+	}
+	c.report([]string{"status.addresses"}, "the addresses changed %s after the spec was changed", c.now.Sub(c.o.seen.patched).Round(time.Second))
+}
+
+func machineAsked(c *change) {
+	if !c.o.isDeleting() || c.prev.Get("metadata", "deletionTimestamp").Exists() || !c.prev.Exists() || c.user || c.gap {
+		return
+	}
+	if a, ok := c.acted[c.o.uid]; ok && c.now.Sub(a) < apart {
+		return
+	}
+	m := c.machineOf(c.o)
+	if m == nil || c.poolOf(c.o) != nil {
+		return
+	}
+	c.even(apart, func(c *change) {
+		if m.gone || m.isDeleting() {
+			c.held()
+			return
+		}
+		c.report([]string{"metadata.deletionTimestamp"}, "deleted at %s, but Machine %s is not", clock(c.o.deleting), m.name)
+	})
+}
+
+func machineHooks(c *change) {
+	m := c.machineOf(c.o)
+	if m == nil || !m.isDeleting() || c.user {
+		return
+	}
+	c.even(apart, func(c *change) {
+		if m.gone {
+			return
+		}
+		for a := range m.get("metadata", "annotations").Items() {
+			if strings.HasPrefix(a.Key(), preTerminate) {
+				c.report([]string{"metadata.deletionTimestamp"}, "the InfraMachine is gone, but Machine %s still has the hook %s", m.name, a.Key())
+				return
+			}
+		}
+		c.held()
+	})
+}
+
+func machineFailures(c *change) {
+	if c.user || !c.cur.Get("status", "initialization").Exists() {
+		return
+	}
+	for _, field := range []string{"failureReason", "failureMessage"} {
+		if text := c.cur.Get("status", field).Str(); text != "" {
+			c.report([]string{"status." + field}, "status.%s is %q, which core ignores under contract v1beta2", field, text)
+			return
+		}
+	}
+}

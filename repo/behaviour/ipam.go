@@ -1,0 +1,426 @@
+package behaviour
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+)
+
+// ipamChecks are about claims of addresses and what IPAM providers make of them.
+var ipamChecks = []*Check{
+	row("BEH601", "claim-answered", "A claim should get an address", Should, pageIPAM+"IPAM provider, normal IPAddressClaim, step 4",
+		"The machine waits for its address.",
+		"Reconcile claims when they, their pool or their Cluster change; report an exhausted pool in a condition of the claim.",
+		Check{Role: contract.IPPool, Violation: "a claim for a pool that gives addresses has none when the bound has passed, and no condition says that the pool is exhausted", Within: Settle, Risk: Medium, Beware: "exhausted pools", on: []string{claim}, version: claimAnswered, resumed: claimResumed}),
+	row("BEH602", "address-name", "An IPAddress should have the name of its claim", Should, pageIPAM+"IPAM provider, normal IPAddressClaim, step 5",
+		"Two reconciliations at the same time can give one claim two addresses.",
+		"Name the IPAddress like the claim.",
+		Check{Role: contract.IPPool, Violation: "name and spec.claimRef.name of an IPAddress differ", on: []string{address}, version: addressName}),
+	row("BEH603", "foreign-claims", "Claims for pools of other providers must be left alone", Must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 1",
+		"A foreign finalizer on the claim is never removed, so the claim, its machine and the Cluster cannot be deleted.",
+		"Check group and kind of spec.poolRef before the first write, also for claims that a change of the Cluster enqueued.",
+		Check{Role: contract.IPPool, Action: actForeign + " with a Cluster, then unpause or restart", Violation: "a claim gets the finalizer that a provider sets on the claims of its own pools, but its pool is in another group", Within: Pause, on: []string{claim}, version: foreignClaims}),
+	row("BEH604", "claim-paused", "Claims of a paused Cluster must wait", Must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 2",
+		"clusterctl move loses or doubles the address.",
+		"Check the pause of the Cluster and of the claim first.",
+		Check{Role: contract.IPPool, Action: "create a claim while paused", Violation: "an IPAddress is created for a claim that was made during the pause, or after the bound", Within: Pause, on: []string{address}, version: claimPaused}),
+	row("BEH605", "claim-without-cluster", "Claims of a Cluster that does not exist should wait", Typical, pageIPAM+"IPAM provider, normal IPAddressClaim, step 2.3",
+		"Restored claims get other addresses than before.",
+		"Return if the Cluster in spec.clusterName is not found.",
+		Check{Role: contract.IPPool, Action: "create a claim for a Cluster that does not exist", Violation: "an IPAddress is created for it", on: []string{address}, version: claimWithoutCluster}),
+	row("BEH606", "claim-finalizer", "The claim must have a finalizer before its address exists", Must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 3",
+		"A claim deleted at the wrong moment leaves an address that is never released.",
+		"Add the finalizer and patch the claim before allocating the address.",
+		Check{Role: contract.IPPool, Violation: "an IPAddress is older than the first version of its claim that has a finalizer", on: []string{address}, version: claimFinalizer}),
+	row("BEH607", "address-owners", "An IPAddress must be owned by its claim and its pool", Must, pageIPAM+"IPAM provider, normal IPAddressClaim, steps 5.2 and 5.3",
+		"clusterctl move leaves the address behind, or the pool goes while addresses are in use.",
+		"Set the claim as controller and the pool as owner, both with blockOwnerDeletion.",
+		Check{Role: contract.IPPool, Violation: "the claim is not the controlling owner, the pool is not an owner that does not control, or blockOwnerDeletion is missing", on: []string{address}, version: addressOwners}),
+	row("BEH608", "address-finalizer", "An IPAddress should have a finalizer", Should, pageIPAM+"IPAM provider, normal IPAddressClaim, step 5.4",
+		"An IPAddress deleted by mistake is given to another machine.",
+		"Create the IPAddress with a finalizer, and remove it when the claim is deleted.",
+		Check{Role: contract.IPPool, Violation: "an IPAddress has no finalizer", on: []string{address}, version: addressFinalizer}),
+	row("BEH609", "address-unique", "A pool must not give an address twice", Must, pageIPAM+"IPAM provider",
+		"Two machines have the same address.",
+		"Derive the addresses in use from all IPAddresses of the pool, under a lock.",
+		Check{Role: contract.IPPool, Violation: "two IPAddresses of a pool have the same address", on: []string{address}, version: addressUnique}),
+	row("BEH610", "address-reference", "status.addressRef must name an existing IPAddress and not change", Must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 6",
+		"The infrastructure provider configures the machine with no address or with another one.",
+		"Set status.addressRef once, after the IPAddress was created.",
+		Check{Role: contract.IPPool, Violation: "the name changes, or leads to no IPAddress", on: []string{claim}, version: addressReference}),
+	row("BEH611", "address-goes-first", "The IPAddress must go before its claim", Must, pageIPAM+"IPAM provider, deleted IPAddressClaim",
+		"The address stays allocated for ever.",
+		"Delete the IPAddress, and remove the finalizer of the claim when it is gone.",
+		Check{Role: contract.IPPool, Action: "delete a claim", Violation: "the claim is gone, and its IPAddress exists five seconds later", on: []string{claim}, gone: addressGoesFirst}),
+	row("BEH612", "claim-deleted", "Deleted claims should go away", Should, pageIPAM+"IPAM provider, deleted IPAddressClaim",
+		"The machine and the Cluster cannot be deleted.",
+		"Release the address and remove the finalizer also when the pool or the Cluster is gone.",
+		Check{Role: contract.IPPool, Action: actDelete, Violation: "deletionTimestamp of the claim is older than the bound", Within: Delete, Risk: Medium, on: []string{claim}, version: claimDeleted}),
+	row("BEH613", "address-protected", "An IPAddress should stay until its claim is deleted", Should, pageIPAM+"IPAM provider, normal IPAddressClaim, step 5.4",
+		"A machine uses an address that is given to another one.",
+		"Keep the finalizer of the IPAddress until the claim is deleted.",
+		Check{Role: contract.IPPool, Action: "delete an IPAddress", Violation: "the IPAddress is gone, and its claim is not being deleted", on: []string{address}, gone: addressProtected}),
+	row("BEH614", "claim-owner", "Claims of an InfraMachine should have it as controlling owner", Should, pageIPAM+"infrastructure provider",
+		"clusterctl move leaves the claim behind, and the address is not released with the machine.",
+		"Create claims with a controlling owner reference to the InfraMachine and with spec.clusterName.",
+		Check{Role: contract.InfraMachine, Violation: "a claim owned by an InfraMachine is not controlled by it, or names no Cluster", on: []string{claim}, version: claimOwner}),
+	row("BEH615", "claim-released", "Claims should go with their InfraMachine", Should, pageIPAM+"infrastructure provider",
+		"The pool runs out of addresses.",
+		"Set the owner reference, or delete the claims before removing the finalizer of the InfraMachine.",
+		Check{Role: contract.InfraMachine, Action: actDelete, Violation: "the InfraMachine is gone, and its claim is not being deleted when twice the bound has passed", Within: Settle, Risk: Medium, Beware: "a server without garbage collection", on: []string{claim}, version: claimReleased}),
+}
+
+// claimPool is group and kind of the pool that a claim or an address is for.
+func claimPool(v record.Value) [2]string {
+	r := refOf(v.Get("spec", "poolRef"))
+	return [2]string{r.group, r.kind}
+}
+
+// claimOf finds the claim of an IPAddress.
+func (j *Judge) claimOf(a *object) *object {
+	if o := j.named[name{ipamGroup, claim, a.namespace, a.get("spec", "claimRef", "name").Str()}]; o.alive() {
+		return o
+	}
+	return nil
+}
+
+// gives notes that a pool gives addresses, and with which finalizers on its claims.
+func (c *change) gives(pool [2]string, cl *object) {
+	if c.pools[pool] == nil {
+		c.pools[pool] = map[string]bool{}
+	}
+	for _, f := range cl.seen.finalizers {
+		c.pools[pool][f] = true
+	}
+}
+
+func claimAnswered(c *change) {
+	if !c.prev.Exists() {
+		c.answered()
+	}
+}
+
+func claimResumed(c *change) {
+	if !c.cur.Get("status", "addressRef").Exists() {
+		c.answered()
+	}
+}
+
+func (c *change) answered() {
+	c.later(c.opts.Settle, func(c *change) {
+		if c.cur.Get("status", "addressRef", "name").Str() != "" {
+			c.held()
+			return
+		}
+		if c.pools[claimPool(c.cur)] == nil || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Settle {
+			return
+		}
+		if c.o.cluster != "" && c.clusterOf(c.o) == nil {
+			return
+		}
+		for item := range c.cur.Get("status", "conditions").Items() {
+			if strings.Contains(item.Get("reason").Str()+item.Get("message").Str(), "xhaust") {
+				return
+			}
+		}
+		c.prev = record.Value{}
+		c.report([]string{"spec.poolRef", "status.addressRef"}, "the claim has no address %s later, although its pool gives addresses", c.opts.Settle)
+	})
+}
+
+func addressName(c *change) {
+	if c.prev.Exists() {
+		return
+	}
+	if n := c.cur.Get("spec", "claimRef", "name").Str(); n != c.o.name {
+		c.report([]string{"metadata.name", "spec.claimRef"}, "the IPAddress is for the claim %q", n)
+		return
+	}
+	c.held()
+}
+
+func foreignClaims(c *change) {
+	now := finalizersOf(c.cur)
+	if len(now) == 0 || slices.Equal(now, c.o.seen.finalizers) {
+		return
+	}
+	c.o.seen.finalizers = now
+	if c.user {
+		return
+	}
+	added := slices.DeleteFunc(slices.Clone(now), func(f string) bool { return slices.Contains(finalizersOf(c.prev), f) })
+	old, cur, proof, since := c.prev, c.cur, c.o.proof, c.now
+	c.later(c.opts.Pause, func(c *change) {
+		pool := claimPool(cur)
+		if c.cur.Get("status", "addressRef", "name").Str() != "" || c.pools[pool] != nil {
+			return // it is answered, so the pool is that of the provider
+		}
+		for other, finalizers := range c.pools {
+			if other[0] == pool[0] {
+				continue
+			}
+			for _, f := range added {
+				if finalizers[f] {
+					last := c.o.proof
+					c.o.proof, c.prev, c.cur = proof, old, cur
+					c.report([]string{"metadata.finalizers", "spec.poolRef"}, "the provider of %s.%s put its finalizer %s on a claim for %s.%s at %s", other[1], other[0], f, pool[1], pool[0], clock(since))
+					c.o.proof = last
+					return
+				}
+			}
+		}
+	})
+}
+
+func claimPaused(c *change) {
+	if c.prev.Exists() || !c.o.watched || c.user || c.o.byUser {
+		return
+	}
+	cl := c.claimOf(c.o)
+	if cl == nil {
+		return
+	}
+	since := c.pausedSince(cl)
+	switch {
+	case since.IsZero():
+		c.held()
+	case cl.born.After(since.Add(apart/2)) || c.now.Sub(since) > c.opts.Pause:
+		c.report([]string{"spec.claimRef", "spec.address"}, "the address was given %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
+	}
+}
+
+func claimWithoutCluster(c *change) {
+	if c.prev.Exists() || !c.o.watched || c.user || c.o.byUser {
+		return
+	}
+	c.later(apart, func(c *change) {
+		cl := c.claimOf(c.o)
+		if cl == nil || cl.cluster == "" || c.o.isDeleting() || cl.isDeleting() {
+			return
+		}
+		if c.clusterOf(cl) == nil {
+			c.report([]string{"spec.claimRef"}, "the address was given, but Cluster %s does not exist", cl.cluster)
+			return
+		}
+		c.held()
+	})
+}
+
+func claimFinalizer(c *change) {
+	if c.prev.Exists() || !c.o.watched || c.user || c.o.byUser {
+		return
+	}
+	version := c.o.version
+	c.even(apart, func(c *change) {
+		cl := c.claimOf(c.o)
+		if cl == nil || !cl.watched || version == 0 {
+			return
+		}
+		if first := cl.seen.finalized; first == 0 || first > version {
+			c.report([]string{"spec.claimRef"}, "the address was created before claim %s had a finalizer", cl.name)
+			return
+		}
+		c.held()
+	})
+}
+
+func addressOwners(c *change) {
+	if c.prev.Exists() || c.o.byUser {
+		return
+	}
+	c.later(apart, func(c *change) {
+		if c.o.isDeleting() {
+			return
+		}
+		pool := refOf(c.cur.Get("spec", "poolRef"))
+		var byClaim, byPool *owner
+		for i, r := range c.o.owners {
+			switch {
+			case r.kind == claim:
+				byClaim = &c.o.owners[i]
+			case r.kind == pool.kind && r.name == pool.name:
+				byPool = &c.o.owners[i]
+			}
+		}
+		paths := []string{"metadata.ownerReferences"}
+		switch {
+		case byClaim == nil || !byClaim.controller:
+			c.report(paths, "the claim is not the controlling owner of the IPAddress")
+		case byPool == nil:
+			c.report(paths, "the pool %s is not an owner of the IPAddress", pool.name)
+		case byPool.controller:
+			c.report(paths, "the pool %s is the controlling owner; that is the claim's place", pool.name)
+		case !byClaim.block || !byPool.block:
+			c.report(paths, "an owner reference of the IPAddress lacks blockOwnerDeletion")
+		default:
+			c.held()
+		}
+	})
+}
+
+func addressFinalizer(c *change) {
+	if c.prev.Exists() || c.o.byUser {
+		return
+	}
+	c.later(apart, func(c *change) {
+		if c.o.isDeleting() {
+			return
+		}
+		if c.cur.Get("metadata", "finalizers").Len() == 0 {
+			c.report([]string{"metadata.finalizers"}, "the IPAddress has no finalizer")
+			return
+		}
+		c.held()
+	})
+}
+
+func ipKey(o *object) [4]string {
+	r := refOf(o.get("spec", "poolRef"))
+	namespace := o.namespace
+	if strings.HasPrefix(r.kind, "Global") {
+		namespace = ""
+	}
+	return [4]string{namespace, r.group + "/" + r.kind, r.name, o.get("spec", "address").Str()}
+}
+
+func addressUnique(c *change) {
+	if cl := c.claimOf(c.o); cl != nil {
+		c.gives(claimPool(c.cur), cl)
+	}
+	if c.prev.Exists() || c.cur.Get("spec", "address").Str() == "" {
+		return
+	}
+	key := ipKey(c.o)
+	if other := c.ips[key]; other.alive() && other != c.o && !other.isDeleting() {
+		c.report([]string{"spec.address", "spec.poolRef"}, "%s has the address %s of the same pool", other, key[3])
+		return
+	}
+	c.ips[key] = c.o
+	c.held()
+}
+
+func addressReference(c *change) {
+	before, now := c.o.seen.address, c.cur.Get("status", "addressRef", "name").Str()
+	if now == "" || c.user {
+		return
+	}
+	if before != "" && before != now {
+		c.report([]string{"status.addressRef"}, "addressRef changed from %s to %s", before, now)
+		return
+	}
+	if before == now {
+		return
+	}
+	c.later(apart, func(c *change) {
+		a := c.named[name{ipamGroup, address, c.o.namespace, now}]
+		if c.o.isDeleting() {
+			return
+		}
+		if !a.alive() {
+			c.report([]string{"status.addressRef"}, "the IPAddress %s does not exist", now)
+			return
+		}
+		c.gives(claimPool(c.cur), c.o)
+		c.held()
+	})
+}
+
+func addressGoesFirst(c *change) {
+	n := c.cur.Get("status", "addressRef", "name").Str()
+	a := c.named[name{ipamGroup, address, c.o.namespace, n}]
+	if n == "" {
+		return
+	}
+	if !a.alive() {
+		c.held()
+		return
+	}
+	c.even(5*time.Second, func(c *change) {
+		if a.alive() {
+			c.report([]string{"status.addressRef"}, "the claim is gone, but IPAddress %s still exists", n)
+			return
+		}
+		c.held()
+	})
+}
+
+func claimDeleted(c *change) {
+	if !c.o.isDeleting() || c.o.seen.had["deleted"] {
+		return
+	}
+	c.mark("deleted")
+	var look func(*change)
+	look = func(c *change) {
+		if !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Settle {
+			c.later(c.opts.Settle, look)
+			return
+		}
+		c.prev = record.Value{}
+		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers", "spec.poolRef"}, "deleted at %s, but still there %s later", clock(c.o.deleting), c.now.Sub(c.o.deleting).Round(time.Second))
+	}
+	c.later(c.opts.Delete, look)
+}
+
+func addressProtected(c *change) {
+	cl := c.claimOf(c.o)
+	if cl == nil || c.user {
+		return
+	}
+	c.even(apart, func(c *change) {
+		if cl.alive() && !cl.isDeleting() && cl.get("status", "addressRef", "name").Str() == c.o.name {
+			c.report([]string{"metadata.finalizers"}, "the IPAddress is gone, but claim %s is in use", cl.name)
+			return
+		}
+		c.held()
+	})
+}
+
+// infraOwner finds the InfraMachine that owns a claim.
+func (j *Judge) infraOwner(o *object) (owner, *object) {
+	for _, r := range o.owners {
+		if m := j.objects[r.uid]; m != nil && m.tag == infraMachine {
+			return r, m
+		}
+	}
+	return owner{}, nil
+}
+
+func claimOwner(c *change) {
+	r, m := c.infraOwner(c.o)
+	if m == nil || c.prev.Exists() || c.o.byUser {
+		return
+	}
+	switch {
+	case !r.controller:
+		c.report([]string{"metadata.ownerReferences"}, "%s owns the claim, but does not control it", m)
+	case c.cur.Get("spec", "clusterName").Str() == "" && c.o.label(clusterLabel) == "":
+		c.report([]string{"spec.clusterName"}, "the claim of %s names no Cluster", m)
+	default:
+		c.held()
+	}
+}
+
+func claimReleased(c *change) {
+	_, m := c.infraOwner(c.o)
+	if m == nil || c.o.seen.had["consumer"] {
+		return
+	}
+	c.mark("consumer")
+	var look func(*change)
+	look = func(c *change) {
+		if m.gone && m.isDeleting() && !c.o.isDeleting() {
+			if c.now.Sub(m.proof.At) >= 2*c.opts.Settle {
+				c.prev = record.Value{}
+				c.report([]string{"metadata.ownerReferences", "metadata.deletionTimestamp"}, "%s is gone, but its claim is not being deleted", m)
+				return
+			}
+		}
+		if !c.o.isDeleting() {
+			c.later(2*c.opts.Settle, look)
+		}
+	}
+	c.later(2*c.opts.Settle, look)
+}

@@ -1,0 +1,891 @@
+package behaviour
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// Options are the bounds of time, and severities that differ from those of the checks.
+type Options struct {
+	// Pause is how soon a pause must show; Settle how soon other things must follow
+	// their cause; Delete how long a deletion may take.
+	Pause, Settle, Delete time.Duration
+	Severity              map[string]lint.Severity
+}
+
+// DefaultOptions suit provider tests; slow clouds need a longer Delete.
+func DefaultOptions() Options {
+	return Options{Pause: 10 * time.Second, Settle: 30 * time.Second, Delete: 10 * time.Minute}
+}
+
+// apart is how far two watches may be behind one another.
+const apart = 2 * time.Second
+
+// Proof is a version of an object.
+type Proof struct {
+	ResourceVersion string
+	At              time.Time
+	File            string
+	Line            int
+}
+
+// Finding is a statement that did not hold.
+type Finding struct {
+	Check    *Check
+	Severity lint.Severity
+	// Object is "Kind namespace/name".
+	Object string
+	UID    string
+	// Message says what happened.
+	Message string
+	// Old and New are the versions that prove it; Old may be empty.
+	Old, New Proof
+	// Diff is what is different between them, or the fields that matter.
+	Diff []string
+	// Repeated counts further violations by the same object.
+	Repeated int
+}
+
+// Verdict counts how often a check was decided.
+type Verdict struct{ Held, Violated int }
+
+// Judge takes events in the order of their times. The zero Judge cannot be used.
+type Judge struct {
+	opts     Options
+	now      time.Time
+	first    time.Time
+	byTag    map[string][]*Check
+	objects  map[string]*object // by UID
+	named    map[name]*object
+	members  map[string]map[*object]bool // by Cluster
+	children map[string]map[*object]bool // by UID of the owner
+	clusters map[string]*clusterState
+	tags     map[[2]string]string       // group and kind, learned
+	journal  map[string]map[string]bool // UID, resourceVersions
+	acted    map[string]time.Time       // last action on a UID
+	restarts []time.Time
+	timers   timers
+	timerSeq int
+
+	findings []*Finding
+	found    map[[2]string]*Finding
+	verdicts map[string]*Verdict
+	ids      map[string]*object // provider IDs
+	ips      map[[4]string]*object
+	pools    map[[2]string]map[string]bool // finalizers of claims by group and kind of the pool
+	kinds    map[string]bool               // kinds that lack something, reported once
+	read     map[string]bool               // resources in the stream
+	denied   map[string]string
+	server   string
+	problems []error
+	stale    int
+	staleAt  string
+	Events   int
+}
+
+type name struct{ group, kind, namespace, name string }
+
+// clusterState is what is known of a Cluster, also before it is seen.
+type clusterState struct {
+	*object
+	paused  time.Time
+	resumed time.Time
+	cause   time.Time // the last thing that may make controllers work
+}
+
+// New returns a Judge.
+func New(opts Options) *Judge {
+	j := &Judge{
+		opts: opts, byTag: map[string][]*Check{}, objects: map[string]*object{}, named: map[name]*object{},
+		members: map[string]map[*object]bool{}, children: map[string]map[*object]bool{}, clusters: map[string]*clusterState{},
+		tags: map[[2]string]string{}, journal: map[string]map[string]bool{}, acted: map[string]time.Time{},
+		found: map[[2]string]*Finding{}, verdicts: map[string]*Verdict{}, ids: map[string]*object{}, ips: map[[4]string]*object{},
+		pools: map[[2]string]map[string]bool{}, kinds: map[string]bool{}, read: map[string]bool{}, denied: map[string]string{},
+	}
+	for _, c := range All {
+		j.verdicts[c.ID] = &Verdict{}
+		for _, tag := range c.on {
+			j.byTag[tag] = append(j.byTag[tag], c)
+		}
+	}
+	return j
+}
+
+// timer is something to look at later.
+type timer struct {
+	at  time.Time
+	seq int
+	do  func()
+}
+
+type timers []timer
+
+func (t timers) Len() int { return len(t) }
+func (t timers) Less(i, j int) bool {
+	return cmp.Or(t[i].at.Compare(t[j].at), cmp.Compare(t[i].seq, t[j].seq)) < 0
+}
+func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
+func (t *timers) Push(x any)   { *t = append(*t, x.(timer)) }
+func (t *timers) Pop() any {
+	old := *t
+	last := old[len(old)-1]
+	old[len(old)-1] = timer{}
+	*t = old[:len(old)-1]
+	return last
+}
+
+func (j *Judge) after(d time.Duration, do func()) {
+	j.timerSeq++
+	heap.Push(&j.timers, timer{j.now.Add(d), j.timerSeq, do})
+}
+
+// Advance tells the time: what did not happen until then is judged.
+func (j *Judge) Advance(now time.Time) {
+	for len(j.timers) > 0 && j.timers[0].at.Before(now) {
+		t := heap.Pop(&j.timers).(timer)
+		if t.at.After(j.now) {
+			j.now = t.at
+		}
+		t.do()
+	}
+	if now.After(j.now) {
+		j.now = now
+	}
+}
+
+// change is a new version of an object, as a check sees it.
+type change struct {
+	*Judge
+	check *Check
+	o     *object
+	// prev and cur are the two versions; prev does not exist for the first one.
+	prev, cur record.Value
+	old       Proof
+	// user says that a person or the driver wrote the version.
+	user bool
+	// wiped says that the status was emptied from outside.
+	wiped bool
+	// gap says that versions between may be missing.
+	gap bool
+}
+
+// Add judges the next event.
+func (j *Judge) Add(e *record.Event) {
+	if j.first.IsZero() {
+		j.first = e.At
+	}
+	j.Advance(e.At)
+	switch e.Type {
+	case record.Action:
+		j.act(e)
+		return
+	case record.Header:
+		j.header(e)
+		return
+	case record.Resource:
+		j.read[short(e.Note)] = true
+		return
+	case record.Denied:
+		j.denied[short(e.Note)] = e.Note.Get("reason").Str()
+		return
+	case record.Added, record.Modified, record.Deleted:
+	default:
+		return
+	}
+	j.Events++
+	group, kind := e.Group(), e.Kind()
+	tag, ok := j.tags[[2]string{group, kind}]
+	if !ok {
+		tag = tagOf(group, kind)
+		j.tags[[2]string{group, kind}] = tag
+	}
+	switch tag {
+	case otherKind:
+		return
+	case eventKind:
+		j.read["events"] = true
+		j.warn(e)
+		return
+	case lease:
+		j.read["leases"] = true
+	case secret:
+		j.read["secrets"] = true
+	}
+	o, old, fresh := j.find(e, group, kind)
+	if o == nil {
+		return
+	}
+	o.tag = tag
+	c := &change{Judge: j, o: o, prev: o.cur, cur: e.Object, old: old, gap: e.Initial}
+	if fresh {
+		c.prev = record.Value{}
+	}
+	c.user = j.journal[o.uid][e.Object.Get("metadata", "resourceVersion").Str()] || byUser(o.writers, e.Writers, fresh)
+	if e.Type == record.Deleted {
+		c.prev = o.cur
+		j.end(c, e)
+		return
+	}
+	j.update(c, e, fresh)
+}
+
+// short names a resource as the checks do: without its group if it is not one of Cluster
+// API.
+func short(note record.Value) string {
+	resource := note.Get("resource").Str()
+	plural, group, _ := strings.Cut(resource, ".")
+	if strings.HasSuffix(group, coreGroup) {
+		return resource
+	}
+	return plural
+}
+
+// find returns the object of an event, made if need be; nil if the event is older than
+// what is known.
+func (j *Judge) find(e *record.Event, group, kind string) (o *object, old Proof, fresh bool) {
+	meta := e.Object.Get("metadata")
+	uid := meta.Get("uid").Str()
+	n := name{group, kind, meta.Get("namespace").Str(), meta.Get("name").Str()}
+	if uid == "" {
+		uid = strings.Join([]string{group, kind, n.namespace, n.name}, "/")
+	}
+	o = j.objects[uid]
+	version := e.Version()
+	if o != nil {
+		if o.gone || version != 0 && version <= o.version && e.Type != record.Deleted {
+			if o.gone || version < o.version {
+				j.stale++
+				j.staleAt = cmp.Or(j.staleAt, fmt.Sprintf("%s:%d", e.File, e.Line))
+			}
+			return nil, old, false
+		}
+		if current := j.named[n]; current != nil && current != o && !current.gone {
+			j.mixed(e, o)
+			return nil, old, false
+		}
+		return o, o.proof, false
+	}
+	if e.Type == record.Deleted {
+		return nil, old, false
+	}
+	o = &object{group: group, kind: kind, namespace: n.namespace, name: n.name, uid: uid, born: e.At}
+	if before := j.named[n]; before != nil && !before.gone {
+		// Its end was missed, or there are two servers.
+		before.gone = true
+		j.forget(before)
+	}
+	created, _ := time.Parse(time.RFC3339, meta.Get("creationTimestamp").Str())
+	o.watched = e.Type == record.Added && !e.Initial && e.At.Sub(created).Abs() < 5*time.Second
+	o.byUser = byUser(nil, e.Writers, true)
+	j.objects[uid], j.named[n] = o, o
+	return o, old, true
+}
+
+// mixed notes that objects of the same name take turns.
+func (j *Judge) mixed(e *record.Event, o *object) {
+	const text = "%s:%d: events of two servers are mixed: %s has two UIDs by turns; judge the recordings one by one"
+	for _, p := range j.problems {
+		if strings.Contains(p.Error(), "two servers") {
+			return
+		}
+	}
+	j.problems = append(j.problems, fmt.Errorf(text, e.File, e.Line, o))
+}
+
+func (j *Judge) header(e *record.Event) {
+	server := e.Note.Get("server").Str()
+	if v, ok := e.Note.Get("schemaVersion").Int(); ok && v > 1 {
+		j.problems = append(j.problems, fmt.Errorf("%s:%d: unsupported schemaVersion %d of the recording (supported: 1)", e.File, e.Line, v))
+	}
+	if j.server != "" && server != "" && server != j.server {
+		j.problems = append(j.problems, fmt.Errorf("%s:%d: events of two servers are mixed; judge the recordings one by one", e.File, e.Line))
+	}
+	j.server = cmp.Or(j.server, server)
+}
+
+// userManagers begin the names under which people and tools of people write.
+var userManagers = []string{"kubectl", "clusterctl", "k9s", "Mozilla", "node-fetch", "helm", "argocd", "kustomize-controller", "OpenAPI-Generator"}
+
+// byUser reports whether the managers that wrote between two versions are all tools of
+// people. Removals name nobody.
+func byUser(old, new []record.Writer, fresh bool) bool {
+	changed := 0
+	for _, w := range new {
+		if !fresh && slices.Contains(old, w) {
+			continue
+		}
+		changed++
+		if !slices.ContainsFunc(userManagers, func(p string) bool { return strings.HasPrefix(w.Manager, p) }) {
+			return false
+		}
+	}
+	return changed > 0
+}
+
+// named by nobody: no manager wrote between two versions, so something was removed.
+func unnamed(old, new []record.Writer) bool {
+	for _, w := range new {
+		if !slices.Contains(old, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func (j *Judge) update(c *change, e *record.Event, fresh bool) {
+	o := c.o
+	anonymous := unnamed(o.writers, e.Writers)
+	o.proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
+	o.version = max(o.version, e.Version())
+	o.cur, o.writers = c.cur, e.Writers
+	o.owners = ownersOf(c.cur)
+	j.index(c)
+	if !o.isDeleting() && c.cur.Get("metadata", "deletionTimestamp").Exists() {
+		o.deleting = e.At
+	}
+	if c.prev.Exists() {
+		c.wiped = c.prev.Get("status").Len() > 0 && c.cur.Get("status").Len() == 0 &&
+			(c.user || anonymous && !j.pausedSince(o).IsZero())
+		if anonymous && c.wiped {
+			c.user = true
+		}
+	}
+	j.track(c, e.At)
+	for _, check := range j.byTag[o.tag] {
+		if check.version != nil {
+			one := *c
+			one.check = check
+			check.version(&one)
+		}
+	}
+	if c.wiped {
+		o.wiped = e.At
+		o.seen.before = valuesOf(o.tag, c.prev)
+		o.seen.secret = ""
+	}
+	if !c.user {
+		o.changed = e.At
+	}
+	j.remember(o)
+	j.pauses(c, e.At)
+	if fresh {
+		j.cause(o.cluster, e.At)
+	}
+}
+
+// remember keeps the last values that must not change.
+func (j *Judge) remember(o *object) {
+	s := &o.seen
+	if id := o.get("spec", "providerID").Str(); id != "" {
+		s.providerID = id
+	}
+	if e := endpoint(o.cur); e != "" {
+		s.endpoint = e
+	}
+	if n := o.get("status", "dataSecretName").Str(); n != "" {
+		s.secret = n
+	}
+	if k := o.get("status", "infrastructureMachineKind").Str(); k != "" {
+		s.poolKind = k
+	}
+	if a := o.get("status", "addressRef", "name").Str(); a != "" {
+		s.address = a
+	}
+	if s.finalized == 0 && o.get("metadata", "finalizers").Len() > 0 {
+		s.finalized = o.version
+	}
+}
+
+// valuesOf are those that must be the same when a status is made again.
+func valuesOf(tag string, v record.Value) map[string]string {
+	out := map[string]string{}
+	if initialization(tag, v) {
+		out["initialized"] = "true"
+	}
+	for path, text := range map[string]string{
+		"spec.providerID":           v.Get("spec", "providerID").Str(),
+		"spec.controlPlaneEndpoint": endpoint(v),
+		"status.dataSecretName":     v.Get("status", "dataSecretName").Str(),
+	} {
+		if text != "" {
+			out[path] = text
+		}
+	}
+	if a := v.Get("status", "addresses"); a.Len() > 0 {
+		out["status.addresses"] = a.Text()
+	}
+	return out
+}
+
+// track notes what makes controllers work.
+func (j *Judge) track(c *change, at time.Time) {
+	o := c.o
+	if c.prev.Exists() && (generationOf(c.prev) != generationOf(c.cur) || c.user) {
+		j.cause(o.cluster, at)
+		if c.user && !c.prev.Get("spec").Equal(c.cur.Get("spec")) {
+			o.seen.patched = at
+		}
+	}
+	if o.tag == lease && c.prev.Exists() {
+		before, now := c.prev.Get("spec", "holderIdentity").Str(), c.cur.Get("spec", "holderIdentity").Str()
+		if before != "" && now != "" && before != now {
+			j.restarts = append(j.restarts, at)
+		}
+	}
+	if o.tag == cluster {
+		state := j.state(o.namespace + "/" + o.name)
+		state.object = o
+	}
+}
+
+func (j *Judge) state(key string) *clusterState {
+	s := j.clusters[key]
+	if s == nil {
+		s = &clusterState{}
+		j.clusters[key] = s
+	}
+	return s
+}
+
+func (j *Judge) cause(cluster string, at time.Time) {
+	if cluster != "" {
+		j.state(cluster).cause = at
+	}
+}
+
+// index keeps who belongs to which Cluster and to which owner, and learns roles.
+func (j *Judge) index(c *change) {
+	o := c.o
+	key := clusterOf(o)
+	if key != o.cluster {
+		delete(j.members[o.cluster], o)
+		if key != "" {
+			if j.members[key] == nil {
+				j.members[key] = map[*object]bool{}
+			}
+			j.members[key][o] = true
+		}
+		o.cluster = key
+	}
+	for r := range c.prev.Get("metadata", "ownerReferences").Items() {
+		delete(j.children[r.Get("uid").Str()], o)
+	}
+	for _, r := range o.owners {
+		if j.children[r.uid] == nil {
+			j.children[r.uid] = map[*object]bool{}
+		}
+		j.children[r.uid][o] = true
+	}
+	switch o.tag {
+	case cluster:
+		j.learn(refOf(c.cur.Get("spec", "infrastructureRef")), infraCluster)
+		j.learn(refOf(c.cur.Get("spec", "controlPlaneRef")), controlPlane)
+	case machine:
+		j.learn(refOf(c.cur.Get("spec", "infrastructureRef")), infraMachine)
+		j.learn(refOf(c.cur.Get("spec", "bootstrap", "configRef")), bootstrapRole)
+	case machinePool:
+		j.learn(refOf(c.cur.Get("spec", "template", "spec", "infrastructureRef")), infraPool)
+		j.learn(refOf(c.cur.Get("spec", "template", "spec", "bootstrap", "configRef")), bootstrapRole)
+	case infraPool:
+		if k := c.cur.Get("status", "infrastructureMachineKind").Str(); k != "" {
+			j.learn(ref{o.group, k, ""}, infraMachine)
+		}
+	}
+}
+
+func (j *Judge) learn(r ref, tag string) {
+	if r.kind != "" && !strings.HasSuffix(r.kind, templateSuffix) {
+		if t, ok := j.tags[[2]string{r.group, r.kind}]; !ok || t == otherKind {
+			j.tags[[2]string{r.group, r.kind}] = tag
+		}
+	}
+}
+
+// clusterOf returns the Cluster that an object says it belongs to.
+func clusterOf(o *object) string {
+	if o.tag == cluster {
+		return o.namespace + "/" + o.name
+	}
+	for _, r := range o.owners {
+		if r.kind == cluster && record.GroupOf(r.apiVersion) == coreGroup {
+			return o.namespace + "/" + r.name
+		}
+	}
+	n := cmp.Or(o.label(clusterLabel), o.get("spec", "clusterName").Str())
+	if n == "" {
+		return ""
+	}
+	return o.namespace + "/" + n
+}
+
+// pausedSince returns since when an object is paused, zero if it is not.
+func (j *Judge) pausedSince(o *object) time.Time {
+	since := o.annotated
+	if s := j.clusters[o.cluster]; s != nil && !s.paused.IsZero() && (since.IsZero() || s.paused.Before(since)) {
+		since = s.paused
+	}
+	return since
+}
+
+// pauses follows spec.paused of Clusters, the annotation, and the condition.
+func (j *Judge) pauses(c *change, at time.Time) {
+	o := c.o
+	switch shows := isPaused(c.cur); {
+	case shows && o.acked.IsZero():
+		o.acked = at
+	case !shows:
+		o.acked = time.Time{}
+	}
+	switch has := hasAnnotation(c.cur, pausedAnnotation); {
+	case has && o.annotated.IsZero():
+		already := !j.pausedSince(o).IsZero()
+		o.annotated = at
+		if !already {
+			j.begin(o, c.gap || !c.prev.Exists())
+		}
+	case !has && !o.annotated.IsZero():
+		o.annotated = time.Time{}
+		if j.pausedSince(o).IsZero() {
+			j.resume(o, at)
+		}
+	}
+	if o.tag != cluster {
+		return
+	}
+	s := j.state(o.cluster)
+	switch paused := c.cur.Get("spec", "paused").True(); {
+	case paused && s.paused.IsZero():
+		s.paused = at
+		j.cause(o.cluster, at)
+		for _, m := range j.membersOf(o.cluster) {
+			if m.annotated.IsZero() {
+				j.begin(m, false)
+			}
+		}
+	case !paused && !s.paused.IsZero():
+		s.paused, s.resumed = time.Time{}, at
+		j.cause(o.cluster, at)
+		for _, m := range j.membersOf(o.cluster) {
+			if m.annotated.IsZero() {
+				j.resume(m, at)
+			}
+		}
+	}
+}
+
+// begin and resume tell the checks of an object that it is paused, and not any more.
+func (j *Judge) begin(o *object, unknown bool) {
+	o.stamp = generationOf(o.cur)
+	o.lost = nil
+	o.seen.owners = map[string]string{}
+	for _, r := range o.owners {
+		o.seen.owners[r.uid] = r.apiVersion
+	}
+	if unknown {
+		return
+	}
+	for _, check := range j.byTag[o.tag] {
+		if check.paused != nil {
+			check.paused(&change{Judge: j, check: check, o: o, cur: o.cur, old: o.proof})
+		}
+	}
+}
+
+func (j *Judge) resume(o *object, at time.Time) {
+	o.resumed = at
+	for _, check := range j.byTag[o.tag] {
+		if check.resumed != nil {
+			check.resumed(&change{Judge: j, check: check, o: o, cur: o.cur, old: o.proof})
+		}
+	}
+}
+
+// end judges that an object is gone.
+func (j *Judge) end(c *change, e *record.Event) {
+	o := c.o
+	o.proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
+	o.cur = e.Object
+	if e.Version() > 0 {
+		c.user = j.journal[o.uid][strconv.FormatUint(e.Version(), 10)]
+	}
+	for _, check := range j.byTag[o.tag] {
+		if check.gone != nil && !e.Initial {
+			one := *c
+			one.check = check
+			check.gone(&one)
+		}
+	}
+	o.gone = true
+	j.cause(o.cluster, e.At)
+	j.forget(o)
+	// A late event of the object must not bring it back; its name may.
+	j.after(time.Minute, func() { delete(j.objects, o.uid) })
+}
+
+// forget takes an object out of all indexes but that of UIDs.
+func (j *Judge) forget(o *object) {
+	n := name{o.group, o.kind, o.namespace, o.name}
+	if j.named[n] == o {
+		delete(j.named, n)
+	}
+	delete(j.members[o.cluster], o)
+	if len(j.members[o.cluster]) == 0 {
+		delete(j.members, o.cluster)
+	}
+	for _, r := range o.owners {
+		delete(j.children[r.uid], o)
+		if len(j.children[r.uid]) == 0 {
+			delete(j.children, r.uid)
+		}
+	}
+	if o.tag == cluster {
+		delete(j.clusters, o.cluster)
+	}
+	if id := o.seen.providerID; id != "" && j.ids[id] == o {
+		delete(j.ids, id)
+	}
+	if o.tag == address && j.ips[ipKey(o)] == o {
+		delete(j.ips, ipKey(o))
+	}
+	delete(j.journal, o.uid)
+	delete(j.acted, o.uid)
+}
+
+// act notes what a driver did.
+func (j *Judge) act(e *record.Event) {
+	a := e.Note.Get("action")
+	uid, version := a.Get("uid").Str(), a.Get("resourceVersion").Str()
+	if a.Get("name").Str() == "restart" {
+		j.restarts = append(j.restarts, e.At)
+	}
+	if uid == "" {
+		return
+	}
+	j.acted[uid] = e.At
+	if version != "" {
+		if j.journal[uid] == nil {
+			j.journal[uid] = map[string]bool{}
+		}
+		j.journal[uid][version] = true
+	}
+	if o := j.objects[uid]; o != nil {
+		j.cause(o.cluster, e.At)
+	}
+}
+
+// Finish ends the stream: what would have to be seen later stays open. It returns the
+// findings in the order of objects and checks.
+func (j *Judge) Finish() []*Finding {
+	if j.stale > 0 {
+		j.problems = append(j.problems, fmt.Errorf("%s: the recording is out of order; events that came after newer ones of the same object were left out: %d", j.staleAt, j.stale))
+		j.stale = 0
+	}
+	out := slices.Clone(j.findings)
+	slices.SortStableFunc(out, func(a, b *Finding) int {
+		return cmp.Or(cmp.Compare(a.New.File, b.New.File), cmp.Compare(a.New.Line, b.New.Line), cmp.Compare(a.Check.ID, b.Check.ID), cmp.Compare(a.Object, b.Object))
+	})
+	return out
+}
+
+// Findings are those until now, in the order in which they were made.
+func (j *Judge) Findings() []*Finding { return j.findings }
+
+// Problems are reasons why not everything could be judged.
+func (j *Judge) Problems() []error { return j.problems }
+
+// Verdict says how often a check was decided.
+func (j *Judge) Verdict(id string) Verdict { return *j.verdicts[id] }
+
+// Undecided says for checks why they cannot be decided in this stream: the resources
+// that they need are missing.
+func (j *Judge) Undecided() map[string]string {
+	out := map[string]string{}
+	for _, c := range All {
+		for _, need := range c.Needs {
+			if j.read[need] {
+				continue
+			}
+			out[c.ID] = cmp.Or(j.denied[need], need+" are not in the stream")
+		}
+		for _, resource := range slices.Sorted(maps.Keys(j.denied)) {
+			for _, tag := range c.on {
+				if resourceOf(tag) != "" && strings.HasPrefix(resource, resourceOf(tag)+".") {
+					out[c.ID] = resource + ": " + j.denied[resource]
+				}
+			}
+		}
+	}
+	return out
+}
+
+func resourceOf(tag string) string {
+	switch tag {
+	case cluster, machine, machineSet, deployment, machinePool, claim:
+		return strings.ToLower(tag) + "s"
+	case address:
+		return "ipaddresses"
+	}
+	return ""
+}
+
+// later looks again after some time, at the version that is the last one then. Nothing
+// happens if the object is gone.
+func (c *change) later(d time.Duration, do func(*change)) {
+	saved := *c
+	c.after(d, func() {
+		if !saved.o.gone {
+			saved.cur = saved.o.cur
+			do(&saved)
+		}
+	})
+}
+
+// even looks again also if the object is gone.
+func (c *change) even(d time.Duration, do func(*change)) {
+	saved := *c
+	c.after(d, func() { do(&saved) })
+}
+
+func (c *change) held() { c.verdicts[c.check.ID].Held++ }
+
+// mostFindings bounds the memory; more are only counted.
+const mostFindings = 5000
+
+// report makes a finding about the object. The paths are shown with their values in both
+// versions.
+func (c *change) report(paths []string, format string, args ...any) {
+	c.reportOn(c.o, paths, format, args...)
+}
+
+func (c *change) reportOn(o *object, paths []string, format string, args ...any) {
+	c.verdicts[c.check.ID].Violated++
+	key := [2]string{c.check.ID, o.uid}
+	if f := c.found[key]; f != nil {
+		f.Repeated++
+		return
+	}
+	severity := c.check.Severity
+	if s, ok := c.opts.Severity[c.check.ID]; ok {
+		severity = s
+	}
+	if severity == lint.Off || len(c.findings) >= mostFindings {
+		return
+	}
+	f := &Finding{Check: c.check, Severity: severity, Object: o.String(), UID: o.uid, Message: fmt.Sprintf(format, args...), New: o.proof}
+	if o == c.o {
+		f.Old = c.old
+		if f.Old.Line == f.New.Line && f.Old.File == f.New.File && f.Old.ResourceVersion == f.New.ResourceVersion {
+			f.Old = Proof{}
+		}
+		f.Diff = shown(c.prev, c.cur, paths)
+	} else {
+		f.Diff = shown(record.Value{}, o.cur, paths)
+	}
+	c.found[key] = f
+	c.findings = append(c.findings, f)
+}
+
+// mostShown bounds the lines of a diff.
+const mostShown = 8
+
+// shown are the values at the paths, or without paths all that changed.
+func shown(prev, cur record.Value, paths []string) []string {
+	var out []string
+	if paths == nil && prev.Exists() {
+		for _, d := range record.Diff(prev, cur) {
+			if d.Path == "metadata.resourceVersion" || strings.HasPrefix(d.Path, "status.deprecated") {
+				continue
+			}
+			if len(out) == mostShown {
+				return append(out, "…")
+			}
+			out = append(out, d.String())
+		}
+		return out
+	}
+	for _, path := range paths {
+		now := at(cur, path)
+		if before := at(prev, path); prev.Exists() && !before.Equal(now) {
+			out = append(out, record.Change{Path: path, Old: before, New: now}.String())
+			continue
+		}
+		out = append(out, path+": "+now.Text())
+	}
+	return out
+}
+
+// at follows a path with dots; [TYPE] at its end chooses a condition.
+func at(v record.Value, path string) record.Value {
+	path, kind, _ := strings.Cut(strings.TrimSuffix(path, "]"), "[")
+	if kind != "" {
+		return condition(v, kind)
+	}
+	return v.Get(strings.Split(path, ".")...)
+}
+
+func (j *Judge) clusterOf(o *object) *object {
+	if s := j.clusters[o.cluster]; s != nil && s.object.alive() {
+		return s.object
+	}
+	return nil
+}
+
+// owner finds the live object that an owner reference of the kind leads to.
+func (j *Judge) owner(o *object, kind string) *object {
+	for _, r := range o.owners {
+		if r.kind == kind {
+			if found := j.objects[r.uid]; found.alive() {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// referred finds the object that a reference of a core object leads to.
+func (j *Judge) referred(from *object, v record.Value) *object {
+	r := refOf(v)
+	if o := j.named[name{r.group, r.kind, from.namespace, r.name}]; o.alive() {
+		return o
+	}
+	return nil
+}
+
+// members with a tag, live ones only.
+func (j *Judge) membersTagged(cluster, tag string) []*object {
+	var out []*object
+	for _, m := range j.membersOf(cluster) {
+		if m.tag == tag && !m.gone {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// membersOf are those of a Cluster in a stable order.
+func (j *Judge) membersOf(cluster string) []*object {
+	return sorted(j.members[cluster])
+}
+
+func (j *Judge) childrenOf(uid string) []*object { return sorted(j.children[uid]) }
+
+func sorted(set map[*object]bool) []*object {
+	out := slices.Collect(maps.Keys(set))
+	slices.SortFunc(out, func(a, b *object) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name), cmp.Compare(a.uid, b.uid))
+	})
+	return out
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+func clock(t time.Time) string { return t.Format("15:04:05.0") }

@@ -1,0 +1,299 @@
+package behaviour
+
+import (
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+)
+
+// The names that Cluster API gives its labels and annotations.
+const (
+	clusterLabel      = "cluster.x-k8s.io/cluster-name"
+	controlPlaneLabel = "cluster.x-k8s.io/control-plane"
+	poolLabel         = "cluster.x-k8s.io/pool-name"
+	pausedAnnotation  = "cluster.x-k8s.io/paused"
+	managedAnnotation = "cluster.x-k8s.io/managed-by"
+	replicasManaged   = "cluster.x-k8s.io/replicas-managed-by"
+	blockMove         = "clusterctl.cluster.x-k8s.io/block-move"
+	moveLabel         = "clusterctl.cluster.x-k8s.io/move"
+	deleteForMove     = "clusterctl.cluster.x-k8s.io/delete-for-move"
+	preTerminate      = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/"
+	secretType        = "cluster.x-k8s.io/secret"
+	coreGroup         = "cluster.x-k8s.io"
+	ipamGroup         = "ipam.cluster.x-k8s.io"
+)
+
+// The core kinds that checks are about, beside the roles of the contract.
+const (
+	cluster        = "Cluster"
+	machine        = "Machine"
+	machineSet     = "MachineSet"
+	deployment     = "MachineDeployment"
+	machinePool    = "MachinePool"
+	claim          = "IPAddressClaim"
+	address        = "IPAddress"
+	secret         = "Secret"
+	eventKind      = "Event"
+	lease          = "Lease"
+	infraCluster   = string(contract.InfraCluster)
+	infraMachine   = string(contract.InfraMachine)
+	infraPool      = string(contract.InfraMachinePool)
+	bootstrapRole  = string(contract.BootstrapConfig)
+	controlPlane   = string(contract.ControlPlane)
+	poolRole       = string(contract.IPPool)
+	otherKind      = "other"
+	templateSuffix = "Template"
+)
+
+var providerRoles = []string{infraCluster, infraMachine, infraPool, bootstrapRole, controlPlane}
+
+// object is one of the cluster, from its first version to its end.
+type object struct {
+	group, kind, namespace, name, uid string
+	// tag is the role or the core kind.
+	tag string
+
+	cur     record.Value
+	writers []record.Writer
+	proof   Proof
+	version uint64
+	born    time.Time // of the first version
+	// watched says that the first version was seen when it was made.
+	watched  bool
+	byUser   bool // made by a person or the driver
+	deleting time.Time
+	gone     bool
+	changed  time.Time // the last version that was not the driver's
+
+	cluster   string // namespace/name
+	owners    []owner
+	annotated time.Time // paused by the annotation since
+	acked     time.Time // shows Paused=True since
+	resumed   time.Time
+	wiped     time.Time
+	lost      []string // finalizers that went while paused
+	stamp     int64    // generation when it was paused
+
+	// What checks remember.
+	seen memory
+}
+
+// memory is what checks remember of earlier versions.
+type memory struct {
+	providerID, endpoint, secret, poolKind, address string
+	before                                          map[string]string // a wipe
+	writes                                          []time.Time
+	flips                                           map[string]*flip
+	left                                            map[string]bool // IDs that left a pool
+	finalized                                       uint64          // resourceVersion of the first version with a finalizer
+	patched                                         time.Time       // a person changed the spec
+	cause                                           time.Time
+	finalizers                                      []string
+	had                                             map[string]bool
+	owners                                          map[string]string // API versions of owners before a pause
+}
+
+type flip struct {
+	last, before string
+	first        time.Time
+	count        int
+}
+
+type owner struct {
+	apiVersion, kind, name, uid string
+	controller, block           bool
+}
+
+func ownersOf(v record.Value) []owner {
+	var out []owner
+	for r := range v.Get("metadata", "ownerReferences").Items() {
+		out = append(out, owner{r.Get("apiVersion").Str(), r.Get("kind").Str(), r.Get("name").Str(), r.Get("uid").Str(), r.Get("controller").True(), r.Get("blockOwnerDeletion").True()})
+	}
+	return out
+}
+
+func (o *object) String() string {
+	if o.namespace == "" {
+		return o.kind + " " + o.name
+	}
+	return o.kind + " " + o.namespace + "/" + o.name
+}
+
+func (o *object) get(keys ...string) record.Value { return o.cur.Get(keys...) }
+
+func (o *object) label(key string) string { return label(o.cur, key) }
+
+func (o *object) alive() bool { return o != nil && !o.gone }
+
+func (o *object) isDeleting() bool { return !o.deleting.IsZero() }
+
+func (o *object) provider() bool {
+	switch o.tag {
+	case infraCluster, infraMachine, infraPool, bootstrapRole, controlPlane:
+		return true
+	}
+	return false
+}
+
+func label(v record.Value, key string) string { return v.Get("metadata", "labels", key).Str() }
+
+func hasAnnotation(v record.Value, key string) bool {
+	return v.Get("metadata", "annotations", key).Exists()
+}
+
+func finalizersOf(v record.Value) []string {
+	var out []string
+	for f := range v.Get("metadata", "finalizers").Items() {
+		out = append(out, f.Str())
+	}
+	return out
+}
+
+func generationOf(v record.Value) int64 {
+	n, _ := v.Get("metadata", "generation").Int()
+	return n
+}
+
+// condition finds a condition wherever a version of the contract has it.
+func condition(v record.Value, kind string) record.Value {
+	for _, list := range [...]record.Value{v.Get("status", "v1beta2", "conditions"), v.Get("status", "conditions")} {
+		for c := range list.Items() {
+			if c.Get("type").Str() == kind {
+				return c
+			}
+		}
+	}
+	return record.Value{}
+}
+
+func isPaused(v record.Value) bool { return condition(v, "Paused").Get("status").Str() == "True" }
+
+// conditions are those of the form of Kubernetes, not the older ones of Cluster API,
+// which have a severity and change their time for other reasons.
+func conditions(v record.Value) record.Value {
+	if list := v.Get("status", "v1beta2", "conditions"); list.Exists() {
+		return list
+	}
+	list := v.Get("status", "conditions")
+	if v.Get("status", "initialization").Exists() || v.Get("status", "deprecated").Exists() {
+		return list
+	}
+	for c := range list.Items() {
+		if c.Get("observedGeneration").Exists() {
+			return list
+		}
+	}
+	return record.Value{}
+}
+
+// provisioned is what an infrastructure object reports under either contract.
+func provisioned(v record.Value) bool {
+	if init := v.Get("status", "initialization"); init.Exists() {
+		return init.Get("provisioned").True()
+	}
+	return v.Get("status", "ready").True()
+}
+
+func dataCreated(v record.Value) bool {
+	if init := v.Get("status", "initialization"); init.Exists() {
+		return init.Get("dataSecretCreated").True()
+	}
+	return v.Get("status", "ready").True()
+}
+
+func initialized(v record.Value) bool {
+	if init := v.Get("status", "initialization"); init.Exists() {
+		return init.Get("controlPlaneInitialized").True()
+	}
+	return v.Get("status", "initialized").True()
+}
+
+// initialization is what the role reports when its work is done for the first time.
+func initialization(tag string, v record.Value) bool {
+	switch tag {
+	case bootstrapRole:
+		return dataCreated(v)
+	case controlPlane:
+		return initialized(v)
+	}
+	return provisioned(v) || tag == infraPool && v.Get("status", "ready").True()
+}
+
+func infrastructureReady(cluster record.Value) bool {
+	if init := cluster.Get("status", "initialization"); init.Exists() {
+		return init.Get("infrastructureProvisioned").True()
+	}
+	return cluster.Get("status", "infrastructureReady").True()
+}
+
+func endpointOf(v record.Value) (host string, port int64) {
+	e := v.Get("spec", "controlPlaneEndpoint")
+	port, _ = e.Get("port").Int()
+	return e.Get("host").Str(), port
+}
+
+func endpoint(v record.Value) string {
+	host, port := endpointOf(v)
+	if host == "" || port == 0 {
+		return ""
+	}
+	return host + ":" + itoa(port)
+}
+
+func list(v record.Value) []string {
+	var out []string
+	for item := range v.Items() {
+		out = append(out, item.Str())
+	}
+	return out
+}
+
+// ref is a reference of a core object, in either version of the API.
+type ref struct{ group, kind, name string }
+
+func refOf(v record.Value) ref {
+	group := v.Get("apiGroup").Str()
+	if group == "" {
+		group = record.GroupOf(v.Get("apiVersion").Str())
+	}
+	return ref{group, v.Get("kind").Str(), v.Get("name").Str()}
+}
+
+// tagOf recognizes kinds by their names, as the pages of the contract recommend. What
+// core objects refer to is known better; see Judge.learn.
+func tagOf(group, kind string) string {
+	switch {
+	case group == "" && kind == secret, group == "coordination.k8s.io" && kind == lease,
+		(group == "" || group == "events.k8s.io") && kind == eventKind:
+		return kind
+	case group == coreGroup:
+		switch kind {
+		case cluster, machine, machineSet, deployment, machinePool:
+			return kind
+		}
+		return otherKind
+	case group == ipamGroup && (kind == claim || kind == address):
+		return kind
+	case strings.HasSuffix(kind, templateSuffix):
+		return otherKind
+	}
+	for part := range strings.SplitSeq(group, ".") {
+		switch {
+		case strings.HasSuffix(kind, "ControlPlane") && (part == "controlplane" || part == "infrastructure"):
+			return controlPlane
+		case part == "bootstrap" && strings.HasSuffix(kind, "Config"):
+			return bootstrapRole
+		case part == "infrastructure" && strings.HasSuffix(kind, "MachinePool"):
+			return infraPool
+		case part == "infrastructure" && strings.HasSuffix(kind, "Machine"):
+			return infraMachine
+		case part == "infrastructure" && strings.HasSuffix(kind, "Cluster"):
+			return infraCluster
+		case part == "ipam" && strings.HasSuffix(kind, "Pool"):
+			return poolRole
+		}
+	}
+	return otherKind
+}

@@ -1,0 +1,846 @@
+package behaviour
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+)
+
+// The pages of the Cluster API book that the sources name.
+const (
+	pagePause    = "Provider contracts, InfraCluster to ControlPlane, section Cluster and pausing"
+	pageMove     = "clusterctl provider contract, section Move"
+	pageOwners   = "clusterctl provider contract, section OwnerReferences chain"
+	pageStatus   = "Provider contracts, section conditions"
+	pageCluster  = "InfraCluster contract, section "
+	pageMachine  = "InfraMachine contract, section "
+	pagePool     = "InfraMachinePool contract, section "
+	pageConfig   = "BootstrapConfig contract, section "
+	pagePlane    = "ControlPlane contract, section "
+	pageIPAM     = "IPAM contract, section "
+	apiRules     = "Kubernetes API conventions, section Typical status properties"
+	actPause     = "pause"
+	actPoke      = "pause while something is under way, then poke"
+	actAnnotate  = "annotate an object as paused"
+	actStrip     = "strip finalizers and owner references while paused"
+	actWipe      = "wipe the status while paused"
+	actDelete    = "delete"
+	actScale     = "scale"
+	actRestart   = "restart the controller"
+	actOrphan    = "create an object without an owner"
+	actForeign   = "create a claim for the pool of another provider"
+	actManaged   = "create an externally managed InfraCluster"
+	actPatch     = "patch the spec"
+	moveOrPaused = "objects that clusterctl move deletes are told by its annotation"
+)
+
+// objectChecks are about objects of all roles.
+var objectChecks = []*Check{
+	row("BEH001", "quiet-while-paused", "Controllers must not act on objects of a paused Cluster", Must, pagePause+"; "+pageMove,
+		"Users who move, back up or repair a Cluster rely on the pause. A controller that goes on working creates or deletes infrastructure twice.",
+		"Return from Reconcile when annotations.IsPaused is true or paused.EnsurePausedCondition says so, before anything else.",
+		Check{Action: actPoke, Violation: "a status, a provider ID or an endpoint changes, or an owned object is created, after the object shows Paused=True or the bound has passed", Within: Pause, Risk: Medium,
+			Beware: "requests under way when the pause begins; writes of the driver and of people are left out", on: providerRoles, version: quietCluster}),
+	row("BEH002", "quiet-while-annotated", "Controllers must not act on objects with the paused annotation", Must, pagePause,
+		"Users who pause one object to repair it by hand compete with the controller.",
+		"Check the annotation cluster.x-k8s.io/paused of the object itself, as annotations.IsPaused does.",
+		Check{Action: actAnnotate, Violation: "the same as for BEH001, while only the object has the annotation", Within: Pause, Risk: Medium, on: providerRoles, version: quietObject}),
+	row("BEH003", "paused-condition-true", "Objects should show Paused=True soon after a pause", Should, pagePause,
+		"clusterctl move and people cannot tell when the controller has stopped.",
+		"Set the condition Paused with paused.EnsurePausedCondition, and watch Clusters for changes of spec.paused.",
+		Check{Action: actPause, Violation: "the condition Paused is not True when the bound has passed", Within: Pause, on: providerRoles, paused: showsPaused}),
+	row("BEH004", "paused-condition-false", "Objects should show Paused=False soon after the pause ends", Should, pagePause,
+		"The object is not reconciled until something else changes it, so the Cluster seems stuck after a move.",
+		"Watch Clusters with a predicate that lets the change of spec.paused to false pass.",
+		Check{Action: actPause, Violation: "the condition Paused is still True when the bound has passed", Within: Settle, on: providerRoles, resumed: showsResumed}),
+	row("BEH005", "paused-condition-missing", "Kinds that are reconciled should show the condition Paused", Should, pagePause,
+		"Users cannot see whether the controller respects a pause.",
+		"Set the condition Paused with paused.EnsurePausedCondition on every reconciliation.",
+		Check{Violation: "an object with an owner and a controller has no condition Paused", Within: Settle, on: providerRoles, version: missingPaused}),
+	row("BEH006", "resume-catches-up", "What changed during a pause must be done after it", Must, pagePause,
+		"Users who scale or upgrade a paused Cluster wait for a change that never comes.",
+		"Reconcile the whole desired state when the pause ends; do not rely on an event for each change.",
+		Check{Action: actPause + ", change the spec, unpause", Violation: "status.observedGeneration is still that of before the pause when the bound has passed", Within: Settle, Risk: Medium, on: providerRoles, resumed: catchesUp}),
+	row("BEH007", "paused-deletion-waits", "Objects deleted while paused must keep their finalizer", Must, pageMove,
+		"clusterctl move deletes the paused source objects; a controller that cleans up then destroys the infrastructure that was moved.",
+		"Check for the pause before handling deletionTimestamp.",
+		Check{Action: actPause + ", delete an object", Violation: "a finalizer or the object disappears during a pause", Within: Pause, Beware: moveOrPaused, on: providerRoles, version: pausedFinalizer, gone: pausedGone}),
+	row("BEH008", "finalizer-first", "The finalizer should be set before outside resources exist", Typical, pageCluster+"typical workflow, normal resource; "+pageMachine+"typical workflow, normal resource",
+		"A deletion at the wrong moment leaves machines, load balancers or networks behind, which cost money.",
+		"Add the finalizer and return before the first call that creates something.",
+		Check{Violation: "the object reports provisioned or gets a provider ID without a finalizer", on: []string{infraCluster, infraMachine, infraPool}, version: finalizerFirst}),
+	row("BEH009", "finalizer-kept", "The finalizer must stay until the object is deleted", Must, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
+		"Deleting the object later leaves outside resources behind.",
+		"Remove the finalizer only when deletionTimestamp is set and the clean-up is done.",
+		Check{Violation: "a finalizer disappears without deletionTimestamp, not during a pause", Risk: Medium, Beware: "a person who removes it; the API server does not say who removed something", on: providerRoles, version: finalizerKept}),
+	row("BEH010", "finalizer-restored", "Finalizers that got lost should be set again", Practice, "cluster-api test/framework/finalizers_helpers.go, ValidateFinalizersResilience",
+		"Objects restored from a backup have no finalizers; deleting them leaves outside resources behind.",
+		"Add the finalizer on every reconciliation if it is missing.",
+		Check{Action: actStrip, Violation: "a finalizer that went during a pause is not back when the bound after it has passed", Within: Settle, on: providerRoles, resumed: finalizerRestored}),
+	row("BEH011", "deletion-ends", "Deleted objects must go away", Must, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
+		"The Cluster or its namespace cannot be deleted; users remove finalizers by hand and leave resources behind.",
+		"Handle resources that are already gone, and remove the finalizer at the end.",
+		Check{Action: actDelete, Violation: "deletionTimestamp is older than the bound and nothing that depends on the object is left", Within: Delete, Risk: Medium, Beware: "slow clouds: raise the bound", on: providerRoles, version: deletionEnds}),
+	row("BEH012", "finalizer-on-deleted", "Finalizers must not be added to objects that are being deleted", Must, "Kubernetes API, apimachinery pkg/api/validation, ValidateObjectMetaUpdate",
+		"The API server refuses the update, and the controller retries it for ever instead of cleaning up.",
+		"Add the finalizer only if deletionTimestamp is not set.",
+		Check{Action: actDelete, Violation: "a warning event says that the API server refused new finalizers", Needs: []string{"events"}, Risk: Medium}),
+	row("BEH013", "comes-to-rest", "Controllers should come to rest", Practice, "cluster-api test/framework/resourceversion_helpers.go, ValidateResourceVersionStable",
+		"Writes without a cause load the API server and wake every other controller.",
+		"Patch only when something differs; do not write times or counters that change by themselves.",
+		Check{Violation: "more than ten writes within a minute to an object of a Cluster in which nothing happened for a minute", on: providerRoles, version: comesToRest, Beware: "bootstrap configurations of pools, whose tokens rotate, are left out"}),
+	row("BEH014", "no-fight", "Fields of the spec should not change back and forth", Practice, "Server-side apply, section Conflicts",
+		"Two controllers fight over the field; neither result lasts.",
+		"Let one controller own the field, or use server-side apply with separate field managers.",
+		Check{Violation: "a field of the spec changes to its former value three times within a minute", on: providerRoles, version: noFight}),
+	row("BEH015", "transition-time", "lastTransitionTime should change only with the status of a condition", Should, pageStatus+"; "+apiRules,
+		"Users and MachineHealthChecks cannot tell for how long a condition has lasted.",
+		"Set conditions with the functions of apimachinery or of util/conditions.",
+		Check{Violation: "two versions have the same status and different times", on: providerRoles, version: transitionTime}),
+	row("BEH016", "condition-complete", "Conditions must have a type, a valid status and a reason", Must, pageStatus+"; "+apiRules,
+		"Tools that read conditions fail or show nothing.",
+		"Set type, status (True, False or Unknown) and reason of every condition.",
+		Check{Violation: "an entry of status.conditions lacks one of them", on: providerRoles, version: conditionComplete}),
+	row("BEH017", "observed-generation", "observedGeneration must not exceed the generation", Must, pageStatus+"; "+apiRules,
+		"kstatus and other tools consider the object ready for a change that was not made yet.",
+		"Copy metadata.generation of the object that was reconciled.",
+		Check{Violation: "status.observedGeneration or that of a condition is larger than metadata.generation", on: providerRoles, version: observedGeneration}),
+	row("BEH018", "observed-generation-follows", "observedGeneration should follow the generation", Should, apiRules,
+		"Users who wait for a change wait for ever.",
+		"Set status.observedGeneration at the end of every reconciliation.",
+		Check{Action: actPatch, Violation: "the generation changed and status.observedGeneration is behind when twice the bound has passed", Within: Settle, Risk: Medium, on: providerRoles, version: generationFollows}),
+	row("BEH019", "ready-stays", "The condition Ready should exist during the whole life of an object", Should, pageStatus,
+		"Core computes the readiness of Machines and Clusters from it and reports Unknown without it.",
+		"Set Ready on every reconciliation, also while deleting.",
+		Check{Violation: "the condition Ready disappears", Risk: Medium, on: providerRoles, version: readyStays}),
+	row("BEH020", "owner-first", "Nothing should be done for an object that has no owner yet", Typical, pageCluster+"typical workflow; "+pageMachine+"typical workflow; "+pageConfig+"typical workflow",
+		"Users who prepare objects before their Cluster or Machine get infrastructure that belongs to no Cluster.",
+		"Return until util.GetOwnerCluster or util.GetOwnerMachine finds the owner.",
+		Check{Action: actOrphan, Violation: "the object reports its initialization, or gets a provider ID, without any owner reference", on: []string{infraCluster, infraMachine, infraPool, bootstrapRole}, version: ownerFirst}),
+	row("BEH021", "owner-kept", "The owner reference that core sets must stay", Must, pageOwners,
+		"clusterctl move loses the object, and deleting the Cluster leaves it behind.",
+		"Patch objects with the patch helper instead of replacing metadata.ownerReferences.",
+		Check{Violation: "the controlling owner changes to another UID, or the reference to it disappears, not during a pause", Risk: Medium, on: providerRoles, version: ownerKept}),
+	row("BEH022", "owner-chain", "Objects made by providers should have owners up to the Cluster", Should, pageOwners,
+		"clusterctl move leaves the object behind, and deleting the Cluster does not delete it.",
+		"Set an owner reference when you create the object.",
+		Check{Violation: "an object or Secret with the label of the Cluster, not made by a person, has no owner reference when the bound has passed", Within: Settle, on: append([]string{secret}, infraMachine, bootstrapRole), version: ownerChain}),
+	row("BEH023", "owner-version", "Owner references should be brought to the current API version", Should, "cluster-api test/framework/ownerreference_helpers.go, ValidateOwnerReferencesOnUpdate",
+		"References in an old version break when that version is not served any more.",
+		"Set the owner references on every reconciliation with the version of the owner.",
+		Check{Action: "write old API versions into owner references while paused", Violation: "a reference that became older during a pause still is when the bound after it has passed", Within: Settle, on: providerRoles, resumed: ownerVersion}),
+	row("BEH024", "restart-changes-nothing", "Objects at rest should not change when a controller restarts", Practice, "Provider contracts, typical workflow, step Patch",
+		"Every upgrade of the provider changes running Clusters.",
+		"Make reconciliation idempotent: compute the desired state from the spec and from what exists outside.",
+		Check{Action: actRestart, Violation: "a field other than conditions changes within the bound after a restart, with nothing else having happened", Within: Settle, Risk: Medium, Needs: []string{"leases"}, on: providerRoles, version: restartQuiet}),
+	row("BEH025", "status-rebuilt", "The status must be the same after it was lost", Must, pageMove+", Status subresource is never restored",
+		"clusterctl move drops the status. If it cannot be computed again, the moved Cluster is broken or its machines are created a second time.",
+		"Derive the status from the spec and from what exists outside; keep identities in the spec.",
+		Check{Action: actWipe, Violation: "after a wiped status and the end of the pause the initialization is not reported again within the bound, or an identity differs", Within: Settle, on: providerRoles, version: statusRebuilt, resumed: statusResumed}),
+	row("BEH026", "block-move-removed", "The annotation block-move should be removed when the object can move", Should, pageMove,
+		"clusterctl move waits for the annotation to go and fails after its time limit.",
+		"Remove clusterctl.cluster.x-k8s.io/block-move as soon as the Cluster is paused and nothing is under way.",
+		Check{Action: actPause, Violation: "the annotation is still there when the bound after the pause has passed", Within: Delete, on: providerRoles, paused: blockMoveRemoved}),
+}
+
+// work returns the changes that only a controller makes to its own objects: of the
+// status but for what says that it is paused, and of the identities in the spec.
+func work(prev, cur record.Value) []string {
+	var out []string
+	var leaf func(path string, old, new record.Value)
+	leaf = func(path string, old, new record.Value) {
+		v := new
+		if !v.Exists() {
+			v = old
+		}
+		if k := v.Kind(); (k == record.Map || k == record.List) && v.Len() > 0 && (!old.Exists() || !new.Exists()) {
+			i := 0
+			for item := range v.Items() {
+				key := item.Key()
+				sep := "."
+				if k == record.List {
+					key, sep = "["+item.Get("type").Str()+"]", ""
+				}
+				i++
+				if old.Exists() {
+					leaf(path+sep+key, item, record.Value{})
+				} else {
+					leaf(path+sep+key, record.Value{}, item)
+				}
+			}
+			return
+		}
+		switch {
+		case strings.Contains(path, "[Paused]"), strings.HasSuffix(path, "bservedGeneration"), strings.Contains(path, ".deprecated"):
+		default:
+			out = append(out, record.Change{Path: path, Old: old, New: new}.String())
+		}
+	}
+	for _, part := range []string{"status", "spec.providerID", "spec.providerIDList", "spec.controlPlaneEndpoint"} {
+		keys := strings.Split(part, ".")
+		a, b := prev.Get(keys...), cur.Get(keys...)
+		if a.Equal(b) {
+			continue
+		}
+		for _, d := range record.Diff(a, b) {
+			path := part
+			switch {
+			case strings.HasPrefix(d.Path, "["):
+				path += d.Path
+			case d.Path != "":
+				path += "." + d.Path
+			}
+			leaf(path, d.Old, d.New)
+		}
+	}
+	return out
+}
+
+// noticed returns the time from which a paused object must be left alone: shortly after
+// it showed that it is paused, or when the bound has passed.
+func (c *change) noticed(since time.Time) time.Time {
+	if !c.o.acked.IsZero() {
+		if c.o.acked.After(since) {
+			since = c.o.acked
+		}
+		return since.Add(apart)
+	}
+	return since.Add(c.opts.Pause)
+}
+
+func quietCluster(c *change) {
+	s := c.clusters[c.o.cluster]
+	if s == nil || s.paused.IsZero() {
+		return
+	}
+	c.quiet(s.paused, "while the Cluster was paused")
+}
+
+func quietObject(c *change) {
+	if s := c.clusters[c.o.cluster]; c.o.annotated.IsZero() || s != nil && !s.paused.IsZero() {
+		return
+	}
+	c.quiet(c.o.annotated, "while it had the paused annotation")
+}
+
+func (c *change) quiet(since time.Time, when string) {
+	if !c.prev.Exists() {
+		c.quietBirth(since, when)
+		return
+	}
+	if c.user || c.gap || len(c.o.owners) == 0 || c.now.Before(c.noticed(since)) {
+		return
+	}
+	done := work(c.prev, c.cur)
+	if len(done) == 0 {
+		c.held()
+		return
+	}
+	c.report(nil, "the controller changed %s %s, %s after it began", fewChanges(done), when, c.now.Sub(since).Round(100*time.Millisecond))
+}
+
+// quietBirth is for what a controller makes: it belongs to a paused object.
+func (c *change) quietBirth(since time.Time, when string) {
+	if !c.o.watched || c.o.byUser || c.user {
+		return
+	}
+	for _, r := range c.o.owners {
+		if p := c.objects[r.uid]; r.controller && p.alive() && p.provider() && c.now.After(since.Add(c.opts.Pause)) {
+			c.reportOn(p, []string{"metadata.name"}, "the controller created %s %s", c.o, when)
+		}
+	}
+}
+
+func fewChanges(list []string) string {
+	path, _, _ := strings.Cut(list[0], ": ")
+	if len(list) == 1 {
+		return path
+	}
+	return path + " and " + itoa(int64(len(list)-1)) + " more fields"
+}
+
+func showsPaused(c *change) {
+	if len(c.o.owners) == 0 || c.o.isDeleting() {
+		return
+	}
+	since := c.pausedSince(c.o)
+	c.later(c.opts.Pause, func(c *change) {
+		if !c.pausedSince(c.o).Equal(since) || len(c.o.owners) == 0 || c.o.isDeleting() || c.o.wiped.After(since) {
+			return
+		}
+		p := condition(c.cur, "Paused")
+		if !p.Exists() {
+			return // the kind does not show it at all
+		}
+		if p.Get("status").Str() == "True" {
+			c.held()
+			return
+		}
+		c.prev = record.Value{}
+		c.report([]string{"status.conditions[Paused]"}, "the condition Paused is %s, %s after the pause began at %s", p.Get("status").Str(), c.opts.Pause, clock(since))
+	})
+}
+
+func showsResumed(c *change) {
+	c.resumes("the condition Paused is still True, %s after the pause ended at %s")
+}
+
+func (c *change) resumes(format string) {
+	ended := c.o.resumed
+	c.later(c.opts.Settle, func(c *change) {
+		if !c.pausedSince(c.o).IsZero() || !c.o.resumed.Equal(ended) || len(c.o.owners) == 0 && c.o.tag != cluster || !condition(c.cur, "Paused").Exists() {
+			return
+		}
+		if !isPaused(c.cur) {
+			c.held()
+			return
+		}
+		c.prev = record.Value{}
+		c.report([]string{"status.conditions[Paused]"}, format, c.opts.Settle, clock(ended))
+	})
+}
+
+func missingPaused(c *change) {
+	if !c.prev.Exists() || len(c.o.owners) == 0 || c.o.seen.had["paused"] {
+		return
+	}
+	c.mark("paused")
+	c.later(c.opts.Settle, func(c *change) {
+		key := c.check.ID + " " + c.o.kind + "." + c.o.group
+		if c.kinds[key] || len(c.o.owners) == 0 || c.o.isDeleting() || !c.reconciled() {
+			return
+		}
+		if condition(c.cur, "Paused").Exists() || !c.pausedSince(c.o).IsZero() {
+			c.held()
+			return
+		}
+		c.kinds[key] = true
+		c.prev = record.Value{}
+		c.report([]string{"metadata.finalizers", "status.conditions"}, "%s is reconciled, but has no condition Paused", c.o.kind)
+	})
+}
+
+// mark remembers that a check began to wait.
+func (c *change) mark(what string) {
+	if c.o.seen.had == nil {
+		c.o.seen.had = map[string]bool{}
+	}
+	c.o.seen.had[what] = true
+}
+
+// reconciled reports whether a controller works on the object: it has a finalizer, or a
+// status that no person wrote.
+func (c *change) reconciled() bool {
+	if c.cur.Get("metadata", "finalizers").Len() > 0 {
+		return true
+	}
+	if c.cur.Get("status").Len() == 0 {
+		return false
+	}
+	for _, w := range c.o.writers {
+		if w.Subresource == "status" && byUser(nil, []record.Writer{w}, true) {
+			return false
+		}
+	}
+	return true
+}
+
+func catchesUp(c *change) {
+	observed := c.cur.Get("status", "observedGeneration")
+	if !observed.Exists() || generationOf(c.cur) == c.o.stamp {
+		return
+	}
+	want := generationOf(c.cur)
+	c.later(c.opts.Settle, func(c *change) {
+		got, ok := c.cur.Get("status", "observedGeneration").Int()
+		if !c.pausedSince(c.o).IsZero() || !ok || c.o.isDeleting() {
+			return
+		}
+		if got >= want {
+			c.held()
+			return
+		}
+		c.prev = record.Value{}
+		c.report([]string{"metadata.generation", "status.observedGeneration"}, "generation %d, made during the pause, is not observed %s after it", want, c.opts.Settle)
+	})
+}
+
+func lostFinalizers(prev, cur record.Value) []string {
+	if prev.Get("metadata", "finalizers").Equal(cur.Get("metadata", "finalizers")) {
+		return nil
+	}
+	now := finalizersOf(cur)
+	var out []string
+	for _, f := range finalizersOf(prev) {
+		if !slices.Contains(now, f) && f != "foregroundDeletion" && f != "orphan" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func pausedFinalizer(c *change) {
+	since := c.pausedSince(c.o)
+	lost := lostFinalizers(c.prev, c.cur)
+	if since.IsZero() || len(lost) == 0 {
+		return
+	}
+	if !c.o.isDeleting() || c.user {
+		c.o.lost = append(c.o.lost, lost...)
+		return
+	}
+	if hasAnnotation(c.cur, deleteForMove) || c.now.Before(c.noticed(since)) {
+		return
+	}
+	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"}, "the finalizer %s was removed %s after the pause began", lost[0], c.now.Sub(since).Round(100*time.Millisecond))
+}
+
+func pausedGone(c *change) {
+	since := c.pausedSince(c.o)
+	if since.IsZero() || c.user || c.prev.Get("metadata", "finalizers").Len() == 0 || hasAnnotation(c.cur, deleteForMove) || c.now.Before(c.noticed(since)) {
+		return
+	}
+	if u, ok := c.acted[c.o.uid]; ok && c.now.Sub(u) < apart {
+		return
+	}
+	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"}, "the object went away %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
+}
+
+// begins reports whether the outside resource shows for the first time in this version.
+func (c *change) begins() bool {
+	if c.user || c.gap || !c.prev.Exists() && !c.o.watched {
+		return false
+	}
+	now := initialization(c.o.tag, c.cur) || c.cur.Get("spec", "providerID").Str() != "" && c.o.tag != bootstrapRole
+	before := initialization(c.o.tag, c.prev) || c.prev.Get("spec", "providerID").Str() != ""
+	return now && !before && !c.o.byUserID(c.cur)
+}
+
+// byUserID reports whether the only sign is a provider ID that the maker gave.
+func (o *object) byUserID(v record.Value) bool {
+	return o.byUser && !initialization(o.tag, v) && o.seen.providerID != "" && o.seen.providerID == v.Get("spec", "providerID").Str()
+}
+
+func finalizerFirst(c *change) {
+	if !c.begins() {
+		return
+	}
+	if c.cur.Get("metadata", "finalizers").Len() > 0 {
+		c.held()
+		return
+	}
+	if c.o.isDeleting() || len(c.o.owners) == 0 {
+		return // see owner-first
+	}
+	c.report([]string{"metadata.finalizers", "spec.providerID", "status.initialization", "status.ready"}, "outside resources exist, but the object has no finalizer")
+}
+
+func finalizerKept(c *change) {
+	if c.user || c.gap || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() {
+		return
+	}
+	if a, ok := c.acted[c.o.uid]; ok && c.now.Sub(a) < apart {
+		return
+	}
+	if lost := lostFinalizers(c.prev, c.cur); len(lost) > 0 {
+		c.report([]string{"metadata.finalizers"}, "the finalizer %s was removed, but the object is not being deleted", lost[0])
+	}
+}
+
+func finalizerRestored(c *change) {
+	lost := slices.Clone(c.o.lost)
+	if len(lost) == 0 || c.o.isDeleting() {
+		return
+	}
+	c.later(c.opts.Settle, func(c *change) {
+		if !c.pausedSince(c.o).IsZero() || c.o.isDeleting() || len(c.o.owners) == 0 {
+			return
+		}
+		for _, f := range lost {
+			if !slices.Contains(finalizersOf(c.cur), f) {
+				c.prev = record.Value{}
+				c.report([]string{"metadata.finalizers"}, "the finalizer %s, lost during the pause, is not back %s after it", f, c.opts.Settle)
+				return
+			}
+		}
+		c.held()
+	})
+}
+
+func deletionEnds(c *change) {
+	if !c.o.isDeleting() || c.o.seen.had["deleting"] {
+		return
+	}
+	c.mark("deleting")
+	var look func(*change)
+	look = func(c *change) {
+		switch cl := c.clusterOf(c.o); {
+		case len(c.o.owners) == 0, // see orphan-deleted
+			c.o.tag == infraMachine && cl != nil && !infrastructureReady(cl.cur): // see deleted-before-cluster
+			return
+		}
+		if c.waits() {
+			c.later(c.opts.Settle, look)
+			return
+		}
+		c.prev = record.Value{}
+		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "deleted at %s, but still there %s later", clock(c.o.deleting), c.now.Sub(c.o.deleting).Round(time.Second))
+	}
+	c.later(c.opts.Delete, look)
+}
+
+// waits reports whether a deleted object has a reason to stay.
+func (c *change) waits() bool {
+	if !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Settle || len(c.children[c.o.uid]) > 0 {
+		return true
+	}
+	switch c.o.tag {
+	case infraCluster, controlPlane:
+		for m := range c.members[c.o.cluster] {
+			if m.tag == machine || m.tag == infraMachine {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// warn judges an event of the kind Event.
+func (j *Judge) warn(e *record.Event) {
+	text := e.Object.Get("message").Str() + e.Object.Get("note").Str()
+	if !strings.Contains(text, "no new finalizers can be added if the object is being deleted") {
+		return
+	}
+	about := e.Object.Get("involvedObject")
+	if !about.Exists() {
+		about = e.Object.Get("regarding")
+	}
+	if o := j.objects[about.Get("uid").Str()]; o.alive() {
+		c := &change{Judge: j, check: ByID("BEH012"), o: o, cur: o.cur, old: o.proof}
+		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "the API server refused a new finalizer, because the object is being deleted")
+	}
+}
+
+// The bounds of comes-to-rest and no-fight.
+const (
+	restAfter  = time.Minute
+	restWrites = 10
+	fights     = 3
+)
+
+func comesToRest(c *change) {
+	s := c.clusters[c.o.cluster]
+	if s == nil || c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() || c.o.tag == bootstrapRole && c.ownedBy(machinePool) {
+		return
+	}
+	w := &c.o.seen.writes
+	if c.now.Sub(s.cause) < restAfter || c.now.Sub(c.o.seen.cause) < restAfter {
+		*w = nil
+		return
+	}
+	*w = append(*w, c.now)
+	if len(*w) <= restWrites {
+		return
+	}
+	*w = (*w)[1:]
+	if c.now.Sub((*w)[0]) < time.Minute {
+		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(s.cause))
+	}
+}
+
+func (c *change) ownedBy(kind string) bool {
+	return slices.ContainsFunc(c.o.owners, func(r owner) bool { return r.kind == kind })
+}
+
+func noFight(c *change) {
+	if c.user || c.gap || !c.prev.Exists() || generationOf(c.prev) == generationOf(c.cur) {
+		return
+	}
+	s := &c.o.seen
+	for _, d := range record.Diff(c.prev.Get("spec"), c.cur.Get("spec")) {
+		if strings.Contains(strings.ToLower(d.Path), "replicas") {
+			continue
+		}
+		f := s.flips[d.Path]
+		switch {
+		case f == nil:
+			if s.flips == nil {
+				s.flips = map[string]*flip{}
+			}
+			if len(s.flips) < 100 {
+				s.flips[d.Path] = &flip{last: d.New.Text(), before: d.Old.Text(), first: c.now}
+			}
+			continue
+		case f.before != d.New.Text() || c.now.Sub(f.first) > time.Minute:
+			f.count, f.first = 0, c.now
+		default:
+			f.count++
+		}
+		f.before, f.last = d.Old.Text(), d.New.Text()
+		if f.count == fights {
+			c.report([]string{"spec." + d.Path}, "spec.%s changes back and forth between %s and %s", d.Path, f.before, f.last)
+		}
+	}
+}
+
+func transitionTime(c *change) {
+	if c.user || c.gap || !c.prev.Exists() || c.prev.Get("status", "conditions").Equal(c.cur.Get("status", "conditions")) && !c.cur.Get("status", "v1beta2").Exists() {
+		return
+	}
+	before := conditions(c.prev)
+	for now := range conditions(c.cur).Items() {
+		for old := range before.Items() {
+			if old.Get("type").Str() != now.Get("type").Str() || old.Get("status").Str() != now.Get("status").Str() {
+				continue
+			}
+			a, b := old.Get("lastTransitionTime").Str(), now.Get("lastTransitionTime").Str()
+			if a != "" && b != "" && a != b {
+				c.report(nil, "lastTransitionTime of %s changed from %s to %s, but its status did not", now.Get("type").Str(), a, b)
+				return
+			}
+		}
+	}
+	c.held()
+}
+
+func conditionComplete(c *change) {
+	if c.user || c.prev.Get("status").Equal(c.cur.Get("status")) {
+		return
+	}
+	for now := range conditions(c.cur).Items() {
+		status := now.Get("status").Str()
+		switch kind := now.Get("type").Str(); {
+		case kind == "":
+			c.report([]string{"status.conditions"}, "a condition has no type")
+		case status != "True" && status != "False" && status != "Unknown":
+			c.report([]string{"status.conditions"}, "the condition %s has the status %q", kind, status)
+		case now.Get("reason").Str() == "":
+			c.report([]string{"status.conditions"}, "the condition %s has no reason", kind)
+		default:
+			continue
+		}
+		return
+	}
+	c.held()
+}
+
+func observedGeneration(c *change) {
+	if c.user {
+		return
+	}
+	generation := generationOf(c.cur)
+	if n, ok := c.cur.Get("status", "observedGeneration").Int(); ok && n > generation {
+		c.report([]string{"metadata.generation", "status.observedGeneration"}, "status.observedGeneration is %d, but the generation is %d", n, generation)
+		return
+	}
+	for now := range conditions(c.cur).Items() {
+		if n, ok := now.Get("observedGeneration").Int(); ok && n > generation {
+			c.report([]string{"metadata.generation", "status.conditions"}, "observedGeneration of %s is %d, but the generation is %d", now.Get("type").Str(), n, generation)
+			return
+		}
+	}
+	c.held()
+}
+
+func generationFollows(c *change) {
+	if !c.prev.Exists() || generationOf(c.prev) == generationOf(c.cur) || !c.cur.Get("status", "observedGeneration").Exists() {
+		return
+	}
+	want := generationOf(c.cur)
+	c.later(2*c.opts.Settle, func(c *change) {
+		got, ok := c.cur.Get("status", "observedGeneration").Int()
+		if !ok || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < 2*c.opts.Settle+apart || len(c.o.owners) == 0 || hasAnnotation(c.cur, managedAnnotation) {
+			return
+		}
+		if got >= want {
+			c.held()
+			return
+		}
+		c.prev = record.Value{}
+		c.report([]string{"metadata.generation", "status.observedGeneration"}, "status.observedGeneration is %d, %s after generation %d", got, 2*c.opts.Settle, want)
+	})
+}
+
+func readyStays(c *change) {
+	if c.user || c.wiped || !condition(c.prev, "Ready").Exists() {
+		return
+	}
+	if condition(c.cur, "Ready").Exists() {
+		c.held()
+		return
+	}
+	c.report([]string{"status.conditions[Ready]"}, "the condition Ready disappeared")
+}
+
+func ownerFirst(c *change) {
+	begins := c.begins()
+	if c.o.tag == bootstrapRole {
+		begins = !c.user && !c.gap && dataCreated(c.cur) && !dataCreated(c.prev) && (c.prev.Exists() || c.o.watched)
+	}
+	if !begins {
+		return
+	}
+	if len(c.o.owners) > 0 {
+		c.held()
+		return
+	}
+	if !c.o.wiped.IsZero() {
+		return
+	}
+	c.report([]string{"metadata.ownerReferences", "spec.providerID", "status.initialization", "status.ready"}, "the controller acted although the object has no owner")
+}
+
+func ownerKept(c *change) {
+	if c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() {
+		return
+	}
+	before, now := controllerOf(ownersOf(c.prev)), controllerOf(c.o.owners)
+	if before.uid == "" || before.uid == now.uid {
+		return
+	}
+	if a, ok := c.acted[c.o.uid]; ok && c.now.Sub(a) < apart {
+		return
+	}
+	paths := []string{"metadata.ownerReferences"}
+	switch {
+	case now.uid != "":
+		c.report(paths, "the controlling owner changed from %s %s to %s %s", before.kind, before.name, now.kind, now.name)
+	case c.objects[before.uid].alive():
+		c.report(paths, "the owner reference to %s %s disappeared", before.kind, before.name)
+	}
+}
+
+func controllerOf(list []owner) owner {
+	for _, r := range list {
+		if r.controller {
+			return r
+		}
+	}
+	return owner{}
+}
+
+func ownerChain(c *change) {
+	if c.prev.Exists() || !c.o.watched || c.o.byUser || c.o.label(clusterLabel) == "" {
+		return
+	}
+	if c.o.tag == secret && (c.cur.Get("type").Str() != secretType || len(c.o.writers) == 0) {
+		return
+	}
+	c.later(c.opts.Settle, func(c *change) {
+		if len(c.o.owners) > 0 || c.cur.Get("metadata", "labels", moveLabel).Exists() {
+			c.held()
+			return
+		}
+		if c.o.isDeleting() || c.clusterOf(c.o) == nil || !c.o.wiped.IsZero() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Settle {
+			return
+		}
+		c.report([]string{"metadata.labels", "metadata.ownerReferences"}, "the object belongs to Cluster %s, but has no owner reference %s after it was created", c.o.label(clusterLabel), c.opts.Settle)
+	})
+}
+
+func ownerVersion(c *change) {
+	older := map[string]bool{}
+	for _, r := range c.o.owners {
+		if before := c.o.seen.owners[r.uid]; before != "" && before != r.apiVersion {
+			older[r.uid+" "+r.apiVersion] = true
+		}
+	}
+	if len(older) == 0 {
+		return
+	}
+	c.later(c.opts.Settle, func(c *change) {
+		if !c.pausedSince(c.o).IsZero() || c.o.isDeleting() {
+			return
+		}
+		for _, r := range c.o.owners {
+			if older[r.uid+" "+r.apiVersion] {
+				c.prev = record.Value{}
+				c.report([]string{"metadata.ownerReferences"}, "the owner reference to %s %s still has the version %s, %s after the pause", r.kind, r.name, r.apiVersion, c.opts.Settle)
+				return
+			}
+		}
+		c.held()
+	})
+}
+
+func restartQuiet(c *change) {
+	if len(c.restarts) == 0 || c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() {
+		return
+	}
+	at := c.restarts[len(c.restarts)-1]
+	s := c.clusters[c.o.cluster]
+	rest := at.Add(-c.opts.Settle)
+	if c.now.Sub(at) > c.opts.Settle || s == nil || s.cause.After(rest) || c.old.At.After(rest) {
+		return
+	}
+	done := slices.DeleteFunc(work(c.prev, c.cur), func(s string) bool { return strings.Contains(s, "onditions") })
+	if !c.prev.Get("metadata", "finalizers").Equal(c.cur.Get("metadata", "finalizers")) {
+		done = append(done, "metadata.finalizers: ")
+	}
+	if len(done) == 0 {
+		c.held()
+		return
+	}
+	c.report(nil, "%s changed %s after the controller restarted, although nothing else happened", fewChanges(done), c.now.Sub(at).Round(100*time.Millisecond))
+}
+
+func statusRebuilt(c *change) {
+	if c.wiped && c.pausedSince(c.o).IsZero() {
+		c.rebuilt(valuesOf(c.o.tag, c.prev))
+	}
+}
+
+func statusResumed(c *change) {
+	if c.o.wiped.IsZero() || c.o.seen.before == nil {
+		return
+	}
+	before := c.o.seen.before
+	c.o.seen.before = nil
+	c.rebuilt(before)
+}
+
+func (c *change) rebuilt(before map[string]string) {
+	if before["initialized"] == "" || c.o.isDeleting() {
+		return
+	}
+	c.later(c.opts.Settle, func(c *change) {
+		if !c.pausedSince(c.o).IsZero() || c.o.isDeleting() || len(c.o.owners) == 0 {
+			return
+		}
+		now := valuesOf(c.o.tag, c.cur)
+		for _, path := range []string{"initialized", "spec.providerID", "spec.controlPlaneEndpoint", "status.dataSecretName", "status.addresses"} {
+			was, is := before[path], now[path]
+			if was == is || was == "" {
+				continue
+			}
+			c.prev = record.Value{}
+			if path == "initialized" {
+				c.report([]string{"status"}, "the wiped status does not report the initialization again %s later", c.opts.Settle)
+			} else {
+				c.report([]string{path}, "%s was %s before the status was wiped and is %q after it", path, was, is)
+			}
+			return
+		}
+		c.held()
+	})
+}
+
+func blockMoveRemoved(c *change) {
+	if !hasAnnotation(c.cur, blockMove) {
+		return
+	}
+	since := c.pausedSince(c.o)
+	c.later(c.opts.Delete, func(c *change) {
+		if !c.pausedSince(c.o).Equal(since) {
+			return
+		}
+		if !hasAnnotation(c.cur, blockMove) {
+			c.held()
+			return
+		}
+		c.prev = record.Value{}
+		c.report([]string{"metadata.annotations"}, "the annotation %s is still there %s after the pause began", blockMove, c.opts.Delete)
+	})
+}

@@ -1,0 +1,333 @@
+package behaviour
+
+import (
+	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+)
+
+// poolChecks are about InfraMachinePools and the InfraMachines that they make.
+var poolChecks = []*Check{
+	row("BEH301", "pool-reports-provisioned", "An InfraMachinePool with instances must report that it is provisioned", Must, pagePool+"initialization completed",
+		"The MachinePool waits for its infrastructure for ever.",
+		"Set status.ready, which core still reads, and status.initialization.provisioned.",
+		Check{Role: contract.InfraMachinePool, Violation: "the pool has replicas or provider IDs, and reports neither when the bound has passed", Within: Settle, on: []string{infraPool}, version: poolProvisioned}),
+	row("BEH302", "pool-stays-provisioned", "An InfraMachinePool must stay provisioned", Must, pagePool+"initialization completed",
+		"A running MachinePool is considered new.",
+		"Never set status.ready or status.initialization.provisioned back; report later problems in conditions.",
+		Check{Role: contract.InfraMachinePool, Violation: "provisioned changes from true to false or disappears", on: []string{infraPool}, version: poolStaysProvisioned}),
+	row("BEH303", "pool-ids-unique", "providerIDList must not list an instance twice", Must, pagePool+"providerIDList",
+		"Core counts one Node twice and considers the pool complete.",
+		"Collect the IDs in a set before writing the list.",
+		Check{Role: contract.InfraMachinePool, Violation: "spec.providerIDList has the same value twice", on: []string{infraPool}, version: poolUnique}),
+	row("BEH304", "pool-ids-replicas", "providerIDList should be as long as status.replicas", Should, pagePool+"providerIDList; replicas",
+		"Core waits for Nodes that do not exist, or misses some.",
+		"Write both from the same observation.",
+		Check{Role: contract.InfraMachinePool, Violation: "at rest the list and status.replicas have different lengths", Within: Settle, Risk: Medium, on: []string{infraPool}, version: poolReplicas}),
+	row("BEH305", "pool-ids-follow", "providerIDList must follow scaling", Must, pagePool+"providerIDList",
+		"Users who scale a pool see no change, or core keeps Nodes that are gone.",
+		"Update the list whenever instances come or go.",
+		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "MachinePool.spec.replicas changed and the list has another length when the bound has passed", Within: Delete, Risk: Medium, Beware: "missing capacity; pools whose replicas something else manages are left out", on: []string{machinePool}, version: poolFollows}),
+	row("BEH306", "pool-ids-gone", "Provider IDs that left the list should not come back", Should, pagePool+"providerIDList",
+		"Core takes a deleted instance for a running one.",
+		"Leave out instances that are being terminated.",
+		Check{Role: contract.InfraMachinePool, Violation: "an ID is missing in one version and there in a later one", Risk: Medium, Beware: "clouds whose lists are eventually consistent", on: []string{infraPool}, version: poolGone}),
+	row("BEH307", "pool-kind-fixed", "infrastructureMachineKind must not change", Must, pagePool+"MachinePoolMachines support",
+		"Core stops watching the machines of the pool.",
+		"Set status.infrastructureMachineKind once, when the pool is created.",
+		Check{Role: contract.InfraMachinePool, Violation: "two versions have different kinds", on: []string{infraPool}, version: poolKind}),
+	row("BEH308", "pool-machines-count", "A pool with infrastructureMachineKind must have an InfraMachine for each replica", Must, pagePool+"MachinePoolMachines support",
+		"Instances have no Machine: they are not drained, and health checks miss them.",
+		"Create and delete InfraMachines together with the instances.",
+		Check{Role: contract.InfraMachinePool, Violation: "at rest the number of InfraMachines of the pool differs from status.replicas", Within: Settle, on: []string{infraPool}, version: poolCount}),
+	row("BEH309", "pool-machine-labels", "InfraMachines of a pool must have the labels of the pool and the Cluster", Must, pagePool+"MachinePoolMachines support",
+		"Core creates no Machine for the InfraMachine.",
+		"Set the labels cluster.x-k8s.io/pool-name and cluster.x-k8s.io/cluster-name when you create InfraMachines.",
+		Check{Role: contract.InfraMachinePool, Violation: "an InfraMachine owned by an InfraMachinePool lacks one of them", on: []string{infraMachine}, version: poolLabels}),
+	row("BEH310", "pool-machine-deleted", "The InfraMachine of a pool must go when its Machine is deleted", Must, pagePool+"MachinePoolMachines support",
+		"Users who delete a Machine keep the instance and pay for it.",
+		"Watch the Machines of the pool, and delete the instance of a deleted one.",
+		Check{Role: contract.InfraMachinePool, Action: "delete one Machine of a pool", Violation: "the Machine is gone, and its InfraMachine is not being deleted when the bound has passed", Within: Settle, on: []string{machine}, gone: poolMachineDeleted}),
+	row("BEH311", "pool-scales-by-machines", "Scaling a pool down should delete Machines, not their instances directly", Should, pagePool+"MachinePoolMachines support",
+		"Nodes disappear without being drained.",
+		"Delete the Machine of the instance, and let core delete the InfraMachine.",
+		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "an InfraMachine of the pool is deleted while its Machine is not", Risk: Medium, Beware: "managed services that choose the instances themselves", on: []string{infraMachine}, version: poolScales, gone: poolScaledGone}),
+	row("BEH312", "pool-instances-agree", "instances should agree with providerIDList", Should, pagePool+"instances",
+		"Users see instances that are not part of the pool, or miss some.",
+		"Write both from the same observation.",
+		Check{Role: contract.InfraMachinePool, Violation: "at rest a provider ID is in only one of them", Within: Settle, Risk: Medium, on: []string{infraPool}, version: poolInstances}),
+	row("BEH313", "pool-goes-last", "The InfraMachinePool should go after its InfraMachines", Typical, pagePool+"MachinePoolMachines support",
+		"Instances stay behind that no controller knows.",
+		"Remove the finalizer of the pool only after all its InfraMachines are gone.",
+		Check{Role: contract.InfraMachinePool, Action: actDelete, Violation: "the pool is gone while InfraMachines that it owns exist", on: []string{infraPool}, gone: poolGoesLast}),
+}
+
+// poolOf finds the InfraMachinePool of an InfraMachine.
+func (j *Judge) poolOf(o *object) *object {
+	for _, r := range o.owners {
+		if p := j.objects[r.uid]; p != nil && p.tag == infraPool {
+			return p
+		}
+	}
+	return nil
+}
+
+func poolFilled(v record.Value) bool {
+	n, _ := v.Get("status", "replicas").Int()
+	return n > 0 || v.Get("spec", "providerIDList").Len() > 0
+}
+
+func poolReports(v record.Value) bool {
+	return v.Get("status", "ready").True() || v.Get("status", "initialization", "provisioned").True()
+}
+
+func poolProvisioned(c *change) {
+	if !poolFilled(c.cur) || c.o.seen.had["filled"] || c.user || c.o.isDeleting() {
+		return
+	}
+	c.mark("filled")
+	c.later(c.opts.Settle, func(c *change) {
+		if !poolFilled(c.cur) || c.o.isDeleting() || len(c.o.owners) == 0 || !c.pausedSince(c.o).IsZero() || !c.o.wiped.IsZero() {
+			return
+		}
+		if poolReports(c.cur) {
+			c.held()
+			return
+		}
+		c.prev = record.Value{}
+		c.report([]string{"spec.providerIDList", "status.replicas", "status.ready", "status.initialization"}, "the pool has instances, but does not report that it is provisioned %s later", c.opts.Settle)
+	})
+}
+
+func poolStaysProvisioned(c *change) {
+	if c.user || c.wiped {
+		return
+	}
+	for _, path := range [][]string{{"status", "ready"}, {"status", "initialization", "provisioned"}} {
+		if c.prev.Get(path...).True() && !c.cur.Get(path...).True() {
+			c.report([]string{"status.ready", "status.initialization"}, "the pool was provisioned, and is not any more")
+			return
+		}
+	}
+	if poolReports(c.cur) {
+		c.held()
+	}
+}
+
+func poolUnique(c *change) {
+	ids := list(c.cur.Get("spec", "providerIDList"))
+	if c.user || len(ids) == 0 {
+		return
+	}
+	slices.Sort(ids)
+	for i := range ids[1:] {
+		if ids[i] == ids[i+1] {
+			c.report([]string{"spec.providerIDList"}, "the provider ID %q is listed twice", ids[i])
+			return
+		}
+	}
+	c.held()
+}
+
+// rests looks again when the object has not changed for the bound.
+func (c *change) rests(do func(*change)) {
+	version := c.o.version
+	c.later(c.opts.Settle, func(c *change) {
+		if c.o.version == version && !c.o.isDeleting() && c.pausedSince(c.o).IsZero() {
+			c.prev = record.Value{}
+			do(c)
+		}
+	})
+}
+
+func poolReplicas(c *change) {
+	replicas := c.cur.Get("status", "replicas")
+	if c.user || !replicas.Exists() || int64(c.cur.Get("spec", "providerIDList").Len()) == number(replicas) {
+		return
+	}
+	c.rests(func(c *change) {
+		c.report([]string{"spec.providerIDList", "status.replicas"}, "providerIDList has %d entries, but status.replicas is %d", c.cur.Get("spec", "providerIDList").Len(), number(c.cur.Get("status", "replicas")))
+	})
+}
+
+func number(v record.Value) int64 {
+	n, _ := v.Int()
+	return n
+}
+
+func poolFollows(c *change) {
+	if !c.prev.Exists() || c.prev.Get("spec", "replicas").Equal(c.cur.Get("spec", "replicas")) || hasAnnotation(c.cur, replicasManaged) {
+		return
+	}
+	want := c.cur.Get("spec", "replicas")
+	c.later(c.opts.Delete, func(c *change) {
+		infra := c.referred(c.o, c.cur.Get("spec", "template", "spec", "infrastructureRef"))
+		if infra == nil || c.o.isDeleting() || !c.cur.Get("spec", "replicas").Equal(want) || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Delete || hasAnnotation(c.cur, replicasManaged) {
+			return
+		}
+		if n := infra.get("spec", "providerIDList").Len(); int64(n) != number(want) {
+			c.reportOn(infra, []string{"spec.providerIDList", "status.replicas"}, "providerIDList has %d entries, but the MachinePool has wanted %d replicas for %s", n, number(want), c.opts.Delete)
+			return
+		}
+		c.held()
+	})
+}
+
+// mostLeft bounds how many IDs are remembered.
+const mostLeft = 10000
+
+func poolGone(c *change) {
+	before, now := list(c.prev.Get("spec", "providerIDList")), list(c.cur.Get("spec", "providerIDList"))
+	if c.user || slices.Equal(before, now) {
+		return
+	}
+	s := &c.o.seen
+	for _, id := range before {
+		if !slices.Contains(now, id) && len(s.left) < mostLeft {
+			if s.left == nil {
+				s.left = map[string]bool{}
+			}
+			s.left[id] = true
+		}
+	}
+	for _, id := range now {
+		if s.left[id] && !slices.Contains(before, id) {
+			c.report([]string{"spec.providerIDList"}, "the provider ID %q had left the list and came back", id)
+			return
+		}
+	}
+	c.held()
+}
+
+func poolKind(c *change) {
+	before, now := c.o.seen.poolKind, c.cur.Get("status", "infrastructureMachineKind").Str()
+	if before == "" || now == "" || c.user {
+		return
+	}
+	if before != now {
+		c.report([]string{"status.infrastructureMachineKind"}, "the kind changed from %s to %s", before, now)
+		return
+	}
+	c.held()
+}
+
+func poolCount(c *change) {
+	if c.cur.Get("status", "infrastructureMachineKind").Str() == "" || !c.cur.Get("status", "replicas").Exists() {
+		return
+	}
+	c.rests(func(c *change) {
+		n, newest := int64(0), c.o.proof.At
+		for _, m := range c.childrenOf(c.o.uid) {
+			if m.tag == infraMachine {
+				n++
+				if m.proof.At.After(newest) {
+					newest = m.proof.At
+				}
+				if m.isDeleting() {
+					return
+				}
+			}
+		}
+		if s := c.clusters[c.o.cluster]; s != nil && c.now.Sub(s.cause) < c.opts.Settle-apart {
+			return
+		}
+		if want := number(c.cur.Get("status", "replicas")); n != want {
+			c.report([]string{"status.replicas", "status.infrastructureMachineKind"}, "status.replicas is %d, but the pool has %d InfraMachines", want, n)
+			return
+		}
+		c.held()
+	})
+}
+
+func poolLabels(c *change) {
+	if c.prev.Exists() || c.poolOf(c.o) == nil {
+		return
+	}
+	c.later(apart, func(c *change) {
+		for _, l := range []string{poolLabel, clusterLabel} {
+			if c.o.label(l) == "" {
+				c.report([]string{"metadata.labels"}, "the InfraMachine of a pool has no label %s", l)
+				return
+			}
+		}
+		c.held()
+	})
+}
+
+func poolMachineDeleted(c *change) {
+	infra := c.referred(c.o, c.o.get("spec", "infrastructureRef"))
+	if infra == nil || c.poolOf(infra) == nil {
+		return
+	}
+	c.even(c.opts.Settle, func(c *change) {
+		if infra.gone || infra.isDeleting() || !c.pausedSince(infra).IsZero() {
+			c.held()
+			return
+		}
+		c.reportOn(infra, []string{"metadata.deletionTimestamp"}, "Machine %s is gone, but its InfraMachine is not being deleted %s later", c.o.name, c.opts.Settle)
+	})
+}
+
+func poolScales(c *change) {
+	if c.o.isDeleting() && !c.prev.Get("metadata", "deletionTimestamp").Exists() && c.prev.Exists() {
+		poolScaledGone(c)
+	}
+}
+
+func poolScaledGone(c *change) {
+	pool, m := c.poolOf(c.o), c.machineOf(c.o)
+	if c.user || pool == nil || m == nil || !pool.alive() || pool.isDeleting() || c.o.seen.had["scaled"] {
+		return
+	}
+	if a, ok := c.acted[c.o.uid]; ok && c.now.Sub(a) < apart {
+		return
+	}
+	c.mark("scaled")
+	c.even(apart, func(c *change) {
+		if m.gone || m.isDeleting() || pool.gone || pool.isDeleting() {
+			c.held()
+			return
+		}
+		c.report([]string{"metadata.deletionTimestamp"}, "the InfraMachine was deleted, but Machine %s is not", m.name)
+	})
+}
+
+func poolInstances(c *change) {
+	if c.cur.Get("status", "instances").Len() == 0 || c.user {
+		return
+	}
+	c.rests(func(c *change) {
+		ids := list(c.cur.Get("spec", "providerIDList"))
+		var in []string
+		for i := range c.cur.Get("status", "instances").Items() {
+			id := i.Get("providerID").Str()
+			if id == "" {
+				return // instances are named in another way
+			}
+			in = append(in, id)
+		}
+		slices.Sort(ids)
+		slices.Sort(in)
+		if !slices.Equal(ids, in) {
+			c.report([]string{"spec.providerIDList", "status.instances"}, "status.instances and providerIDList name different instances")
+			return
+		}
+		c.held()
+	})
+}
+
+func poolGoesLast(c *change) {
+	if c.user {
+		return
+	}
+	c.even(apart+apart, func(c *change) {
+		for _, m := range c.childrenOf(c.o.uid) {
+			if m.tag == infraMachine {
+				c.report([]string{"metadata.deletionTimestamp"}, "the pool is gone, but its %s still exists", m)
+				return
+			}
+		}
+		c.held()
+	})
+}

@@ -1,0 +1,438 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Writer is an entry of managedFields: who wrote which fields, without the fields.
+type Writer struct {
+	Manager, Operation, Subresource, Time string
+	// Fields is a hash of the set of fields.
+	Fields uint64
+}
+
+// parser makes documents of JSON texts. It can be used again, but not by several
+// goroutines at the same time.
+type parser struct {
+	in      []byte
+	pos     int
+	depth   int
+	text    []byte
+	nodes   []node
+	writers []Writer
+}
+
+// maxDepth bounds the recursion; no object of an API server is as deep.
+const maxDepth = 200
+
+var seed = maphash.MakeSeed()
+
+var errEnd = errors.New("the text ends too early")
+
+// parse reads one value, which must be all of the text but for spaces. It fails as
+// encoding/json does, except that invalid UTF-8 is taken as it is.
+func (p *parser) parse(in []byte) (*document, error) {
+	p.in, p.pos, p.depth, p.text, p.nodes, p.writers = in, 0, 0, p.text[:0], p.nodes[:0], nil
+	p.space()
+	if err := p.value(0, 0, ""); err != nil {
+		return nil, fmt.Errorf("column %d: %w", p.pos+1, err)
+	}
+	p.space()
+	if p.pos != len(p.in) {
+		return nil, fmt.Errorf("column %d: more text after the value", p.pos+1)
+	}
+	return &document{string(p.text), append([]node(nil), p.nodes...)}, nil
+}
+
+func (p *parser) space() {
+	for p.pos < len(p.in) {
+		switch p.in[p.pos] {
+		case ' ', '\t', '\r', '\n':
+			p.pos++
+		default:
+			return
+		}
+	}
+}
+
+// value reads a value with its key, which is in the text already.
+func (p *parser) value(key uint32, keySize uint16, parent string) error {
+	if p.pos >= len(p.in) {
+		return errEnd
+	}
+	at := len(p.nodes)
+	p.nodes = append(p.nodes, node{key: key, keySize: keySize})
+	var err error
+	switch c := p.in[p.pos]; c {
+	case '{':
+		p.nodes[at].kind = Map
+		err = p.object(parent)
+	case '[':
+		p.nodes[at].kind = List
+		err = p.list()
+	case '"':
+		p.nodes[at].kind, p.nodes[at].off = String, uint32(len(p.text))
+		err = p.str()
+		p.nodes[at].size = uint32(len(p.text)) - p.nodes[at].off
+	default:
+		err = p.literal(at)
+	}
+	p.nodes[at].next = uint32(len(p.nodes))
+	return err
+}
+
+func (p *parser) enter() error {
+	if p.depth++; p.depth > maxDepth {
+		return fmt.Errorf("more than %d levels", maxDepth)
+	}
+	p.pos++
+	p.space()
+	return nil
+}
+
+// more reads what is between elements; it is false at the end.
+func (p *parser) more(end byte, first bool) (bool, error) {
+	p.space()
+	if p.pos >= len(p.in) {
+		return false, errEnd
+	}
+	switch c := p.in[p.pos]; {
+	case c == end:
+		p.pos++
+		p.depth--
+		return false, nil
+	case first:
+		return true, nil
+	case c == ',':
+		p.pos++
+		p.space()
+		return true, nil
+	}
+	return false, fmt.Errorf("unexpected %q", p.in[p.pos])
+}
+
+func (p *parser) list() error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		more, err := p.more(']', first)
+		if err != nil || !more {
+			return err
+		}
+		if err := p.value(0, 0, ""); err != nil {
+			return err
+		}
+	}
+}
+
+// object leaves out what takes much room and is of no use: the fields of managers,
+// which become writers, and what kubectl applied last.
+func (p *parser) object(parent string) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		more, err := p.more('}', first)
+		if err != nil || !more {
+			return err
+		}
+		if p.pos >= len(p.in) || p.in[p.pos] != '"' {
+			return errors.New("expected a key")
+		}
+		key := uint32(len(p.text))
+		if err := p.str(); err != nil {
+			return err
+		}
+		size := uint32(len(p.text)) - key
+		if size > 1<<16-1 {
+			return errors.New("a key is too long")
+		}
+		p.space()
+		if p.pos >= len(p.in) || p.in[p.pos] != ':' {
+			return errors.New("expected a colon")
+		}
+		p.pos++
+		p.space()
+		name := ""
+		switch string(p.text[key:]) {
+		case "metadata":
+			name = "metadata"
+		case "managedFields":
+			if parent == "metadata" {
+				p.text = p.text[:key]
+				if err := p.managers(); err != nil {
+					return err
+				}
+				continue
+			}
+		case "kubectl.kubernetes.io/last-applied-configuration", "fieldsV1":
+			p.text = p.text[:key]
+			if err := p.skip(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.value(key, uint16(size), name); err != nil {
+			return err
+		}
+	}
+}
+
+// managers reads managedFields.
+func (p *parser) managers() error {
+	start := p.pos
+	if err := p.skip(); err != nil {
+		return err
+	}
+	raw := p.in[start:p.pos]
+	var entries []struct {
+		Manager, Operation, Subresource, Time string
+		FieldsV1                              json.RawMessage `json:"fieldsV1"`
+	}
+	if len(raw) > 0 && raw[0] == '[' {
+		if p.quickManagers(raw) {
+			return nil
+		}
+		if err := json.Unmarshal(raw, &entries); err != nil {
+			return fmt.Errorf("managedFields: %w", err)
+		}
+	}
+	for _, e := range entries {
+		p.writers = append(p.writers, Writer{e.Manager, e.Operation, e.Subresource, e.Time, maphash.Bytes(seed, e.FieldsV1)})
+	}
+	return nil
+}
+
+// quickManagers reads managedFields as API servers write them; it is false for
+// anything else.
+func (p *parser) quickManagers(raw []byte) bool {
+	q := parser{in: raw}
+	if q.enter() != nil {
+		return false
+	}
+	var out []Writer
+	for first := true; ; first = false {
+		more, err := q.more(']', first)
+		if err != nil {
+			return false
+		}
+		if !more {
+			break
+		}
+		if q.in[q.pos] != '{' || q.enter() != nil {
+			return false
+		}
+		var w Writer
+		for first := true; ; first = false {
+			more, err := q.more('}', first)
+			if err != nil {
+				return false
+			}
+			if !more {
+				break
+			}
+			q.text = q.text[:0]
+			if q.pos >= len(q.in) || q.in[q.pos] != '"' || q.str() != nil {
+				return false
+			}
+			key := len(q.text)
+			q.space()
+			if q.pos >= len(q.in) || q.in[q.pos] != ':' {
+				return false
+			}
+			q.pos++
+			q.space()
+			start := q.pos
+			if q.pos < len(q.in) && q.in[q.pos] == '"' {
+				if q.str() != nil {
+					return false
+				}
+				value := string(q.text[key:])
+				switch string(q.text[:key]) {
+				case "manager":
+					w.Manager = value
+				case "operation":
+					w.Operation = value
+				case "subresource":
+					w.Subresource = value
+				case "time":
+					w.Time = value
+				}
+				continue
+			}
+			if q.skip() != nil {
+				return false
+			}
+			if string(q.text[:key]) == "fieldsV1" {
+				w.Fields = maphash.Bytes(seed, q.in[start:q.pos])
+			}
+		}
+		out = append(out, w)
+	}
+	p.writers = append(p.writers, out...)
+	return true
+}
+
+// skip passes over a value.
+func (p *parser) skip() error {
+	depth := 0
+	for p.pos < len(p.in) {
+		switch c := p.in[p.pos]; c {
+		case '"':
+			p.pos++
+			for p.pos < len(p.in) && p.in[p.pos] != '"' {
+				if p.in[p.pos] == '\\' {
+					p.pos++
+				}
+				p.pos++
+			}
+			if p.pos >= len(p.in) {
+				p.pos = len(p.in)
+				return errEnd
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return fmt.Errorf("unexpected %q", c)
+			}
+			depth--
+		case ',':
+			if depth == 0 {
+				return errors.New("expected a value")
+			}
+		default:
+			if depth == 0 {
+				// A literal ends before what follows it.
+				for p.pos < len(p.in) && p.in[p.pos] != ',' && p.in[p.pos] != '}' && p.in[p.pos] != ']' {
+					p.pos++
+				}
+				return nil
+			}
+		}
+		p.pos++
+		if depth == 0 {
+			return nil
+		}
+	}
+	return errEnd
+}
+
+// str reads a string and appends what it means to the text.
+func (p *parser) str() error {
+	p.pos++
+	start := p.pos
+	for p.pos < len(p.in) {
+		c := p.in[p.pos]
+		switch {
+		case c == '"':
+			p.text = append(p.text, p.in[start:p.pos]...)
+			p.pos++
+			return nil
+		case c == '\\':
+			p.text = append(p.text, p.in[start:p.pos]...)
+			if err := p.escape(); err != nil {
+				return err
+			}
+			start = p.pos
+		case c < ' ':
+			return errors.New("a string has a control character")
+		default:
+			p.pos++
+		}
+	}
+	return errEnd
+}
+
+func (p *parser) escape() error {
+	if p.pos+1 >= len(p.in) {
+		p.pos = len(p.in)
+		return errEnd
+	}
+	c := p.in[p.pos+1]
+	p.pos += 2
+	switch c {
+	case '"', '\\', '/':
+		p.text = append(p.text, c)
+	case 'b':
+		p.text = append(p.text, '\b')
+	case 'f':
+		p.text = append(p.text, '\f')
+	case 'n':
+		p.text = append(p.text, '\n')
+	case 'r':
+		p.text = append(p.text, '\r')
+	case 't':
+		p.text = append(p.text, '\t')
+	case 'u':
+		r, err := p.hex()
+		if err != nil {
+			return err
+		}
+		if utf16.IsSurrogate(r) {
+			if p.pos+1 < len(p.in) && p.in[p.pos] == '\\' && p.in[p.pos+1] == 'u' {
+				back := p.pos
+				p.pos += 2
+				second, err := p.hex()
+				if err != nil {
+					return err
+				}
+				if both := utf16.DecodeRune(r, second); both != utf8.RuneError {
+					p.text = utf8.AppendRune(p.text, both)
+					return nil
+				}
+				p.pos = back
+			}
+			r = utf8.RuneError
+		}
+		p.text = utf8.AppendRune(p.text, r)
+	default:
+		return fmt.Errorf("unknown escape %q", c)
+	}
+	return nil
+}
+
+func (p *parser) hex() (rune, error) {
+	if p.pos+4 > len(p.in) {
+		p.pos = len(p.in)
+		return 0, errEnd
+	}
+	n, err := strconv.ParseUint(string(p.in[p.pos:p.pos+4]), 16, 32)
+	if err != nil {
+		return 0, errors.New("bad \\u escape")
+	}
+	p.pos += 4
+	return rune(n), nil
+}
+
+// literal reads a number, true, false or null.
+func (p *parser) literal(at int) error {
+	start := p.pos
+	for p.pos < len(p.in) && p.in[p.pos] > ' ' && p.in[p.pos] != ',' && p.in[p.pos] != '}' && p.in[p.pos] != ']' {
+		p.pos++
+	}
+	word := p.in[start:p.pos]
+	n := &p.nodes[at]
+	switch string(word) {
+	case "null":
+		n.kind = Null
+	case "true", "false":
+		n.kind = Bool
+	default:
+		if !json.Valid(word) || len(word) == 0 || word[0] == '"' {
+			p.pos = start
+			return fmt.Errorf("unexpected %.20q", word)
+		}
+		n.kind = Number
+	}
+	n.off, n.size = uint32(len(p.text)), uint32(len(word))
+	p.text = append(p.text, word...)
+	return nil
+}

@@ -1,0 +1,170 @@
+package record
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// plain is a value as encoding/json has it.
+func plain(v Value) any {
+	switch v.Kind() {
+	case Map:
+		out := map[string]any{}
+		for c := range v.Items() {
+			out[c.Key()] = plain(c)
+		}
+		return out
+	case List:
+		out := []any{}
+		for c := range v.Items() {
+			out = append(out, plain(c))
+		}
+		return out
+	case String:
+		return v.Str()
+	case Bool:
+		return v.True()
+	case Number:
+		return json.Number(v.scalar())
+	}
+	return nil
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{`{"a":[1,2.5e3,-0,true,null,"x\u00e9\ud83d\ude00\n"],"b":{}}`, `[]`, `"`, `{"a":}`, `{"metadata":{"managedFields":[{"manager":"m","fieldsV1":{"f:a":{}}}],"name":"n"}}`, `01`, `[1 2]`, `{"a":1,}`, "[\"\x01\"]", `{"metadata":{"managedFields":3}}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var p parser
+		doc, err := p.parse(in)
+		for _, left := range []string{"managedFields", "fieldsV1", "last-applied"} {
+			if bytes.Contains(in, []byte(left)) || bytes.Contains(in, []byte(`\u`)) {
+				return
+			}
+		}
+		d := json.NewDecoder(bytes.NewReader(in))
+		d.UseNumber()
+		var want any
+		wantErr := d.Decode(&want)
+		if wantErr == nil && d.More() {
+			wantErr = errors.New("more")
+		}
+		if err == nil && !json.Valid(in) || err != nil && json.Valid(in) && !strings.Contains(err.Error(), "levels") {
+			t.Fatalf("%q: %v, encoding/json: %v", in, err, wantErr)
+		}
+		if err == nil && json.Valid(in) && bytes.ContainsAny(in, "{[\"") && validUTF8(in) {
+			if got := plain(Value{doc, 0}); !reflect.DeepEqual(got, want) && !duplicate(in) {
+				t.Fatalf("%q: %v, want %v", in, got, want)
+			}
+		}
+	})
+}
+
+func validUTF8(in []byte) bool { return strings.ToValidUTF8(string(in), "") == string(in) }
+
+// duplicate reports whether an object has a key twice, where the last one counts.
+func duplicate(in []byte) bool {
+	var p parser
+	doc, err := p.parse(in)
+	if err != nil {
+		return false
+	}
+	for i := range doc.nodes {
+		v := Value{doc, uint32(i)}
+		if v.Kind() == Map {
+			seen := map[string]bool{}
+			for c := range v.Items() {
+				if seen[c.Key()] {
+					return true
+				}
+				seen[c.Key()] = true
+			}
+		}
+	}
+	return false
+}
+
+const two = `{"at":"2026-11-22T08:56:07.264","type":"ADDED","obj":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","managedFields":[{"manager":"m","operation":"Update","subresource":"status","time":"t","fieldsV1":{"f:a":{}}}]}}}
+{"at":"2026-11-22T08:56:08.264Z","type":"MODIFIED","obj":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","b":"c"}}}}
+`
+
+func read(t *testing.T, data []byte) ([]*Event, []*Fault) {
+	t.Helper()
+	var events []*Event
+	faults, err := Read(context.Background(), "f", bytes.NewReader(data), func(e *Event) { events = append(events, e) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events, faults
+}
+
+func TestRead(t *testing.T) {
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write([]byte(two))
+	z.Close()
+	for name, data := range map[string][]byte{"plain": []byte(two), "gzip": zipped.Bytes(), "no end": []byte(strings.TrimSpace(two))} {
+		events, faults := read(t, data)
+		if len(events) != 2 || len(faults) != 0 {
+			t.Fatalf("%s: %d events, %v", name, len(events), faults)
+		}
+		if w := events[0].Writers; len(w) != 1 || w[0].Manager != "m" || w[0].Subresource != "status" || w[0].Fields == 0 {
+			t.Errorf("%s: writers %+v", name, w)
+		}
+		if a := events[1].Object.Get("metadata", "annotations"); a.Len() != 1 || a.Get("b").Str() != "c" {
+			t.Errorf("%s: annotations %s", name, a.Text())
+		}
+		if events[1].Line != 2 || events[1].At.Sub(events[0].At).Seconds() != 1 {
+			t.Errorf("%s: line %d, at %s", name, events[1].Line, events[1].At)
+		}
+	}
+	for name, data := range map[string][]byte{"line": []byte(two[:len(two)-30]), "gzip": zipped.Bytes()[:zipped.Len()-12]} {
+		events, faults := read(t, data)
+		if len(faults) != 1 || !errors.Is(faults[0], ErrCut) {
+			t.Errorf("cut %s: %d events, %v", name, len(events), faults)
+		}
+	}
+	events, faults := read(t, []byte("{}\n\nnull\n[\n"+two+"{\"at\":\"x\"}\n"))
+	if len(events) != 2 || len(faults) != 4 || faults[0].Line != 1 || faults[1].Line != 3 || events[0].Line != 5 {
+		t.Errorf("%d events, %v", len(events), faults)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	events, _ := read(t, []byte(two))
+	o := Order{Most: 10}
+	var got []*Event
+	for _, e := range []*Event{events[1], events[0]} {
+		o.Add(e, func(e *Event) { got = append(got, e) })
+	}
+	o.Flush(func(e *Event) { got = append(got, e) })
+	if len(got) != 2 || got[0] != events[0] {
+		t.Errorf("wrong order")
+	}
+}
+
+func TestDiff(t *testing.T) {
+	parse := func(s string) Value {
+		var p parser
+		doc, err := p.parse([]byte(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Value{doc, 0}
+	}
+	var got []string
+	for _, c := range Diff(parse(`{"a":1,"b":{"c":"x","d":[1]},"conditions":[{"type":"A","status":"True"},{"type":"B","status":"True"}]}`),
+		parse(`{"b":{"c":"y","d":[1]},"conditions":[{"type":"B","status":"False"},{"type":"A","status":"True"}],"n":{}}`)) {
+		got = append(got, c.String())
+	}
+	want := []string{`b.c: "x" → "y"`, `conditions[B].status: "True" → "False"`, `n: (absent) → {}`, `a: 1 → (absent)`}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,64 @@
+package behaviour
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Report makes a report of what a Judge found, for all formats of findings. The command
+// judged the subject.
+func (j *Judge) Report(command, subject string) *lint.Report {
+	r := &lint.Report{}
+	for _, f := range j.Finish() {
+		r.Findings = append(r.Findings, f.lint())
+	}
+	r.Failures = slices.Clone(j.problems)
+	out := &lint.Report{Command: command, Subject: subject}
+	out.Join(r)
+	return out
+}
+
+func (f *Finding) lint() lint.Finding {
+	out := lint.Finding{
+		Rule: &f.Check.Rule, Severity: f.Severity, File: f.New.File, Object: f.Object, Message: f.Message,
+		Evidence: f.Evidence(),
+	}
+	if f.New.Line > 0 {
+		out.Pos = yamldoc.Pos{Line: f.New.Line, Column: 1}
+	}
+	return out
+}
+
+// Evidence is the proof in a few lines: the versions with their times, and the diff.
+func (f *Finding) Evidence() []string {
+	versions := "resourceVersion " + f.New.ResourceVersion + " at " + stamp(f.New.At)
+	if f.Old.ResourceVersion != "" {
+		versions = "resourceVersion " + f.Old.ResourceVersion + " at " + stamp(f.Old.At) + " → " + f.New.ResourceVersion + " at " + stamp(f.New.At)
+	}
+	out := append([]string{versions}, f.Diff...)
+	if f.Repeated > 0 {
+		out = append(out, fmt.Sprintf("repeated by the same object: %d", f.Repeated))
+	}
+	return out
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("15:04:05.000") }
+
+// Tally counts the checks that held, were violated, or were not decided.
+func (j *Judge) Tally() (held, violated, open int) {
+	for _, v := range j.verdicts {
+		switch {
+		case v.Violated > 0:
+			violated++
+		case v.Held > 0:
+			held++
+		default:
+			open++
+		}
+	}
+	return held, violated, open
+}

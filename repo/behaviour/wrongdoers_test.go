@@ -1,0 +1,669 @@
+package behaviour
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	longer = 15 * time.Minute
+	minute = 65 * time.Second
+)
+
+// wrong has for each check what a wrong-doer does differently.
+var wrong = map[string]func(*life){
+	"BEH001": func(l *life) {
+		l.after("paused", func(l *life) {
+			l.status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.9"}})
+		})
+	},
+	"BEH002": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "AcmeMachine", "w1", "metadata.annotations|cluster.x-k8s.io/paused", "")
+			l.status("AcmeMachine", "w1", "status.conditions", l.conditions(true, true))
+			l.wait(minute)
+			l.status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.9"}})
+			l.put(user, "AcmeMachine", "w1", "metadata.annotations", nil)
+			l.status("AcmeMachine", "w1", "status.conditions", l.conditions(true, false))
+		})
+	},
+	"BEH003": func(l *life) { l.instead("pause", func(l *life) { l.pause(true, "AcmeMachine/w1") }) },
+	"BEH004": func(l *life) { l.instead("resume", func(l *life) { l.pause(false, "AcmeMachine/w1") }) },
+	"BEH005": func(l *life) {
+		l.instead("start w1", func(l *life) {
+			l.put(provider, "AcmeGadgetMachine", "x", "metadata.finalizers", []any{"a.acme.io"}, "metadata.labels|cluster.x-k8s.io/cluster-name", "c",
+				"metadata.ownerReferences", []any{l.ownerRef("Machine", "w1", false)})
+			l.status("AcmeGadgetMachine", "x", "status.conditions", l.conditions(false, false)[:1])
+			l.start("w1")
+		})
+		apiOf["AcmeGadgetMachine"] = infraAPI
+		l.before("delete w1", func(l *life) { l.gone("AcmeGadgetMachine", "x") })
+	},
+	"BEH006": func(l *life) {
+		l.after("paused", func(l *life) { l.put(user, "AcmeControlPlane", "c", "spec.extra", "x") })
+		l.before("delete claim", func(l *life) { l.status("AcmeControlPlane", "c", "status.observedGeneration", 2) })
+		l.after("resumed", func(l *life) { l.status("AcmeControlPlane", "c", "status.observedGeneration", 2) })
+		l.instead("resumed", func(l *life) { l.wait(50 * time.Second) })
+	},
+	"BEH007": func(l *life) {
+		l.after("paused", func(l *life) { l.deleteMachine("w1") })
+		l.skip("claim", "claim finalizer", "address", "claim answered", "delete claim", "delete w1")
+	},
+	"BEH008": func(l *life) {
+		l.instead("start w1", func(l *life) {
+			l.status("AcmeMachine", "w1", "status.conditions", l.conditions(false, false), "status.observedGeneration", 1)
+		})
+	},
+	"BEH009": func(l *life) {
+		l.after("work", func(l *life) { l.put(provider, "AcmeMachine", "w1", "metadata.finalizers", nil) })
+	},
+	"BEH010": func(l *life) {
+		l.after("paused", func(l *life) { l.put(user, "AcmeMachine", "w1", "metadata.finalizers", nil) })
+	},
+	"BEH011": func(l *life) {
+		l.instead("delete w1", func(l *life) {
+			l.deleting("Machine", "w1")
+			l.deleting("AcmeMachine", "w1")
+			l.wait(longer)
+			l.deleteMachine("w1")
+		})
+	},
+	"BEH012": func(l *life) {
+		l.instead("delete w1", func(l *life) {
+			l.deleting("Machine", "w1")
+			l.deleting("AcmeMachine", "w1")
+			l.put(provider, "Event", "e", "message", "Forbidden: no new finalizers can be added if the object is being deleted", "involvedObject.uid", l.uid("AcmeMachine", "w1"))
+			l.deleteMachine("w1")
+		})
+	},
+	"BEH013": func(l *life) {
+		l.after("long", func(l *life) {
+			for i := range 20 {
+				l.status("AcmeMachine", "w1", "status.heartbeat", i)
+				l.wait(time.Second)
+			}
+		})
+	},
+	"BEH014": func(l *life) {
+		l.after("work", func(l *life) {
+			for i := range 8 {
+				l.put(provider, "AcmeMachine", "w1", "spec.zone", fmt.Sprint(i%2))
+				l.status("AcmeMachine", "w1", "status.observedGeneration", i+3)
+				l.wait(time.Second)
+			}
+		})
+	},
+	"BEH015": func(l *life) {
+		l.after("work", func(l *life) {
+			list := l.conditions(true, false)
+			list[0].(m)["lastTransitionTime"] = "2026-11-22T09:59:00Z"
+			l.status("AcmeMachine", "w1", "status.conditions", list)
+		})
+	},
+	"BEH016": func(l *life) {
+		l.after("work", func(l *life) {
+			list := l.conditions(true, false)
+			delete(list[0].(m), "reason")
+			l.status("AcmeMachine", "w1", "status.conditions", list)
+		})
+	},
+	"BEH017": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeMachine", "w1", "status.observedGeneration", 9) })
+	},
+	"BEH018": func(l *life) {
+		l.after("work", func(l *life) { l.put(user, "AcmeControlPlane", "c", "spec.extra", "x") })
+	},
+	"BEH019": func(l *life) {
+		l.after("work", func(l *life) {
+			l.status("AcmeMachine", "w1", "status.conditions", l.conditions(true, false)[1:])
+		})
+	},
+	"BEH020": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "AcmeMachine", "orphan", "spec.size", "big")
+			l.put(provider, "AcmeMachine", "orphan", "metadata.finalizers", []any{"a.acme.io"}, "spec.providerID", "acme://orphan")
+			l.status("AcmeMachine", "orphan", "status.initialization.provisioned", true)
+		})
+	},
+	"BEH021": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(provider, "AcmeMachine", "w1", "metadata.ownerReferences", []any{l.ownerRef("Cluster", "c", false)})
+		})
+	},
+	"BEH022": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(provider, "Secret", "extra", "type", "cluster.x-k8s.io/secret", "metadata.labels|cluster.x-k8s.io/cluster-name", "c")
+		})
+	},
+	"BEH023": func(l *life) {
+		l.after("paused", func(l *life) {
+			r := l.ownerRef("Machine", "w1", true)
+			r["apiVersion"] = "cluster.x-k8s.io/v1beta1"
+			l.put(user, "AcmeMachine", "w1", "metadata.ownerReferences", []any{r})
+		})
+	},
+	"BEH024": func(l *life) {
+		l.after("restart", func(l *life) { l.status("AcmeMachine", "w1", "status.image", "b") })
+	},
+	"BEH025": func(l *life) {
+		l.after("paused", func(l *life) { l.write(user, "status", "AcmeMachine", "w1", "status", nil) })
+		l.after("resume", func(l *life) { l.status("AcmeMachine", "w1", "status.conditions", l.conditions(false, false)) })
+	},
+	"BEH026": func(l *life) {
+		l.before("pause", func(l *life) {
+			l.put(provider, "AcmeMachine", "w1", "metadata.annotations|clusterctl.cluster.x-k8s.io/block-move", "")
+		})
+		l.after("paused", func(l *life) { l.wait(longer) })
+	},
+	"BEH101": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeCluster", "c", "status.initialization.provisioned", false) })
+	},
+	"BEH102": func(l *life) {
+		l.instead("cluster provisioned", func(l *life) { l.status("AcmeCluster", "c", "status.initialization.provisioned", true) })
+		l.instead("cluster ready", func(l *life) {
+			l.status("Cluster", "c", "status.initialization.infrastructureProvisioned", true, "status.failureDomains", []any{m{"name": "a", "controlPlane": true}})
+		})
+	},
+	"BEH103": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(provider, "AcmeCluster", "c", "spec.controlPlaneEndpoint.host", "10.0.0.2")
+			l.status("AcmeCluster", "c", "status.observedGeneration", 3)
+		})
+	},
+	"BEH104": func(l *life) {
+		l.after("cluster", func(l *life) {
+			l.put(user, "Cluster", "c", "spec.controlPlaneEndpoint", m{"host": "10.9.9.9", "port": 6443})
+		})
+	},
+	"BEH105": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(provider, "AcmeCluster", "c", "spec.controlPlaneEndpoint.port", nil)
+			l.status("AcmeCluster", "c", "status.observedGeneration", 3)
+		})
+	},
+	"BEH106": func(l *life) {
+		l.after("work", func(l *life) {
+			l.status("AcmeCluster", "c", "status.failureDomains", []any{m{"name": "a", "controlPlane": true}, m{"name": "a", "controlPlane": true}})
+		})
+	},
+	"BEH107": func(l *life) {
+		l.after("work", func(l *life) {
+			l.status("AcmeCluster", "c", "status.failureDomains", []any{m{"name": "b", "controlPlane": false}})
+		})
+	},
+	"BEH108": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "Cluster", "d", "spec.infrastructureRef", m{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AcmeCluster", "name": "d"})
+			l.put(user, "AcmeCluster", "d", "metadata.annotations|cluster.x-k8s.io/managed-by", "other")
+			l.put(core, "AcmeCluster", "d", "metadata.ownerReferences", []any{l.ownerRef("Cluster", "d", true)}, "metadata.labels|cluster.x-k8s.io/cluster-name", "d")
+			l.adopt("AcmeCluster", "d")
+		})
+	},
+	"BEH109": func(l *life) {
+		l.after("work", func(l *life) {
+			l.deleting("Cluster", "c")
+			l.deleting("AcmeCluster", "c")
+			l.gone("AcmeCluster", "c")
+		})
+		l.skip("long", "delete cluster")
+		l.after("delete plane", func(l *life) { l.gone("Cluster", "c") })
+	},
+	"BEH110": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "AcmeMachine", "orphan", "spec.size", "big")
+			l.put(provider, "AcmeMachine", "orphan", "metadata.finalizers", []any{"a.acme.io"})
+			l.deleting("AcmeMachine", "orphan")
+		})
+	},
+	"BEH201": func(l *life) {
+		l.instead("id w1", func(l *life) {})
+		l.after("provisioned w1", func(l *life) { l.identify("w1") })
+	},
+	"BEH202": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(provider, "AcmeMachine", "w1", "spec.providerID", "acme://other")
+			l.status("AcmeMachine", "w1", "status.observedGeneration", 3)
+		})
+	},
+	"BEH203": func(l *life) {
+		l.instead("id w1", func(l *life) {
+			l.put(provider, "AcmeMachine", "w1", "spec.providerID", "acme://m1")
+			l.status("AcmeMachine", "w1", "status.observedGeneration", 2)
+		})
+	},
+	"BEH204": func(l *life) { l.skip("node w1") },
+	"BEH205": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeMachine", "w1", "status.initialization.provisioned", nil) })
+	},
+	"BEH206": func(l *life) {
+		// The Cluster is late; the machine does not wait.
+		l.skip("cluster ready")
+		l.after("node w1", func(l *life) {
+			l.put(core, "Cluster", "c", "spec.controlPlaneEndpoint", m{"host": "10.0.0.1", "port": 6443})
+			l.status("Cluster", "c", "status.initialization.infrastructureProvisioned", true, "status.failureDomains", []any{m{"name": "a", "controlPlane": true}})
+		})
+	},
+	"BEH207": func(l *life) {
+		l.skip("config w1")
+		l.after("provisioned w1", func(l *life) { l.bootstrap("w1") })
+	},
+	"BEH208": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "Cluster", "d", "spec.infrastructureRef", m{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AcmeCluster", "name": "d"})
+			l.put(user, "AcmeMachine", "early", "metadata.labels|cluster.x-k8s.io/cluster-name", "d", "metadata.finalizers", []any{"a.acme.io"},
+				"metadata.ownerReferences", []any{l.ownerRef("Cluster", "d", false)})
+			l.deleting("AcmeMachine", "early")
+		})
+	},
+	"BEH209": func(l *life) {
+		l.after("provisioned m1", func(l *life) { l.status("AcmeMachine", "m1", "status.failureDomain", "b") })
+	},
+	"BEH210": func(l *life) {
+		l.after("work", func(l *life) {
+			l.status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "Primary", "address": "10.0.1.2"}})
+		})
+	},
+	"BEH211": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "AcmeMachine", "w1", "spec.size", "small")
+			l.status("AcmeMachine", "w1", "status.observedGeneration", 3, "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.77"}})
+		})
+	},
+	"BEH212": func(l *life) {
+		l.after("long", func(l *life) { l.deleting("AcmeMachine", "w1") })
+		l.instead("delete w1", func(l *life) { l.wait(5 * time.Second); l.deleteMachine("w1") })
+	},
+	"BEH213": func(l *life) {
+		l.instead("delete w1", func(l *life) {
+			l.put(core, "Machine", "w1", "metadata.annotations|pre-terminate.delete.hook.machine.cluster.x-k8s.io/x", "")
+			l.deleting("Machine", "w1")
+			l.deleting("AcmeMachine", "w1")
+			l.gone("AcmeMachine", "w1")
+			l.wait(5 * time.Second)
+			l.gone("AcmeConfig", "w1")
+			l.gone("Machine", "w1")
+		})
+	},
+	"BEH214": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeMachine", "w1", "status.failureReason", "CreateError") })
+	},
+	"BEH301": func(l *life) {
+		l.instead("pool filled", func(l *life) {
+			l.poolMachine("p1")
+			l.poolMachine("p2")
+			l.put(provider, "AcmeMachinePool", "mp", "spec.providerIDList", []any{"acme://p1", "acme://p2"})
+			l.status("AcmeMachinePool", "mp", "status.replicas", 2, "status.observedGeneration", 2)
+		})
+	},
+	"BEH302": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeMachinePool", "mp", "status.ready", false) })
+	},
+	"BEH303": func(l *life) {
+		l.after("pool filled", func(l *life) {
+			l.put(provider, "AcmeMachinePool", "mp", "spec.providerIDList", []any{"acme://p1", "acme://p1"})
+			l.put(provider, "AcmeMachinePool", "mp", "spec.providerIDList", []any{"acme://p1"})
+			l.poolStatus("p1", "p2")
+		})
+		l.instead("pool filled", func(l *life) {
+			l.poolMachine("p1")
+			l.poolMachine("p2")
+			l.poolStatus("p1")
+		})
+	},
+	"BEH304": func(l *life) {
+		l.instead("pool filled", func(l *life) {
+			l.fillPool()
+			l.poolMachine("p3")
+			l.status("AcmeMachinePool", "mp", "status.replicas", 3)
+		})
+		l.before("delete pool", func(l *life) { l.deleting("Machine", "p3"); l.gone("AcmeMachine", "p3"); l.gone("Machine", "p3") })
+	},
+	"BEH305": func(l *life) {
+		l.before("work", func(l *life) { l.put(user, "MachinePool", "mp", "spec.replicas", 3) })
+	},
+	"BEH306": func(l *life) {
+		l.instead("pool filled", func(l *life) {
+			l.poolMachine("p1")
+			l.poolMachine("p2")
+			l.poolStatus("p1", "p2")
+			l.poolStatus("p1")
+			l.poolStatus("p1", "p2")
+		})
+	},
+	"BEH307": func(l *life) {
+		l.after("work", func(l *life) {
+			l.status("AcmeMachinePool", "mp", "status.infrastructureMachineKind", "AcmeOther")
+		})
+	},
+	"BEH308": func(l *life) {
+		l.instead("pool filled", func(l *life) {
+			l.poolMachine("p1")
+			l.poolStatus("p1", "p2")
+		})
+	},
+	"BEH309": func(l *life) {
+		l.instead("pool filled", func(l *life) {
+			l.put(provider, "AcmeMachine", "p1", "metadata.labels|cluster.x-k8s.io/cluster-name", "c",
+				"metadata.ownerReferences", []any{l.ownerRef("AcmeMachinePool", "mp", false)}, "metadata.finalizers", []any{"acmemachine.acme.io"})
+			l.wait(5 * time.Second)
+			l.fillPool()
+		})
+	},
+	"BEH310": func(l *life) {
+		l.before("delete pool", func(l *life) {
+			l.deleting("Machine", "p1")
+			l.gone("Machine", "p1")
+			l.wait(minute)
+			l.deleting("AcmeMachine", "p1")
+			l.gone("AcmeMachine", "p1")
+		})
+	},
+	"BEH311": func(l *life) {
+		l.before("delete pool", func(l *life) {
+			l.deleting("AcmeMachine", "p1")
+			l.gone("AcmeMachine", "p1")
+			l.poolStatus("p2")
+			l.wait(5 * time.Second)
+			l.deleting("Machine", "p1")
+			l.gone("Machine", "p1")
+		})
+	},
+	"BEH312": func(l *life) {
+		l.instead("pool filled", func(l *life) {
+			l.fillPool()
+			l.status("AcmeMachinePool", "mp", "status.instances", []any{m{"providerID": "acme://p1"}})
+		})
+	},
+	"BEH313": func(l *life) {
+		l.instead("delete pool", func(l *life) {
+			l.deleting("MachinePool", "mp")
+			l.deleting("AcmeMachinePool", "mp")
+			l.gone("AcmeMachinePool", "mp")
+			l.wait(10 * time.Second)
+			for _, n := range []string{"p1", "p2"} {
+				l.deleting("Machine", n)
+				l.deleting("AcmeMachine", n)
+				l.gone("AcmeMachine", n)
+				l.gone("Machine", n)
+			}
+			l.gone("MachinePool", "mp")
+		})
+	},
+	"BEH401": func(l *life) {
+		l.instead("config w1", func(l *life) {
+			l.status("AcmeConfig", "w1", "status.dataSecretName", "w1", "status.initialization.dataSecretCreated", true)
+			l.put(core, "Machine", "w1", "spec.bootstrap.dataSecretName", "w1")
+		})
+	},
+	"BEH402": func(l *life) {
+		l.instead("config w1", func(l *life) {
+			l.secret("w1", "AcmeConfig", "w1")
+			l.status("AcmeConfig", "w1", "status.initialization.dataSecretCreated", true)
+			l.put(core, "Machine", "w1", "spec.bootstrap.dataSecretName", "w1")
+		})
+	},
+	"BEH403": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeConfig", "w1", "status.dataSecretName", "w1-2") })
+	},
+	"BEH404": func(l *life) {
+		l.before("config w1", func(l *life) {
+			l.secret("w1", "AcmeConfig", "w1")
+			l.put(provider, "Secret", "w1", "data", m{"data": 5})
+		})
+		l.instead("config w1", func(l *life) {
+			l.status("AcmeConfig", "w1", "status.dataSecretName", "w1", "status.initialization.dataSecretCreated", true)
+			l.put(core, "Machine", "w1", "spec.bootstrap.dataSecretName", "w1")
+		})
+	},
+	"BEH405": func(l *life) {
+		l.before("config w1", func(l *life) {
+			l.put(provider, "Secret", "w1", "type", "cluster.x-k8s.io/secret", "data.value", 5, "metadata.ownerReferences", []any{l.ownerRef("AcmeConfig", "w1", true)})
+		})
+		l.instead("config w1", func(l *life) {
+			l.status("AcmeConfig", "w1", "status.dataSecretName", "w1", "status.initialization.dataSecretCreated", true)
+			l.put(core, "Machine", "w1", "spec.bootstrap.dataSecretName", "w1")
+		})
+	},
+	"BEH406": func(l *life) {
+		l.after("work", func(l *life) {
+			l.status("AcmeConfig", "w1", "status.initialization.dataSecretCreated", false)
+		})
+	},
+	"BEH407": func(l *life) {
+		l.before("plane initialized", func(l *life) { l.makeMachine("m2", true); l.bootstrap("m2") })
+		l.after("plane initialized", func(l *life) {
+			l.deleting("Machine", "m2")
+			l.gone("AcmeMachine", "m2")
+			l.gone("AcmeConfig", "m2")
+			l.gone("Machine", "m2")
+		})
+	},
+	"BEH408": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "AcmeConfig", "w1", "spec.size", "small")
+			l.status("AcmeConfig", "w1", "status.observedGeneration", 2)
+			l.put(provider, "Secret", "w1", "data.value", 120)
+		})
+	},
+	"BEH501": func(l *life) {
+		l.after("work", func(l *life) {
+			l.status("AcmeControlPlane", "c", "status.initialization.controlPlaneInitialized", false)
+		})
+	},
+	"BEH502": func(l *life) {
+		l.after("plane initialized", func(l *life) { l.gone("Secret", "c-kubeconfig") })
+	},
+	"BEH503": func(l *life) {
+		l.before("plane initialized", func(l *life) { l.put(provider, "Secret", "c-sa", "type", "Opaque") })
+	},
+	"BEH504": func(l *life) {
+		l.after("work", func(l *life) {
+			l.makeMachine("m2", true)
+			l.put(provider, "Machine", "m3", "metadata.labels|cluster.x-k8s.io/cluster-name", "c", "metadata.ownerReferences", []any{l.ownerRef("AcmeControlPlane", "c", true)})
+			l.wait(5 * time.Second)
+			for _, n := range []string{"m2"} {
+				l.deleting("Machine", n)
+				l.gone("AcmeMachine", n)
+				l.gone("AcmeConfig", n)
+				l.gone("Machine", n)
+			}
+			l.deleting("Machine", "m3")
+			l.gone("Machine", "m3")
+		})
+	},
+	"BEH505": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeControlPlane", "c", "status.readyReplicas", 2) })
+	},
+	"BEH506": func(l *life) {
+		l.after("work", func(l *life) {
+			l.status("AcmeControlPlane", "c", "status.replicas", 2, "status.versions", []any{m{"version": "v1.34.0", "replicas": 2}})
+		})
+	},
+	"BEH507": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "AcmeControlPlane", "c", "spec.replicas", 3)
+			l.status("AcmeControlPlane", "c", "status.observedGeneration", 2)
+			l.wait(longer)
+		})
+	},
+	"BEH508": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeControlPlane", "c", "status.selector", "cluster.x-k8s.io/cluster-name=c") })
+	},
+	"BEH509": func(l *life) {
+		l.after("work", func(l *life) {
+			l.status("AcmeControlPlane", "c", "status.versions", []any{m{"version": "v1.35.0", "replicas": 0}, m{"version": "v1.34.0", "replicas": 1}})
+		})
+	},
+	"BEH510": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeControlPlane", "c", "status.version", "v1.35.0") })
+	},
+	"BEH511": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "AcmeControlPlane", "c", "spec.machineTemplate.metadata.labels", m{"team": "a"})
+			l.status("AcmeControlPlane", "c", "status.observedGeneration", 2)
+		})
+	},
+	"BEH512": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "AcmeControlPlane", "c", "spec.rollout.after", l.at.Format(time.RFC3339))
+			l.status("AcmeControlPlane", "c", "status.observedGeneration", 2)
+		})
+	},
+	"BEH513": func(l *life) {
+		l.after("work", func(l *life) {
+			l.makeMachine("m2", true)
+			l.deleting("Machine", "m2")
+			l.gone("AcmeMachine", "m2")
+			l.gone("AcmeConfig", "m2")
+			l.gone("Machine", "m2")
+			l.put(provider, "Machine", "m3", "metadata.labels", m{"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/control-plane": ""}, "spec.failureDomain", "b",
+				"metadata.ownerReferences", []any{l.ownerRef("AcmeControlPlane", "c", true)})
+			l.wait(5 * time.Second)
+			l.deleting("Machine", "m3")
+			l.gone("Machine", "m3")
+		})
+	},
+	"BEH514": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeControlPlane", "c", "status.externalManagedControlPlane", true) })
+	},
+	"BEH515": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(provider, "AcmeControlPlane", "c", "spec.controlPlaneEndpoint", m{"host": "10.0.0.1", "port": 6443})
+			l.put(provider, "AcmeControlPlane", "c", "spec.controlPlaneEndpoint.port", 443)
+			l.status("AcmeControlPlane", "c", "status.observedGeneration", 3)
+		})
+	},
+	"BEH516": func(l *life) {
+		l.after("machine m1", func(l *life) { l.status("Machine", "m1", "status.conditions", l.conditions(true, false)) })
+	},
+	"BEH601": func(l *life) {
+		l.after("work", func(l *life) {
+			l.makeClaim("k2", "w1")
+			l.put(provider, "IPAddressClaim", "k2", "metadata.finalizers", []any{"ipam.acme.io/release"})
+		})
+		l.before("delete w1", func(l *life) { l.gone("IPAddressClaim", "k2") })
+	},
+	"BEH602": func(l *life) {
+		l.instead("address", func(l *life) {
+			l.put(provider, "IPAddress", "k-1", "spec.address", "10.1.0.1", "spec.claimRef.name", "k", "spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"},
+				"metadata.finalizers", []any{"ipam.acme.io/protect"}, "metadata.ownerReferences", []any{
+					l.ownerRef("IPAddressClaim", "k", true), m{"apiVersion": "ipam.acme.io/v1", "kind": "AcmePool", "name": "pool", "uid": "pool", "blockOwnerDeletion": true}})
+		})
+		l.instead("claim answered", func(l *life) { l.status("IPAddressClaim", "k", "status.addressRef", m{"name": "k-1"}) })
+		l.instead("delete claim", func(l *life) {
+			l.deleting("IPAddressClaim", "k")
+			l.gone("IPAddress", "k-1")
+			l.gone("IPAddressClaim", "k")
+		})
+	},
+	"BEH603": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "IPAddressClaim", "foreign", "spec.clusterName", "c", "spec.poolRef", m{"apiGroup": "ipam.other.io", "kind": "AcmePool", "name": "pool"})
+			l.put(provider, "IPAddressClaim", "foreign", "metadata.finalizers", []any{"ipam.acme.io/release"})
+		})
+	},
+	"BEH604": func(l *life) {
+		l.after("paused", func(l *life) {
+			l.makeClaim("k2", "w1")
+			l.put(provider, "IPAddressClaim", "k2", "metadata.finalizers", []any{"ipam.acme.io/release"})
+			l.makeAddress("k2", "10.1.0.2")
+			l.status("IPAddressClaim", "k2", "status.addressRef", m{"name": "k2"})
+			l.wait(5 * time.Second)
+			l.deleting("IPAddressClaim", "k2")
+			l.gone("IPAddress", "k2")
+			l.gone("IPAddressClaim", "k2")
+		})
+	},
+	"BEH605": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "IPAddressClaim", "k2", "spec.clusterName", "nowhere", "spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"})
+			l.put(provider, "IPAddressClaim", "k2", "metadata.finalizers", []any{"ipam.acme.io/release"})
+			l.makeAddress("k2", "10.1.0.2")
+			l.status("IPAddressClaim", "k2", "status.addressRef", m{"name": "k2"})
+		})
+	},
+	"BEH606": func(l *life) {
+		l.skip("claim finalizer")
+		l.after("claim answered", func(l *life) {
+			l.put(provider, "IPAddressClaim", "k", "metadata.finalizers", []any{"ipam.acme.io/release"})
+		})
+	},
+	"BEH607": func(l *life) {
+		l.instead("address", func(l *life) {
+			l.put(provider, "IPAddress", "k", "spec.address", "10.1.0.1", "spec.claimRef.name", "k", "spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"},
+				"metadata.finalizers", []any{"ipam.acme.io/protect"}, "metadata.ownerReferences", []any{l.ownerRef("IPAddressClaim", "k", true)})
+		})
+	},
+	"BEH608": func(l *life) {
+		l.after("address", func(l *life) {})
+		l.instead("address", func(l *life) {
+			l.put(provider, "IPAddress", "k", "spec.address", "10.1.0.1", "spec.claimRef.name", "k", "spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"},
+				"metadata.ownerReferences", []any{
+					l.ownerRef("IPAddressClaim", "k", true), m{"apiVersion": "ipam.acme.io/v1", "kind": "AcmePool", "name": "pool", "uid": "pool", "blockOwnerDeletion": true}})
+		})
+	},
+	"BEH609": func(l *life) {
+		l.after("work", func(l *life) {
+			l.makeClaim("k2", "w1")
+			l.put(provider, "IPAddressClaim", "k2", "metadata.finalizers", []any{"ipam.acme.io/release"})
+			l.makeAddress("k2", "10.1.0.1")
+			l.status("IPAddressClaim", "k2", "status.addressRef", m{"name": "k2"})
+		})
+		l.before("delete claim", func(l *life) {
+			l.deleting("IPAddressClaim", "k2")
+			l.gone("IPAddress", "k2")
+			l.gone("IPAddressClaim", "k2")
+		})
+	},
+	"BEH610": func(l *life) {
+		l.after("claim answered", func(l *life) { l.status("IPAddressClaim", "k", "status.addressRef", m{"name": "other"}) })
+		l.instead("delete claim", func(l *life) {
+			l.deleting("IPAddressClaim", "k")
+			l.gone("IPAddressClaim", "k")
+			l.gone("IPAddress", "k")
+		})
+	},
+	"BEH611": func(l *life) {
+		l.instead("delete claim", func(l *life) {
+			l.deleting("IPAddressClaim", "k")
+			l.gone("IPAddressClaim", "k")
+			l.wait(10 * time.Second)
+			l.gone("IPAddress", "k")
+		})
+	},
+	"BEH612": func(l *life) {
+		l.instead("delete claim", func(l *life) {
+			l.deleting("IPAddressClaim", "k")
+			l.wait(longer)
+			l.gone("IPAddress", "k")
+			l.gone("IPAddressClaim", "k")
+		})
+	},
+	"BEH613": func(l *life) {
+		l.before("delete claim", func(l *life) { l.gone("IPAddress", "k"); l.wait(5 * time.Second) })
+		l.instead("delete claim", func(l *life) { l.deleting("IPAddressClaim", "k"); l.gone("IPAddressClaim", "k") })
+	},
+	"BEH614": func(l *life) {
+		l.instead("claim", func(l *life) {
+			l.put(provider, "IPAddressClaim", "k", "spec.clusterName", "c", "metadata.labels|cluster.x-k8s.io/cluster-name", "c",
+				"spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"}, "metadata.ownerReferences", []any{l.ownerRef("AcmeMachine", "w1", false)})
+		})
+	},
+	"BEH615": func(l *life) {
+		l.skip("delete claim")
+		l.after("end", func(l *life) {
+			l.deleting("IPAddressClaim", "k")
+			l.gone("IPAddress", "k")
+			l.gone("IPAddressClaim", "k")
+		})
+	},
+	"BEH701": func(l *life) { l.instead("resume", func(l *life) { l.pause(false, "Machine/w1") }) },
+	"BEH702": func(l *life) {
+		l.instead("pool filled", func(l *life) {
+			l.poolMachine("p1")
+			l.poolMachine("p2")
+			l.put(provider, "AcmeMachinePool", "mp", "spec.providerIDList", []any{"acme://p1", "acme://p2"})
+			l.status("AcmeMachinePool", "mp", "status.replicas", 2, "status.initialization.provisioned", true, "status.observedGeneration", 2)
+		})
+	},
+}

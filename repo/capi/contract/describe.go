@@ -1,0 +1,106 @@
+package contract
+
+import (
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+)
+
+// Pages are the roles that have fields in the tables, in their order, with the page of
+// the contract that describes them.
+var Pages = [...]struct {
+	Role Role
+	Page string
+}{
+	{InfraCluster, "infra-cluster.md"},
+	{InfraMachine, "infra-machine.md"},
+	{InfraMachinePool, "infra-machinepool.md"},
+	{MachinePoolMachine, "infra-machinepool.md"},
+	{BootstrapConfig, "bootstrap-config.md"},
+	{ControlPlane, "control-plane.md"},
+}
+
+// PageFolder is where the pages are in the source of Cluster API.
+const PageFolder = "docs/book/src/developer/providers/contracts/"
+
+// String returns the word of the contract pages.
+func (n Need) String() string {
+	return [...]string{Optional: "MAY", Should: "SHOULD", Must: "MUST"}[n]
+}
+
+// FieldsOf returns the rows about the kinds of a role, or about their templates, under a
+// contract for a minor version of Cluster API.
+func FieldsOf(role Role, template bool, c Contract, core int) []*Field {
+	k := &Kind{Role: role, Template: template, Contract: c}
+	var out []*Field
+	for i := range Fields {
+		if Fields[i].Applies(k, Profile{Core: core}) {
+			out = append(out, &Fields[i])
+		}
+	}
+	return out
+}
+
+// OpenAPI returns the part of a schema that the rows demand: an OpenAPI v3 object. Fields
+// that must be there are marked with x-contract, because "required" would ask authors
+// of objects for them.
+func OpenAPI(rows []*Field) map[string]any {
+	root := map[string]any{"type": "object"}
+	for _, f := range rows {
+		at := root
+		for key := range strings.SplitSeq(f.Path, ".") {
+			if key == crd.Items {
+				at["type"] = "array"
+				at = child(at, "items")
+				continue
+			}
+			if at["type"] == nil {
+				at["type"] = "object"
+			}
+			at = child(child(at, "properties"), key)
+		}
+		if f.Type != "" {
+			at["type"] = f.Type
+			if f.Type == "array" {
+				child(at, "items")
+			}
+		}
+		at["x-contract"] = map[string]any{"need": f.Need.String(), "section": string(f.Section), "read": f.Read}
+	}
+	return root
+}
+
+func child(m map[string]any, key string) map[string]any {
+	next, ok := m[key].(map[string]any)
+	if !ok {
+		next = map[string]any{}
+		m[key] = next
+	}
+	return next
+}
+
+// Lacks returns whether a definition declares the contract of the profile, and the
+// fields that must be there and are not, as "KIND PATH". Definitions without the label
+// are judged by the version that is stored.
+func Lacks(crds []*crd.CRD, p Profile) (declared bool, missing []string) {
+	missing = []string{}
+	for _, k := range p.Kinds(crds) {
+		if value, _ := k.Object.Label(p.Contract.Label()); value != "" {
+			declared = true
+		}
+		if !k.Role.Referenced() || k.Judged == nil {
+			continue
+		}
+		for i := range Fields {
+			f := &Fields[i]
+			if f.Need != Must || !f.Applies(k, p) {
+				continue
+			}
+			switch verdict, _ := f.Check(k.Judged.Schema); verdict {
+			case Missing, Moved, WrongType:
+				missing = append(missing, k.Kind+" "+f.Path)
+			}
+		}
+	}
+	return declared, missing
+}

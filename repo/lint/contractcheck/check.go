@@ -1,0 +1,233 @@
+package contractcheck
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/contracts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/definitions"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+)
+
+// File is a text with definitions, in YAML or JSON.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Options say how to judge.
+type Options struct {
+	// Profile is the Cluster API to judge for; the zero value is the newest. Without a
+	// contract in it, and without labels in the files, the contract counts of which the
+	// fewest fields are missing.
+	Profile contract.Profile
+	// Role is that of all kinds; empty to recognize each.
+	Role contract.Role
+	// Severity overrides the severity of rules by ID; Off silences them.
+	Severity map[string]lint.Severity
+}
+
+// ErrNoDefinitions says that there is nothing to judge.
+var ErrNoDefinitions = errors.New("the files hold no CustomResourceDefinition")
+
+// alone are rules about what stands beside the definitions in a release.
+var alone = map[string]bool{"conversion-service": true}
+
+// labels are rules about what builds often add later: the label of the contract and
+// conversion webhooks. Without any label they do not apply.
+var labels = map[string]bool{"contract-label": true, "conversion-none": true}
+
+// Check judges the definitions in files together, as lint judges those of a release. It
+// returns ErrNoDefinitions if there are none.
+func Check(ctx context.Context, all []File, o Options) (*lint.Report, error) {
+	if o.Profile.Core == 0 {
+		o.Profile.Core = contract.NewestCore
+	}
+	var text bytes.Buffer
+	starts := make([]int, len(all)) // line of the first line
+	line := 1
+	for i, f := range all {
+		starts[i] = line
+		text.Write(f.Data)
+		if !bytes.HasSuffix(f.Data, []byte("\n")) {
+			text.WriteByte('\n')
+		}
+		text.WriteString("---\n")
+		line += bytes.Count(f.Data, []byte("\n")) + 1
+		if !bytes.HasSuffix(f.Data, []byte("\n")) {
+			line++
+		}
+	}
+	artifact := repo.BytesArtifact("infrastructure-components.yaml", text.Bytes())
+	kinds := definitionsOf(artifact, text.Bytes())
+	if len(kinds) == 0 {
+		return nil, ErrNoDefinitions
+	}
+	unlabelled := o.Profile.Contract == "" && !slices.ContainsFunc(kinds, labelled)
+	if unlabelled {
+		o.Profile.Contract = closest(kinds, o.Profile)
+	}
+	if o.Role != "" {
+		o.Profile.Roles = map[string]contract.Role{}
+		for _, k := range kinds {
+			o.Profile.Roles[k.Kind+"."+k.Group] = o.Role
+		}
+	}
+	var apply []*lint.Rule
+	for _, f := range slices.Concat(definitions.Families, contracts.Families) {
+		for _, r := range f.Rules {
+			if !alone[r.Name] && !(unlabelled && labels[r.Name]) {
+				apply = append(apply, rules.ByID(r.ID))
+			}
+		}
+	}
+	provider := layouts.Provider{Type: layouts.Infrastructure, Name: "definitions"}
+	r, err := lint.Run(ctx, &repo.Repository{Providers: []*repo.Provider{{Provider: provider, Releases: []*repo.Release{{
+		Provider: provider, Version: "v0.0.0", Artifacts: []*repo.Artifact{artifact},
+	}}}}}, lint.Options{Rules: apply, Severity: o.Severity, Partial: true, Profile: o.Profile})
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		n, found := slices.BinarySearch(starts, f.Pos.Line)
+		if !found {
+			n--
+		}
+		n = max(n, 0)
+		f.File = all[n].Name
+		if f.Pos.Line > 0 {
+			f.Pos.Line -= starts[n] - 1
+			if f.End.Line > 0 {
+				f.End.Line -= starts[n] - 1
+			}
+		}
+	}
+	r.Rename(func(name string) string { return name }) // sorts, and makes fingerprints of the new names
+	r.Files, r.Releases, r.Providers = len(all), 0, 0
+	return r, nil
+}
+
+func definitionsOf(a *repo.Artifact, data []byte) []*crd.CRD {
+	var out []*crd.CRD
+	for _, o := range manifest.New(a, layouts.Components, data).Objects() {
+		if o.Is(crd.Group, crd.Kind) {
+			out = append(out, crd.Of(o))
+		}
+	}
+	return out
+}
+
+// closest is the contract of which the fewest fields are missing, the newer one of two.
+func closest(kinds []*crd.CRD, p contract.Profile) contract.Contract {
+	best, fewest := contract.Accepted[0], -1
+	for _, c := range contract.Accepted {
+		p.Contract = c
+		if _, missing := contract.Lacks(kinds, p); fewest < 0 || len(missing) < fewest {
+			best, fewest = c, len(missing)
+		}
+	}
+	return best
+}
+
+func labelled(c *crd.CRD) bool {
+	return slices.ContainsFunc(contract.Accepted[:], func(k contract.Contract) bool {
+		value, _ := c.Object.Label(k.Label())
+		return value != ""
+	})
+}
+
+// Read reads files, and of folders all files that end in .yaml, .yml or .json, but not
+// kustomizations. Folders in them are not entered.
+func Read(names ...string) ([]File, error) {
+	var out []File
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, err
+		}
+		paths := []string{name}
+		if info.IsDir() {
+			entries, err := os.ReadDir(name)
+			if err != nil {
+				return nil, err
+			}
+			paths = nil
+			for _, e := range entries {
+				if e.Type().IsRegular() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) && !strings.HasPrefix(strings.ToLower(e.Name()), "kustomization.") {
+					paths = append(paths, filepath.Join(name, e.Name()))
+				}
+			}
+		}
+		for _, p := range paths {
+			info, err := os.Stat(p)
+			if err != nil {
+				return nil, err
+			}
+			if !info.Mode().IsRegular() || info.Size() > repo.MaxFileSize {
+				return nil, fmt.Errorf("%s is not a regular file of at most %d MB", p, repo.MaxFileSize>>20)
+			}
+			data, err := os.ReadFile(p)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, File{filepath.ToSlash(p), data})
+		}
+	}
+	return out, nil
+}
+
+// T is the part of testing.TB that Test needs.
+type T interface {
+	Helper()
+	Context() context.Context
+	Fatal(args ...any)
+	Errorf(format string, args ...any)
+	Logf(format string, args ...any)
+}
+
+// Test judges the definitions in files and folders. Errors fail the test, and all other
+// findings are logged.
+func Test(t T, names ...string) {
+	t.Helper()
+	TestWith(t, Options{}, names...)
+}
+
+// TestWith is Test with options.
+func TestWith(t T, o Options, names ...string) {
+	t.Helper()
+	all, err := Read(names...)
+	if err != nil {
+		t.Fatal(err)
+		return
+	}
+	r, err := Check(t.Context(), all, o)
+	if err != nil {
+		t.Fatal(err)
+		return
+	}
+	for _, err := range r.Failures {
+		t.Errorf("%v", err)
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		say := t.Logf
+		if f.Severity == lint.Error {
+			say = t.Errorf
+		}
+		say("%s:%d:%d: %s: %s [%s]\n\t%s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, strings.TrimPrefix(cmp.Or(f.Object, "")+": "+f.Message, ": "), f.Rule.ID, f.Help())
+	}
+}

@@ -1,0 +1,99 @@
+package contractcheck_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/contractcheck"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+)
+
+// TestCorpus wants the same verdict on the definitions alone as lint has of the release
+// that they are part of.
+func TestCorpus(t *testing.T) {
+	corpus := os.Getenv("CORPUS")
+	if corpus == "" {
+		corpus = "../../../../shared/corpus"
+	}
+	r, err := folder.Open(t.Context(), corpus+"/releases")
+	if err != nil {
+		t.Skipf("no corpus: %v", err)
+	}
+	report, err := lint.Run(t.Context(), r, lint.Options{Rules: rules.All, Partial: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{}
+	for _, f := range report.Findings {
+		family := rules.FamilyOf(f.Rule.ID)
+		if slices.Contains([]string{"CRD", "BC", "CP", "IC", "IM", "IMP", "IPAM"}, family) && f.Rule.ID != "CRD025" && f.Rule.ID != "IPAM003" {
+			want[f.File] = append(want[f.File], fmt.Sprint(f.Rule.ID, " ", f.Object, " ", f.Message))
+		}
+	}
+	definitions := 0
+	for _, p := range r.Providers {
+		for _, release := range p.Releases {
+			components := release.Components()
+			data, err := components.Bytes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var files []contractcheck.File
+			for i, part := range bytes.Split(data, []byte("\n---\n")) {
+				if bytes.Contains(part, []byte("\nkind: CustomResourceDefinition\n")) {
+					files = append(files, contractcheck.File{Name: fmt.Sprint(i), Data: part})
+				}
+			}
+			definitions += len(files)
+			got, err := contractcheck.Check(t.Context(), files, contractcheck.Options{Profile: contract.DefaultProfile()})
+			if errors.Is(err, contractcheck.ErrNoDefinitions) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var list []string
+			for _, f := range got.Findings {
+				list = append(list, fmt.Sprint(f.Rule.ID, " ", f.Object, " ", f.Message))
+			}
+			slices.Sort(list)
+			slices.Sort(want[components.Path])
+			if !slices.Equal(list, want[components.Path]) {
+				t.Errorf("%s: got\n%s\nwant\n%s", components.Path, strings.Join(list, "\n"), strings.Join(want[components.Path], "\n"))
+			}
+		}
+	}
+	t.Logf("%d definitions", definitions)
+}
+
+// TestPlaces wants findings at the lines of the files that hold the definitions.
+func TestPlaces(t *testing.T) {
+	files, err := contractcheck.Read("../../../examples/cluster-api-provider-acme/config/crd/bases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range files {
+		if strings.HasSuffix(files[i].Name, "_acmemachines.yaml") {
+			files[i].Data = bytes.ReplaceAll(files[i].Data, []byte("providerID:"), []byte("provider:"))
+		}
+	}
+	r, err := contractcheck.Check(context.Background(), files, contractcheck.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		if f.Rule.ID == "IM001" && strings.HasSuffix(f.File, "_acmemachines.yaml") && f.Pos.Line > 1 {
+			return
+		}
+	}
+	t.Errorf("no finding at the changed file: %+v", r.Findings)
+}

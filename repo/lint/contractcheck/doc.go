@@ -1,0 +1,6 @@
+// Package contractcheck judges CustomResourceDefinitions by the contracts of Cluster
+// API, without a release around them: for the command contract check, and for the tests
+// of a provider.
+//
+// It must not know where the definitions come from, nor printing.
+package contractcheck

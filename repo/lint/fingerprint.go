@@ -1,0 +1,205 @@
+package lint
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// identity is what a finding is about, and what its fingerprint is made of with
+// the ID of the rule. Baselines must survive what changes between two runs of the
+// same faults: so it holds neither wording nor lines, neither the version nor
+// where the repository or the source tree is.
+type identity struct {
+	// provider is the label; file is the path within the release, or "." for the
+	// release as a whole.
+	provider, file string
+	object         string
+	// value is the path of the value in the document, or the text of a finding
+	// about a byte range.
+	value string
+	// release tells the releases of one run apart. Faults that all of them have
+	// get the same fingerprints.
+	release string
+
+	// doc and node are what value is made of, until located.
+	doc  *yamldoc.Document
+	node *yamldoc.Node
+}
+
+// identify says what a finding is about, before its place is led back to a
+// source.
+func (p *Pass) identify(f *Finding) {
+	i := &identity{object: f.Object, doc: f.doc, node: f.node}
+	i.provider, i.release, i.file = p.places.of(f.File)
+	if p.File != nil && f.File == p.File.Raw.Name {
+		i.file = p.File.Artifact.Name
+		if f.end > f.start && f.end <= len(p.File.Raw.Data) {
+			i.value = string(p.File.Raw.Data[f.start:f.end])
+		}
+	}
+	if p.Release != nil {
+		i.provider, i.release = p.Release.Provider.Label(), p.Release.Provider.Label()+"/"+p.Release.Version
+	} else if p.Provider != nil {
+		i.provider = p.Provider.Label()
+	}
+	f.identity = i
+}
+
+// places finds the provider and the release that a path is in.
+type places struct {
+	byPath map[string]providerRelease
+}
+
+type providerRelease struct{ provider, release string }
+
+func newPlaces(r *repo.Repository) *places {
+	out := &places{byPath: map[string]providerRelease{}}
+	for _, p := range r.Providers {
+		label := p.Label()
+		out.byPath[filepath.Clean(p.Path)] = providerRelease{label, ""}
+		for _, release := range p.Releases {
+			out.byPath[filepath.Clean(release.Path)] = providerRelease{label, label + "/" + release.Version}
+		}
+	}
+	delete(out.byPath, ".") // what has no path
+	return out
+}
+
+// of returns the label of the provider and the release that a path is in, empty if
+// it is in none, and the path in it. Outside of both that is the last element.
+func (p *places) of(path string) (provider, release, file string) {
+	path = filepath.Clean(path)
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if found, ok := p.byPath[dir]; ok {
+			rel, err := filepath.Rel(dir, path)
+			if err != nil {
+				rel = filepath.Base(path)
+			}
+			return found.provider, found.release, filepath.ToSlash(rel)
+		}
+		if dir == filepath.Dir(dir) {
+			return "", "", filepath.Base(path)
+		}
+	}
+}
+
+// locate replaces the nodes of findings by their paths, with one walk through each
+// document, and lets go of the documents.
+func locate(findings []Finding) {
+	wanted := map[*yamldoc.Document]map[*yamldoc.Node][]*identity{}
+	for i := range findings {
+		id := findings[i].identity
+		if id == nil || id.doc == nil {
+			continue
+		}
+		if id.node != nil {
+			if wanted[id.doc] == nil {
+				wanted[id.doc] = map[*yamldoc.Node][]*identity{}
+			}
+			wanted[id.doc][id.node] = append(wanted[id.doc][id.node], id)
+		}
+		id.doc, id.node = nil, nil
+	}
+	for d, nodes := range wanted {
+		w := valueWalk{nodes: nodes, seen: map[*yamldoc.Node]bool{}}
+		w.visit(d.Root)
+		if len(w.nodes) > 0 { // keys, or nodes of another document
+			w.keys = map[string][]*yamldoc.Node{}
+			for n := range w.nodes {
+				w.keys[n.Text] = append(w.keys[n.Text], n)
+			}
+			clear(w.seen)
+			w.visit(d.Root)
+		}
+	}
+}
+
+// valueWalk finds the paths of nodes. An entry of a list is told by its name where
+// it has one, because others may be put in front of it.
+type valueWalk struct {
+	nodes map[*yamldoc.Node][]*identity
+	seen  map[*yamldoc.Node]bool // lists and mappings; aliases make several ways to one
+	path  []string
+	// keys are the nodes to find among the keys, by their text. Keys have no nodes
+	// of their own until they are asked for, so this takes a second walk.
+	keys map[string][]*yamldoc.Node
+}
+
+func (w *valueWalk) visit(n *yamldoc.Node) {
+	if n == nil {
+		return
+	}
+	w.found(n, "")
+	if len(n.Fields)+len(n.Items) == 0 || w.seen[n] {
+		return
+	}
+	w.seen[n] = true
+	for i := range n.Fields {
+		f := &n.Fields[i]
+		w.path = append(w.path, strconv.Quote(f.Name))
+		for _, n := range w.keys[f.Name] {
+			if f.IsKey(n) {
+				w.found(n, "key")
+			}
+		}
+		w.visit(f.Value)
+		w.path = w.path[:len(w.path)-1]
+	}
+	for i, item := range n.Items {
+		w.path = append(w.path, entry(item, i))
+		w.visit(item)
+		w.path = w.path[:len(w.path)-1]
+	}
+}
+
+func (w *valueWalk) found(n *yamldoc.Node, kind string) {
+	list := w.nodes[n]
+	if len(list) == 0 || n == nil {
+		return
+	}
+	delete(w.nodes, n)
+	value := strings.Join(w.path, ".") + kind
+	for _, id := range list {
+		id.value = value
+	}
+}
+
+// entry names an entry of a list.
+func entry(n *yamldoc.Node, index int) string {
+	if name := n.Get("name"); name != nil && name.Text != "" {
+		return "[" + strconv.Quote(name.Text) + "]"
+	}
+	if major, minor := n.Get("major"), n.Get("minor"); major != nil && minor != nil { // a release series
+		return "[" + major.Text + "." + minor.Text + "]"
+	}
+	return "[" + strconv.Itoa(index) + "]"
+}
+
+// fingerprints gives the findings, which are sorted, their fingerprints, unless they
+// have them. Findings with the same identity in one release are counted.
+func fingerprints(findings []Finding) {
+	seen := map[string]int{}
+	for i := range findings {
+		f := &findings[i]
+		if f.Fingerprint != "" {
+			continue
+		}
+		id := f.identity
+		f.identity = nil
+		if id == nil { // not about a release: where it is is all that is known
+			id = &identity{file: filepath.Base(f.File), object: f.Object}
+		}
+		key := strings.Join([]string{f.Rule.ID, id.provider, id.file, id.object, id.value}, "\x00")
+		n := seen[id.release+"\x00"+key]
+		seen[id.release+"\x00"+key]++
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, n))
+		f.Fingerprint = hex.EncodeToString(sum[:12])
+	}
+}

@@ -1,0 +1,166 @@
+package lint_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// tree is a repository in a folder: files by label, version and name.
+func tree(root string, files map[[3]string]string) *repo.Repository {
+	out := &repo.Repository{Path: root}
+	labels := map[string]*repo.Provider{}
+	releases := map[string]*repo.Release{}
+	for key, text := range files {
+		label, version, name := key[0], key[1], key[2]
+		p := labels[label]
+		if p == nil {
+			id, _ := layouts.ParseLabel(label)
+			p = &repo.Provider{Provider: id, Path: filepath.Join(root, label)}
+			labels[label] = p
+			out.Providers = append(out.Providers, p)
+		}
+		r := releases[label+version]
+		if r == nil {
+			r = &repo.Release{Provider: p.Provider, Version: version, Path: filepath.Join(p.Path, version)}
+			releases[label+version] = r
+			p.Releases = append(p.Releases, r)
+		}
+		a := repo.BytesArtifact(name, []byte(text))
+		a.Path = filepath.Join(r.Path, name)
+		r.Artifacts = append(r.Artifacts, a)
+	}
+	return out
+}
+
+const fingerprinted = `kind: Cluster
+metadata: {name: a, namespace: b}
+spec:
+  list: [{name: one, value: ${ONE}}, {name: two, value: two}]
+  same: [same, same]
+---
+kind: Other
+last: ${ONE}
+`
+
+// fingerprintRules report every value, every variable, and what is not in a file.
+func fingerprintRules(wording string) []*lint.Rule {
+	values := &lint.Rule{ID: "TEST001", Severity: lint.Warning, Check: func(p *lint.Pass) {
+		for _, d := range p.File.Docs().Docs {
+			d.Root.Walk(func(_ yamldoc.Path, n *yamldoc.Node) bool {
+				p.Node(d, n, "%s %s", wording, n.Text)
+				return true
+			})
+		}
+	}}
+	variables := &lint.Rule{ID: "TEST002", Severity: lint.Warning, Check: func(p *lint.Pass) {
+		for _, r := range refsOf(p) {
+			p.Span(r.Start, r.End, "%s %s", wording, r.Name)
+		}
+	}}
+	folders := &lint.Rule{ID: "TEST003", Severity: lint.Warning, Scope: lint.ScopeProvider, Check: func(p *lint.Pass) {
+		for _, r := range p.Provider.Releases {
+			p.Path(r.Path, "%s folder", wording)
+			p.Path(filepath.Join(r.Path, "missing.yaml"), "%s missing", wording)
+		}
+	}}
+	return []*lint.Rule{values, variables, folders}
+}
+
+// printsOf returns the fingerprints, sorted.
+func printsOf(t *testing.T, r *repo.Repository, wording string) []string {
+	t.Helper()
+	var out []string
+	for _, f := range run(t, r, lint.Options{Rules: fingerprintRules(wording)}).Findings {
+		out = append(out, f.Fingerprint)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestFingerprintsSurvive(t *testing.T) {
+	file := func(label, version, text string) map[[3]string]string {
+		return map[[3]string]string{{label, version, "cluster-template.yaml"}: text}
+	}
+	const label, version = "infrastructure-foo", "v0.1.0"
+	before := printsOf(t, tree("a/b", file(label, version, fingerprinted)), "has")
+	for i := range before {
+		if i > 0 && before[i] == before[i-1] {
+			t.Errorf("two findings have the fingerprint %s", before[i])
+		}
+	}
+	if len(before) != 23 {
+		t.Fatalf("%d findings", len(before))
+	}
+	for what, after := range map[string][]string{
+		"rewording":           printsOf(t, tree("a/b", file(label, version, fingerprinted)), "lacks at line 7"),
+		"moved lines":         printsOf(t, tree("a/b", file(label, version, "# one\n# two\n"+strings.ReplaceAll(fingerprinted, "spec:\n", "spec:\n\n"))), "has"),
+		"the next release":    printsOf(t, tree("a/b", file(label, "v0.2.0", fingerprinted)), "has"),
+		"another start":       printsOf(t, tree("", file(label, version, fingerprinted)), "has"),
+		"the start inside":    printsOf(t, tree("../../x", file(label, version, fingerprinted)), "has"),
+		"the order of a list": printsOf(t, tree("a/b", file(label, version, strings.Replace(fingerprinted, "[{name: one, value: ${ONE}}, {name: two, value: two}]", "[{name: two, value: two}, {name: one, value: ${ONE}}]", 1))), "has"),
+	} {
+		if !slices.Equal(before, after) {
+			t.Errorf("they do not survive %s:\n%s\n%s", what, before, after)
+		}
+	}
+	both := file(label, version, fingerprinted)
+	both[[3]string{label, "v0.2.0", "cluster-template.yaml"}] = fingerprinted
+	if got := slices.Compact(printsOf(t, tree("a", both), "has")); !slices.Equal(got, before) {
+		t.Errorf("two releases with the same faults have other fingerprints:\n%s\n%s", got, before)
+	}
+}
+
+// TestFingerprintsTellApart changes one thing that a fingerprint is made of after
+// the other: none of the findings keeps its fingerprint.
+func TestFingerprintsTellApart(t *testing.T) {
+	of := func(label, name, text string) []string {
+		return printsOf(t, tree("a", map[[3]string]string{{label, "v0.1.0", name}: text}), "has")
+	}
+	const text = "kind: A\nmetadata: {name: b}\n"
+	before := of("infrastructure-foo", "cluster-template.yaml", text)
+	in := func(list []string) (n int) {
+		for _, f := range list {
+			if slices.Contains(before, f) {
+				n++
+			}
+		}
+		return n
+	}
+	const folders = 2 // are about the release and a file in it, whatever the templates hold
+	for what, c := range map[string]struct {
+		list []string
+		same int
+	}{
+		"provider": {of("infrastructure-bar", "cluster-template.yaml", text), 0},
+		"file":     {of("infrastructure-foo", "cluster-template-x.yaml", text), folders},
+		"object":   {of("infrastructure-foo", "cluster-template.yaml", strings.Replace(text, "b", "c", 1)), folders},
+		"path":     {of("infrastructure-foo", "cluster-template.yaml", "kind: A\nmetadata: {name: b, other: c}\n"), len(before)},
+	} {
+		if n := in(c.list); n != c.same {
+			t.Errorf("with another %s %d findings of %d keep their fingerprints", what, n, len(before))
+		}
+	}
+}
+
+// TestFingerprintsAreStable keeps the fingerprints of one release to version: who
+// changes how they are made must change the name of the key in SARIF too.
+func TestFingerprintsAreStable(t *testing.T) {
+	got := fmt.Sprint(printsOf(t, tree("a", map[[3]string]string{{"infrastructure-foo", "v0.1.0", "cluster-template.yaml"}: "kind: A\n"}), "has"))
+	if want := "[036bf170c2b2a1a9b505492b 48b98699febeb24ca4fbb179 4fba95b471ff7341780869af eab3da7b45817a7dcb8af50d]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func refsOf(p *lint.Pass) []vars.Ref {
+	t, _ := p.File.Template()
+	return t.Refs()
+}

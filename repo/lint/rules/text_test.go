@@ -1,0 +1,115 @@
+package rules_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+)
+
+// forbidden are phrasings that readers stumble over, each with what to write
+// instead.
+var forbidden = []struct{ pattern, instead string }{
+	{`(?i)\b(is|are) no ([^l]|$)`, `"is not a …"`},
+	{`(?i)\bthere (is|are)( no)?\b`, "name what is missing, and where"},
+	{`(?i)\b(some|no|any|every)body\b`, "users, attackers, or who it is"},
+	{`(?i)\bwhoever\b`, "users who …"},
+	{`(^|\. )Who `, "users who …"},
+	{`(?i)\bwithout a word\b`, "silently"},
+	{`(?i)\bin vain\b`, "needlessly, or what happens"},
+	{`(?i)\b(goes|go|went) on\b`, "continues"},
+	{`(?i)\bmend`, "fix"},
+	{`(?i)\bsaid\b`, "listed, named, reported"},
+	{`(?i)\b(is|are|counts?|puts?|stands?) behind\b|\bbehind (a|an|the|it|them)\b`, "after"},
+	{`(?i)\bleads? to\b`, "refers to, names, causes"},
+	{`(?i)\bof its own([.,;]|$)`, "its own …"},
+	{`(?i)\bstands? already\b|\balready stands\b`, "is already"},
+	{`(?i)\bwas probably meant\b`, "did you mean …?"},
+	{`(?i)\bfrom now on\b`, "later"},
+	{`\b(Clusterctl|Kubectl|Cert-manager)\b`, "lower case, also at the beginning of a sentence"},
+	{`(?i)\btakes .* for (a|an|the|no|none)\b`, "treats … as"},
+	{`(?i)\ba (note|notice)\b`, "an info"},
+	{`\bTODO\b`, "the text itself"},
+}
+
+var forbiddenPatterns = func() []*regexp.Regexp {
+	var out []*regexp.Regexp
+	for _, f := range forbidden {
+		out = append(out, regexp.MustCompile(f.pattern))
+	}
+	return out
+}()
+
+// phrasing returns what is wrong with the wording of a text, or "".
+func phrasing(text string) string {
+	for i, p := range forbiddenPatterns {
+		if found := p.FindString(text); found != "" {
+			return "says " + strings.TrimSpace(found) + "; write " + forbidden[i].instead
+		}
+	}
+	return ""
+}
+
+func TestPhrasing(t *testing.T) {
+	for _, bad := range []string{"%s is no name", "there is no rule X", "Clusterctl fails.", "dropped without a word", "Nobody sees it.", "a v behind it", "TODO: a title"} {
+		if phrasing(bad) == "" {
+			t.Errorf("%q passes", bad)
+		}
+	}
+	for _, good := range []string{"clusterctl move leaves it behind", "the name is not valid", "refused by clusterctl"} {
+		if why := phrasing(good); why != "" {
+			t.Errorf("%q %s", good, why)
+		}
+	}
+}
+
+var (
+	demands = regexp.MustCompile(`\bmust\b`)
+	advises = regexp.MustCompile(`\bshould\b`)
+)
+
+// TestText holds the texts of the catalogue to its style: titles of errors say
+// must, those of warnings should, those of infos neither.
+func TestText(t *testing.T) {
+	for _, r := range rules.Catalogue {
+		for field, text := range map[string]string{"Title": r.Title, "Why": r.Why, "Fix": r.Fix, "Example": r.Example} {
+			if why := phrasing(text); why != "" {
+				t.Errorf("%s: %s %s: %q", r.ID, field, why, text)
+			}
+		}
+		must, should := demands.MatchString(r.Title), advises.MatchString(r.Title)
+		if must != (r.Severity == lint.Error) || should != (r.Severity == lint.Warning) {
+			t.Errorf("%s: the title of an %s: must for errors, should for warnings, neither for infos: %q", r.ID, r.Severity, r.Title)
+		}
+		if len(r.Title) > 100 {
+			t.Errorf("%s: the title has %d characters", r.ID, len(r.Title))
+		}
+	}
+}
+
+// TestTextOfFindings holds all messages and the advice that examples give to the
+// same style.
+func TestTextOfFindings(t *testing.T) {
+	for _, r := range rules.All {
+		e, err := examples.Load(r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Source {
+			continue
+		}
+		for _, f := range lintFiles(t, e.Bad) {
+			if f.Rule.ID == "REPO012" {
+				continue // the words of clusterctl
+			}
+			for _, text := range []string{f.Message, f.Fix} {
+				if why := phrasing(text); why != "" {
+					t.Errorf("%s in the example of %s %s: %q", f.Rule.ID, r.ID, why, text)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,464 @@
+package watch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+)
+
+// Options say what to watch.
+type Options struct {
+	// Namespace to watch, empty for all. Leases are watched in all, because controllers
+	// have them elsewhere.
+	Namespace string
+	// Events also watches Events.
+	Events bool
+}
+
+// Run watches until ctx is done, and hands over the lines of a recording. Only one line
+// is handed over at a time. What must not be read becomes a line DENIED. The error is
+// set if the server cannot be reached at the beginning; later it is tried again.
+func Run(ctx context.Context, client rest.Interface, o Options, sink func(line []byte)) error {
+	w := &watcher{client: client, options: o, watched: map[string]bool{}}
+	var mu sync.Mutex
+	w.sink = func(line []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		sink(line)
+	}
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	resources, err := w.discover(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		for _, r := range resources {
+			w.start(ctx, r)
+		}
+		select {
+		case <-ctx.Done():
+			w.running.Wait()
+			return nil
+		case <-time.After(again):
+		}
+		// CRDs may come while others are watched.
+		if more, err := w.discover(ctx); err == nil {
+			resources = more
+		}
+	}
+}
+
+// How long the watcher waits before it looks for new resources, and at first and at most
+// before it asks a server again that did not answer.
+const (
+	again   = 30 * time.Second
+	pause   = time.Second
+	longest = 30 * time.Second
+)
+
+const suffix = "cluster.x-k8s.io"
+
+type watcher struct {
+	client  rest.Interface
+	options Options
+	sink    func([]byte)
+	watched map[string]bool
+	running sync.WaitGroup
+}
+
+// resource is a kind in one version.
+type resource struct {
+	group, version, plural, kind string
+	namespaced                   bool
+}
+
+func (r resource) String() string { return strings.TrimSuffix(r.plural+"."+r.group, ".") }
+
+func (r resource) path(namespace string) string {
+	parts := []string{"/apis", r.group, r.version}
+	if r.group == "" {
+		parts = []string{"/api", r.version}
+	}
+	if namespace != "" && r.namespaced && r.plural != "leases" {
+		parts = append(parts, "namespaces", namespace)
+	}
+	return strings.Join(append(parts, r.plural), "/")
+}
+
+// begin writes the header, with the UID of the Namespace kube-system as the name of the
+// server.
+func (w *watcher) begin(ctx context.Context) error {
+	var object metav1.PartialObjectMetadata
+	server := ""
+	body, err := w.client.Get().AbsPath("/api/v1/namespaces/kube-system").DoRaw(ctx)
+	if err == nil && json.Unmarshal(body, &object) == nil {
+		server = string(object.UID)
+	}
+	var answer apierrors.APIStatus
+	if err != nil && (!errors.As(err, &answer) || apierrors.IsUnauthorized(err)) {
+		return fmt.Errorf("the API server cannot be asked: %w", err)
+	}
+	w.sink(record.HeaderLine(time.Now(), server))
+	return nil
+}
+
+// discover lists the resources of Cluster API in the versions that the server prefers.
+func (w *watcher) discover(ctx context.Context) ([]resource, error) {
+	var groups metav1.APIGroupList
+	if err := w.get(ctx, "/apis", &groups); err != nil {
+		return nil, fmt.Errorf("the API groups cannot be read: %w", err)
+	}
+	out := []resource{{"", "v1", "secrets", "Secret", true}, {"coordination.k8s.io", "v1", "leases", "Lease", true}}
+	if w.options.Events {
+		out = append(out, resource{"", "v1", "events", "Event", true})
+	}
+	for _, g := range groups.Groups {
+		if g.Name != suffix && !strings.HasSuffix(g.Name, "."+suffix) {
+			continue
+		}
+		versions := []string{g.PreferredVersion.Version}
+		for _, v := range g.Versions {
+			if !slices.Contains(versions, v.Version) {
+				versions = append(versions, v.Version)
+			}
+		}
+		seen := map[string]bool{}
+		for _, v := range versions {
+			var list metav1.APIResourceList
+			if err := w.get(ctx, "/apis/"+g.Name+"/"+v, &list); err != nil {
+				continue
+			}
+			for _, r := range list.APIResources {
+				if !strings.Contains(r.Name, "/") && !seen[r.Name] && slices.Contains(r.Verbs, "watch") && slices.Contains(r.Verbs, "list") {
+					seen[r.Name] = true
+					out = append(out, resource{g.Name, v, r.Name, r.Kind, r.Namespaced})
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+func (w *watcher) get(ctx context.Context, path string, into any) error {
+	body, err := w.client.Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+func (w *watcher) start(ctx context.Context, r resource) {
+	if w.watched[r.String()] {
+		return
+	}
+	w.watched[r.String()] = true
+	s := &stream{watcher: w, resource: r, known: map[string]state{}}
+	w.running.Go(func() { s.run(ctx) })
+}
+
+// stream follows one resource.
+type stream struct {
+	*watcher
+	resource
+	version string // of the last event
+	known   map[string]state
+	listed  bool
+	holders map[string]string // of Leases
+}
+
+// state is what is needed to tell after a gap what changed.
+type state struct{ version, namespace, name string }
+
+func (s *stream) run(ctx context.Context) {
+	wait := pause
+	denied := false
+	for ctx.Err() == nil {
+		err := s.follow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		switch {
+		case err == nil:
+			wait = pause
+			continue // the server ends watches from time to time
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsMethodNotSupported(err):
+			if !denied {
+				denied = true
+				s.sink(record.DeniedLine(time.Now(), s.resource.String(), reason(err)))
+			}
+			wait = longest
+		case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+			s.version = "" // list again
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, longest)
+	}
+}
+
+func reason(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return strconv.QuoteToASCII(line)
+}
+
+// follow lists if need be and watches until the server ends the watch.
+func (s *stream) follow(ctx context.Context) error {
+	if s.version == "" {
+		if err := s.list(ctx); err != nil {
+			return err
+		}
+	}
+	request := s.request().Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", s.version)
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	in := json.NewDecoder(bufio.NewReaderSize(body, 64<<10))
+	for {
+		var e struct {
+			Type   string          `json:"type"`
+			Object json.RawMessage `json:"object"`
+		}
+		if err := in.Decode(&e); err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				return nil
+			}
+			return err
+		}
+		switch e.Type {
+		case record.Added, record.Modified, record.Deleted:
+			s.object(e.Type, e.Object, false)
+		case "BOOKMARK":
+			var o metav1.PartialObjectMetadata
+			if json.Unmarshal(e.Object, &o) == nil && o.ResourceVersion != "" {
+				s.version = o.ResourceVersion
+			}
+		case "ERROR":
+			var status metav1.Status
+			if json.Unmarshal(e.Object, &status) == nil {
+				return apierrors.FromObject(&status)
+			}
+			return errors.New("the watch ended with an error")
+		}
+	}
+}
+
+func (s *stream) request() *rest.Request {
+	request := s.client.Get().AbsPath(s.path(s.options.Namespace)).SetHeader("Accept", "application/json")
+	if s.plural == "leases" {
+		request = request.Param("fieldSelector", "metadata.namespace!=kube-node-lease")
+	}
+	return request
+}
+
+// list reads all objects, one by one, so that a large list needs no memory.
+func (s *stream) list(ctx context.Context) error {
+	request := s.request()
+	if !s.listed {
+		request = request.Param("resourceVersion", "0") // from the cache of the server
+	}
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if !s.listed {
+		s.sink(record.ResourceLine(time.Now(), s.resource.String()))
+	}
+	seen := map[string]bool{}
+	version, err := items(json.NewDecoder(bufio.NewReaderSize(body, 64<<10)), func(raw json.RawMessage) {
+		seen[s.object("", raw, true)] = true
+	})
+	if err != nil {
+		return err
+	}
+	for uid, old := range s.known {
+		if !seen[uid] {
+			delete(s.known, uid)
+			s.emit(record.Deleted, true, fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":%q}}`,
+				strings.TrimPrefix(s.group+"/"+s.resource.version, "/"), s.kind, old.name, old.namespace, uid, old.version))
+		}
+	}
+	s.version, s.listed = version, true
+	return nil
+}
+
+// items hands over the elements of a list and returns its resourceVersion.
+func items(in *json.Decoder, each func(json.RawMessage)) (version string, err error) {
+	if _, err := in.Token(); err != nil {
+		return "", err
+	}
+	for in.More() {
+		key, err := in.Token()
+		if err != nil {
+			return "", err
+		}
+		switch key {
+		case "items":
+			if t, err := in.Token(); err != nil {
+				return "", err
+			} else if t != json.Delim('[') {
+				continue // null
+			}
+			for in.More() {
+				var raw json.RawMessage
+				if err := in.Decode(&raw); err != nil {
+					return "", err
+				}
+				each(raw)
+			}
+			if _, err := in.Token(); err != nil {
+				return "", err
+			}
+		case "metadata":
+			var meta metav1.ListMeta
+			if err := in.Decode(&meta); err != nil {
+				return "", err
+			}
+			version = meta.ResourceVersion
+		default:
+			var skip json.RawMessage
+			if err := in.Decode(&skip); err != nil {
+				return "", err
+			}
+		}
+	}
+	if version == "" {
+		return "", errors.New("the list has no resourceVersion")
+	}
+	return version, nil
+}
+
+// object hands over an object and returns its UID. Of a list only what changed counts.
+func (s *stream) object(kind string, raw json.RawMessage, initial bool) string {
+	var o metav1.PartialObjectMetadata
+	if json.Unmarshal(raw, &o) != nil {
+		return ""
+	}
+	uid := string(o.UID)
+	old, known := s.known[uid]
+	if initial {
+		if known && old.version == o.ResourceVersion {
+			return uid
+		}
+		kind = record.Added
+		if known {
+			kind = record.Modified
+		}
+	} else {
+		s.version = o.ResourceVersion
+	}
+	if kind == record.Deleted {
+		delete(s.known, uid)
+	} else {
+		s.known[uid] = state{o.ResourceVersion, o.Namespace, o.Name}
+	}
+	if s.plural == "leases" && !s.held(uid, raw, kind == record.Deleted) {
+		return uid
+	}
+	if s.kind == "Secret" || o.APIVersion == "" {
+		raw = s.complete(raw)
+	}
+	if raw != nil {
+		s.emit(kind, initial, raw)
+	}
+	return uid
+}
+
+// held reports whether the holder of a Lease is another one than before.
+func (s *stream) held(uid string, raw json.RawMessage, gone bool) bool {
+	var lease struct {
+		Spec struct {
+			HolderIdentity string `json:"holderIdentity"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal(raw, &lease) != nil {
+		return false
+	}
+	if s.holders == nil {
+		s.holders = map[string]string{}
+	}
+	if gone {
+		delete(s.holders, uid)
+		return true
+	}
+	before, known := s.holders[uid]
+	s.holders[uid] = lease.Spec.HolderIdentity
+	return !known || before != lease.Spec.HolderIdentity
+}
+
+// complete sets apiVersion and kind, which elements of lists lack, and replaces the values
+// of Secrets by their sizes.
+func (s *stream) complete(raw json.RawMessage) json.RawMessage {
+	var o map[string]json.RawMessage
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	o["apiVersion"] = fmt.Appendf(nil, "%q", strings.TrimPrefix(s.group+"/"+s.resource.version, "/"))
+	o["kind"] = fmt.Appendf(nil, "%q", s.kind)
+	if s.kind == "Secret" {
+		delete(o, "stringData")
+		var data map[string]string
+		if json.Unmarshal(o["data"], &data) == nil && len(data) > 0 {
+			sizes := map[string]int{}
+			for key, value := range data {
+				sizes[key] = base64.StdEncoding.DecodedLen(len(strings.TrimRight(value, "=")))
+			}
+			o["data"], _ = json.Marshal(sizes)
+		} else {
+			delete(o, "data")
+		}
+		o["metadata"] = withoutApplied(o["metadata"])
+	}
+	out, err := json.Marshal(o)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// withoutApplied drops what kubectl applied last, which holds the values of Secrets.
+func withoutApplied(raw json.RawMessage) json.RawMessage {
+	var meta map[string]json.RawMessage
+	var annotations map[string]json.RawMessage
+	if json.Unmarshal(raw, &meta) != nil || json.Unmarshal(meta["annotations"], &annotations) != nil {
+		return raw
+	}
+	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+	meta["annotations"], _ = json.Marshal(annotations)
+	out, err := json.Marshal(meta)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+func (s *stream) emit(kind string, initial bool, object []byte) {
+	var flat bytes.Buffer
+	if json.Compact(&flat, object) == nil {
+		s.sink(record.EventLine(time.Now(), kind, initial, flat.Bytes()))
+	}
+}

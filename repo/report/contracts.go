@@ -1,0 +1,370 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// ContractFormats are the names of the formats that WriteContract knows.
+var ContractFormats = []string{"text", "markdown", "json", "yaml", "openapi"}
+
+// Statement is one about the behaviour of a role.
+type Statement struct {
+	ID    string `json:"id"`
+	Level string `json:"level"`
+	Title string `json:"title"`
+}
+
+// contractPage is a role under a contract. Its JSON is stable.
+type contractPage struct {
+	SchemaVersion int             `json:"schemaVersion"`
+	Role          string          `json:"role"`
+	Contract      string          `json:"contract"`
+	Core          string          `json:"core"`
+	Label         string          `json:"label"`
+	Page          string          `json:"page"`
+	Fields        []contractField `json:"fields"`
+	Behaviour     []Statement     `json:"behaviour"`
+	rows          []*contract.Field
+	template      []*contract.Field
+}
+
+type contractField struct {
+	Kind    string `json:"kind"`
+	Path    string `json:"path"`
+	Type    string `json:"type,omitempty"`
+	Need    string `json:"need"`
+	Core    string `json:"core"`
+	Section string `json:"section"`
+	If      string `json:"if,omitempty"`
+	Or      string `json:"or,omitempty"`
+	Was     string `json:"was,omitempty"`
+	Since   string `json:"since,omitempty"`
+	Until   string `json:"until,omitempty"`
+}
+
+// coreDoes says what Cluster API does with a field.
+func coreDoes(f *contract.Field) string {
+	if f.Read {
+		return "reads"
+	}
+	return "ignores"
+}
+
+func minor(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "v1." + strconv.Itoa(n)
+}
+
+func pageOf(role contract.Role, c contract.Contract, core int, statements []Statement) contractPage {
+	p := contractPage{SchemaVersion: schemaVersion, Role: string(role), Contract: string(c), Core: minor(core), Label: c.Label(), Behaviour: statements, Fields: []contractField{}}
+	for _, row := range contract.Pages {
+		if row.Role == role {
+			p.Page = contract.PageFolder + row.Page
+		}
+	}
+	if p.Behaviour == nil {
+		p.Behaviour = []Statement{}
+	}
+	p.rows, p.template = contract.FieldsOf(role, false, c, core), contract.FieldsOf(role, true, c, core)
+	for i, rows := range [][]*contract.Field{p.rows, p.template} {
+		kind := string(role)
+		if i == 1 {
+			kind += contract.Suffix
+		}
+		for _, f := range rows {
+			p.Fields = append(p.Fields, contractField{kind, f.Path, f.Type, f.Need.String(), coreDoes(f), string(f.Section), f.If, f.Or, f.Was, minor(f.Since), minor(f.Until)})
+		}
+	}
+	return p
+}
+
+// WriteContract prints what a contract demands of a role, in a format of
+// ContractFormats.
+func WriteContract(w io.Writer, format string, role contract.Role, c contract.Contract, core int, statements []Statement) error {
+	p := pageOf(role, c, core, statements)
+	switch format {
+	case "json":
+		return writeJSON(w, p)
+	case "yaml":
+		return writeYAML(w, p)
+	case "openapi":
+		schemas := map[string]any{string(role): contract.OpenAPI(p.rows)}
+		if len(p.template) > 0 {
+			schemas[string(role)+contract.Suffix] = contract.OpenAPI(p.template)
+		}
+		return writeYAML(w, map[string]any{
+			"openapi":    "3.0.3",
+			"info":       map[string]any{"title": "Cluster API contract " + string(c) + ", " + string(role), "version": string(c)},
+			"paths":      map[string]any{},
+			"components": map[string]any{"schemas": schemas},
+		})
+	case "markdown":
+		return contractMarkdown(w, &p)
+	}
+	return contractText(w, &p)
+}
+
+func writeYAML(w io.Writer, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var plain any
+	if err := json.Unmarshal(data, &plain); err != nil {
+		return err
+	}
+	out, err := yamldoc.Marshal(plain)
+	if err == nil {
+		_, err = w.Write(out)
+	}
+	return err
+}
+
+func (f contractField) condition() string {
+	var parts []string
+	if f.If != "" {
+		parts = append(parts, "if there is "+f.If)
+	}
+	if f.Or != "" {
+		parts = append(parts, "or "+f.Or)
+	}
+	if f.Was != "" {
+		parts = append(parts, "before: "+f.Was)
+	}
+	if f.Since != "" {
+		parts = append(parts, "since "+f.Since)
+	}
+	if f.Until != "" {
+		parts = append(parts, "until "+f.Until)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func contractText(w io.Writer, p *contractPage) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, contract %s, Cluster API %s\nlabel %s on the CRD\nsource %s\n\n", p.Role, p.Contract, p.Core, p.Label, p.Page)
+	rows := [][]string{{"KIND", "FIELD", "TYPE", "NEED", "CORE", "SECTION", "CONDITION"}}
+	for _, f := range p.Fields {
+		rows = append(rows, []string{f.Kind, f.Path, f.Type, f.Need, f.Core, f.Section, f.condition()})
+	}
+	table(&b, rows)
+	if len(p.Behaviour) > 0 {
+		b.WriteByte('\n')
+		rows = [][]string{{"CHECK", "LEVEL", "STATEMENT"}}
+		for _, s := range p.Behaviour {
+			rows = append(rows, []string{s.ID, s.Level, s.Title})
+		}
+		table(&b, rows)
+	}
+	_, err := io.WriteString(w, trimLines(b.String()))
+	return err
+}
+
+// trimLines removes the blanks at the ends of lines that empty cells leave.
+func trimLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func contractMarkdown(w io.Writer, p *contractPage) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s, contract %s\n\nFor Cluster API %s. The CRD has the label `%s`. Source: `%s`.\n", p.Role, p.Contract, p.Core, p.Label, p.Page)
+	b.WriteString("\n## Fields\n\n| kind | field | type | need | Cluster API | section | condition |\n|---|---|---|---|---|---|---|\n")
+	for _, f := range p.Fields {
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s it | %s | %s |\n", f.Kind, f.Path, f.Type, f.Need, f.Core, f.Section, f.condition())
+	}
+	if len(p.Behaviour) > 0 {
+		b.WriteString("\n## Behaviour\n\n| check | level | statement |\n|---|---|---|\n")
+		for _, s := range p.Behaviour {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", s.ID, s.Level, s.Title)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteContracts lists the roles with the number of their fields, as text or json.
+func WriteContracts(w io.Writer, format string, core int, statements map[contract.Role][]Statement) error {
+	type entry struct {
+		Role      string         `json:"role"`
+		Page      string         `json:"page"`
+		Fields    map[string]int `json:"fields"`
+		Behaviour int            `json:"behaviour"`
+	}
+	var roles []entry
+	for _, row := range contract.Pages {
+		e := entry{string(row.Role), contract.PageFolder + row.Page, map[string]int{}, len(statements[row.Role])}
+		for _, c := range contract.Accepted {
+			e.Fields[string(c)] = len(contract.FieldsOf(row.Role, false, c, core)) + len(contract.FieldsOf(row.Role, true, c, core))
+		}
+		roles = append(roles, e)
+	}
+	if format == "json" {
+		return writeJSON(w, map[string]any{"schemaVersion": schemaVersion, "core": minor(core), "roles": roles})
+	}
+	head := []string{"ROLE"}
+	for _, c := range contract.Accepted {
+		head = append(head, "FIELDS "+string(c))
+	}
+	rows := [][]string{append(head, "BEHAVIOUR", "PAGE")}
+	for _, e := range roles {
+		row := []string{e.Role}
+		for _, c := range contract.Accepted {
+			row = append(row, strconv.Itoa(e.Fields[string(c)]))
+		}
+		rows = append(rows, append(row, strconv.Itoa(e.Behaviour), e.Page))
+	}
+	table(w, rows)
+	return nil
+}
+
+// MatrixFormats are the names of the formats that WriteMatrix knows.
+var MatrixFormats = []string{"text", "markdown", "html", "json"}
+
+// MatrixRow says how ready a provider is for each contract.
+type MatrixRow struct {
+	Provider string       `json:"provider"`
+	Version  string       `json:"version"`
+	Cells    []MatrixCell `json:"contracts"`
+}
+
+// MatrixCell is what a provider lacks for a contract.
+type MatrixCell struct {
+	Contract string `json:"contract"`
+	// Declared says that a CRD has the label of the contract.
+	Declared bool     `json:"declared"`
+	Ready    bool     `json:"ready"`
+	Missing  []string `json:"missing"`
+}
+
+func (c MatrixCell) text() string {
+	switch {
+	case c.Ready && c.Declared:
+		return "ready"
+	case c.Ready:
+		return "ready, but not declared"
+	case !c.Declared:
+		return fmt.Sprintf("not declared, %d missing", len(c.Missing))
+	}
+	return fmt.Sprintf("%d missing", len(c.Missing))
+}
+
+// WriteMatrix prints a table of providers and contracts, in a format of MatrixFormats.
+func WriteMatrix(w io.Writer, format string, rows []MatrixRow) error {
+	if format == "json" {
+		return writeJSON(w, map[string]any{"schemaVersion": schemaVersion, "providers": rows})
+	}
+	head := []string{"PROVIDER", "VERSION"}
+	for _, c := range contract.Accepted {
+		head = append(head, string(c))
+	}
+	cells := [][]string{head}
+	for _, r := range rows {
+		line := []string{visible(r.Provider), visible(r.Version)}
+		for _, c := range r.Cells {
+			line = append(line, c.text())
+		}
+		cells = append(cells, line)
+	}
+	switch format {
+	case "markdown":
+		return matrixMarkdown(w, cells, rows)
+	case "html":
+		return matrixHTML(w, cells, rows)
+	}
+	table(w, cells)
+	for _, line := range missing(rows) {
+		if _, err := fmt.Fprintln(w, "  "+line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func missing(rows []MatrixRow) []string {
+	var out []string
+	for _, r := range rows {
+		for _, c := range r.Cells {
+			if !c.Declared {
+				continue
+			}
+			for _, m := range c.Missing {
+				out = append(out, visible(r.Provider+" "+r.Version)+", "+c.Contract+": "+oneLine(m))
+			}
+		}
+	}
+	return out
+}
+
+func matrixMarkdown(w io.Writer, cells [][]string, rows []MatrixRow) error {
+	var b strings.Builder
+	for i, row := range cells {
+		for j := range row {
+			row[j] = prose(row[j])
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
+		}
+	}
+	for i, line := range missing(rows) {
+		if i == 0 {
+			b.WriteString("\nMissing:\n\n")
+		}
+		fmt.Fprintf(&b, "- %s\n", prose(line))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func matrixHTML(w io.Writer, cells [][]string, rows []MatrixRow) error {
+	var body []markup.Node
+	for i, row := range cells {
+		name := "td"
+		if i == 0 {
+			name = "th"
+		}
+		var line []markup.Node
+		for _, text := range row {
+			line = append(line, markup.El(name, nil, markup.Text(text)))
+		}
+		body = append(body, markup.El("tr", nil, line...))
+	}
+	parts := []markup.Node{el("header", "", el("h1", "", markup.Text("Providers and contracts"))), el("main", "", markup.El("table", nil, body...))}
+	var items []markup.Node
+	for _, line := range missing(rows) {
+		items = append(items, el("li", "", markup.Text(line)))
+	}
+	if len(items) > 0 {
+		parts = append(parts, el("section", "", el("h2", "", markup.Text("Missing")), el("ul", "", items...)))
+	}
+	return writePage(w, "Providers and contracts", parts...)
+}
+
+// writePage writes a page that loads nothing and runs no script.
+func writePage(w io.Writer, title string, parts ...markup.Node) error {
+	head := el("head", "",
+		markup.El("meta", markup.Attrs("charset", "utf-8")),
+		markup.El("meta", markup.Attrs("http-equiv", "Content-Security-Policy", "content", fmt.Sprintf("default-src 'none'; style-src %s; base-uri 'none'; form-action 'none'", policyHash(pageStyle)))),
+		markup.El("meta", markup.Attrs("name", "viewport", "content", "width=device-width, initial-scale=1")),
+		markup.El("meta", markup.Attrs("name", "color-scheme", "content", "light dark")),
+		markup.El("title", nil, markup.Text(title)),
+		markup.El("style", nil, markup.Raw(pageStyle)))
+	if _, err := io.WriteString(w, "<!DOCTYPE html>\n"); err != nil {
+		return err
+	}
+	return markup.Write(w, lines(markup.El("html", markup.Attrs("lang", "en"), head, markup.El("body", nil, parts...))))
+}

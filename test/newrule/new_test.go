@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const project = "../.."
+
+// copyRules copies what New reads and writes.
+func copyRules(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	files, err := filepath.Glob(filepath.Join(project, rulesDir, "*", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		rel, err := filepath.Rel(project, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(root, rel)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// TestNewRule starts a rule in a copy and demands that it compiles, is found by
+// the catalogue, and that its example and its test pass as they are.
+func TestNewRule(t *testing.T) {
+	root := copyRules(t)
+	w, err := New(root, "CV900", "new-rule-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := filepath.Abs(project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := map[string]string{}
+	for _, file := range []string{w.Row, w.Example, w.Test} {
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(here, rel)] = file
+	}
+	data, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(root, "overlay.json")
+	if err := os.WriteFile(overlay, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "test", "-overlay", overlay, "-vet=off", "-v", "-run", "^TestExamples$/^CV900$|^TestCV900$", "./"+rulesDir, "./"+rulesDir+"/classes")
+	cmd.Dir = project
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"--- PASS: TestExamples/CV900", "--- PASS: TestCV900"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if _, err := New(root, "CV900", "another-name"); err == nil || !strings.Contains(err.Error(), "already") {
+		t.Errorf("the same ID again: %v", err)
+	}
+	if _, err := New(root, "CV901", "new-rule-test"); err == nil || !strings.Contains(err.Error(), "CV900") {
+		t.Errorf("the same name again: %v", err)
+	}
+}
+
+func TestNewRuleRefuses(t *testing.T) {
+	for _, c := range [][3]string{
+		{"cc001", "new-rule", "three digits"}, {"CC01", "new-rule", "three digits"}, {"ZZ001", "new-rule", "unknown family ZZ: want one of BC, CC"},
+		{"CC900", "New_Rule", "lower-case words"}, {"CC900", "", "lower-case words"}, {"CC001", "new-rule", "already"}, {"CC900", "class-decodes", "CC001"},
+	} {
+		if w, err := New(project, c[0], c[1]); err == nil || !strings.Contains(err.Error(), c[2]) {
+			t.Errorf("New(%s, %s) = %v, %v; want %q", c[0], c[1], w, err, c[2])
+		}
+	}
+}
+
+// TestContributing demands that CONTRIBUTING.md shows what the command prints.
+func TestContributing(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(project, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := written{Row: rulesDir + "/classes/variables.go", Example: rulesDir + "/examples/CV014.txtar", Test: rulesDir + "/classes/cv014_test.go"}
+	if want := w.walkthrough("CV014"); !strings.Contains(string(data), want) {
+		t.Errorf("CONTRIBUTING.md lacks\n%s", want)
+	}
+}
