@@ -185,17 +185,20 @@ func TestWithSeriesRefuses(t *testing.T) {
 	}{
 		"listed":             {"releaseSeries:\n- {major: 1, minor: 2}\n", true, "releaseSeries:\n- {major: 1, minor: 2}\n"},
 		"listed, last":       {"releaseSeries:\n- {major: 1, minor: 3}\n- {major: 2, minor: 2}\n- {major: 1, minor: 2}\n", false, "releaseSeries:\n- {major: 1, minor: 3}\n- {major: 2, minor: 2}\n- {major: 1, minor: 2}\n"},
-		"not listed":         {"releaseSeries:\n- {major: 1, minor: 3}\n- {major: 2, minor: 2}\n", false, "metadata.yaml:2:1: version v1.2.0 is in no release series (listed: 1.3, 2.2)"},
+		"not listed":         {"releaseSeries:\n- {major: 1, minor: 3}\n- {major: 2, minor: 2}\n", false, "metadata.yaml:2:1: version v1.2.0 belongs to series 1.2, but metadata lists only 1.3, 2.2"},
 		"empty":              {"", true, "metadata.yaml: the file is empty"},
 		"no list":            {"a: b\n", true, "metadata.yaml:1:1: releaseSeries is missing or empty"},
 		"empty list":         {"releaseSeries: []\n", true, "metadata.yaml:1:16: releaseSeries is missing or empty"},
 		"syntax":             {"releaseSeries: ]\n", true, "metadata.yaml:1:16"},
-		"no contract":        {"releaseSeries:\n- {major: 1, minor: 1, contract: v1beta2}\n- {major: 2, minor: 0}\n", true, "metadata.yaml:3:3: the highest series has no contract"},
+		"no contract":        {"releaseSeries:\n- {major: 1, minor: 1}\n- {major: 2, minor: 0, contract: v1beta2}\n", true, "metadata.yaml:2:1: neither CRDs nor a lower series tell the contract of series 1.2"},
 		"flow list":          {"releaseSeries: [{major: 1, minor: 0, contract: v1beta1}]\n", true, "metadata.yaml:1:17: the list is not written as a block"},
 		"a dash in the text": {"releaseSeries: [{contract: v1-beta1, major: 1, minor: 0}]\n", true, "metadata.yaml:1:17: the list is not written as a block"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := WithSeries(file(c.content), v, c.add)
+			got, err := file(c.content).Data, CheckSeries(file(c.content), v)
+			if c.add {
+				got, err = WithSeries(file(c.content), NewSeries{Version: v})
+			}
 			if c.want == c.content && c.content != "" {
 				if err != nil || string(got) != c.want {
 					t.Errorf("got %q, %v", got, err)
@@ -206,23 +209,5 @@ func TestWithSeriesRefuses(t *testing.T) {
 				t.Errorf("got %q, %v\nwant %s", got, err, c.want)
 			}
 		})
-	}
-}
-
-func TestWithSeriesTakesTheContractOfTheHighest(t *testing.T) {
-	v, err := layouts.ParseVersion("v1.2.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const item = "- major: 1\n  minor: 2\n  contract: new\n"
-	for content, want := range map[string]string{
-		"releaseSeries:\n- {major: 1, minor: 0, contract: old}\n- {major: 1, minor: 1, contract: new}\n":                                                   "releaseSeries:\n- {major: 1, minor: 0, contract: old}\n- {major: 1, minor: 1, contract: new}\n" + item,
-		"releaseSeries:\n- {major: 2, minor: 0, contract: new}\n- {major: 1, minor: 1, contract: old}\n":                                                   "releaseSeries:\n" + item + "- {major: 2, minor: 0, contract: new}\n- {major: 1, minor: 1, contract: old}\n",
-		"releaseSeries:\n- {major: 0, minor: 9, contract: old}\n- {major: 1, minor: 0, contract: new}\n- {major: 0, minor: 8, contract: old}\nx: {a: b}\n": "releaseSeries:\n- {major: 0, minor: 9, contract: old}\n- {major: 1, minor: 0, contract: new}\n- {major: 0, minor: 8, contract: old}\n" + item + "x: {a: b}\n",
-	} {
-		got, err := WithSeries(file(content), v, true)
-		if err != nil || string(got) != want {
-			t.Errorf("got\n%s%v\nwant\n%s", got, err, want)
-		}
 	}
 }
