@@ -32,7 +32,7 @@ type Finding struct {
 	Way string
 	// Evidence are lines that prove the finding, where no source does.
 	Evidence []string
-	// Edit mends the fault; nil if no edit is known to be safe.
+	// Edit fixes the fault; nil if no edit is known to be safe.
 	Edit *Edit
 	// Fingerprint tells the finding from all others of a release. It is made of the
 	// rule, the label of the provider, the file in the release, the object and the
@@ -47,7 +47,7 @@ type Finding struct {
 	identity   *identity
 }
 
-// Edit is a change that mends a fault and cannot break anything else.
+// Edit is a change that fixes a fault and cannot break anything else.
 type Edit struct {
 	// Start and End are the byte range in the file of the finding that Text
 	// takes the place of.

@@ -143,7 +143,7 @@ type Suppressed struct {
 func (r *Report) suppress(ignores []*Ignore) {
 	byFile := map[string][]*Ignore{}
 	for _, i := range ignores {
-		if i.Reason != "" { // otherwise nobody says why
+		if i.Reason != "" { // a reason is required
 			byFile[i.File] = append(byFile[i.File], i)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
 
 // test/oracle compares these verdicts with clusterctl's on many more inputs;
@@ -168,45 +166,6 @@ func TestPlanUpgradeDecides(t *testing.T) {
 			}
 			if want := map[string]string{"v1.0.0": "v1beta1", "v1.1.0": "v1beta2"}[c.installed]; u.Contract != want {
 				t.Errorf("contract %q, want %q", u.Contract, want)
-			}
-		})
-	}
-}
-
-func TestWithSeriesRefuses(t *testing.T) {
-	v, err := layouts.ParseVersion("v1.2.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		content string
-		add     bool
-		want    string // an error, or the text itself if it stays
-	}{
-		"listed":             {"releaseSeries:\n- {major: 1, minor: 2}\n", true, "releaseSeries:\n- {major: 1, minor: 2}\n"},
-		"listed, last":       {"releaseSeries:\n- {major: 1, minor: 3}\n- {major: 2, minor: 2}\n- {major: 1, minor: 2}\n", false, "releaseSeries:\n- {major: 1, minor: 3}\n- {major: 2, minor: 2}\n- {major: 1, minor: 2}\n"},
-		"not listed":         {"releaseSeries:\n- {major: 1, minor: 3}\n- {major: 2, minor: 2}\n", false, "metadata.yaml:2:1: version v1.2.0 belongs to series 1.2, but metadata lists only 1.3, 2.2"},
-		"empty":              {"", true, "metadata.yaml: the file is empty"},
-		"no list":            {"a: b\n", true, "metadata.yaml:1:1: releaseSeries is missing or empty"},
-		"empty list":         {"releaseSeries: []\n", true, "metadata.yaml:1:16: releaseSeries is missing or empty"},
-		"syntax":             {"releaseSeries: ]\n", true, "metadata.yaml:1:16"},
-		"no contract":        {"releaseSeries:\n- {major: 1, minor: 1}\n- {major: 2, minor: 0, contract: v1beta2}\n", true, "metadata.yaml:2:1: neither CRDs nor a lower series tell the contract of series 1.2"},
-		"flow list":          {"releaseSeries: [{major: 1, minor: 0, contract: v1beta1}]\n", true, "metadata.yaml:1:17: the list is not written as a block"},
-		"a dash in the text": {"releaseSeries: [{contract: v1-beta1, major: 1, minor: 0}]\n", true, "metadata.yaml:1:17: the list is not written as a block"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := file(c.content).Data, CheckSeries(file(c.content), v)
-			if c.add {
-				got, err = WithSeries(file(c.content), NewSeries{Version: v})
-			}
-			if c.want == c.content && c.content != "" {
-				if err != nil || string(got) != c.want {
-					t.Errorf("got %q, %v", got, err)
-				}
-				return
-			}
-			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
-				t.Errorf("got %q, %v\nwant %s", got, err, c.want)
 			}
 		})
 	}

@@ -251,7 +251,7 @@ var endings = []struct {
 	{"ConfigTemplate", contract.BootstrapConfig},
 }
 
-// roleOf returns the role of a kind of templates; "" if nobody knows.
+// roleOf returns the role of a kind of templates; "" if it is unknown.
 func roleOf(p *lint.Pass, group, kind string) contract.Role {
 	if k := p.Release.Role(group, kind); k != nil {
 		if k.Role == contract.Aux {

@@ -170,7 +170,7 @@ func serviceSelector(p *lint.Pass) {
 	for _, o := range all.Kind("", "Service") {
 		selector := o.Get("spec", "selector")
 		if len(view.Fields(selector)) == 0 {
-			continue // its endpoints are made by somebody else
+			continue // another controller manages its endpoints
 		}
 		var behind []*manifest.Object
 		for _, w := range workloads {

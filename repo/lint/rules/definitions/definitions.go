@@ -378,7 +378,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Kinds:  view.DefinitionFiles, Check: shared(staleContractVersion),
 })
 
-// staleContractVersion notes the versions in labels that nobody can use.
+// staleContractVersion reports versions in labels that cannot be used.
 func staleContractVersion(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
 	for _, c := range contract.Accepted {
 		label := labelNode(k, c)

@@ -376,7 +376,7 @@ func extensionService(p *lint.Pass) {
 		report := func(n *yamldoc.Node, format string, args ...any) {
 			f := lint.At(o.File, o.Doc, n, format, args...)
 			if !known || namespace.Str() != own {
-				f.Severity = lint.Warning // it may be somebody else's
+				f.Severity = lint.Warning // another provider may install it
 			}
 			p.Report(f)
 		}
@@ -473,7 +473,7 @@ func extensionCASecret(p *lint.Pass) {
 		case made[name] == nil && all.Find("", "Secret", name) == nil:
 			f := lint.At(o.File, o.Doc, at, "no Certificate of the components creates Secret %s", name)
 			if known && namespace != own {
-				f.Severity = lint.Warning // it may be somebody else's
+				f.Severity = lint.Warning // another provider may install it
 			}
 			p.Report(f)
 		case known && namespace != own:

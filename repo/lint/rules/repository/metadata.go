@@ -714,7 +714,7 @@ func metadataVariable(p *lint.Pass) {
 				report(e, severity)
 			}
 		default:
-			report(field.Value, lint.Warning) // nobody reads it
+			report(field.Value, lint.Warning) // clusterctl ignores it
 		}
 	}
 }

@@ -69,7 +69,7 @@ func classFiles(p *lint.Pass) []*lint.File {
 	return out
 }
 
-// similar are names that somebody may give to a template or a class.
+// similar are names that users may give to a template or a class.
 var similar = view.Pattern(`^(?:(cluster[-_]?templates?|template)|(cluster[-_]?class(?:es)?))(?:[-_.](.*))?\.ya?ml$`)
 
 var _ = templateRules.Add(lint.Rule{
@@ -400,7 +400,7 @@ func referenceTarget(p *lint.Pass) {
 			return
 		}
 		if view.Open(r.object, r.node.Get("kind")) || view.Open(r.object, r.node.Get("apiVersion")) || view.Open(r.object, r.node.Get("apiGroup")) {
-			return // nobody knows what it refers to
+			return // the target is unknown
 		}
 		f := lint.At(r.object.File, r.object.Doc, r.name, "%s refers to %s %s, which the template does not define", r.field, r.kind, r.name.Text)
 		candidates := index.Kind(r.group, r.kind)

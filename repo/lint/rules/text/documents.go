@@ -304,7 +304,7 @@ func yesNoWord(p *lint.Pass) {
 				if word := reread(n); word != "" {
 					if _, ok := p.File.Variable(d, n); !ok {
 						f := lint.At(p.File, d, n, "%s is read as %s", n.Text, word)
-						f.Edit = lint.Replace(p.File, d, n, word) // the same for everybody
+						f.Edit = lint.Replace(p.File, d, n, word) // the same value for every reader
 						p.Report(f)
 					}
 				}
