@@ -312,7 +312,7 @@ func (m *run) checksums(releases []Locked, beside map[string]repo.Sum) []byte {
 	add := func(sum, name string) { lines = append(lines, fmt.Sprintf("%s  %s\n", sum, name)) }
 	for _, r := range releases {
 		for _, f := range r.Files {
-			add(f.SHA256, r.Provider+"/"+r.Version+"/"+f.Name)
+			add(f.SHA256, m.Below+r.Provider+"/"+r.Version+"/"+f.Name)
 		}
 	}
 	for name, sum := range beside {

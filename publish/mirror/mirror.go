@@ -27,6 +27,9 @@ type Options struct {
 	// Dir is the folder for the files beside the releases: the root of a mirror
 	// that is a folder.
 	Dir string
+	// Below is the path of the releases in Dir with a slash at its end, if they
+	// are not at its root.
+	Below string
 	// Jobs limits what goes on at the same time: releases, and downloads.
 	Jobs int
 	// DryRun changes nothing and downloads no more than it needs to know which

@@ -53,6 +53,8 @@ type Options struct {
 	// GenerateNotes, AdoptDraft and Complete are those of github.Options.
 	// AdoptDraft is TakeOver of the other kinds.
 	GenerateNotes, AdoptDraft, Complete bool
+	// URL is the address of the web server of static:DIR.
+	URL string
 	// GitLabRelease and AllowUnreadable are Release and AllowUnreadable of
 	// gitlab.Options.
 	GitLabRelease, AllowUnreadable bool
@@ -73,12 +75,16 @@ func (p *Places) Servers() layouts.Servers {
 	}
 }
 
-// Site opens a DEST: a folder, file:///FOLDER, https://github.com/OWNER/REPO,
-// https://gitlab.HOST/GROUP/PROJECT or oci://HOST/REPO. No request is made. All
+// Site opens a DEST: a folder, file:///FOLDER, static:DIR,
+// https://github.com/OWNER/REPO, https://gitlab.HOST/GROUP/PROJECT or
+// oci://HOST/REPO. No request is made. All
 // errors are about the name or the options.
 func (p *Places) Site(name string, o Options) (publish.Site, error) {
 	if err := WithoutSecret(name); err != nil {
 		return publish.Site{}, err
+	}
+	if folder, ok := Static(name); ok {
+		return p.static(name, folder, o.URL)
 	}
 	place, err := layouts.ParsePlace(name, p.Servers())
 	if err != nil {
@@ -116,9 +122,12 @@ func (p *Places) Site(name string, o Options) (publish.Site, error) {
 	return site, err
 }
 
-// Folder opens a DEST that is a folder. It returns nil if the DEST is another
-// kind of place.
+// Folder opens a DEST that is a folder or static:DIR. It returns nil if the DEST
+// is another kind of place.
 func (p *Places) Folder(name string) (*local.Folder, error) {
+	if folder, ok := Static(name); ok {
+		return local.New(p.path(folder))
+	}
 	place, err := layouts.ParsePlace(name, p.Servers())
 	if err != nil || place.Kind != layouts.Local {
 		return nil, err

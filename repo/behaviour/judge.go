@@ -261,15 +261,15 @@ func (j *Judge) find(e *record.Event, group, kind string) (o *object, old Proof,
 	o = j.objects[uid]
 	version := e.Version()
 	if o != nil {
+		if o.replaced {
+			j.mixed(e, o)
+			return nil, old, false
+		}
 		if o.gone || version != 0 && version <= o.version && e.Type != record.Deleted {
 			if o.gone || version < o.version {
 				j.stale++
 				j.staleAt = cmp.Or(j.staleAt, fmt.Sprintf("%s:%d", e.File, e.Line))
 			}
-			return nil, old, false
-		}
-		if current := j.named[n]; current != nil && current != o && !current.gone {
-			j.mixed(e, o)
 			return nil, old, false
 		}
 		return o, o.proof, false
@@ -280,7 +280,7 @@ func (j *Judge) find(e *record.Event, group, kind string) (o *object, old Proof,
 	o = &object{group: group, kind: kind, namespace: n.namespace, name: n.name, uid: uid, born: e.At}
 	if before := j.named[n]; before != nil && !before.gone {
 		// Its end was missed, or there are two servers.
-		before.gone = true
+		before.gone, before.replaced = true, true
 		j.forget(before)
 	}
 	created, _ := time.Parse(time.RFC3339, meta.Get("creationTimestamp").Str())

@@ -65,6 +65,7 @@ type object struct {
 	byUser   bool // made by a person or the driver
 	deleting time.Time
 	gone     bool
+	replaced bool      // by another one of the same name, without having been seen to go
 	changed  time.Time // the last version that was not the driver's
 
 	cluster   string // namespace/name

@@ -198,7 +198,7 @@ var Packages = []Package{
 			repo/kube/crd
 			repo/lint repo/lint/contractcheck repo/lint/fix repo/lint/rules
 			repo/lint/rules/examples
-			repo/live repo/live/watch
+			repo/live repo/live/drive repo/live/watch
 			repo/move/owners repo/move/snapshot
 			repo/report
 			repo/source/files repo/source/folder repo/source/git repo/source/program
@@ -614,6 +614,13 @@ var Packages = []Package{
 		Holds:     "what a move depends on, read from a management cluster",
 		Never:     "what clusterctl makes of it",
 		Knows:     `repo/move/snapshot`,
+		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
+	},
+	{
+		Path:      "repo/live/drive",
+		Holds:     "a user of a management cluster, played in a namespace made for it, with a journal",
+		Never:     "what a controller does wrong",
+		Knows:     `repo/behaviour/record`,
 		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
 	},
 	{

@@ -6,12 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 func (a *app) configCommand() *cobra.Command {
 	var pin bool
-	var images string
+	var images, url string
 	cmd := &cobra.Command{
 		Use:   "config TARGET...",
 		Short: "Print the clusterctl.yaml entries for releases",
@@ -21,6 +22,10 @@ registry.
 ` + targetHelp,
 		Example: `  clusterctl-repo config /srv/repository > clusterctl.yaml
   clusterctl generate provider --config clusterctl.yaml --infrastructure acme
+
+  # For a web server that shows a folder
+  clusterctl-repo publish out --to static:/srv/www
+  clusterctl-repo config static:/srv/www --url https://gitlab.example.com > clusterctl.yaml
 
   # For an air-gapped site with its own registry
   clusterctl-repo config /srv/repository --pin --image-repository registry.example.com/capi`,
@@ -39,6 +44,10 @@ registry.
 				Images    map[string]override `json:"images,omitempty"`
 			}
 			for _, name := range args {
+				folder, static := open.Static(name)
+				if static {
+					name = folder
+				}
 				t, err := a.open(cmd.Context(), name, nil)
 				if err != nil {
 					return err
@@ -56,18 +65,23 @@ registry.
 					if err != nil {
 						return err
 					}
+					if static {
+						if dest, err = open.Served(dest, r.Provider.Label(), url); err != nil {
+							return usage(err)
+						}
+					}
 					version := "latest"
-					if pin || t.version != "" && !t.latest {
+					if static || pin || t.version != "" && !t.latest {
 						version = r.Version
 					}
-					url, err := dest.URL(version, components.Name)
+					at, err := dest.URL(version, components.Name)
 					if err != nil {
 						return err
 					}
-					if _, err := layouts.ParseProviderURL(url, r.Provider); err != nil {
-						a.say("%s clusterctl does not read %s; mirror brings the release to where it does", a.style.Yellow("warning:"), url)
+					if _, err := layouts.ParseProviderURL(at, r.Provider); err != nil {
+						a.say("%s clusterctl does not read %s; mirror brings the release to where it does", a.style.Yellow("warning:"), at)
 					}
-					out.Providers = append(out.Providers, entry{r.Provider.Name, r.Provider.Type, url})
+					out.Providers = append(out.Providers, entry{r.Provider.Name, r.Provider.Type, at})
 				}
 			}
 			if images != "" {
@@ -81,6 +95,7 @@ registry.
 			return err
 		},
 	}
+	cmd.Flags().StringVar(&url, "url", "", "static:DIR: the `address` of the web server that shows DIR, https://gitlab.HOST")
 	cmd.Flags().BoolVar(&pin, "pin", false, "name the version instead of latest")
 	cmd.Flags().StringVar(&images, "image-repository", "", "take all images from this `registry` and path")
 	return cmd

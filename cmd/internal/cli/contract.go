@@ -37,7 +37,7 @@ made for it.`,
   clusterctl-repo contract check config/crd/bases
   clusterctl-repo contract replay recording.jsonl.gz`,
 	}
-	cmd.AddCommand(a.contractListCommand(), a.contractShowCommand(), a.contractDocsCommand(), a.contractCheckCommand(), a.contractMatrixCommand(), a.contractWatchCommand(), a.replayCommand())
+	cmd.AddCommand(a.contractListCommand(), a.contractShowCommand(), a.contractDocsCommand(), a.contractCheckCommand(), a.contractMatrixCommand(), a.contractWatchCommand(), a.contractDriveCommand(), a.replayCommand())
 	return cmd
 }
 

@@ -41,8 +41,7 @@ Findings are shown as they are made. After --for, or when interrupted with ^C,
 the report is written; with --record everything can be judged again by "contract
 replay". The exit code is 1 if there are findings at or above --fail-on.`,
 		Example: `  # Beside an end-to-end test
-  clusterctl-repo contract watch --kubeconfig management.kubeconfig \
-      --record life.jsonl.gz -o sarif=behaviour.sarif &
+  clusterctl-repo contract watch --kubeconfig management.kubeconfig --record life.jsonl.gz &
   watcher=$!
   make test-e2e
   kill -INT $watcher; wait $watcher`,

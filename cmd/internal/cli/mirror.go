@@ -19,13 +19,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
 )
 
 // mirrorFlags are the flags of mirror.
 type mirrorFlags struct {
-	to, out       string
+	to, out, url  string
 	config        string
 	certManager   string
 	imageRegistry string
@@ -82,6 +83,7 @@ version whose files are not what they were when they were mirrored is refused.
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "where the releases go")
 	flags.StringVar(&f.out, "out", "", "`folder` for the files beside the releases (default: DEST, if that is a folder)")
+	flags.StringVar(&f.url, "url", "", "static:DIR: the address of the web server, https://gitlab.HOST")
 	flags.StringVar(&f.config, "config", "", "also mirror all providers that this clusterctl.yaml (`file`) names; a TARGET with the same label counts instead")
 	flags.StringVar(&f.certManager, "cert-manager", "", "also mirror cert-manager, in the `version` that the configuration or clusterctl says, or in this one")
 	flags.Lookup("cert-manager").NoOptDefVal = usualCertManager
@@ -186,7 +188,7 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 
 // mirrorTo opens the destination, and finds the folder for the files beside it.
 func (a *app) mirrorTo(f *mirrorFlags, opts *mirror.Options) error {
-	site, err := a.site(f.to, &delivery{waiting: waiting{f.maxWait}})
+	site, err := a.site(f.to, &delivery{waiting: waiting{f.maxWait}, Options: open.Options{URL: f.url}})
 	if err != nil {
 		return err
 	}
@@ -204,6 +206,10 @@ func (a *app) mirrorTo(f *mirrorFlags, opts *mirror.Options) error {
 	}
 	if f.out == "" {
 		opts.Dir = folder.String()
+		if dir, ok := strings.CutPrefix(f.to, "static:"); ok {
+			opts.Dir = a.path(dir)
+			opts.Below = open.StaticFolder + "/"
+		}
 	}
 	opts.Near = true
 	of := opts.To.Of

@@ -19,8 +19,9 @@ import (
 )
 
 const destHelp = `
-DEST is a folder or file:/// with its path, https://github.com/OWNER/REPO,
-https://gitlab.HOST/GROUP/PROJECT, or oci://HOST/REPO. {provider} in the name of
+DEST is a folder or file:/// with its path, static:DIR for a web server,
+https://github.com/OWNER/REPO, https://gitlab.HOST/GROUP/PROJECT, or
+oci://HOST/REPO. {provider} in the name of
 a repository stands for the label of each provider. Tokens come from GH_TOKEN or
 GITHUB_TOKEN, GITLAB_TOKEN or CI_JOB_TOKEN, and the store of docker login.`
 

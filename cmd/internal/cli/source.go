@@ -41,8 +41,8 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.BoolVar(&s.asIs, "as-is", false, "leave objects exactly as kustomize gives them")
 	f.BoolVar(&s.addSeries, "add-series", false, "add the release series of the version to metadata.yaml in the source tree if it is missing")
 	f.BoolVar(&s.allowExec, "allow-exec", false, "run the commands that the configuration lists")
-	s.cache.flags(cmd)
 	f.BoolVar(&s.allowRemote, "allow-remote", false, "let kustomizations load bases from the network, if the configuration allows it")
+	s.cache.flags(cmd)
 }
 
 // options are the flags as the library takes them.
