@@ -46,7 +46,6 @@ type suite struct {
 
 var targets = []target{
 	{pkg: "repo/lint", tests: []suite{{pkg: "repo/lint"}, {pkg: "repo/lint/rules", run: "^TestExamples"}, {pkg: "cmd/internal/cli", run: "TestScripts/^lint"}}},
-	{pkg: "repo/lint/fix", tests: []suite{{pkg: "repo/lint/fix"}, {pkg: "cmd/internal/cli", run: "TestScripts/^lint"}}},
 	{pkg: "repo/text/vars", tests: []suite{{pkg: "repo/text/vars", skip: "IsNotCopied|Linear"}}},
 	{pkg: "repo/capi/metadata", tests: []suite{{pkg: "repo/capi/metadata"}}},
 	{pkg: "repo/move/owners", tests: []suite{{pkg: "repo/move/owners"}, {pkg: "repo/lint/rules", run: "^TestExamples/MOVE"}, {pkg: "cmd/internal/cli", run: "TestScripts/^move_plan"}}},
