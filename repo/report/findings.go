@@ -123,7 +123,7 @@ func built(f *lint.Finding) string { return visible(f.Way) + " in the built obje
 // verdict counts the findings.
 func verdict(r *lint.Report) string {
 	c := r.Count()
-	return fmt.Sprintf("%s, %s, %s", count(c.Errors, "error"), count(c.Warnings, "warning"), count(c.Infos, "note"))
+	return fmt.Sprintf("%s, %s, %s", count(c.Errors, "error"), count(c.Warnings, "warning"), count(c.Infos, "info"))
 }
 
 // job is the command that made a report.

@@ -25,7 +25,7 @@ func TestLatenciesAreShown(t *testing.T) {
 		"markdown": {"| GeneratePatches patches | 12 | 1.23ms | 2s | 2.5s | 10s |", "### clusterctl-repo extension check: 0 errors", "Looked at 2 handlers of https"},
 		"html":     {"<td>GeneratePatches patches</td>", "<td>1.23ms</td>", "looked at 2 handlers of https://localhost:9443"},
 		"junit":    {`name="clusterctl-repo extension check"`, "everything in 2 handlers of https://localhost:9443 was checked"},
-		"github":   {"0 errors, 0 warnings, 0 notes in 2 handlers of https://localhost:9443"},
+		"github":   {"0 errors, 0 warnings, 0 infos in 2 handlers of https://localhost:9443"},
 	} {
 		var b bytes.Buffer
 		if err := report.WriteFindings(&b, format, r, report.Options{Paint: plain{}, Latencies: latencies}); err != nil {

@@ -225,7 +225,10 @@ func wrapArgs(cmd *cobra.Command) {
 			}
 			hint := ""
 			if s := c.SuggestionsFor(args[0]); len(s) > 0 {
-				hint = fmt.Sprintf("; did you mean %q?", s[0])
+				nearest := slices.MinFunc(s, func(x, y string) int {
+					return cmp.Compare(layouts.Distance(args[0], x), layouts.Distance(args[0], y))
+				})
+				hint = fmt.Sprintf("; did you mean %q?", nearest)
 			}
 			return usagef("unknown command %q%s Run %q for usage.", args[0], cmp.Or(hint, "."), c.CommandPath()+" --help")
 		}
