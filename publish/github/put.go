@@ -298,7 +298,7 @@ func (j *job) upload(ctx context.Context, r *release, a *repo.Artifact) error {
 		return again(err)
 	}
 	if got.Name != a.Name {
-		j.call(ctx, http.MethodDelete, fmt.Sprintf("releases/assets/%d", got.ID), nil, nil)
+		_, _ = j.call(ctx, http.MethodDelete, fmt.Sprintf("releases/assets/%d", got.ID), nil, nil) // the error below is the one to report
 		return fmt.Errorf("GitHub gave %s the name %s; rename the file so that its name survives", a.Path, got.Name)
 	}
 	sum, stated := got.sum()

@@ -1,5 +1,7 @@
 package gitlab
 
+//lint:file-ignore SA1019 go-gitlab v0.115.0 is the library that users of this project fixed; its successor has another module path.
+
 import (
 	"cmp"
 	"errors"

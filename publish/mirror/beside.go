@@ -136,7 +136,7 @@ func (b beside) write(name string, data []byte) (changed bool, err error) {
 	if err != nil {
 		return fail(err)
 	}
-	defer root.Remove(tmp)
+	defer func() { _ = root.Remove(tmp) }() // what stays is swept by the next run
 	_, err = f.Write(data)
 	if err == nil {
 		err = f.Sync()

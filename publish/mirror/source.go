@@ -176,8 +176,6 @@ type part struct {
 	file     string
 }
 
-func (t *task) name() string { return t.from.String() + " " + t.version }
-
 // certManager reports whether the task is about cert-manager, of whose releases one
 // file is wanted.
 func (t *task) certManager() bool {

@@ -22,7 +22,7 @@ import (
 func faults() []fault.Fault {
 	out := fault.Common()
 	out = append(out, fault.Stalls()...)
-	for _, f := range []fault.Fault{
+	return append(out, []fault.Fault{
 		{Name: "rate limit", Status: 429, Header: map[string]string{"Retry-After": "7"}},
 		{Name: "rate limit after", Status: 429, Handled: true},
 		{Name: "long rate limit", Status: 429, Header: map[string]string{"Retry-After": "86400"}},
@@ -37,10 +37,7 @@ func faults() []fault.Fault {
 		{Name: "twice", Twice: true},
 		{Name: "short answer", Shorten: 3},
 		{Name: "wrong answer", Corrupt: true},
-	} {
-		out = append(out, f)
-	}
-	return out
+	}...)
 }
 
 // published is the release of these tests: two files with one content, one

@@ -2,7 +2,6 @@ package oci
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -92,7 +91,7 @@ func FuzzOpen(f *testing.F) {
 			seen[a.Name] = true
 		}
 		if len(r.Artifacts)+len(r.Oddities) == 0 {
-			t.Error(fmt.Sprintf("nothing is in %s", data))
+			t.Errorf("nothing is in %s", data)
 		}
 	})
 }

@@ -348,7 +348,7 @@ func (p *upload) send(ctx context.Context, x blob) error {
 		read <- err
 	}()
 	err := p.d.remote.Blobs().Push(ctx, x.desc, r)
-	r.Close()
+	_ = r.Close() // a pipe
 	// If the file cannot be read, then that is the reason.
 	if readErr := <-read; readErr != nil && !errors.Is(readErr, io.ErrClosedPipe) {
 		return readErr

@@ -19,7 +19,6 @@ type life struct {
 	objects map[string]map[string]any
 	events  []*record.Event
 	steps   []*step
-	pausing bool // provider objects show Paused=True
 }
 
 type step struct {

@@ -1,5 +1,7 @@
 package oracle
 
+//lint:file-ignore SA1019 v1beta1 is what users still write, so its admission is compared until Cluster API drops it.
+
 import (
 	"bytes"
 	"context"

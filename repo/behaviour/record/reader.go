@@ -54,7 +54,7 @@ func Read(ctx context.Context, name string, in io.Reader, next func(*Event)) (fa
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		defer z.Close()
+		defer func() { _ = z.Close() }() // reading has found what is wrong
 		buffered = bufio.NewReaderSize(z, 1<<20)
 	}
 	ctx, cancel := context.WithCancel(ctx)

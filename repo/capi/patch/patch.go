@@ -96,11 +96,10 @@ type operation struct {
 
 // definition is an entry of the definitions of a patch.
 type definition struct {
-	apiVersion, kind         string
-	cluster, controlPlane    bool
-	deployments, pools       []string
-	hasDeployments, hasPools bool
-	operations               []operation
+	apiVersion, kind      string
+	cluster, controlPlane bool
+	deployments, pools    []string
+	operations            []operation
 }
 
 // Run applies the inline patches of a class to the templates of a Cluster, patch

@@ -81,16 +81,6 @@ func TestByID(t *testing.T) {
 	}
 }
 
-// write puts files into a new folder.
-func write(t testing.TB, files examples.Files) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := files.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // lintFiles applies all rules. File names are relative to the repository.
 func lintFiles(t testing.TB, files examples.Files) []lint.Finding {
 	t.Helper()

@@ -616,10 +616,11 @@ func (d *driver) deleteAll(ctx context.Context) error {
 
 // clean deletes what the driver made and names what is still there at the end.
 func (d *driver) clean(ctx context.Context) []string {
-	d.pause(ctx, false)
-	d.deleteAll(ctx)
+	// What stays is named below, whatever the reason is.
+	_ = d.pause(ctx, false)
+	_ = d.deleteAll(ctx)
 	for _, o := range slices.Backward(d.made) {
-		d.remove(ctx, o)
+		_ = d.remove(ctx, o)
 	}
 	var left []string
 	look := func() bool {

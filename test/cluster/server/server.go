@@ -118,7 +118,7 @@ func (s *Server) Stop() error {
 	case <-s.ended:
 		return s.err
 	case <-time.After(stopTime):
-		s.cmd.Process.Kill()
+		_ = s.cmd.Process.Kill() // it may have ended just now
 		<-s.ended
 		return fmt.Errorf("the API server did not end within %s and was killed", stopTime)
 	}

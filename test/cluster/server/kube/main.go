@@ -58,10 +58,10 @@ func main() {
 		end(0)
 	}()
 	go func() {
-		io.Copy(io.Discard, os.Stdin)
+		_, _ = io.Copy(io.Discard, os.Stdin) // it ends when the test does
 		stop()
 	}()
-	if err := run(ctx, dir); err != nil && ctx.Err() == nil {
+	if err := run(ctx, dir); ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "kube:", err)
 		end(1)
 	}
