@@ -501,7 +501,7 @@ var damages = map[string]func(claim) bool{
 	},
 	// Another number comes out.
 	"COMP034": func(c claim) bool {
-		_, becomes, _ := strings.Cut(c.Message, "clusterctl makes ")
+		_, becomes, _ := strings.Cut(c.Message, "clusterctl makes it ")
 		becomes, _, _ = strings.Cut(becomes, " ")
 		return becomes != "" && strings.Contains(fmt.Sprint(c.objects()), becomes)
 	},

@@ -164,7 +164,7 @@ func words(text string) string {
 	text, _, _ = strings.Cut(text, " into Go value of type ")
 	text, _, _ = strings.Cut(text, " in '")
 	text = strings.TrimSpace(text)
-	for from, to := range map[string]string{"v1alpha3.": "", "v1.": "", "meta.": "", "field mapping.": "field ."} {
+	for from, to := range map[string]string{"v1alpha3.": "", "v1.": "", "metadata.": "", "field mapping.": "field ."} {
 		text = strings.ReplaceAll(text, from, to)
 	}
 	return text
