@@ -558,8 +558,13 @@ func TestUpgrade(t *testing.T) {
 	}
 	const from, to = "v0.1.0", "v0.2.0"
 	m.build(t, filepath.Join(examples, "cluster-api"), from)
+	// --add-series writes the source, so a copy is built.
+	source := filepath.Join(t.TempDir(), "cluster-api-provider-acme")
+	if err := os.CopyFS(source, os.DirFS(filepath.Join(examples, "cluster-api-provider-acme"))); err != nil {
+		t.Fatal(err)
+	}
 	for _, version := range []string{from, to} {
-		m.build(t, filepath.Join(examples, "cluster-api-provider-acme"), version, "--add-series")
+		m.build(t, source, version, "--add-series")
 	}
 	m.configure(t)
 	r, err := folder.Open(t.Context(), filepath.Join(m.repository, "infrastructure-acme"))
