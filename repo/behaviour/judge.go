@@ -316,7 +316,7 @@ func (j *Judge) header(e *record.Event) {
 var userManagers = []string{"kubectl", "clusterctl", "k9s", "Mozilla", "node-fetch", "helm", "argocd", "kustomize-controller", "OpenAPI-Generator"}
 
 // byUser reports whether the managers that wrote between two versions are all tools of
-// people. Removals name nobody.
+// people. Removals carry no name.
 func byUser(old, new []record.Writer, fresh bool) bool {
 	changed := 0
 	for _, w := range new {
@@ -331,7 +331,7 @@ func byUser(old, new []record.Writer, fresh bool) bool {
 	return changed > 0
 }
 
-// named by nobody: no manager wrote between two versions, so something was removed.
+// without a name: no manager wrote between two versions, so something was removed.
 func unnamed(old, new []record.Writer) bool {
 	for _, w := range new {
 		if !slices.Contains(old, w) {

@@ -205,7 +205,7 @@ func isOwn(imported string) bool {
 	return slices.Contains([]string{"cmd", "examples", "layouts", "publish", "repo", "test", "transform"}, top)
 }
 
-// maxRepo is how many folders somebody can survey in repo.
+// maxRepo is how many folders a reader can survey in repo.
 const maxRepo = 14
 
 // judgeFolders checks that every folder with packages below it has a row.

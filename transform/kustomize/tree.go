@@ -32,7 +32,7 @@ type Tree struct {
 	schemas *sync.Map         // path relative to dir → *hiding
 	digests *sync.Map         // path relative to dir → digest of what is on disk
 
-	observer *observer // of a build; nil if there is nobody to tell
+	observer *observer // of a build; may be nil
 }
 
 var _ filesys.FileSystem = (*Tree)(nil)
