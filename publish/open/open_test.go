@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,18 +17,24 @@ import (
 )
 
 // wire answers every request with what makes clients show who they are, and
-// remembers which secrets which host has seen.
-type wire map[string]map[string]bool
+// remembers which secrets which host has seen. Destinations send requests side by
+// side.
+type wire struct {
+	mu   sync.Mutex
+	seen map[string]map[string]bool
+}
 
-func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, values := range req.Header {
 		for _, v := range values {
 			for _, word := range strings.Fields(v) {
 				if secret, ok := strings.CutPrefix(word, "secret-"); ok {
-					if w[req.URL.Host] == nil {
-						w[req.URL.Host] = map[string]bool{}
+					if w.seen[req.URL.Host] == nil {
+						w.seen[req.URL.Host] = map[string]bool{}
 					}
-					w[req.URL.Host][secret] = true
+					w.seen[req.URL.Host][secret] = true
 				}
 			}
 		}
@@ -107,7 +114,7 @@ func TestCredentialsBelongToOneHost(t *testing.T) {
 		"all kinds at once, from and to another": {every, []string{labA + "/g/p", registryA + "/x"}, []string{labB + labURL, registryB + ociURL, hubB + hubURL}, "a.test oci; gitlab.a.test lab"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen := wire{}
+			seen := &wire{seen: map[string]map[string]bool{}}
 			p := &Places{Env: func(n string) (string, bool) { v, ok := tt.env[n]; return v, ok }, Dir: t.TempDir(), Base: seen}
 			p.Policy.Sleep = func(context.Context, time.Duration) error { return nil }
 			r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("a.yaml", []byte("a"))}}
@@ -126,8 +133,8 @@ func TestCredentialsBelongToOneHost(t *testing.T) {
 				use(t, r, func() (publish.Destination, error) { return p.Location(l) })
 			}
 			var got []string
-			for _, host := range slices.Sorted(maps.Keys(seen)) {
-				got = append(got, host+" "+strings.Join(slices.Sorted(maps.Keys(seen[host])), " "))
+			for _, host := range slices.Sorted(maps.Keys(seen.seen)) {
+				got = append(got, host+" "+strings.Join(slices.Sorted(maps.Keys(seen.seen[host])), " "))
 			}
 			if text := strings.Join(got, "; "); text != tt.want {
 				t.Errorf("seen %q, want %q", text, tt.want)

@@ -88,22 +88,18 @@ func certify(t *testing.T, dir, host string) string {
 	return name
 }
 
-// serveNginx shows a folder over TLS until the test ends, and returns the
-// address.
+// serveNginx shows a folder over TLS until the test ends, and returns the socket
+// it listens on: a file, because another process could take a port that was free
+// a moment ago.
 func serveNginx(t *testing.T, nginx, dir, site string) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := free.Addr().String()
-	free.Close()
+	at := filepath.Join(dir, "nginx.sock")
 	config := filepath.Join(dir, "nginx.conf")
 	write(t, config, fmt.Sprintf(`daemon off; master_process off; pid %[1]s/pid; error_log stderr;
 events {}
 http {
   access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
-  server { listen %[2]s ssl; ssl_certificate %[1]s/tls.crt; ssl_certificate_key %[1]s/tls.key; root %[3]s; }
+  server { listen unix:%[2]s ssl; ssl_certificate %[1]s/tls.crt; ssl_certificate_key %[1]s/tls.key; root %[3]s; }
 }
 `, dir, at, site))
 	cmd := exec.Command(nginx, "-p", dir, "-e", "stderr", "-c", config)
@@ -113,7 +109,7 @@ http {
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	for range 100 {
-		if c, err := net.Dial("tcp", at); err == nil {
+		if c, err := net.Dial("unix", at); err == nil {
 			c.Close()
 			return at
 		}
@@ -123,7 +119,7 @@ http {
 	return ""
 }
 
-// tunnel is a proxy that leads every host to one address, and does not look into
+// tunnel is a proxy that leads every host to one socket, and does not look into
 // what goes through it.
 func tunnel(t *testing.T, at string) string {
 	t.Helper()
@@ -132,7 +128,7 @@ func tunnel(t *testing.T, at string) string {
 		t.Fatal(err)
 	}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		to, err := net.Dial("tcp", at)
+		to, err := net.Dial("unix", at)
 		if r.Method != http.MethodConnect || err != nil {
 			http.Error(w, "only CONNECT", http.StatusBadGateway)
 			return
