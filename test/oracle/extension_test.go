@@ -12,11 +12,13 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -69,16 +71,21 @@ func certificates(t *testing.T, dir string, names ...string) {
 	write("tls.key", "EC PRIVATE KEY", keyDER)
 }
 
-// freePort is a port on loopback that nobody used a moment ago.
+// freePort is a port on loopback that was free a moment ago, below those that the
+// system gives to whoever asks for any.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := strconv.Itoa(20000 + mathrand.IntN(10000))
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			continue
+		}
+		l.Close()
+		return port
 	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
+	t.Fatal("100 ports are taken")
+	return ""
 }
 
 // exampleServer builds and starts the server of the example until the test ends. It
