@@ -244,7 +244,7 @@ func machineLists(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP011", Name: "template-owned-fields", Since: "v0.1.0",
+	ID: "CP011", Name: "template-owned-fields", Since: "v0.1.0", OptIn: lint.EveryFinding,
 	Title:    "A ControlPlaneTemplate omits the fields that the topology sets",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition; KubeadmControlPlaneTemplate",
@@ -537,14 +537,10 @@ var _ = infraClusterRules.Add(lint.Rule{
 
 func endpointRequired(p *lint.Pass, k *contract.Kind) {
 	s, presence := k.Judged.Schema.At("spec", "controlPlaneEndpoint")
-	if presence != crd.Present || !s.Required("host") && !s.Required("port") {
+	if k.Contract == contract.V1Beta1 || presence != crd.Present || !s.Required("host") && !s.Required("port") {
 		return
 	}
-	severity := lint.Warning
-	if k.Contract == contract.V1Beta1 {
-		severity = lint.Info
-	}
-	view.Accuse(p, k, s.Node.Get("required"), severity, "host or port of spec.controlPlaneEndpoint of %s %s are required", k.Kind, k.Judged.Name)
+	view.Accuse(p, k, s.Node.Get("required"), 0, "host or port of spec.controlPlaneEndpoint of %s %s are required", k.Kind, k.Judged.Name)
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
@@ -580,6 +576,7 @@ var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC006", Name: "infra-cluster-template", Since: "v0.1.0",
 	Title:    "An InfraCluster should have a template",
 	Severity: lint.Warning, Proof: lint.Contract,
+	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
 	Kinds: view.DefinitionFiles, Check: eachRole(templateMissing, contract.InfraCluster),
@@ -596,15 +593,39 @@ var _ = infraMachineRules.Add(lint.Rule{
 })
 
 func templateMissing(p *lint.Pass, k *contract.Kind) {
-	if !hasTemplate(p, k) {
+	if !hasTemplate(p, k) && (p.Rule.OptIn == "" || p.Asked() || !managed(p, k)) {
 		reportTemplate(p, k, p.Rule.Severity)
 	}
 }
 
 func templateRecommended(p *lint.Pass, k *contract.Kind) {
-	if !hasTemplate(p, k) {
+	if !hasTemplate(p, k) && (p.Asked() || !managed(p, k)) {
 		reportTemplate(p, k, lint.Warning)
 	}
+}
+
+// managed reports whether a kind is one of a service that runs the control plane,
+// such as EKS: its name says so, or that of a control plane without machines
+// begins in the same way. Not all of them are meant for ClusterClasses.
+func managed(p *lint.Pass, k *contract.Kind) bool {
+	if strings.Contains(k.Kind, "Managed") {
+		return true
+	}
+	for _, other := range view.Definitions(p) {
+		if other.Role != contract.ControlPlane || other.Template || other.Judged == nil {
+			continue
+		}
+		if _, presence := other.Judged.Schema.At("spec", "machineTemplate"); presence != crd.Absent {
+			continue
+		}
+		if other == k {
+			return true
+		}
+		if family, ok := strings.CutSuffix(other.Kind, "ControlPlane"); ok && family != "" && strings.HasPrefix(k.Kind, family) {
+			return true
+		}
+	}
+	return false
 }
 
 func reportTemplate(p *lint.Pass, k *contract.Kind, severity lint.Severity) {
@@ -657,6 +678,7 @@ var _ = infraMachinePoolRules.Add(lint.Rule{
 	ID: "IMP006", Name: "pool-template", Since: "v0.1.0",
 	Title:    "An InfraMachinePool must have a template with spec.template.spec",
 	Severity: lint.Error, Proof: lint.Contract,
+	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page InfraMachinePool, InfraMachinePoolTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
 	Kinds: view.DefinitionFiles, Check: both(eachRole(templateRecommended, contract.InfraMachinePool), demanded(contract.TemplateSpec, contract.InfraMachinePool), noted(contract.TemplateMetadata, contract.InfraMachinePool)),
@@ -676,6 +698,7 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP010", Name: "control-plane-template", Since: "v0.1.0",
 	Title:    "A ControlPlane must have a template with spec.template.spec",
 	Severity: lint.Error, Proof: lint.Contract,
+	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
 	Kinds: view.DefinitionFiles, Check: both(eachRole(templateRecommended, contract.ControlPlane), demanded(contract.TemplateSpec, contract.ControlPlane), noted(contract.TemplateMetadata, contract.ControlPlane)),
