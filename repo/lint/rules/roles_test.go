@@ -56,7 +56,9 @@ func TestFields(t *testing.T) {
 				if f.Or != "" {
 					less = without(less, f.Or)
 				}
-				if f.If != "" && !slices.ContainsFunc(less, func(field [2]string) bool { return under(field[0], f.If) }) {
+				if slices.ContainsFunc(strings.Fields(f.If), func(path string) bool {
+					return !slices.ContainsFunc(less, func(field [2]string) bool { return under(field[0], path) })
+				}) {
 					continue // the field that makes this one needed is gone as well
 				}
 				got := judge(t, f, p, less)
@@ -186,13 +188,15 @@ func place(tree map[string]any, path []string, kind string) {
 func emit(tree map[string]any) string {
 	kind, _ := tree["type"].(string)
 	var properties []string
-	items := ""
+	items, values := "", ""
 	for name, v := range tree {
 		child, ok := v.(map[string]any)
 		switch {
 		case !ok:
 		case name == "[]":
 			items = emit(child)
+		case name == "*":
+			values = emit(child)
 		default:
 			properties = append(properties, fmt.Sprintf("%q: %s", name, emit(child)))
 		}
@@ -206,6 +210,9 @@ func emit(tree map[string]any) string {
 	}
 	if items != "" {
 		out += `, "items": ` + items
+	}
+	if values != "" {
+		out += `, "additionalProperties": ` + values
 	}
 	return out + "}"
 }

@@ -23,6 +23,7 @@ var addressRules = &lint.Family{Prefix: "IPAM", Title: "CRDs of IPAM providers"}
 const (
 	neverInitialized = "Cluster API waits forever: the API server drops the field from the controller's report, because the schema does not have it."
 	generateAgain    = "Add the field to the Go type and generate the CRD again. If several versions are served, add it to the one in the contract label."
+	countersMissing  = `The status of the Cluster, and "clusterctl describe cluster", show no numbers for the control plane: Cluster API copies the counters, and leaves out those that are missing or not integers. Nothing waits for them.`
 	noClusterClass   = "Users cannot use the kind in a ClusterClass."
 	addTemplateKind  = "Add a kind named KINDTemplate with spec.template.metadata and spec.template.spec."
 )
@@ -112,20 +113,20 @@ func scaleSubresource(p *lint.Pass, k *contract.Kind) {
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP004", Name: "replica-counters", Since: "v0.1.0",
-	Title:    "A ControlPlane with replicas must have the counters of contract v1beta2",
-	Severity: lint.Error, Proof: lint.Contract,
-	Source: "contract page ControlPlane, replicas",
-	Why:    "Users see wrong numbers in the Cluster, and upgrades do not wait for the control plane. Cluster API fails to read counters that are not integers.",
+	Title:    "A ControlPlane with replicas should have the counters of contract v1beta2",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page ControlPlane, replicas; core/reconcilers/cluster/cluster_controller_status.go, setControlPlaneReplicas",
+	Why:    countersMissing,
 	Fix:    "Add status.replicas, readyReplicas, availableReplicas and upToDateReplicas.",
 	Kinds:  view.DefinitionFiles, Check: underContract(contract.V1Beta2, contract.Counters, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP005", Name: "replica-counters-old", Since: "v0.1.0",
-	Title:    "A ControlPlane with replicas must have the counters of contract v1beta1",
-	Severity: lint.Error, Proof: lint.Contract,
-	Source: "contract page ControlPlane, replicas, compatibility with v1beta1",
-	Why:    "Users see wrong numbers in the Cluster, and upgrades do not wait for the control plane. Cluster API fails to read counters that are not integers.",
+	Title:    "A ControlPlane with replicas should have the counters of contract v1beta1",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page ControlPlane, replicas, compatibility with v1beta1; core/reconcilers/cluster/cluster_controller_status.go, setControlPlaneReplicas",
+	Why:    countersMissing,
 	Fix:    "Add status.replicas, readyReplicas, updatedReplicas and unavailableReplicas.",
 	Kinds:  view.DefinitionFiles, Check: underContract(contract.V1Beta1, contract.Counters, contract.ControlPlane),
 })
@@ -173,7 +174,7 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field)
 		}
 		verdict, s := f.Check(k.Judged.Schema)
 		severity := lint.Warning
-		if f.Need == contract.Must || verdict == contract.WrongType && f.Read || needsVersion(p, k, f) {
+		if f.Need == contract.Must || verdict == contract.WrongType && f.Read && !f.Lenient || needsVersion(p, k, f) {
 			severity = lint.Error
 		}
 		severity = min(severity, most)
@@ -202,7 +203,7 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field)
 // needsVersion reports whether a row is about the version that a control plane
 // reports, and the kind can be part of a ClusterClass, which depends on it.
 func needsVersion(p *lint.Pass, k *contract.Kind, f *contract.Field) bool {
-	return f.Section == contract.Version && f.Need == contract.Should && p.Release.CRD(k.Group, k.Kind+contract.Suffix) != nil
+	return f.Section == contract.Version && f.Need == contract.Should && !strings.Contains(f.Path, crd.Items) && p.Release.CRD(k.Group, k.Kind+contract.Suffix) != nil
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
@@ -370,17 +371,27 @@ var _ = infraMachineRules.Add(lint.Rule{
 	Source: "contract page InfraMachine, addresses",
 	Why:    "Cluster API cannot read addresses of another form, so Machines show none.",
 	Fix:    "Use a list of clusterv1.MachineAddress.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.Addresses, contract.InfraMachine),
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Addresses, contract.InfraMachine, contract.MachinePoolMachine),
 })
 
 var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM005", Name: "failure-domain", Since: "v0.1.0",
-	Title:    "The failure domain of a machine should be in the field of the contract",
-	Severity: lint.Warning, Proof: lint.Contract,
-	Source: "contract page InfraMachine, failure domain",
-	Why:    "Machines lose their failure domain once Cluster API drops contract v1beta1, because spec.failureDomain is only read until then.",
+	Title:    "The failure domain of a machine must be a string in the field of the contract",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraMachine, failure domain; core/reconcilers/machine/machine_controller_phases.go, reconcileInfrastructure",
+	Why:    "Machines lose their failure domain once Cluster API drops contract v1beta1, because spec.failureDomain is only read until then. They fail to reconcile if either field is not a string.",
 	Fix:    "Add status.failureDomain and report the failure domain there.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.FailureDomain, contract.InfraMachine),
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.FailureDomain, contract.InfraMachine, contract.MachinePoolMachine),
+})
+
+var _ = infraMachineRules.Add(lint.Rule{
+	ID: "IM011", Name: "interruptible", Since: "v0.1.0",
+	Title:    "status.interruptible must be a boolean",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "core/reconcilers/machine/machine_controller_noderef.go, reconcileNode",
+	Why:    "Machines fail to reconcile as soon as their node exists: Cluster API reads the field to label nodes that may be interrupted.",
+	Fix:    "Make status.interruptible a boolean, or rename the field.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Interruptible, contract.InfraMachine, contract.MachinePoolMachine),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
@@ -482,13 +493,70 @@ var _ = controlPlaneRules.Add(lint.Rule{
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP006", Name: "machine-template-reference", Since: "v0.1.0",
-	Title:    "The reference to the machine template must be in the field of the contract",
+	Title:    "The reference to the machine template must be in the field of the contract, with all its subfields",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, machines; internal/contract/controlplane.go, MachineTemplate",
-	Why:    "Clusters with a ClusterClass fail: the topology controller writes the reference to a field that the schema lacks, and the API server drops it or refuses the object.",
-	Fix:    "Add spec.machineTemplate.spec.infrastructureRef to the version for contract v1beta2, or label the version only for v1beta1.",
+	Why:    "Clusters with a ClusterClass fail: the topology controller writes the reference to a field that the schema lacks, and the API server drops it or refuses the object. When it reads the reference again, each subfield must be there.",
+	Fix:    "Add spec.machineTemplate.spec.infrastructureRef with apiGroup, kind and name to the version for contract v1beta2, or label the version only for v1beta1.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Machines, contract.ControlPlane),
 })
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP015", Name: "machine-template-metadata", Since: "v0.1.0",
+	Title:    "The machine template of a ControlPlane must have metadata with labels and annotations",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page ControlPlane, machines; exp/topology/desiredstate/desired_state.go, computeControlPlane",
+	Why:    "Clusters with a ClusterClass fail, or their control plane machines have no labels: the topology controller always writes labels there, and the API server refuses or drops fields that the schema lacks.",
+	Fix:    "Use clusterv1.ObjectMeta for spec.machineTemplate.metadata, and generate the CRD with controller-gen crd:generateEmbeddedObjectMeta=true.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.MachineMetadata, contract.ControlPlane),
+})
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP016", Name: "external-machines", Since: "v0.1.0",
+	Title:    "status.externalManagedControlPlane should be a boolean",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page ControlPlane, machines; util/util.go, IsExternalManagedControlPlane",
+	Why:    "Cluster API treats a value of another type as false, and waits for nodes of control plane machines that never appear.",
+	Fix:    "Make the field a boolean.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.ExternalMachines, contract.ControlPlane),
+})
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP017", Name: "status-version-deprecated", Since: "v0.1.0",
+	Title:    "A ControlPlane reports its versions in status.versions",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "contract page ControlPlane, version, since Cluster API v1.14",
+	Why:    "Workers are not upgraded with the next contract: Cluster API then stops reading status.version, which is deprecated since v1.14.",
+	Fix:    "Add status.versions, a list of clusterv1.StatusVersion, beside status.version.",
+	Kinds:  view.DefinitionFiles, Check: oldStatusVersion,
+})
+
+// oldStatusVersion reports all control planes of a file together, because one
+// change of their common code solves it.
+func oldStatusVersion(p *lint.Pass) {
+	if p.Profile.Core < 14 {
+		return
+	}
+	var first *contract.Kind
+	var at *yamldoc.Node
+	var kinds []string
+	for _, k := range view.Definitions(p) {
+		if k.Role != contract.ControlPlane || k.Template || k.Judged == nil || k.Contract != contract.V1Beta2 {
+			continue
+		}
+		s, presence := k.Judged.Schema.At("status", "version")
+		if _, newer := k.Judged.Schema.At("status", "versions"); presence != crd.Present || newer != crd.Absent {
+			continue
+		}
+		if first == nil {
+			first, at = k, s.Node
+		}
+		kinds = append(kinds, k.Kind)
+	}
+	if first != nil {
+		view.Accuse(p, first, at, 0, "%s: status.version is deprecated, and status.versions is missing", view.Enumerate(kinds))
+	}
+}
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP007", Name: "machine-timeouts", Since: "v0.1.0",

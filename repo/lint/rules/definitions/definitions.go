@@ -603,7 +603,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Title:    "The status should have conditions with type and status",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract pages, conditions; util/conditions/getter.go",
-	Why:    "Cluster API cannot show the state of the object in the Cluster or Machine that refers to it.",
+	Why:    "Cluster API cannot show the state of the object in the Cluster or Machine that refers to it. If a field of a condition has another type than metav1.Condition, its controllers panic.",
 	Fix:    "Add status.conditions as a list of metav1.Condition.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(conditions),
 })
