@@ -234,7 +234,9 @@ spec:
 		"a role of others":              {bound + fmt.Sprintf(role, "m", machines) + fmt.Sprintf(binding, "elsewhere"), nil},
 		"a role that collects":          {bound + fmt.Sprintf(role, "m", machines) + fmt.Sprintf(binding, "n") + fmt.Sprintf(role, "n", "") + "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}\n", nil},
 		"machines are not made":         {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, "create, ", "", 1)), []string{"RBAC011"}},
-		"two roles for machines":        {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, "create, ", "", 1)) + fmt.Sprintf(role, "n", strings.Replace(machines, ", delete", "", 1)), nil},
+		"two roles for machines":        {bound + fmt.Sprintf(binding, "n") + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, "create, ", "", 1)) + fmt.Sprintf(role, "n", strings.Replace(machines, ", delete", "", 1)), nil},
+		"another machine has rights":    {strings.Replace(bound, "---\n", strings.ReplaceAll(strings.ReplaceAll(pool[strings.LastIndex(pool, "---\n"):], "foomachines", "barmachines"), "FooMachine", "BarMachine")+"---\n", 1) + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, "create, ", "", 1)+", "+fmt.Sprintf(about, "infrastructure.cluster.x-k8s.io", "barmachines", "'*'")), []string{"RBAC011"}},
+		"only people have a role":       {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, ", foomachines", "", 1)) + fmt.Sprintf(role, "people", machines), []string{"RBAC011"}},
 		"machines are not known at all": {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, ", foomachines", "", 1)), []string{"RBAC011"}},
 	} {
 		t.Run(name, func(t *testing.T) {
