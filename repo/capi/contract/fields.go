@@ -104,6 +104,10 @@ var Fields = [...]Field{
 	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[].attributes.*", Type: "string", Read: true},
 	{Role: InfraCluster, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
 	{Role: InfraCluster, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+	{Role: InfraCluster, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: InfraCluster, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
+	{Role: InfraCluster, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: InfraCluster, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 
 	// infra-machine.md
 	{Role: InfraMachine, Section: ProviderID, Path: "spec.providerID", Type: "string", Need: Must, Read: true},
@@ -119,6 +123,10 @@ var Fields = [...]Field{
 	{Role: InfraMachine, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.provisioned", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
 	{Role: InfraMachine, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
 	{Role: InfraMachine, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachine, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachine, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
+	{Role: InfraMachine, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachine, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 	{Role: InfraMachine, Template: true, Section: Capacity, Path: "status.capacity", Type: "object"},
 
 	// infra-machinepool.md. The code still reads status.ready, whatever the contract.
@@ -133,6 +141,10 @@ var Fields = [...]Field{
 	{Role: InfraMachinePool, Section: Replicas, Path: "status.replicas", Type: "integer", Need: Must, Read: true},
 	{Role: InfraMachinePool, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
 	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
+	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 
 	// Machines of pools are read like others; they have no template.
 	{Role: MachinePoolMachine, Section: ProviderID, Path: "spec.providerID", Type: "string", Need: Must, Read: true},
@@ -153,6 +165,10 @@ var Fields = [...]Field{
 	{Role: BootstrapConfig, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.dataSecretCreated", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
 	{Role: BootstrapConfig, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
 	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
+	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 
 	// control-plane.md. A machineTemplate without any reference is that of a control
 	// plane without machines.
@@ -223,6 +239,11 @@ var Fields = [...]Field{
 	{Role: ControlPlane, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.controlPlaneInitialized", Was: "status.initialized", Type: "boolean", Need: Must, Read: true},
 	{Role: ControlPlane, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
 	{Role: ControlPlane, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+	{Role: ControlPlane, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: ControlPlane, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
+	{Role: ControlPlane, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: ControlPlane, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
+	{Role: ControlPlane, Template: true, Section: MachineMetadata, Path: "spec.template.spec.machineTemplate.metadata", Type: "object", Read: true},
 }
 
 // ConditionFields are the fields of conditions, with their types. Cluster API takes

@@ -844,30 +844,63 @@ var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM010", Name: "immutable-template", Since: "v0.1.0",
 	Title:    "The schema of a template should allow changes of its spec",
 	Severity: lint.Warning, Proof: lint.Contract,
-	Source: "contract pages, support for SSA dry run",
+	Source: "contract pages InfraMachine, InfraMachinePool and BootstrapConfig, support for SSA dry run; core/reconcilers/topology/cluster/reconcile_state.go, reconcileReferencedTemplate",
 	Why:    "Users cannot change a ClusterClass with such templates: the topology controller tests changes with a dry run, which an expression in the schema cannot accept.",
 	Fix:    "Move the check to a webhook that skips dry runs of the topology controller.",
-	Kinds:  view.DefinitionFiles, Check: eachTemplate(immutableTemplate, contract.InfraCluster, contract.InfraMachine, contract.InfraMachinePool, contract.BootstrapConfig, contract.ControlPlane),
+	Kinds:  view.DefinitionFiles, Check: eachTemplate(immutableTemplate, contract.InfraMachine, contract.InfraMachinePool, contract.BootstrapConfig),
 })
 
-// immutableTemplate looks for expressions that compare a value with its former
-// self.
-func immutableTemplate(p *lint.Pass, k *contract.Kind) {
-	s := k.Judged.Schema
-	where := ""
-	for _, name := range [...]string{"spec", "template", "spec"} {
-		next, presence := s.At(name)
-		if presence != crd.Present {
-			return
+// unchanged matches a part of an expression that holds only as long as a value
+// equals its former self, whatever else the expression allows: the first value is
+// not set yet when a rule with an alternative is written.
+var unchanged = view.Pattern(`(?:^|[^\w.])self((?:\.\w+)*)==oldSelf((?:\.\w+)*)(?:\.value\(\))?(?:$|[^\w.=(])|(?:^|[^\w.])oldSelf((?:\.\w+)*)(?:\.value\(\))?==self((?:\.\w+)*)(?:$|[^\w.=(])`)
+
+// fixedField returns the path below self that an expression keeps as it is.
+func fixedField(rule string) (path string, ok bool) {
+	for _, m := range unchanged().FindAllStringSubmatch(strings.Join(strings.Fields(rule), ""), -1) {
+		if former := strings.TrimSuffix(m[2], ".value"); m[3] == "" && m[4] == "" && m[1] == former {
+			return m[1], true
 		}
-		s = next
-		where = strings.TrimPrefix(where+"."+name, ".")
+		if m[3] == m[4] && m[1] == "" && m[2] == "" {
+			return m[3], true
+		}
+	}
+	return "", false
+}
+
+// immutableTemplate looks for expressions that compare a value with its former
+// self, at the spec of a template and everywhere around and below it.
+func immutableTemplate(p *lint.Pass, k *contract.Kind) {
+	var first *yamldoc.Node
+	var fields []string
+	var visit func(s crd.Schema, path string)
+	visit = func(s crd.Schema, path string) {
 		for _, rule := range s.Node.Get("x-kubernetes-validations").List() {
-			if text := strings.Join(strings.Fields(rule.Get("rule").Str()), ""); text == "self==oldSelf" || text == "oldSelf==self" {
-				view.Accuse(p, k, rule.Get("rule"), 0, "the schema forbids changes of %s in %s %s, even in a dry run", where, k.Kind, k.Judged.Name)
-				return
+			below, ok := fixedField(rule.Get("rule").Str())
+			field := strings.TrimPrefix(path+below, ".")
+			if !ok || !strings.HasPrefix("spec.template.spec", field) && !strings.HasPrefix(field, "spec.template.spec") || field == "" && path != "" {
+				continue
+			}
+			if first == nil {
+				first = rule.Get("rule")
+			}
+			if !slices.Contains(fields, field) {
+				fields = append(fields, field)
 			}
 		}
+		for _, f := range view.Fields(s.Node.Get("properties")) {
+			if path == "" && f.Name != "spec" {
+				continue
+			}
+			visit(crd.Schema{Node: f.Value}, path+"."+f.Name)
+		}
+		if items := s.Node.Get("items"); items != nil {
+			visit(crd.Schema{Node: items}, path+"."+crd.Items)
+		}
+	}
+	visit(k.Judged.Schema, "")
+	if first != nil {
+		view.Accuse(p, k, first, 0, "the schema forbids changes of %s in %s %s, even in a dry run", view.FewOf(fields), k.Kind, k.Judged.Name)
 	}
 }
 
