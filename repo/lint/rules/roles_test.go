@@ -252,7 +252,7 @@ func TestImmutableTemplates(t *testing.T) {
 		}
 		where["rule"] = tc.rule
 		doc := fmt.Sprintf(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "x", "labels": {"cluster.x-k8s.io/v1beta2": "v1"}},
-"spec": {"group": "infrastructure.cluster.x-k8s.io", "names": {"kind": "FooMachineTemplate"}, "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": %s}}]}}`, emit(schema))
+"spec": {"group": "infrastructure.cluster.x-k8s.io", "names": {"kind": "FooMachinePoolTemplate"}, "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": %s}}]}}`, emit(schema))
 		r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("infrastructure-components.yaml", []byte(doc))}}
 		got := ""
 		for _, f := range run(t, &repo.Repository{Providers: []*repo.Provider{{Provider: r.Provider, Releases: []*repo.Release{r}}}}, lint.Options{Rules: []*lint.Rule{rules.ByID("IM010")}}) {
@@ -260,7 +260,7 @@ func TestImmutableTemplates(t *testing.T) {
 		}
 		want := ""
 		if tc.want != "" {
-			want = "the schema forbids changes of " + tc.want + " in FooMachineTemplate v1, even in a dry run"
+			want = "the schema forbids changes of " + tc.want + " in FooMachinePoolTemplate v1, even in a dry run"
 		}
 		if got != want {
 			t.Errorf("%s at %q: %q, want %q", tc.rule, tc.at, got, want)
