@@ -44,8 +44,8 @@ func (m *run) look(ctx context.Context, t *task) (*cargo, error) {
 		}
 	}
 	listed, ok := m.listing(c)
-	if m.Verify != nil && !m.DryRun {
-		return c, nil // what was there before nobody may have verified
+	if m.Verify != nil {
+		return c, nil // what is there may never have been verified
 	}
 	if !ok || listed.SHA256 != c.digest || !complete(t.parts, locked, listed.Providers) {
 		return c, nil

@@ -49,9 +49,10 @@ type Options struct {
 	Given struct{ ImageRegistry, ConfigMaps bool }
 	// Verify refuses a release by its error before anything of it is published,
 	// or is nil. It gets the release as its source has it, also if several
-	// providers share it; reading the files costs no network. What is in the
-	// mirror already is verified too, which may take downloads.
-	Verify func(ctx context.Context, r *repo.Release) error
+	// providers share it, and the providers whose files are copied; reading the
+	// files costs no network. What is in the mirror already is verified too, which
+	// may take downloads, and so does a dry run.
+	Verify func(ctx context.Context, r *repo.Release, as []layouts.Provider) error
 	// Tell hears of every release when it is done, or is nil. It is not called
 	// by two goroutines at a time.
 	Tell func(Outcome)
