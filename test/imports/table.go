@@ -209,6 +209,7 @@ var Packages = []Package{
 			transform/check
 			transform/clusterctl
 			transform/clusterctl/config
+			transform/propose
 			transform/sourcetree`,
 		Libraries: `crypto/tls github.com/spf13/cobra github.com/spf13/pflag log net/http`,
 	},
@@ -244,6 +245,13 @@ var Packages = []Package{
 		Holds: "what a source tree is, by convention, with the reason for each conclusion",
 		Never: "how anything is built",
 		Knows: `layouts layouts/config repo/text/yamldoc`,
+	},
+	{
+		Path:      "layouts/recipes",
+		Holds:     "what Makefiles, workflows and scripts do to make a release, read and not run",
+		Never:     "what folders hold, how anything is built",
+		Knows:     `repo/text/yamldoc`,
+		Libraries: `mvdan.cc/sh/v3`,
 	},
 	{
 		Path:  "publish",
@@ -959,6 +967,17 @@ var Packages = []Package{
 		Never:     "providers, rules",
 		Knows:     `repo/parallel repo/source/files repo/text/yamldoc transform/cache`,
 		Libraries: `sigs.k8s.io/kustomize/api sigs.k8s.io/kustomize/kyaml`,
+	},
+	{
+		Path:  "transform/propose",
+		Holds: "the configuration with which a source tree builds, found by convention, recipes and building",
+		Never: "how recipes are read, how kustomize works, writing",
+		Knows: `layouts
+			layouts/config layouts/detect layouts/recipes
+			repo
+			repo/source/files
+			repo/text/yamldoc
+			transform/cache transform/kustomize transform/sourcetree`,
 	},
 	{
 		Path:  "transform/sourcetree",
