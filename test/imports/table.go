@@ -187,6 +187,7 @@ var Packages = []Package{
 			layouts repo
 			layouts/config
 			publish
+			publish/bundle
 			publish/local
 			publish/mirror
 			publish/open
@@ -250,6 +251,12 @@ var Packages = []Package{
 		Holds: "what every destination can do, sites that give each provider its destination, dry runs, records and progress",
 		Never: "how a release was made, or whether it is sound",
 		Knows: `layouts repo repo/text/manifest`,
+	},
+	{
+		Path:  "publish/bundle",
+		Holds: "a mirror as one file that is carried over a gap",
+		Never: "what the files are for, the network",
+		Knows: `layouts publish/mirror repo repo/source/files`,
 	},
 	{
 		Path:  "publish/claim",

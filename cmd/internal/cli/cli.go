@@ -218,7 +218,7 @@ func wrapArgs(cmd *cobra.Command) {
 			return nil
 		}
 	}
-	if cmd.HasSubCommands() {
+	if cmd.HasSubCommands() && cmd.RunE == nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
