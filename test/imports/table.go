@@ -452,6 +452,13 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery`,
 	},
 	{
+		Path:      "repo/kube/objectmeta",
+		Holds:     "what the API server has against names, labels and annotations",
+		Never:     "rules, the kinds of Cluster API",
+		Knows:     `repo/text/yamldoc`,
+		Libraries: `k8s.io/apimachinery`,
+	},
+	{
 		Path:  "repo/kube/openapi",
 		Holds: "whether a value fits an OpenAPI schema as the API server sees it, with places",
 		Never: "what the schema is for",
@@ -510,7 +517,7 @@ var Packages = []Package{
 		Never: "other subjects, printing",
 		Knows: `layouts
 			repo/capi/clusterclass repo/capi/contract
-			repo/kube/crd repo/kube/openapi
+			repo/kube/crd repo/kube/objectmeta repo/kube/openapi
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/manifest repo/text/vars repo/text/yamldoc`,
@@ -601,7 +608,7 @@ var Packages = []Package{
 		Never: "other subjects, printing",
 		Knows: `layouts repo
 			repo/capi/clusterclass repo/capi/coreapi
-			repo/kube/crd repo/kube/gotypes repo/kube/openapi
+			repo/kube/crd repo/kube/gotypes repo/kube/objectmeta repo/kube/openapi
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/move/owners
@@ -612,7 +619,8 @@ var Packages = []Package{
 		Path:  "repo/lint/rules/text",
 		Holds: "rules about YAML, variables and comments that silence rules",
 		Never: "other subjects, printing",
-		Knows: `repo/lint
+		Knows: `repo/kube/objectmeta
+			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/vars repo/text/yamldoc`,
 	},
