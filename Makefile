@@ -3,6 +3,8 @@
 
 GO ?= go
 BIN := bin/clusterctl-repo
+# What --version prints; empty outside a git checkout.
+STAMP = -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli.commit=$(shell git rev-parse HEAD 2>/dev/null) -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli.date=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 DEMO_VERSION ?= v0.1.0
 SHELL := /bin/sh
 
@@ -14,7 +16,7 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build the program into bin/
-	$(GO) build -trimpath -ldflags '-s -w' -o $(BIN) ./cmd/clusterctl-repo
+	$(GO) build -trimpath -ldflags '-s -w $(STAMP)' -o $(BIN) ./cmd/clusterctl-repo
 
 .PHONY: demo
 demo: build ## Build, lint and publish all examples into out/repository
