@@ -167,6 +167,11 @@ func (v *verification) flag(cmd *cobra.Command) {
 	f.BoolVar(&v.requireProvenance, "require-provenance", false, "with --verify-key or --policy: also demand "+layouts.ProvenanceFile+", with a source commit that has every input")
 }
 
+// given reports whether anything is demanded.
+func (v *verification) given() bool {
+	return v.policy != "" || len(v.files) > 0 || v.requireProvenance
+}
+
 // demands returns the policy of the flags; nil if nothing is demanded.
 func (v *verification) demands(a *app) (*policy.Policy, error) {
 	p := &policy.Policy{}
