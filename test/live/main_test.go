@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +28,9 @@ import (
 // keptPrograms names a folder in which programs are kept between runs, for those who
 // write tests. Programs in it are not built again, except the one under test.
 const keptPrograms = "LIVE_PROGRAMS"
+
+// kept names a folder for the recordings, reports and messages of the tests.
+const kept = "LIVE_KEEP"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -154,6 +158,17 @@ func tool(ctx context.Context, t *testing.T, r *rig.Rig, args ...string) *course
 	cmd.WaitDelay = 5 * time.Minute
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	name := strings.ReplaceAll(t.Name(), "/", "-")
+	keep := os.Getenv(kept)
+	if keep != "" {
+		log, err := os.Create(filepath.Join(keep, name+".log"))
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		defer log.Close()
+		cmd.Stderr = io.MultiWriter(&stderr, log)
+	}
 	begin := time.Now()
 	err := cmd.Run()
 	c.stderr = stderr.String()
@@ -165,13 +180,12 @@ func tool(ctx context.Context, t *testing.T, r *rig.Rig, args ...string) *course
 		t.Fatal(err)
 	}
 	t.Logf("%s: %s, exit code %d", args[1], time.Since(begin).Round(time.Second), c.code)
-	if keep := os.Getenv("LIVE_KEEP"); keep != "" {
-		for name, from := range map[string]string{".jsonl.gz": c.recording, ".json": report} {
+	if keep != "" {
+		for ending, from := range map[string]string{".jsonl.gz": c.recording, ".json": report} {
 			if data, err := os.ReadFile(from); err == nil {
-				_ = os.WriteFile(filepath.Join(keep, strings.ReplaceAll(t.Name(), "/", "-")+name), data, 0o600)
+				_ = os.WriteFile(filepath.Join(keep, name+ending), data, 0o600)
 			}
 		}
-		_ = os.WriteFile(filepath.Join(keep, strings.ReplaceAll(t.Name(), "/", "-")+".log"), []byte(c.stderr), 0o600)
 	}
 	data, err := os.ReadFile(report)
 	if err != nil {
