@@ -128,6 +128,11 @@ var Folders = []Folder{
 		Never: "the implementation of publishing",
 	},
 	{
+		Path:  "test/live",
+		Holds: "the proof with the real controllers of Cluster API",
+		Never: "how behaviour is judged",
+	},
+	{
 		Path:  "test/fakes",
 		Holds: "servers on loopback with faults as data",
 		Never: "their clients",
@@ -871,6 +876,27 @@ var Packages = []Package{
 		Path:  "test/integrations",
 		Holds: "tests of the GitHub Action, the pre-commit hooks and the problem matcher",
 		Never: "the verbs",
+	},
+	{
+		Path:  "test/live",
+		Holds: "tests with the real controllers on a real API server in a network namespace; own module",
+		Never: "how behaviour is judged",
+	},
+	{
+		Path:  "test/live/ipam",
+		Holds: "the IPAM provider for the tests; own module",
+		Never: "the tests",
+	},
+	{
+		Path:  "test/live/rack",
+		Holds: "a provider of machine pools, and what it may do wrong",
+		Never: "how it is judged",
+	},
+	{
+		Path:  "test/live/rig",
+		Holds: "building, changing, starting and stopping the controllers",
+		Never: "what is tested",
+		Knows: `test/cluster/server`,
 	},
 	{
 		Path:      "test/mutate",

@@ -49,6 +49,13 @@ var mutants = []mutant{
 	}}},
 }
 
+// ownPorts lets several providers run side by side.
+func ownPorts(index int) rig.Edit {
+	const call = "inmemoryserver.NewWorkloadClustersMux(inMemoryManager, podIP"
+	first := 30000 + 1000*index
+	return rig.Edit{File: "main.go", Old: call + ")", New: fmt.Sprintf("%s, inmemoryserver.CustomPorts{MinPort: %d, MaxPort: %d, DebugPort: %d})", call, first, first+999, 19001+index)}
+}
+
 // short is the course for mutants: without the steps that cannot show their mistakes.
 var short = []string{"--skip", "scale", "--skip", "annotate", "--skip", "strip", "--skip", "wipe", "--skip", "managed", "--skip", "claim", "--skip", "restart"}
 
@@ -74,11 +81,11 @@ func TestMutants(t *testing.T) {
 	t.Run("courses", func(t *testing.T) {
 		for i, m := range append(mutants, mutant{name: "unchanged"}) {
 			if i < len(mutants) {
-				program, err := prepared.Build(t.Context(), m.name, m.edits)
+				program, err := prepared.Build(t.Context(), m.name, append(m.edits, ownPorts(i)))
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := r.Beside(t.Context(), m.name, program, fmt.Sprintf("127.0.0.%d", i+2), i); err != nil {
+				if err := r.Beside(t.Context(), m.name, program, i); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -179,21 +179,21 @@ func (r *Rig) established(ctx context.Context) error {
 func (r *Rig) Manage(ctx context.Context, name, program string, flags ...string) error {
 	for _, m := range managers {
 		if m.name == name {
-			return r.manage(ctx, m, program, "127.0.0.1", flags)
+			return r.manage(ctx, m, program, flags)
 		}
 	}
 	return fmt.Errorf("unknown manager %s", name)
 }
 
-// Beside starts a further infrastructure provider for the namespace with its name. Its
-// workload clusters are at the address; the index must be its own.
-func (r *Rig) Beside(ctx context.Context, name, program, address string, index int) error {
+// Beside starts a further infrastructure provider for the namespace with its name. The
+// index must be its own.
+func (r *Rig) Beside(ctx context.Context, name, program string, index int) error {
 	m := *managers[infra]
 	m.name, m.port, m.health = name, m.port+100+index, m.health+200+index
-	return r.manage(ctx, &m, program, address, []string{"--namespace=" + name})
+	return r.manage(ctx, &m, program, []string{"--namespace=" + name})
 }
 
-func (r *Rig) manage(ctx context.Context, m *manager, program, address string, flags []string) error {
+func (r *Rig) manage(ctx context.Context, m *manager, program string, flags []string) error {
 	if p := r.running[m.name]; p != nil {
 		p.stop()
 	}
@@ -203,7 +203,7 @@ func (r *Rig) manage(ctx context.Context, m *manager, program, address string, f
 		probe = "--health-probe-bind-address="
 	}
 	flags = slices.Concat([]string{fmt.Sprintf("--webhook-port=%d", m.port), "--webhook-cert-dir=" + r.dir, probe + health}, m.flags, flags)
-	if err := r.run(m.name, program, flags, "POD_IP="+address); err != nil {
+	if err := r.run(m.name, program, flags); err != nil {
 		return err
 	}
 	if err := until(ctx, m.name, func() bool { return answers(ctx, "http://"+health+"/readyz") }); err != nil {
@@ -250,7 +250,7 @@ type process struct {
 	log     *tail
 }
 
-func (r *Rig) run(name, program string, flags []string, env ...string) error {
+func (r *Rig) run(name, program string, flags []string) error {
 	p := &process{done: make(chan struct{}), log: &tail{}}
 	r.running[name] = p
 	begin := func() error {
@@ -262,8 +262,7 @@ func (r *Rig) run(name, program string, flags []string, env ...string) error {
 		p.cmd = exec.Command(program, flags...)
 		// So that field managers are those of the images of providers.
 		p.cmd.Args[0] = "manager"
-		p.cmd.Env = append(os.Environ(), "KUBECONFIG="+r.Kubeconfig, "POD_NAME="+name, "POD_NAMESPACE="+name+"-system", "POD_UID="+name)
-		p.cmd.Env = append(p.cmd.Env, env...)
+		p.cmd.Env = append(os.Environ(), "KUBECONFIG="+r.Kubeconfig, "POD_IP=127.0.0.1", "POD_NAME="+name, "POD_NAMESPACE="+name+"-system", "POD_UID="+name)
 		p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 		if err := p.cmd.Start(); err != nil {
 			return fmt.Errorf("start %s: %w", name, err)
