@@ -133,7 +133,7 @@ func (k *kustomizations) file(name string, s *source, o Options) *Result {
 		return r
 	}
 	before := d.String()
-	f := &file{name: name, opts: o, result: r, uses: countVariables(string(s.data))}
+	f := &file{name: name, opts: o, result: r, step: listStep(string(s.data)), uses: countVariables(string(s.data))}
 	f.opts.Partial = true
 	for _, list := range []string{"patches", "patchesJson6902"} {
 		for _, e := range entries(d.Root, list) {
@@ -197,7 +197,7 @@ func (k *kustomizations) inline(f *file, d *tree.Document, e *tree.Entry, t *tar
 
 // run migrates a list of JSON patches.
 func (k *kustomizations) run(f *file, list *tree.Node, t *target) {
-	o := &object{file: f, kind: t.kind, root: &tree.Node{Kind: tree.Map}, name: strings.TrimSpace("patch of " + t.kind.Kind + " " + t.name), step: list.Indent, partial: true}
+	o := &object{file: f, kind: t.kind, root: &tree.Node{Kind: tree.Map}, name: strings.TrimSpace("patch of " + t.kind.Kind + " " + t.name), step: f.step, partial: true}
 	var targets []*tree.Node
 	for _, n := range f.opts.Targets[t.kind.Group+"/"+t.kind.Kind] {
 		if t.name == "" || n.Text("metadata", "name") == t.name {
@@ -219,7 +219,7 @@ func (k *kustomizations) operations(name string, s *source, o Options) *Result {
 	if err != nil || d.Anchors || strings.Contains(text, "\r") || !d.Root.IsList() {
 		return r
 	}
-	f := &file{name: name, opts: o, result: r, uses: countVariables(text)}
+	f := &file{name: name, opts: o, result: r, step: listStep(text), uses: countVariables(text)}
 	k.run(f, d.Root, s.list)
 	after := d.String()
 	if again, err := tree.Parse(after, 0); err != nil || sound(after, again) != nil {

@@ -97,7 +97,7 @@ func text(name string, data []byte, o Options) (*Result, map[string][]*tree.Node
 			return r, nil
 		}
 	}
-	f := &file{name: name, opts: o, result: r, uses: countVariables(content)}
+	f := &file{name: name, opts: o, result: r, step: listStep(content), uses: countVariables(content)}
 	migrated := strings.Join(f.documents(tree.Split(content), 0), "")
 	f.shared()
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
@@ -127,6 +127,7 @@ type file struct {
 	name   string
 	opts   Options
 	result *Result
+	step   int // see listStep
 	// uses counts the expressions of each variable, left those that remain.
 	uses map[string]int
 	// converted counts the expressions whose values were converted, with the
@@ -228,7 +229,7 @@ func (f *file) value(d *tree.Document, n *tree.Node) {
 		f.nested(n)
 		return
 	}
-	o := &object{file: f, kind: k, root: n, step: listStep(d.Root), partial: f.opts.Partial}
+	o := &object{file: f, kind: k, root: n, step: f.step, partial: f.opts.Partial}
 	o.name = strings.TrimSpace(k.Kind + " " + n.Text("metadata", "name"))
 	if d.Anchors {
 		f.result.Left++
@@ -252,17 +253,26 @@ func (f *file) remember(k *table.Kind, n *tree.Node) {
 	f.seen[k.Group+"/"+k.Kind] = append(f.seen[k.Group+"/"+k.Kind], n)
 }
 
-// listStep is how deep the file indents the dashes of lists below their keys.
-func listStep(root *tree.Node) int {
-	step := -1
-	root.Walk(func(e *tree.Entry) bool {
-		if v := e.Value; step < 0 && v.Kind == tree.List && !v.Flow && e.Owner().Kind == tree.Map && !e.Owner().Flow {
-			step = v.Indent - e.Owner().Indent
+// listStep is how deep most lists of a text are indented below their keys.
+func listStep(text string) int {
+	inner, outer, key := 0, 0, -1
+	for line := range strings.Lines(text) {
+		t := strings.TrimSpace(line)
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		if strings.HasPrefix(t, "- ") && key >= 0 {
+			if indent > key {
+				inner++
+			} else if indent == key {
+				outer++
+			}
 		}
-		return step < 0
-	})
-	if step < 0 {
-		return 2
+		key = -1
+		if strings.HasSuffix(t, ":") && !strings.HasPrefix(t, "#") {
+			key = indent + len(t) - len(strings.TrimLeft(t, "- "))
+		}
 	}
-	return step
+	if outer > inner {
+		return 0
+	}
+	return 2
 }

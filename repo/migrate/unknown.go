@@ -73,7 +73,7 @@ func (f *file) nested(n *tree.Node) {
 			return true
 		}
 		text, indent := dedent(content)
-		inner := &file{name: f.name, opts: f.opts, result: &Result{}, uses: f.uses}
+		inner := &file{name: f.name, opts: f.opts, result: &Result{}, step: f.step, uses: f.uses}
 		out := strings.Join(inner.documents(tree.Split(text+"\n"), e.Line), "")
 		f.result.Findings = append(f.result.Findings, inner.result.Findings...)
 		f.result.Migrated += inner.result.Migrated

@@ -88,13 +88,24 @@ func migrationText(r *migrate.Report) string {
 	var b strings.Builder
 	for level := migrate.Note; level <= migrate.Manual; level++ {
 		title := false
+		alike := map[string]int{}
 		for _, f := range r.Findings() {
-			if f.Level != level {
+			if f.Level == migrate.Note {
+				alike[f.Message]++
+			}
+		}
+		for _, f := range r.Findings() {
+			n := alike[f.Message]
+			if f.Level != level || level == migrate.Note && n == 0 {
 				continue
 			}
 			if !title {
 				fmt.Fprintf(&b, "%s:\n", migrationTitles[level])
 				title = true
+			}
+			if delete(alike, f.Message); level == migrate.Note && n > 1 {
+				fmt.Fprintf(&b, "  %s:%d and %s: %s\n", oneLine(f.File), f.Line, count(n-1, "other place"), oneLine(f.Message))
+				continue
 			}
 			fmt.Fprintf(&b, "  %s:%d: ", oneLine(f.File), f.Line)
 			if f.Object != "" {

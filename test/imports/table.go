@@ -920,6 +920,11 @@ var Packages = []Package{
 		Knows: `test/oracle/bench/internal/cost`,
 	},
 	{
+		Path:  "test/oracle/migration",
+		Holds: "tests of migrated manifests against the conversion functions of Cluster API",
+		Never: "how manifests are edited",
+	},
+	{
 		Path:  "test/oracle/openapi",
 		Holds: "the program that writes the OpenAPI document of Cluster API's own catalogue",
 		Never: "our OpenAPI document",

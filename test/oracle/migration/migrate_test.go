@@ -104,6 +104,7 @@ var words = []string{"a", "web", "true", "null", "0x1", "3", "yes", "a: b", "# c
 
 // filler fills objects with what their JSON can hold.
 func filler(seed int64) *randfill.Filler {
+	schemas := 0 // deep schemas would be large and show nothing new
 	f := randfill.NewWithSeed(seed).NilChance(0.4).NumElements(0, 3).MaxDepth(14)
 	return f.Funcs(
 		func(s *string, c randfill.Continue) { *s = words[c.Intn(len(words))] },
@@ -138,6 +139,17 @@ func filler(seed int64) *randfill.Filler {
 			}
 		},
 		func(m *metav1.FieldsV1, _ randfill.Continue) {},
+		func(s *clusterv1beta1.JSONSchemaProps, c randfill.Continue) {
+			if schemas++; schemas < 3 || schemas < 30 && c.Intn(4) == 0 {
+				c.FillNoCustom(s)
+				return
+			}
+			s.Type, s.UniqueItems, s.XIntOrString = "array", c.Bool(), c.Bool()
+		},
+		func(s *ipamv1beta1.IPAddressSpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			s.Prefix &= 127
+		},
 	)
 }
 
