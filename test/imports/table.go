@@ -192,6 +192,7 @@ var Packages = []Package{
 			layouts repo
 			layouts/config
 			publish
+			publish/bundle
 			publish/local
 			publish/mirror
 			publish/open
@@ -215,6 +216,7 @@ var Packages = []Package{
 			transform/check
 			transform/clusterctl
 			transform/clusterctl/config
+			transform/propose
 			transform/sourcetree`,
 		Libraries: `crypto/tls github.com/spf13/cobra github.com/spf13/pflag log net/http`,
 	},
@@ -252,10 +254,23 @@ var Packages = []Package{
 		Knows: `layouts layouts/config repo/text/yamldoc`,
 	},
 	{
+		Path:      "layouts/recipes",
+		Holds:     "what Makefiles, workflows and scripts do to make a release, read and not run",
+		Never:     "what folders hold, how anything is built",
+		Knows:     `repo/text/yamldoc`,
+		Libraries: `mvdan.cc/sh/v3`,
+	},
+	{
 		Path:  "publish",
 		Holds: "what every destination can do, sites that give each provider its destination, dry runs, records and progress",
 		Never: "how a release was made, or whether it is sound",
 		Knows: `layouts repo repo/text/manifest`,
+	},
+	{
+		Path:  "publish/bundle",
+		Holds: "a mirror as one file that is carried over a gap",
+		Never: "what the files are for, the network",
+		Knows: `layouts publish/mirror repo repo/source/files`,
 	},
 	{
 		Path:  "publish/claim",
@@ -451,6 +466,13 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery`,
 	},
 	{
+		Path:      "repo/kube/objectmeta",
+		Holds:     "what the API server has against names, labels and annotations",
+		Never:     "rules, the kinds of Cluster API",
+		Knows:     `repo/text/yamldoc`,
+		Libraries: `k8s.io/apimachinery`,
+	},
+	{
 		Path:  "repo/kube/openapi",
 		Holds: "whether a value fits an OpenAPI schema as the API server sees it, with places",
 		Never: "what the schema is for",
@@ -509,7 +531,7 @@ var Packages = []Package{
 		Never: "other subjects, printing",
 		Knows: `layouts
 			repo/capi/clusterclass repo/capi/contract
-			repo/kube/crd repo/kube/openapi
+			repo/kube/crd repo/kube/objectmeta repo/kube/openapi
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/manifest repo/text/vars repo/text/yamldoc`,
@@ -600,7 +622,7 @@ var Packages = []Package{
 		Never: "other subjects, printing",
 		Knows: `layouts repo
 			repo/capi/clusterclass repo/capi/coreapi
-			repo/kube/crd repo/kube/gotypes repo/kube/openapi
+			repo/kube/crd repo/kube/gotypes repo/kube/objectmeta repo/kube/openapi
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/move/owners
@@ -611,7 +633,8 @@ var Packages = []Package{
 		Path:  "repo/lint/rules/text",
 		Holds: "rules about YAML, variables and comments that silence rules",
 		Never: "other subjects, printing",
-		Knows: `repo/lint
+		Knows: `repo/kube/objectmeta
+			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/vars repo/text/yamldoc`,
 	},
@@ -991,6 +1014,17 @@ var Packages = []Package{
 		Never:     "providers, rules",
 		Knows:     `repo/parallel repo/source/files repo/text/yamldoc transform/cache`,
 		Libraries: `sigs.k8s.io/kustomize/api sigs.k8s.io/kustomize/kyaml`,
+	},
+	{
+		Path:  "transform/propose",
+		Holds: "the configuration with which a source tree builds, found by convention, recipes and building",
+		Never: "how recipes are read, how kustomize works, writing",
+		Knows: `layouts
+			layouts/config layouts/detect layouts/recipes
+			repo
+			repo/source/files
+			repo/text/yamldoc
+			transform/cache transform/kustomize transform/sourcetree`,
 	},
 	{
 		Path:  "transform/sourcetree",

@@ -181,7 +181,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	}{
 		{"make", []*cobra.Command{a.initCommand(), a.buildCommand(), a.releaseCommand(), a.publishCommand(), a.mirrorCommand(), a.migrateCommand()}},
 		{"check", []*cobra.Command{a.lintCommand(), a.renderCommand(), a.varsCommand(), a.imagesCommand(), a.diffCommand(), a.movePlanCommand(), a.configCommand(), a.contractCommand(), a.extensionCommand(), a.rulesCommand(), a.explainCommand()}},
-		{"", []*cobra.Command{a.schemaCommand(), a.versionCommand()}},
+		{"", []*cobra.Command{a.schemaCommand(), a.manCommand(), a.versionCommand()}},
 	} {
 		for _, c := range group.commands {
 			c.GroupID = group.id
@@ -189,6 +189,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 		}
 	}
 	cmd.InitDefaultCompletionCmd()
+	a.versionFlag(cmd)
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
 		help.Args = func(c *cobra.Command, args []string) error {
@@ -218,7 +219,7 @@ func wrapArgs(cmd *cobra.Command) {
 			return nil
 		}
 	}
-	if cmd.HasSubCommands() {
+	if cmd.HasSubCommands() && cmd.RunE == nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -233,6 +234,8 @@ func wrapArgs(cmd *cobra.Command) {
 			return usagef("unknown command %q%s Run %q for usage.", args[0], cmp.Or(hint, "."), c.CommandPath()+" --help")
 		}
 		cmd.SuggestionsMinimumDistance = 2
+	}
+	if cmd.HasSubCommands() && cmd.RunE == nil {
 		cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	}
 	for _, c := range cmd.Commands() {
