@@ -78,6 +78,11 @@ var Folders = []Folder{
 		Never: "what it means",
 	},
 	{
+		Path:  "repo/migrate",
+		Holds: "the way of manifests from one contract of Cluster API to the next",
+		Never: "printing, verdicts about releases",
+	},
+	{
 		Path:  "repo/move",
 		Holds: "what clusterctl move does: reading the objects, and the walk",
 		Never: "network, printing",
@@ -126,6 +131,11 @@ var Folders = []Folder{
 		Path:  "test/conformance",
 		Holds: "the proof against the programs of others",
 		Never: "the implementation of publishing",
+	},
+	{
+		Path:  "test/live",
+		Holds: "the proof with the real controllers of Cluster API",
+		Never: "how behaviour is judged",
 	},
 	{
 		Path:  "test/fakes",
@@ -200,6 +210,7 @@ var Packages = []Package{
 			repo/lint repo/lint/contractcheck repo/lint/fix repo/lint/rules
 			repo/lint/rules/examples
 			repo/live repo/live/drive repo/live/watch
+			repo/migrate repo/migrate/table
 			repo/move/owners repo/move/snapshot
 			repo/report
 			repo/source/files repo/source/folder repo/source/git repo/source/program
@@ -654,6 +665,26 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
 	},
 	{
+		Path:  "repo/migrate",
+		Holds: "manifests, patches and kustomize sources edited for the next contract of Cluster API",
+		Never: "rules, releases, printing",
+		Knows: `repo/capi/coreapi
+			repo/migrate/table repo/migrate/tree
+			repo/source/files
+			repo/text/vars repo/text/yamldoc`,
+	},
+	{
+		Path:  "repo/migrate/table",
+		Holds: "what becomes of every field of Cluster API's kinds from one contract to the next",
+		Never: "texts, files, reports",
+	},
+	{
+		Path:  "repo/migrate/tree",
+		Holds: "the text of a YAML document as a tree whose entries can be moved, with every other byte kept",
+		Never: "what the entries mean",
+		Knows: `repo/text/vars`,
+	},
+	{
 		Path:      "repo/move/owners",
 		Holds:     "who owns what in a template or a management cluster, and what clusterctl move does with it",
 		Never:     "printing",
@@ -680,7 +711,8 @@ var Packages = []Package{
 			layouts repo
 			repo/extension
 			repo/facts/diff repo/facts/inventory
-			repo/lint
+			repo/lint repo/lint/fix
+			repo/migrate
 			repo/move/owners
 			repo/report/internal/draw repo/report/internal/markup
 			repo/text/yamldoc`,
@@ -879,6 +911,27 @@ var Packages = []Package{
 		Never: "the verbs",
 	},
 	{
+		Path:  "test/live",
+		Holds: "tests with the real controllers on a real API server in a network namespace; own module",
+		Never: "how behaviour is judged",
+	},
+	{
+		Path:  "test/live/ipam",
+		Holds: "the IPAM provider for the tests; own module",
+		Never: "the tests",
+	},
+	{
+		Path:  "test/live/rack",
+		Holds: "a provider of machine pools, and what it may do wrong",
+		Never: "how it is judged",
+	},
+	{
+		Path:  "test/live/rig",
+		Holds: "building, changing, starting and stopping the controllers",
+		Never: "what is tested",
+		Knows: `test/cluster/server`,
+	},
+	{
 		Path:      "test/mutate",
 		Holds:     "small changes of the core, one at a time, and whether a test notices them",
 		Never:     "what the changed packages do",
@@ -920,6 +973,11 @@ var Packages = []Package{
 		Holds: "the program that measures another program",
 		Never: "which program",
 		Knows: `test/oracle/bench/internal/cost`,
+	},
+	{
+		Path:  "test/oracle/migration",
+		Holds: "tests of migrated manifests against the conversion functions of Cluster API",
+		Never: "how manifests are edited",
 	},
 	{
 		Path:  "test/oracle/openapi",

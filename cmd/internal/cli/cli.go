@@ -182,7 +182,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 		id       string
 		commands []*cobra.Command
 	}{
-		{"make", []*cobra.Command{a.initCommand(), a.buildCommand(), a.releaseCommand(), a.publishCommand(), a.mirrorCommand()}},
+		{"make", []*cobra.Command{a.initCommand(), a.buildCommand(), a.releaseCommand(), a.publishCommand(), a.mirrorCommand(), a.migrateCommand()}},
 		{"check", []*cobra.Command{a.lintCommand(), a.renderCommand(), a.varsCommand(), a.imagesCommand(), a.diffCommand(), a.movePlanCommand(), a.configCommand(), a.contractCommand(), a.extensionCommand(), a.rulesCommand(), a.explainCommand()}},
 		{"", []*cobra.Command{a.schemaCommand(), a.manCommand(), a.versionCommand()}},
 	} {
