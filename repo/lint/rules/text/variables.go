@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
@@ -470,7 +469,7 @@ func variablePrefix(p *lint.Pass) {
 	words := providerWords(p)
 	seen := map[string]bool{}
 	for _, f := range p.Release.Files {
-		if f.Kind != layouts.Components && !p.Asked() {
+		if !slices.Contains(view.Installed, f.Kind) && !p.Asked() {
 			continue
 		}
 		for _, r := range view.Refs(f) {
