@@ -44,6 +44,11 @@ func run(m *testing.M) int {
 			return 1
 		}
 		defer stopShared()
+		// Parallel tests mostly wait, so more than there are processors may do that.
+		if err := flag.Set("test.parallel", "8"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		return m.Run()
 	}
 	dir := os.Getenv(keptPrograms)
