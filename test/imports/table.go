@@ -215,7 +215,7 @@ var Packages = []Package{
 			repo/report
 			repo/source/files repo/source/folder repo/source/git repo/source/program
 			repo/text/manifest repo/text/yamldoc
-			repo/trust/provenance repo/trust/sign
+			repo/trust/policy repo/trust/provenance repo/trust/sign
 			transform
 			transform/cache
 			transform/check
@@ -771,6 +771,12 @@ var Packages = []Package{
 		Never:     "what the documents mean",
 		Knows:     `repo/parallel`,
 		Libraries: `go.yaml.in/yaml/v2 go.yaml.in/yaml/v4 sigs.k8s.io/yaml unsafe`,
+	},
+	{
+		Path:  "repo/trust/policy",
+		Holds: "who must have signed which provider, and what may be unsigned, with the reason",
+		Never: "where the file and the keys come from",
+		Knows: `layouts repo repo/text/yamldoc repo/trust/provenance repo/trust/sign`,
 	},
 	{
 		Path:  "repo/trust/provenance",
