@@ -76,10 +76,37 @@ func comment(line string) (at int, rest string) {
 		return -1, ""
 	}
 	at = strings.LastIndexByte(line[:mark], '#')
-	if at < 0 || strings.TrimSpace(line[at+1:mark]) != "" || at > 0 && line[at-1] != ' ' && line[at-1] != '\t' {
+	if at < 0 || strings.TrimSpace(line[at+1:mark]) != "" || at > 0 && line[at-1] != ' ' && line[at-1] != '\t' || quoted(line[:at]) {
 		return -1, ""
 	}
 	return at, line[mark+len(IgnoreMark):]
+}
+
+// quoted reports whether a text in quotes is open at the end of a part of a line.
+// Quotes inside of plain texts are characters of them.
+func quoted(part string) bool {
+	var open byte
+	for i := 0; i < len(part); i++ {
+		switch c := part[i]; {
+		case open == '"' && c == '\\':
+			i++
+		case open != 0 && c == open:
+			open = 0
+		case open == 0 && (c == '"' || c == '\'') && strings.ContainsRune(" \t-[{,:(", lastRune(part[:i])):
+			open = c
+		case open == 0 && c == '#' && (i == 0 || part[i-1] == ' ' || part[i-1] == '\t'):
+			return false // the rest is a comment
+		}
+	}
+	return open != 0
+}
+
+// lastRune is the last character of a text; a blank for none.
+func lastRune(text string) rune {
+	if text == "" {
+		return ' '
+	}
+	return rune(text[len(text)-1])
 }
 
 // covers returns the lines, counted from 1, that a comment in line n, counted

@@ -23,6 +23,11 @@ func TestIgnores(t *testing.T) {
 		"without a rule":       {"a: 1 # clusterctl-repo:ignore\n", " 1-1 "},
 		"above nothing":        {"a: 1\n# clusterctl-repo:ignore X001 why\n", "X001 2-2 why"},
 		"inside a text":        {"a: \"x#clusterctl-repo:ignore X001 why\"\n", ""},
+		"inside quotes":        {"a: \"x # clusterctl-repo:ignore X001 why\"\n", ""},
+		"inside single quotes": {"- {a: 'it''s # clusterctl-repo:ignore X001 why'}\n", ""},
+		"behind quotes":        {"a: \"x # y\" # clusterctl-repo:ignore X001 why\n", "X001 1-1 why"},
+		"behind an apostrophe": {"a: it's # clusterctl-repo:ignore X001 why\n", "X001 1-1 why"},
+		"behind an escape":     {"a: \"\\\"\" # clusterctl-repo:ignore X001 why\n", "X001 1-1 why"},
 		"without a sharp":      {"a: clusterctl-repo:ignore X001\n", ""},
 	} {
 		var got []string

@@ -183,6 +183,28 @@ func (c *candidate) initialized() bool {
 	return c.has("status", "initialization") || c.has("status", "initialized") || c.has("status", "ready")
 }
 
+// templated reports whether the group has a kind with an ending and its template.
+// Users refer to that one, so that one without a template is internal: a virtual
+// machine that the controller makes for a machine.
+func (c *candidate) templated(ending string) bool {
+	for k := range c.known {
+		if k[0] == c.Group && strings.HasSuffix(k[1], ending) && c.known[[2]string{k[0], k[1] + Suffix}] {
+			return true
+		}
+	}
+	return false
+}
+
+// named reports whether a kind of the group has an ending.
+func (c *candidate) named(ending string) bool {
+	for k := range c.known {
+		if k[0] == c.Group && strings.HasSuffix(k[1], ending) {
+			return true
+		}
+	}
+	return false
+}
+
 const apiGroup = "cluster.x-k8s.io"
 
 // contractual reports whether the group or a label says that the kind is there
@@ -220,6 +242,9 @@ var classes = [...]struct {
 	{IPPool, "its name ends with IPPool, or with Pool in a group for IPAM", func(c *candidate) bool {
 		return strings.HasSuffix(c.Kind, "IPPool") || c.place("ipam") && strings.HasSuffix(c.Kind, "Pool")
 	}},
+	{IPPool, "it is in a group for IPAM and has addresses to give", func(c *candidate) bool {
+		return c.place("ipam") && !strings.HasSuffix(c.Kind, "Claim") && slices.ContainsFunc([]string{"addresses", "subnet", "subnets", "prefix", "pools", "ranges", "start", "cidr", "cidrs"}, func(name string) bool { return c.has("spec", name) })
+	}},
 	{Aux, "neither its group nor a label belongs to Cluster API", func(c *candidate) bool { return !c.contractual() }},
 	{ControlPlane, "its name ends with ControlPlane", func(c *candidate) bool { return strings.HasSuffix(c.base, "ControlPlane") }},
 	{ControlPlane, "its group is for control planes and it reports that it is initialized", func(c *candidate) bool {
@@ -229,11 +254,13 @@ var classes = [...]struct {
 	{InfraMachinePool, "it has spec.providerIDList", func(c *candidate) bool { return c.has("spec", "providerIDList") }},
 	{MachinePoolMachine, "its name ends with MachinePoolMachine", func(c *candidate) bool { return strings.HasSuffix(c.base, "MachinePoolMachine") }},
 	{InfraMachine, "its name ends with Machine, and it has a template, a provider ID or reports that it is initialized", func(c *candidate) bool {
-		return c.infrastructure() && strings.HasSuffix(c.base, "Machine") && (c.sibling() || c.has("spec", "providerID") || c.initialized())
+		return c.infrastructure() && strings.HasSuffix(c.base, "Machine") && (c.sibling() || !c.templated("Machine") && (c.has("spec", "providerID") || c.initialized()))
 	}},
-	{InfraCluster, "its name ends with Cluster", func(c *candidate) bool { return c.infrastructure() && strings.HasSuffix(c.base, "Cluster") }},
+	{InfraCluster, "its name ends with Cluster", func(c *candidate) bool {
+		return c.infrastructure() && strings.HasSuffix(c.base, "Cluster") && (c.sibling() || !c.templated("Cluster") || c.has("spec", "controlPlaneEndpoint") || c.initialized())
+	}},
 	{InfraCluster, "it has a control plane endpoint and reports that it is initialized", func(c *candidate) bool {
-		return c.infrastructure() && c.has("spec", "controlPlaneEndpoint") && c.initialized()
+		return c.infrastructure() && c.has("spec", "controlPlaneEndpoint") && c.initialized() && (c.sibling() || !c.named("Cluster"))
 	}},
 	{BootstrapConfig, "its name ends with Config in a group for bootstrapping", func(c *candidate) bool {
 		return c.place("bootstrap") && strings.HasSuffix(c.base, "Config")

@@ -304,3 +304,83 @@ func TestVariablePrefix(t *testing.T) {
 		}
 	}
 }
+
+// TestTemplateNames is about the ways to miss the name of a template or a class.
+func TestTemplateNames(t *testing.T) {
+	const dir = "infrastructure-foo/v1.0.0/"
+	for name, want := range map[string]string{
+		"clustertemplate.yaml":         "clusterctl requests cluster-template.yaml, which the release has, and never clustertemplate.yaml",
+		"clustertemplate-ha.yaml":      "clusterctl requests cluster-template-ha.yaml and does not find clustertemplate-ha.yaml",
+		"cluster_template_ha.yml":      "clusterctl requests cluster-template-ha.yaml and does not find cluster_template_ha.yml",
+		"ha-cluster-template.yaml":     "clusterctl requests cluster-template-ha.yaml and does not find ha-cluster-template.yaml",
+		"template-ha.yaml":             "clusterctl requests cluster-template-ha.yaml and does not find template-ha.yaml",
+		"templates.yaml":               "",
+		"template.yaml":                "clusterctl requests cluster-template.yaml, which the release has, and never template.yaml",
+		"clusterclassfoo.yaml":         "clusterctl requests clusterclass-foo.yaml and does not find clusterclassfoo.yaml",
+		"cluster-class-foo.yaml":       "clusterctl requests clusterclass-foo.yaml and does not find cluster-class-foo.yaml",
+		"clusterclass.yaml":            "clusterctl does not find a ClusterClass in this file; it requests clusterclass-NAME.yaml",
+		"cluster-template.yaml.sha256": "",
+		"clusters.yaml":                "",
+		"infrastructure-template.txt":  "",
+	} {
+		got := ""
+		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
+			dir + "infrastructure-components.yaml": fooNamespace,
+			dir + "metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+			dir + "cluster-template.yaml":          "kind: A\n",
+			dir + name:                             "kind: A\n",
+		}}) {
+			if f.Rule.ID == "TPL001" {
+				got += f.Message
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestShapes is about ways to write a fault that the examples do not show.
+func TestShapes(t *testing.T) {
+	const base, metadata = "infrastructure-foo/v1.0.0/", "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n"
+	definition := func(kind, labels, spec string) string {
+		plural := strings.ToLower(kind) + "s"
+		return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + plural + ".infrastructure.cluster.x-k8s.io, labels: {" + labels + "}}\nspec:\n  group: infrastructure.cluster.x-k8s.io\n  scope: Namespaced\n  names: {kind: " + kind + ", plural: " + plural + "}\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {" + spec + "}}}}}}]\n---\n"
+	}
+	const contractLabel = "cluster.x-k8s.io/v1beta2: v1"
+	webhook := func(resources string) string {
+		return definition("FooMachineTemplate", contractLabel, "") + "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\nwebhooks: [{name: a.b.c, rules: [{apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: [" + resources + "]}]}]\n"
+	}
+	cluster := func(worker, version string) string {
+		return "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: '${CLUSTER_NAME}'}\n---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment\nmetadata: {name: '${CLUSTER_NAME}-md'}\nspec:\n  replicas: " + worker + "\n  template: {spec: {version: '${KUBERNETES_VERSION}'}}\n---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachinePool\nmetadata: {name: '${CLUSTER_NAME}-mp'}\nspec:\n  template: {spec: {version: '" + version + "'}}\n"
+	}
+	for name, tc := range map[string]struct{ file, text, rule, want string }{
+		"capability":            {"infrastructure-components.yaml", running("ghcr.io/x/y:v1", ", securityContext: {capabilities: {add: [NET_BIND_SERVICE, SYS_ADMIN]}}"), "DEP003", "has capabilities that the baseline standard forbids"},
+		"capability with CAP_":  {"infrastructure-components.yaml", running("ghcr.io/x/y:v1", ", securityContext: {capabilities: {add: [CAP_NET_ADMIN]}}"), "DEP003", "has capabilities that the baseline standard forbids"},
+		"harmless capability":   {"infrastructure-components.yaml", running("ghcr.io/x/y:v1", ", securityContext: {capabilities: {add: [CHOWN]}}"), "DEP003", "no runAsNonRoot"},
+		"unconfined":            {"infrastructure-components.yaml", running("ghcr.io/x/y:v1", ", securityContext: {seccompProfile: {type: Unconfined}}"), "DEP003", "runs without seccomp"},
+		"port of the node":      {"infrastructure-components.yaml", running("ghcr.io/x/y:v1", ", ports: [{containerPort: 80, hostPort: 80}]"), "DEP003", "uses ports of the node"},
+		"all resources":         {"infrastructure-components.yaml", webhook("'*'"), "WH010", "fooMachineTemplates"},
+		"all with subresources": {"infrastructure-components.yaml", webhook("'*/*'"), "WH010", "fooMachineTemplates"},
+		"only machines":         {"infrastructure-components.yaml", webhook("foomachines"), "WH010", ""},
+		"count by another name": {"cluster-template.yaml", cluster("${NODE_MACHINE_COUNT}", "${KUBERNETES_VERSION}"), "TPL003", "spec.replicas comes from ${NODE_MACHINE_COUNT}, so --worker-machine-count of clusterctl has no effect"},
+		"fixed in one place":    {"cluster-template.yaml", cluster("${WORKER_MACHINE_COUNT}", "v1.31.0"), "TPL003", "spec.template.spec.version is always v1.31.0, although the template uses ${KUBERNETES_VERSION} elsewhere"},
+		"all common":            {"cluster-template.yaml", cluster("${WORKER_MACHINE_COUNT}", "${KUBERNETES_VERSION}"), "TPL003", ""},
+		"internal machine":      {"infrastructure-components.yaml", definition("FooMachine", contractLabel, "providerID: {type: string}") + definition("FooMachineTemplate", contractLabel, "") + definition("FooVirtualMachine", contractLabel, "providerID: {type: string}"), "IM006", ""},
+		"machine alone":         {"infrastructure-components.yaml", definition("FooMachine", contractLabel, "providerID: {type: string}"), "IM006", "the kind FooMachineTemplate is missing"},
+		"internal cluster":      {"infrastructure-components.yaml", definition("FooCluster", contractLabel, "") + definition("FooClusterTemplate", contractLabel, "") + definition("FooSubCluster", contractLabel, ""), "IC006", ""},
+		"another cluster":       {"infrastructure-components.yaml", definition("FooCluster", contractLabel, "") + definition("FooClusterTemplate", contractLabel, "") + definition("BarCluster", contractLabel, "controlPlaneEndpoint: {type: object}"), "IC006", "the kind BarClusterTemplate is missing"},
+	} {
+		got := ""
+		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
+			base + "infrastructure-components.yaml": fooNamespace, base + "metadata.yaml": metadata, base + tc.file: map[bool]string{true: fooNamespace}[tc.file == "infrastructure-components.yaml"] + tc.text,
+		}}) {
+			if f.Rule.ID == tc.rule {
+				got += f.Message + "; "
+			}
+		}
+		if want := strings.ToLower(tc.want); want == "" && got != "" || !strings.Contains(strings.ToLower(got), want) {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -469,6 +470,24 @@ var _ = webhookRules.Add(lint.Rule{
 	Kinds:  view.Installed, Check: templateDryRun,
 })
 
+// templatesOf returns the templates that an entry of a webhook's resources is
+// about: a name, or with a star all of the release in the groups of the rule.
+func templatesOf(r *lint.Release, rule *yamldoc.Node, resource string) []string {
+	if resource != "*" && resource != "*/*" {
+		if strings.HasSuffix(resource, "templates") {
+			return []string{resource}
+		}
+		return nil
+	}
+	var out []string
+	for _, c := range r.CRDs() {
+		if strings.HasSuffix(c.Kind, contract.Suffix) && view.Holds(rule, "apiGroups", c.Group) {
+			out = append(out, c.Plural)
+		}
+	}
+	return out
+}
+
 func templateDryRun(p *lint.Pass) {
 	var first *yamldoc.Node
 	var object *manifest.Object
@@ -482,11 +501,14 @@ func templateDryRun(p *lint.Pass) {
 				continue
 			}
 			for _, n := range rule.Get("resources").List() {
-				if strings.HasSuffix(n.Str(), "templates") && !slices.Contains(names, n.Text) {
+				for _, name := range templatesOf(p.Release, rule, n.Str()) {
+					if slices.Contains(names, name) {
+						continue
+					}
 					if first == nil {
 						first, object = n, w.object
 					}
-					names = append(names, n.Text)
+					names = append(names, name)
 				}
 			}
 		}

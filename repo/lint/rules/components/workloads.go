@@ -3,6 +3,7 @@ package components
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -70,14 +71,42 @@ var (
 		{[]string{"hostIPC"}, isTrue, "shares memory with the node"},
 		{[]string{"securityContext", "runAsNonRoot"}, isFalse, "may run as root"},
 		{[]string{"securityContext", "runAsUser"}, isZero, "runs as root"},
+		{[]string{"securityContext", "seccompProfile", "type"}, isUnconfined, "runs without seccomp"},
+		{[]string{"securityContext", "appArmorProfile", "type"}, isUnconfined, "runs without AppArmor"},
 	}
 	containerRisks = []risk{
 		{[]string{"securityContext", "privileged"}, isTrue, "is privileged"},
 		{[]string{"securityContext", "allowPrivilegeEscalation"}, isTrue, "may escalate privileges"},
 		{[]string{"securityContext", "runAsNonRoot"}, isFalse, "may run as root"},
 		{[]string{"securityContext", "runAsUser"}, isZero, "runs as root"},
+		{[]string{"securityContext", "capabilities", "add"}, addsPower, "has capabilities that the baseline standard forbids"},
+		{[]string{"securityContext", "seccompProfile", "type"}, isUnconfined, "runs without seccomp"},
+		{[]string{"securityContext", "appArmorProfile", "type"}, isUnconfined, "runs without AppArmor"},
+		{[]string{"securityContext", "procMount"}, isUnmasked, "sees all of /proc"},
+		{[]string{"ports"}, usesHostPorts, "uses ports of the node"},
 	}
 )
+
+// baseline are the capabilities that the baseline Pod Security Standard allows to add.
+var baseline = []string{
+	"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
+}
+
+// addsPower reports whether a list of capabilities has one beyond the baseline. The
+// container runtime also knows them with the prefix CAP_.
+func addsPower(n *yamldoc.Node) bool {
+	return slices.ContainsFunc(n.List(), func(c *yamldoc.Node) bool {
+		return c.Str() != "" && !slices.Contains(baseline, strings.TrimPrefix(strings.ToUpper(c.Str()), "CAP_"))
+	})
+}
+
+func isUnconfined(n *yamldoc.Node) bool { return n.Str() == "Unconfined" }
+
+func isUnmasked(n *yamldoc.Node) bool { return n.Str() == "Unmasked" }
+
+func usesHostPorts(n *yamldoc.Node) bool {
+	return slices.ContainsFunc(n.List(), func(p *yamldoc.Node) bool { v, ok := p.Get("hostPort").Int(); return ok && v > 0 })
+}
 
 // risks returns the words for the risks that are there, and where the first is.
 func risks(table []risk, n *yamldoc.Node) (first *yamldoc.Node, words []string) {

@@ -2,6 +2,7 @@ package templates
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -70,7 +71,34 @@ func classFiles(p *lint.Pass) []*lint.File {
 }
 
 // similar are names that users may give to a template or a class.
-var similar = view.Pattern(`^(?:(cluster[-_]?templates?|template)|(cluster[-_]?class(?:es)?))(?:[-_.](.*))?\.ya?ml$`)
+var similar = view.Pattern(`(?i)^(?:(cluster[-_]?templates?[-_.]?|template[-_.]|template$)|(cluster[-_]?class(?:es)?[-_.]?))(.*)$`)
+
+// suffixed are names of templates with the flavor in front.
+var suffixed = view.Pattern(`(?i)^(.+)[-_.]cluster[-_]?templates?$`)
+
+// meant returns the name that clusterctl requests for a file whose name is similar
+// to that of a template or a class; ok is false for other files, and the name is
+// empty for a class without a name.
+func meant(file string) (name string, template, ok bool) {
+	ending := path.Ext(file)
+	if e := strings.ToLower(ending); e != ".yaml" && e != ".yml" {
+		return "", false, false
+	}
+	stem := strings.TrimSuffix(file, ending)
+	if m := similar().FindStringSubmatch(stem); m != nil {
+		switch {
+		case m[2] == "":
+			return layouts.TemplateFile(m[3]), true, true
+		case m[3] == "":
+			return "", false, true
+		}
+		return layouts.ClusterClassFile(m[3]), false, true
+	}
+	if m := suffixed().FindStringSubmatch(stem); m != nil {
+		return layouts.TemplateFile(m[1]), true, true
+	}
+	return "", false, false
+}
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL001", Name: "template-name", Since: "v0.1.0",
@@ -90,20 +118,14 @@ func templateName(p *lint.Pass) {
 		if a.Kind() != layouts.Asset {
 			continue
 		}
-		m := similar().FindStringSubmatch(a.Name)
-		switch {
-		case m == nil:
-			continue
-		case m[2] != "" && m[3] == "":
+		switch name, _, ok := meant(a.Name); {
+		case !ok || strings.EqualFold(name, a.Name):
+		case name == "":
 			p.Path(a.Path, "clusterctl does not find a ClusterClass in this file; it requests clusterclass-NAME.yaml")
-			continue
-		}
-		name := layouts.TemplateFile(m[3])
-		if m[2] != "" {
-			name = layouts.ClusterClassFile(m[3])
-		}
-		if p.Release.Release.Artifact(name) == nil && !strings.EqualFold(name, a.Name) {
+		case p.Release.Release.Artifact(name) == nil:
 			p.Path(a.Path, "clusterctl requests %s and does not find %s", name, a.Name)
+		default:
+			p.Path(a.Path, "clusterctl requests %s, which the release has, and never %s", name, a.Name)
 		}
 	}
 }
@@ -133,8 +155,8 @@ func defaultTemplate(p *lint.Pass) {
 // meantAsTemplate reports whether a file has the name of a template but for a
 // mistake, which TPL001 is about.
 func meantAsTemplate(a *repo.Artifact) bool {
-	m := similar().FindStringSubmatch(a.Name)
-	return m != nil && m[1] != ""
+	_, template, ok := meant(a.Name)
+	return ok && template
 }
 
 // alwaysSet reports whether clusterctl gives a variable a value by itself
@@ -165,6 +187,8 @@ var common = []struct {
 	{"MachinePool", "KUBERNETES_VERSION", []string{"spec", "template", "spec", "version"}, lint.Warning},
 	{view.ClusterKind, "CONTROL_PLANE_MACHINE_COUNT", []string{"spec", "topology", "controlPlane", "replicas"}, lint.Info},
 	{"ControlPlane", "CONTROL_PLANE_MACHINE_COUNT", []string{"spec", "replicas"}, lint.Info},
+	{view.ClusterKind, "WORKER_MACHINE_COUNT", []string{"spec", "topology", "workers", "machineDeployments", "replicas"}, lint.Info},
+	{view.ClusterKind, "WORKER_MACHINE_COUNT", []string{"spec", "topology", "workers", "machinePools", "replicas"}, lint.Info},
 	{"MachineDeployment", "WORKER_MACHINE_COUNT", []string{"spec", "replicas"}, lint.Info},
 	{"MachinePool", "WORKER_MACHINE_COUNT", []string{"spec", "replicas"}, lint.Info},
 }
@@ -193,21 +217,61 @@ func commonVariables(p *lint.Pass) {
 			p.On(c, n, "the Cluster is always named %s, regardless of the name given to clusterctl", n.Text)
 		}
 	}
+	reported := map[string]bool{}
 	for _, row := range common {
-		if used[row.variable] {
-			continue
-		}
 		for _, o := range p.File.Objects() {
-			n := o.Get(row.path...)
-			if !strings.HasSuffix(o.Kind, row.suffix) || !contractual(o.Group) || n == nil || view.Variable(o, n) {
+			if reported[row.variable] || !strings.HasSuffix(o.Kind, row.suffix) || !contractual(o.Group) {
 				continue
 			}
-			f := lint.At(o.File, o.Doc, n, "%s is always %s, because the template does not use ${%s}", strings.Join(row.path, "."), view.ScalarText(n), row.variable)
-			f.Severity = row.severity
-			p.Report(f)
-			used[row.variable] = true // once is enough
+			for _, n := range valuesAt(o.Doc.Root, row.path) {
+				if f, ok := uncommon(o, n, row.path, row.variable, used[row.variable]); ok && !reported[row.variable] {
+					f.Severity = row.severity
+					p.Report(f)
+					reported[row.variable] = true // once is enough
+				}
+			}
 		}
 	}
+}
+
+// valuesAt returns the values at a path, in which a list stands for its entries.
+func valuesAt(n *yamldoc.Node, way []string) []*yamldoc.Node {
+	switch {
+	case n == nil:
+		return nil
+	case n.Is(yamldoc.List):
+		var out []*yamldoc.Node
+		for _, item := range n.Items {
+			out = append(out, valuesAt(item, way)...)
+		}
+		return out
+	case len(way) == 0:
+		return []*yamldoc.Node{n}
+	}
+	return valuesAt(n.Get(way[0]), way[1:])
+}
+
+// uncommon says what is wrong if a value does not come from the common variable.
+// Elsewhere says that the template uses it in another place: then a number of
+// machines may differ here on purpose, and a version may not.
+func uncommon(o *manifest.Object, n *yamldoc.Node, way []string, variable string, elsewhere bool) (f lint.Finding, ok bool) {
+	field := strings.Join(way, ".")
+	ref, open := view.From(o, n)
+	switch {
+	case open && ref.Name != variable && !elsewhere:
+		return lint.At(o.File, o.Doc, n, "%s comes from ${%s}, so %s of clusterctl has no effect", field, ref.Name, flagOf[variable]), true
+	case open:
+	case !elsewhere:
+		return lint.At(o.File, o.Doc, n, "%s is always %s, because the template does not use ${%s}", field, view.ScalarText(n), variable), true
+	case variable == "KUBERNETES_VERSION":
+		return lint.At(o.File, o.Doc, n, "%s is always %s, although the template uses ${%s} elsewhere", field, view.ScalarText(n), variable), true
+	}
+	return f, false
+}
+
+// flagOf is the flag of "clusterctl generate cluster" for a variable.
+var flagOf = map[string]string{
+	"KUBERNETES_VERSION": "--kubernetes-version", "CONTROL_PLANE_MACHINE_COUNT": "--control-plane-machine-count", "WORKER_MACHINE_COUNT": "--worker-machine-count",
 }
 
 var _ = templateRules.Add(lint.Rule{
