@@ -90,6 +90,8 @@ func quoted(part string) bool {
 		switch c := part[i]; {
 		case open == '"' && c == '\\':
 			i++
+		case open == '\'' && c == open && i+1 < len(part) && part[i+1] == open:
+			i++ // stands for one
 		case open != 0 && c == open:
 			open = 0
 		case open == 0 && (c == '"' || c == '\'') && strings.ContainsRune(" \t-[{,:(", lastRune(part[:i])):

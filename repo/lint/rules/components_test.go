@@ -384,3 +384,43 @@ func TestShapes(t *testing.T) {
 		}
 	}
 }
+
+// TestGone is about APIs and registries that are gone.
+func TestGone(t *testing.T) {
+	const base = "infrastructure-foo/v1.0.0/"
+	object := func(apiVersion, kind string) string {
+		return "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata: {name: a}\n"
+	}
+	for text, want := range map[string]string{
+		object("policy/v1beta1", "PodSecurityPolicy"):                       "COMP035 PodSecurityPolicy of policy/v1beta1 was removed in Kubernetes v1.25; management clusters have at least v1.33",
+		object("policy/v1", "PodDisruptionBudget"):                          "",
+		object("cert-manager.io/v1alpha2", "Certificate"):                   "COMP035 Certificate of cert-manager.io/v1alpha2 was removed from cert-manager, which clusterctl installs in a newer version",
+		object("cert-manager.io/v1", "Issuer"):                              "",
+		object("extensions/v1beta1", "Ingress"):                             "COMP035 Ingress of extensions/v1beta1 was removed in Kubernetes v1.22; management clusters have at least v1.33",
+		object("batch/v1beta1", "CronJob"):                                  "COMP035 CronJob of batch/v1beta1 was removed in Kubernetes v1.25; management clusters have at least v1.33",
+		running("gcr.io/kubebuilder/kube-rbac-proxy:v0.13.1", ""):           "COMP036 image gcr.io/kubebuilder/kube-rbac-proxy is no longer available",
+		running("k8s.gcr.io/pause:3.2", ""):                                 "COMP036 image k8s.gcr.io/pause is in a registry that was frozen in April 2023",
+		running("ghcr.io/org-v0.10.1/manager:v0.10.1", ""):                  "COMP036 image ghcr.io/org-v0.10.1/manager has a version inside of its path, which probably belongs into the tag",
+		running("'staging.registry.x.io:5000/a/b:v1'", ""):                  "COMP036 image staging.registry.x.io:5000/a/b is in a registry that is not meant for releases",
+		running("registry-rc.x.io/a/b:v1", ""):                              "COMP036 image registry-rc.x.io/a/b is in a registry that is not meant for releases",
+		running("us-central1-docker.pkg.dev/k8s-staging-images/a/b:v1", ""): "COMP036 image us-central1-docker.pkg.dev/k8s-staging-images/a/b is in a staging registry, which deletes images after some weeks",
+		running("'localhost:5000/a:v1'", ""):                                "COMP036 image localhost:5000/a is in a registry that only the machine of its author reaches",
+		running("registry.k8s.io/cluster-api/manager:v1.2.3", ""):           "",
+		running("ghcr.io/acme/arch-1.2/b:v1", ""):                           "",
+		running("arcregistry.x.io/a/rc:v1", ""):                             "",
+		running("docker.io/library/nginx:1.29", ""):                         "",
+	} {
+		got := ""
+		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
+			base + "infrastructure-components.yaml": fooNamespace + text,
+			base + "metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+		}}) {
+			if f.Rule.ID == "COMP035" || f.Rule.ID == "COMP036" {
+				got += f.Rule.ID + " " + f.Message
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

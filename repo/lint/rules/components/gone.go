@@ -1,0 +1,184 @@
+package components
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/distribution/reference"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// removedAPI is a version of an API that its server no longer has.
+type removedAPI struct {
+	group, version string
+	// kinds are those that are gone; none means all.
+	kinds []string
+	// minor is the first version of Kubernetes, 1.minor, without it; 0 for APIs
+	// of another server.
+	minor int
+	// instead is what to write.
+	instead string
+}
+
+// removedAPIs are those of the Kubernetes API deprecation guide, and of the
+// cert-manager release notes (v1.6, and v0.11 for the old group). Definitions and
+// webhook configurations have rules about their versions.
+var removedAPIs = []removedAPI{
+	{"extensions", "v1beta1", []string{"Ingress"}, 22, "networking.k8s.io/v1"},
+	{"extensions", "v1beta1", []string{"PodSecurityPolicy"}, 16, ""},
+	{"extensions", "v1beta1", []string{"NetworkPolicy"}, 16, "networking.k8s.io/v1"},
+	{"extensions", "v1beta1", nil, 16, "apps/v1"},
+	{"apps", "v1beta1", nil, 16, "apps/v1"},
+	{"apps", "v1beta2", nil, 16, "apps/v1"},
+	{"policy", "v1beta1", []string{"PodSecurityPolicy"}, 25, ""},
+	{"policy", "v1beta1", nil, 25, "policy/v1"},
+	{"networking.k8s.io", "v1beta1", []string{"Ingress", "IngressClass"}, 22, "networking.k8s.io/v1"},
+	{"rbac.authorization.k8s.io", "v1alpha1", nil, 22, "rbac.authorization.k8s.io/v1"},
+	{"rbac.authorization.k8s.io", "v1beta1", nil, 22, "rbac.authorization.k8s.io/v1"},
+	{"apiregistration.k8s.io", "v1beta1", nil, 22, "apiregistration.k8s.io/v1"},
+	{"certificates.k8s.io", "v1beta1", []string{"CertificateSigningRequest"}, 22, "certificates.k8s.io/v1"},
+	{"coordination.k8s.io", "v1beta1", []string{"Lease"}, 22, "coordination.k8s.io/v1"},
+	{"scheduling.k8s.io", "v1alpha1", []string{"PriorityClass"}, 22, "scheduling.k8s.io/v1"},
+	{"scheduling.k8s.io", "v1beta1", []string{"PriorityClass"}, 22, "scheduling.k8s.io/v1"},
+	{"storage.k8s.io", "v1beta1", []string{"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"}, 22, "storage.k8s.io/v1"},
+	{"storage.k8s.io", "v1beta1", []string{"CSIStorageCapacity"}, 27, "storage.k8s.io/v1"},
+	{"batch", "v2alpha1", nil, 21, "batch/v1"},
+	{"batch", "v1beta1", nil, 25, "batch/v1"},
+	{"discovery.k8s.io", "v1beta1", nil, 25, "discovery.k8s.io/v1"},
+	{"events.k8s.io", "v1beta1", nil, 25, "events.k8s.io/v1"},
+	{"node.k8s.io", "v1beta1", nil, 25, "node.k8s.io/v1"},
+	{"autoscaling", "v2beta1", nil, 25, "autoscaling/v2"},
+	{"autoscaling", "v2beta2", nil, 26, "autoscaling/v2"},
+	{"flowcontrol.apiserver.k8s.io", "v1beta1", nil, 26, "flowcontrol.apiserver.k8s.io/v1"},
+	{"flowcontrol.apiserver.k8s.io", "v1beta2", nil, 29, "flowcontrol.apiserver.k8s.io/v1"},
+	{"flowcontrol.apiserver.k8s.io", "v1beta3", nil, 32, "flowcontrol.apiserver.k8s.io/v1"},
+	{"cert-manager.io", "v1alpha2", nil, 0, "cert-manager.io/v1"},
+	{"cert-manager.io", "v1alpha3", nil, 0, "cert-manager.io/v1"},
+	{"cert-manager.io", "v1beta1", nil, 0, "cert-manager.io/v1"},
+	{"acme.cert-manager.io", "v1alpha2", nil, 0, "acme.cert-manager.io/v1"},
+	{"acme.cert-manager.io", "v1alpha3", nil, 0, "acme.cert-manager.io/v1"},
+	{"acme.cert-manager.io", "v1beta1", nil, 0, "acme.cert-manager.io/v1"},
+	{"certmanager.k8s.io", "v1alpha1", nil, 0, "cert-manager.io/v1"},
+}
+
+// oldestKubernetes is the minor version of the oldest Kubernetes that a management
+// cluster may have under a minor version of Cluster API (docs/book/src/reference/versions.md).
+func oldestKubernetes(core int) int { return core + 19 }
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP035", Name: "removed-api", Since: "v0.1.0",
+	Title:    "Objects must use API versions that management clusters still have",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes documentation, Deprecated API Migration Guide; cert-manager v1.6 release notes; Cluster API versions.md",
+	Why:    `"clusterctl init" fails in the middle of the installation, because the API server does not know the kind in this version.`,
+	Fix:    "Use the version that replaced it, and check the fields.",
+	Kinds:  view.Installed, Check: removedAPIsUsed,
+})
+
+func removedAPIsUsed(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		n := o.Get("apiVersion")
+		if view.Open(o, n) || p.Release.CRD(o.Group, o.Kind) != nil {
+			continue
+		}
+		i := slices.IndexFunc(removedAPIs, func(r removedAPI) bool {
+			return r.group == o.Group && r.version == o.Version && (r.kinds == nil || slices.Contains(r.kinds, o.Kind))
+		})
+		if i < 0 {
+			continue
+		}
+		r := removedAPIs[i]
+		f := lint.At(o.File, o.Doc, n, "%s of %s/%s", o.Kind, r.group, r.version)
+		switch oldest := oldestKubernetes(p.Profile.Core); {
+		case r.minor == 0:
+			f.Message += " was removed from cert-manager, which clusterctl installs in a newer version"
+		case r.minor <= oldest:
+			f.Message += fmt.Sprintf(" was removed in Kubernetes v1.%d; management clusters have at least v1.%d", r.minor, oldest)
+		default:
+			f.Message += fmt.Sprintf(" was removed in Kubernetes v1.%d", r.minor)
+			f.Severity = lint.Warning
+		}
+		f.Fix = "Write " + r.instead + ", and check the fields."
+		if r.instead == "" {
+			f.Fix = "Remove the object: Pod Security Admission replaces it, with labels of the namespace."
+		}
+		p.Report(f)
+	}
+}
+
+// goneRegistry is a place that images cannot be relied on to be at.
+type goneRegistry struct {
+	// name matches the full name of an image, without tag and digest.
+	name *regexp.Regexp
+	// what completes "image X …"; instead is what to write.
+	what, instead string
+}
+
+// goneRegistries are, with the time since when: places that were closed or are
+// cleaned regularly, and those that only developers reach. The first row counts.
+var goneRegistries = func() func() []goneRegistry {
+	rows := [...][3]string{
+		// Announced for early 2025 by kubebuilder (discussion 3907), with the end of Container Registry.
+		{`^gcr\.io/kubebuilder/`, "is no longer available", "Serve metrics with the WithAuthenticationAndAuthorization filter of controller-runtime instead of kube-rbac-proxy, or use quay.io/brancz/kube-rbac-proxy."},
+		// Since 2023-04-03 nothing new appears there; registry.k8s.io/announcements.
+		{`^k8s\.gcr\.io/|^(us|eu|asia)\.gcr\.io/k8s-artifacts-prod/|^gcr\.io/google[-_]containers/`, "is in a registry that was frozen in April 2023", "Use registry.k8s.io."},
+		// Images are deleted after 60 to 90 days (kubernetes/k8s.io, registry.k8s.io/README.md).
+		{`^gcr\.io/k8s-staging-|^[a-z0-9-]+-docker\.pkg\.dev/k8s-staging-images/`, "is in a staging registry, which deletes images after some weeks", "Promote the image, and use registry.k8s.io."},
+		// Since 2025-09-29 (bitnami/containers issue 83267).
+		{`^docker\.io/bitnami/`, "is in a repository that no longer has versions since September 2025", "Use an image of the project itself."},
+		// Closed since 2021 in favour of ghcr.io.
+		{`^docker\.pkg\.github\.com/`, "is in GitHub's old registry, which is closed", "Use ghcr.io."},
+		{`^(localhost|127\.0\.0\.1|kind-registry|host\.docker\.internal)(:[0-9]+)?/`, "is in a registry that only the machine of its author reaches", "Push the image to a registry that users reach."},
+		{`^([a-z0-9-]+[.-])?(staging|stage|rc|release-candidates?|nightly|preprod|sandbox)([.-][a-z0-9.-]*)?(:[0-9]+)?/`, "is in a registry that is not meant for releases", "Push the image to the registry for releases."},
+		{`/[a-z0-9._-]*-v?[0-9]+\.[0-9]+\.[0-9]+[a-z0-9._-]*/`, "has a version inside of its path, which probably belongs into the tag", "Write REGISTRY/PATH/NAME:VERSION."},
+	}
+	return sync.OnceValue(func() []goneRegistry {
+		var out []goneRegistry
+		for _, r := range rows {
+			out = append(out, goneRegistry{regexp.MustCompile(r[0]), r[1], r[2]})
+		}
+		return out
+	})
+}()
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP036", Name: "gone-registry", Since: "v0.1.0",
+	Title:    "Images should be in registries that users can rely on",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "announcements of the registries, with their dates in repo/lint/rules/components/gone.go",
+	Why:    "Pods do not start, today or in some weeks, because the image cannot be pulled.",
+	Fix:    `Push the image to a registry for releases. "clusterctl-repo images --check" asks the registries.`,
+	Kinds:  view.Substituted, Check: goneImages,
+})
+
+func goneImages(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		for _, c := range view.ContainersOf(o) {
+			n := c.Get("image")
+			if !n.Is(yamldoc.String) || view.Open(o, n) {
+				continue
+			}
+			named, err := reference.ParseNormalizedNamed(n.Text)
+			if err != nil {
+				continue // COMP015
+			}
+			if t, ok := named.(reference.Tagged); ok && slices.Contains(movingTags, t.Tag()) {
+				continue // an image of developers; COMP016 says what to do
+			}
+			name := named.Name()
+			for _, r := range goneRegistries() {
+				if r.name.MatchString(name) {
+					f := lint.At(o.File, o.Doc, n, "image %s %s", name, r.what)
+					f.Fix = r.instead
+					p.Report(f)
+					break
+				}
+			}
+		}
+	}
+}
