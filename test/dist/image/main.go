@@ -3,7 +3,10 @@
 // registry. The image has the program, the certificate authorities that Mozilla
 // trusts, the license, and an empty /tmp; it runs as a user without rights.
 //
-//	image -dist DIR -version V -commit C -date RFC3339 [-push HOST/REPO:TAG]
+//	image -dist DIR -date RFC3339 [-push HOST/REPO:TAG]
+//
+// The version and the commit are those in goreleaser's metadata.json, the date is
+// that of the commit.
 //
 // The same archives give the same digests. It needs no base image and, without
 // -push, no network.
@@ -13,6 +16,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"flag"
@@ -53,16 +57,23 @@ func main() {
 func run() error {
 	var r release
 	flag.StringVar(&r.dist, "dist", "out/dist", "the folder with the archives")
-	flag.StringVar(&r.version, "version", "", "the version of the release")
-	flag.StringVar(&r.commit, "commit", "", "its commit")
 	date := flag.String("date", "", "the date of the commit, RFC 3339")
 	push := flag.String("push", "", "also push it to this repository and tag")
 	flag.Parse()
 	at, err := time.Parse(time.RFC3339, *date)
-	if err != nil || r.version == "" || r.commit == "" {
-		return errors.Join(errors.New("-version, -commit and -date are required"), err)
+	if err != nil {
+		return fmt.Errorf("-date: %w", err)
 	}
 	r.date = at.UTC()
+	var known struct{ Version, Commit string }
+	data, err := os.ReadFile(filepath.Join(r.dist, "metadata.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &known)
+	}
+	if err != nil || known.Version == "" || known.Commit == "" {
+		return errors.Join(errors.New("metadata.json must name the version and the commit"), err)
+	}
+	r.version, r.commit = "v"+known.Version, known.Commit
 	index, err := r.index()
 	if err != nil {
 		return err
