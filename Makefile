@@ -23,6 +23,10 @@ GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.14.3
 .PHONY: dist
 dist: ## Build all that a release has into out/dist, as a snapshot, and test it
 	$(GORELEASER) release --snapshot --clean
+	@$(MAKE) --no-print-directory dist-test
+
+.PHONY: dist-test
+dist-test: ## Make the image from the archives in out/dist and test all of it
 	cd test/dist && $(GO) run ./image -dist ../../out/dist -date "$$(git log -1 --format=%cI)"
 	cd test/dist && $(GO) test -count=1 -timeout 30m ./...
 
