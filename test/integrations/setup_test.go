@@ -39,7 +39,7 @@ func releases(t *testing.T, damage bool) string {
 		t.Fatal(err)
 	}
 	hash := sha256.Sum256(archive.Bytes())
-	name := fmt.Sprintf("clusterctl-repo_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
+	name := archiveOfThisMachine()
 	data := archive.Bytes()
 	if damage {
 		data = append(data, "more"...)
@@ -106,4 +106,8 @@ func TestActionDownloads(t *testing.T) {
 			}
 		})
 	}
+}
+
+func archiveOfThisMachine() string {
+	return fmt.Sprintf("clusterctl-repo_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
 }
