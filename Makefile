@@ -73,6 +73,14 @@ lint: ## Check the code of this project: gofmt, vet, staticcheck, errcheck, dead
 	done
 	test/tools/check
 
+# Source trees of providers that were released as Go modules.
+UNSEEN ?= sigs.k8s.io/cluster-api@v1.14.2 sigs.k8s.io/cluster-api-provider-gcp@v1.13.1 sigs.k8s.io/cluster-api-provider-aws/v2@v2.13.0
+
+.PHONY: unseen
+unseen: ## Build real source trees after init; UNSEEN="MODULE@VERSION …" names further ones
+	UNSEEN=$$($(GO) mod download -json $(UNSEEN) | sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p' | paste -sd :) \
+		$(GO) test ./transform/propose -run TestRealTrees -count=1 -v
+
 .PHONY: new-package
 new-package: ## Start a package: DIR=repo/facts/example FOR="what lives there" NEVER="what it must not know"
 	@$(GO) run ./test/imports/newpackage "$(DIR)" "$(FOR)" "$(NEVER)"
@@ -83,7 +91,7 @@ new-rule: ## Start a rule: ID=CC031 NAME=worker-class-name
 
 .PHONY: generate
 generate: ## Write the documents that are made from the code
-	$(GO) test ./test/imports ./layouts/config ./repo/lint/rules/internal/gendocs ./cmd/internal/cli -count=1 -update
+	$(GO) test ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/internal/gendocs ./cmd/internal/cli -count=1 -update
 
 .PHONY: verify
 verify: lint generate ## Fail if generated documents were stale
