@@ -2,14 +2,18 @@ package documents
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
@@ -34,69 +38,92 @@ var elsewhere = []struct{ pattern, why string }{
 
 // stubs are programs of the reader's world. They do nothing here.
 var stubs = []string{
-	"clusterctl", "kubectl", "cosign", "controller-gen", "openssl", "curl", "docker", "sudo", "brew", "gh", "nginx", "skopeo", "sha256sum",
-	"tar", "base64", "jq", "make", "go", "kill", "./clusterctl-repo",
+	"clusterctl", "cosign", "openssl", "curl", "docker", "sudo", "brew", "gh", "nginx", "skopeo", "sha256sum",
+	"tar", "base64", "make", "go",
+}
+
+// answers are stubs whose output the page uses.
+var answers = map[string]string{
+	"jq":             "cat > /dev/null",
+	"controller-gen": "cat config/crd/bases/*_acmeclusters.yaml",
+	"kubectl":        `case "$*" in *crds*) cat config/crd/bases/*_acmeclusters.yaml;; *api-resources*) echo clusters.cluster.x-k8s.io;; esac`,
 }
 
 // sandbox is the surroundings in which a block runs: the example provider with
 // a history, releases of it, and the program.
-type sandbox struct{ tree, srv, path, log string }
+type sandbox struct{ tree, srv, path string }
 
+func sandboxIn(dir string) sandbox {
+	return sandbox{tree: filepath.Join(dir, "tree"), srv: filepath.Join(dir, "srv"), path: filepath.Join(dir, "bin")}
+}
+
+// newSandbox copies the one that is prepared once.
 func newSandbox(t *testing.T) sandbox {
 	t.Helper()
-	dir := t.TempDir()
-	s := sandbox{tree: filepath.Join(dir, "cluster-api-provider-acme"), srv: filepath.Join(dir, "srv"), path: filepath.Join(dir, "bin"), log: filepath.Join(dir, "log")}
-	if err := os.CopyFS(s.tree, os.DirFS(filepath.Join(root, "examples/cluster-api-provider-acme"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(s.tree, "examples/cluster-api-provider-acme"), os.DirFS(filepath.Join(root, "examples/cluster-api-provider-acme"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(dir, "acme"), os.DirFS(filepath.Join(root, "examples/acme-runtime-extension"))); err != nil {
-		t.Fatal(err)
-	}
-	metadata := filepath.Join(s.tree, "metadata.yaml")
-	text, err := os.ReadFile(metadata)
+	bin(t)
+	prepared, err := preparedSandbox()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(metadata, append(text, "- {major: 1, minor: 2, contract: v1beta2}\n"...), 0o644); err != nil {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(prepared)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(s.path, 0o755); err != nil {
-		t.Fatal(err)
+	return sandboxIn(dir)
+}
+
+var preparedSandbox = sync.OnceValues(func() (string, error) {
+	programs, err := program()
+	if err != nil {
+		return "", err
 	}
-	program := filepath.Join(bin(t), "clusterctl-repo")
+	dir := filepath.Join(programs, "sandbox")
+	s := sandboxIn(dir)
+	acme := os.DirFS(filepath.Join(root, "examples/cluster-api-provider-acme"))
+	if err := errors.Join(
+		os.CopyFS(s.tree, acme), os.CopyFS(filepath.Join(s.tree, "examples/cluster-api-provider-acme"), acme),
+		os.CopyFS(filepath.Join(dir, "cluster-api-provider-acme"), os.DirFS(filepath.Join(root, "examples/cluster-api-addon-provider-acme"))),
+		os.Mkdir(s.path, 0o755),
+	); err != nil {
+		return "", err
+	}
+	command := filepath.Join(programs, "clusterctl-repo")
 	script := "cd " + s.tree + `
+printf -- '- {major: 0, minor: 4, contract: v1beta2}\n- {major: 1, minor: 2, contract: v1beta2}\n' >> metadata.yaml
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
 git init -q -b main . && printf 'out/\nexamples/\n' > .gitignore && git add . && git -c user.name=a -c user.email=a@example.com commit -q -m example
 git update-ref refs/remotes/origin/main HEAD
-for version in v1.2.0 v1.2.3; do ` + program + ` -q release --version $version --to ` + s.srv + `/repository; done
-` + program + ` -q build --version v1.2.3
-touch templates/new.env ca.crt && mkdir -p artifacts path/to && cp -r out path/to/repository && cp -r out repository
+for version in v1.2.0 v1.2.3; do ` + command + ` -q build --version $version --out $version && ` + command + ` -q publish $version --to ../srv/repository; done
+rm -r v1.2.0 && mv v1.2.3 out
+touch ca.crt && mkdir -p artifacts path/to && cp -r out path/to/repository && cp -r out repository
 `
-	if out, err := exec.CommandContext(t.Context(), "bash", "-e", "-c", script).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if out, err := exec.Command("bash", "-e", "-c", script).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	var patterns []string
 	for _, e := range elsewhere {
 		patterns = append(patterns, e.pattern)
 	}
-	// Findings (1) and files that differ are results; wrong usage is not.
-	stub(t, s.path, "clusterctl-repo", `printf '%s\n' "$*" >> `+s.log+`
-if printf '%s\n' "$*" | grep -qE '`+strings.Join(patterns, "|")+`'; then
-	`+program+` "$@" --help > /dev/null || { echo "cannot be parsed: $*"; exit 99; }
+	scripts := map[string]string{
+		// Findings (1) and files that differ are results; wrong usage is not.
+		"clusterctl-repo": `if printf '%s\n' "$*" | grep -qE '` + strings.Join(patterns, "|") + `'; then
+	` + command + ` "$@" --help > /dev/null || { echo "cannot be parsed: $*"; exit 99; }
 	exit 0
 fi
-code=0; `+program+` "$@" || code=$?
-[ $code -le 1 ] || { echo "exit code $code: $*"; exit 99; }`)
+code=0; ` + command + ` "$@" || code=$?
+[ $code -le 1 ] || { echo "exit code $code: $*"; exit 99; }`,
+	}
 	for _, name := range stubs {
-		if !strings.Contains(name, "/") {
-			stub(t, s.path, name, "exit 0")
+		scripts[name] = "exit 0"
+	}
+	maps.Copy(scripts, answers)
+	for name, script := range scripts {
+		if err := os.WriteFile(filepath.Join(s.path, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			return "", err
 		}
 	}
-	return s
-}
+	return dir, nil
+})
 
 // TestBlocks runs or reads every fenced block of every page. The pages of rules
 // show examples that other tests run, and the tutorial has a test of its own.
@@ -114,13 +141,8 @@ func TestBlocks(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var s *sandbox
 			for _, b := range session.Blocks(string(data)) {
-				if b.Language == "sh" && s == nil {
-					made := newSandbox(t)
-					s = &made
-				}
-				checkBlock(t, name, b, s)
+				checkBlock(t, name, b)
 			}
 		})
 		for _, b := range session.Blocks(string(data)) {
@@ -132,11 +154,11 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-func checkBlock(t *testing.T, name string, b session.Block, s *sandbox) {
+func checkBlock(t *testing.T, name string, b session.Block) {
 	t.Helper()
 	switch b.Language {
 	case "sh":
-		runBlock(t, name, b.Line, b.Text, s)
+		runBlock(t, name, b.Line, b.Text)
 	case "yaml":
 		checkYAML(t, name, b)
 	case "json":
@@ -167,9 +189,29 @@ func checkBlock(t *testing.T, name string, b session.Block, s *sandbox) {
 	}
 }
 
-// runBlock runs a script of a page in a fresh shell.
-func runBlock(t *testing.T, name string, line int, script string, s *sandbox) {
+// runBlock runs a script of a page in a sandbox of its own.
+func runBlock(t *testing.T, name string, line int, script string) {
 	t.Helper()
+	s := newSandbox(t)
+	if strings.Contains(script, "clusterctl-repo init") { // it refuses to replace a configuration
+		if err := os.Remove(filepath.Join(s.tree, config.FileName)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Contains(script, "clusterctl-repo release") { // a release has provenance too, so it differs from what publish wrote
+		if err := os.RemoveAll(filepath.Join(s.srv, "repository/infrastructure-acme/v1.2.3")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Contains(script, "< cluster-template.yaml") {
+		template, err := os.ReadFile(filepath.Join(s.tree, "templates/cluster-template-topology.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(s.tree, "cluster-template.yaml"), template, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, m := range regexp.MustCompile(`(?m)^make ([a-z-]+)`).FindAllStringSubmatch(script, -1) {
 		if own := !strings.Contains(script, "test-e2e"); own {
 			makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -184,7 +226,7 @@ func runBlock(t *testing.T, name string, line int, script string, s *sandbox) {
 	// What the shell itself does with other processes is left out.
 	script = regexp.MustCompile(`(?m)^(kill|source|cd) .*$|; wait \S+|wait \$\w+| &$`).ReplaceAllString(script, "")
 	shell, err := session.NewShell(s.tree, t.TempDir(), "PATH="+s.path+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+filepath.Dir(s.tree)+"/cache",
-		"GITHUB_REF_NAME=v1.2.3", "GITHUB_REPOSITORY=acme/cluster-api-provider-acme", "VERSION=v1.2.3", "KUBECONFIG=kubeconfig",
+		"GITHUB_REF_NAME=v1.2.3", "GITHUB_REPOSITORY=acme/cluster-api-provider-acme", "VERSION=v1.2.3", "KUBECONFIG=kubeconfig", "KUBERNETES_VERSION=v1.34.0",
 		"IMAGE=ghcr.io/acme/cluster-api-provider-acme", "ACME_B64ENCODED_TOKEN=x", "NO_COLOR=1", "GITHUB_ENV="+filepath.Join(filepath.Dir(s.tree), "env"), "WATCHER=1")
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +252,7 @@ func checkYAML(t *testing.T, name string, b session.Block) {
 			t.Errorf("%s:%d: %v", name, b.Line, doc.Err)
 			continue
 		}
-		if doc.Root.Get("apiVersion").Str() == config.APIVersion {
+		if doc.Root.Get("apiVersion").Str() == config.APIVersion && doc.Root.Get("kind").Str() == config.Kind {
 			if _, err := config.Decode(name, []byte(b.Text)); err != nil {
 				t.Errorf("%s:%d: %v", name, b.Line, err)
 			}
@@ -220,8 +262,7 @@ func checkYAML(t *testing.T, name string, b session.Block) {
 				t.Errorf("%s:%d: %s is not pinned", name, b.Line, uses)
 			}
 			if run := step.Get("run").Str(); strings.Contains(run, "clusterctl-repo") {
-				made := newSandbox(t)
-				runBlock(t, name, b.Line, run, &made)
+				runBlock(t, name, b.Line, run)
 			}
 		}
 		for _, repo := range doc.Root.Get("repos").List() {
