@@ -133,6 +133,16 @@ var Folders = []Folder{
 		Never: "the implementation of publishing",
 	},
 	{
+		Path:  "test/dist",
+		Holds: "what makes and checks the releases of this project",
+		Never: "the work of the program",
+	},
+	{
+		Path:  "test/documents",
+		Holds: "tests of what people read",
+		Never: "what it is about",
+	},
+	{
 		Path:  "test/live",
 		Holds: "the proof with the real controllers of Cluster API",
 		Never: "how behaviour is judged",
@@ -838,9 +848,25 @@ var Packages = []Package{
 		Never: "rules",
 	},
 	{
+		Path:  "test/dist",
+		Holds: "tests of a release: archives, packages, image, krew, formula, go install; own module",
+		Never: "how it is built",
+	},
+	{
+		Path:  "test/dist/image",
+		Holds: "writing the container image of a release",
+		Never: "how its archives were made",
+	},
+	{
 		Path:  "test/documents",
-		Holds: "tests of links, of names and of phrases in the documents",
+		Holds: "tests of links, names, phrases and code blocks in the documents",
 		Never: "what the documents are about",
+	},
+	{
+		Path:      "test/documents/session",
+		Holds:     "running the commands of a page as its reader would",
+		Never:     "which page",
+		Libraries: `os/exec`,
 	},
 	{
 		Path:      "test/fakes/fault",
