@@ -326,7 +326,7 @@ func (e *engine) apply(list pending) (at *yamldoc.Node, err error) {
 	if err != nil {
 		return list.steps[0], err
 	}
-	after, err := applied(t.Object, data)
+	after, err := ApplyJSON(t.Object, data)
 	if err != nil {
 		return e.culprit(list)
 	}
@@ -345,7 +345,7 @@ func (e *engine) culprit(list pending) (*yamldoc.Node, error) {
 		if err != nil {
 			return list.steps[i], err
 		}
-		if object, err = applied(object, data); err != nil {
+		if object, err = ApplyJSON(object, data); err != nil {
 			return list.steps[i], err
 		}
 	}
@@ -355,9 +355,9 @@ func (e *engine) culprit(list pending) (*yamldoc.Node, error) {
 // mostCopied bounds what operations may copy, in bytes.
 const mostCopied = 16 << 20
 
-// applied returns an object after a JSON patch. A patch on which the library
-// breaks is an error, as in Cluster API.
-func applied(object, patch []byte) (out []byte, err error) {
+// ApplyJSON returns an object after a JSON patch, unchanged if the patch is empty. A
+// patch on which the library breaks is an error, as in Cluster API.
+func ApplyJSON(object, patch []byte) (out []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = nil, fmt.Errorf("the operation cannot be applied: %v", r)
@@ -366,6 +366,9 @@ func applied(object, patch []byte) (out []byte, err error) {
 	operations, err := jsonpatch.DecodePatch(patch)
 	if err != nil {
 		return nil, err
+	}
+	if len(operations) == 0 {
+		return object, nil
 	}
 	options := jsonpatch.NewApplyOptions()
 	options.AccumulatedCopySizeLimit = mostCopied
