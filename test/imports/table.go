@@ -373,7 +373,7 @@ var Packages = []Package{
 		Path:  "repo/extension",
 		Holds: "the Runtime SDK as data: hooks, answers, discovery, patches, upgrade plans, the OpenAPI document",
 		Never: "the network, checks",
-		Knows: `repo/capi/clusterclass repo/capi/contract
+		Knows: `repo/capi/clusterclass repo/capi/contract repo/capi/patch
 			repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4 github.com/evanphx/json-patch/v5 k8s.io/apimachinery`,
@@ -389,7 +389,7 @@ var Packages = []Package{
 		Path:  "repo/extension/probe",
 		Holds: "calls to a running extension as Cluster API makes them, judged by the checks",
 		Never: "printing, releases",
-		Knows: `repo/capi/clusterclass
+		Knows: `repo/capi/clusterclass repo/capi/patch
 			repo/extension repo/extension/checks repo/extension/request
 			repo/kube/crd repo/kube/openapi
 			repo/lint
@@ -408,8 +408,9 @@ var Packages = []Package{
 		Holds: "the requests that Cluster API would send to a hook",
 		Never: "the network, answers",
 		Knows: `layouts repo
-			repo/capi/clusterclass repo/capi/contract
+			repo/capi/clusterclass repo/capi/contract repo/capi/patch
 			repo/extension
+			repo/kube/crd repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4`,
 	},
@@ -502,7 +503,8 @@ var Packages = []Package{
 		Holds: "rules about ClusterClasses: files, references, variables, patches",
 		Never: "other subjects, printing",
 		Knows: `layouts
-			repo/capi/clusterclass repo/capi/contract
+			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/patch
+			repo/extension/request
 			repo/kube/crd repo/kube/openapi
 			repo/lint
 			repo/lint/rules/internal/view

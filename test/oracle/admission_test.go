@@ -194,7 +194,7 @@ type verdicts struct {
 func ofClass(r *lint.Rule) bool {
 	switch rules.FamilyOf(r.ID) {
 	case "CC", "CV", "PA":
-		return r.Proof == lint.APIServer && r.ID != "CC007"
+		return r.Proof == lint.APIServer && r.ID != "CC007" && r.ID != "PA023" // TestGenerationExamples
 	}
 	return false
 }
@@ -319,7 +319,7 @@ func TestClassExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rule.Proof == lint.APIServer && e.Oracle.Verdict != examples.AdmissionRefuses {
+		if rule.Proof == lint.APIServer && e.Oracle.Verdict != examples.AdmissionRefuses && e.Oracle.Verdict != examples.GenerationRefuses {
 			t.Errorf("%s: verdict %q", rule.ID, e.Oracle.Verdict)
 		}
 		if e.Oracle.Verdict != examples.AdmissionRefuses {

@@ -59,6 +59,8 @@ type Write struct {
 	// Node is the text that made the value: value, valueFrom.variable or
 	// valueFrom.template; path for remove.
 	Node *yamldoc.Node
+	// To is the text of the path.
+	To *yamldoc.Node
 }
 
 // Stage says what could not be done.
@@ -284,13 +286,15 @@ func (e *engine) values(d definition, values Values) (pending, *yamldoc.Node, er
 			entry["value"], at = json.RawMessage(value), n
 		}
 		out.patch = append(out.patch, entry)
-		out.writes = append(out.writes, Write{o.path, at})
+		out.writes = append(out.writes, Write{o.path, at, o.at})
 		out.steps = append(out.steps, o.at)
 	}
 	return out, nil, nil
 }
 
-var errNoValue = errors.New("the operation needs exactly one of value, valueFrom.variable and valueFrom.template")
+// ErrNoValue reports an operation that does not say, or says twice, where its value
+// comes from. Admission refuses it.
+var ErrNoValue = errors.New("the operation needs exactly one of value, valueFrom.variable and valueFrom.template")
 
 func (e *engine) value(o operation, values Values) ([]byte, *yamldoc.Node, error) {
 	variable, text := o.variable.Str(), o.template.Str()
@@ -299,7 +303,7 @@ func (e *engine) value(o operation, values Values) ([]byte, *yamldoc.Node, error
 	n := o.at
 	switch {
 	case o.value != nil && (variable != "" || text != ""), variable != "" && text != "", o.value == nil && variable == "" && text == "":
-		return nil, n, errNoValue
+		return nil, n, ErrNoValue
 	case o.value != nil:
 		n = o.value
 		out, err = json.Marshal(n.Value())

@@ -13,8 +13,8 @@ import (
 
 // Samples says which variables get a value that is made up.
 type Samples struct {
-	// All: every variable without a value, not only those that are required.
-	All bool
+	// Also are variables without a value that get one although they are not required.
+	Also []string
 	// Round varies the values. In round 0, objects have what is required, and lists
 	// are as short as may be.
 	Round int
@@ -84,7 +84,7 @@ func (t *Topology) values(discovered []*yamldoc.Node, s Samples) (values object,
 		given = given && !s.Instead[name]
 		value, ok := clusterclass.Defaulted(schema, copied(value), given)
 		if !ok || s.Instead[name] {
-			if !required && !s.All && !s.Instead[name] {
+			if !required && !slices.Contains(s.Also, name) && !s.Instead[name] {
 				return
 			}
 			value, _ = clusterclass.Defaulted(schema, sample(schema, s.Round), true)
