@@ -83,6 +83,11 @@ func (s *server) fits(object json.RawMessage) error {
 	if k == nil {
 		return nil
 	}
+	if spec, ok := o["spec"].(map[string]any); ok {
+		if template, ok := spec["template"].(map[string]any); ok {
+			delete(template, "metadata") // of what is made from the template
+		}
+	}
 	unknown := pruning.PruneWithOptions(o, k.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	if len(unknown) > 0 { // as server-side apply says it
 		return fmt.Errorf("field not declared in schema: %v", unknown)
@@ -136,7 +141,7 @@ var patchFaults = []struct{ name, rule, patch string }{
 	{"template that gives no YAML", "PA022", `{op: add, path: /spec/template/spec/region, valueFrom: {template: "a: b: {{ .net.mtu }}"}}`},
 	{"template that fails", "PA022", `{op: add, path: /spec/template/spec/region, valueFrom: {template: "{{ index .zones 7 }}"}}`},
 	{"optional variable", "PA017", `{op: add, path: /spec/template/spec/region, valueFrom: {variable: extra.name}}`},
-	{"optional variable in a template", "PA017", `{op: add, path: /spec/template/spec/region, valueFrom: {template: "{{ .extra.name.first }}"}}`},
+	{"optional variable in a template", "PA017", `{op: add, path: /spec/template/spec/region, valueFrom: {template: "{{ index .extra \"name\" }}"}}`},
 	{"enabledIf that fails", "PA022", `{op: add, path: /spec/template/spec/region, value: x}`},
 	{"value that a pattern refuses", "PA023", `{op: add, path: /spec/template/spec/zone, value: EU}`},
 	{"value deep in an object", "PA023", `{op: add, path: /spec/template/spec, value: {region: a, size: {disk: many}}}`},

@@ -69,7 +69,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 	complete := situation{class: c, samples: request.Samples{Also: optional}}.faults(p)
 	clusters := clustersOf(p, c)
 	for _, f := range required {
-		always := slices.ContainsFunc(complete, func(g fault) bool { return g.node == f.node })
+		always := slices.ContainsFunc(complete, func(g fault) bool { return g.node == f.node && g.rule == f.rule })
 		unset := slices.DeleteFunc(names(f.reads), func(name string) bool { return !isOptional(c, name) })
 		if always || len(unset) == 0 {
 			e.add(f, "")
@@ -314,7 +314,7 @@ func (s situation) guessed(reads, made map[string]bool, err error) bool {
 			continue
 		}
 		v := s.class.Variable(name)
-		if strings.Contains(err.Error(), "error calling") || v == nil || open(v.Schema.Node) {
+		if strings.Contains(err.Error(), "error calling fail") || strings.Contains(err.Error(), "error calling must") || v == nil || open(v.Schema.Node) {
 			return true
 		}
 	}

@@ -462,8 +462,8 @@ var patchPathKnown = patchRules.Add(lint.Rule{
 func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
 	seen := map[yamldoc.Pos]bool{}
 	for _, f := range effects(p, c) {
+		seen[f.Pos] = true
 		if f.Rule == p.Rule {
-			seen[f.Pos] = true
 			p.Report(f)
 		}
 	}
