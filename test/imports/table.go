@@ -338,7 +338,7 @@ var Packages = []Package{
 		Holds: "a ClusterClass in either API version as one view: variables, patches, templates in it",
 		Never: "rules",
 		Knows: `repo/capi/contract repo/capi/coreapi
-			repo/kube/crd repo/kube/openapi
+			repo/kube/cel repo/kube/crd repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4 k8s.io/apimachinery`,
 	},
@@ -431,6 +431,13 @@ var Packages = []Package{
 		Never:     "printing, verdicts",
 		Knows:     `layouts repo repo/text/manifest repo/text/vars repo/text/yamldoc`,
 		Libraries: `github.com/distribution/reference`,
+	},
+	{
+		Path:      "repo/kube/cel",
+		Holds:     "what the API server says about rules in CEL: types, costs, values that break them",
+		Never:     "rules of lint, what the schemas are for",
+		Knows:     `repo/text/yamldoc`,
+		Libraries: `github.com/google/cel-go k8s.io/apiserver`,
 	},
 	{
 		Path:  "repo/kube/crd",
@@ -539,7 +546,7 @@ var Packages = []Package{
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
 		Knows: `repo/capi/contract
-			repo/kube/crd repo/kube/structural
+			repo/kube/cel repo/kube/crd repo/kube/structural
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/yamldoc`,

@@ -54,7 +54,7 @@ func generatePatches(t *testing.T, tree examples.Files) error {
 		}
 	}
 	for _, c := range classes {
-		m := request.Maker{Topology: request.Of(c, nil, c.Object.File.Objects()), Core: contract.NewestCore}
+		m := request.Maker{Topology: request.Of(c, c.Object.File.Objects()), Core: contract.NewestCore}
 		global, _, templates := m.Templates(request.Samples{})
 		var items []real.InlineTemplate
 		for _, t := range templates {

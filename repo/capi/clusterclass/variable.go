@@ -67,7 +67,7 @@ func (c *Class) SchemaFaults(v Variable) []Fault {
 		k.violation(f)
 	}
 	k.schema(v.Schema.Node, v.Name, inside{structural: true, defaults: true})
-	for _, f := range cel.Check(v.Schema.Node) {
+	for _, f := range cel.Check(v.Schema.Node, v.Name) {
 		k.add(OfRule, f.Node, "%s", f.Message)
 	}
 	return k.found

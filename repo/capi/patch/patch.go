@@ -111,7 +111,9 @@ type definition struct {
 // passed over. Global are the values of the Cluster with the builtin ones; the
 // minor version of Cluster API decides what is kept of a patched template.
 func Run(class *clusterclass.Class, global Values, templates []*Template, minor int) []Failure {
-	e := engine{renderer: newRenderer(), global: global, minor: minor, failed: map[*Template]bool{}}
+	r := renderers.Get().(*renderer)
+	defer r.release()
+	e := engine{renderer: r, global: global, minor: minor, failed: map[*Template]bool{}}
 	for _, p := range class.Patches() {
 		if p.External != nil {
 			if generate, _, _ := class.Handlers(p); generate != nil {

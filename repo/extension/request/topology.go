@@ -79,19 +79,17 @@ var ordinary = sync.OnceValue(func() []*manifest.Object {
 	return manifest.New(repo.BytesArtifact("topology.yaml", builtin), layouts.ClusterClass, builtin).Objects()
 })
 
-// Of returns the topology of a ClusterClass with its templates among the objects
-// and a Cluster. Without a Cluster it is the one that is built in, with each class
-// of workers once.
-func Of(class *clusterclass.Class, cluster *manifest.Object, objects []*manifest.Object) *Topology {
+// Of returns the topology of a ClusterClass with its templates among the objects.
+// The Cluster is the one that is built in, with each class of workers once.
+func Of(class *clusterclass.Class, objects []*manifest.Object) *Topology {
 	t := &Topology{Class: class, templates: map[[2]string]object{}}
 	for _, o := range objects {
-		if value, ok := o.Doc.Root.Value().(object); ok && o.Kind != clusterclass.Kind && !o.Is(clusterclass.Group, "Cluster") {
+		if o.Kind == clusterclass.Kind || o.Is(clusterclass.Group, "Cluster") {
+			continue
+		}
+		if value, ok := o.Doc.Root.Value().(object); ok {
 			t.templates[[2]string{o.Kind, o.Name}] = value
 		}
-	}
-	if cluster != nil {
-		t.Cluster, _ = cluster.Doc.Root.Value().(object)
-		return t
 	}
 	for _, o := range ordinary() {
 		if o.Is(clusterclass.Group, "Cluster") {
@@ -100,6 +98,13 @@ func Of(class *clusterclass.Class, cluster *manifest.Object, objects []*manifest
 	}
 	t.useClass()
 	return t
+}
+
+// With returns the same topology with another Cluster.
+func (t *Topology) With(cluster *manifest.Object) *Topology {
+	out := *t
+	out.Cluster, _ = cluster.Doc.Root.Value().(object)
+	return &out
 }
 
 func (t *Topology) add(o *manifest.Object) error {

@@ -3,6 +3,7 @@ package cel
 import (
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/checker"
 	"github.com/google/cel-go/common"
@@ -22,11 +23,13 @@ const (
 // (k8s.io/apiserver/pkg/cel/library, CostEstimator).
 type estimator struct{ root *kube.DeclType }
 
-// costs are functions by what they cost. The others are known to cel-go.
-var costs = map[string]func(e estimator, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate{}
+// callCost is what a call costs; nil if cel-go knows it.
+type callCost func(e estimator, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate
 
-func init() {
-	for names, cost := range map[string]func(e estimator, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate{
+// costs are functions by what they cost. The others are known to cel-go.
+var costs = sync.OnceValue(func() map[string]callCost {
+	out := map[string]callCost{}
+	for names, cost := range map[string]callCost{
 		"masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast format.named " +
 			"sign asInteger isInteger asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor patch " +
 			"getScheme getHostname getHost getPort getEscapedPath getQuery": nominal,
@@ -46,14 +49,15 @@ func init() {
 		"_==_":                                                 equalCost,
 	} {
 		for name := range strings.FieldsSeq(names) {
-			costs[name] = cost
+			out[name] = cost
 		}
 	}
-}
+	return out
+})
 
 // EstimateCallCost implements checker.CostEstimator.
 func (e estimator) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
-	if cost, ok := costs[function]; ok {
+	if cost, ok := costs()[function]; ok {
 		return cost(e, overload, target, args)
 	}
 	return nil
@@ -148,7 +152,7 @@ func ofTarget(e estimator, _ string, target *checker.AstNode, _ []checker.AstNod
 }
 
 // read is the cost of reading the first argument so many times.
-func read(times float64) func(estimator, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
+func read(times float64) callCost {
 	return func(e estimator, _ string, _ *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 		if len(args) == 0 {
 			return nil
@@ -264,7 +268,7 @@ func findCost(e estimator, _ string, target *checker.AstNode, args []checker.Ast
 }
 
 // containsCost is the cost of comparing addresses, of which one may be a text.
-func containsCost(ofText string, network bool) func(estimator, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
+func containsCost(ofText string, network bool) callCost {
 	return func(e estimator, overload string, _ *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 		if len(args) == 0 {
 			return nil

@@ -152,6 +152,7 @@ var declared = sync.OnceValue(func() map[string]bool {
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	options := []cel.EnvOption{
 		cel.HomogeneousAggregateLiterals(),
+		cel.EagerlyValidateDeclarations(true), // once, and not for each type again
 		cel.DefaultUTCTimeZone(true),
 		cel.CostEstimatorOptions(checker.PresenceTestHasCost(false)),
 		cel.CrossTypeNumericComparisons(true),

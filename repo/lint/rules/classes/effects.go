@@ -37,10 +37,9 @@ type fault struct {
 
 // situation is a Cluster for which patches are applied.
 type situation struct {
-	class *clusterclass.Class
-	// cluster is nil for one that only sets what the class requires.
-	cluster *manifest.Object
-	samples request.Samples
+	class    *clusterclass.Class
+	topology *request.Topology
+	samples  request.Samples
 }
 
 // rounds are how often values are made up; what goes wrong with all of them is
@@ -59,14 +58,15 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		return nil
 	}
 	e := effectList{c: c, seen: map[*yamldoc.Node]bool{}}
-	required := situation{class: c}.faults(p)
+	ordinary := request.Of(c, c.Object.File.Objects())
+	required := situation{class: c, topology: ordinary}.faults(p)
 	var optional []string
 	for _, v := range c.Variables() {
 		if isOptional(c, v.Name) {
 			optional = append(optional, v.Name)
 		}
 	}
-	complete := situation{class: c, samples: request.Samples{Also: optional}}.faults(p)
+	complete := situation{class: c, topology: ordinary, samples: request.Samples{Also: optional}}.faults(p)
 	clusters := clustersOf(p, c)
 	for _, f := range required {
 		always := slices.ContainsFunc(complete, func(g fault) bool { return g.node == f.node && g.rule == f.rule })
@@ -87,7 +87,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		// Variables may exclude each other. One of them alone should do no harm.
 		f.doubtful = true
 		for _, name := range optional {
-			alone := situation{class: c, samples: request.Samples{Also: []string{name}}}
+			alone := situation{class: c, topology: ordinary, samples: request.Samples{Also: []string{name}}}
 			if slices.ContainsFunc(alone.faults(p), func(g fault) bool { return g.node == f.node }) {
 				e.add(f, " while variable "+name+" is set")
 				break
@@ -95,7 +95,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		}
 	}
 	for _, o := range clusters {
-		s := situation{class: c, cluster: o, samples: request.Samples{Instead: openValues(o)}}
+		s := situation{class: c, topology: ordinary.With(o), samples: request.Samples{Instead: openValues(o)}}
 		for _, f := range s.faults(p) {
 			e.add(f, fmt.Sprintf(" (Cluster of %s)", o.File.Artifact.Name))
 		}
@@ -209,7 +209,7 @@ func (s situation) faults(p *lint.Pass) []fault {
 
 // run applies the patches once.
 func (s situation) run(p *lint.Pass) (out []fault, made map[string]bool) {
-	m := request.Maker{Topology: request.Of(s.class, s.cluster, s.class.Object.File.Objects()), Core: contract.NewestCore}
+	m := request.Maker{Topology: s.topology, Core: contract.NewestCore}
 	global, made, templates := m.Templates(s.samples)
 	before := map[*patch.Template]json.RawMessage{}
 	for _, t := range templates {

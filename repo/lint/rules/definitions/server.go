@@ -63,7 +63,7 @@ func validationRules(p *lint.Pass) {
 		f := faults{p: p, kind: k}
 		for i := range k.Versions {
 			v := &k.Versions[i]
-			for _, found := range cel.Check(v.Schema.Node) {
+			for _, found := range cel.Check(v.Schema.Node, "") {
 				f.add(v.Name, found.Node, "%s", found.Message)
 			}
 		}
