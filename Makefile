@@ -3,6 +3,8 @@
 
 GO ?= go
 BIN := bin/clusterctl-repo
+# What --version prints; empty outside a git checkout.
+STAMP = -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli.commit=$(shell git rev-parse HEAD 2>/dev/null) -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli.date=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 DEMO_VERSION ?= v0.1.0
 SHELL := /bin/sh
 
@@ -14,7 +16,7 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build the program into bin/
-	$(GO) build -trimpath -ldflags '-s -w' -o $(BIN) ./cmd/clusterctl-repo
+	$(GO) build -trimpath -ldflags '-s -w $(STAMP)' -o $(BIN) ./cmd/clusterctl-repo
 
 .PHONY: demo
 demo: build ## Build, lint and publish all examples into out/repository
@@ -51,6 +53,14 @@ lint: ## Check the code of this project: gofmt, vet, staticcheck, errcheck, dead
 	done
 	test/tools/check
 
+# Source trees of providers that were released as Go modules.
+UNSEEN ?= sigs.k8s.io/cluster-api@v1.14.2 sigs.k8s.io/cluster-api-provider-gcp@v1.13.1 sigs.k8s.io/cluster-api-provider-aws/v2@v2.13.0
+
+.PHONY: unseen
+unseen: ## Build real source trees after init; UNSEEN="MODULE@VERSION …" names further ones
+	UNSEEN=$$($(GO) mod download -json $(UNSEEN) | sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p' | paste -sd :) \
+		$(GO) test ./transform/propose -run TestRealTrees -count=1 -v
+
 .PHONY: new-package
 new-package: ## Start a package: DIR=repo/facts/example FOR="what lives there" NEVER="what it must not know"
 	@$(GO) run ./test/imports/newpackage "$(DIR)" "$(FOR)" "$(NEVER)"
@@ -61,7 +71,7 @@ new-rule: ## Start a rule: ID=CC031 NAME=worker-class-name
 
 .PHONY: generate
 generate: ## Write the documents that are made from the code
-	$(GO) test ./test/imports ./layouts/config ./repo/lint/rules/internal/gendocs ./cmd/internal/cli -count=1 -update
+	$(GO) test ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/internal/gendocs ./cmd/internal/cli -count=1 -update
 
 .PHONY: verify
 verify: lint generate ## Fail if generated documents were stale

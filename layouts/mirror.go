@@ -11,9 +11,18 @@ const (
 	// they were found.
 	ImageListFile      = "images.txt"
 	ImageInventoryFile = "images.json"
+	// HaulerFile and ZarfFile name the images for the programs hauler and zarf.
+	HaulerFile = "hauler.yaml"
+	ZarfFile   = "zarf.yaml"
 	// ConfigMapFolder holds the releases as the ConfigMaps that Cluster API
 	// Operator reads.
 	ConfigMapFolder = "capi-operator"
+	// ImagesFolder holds the container images as an OCI layout.
+	ImagesFolder = "images"
+	// MirrorVariable is the environment variable that tells clusterctl where a
+	// mirror is that was moved: clusterctl.yaml asks for it, and defaults to
+	// the folder that the mirror was made in.
+	MirrorVariable = "CLUSTERCTL_MIRROR"
 	// OverridesFolder is where clusterctl.yaml makes clusterctl look for files
 	// that stand in for those of the releases. It exists only if the user
 	// creates it.
@@ -23,6 +32,6 @@ const (
 // RootFiles are the files that the root of a repository may hold, and
 // RootFolders the folders without releases.
 var (
-	RootFiles   = []string{ConfigFile, LockFile, ImageListFile, ImageInventoryFile, ChecksumFile}
-	RootFolders = []string{CertManager.Label(), ConfigMapFolder, OverridesFolder}
+	RootFiles   = []string{ConfigFile, LockFile, ImageListFile, ImageInventoryFile, ChecksumFile, SignatureFile, HaulerFile, ZarfFile}
+	RootFolders = []string{CertManager.Label(), ConfigMapFolder, OverridesFolder, ImagesFolder}
 )

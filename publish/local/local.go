@@ -213,6 +213,66 @@ func (d *Folder) Replace(ctx context.Context, r *repo.Release) (publish.Result, 
 	return d.put(ctx, r, open, true)
 }
 
+// Remove takes a release away in one step for readers. The folder of the
+// provider goes too when it is empty. A release that is not there is no error.
+func (d *Folder) Remove(ctx context.Context, p layouts.Provider, version string) error {
+	fail := func(err error) error {
+		return fmt.Errorf("remove %s %s from %s: %w", p.Label(), version, d, err)
+	}
+	dir, err := releaseDir(p, version)
+	if err != nil {
+		return fail(err)
+	}
+	for _, step := range []struct{ dir, name string }{{".", p.Label()}, {p.Label(), version}} {
+		if found, err := d.find(step.dir, step.name); err != nil {
+			return fail(err)
+		} else if !found {
+			return nil
+		}
+	}
+	disk, err := d.open(d.root)
+	if err != nil {
+		return fail(err)
+	}
+	defer disk.close()
+	s, err := stage(ctx, disk, p.Label())
+	if err != nil {
+		return fail(err)
+	}
+	err = disk.rename(dir, s.old())
+	s.close(false)
+	if err == nil {
+		err = disk.sync(p.Label())
+	}
+	if err != nil {
+		return fail(err)
+	}
+	_ = disk.rmdir(p.Label()) // stays if there is something in it
+	return nil
+}
+
+// Sweep removes what publishers left that were killed.
+func (d *Folder) Sweep() error {
+	entries, err := os.ReadDir(d.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	disk, err := d.open(d.root)
+	if err != nil {
+		return err
+	}
+	defer disk.close()
+	for _, e := range entries {
+		if e.IsDir() {
+			d.clean(disk, e.Name())
+		}
+	}
+	return nil
+}
+
 func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (disk, error), replace bool) (publish.Result, error) {
 	fail := func(err error) (publish.Result, error) {
 		if _, ok := errors.AsType[*publish.ConflictError](err); ok {

@@ -226,7 +226,10 @@ func (m *run) load() error {
 		m.lock.add(l)
 		m.settle(l.Settings)
 	}
-	m.lock.settings = Settings{m.ImageRegistry, m.ConfigMaps}
+	m.lock.settings = Settings{ImageRegistry: m.ImageRegistry, ConfigMaps: m.ConfigMaps, Folder: strings.TrimSuffix(m.Below, "/"), URL: m.URL}
+	if m.Apart || !m.Near {
+		m.lock.settings.To = m.To.Name
+	}
 	if err := m.loadImages(); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package mirror
 
 import (
+	"cmp"
+	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -44,15 +46,64 @@ func (c *Config) Marshal() ([]byte, error) {
 	return append([]byte(configComment), text...), err
 }
 
+// portable is the default of layouts.MirrorVariable in a mirror that has no
+// place yet: the working directory.
+const portable = "${PWD}"
+
+// fileURL is the URL of a folder as local.Folder.URL writes it.
+func fileURL(dir string) string {
+	name := "/" + strings.TrimPrefix(filepath.ToSlash(dir), "/")
+	return strings.ReplaceAll((&url.URL{Scheme: "file", Path: name}).String(), "$", "%24")
+}
+
+// movable makes a provider URL below dir one that works after the folder was
+// moved, if the user sets layouts.MirrorVariable: clusterctl replaces variables
+// in URLs (clusterctl: client/config/providers_client.go, List). The default is
+// here, or dir itself if that is "".
+func movable(provider, dir, here string) string {
+	root := fileURL(dir)
+	rest, below := strings.CutPrefix(provider, root+"/")
+	if !below {
+		return provider
+	}
+	slashes, path := "file://", root[len("file://"):]
+	if filepath.VolumeName(dir) != "" {
+		slashes, path = slashes+"/", path[1:]
+	}
+	return slashes + variable(cmp.Or(here, path)) + "/" + rest
+}
+
+func variable(value string) string { return "${" + layouts.MirrorVariable + ":-" + value + "}" }
+
+// madeIn returns the folder that a provider URL of movable defaults to, or "".
+func madeIn(provider string) string {
+	_, rest, ok := strings.Cut(provider, "${"+layouts.MirrorVariable+":-")
+	text, _, closed := strings.Cut(rest, "}")
+	if !ok || !closed {
+		return ""
+	}
+	dir, err := url.PathUnescape(text)
+	if err != nil {
+		return ""
+	}
+	return filepath.FromSlash(dir)
+}
+
 // overridesFolder returns a folder as clusterctl reads it: it replaces variables
 // in it, and on Windows takes it for a URL (clusterctl:
 // client/repository/overrides.go).
-func overridesFolder(dir string, windows bool) string {
-	path := filepath.ToSlash(filepath.Join(dir, layouts.OverridesFolder))
-	if windows {
-		path = "file:///" + path
+func overridesFolder(dir, here string, windows bool) string {
+	below := "/" + layouts.OverridesFolder
+	path := filepath.ToSlash(dir)
+	switch {
+	case windows:
+		return "file:///" + strings.ReplaceAll(path, "$", "$$") + below
+	case here != "":
+		return variable(here) + below
+	case strings.ContainsAny(path, "${}\\"):
+		return strings.ReplaceAll(path, "$", "$$") + below // not possible in a default
 	}
-	return strings.ReplaceAll(path, "$", "$$")
+	return variable(path) + below
 }
 
 // newest returns for each provider the release that clusterctl.yaml names: the

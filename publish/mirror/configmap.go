@@ -31,7 +31,7 @@ var operatorTypes = map[layouts.ProviderType]string{
 // configMapName is how Cluster API Operator calls the ConfigMap of a release. It
 // is empty for what the operator does not install.
 func configMapName(l *Locked) string {
-	p := l.identity()
+	p := l.Identity()
 	word, ok := operatorTypes[p.Type]
 	if !ok {
 		return ""
@@ -65,8 +65,8 @@ func configMap(l *Locked, r *repo.Release) ([]byte, error) {
 	header := map[string]any{
 		"name": name,
 		"labels": map[string]any{
-			"provider.cluster.x-k8s.io/name":       l.identity().Name,
-			"provider.cluster.x-k8s.io/type":       operatorTypes[l.identity().Type],
+			"provider.cluster.x-k8s.io/name":       l.Identity().Name,
+			"provider.cluster.x-k8s.io/type":       operatorTypes[l.Identity().Type],
 			"provider.cluster.x-k8s.io/version":    l.Version,
 			"managed-by.operator.cluster.x-k8s.io": "true",
 		},

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -101,6 +102,7 @@ func (m *run) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	m.unmet()
 	sums := map[string]repo.Sum{}
 	put := func(name string, data []byte) error {
 		changed, err := m.beside.write(name, data)
@@ -149,9 +151,10 @@ func (m *run) finish(ctx context.Context) error {
 	}{
 		{layouts.ImageListFile, func() ([]byte, error) { return inv.list(), nil }},
 		{layouts.ImageInventoryFile, func() ([]byte, error) { return indent(inv) }},
+		{layouts.HaulerFile, inv.hauler},
+		{layouts.ZarfFile, inv.zarf},
 		{layouts.ConfigFile, func() ([]byte, error) { return text, nil }},
 		{layouts.LockFile, func() ([]byte, error) { return indent(m.lock.lock()) }},
-		{layouts.ChecksumFile, func() ([]byte, error) { return m.checksums(releases, sums), nil }},
 	} {
 		data, err := f.data()
 		if err != nil {
@@ -161,10 +164,41 @@ func (m *run) finish(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := m.sign(put, m.checksums(releases, sums)); err != nil {
+		return err
+	}
 	if err := os.Remove(m.beside.path(journalFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", m.beside.path(journalFile), cause(err))
 	}
 	return nil
+}
+
+// sign writes the checksums and their signature. An old signature goes away
+// before the checksums change that it was made for.
+func (m *run) sign(put func(string, []byte) error, sums []byte) error {
+	old, err := m.beside.read(layouts.ChecksumFile)
+	if err != nil {
+		return err
+	}
+	sig, err := m.beside.read(layouts.SignatureFile)
+	if err != nil {
+		return err
+	}
+	if sig != nil && !bytes.Equal(old, sums) {
+		if err := m.beside.remove([]string{layouts.SignatureFile}); err != nil {
+			return err
+		}
+		if m.Sign == nil {
+			m.warn("the mirror changed and its old signature was removed; sign the new %s with --sign-key", layouts.ChecksumFile)
+		}
+	}
+	if err := put(layouts.ChecksumFile, sums); err != nil || m.Sign == nil {
+		return err
+	}
+	if sig, err = m.Sign(sums); err != nil {
+		return err
+	}
+	return put(layouts.SignatureFile, sig)
 }
 
 // standing returns the locked releases that are still in the mirror, with their
@@ -214,7 +248,7 @@ func (m *run) standing(ctx context.Context) ([]Locked, error) {
 // own leaves of a release in the mirror what belongs to a provider.
 func (m *run) own(l *Locked, r *repo.Release) *repo.Release {
 	out := *r
-	out.Provider, out.Artifacts = l.identity(), nil
+	out.Provider, out.Artifacts = l.Identity(), nil
 	for _, a := range r.Artifacts {
 		if f := l.file(a.Name); f != nil && a.Size == f.Size {
 			out.Artifacts = append(out.Artifacts, a.Stating(f.sum()))
@@ -237,7 +271,7 @@ func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string
 		if err != nil {
 			return err
 		}
-		if old != nil && !m.fresh[[2]string{l.Provider, l.Version}] {
+		if old != nil && !m.Repair && !m.fresh[[2]string{l.Provider, l.Version}] {
 			sums[name] = sumOf(old)
 			continue
 		}
@@ -266,9 +300,9 @@ func (m *run) config(releases []Locked) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{Providers: []ConfigProvider{}, OverridesFolder: overridesFolder(dir, runtime.GOOS == "windows")}
+	c := &Config{Providers: []ConfigProvider{}, OverridesFolder: overridesFolder(dir, m.here(), runtime.GOOS == "windows")}
 	for _, l := range newest(releases) {
-		p := l.identity()
+		p := l.Identity()
 		to, err := m.to(p)
 		if err != nil {
 			return nil, err
@@ -280,6 +314,7 @@ func (m *run) config(releases []Locked) (*Config, error) {
 		if _, err := layouts.ParseProviderURL(url, p); err != nil {
 			m.warn("%s %s: clusterctl does not read %s: %v", l.Provider, l.Version, url, err)
 		}
+		url = movable(url, dir, m.here())
 		if p == layouts.CertManager {
 			c.CertManager = &ConfigCertManager{url, l.Version}
 			continue
@@ -287,4 +322,12 @@ func (m *run) config(releases []Locked) (*Config, error) {
 		c.Providers = append(c.Providers, ConfigProvider{p.Name, p.Type, url})
 	}
 	return c, nil
+}
+
+// here is what layouts.MirrorVariable defaults to, "" for the folder itself.
+func (m *run) here() string {
+	if m.Portable {
+		return portable
+	}
+	return ""
 }

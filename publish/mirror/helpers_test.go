@@ -271,7 +271,7 @@ func whole(t testing.TB, dir string, places ...*place) (n int) {
 	t.Helper()
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		p, err := parseLabel(e.Name())
+		p, err := ParseLabel(e.Name())
 		if err != nil {
 			continue
 		}

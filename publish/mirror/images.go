@@ -92,13 +92,21 @@ func (inv *ImageInventory) unmapped() (out []string) {
 	return out
 }
 
+// refs returns the references that can be pulled.
+func (inv *ImageInventory) refs() (out []string) {
+	for _, img := range inv.Images {
+		if img.Places[0].Variable == "" && img.Places[0].Name != "" {
+			out = append(out, img.Ref)
+		}
+	}
+	return out
+}
+
 // list returns the references that can be pulled, one on each line.
 func (inv *ImageInventory) list() []byte {
 	var b bytes.Buffer
-	for _, img := range inv.Images {
-		if img.Places[0].Variable == "" && img.Places[0].Name != "" {
-			b.WriteString(img.Ref + "\n")
-		}
+	for _, ref := range inv.refs() {
+		b.WriteString(ref + "\n")
 	}
 	return b.Bytes()
 }

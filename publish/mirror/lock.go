@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,6 +25,9 @@ type Lock struct {
 	SchemaVersion int `json:"schemaVersion"`
 	// Settings are those of the last run.
 	Settings Settings `json:"settings,omitzero"`
+	// Requires are releases that the other side of a gap has already, and which
+	// therefore are not in this mirror.
+	Requires []ReleaseName `json:"requires,omitempty"`
 	// Sources are the releases as their places listed them, by source and
 	// version.
 	Sources []Listing `json:"sources"`
@@ -35,6 +39,12 @@ type Lock struct {
 type Settings struct {
 	ImageRegistry string `json:"imageRegistry,omitempty"`
 	ConfigMaps    bool   `json:"configMaps,omitempty"`
+	// Folder is where the releases are below the root, if not there, and To
+	// their place if that is not below the root at all.
+	Folder string `json:"folder,omitempty"`
+	To     string `json:"to,omitempty"`
+	// URL is the address of the web server that shows the mirror.
+	URL string `json:"url,omitempty"`
 }
 
 // Listing is what a place said about a release.
@@ -94,14 +104,14 @@ func (l *Locked) file(name string) *LockedFile {
 	return nil
 }
 
-// identity is the provider of a locked release.
-func (l *Locked) identity() layouts.Provider {
-	p, _ := parseLabel(l.Provider) // the lock was checked when it was read
+// Identity is the provider of a locked release.
+func (l *Locked) Identity() layouts.Provider {
+	p, _ := ParseLabel(l.Provider) // the lock was checked when it was read
 	return p
 }
 
-// parseLabel is layouts.ParseLabel, which also knows cert-manager.
-func parseLabel(label string) (layouts.Provider, error) {
+// ParseLabel is layouts.ParseLabel, which also knows cert-manager.
+func ParseLabel(label string) (layouts.Provider, error) {
 	if label == layouts.CertManager.Label() {
 		return layouts.CertManager, nil
 	}
@@ -189,6 +199,7 @@ func (e *ChangedError) Error() string {
 // book is the lock in memory.
 type book struct {
 	settings Settings
+	requires []ReleaseName
 	listings map[[2]string]Listing  // by source and version
 	releases map[[2]string]Locked   // by label and version
 	labels   map[[2]string][]string // of releases, by source and version
@@ -234,10 +245,12 @@ func (b *book) sorted() []Locked {
 	for _, r := range b.releases {
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(x, y Locked) int {
-		return cmp.Or(cmp.Compare(x.Provider, y.Provider), compareVersions(x.Version, y.Version))
-	})
+	slices.SortFunc(out, compareLocked)
 	return out
+}
+
+func compareLocked(a, b Locked) int {
+	return cmp.Or(cmp.Compare(a.Provider, b.Provider), compareVersions(a.Version, b.Version))
 }
 
 func compareVersions(a, b string) int {
@@ -248,7 +261,10 @@ func compareVersions(a, b string) int {
 
 // lock returns the content of the lock file.
 func (b *book) lock() *Lock {
-	l := &Lock{SchemaVersion: lockVersion, Settings: b.settings, Sources: []Listing{}, Releases: b.sorted()}
+	l := &Lock{SchemaVersion: lockVersion, Settings: b.settings, Requires: b.requires, Sources: []Listing{}, Releases: b.sorted()}
+	slices.SortFunc(l.Requires, func(x, y ReleaseName) int {
+		return cmp.Or(cmp.Compare(x.Provider, y.Provider), compareVersions(x.Version, y.Version))
+	})
 	for _, s := range b.listings {
 		l.Sources = append(l.Sources, s)
 	}
@@ -273,13 +289,24 @@ func parseLock(data []byte) (*Lock, error) {
 // check makes sure that nothing in the lock is used as a path or checksum
 // without being one.
 func (l *Lock) check() error {
+	if f := l.Settings.Folder; f != "" && !filepath.IsLocal(filepath.FromSlash(f)) {
+		return fmt.Errorf("the folder %q is not below the mirror", f)
+	}
 	if r := l.Settings.ImageRegistry; r != "" {
 		if err := CheckRegistry(r); err != nil {
 			return err
 		}
 	}
+	for _, r := range l.Requires {
+		if _, err := ParseLabel(r.Provider); err != nil {
+			return err
+		}
+		if _, err := layouts.ParseVersion(r.Version); err != nil {
+			return err
+		}
+	}
 	for _, r := range l.Releases {
-		if _, err := parseLabel(r.Provider); err != nil {
+		if _, err := ParseLabel(r.Provider); err != nil {
 			return err
 		}
 		if _, err := layouts.ParseVersion(r.Version); err != nil {

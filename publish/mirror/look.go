@@ -37,6 +37,9 @@ func (m *run) look(ctx context.Context, t *task) (*cargo, error) {
 	if c.digest, c.sums, err = listing(ctx, whole, t.near); err != nil {
 		return nil, err
 	}
+	if from, ok := t.from.(carried); ok {
+		c.digest = from.book.listings[[2]string{from.name, t.version}].SHA256
+	}
 	locked := m.locked(c)
 	for _, l := range locked {
 		if err := m.unchanged(l, c.glance(l), c); err != nil {
@@ -44,8 +47,8 @@ func (m *run) look(ctx context.Context, t *task) (*cargo, error) {
 		}
 	}
 	listed, ok := m.listing(c)
-	if m.Verify != nil && !m.DryRun {
-		return c, nil // what was there before nobody may have verified
+	if m.Verify != nil && !t.trusted {
+		return c, nil // what is there may never have been verified
 	}
 	if !ok || listed.SHA256 != c.digest || !complete(t.parts, locked, listed.Providers) {
 		return c, nil
@@ -99,14 +102,19 @@ func (m *run) listing(c *cargo) (Listing, bool) {
 }
 
 // locked returns what the lock holds of what is wanted of a release.
-func (m *run) locked(c *cargo) (out []*Locked) {
+func (m *run) locked(c *cargo) []*Locked {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	from := m.lock.from(c.from.String(), c.version)
-	sharing := m.lock.listings[[2]string{c.from.String(), c.version}].Providers
+	return m.lock.wanted(c)
+}
+
+// wanted returns what a lock holds of what is wanted of a release.
+func (b *book) wanted(c *cargo) (out []*Locked) {
+	from := b.from(c.from.String(), c.version)
+	sharing := b.listings[[2]string{c.from.String(), c.version}].Providers
 	for _, p := range c.parts {
 		if p.provider != (layouts.Provider{}) {
-			if l := m.lock.release(p.provider.Label(), c.version); l != nil {
+			if l := b.release(p.provider.Label(), c.version); l != nil {
 				out = append(out, l)
 			}
 			continue

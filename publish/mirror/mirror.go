@@ -30,6 +30,8 @@ type Options struct {
 	// Below is the path of the releases in Dir with a slash at its end, if they
 	// are not at its root.
 	Below string
+	// Apart is true if the releases are not in Dir.
+	Apart bool
 	// Jobs limits what goes on at the same time: releases, and downloads.
 	Jobs int
 	// DryRun changes nothing and downloads no more than it needs to know which
@@ -44,14 +46,31 @@ type Options struct {
 	ImageRegistry string
 	// ConfigMaps also writes the releases as Cluster API Operator reads them.
 	ConfigMaps bool
+	// Repair puts what the lock says in the place of what is damaged.
+	Repair bool
+	// Portable makes a clusterctl.yaml that finds the mirror in the working
+	// directory, for one that will be unpacked elsewhere.
+	Portable bool
+	// URL is the address of the web server that shows the mirror, which the lock
+	// file keeps.
+	URL string
+	// Since is the lock of a mirror that has some releases already, which are
+	// left out, or nil.
+	Since *Lock
+	// Needs are the releases that a carried difference relies on.
+	Needs []ReleaseName
 	// Given says which of these two settings count even if they are empty. The
 	// lock file keeps them, and otherwise those of the last run count.
 	Given struct{ ImageRegistry, ConfigMaps bool }
 	// Verify refuses a release by its error before anything of it is published,
 	// or is nil. It gets the release as its source has it, also if several
-	// providers share it; reading the files costs no network. What is in the
-	// mirror already is verified too, which may take downloads.
-	Verify func(ctx context.Context, r *repo.Release) error
+	// providers share it, and the providers whose files are copied; reading the
+	// files costs no network. What is in the mirror already is verified too, which
+	// may take downloads, and so does a dry run.
+	Verify func(ctx context.Context, r *repo.Release, as []layouts.Provider) error
+	// Sign makes the signature of the checksums, the content of
+	// layouts.SignatureFile; nil if they are not signed.
+	Sign func(checksums []byte) ([]byte, error)
 	// Tell hears of every release when it is done, or is nil. It is not called
 	// by two goroutines at a time.
 	Tell func(Outcome)
@@ -103,6 +122,29 @@ type Result struct {
 // *publish.ConflictError if the mirror has another content than source and lock
 // file. In a dry run the result holds no warnings.
 func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
+	m, err := newRun(opts)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := m.resolve(ctx, wants)
+	if err != nil {
+		return nil, err
+	}
+	if !opts.DryRun {
+		cleanSpools(opts.Dir)
+	}
+	err = m.transfer(ctx, tasks)
+	if closeErr := m.closeJournal(); err == nil {
+		err = closeErr
+	}
+	if err == nil && !opts.DryRun {
+		err = m.finish(ctx)
+	}
+	return m.ended(err)
+}
+
+// newRun reads what earlier runs left.
+func newRun(opts Options) (*run, error) {
 	if opts.Jobs < 1 {
 		opts.Jobs = DefaultJobs
 	}
@@ -121,23 +163,11 @@ func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	if err := m.load(); err != nil {
-		return nil, err
-	}
-	tasks, err := m.resolve(ctx, wants)
-	if err != nil {
-		return nil, err
-	}
-	if !opts.DryRun {
-		cleanSpools(opts.Dir)
-	}
-	err = m.transfer(ctx, tasks)
-	if closeErr := m.closeJournal(); err == nil {
-		err = closeErr
-	}
-	if err == nil && !opts.DryRun {
-		err = m.finish(ctx)
-	}
+	return m, m.load()
+}
+
+// ended returns the result of a run.
+func (m *run) ended(err error) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +213,7 @@ func (m *run) to(p layouts.Provider) (publish.Destination, error) {
 // at lists a locked release in the mirror. The error wraps fs.ErrNotExist if it
 // is not there.
 func (m *run) at(ctx context.Context, l *Locked) (*repo.Release, error) {
-	to, err := m.to(l.identity())
+	to, err := m.to(l.Identity())
 	if err != nil {
 		return nil, err
 	}

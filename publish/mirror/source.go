@@ -41,6 +41,8 @@ type Want struct {
 	// File is the components file if the name does not tell it, or "".
 	File    string
 	Version Selector
+	// Trusted says that the content of the place was verified as a whole.
+	Trusted bool
 }
 
 // Selector chooses versions. The zero Selector is the latest version.
@@ -68,12 +70,27 @@ func ParseSelector(text string) (Selector, error) {
 	return Selector{rule: rule, text: text}, nil
 }
 
+// Exactly selects one version.
+func Exactly(version string) Selector { return Selector{exact: version, text: version} }
+
 // String is the text that was parsed.
 func (s Selector) String() string {
 	if s.text == "" {
 		return layouts.Latest
 	}
 	return s.text
+}
+
+// IsLatest reports whether the latest version is meant.
+func (s Selector) IsLatest() bool { return s.exact == "" && s.rule == nil }
+
+// fits reports whether a version is the one that was named, or in the range.
+func (s Selector) fits(version string) bool {
+	if s.rule == nil {
+		return s.exact == version
+	}
+	v, err := semver.NewVersion(version)
+	return err == nil && s.rule.Check(v)
 }
 
 // choose returns the versions that are meant, oldest first. Metadata reads the
@@ -95,11 +112,7 @@ func (s Selector) choose(ctx context.Context, from Source, read func(version str
 	}
 	var found []layouts.Version
 	for _, text := range versions {
-		v, err := layouts.ParseVersion(text)
-		if err != nil {
-			continue
-		}
-		if sem, err := semver.NewVersion(text); err == nil && s.rule.Check(sem) {
+		if v, err := layouts.ParseVersion(text); err == nil && s.fits(text) {
 			found = append(found, v)
 		}
 	}
@@ -166,6 +179,7 @@ func (l listed) String() string { return l.p.Path }
 type task struct {
 	from    Source
 	near    bool
+	trusted bool
 	version string
 	parts   []part
 }
@@ -214,10 +228,11 @@ func (m *run) resolve(ctx context.Context, wants []Want) ([]*task, error) {
 			key := [2]string{w.From.String(), v}
 			t := known[key]
 			if t == nil {
-				t = &task{from: w.From, near: w.Near, version: v}
+				t = &task{from: w.From, near: w.Near, trusted: true, version: v}
 				known[key] = t
 				out = append(out, t)
 			}
+			t.trusted = t.trusted && w.Trusted
 			if p := (part{w.Provider, w.File}); !slices.Contains(t.parts, p) {
 				t.parts = append(t.parts, p)
 			}

@@ -85,6 +85,12 @@ func (m *run) unit(ctx context.Context, tasks []*task) error {
 		if err != nil {
 			return err
 		}
+		if has, err := m.isAcross(c); has || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		cargos = append(cargos, c)
 		known = known && c.known != nil
 	}
@@ -110,7 +116,7 @@ func (m *run) unit(ctx context.Context, tasks []*task) error {
 		if err := m.open(ctx, c); err != nil {
 			return err
 		}
-		if !m.DryRun {
+		if !m.DryRun || m.Verify != nil {
 			if err := m.fill(ctx, c); err != nil {
 				return err
 			}
@@ -130,6 +136,10 @@ func (m *run) unit(ctx context.Context, tasks []*task) error {
 			if err != nil {
 				return err
 			}
+			// What is restored, or was carried, came from where it came from.
+			if l, listing := m.recorded(c, r); l != nil {
+				e.Release, e.Listing = *l, listing
+			}
 			if err := m.done(c.outcome(&e.Release, results[r]), &e); err != nil {
 				return err
 			}
@@ -139,7 +149,7 @@ func (m *run) unit(ctx context.Context, tasks []*task) error {
 }
 
 func (c *cargo) outcome(l *Locked, result publish.Result) Outcome {
-	o := Outcome{Provider: l.identity(), Version: l.Version, From: c.from.String(), Where: result.Where, Unchanged: result.Unchanged, Files: len(l.Files)}
+	o := Outcome{Provider: l.Identity(), Version: l.Version, From: c.from.String(), Where: result.Where, Unchanged: result.Unchanged, Files: len(l.Files)}
 	for _, f := range l.Files {
 		o.Bytes += f.Size
 	}
@@ -178,7 +188,7 @@ func (m *run) publish(ctx context.Context, p publish.Parcel) (publish.Result, er
 		defer m.release()
 	}
 	result, err := p.Publish(ctx)
-	if _, conflict := errors.AsType[*publish.ConflictError](err); !conflict || !m.AcceptChanged {
+	if _, conflict := errors.AsType[*publish.ConflictError](err); !conflict || !m.AcceptChanged && !m.Repair {
 		return result, err
 	}
 	r, ok := p.To.(Replacer)
@@ -205,7 +215,7 @@ func (m *run) preview(ctx context.Context, cargos []*cargo) error {
 			case errors.Is(err, fs.ErrNotExist):
 			case err != nil:
 				return err
-			case !slices.ContainsFunc(r.Artifacts, func(a *repo.Artifact) bool { return !c.near && !c.here[a] }):
+			case m.Verify != nil || !slices.ContainsFunc(r.Artifacts, func(a *repo.Artifact) bool { return !c.near && !c.here[a] }):
 				// All of it is known, so that nothing is downloaded for this.
 				if err := publish.Conflict(ctx, got, r); err != nil && !m.To.Shared {
 					return err
@@ -219,4 +229,21 @@ func (m *run) preview(ctx context.Context, cargos []*cargo) error {
 		}
 	}
 	return nil
+}
+
+// recorded is what an earlier record says about a release that is copied again:
+// that of the mirror it was carried in, or the lock that is repaired; else nil.
+func (m *run) recorded(c *cargo, r *repo.Release) (l *Locked, listing Listing) {
+	if from, ok := c.from.(carried); ok {
+		return from.recorded(r.Provider.Label(), r.Version)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.Repair {
+		l = m.lock.release(r.Provider.Label(), r.Version)
+	}
+	if l != nil {
+		listing = m.lock.listings[[2]string{l.Source, l.Version}]
+	}
+	return l, listing
 }

@@ -36,6 +36,8 @@ type Options struct {
 	Pictures []Picture
 	// Latencies are shown as a table; they are those of calls to an extension.
 	Latencies []extension.Latency
+	// Timelines are shown by html.
+	Timelines []Timeline
 }
 
 // Picture is a graph with a heading. The style sheet of the page knows the

@@ -78,6 +78,11 @@ var Folders = []Folder{
 		Never: "what it means",
 	},
 	{
+		Path:  "repo/migrate",
+		Holds: "the way of manifests from one contract of Cluster API to the next",
+		Never: "printing, verdicts about releases",
+	},
+	{
 		Path:  "repo/move",
 		Holds: "what clusterctl move does: reading the objects, and the walk",
 		Never: "network, printing",
@@ -126,6 +131,11 @@ var Folders = []Folder{
 		Path:  "test/conformance",
 		Holds: "the proof against the programs of others",
 		Never: "the implementation of publishing",
+	},
+	{
+		Path:  "test/live",
+		Holds: "the proof with the real controllers of Cluster API",
+		Never: "how behaviour is judged",
 	},
 	{
 		Path:  "test/fakes",
@@ -187,6 +197,7 @@ var Packages = []Package{
 			layouts repo
 			layouts/config
 			publish
+			publish/bundle
 			publish/local
 			publish/mirror
 			publish/open
@@ -199,16 +210,18 @@ var Packages = []Package{
 			repo/lint repo/lint/contractcheck repo/lint/fix repo/lint/rules
 			repo/lint/rules/examples
 			repo/live repo/live/drive repo/live/watch
+			repo/migrate repo/migrate/table
 			repo/move/owners repo/move/snapshot
 			repo/report
 			repo/source/files repo/source/folder repo/source/git repo/source/program
 			repo/text/manifest repo/text/yamldoc
-			repo/trust/provenance repo/trust/sign
+			repo/trust/policy repo/trust/provenance repo/trust/sign
 			transform
 			transform/cache
 			transform/check
 			transform/clusterctl
 			transform/clusterctl/config
+			transform/propose
 			transform/sourcetree`,
 		Libraries: `crypto/tls github.com/spf13/cobra github.com/spf13/pflag log net/http`,
 	},
@@ -246,10 +259,23 @@ var Packages = []Package{
 		Knows: `layouts layouts/config repo/text/yamldoc`,
 	},
 	{
+		Path:      "layouts/recipes",
+		Holds:     "what Makefiles, workflows and scripts do to make a release, read and not run",
+		Never:     "what folders hold, how anything is built",
+		Knows:     `repo/text/yamldoc`,
+		Libraries: `mvdan.cc/sh/v3`,
+	},
+	{
 		Path:  "publish",
 		Holds: "what every destination can do, sites that give each provider its destination, dry runs, records and progress",
 		Never: "how a release was made, or whether it is sound",
 		Knows: `layouts repo repo/text/manifest`,
+	},
+	{
+		Path:  "publish/bundle",
+		Holds: "a mirror as one file that is carried over a gap",
+		Never: "what the files are for, the network",
+		Knows: `layouts publish/mirror repo repo/source/files`,
 	},
 	{
 		Path:  "publish/claim",
@@ -453,6 +479,13 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery`,
 	},
 	{
+		Path:      "repo/kube/objectmeta",
+		Holds:     "what the API server has against names, labels and annotations",
+		Never:     "rules, the kinds of Cluster API",
+		Knows:     `repo/text/yamldoc`,
+		Libraries: `k8s.io/apimachinery`,
+	},
+	{
 		Path:  "repo/kube/openapi",
 		Holds: "whether a value fits an OpenAPI schema as the API server sees it, with places",
 		Never: "what the schema is for",
@@ -512,7 +545,7 @@ var Packages = []Package{
 		Knows: `layouts
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/patch
 			repo/extension/request
-			repo/kube/crd repo/kube/openapi
+			repo/kube/crd repo/kube/objectmeta repo/kube/openapi
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/manifest repo/text/vars repo/text/yamldoc`,
@@ -603,7 +636,7 @@ var Packages = []Package{
 		Never: "other subjects, printing",
 		Knows: `layouts repo
 			repo/capi/clusterclass repo/capi/coreapi
-			repo/kube/crd repo/kube/gotypes repo/kube/openapi
+			repo/kube/crd repo/kube/gotypes repo/kube/objectmeta repo/kube/openapi
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/move/owners
@@ -614,7 +647,8 @@ var Packages = []Package{
 		Path:  "repo/lint/rules/text",
 		Holds: "rules about YAML, variables and comments that silence rules",
 		Never: "other subjects, printing",
-		Knows: `repo/lint
+		Knows: `repo/kube/objectmeta
+			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/vars repo/text/yamldoc`,
 	},
@@ -638,6 +672,26 @@ var Packages = []Package{
 		Never:     "what the objects mean; writing",
 		Knows:     `repo/behaviour/record`,
 		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
+	},
+	{
+		Path:  "repo/migrate",
+		Holds: "manifests, patches and kustomize sources edited for the next contract of Cluster API",
+		Never: "rules, releases, printing",
+		Knows: `repo/capi/coreapi
+			repo/migrate/table repo/migrate/tree
+			repo/source/files
+			repo/text/vars repo/text/yamldoc`,
+	},
+	{
+		Path:  "repo/migrate/table",
+		Holds: "what becomes of every field of Cluster API's kinds from one contract to the next",
+		Never: "texts, files, reports",
+	},
+	{
+		Path:  "repo/migrate/tree",
+		Holds: "the text of a YAML document as a tree whose entries can be moved, with every other byte kept",
+		Never: "what the entries mean",
+		Knows: `repo/text/vars`,
 	},
 	{
 		Path:      "repo/move/owners",
@@ -666,7 +720,8 @@ var Packages = []Package{
 			layouts repo
 			repo/extension
 			repo/facts/diff repo/facts/inventory
-			repo/lint
+			repo/lint repo/lint/fix
+			repo/migrate
 			repo/move/owners
 			repo/report/internal/draw repo/report/internal/markup
 			repo/text/yamldoc`,
@@ -725,6 +780,12 @@ var Packages = []Package{
 		Never:     "what the documents mean",
 		Knows:     `repo/parallel`,
 		Libraries: `go.yaml.in/yaml/v2 go.yaml.in/yaml/v4 sigs.k8s.io/yaml unsafe`,
+	},
+	{
+		Path:  "repo/trust/policy",
+		Holds: "who must have signed which provider, and what may be unsigned, with the reason",
+		Never: "where the file and the keys come from",
+		Knows: `layouts repo repo/text/yamldoc repo/trust/provenance repo/trust/sign`,
 	},
 	{
 		Path:  "repo/trust/provenance",
@@ -859,6 +920,27 @@ var Packages = []Package{
 		Never: "the verbs",
 	},
 	{
+		Path:  "test/live",
+		Holds: "tests with the real controllers on a real API server in a network namespace; own module",
+		Never: "how behaviour is judged",
+	},
+	{
+		Path:  "test/live/ipam",
+		Holds: "the IPAM provider for the tests; own module",
+		Never: "the tests",
+	},
+	{
+		Path:  "test/live/rack",
+		Holds: "a provider of machine pools, and what it may do wrong",
+		Never: "how it is judged",
+	},
+	{
+		Path:  "test/live/rig",
+		Holds: "building, changing, starting and stopping the controllers",
+		Never: "what is tested",
+		Knows: `test/cluster/server`,
+	},
+	{
 		Path:      "test/mutate",
 		Holds:     "small changes of the core, one at a time, and whether a test notices them",
 		Never:     "what the changed packages do",
@@ -900,6 +982,11 @@ var Packages = []Package{
 		Holds: "the program that measures another program",
 		Never: "which program",
 		Knows: `test/oracle/bench/internal/cost`,
+	},
+	{
+		Path:  "test/oracle/migration",
+		Holds: "tests of migrated manifests against the conversion functions of Cluster API",
+		Never: "how manifests are edited",
 	},
 	{
 		Path:  "test/oracle/openapi",
@@ -968,6 +1055,17 @@ var Packages = []Package{
 		Never:     "providers, rules",
 		Knows:     `repo/parallel repo/source/files repo/text/yamldoc transform/cache`,
 		Libraries: `sigs.k8s.io/kustomize/api sigs.k8s.io/kustomize/kyaml`,
+	},
+	{
+		Path:  "transform/propose",
+		Holds: "the configuration with which a source tree builds, found by convention, recipes and building",
+		Never: "how recipes are read, how kustomize works, writing",
+		Knows: `layouts
+			layouts/config layouts/detect layouts/recipes
+			repo
+			repo/source/files
+			repo/text/yamldoc
+			transform/cache transform/kustomize transform/sourcetree`,
 	},
 	{
 		Path:  "transform/sourcetree",

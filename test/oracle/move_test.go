@@ -230,6 +230,16 @@ var sourceScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 			return nil, err
 		}
 	}
+	// The client in memory would take the kind of the first object that it sees
+	// only the metadata of for one that has nothing else.
+	for _, k := range moveKinds {
+		kind := schema.GroupVersionKind{Group: k.group, Version: k.version, Kind: k.kind}
+		if !scheme.Recognizes(kind) {
+			scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{})
+			kind.Kind += "List"
+			scheme.AddKnownTypeWithName(kind, &unstructured.UnstructuredList{})
+		}
+	}
 	return scheme, nil
 })
 

@@ -24,6 +24,10 @@ type Options struct {
 	// Profile is the Cluster API to judge for. Roles of the configuration are
 	// applied on top.
 	Profile contract.Profile
+	// Approve is called with the releases of a folder before they are read, if it
+	// is not nil. It may put others in their place; its errors are returned as they
+	// are.
+	Approve func(ctx context.Context, r *repo.Repository) error
 	// Temp is the folder for temporary files of Since; empty means that of the
 	// operating system.
 	Temp string
@@ -57,6 +61,9 @@ func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 		if r := unbuilt(failed, opts); r != nil {
 			return &Result{Report: r}, nil
 		}
+	}
+	if err == nil && o.Approve != nil {
+		err = o.Approve(ctx, t.Repository)
 	}
 	if err != nil {
 		return nil, err

@@ -11,3 +11,7 @@
 // It works on data that the caller brings: it must not know where files,
 // variables and settings come from, and it does not read the environment.
 package clusterctl
+
+// Release is the one of clusterctl whose output is rendered; the tests compare
+// with it.
+const Release = "v1.14.2"

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/policy"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
@@ -89,6 +90,8 @@ type app struct {
 	opened         *open.Places   // what URLs name
 	patience       patience       // with servers
 	started        time.Time
+	// demands are what releases have to meet before lint reads them, or nil.
+	demands *policy.Policy
 }
 
 // Main runs the program with the arguments after its name and returns the exit
@@ -179,9 +182,9 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 		id       string
 		commands []*cobra.Command
 	}{
-		{"make", []*cobra.Command{a.initCommand(), a.buildCommand(), a.releaseCommand(), a.publishCommand(), a.mirrorCommand()}},
+		{"make", []*cobra.Command{a.initCommand(), a.buildCommand(), a.releaseCommand(), a.publishCommand(), a.mirrorCommand(), a.migrateCommand()}},
 		{"check", []*cobra.Command{a.lintCommand(), a.renderCommand(), a.varsCommand(), a.imagesCommand(), a.diffCommand(), a.movePlanCommand(), a.configCommand(), a.contractCommand(), a.extensionCommand(), a.rulesCommand(), a.explainCommand()}},
-		{"", []*cobra.Command{a.schemaCommand(), a.versionCommand()}},
+		{"", []*cobra.Command{a.schemaCommand(), a.manCommand(), a.versionCommand()}},
 	} {
 		for _, c := range group.commands {
 			c.GroupID = group.id
@@ -189,6 +192,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 		}
 	}
 	cmd.InitDefaultCompletionCmd()
+	a.versionFlag(cmd)
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
 		help.Args = func(c *cobra.Command, args []string) error {
@@ -218,7 +222,7 @@ func wrapArgs(cmd *cobra.Command) {
 			return nil
 		}
 	}
-	if cmd.HasSubCommands() {
+	if cmd.HasSubCommands() && cmd.RunE == nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -233,6 +237,8 @@ func wrapArgs(cmd *cobra.Command) {
 			return usagef("unknown command %q%s Run %q for usage.", args[0], cmp.Or(hint, "."), c.CommandPath()+" --help")
 		}
 		cmd.SuggestionsMinimumDistance = 2
+	}
+	if cmd.HasSubCommands() && cmd.RunE == nil {
 		cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	}
 	for _, c := range cmd.Commands() {

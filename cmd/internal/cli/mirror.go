@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/bundle"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
@@ -31,11 +33,18 @@ type mirrorFlags struct {
 	certManager   string
 	imageRegistry string
 	verify        verification
+	sign          attestation
 	jobs          int
 	dryRun        bool
 	acceptChanged bool
 	configMaps    bool
 	maxWait       time.Duration
+	// since is the lock of the other side of a gap.
+	since string
+	// bundle is the file of DEST, if that is one.
+	bundle string
+	// carried are the bundles among the TARGETs.
+	carried []*bundle.Bundle
 	// given are the settings that are on the command line.
 	given struct{ ImageRegistry, ConfigMaps bool }
 }
@@ -57,7 +66,11 @@ TARGET is a folder as everywhere, the URL of a release in the form of
 clusterctl, or the label of a provider that is built into clusterctl, such as
 infrastructure-aws or cluster-api. A version or a range may follow behind an @;
 without it the latest version is meant, or the one that a URL names. Of a range
-all versions are copied.
+all versions are copied. A bundle, such as bundle.tar, stands for all that it
+holds; LABEL@RANGE is not needed for it.
+
+With --to bundle.tar the mirror is written to one file, to be carried over a gap
+and mirrored from there on the other side. The same mirror gives the same file.
 
 A second run copies what is missing or new, and otherwise transfers nothing. A
 version whose files are not what they were when they were mirrored is refused.
@@ -72,6 +85,11 @@ version whose files are not what they were when they were mirrored is refused.
   clusterctl-repo mirror 'cluster-api@>=1.10 <1.12' --to /srv/mirror
   clusterctl-repo mirror --config clusterctl.yaml --to /srv/mirror
 
+  # Over a gap in one file, later only what is new, and on the other side
+  clusterctl-repo mirror cluster-api infrastructure-aws --to bundle.tar --sign-key key.pem
+  clusterctl-repo mirror cluster-api infrastructure-aws --to new.tar --since mirror.lock.json
+  clusterctl-repo mirror bundle.tar --to /srv/mirror --verify-key key.pub
+
   # From one place to another
   clusterctl-repo mirror /srv/mirror --to 'oci://registry.example.com/capi/{provider}' --out beside`,
 		Args: cobra.ArbitraryArgs,
@@ -80,8 +98,10 @@ version whose files are not what they were when they were mirrored is refused.
 			return a.mirror(cmd.Context(), &f, args)
 		},
 	}
+	cmd.AddCommand(a.mirrorVerifyCommand(), a.mirrorRepairCommand(), a.mirrorPruneCommand())
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "where the releases go")
+	flags.StringVar(&f.since, "since", "", "bundle: leave out what this mirror.lock.json (`file`) of the other side lists")
 	flags.StringVar(&f.out, "out", "", "`folder` for the files beside the releases (default: DEST, if that is a folder)")
 	flags.StringVar(&f.url, "url", "", "static:DIR: the address of the web server, https://gitlab.HOST")
 	flags.StringVar(&f.config, "config", "", "also mirror all providers that this clusterctl.yaml (`file`) names; a TARGET with the same label counts instead")
@@ -90,6 +110,7 @@ version whose files are not what they were when they were mirrored is refused.
 	flags.StringVar(&f.imageRegistry, "image-registry", "", "make clusterctl take all images from this registry and path (`HOST/PATH`); the mirror remembers it until it is given again, empty for none")
 	flags.BoolVar(&f.configMaps, "config-maps", false, "also write the releases as ConfigMaps for Cluster API Operator; remembered like --image-registry")
 	f.verify.flag(cmd)
+	f.sign.flag(cmd)
 	flags.IntVar(&f.jobs, "jobs", mirror.DefaultJobs, "how many downloads go on at the same time")
 	flags.BoolVar(&f.acceptChanged, "accept-changed", false, "take versions whose files are not what they were when they were mirrored")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would happen")
@@ -103,6 +124,8 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 		return usagef("there is no destination: say --to, such as --to /srv/mirror")
 	case len(args) == 0 && f.config == "" && f.certManager == "":
 		return usagef("there is nothing to mirror: name a TARGET, such as infrastructure-aws, or a clusterctl.yaml with --config")
+	case f.since != "" && !bundle.IsBundle(f.to):
+		return usagef("--since is for a bundle, such as --to bundle.tar")
 	case f.jobs < 1:
 		return usagef("--jobs %d: it takes at least one", f.jobs)
 	}
@@ -114,71 +137,48 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 			return usagef("--image-registry: %w", err)
 		}
 	}
+	if f.since != "" {
+		data, err := a.readFile(f.since)
+		if err != nil {
+			return usagef("--since: %w", err)
+		}
+		if opts.Since, err = mirror.ParseLock(f.since, data); err != nil {
+			return usagef("--since: %w", err)
+		}
+	}
+	if err := a.stageBundle(ctx, f, &opts); err != nil {
+		return err
+	}
 	if err := a.mirrorTo(f, &opts); err != nil {
 		return err
 	}
-	verify, err := f.verify.verifier(a)
+	demands, err := f.verify.demands(a)
 	if err != nil {
 		return err
 	}
-	if verify != nil {
-		opts.Verify = func(ctx context.Context, r *repo.Release) error {
-			if r.Provider == layouts.CertManager {
-				return nil // its project does not sign it in this way
-			}
-			return verify(ctx, r)
+	if demands != nil {
+		opts.Verify = func(ctx context.Context, r *repo.Release, as []layouts.Provider) error {
+			_, err := a.approve(ctx, demands, r, as...)
+			return err
 		}
 	}
-	wants, err := a.wants(ctx, f, args)
+	defer f.close()
+	wants, err := a.wants(ctx, f, args, &opts)
 	if err != nil {
 		return err
 	}
 	if len(wants) == 0 {
 		return usagef("%s names no provider, so there is nothing to mirror", f.config)
 	}
-	opts.Watch = func(p publish.Progress) { a.progress.Show(p.Release, p.Read, p.Total) }
-	copied := 0
-	opts.Tell = func(o mirror.Outcome) {
-		a.progress.Done()
-		word := a.style.Green("copied")
-		switch {
-		case f.dryRun && o.Unchanged:
-			word = "would leave alone"
-		case f.dryRun:
-			word = "would copy"
-		case o.Unchanged:
-			word = "already there:"
-		default:
-			copied++
-		}
-		a.say("%s %s %s from %s (%d files, %d bytes)", word, o.Provider.Label(), o.Version, o.From, o.Files, o.Bytes)
-	}
-	if !f.dryRun {
-		held, err := local.Hold(opts.Dir)
-		if err != nil {
-			return err
-		}
-		defer held.Close()
-	}
-	result, err := mirror.Run(ctx, wants, opts)
-	a.progress.Done()
+	result, err := a.runMirror(ctx, wants, opts)
 	if err != nil {
-		if copied > 0 {
-			a.say("the mirror is not complete; the same command goes on from here")
-		}
 		return err
-	}
-	for _, w := range result.Warnings {
-		a.say("%s %s", a.style.Yellow("warning:"), w)
-	}
-	for _, note := range result.Notes {
-		a.say("%s %s", a.style.Yellow("note:"), note)
-	}
-	for _, name := range result.Written {
-		a.detail("wrote %s", filepath.Join(opts.Dir, filepath.FromSlash(name)))
 	}
 	if core := func(o mirror.Outcome) bool { return o.Provider.Type == layouts.Core }; !f.dryRun && !result.CertManager && slices.ContainsFunc(result.Outcomes, core) {
 		a.say("note: clusterctl init also needs cert-manager, unless the cluster has it; add --cert-manager")
+	}
+	if f.bundle != "" {
+		return a.finishBundle(ctx, f, &opts)
 	}
 	if !f.dryRun {
 		a.say("the configuration for clusterctl is %s", a.short(filepath.Join(opts.Dir, layouts.ConfigFile)))
@@ -186,14 +186,77 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 	return nil
 }
 
+// runMirror mirrors while no other run does, and tells what it does.
+func (a *app) runMirror(ctx context.Context, wants []mirror.Want, opts mirror.Options) (*mirror.Result, error) {
+	opts.Watch = func(p publish.Progress) { a.progress.Show(p.Release, p.Read, p.Total) }
+	copied := 0
+	opts.Tell = func(o mirror.Outcome) {
+		a.progress.Done()
+		word := a.style.Green("copied")
+		switch {
+		case opts.DryRun && o.Unchanged:
+			word = "would leave alone"
+		case opts.DryRun:
+			word = "would copy"
+		case o.Unchanged:
+			word = "already there:"
+		case opts.Repair:
+			word = a.style.Green("restored")
+			copied++
+		default:
+			copied++
+		}
+		a.say("%s %s %s from %s (%d files, %d bytes)", word, o.Provider.Label(), o.Version, o.From, o.Files, o.Bytes)
+	}
+	if !opts.DryRun {
+		held, err := local.Hold(opts.Dir)
+		if err != nil {
+			return nil, err
+		}
+		defer held.Close()
+	}
+	result, err := mirror.Run(ctx, wants, opts)
+	a.progress.Done()
+	if err != nil && copied > 0 {
+		a.say("the mirror is not complete; run the same command again to finish it")
+	}
+	if err == nil {
+		a.tellMirror(result, opts.Dir)
+	}
+	return result, err
+}
+
+// tellMirror prints what a run on a mirror has to say.
+func (a *app) tellMirror(result *mirror.Result, dir string) {
+	for _, w := range result.Warnings {
+		a.say("%s %s", a.style.Yellow("warning:"), w)
+	}
+	for _, note := range result.Notes {
+		a.say("%s %s", a.style.Yellow("note:"), note)
+	}
+	for _, name := range result.Written {
+		a.detail("wrote %s", filepath.Join(dir, filepath.FromSlash(name)))
+	}
+}
+
 // mirrorTo opens the destination, and finds the folder for the files beside it.
 func (a *app) mirrorTo(f *mirrorFlags, opts *mirror.Options) error {
+	if err := a.signer(f, opts); err != nil {
+		return err
+	}
+	if dir, ok := strings.CutPrefix(f.to, "static:"); ok && f.url == "" && f.out == "" {
+		if lock, err := mirror.ReadLock(a.path(dir)); err == nil {
+			f.url = lock.Settings.URL
+		}
+	}
+	opts.URL, opts.Apart = f.url, f.out != ""
 	site, err := a.site(f.to, &delivery{waiting: waiting{f.maxWait}, Options: open.Options{URL: f.url}})
 	if err != nil {
 		return err
 	}
 	opts.To = site.With(publish.Watch(func(p publish.Progress) { a.progress.Show(p.Release, p.Read, p.Total) }))
 	opts.Dir = a.path(f.out)
+	opts.To.Name = f.to
 	folder, err := a.places(nil).Folder(f.to)
 	if err != nil {
 		return usage(err)
@@ -215,7 +278,19 @@ func (a *app) mirrorTo(f *mirrorFlags, opts *mirror.Options) error {
 	of := opts.To.Of
 	opts.To.Of = func(p layouts.Provider) (publish.Destination, error) {
 		d, err := of(p)
-		return replaceable{d, folder}, err
+		return replaceable{d, folder, p}, err
+	}
+	return nil
+}
+
+// signer makes the options sign what the mirror holds.
+func (a *app) signer(f *mirrorFlags, opts *mirror.Options) error {
+	if err := f.sign.load(a); err != nil || f.sign.key == nil {
+		return err
+	}
+	opts.Sign = func(sums []byte) ([]byte, error) {
+		sig, err := f.sign.key.Sign(sums)
+		return base64.StdEncoding.AppendEncode(nil, sig), err
 	}
 	return nil
 }
@@ -223,7 +298,12 @@ func (a *app) mirrorTo(f *mirrorFlags, opts *mirror.Options) error {
 // replaceable is a destination in a folder, where a release can be replaced.
 type replaceable struct {
 	publish.Destination
-	folder *local.Folder
+	folder   *local.Folder
+	provider layouts.Provider
+}
+
+func (r replaceable) Remove(ctx context.Context, version string) error {
+	return r.folder.Remove(ctx, r.provider, version)
 }
 
 func (r replaceable) Replace(ctx context.Context, release *repo.Release) (publish.Result, error) {
@@ -231,7 +311,7 @@ func (r replaceable) Replace(ctx context.Context, release *repo.Release) (publis
 }
 
 // wants finds out what is to be mirrored.
-func (a *app) wants(ctx context.Context, f *mirrorFlags, args []string) ([]mirror.Want, error) {
+func (a *app) wants(ctx context.Context, f *mirrorFlags, args []string, opts *mirror.Options) ([]mirror.Want, error) {
 	config, providers, err := a.mirrorConfig(f.config)
 	if err != nil {
 		return nil, err
@@ -246,7 +326,10 @@ func (a *app) wants(ctx context.Context, f *mirrorFlags, args []string) ([]mirro
 	var out []mirror.Want
 	named := map[layouts.Provider]bool{}
 	for _, arg := range args {
-		more, err := a.wantsOf(ctx, arg, urls)
+		more, isBundle, err := a.wantsOfBundle(f, arg, opts)
+		if err == nil && !isBundle {
+			more, err = a.wantsOf(ctx, arg, urls)
+		}
 		if err != nil {
 			return nil, err
 		}

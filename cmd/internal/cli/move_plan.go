@@ -81,7 +81,7 @@ after the move with their commands, and how to recover from each failure. After
 the move, --verify compares what arrived with a plan saved by -o json=FILE.
 
 The exit code is 1 if something would be lost, or clusterctl would refuse, fail or
-do harm, and 3 if the snapshot is not complete enough to say that it would not.
+do harm, and 3 if too little is known to say that it would not.
 ` + targetHelp + sourceHelp,
 		Example: `  # What do the templates of a release leave behind?
   clusterctl-repo move-plan out/infrastructure-acme/v1.2.3
@@ -125,9 +125,6 @@ type moves struct {
 	plans    []report.MovePlan
 	problems []error
 	more     int
-	// templates tells that the plans are of templates, where it is in order
-	// that some owners are not known.
-	templates bool
 }
 
 func (a *app) movePlan(ctx context.Context, f *movePlanFlags, args []string) error {
@@ -169,7 +166,7 @@ func (a *app) movePlan(ctx context.Context, f *movePlanFlags, args []string) err
 	switch {
 	case slices.ContainsFunc(m.plans, func(p report.MovePlan) bool { return p.Harms() }):
 		return &codeError{code: exitFindings}
-	case len(m.problems) > 0, !m.templates && slices.ContainsFunc(m.plans, func(p report.MovePlan) bool { return !p.Certain() }):
+	case len(m.problems) > 0, slices.ContainsFunc(m.plans, func(p report.MovePlan) bool { return !p.Certain() }):
 		return &codeError{code: exitFailed}
 	}
 	return nil
@@ -235,7 +232,7 @@ func (a *app) movesOfTarget(f *movePlanFlags, t *target, err error) (*moves, err
 	if err != nil {
 		return nil, err
 	}
-	m := &moves{templates: true}
+	m := &moves{}
 	for _, r := range releases {
 		eachGraph(r, func(file *repo.Artifact, _ layouts.FileKind, graph *owners.Graph) {
 			if graph == nil {

@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -115,7 +117,7 @@ func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
 			return err
 		}
 		for i := range add {
-			if add[i].Release, err = d.attestation.add(ctx, add[i].Release); err != nil {
+			if add[i].Release, err = d.attestation.add(ctx, add[i].Release, add[i].From); err != nil {
 				return err
 			}
 		}
@@ -189,6 +191,10 @@ Without --to, the destinations of the configuration are used.
 			if err != nil {
 				return err
 			}
+			var inputs func() []string
+			if statement {
+				s.input, inputs = gather()
+			}
 			b, err := a.build(ctx, &s, sourceArg(args))
 			if err != nil {
 				return err
@@ -211,7 +217,9 @@ Without --to, the destinations of the configuration are used.
 				}
 			}
 			if statement {
-				d.build = a.describe(ctx, &s, sourceArg(args))
+				if d.build, err = a.describe(ctx, &s, sourceArg(args), inputs()); err != nil {
+					return err
+				}
 			}
 			if err := a.saveSeries(b, d.dryRun); err != nil {
 				return err
@@ -225,6 +233,22 @@ Without --to, the destinations of the configuration are used.
 	fail.flag(cmd)
 	out.flag(cmd)
 	return cmd
+}
+
+// gather returns a function that takes names from several goroutines, and one
+// that returns them.
+func gather() (take func(string), taken func() []string) {
+	var mu sync.Mutex
+	all := map[string]bool{}
+	return func(name string) {
+			mu.Lock()
+			defer mu.Unlock()
+			all[name] = true
+		}, func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Sorted(maps.Keys(all))
+		}
 }
 
 // steps says which releases of the source tree in dir go where.

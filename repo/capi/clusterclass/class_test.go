@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/objectmeta"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
@@ -199,7 +200,7 @@ func FuzzClass(f *testing.F) {
 				r.Problems()
 			}
 			for _, m := range c.Metadata() {
-				clusterclass.MetadataProblems(m)
+				objectmeta.Problems(m)
 			}
 			c.Used()
 			c.HealthChecks()

@@ -58,33 +58,6 @@ func (r *Reference) Problems() []Problem {
 	return out
 }
 
-// MetadataProblems returns what admission has against labels and annotations
-// (apimachinery meta/v1/validation, ValidateLabels; api/validation,
-// ValidateAnnotations).
-func MetadataProblems(metadata *yamldoc.Node) []Problem {
-	const mostAnnotations = 256 * 1024
-	var out []Problem
-	for _, f := range fields(metadata.Get("labels")) {
-		if problems := validation.IsQualifiedName(f.Name); len(problems) > 0 {
-			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is not a valid label key: %s", f.Name, problems[0])})
-		}
-		if problems := validation.IsValidLabelValue(f.Value.Str()); len(problems) > 0 {
-			out = append(out, Problem{f.Value, fmt.Sprintf("%q is not a valid label value: %s", f.Value.Str(), problems[0])})
-		}
-	}
-	size := 0
-	for _, f := range fields(metadata.Get("annotations")) {
-		if problems := validation.IsQualifiedName(strings.ToLower(f.Name)); len(problems) > 0 {
-			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is no key of an annotation: %s", f.Name, problems[0])})
-		}
-		size += len(f.Name) + len(f.Value.Str())
-	}
-	if size > mostAnnotations {
-		out = append(out, Problem{metadata.Get("annotations"), fmt.Sprintf("the annotations have %d bytes, but may have at most %d", size, mostAnnotations)})
-	}
-	return out
-}
-
 // appendMetadata appends the x-metadata of a schema and those in it.
 func appendMetadata(out []*yamldoc.Node, s *yamldoc.Node) []*yamldoc.Node {
 	if !s.Is(yamldoc.Map) {

@@ -99,12 +99,20 @@ func (img *Image) plausible() bool {
 	return img.Digest != "" || img.Tag != "" && strings.Contains(img.Ref, "/")
 }
 
-// texts appends the images in texts of several lines: the values of the key
-// image in YAML that is inside of YAML.
+// texts appends the images that lines of text name: in YAML, JSON or TOML inside
+// of YAML, block style or not, in scripts and in commands. A value of the object
+// itself is no text. Nor are the descriptions in a definition.
 func (s *source) texts(found []Image, d *yamldoc.Document) []Image {
+	if d.Root.Get("kind").Str() == "CustomResourceDefinition" {
+		return found
+	}
+	_, runs := workloads[d.Root.Get("kind").Str()] // mentions knows its flags
 	d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
-		if n.Style == yamldoc.Plain || !strings.Contains(n.Text, "image") || !strings.Contains(n.Text, "\n") {
+		if runs && !strings.Contains(n.Text, "\n") || !strings.Contains(n.Text, "image") && !strings.Contains(n.Text, "/") {
 			return true
+		}
+		if all := words(n.Text); len(all) == 1 && all[0].text == n.Text {
+			return true // a value, not a text
 		}
 		start, end := s.span(d, n)
 		for start < end {
@@ -112,8 +120,8 @@ func (s *source) texts(found []Image, d *yamldoc.Document) []Image {
 			if i := strings.IndexByte(s.content[start:end], '\n'); i >= 0 {
 				stop = start + i + 1
 			}
-			if at, value, ok := imageLine(s.content[start:stop]); ok {
-				if img, ok := s.inText(start+at, value); ok {
+			for _, w := range namedImages(s.content[start:stop]) {
+				if img, ok := s.inText(start+w.at, w.text); ok {
 					img.Field, img.Object = path.String(), s.object(d, d.Root)
 					found = append(found, img)
 				}
@@ -125,27 +133,69 @@ func (s *source) texts(found []Image, d *yamldoc.Document) []Image {
 	return found
 }
 
-// imageLine returns the value of a line such as "- image: nginx:1.29 # old" and
-// where it begins.
-func imageLine(line string) (at int, value string, ok bool) {
-	rest := strings.TrimLeft(line, " \t-")
-	for _, key := range [...]string{`image:`, `"image":`, `'image':`} {
-		after, found := strings.CutPrefix(rest, key)
-		if !found || after == "" || after[0] != ' ' && after[0] != '\t' {
+// word is a part of a line and where it begins.
+type word struct {
+	at   int
+	text string
+}
+
+// words takes a line apart as YAML, JSON, TOML and shells do, without comments.
+// Variables stay whole.
+func words(line string) (out []word) {
+	from := -1
+	flush := func(to int) {
+		if from >= 0 && line[from:to] != ":" {
+			out = append(out, word{from, line[from:to]})
+		}
+		from = -1
+	}
+	for i := 0; i < len(line); i++ {
+		if end := strings.IndexByte(line[i:], '}'); end > 0 && strings.HasPrefix(line[i:], "${") {
+			if from < 0 {
+				from = i
+			}
+			i += end
 			continue
 		}
-		after = strings.TrimLeft(after, " \t")
-		if i := strings.Index(after, " #"); i >= 0 {
-			after = after[:i]
+		if line[i] == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t') {
+			flush(i)
+			return out
 		}
-		quoted := strings.TrimLeft(after, `"'`)
-		value = strings.TrimRight(quoted, " \t\r\n,\"'}")
-		if strings.Contains(quoted, "${") {
-			value = strings.TrimRight(quoted, " \t\r\n,\"'")
+		if strings.IndexByte(" \t\r\n\"'\\,;|&=()[]{}<>`", line[i]) >= 0 {
+			flush(i)
+			continue
 		}
-		return len(line) - len(rest) + strings.Index(rest, quoted), value, value != ""
+		if from < 0 {
+			from = i
+		}
 	}
-	return 0, "", false
+	flush(len(line))
+	return out
+}
+
+// namedImages returns the words of a line that come after a word that speaks of
+// an image, as in "image: nginx:1.29", and those that name an image with its
+// registry, as in "ctr pull quay.io/a/b:v1".
+func namedImages(line string) (out []word) {
+	key := ""
+	for _, w := range words(line) {
+		if key != "" && speaksOfImage(key) || withRegistry(w.text) {
+			out = append(out, w)
+		}
+		key = strings.TrimSuffix(w.text, ":")
+	}
+	return out
+}
+
+// withRegistry reports whether a word is HOST/PATH:TAG or HOST/PATH@DIGEST, where
+// the host has a dot or a port, and is no URL.
+func withRegistry(text string) bool {
+	host, path, ok := strings.Cut(text, "/")
+	if !ok || strings.HasPrefix(path, "/") || !strings.ContainsAny(host, ".:") || strings.ContainsAny(host, "$@") || strings.HasPrefix(host, ".") {
+		return false
+	}
+	last := path[strings.LastIndexByte(path, '/')+1:]
+	return strings.Contains(last, ":")
 }
 
 // inText makes an image of a value in the raw file.

@@ -89,6 +89,53 @@ spec:
 	}
 }
 
+// Images are found however the text writes them down.
+func TestReferencesInTexts(t *testing.T) {
+	const template = `kind: ConfigMap
+metadata: {name: c}
+data:
+  flow: |
+    spec: {containers: [{name: a, image: ghcr.io/a/flow:v1}, {image: "ghcr.io/a/flow:v2", name: b}]}
+  json: '{"spec":{"containers":[{"image":"ghcr.io/a/json:v1"}]}}'
+  escaped: "{\"image\": \"ghcr.io/a/escaped:v1\"}"
+  short: |
+    {image: kube-vip/kube-vip:v1}
+  toml: |
+    sandbox_image = "registry.k8s.io/pause:3.10"
+  script: |
+    ctr -n k8s.io images pull localhost:5000/a/script:${TAG:=v1}; curl https://example.com/a/b:c
+    # docker run ghcr.io/a/comment:v1
+    echo ./a/b:c user@example.com:a/b hello 10.0.0.1:80 image:
+---
+kind: KubeadmControlPlane
+metadata: {name: k}
+spec:
+  preKubeadmCommands:
+  - crictl pull quay.io/a/command:v1
+  image: ghcr.io/a/machine:v1
+---
+kind: CustomResourceDefinition
+metadata: {name: d}
+description: |
+  such as ghcr.io/a/example:v1
+`
+	found, err := inventory.References(t.Context(), release(templateFile, template))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, img := range found {
+		got = append(got, fmt.Sprintf("%d:%d %s", img.Line, img.Column, img.Ref))
+	}
+	want := []string{
+		"5:42 ghcr.io/a/flow:v1", "5:71 ghcr.io/a/flow:v2", "6:43 ghcr.io/a/json:v1", "7:27 ghcr.io/a/escaped:v1", "9:13 kube-vip/kube-vip:v1",
+		"11:22 registry.k8s.io/pause:3.10", "13:31 localhost:5000/a/script:v1", "21:17 quay.io/a/command:v1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // Clusterctl installs cert-manager like components, but replaces no variables
 // (clusterctl: client/cluster/cert_manager.go, getManifestObjs).
 func TestImagesOfCertManager(t *testing.T) {

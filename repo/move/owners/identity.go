@@ -152,7 +152,7 @@ func (b *planner) first(i int32, all []alias) []alias {
 	if b.options.Restore {
 		// The files are read in the order of their names, as the snapshot is.
 		x := slices.MinFunc(all, func(x, y alias) int { return cmp.Compare(b.indexOf(x.by), b.indexOf(y.by)) })
-		if b.indexOf(x.by) > i || b.asIs(&b.s.Objects[i], x.Owner) {
+		if b.indexOf(x.by) > i {
 			return nil
 		}
 		x.always = true
@@ -174,9 +174,7 @@ func (b *planner) first(i int32, all []alias) []alias {
 	for _, list := range slices.Sorted(mapKeys(best)) {
 		a := best[list]
 		a.always = len(best) == 1 && (!listed || before)
-		if !b.asIs(&b.s.Objects[i], a.Owner) {
-			out = append(out, a)
-		}
+		out = append(out, a)
 	}
 	return out
 }
@@ -209,12 +207,19 @@ func (b *planner) earlier(x, y *Node) bool {
 		cmp.Compare(x.Name, y.Name)) < 0
 }
 
-// judge reports what happens if clusterctl knows an object by an alias.
+// judge reports what happens if clusterctl knows an object by an alias. The list may
+// hold references that name the object as it is.
 func (b *planner) judge(i int32, all []alias) {
 	n, o := b.nodes[i], &b.s.Objects[i]
+	if !n.movable() {
+		b.judgeUnlisted(n, all)
+		return
+	}
 	for _, a := range all {
+		if b.asIs(o, a.Owner) {
+			continue
+		}
 		id := ID{Group: a.Group, Kind: a.Kind, Namespace: o.Namespace, Name: a.Name}
-		where := a.by.String() + ", " + a.edge.at()
 		fix := fmt.Sprintf("correct the ownerReference of %s to %s: apiVersion %s, kind %s, name %s", a.by, n, apiVersion(o.Group, o.Version), o.Kind, o.Name)
 		if id == n.ID {
 			fix = fmt.Sprintf("set the apiVersion of the ownerReference of %s to %s to %s", a.by, n, apiVersion(o.Group, o.Version))
@@ -223,82 +228,99 @@ func (b *planner) judge(i int32, all []alias) {
 		if id == n.ID {
 			a.cure.version = apiVersion(o.Group, o.Version)
 		}
-		when := ""
-		if !a.always {
-			when = fmt.Sprintf(" if it lists the kind %s before %s, which is a matter of chance", a.by.Kind, n.Kind)
-		}
-		if !n.movable() {
-			// Clusterctl never lists it, and only knows the reference.
-			if id.Group == coreGroup && id.Kind != n.Kind {
-				b.unreadable(n, id, a.edge)
-			}
-			continue
-		}
+		ends := b.misread(i, id, a, fix)
 		if id != n.ID {
-			b.overlooked(n)
+			b.overlooked(n, ends)
 		}
-		if b.mistaken(n, id, a, where, when, fix) || !n.Wanted {
-			continue
-		}
-		if n.Verdict != Moves && n.Verdict != Copied {
-			continue // and is never read
-		}
-		reason := ""
-		other, exists := b.lookup(id)
-		switch {
-		case b.served(a.Group, a.Kind, a.Version) == no:
-			reason = fmt.Sprintf("%s calls it %s %s, a version that is not served; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, when)
-		case !exists:
-			reason = fmt.Sprintf("%s calls it %s %s %s, which does not exist; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, a.Name, when)
-		case other != i:
-			reason = fmt.Sprintf("%s calls it %s, so clusterctl moves that object in its place%s", where, id, when)
-		default:
-			continue
-		}
-		b.failure(Failure{Step: Create, Node: n, Reason: reason, Fix: fix, Sometimes: !a.always, cure: a.cure})
 	}
 }
 
+// judgeUnlisted reports what happens if an object is never listed, so that clusterctl
+// only knows the reference that it meets first.
+func (b *planner) judgeUnlisted(n *Node, all []alias) {
+	kindOf := func(a alias) groupKind { return groupKind{a.Group, a.Kind} }
+	for i, a := range all {
+		same := func(x alias) bool { return kindOf(x) == kindOf(a) }
+		if slices.IndexFunc(all, same) == i {
+			b.unreadable(n, kindOf(a), a.edge, slices.ContainsFunc(all, func(x alias) bool { return !same(x) }))
+		}
+	}
+}
+
+// misread reports what clusterctl fails to read if it knows an object by an alias,
+// and returns the step in which that ends the move, or never.
+func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
+	n := b.nodes[i]
+	where, when := a.by.String()+", "+a.edge.at(), ""
+	if !a.always {
+		when = fmt.Sprintf(" if it lists the kind %s before %s, which is a matter of chance", a.by.Kind, n.Kind)
+	}
+	if step := b.mistaken(n, id); step != never {
+		b.Refusals = append(b.Refusals, Refusal{
+			Step: step, Node: n, Fix: fix, Sometimes: !a.always, cure: a.cure,
+			Reason: fmt.Sprintf("%s calls it %s; clusterctl fails to read that%s", where, id, when),
+		})
+		return step
+	}
+	if !n.Wanted || n.Verdict != Moves && n.Verdict != Copied {
+		return never // because it is not read
+	}
+	reason, ends := "", Create
+	other, exists := b.lookup(id)
+	switch {
+	case b.served(a.Group, a.Kind, a.Version) == no:
+		reason = fmt.Sprintf("%s calls it %s %s, a version that is not served; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, when)
+	case !exists:
+		reason = fmt.Sprintf("%s calls it %s %s %s, which does not exist; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, a.Name, when)
+	case other != i:
+		reason = fmt.Sprintf("%s calls it %s, so clusterctl moves that object in its place%s", where, id, when)
+		ends = never
+	default:
+		return never
+	}
+	b.failure(Failure{Step: Create, Node: n, Reason: reason, Fix: fix, Sometimes: !a.always, cure: a.cure})
+	return ends
+}
+
 // overlooked notes that clusterctl may take an object for another one, and then does
-// not look at it as it does at Clusters, ClusterClasses and Machines.
-func (b *planner) overlooked(n *Node) {
+// not look at it as it does at Clusters, ClusterClasses and Machines. A move that
+// the other name ends in one step only comes to later ones under the right name.
+// Refusals because of an ownerReference stay: it is read under any name.
+func (b *planner) overlooked(n *Node, ends Step) {
 	for i := range b.Refusals {
-		if r := &b.Refusals[i]; r.Node == n && r.Step >= Discovery {
+		if r := &b.Refusals[i]; r.Node == n && r.at == nil && r.Step >= Discovery && r.Step < ends {
 			r.Sometimes = true
 		}
 	}
 	for i := range b.Failures {
-		if f := &b.Failures[i]; f.Node == n && (f.Step == Resume || f.Step == ResumeClasses) {
+		if f := &b.Failures[i]; f.Node == n && (f.Step == Resume || f.Step == ResumeClasses) && f.Step < ends {
 			f.Sometimes = true
 		}
 	}
 }
 
-// mistaken reports an object that clusterctl takes for one of another kind or name
-// before it begins.
-func (b *planner) mistaken(n *Node, id ID, a alias, where, when, fix string) bool {
-	if id.Group != coreGroup && !(id.Group == addonsGroup && id.Kind == "ClusterResourceSetBinding") || b.options.Restore {
-		return false
+// mistaken returns the step before the move begins in which clusterctl fails to read
+// an object that it takes for one of another kind or name, or never.
+func (b *planner) mistaken(n *Node, id ID) Step {
+	binding := id.Kind == "ClusterResourceSetBinding"
+	if id.Group != map[bool]string{false: coreGroup, true: addonsGroup}[binding] || b.options.Restore {
+		return never
 	}
 	_, exists := b.lookup(id)
 	step := Provisioning
 	switch same := id.Kind == n.Kind && id.Group == n.Group; {
-	case !same && (id.Kind == "Cluster" || id.Kind == "ClusterResourceSetBinding"):
+	case !same && (id.Kind == "Cluster" || binding):
 		step, exists = Discovery, false
 	case id.Kind == "Cluster", id.Kind == "Machine":
 	case id.Kind == "ClusterClass":
 		step = PauseClasses
 	default:
-		return false
+		return never
 	}
 	if exists {
-		return false
+		return never
 	}
-	b.Refusals = append(b.Refusals, Refusal{
-		Step: step, Node: n, Fix: fix, Sometimes: !a.always, cure: a.cure,
-		Reason: fmt.Sprintf("%s calls it %s; clusterctl fails to read that%s", where, id, when),
-	})
-	return true
+	return step
 }
 
 // at names the reference of an edge.

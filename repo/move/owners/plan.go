@@ -64,6 +64,8 @@ const (
 	Resume
 	// After: the move has ended without an error.
 	After
+	// never is later than every step.
+	never
 )
 
 // Refusal is a reason for which clusterctl does not move anything.
@@ -636,7 +638,10 @@ func (b *planner) refuse() {
 		if n.Group != coreGroup || n.movable() || n.Scope == Undefined {
 			continue
 		}
-		b.unreadable(n, n.ID, n.firstOut(func(e *Edge) bool { return e.Link == Owner && e.To.movable() }))
+		if i, ok := b.lookup(n.ID); ok && b.odd[i] {
+			continue // judged by what references call it
+		}
+		b.unreadable(n, groupKind{n.Group, n.Kind}, n.firstOut(func(e *Edge) bool { return e.Link == Owner && e.To.movable() }), false)
 	}
 	if b.Restore {
 		return
@@ -665,26 +670,26 @@ func (b *planner) refuse() {
 }
 
 // unreadable reports an owner that clusterctl only knows by an ownerReference, and
-// tries to read because of its kind.
-func (b *planner) unreadable(owner *Node, id ID, e *Edge) {
-	if e == nil || id.Group != coreGroup {
+// tries to read because of the kind in there.
+func (b *planner) unreadable(owner *Node, kind groupKind, e *Edge, sometimes bool) {
+	if e == nil || kind.group != coreGroup {
 		return
 	}
-	const format = "%s; clusterctl fails when it reads that %s"
+	reason := fmt.Sprintf("%s; clusterctl fails when it reads that %s", e.points(), kind.kind)
+	if sometimes {
+		reason += " if it lists this object before others that refer to the owner, which is a matter of chance"
+	}
+	steps := map[string]Step{"Machine": Provisioning, "Cluster": Provisioning, "ClusterClass": PauseClasses}
+	if b.Restore {
+		steps = map[string]Step{"Cluster": Resume, "ClusterClass": ResumeClasses}
+	}
+	step, ok := steps[kind.kind]
 	switch {
-	case b.Restore && (id.Kind == "Cluster" || id.Kind == "ClusterClass"):
-		step := Resume
-		if id.Kind == "ClusterClass" {
-			step = ResumeClasses
-		}
-		b.failure(Failure{Step: step, Node: e.To, Reason: fmt.Sprintf(format, e.points(), id.Kind), Fix: e.fix()})
+	case !ok:
 	case b.Restore:
-	case id.Kind == "Machine", id.Kind == "Cluster":
-		b.refusal(Provisioning, e.To, cmp.Or(e.fix(), "remove the ownerReference to "+owner.String()), format, e.points(), id.Kind)
-		b.Refusals[len(b.Refusals)-1].at = e
-	case id.Kind == "ClusterClass":
-		b.refusal(PauseClasses, e.To, cmp.Or(e.fix(), "remove the ownerReference to "+owner.String()), format, e.points(), id.Kind)
-		b.Refusals[len(b.Refusals)-1].at = e
+		b.failure(Failure{Step: step, Node: e.To, Reason: reason, Fix: e.fix(), Sometimes: sometimes})
+	default:
+		b.Refusals = append(b.Refusals, Refusal{Step: step, Node: e.To, Reason: reason, Fix: cmp.Or(e.fix(), "remove the ownerReference to "+owner.String()), Sometimes: sometimes, cure: cure{at: e}})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/objectmeta"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -844,7 +845,7 @@ func classLimits(p *lint.Pass, c *clusterclass.Class) {
 		}
 	}
 	for _, m := range c.Metadata() {
-		for _, f := range clusterclass.MetadataProblems(m) {
+		for _, f := range objectmeta.Problems(m) {
 			if !sampled(c.Object, f.Node) {
 				p.On(c.Object, f.Node, "%s", f.Message)
 			}

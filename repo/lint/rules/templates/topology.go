@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/objectmeta"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -624,7 +625,7 @@ var _ = topologyRules.Add(lint.Rule{
 
 func topologyMetadata(p *lint.Pass, t *topology) {
 	for _, part := range t.parts() {
-		for _, problem := range clusterclass.MetadataProblems(part.Get("metadata")) {
+		for _, problem := range objectmeta.Problems(part.Get("metadata")) {
 			if !view.Open(t.Object, problem.Node) {
 				p.On(t.Object, problem.Node, "%s", problem.Message)
 			}

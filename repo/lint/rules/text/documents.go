@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/objectmeta"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
@@ -404,6 +405,63 @@ func labelValues(p *lint.Pass) {
 		}
 	})
 }
+
+var _ = documentRules.Add(lint.Rule{
+	ID: "YAML013", Name: "object-name", Since: "v0.1.0",
+	Title:    "Names must be valid names of their kind",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "apimachinery api/validation, NameIsDNSSubdomain; Kubernetes, section Object Names and IDs",
+	Why:    "The API server refuses the object in the middle of the installation.",
+	Fix:    "Use lower-case letters, digits, dashes and dots.",
+	Kinds:  view.Substituted, Check: objectName,
+})
+
+func objectName(p *lint.Pass) {
+	view.Objects(p.File, func(d *yamldoc.Document) {
+		n := d.Root.Get("metadata", "name")
+		kind := d.Root.Get("kind").Str()
+		if _, variable := p.File.Variable(d, n); variable || !n.Is(yamldoc.String) || n.Text == "" || kind == "" || kind == "Namespace" || isList(d) {
+			return // others are for YAML007 and COMP002
+		}
+		group, _, ok := strings.Cut(d.Root.Get("apiVersion").Str(), "/")
+		if !ok {
+			group = ""
+		}
+		if why := objectmeta.NameProblem(group, kind, n.Text); why != "" {
+			p.Node(d, n, "%q is not a valid name of a %s: %s", n.Text, kind, why)
+		}
+	})
+}
+
+var _ = documentRules.Add(lint.Rule{
+	ID: "YAML014", Name: "label-syntax", Since: "v0.1.0",
+	Title:    "Labels and annotations must have valid keys and values",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "apimachinery meta/v1/validation, ValidateLabels; api/validation, ValidateAnnotations",
+	Why:    "The API server refuses the object in the middle of the installation. buildMetadata: [managedByLabel] in a kustomization makes such labels.",
+	Fix:    "Correct the key or value; remove managedByLabel from the kustomization.",
+	Kinds:  view.Substituted, Check: labelSyntax,
+})
+
+func labelSyntax(p *lint.Pass) {
+	view.Objects(p.File, func(d *yamldoc.Document) {
+		places := []*yamldoc.Node{d.Root.Get("metadata")}
+		if group, _, _ := strings.Cut(d.Root.Get("apiVersion").Str(), "/"); workloads[group] {
+			places = append(places, d.Root.Get("spec", "template", "metadata"))
+		}
+		for _, metadata := range places {
+			for _, problem := range objectmeta.Problems(metadata) {
+				if _, variable := p.File.Variable(d, problem.Node); !variable {
+					p.Node(d, problem.Node, "%s", problem.Message)
+				}
+			}
+		}
+	})
+}
+
+// workloads are the groups whose kinds have the metadata of what they make in
+// spec.template, and whose admission looks at it.
+var workloads = map[string]bool{"apps": true, "batch": true, "cluster.x-k8s.io": true}
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML011", Name: "duplicate-object", Since: "v0.1.0",

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
+)
+
+// Set by the builds of releases (-ldflags -X). Without them the build
+// information of the Go toolchain is used.
+var (
+	version string // v1.2.3
+	commit  string // 40 hex digits
+	date    string // RFC 3339
+)
+
+// build says which program this is.
+type build struct {
+	SchemaVersion int                 `json:"schemaVersion"`
+	Version       string              `json:"version"`
+	Commit        string              `json:"commit"`
+	Date          string              `json:"date"`
+	Modified      bool                `json:"modified"`
+	Go            string              `json:"go"`
+	Platform      string              `json:"platform"`
+	Clusterctl    string              `json:"clusterctl"`
+	Contracts     []contract.Contract `json:"contracts"`
+}
+
+// pseudo is the end of a version that Go derived from a commit.
+var pseudo = regexp.MustCompile(`[-.](\d{14})-([0-9a-f]{12})(\+.*)?$`)
+
+// buildOf combines what the release build set with what Go recorded. A version
+// that Go derived from a commit tells the time and the first digits of the
+// commit, so that "go install" names it too.
+func buildOf(info *debug.BuildInfo) build {
+	b := build{
+		SchemaVersion: 1, Version: version, Commit: commit, Date: date,
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Clusterctl: clusterctl.Release, Contracts: contract.Accepted[:],
+	}
+	if info == nil {
+		info = &debug.BuildInfo{}
+	}
+	b.Version = cmp.Or(b.Version, info.Main.Version, "(devel)")
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = cmp.Or(b.Commit, s.Value)
+		case "vcs.time":
+			b.Date = cmp.Or(b.Date, s.Value)
+		case "vcs.modified":
+			b.Modified = s.Value == "true" && version == ""
+		}
+	}
+	if m := pseudo.FindStringSubmatch(b.Version); m != nil {
+		b.Commit = cmp.Or(b.Commit, m[2])
+		if at, err := time.Parse("20060102150405", m[1]); err == nil {
+			b.Date = cmp.Or(b.Date, at.Format(time.RFC3339))
+		}
+	}
+	return b
+}
+
+func programBuild() build {
+	info, _ := debug.ReadBuildInfo()
+	return buildOf(info)
+}
+
+// programVersion is the version for reports and requests.
+func programVersion() string { return programBuild().Version }
+
+func (b build) text() string {
+	contracts := make([]string, len(b.Contracts))
+	for i, c := range b.Contracts {
+		contracts[i] = string(c)
+	}
+	from := b.Commit
+	switch {
+	case from == "" && strings.HasPrefix(b.Version, "v"):
+		from = "that of the tag " + b.Version
+	case from == "":
+		from = "not recorded in this build"
+	case b.Modified:
+		from += ", with local changes"
+	}
+	return fmt.Sprintf("clusterctl-repo %s\n  commit      %s\n  date        %s\n  go          %s %s\n  clusterctl  %s, whose output render prints\n  contracts   %s\n",
+		b.Version, from, cmp.Or(b.Date, "not recorded in this build"), b.Go, b.Platform, b.Clusterctl, strings.Join(contracts, ", "))
+}
+
+func (a *app) printVersion(out *outputs) error {
+	outs, err := out.parse()
+	if err != nil {
+		return err
+	}
+	b := programBuild()
+	return a.write(outs, func(w io.Writer, format string, _ bool) error {
+		if format == "json" {
+			e := json.NewEncoder(w)
+			e.SetIndent("", "  ")
+			return e.Encode(b)
+		}
+		_, err := io.WriteString(w, b.text())
+		return err
+	})
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	out := outputs{formats: []string{"text", "json"}}
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		Long: `Prints the version of this program, the commit it was built from, the clusterctl
+whose output "render" prints, and the contracts of Cluster API it checks.
+"clusterctl-repo --version" prints the same.`,
+		Example: `  clusterctl-repo version
+  clusterctl-repo version -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.printVersion(&out) },
+	}
+	out.flag(cmd)
+	return cmd
+}
+
+// versionFlag adds --version, with -o as the version command has it, to a
+// command that otherwise shows its help.
+func (a *app) versionFlag(cmd *cobra.Command) {
+	out := outputs{formats: []string{"text", "json"}}
+	asked := cmd.Flags().Bool("version", false, "print the version of this program")
+	out.flag(cmd)
+	_ = cmd.Flags().MarkHidden("output") // it is for --version only
+	cmd.RunE = func(c *cobra.Command, _ []string) error {
+		switch {
+		case *asked:
+			return a.printVersion(&out)
+		case c.Flags().Changed("output"):
+			return usagef("-o needs a command, or --version. Run %q for usage.", c.CommandPath()+" --help")
+		}
+		return c.Help()
+	}
+}

@@ -1,0 +1,116 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// Carrier is a mirror that was carried here, file by file.
+type Carrier interface {
+	// File returns a file below the root, whose checksum is stated. The error
+	// wraps fs.ErrNotExist if there is none of that name.
+	File(name string) (*repo.Artifact, error)
+	String() string
+}
+
+// Carried returns all releases of a mirror that was carried here, and its lock.
+// They keep the places that they came from in the first place. Its lock and its
+// files have to agree.
+func Carried(c Carrier) ([]Want, *Lock, error) {
+	a, err := c.File(layouts.LockFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := a.Bytes()
+	if err != nil {
+		return nil, nil, err
+	}
+	lock, err := ParseLock(a.Path, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := newBook()
+	b.add(lock)
+	var out []Want
+	for i := range lock.Releases {
+		l := &lock.Releases[i]
+		for _, f := range l.Files {
+			got, err := c.File(releasePath(lock, l) + "/" + f.Name)
+			if err != nil {
+				return nil, nil, err
+			}
+			if f.differs(got) {
+				return nil, nil, fmt.Errorf("%s: %s and %s disagree about it", got.Path, layouts.LockFile, layouts.ChecksumFile)
+			}
+		}
+		out = append(out, Want{From: carried{c, lock, b, l.Source}, Near: true, Provider: l.Identity(), File: l.Components, Version: Exactly(l.Version)})
+	}
+	return out, lock, nil
+}
+
+// Only returns the wants for the versions of one provider that a selector means.
+func Only(wants []Want, p layouts.Provider, s Selector) (out []Want) {
+	for _, w := range wants {
+		if w.Provider == p && (s.exact == "" && s.rule == nil || s.fits(w.Version.exact)) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// carried is one of the original places of a carried mirror.
+type carried struct {
+	c    Carrier
+	lock *Lock
+	book *book
+	name string
+}
+
+func (s carried) String() string { return s.name }
+
+func (s carried) Versions(context.Context) (out []string, err error) {
+	for _, l := range s.lock.Releases {
+		if l.Source == s.name {
+			out = append(out, l.Version)
+		}
+	}
+	return out, nil
+}
+
+// Fetch lists the files of all that share a release.
+func (s carried) Fetch(_ context.Context, version string) (*repo.Release, error) {
+	from := s.book.from(s.name, version)
+	if len(from) == 0 {
+		return nil, fmt.Errorf("%s has no %s: %w", s.c, version, fs.ErrNotExist)
+	}
+	r := &repo.Release{Version: version, Path: s.c.String() + "/" + version}
+	if len(from) == 1 {
+		r.Provider, r.Path = from[0].Identity(), s.c.String()+"/"+releasePath(s.lock, from[0])
+	}
+	for _, l := range from {
+		for _, f := range l.Files {
+			a, err := s.c.File(releasePath(s.lock, l) + "/" + f.Name)
+			if err != nil {
+				return nil, err
+			}
+			if old := r.Artifact(f.Name); old == nil {
+				r.Artifacts = append(r.Artifacts, a)
+			} else if sum, _ := old.Stated(); f.differs(old) {
+				return nil, fmt.Errorf("%s: two providers share the release and have different files of this name (%s)", a.Path, sum)
+			}
+		}
+	}
+	r.Sort()
+	publish.CheckNames(r)
+	return r, nil
+}
+
+// recorded is what the carried lock says about a release.
+func (s carried) recorded(label, version string) (*Locked, Listing) {
+	return s.book.release(label, version), s.book.listings[[2]string{s.name, version}]
+}

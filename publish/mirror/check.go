@@ -1,0 +1,392 @@
+package mirror
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// ProblemKind says in which way a file is not what the mirror should hold.
+type ProblemKind string
+
+// The kinds of problems.
+const (
+	// Missing files are listed, and not there.
+	Missing ProblemKind = "missing"
+	// Damaged files have another content than the lock or the checksums say.
+	Damaged ProblemKind = "damaged"
+	// Unexpected files are in no list.
+	Unexpected ProblemKind = "unexpected"
+	// Unfinished is what a run left that was stopped.
+	Unfinished ProblemKind = "unfinished"
+	// Unsigned files have no signature by one of the demanded keys.
+	Unsigned ProblemKind = "unsigned"
+)
+
+// Problem is one thing that is wrong with a mirror.
+type Problem struct {
+	Kind ProblemKind `json:"kind"`
+	// Path is relative to the root of the mirror, with slashes.
+	Path string `json:"path"`
+	// Message says what is wrong and what to do.
+	Message string `json:"message"`
+	// Provider and Version name the release that the file belongs to, if any.
+	Provider string `json:"provider,omitempty"`
+	Version  string `json:"version,omitempty"`
+}
+
+// Report is what Check found.
+type Report struct {
+	// Releases, Files and Bytes count what was checked.
+	Releases int   `json:"releases"`
+	Files    int   `json:"files"`
+	Bytes    int64 `json:"bytes"`
+	// Problems are sorted by path.
+	Problems []Problem `json:"problems"`
+	// Notes are what the user should know but need not act on.
+	Notes []string `json:"notes"`
+	// Lock is the lock file, or nil if it cannot be read.
+	Lock *Lock `json:"-"`
+	// Broken are the releases of the lock that are not whole.
+	Broken []Locked `json:"-"`
+}
+
+// ReadLock reads the lock file of a mirror. The error wraps fs.ErrNotExist if
+// there is none.
+func ReadLock(dir string) (*Lock, error) {
+	b := beside{dir}
+	data, err := b.read(layouts.LockFile)
+	if err == nil && data == nil {
+		return nil, fmt.Errorf("%s is not a mirror: it has no %s: %w", dir, layouts.LockFile, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ParseLock(b.path(layouts.LockFile), data)
+}
+
+// ParseLock reads the content of a lock file, whose name is for messages.
+func ParseLock(name string, data []byte) (*Lock, error) {
+	l, err := parseLock(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return l, nil
+}
+
+// Check compares a mirror in a folder with its lock file and its checksums,
+// without network. What is wrong is in the report; the error is about the
+// folder, which has to be a mirror and readable.
+func Check(ctx context.Context, dir string, jobs int) (*Report, error) {
+	b := beside{dir}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the mirror %s: %w", dir, cause(err))
+	}
+	defer root.Close()
+	c := &checker{beside: b, root: root, jobs: max(jobs, 1), wanted: map[string]*wanted{}, report: &Report{Problems: []Problem{}, Notes: []string{}}}
+	if err := c.lists(); err != nil {
+		return nil, err
+	}
+	if err := c.contents(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.walk(ctx); err != nil {
+		return nil, err
+	}
+	c.place()
+	slices.SortFunc(c.report.Problems, func(x, y Problem) int {
+		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(string(x.Kind), string(y.Kind)))
+	})
+	return c.report, nil
+}
+
+// wanted is what the lists say about a file.
+type wanted struct {
+	sum repo.Sum
+	// size is that of the lock, or negative.
+	size int64
+	// of is the release that the file belongs to, or nil.
+	of *Locked
+}
+
+type checker struct {
+	beside beside
+	root   *os.Root
+	jobs   int
+	wanted map[string]*wanted
+	report *Report
+}
+
+func (c *checker) add(kind ProblemKind, name, format string, args ...any) {
+	p := Problem{Kind: kind, Path: name, Message: fmt.Sprintf(format, args...)}
+	if w := c.wanted[name]; w != nil && w.of != nil {
+		p.Provider, p.Version = w.of.Provider, w.of.Version
+	}
+	c.report.Problems = append(c.report.Problems, p)
+}
+
+const again = "run mirror repair"
+
+// lists reads the lock file and the checksums, and compares the two.
+func (c *checker) lists() error {
+	data, err := c.beside.read(layouts.LockFile)
+	if err != nil {
+		return err
+	}
+	sums, err := c.beside.read(layouts.ChecksumFile)
+	if err != nil {
+		return err
+	}
+	if data == nil && sums == nil {
+		return fmt.Errorf("%s is not a mirror: it has neither %s nor %s: %w", c.beside.dir, layouts.LockFile, layouts.ChecksumFile, fs.ErrNotExist)
+	}
+	listed, err := ParseSums(sums)
+	if err != nil {
+		c.add(Damaged, layouts.ChecksumFile, "%v; %s", err, again)
+	}
+	if sums == nil {
+		c.add(Missing, layouts.ChecksumFile, "the mirror has no checksums; %s", again)
+	}
+	for _, s := range listed {
+		c.wanted[s.Name] = &wanted{sum: s.Sum, size: -1}
+	}
+	if data == nil {
+		return nil // the checksums tell that it is missing
+	}
+	lock, err := parseLock(data)
+	if err != nil {
+		c.add(Damaged, layouts.LockFile, "%v; restore the file from a copy of the mirror", err)
+		return nil
+	}
+	c.report.Lock = lock
+	if to := lock.Settings.To; to != "" {
+		c.report.Notes = append(c.report.Notes, fmt.Sprintf("the releases are in %s; only the files beside them are checked here", to))
+		for _, l := range lock.Releases {
+			for _, f := range l.Files {
+				delete(c.wanted, releasePath(lock, &l)+"/"+f.Name)
+			}
+		}
+		return nil
+	}
+	for i := range lock.Releases {
+		l := &lock.Releases[i]
+		c.report.Releases++
+		for _, f := range l.Files {
+			name := releasePath(lock, l) + "/" + f.Name
+			if w := c.wanted[name]; sums != nil && (w == nil || w.sum != f.sum()) {
+				c.add(Damaged, layouts.ChecksumFile, "it does not give the checksum of %s that %s has; %s", name, layouts.LockFile, again)
+			}
+			c.wanted[name] = &wanted{sum: f.sum(), size: f.Size, of: l}
+		}
+	}
+	return nil
+}
+
+// releasePath is the folder of a release below the root.
+func releasePath(lock *Lock, l *Locked) string {
+	return path.Join(lock.Settings.Folder, l.Provider, l.Version)
+}
+
+// Checksum is a line of a checksum file.
+type Checksum struct {
+	Name string
+	Sum  repo.Sum
+}
+
+// ParseSums reads the checksums of a mirror. It refuses names that lead out of
+// the folder, and returns the lines before the one that it refuses.
+func ParseSums(data []byte) (out []Checksum, err error) {
+	for line := range bytes.Lines(data) {
+		text, ended := strings.CutSuffix(string(line), "\n")
+		hex, name, two := strings.Cut(text, "  ")
+		sum, ok := repo.ParseSum(hex)
+		if !ended || !two || !ok || !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)) {
+			return out, fmt.Errorf("line %d is not a checksum and the path of a file in the mirror", len(out)+1)
+		}
+		out = append(out, Checksum{name, sum})
+	}
+	return out, nil
+}
+
+// contents reads every file that is listed.
+func (c *checker) contents(ctx context.Context) error {
+	names := make([]string, 0, len(c.wanted))
+	for name := range c.wanted {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	type verdict struct {
+		size int64
+		kind ProblemKind
+		why  string
+	}
+	found := make([]verdict, len(names))
+	err := each(ctx, len(names), c.jobs, func(ctx context.Context, i int) error {
+		w := c.wanted[names[i]]
+		v := &found[i]
+		f, err := openFile(c.root, names[i], os.O_RDONLY)
+		if errors.Is(err, fs.ErrNotExist) {
+			v.kind, v.why = Missing, "the file is not there"
+			return nil
+		}
+		if err != nil {
+			v.kind, v.why = Damaged, cause(err).Error()
+			return nil
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		a := repo.NewArtifact(path.Base(names[i]), names[i], info.Size(), func() (io.ReadCloser, error) {
+			return io.NopCloser(f), nil
+		})
+		v.size = info.Size()
+		if w.size >= 0 && w.size != v.size {
+			v.kind, v.why = Damaged, fmt.Sprintf("the file has %d bytes, not the %d of %s", v.size, w.size, layouts.LockFile)
+			return nil
+		}
+		sum, err := a.Sum(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			v.kind, v.why = Damaged, err.Error()
+		case sum != w.sum:
+			v.kind, v.why = Damaged, "the content has the checksum "+sum.String()+", not "+w.sum.String()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	broken := map[*Locked]bool{}
+	for i, name := range names {
+		v, w := &found[i], c.wanted[name]
+		c.report.Files++
+		c.report.Bytes += v.size
+		if v.kind == "" {
+			continue
+		}
+		fix := again
+		if c.report.Lock == nil {
+			fix = "restore it from a copy of the mirror"
+		}
+		c.add(v.kind, name, "%s; %s", v.why, fix)
+		if w.of != nil {
+			broken[w.of] = true
+		}
+	}
+	c.keep(broken)
+	return nil
+}
+
+// keep adds releases to the broken ones, in the order of the lock.
+func (c *checker) keep(broken map[*Locked]bool) {
+	if c.report.Lock == nil {
+		return
+	}
+	had := slices.Clone(c.report.Broken)
+	c.report.Broken = nil
+	for i := range c.report.Lock.Releases {
+		l := &c.report.Lock.Releases[i]
+		if broken[l] || slices.ContainsFunc(had, func(b Locked) bool { return b.Provider == l.Provider && b.Version == l.Version }) {
+			c.report.Broken = append(c.report.Broken, *l)
+		}
+	}
+}
+
+// walk finds what is in no list.
+func (c *checker) walk(ctx context.Context) error {
+	releases := map[string]*Locked{}
+	if c.report.Lock != nil {
+		for i := range c.report.Lock.Releases {
+			l := &c.report.Lock.Releases[i]
+			releases[releasePath(c.report.Lock, l)] = l
+		}
+	}
+	broken := map[*Locked]bool{}
+	err := fs.WalkDir(c.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		base := path.Base(name)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return fmt.Errorf("read %s: %w", c.beside.path(name), cause(err))
+		case name == ".", c.wanted[name] != nil, name == layouts.ChecksumFile, name == layouts.SignatureFile:
+			return nil
+		case base == journalFile:
+			c.add(Unfinished, name, "a run of mirror was stopped; run it again to finish it")
+			return nil
+		case strings.HasPrefix(base, ownPrefix):
+			if base != ownPrefix+"lock" {
+				c.add(Unfinished, name, "a run that was stopped left it; run mirror prune")
+			}
+			return skip(e)
+		case strings.HasPrefix(base, "."):
+			return skip(e) // clusterctl reads nothing hidden
+		case e.IsDir():
+			return nil
+		}
+		advice := "remove it, or run mirror prune --unlisted"
+		if l := releases[path.Dir(name)]; l != nil {
+			broken[l] = true
+			advice = "remove it, or " + again
+		}
+		switch {
+		case strings.HasPrefix(name, layouts.OverridesFolder+"/"):
+			c.add(Unexpected, name, "clusterctl may read it instead of a file of the mirror; remove it unless you want that")
+		case !e.Type().IsRegular():
+			c.add(Unexpected, name, "it is not a plain file; %s", advice)
+		default:
+			c.add(Unexpected, name, "it is in neither %s nor %s; %s", layouts.LockFile, layouts.ChecksumFile, advice)
+		}
+		return nil
+	})
+	c.keep(broken)
+	return err
+}
+
+// ownPrefix begins the names of what this program keeps while it works.
+const ownPrefix = ".clusterctl-repo-"
+
+func skip(e fs.DirEntry) error {
+	if e.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// urls are the values of url in the clusterctl.yaml of a mirror.
+var urls = regexp.MustCompile(`(?m)^\s*(?:- )?url: (.*)$`)
+
+// place notes that the mirror was moved.
+func (c *checker) place() {
+	data, err := c.beside.read(layouts.ConfigFile)
+	dir, absErr := filepath.Abs(c.beside.dir)
+	if err != nil || absErr != nil {
+		return
+	}
+	for _, m := range urls.FindAllSubmatch(data, -1) {
+		made := madeIn(strings.Trim(string(m[1]), `"' `))
+		if made == "" || made == portable || made == dir {
+			continue
+		}
+		c.report.Notes = append(c.report.Notes, fmt.Sprintf("%s was made for %s; to use it here, set %s=%s, or run mirror repair to change the default", layouts.ConfigFile, made, layouts.MirrorVariable, dir))
+		return
+	}
+}

@@ -1,0 +1,36 @@
+package mirror
+
+import (
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// handOff is what the files for hauler and zarf call the images.
+const handOff = "cluster-api-providers"
+
+// hauler returns the images as hauler reads them: hauler store sync -f FILE
+// (hauler: pkg/apis/hauler.cattle.io/v1, ImageSpec).
+func (inv *ImageInventory) hauler() ([]byte, error) {
+	images := []any{}
+	for _, ref := range inv.refs() {
+		images = append(images, map[string]any{"name": ref})
+	}
+	return yamldoc.Marshal(map[string]any{
+		"apiVersion": "content.hauler.cattle.io/v1", "kind": "Images",
+		"metadata": map[string]any{"name": handOff},
+		"spec":     map[string]any{"images": images},
+	})
+}
+
+// zarf returns the images as a package definition of zarf: zarf package create
+// (zarf: src/api/v1alpha1, ZarfPackage).
+func (inv *ImageInventory) zarf() ([]byte, error) {
+	component := map[string]any{"name": "images", "required": true}
+	if refs := inv.refs(); len(refs) > 0 {
+		component["images"] = refs
+	}
+	return yamldoc.Marshal(map[string]any{
+		"kind":       "ZarfPackageConfig",
+		"metadata":   map[string]any{"name": handOff},
+		"components": []any{component},
+	})
+}

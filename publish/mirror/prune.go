@@ -1,0 +1,117 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+)
+
+// Remover is a destination that can take a published release away in one step.
+type Remover interface {
+	Remove(ctx context.Context, version string) error
+}
+
+// Keep returns the releases of the lock that are not among the newest n of their
+// provider. Pre-releases count only if nothing else is left.
+func (l *Lock) Keep(n int) (rest []Locked) {
+	byProvider := map[string][]Locked{}
+	for _, r := range l.Releases {
+		byProvider[r.Provider] = append(byProvider[r.Provider], r)
+	}
+	for _, list := range byProvider {
+		slices.SortStableFunc(list, func(a, b Locked) int {
+			if x, y := stable(a.Version), stable(b.Version); x != y {
+				if x {
+					return -1
+				}
+				return 1
+			}
+			return compareVersions(b.Version, a.Version)
+		})
+		rest = append(rest, list[min(n, len(list)):]...)
+	}
+	slices.SortFunc(rest, compareLocked)
+	return rest
+}
+
+// Select returns the releases of a provider in the lock that a selector means.
+func (l *Lock) Select(p layouts.Provider, s Selector) (out []Locked) {
+	for _, r := range l.Releases {
+		if r.Provider == p.Label() && s.fits(r.Version) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Prune takes releases out of a mirror in a folder, and then files that are in
+// none of its lists, by their paths. It can be repeated after any failure. The
+// destinations of opts.To must be Removers.
+func Prune(ctx context.Context, gone []Locked, unlisted []string, opts Options) (*Result, error) {
+	m, err := newRun(opts)
+	if err != nil {
+		return nil, err
+	}
+	cleanSpools(opts.Dir)
+	for i := range gone {
+		l := &gone[i]
+		to, err := m.to(l.Identity())
+		if err != nil {
+			return nil, err
+		}
+		r, ok := to.(Remover)
+		if !ok {
+			return nil, fmt.Errorf("nothing can be removed from %s", to)
+		}
+		if err := r.Remove(ctx, l.Version); err != nil {
+			return nil, err
+		}
+		m.forget(l)
+		if name := configMapName(l); name != "" {
+			unlisted = append(unlisted, layouts.ConfigMapFolder+"/"+name+".yaml")
+		}
+	}
+	if err := m.beside.remove(unlisted); err != nil {
+		return nil, err
+	}
+	return m.ended(m.finish(ctx))
+}
+
+// forget takes a release out of the lock.
+func (m *run) forget(l *Locked) {
+	key := [2]string{l.Provider, l.Version}
+	delete(m.lock.releases, key)
+	delete(m.images, key)
+	from := [2]string{l.Source, l.Version}
+	m.lock.labels[from] = slices.DeleteFunc(m.lock.labels[from], func(label string) bool { return label == l.Provider })
+	if len(m.lock.labels[from]) == 0 {
+		delete(m.lock.listings, from)
+	}
+}
+
+// remove deletes files, and the folders that get empty by that. What is not
+// there is no error.
+func (b beside) remove(names []string) error {
+	root, err := os.OpenRoot(b.dir)
+	if err != nil {
+		return fmt.Errorf("open the mirror %s: %w", b.dir, cause(err))
+	}
+	defer root.Close()
+	for _, name := range names {
+		if err := root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove %s: %w", b.path(name), cause(err))
+		}
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if root.Remove(dir) != nil {
+				break // there is something in it
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package objectmeta
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// mostAnnotations is how many bytes keys and values of annotations may have
+// together (apimachinery api/validation, TotalAnnotationSizeLimitB).
+const mostAnnotations = 256 * 1024
+
+// Problem is a value that the API server refuses, and what is wrong with it.
+type Problem struct {
+	Node    *yamldoc.Node
+	Message string
+}
+
+// Problems returns what the API server has against the labels and annotations of an
+// object's metadata. Values that are not strings are left out (apimachinery
+// meta/v1/validation, ValidateLabels; api/validation, ValidateAnnotations).
+func Problems(metadata *yamldoc.Node) []Problem {
+	var out []Problem
+	for _, f := range fields(metadata.Get("labels")) {
+		if why := wrong(validation.IsQualifiedName(f.Name)); why != "" {
+			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is not a valid label key: %s", f.Name, why)})
+		}
+		if why := wrong(validation.IsValidLabelValue(f.Value.Str())); why != "" {
+			out = append(out, Problem{f.Value, fmt.Sprintf("%q is not a valid label value: %s", f.Value.Str(), why)})
+		}
+	}
+	size := 0
+	for _, f := range fields(metadata.Get("annotations")) {
+		if why := wrong(validation.IsQualifiedName(strings.ToLower(f.Name))); why != "" {
+			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is not a valid annotation key: %s", f.Name, why)})
+		}
+		size += len(f.Name) + len(f.Value.Str())
+	}
+	if size > mostAnnotations {
+		out = append(out, Problem{metadata.Get("annotations"), fmt.Sprintf("the annotations have %d bytes, but may have at most %d", size, mostAnnotations)})
+	}
+	return out
+}
+
+// forms are the kinds of Kubernetes whose names are not DNS subdomains
+// (pkg/apis/core/validation, ValidateNamespaceName and ValidateServiceCreate, which
+// takes DNS labels since v1.36; pkg/apis/rbac/validation, ValidateRBACName).
+var forms = map[string]func(name string) []string{
+	"/Namespace":                                   validation.IsDNS1123Label,
+	"/Service":                                     validation.IsDNS1123Label,
+	"rbac.authorization.k8s.io/Role":               path.IsValidPathSegmentName,
+	"rbac.authorization.k8s.io/RoleBinding":        path.IsValidPathSegmentName,
+	"rbac.authorization.k8s.io/ClusterRole":        path.IsValidPathSegmentName,
+	"rbac.authorization.k8s.io/ClusterRoleBinding": path.IsValidPathSegmentName,
+}
+
+// NameProblem returns what the API server has against the name of an object, or "".
+// Custom resources have the rule of most kinds: a DNS subdomain (apimachinery
+// api/validation, NameIsDNSSubdomain).
+func NameProblem(group, kind, name string) string {
+	if form := forms[group+"/"+kind]; form != nil {
+		return wrong(form(name))
+	}
+	return wrong(validation.IsDNS1123Subdomain(name))
+}
+
+// wrong shortens the sentences of the library to the first, without the expression
+// that it quotes.
+func wrong(problems []string) string {
+	if len(problems) == 0 {
+		return ""
+	}
+	text, _, _ := strings.Cut(problems[0], " (e.g.")
+	return text
+}
+
+func fields(n *yamldoc.Node) []yamldoc.Field {
+	if !n.Is(yamldoc.Map) {
+		return nil
+	}
+	return n.Fields
+}
