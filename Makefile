@@ -105,6 +105,10 @@ oracle: ## Compare with the real clusterctl (builds it first)
 cluster-test: ## Compare with a real API server (builds it first)
 	cd test/cluster && $(GO) test -timeout 30m ./...
 
+.PHONY: live-test
+live-test: ## Judge the real controllers of Cluster API, and mutants of them (builds them first)
+	cd test/live && $(GO) test -timeout 60m ./...
+
 .PHONY: conformance
 conformance: ## Publish to, and read with, programs of others (installs them if it may)
 	test/conformance/install

@@ -374,7 +374,7 @@ var Packages = []Package{
 		Holds: "a ClusterClass in either API version as one view: variables, patches, templates in it",
 		Never: "rules",
 		Knows: `repo/capi/contract repo/capi/coreapi
-			repo/kube/crd repo/kube/openapi
+			repo/kube/cel repo/kube/crd repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4 k8s.io/apimachinery`,
 	},
@@ -409,7 +409,7 @@ var Packages = []Package{
 		Path:  "repo/extension",
 		Holds: "the Runtime SDK as data: hooks, answers, discovery, patches, upgrade plans, the OpenAPI document",
 		Never: "the network, checks",
-		Knows: `repo/capi/clusterclass repo/capi/contract
+		Knows: `repo/capi/clusterclass repo/capi/contract repo/capi/patch
 			repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4 github.com/evanphx/json-patch/v5 k8s.io/apimachinery`,
@@ -425,7 +425,7 @@ var Packages = []Package{
 		Path:  "repo/extension/probe",
 		Holds: "calls to a running extension as Cluster API makes them, judged by the checks",
 		Never: "printing, releases",
-		Knows: `repo/capi/clusterclass
+		Knows: `repo/capi/clusterclass repo/capi/patch
 			repo/extension repo/extension/checks repo/extension/request
 			repo/kube/crd repo/kube/openapi
 			repo/lint
@@ -444,8 +444,9 @@ var Packages = []Package{
 		Holds: "the requests that Cluster API would send to a hook",
 		Never: "the network, answers",
 		Knows: `layouts repo
-			repo/capi/clusterclass repo/capi/contract
+			repo/capi/clusterclass repo/capi/contract repo/capi/patch
 			repo/extension
+			repo/kube/crd repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4`,
 	},
@@ -466,6 +467,13 @@ var Packages = []Package{
 		Never:     "printing, verdicts",
 		Knows:     `layouts repo repo/text/manifest repo/text/vars repo/text/yamldoc`,
 		Libraries: `github.com/distribution/reference`,
+	},
+	{
+		Path:      "repo/kube/cel",
+		Holds:     "what the API server says about rules in CEL: types, costs, values that break them",
+		Never:     "rules of lint, what the schemas are for",
+		Knows:     `repo/text/yamldoc`,
+		Libraries: `github.com/google/cel-go k8s.io/apiserver`,
 	},
 	{
 		Path:  "repo/kube/crd",
@@ -545,7 +553,8 @@ var Packages = []Package{
 		Holds: "rules about ClusterClasses: files, references, variables, patches",
 		Never: "other subjects, printing",
 		Knows: `layouts
-			repo/capi/clusterclass repo/capi/contract
+			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/patch
+			repo/extension/request
 			repo/kube/crd repo/kube/objectmeta repo/kube/openapi
 			repo/lint
 			repo/lint/rules/internal/view
@@ -580,7 +589,7 @@ var Packages = []Package{
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
 		Knows: `repo/capi/contract
-			repo/kube/crd repo/kube/structural
+			repo/kube/cel repo/kube/crd repo/kube/structural
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/yamldoc`,
