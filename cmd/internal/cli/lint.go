@@ -233,6 +233,9 @@ func (a *app) knownSince(ctx context.Context, revision string, targets []string,
 		}
 		for _, finding := range before.Findings {
 			known[finding.Fingerprint] = true
+			for _, p := range finding.Also {
+				known[p.Fingerprint] = true
+			}
 		}
 	}
 	return nil
