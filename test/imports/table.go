@@ -133,6 +133,16 @@ var Folders = []Folder{
 		Never: "the implementation of publishing",
 	},
 	{
+		Path:  "test/dist",
+		Holds: "what makes and checks the releases of this project",
+		Never: "the work of the program",
+	},
+	{
+		Path:  "test/documents",
+		Holds: "tests of what people read",
+		Never: "what it is about",
+	},
+	{
 		Path:  "test/live",
 		Holds: "the proof with the real controllers of Cluster API",
 		Never: "how behaviour is judged",
@@ -215,7 +225,7 @@ var Packages = []Package{
 			repo/report
 			repo/source/files repo/source/folder repo/source/git repo/source/program
 			repo/text/manifest repo/text/yamldoc
-			repo/trust/provenance repo/trust/sign
+			repo/trust/policy repo/trust/provenance repo/trust/sign
 			transform
 			transform/cache
 			transform/check
@@ -364,7 +374,7 @@ var Packages = []Package{
 		Holds: "a ClusterClass in either API version as one view: variables, patches, templates in it",
 		Never: "rules",
 		Knows: `repo/capi/contract repo/capi/coreapi
-			repo/kube/crd repo/kube/openapi
+			repo/kube/cel repo/kube/crd repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4 k8s.io/apimachinery`,
 	},
@@ -399,7 +409,7 @@ var Packages = []Package{
 		Path:  "repo/extension",
 		Holds: "the Runtime SDK as data: hooks, answers, discovery, patches, upgrade plans, the OpenAPI document",
 		Never: "the network, checks",
-		Knows: `repo/capi/clusterclass repo/capi/contract
+		Knows: `repo/capi/clusterclass repo/capi/contract repo/capi/patch
 			repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4 github.com/evanphx/json-patch/v5 k8s.io/apimachinery`,
@@ -415,7 +425,7 @@ var Packages = []Package{
 		Path:  "repo/extension/probe",
 		Holds: "calls to a running extension as Cluster API makes them, judged by the checks",
 		Never: "printing, releases",
-		Knows: `repo/capi/clusterclass
+		Knows: `repo/capi/clusterclass repo/capi/patch
 			repo/extension repo/extension/checks repo/extension/request
 			repo/kube/crd repo/kube/openapi
 			repo/lint
@@ -434,8 +444,9 @@ var Packages = []Package{
 		Holds: "the requests that Cluster API would send to a hook",
 		Never: "the network, answers",
 		Knows: `layouts repo
-			repo/capi/clusterclass repo/capi/contract
+			repo/capi/clusterclass repo/capi/contract repo/capi/patch
 			repo/extension
+			repo/kube/crd repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4`,
 	},
@@ -455,6 +466,13 @@ var Packages = []Package{
 		Holds: "the variables and images of a release",
 		Never: "printing, verdicts",
 		Knows: `layouts repo repo/text/imageref repo/text/manifest repo/text/vars repo/text/yamldoc`,
+	},
+	{
+		Path:      "repo/kube/cel",
+		Holds:     "what the API server says about rules in CEL: types, costs, values that break them",
+		Never:     "rules of lint, what the schemas are for",
+		Knows:     `repo/text/yamldoc`,
+		Libraries: `github.com/google/cel-go k8s.io/apiserver`,
 	},
 	{
 		Path:  "repo/kube/crd",
@@ -534,7 +552,8 @@ var Packages = []Package{
 		Holds: "rules about ClusterClasses: files, references, variables, patches",
 		Never: "other subjects, printing",
 		Knows: `layouts
-			repo/capi/clusterclass repo/capi/contract
+			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/patch
+			repo/extension/request
 			repo/kube/crd repo/kube/objectmeta repo/kube/openapi
 			repo/lint
 			repo/lint/rules/internal/view
@@ -568,7 +587,7 @@ var Packages = []Package{
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
 		Knows: `repo/capi/contract
-			repo/kube/crd repo/kube/structural
+			repo/kube/cel repo/kube/crd repo/kube/structural
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/yamldoc`,
@@ -776,6 +795,12 @@ var Packages = []Package{
 		Libraries: `go.yaml.in/yaml/v2 go.yaml.in/yaml/v4 sigs.k8s.io/yaml unsafe`,
 	},
 	{
+		Path:  "repo/trust/policy",
+		Holds: "who must have signed which provider, and what may be unsigned, with the reason",
+		Never: "where the file and the keys come from",
+		Knows: `layouts repo repo/text/yamldoc repo/trust/provenance repo/trust/sign`,
+	},
+	{
 		Path:  "repo/trust/provenance",
 		Holds: "the in-toto statement about how a release was made",
 		Never: "keys and signatures",
@@ -835,9 +860,25 @@ var Packages = []Package{
 		Never: "rules",
 	},
 	{
+		Path:  "test/dist",
+		Holds: "tests of a release: archives, packages, image, krew, formula, go install; own module",
+		Never: "how it is built",
+	},
+	{
+		Path:  "test/dist/image",
+		Holds: "writing the container image of a release",
+		Never: "how its archives were made",
+	},
+	{
 		Path:  "test/documents",
-		Holds: "tests of links, of names and of phrases in the documents",
+		Holds: "tests of links, names, phrases and code blocks in the documents",
 		Never: "what the documents are about",
+	},
+	{
+		Path:      "test/documents/session",
+		Holds:     "running the commands of a page as its reader would",
+		Never:     "which page",
+		Libraries: `os/exec`,
 	},
 	{
 		Path:      "test/fakes/fault",

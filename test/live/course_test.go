@@ -1,6 +1,8 @@
 package live
 
 import (
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/live/rig"
@@ -106,5 +108,17 @@ func TestCourse(t *testing.T) {
 		"BEH612 IPAddressClaim", // which then hang when they are deleted
 		"BEH701 Machine",        // core does not look at Machines when the pause ends
 	})
-	_ = rig.Tool
+}
+
+// TestCheck judges the definitions that the server has. Those of the real providers keep
+// the contract.
+func TestCheck(t *testing.T) {
+	r := shared(t)
+	out, err := exec.CommandContext(t.Context(), r.Program(rig.Tool), "contract", "check", "--kubeconfig", r.Kubeconfig).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "the CRDs of https://127.0.0.1:") {
+		t.Errorf("got %s", out)
+	}
 }

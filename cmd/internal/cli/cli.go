@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/policy"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
@@ -89,6 +90,8 @@ type app struct {
 	opened         *open.Places   // what URLs name
 	patience       patience       // with servers
 	started        time.Time
+	// demands are what releases have to meet before lint reads them, or nil.
+	demands *policy.Policy
 }
 
 // Main runs the program with the arguments after its name and returns the exit
