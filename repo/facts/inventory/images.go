@@ -9,7 +9,6 @@ import (
 	_ "crypto/sha256"
 	_ "crypto/sha512"
 
-
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
