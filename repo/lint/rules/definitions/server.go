@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/structural"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -38,6 +39,32 @@ func structuralSchema(p *lint.Pass) {
 			}
 			for _, found := range checker.Check(v.Schema.Node, v.Subresources.Get("status") != nil) {
 				f.add(v.Name, found.Node, "%s %s", cmp.Or(found.Path, "the schema"), found.Message)
+			}
+		}
+		f.report()
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD034", Name: "validation-rules", Since: "v0.2.0",
+	Title:    "The validation rules of a CRD must compile and stay within the cost limit",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: crdValidation + ", ValidateCustomResourceDefinitionOpenAPISchema; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel, Compile",
+	Why:    "The API server refuses the CRD, and the installation stops.",
+	Fix:    "Correct the expression, its message or its fieldPath in the marker of the Go type, and generate the CRD again. To lower the cost, set limits such as maxItems and maxLength.",
+	Kinds:  view.DefinitionFiles, Check: validationRules,
+})
+
+func validationRules(p *lint.Pass) {
+	for _, k := range view.Definitions(p) {
+		if k.Object.Version != "v1" {
+			continue
+		}
+		f := faults{p: p, kind: k}
+		for i := range k.Versions {
+			v := &k.Versions[i]
+			for _, found := range cel.Check(v.Schema.Node, "") {
+				f.add(v.Name, found.Node, "%s", found.Message)
 			}
 		}
 		f.report()

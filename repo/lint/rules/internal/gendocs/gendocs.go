@@ -71,6 +71,7 @@ var proofs = map[examples.Verdict]string{
 	examples.MoveLeaves:               "`clusterctl move` says ``%s``, and for the good example it does not.",
 	examples.MoveRefuses:              "`clusterctl move` fails; the message matches ``%s``.",
 	examples.AdmissionRefuses:         "The schema of the API server or the admission code of Cluster API refuses an object; the message matches ``%s``.",
+	examples.GenerationRefuses:        "Cluster API's own generator of patches, or the schema of the API server, refuses what the patches make; the message matches ``%s``.",
 	examples.Unproved:                 "Not run against clusterctl: %s.",
 }
 
