@@ -6,10 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/distribution/reference"
-
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -163,11 +162,11 @@ func goneImages(p *lint.Pass) {
 			if !n.Is(yamldoc.String) || view.Open(o, n) {
 				continue
 			}
-			named, err := reference.ParseNormalizedNamed(n.Text)
+			named, err := imageref.Parse(n.Text)
 			if err != nil {
 				continue // COMP015
 			}
-			if t, ok := named.(reference.Tagged); ok && slices.Contains(movingTags, t.Tag()) {
+			if slices.Contains(movingTags, named.Tag) {
 				continue // an image of developers; COMP016 says what to do
 			}
 			name := named.Name()
