@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
@@ -59,6 +60,7 @@ func Propose(ctx context.Context, dir string, o Options) (*Proposal, error) {
 	if err != nil {
 		return nil, err
 	}
+	hints.Remote = sync.OnceValue(hints.Remote)
 	p := &proposer{ctx: ctx, dir: dir, fsys: on, opts: o, hints: hints, reading: recipes.Read(on), given: &config.Config{}, built: map[string]outcome{}}
 	if o.Given != nil {
 		p.given = o.Given
