@@ -20,12 +20,15 @@ type kustomizations struct {
 	contract *table.Contract
 	files    map[string]*source
 	is       map[string]bool
+	// parts are the files and folders that a kustomization is made of, users the
+	// kustomizations that name a patch or a component.
+	parts, users map[string][]string
 }
 
 // newKustomizations finds the kustomization files and marks the patches that they
 // name.
 func newKustomizations(all []*source, c *table.Contract) *kustomizations {
-	k := &kustomizations{contract: c, files: map[string]*source{}, is: map[string]bool{}}
+	k := &kustomizations{contract: c, files: map[string]*source{}, is: map[string]bool{}, parts: map[string][]string{}, users: map[string][]string{}}
 	for _, s := range all {
 		k.files[s.name] = s
 	}
@@ -63,7 +66,26 @@ func (k *kustomizations) mark(s *source) {
 	if d == nil {
 		return
 	}
-	file := func(name string) *source { return k.files[path.Join(path.Dir(s.name), name)] }
+	file := func(name string) *source {
+		f := k.files[path.Join(path.Dir(s.name), name)]
+		if f != nil {
+			k.users[f.name] = append(k.users[f.name], s.name)
+		}
+		return f
+	}
+	for _, list := range []string{"resources", "bases", "components"} {
+		for _, e := range entries(d.Root, list) {
+			name := path.Join(path.Dir(s.name), tree.Unquote(e.Value.Raw))
+			for _, base := range []string{"", "/kustomization.yaml", "/kustomization.yml", "/Kustomization"} {
+				if k.files[name+base] != nil {
+					k.parts[s.name] = append(k.parts[s.name], name+base)
+					if list == "components" {
+						k.users[name+base] = append(k.users[name+base], s.name)
+					}
+				}
+			}
+		}
+	}
 	for _, e := range entries(d.Root, "patchesStrategicMerge") {
 		if f := file(tree.Unquote(e.Value.Raw)); f != nil {
 			f.partial = true
@@ -111,17 +133,52 @@ func (k *kustomizations) target(patch *tree.Node) *target {
 }
 
 // targets are the migrated objects that the patches of a file may apply to: those
-// of the same folder for classes, all for patches of kustomize.
+// of the same folder for classes, for patches of kustomize those that the
+// kustomizations are made of.
 func (k *kustomizations) targets(s *source) map[string][]*tree.Node {
 	out := map[string][]*tree.Node{}
-	for name, other := range k.files {
-		if other == s || other.partial || other.list != nil || !k.is[s.name] && s.list == nil && path.Dir(name) != path.Dir(s.name) {
-			continue
+	take := func(other *source) {
+		if other == nil || other == s || other.partial || other.list != nil {
+			return
 		}
 		for key, nodes := range other.seen {
 			out[key] = append(out[key], nodes...)
 		}
 	}
+	if !k.is[s.name] && s.list == nil && !s.partial {
+		for name, other := range k.files {
+			if path.Dir(name) == path.Dir(s.name) {
+				take(other)
+			}
+		}
+		return out
+	}
+	seen := map[string]bool{}
+	var down, up func(name string)
+	down = func(name string) {
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		take(k.files[name])
+		for _, part := range k.parts[name] {
+			down(part)
+		}
+	}
+	above := map[string]bool{}
+	up = func(name string) {
+		if above[name] {
+			return
+		}
+		above[name] = true
+		if k.is[name] {
+			down(name)
+		}
+		for _, user := range k.users[name] {
+			up(user)
+		}
+	}
+	up(s.name)
 	return out
 }
 

@@ -75,6 +75,15 @@ func Parse(text string, before int) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	if root.Kind == List && !root.Flow && len(root.Entries) > 0 {
+		// Comments above a list are about its first item.
+		cut := len(d.head)
+		for cut > 0 && strings.HasPrefix(strings.TrimSpace(d.head[cut-1]), "#") {
+			cut--
+		}
+		root.Entries[0].Lead = append(append([]string(nil), d.head[cut:]...), root.Entries[0].Lead...)
+		d.head = d.head[:cut]
+	}
 	d.Root, d.tail, d.Anchors = root, p.pending, p.anchors
 	p.pending = nil
 	if p.at < len(p.raw) {
