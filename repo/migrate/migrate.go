@@ -56,6 +56,10 @@ type Options struct {
 	// Targets are migrated objects of other files by group/kind, to which patches
 	// in this one may apply.
 	Targets map[string][]*tree.Node
+	// patched reports whether a JSON patch adds to a field of a kind.
+	patched func(kind, path string) bool
+	// base says what a merged patch must repeat of the arguments at a path.
+	base func(kind, name, path string) (args []argument, sure bool)
 }
 
 // Result is a migrated text.

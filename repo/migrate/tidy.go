@@ -28,27 +28,38 @@ func (o *object) tidy() {
 	if !ok || spec == nil {
 		return
 	}
-	o.empty(spec.Value, s.Node.Get(path...))
+	o.empty(spec.Value, s.Node.Get(path...), o.specPath())
+}
+
+// specPath is where the fields of the schema begin.
+func (o *object) specPath() string {
+	if o.kind.Kind == "KubeadmControlPlaneTemplate" {
+		return "spec.template.spec"
+	}
+	return "spec"
 }
 
 // empty removes what is empty below a value, and reports what is but must be there.
-func (o *object) empty(n *tree.Node, schema *yamldoc.Node) {
+func (o *object) empty(n *tree.Node, schema *yamldoc.Node, at string) {
 	switch {
 	case schema == nil:
 	case n.IsList():
 		items := schema.Get("items")
 		for _, e := range n.Entries {
 			o.optional(e, items)
-			o.empty(e.Value, items)
+			o.empty(e.Value, items, at+"[]")
 		}
 	case n.IsMap():
 		for _, e := range slices.Clone(n.Entries) {
-			field := schema.Get("properties", e.Name)
+			field, here := schema.Get("properties", e.Name), at+"."+e.Name
 			switch {
 			case field == nil:
+			case o.file.opts.patched != nil && o.file.opts.patched(o.kind.Kind, here) && vanishes(e.Value, field):
+				o.row = table.Row{Path: here}
+				o.report(Manual, e, here+" is empty, which "+o.kind.To+" refuses; it was kept because a patch adds to it", "remove it where no patch does, and let the patches create it")
 			case !vanishes(e.Value, field):
 				o.optional(e, field)
-				o.empty(e.Value, field)
+				o.empty(e.Value, field, here)
 			case slices.ContainsFunc(schema.Get("required").List(), func(r *yamldoc.Node) bool { return r.Str() == e.Name }):
 				o.row = table.Row{Path: e.Name}
 				o.manual(e, o.kind.To+" demands that "+e.Name+" holds something", "set a field in it, if only to its default", true)
