@@ -31,6 +31,8 @@ type kustomizations struct {
 	part map[string]bool
 	// added are the fields that JSON patches add to, by kind; "" is any kind.
 	added map[string][]string
+	// classes are the fields that patches of classes add to, by kind.
+	classes map[string][]string
 	// current is the kustomization that is being migrated.
 	current string
 }
@@ -42,6 +44,12 @@ func newKustomizations(all []*source, c *table.Contract) *kustomizations {
 	for _, s := range all {
 		k.files[s.name] = s
 		k.learn(s.name, string(s.data))
+		for kind, paths := range classAdditions(string(s.data), c) {
+			if k.classes == nil {
+				k.classes = map[string][]string{}
+			}
+			k.classes[kind] = append(k.classes[kind], paths...)
+		}
 	}
 	for _, s := range all {
 		switch path.Base(s.name) {
@@ -164,14 +172,7 @@ func (k *kustomizations) additions(kind, text string) {
 
 // patched reports whether a JSON patch adds to a field, or to something in it.
 func (k *kustomizations) patched(kind, field string) bool {
-	for _, paths := range [][]string{k.added[kind], k.added[""]} {
-		for _, p := range paths {
-			if strings.HasPrefix(p, field) && len(p) > len(field) && (p[len(field)] == '.' || p[len(field)] == '[') {
-				return true
-			}
-		}
-	}
-	return false
+	return within(k.added[kind], field) || within(k.added[""], field)
 }
 
 // isOperations reports whether a patch is a list of JSON patches.

@@ -101,7 +101,7 @@ func text(name string, data []byte, o Options) (*Result, map[string][]*tree.Node
 			return r, nil
 		}
 	}
-	f := &file{name: name, opts: o, result: r, step: listStep(content), uses: countVariables(content)}
+	f := &file{name: name, opts: o, result: r, step: listStep(content), uses: countVariables(content), added: classAdditions(content, o.Contract)}
 	migrated := strings.Join(f.documents(tree.Split(content), 0), "")
 	f.shared()
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
@@ -137,6 +137,8 @@ type file struct {
 	// converted counts the expressions whose values were converted, with the
 	// place of the first.
 	converted map[string]*conversion
+	// added are the fields that patches of classes add to, by kind.
+	added map[string][]string
 	// seen are the migrated objects by group/kind.
 	seen map[string][]*tree.Node
 }

@@ -54,7 +54,7 @@ func (o *object) empty(n *tree.Node, schema *yamldoc.Node, at string) {
 			field, here := schema.Get("properties", e.Name), at+"."+e.Name
 			switch {
 			case field == nil:
-			case o.file.opts.patched != nil && o.file.opts.patched(o.kind.Kind, here) && vanishes(e.Value, field):
+			case o.file.patched(o.kind.Kind, here) && vanishes(e.Value, field):
 				o.row = table.Row{Path: here}
 				o.report(Manual, e, here+" is empty, which "+o.kind.To+" refuses; it was kept because a patch adds to it", "remove it where no patch does, and let the patches create it")
 			case !vanishes(e.Value, field):

@@ -413,3 +413,16 @@ func leadingProps(s string) int {
 	}
 	return n
 }
+
+// Body returns the root with the comments above and below it as those of its first
+// and last entry.
+func (d *Document) Body() *Node {
+	if d.Root == nil || d.Root.Kind == Leaf || d.Root.Flow || len(d.Root.Entries) == 0 {
+		return d.Root
+	}
+	first, last := d.Root.Entries[0], d.Root.Entries[len(d.Root.Entries)-1]
+	first.Lead = append(append([]string(nil), d.head...), first.Lead...)
+	last.Tail = append(last.Tail, d.tail...)
+	d.head, d.tail = nil, nil
+	return d.Root
+}
