@@ -61,6 +61,10 @@ type Options struct {
 	Overlay map[string][]byte
 	// Cache keeps what kustomize made for a later build; nil keeps nothing.
 	Cache *cache.Cache
+	// Input is told of each file that Open and Build read in the tree, by its
+	// slash-separated path there, and of Config as it was named; maybe more than
+	// once. It may be nil.
+	Input func(file string)
 	// Stderr gets what commands print on standard error; nil throws it away.
 	Stderr io.Writer
 	// Note is told what a person may want to know; nil is told nothing.
@@ -185,7 +189,13 @@ func Open(dir string, o Options) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	full, notes, err := detect.Complete(overlaid(on, o.Overlay), c, hints)
+	if o.Input != nil && file != "" {
+		if o.Config == "" {
+			file = filepath.Base(file)
+		}
+		o.Input(file)
+	}
+	full, notes, err := detect.Complete(observed(overlaid(on, o.Overlay), o.Input), c, hints)
 	for _, n := range notes {
 		// Without a key it is about something left out, or decided unusually.
 		o.note(n.Key != "", "%s", n)
@@ -327,9 +337,9 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	defer on.Close()
 	opts := transform.Options{
 		Cache:   o.Cache,
-		Version: version, Versions: versions, Providers: o.Providers, Images: o.Images, AsIs: o.AsIs, Tolerant: o.Tolerant, AddSeries: o.AddSeries, AllowRemote: o.AllowRemote, Run: run, Overlay: o.Overlay,
+		Version: version, Versions: versions, Providers: o.Providers, Images: o.Images, AsIs: o.AsIs, Tolerant: o.Tolerant, AddSeries: o.AddSeries, AllowRemote: o.AllowRemote, Run: run, Overlay: o.Overlay, Input: o.Input,
 	}
-	plan, err := config.ResolveEach(overlaid(on, o.Overlay), t.Config, func(label string) string { return opts.VersionOf(label).String() })
+	plan, err := config.ResolveEach(observed(overlaid(on, o.Overlay), o.Input), t.Config, func(label string) string { return opts.VersionOf(label).String() })
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -407,6 +417,9 @@ func (t *Tree) versions() (version layouts.Version, each map[string]layouts.Vers
 		v, err := layouts.ParseVersion(text)
 		if err != nil {
 			return version, nil, err
+		}
+		if !v.HasV() && t.Config.Version.TagPattern == "" && t.Config.Version.StripPrefix == "" {
+			return version, nil, fmt.Errorf("the version %q lacks the leading v, without which clusterctl never finds it as the latest; did you mean v%[1]s? To release it all the same, set version.tagPattern in %s", tag, config.FileName)
 		}
 		switch {
 		case single:

@@ -19,14 +19,16 @@ func (a *app) explainCommand() *cobra.Command {
 		Use:   "explain RULE|KIND",
 		Short: "Explain a rule with examples, or the migration of a kind",
 		Long: `Explains what a rule means, what happens to users, who proves it, and what to do.
-For a kind of Cluster API it shows what becomes of its fields in the next contract.`,
+RULE is the ID of a rule or its name. For a KIND of Cluster API it shows what
+becomes of its fields in the next contract.`,
 		Example: `  clusterctl-repo explain META006
+  clusterctl-repo explain image-version
   clusterctl-repo explain KubeadmControlPlane`,
 		Args: cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
 			for _, r := range rules.Catalogue {
-				ids = append(ids, r.ID+"\t"+r.Title)
+				ids = append(ids, r.ID+"\t"+r.Title, r.Name+"\t"+r.ID)
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -35,7 +37,7 @@ For a kind of Cluster API it shows what becomes of its fields in the next contra
 			if err != nil {
 				return usage(err)
 			}
-			rule := rules.ByID(args[0])
+			rule := rules.Named(args[0])
 			if rule == nil {
 				if guide := migrationGuide(args[0]); guide != "" {
 					_, err := fmt.Fprint(a.Out, guide)
