@@ -44,7 +44,8 @@ type Proposal struct {
 	// Decisions tell what was taken from recipes or decided by building, LeftOut
 	// what no release gets and why.
 	Decisions, LeftOut []string
-	// Problem is why Text does not build as it stands, or nil.
+	// Problem is why Text does not build as it stands, or nil. That the network is
+	// needed, which is not asked here, is listed in LeftOut instead.
 	Problem error
 }
 
