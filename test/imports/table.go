@@ -211,11 +211,12 @@ var Packages = []Package{
 			publish/local
 			publish/mirror
 			publish/open
+			publish/survey
 			publish/transport
 			repo/behaviour repo/behaviour/record
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
 			repo/extension repo/extension/probe repo/extension/registration repo/extension/request
-			repo/facts/diff repo/facts/inventory
+			repo/facts/diff repo/facts/fleet repo/facts/inventory
 			repo/kube/crd
 			repo/lint repo/lint/contractcheck repo/lint/fix repo/lint/rules
 			repo/lint/rules/examples
@@ -232,7 +233,8 @@ var Packages = []Package{
 			transform/clusterctl
 			transform/clusterctl/config
 			transform/propose
-			transform/sourcetree`,
+			transform/sourcetree
+			transform/verdict`,
 		Libraries: `crypto/tls github.com/spf13/cobra github.com/spf13/pflag log net/http`,
 	},
 	{
@@ -322,8 +324,8 @@ var Packages = []Package{
 			repo/capi/metadata
 			repo/facts/inventory
 			repo/source/files
-			repo/text/yamldoc`,
-		Libraries: `github.com/Masterminds/semver/v3 github.com/distribution/reference syscall`,
+			repo/text/imageref repo/text/yamldoc`,
+		Libraries: `github.com/Masterminds/semver/v3 syscall`,
 	},
 	{
 		Path:  "publish/oci",
@@ -341,6 +343,12 @@ var Packages = []Package{
 		Never:     "what is done with them",
 		Knows:     `layouts publish publish/github publish/gitlab publish/local publish/oci publish/transport`,
 		Libraries: `net/http`,
+	},
+	{
+		Path:  "publish/survey",
+		Holds: "the walk over the newest releases of many providers, in shards, and what was judged so far",
+		Never: "rules, flags, formats",
+		Knows: `layouts publish repo repo/capi/metadata repo/facts/fleet repo/text/yamldoc`,
 	},
 	{
 		Path:      "publish/transport",
@@ -462,11 +470,15 @@ var Packages = []Package{
 			repo/text/manifest repo/text/yamldoc`,
 	},
 	{
-		Path:      "repo/facts/inventory",
-		Holds:     "the variables and images of a release",
-		Never:     "printing, verdicts",
-		Knows:     `layouts repo repo/text/manifest repo/text/vars repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference`,
+		Path:  "repo/facts/fleet",
+		Holds: "what a survey finds of many providers, and its shards joined",
+		Never: "how releases are read or judged",
+	},
+	{
+		Path:  "repo/facts/inventory",
+		Holds: "the variables and images of a release",
+		Never: "printing, verdicts",
+		Knows: `layouts repo repo/text/imageref repo/text/manifest repo/text/vars repo/text/yamldoc`,
 	},
 	{
 		Path:      "repo/kube/cel",
@@ -570,8 +582,7 @@ var Packages = []Package{
 			repo/kube/crd repo/kube/gotypes
 			repo/lint
 			repo/lint/rules/internal/view
-			repo/text/manifest repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference`,
+			repo/text/imageref repo/text/manifest repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/lint/rules/contracts",
@@ -729,7 +740,7 @@ var Packages = []Package{
 		Knows: `repo/capi/contract
 			layouts repo
 			repo/extension
-			repo/facts/diff repo/facts/inventory
+			repo/facts/diff repo/facts/fleet repo/facts/inventory
 			repo/lint repo/lint/fix
 			repo/migrate
 			repo/move/owners
@@ -771,6 +782,11 @@ var Packages = []Package{
 		Never:     "what the programs are for",
 		Knows:     `repo/source/files`,
 		Libraries: `os/exec syscall`,
+	},
+	{
+		Path:  "repo/text/imageref",
+		Holds: "references to container images, taken apart as clusterctl does",
+		Never: "which images a release has, registries",
 	},
 	{
 		Path:  "repo/text/manifest",
@@ -1025,6 +1041,11 @@ var Packages = []Package{
 		Never: "what is compared",
 	},
 	{
+		Path:  "test/site",
+		Holds: "preparing the documents for the web site: a page for each rule, links led to their places",
+		Never: "how the pages look",
+	},
+	{
 		Path:  "transform",
 		Holds: "the plan turned into releases: kustomize, images, label, Namespace, series",
 		Never: "publishing, rules",
@@ -1063,8 +1084,8 @@ var Packages = []Package{
 		Path:  "transform/clusterctl",
 		Holds: "a release turned into what clusterctl makes of it",
 		Never: "disks, the environment",
-		Knows: `layouts repo/parallel repo/text/vars repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference
+		Knows: `layouts repo/parallel repo/text/imageref repo/text/vars repo/text/yamldoc`,
+		Libraries: `
 			k8s.io/api k8s.io/apiextensions-apiserver k8s.io/apimachinery
 			sigs.k8s.io/cluster-api/api`,
 	},
@@ -1106,8 +1127,16 @@ var Packages = []Package{
 			transform/cache`,
 	},
 	{
-		Path:  "test/site",
-		Holds: "preparing the documents for the web site: a page for each rule, links led to their places",
-		Never: "how the pages look",
+		Path:  "transform/verdict",
+		Holds: "one release judged for a survey: findings, readiness for contracts, images",
+		Never: "where releases are, how verdicts are shown",
+		Knows: `layouts
+			repo
+			repo/capi/contract
+			repo/facts/fleet repo/facts/inventory
+			repo/kube/crd
+			repo/lint
+			repo/text/manifest
+			transform/check`,
 	},
 }
