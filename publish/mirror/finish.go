@@ -141,6 +141,9 @@ func (m *run) finish(ctx context.Context) error {
 	if left := inv.unmapped(); config.Images != nil && len(left) > 0 {
 		m.warn("clusterctl rewrites only images of components; it does not take %d from %s: %s; provide them under their own names", len(left), m.ImageRegistry, few(left))
 	}
+	if err := m.bringImages(ctx, inv, sums); err != nil {
+		return err
+	}
 	text, err := config.Marshal()
 	if err != nil {
 		return err
@@ -169,6 +172,25 @@ func (m *run) finish(ctx context.Context) error {
 	}
 	if err := os.Remove(m.beside.path(journalFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", m.beside.path(journalFile), cause(err))
+	}
+	return nil
+}
+
+// bringImages makes the mirror hold its container images, or none.
+func (m *run) bringImages(ctx context.Context, inv *ImageInventory, sums map[string]repo.Sum) error {
+	m.result.Images, m.result.Lock = inv, m.lock.lock()
+	if !m.WithImages {
+		return m.beside.remove([]string{layouts.ImagesFolder})
+	}
+	if m.Images == nil {
+		return errors.New("the images cannot be fetched")
+	}
+	files, err := m.Images(ctx, inv.Pullable())
+	if err != nil {
+		return err
+	}
+	for name, sum := range files {
+		sums[layouts.ImagesFolder+"/"+name] = sum
 	}
 	return nil
 }

@@ -144,6 +144,12 @@ func (p *Places) Location(l layouts.Location) (publish.Destination, error) {
 	return p.remote(l.Place(), layouts.Provider{}, l, Options{AllowUnreadable: true})
 }
 
+// Registry opens a repository of a registry for container images. No request is
+// made.
+func (p *Places) Registry(host, repository string) (*oci.Repository, error) {
+	return oci.New(p.oci(host, repository, Options{}))
+}
+
 // Printable makes a text that may come from a server fit for a terminal:
 // without control characters and without the credentials of the environment.
 func (p *Places) Printable(text string) string { return p.secrets.Redact(transport.Printable(text)) }

@@ -346,6 +346,10 @@ func (a *app) repair(ctx context.Context, name string, from []string, key attest
 		w.Provider, w.Version = l.Identity(), mirror.Exactly(l.Version)
 		wants = append(wants, w)
 	}
+	a.bringImages(&read, &opts)
+	if err := forgetBlobs(a.path(name), report); err != nil {
+		return err
+	}
 	if _, err := a.runMirror(ctx, wants, opts); err != nil {
 		return err
 	}
@@ -358,6 +362,24 @@ func (a *app) repair(ctx context.Context, name string, from []string, key attest
 	}
 	if len(left.Problems) > 0 {
 		return &codeError{exitFindings, nil}
+	}
+	return nil
+}
+
+// forgetBlobs removes damaged parts of images, which are then fetched again:
+// their names say what they should be.
+func forgetBlobs(dir string, report *mirror.Report) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, p := range report.Problems {
+		if p.Kind == mirror.Damaged && strings.HasPrefix(p.Path, layouts.ImagesFolder+"/") {
+			if err := root.Remove(p.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -424,6 +446,7 @@ and with --unlisted also every file that is in no list.`,
 			if err := a.signer(&mirrorFlags{sign: key}, &opts); err != nil {
 				return err
 			}
+			a.bringImages(&mirrorFlags{}, &opts)
 			if opts.Apart {
 				return usagef("the releases of %s are in %s; only those in a folder can be removed", dir, lock.Settings.To)
 			}
