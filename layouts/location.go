@@ -277,8 +277,7 @@ var ociForms = sync.OnceValue(func() (f struct{ host, repository, tag, digest *r
 })
 
 // parseOCI reads HOST/REPO[:TAG][@DIGEST] by the grammar of the OCI distribution
-// specification. Without them the
-// version is empty; a digest is the version.
+// specification. A digest is the version; without it and a tag that is empty.
 func parseOCI(raw, rest string) (Location, error) {
 	host, name, _ := strings.Cut(rest, "/")
 	name, digest, pinned := strings.Cut(name, "@")

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -313,7 +314,29 @@ func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string
 			return err
 		}
 	}
-	return nil
+	return m.operator(releases, put)
+}
+
+// operator writes the provider objects of the operator, if that can read the
+// mirror: where it is a registry, or has ConfigMaps.
+func (m *run) operator(releases []Locked, put func(string, []byte) error) error {
+	registry := false
+	data, err := operatorProviders(releases, func(l *Locked) (string, error) {
+		to, err := m.to(l.Identity())
+		if err != nil {
+			return "", err
+		}
+		url, err := to.URL(l.Version, l.Components)
+		registry = registry || strings.HasPrefix(url, "oci://")
+		if err != nil {
+			return "", nil // only clusterctl needs it, for which config says so
+		}
+		return url, nil
+	})
+	if err != nil || len(data) == 0 || !registry && !m.ConfigMaps {
+		return err
+	}
+	return put(operatorFile, data)
 }
 
 // config makes the clusterctl.yaml.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,17 +175,12 @@ func (l *Layout) Save(ctx context.Context, images map[string]v1.Descriptor) (map
 		if err != nil {
 			return nil, err
 		}
-		used[name] = repo.Sum([32]byte(sumBytes(data)))
+		used[name] = sha256.Sum256(data)
 		if err := l.replace(name, data); err != nil {
 			return nil, err
 		}
 	}
 	return used, l.sweep(used)
-}
-
-func sumBytes(data []byte) []byte {
-	sum, _ := sumOf(digest.FromBytes(data))
-	return sum[:]
 }
 
 // reach collects the blobs of an image.

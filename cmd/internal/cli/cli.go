@@ -205,6 +205,10 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	return cmd
 }
 
+// takesTargets is the annotation of a command that has both commands below it
+// and targets.
+const takesTargets = "takes-targets"
+
 // wrapArgs marks the errors of argument checks as wrong usage.
 func wrapArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
@@ -219,7 +223,7 @@ func wrapArgs(cmd *cobra.Command) {
 			return nil
 		}
 	}
-	if cmd.HasSubCommands() && cmd.RunE == nil {
+	if cmd.HasSubCommands() && cmd.Annotations[takesTargets] == "" {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -235,7 +239,7 @@ func wrapArgs(cmd *cobra.Command) {
 		}
 		cmd.SuggestionsMinimumDistance = 2
 	}
-	if cmd.HasSubCommands() && cmd.RunE == nil {
+	if cmd.HasSubCommands() && cmd.Annotations[takesTargets] == "" {
 		cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	}
 	for _, c := range cmd.Commands() {

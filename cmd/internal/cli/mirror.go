@@ -39,6 +39,7 @@ type mirrorFlags struct {
 	acceptChanged bool
 	configMaps    bool
 	images        bool
+	ociFormat     string
 	pushImages    bool
 	maxWait       time.Duration
 	// since is the lock of the other side of a gap.
@@ -94,7 +95,8 @@ version whose files are not what they were when they were mirrored is refused.
 
   # From one place to another
   clusterctl-repo mirror /srv/mirror --to 'oci://registry.example.com/capi/{provider}' --out beside`,
-		Args: cobra.ArbitraryArgs,
+		Args:        cobra.ArbitraryArgs,
+		Annotations: map[string]string{takesTargets: "true"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given.ImageRegistry, f.given.ConfigMaps, f.given.WithImages = cmd.Flags().Changed("image-registry"), cmd.Flags().Changed("config-maps"), cmd.Flags().Changed("images")
 			return a.mirror(cmd.Context(), &f, args)
@@ -110,6 +112,7 @@ version whose files are not what they were when they were mirrored is refused.
 	flags.StringVar(&f.certManager, "cert-manager", "", "also mirror cert-manager, in the `version` that the configuration or clusterctl says, or in this one")
 	flags.Lookup("cert-manager").NoOptDefVal = usualCertManager
 	flags.StringVar(&f.imageRegistry, "image-registry", "", "make clusterctl take all images from this registry and path (`HOST/PATH`); the mirror remembers it until it is given again, empty for none")
+	flags.StringVar(&f.ociFormat, "oci-format", open.OCIFiles, "oci://: files, a layer for each file as Cluster API Operator reads it, or archive, the proposed form of Cluster API")
 	flags.BoolVar(&f.images, "images", false, "also bring the container images, with all platforms, as an OCI layout in images; remembered like --image-registry")
 	flags.BoolVar(&f.pushImages, "push-images", false, "copy the images that the bundle or the mirror holds into --image-registry")
 	flags.BoolVar(&f.configMaps, "config-maps", false, "also write the releases as ConfigMaps for Cluster API Operator; remembered like --image-registry")
@@ -230,6 +233,11 @@ func (a *app) runMirror(ctx context.Context, wants []mirror.Want, opts mirror.Op
 		}
 		defer held.Close()
 	}
+	if opts.Repair {
+		if err := sweep(opts); err != nil {
+			return nil, err
+		}
+	}
 	result, err := mirror.Run(ctx, wants, opts)
 	a.progress.Done()
 	if err != nil && copied > 0 {
@@ -265,7 +273,7 @@ func (a *app) mirrorTo(f *mirrorFlags, opts *mirror.Options) error {
 		}
 	}
 	opts.URL, opts.Apart = f.url, f.out != ""
-	site, err := a.site(f.to, &delivery{waiting: waiting{f.maxWait}, Options: open.Options{URL: f.url}})
+	site, err := a.site(f.to, &delivery{waiting: waiting{f.maxWait}, Options: open.Options{URL: f.url, OCIFormat: f.ociFormat}})
 	if err != nil {
 		return err
 	}
@@ -403,7 +411,7 @@ func (a *app) mirrorConfig(name string) (*clusterctlconfig.Config, []clusterctlc
 func (a *app) wantsOf(ctx context.Context, arg string, urls map[layouts.Provider]string) ([]mirror.Want, error) {
 	name, version := arg, ""
 	if _, err := os.Lstat(a.path(arg)); err != nil {
-		if i := strings.LastIndexByte(arg, '@'); i > strings.LastIndexByte(arg, '/') {
+		if i := strings.LastIndexByte(arg, '@'); i > strings.LastIndexByte(arg, '/') && !strings.HasPrefix(arg[i:], "@sha256:") {
 			name, version = arg[:i], arg[i+1:]
 			if version == "" {
 				return nil, usagef("%s: there is no version behind the @", arg)
@@ -453,6 +461,10 @@ func (a *app) wantURL(raw string, p layouts.Provider, version string) (mirror.Wa
 	if err != nil {
 		return mirror.Want{}, usage(err)
 	}
+	digest := ""
+	if l.Kind == layouts.OCI && strings.Contains(l.Version, ":") {
+		digest, l.Version = l.Version, ""
+	}
 	selector, err := mirror.ParseSelector(cmp.Or(version, l.Version))
 	if err != nil {
 		return mirror.Want{}, usagef("%s: %w", raw, err)
@@ -466,6 +478,9 @@ func (a *app) wantURL(raw string, p layouts.Provider, version string) (mirror.Wa
 		at := l.At("")
 		at.File = ""
 		w.From = mirror.Named(from, strings.TrimRight(at.URL(), "/"))
+		if digest != "" {
+			w.From = mirror.Pinned(w.From, digest)
+		}
 		return w, nil
 	}
 	if w.Provider == (layouts.Provider{}) {

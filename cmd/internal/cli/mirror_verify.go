@@ -404,7 +404,10 @@ func (a *app) wantAgain(ctx context.Context, l *mirror.Locked, given []mirror.Wa
 	source := l.Source
 	if isURL(source) {
 		at := source + "/" + l.Version + "/" + l.Components
-		if strings.HasPrefix(source, "oci://") {
+		switch {
+		case strings.Contains(source, "@sha256:"):
+			at = source
+		case strings.HasPrefix(source, "oci://"):
 			at = source + ":" + l.Version
 		}
 		w, err := a.wantURL(at, l.Identity(), l.Version)
@@ -530,11 +533,7 @@ func (a *app) prune(ctx context.Context, gone []mirror.Locked, unlisted []string
 		return err
 	}
 	defer held.Close()
-	folder, err := local.New(filepath.Join(opts.Dir, filepath.FromSlash(opts.Below)))
-	if err != nil {
-		return err
-	}
-	if err := folder.Sweep(); err != nil {
+	if err := sweep(opts); err != nil {
 		return err
 	}
 	result, err := mirror.Prune(ctx, gone, unlisted, opts)
@@ -542,4 +541,16 @@ func (a *app) prune(ctx context.Context, gone []mirror.Locked, unlisted []string
 		a.tellMirror(result, opts.Dir)
 	}
 	return err
+}
+
+// sweep removes what runs left in a mirror that were killed.
+func sweep(opts mirror.Options) error {
+	if opts.Apart {
+		return nil
+	}
+	folder, err := local.New(filepath.Join(opts.Dir, filepath.FromSlash(opts.Below)))
+	if err != nil {
+		return err
+	}
+	return folder.Sweep()
 }
