@@ -18,6 +18,26 @@ help: ## List the targets
 build: ## Build the program into bin/
 	$(GO) build -trimpath -ldflags '-s -w $(STAMP)' -o $(BIN) ./cmd/clusterctl-repo
 
+GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.14.3
+
+.PHONY: dist
+dist: ## Build all that a release has into out/dist, as a snapshot, and test it
+	$(GORELEASER) release --snapshot --clean
+	@$(MAKE) --no-print-directory dist-test
+
+.PHONY: dist-test
+dist-test: ## Make the image from the archives in out/dist and test all of it
+	cd test/dist && $(GO) run ./image -dist ../../out/dist -date "$$(git log -1 --format=%cI)"
+	cd test/dist && $(GO) test -count=1 -timeout 30m ./...
+
+.PHONY: dist-twice
+dist-twice: ## Build it again and compare the bytes with those of make dist
+	rm -rf out/dist-first && cp -r out/dist out/dist-first
+	$(GORELEASER) release --snapshot --clean
+	cd test/dist && $(GO) run ./image -dist ../../out/dist -date "$$(git log -1 --format=%cI)"
+	diff out/dist-first/SHA256SUMS out/dist/SHA256SUMS
+	diff out/dist-first/image/index.json out/dist/image/index.json
+
 .PHONY: demo
 demo: build ## Build, lint and publish all examples into out/repository
 	@rm -rf out/repository
@@ -53,6 +73,14 @@ lint: ## Check the code of this project: gofmt, vet, staticcheck, errcheck, dead
 	done
 	test/tools/check
 
+# Source trees of providers that were released as Go modules.
+UNSEEN ?= sigs.k8s.io/cluster-api@v1.14.2 sigs.k8s.io/cluster-api-provider-gcp@v1.13.1 sigs.k8s.io/cluster-api-provider-aws/v2@v2.13.0
+
+.PHONY: unseen
+unseen: ## Build real source trees after init; UNSEEN="MODULE@VERSION …" names further ones
+	UNSEEN=$$($(GO) mod download -json $(UNSEEN) | sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p' | paste -sd :) \
+		$(GO) test ./transform/propose -run TestRealTrees -count=1 -v
+
 .PHONY: new-package
 new-package: ## Start a package: DIR=repo/facts/example FOR="what lives there" NEVER="what it must not know"
 	@$(GO) run ./test/imports/newpackage "$(DIR)" "$(FOR)" "$(NEVER)"
@@ -63,7 +91,7 @@ new-rule: ## Start a rule: ID=CC031 NAME=worker-class-name
 
 .PHONY: generate
 generate: ## Write the documents that are made from the code
-	$(GO) test ./test/imports ./layouts/config ./repo/lint/rules/internal/gendocs ./cmd/internal/cli -count=1 -update
+	$(GO) test ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/internal/gendocs ./cmd/internal/cli -count=1 -update
 
 .PHONY: verify
 verify: lint generate ## Fail if generated documents were stale
@@ -76,6 +104,10 @@ oracle: ## Compare with the real clusterctl (builds it first)
 .PHONY: cluster-test
 cluster-test: ## Compare with a real API server (builds it first)
 	cd test/cluster && $(GO) test -timeout 30m ./...
+
+.PHONY: live-test
+live-test: ## Judge the real controllers of Cluster API, and mutants of them (builds them first)
+	cd test/live && $(GO) test -timeout 60m ./...
 
 .PHONY: conformance
 conformance: ## Publish to, and read with, programs of others (installs them if it may)

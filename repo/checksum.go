@@ -211,6 +211,9 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, MaxFileSize)
 	for n := 1; lines.Scan(); n++ {
+		if IsChecksumComment(lines.Text()) {
+			continue
+		}
 		want, name, ok := parseChecksum(lines.Text())
 		if !ok {
 			problem(n, "expected 64 hexadecimal digits, two spaces and a file name")
@@ -251,6 +254,23 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 		return failed
 	}
 	return nil
+}
+
+// IsChecksumComment reports whether sha256sum --check skips a line of a checksum
+// file (coreutils: digest_check).
+func IsChecksumComment(line string) bool { return strings.HasPrefix(line, "#") }
+
+// ParseChecksums returns the checksums in a checksum file by file name. Lines of
+// another form are left out; VerifyChecksums reports them.
+func ParseChecksums(data []byte) map[string]Sum {
+	out := map[string]Sum{}
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		if sum, name, ok := parseChecksum(line); ok && !IsChecksumComment(line) {
+			out[name] = sum
+		}
+	}
+	return out
 }
 
 // parseChecksum reads a line as `sha256sum --check` does: text or binary mark

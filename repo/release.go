@@ -27,6 +27,9 @@ type Artifact struct {
 	// Path is where the file is, as a person would type it; used in findings
 	// and messages. For a file built in memory it is the name in the release.
 	Path string
+	// Link is set for a symbolic link. Its content is that of another file, which
+	// a later reader may find changed.
+	Link bool
 
 	open func() (io.ReadCloser, error)
 	// kind is set if it is known otherwise than by the name.
@@ -181,6 +184,9 @@ type Release struct {
 	Path string
 	// Oddities lie next to the artifacts, sorted by path.
 	Oddities []Oddity
+	// Incomplete says why the place may hold more files than Artifacts, in words
+	// that follow the path; it is empty if the place lists all its files.
+	Incomplete string
 }
 
 // Sort brings the artifacts into the order of their names.

@@ -62,6 +62,10 @@ type Options struct {
 	Overlay map[string][]byte
 	// Cache keeps what kustomize made for a later build; nil keeps nothing.
 	Cache *cache.Cache
+	// Input is told of each source file that was read, by its slash-separated path
+	// in the tree, maybe more than once; nothing is taken from Cache then. It may
+	// be nil.
+	Input func(file string)
 	// Run starts a command in a folder and returns its standard output. It is
 	// nil if the user did not allow commands.
 	Run func(ctx context.Context, dir string, argv []string) ([]byte, error)
@@ -119,7 +123,7 @@ func Build(ctx context.Context, dir string, plan *config.Plan, opts Options) ([]
 		if !needed(p.Label(), "") {
 			continue
 		}
-		replace, err := replaceSources(dir, opts.Overlay, p.SourceReplacements)
+		replace, err := replaceSources(dir, opts.Overlay, p.SourceReplacements, opts.Input)
 		if err != nil {
 			return nil, err
 		}
@@ -127,8 +131,11 @@ func Build(ctx context.Context, dir string, plan *config.Plan, opts Options) ([]
 		if err != nil {
 			return nil, err
 		}
-		tree.Cache = opts.Cache
+		if opts.Input == nil {
+			tree.Cache = opts.Cache
+		}
 		defer tree.Close()
+		defer told(tree, opts.Input)
 		b.providers = append(b.providers, &building{builder: b, plan: p, tree: tree, outputs: make([][]byte, len(p.Outputs)), replaced: make([]atomic.Bool, len(p.Replacements))})
 	}
 	if err := b.run(ctx); err != nil {
@@ -651,9 +658,19 @@ func (p *building) replacesIn(file string) bool {
 	return slices.ContainsFunc(p.plan.SourceReplacements, func(r config.SourceReplacement) bool { return path.Clean(r.File) == file })
 }
 
+// told reports what was read of a tree.
+func told(tree *kustomize.Tree, input func(string)) {
+	if input == nil {
+		return
+	}
+	for _, file := range tree.Inputs() {
+		input(file)
+	}
+}
+
 // replaceSources applies the replacements in source files and returns the
 // files that differ from those on disk.
-func replaceSources(dir string, overlay map[string][]byte, replacements []config.SourceReplacement) (map[string][]byte, error) {
+func replaceSources(dir string, overlay map[string][]byte, replacements []config.SourceReplacement, input func(string)) (map[string][]byte, error) {
 	if len(replacements) == 0 {
 		return overlay, nil
 	}
@@ -662,6 +679,7 @@ func replaceSources(dir string, overlay map[string][]byte, replacements []config
 		return nil, err
 	}
 	defer tree.Close()
+	defer told(tree, input)
 	changed := maps.Clone(overlay)
 	if changed == nil {
 		changed = map[string][]byte{}

@@ -10,6 +10,9 @@ const (
 // tree.
 const FileName = "clusterctl-repo.yaml"
 
+// SchemaURL is where editors find the JSON schema of the file.
+const SchemaURL = "https://raw.githubusercontent.com/clusterctl-repo/clusterctl-repo/main/docs/clusterctl-repo.schema.json"
+
 // The struct tags are the single source of the decoder, the JSON schema and
 // the comments that Write makes:
 //

@@ -38,15 +38,36 @@ func Write(c *Config, notes []Note) ([]byte, error) {
 	}
 	out := *c
 	out.APIVersion, out.Kind = APIVersion, Kind
+	fmt.Fprintf(&w.b, "# yaml-language-server: $schema=%s\n", SchemaURL)
 	w.comment("", fmt.Sprintf("What %s builds from this source tree. Whatever is left out is detected again at every build.", strings.TrimSuffix(FileName, ".yaml")))
 	for _, text := range w.notes[""] {
-		w.comment("", text)
+		w.comment("", "- "+text)
 	}
 	if err := w.object(reflect.ValueOf(out), "", ""); err != nil {
 		return nil, err
 	}
+	if c.Rules == nil {
+		w.b.WriteString(rulesExample)
+	}
+	if c.Publish == nil {
+		w.b.WriteString(publishExample)
+	}
 	return w.b.Bytes(), nil
 }
+
+// The parts of a configuration that nothing in a tree tells.
+const (
+	rulesExample = `
+# What findings of lint count as, by rule: error, warning, info or off.
+# rules:
+#   COMP016: info
+`
+	publishExample = `
+# Where clusterctl-repo release publishes to, if --to does not say it.
+# publish:
+# - to: https://github.com/OWNER/REPO
+`
+)
 
 type writer struct {
 	b     bytes.Buffer

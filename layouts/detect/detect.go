@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Hints are what the tree itself cannot tell.
@@ -47,7 +48,7 @@ func Detect(fsys fs.FS, hints Hints) (*config.Config, []config.Note, error) {
 // providers of the result. The error says what was looked for, what was found
 // and which lines of configuration settle the question. c is not changed.
 func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []config.Note, error) {
-	d := &detection{survey: newSurvey(fsys), file: c, repo: newRepository(fsys, hints)}
+	d := &detection{survey: newSurvey(fsys), file: c, repo: newRepository(fsys, hints), extended: map[string]string{}}
 	if err := d.scan(); err != nil {
 		return nil, nil, err
 	}
@@ -76,7 +77,7 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 		out.Providers = append(out.Providers, d.describe(f, config.Provider{}, len(out.Providers)))
 	}
 	if len(out.Providers) == 0 && len(problems) == 0 {
-		add(d.nothing())
+		add(&NothingError{d.nothing()})
 	}
 	add(d.metadata(&out))
 	d.templates(&out)
@@ -84,6 +85,17 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 		return nil, d.notes, errors.Join(problems...)
 	}
 	return &out, d.notes, nil
+}
+
+// Identify returns the provider that the kustomization in dir, or the finished
+// manifest of that name, builds. The error says what does not tell it.
+func Identify(fsys fs.FS, dir string, hints Hints) (layouts.Provider, error) {
+	f := newSurvey(fsys).facts(path.Clean(dir))
+	if f.broken != nil {
+		return layouts.Provider{}, f.broken
+	}
+	id, err := identify(dir, f, newRepository(fsys, hints))
+	return id.Provider, err
 }
 
 type detection struct {
@@ -96,6 +108,9 @@ type detection struct {
 	kustomizations []string // folders
 	metadatas      []string // files
 	finished       []string // files of cluster templates and ClusterClasses
+
+	// extended are metadata files that were preferred to nearer ones.
+	extended map[string]string
 }
 
 func (d *detection) note(key, format string, args ...any) {
@@ -188,7 +203,7 @@ func (d *detection) discover() ([]candidate, error) {
 			d.note("", "%s builds no provider: %s", dir, not.reason)
 		case err != nil:
 			reasons = append(reasons, err.Error())
-			undecided = append(undecided, fmt.Errorf("%w.\nSay it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id)))
+			undecided = append(undecided, &UndecidedError{Folder: dir, Guess: id.Provider, Err: fmt.Errorf("%w.\nSay it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id))})
 		default:
 			out = append(out, candidate{id, dir})
 		}
@@ -313,8 +328,7 @@ func (d *detection) unambiguous(found []candidate, taken []bool) ([]candidate, e
 		}
 		label := f.Label()
 		if other, ok := byLabel[label]; ok {
-			problems = append(problems, fmt.Errorf("both %s and %s build %s. Choose one in %s:\n%s\nor leave one out:\ndiscovery:\n  ignore:\n  - %s",
-				other, f.dir, label, config.FileName, entryLines(other, f.identity), f.dir))
+			problems = append(problems, &AmbiguousError{Label: label, Folders: [2]string{other, f.dir}, entry: entryLines(other, f.identity)})
 			continue
 		}
 		byLabel[label] = f.dir
@@ -322,6 +336,57 @@ func (d *detection) unambiguous(found []candidate, taken []bool) ([]candidate, e
 	}
 	return out, errors.Join(problems...)
 }
+
+// AmbiguousError is a provider that two kustomizations build.
+type AmbiguousError struct {
+	Label   string
+	Folders [2]string
+	entry   string
+}
+
+// Error returns which lines of configuration settle the question.
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("both %s and %s build %s. Choose one in %s:\n%s\nor leave one out:\ndiscovery:\n  ignore:\n  - %s",
+		e.Folders[0], e.Folders[1], e.Label, config.FileName, e.entry, e.Folders[1])
+}
+
+// UndecidedError is a kustomization that builds a provider whose type or name the
+// tree does not tell.
+type UndecidedError struct {
+	Folder string
+	// Guess is a possible answer; its name may be empty.
+	Guess layouts.Provider
+	Err   error
+}
+
+// Error returns what was looked for, and which lines settle the question.
+func (e *UndecidedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *UndecidedError) Unwrap() error { return e.Err }
+
+// NothingError is a tree in which no provider was found.
+type NothingError struct{ Err error }
+
+// Error returns what was looked for, and what might be a provider.
+func (e *NothingError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *NothingError) Unwrap() error { return e.Err }
+
+// MetadataError is a provider for which several metadata.yaml are possible.
+type MetadataError struct {
+	// Provider is the folder of its kustomization.
+	Provider string
+	Files    []string
+	Err      error
+}
+
+// Error returns which line settles the question.
+func (e *MetadataError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *MetadataError) Unwrap() error { return e.Err }
 
 // maxSuggestions bounds the length of a message.
 const maxSuggestions = 5
@@ -417,6 +482,9 @@ func (d *detection) metadata(c *config.Config) error {
 }
 
 func (d *detection) metadataReason(file string) string {
+	if older, ok := d.extended[file]; ok {
+		return fmt.Sprintf("it lists the series of %s, which is nearer, and newer ones", older)
+	}
 	if file == layouts.MetadataFile {
 		return "at the root of the tree"
 	}
@@ -426,15 +494,27 @@ func (d *detection) metadataReason(file string) string {
 	return "the nearest one above the kustomization"
 }
 
+// nearestMetadata returns the metadata.yaml that is nearest above a provider's
+// kustomization. One further above that lists the same series, and more, is newer:
+// the nearest was forgotten when a series was added.
 func (d *detection) nearestMetadata(p config.Provider) (string, error) {
+	nearest := ""
 	for dir := clean(p.Components.Path); dir != "" && dir != "/"; dir = path.Dir(dir) {
 		file := path.Join(dir, layouts.MetadataFile)
-		if slices.Contains(d.metadatas, file) {
-			return file, nil
+		switch {
+		case !slices.Contains(d.metadatas, file):
+		case nearest == "":
+			nearest = file
+		case d.series(file).extend(d.series(nearest)):
+			d.extended[file] = nearest
+			nearest = file
 		}
 		if dir == "." {
 			break
 		}
+	}
+	if nearest != "" {
+		return nearest, nil
 	}
 	switch len(d.metadatas) {
 	case 0:
@@ -442,6 +522,40 @@ func (d *detection) nearestMetadata(p config.Provider) (string, error) {
 	case 1:
 		return d.metadatas[0], nil
 	}
-	return "", p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Say which one in %s:\nmetadata: %s",
+	err := p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Say which one in %s:\nmetadata: %s",
 		p.Components.Path, strings.Join(d.metadatas, ", "), config.FileName, d.metadatas[0])
+	return "", &MetadataError{Provider: clean(p.Components.Path), Files: d.metadatas, Err: err}
+}
+
+// series are the release series of a metadata.yaml with their contracts.
+type series map[string]string
+
+func (d *detection) series(file string) series {
+	out := series{}
+	data, err := fs.ReadFile(d.fsys, file)
+	if err != nil {
+		return out
+	}
+	for _, doc := range yamldoc.Parse(yamldoc.NewFile(file, data)).Docs {
+		for _, s := range doc.Root.Get("releaseSeries").List() {
+			major, _ := s.Get("major").Int()
+			minor, _ := s.Get("minor").Int()
+			out[fmt.Sprintf("%d.%d", major, minor)] = s.Get("contract").Str()
+		}
+	}
+	return out
+}
+
+// extend reports whether s has all series of older, with the same contracts, and
+// more.
+func (s series) extend(older series) bool {
+	if len(older) == 0 || len(s) <= len(older) {
+		return false
+	}
+	for k, contract := range older {
+		if s[k] != contract {
+			return false
+		}
+	}
+	return true
 }

@@ -49,8 +49,8 @@ func (d *detection) otherTemplates(c *config.Config, i int, dir string) {
 		}
 	}
 	if folders = few(folders); len(folders) > 0 {
-		d.note("", "%s: the kustomizations in %s are not built; if they make cluster templates, say so in its entry, such as templates: [{kustomize: %s}]",
-			label, strings.Join(folders, ", "), folders[0])
+		d.note("", "%s: the kustomizations in %s are not built; clusterctl-repo init adds those that make cluster templates",
+			label, strings.Join(folders, ", "))
 		return
 	}
 	for _, f := range d.finished {
@@ -65,8 +65,8 @@ func (d *detection) otherTemplates(c *config.Config, i int, dir string) {
 		d.note("", "%s: the templates are in %s, the only folder that holds any", label, folders[0])
 		d.committed(c, i, folders[0])
 	default:
-		d.note("", "%s: no templates are in %s, but some are in %s; say in its entry which are released, such as templates: [{files: %s}]",
-			label, dir, strings.Join(folders, ", "), path.Join(folders[0], "cluster-template.yaml"))
+		d.note("", "%s: no templates are in %s, but some are in %s; list those that are released under templates in its entry",
+			label, dir, strings.Join(folders, ", "))
 	}
 }
 

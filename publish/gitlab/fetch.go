@@ -48,13 +48,15 @@ func (p *Package) Fetch(ctx context.Context, version string) (*repo.Release, err
 		return fail(err)
 	}
 	s, err := p.list(ctx, version)
+	incomplete := ""
 	if err == errUnlisted {
+		incomplete = "cannot be listed with this token, so it may hold files that are in no list; use a token that may list packages"
 		s, err = p.guess(ctx, version)
 	}
 	if err != nil {
 		return fail(err)
 	}
-	out := &repo.Release{Version: version, Path: p.fileURL(version, "")}
+	out := &repo.Release{Version: version, Path: p.fileURL(version, ""), Incomplete: incomplete}
 	for name := range s.files {
 		f, _ := s.winner(name)
 		out.Artifacts = append(out.Artifacts, p.artifact(ctx, version, f))

@@ -187,7 +187,11 @@ func (m *run) passes(a *repo.Artifact, r *repo.Release) bool {
 // After that every file states its checksum.
 func (m *run) fill(ctx context.Context, c *cargo) error {
 	if !c.near {
-		s, err := newSpool(m.Dir)
+		dir := m.Dir
+		if m.DryRun {
+			dir = "" // nothing is written there
+		}
+		s, err := newSpool(dir)
 		if err != nil {
 			return err
 		}
@@ -254,7 +258,13 @@ func (m *run) fill(ctx context.Context, c *cargo) error {
 // says they are.
 func (m *run) check(ctx context.Context, c *cargo) error {
 	if m.Verify != nil && !c.trusted {
-		if err := m.Verify(ctx, c.whole); err != nil {
+		whole := *c.whole
+		whole.Incomplete = "" // nothing else than its files is copied
+		var as []layouts.Provider
+		for _, r := range c.releases {
+			as = append(as, r.Provider)
+		}
+		if err := m.Verify(ctx, &whole, as); err != nil {
 			return fmt.Errorf("%s from %s: %w", publish.Name(c.whole), c.from, err)
 		}
 	}

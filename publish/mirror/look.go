@@ -47,8 +47,8 @@ func (m *run) look(ctx context.Context, t *task) (*cargo, error) {
 		}
 	}
 	listed, ok := m.listing(c)
-	if m.Verify != nil && !t.trusted && !m.DryRun {
-		return c, nil // what was there before nobody may have verified
+	if m.Verify != nil && !t.trusted {
+		return c, nil // what is there may never have been verified
 	}
 	if !ok || listed.SHA256 != c.digest || !complete(t.parts, locked, listed.Providers) {
 		return c, nil

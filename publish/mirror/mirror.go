@@ -69,9 +69,10 @@ type Options struct {
 	Given struct{ ImageRegistry, ConfigMaps, WithImages bool }
 	// Verify refuses a release by its error before anything of it is published,
 	// or is nil. It gets the release as its source has it, also if several
-	// providers share it; reading the files costs no network. What is in the
-	// mirror already is verified too, which may take downloads.
-	Verify func(ctx context.Context, r *repo.Release) error
+	// providers share it, and the providers whose files are copied; reading the
+	// files costs no network. What is in the mirror already is verified too, which
+	// may take downloads, and so does a dry run.
+	Verify func(ctx context.Context, r *repo.Release, as []layouts.Provider) error
 	// Sign makes the signature of the checksums, the content of
 	// layouts.SignatureFile; nil if they are not signed.
 	Sign func(checksums []byte) ([]byte, error)

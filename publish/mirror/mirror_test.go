@@ -547,7 +547,7 @@ func TestVerify(t *testing.T) {
 	opts := toFolder(t, dir)
 	var seen []string
 	refusal := errors.New("nobody signed it")
-	opts.Verify = func(ctx context.Context, r *repo.Release) error {
+	opts.Verify = func(ctx context.Context, r *repo.Release, _ []layouts.Provider) error {
 		for _, a := range r.Artifacts {
 			if _, err := a.Sum(ctx); err != nil {
 				t.Error(err)
@@ -574,7 +574,12 @@ func TestVerify(t *testing.T) {
 	// What was mirrored without a demand is no exception.
 	opts.Verify = nil
 	mirrored(t, []Want{{From: own, Provider: foo}}, opts)
-	opts.Verify = func(context.Context, *repo.Release) error { return refusal }
+	opts.Verify = func(context.Context, *repo.Release, []layouts.Provider) error { return refusal }
+	dry := opts
+	dry.DryRun = true
+	if _, err := Run(t.Context(), []Want{{From: own, Provider: foo}}, dry); !errors.Is(err, refusal) {
+		t.Errorf("dry run: %v", err)
+	}
 	if _, err := Run(t.Context(), []Want{{From: own, Provider: foo}}, opts); !errors.Is(err, refusal) {
 		t.Errorf("%v", err)
 	}

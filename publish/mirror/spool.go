@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -25,10 +26,14 @@ type spool struct {
 	end  int64
 }
 
+// newSpool makes a spool in a folder, or in that of the operating system for
+// temporary files.
 func newSpool(dir string) (*spool, error) {
-	s := &spool{dir: dir}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, s.fail(err)
+	s := &spool{dir: cmp.Or(dir, "the folder for temporary files")}
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return nil, s.fail(err)
+		}
 	}
 	f, err := os.CreateTemp(dir, spoolPrefix)
 	if err != nil {

@@ -116,7 +116,7 @@ func (m *run) unit(ctx context.Context, tasks []*task) error {
 		if err := m.open(ctx, c); err != nil {
 			return err
 		}
-		if !m.DryRun {
+		if !m.DryRun || m.Verify != nil {
 			if err := m.fill(ctx, c); err != nil {
 				return err
 			}
@@ -215,7 +215,7 @@ func (m *run) preview(ctx context.Context, cargos []*cargo) error {
 			case errors.Is(err, fs.ErrNotExist):
 			case err != nil:
 				return err
-			case !slices.ContainsFunc(r.Artifacts, func(a *repo.Artifact) bool { return !c.near && !c.here[a] }):
+			case m.Verify != nil || !slices.ContainsFunc(r.Artifacts, func(a *repo.Artifact) bool { return !c.near && !c.here[a] }):
 				// All of it is known, so that nothing is downloaded for this.
 				if err := publish.Conflict(ctx, got, r); err != nil && !m.To.Shared {
 					return err

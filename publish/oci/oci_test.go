@@ -306,17 +306,22 @@ func TestReadOthers(t *testing.T) {
 		annotations map[string]string
 		files       string // names that are read
 		odd         string // in the oddities
+		incomplete  string // in what may be missing
 		err         string
 	}{
 		{name: "the operator's plugin", layers: []v1.Descriptor{layer(test, a, title, "metadata.yaml"), layer(test, b, title, "components.yaml")}, files: "components.yaml metadata.yaml"},
 		{name: "two names for one blob", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "b.yaml")}, files: "a.yaml b.yaml"},
 		{name: "a layer twice", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "a.yaml")}, files: "a.yaml"},
-		{name: "a layer without a title", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b)}, files: "a.yaml"},
+		{name: "a layer without a title", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b)}, files: "a.yaml", incomplete: "has layers without the name of a file (1)"},
 		{name: "two contents for one name", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b, title, "a.yaml")}, err: `two different files with the name "a.yaml"`},
 		{name: "paths", layers: []v1.Descriptor{layer(test, a, title, "out/metadata.yaml"), layer(test, b, title, "../../etc/passwd"), layer(test, a, title, ".."), layer(test, b, title, `..\x`), layer(test, b, title, "/abs"), layer(test, b, title, "ok.yaml")}, files: "ok.yaml", odd: `"../../etc/passwd" is no name of a file`},
 		{name: "a folder of oras", layers: []v1.Descriptor{layer(test, a, title, "folder", "io.deis.oras.content.unpack", "true"), layer(test, b, title, "a.yaml")}, files: "a.yaml", odd: "is a packed folder"},
-		{name: "an alias", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "b.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml"},
-		{name: "an alias of other content", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b, title, "b.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml b.yaml"},
+		{name: "an alias", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "core-components.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml"},
+		{name: "an alias for one release", layers: []v1.Descriptor{layer(test, a, title, "core-components.yaml"), layer(test, a, title, "core-x-v1.0.0-components.yaml", oci.AliasOf, "core-components.yaml")}, files: "core-components.yaml"},
+		{name: "an alias for another release", layers: []v1.Descriptor{layer(test, a, title, "core-components.yaml"), layer(test, a, title, "core-x-v1.0.1-components.yaml", oci.AliasOf, "core-components.yaml")}, files: "core-components.yaml core-x-v1.0.1-components.yaml"},
+		{name: "an alias for another type", layers: []v1.Descriptor{layer(test, a, title, "core-components.yaml"), layer(test, a, title, "bootstrap-components.yaml", oci.AliasOf, "core-components.yaml")}, files: "bootstrap-components.yaml core-components.yaml"},
+		{name: "an alias that is no components file", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "b.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml b.yaml"},
+		{name: "an alias of other content", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b, title, "core-components.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml core-components.yaml"},
 		{name: "an alias of nothing", layers: []v1.Descriptor{layer(test, a, title, "a.yaml", oci.AliasOf, "b.yaml")}, files: "a.yaml"},
 		{name: "aliases of each other", layers: []v1.Descriptor{layer(test, a, title, "a.yaml", oci.AliasOf, "b.yaml"), layer(test, a, title, "b.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml b.yaml"},
 		{name: "an alias of itself", layers: []v1.Descriptor{layer(test, a, title, "a.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml"},
@@ -353,6 +358,9 @@ func TestReadOthers(t *testing.T) {
 			}
 			if tc.odd != "" && !strings.Contains(fmt.Sprint(r.Oddities), tc.odd) || tc.odd == "" && len(r.Oddities) > 0 {
 				t.Errorf("oddities %v", r.Oddities)
+			}
+			if !strings.Contains(r.Incomplete, tc.incomplete) || tc.incomplete == "" && r.Incomplete != "" {
+				t.Errorf("incomplete: %q", r.Incomplete)
 			}
 			for _, f := range r.Artifacts {
 				if _, err := f.Sum(t.Context()); err != nil {

@@ -3,6 +3,7 @@ package oci
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -62,6 +63,27 @@ func metadataTitles(word, name, version string) []string {
 
 // alias is a second title for a file of a release.
 type alias struct{ Title, Of string }
+
+// aliasFits reports whether a title is one that aliases gives to the components
+// in the file of, so that a reader of the title gets what the file is for.
+func aliasFits(title, of string, r *repo.Release) bool {
+	for _, row := range words {
+		if t := layouts.TypeOfComponents(of); t != "" && t != row.Type {
+			continue
+		}
+		for _, word := range row.Operator {
+			name, ok := strings.CutPrefix(title, word+"-")
+			if ok && name == "components.yaml" {
+				return true
+			}
+			name, fits := strings.CutSuffix(name, "-"+r.Version+"-components.yaml")
+			if ok && fits && (r.Provider.Name == "" || name == r.Provider.Name) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // aliases returns the titles that the operator needs beyond the names of the
 // files, so that it finds the components of every provider, and says what it

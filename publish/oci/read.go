@@ -89,9 +89,11 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 		r.Version = cmp.Or(m.Annotations[v1.AnnotationVersion], reference)
 	}
 	files := map[string]v1.Descriptor{}
+	untitled := 0
 	for _, layer := range m.Layers {
 		title := layer.Annotations[v1.AnnotationTitle]
 		if title == "" {
+			untitled++
 			continue
 		}
 		sum, ok := sumOf(layer.Digest)
@@ -122,7 +124,7 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 	r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool {
 		layer := files[a.Name]
 		of, ok := files[layer.Annotations[AliasOf]]
-		return ok && of.Annotations[AliasOf] == "" && of.Digest == layer.Digest
+		return ok && of.Annotations[AliasOf] == "" && of.Digest == layer.Digest && aliasFits(a.Name, layer.Annotations[AliasOf], r)
 	})
 	if len(files) == 0 {
 		packed, err := d.packed(ctx, where, m)
@@ -130,6 +132,8 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 			return nil, err
 		}
 		r.Artifacts = packed
+	} else if untitled > 0 {
+		r.Incomplete = fmt.Sprintf("has layers without the name of a file (%d), which other readers may take for something", untitled)
 	}
 	r.Sort()
 	return r, nil

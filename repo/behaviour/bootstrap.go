@@ -593,7 +593,7 @@ func planeRollout(c *change) {
 		return
 	}
 	wait := c.opts.Delete
-	if d := at.Sub(c.now); d > 0 {
+	if d := at.Sub(c.now.Add(-c.skew.best())); d > 0 {
 		wait += d
 	}
 	if wait > 24*time.Hour {

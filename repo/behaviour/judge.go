@@ -89,7 +89,41 @@ type Judge struct {
 	problems []error
 	stale    int
 	staleAt  string
+	skew     skew
 	Events   int
+}
+
+// skew is how far the clock of the recorder is ahead of that of the server, from the
+// times of the last writes.
+type skew struct {
+	last [8]time.Duration
+	n    int
+}
+
+// learn takes the time at which a write was seen. The times of writers have whole
+// seconds.
+func (s *skew) learn(at time.Time, old, new []record.Writer) {
+	var newest time.Time
+	for _, w := range new {
+		if t, err := time.Parse(time.RFC3339, w.Time); err == nil && t.After(newest) && !slices.Contains(old, w) {
+			newest = t
+		}
+	}
+	if !newest.IsZero() {
+		s.last[s.n%len(s.last)] = at.Sub(newest)
+		s.n++
+	}
+}
+
+// best is the smallest of the last ones: seeing a write late makes it larger.
+func (s *skew) best() time.Duration {
+	var best time.Duration
+	for i, d := range s.last[:min(s.n, len(s.last))] {
+		if i == 0 || d.Abs() < best.Abs() {
+			best = d
+		}
+	}
+	return best
 }
 
 type name struct{ group, kind, namespace, name string }
@@ -284,7 +318,8 @@ func (j *Judge) find(e *record.Event, group, kind string) (o *object, old Proof,
 		j.forget(before)
 	}
 	created, _ := time.Parse(time.RFC3339, meta.Get("creationTimestamp").Str())
-	o.watched = e.Type == record.Added && !e.Initial && e.At.Sub(created).Abs() < 5*time.Second
+	// Recordings of others do not tell what a list held, so the age does.
+	o.watched = e.Type == record.Added && !e.Initial && e.At.Add(-j.skew.best()).Sub(created).Abs() < 5*time.Second
 	o.byUser = byUser(nil, e.Writers, true)
 	j.objects[uid], j.named[n] = o, o
 	return o, old, true
@@ -343,6 +378,9 @@ func unnamed(old, new []record.Writer) bool {
 
 func (j *Judge) update(c *change, e *record.Event, fresh bool) {
 	o := c.o
+	if e.Type == record.Modified && !e.Initial {
+		j.skew.learn(e.At, o.writers, e.Writers)
+	}
 	anonymous := unnamed(o.writers, e.Writers)
 	o.proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
 	o.version = max(o.version, e.Version())
@@ -717,24 +755,34 @@ func (j *Judge) Undecided() map[string]string {
 			out[c.ID] = cmp.Or(j.denied[need], need+" are not in the stream")
 		}
 		for _, resource := range slices.Sorted(maps.Keys(j.denied)) {
-			for _, tag := range c.on {
-				if resourceOf(tag) != "" && strings.HasPrefix(resource, resourceOf(tag)+".") {
-					out[c.ID] = resource + ": " + j.denied[resource]
-				}
+			if slices.Contains(c.on, tagOfResource(resource)) {
+				out[c.ID] = resource + ": " + j.denied[resource]
 			}
 		}
 	}
 	return out
 }
 
-func resourceOf(tag string) string {
-	switch tag {
-	case cluster, machine, machineSet, deployment, machinePool, claim:
-		return strings.ToLower(tag) + "s"
-	case address:
-		return "ipaddresses"
+// plurals are the ends of the names of resources, with what tagOf calls their kinds. The
+// longer of two comes first.
+var plurals = []struct{ end, kind string }{
+	{"machinedeployments", "MachineDeployment"}, {"machinepools", "MachinePool"}, {"machinesets", "MachineSet"}, {"machines", "Machine"},
+	{"controlplanes", "ControlPlane"}, {"clusters", "Cluster"}, {"configs", "Config"}, {"pools", "Pool"},
+	{"ipaddressclaims", "IPAddressClaim"}, {"ipaddresses", "IPAddress"}, {"secrets", "Secret"}, {"leases", "Lease"}, {"events", "Event"},
+}
+
+// tagOfResource is tagOf for the name of a resource with its group.
+func tagOfResource(resource string) string {
+	plural, group, _ := strings.Cut(resource, ".")
+	for _, p := range plurals {
+		if before, ok := strings.CutSuffix(plural, p.end); ok && (before == "" || group != coreGroup && group != ipamGroup || p.kind == "Pool") {
+			if p.kind == lease {
+				group = "coordination.k8s.io"
+			}
+			return tagOf(group, p.kind)
+		}
 	}
-	return ""
+	return otherKind
 }
 
 // later looks again after some time, at the version that is the last one then. Nothing

@@ -1,8 +1,13 @@
 package behaviour
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -13,8 +18,11 @@ import (
 // judged the subject.
 func (j *Judge) Report(command, subject string) *lint.Report {
 	r := &lint.Report{}
+	seen := map[string]int{}
 	for _, f := range j.Finish() {
-		r.Findings = append(r.Findings, f.lint())
+		one := f.lint()
+		one.Fingerprint = f.fingerprint(seen)
+		r.Findings = append(r.Findings, one)
 	}
 	r.Failures = slices.Clone(j.problems)
 	out := &lint.Report{Command: command, Subject: subject}
@@ -31,6 +39,23 @@ func (f *Finding) lint() lint.Finding {
 		out.Pos = yamldoc.Pos{Line: f.New.Line, Column: 1}
 	}
 	return out
+}
+
+// generated are the ends that Kubernetes adds to names: that of generateName, and the
+// hash of a MachineSet before it (k8s.io/apimachinery pkg/util/rand, SafeEncodeString).
+var generated = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(-[bcdfghjklmnpqrstvwxz2456789]{5,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+})
+
+// fingerprint is the same for the same fault in another run: it holds neither times nor
+// what Kubernetes or a test generates, as the namespace. Equal ones are counted.
+func (f *Finding) fingerprint(seen map[string]int) string {
+	kind, name, _ := strings.Cut(f.Object, " ")
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	key := f.Check.ID + "\x00" + kind + "\x00" + generated().ReplaceAllString(name, "")
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, seen[key]))
+	seen[key]++
+	return hex.EncodeToString(sum[:12])
 }
 
 // Evidence is the proof in a few lines: the versions with their times, and the diff.

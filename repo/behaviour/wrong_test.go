@@ -3,7 +3,11 @@ package behaviour
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 )
 
 func judge(l *life) *Judge {
@@ -50,5 +54,117 @@ func TestWrongDoers(t *testing.T) {
 		if ByID(id) == nil {
 			t.Errorf("%s is unknown", id)
 		}
+	}
+}
+
+// TestClockSkew lets the clock of the recorder differ from that of the server: the
+// verdicts must be the same.
+func TestClockSkew(t *testing.T) {
+	for _, by := range []time.Duration{-10 * time.Minute, 7 * time.Minute} {
+		for id, edit := range wrong {
+			l := newLife()
+			edit(l)
+			j := New(DefaultOptions())
+			for _, e := range l.run() {
+				e.At = e.At.Add(by)
+				j.Add(e)
+			}
+			found := map[string]bool{}
+			for _, f := range j.Finish() {
+				found[f.Check.ID] = true
+			}
+			if !found[id] || len(found) != 1 {
+				t.Errorf("%s, clock off by %s: found %v", id, by, slices.Sorted(maps.Keys(found)))
+			}
+		}
+	}
+}
+
+// TestFingerprints wants the same ones of a run at another time with other generated
+// names, and different ones for different faults.
+func TestFingerprints(t *testing.T) {
+	prints := func(l *life, by time.Duration, rename string) []string {
+		j := New(DefaultOptions())
+		for _, e := range l.run() {
+			e.At = e.At.Add(by)
+			j.Add(e)
+		}
+		var out []string
+		for _, f := range j.Findings() {
+			f.Object = strings.Replace(f.Object, "t/w1", rename, 1)
+		}
+		for _, f := range j.Report("x", "y").Findings {
+			out = append(out, f.Fingerprint)
+		}
+		return out
+	}
+	seen := map[string]string{}
+	for id, edit := range wrong {
+		one, two := newLife(), newLife()
+		edit(one)
+		edit(two)
+		a, b := prints(one, 0, "t/w-md-0-x7k2p-9zxcv"), prints(two, time.Hour, "e2e-4711/w-md-0-b8ggq-2kkwp")
+		if !slices.Equal(a, b) {
+			t.Errorf("%s: %v and %v", id, a, b)
+		}
+		for _, p := range a {
+			if other, ok := seen[p]; ok && other != id {
+				t.Errorf("%s and %s have the same fingerprint", id, other)
+			}
+			seen[p] = id
+		}
+	}
+}
+
+// TestRights says of each check that needs a resource which cannot be read why it stays
+// open.
+func TestRights(t *testing.T) {
+	for resource, want := range map[string][]string{
+		"secrets":                                          {"BEH401"},
+		"leases.coordination.k8s.io":                       {"BEH024"},
+		"machines.cluster.x-k8s.io":                        {"BEH701"},
+		"machinepools.cluster.x-k8s.io":                    {"BEH305"},
+		"acmemachines.infrastructure.cluster.x-k8s.io":     {"BEH201"},
+		"acmemachinepools.infrastructure.cluster.x-k8s.io": {"BEH303"},
+		"acmeclusters.infrastructure.cluster.x-k8s.io":     {"BEH101"},
+		"acmeconfigs.bootstrap.cluster.x-k8s.io":           {"BEH003"},
+		"acmecontrolplanes.controlplane.cluster.x-k8s.io":  {"BEH501"},
+		"ipaddressclaims.ipam.cluster.x-k8s.io":            {"BEH603"},
+	} {
+		j := New(DefaultOptions())
+		e, err := record.Decode(record.DeniedLine(time.Now(), resource, "no rights"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Add(e)
+		open := j.Undecided()
+		for _, id := range want {
+			if !strings.Contains(open[id], "no rights") {
+				t.Errorf("%s: %s is open because of %q", resource, id, open[id])
+			}
+		}
+	}
+}
+
+// TestTimelines collects what happened to an object with a finding.
+func TestTimelines(t *testing.T) {
+	l := newLife()
+	wrong["BEH003"](l)
+	events := l.run()
+	j := New(DefaultOptions())
+	for _, e := range events {
+		j.Add(e)
+	}
+	lines := j.Timelines()
+	for _, e := range events {
+		lines.Add(e)
+	}
+	all := lines.All()
+	if len(all) != 1 || all[0].Object != "AcmeMachine t/w1" || len(all[0].Findings) != 1 || len(all[0].Pauses) != 1 || all[0].Pauses[0].End.IsZero() {
+		t.Fatalf("got %+v", all)
+	}
+	first, last := all[0].Moments[0], all[0].Moments[len(all[0].Moments)-1]
+	if first.What != record.Added || last.What != record.Deleted || len(all[0].Moments) < 5 {
+		t.Errorf("got %+v", all[0].Moments)
 	}
 }

@@ -228,3 +228,35 @@ func TestOpen(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDefinitions wants those of providers, from all pages, as files that can be judged.
+func TestDefinitions(t *testing.T) {
+	crd := func(group, labels string) string {
+		return fmt.Sprintf(`{"metadata":{"name":"x.%s","labels":{%s},"managedFields":[{}]},"spec":{"group":%q},"status":{"conditions":[]}}`, group, labels, group)
+	}
+	_, c := start(t, map[string]string{
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": fmt.Sprintf(`{"metadata":{"continue":"more"},"items":[%s,%s]}`,
+			crd("infrastructure.cluster.x-k8s.io", ""), crd("cert-manager.io", "")),
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions more": fmt.Sprintf(`{"metadata":{},"items":[%s,%s,%s]}`,
+			crd("acme.example.com", `"cluster.x-k8s.io/v1beta2":"v1"`), crd("addons.cluster.x-k8s.io", `"cluster.x-k8s.io/provider":"cluster-api"`), crd("clusterctl.cluster.x-k8s.io", "")),
+	})
+	all, err := c.Definitions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, d := range all {
+		names = append(names, d.Name)
+		text := string(d.JSON)
+		if !strings.Contains(text, `"kind": "CustomResourceDefinition"`) || strings.Contains(text, "status") || strings.Contains(text, "managedFields") {
+			t.Errorf("got %s", text)
+		}
+	}
+	if want := []string{"x.acme.example.com", "x.infrastructure.cluster.x-k8s.io"}; !slices.Equal(names, want) {
+		t.Errorf("got %v, want %v", names, want)
+	}
+	_, c = start(t, map[string]string{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": "forbidden"})
+	if _, err := c.Definitions(t.Context()); err == nil || !strings.Contains(err.Error(), "said the server") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -36,6 +36,8 @@ type Options struct {
 	Pictures []Picture
 	// Latencies are shown as a table; they are those of calls to an extension.
 	Latencies []extension.Latency
+	// Timelines are shown by html.
+	Timelines []Timeline
 }
 
 // Picture is a graph with a heading. The style sheet of the page knows the
@@ -202,8 +204,25 @@ type jsonFinding struct {
 	Message     string `json:"message"`
 	Help        string `json:"help"`
 	Fingerprint string `json:"fingerprint"`
+	// Also are the places of the same fault in other templates.
+	Also []jsonPlace `json:"also,omitempty"`
 	// Evidence proves findings about behaviour.
 	Evidence []string `json:"evidence,omitempty"`
+}
+
+type jsonPlace struct {
+	File        string `json:"file"`
+	Line        int    `json:"line"`
+	Column      int    `json:"column"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+func placesOf(f *lint.Finding) []jsonPlace {
+	var out []jsonPlace
+	for _, p := range f.Also {
+		out = append(out, jsonPlace{p.File, p.Pos.Line, p.Pos.Column, p.Fingerprint})
+	}
+	return out
 }
 
 // jsonMeasured has its times in seconds.
@@ -246,7 +265,7 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 		text, err := indented(jsonFinding{
 			Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: string(f.Rule.Proof), File: f.File,
 			Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
-			Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Evidence: f.Evidence,
+			Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Also: placesOf(f), Evidence: f.Evidence,
 		}, "    ")
 		if err != nil {
 			return err

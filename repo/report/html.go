@@ -44,7 +44,7 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 			el("h1", "", markup.Text("Findings")),
 			el("p", "by", markup.Text("clusterctl-repo"+version+" looked "+looked(r)+silenced(r))),
 			pageCounts(r)),
-		el("main", "", pageFailures(r), pageFilter(r), pageFindings(r), pagePictures(o.Pictures), pageLatencies(o.Latencies), pageRules(r)),
+		el("main", "", pageFailures(r), pageFilter(r), pageFindings(r), pageTimelines(o.Timelines), pagePictures(o.Pictures), pageLatencies(o.Latencies), pageRules(r)),
 		markup.El("script", nil, markup.Raw(pageScript)))
 	if _, err := io.WriteString(w, "<!DOCTYPE html>\n"); err != nil {
 		return err
@@ -253,6 +253,9 @@ func pageFinding(f *lint.Finding, nth int) markup.Node {
 		parts = append(parts, markup.El("pre", markup.Attrs("tabindex", "0", "aria-label", "Line "+strconv.Itoa(f.Pos.Line)),
 			markup.El("span", markup.Attrs("class", "number", "aria-hidden", "true"), markup.Text(strconv.Itoa(f.Pos.Line))),
 			el("code", "", markup.Text(visible(s.before)), el("mark", "", markup.Text(marked)), markup.Text(visible(s.after)))))
+	}
+	if len(f.Evidence) > 0 {
+		parts = append(parts, markup.El("pre", markup.Attrs("tabindex", "0", "aria-label", "Proof"), el("code", "", markup.Text(visibleLines(strings.Join(f.Evidence, "\n"))))))
 	}
 	if f.Way != "" {
 		parts = append(parts, el("p", "help", el("b", "", markup.Text("At: ")), markup.Text(built(f))))

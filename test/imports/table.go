@@ -78,6 +78,11 @@ var Folders = []Folder{
 		Never: "what it means",
 	},
 	{
+		Path:  "repo/migrate",
+		Holds: "the way of manifests from one contract of Cluster API to the next",
+		Never: "printing, verdicts about releases",
+	},
+	{
 		Path:  "repo/move",
 		Holds: "what clusterctl move does: reading the objects, and the walk",
 		Never: "network, printing",
@@ -126,6 +131,21 @@ var Folders = []Folder{
 		Path:  "test/conformance",
 		Holds: "the proof against the programs of others",
 		Never: "the implementation of publishing",
+	},
+	{
+		Path:  "test/dist",
+		Holds: "what makes and checks the releases of this project",
+		Never: "the work of the program",
+	},
+	{
+		Path:  "test/documents",
+		Holds: "tests of what people read",
+		Never: "what it is about",
+	},
+	{
+		Path:  "test/live",
+		Holds: "the proof with the real controllers of Cluster API",
+		Never: "how behaviour is judged",
 	},
 	{
 		Path:  "test/fakes",
@@ -201,16 +221,18 @@ var Packages = []Package{
 			repo/lint repo/lint/contractcheck repo/lint/fix repo/lint/rules
 			repo/lint/rules/examples
 			repo/live repo/live/drive repo/live/watch
+			repo/migrate repo/migrate/table
 			repo/move/owners repo/move/snapshot
 			repo/report
 			repo/source/files repo/source/folder repo/source/git repo/source/program
 			repo/text/manifest repo/text/yamldoc
-			repo/trust/provenance repo/trust/sign
+			repo/trust/policy repo/trust/provenance repo/trust/sign
 			transform
 			transform/cache
 			transform/check
 			transform/clusterctl
 			transform/clusterctl/config
+			transform/propose
 			transform/sourcetree`,
 		Libraries: `crypto/tls github.com/spf13/cobra github.com/spf13/pflag log net/http`,
 	},
@@ -246,6 +268,13 @@ var Packages = []Package{
 		Holds: "what a source tree is, by convention, with the reason for each conclusion",
 		Never: "how anything is built",
 		Knows: `layouts layouts/config repo/text/yamldoc`,
+	},
+	{
+		Path:      "layouts/recipes",
+		Holds:     "what Makefiles, workflows and scripts do to make a release, read and not run",
+		Never:     "what folders hold, how anything is built",
+		Knows:     `repo/text/yamldoc`,
+		Libraries: `mvdan.cc/sh/v3`,
 	},
 	{
 		Path:  "publish",
@@ -353,7 +382,7 @@ var Packages = []Package{
 		Holds: "a ClusterClass in either API version as one view: variables, patches, templates in it",
 		Never: "rules",
 		Knows: `repo/capi/contract repo/capi/coreapi
-			repo/kube/crd repo/kube/openapi
+			repo/kube/cel repo/kube/crd repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4 k8s.io/apimachinery`,
 	},
@@ -388,7 +417,7 @@ var Packages = []Package{
 		Path:  "repo/extension",
 		Holds: "the Runtime SDK as data: hooks, answers, discovery, patches, upgrade plans, the OpenAPI document",
 		Never: "the network, checks",
-		Knows: `repo/capi/clusterclass repo/capi/contract
+		Knows: `repo/capi/clusterclass repo/capi/contract repo/capi/patch
 			repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4 github.com/evanphx/json-patch/v5 k8s.io/apimachinery`,
@@ -404,7 +433,7 @@ var Packages = []Package{
 		Path:  "repo/extension/probe",
 		Holds: "calls to a running extension as Cluster API makes them, judged by the checks",
 		Never: "printing, releases",
-		Knows: `repo/capi/clusterclass
+		Knows: `repo/capi/clusterclass repo/capi/patch
 			repo/extension repo/extension/checks repo/extension/request
 			repo/kube/crd repo/kube/openapi
 			repo/lint
@@ -423,8 +452,9 @@ var Packages = []Package{
 		Holds: "the requests that Cluster API would send to a hook",
 		Never: "the network, answers",
 		Knows: `layouts repo
-			repo/capi/clusterclass repo/capi/contract
+			repo/capi/clusterclass repo/capi/contract repo/capi/patch
 			repo/extension
+			repo/kube/crd repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4`,
 	},
@@ -445,6 +475,13 @@ var Packages = []Package{
 		Never:     "printing, verdicts",
 		Knows:     `layouts repo repo/text/manifest repo/text/vars repo/text/yamldoc`,
 		Libraries: `github.com/distribution/reference`,
+	},
+	{
+		Path:      "repo/kube/cel",
+		Holds:     "what the API server says about rules in CEL: types, costs, values that break them",
+		Never:     "rules of lint, what the schemas are for",
+		Knows:     `repo/text/yamldoc`,
+		Libraries: `github.com/google/cel-go k8s.io/apiserver`,
 	},
 	{
 		Path:  "repo/kube/crd",
@@ -524,7 +561,8 @@ var Packages = []Package{
 		Holds: "rules about ClusterClasses: files, references, variables, patches",
 		Never: "other subjects, printing",
 		Knows: `layouts
-			repo/capi/clusterclass repo/capi/contract
+			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/patch
+			repo/extension/request
 			repo/kube/crd repo/kube/objectmeta repo/kube/openapi
 			repo/lint
 			repo/lint/rules/internal/view
@@ -559,7 +597,7 @@ var Packages = []Package{
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
 		Knows: `repo/capi/contract
-			repo/kube/crd repo/kube/structural
+			repo/kube/cel repo/kube/crd repo/kube/structural
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/yamldoc`,
@@ -654,6 +692,26 @@ var Packages = []Package{
 		Libraries: `k8s.io/apimachinery k8s.io/client-go`,
 	},
 	{
+		Path:  "repo/migrate",
+		Holds: "manifests, patches and kustomize sources edited for the next contract of Cluster API",
+		Never: "rules, releases, printing",
+		Knows: `repo/capi/coreapi
+			repo/migrate/table repo/migrate/tree
+			repo/source/files
+			repo/text/vars repo/text/yamldoc`,
+	},
+	{
+		Path:  "repo/migrate/table",
+		Holds: "what becomes of every field of Cluster API's kinds from one contract to the next",
+		Never: "texts, files, reports",
+	},
+	{
+		Path:  "repo/migrate/tree",
+		Holds: "the text of a YAML document as a tree whose entries can be moved, with every other byte kept",
+		Never: "what the entries mean",
+		Knows: `repo/text/vars`,
+	},
+	{
 		Path:      "repo/move/owners",
 		Holds:     "who owns what in a template or a management cluster, and what clusterctl move does with it",
 		Never:     "printing",
@@ -680,7 +738,8 @@ var Packages = []Package{
 			layouts repo
 			repo/extension
 			repo/facts/diff repo/facts/inventory
-			repo/lint
+			repo/lint repo/lint/fix
+			repo/migrate
 			repo/move/owners
 			repo/report/internal/draw repo/report/internal/markup
 			repo/text/yamldoc`,
@@ -739,6 +798,12 @@ var Packages = []Package{
 		Never:     "what the documents mean",
 		Knows:     `repo/parallel`,
 		Libraries: `go.yaml.in/yaml/v2 go.yaml.in/yaml/v4 sigs.k8s.io/yaml unsafe`,
+	},
+	{
+		Path:  "repo/trust/policy",
+		Holds: "who must have signed which provider, and what may be unsigned, with the reason",
+		Never: "where the file and the keys come from",
+		Knows: `layouts repo repo/text/yamldoc repo/trust/provenance repo/trust/sign`,
 	},
 	{
 		Path:  "repo/trust/provenance",
@@ -800,9 +865,25 @@ var Packages = []Package{
 		Never: "rules",
 	},
 	{
+		Path:  "test/dist",
+		Holds: "tests of a release: archives, packages, image, krew, formula, go install; own module",
+		Never: "how it is built",
+	},
+	{
+		Path:  "test/dist/image",
+		Holds: "writing the container image of a release",
+		Never: "how its archives were made",
+	},
+	{
 		Path:  "test/documents",
-		Holds: "tests of links, of names and of phrases in the documents",
+		Holds: "tests of links, names, phrases and code blocks in the documents",
 		Never: "what the documents are about",
+	},
+	{
+		Path:      "test/documents/session",
+		Holds:     "running the commands of a page as its reader would",
+		Never:     "which page",
+		Libraries: `os/exec`,
 	},
 	{
 		Path:      "test/fakes/fault",
@@ -873,6 +954,27 @@ var Packages = []Package{
 		Never: "the verbs",
 	},
 	{
+		Path:  "test/live",
+		Holds: "tests with the real controllers on a real API server in a network namespace; own module",
+		Never: "how behaviour is judged",
+	},
+	{
+		Path:  "test/live/ipam",
+		Holds: "the IPAM provider for the tests; own module",
+		Never: "the tests",
+	},
+	{
+		Path:  "test/live/rack",
+		Holds: "a provider of machine pools, and what it may do wrong",
+		Never: "how it is judged",
+	},
+	{
+		Path:  "test/live/rig",
+		Holds: "building, changing, starting and stopping the controllers",
+		Never: "what is tested",
+		Knows: `test/cluster/server`,
+	},
+	{
 		Path:      "test/mutate",
 		Holds:     "small changes of the core, one at a time, and whether a test notices them",
 		Never:     "what the changed packages do",
@@ -914,6 +1016,11 @@ var Packages = []Package{
 		Holds: "the program that measures another program",
 		Never: "which program",
 		Knows: `test/oracle/bench/internal/cost`,
+	},
+	{
+		Path:  "test/oracle/migration",
+		Holds: "tests of migrated manifests against the conversion functions of Cluster API",
+		Never: "how manifests are edited",
 	},
 	{
 		Path:  "test/oracle/openapi",
@@ -982,6 +1089,17 @@ var Packages = []Package{
 		Never:     "providers, rules",
 		Knows:     `repo/parallel repo/source/files repo/text/yamldoc transform/cache`,
 		Libraries: `sigs.k8s.io/kustomize/api sigs.k8s.io/kustomize/kyaml`,
+	},
+	{
+		Path:  "transform/propose",
+		Holds: "the configuration with which a source tree builds, found by convention, recipes and building",
+		Never: "how recipes are read, how kustomize works, writing",
+		Knows: `layouts
+			layouts/config layouts/detect layouts/recipes
+			repo
+			repo/source/files
+			repo/text/yamldoc
+			transform/cache transform/kustomize transform/sourcetree`,
 	},
 	{
 		Path:  "transform/sourcetree",

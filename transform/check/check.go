@@ -21,9 +21,15 @@ type Options struct {
 	Source sourcetree.Options
 	// Rules to apply; none means rules.All.
 	Rules []*lint.Rule
+	// Select asks for optional findings; see lint.Options.
+	Select []string
 	// Profile is the Cluster API to judge for. Roles of the configuration are
 	// applied on top.
 	Profile contract.Profile
+	// Approve is called with the releases of a folder before they are read, if it
+	// is not nil. It may put others in their place; its errors are returned as they
+	// are.
+	Approve func(ctx context.Context, r *repo.Repository) error
 	// Temp is the folder for temporary files of Since; empty means that of the
 	// operating system.
 	Temp string
@@ -57,6 +63,9 @@ func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 		if r := unbuilt(failed, opts); r != nil {
 			return &Result{Report: r}, nil
 		}
+	}
+	if err == nil && o.Approve != nil {
+		err = o.Approve(ctx, t.Repository)
 	}
 	if err != nil {
 		return nil, err
@@ -111,7 +120,7 @@ func resolved(ctx context.Context, t *sourcetree.Resolved, opts lint.Options) (*
 
 // lint returns the options of a run under a configuration.
 func (o *Options) lint(c *config.Config) (lint.Options, error) {
-	out := lint.Options{Rules: o.Rules, Profile: o.Profile, Edits: o.edits}
+	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Edits: o.edits}
 	if out.Rules == nil {
 		out.Rules = rules.All
 	}

@@ -285,6 +285,24 @@ func attested(name string) error {
 // write replaces the changed files, and undoes that if what is then on the disk
 // is not what was foreseen.
 func (f *fixing) write() error {
+	return f.replaceAll(func() error {
+		o := f.opts
+		o.Source.Note = nil
+		r, err := Folder(f.ctx, f.dir, o)
+		if err != nil {
+			return err
+		}
+		if fresh := f.fresh(r); fresh != nil {
+			return fmt.Errorf("%s: nothing was fixed, because there would be another finding: %s [%s]", fresh.File, fresh.Message, fresh.Rule.ID)
+		}
+		f.out.After = r
+		return nil
+	})
+}
+
+// replaceAll writes the changed files and their checksums, and undoes that if one
+// cannot be written or if verify fails afterwards.
+func (f *fixing) replaceAll(verify func() error) error {
 	type written struct {
 		key      string
 		old, new []byte
@@ -342,16 +360,9 @@ func (f *fixing) write() error {
 	if len(done) == 0 {
 		return nil
 	}
-	o := f.opts
-	o.Source.Note = nil
-	r, err := Folder(f.ctx, f.dir, o)
-	if err != nil {
+	if err := verify(); err != nil {
 		return undo(err)
 	}
-	if fresh := f.fresh(r); fresh != nil {
-		return undo(fmt.Errorf("%s: nothing was fixed, because there would be another finding: %s [%s]", fresh.File, fresh.Message, fresh.Rule.ID))
-	}
-	f.out.After = r
 	return nil
 }
 

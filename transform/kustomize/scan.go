@@ -71,6 +71,25 @@ var pluginReferences = []reference{
 	{[]string{"env"}, file},
 }
 
+// RemoteError is a base that would be loaded from the network.
+type RemoteError struct{ Target string }
+
+// Error says what to do.
+func (e *RemoteError) Error() string {
+	return e.Target + " is loaded from the network; builds use only the source tree, so that they can be repeated: keep a copy in the tree, or set remoteBases in the configuration and run with --allow-remote"
+}
+
+// MissingError is a file that a kustomization names and that does not exist.
+type MissingError struct {
+	// Dir is the folder of the kustomization, Target what it names.
+	Dir, Target string
+}
+
+// Error says what to do.
+func (e *MissingError) Error() string {
+	return e.Target + " does not exist; if it is made by a command, say so under generated in the configuration"
+}
+
 // maxLoads is how often a build may load kustomizations. They are loaded again
 // for each reference, so a few that refer twice to the next one would keep a
 // machine busy for ever. The largest known build needs 15.
@@ -230,7 +249,7 @@ func (s *scan) judge(dir, target string, kind refKind, at *yamldoc.Error) error 
 		if s.allowRemote {
 			return nil
 		}
-		return fmt.Errorf("%s is loaded from the network; builds use only the source tree, so that they can be repeated: keep a copy in the tree, or set remoteBases in the configuration and run with --allow-remote", target)
+		return &RemoteError{target}
 	}
 	if path.IsAbs(target) {
 		return fmt.Errorf("%s is an absolute path; write it relative to this file", target)
@@ -244,7 +263,7 @@ func (s *scan) judge(dir, target string, kind refKind, at *yamldoc.Error) error 
 	switch {
 	case replaced:
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s does not exist; if it is made by a command, say so under generated in the configuration", target)
+		return &MissingError{dir, target}
 	case err != nil:
 		var pe *fs.PathError
 		if errors.As(err, &pe) {

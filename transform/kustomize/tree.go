@@ -115,6 +115,10 @@ func (t *Tree) Read(rel string) (data []byte, err error) {
 	return data, nil
 }
 
+// Inputs returns the files on disk that were read so far, by path relative to the
+// tree, sorted.
+func (t *Tree) Inputs() []string { return t.names() }
+
 // names returns the files that were read so far.
 func (t *Tree) names() []string {
 	var out []string

@@ -118,3 +118,43 @@ func (i overlayInfo) Size() int64 { return i.size }
 
 // ModTime is not known.
 func (i overlayInfo) ModTime() time.Time { return time.Time{} }
+
+// observed tells of the files that are opened; input may be nil.
+func observed(tree fs.FS, input func(file string)) fs.FS {
+	if input == nil {
+		return tree
+	}
+	return &observedFS{tree, input}
+}
+
+type observedFS struct {
+	fs.FS
+	input func(file string)
+}
+
+// Open implements fs.FS. What is read of a folder are the names in it.
+func (o *observedFS) Open(name string) (fs.File, error) {
+	f, err := o.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		o.input(name)
+	}
+	return f, nil
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (o *observedFS) ReadFile(name string) ([]byte, error) {
+	data, err := fs.ReadFile(o.FS, name)
+	if err == nil {
+		o.input(name)
+	}
+	return data, err
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (o *observedFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(o.FS, name) }
+
+// Stat implements fs.StatFS.
+func (o *observedFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(o.FS, name) }

@@ -34,6 +34,8 @@ type Options struct {
 	// Config is the configuration file; empty means clusterctl-repo.yaml or
 	// .clusterctl-repo.yaml in the tree, if one of them is there.
 	Config string
+	// Given is a configuration to use instead of a file; nil reads the file.
+	Given *config.Config
 	// Version of the releases, such as v1.2.3. Providers with versions of their own
 	// follow after commas: v1.2.3,bootstrap-x=v0.5.0. A version may be a tag as the
 	// configuration describes it. Resolve proposes versions if it is empty, Build
@@ -59,6 +61,10 @@ type Options struct {
 	Overlay map[string][]byte
 	// Cache keeps what kustomize made for a later build; nil keeps nothing.
 	Cache *cache.Cache
+	// Input is told of each file that Open and Build read in the tree, by its
+	// slash-separated path there, and of Config as it was named; maybe more than
+	// once. It may be nil.
+	Input func(file string)
 	// Stderr gets what commands print on standard error; nil throws it away.
 	Stderr io.Writer
 	// Note is told what a person may want to know; nil is told nothing.
@@ -97,8 +103,8 @@ func wrong(err error) error {
 
 func wrongf(format string, args ...any) error { return wrong(fmt.Errorf(format, args...)) }
 
-// configNames are looked for at the root of a source tree.
-var configNames = []string{config.FileName, "." + config.FileName}
+// ConfigNames are the names of a configuration at the root of a source tree.
+var ConfigNames = []string{config.FileName, "." + config.FileName}
 
 // LoadConfig reads a configuration: the named file, or the one at the root of the
 // tree dir, which no link leads out of. It is empty, and file too, if there is
@@ -125,7 +131,7 @@ func configFile(dir, name string) (file string, data []byte, err error) {
 		return "", nil, nil // who needs the folder reports it
 	}
 	defer tree.Close()
-	for _, base := range configNames {
+	for _, base := range ConfigNames {
 		data, err := tree.ReadFile(base)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return filepath.Join(dir, base), data, err
@@ -165,9 +171,11 @@ func Open(dir string, o Options) (*Tree, error) {
 	case !info.IsDir():
 		return nil, wrongf("%s is a file, not the folder of a source tree", dir)
 	}
-	c, file, err := LoadConfig(dir, o.Config)
-	if err != nil {
-		return nil, err
+	c, file := o.Given, ""
+	if c == nil {
+		if c, file, err = LoadConfig(dir, o.Config); err != nil {
+			return nil, err
+		}
 	}
 	if file != "" {
 		o.note(true, "configuration: %s", file)
@@ -177,11 +185,17 @@ func Open(dir string, o Options) (*Tree, error) {
 		return nil, fmt.Errorf("%s: %w", dir, cause(err))
 	}
 	defer on.Close()
-	abs, err := filepath.Abs(dir)
+	hints, err := Hints(dir)
 	if err != nil {
 		return nil, err
 	}
-	full, notes, err := detect.Complete(overlaid(on, o.Overlay), c, detect.Hints{Folder: filepath.Base(abs), Remote: func() string { return remote(abs) }})
+	if o.Input != nil && file != "" {
+		if o.Config == "" {
+			file = filepath.Base(file)
+		}
+		o.Input(file)
+	}
+	full, notes, err := detect.Complete(observed(overlaid(on, o.Overlay), o.Input), c, hints)
 	for _, n := range notes {
 		// Without a key it is about something left out, or decided unusually.
 		o.note(n.Key != "", "%s", n)
@@ -190,6 +204,15 @@ func Open(dir string, o Options) (*Tree, error) {
 		return nil, wrong(err)
 	}
 	return &Tree{Dir: dir, Config: full, Decisions: notes, opts: o}, nil
+}
+
+// Hints are what the folder of a tree tells about it besides its files.
+func Hints(dir string) (detect.Hints, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return detect.Hints{}, err
+	}
+	return detect.Hints{Folder: filepath.Base(abs), Remote: func() string { return remote(abs) }}, nil
 }
 
 // remote asks git for the remote of the repository that a folder lies in; "" if
@@ -314,9 +337,9 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	defer on.Close()
 	opts := transform.Options{
 		Cache:   o.Cache,
-		Version: version, Versions: versions, Providers: o.Providers, Images: o.Images, AsIs: o.AsIs, Tolerant: o.Tolerant, AddSeries: o.AddSeries, AllowRemote: o.AllowRemote, Run: run, Overlay: o.Overlay,
+		Version: version, Versions: versions, Providers: o.Providers, Images: o.Images, AsIs: o.AsIs, Tolerant: o.Tolerant, AddSeries: o.AddSeries, AllowRemote: o.AllowRemote, Run: run, Overlay: o.Overlay, Input: o.Input,
 	}
-	plan, err := config.ResolveEach(overlaid(on, o.Overlay), t.Config, func(label string) string { return opts.VersionOf(label).String() })
+	plan, err := config.ResolveEach(observed(overlaid(on, o.Overlay), o.Input), t.Config, func(label string) string { return opts.VersionOf(label).String() })
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -351,6 +374,13 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 		b.Problem = &BuildError{Dir: t.Dir, Err: err}
 	}
 	return b, nil
+}
+
+// BuildAs is Build with another version than that of the options.
+func (t *Tree) BuildAs(ctx context.Context, version string) (*Build, error) {
+	other := *t
+	other.opts.Version = version
+	return other.Build(ctx)
 }
 
 // runner starts commands if that is allowed.

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/policy"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
@@ -89,6 +90,8 @@ type app struct {
 	opened         *open.Places   // what URLs name
 	patience       patience       // with servers
 	started        time.Time
+	// demands are what releases have to meet before lint reads them, or nil.
+	demands *policy.Policy
 }
 
 // Main runs the program with the arguments after its name and returns the exit
@@ -179,7 +182,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 		id       string
 		commands []*cobra.Command
 	}{
-		{"make", []*cobra.Command{a.initCommand(), a.buildCommand(), a.releaseCommand(), a.publishCommand(), a.mirrorCommand()}},
+		{"make", []*cobra.Command{a.initCommand(), a.buildCommand(), a.releaseCommand(), a.publishCommand(), a.mirrorCommand(), a.migrateCommand()}},
 		{"check", []*cobra.Command{a.lintCommand(), a.renderCommand(), a.varsCommand(), a.imagesCommand(), a.diffCommand(), a.movePlanCommand(), a.configCommand(), a.contractCommand(), a.extensionCommand(), a.rulesCommand(), a.explainCommand()}},
 		{"", []*cobra.Command{a.schemaCommand(), a.manCommand(), a.versionCommand()}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -200,14 +201,16 @@ func (a *app) contractCheckCommand() *cobra.Command {
 	var core coreFlag
 	var c contractFlag
 	var fail failOn
-	var role, settings string
+	var role, settings, kubeconfig, kubeContext string
 	out := outputs{formats: report.FindingsFormats}
 	cmd := &cobra.Command{
-		Use:   "check (FILE | DIR | -)...",
+		Use:   "check (FILE | DIR | - | --kubeconfig FILE)...",
 		Short: "Check CRDs against the contract, without a release",
 		Long: `Checks CustomResourceDefinitions against the contract of their role: files,
 folders with YAML or JSON such as config/crd/bases, or "-" for standard input.
 All are judged together, by the rules that lint applies to the CRDs of a release.
+With --kubeconfig the CRDs of providers in a running cluster are judged; it is only
+read.
 
 The role of each kind is recognized by its name and fields, or given by --role.
 The contract is the one whose label the CRDs have; if none of them has a label,
@@ -217,9 +220,14 @@ because the build adds it later, the one of which the fewest fields are missing.
   # What the generator writes, before it is a file
   controller-gen crd paths=./api/... output:crd:stdout | clusterctl-repo contract check -
 
-  # The CRDs of a running cluster
-  kubectl get crds -o yaml | clusterctl-repo contract check -`,
-		Args: cobra.MinimumNArgs(1),
+  # The CRDs of the providers in a running cluster
+  clusterctl-repo contract check --kubeconfig management.kubeconfig`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 && kubeconfig == "" {
+				return usagef("name files or folders with CRDs, \"-\" for standard input, or give --kubeconfig")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			level, err := fail.level()
 			if err != nil {
@@ -256,20 +264,37 @@ because the build adds it later, the one of which the fewest fields are missing.
 			if err != nil {
 				return err
 			}
+			names := args
+			if kubeconfig != "" {
+				cluster, err := a.liveCluster(kubeconfig, kubeContext)
+				if err != nil {
+					return err
+				}
+				all, err := cluster.Definitions(cmd.Context())
+				if err != nil {
+					return err
+				}
+				for _, d := range all {
+					files = append(files, contractcheck.File{Name: d.Name, Data: d.JSON})
+				}
+				names = append(slices.Clone(args), cluster.Host)
+			}
 			r, err := contractcheck.Check(cmd.Context(), files, o)
 			if errors.Is(err, contractcheck.ErrNoDefinitions) {
-				return usage(fmt.Errorf("%s: %w", fewNames(args), err))
+				return usage(fmt.Errorf("%s: %w", fewNames(names), err))
 			}
 			if err != nil {
 				return err
 			}
-			r.Command, r.Subject = "contract check", fmt.Sprintf("the CRDs of %s", fewNames(args))
+			r.Command, r.Subject = "contract check", fmt.Sprintf("the CRDs of %s", fewNames(names))
 			return a.judge(r, outs, level, report.Options{})
 		},
 	}
 	c.flag(cmd, "")
 	flags := cmd.Flags()
 	flags.StringVar(&role, "role", "", "the `ROLE` of all kinds (default: recognized)")
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "check the CRDs of providers in the cluster of this `FILE`")
+	flags.StringVar(&kubeContext, "kubeconfig-context", "", "the context in the kubeconfig to use")
 	flags.StringVar(&settings, "config", "", "take the severities of rules from the configuration in this `FILE`")
 	core.flag(cmd)
 	fail.flag(cmd)

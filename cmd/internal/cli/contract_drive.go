@@ -142,7 +142,14 @@ func (a *app) drive(ctx context.Context, f *driveFlags) error {
 	}
 	r := s.judge.Report("contract drive", fmt.Sprintf("%d events of %s", s.judge.Events, cluster.Host))
 	a.undecided(s.judge)
-	return a.judge(r, outs, level, report.Options{})
+	var timelines []report.Timeline
+	if wantsPage(outs) {
+		// ^C ended the watch, but must not end the report.
+		if timelines, err = a.timelines(context.WithoutCancel(ctx), s.judge, f.record); err != nil {
+			return err
+		}
+	}
+	return a.judge(r, outs, level, report.Options{Timelines: timelines})
 }
 
 // driven drives and watches at the same time.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,11 +95,11 @@ was read is judged all the same.`,
 			if err != nil {
 				return err
 			}
-			r, err := a.replay(cmd.Context(), args, o)
+			r, timelines, err := a.replay(cmd.Context(), args, o, wantsPage(outs))
 			if err != nil {
 				return err
 			}
-			return a.judge(r, outs, level, report.Options{})
+			return a.judge(r, outs, level, report.Options{Timelines: timelines})
 		},
 	}
 	b.flag(cmd)
@@ -107,16 +108,21 @@ was read is judged all the same.`,
 	return cmd
 }
 
-// replay judges recordings one by one.
-func (a *app) replay(ctx context.Context, names []string, o behaviour.Options) (*lint.Report, error) {
+// replay judges recordings one by one. Timelines are made if they are wanted.
+func (a *app) replay(ctx context.Context, names []string, o behaviour.Options, wanted bool) (*lint.Report, []report.Timeline, error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(replayMemory))
 	all := &lint.Report{Command: "contract replay"}
 	events := 0
 	var subjects []string
+	var timelines []report.Timeline
 	for _, name := range names {
-		j, faults, err := a.replayFile(ctx, name, o)
+		j := behaviour.New(o)
+		faults, err := a.readRecording(ctx, name, j.Add)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if j.Events == 0 && len(faults) == 0 {
+			return nil, nil, usagef("%s holds no events; a recording is written by contract watch --record", filepath.ToSlash(name))
 		}
 		events += j.Events
 		r := j.Report(all.Command, "")
@@ -126,43 +132,83 @@ func (a *app) replay(ctx context.Context, names []string, o behaviour.Options) (
 		all.Join(r)
 		subjects = append(subjects, filepath.ToSlash(name))
 		a.undecided(j)
+		if wanted {
+			more, err := a.timelines(ctx, j, name)
+			if err != nil {
+				return nil, nil, err
+			}
+			timelines = append(timelines, more...)
+		}
 	}
 	all.Subject = fmt.Sprintf("%d events of %s", events, fewNames(subjects))
-	return all, nil
+	return all, timelines, nil
+}
+
+// wantsPage reports whether one of the outputs shows timelines.
+func wantsPage(outs []output) bool {
+	return slices.ContainsFunc(outs, func(o output) bool { return o.format == "html" })
+}
+
+// timelines reads a recording once more for what happened to the objects with findings.
+// Standard input cannot be read again, so it has none.
+func (a *app) timelines(ctx context.Context, j *behaviour.Judge, name string) ([]report.Timeline, error) {
+	t := j.Timelines()
+	if t.Empty() {
+		return nil, nil
+	}
+	if name == "-" || name == "" {
+		a.say("the page has no timelines: they take a recording in a file")
+		return nil, nil
+	}
+	if _, err := a.readRecording(ctx, name, t.Add); err != nil {
+		return nil, err
+	}
+	var out []report.Timeline
+	for _, line := range t.All() {
+		l := report.Timeline{Object: line.Object, Omitted: line.Omitted}
+		for _, m := range line.Moments {
+			l.Moments = append(l.Moments, report.Moment{At: m.At, Version: m.ResourceVersion, What: m.What, Changes: m.Changes})
+		}
+		for _, p := range line.Pauses {
+			l.Pauses = append(l.Pauses, report.Span(p))
+		}
+		for _, f := range line.Findings {
+			l.Faults = append(l.Faults, report.Fault{At: f.New.At, Version: f.New.ResourceVersion, Rule: f.Check.ID, Message: f.Message, Severity: f.Severity})
+		}
+		out = append(out, l)
+	}
+	return out, nil
 }
 
 // reorder is how many events are put into the order of their times.
 const reorder = 8192
 
-func (a *app) replayFile(ctx context.Context, name string, o behaviour.Options) (*behaviour.Judge, []*record.Fault, error) {
+// readRecording hands over the events of a recording in the order of their times.
+func (a *app) readRecording(ctx context.Context, name string, add func(*record.Event)) ([]*record.Fault, error) {
 	in := a.In
 	if name != "-" {
 		f, err := os.Open(a.path(name))
 		if err != nil {
-			return nil, nil, usagef("%s: %w", filepath.ToSlash(name), cause(err))
+			return nil, usagef("%s: %w", filepath.ToSlash(name), cause(err))
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return nil, nil, usagef("%s is a folder; name the recordings in it", filepath.ToSlash(name))
+			return nil, usagef("%s is a folder; name the recordings in it", filepath.ToSlash(name))
 		}
 		in = f
 	}
-	j := behaviour.New(o)
 	order := record.Order{Most: reorder}
-	faults, err := record.Read(ctx, filepath.ToSlash(name), in, func(e *record.Event) { order.Add(e, j.Add) })
-	order.Flush(j.Add)
+	faults, err := record.Read(ctx, filepath.ToSlash(name), in, func(e *record.Event) { order.Add(e, add) })
+	order.Flush(add)
 	switch {
 	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
+		return nil, ctx.Err()
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		faults = append(faults, &record.Fault{File: filepath.ToSlash(name), Line: 1, Err: record.ErrCut})
 	case err != nil:
-		return nil, nil, err
+		return nil, err
 	}
-	if j.Events == 0 && len(faults) == 0 {
-		return nil, nil, usagef("%s holds no events; a recording is written by contract watch --record", filepath.ToSlash(name))
-	}
-	return j, faults, nil
+	return faults, nil
 }
 
 // undecided says what a recording could not show.

@@ -102,7 +102,14 @@ func (a *app) watch(ctx context.Context, f *watchFlags) error {
 	}
 	r := s.judge.Report("contract watch", fmt.Sprintf("%d events of %s", s.judge.Events, cluster.Host))
 	a.undecided(s.judge)
-	return a.judge(r, outs, level, report.Options{})
+	var timelines []report.Timeline
+	if wantsPage(outs) {
+		// ^C ended the watch, but must not end the report.
+		if timelines, err = a.timelines(context.WithoutCancel(ctx), s.judge, f.record); err != nil {
+			return err
+		}
+	}
+	return a.judge(r, outs, level, report.Options{Timelines: timelines})
 }
 
 func (a *app) liveCluster(kubeconfig, kubeContext string) (*live.Cluster, error) {

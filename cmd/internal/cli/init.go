@@ -2,6 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -9,61 +13,154 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/propose"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
+// initFlags are the flags of init.
+type initFlags struct {
+	config, version string
+	force, print    bool
+	cache           cacheFlags
+}
+
 func (a *app) initCommand() *cobra.Command {
-	var s source
-	var force, print bool
+	var f initFlags
 	cmd := &cobra.Command{
 		Use:   "init [SOURCE]",
-		Short: "Detect the layout of a source tree and write clusterctl-repo.yaml",
-		Long: `Finds the providers of a source tree by the conventions that most of them follow,
-and writes what it found, and why, as a configuration. A tree that follows the
-conventions builds without the file; keep it to pin or change a decision.`,
+		Short: "Find out how a source tree is released and write clusterctl-repo.yaml",
+		Long: `Finds the providers of a source tree by the conventions that most of them
+follow, and by its Makefiles, scripts and release workflows, which are read and
+not run. Every part is built in memory before it is written. What cannot be
+built, or is not part of a release, is left out, and the file says why.
+
+A tree that follows the conventions builds without the file; keep it to pin or
+change a decision.`,
 		Example: `  # See what would be built, without writing
   clusterctl-repo init --print
 
   # Write clusterctl-repo.yaml into another tree
-  clusterctl-repo init ../cluster-api-provider-acme`,
+  clusterctl-repo init ../cluster-api-provider-acme
+
+  # Choose the metadata.yaml that covers the next version
+  clusterctl-repo init --version v0.4.0`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := a.path(sourceArg(args))
-			file := filepath.Join(dir, config.FileName)
-			if _, err := os.Lstat(file); err == nil && !force && !print {
-				return usagef("%s exists; use --force to replace it, or --print to only see the result", a.short(file))
+			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+				return usagef("%s is a file, not the folder of a source tree", a.short(dir))
 			}
-			o, err := a.options(&s)
+			existing, err := existingConfig(dir)
+			switch {
+			case err != nil:
+				return usagef("%s: %w", a.short(filepath.Join(dir, existing)), cause(err))
+			case existing != "" && !f.force && !f.print:
+				return usagef("%s exists; use --force to replace it, or --print to only see the result", a.short(filepath.Join(dir, existing)))
+			}
+			given, err := a.given(dir, existing, &f)
 			if err != nil {
 				return err
 			}
-			t, err := sourcetree.Open(a.short(dir), o)
+			kept, err := a.cache(&f.cache)
 			if err != nil {
 				return err
 			}
-			text, err := config.Write(t.Config, t.Decisions)
+			restore := a.muteLibraries()
+			p, err := propose.Propose(cmd.Context(), a.short(dir), propose.Options{Given: given, Version: f.version, Cache: kept})
+			restore()
 			if err != nil {
 				return err
 			}
-			if print {
-				_, err := a.Out.Write(text)
-				return err
-			}
-			if old, err := readRegular(dir, config.FileName); err == nil && bytes.Equal(old, text) {
-				a.say("%s is up to date", a.short(file))
-				return nil
-			}
-			if err := a.writeFile(file, text); err != nil {
-				return err
-			}
-			a.say("wrote %s; check it with: clusterctl-repo build %s --version v1.2.3", a.short(file), a.short(dir))
-			return nil
+			return a.proposed(p, dir, filepath.Join(dir, cmp.Or(existing, config.FileName)), f.print)
 		},
 	}
-	cmd.Flags().StringVar(&s.config, "config", "", "existing configuration to complete (default: clusterctl-repo.yaml in the source tree, if it is there)")
-	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
-	cmd.Flags().BoolVar(&print, "print", false, "print the configuration instead of writing it")
+	fl := cmd.Flags()
+	fl.StringVar(&f.config, "config", "", "existing configuration to complete (default: the one in the source tree, with --print)")
+	fl.StringVar(&f.version, "version", "", "version to prove the result with (default: the first of the highest release series)")
+	fl.BoolVar(&f.force, "force", false, "replace an existing file")
+	fl.BoolVar(&f.print, "print", false, "print the configuration instead of writing it")
+	f.cache.flags(cmd)
 	return cmd
+}
+
+// existingConfig returns the name of the configuration at the root of a tree; ""
+// if there is none.
+func existingConfig(dir string) (string, error) {
+	for _, name := range sourcetree.ConfigNames {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			if !info.Mode().IsRegular() {
+				return name, errors.New("it is not a regular file, so it cannot be read or replaced")
+			}
+			return name, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return name, err
+		}
+	}
+	return "", nil
+}
+
+// given is the configuration that init completes; nil begins anew, as --force does.
+func (a *app) given(dir, existing string, f *initFlags) (*config.Config, error) {
+	name := f.config
+	if name == "" {
+		if existing == "" || f.force {
+			return nil, nil
+		}
+	}
+	if name != "" {
+		name = a.short(name)
+	}
+	c, _, err := sourcetree.LoadConfig(a.short(dir), name)
+	return c, err
+}
+
+// proposed prints or writes a proposal, with the reasons.
+func (a *app) proposed(p *propose.Proposal, dir, file string, print bool) error {
+	for _, text := range p.Decisions {
+		a.say("%s", text)
+	}
+	for _, text := range p.LeftOut {
+		a.say("note: %s", text)
+	}
+	if print {
+		if _, err := a.Out.Write(p.Text); err != nil {
+			return err
+		}
+		return a.unproven(p)
+	}
+	if old, err := readRegular(dir, filepath.Base(file)); err == nil && bytes.Equal(old, p.Text) {
+		a.say("%s is up to date", a.short(file))
+		return a.unproven(p)
+	}
+	if err := a.writeFile(file, p.Text); err != nil {
+		return err
+	}
+	if p.Problem != nil {
+		a.say("wrote %s", a.short(file))
+		return a.unproven(p)
+	}
+	for _, r := range p.Releases {
+		a.say("builds %s %s (%d files)", r.Provider.Label(), r.Version, len(r.Artifacts))
+	}
+	a.say("wrote %s; next: clusterctl-repo build %s--version %s", a.short(file), sourceWord(a.short(dir)), p.Version)
+	return nil
+}
+
+// sourceWord is the argument for a source tree with the space after it; "" for
+// the working directory.
+func sourceWord(dir string) string {
+	if dir == "." {
+		return ""
+	}
+	return dir + " "
+}
+
+// unproven reports why the proposal does not build yet.
+func (a *app) unproven(p *propose.Proposal) error {
+	if p.Problem == nil {
+		return nil
+	}
+	return &codeError{exitFailed, fmt.Errorf("the configuration does not build yet: %w", p.Problem)}
 }
 
 // readRegular reads a file of a source tree.

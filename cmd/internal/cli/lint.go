@@ -141,26 +141,21 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 			return err
 		}
 	}
-	verify, err := f.verification.verifier(a)
+	demands, err := f.verification.demands(a)
 	if err != nil {
 		return err
 	}
-	if verify != nil {
-		for _, name := range args {
-			t, err := a.open(ctx, name, nil)
-			if err == nil {
-				err = t.verify(ctx, verify)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		a.detail("all signatures are good")
+	if demands != nil && f.fix {
+		return usagef("--fix changes files, which a signed release must not; leave out --verify-key and --policy")
 	}
 	if f.changedSince != "" {
 		if err := a.knownSince(ctx, f.changedSince, args, o, known); err != nil {
 			return err
 		}
+	}
+	if demands != nil {
+		o.Approve = func(ctx context.Context, r *repo.Repository) error { return a.approveRepository(ctx, demands, r) }
+		a.demands = demands
 	}
 	var r *lint.Report
 	var repositories []*repo.Repository
@@ -238,6 +233,9 @@ func (a *app) knownSince(ctx context.Context, revision string, targets []string,
 		}
 		for _, finding := range before.Findings {
 			known[finding.Fingerprint] = true
+			for _, p := range finding.Also {
+				known[p.Fingerprint] = true
+			}
 		}
 	}
 	return nil
@@ -287,6 +285,9 @@ func (a *app) check(ctx context.Context, name string, o check.Options) (*check.R
 		}
 	}
 	t, err := a.open(ctx, name, nil)
+	if err == nil && a.demands != nil {
+		err = a.approveTarget(ctx, a.demands, t)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -159,16 +159,14 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 	if err := a.mirrorTo(f, &opts); err != nil {
 		return err
 	}
-	verify, err := f.verify.verifier(a)
+	demands, err := f.verify.demands(a)
 	if err != nil {
 		return err
 	}
-	if verify != nil {
-		opts.Verify = func(ctx context.Context, r *repo.Release) error {
-			if r.Provider == layouts.CertManager {
-				return nil // its project does not sign it in this way
-			}
-			return verify(ctx, r)
+	if demands != nil {
+		opts.Verify = func(ctx context.Context, r *repo.Release, as []layouts.Provider) error {
+			_, err := a.approve(ctx, demands, r, as...)
+			return err
 		}
 	}
 	defer f.close()

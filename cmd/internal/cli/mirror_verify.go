@@ -72,7 +72,7 @@ func (a *app) checkMirror(ctx context.Context, name string, keys *verification) 
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usage(err)
 	}
-	if err != nil || len(keys.files) == 0 {
+	if err != nil || !keys.given() {
 		return report, err
 	}
 	signed, err := a.signedMirror(dir, keys)
@@ -92,22 +92,21 @@ func (a *app) signedMirror(dir string, keys *verification) (bool, error) {
 	return keys.signed(a, sums, sig)
 }
 
-// signed reports whether one of the keys signed the checksums of a mirror; false
-// without keys.
+// signed reports whether the checksums of a mirror are signed with a key that is
+// trusted for every provider; false without one. That replaces the signatures of
+// the releases, but not their provenance.
 func (v *verification) signed(a *app, sums, sig []byte) (bool, error) {
-	var public []*sign.PublicKey
-	for _, name := range v.files {
-		data, err := a.readFile(name)
-		if err != nil {
-			return false, usagef("--verify-key: %w", err)
-		}
-		key, err := sign.LoadPublicKey(data)
-		if err != nil {
-			return false, usagef("--verify-key %s %w", name, err)
-		}
-		public = append(public, key)
+	demands, err := v.demands(a)
+	if err != nil || demands == nil || demands.RequireProvenance || sig == nil {
+		return false, err
 	}
-	return sig != nil && signedBy(sums, sig, public), nil
+	var public []*sign.PublicKey
+	for _, k := range demands.Keys {
+		if len(k.Providers) == 0 {
+			public = append(public, k.PublicKey)
+		}
+	}
+	return signedBy(sums, sig, public), nil
 }
 
 // checkBundle checks a bundle without unpacking it.
@@ -136,20 +135,17 @@ func (a *app) checkBundle(ctx context.Context, name string, keys *verification) 
 	for _, n := range lock.Requires {
 		report.Notes = append(report.Notes, fmt.Sprintf("it is a difference, and the other side has to have %s %s", n.Provider, n.Version))
 	}
-	if len(keys.files) == 0 {
-		return report, nil
+	demands, err := keys.demands(a)
+	if err != nil || demands == nil {
+		return report, err
 	}
 	if signed, err := keys.signed(a, b.Checksums, b.Signature); err != nil || signed {
 		return report, err
 	}
-	verify, err := keys.verifier(a)
-	if err != nil {
-		return nil, err
-	}
 	for i, w := range wants {
 		r, err := w.From.Fetch(ctx, lock.Releases[i].Version)
 		if err == nil {
-			err = verify(ctx, r)
+			_, err = a.approve(ctx, demands, r, lock.Releases[i].Identity())
 		}
 		if err != nil {
 			l := lock.Releases[i]
@@ -186,8 +182,8 @@ func readIn(dir, name string) ([]byte, error) {
 
 // checkReleases verifies the signature of every release of a mirror.
 func (a *app) checkReleases(ctx context.Context, name string, keys *verification, report *mirror.Report) error {
-	verify, err := keys.verifier(a)
-	if err != nil {
+	demands, err := keys.demands(a)
+	if err != nil || demands == nil {
 		return err
 	}
 	if report.Lock == nil {
@@ -209,7 +205,7 @@ func (a *app) checkReleases(ctx context.Context, name string, keys *verification
 			continue // reported as missing
 		}
 		if err == nil {
-			err = verify(ctx, r)
+			_, err = a.approve(ctx, demands, r, p)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

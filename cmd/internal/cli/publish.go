@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -115,7 +117,7 @@ func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
 			return err
 		}
 		for i := range add {
-			if add[i].Release, err = d.attestation.add(ctx, add[i].Release); err != nil {
+			if add[i].Release, err = d.attestation.add(ctx, add[i].Release, add[i].From); err != nil {
 				return err
 			}
 		}
@@ -177,7 +179,7 @@ Without --to, the destinations of the configuration are used.
 
   # The image of this release, and the series of a new minor version
   clusterctl-repo release --version v1.3.0 --add-series --to /srv/repository \
-      --image controller=ghcr.io/acme/controller:v1.3.0`,
+      --image ghcr.io/acme/cluster-api-provider-acme=ghcr.io/acme/cluster-api-provider-acme:v1.3.0`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -188,6 +190,10 @@ Without --to, the destinations of the configuration are used.
 			outs, err := out.parse()
 			if err != nil {
 				return err
+			}
+			var inputs func() []string
+			if statement {
+				s.input, inputs = gather()
 			}
 			b, err := a.build(ctx, &s, sourceArg(args))
 			if err != nil {
@@ -211,7 +217,9 @@ Without --to, the destinations of the configuration are used.
 				}
 			}
 			if statement {
-				d.build = a.describe(ctx, &s, sourceArg(args))
+				if d.build, err = a.describe(ctx, &s, sourceArg(args), inputs()); err != nil {
+					return err
+				}
 			}
 			if err := a.saveSeries(b, d.dryRun); err != nil {
 				return err
@@ -225,6 +233,22 @@ Without --to, the destinations of the configuration are used.
 	fail.flag(cmd)
 	out.flag(cmd)
 	return cmd
+}
+
+// gather returns a function that takes names from several goroutines, and one
+// that returns them.
+func gather() (take func(string), taken func() []string) {
+	var mu sync.Mutex
+	all := map[string]bool{}
+	return func(name string) {
+			mu.Lock()
+			defer mu.Unlock()
+			all[name] = true
+		}, func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Sorted(maps.Keys(all))
+		}
 }
 
 // steps says which releases of the source tree in dir go where.

@@ -30,6 +30,8 @@ type source struct {
 	allowExec   bool
 	allowRemote bool
 	cache       cacheFlags
+	// input is told of the files that a build reads, or nil.
+	input func(file string)
 }
 
 func (s *source) flags(cmd *cobra.Command) {
@@ -58,7 +60,7 @@ func (a *app) options(s *source) (sourcetree.Options, error) {
 	o := sourcetree.Options{
 		Version: s.version, Providers: s.providers, Images: images, AsIs: s.asIs, AddSeries: s.addSeries,
 		AllowExec: s.allowExec, AllowRemote: s.allowRemote, Stderr: a.Err, Note: a.note,
-		Cache: kept,
+		Cache: kept, Input: s.input,
 	}
 	if s.config != "" {
 		o.Config = a.short(s.config)

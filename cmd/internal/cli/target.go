@@ -243,22 +243,6 @@ func (t *target) destination(a *app, r *repo.Release) (publish.Destination, erro
 	return folder.Site().Of(r.Provider)
 }
 
-// verify calls check for each release, as it was published.
-func (t *target) verify(ctx context.Context, check func(context.Context, *repo.Release) error) error {
-	wholes := t.wholes
-	if wholes == nil {
-		for _, p := range t.repository.Providers {
-			wholes = append(wholes, p.Releases...)
-		}
-	}
-	for _, r := range wholes {
-		if err := check(ctx, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // narrow leaves one version of the only provider.
 func (t *target) narrow(version string) error {
 	p := t.repository.Providers[0]

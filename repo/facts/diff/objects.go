@@ -142,7 +142,7 @@ func elements(list *yamldoc.Node) []element {
 		} else {
 			e.key, e.shown = openapi.Fingerprint(n), ""
 			if n.Kind == yamldoc.String {
-				e.shown = flag(n.Text)
+				e.shown = option(n.Text)
 			}
 		}
 		out = append(out, e)
@@ -150,8 +150,8 @@ func elements(list *yamldoc.Node) []element {
 	return out
 }
 
-// flag is the name of an argument, as far as it has one.
-func flag(text string) string {
+// option is the name of an argument, as far as it has one.
+func option(text string) string {
 	name, _, ok := strings.Cut(text, "=")
 	if ok && strings.HasPrefix(name, "-") {
 		return name

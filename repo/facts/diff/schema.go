@@ -245,8 +245,10 @@ func fieldChanges(a, b *yamldoc.Node, path string) []schemaChange {
 			required[n.Str()] |= 1 << i
 		}
 	}
-	if x == nil && y == nil {
-		return nil
+	for _, n := range b.Get("required").List() {
+		if name := n.Str(); required[name] == 2 && y.Get(name) == nil {
+			out = append(out, schemaChange{path: join(path, name), kind: Changed, impact: Breaking, node: n, message: "the field is required from now on, and not described", advice: refused})
+		}
 	}
 	pairs(fields(x), fields(y), func(f yamldoc.Field) string { return f.Name }, func(name string, old, new *yamldoc.Field) {
 		at := join(path, name)

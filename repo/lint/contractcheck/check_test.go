@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -72,7 +74,70 @@ func TestCorpus(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d definitions", definitions)
+	if definitions < 152 {
+		t.Errorf("only %d definitions were compared", definitions)
+	}
+}
+
+// TestTrees wants the definitions of each source tree to be judged without a
+// configuration: by role, and without asking for labels that the build adds.
+func TestTrees(t *testing.T) {
+	corpus := os.Getenv("CORPUS")
+	if corpus == "" {
+		corpus = "../../../../shared/corpus"
+	}
+	trees, err := os.ReadDir(corpus + "/sources")
+	if err != nil {
+		t.Skipf("no corpus: %v", err)
+	}
+	for _, tree := range trees {
+		folders := definitionFolders(t, filepath.Join(corpus, "sources", tree.Name()))
+		if len(folders) == 0 {
+			t.Errorf("%s has no folder with definitions", tree.Name())
+		}
+		for _, dir := range folders {
+			files, err := contractcheck.Read(dir)
+			if err != nil {
+				t.Errorf("%s: %v", dir, err)
+				continue
+			}
+			r, err := contractcheck.Check(t.Context(), files, contractcheck.Options{})
+			if err != nil {
+				t.Errorf("%s: %v", dir, err)
+				continue
+			}
+			for _, failure := range r.Failures {
+				t.Errorf("%s: %v", dir, failure)
+			}
+			for _, f := range r.Findings {
+				if f.Rule.Name == "contract-label" && f.Severity == lint.Error {
+					t.Errorf("%s: the label that the build adds is asked for: %s", dir, f.Message)
+				}
+				if !slices.ContainsFunc(files, func(x contractcheck.File) bool { return x.Name == f.File }) {
+					t.Errorf("%s: %s is at %q, which is not one of the files", dir, f.Rule.ID, f.File)
+				}
+			}
+		}
+	}
+	if len(trees) < 17 {
+		t.Errorf("only %d trees", len(trees))
+	}
+}
+
+// definitionFolders are the folders in which controller-gen puts definitions.
+func definitionFolders(t *testing.T, tree string) []string {
+	var out []string
+	err := filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
+		slashed := filepath.ToSlash(path)
+		if err == nil && d.IsDir() && (strings.HasSuffix(slashed, "/crd/bases") || strings.HasSuffix(slashed, "/crds")) && strings.Contains(slashed, "config/") {
+			out = append(out, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // TestPlaces wants findings at the lines of the files that hold the definitions.

@@ -58,8 +58,8 @@ var Steps = []Step{
 	{"wipe", "pause, empty the status of infrastructure, bootstrap and control plane objects, unpause"},
 	{"managed", "create an externally managed Cluster"},
 	{"orphan", "create an InfraMachine without an owner, and delete it"},
-	{"claim", "create a claim of an address for the pool of another provider, and delete it"},
-	{"restart", "restart the controller with --restart"},
+	{"claim", "create a claim of an address for the pool of another provider, pause, unpause, and delete it"},
+	{"restart", "create another claim like that, restart the controller with --restart, and delete the claim"},
 	{"delete-paused", "pause, delete a Machine, unpause"},
 	{"delete", "delete everything and wait until it is gone"},
 }
@@ -139,22 +139,19 @@ func (d *driver) discover(ctx context.Context) error {
 		if g.Name != coreGroup && !strings.HasSuffix(g.Name, "."+coreGroup) {
 			continue
 		}
-		var list metav1.APIResourceList
-		if err := d.get(ctx, "/apis/"+g.PreferredVersion.GroupVersion, &list); err != nil {
-			return err
-		}
-		for _, r := range list.APIResources {
-			plural, sub, _ := strings.Cut(r.Name, "/")
-			key := [2]string{g.Name, r.Kind}
-			switch {
-			case sub == "" && r.Namespaced:
-				k := d.kinds[key]
-				d.kinds[key] = kind{g.Name, g.PreferredVersion.Version, plural, r.Kind, k.status}
-			case sub == "status":
-				k := d.kinds[key]
-				k.status = true
-				d.kinds[key] = k
+		// Kinds of a group need not have its preferred version.
+		versions := []string{g.PreferredVersion.Version}
+		for _, v := range g.Versions {
+			if !slices.Contains(versions, v.Version) {
+				versions = append(versions, v.Version)
 			}
+		}
+		for _, version := range versions {
+			var list metav1.APIResourceList
+			if err := d.get(ctx, "/apis/"+g.Name+"/"+version, &list); err != nil {
+				return err
+			}
+			d.add(g.Name, version, list.APIResources)
 		}
 	}
 	if d.kinds[[2]string{coreGroup, "Cluster"}].plural == "" {
@@ -163,12 +160,58 @@ func (d *driver) discover(ctx context.Context) error {
 	return nil
 }
 
+// add notes the kinds of a version that no better version has.
+func (d *driver) add(group, version string, all []metav1.APIResource) {
+	for _, r := range all {
+		plural, sub, _ := strings.Cut(r.Name, "/")
+		key := [2]string{group, r.Kind}
+		k := d.kinds[key]
+		switch {
+		case k.version != "" && k.version != version:
+			continue
+		case sub == "" && r.Namespaced:
+			k = kind{group, version, plural, r.Kind, k.status}
+		case sub == "status":
+			k.version, k.status = version, true
+		default:
+			continue
+		}
+		d.kinds[key] = k
+	}
+}
+
 func (d *driver) get(ctx context.Context, path string, into any) error {
-	body, err := d.client.Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
+	body, err := send(ctx, d.client.Get().AbsPath(path))
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(body, into)
+}
+
+// send returns the answer; its error says why the server refused, which that of
+// Request.DoRaw does not.
+func send(ctx context.Context, r *rest.Request) ([]byte, error) {
+	result := r.SetHeader("Accept", "application/json").Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
+}
+
+// finish bounds how long a write may last that the user interrupts.
+const finish = 10 * time.Second
+
+// write is send for what changes the server. It is not interrupted, because the driver
+// has to know what it did.
+func write(ctx context.Context, r *rest.Request) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(finish, cancel) })
+	defer stop()
+	return send(whole, r)
 }
 
 func (d *driver) path(k kind, name string) string {
@@ -184,7 +227,7 @@ func (d *driver) list(ctx context.Context, k kind) ([]unstructured.Unstructured,
 		return nil, nil
 	}
 	var l unstructured.UnstructuredList
-	body, err := d.client.Get().AbsPath(d.path(k, "")).SetHeader("Accept", "application/json").DoRaw(ctx)
+	body, err := send(ctx, d.client.Get().AbsPath(d.path(k, "")))
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +282,7 @@ func (d *driver) post(ctx context.Context, action string, o *unstructured.Unstru
 	}
 	at := time.Now()
 	k.version = o.GroupVersionKind().Version
-	answer, err := d.client.Post().AbsPath(d.path(k, "")).Param("fieldManager", Manager).SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(body).DoRaw(ctx)
+	answer, err := write(ctx, d.client.Post().AbsPath(d.path(k, "")).Param("fieldManager", Manager).SetHeader("Content-Type", "application/json").Body(body))
 	if err != nil {
 		return fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
@@ -264,7 +307,7 @@ func (d *driver) patch(ctx context.Context, action string, o *unstructured.Unstr
 		path += "/" + sub
 	}
 	at := time.Now()
-	answer, err := d.client.Patch(types.MergePatchType).AbsPath(path).Param("fieldManager", Manager).SetHeader("Accept", "application/json").Body(body).DoRaw(ctx)
+	answer, err := write(ctx, d.client.Patch(types.MergePatchType).AbsPath(path).Param("fieldManager", Manager).Body(body))
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -285,7 +328,7 @@ func (d *driver) remove(ctx context.Context, o *unstructured.Unstructured) error
 		"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(),
 		"metadata": map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "uid": string(o.GetUID())},
 	}})
-	_, err := d.client.Delete().AbsPath(d.path(d.of(o), o.GetName())).SetHeader("Accept", "application/json").DoRaw(ctx)
+	_, err := write(ctx, d.client.Delete().AbsPath(d.path(d.of(o), o.GetName())))
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -563,31 +606,45 @@ func (d *driver) orphan(ctx context.Context) error {
 	return nil
 }
 
+// claim creates a claim for the pool of another provider, lets a pause begin and end, and
+// deletes it: a claim that a wrong provider has taken hangs.
 func (d *driver) claim(ctx context.Context) error {
+	return d.foreign(ctx, "foreign", func() error {
+		return d.paused(ctx, func() error { return nil })
+	})
+}
+
+func (d *driver) foreign(ctx context.Context, name string, do func() error) error {
 	k := d.kinds[[2]string{"ipam.cluster.x-k8s.io", "IPAddressClaim"}]
 	clusters := d.clusters(ctx)
 	if k.plural == "" || len(clusters) == 0 {
-		return nil
+		return do()
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": k.group + "/" + k.version, "kind": k.kind, "spec": map[string]any{
 		"clusterName": clusters[0].GetName(), "poolRef": map[string]any{"apiGroup": "ipam.drive.example", "kind": "OtherPool", "name": "pool"}}}}
-	o.SetName(extra + "foreign")
+	o.SetName(extra + name)
 	o.SetNamespace(d.Namespace)
 	if err := d.post(ctx, "claim", o); err != nil {
 		return err
 	}
-	return d.paused(ctx, func() error { return nil })
+	if err := do(); err != nil {
+		return err
+	}
+	sleep(ctx, d.Settle/2)
+	return d.remove(ctx, o)
 }
 
 func (d *driver) restart(ctx context.Context) error {
-	sleep(ctx, 2*d.Settle) // so that what follows has no other cause
-	at := time.Now()
-	if err := d.Restart(ctx); err != nil {
-		return err
-	}
-	d.Record(record.ActionLine(at, record.Act{Name: "restart"}))
-	sleep(ctx, d.Settle)
-	return nil
+	return d.foreign(ctx, "restart", func() error {
+		sleep(ctx, 2*d.Settle) // so that what follows has no other cause
+		at := time.Now()
+		if err := d.Restart(ctx); err != nil {
+			return err
+		}
+		d.Record(record.ActionLine(at, record.Act{Name: "restart"}))
+		sleep(ctx, d.Settle)
+		return nil
+	})
 }
 
 func (d *driver) deletePaused(ctx context.Context) error {
@@ -626,7 +683,7 @@ func (d *driver) clean(ctx context.Context) []string {
 	look := func() bool {
 		left = nil
 		for _, o := range d.made {
-			_, err := d.client.Get().AbsPath(d.path(d.of(o), o.GetName())).DoRaw(ctx)
+			_, err := send(ctx, d.client.Get().AbsPath(d.path(d.of(o), o.GetName())))
 			if !apierrors.IsNotFound(err) {
 				left = append(left, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
 			}

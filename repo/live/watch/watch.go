@@ -35,7 +35,11 @@ type Options struct {
 // is handed over at a time. What must not be read becomes a line DENIED. The error is
 // set if the server cannot be reached at the beginning; later it is tried again.
 func Run(ctx context.Context, client rest.Interface, o Options, sink func(line []byte)) error {
-	w := &watcher{client: client, options: o, watched: map[string]bool{}}
+	return run(ctx, client, o, usual, sink)
+}
+
+func run(ctx context.Context, client rest.Interface, o Options, p pace, sink func(line []byte)) error {
+	w := &watcher{client: client, options: o, pace: p, watched: map[string]bool{}}
 	var mu sync.Mutex
 	w.sink = func(line []byte) {
 		mu.Lock()
@@ -57,7 +61,7 @@ func Run(ctx context.Context, client rest.Interface, o Options, sink func(line [
 		case <-ctx.Done():
 			w.running.Wait()
 			return nil
-		case <-time.After(again):
+		case <-time.After(p.again):
 		}
 		// CRDs may come while others are watched.
 		if more, err := w.discover(ctx); err == nil {
@@ -66,13 +70,11 @@ func Run(ctx context.Context, client rest.Interface, o Options, sink func(line [
 	}
 }
 
-// How long the watcher waits before it looks for new resources, and at first and at most
-// before it asks a server again that did not answer.
-const (
-	again   = 30 * time.Second
-	pause   = time.Second
-	longest = 30 * time.Second
-)
+// pace is how long the watcher waits before it looks for new resources, and at first and
+// at most before it asks a server again that did not answer.
+type pace struct{ again, pause, longest time.Duration }
+
+var usual = pace{30 * time.Second, time.Second, 30 * time.Second}
 
 const suffix = "cluster.x-k8s.io"
 
@@ -80,6 +82,8 @@ type watcher struct {
 	client  rest.Interface
 	options Options
 	sink    func([]byte)
+	pace    pace
+	mu      sync.Mutex
 	watched map[string]bool
 	running sync.WaitGroup
 }
@@ -166,12 +170,19 @@ func (w *watcher) get(ctx context.Context, path string, into any) error {
 }
 
 func (w *watcher) start(ctx context.Context, r resource) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.watched[r.String()] {
 		return
 	}
 	w.watched[r.String()] = true
 	s := &stream{watcher: w, resource: r, known: map[string]state{}}
-	w.running.Go(func() { s.run(ctx) })
+	w.running.Go(func() {
+		s.run(ctx)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.watched, r.String())
+	})
 }
 
 // stream follows one resource.
@@ -187,34 +198,41 @@ type stream struct {
 // state is what is needed to tell after a gap what changed.
 type state struct{ version, namespace, name string }
 
+// run follows the resource until ctx is done, or the server does not have it any more in
+// this version: another one is found when the watcher looks for resources again.
 func (s *stream) run(ctx context.Context) {
-	wait := pause
+	wait := s.pace.pause
 	denied := false
 	for ctx.Err() == nil {
+		begin := time.Now()
 		err := s.follow(ctx)
-		if ctx.Err() != nil {
-			return
-		}
 		switch {
+		case ctx.Err() != nil:
+			return
 		case err == nil:
-			wait = pause
-			continue // the server ends watches from time to time
+			wait = s.pace.pause
+			if time.Since(begin) >= s.pace.pause {
+				continue // the server ends watches from time to time
+			}
+		case apierrors.IsNotFound(err):
+			return
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsMethodNotSupported(err):
 			if !denied {
 				denied = true
 				s.sink(record.DeniedLine(time.Now(), s.resource.String(), reason(err)))
 			}
-			wait = longest
+			wait = s.pace.longest
 		case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 			s.version = "" // list again
-			continue
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		}
-		wait = min(2*wait, longest)
+		if err != nil {
+			wait = min(2*wait, s.pace.longest)
+		}
 	}
 }
 
@@ -425,7 +443,7 @@ func (s *stream) complete(raw json.RawMessage) json.RawMessage {
 		if json.Unmarshal(o["data"], &data) == nil && len(data) > 0 {
 			sizes := map[string]int{}
 			for key, value := range data {
-				sizes[key] = base64.StdEncoding.DecodedLen(len(strings.TrimRight(value, "=")))
+				sizes[key] = base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(value, "=")))
 			}
 			o["data"], _ = json.Marshal(sizes)
 		} else {

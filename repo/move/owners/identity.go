@@ -285,9 +285,10 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 // overlooked notes that clusterctl may take an object for another one, and then does
 // not look at it as it does at Clusters, ClusterClasses and Machines. A move that
 // the other name ends in one step only comes to later ones under the right name.
+// Refusals because of an ownerReference stay: it is read under any name.
 func (b *planner) overlooked(n *Node, ends Step) {
 	for i := range b.Refusals {
-		if r := &b.Refusals[i]; r.Node == n && r.Step >= Discovery && r.Step < ends {
+		if r := &b.Refusals[i]; r.Node == n && r.at == nil && r.Step >= Discovery && r.Step < ends {
 			r.Sometimes = true
 		}
 	}
@@ -301,13 +302,14 @@ func (b *planner) overlooked(n *Node, ends Step) {
 // mistaken returns the step before the move begins in which clusterctl fails to read
 // an object that it takes for one of another kind or name, or never.
 func (b *planner) mistaken(n *Node, id ID) Step {
-	if id.Group != coreGroup && !(id.Group == addonsGroup && id.Kind == "ClusterResourceSetBinding") || b.options.Restore {
+	binding := id.Kind == "ClusterResourceSetBinding"
+	if id.Group != map[bool]string{false: coreGroup, true: addonsGroup}[binding] || b.options.Restore {
 		return never
 	}
 	_, exists := b.lookup(id)
 	step := Provisioning
 	switch same := id.Kind == n.Kind && id.Group == n.Group; {
-	case !same && (id.Kind == "Cluster" || id.Kind == "ClusterResourceSetBinding"):
+	case !same && (id.Kind == "Cluster" || binding):
 		step, exists = Discovery, false
 	case id.Kind == "Cluster", id.Kind == "Machine":
 	case id.Kind == "ClusterClass":

@@ -243,7 +243,9 @@ func (r *reader) release(dir string, id layouts.Provider, version string) (*repo
 		case !info.Mode().IsRegular():
 			odd.add(repo.OddSpecial, name, "is a device, pipe or socket and no file")
 		default:
-			out.Artifacts = append(out.Artifacts, repo.NewArtifact(e.Name(), r.join(name), info.Size(), opener(r.path, name)))
+			a := repo.NewArtifact(e.Name(), r.join(name), info.Size(), opener(r.path, name))
+			a.Link = e.Type()&fs.ModeSymlink != 0
+			out.Artifacts = append(out.Artifacts, a)
 		}
 	}
 	out.Oddities = odd.list

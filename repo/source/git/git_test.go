@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,5 +126,55 @@ func TestSubmodule(t *testing.T) {
 	}
 	if data, err := os.ReadFile(filepath.Join(out, "third/base/sub/a.yaml")); string(data) != "a: 1\n" || err != nil {
 		t.Errorf("extracted %q, %v", data, err)
+	}
+}
+
+func TestLoose(t *testing.T) {
+	dir := repository(t)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write(t, at(".gitignore"), "ignored.yaml\n")
+	write(t, at("changed.yaml"), "a: 1\n")
+	write(t, at("staged.yaml"), "a: 1\n")
+	write(t, at("hidden.yaml"), "a: 1\n")
+	write(t, at(".gitattributes"), "crlf.yaml text eol=crlf\n")
+	write(t, at("crlf.yaml"), "a: 1\r\n")
+	for link, target := range map[string]string{"link.yaml": "sub/a.yaml", "folder": "sub", "away.yaml": "/etc/hostname"} {
+		if err := os.Symlink(target, at(link)); err != nil {
+			t.Skip("no symbolic links here")
+		}
+	}
+	run(t, dir, "add", ".")
+	run(t, dir, "commit", "-q", "-m", "second")
+	write(t, at("changed.yaml"), "a: 2\n")
+	write(t, at("staged.yaml"), "a: 2\n")
+	run(t, dir, "add", "staged.yaml")
+	run(t, dir, "update-index", "--assume-unchanged", "hidden.yaml")
+	write(t, at("hidden.yaml"), "a: 2\n")
+	write(t, at("ignored.yaml"), "")
+	write(t, at("untracked.yaml"), "")
+	if err := os.Symlink("sub/a.yaml", at("newlink.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := git.Open(t.Context(), at("sub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := filepath.Join(t.TempDir(), "x.yaml")
+	write(t, elsewhere, "")
+	var all, want []string
+	for _, name := range []string{"sub/a.yaml", "crlf.yaml", "link.yaml", "folder/a.yaml", ".gitignore"} {
+		all = append(all, at(name))
+	}
+	for _, name := range []string{"changed.yaml", "hidden.yaml", "ignored.yaml", "newlink.yaml", "staged.yaml", "untracked.yaml"} {
+		want = append(want, at(name))
+	}
+	want = append(want, elsewhere)
+	got, err := r.Loose(t.Context(), append(all, want...))
+	slices.Sort(want)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v\nwant %q", got, err, want)
+	}
+	if got, err := r.Loose(t.Context(), []string{at("away.yaml")}); err != nil || len(got) != 1 {
+		t.Errorf("a link out of the tree: %q, %v", got, err)
 	}
 }

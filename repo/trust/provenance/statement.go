@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ const MediaType = "application/vnd.in-toto+json"
 // BuildType is the kind of build that the statements describe: it says what
 // their parameters mean.
 const BuildType = project + "/build/v1"
+
+// looseName begins the name of a dependency that is an input outside the commit.
+const looseName = "not at the commit: "
 
 const (
 	project       = "https://github.com/clusterctl-repo/clusterctl-repo"
@@ -40,6 +44,11 @@ type Build struct {
 	// Commit is the git commit of the source tree, in hexadecimal. It is only
 	// true if nothing in the tree was changed since.
 	Commit string
+	// Loose are the inputs that the commit does not have as they were read: files
+	// that git does not track or ignores, changed ones, and files elsewhere. The
+	// keys are paths in the source tree with slashes, or the names of files
+	// elsewhere.
+	Loose map[string]repo.Sum
 	// Images are the images that were replaced, by the old name.
 	Images map[string]string
 	// Options are the further settings that shape the files, by name.
@@ -136,6 +145,10 @@ func Statement(ctx context.Context, r *repo.Release, b Build) ([]byte, error) {
 			return nil, fmt.Errorf("the commit %q is no git commit: 40 or 64 hexadecimal digits in lower case", b.Commit)
 		}
 		s.Predicate.BuildDefinition.ResolvedDependencies = []dependency{{source, map[string]string{"gitCommit": b.Commit}, "source"}}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Loose)) {
+		s.Predicate.BuildDefinition.ResolvedDependencies = append(s.Predicate.BuildDefinition.ResolvedDependencies,
+			dependency{Name: looseName + name, Digest: map[string]string{"sha256": b.Loose[name].String()}})
 	}
 	run := &s.Predicate.RunDetails
 	if run.Builder.ID, err = platformURI("builder", cmp.Or(b.Builder, project)); err != nil {

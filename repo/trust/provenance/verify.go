@@ -94,3 +94,57 @@ func Verify(ctx context.Context, r *repo.Release) error {
 	}
 	return nil
 }
+
+// Facts are what a statement says about the source of a release.
+type Facts struct {
+	// Providers are the labels of the providers in the release, and Version is
+	// its version; empty for a statement of another build type.
+	Providers []string
+	Version   string
+	// Source is the URI of the source repository, and Commit the git commit;
+	// empty if the statement names none.
+	Source, Commit string
+	// Loose are the inputs that are not at the commit, by path in the source
+	// tree.
+	Loose []string
+}
+
+// Read returns what the statement of r says. It compares nothing; see Verify.
+// The error wraps fs.ErrNotExist if r has no statement.
+func Read(ctx context.Context, r *repo.Release) (*Facts, error) {
+	file := r.Artifact(layouts.ProvenanceFile)
+	if file == nil {
+		return nil, fmt.Errorf("%s has no %s: %w", r.Path, layouts.ProvenanceFile, fs.ErrNotExist)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	data, err := file.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	s, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", file.Path, err)
+	}
+	out := &Facts{}
+	p, ours, err := s.parameters()
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", file.Path, err)
+	}
+	if ours {
+		out.Version = p.Version
+		if p.Provider != "" {
+			out.Providers = []string{p.Provider}
+		}
+	}
+	for _, d := range s.Predicate.BuildDefinition.ResolvedDependencies {
+		if commit := d.Digest["gitCommit"]; commit != "" && out.Commit == "" {
+			out.Source, out.Commit = d.URI, commit
+		}
+		if path, ok := strings.CutPrefix(d.Name, looseName); ok {
+			out.Loose = append(out.Loose, path)
+		}
+	}
+	return out, nil
+}

@@ -19,17 +19,39 @@ import (
 const maxSignature = 64 << 10
 
 // Release returns a copy of r with the signature of its checksum file, which is
-// made anew. If r has a checksum file, that must be true. If it has a
-// statement of its provenance, the copy also has that in a signed envelope. An
-// old signature and envelope are replaced.
-func Release(ctx context.Context, r *repo.Release, k *PrivateKey) (*repo.Release, error) {
-	if r.Artifact(layouts.ChecksumFile) != nil {
+// made anew and begins with the identity of the release: its version and the
+// labels of the providers in it, which are needed if r names no provider. The
+// files of the copy state the checksums that were signed. If r has a statement
+// of its provenance, the copy also has that in a signed envelope. An old
+// signature and envelope are replaced.
+//
+// What r says about itself must be true: its checksum file, the identity in it,
+// and its statement, whose error is a *provenance.MismatchError.
+func Release(ctx context.Context, r *repo.Release, k *PrivateKey, in ...layouts.Provider) (*repo.Release, error) {
+	if len(in) == 0 {
+		in = []layouts.Provider{r.Provider}
+	}
+	head, err := identityOf(r, in)
+	if err != nil {
+		return nil, err
+	}
+	if list := r.Artifact(layouts.ChecksumFile); list != nil {
 		if err := repo.VerifyChecksums(ctx, r); err != nil {
 			return nil, err
+		}
+		old, err := list.Bytes()
+		if err != nil {
+			return nil, err
+		}
+		if claimed := identitiesIn(old); len(claimed) > 0 && !slices.Equal(claimed, head) {
+			return nil, &IdentityError{Path: list.Path, Signed: claimed, Found: head}
 		}
 	}
 	out := without(r, layouts.ChecksumFile, layouts.SignatureFile)
 	if statement := r.Artifact(layouts.ProvenanceFile); statement != nil {
+		if err := provenance.Verify(ctx, r); err != nil {
+			return nil, err
+		}
 		payload, err := statement.Bytes()
 		if err != nil {
 			return nil, err
@@ -42,15 +64,17 @@ func Release(ctx context.Context, r *repo.Release, k *PrivateKey) (*repo.Release
 		out.Artifacts = append(out.Artifacts, repo.BytesArtifact(layouts.SignedProvenanceFile, line))
 		out.Sort()
 	}
-	sums, err := repo.Checksums(ctx, out)
+	lines, err := repo.Checksums(ctx, out)
 	if err != nil {
 		return nil, err
 	}
-	sig, err := k.Sign(sums)
+	list := append(identityLines(head), lines...)
+	sig, err := k.Sign(list)
 	if err != nil {
 		return nil, err
 	}
-	out.Artifacts = append(out.Artifacts, repo.BytesArtifact(layouts.ChecksumFile, sums), repo.BytesArtifact(layouts.SignatureFile, encodeSignature(sig)))
+	pin(out, repo.ParseChecksums(list))
+	out.Artifacts = append(out.Artifacts, repo.BytesArtifact(layouts.ChecksumFile, list), repo.BytesArtifact(layouts.SignatureFile, encodeSignature(sig)))
 	out.Sort()
 	return out, nil
 }
@@ -62,52 +86,128 @@ func without(r *repo.Release, names ...string) *repo.Release {
 	return &out
 }
 
-// Verify returns nil if every file of r is what the owner of one of the keys
-// signed: the signature is one of the checksum file, which is true and complete,
-// and the signed envelope of the provenance, if there is one next to the
-// statement, holds that statement. The error wraps fs.ErrNotExist if r has no
-// checksum file or no signature; it is a *SignatureError if the signature is
-// not one of the keys, and a *repo.ChecksumError if the files differ.
+// pin makes the files of r state their checksums, so that whoever reads another
+// content gets an error.
+func pin(r *repo.Release, sums map[string]repo.Sum) {
+	for i, a := range r.Artifacts {
+		if sum, ok := sums[a.Name]; ok {
+			r.Artifacts[i] = a.Stating(sum)
+		}
+	}
+}
+
+// Verified is a release whose signature is good.
+type Verified struct {
+	// Release has the content that was verified: reading a file that was changed
+	// since fails.
+	Release *repo.Release
+	// Key made the signature.
+	Key *PublicKey
+	// Providers are the labels of the providers in the release, which the
+	// signature covers.
+	Providers []string
+	// Provenance reports whether the release has a statement of its provenance.
+	Provenance bool
+}
+
+// Verify returns r as the owner of one of the keys signed it. Everything in it
+// is covered: the signature is one of the checksum file, which is true, complete
+// and about this version and this provider (if r names one); the statement of
+// provenance, if there is one, fits the files, and its envelope holds it.
+// Anything else at the place of the release is an error: links, entries that are
+// no files of a release, files that cannot be listed.
 //
-// A signature says nothing on the name or version of a release. The statement
-// does; see provenance.Verify.
-func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) error {
+// The error wraps fs.ErrNotExist if r has no checksum file or no signature. It is
+// a *SignatureError if the signature is not one of the keys, a
+// *repo.ChecksumError if the files differ, an *IdentityError if another release
+// was signed, and a *provenance.MismatchError if the statement does not fit.
+func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) (*Verified, error) {
 	if len(keys) == 0 {
-		return errors.New("there is no key to verify with")
+		return nil, errors.New("there is no key to verify with")
 	}
 	list, file := r.Artifact(layouts.ChecksumFile), r.Artifact(layouts.SignatureFile)
 	switch {
 	case list == nil:
-		return fmt.Errorf("%s has no %s, so nothing in it can be signed: %w", r.Path, layouts.ChecksumFile, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s has no %s, so nothing in it can be signed: %w", r.Path, layouts.ChecksumFile, fs.ErrNotExist)
 	case file == nil:
-		return fmt.Errorf("%s is not signed: it has no %s: %w", r.Path, layouts.SignatureFile, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s is not signed: it has no %s: %w", r.Path, layouts.SignatureFile, fs.ErrNotExist)
 	case file.Size > maxSignature:
-		return fmt.Errorf("%s: the file has %d bytes; no signature has more than %d", file.Path, file.Size, maxSignature)
+		return nil, fmt.Errorf("%s: the file has %d bytes; no signature has more than %d", file.Path, file.Size, maxSignature)
+	}
+	if err := plain(r); err != nil {
+		return nil, err
 	}
 	sums, err := list.Bytes()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sig, err := file.Bytes()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if signer(sums, decodeSignature(sig), keys) == nil {
-		return &SignatureError{Path: file.Path, Of: layouts.ChecksumFile, Keys: keys}
+	key := signer(sums, decodeSignature(sig), keys)
+	if key == nil {
+		return nil, &SignatureError{Path: file.Path, Of: layouts.ChecksumFile, Keys: keys}
 	}
 	// What was verified is what counts, not what is read later.
-	read := without(r)
-	for i, a := range read.Artifacts {
-		if a == list {
-			read.Artifacts[i] = repo.NewArtifact(a.Name, a.Path, int64(len(sums)), func() (io.ReadCloser, error) {
-				return io.NopCloser(bytes.NewReader(sums)), nil
-			})
+	out := without(r)
+	for i, a := range out.Artifacts {
+		switch a {
+		case list:
+			out.Artifacts[i] = held(a, sums)
+		case file:
+			out.Artifacts[i] = held(a, sig)
 		}
 	}
-	if err := repo.VerifyChecksums(ctx, read); err != nil {
-		return err
+	if err := repo.VerifyChecksums(ctx, out); err != nil {
+		return nil, err
 	}
-	return verifyEnvelope(r, keys)
+	pin(out, repo.ParseChecksums(sums))
+	v := &Verified{Release: out, Key: key, Provenance: out.Artifact(layouts.ProvenanceFile) != nil}
+	if err := verifyEnvelope(out, keys); err != nil {
+		return nil, err
+	}
+	if v.Provenance {
+		if err := provenance.Verify(ctx, out); err != nil {
+			return nil, err
+		}
+	}
+	v.Providers, err = verifyIdentity(ctx, out, sums)
+	return v, err
+}
+
+// held is a file whose content is in memory.
+func held(a *repo.Artifact, data []byte) *repo.Artifact {
+	return repo.NewArtifact(a.Name, a.Path, int64(len(data)), func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(data)), nil
+	})
+}
+
+// plain refuses what a checksum file cannot cover: whatever lies next to the
+// files, or is not certain to be there for every reader.
+func plain(r *repo.Release) error {
+	var problems []string
+	for _, o := range r.Oddities {
+		problems = append(problems, o.Path+" "+o.Why)
+	}
+	seen := map[string]string{}
+	for _, a := range r.Artifacts {
+		if a.Link {
+			problems = append(problems, a.Path+" is a symbolic link, so what it leads to can change later")
+		}
+		key := strings.ToLower(a.Name)
+		if other, clash := seen[key]; clash {
+			problems = append(problems, fmt.Sprintf("%s and %s are one name where case does not count", other, a.Path))
+		}
+		seen[key] = a.Path
+	}
+	if r.Incomplete != "" {
+		problems = append(problems, r.Path+" "+r.Incomplete)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s holds more than its signature can cover; remove it, or replace links by files\n  %s", r.Path, strings.Join(problems, "\n  "))
 }
 
 // verifyEnvelope compares the provenance with its signed form.
@@ -140,11 +240,28 @@ type SignatureError struct {
 	Keys []*PublicKey
 }
 
-// Error names both reasons that there can be, which nobody can tell apart.
+// Error names both possible reasons, which cannot be told apart.
 func (e *SignatureError) Error() string {
 	names := make([]string, len(e.Keys))
 	for i, k := range e.Keys {
 		names[i] = k.String()
 	}
-	return fmt.Sprintf("%s is no signature of %s by the %s: another key signed it, or one of the two files was changed", e.Path, e.Of, strings.Join(names, " or the "))
+	return fmt.Sprintf("%s does not sign %s with the %s: another key signed it, or one of the two files was changed", e.Path, e.Of, strings.Join(names, " or the "))
+}
+
+// Pin returns r with the content that it has now: reading a file that was changed
+// since fails. It refuses the same things beside the files as Verify.
+func Pin(ctx context.Context, r *repo.Release) (*repo.Release, error) {
+	if err := plain(r); err != nil {
+		return nil, err
+	}
+	out := without(r)
+	for i, a := range out.Artifacts {
+		sum, err := a.Sum(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out.Artifacts[i] = a.Stating(sum)
+	}
+	return out, nil
 }

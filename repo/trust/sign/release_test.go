@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -79,12 +80,15 @@ func TestReleaseIsReproducible(t *testing.T) {
 			if names(r) != want {
 				t.Errorf("%s: the files are %s", key, names(r))
 			}
+			if !strings.HasPrefix(string(content(t, r, layouts.ChecksumFile)), "# clusterctl-repo release: infrastructure-foo v1.0.0\n") {
+				t.Errorf("%s: the checksums do not begin with the identity", key)
+			}
 			for _, f := range r.Artifacts {
 				if !bytes.Equal(content(t, a, f.Name), content(t, r, f.Name)) {
 					t.Errorf("%s: %s differs", key, f.Name)
 				}
 			}
-			if err := sign.Verify(t.Context(), r, public); err != nil {
+			if _, err := sign.Verify(t.Context(), r, public); err != nil {
 				t.Errorf("%s: %v", key, err)
 			}
 			if err := provenance.Verify(t.Context(), r); err != nil {
@@ -134,7 +138,7 @@ func TestVerify(t *testing.T) {
 		"sound":              {},
 		"one of the keys":    {keys: []*sign.PublicKey{other, public}},
 		"no key":             {keys: []*sign.PublicKey{}, want: "there is no key"},
-		"other key":          {keys: []*sign.PublicKey{other}, as: &signature, want: "SHA256SUMS.sig is no signature of SHA256SUMS by the Ed25519 key"},
+		"other key":          {keys: []*sign.PublicKey{other}, as: &signature, want: "SHA256SUMS.sig does not sign SHA256SUMS with the Ed25519 key"},
 		"not signed":         {change: func(_ *testing.T, r *repo.Release) { remove(r, layouts.SignatureFile) }, is: fs.ErrNotExist, want: "is not signed: it has no SHA256SUMS.sig"},
 		"no checksums":       {change: func(_ *testing.T, r *repo.Release) { remove(r, layouts.ChecksumFile) }, is: fs.ErrNotExist, want: "nothing in it can be signed"},
 		"changed file":       {change: func(_ *testing.T, r *repo.Release) { put(r, "metadata.yaml", []byte("M")) }, as: &checksum, want: "metadata.yaml has the checksum"},
@@ -174,7 +178,7 @@ func TestVerify(t *testing.T) {
 			if tc.keys == nil {
 				tc.keys = []*sign.PublicKey{public}
 			}
-			err := sign.Verify(t.Context(), &r, tc.keys...)
+			_, err := sign.Verify(t.Context(), &r, tc.keys...)
 			switch {
 			case tc.is == nil && tc.as == nil && tc.want == "":
 				if err != nil {
@@ -218,11 +222,11 @@ func TestVerifyComparesStatementAndEnvelope(t *testing.T) {
 		sums := must[[]byte](t)(repo.Checksums(t.Context(), &r))
 		put(&r, layouts.ChecksumFile, sums)
 		put(&r, layouts.SignatureFile, must[[]byte](t)(k.Sign(sums)))
-		err := sign.Verify(t.Context(), &r, public)
+		_, err := sign.Verify(t.Context(), &r, public)
 		if _, is := errors.AsType[*sign.SignatureError](err); tc.ok != (err == nil) || !tc.ok && !is {
 			t.Errorf("%s: %v", name, err)
 		}
-		if !tc.ok && !strings.Contains(err.Error(), "provenance.intoto.jsonl is no signature of provenance.intoto.json by") {
+		if !tc.ok && !strings.Contains(err.Error(), "provenance.intoto.jsonl does not sign provenance.intoto.json with") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -233,7 +237,7 @@ func TestVerifyTakesWhatCosignSigned(t *testing.T) {
 	r := release()
 	put(r, layouts.ChecksumFile, []byte("hello\n"))
 	put(r, layouts.SignatureFile, must[[]byte](t)(os.ReadFile("testdata/hello.sig")))
-	err := sign.Verify(t.Context(), r, public)
+	_, err := sign.Verify(t.Context(), r, public)
 	if _, ok := errors.AsType[*repo.ChecksumError](err); !ok { // only that hello is no checksum
 		t.Errorf("got %v", err)
 	}
@@ -259,7 +263,7 @@ func TestVerifyStopsWithItsContext(t *testing.T) {
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stop)
-	if err := sign.Verify(ctx, r, public); !errors.Is(err, stop) {
+	if _, err := sign.Verify(ctx, r, public); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
 	k, _ := load(t, "P-256")
@@ -279,7 +283,7 @@ func FuzzVerify(f *testing.F) {
 		r := *good
 		put(&r, layouts.ChecksumFile, newSums)
 		put(&r, layouts.SignatureFile, newSig)
-		err := sign.Verify(t.Context(), &r, public)
+		_, err := sign.Verify(t.Context(), &r, public)
 		if err == nil && !bytes.Equal(newSums, sums) {
 			t.Errorf("accepted %q", newSums)
 		}
@@ -291,4 +295,118 @@ func FuzzVerify(f *testing.F) {
 			t.Error("an envelope of two statements")
 		}
 	})
+}
+
+// byHand signs as cosign does, which knows nothing of identities.
+func byHand(t *testing.T, r *repo.Release, k *sign.PrivateKey) {
+	t.Helper()
+	remove(r, layouts.SignatureFile)
+	remove(r, layouts.ChecksumFile)
+	sums := must[[]byte](t)(repo.Checksums(t.Context(), r))
+	put(r, layouts.ChecksumFile, sums)
+	put(r, layouts.SignatureFile, must[[]byte](t)(k.Sign(sums)))
+}
+
+func TestVerifyDemandsTheIdentity(t *testing.T) {
+	k, public := load(t, "P-256")
+	bare := func() *repo.Release {
+		return must[*repo.Release](t)(sign.Release(t.Context(), release("metadata.yaml", "m", "infrastructure-components.yaml", "c"), k))
+	}
+	core := layouts.Provider{Type: layouts.Core, Name: "cluster-api"}
+	kubeadm := layouts.Provider{Type: layouts.Bootstrap, Name: "kubeadm"}
+	for name, tc := range map[string]struct {
+		make func() *repo.Release
+		want string // empty if it is accepted
+	}{
+		"as signed":     {bare, ""},
+		"other version": {func() *repo.Release { r := bare(); r.Version = "v1.0.1"; return r }, "the signature is about infrastructure-foo v1.0.0, but this is infrastructure-foo v1.0.1"},
+		"equal version": {func() *repo.Release { r := bare(); r.Version = "1.0.0"; return r }, "but this is infrastructure-foo 1.0.0"},
+		"other name":    {func() *repo.Release { r := bare(); r.Provider.Name = "bar"; return r }, "but this is infrastructure-bar v1.0.0"},
+		"other type":    {func() *repo.Release { r := bare(); r.Provider.Type = layouts.Bootstrap; return r }, "but this is bootstrap-foo v1.0.0"},
+		"no name":       {func() *repo.Release { r := bare(); r.Provider.Name = ""; return r }, "but this is infrastructure- v1.0.0"},
+		"shared place":  {func() *repo.Release { r := bare(); r.Provider = layouts.Provider{}; return r }, ""},
+		"without identity": {func() *repo.Release { r := bare(); byHand(t, r, k); return r },
+			"covers the files, but not which provider and version they are"},
+		"with a statement instead": {func() *repo.Release {
+			r := must[*repo.Release](t)(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))
+			byHand(t, r, k)
+			return r
+		}, ""},
+		"statement of another version": {func() *repo.Release {
+			r := must[*repo.Release](t)(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))
+			byHand(t, r, k)
+			r.Version = "v1.0.1"
+			return r
+		}, "it is about version v1.0.0"},
+		"several providers": {func() *repo.Release {
+			r := release("metadata.yaml", "m")
+			r.Provider = layouts.Provider{}
+			return must[*repo.Release](t)(sign.Release(t.Context(), r, k, kubeadm, core))
+		}, ""},
+		"one of several": {func() *repo.Release {
+			r := release("metadata.yaml", "m")
+			r.Provider = layouts.Provider{}
+			r = must[*repo.Release](t)(sign.Release(t.Context(), r, k, kubeadm, core))
+			r.Provider = core
+			return r
+		}, "the signature is about bootstrap-kubeadm v1.0.0, cluster-api v1.0.0, but this is cluster-api v1.0.0"},
+		"a link": {func() *repo.Release { r := bare(); r.Artifacts[2].Link = true; return r }, "is a symbolic link"},
+		"an odd entry": {func() *repo.Release {
+			r := bare()
+			r.Oddities = []repo.Oddity{{Kind: repo.OddHidden, Path: "out/.x", Why: "is hidden"}}
+			return r
+		}, "out/.x is hidden"},
+		"not all listed": {func() *repo.Release { r := bare(); r.Incomplete = "cannot be listed"; return r }, "out cannot be listed"},
+		"two cases": {func() *repo.Release {
+			return must[*repo.Release](t)(sign.Release(t.Context(), release("metadata.yaml", "m", "Metadata.yaml", "M"), k))
+		}, "one name where case does not count"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := sign.Verify(t.Context(), tc.make(), public)
+			if tc.want == "" {
+				if err != nil || len(v.Providers) == 0 || v.Key != public {
+					t.Errorf("%+v, %v", v, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestReleaseDoesNotSignWhatContradictsIt(t *testing.T) {
+	k, _ := load(t, "P-256")
+	with := must[*repo.Release](t)(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))
+	with.Version = "v1.0.5"
+	if _, err := sign.Release(t.Context(), with, k); err == nil || !strings.Contains(err.Error(), "it is about version v1.0.0, and these are the files of v1.0.5") {
+		t.Errorf("another statement: %v", err)
+	}
+	bare := must[*repo.Release](t)(sign.Release(t.Context(), release("metadata.yaml", "m"), k))
+	bare.Version = "v1.0.5"
+	if _, err := sign.Release(t.Context(), bare, k); err == nil || !strings.Contains(err.Error(), "the signature is about infrastructure-foo v1.0.0, but this is infrastructure-foo v1.0.5") {
+		t.Errorf("another identity: %v", err)
+	}
+	nameless := release("metadata.yaml", "m")
+	nameless.Provider = layouts.Provider{}
+	if _, err := sign.Release(t.Context(), nameless, k); err == nil || !strings.Contains(err.Error(), "its provider is unknown") {
+		t.Errorf("no identity: %v", err)
+	}
+}
+
+// What is read after the verification is what was verified, or an error.
+func TestVerifiedContentIsPinned(t *testing.T) {
+	k, public := load(t, "P-256")
+	text := "m"
+	r := release("infrastructure-components.yaml", "c")
+	r.Artifacts = append(r.Artifacts, repo.NewArtifact("metadata.yaml", "out/metadata.yaml", 1, func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(text)), nil
+	}))
+	r = must[*repo.Release](t)(sign.Release(t.Context(), r, k))
+	v := must[*sign.Verified](t)(sign.Verify(t.Context(), r, public))
+	text = "M"
+	if data, err := v.Release.Artifact("metadata.yaml").Bytes(); err == nil {
+		t.Errorf("it reads %q after the file changed", data)
+	}
 }

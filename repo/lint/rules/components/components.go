@@ -586,7 +586,7 @@ func unseenImage(p *lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP020", Name: "provider-label", Since: "v0.1.0",
+	ID: "COMP020", Name: "provider-label", Since: "v0.1.0", OptIn: lint.EveryFinding,
 	Title:    "All objects should have the provider label",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Labels",
@@ -655,7 +655,7 @@ func droppedStorageVersion(p *lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP028", Name: "left-behind", Since: "v0.1.0",
+	ID: "COMP028", Name: "left-behind", Since: "v0.1.0", OptIn: lint.EveryFinding,
 	Title:    "Names of cluster-wide objects begin with the namespace",
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "clusterctl client/cluster/components.go, Delete",
@@ -724,7 +724,7 @@ func secretValue(p *lint.Pass, o *manifest.Object) {
 var scaffolded = map[string]string{"control-plane": "controller-manager"}
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP032", Name: "shared-selector", Since: "v0.1.0",
+	ID: "COMP032", Name: "shared-selector", Since: "v0.1.0", OptIn: lint.EveryFinding,
 	Title:    "Selectors of Deployments distinguish the provider from others",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Deployments, section Selector",

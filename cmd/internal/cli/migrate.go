@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+)
+
+func (a *app) migrateCommand() *cobra.Command {
+	var to string
+	var write, diff bool
+	out := outputs{formats: report.MigrationFormats}
+	cmd := &cobra.Command{
+		Use:   "migrate [TARGET|FILE|DIR|-]",
+		Short: "Rewrite manifests for the next contract of Cluster API",
+		Long: `Rewrites templates, ClusterClasses, Clusters and the kustomize sources of them
+from one contract of Cluster API to the next: core, kubeadm bootstrap and control
+plane, addons, ipam and runtime. The text is edited and not written anew:
+comments, order, quotes, blank lines and variables stay what they are.
+
+By default the command shows a diff and writes nothing; with --write it replaces
+the files. What is read from standard input is written to standard output. What
+cannot be migrated is left as it is, or marked with a comment, and reported; the
+exit code is then 1.
+
+Without an argument the current folder is migrated. In a folder, hidden folders,
+vendor and node_modules are passed over. A URL of a release, as clusterctl takes
+it, is migrated for the diff only.`,
+		Example: `  # What would change in this source tree?
+  clusterctl-repo migrate . --to v1beta2
+
+  # Change it, and list what is left to do
+  clusterctl-repo migrate . --to v1beta2 --write -o text
+
+  # One template, from a pipe
+  clusterctl-repo migrate - < cluster-template.yaml > migrated.yaml`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			contract := table.To(to)
+			if contract == nil {
+				var known []string
+				for _, c := range table.Contracts() {
+					known = append(known, c.To)
+				}
+				return usagef("cannot migrate to %q: expected %s", to, strings.Join(known, ", "))
+			}
+			outs, err := out.parse()
+			if err != nil {
+				return err
+			}
+			name := "."
+			if len(args) > 0 {
+				name = args[0]
+			}
+			m := migration{app: a, opts: migrate.Options{Contract: contract}, write: write, diff: diff, outs: outs, chosen: cmd.Flags().Changed("output")}
+			return m.run(cmd.Context(), name)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "v1beta2", "the contract to migrate to")
+	cmd.Flags().BoolVar(&write, "write", false, "replace the files")
+	cmd.Flags().BoolVar(&diff, "diff", false, "show a diff also with --write or for standard input")
+	out.flag(cmd)
+	return cmd
+}
+
+// migration is one run of migrate.
+type migration struct {
+	app         *app
+	opts        migrate.Options
+	write, diff bool
+	outs        []output
+	chosen      bool // -o was given
+}
+
+func (m *migration) run(ctx context.Context, name string) error {
+	if name == "-" {
+		return m.filter()
+	}
+	if isURL(name) {
+		return m.release(ctx, name)
+	}
+	dir := m.app.path(name)
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usagef("%s: %w", filepath.ToSlash(name), cause(err))
+	}
+	if err != nil {
+		return err
+	}
+	var r *migrate.Report
+	prefix := filepath.ToSlash(m.app.short(name))
+	if info.IsDir() {
+		r, err = migrate.Folder(ctx, dir, prefix, m.opts)
+	} else {
+		dir = filepath.Dir(dir)
+		r, err = m.file(m.app.path(name), prefix)
+	}
+	if err != nil {
+		return err
+	}
+	if m.write {
+		var changed []check.FixedFile
+		for _, f := range r.Files {
+			if f.Changed(f.Old) {
+				changed = append(changed, check.FixedFile{Name: m.app.path(filepath.FromSlash(f.Name)), Old: f.Old, New: f.New})
+			}
+		}
+		if err := check.Rewrite(ctx, dir, changed); err != nil {
+			return err
+		}
+	}
+	return m.report(r)
+}
+
+// file migrates one file.
+func (m *migration) file(name, shown string) (*migrate.Report, error) {
+	data, err := files.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	return m.one(shown, data), nil
+}
+
+func (m *migration) one(name string, data []byte) *migrate.Report {
+	return &migrate.Report{Files: []*migrate.File{{Name: name, Old: data, Result: migrate.Text(name, data, m.opts)}}}
+}
+
+// filter migrates standard input to standard output.
+func (m *migration) filter() error {
+	if m.write {
+		return usagef("--write needs files; what is read from standard input is written to standard output")
+	}
+	data, err := io.ReadAll(io.LimitReader(m.app.In, repo.MaxFileSize+1))
+	if err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	if len(data) > repo.MaxFileSize {
+		return usagef("standard input has more than %d MB", repo.MaxFileSize>>20)
+	}
+	r := m.one("-", data)
+	if m.diff || m.chosen {
+		return m.report(r)
+	}
+	if _, err := m.app.Out.Write(r.Files[0].New); err != nil {
+		return err
+	}
+	m.talk(r)
+	return m.verdict(r)
+}
+
+// release migrates the templates and classes of a release that cannot be changed.
+func (m *migration) release(ctx context.Context, name string) error {
+	if m.write {
+		return usagef("--write needs a folder, but %s is a URL", name)
+	}
+	t, err := m.app.open(ctx, name, nil)
+	if err != nil {
+		return err
+	}
+	releases, err := t.newest()
+	if err != nil {
+		return err
+	}
+	all := &migrate.Report{}
+	for _, r := range releases {
+		for _, artifact := range r.Artifacts {
+			if kind := artifact.Kind(); kind != layouts.ClusterTemplate && kind != layouts.ClusterClass {
+				continue
+			}
+			data, err := artifact.Bytes()
+			if err != nil {
+				return err
+			}
+			all.Files = append(all.Files, m.one(artifact.Name, data).Files...)
+		}
+	}
+	return m.report(all)
+}
+
+// report prints what was asked for. The diff leaves no room on standard output for
+// what a person should know, which then goes to standard error.
+func (m *migration) report(r *migrate.Report) error {
+	outs := m.outs
+	if m.write && !m.chosen && !m.diff {
+		outs = nil
+	}
+	if m.diff && m.chosen {
+		if err := report.WriteMigration(m.app.Out, "diff", r); err != nil {
+			return err
+		}
+	}
+	if err := m.app.write(outs, func(w io.Writer, format string, _ bool) error { return report.WriteMigration(w, format, r) }); err != nil {
+		return err
+	}
+	if !m.chosen {
+		m.talk(r)
+	}
+	return m.verdict(r)
+}
+
+// talk lists what a person should know.
+func (m *migration) talk(r *migrate.Report) {
+	var b strings.Builder
+	if err := report.WriteMigration(&b, "text", r); err == nil {
+		m.app.say("%s", strings.TrimRight(b.String(), "\n"))
+	}
+}
+
+// verdict is the exit code.
+func (m *migration) verdict(r *migrate.Report) error {
+	if r.Left() {
+		return &codeError{code: exitFindings}
+	}
+	return nil
+}

@@ -1,0 +1,7 @@
+// Package recipes reads what Makefiles, release workflows and scripts of a
+// source tree do to make a release: which folders they build with kustomize,
+// which files they copy, and under which names. It runs none of it. What depends
+// on a value that the files do not tell is reported as unread.
+//
+// It must not know what the folders hold or how anything is built.
+package recipes

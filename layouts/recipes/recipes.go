@@ -1,0 +1,197 @@
+package recipes
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Place is a line of a file of the tree.
+type Place struct {
+	File string
+	Line int
+}
+
+// String writes the place as FILE:LINE.
+func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+
+// Product is a file that a recipe writes. All paths use slashes and are relative
+// to the tree.
+type Product struct {
+	Place
+	// To is the file; Name its base name. The folder may hold text that could not
+	// be told; the name is always whole.
+	To, Name string
+	// Kustomize is the folder it is built from; empty if it is copied.
+	Kustomize string
+	// Unrestricted is set if the build may load files from outside their folder.
+	Unrestricted bool
+	// From are the files it is copied from or joined of.
+	From []string
+	// Through are the programs that change the text on the way, such as envsubst.
+	Through []string
+}
+
+// Image is an image that a recipe sets with `kustomize edit set image`.
+type Image struct {
+	Place
+	// Dir is the folder of the kustomization.
+	Dir string
+	// Name is the image to replace.
+	Name string
+	// NewName is its replacement without the tag; empty if it cannot be told.
+	NewName string
+}
+
+// Unread is a line that builds something, but does not tell what.
+type Unread struct {
+	Place
+	Why string
+}
+
+// Reading is what the recipes of a tree say.
+type Reading struct {
+	Products []Product
+	Images   []Image
+	Unread   []Unread
+}
+
+// maxFile and maxFiles bound what is read of a tree.
+const (
+	maxFile  = 1 << 20
+	maxFiles = 200
+)
+
+// Read reads the recipes of a tree: Makefiles and *.mk, GitHub workflows,
+// .gitlab-ci.yml, goreleaser's hooks, and shell scripts. Files that cannot be read
+// or understood add nothing.
+func Read(fsys fs.FS) *Reading {
+	r := &reader{fsys: fsys}
+	for _, name := range r.files() {
+		data, err := fs.ReadFile(fsys, name)
+		if err != nil || len(data) > maxFile {
+			continue
+		}
+		switch kindOf(name) {
+		case makefile:
+			r.makefile(name, string(data))
+		case script:
+			r.script(name, 1, string(data), newScope("."))
+		case workflow:
+			r.workflow(name, data)
+		}
+	}
+	r.follow()
+	return &r.out
+}
+
+type kind int
+
+const (
+	other kind = iota
+	makefile
+	script
+	workflow
+)
+
+var workflowFile = regexp.MustCompile(`^(\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.ya?ml|\.goreleaser[^/]*\.ya?ml)$`)
+
+func kindOf(name string) kind {
+	base := path.Base(name)
+	switch {
+	case base == "Makefile", base == "GNUmakefile", base == "makefile", strings.HasSuffix(base, ".mk"):
+		return makefile
+	case strings.HasSuffix(base, ".sh"):
+		return script
+	case workflowFile.MatchString(name):
+		return workflow
+	}
+	return other
+}
+
+// passed are folders whose recipes make no release.
+var passed = []string{".git", "docs", "e2e", "node_modules", "test", "tests", "testdata", "third_party", "vendor"}
+
+// files lists the recipes of the tree, Makefiles first, those of the root before
+// those below.
+func (r *reader) files() []string {
+	var names []string
+	_ = fs.WalkDir(r.fsys, ".", func(p string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fs.SkipDir
+		case entry.IsDir() && p != "." && (slices.Contains(passed, path.Base(p)) || strings.Count(p, "/") > 2):
+			return fs.SkipDir
+		case !entry.Type().IsRegular() || kindOf(p) == other:
+			return nil
+		}
+		names = append(names, p)
+		return nil
+	})
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(kindOf(a), kindOf(b)), cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
+	})
+	return names[:min(len(names), maxFiles)]
+}
+
+type reader struct {
+	fsys fs.FS
+	out  Reading
+}
+
+// workflow reads the scripts in a YAML file: every text under a key that holds
+// commands.
+func (r *reader) workflow(name string, data []byte) {
+	for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
+		if d.Err != nil {
+			continue
+		}
+		var last *scope
+		var job string
+		d.Root.Walk(func(at yamldoc.Path, n *yamldoc.Node) bool {
+			text := n.Str()
+			if text == "" || !slices.ContainsFunc(at, func(key string) bool { return slices.Contains(commandKeys, key) }) {
+				return true
+			}
+			// Steps of a list are one script in GitLab; in GitHub each begins anew.
+			if of := strings.TrimRight(at.String(), "0123456789"); last == nil || of != job {
+				last, job = newScope("."), of
+			}
+			first := d.Pos(n).Line
+			if n.Style == yamldoc.Block {
+				first++ // the text begins below the sign
+			}
+			r.script(name, first, text, last)
+			return true
+		})
+	}
+}
+
+// commandKeys are the keys that hold commands.
+var commandKeys = []string{"run", "script", "before_script", "hooks", "cmd", "pre", "post"}
+
+// follow replaces copies of what another recipe built by the build, so that a
+// product says what it is made from in the end.
+func (r *reader) follow() {
+	for range 3 { // kustomize, rename, copy
+		for i := range r.out.Products {
+			p := &r.out.Products[i]
+			if p.Kustomize != "" || len(p.From) != 1 {
+				continue
+			}
+			for _, q := range r.out.Products {
+				if q.To == p.From[0] && q.To != p.To && (q.Kustomize != "" || len(q.From) == 1) {
+					p.Kustomize, p.Unrestricted, p.From = q.Kustomize, q.Unrestricted, q.From
+					p.Through = append(slices.Clone(q.Through), p.Through...)
+					break
+				}
+			}
+		}
+	}
+}

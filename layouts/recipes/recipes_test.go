@@ -1,0 +1,121 @@
+package recipes_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
+)
+
+// read returns what recipes say, one line for each product, image and line that
+// was not understood.
+func read(files map[string]string) []string {
+	fsys := fstest.MapFS{}
+	for name, text := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	r := recipes.Read(fsys)
+	var out []string
+	for _, p := range r.Products {
+		line := fmt.Sprintf("%s: %s", p.Place, p.To)
+		if p.Kustomize != "" {
+			line += " = build " + p.Kustomize
+		}
+		if p.Unrestricted {
+			line += " unrestricted"
+		}
+		if p.From != nil {
+			line += " < " + strings.Join(p.From, " ")
+		}
+		if p.Through != nil {
+			line += " | " + strings.Join(p.Through, " | ")
+		}
+		out = append(out, line)
+	}
+	for _, i := range r.Images {
+		out = append(out, fmt.Sprintf("%s: image %s=%s in %s", i.Place, i.Name, i.NewName, i.Dir))
+	}
+	for _, u := range r.Unread {
+		out = append(out, fmt.Sprintf("%s: ? %s", u.Place, u.Why))
+	}
+	return out
+}
+
+func TestRead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"variables, automatic ones and continued lines": {
+			map[string]string{"Makefile": "OUT ?= $(CURDIR)/out\nKUSTOMIZE := $(abspath bin/kustomize-v5)\nFLAGS = --load-restrictor LoadRestrictionsNone\n\n$(OUT)/core-components.yaml: core # why\n\t@$(KUSTOMIZE) build \\\n\t  $(FLAGS) $</config > $@\nNAME := $(notdir a/b)\nx:\n\t-cp $(NAME).yaml $(@D)/$(@F).yaml\n"},
+			[]string{"Makefile:6: out/core-components.yaml = build core/config unrestricted", "Makefile:10: x.yaml < b.yaml"},
+		},
+		"folders are followed, and each line of make begins anew": {
+			map[string]string{"a/Makefile": "all:\n\tcd b; kustomize build config/default > ../../out/x.yaml\n\tkubectl kustomize config/default > y.yaml\n\t(cd c && kustomize build . > z.yaml) && kustomize build d > w.yaml\n"},
+			[]string{"a/Makefile:2: out/x.yaml = build a/b/config/default", "a/Makefile:3: a/y.yaml = build a/config/default", "a/Makefile:4: a/c/z.yaml = build a/c", "a/Makefile:4: a/w.yaml = build a/d"},
+		},
+		"pipes, tee, copies and joins": {
+			map[string]string{"m.yaml": "", "Makefile": "all:\n\tkustomize build c | sed 's/a/b/' | envsubst > out/a.yaml\n\tkustomize build d | tee out/b.yaml > /dev/null\n\tsed s/x/y/ m.yaml > out/m.yaml\n\tenvsubst < m.yaml > out/n.yaml\n\tcat out/a.yaml > out/all.yaml\n\techo '---' >> out/all.yaml\n\tcat out/b.yaml >> out/all.yaml\n\tcp -r m.yaml k.yaml out\n"},
+			[]string{
+				"Makefile:2: out/a.yaml = build c | sed | envsubst", "Makefile:3: out/b.yaml = build d", "Makefile:3: dev/null = build d",
+				"Makefile:4: out/m.yaml < m.yaml | sed", "Makefile:5: out/n.yaml < m.yaml | envsubst",
+				"Makefile:6: out/all.yaml < out/a.yaml out/b.yaml", "Makefile:9: out/m.yaml < m.yaml", "Makefile:9: out/k.yaml < k.yaml",
+			},
+		},
+		"loops over words and files": {
+			map[string]string{"f/one/kustomization.yaml": "", "f/two/kustomization.yaml": "", "Makefile": "all:\n\tfor f in one two; do kustomize build f/$$f -o out/$${f}.yaml; done\n\tfor f in f/*; do kustomize build $$f > out/$$(basename $$f)-x.yaml; done\n"},
+			[]string{"Makefile:2: out/one.yaml = build f/one", "Makefile:2: out/two.yaml = build f/two", "Makefile:3: out/one-x.yaml = build f/one", "Makefile:3: out/two-x.yaml = build f/two"},
+		},
+		"a renamed build is followed": {
+			map[string]string{"Makefile": "all:\n\tkustomize build c > t/x.yaml\n\tmv t/x.yaml out/y.yaml\n"},
+			[]string{"Makefile:2: t/x.yaml = build c", "Makefile:3: out/y.yaml = build c"},
+		},
+		"what cannot be told": {
+			map[string]string{"Makefile": "V := $(shell git describe)\nall:\n\tkustomize build $(WHERE) > out/x.yaml\n\tkustomize build c > out/x-$(V).yaml\n\tkustomize build c > $(OUT)/y.yaml\n\tkustomize build 'c > z\n"},
+			[]string{"Makefile:5: \ue000OUT\ue001/y.yaml = build c", "Makefile:3: ? the folder of the kustomization depends on WHERE", "Makefile:4: ? the name of the file depends on V", "Makefile:6: ? the line cannot be read as shell"},
+		},
+		"both sides of a condition, and no loop of variables": {
+			map[string]string{"Makefile": "A = $(B)\nB = $(A)\nifeq ($(X),y)\nD ?= c\nelse\nD ?= d\nendif\nall:\n\tif [ -n \"$$X\" ]; then kustomize build $(D) > a.yaml; else kustomize build e > b.yaml; fi\n\tkustomize build $(A) > c.yaml\n"},
+			[]string{"Makefile:9: a.yaml = build c", "Makefile:9: b.yaml = build e", "Makefile:10: ? the folder of the kustomization depends on A"},
+		},
+		"included files share variables": {
+			map[string]string{"Makefile": "include hack/common.mk\nall:\n\tkustomize build $(DIR) > x.yaml\n", "hack/common.mk": "DIR = config/default\n"},
+			[]string{"Makefile:3: x.yaml = build config/default"},
+		},
+		"workflows, GitLab and goreleaser": {
+			map[string]string{
+				".github/workflows/r.yml": "jobs:\n  a:\n    steps:\n    - run: kustomize build a > out/a.yaml\n    - run: |\n        cd config/manager\n        kustomize edit set image controller=ghcr.io/x/y:${{ github.ref_name }}\n    - run: kustomize build b > out/b.yaml\n",
+				".gitlab-ci.yml":          "build:\n  script:\n  - cd config\n  - kustomize build g > x.yaml\n",
+				".goreleaser.yaml":        "before:\n  hooks:\n  - kustomize build h -o out/{{ .Tag }}/h.yaml\n",
+			},
+			[]string{
+				".github/workflows/r.yml:4: out/a.yaml = build a", ".github/workflows/r.yml:8: out/b.yaml = build b",
+				".gitlab-ci.yml:4: config/x.yaml = build config/g", ".goreleaser.yaml:3: out/\ue000expression\ue001/h.yaml = build h",
+				".github/workflows/r.yml:7: image controller=ghcr.io/x/y in config/manager",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := read(tc.files)
+			slices.Sort(got)
+			slices.Sort(tc.want)
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
+			}
+		})
+	}
+}
+
+// Whatever a Makefile holds, reading ends and does not panic.
+func FuzzMakefile(f *testing.F) {
+	f.Add("all:\n\tfor a in 1 2; do for b in 1 2; do kustomize build $$a > $$b.yaml; done; done\n")
+	f.Add("A=$(A)$(A)\nall: ; cp $(A) $@\n")
+	f.Add("all:\n\tcp {1..1000000000} {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b} x\n")
+	f.Add("define X\nendef\n$(call X,$(")
+	f.Fuzz(func(t *testing.T, text string) {
+		recipes.Read(fstest.MapFS{"Makefile": {Data: []byte(text)}, "x.sh": {Data: []byte(text)}, ".gitlab-ci.yml": {Data: []byte(text)}})
+	})
+}

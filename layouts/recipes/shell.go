@@ -1,0 +1,297 @@
+package recipes
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// scope is the state of a shell: its folder and its variables.
+type scope struct {
+	dir  string
+	vars map[string]string
+}
+
+func newScope(dir string) *scope { return &scope{dir: dir, vars: map[string]string{}} }
+
+func (s *scope) copy() *scope { return &scope{s.dir, maps.Clone(s.vars)} }
+
+// path makes a path of a script relative to the tree. An absolute one is taken
+// for one in the tree: the root of the tree is expanded to /.
+func (s *scope) path(p string) string {
+	if strings.HasPrefix(p, "/") {
+		return strings.TrimPrefix(path.Clean(p), "/")
+	}
+	return path.Join(s.dir, p)
+}
+
+// shell is a script that is being read.
+type shell struct {
+	*reader
+	file  string
+	first int
+	steps int
+}
+
+// maxSteps bounds loops in loops.
+const maxSteps = 20_000
+
+var expression = regexp.MustCompile(`\$?\{\{[^{}]*\}\}`) // of workflows and goreleaser
+
+// script reads shell commands that begin at a line of a file.
+func (r *reader) script(file string, first int, text string, in *scope) {
+	text = expression.ReplaceAllString(text, unknown("expression"))
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), file)
+	s := &shell{reader: r, file: file, first: first}
+	if err != nil {
+		if strings.Contains(text, "kustomize") {
+			r.out.Unread = append(r.out.Unread, Unread{Place{file, first}, "the line cannot be read as shell"})
+		}
+		return
+	}
+	s.stmts(f.Stmts, in)
+}
+
+func (s *shell) at(n syntax.Node) Place {
+	return Place{s.file, s.first + int(n.Pos().Line()) - 1}
+}
+
+func (s *shell) stmts(list []*syntax.Stmt, in *scope) {
+	for _, st := range list {
+		s.stmt(st, in)
+	}
+}
+
+func (s *shell) stmt(st *syntax.Stmt, in *scope) {
+	if s.steps++; s.steps > maxSteps {
+		return
+	}
+	switch c := st.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
+			s.stmt(c.X, in)
+			s.stmt(c.Y, in)
+			return
+		}
+		s.pipe(st, stream{}, in)
+	case *syntax.Subshell:
+		s.stmts(c.Stmts, in.copy())
+	case *syntax.Block:
+		s.stmts(c.Stmts, in)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			s.stmts(c.Cond, in)
+			s.stmts(c.Then, in)
+		}
+	case *syntax.WhileClause:
+		s.stmts(c.Do, in)
+	case *syntax.ForClause:
+		s.loop(c, in)
+	case *syntax.CaseClause:
+		for _, item := range c.Items {
+			s.stmts(item.Stmts, in)
+		}
+	case *syntax.FuncDecl:
+		s.stmt(c.Body, in.copy())
+	case *syntax.DeclClause:
+		s.assign(c.Args, in)
+	default:
+		s.pipe(st, stream{}, in)
+	}
+}
+
+func (s *shell) loop(c *syntax.ForClause, in *scope) {
+	iter, ok := c.Loop.(*syntax.WordIter)
+	if !ok {
+		s.stmts(c.Do, in)
+		return
+	}
+	items, _ := s.fields(iter.Items, in)
+	for _, item := range items {
+		in.vars[iter.Name.Value] = item
+		s.stmts(c.Do, in)
+	}
+}
+
+func (s *shell) assign(list []*syntax.Assign, in *scope) {
+	for _, a := range list {
+		if a.Name == nil {
+			continue
+		}
+		words := []*syntax.Word{}
+		if a.Value != nil {
+			words = append(words, a.Value)
+		}
+		value, err := s.fields(words, in)
+		if err != nil || a.Array != nil {
+			value = []string{unknown(a.Name.Value)}
+		}
+		in.vars[a.Name.Value] = strings.Join(value, " ")
+	}
+}
+
+var errUnknown = errors.New("cannot be told")
+
+// multiplies reports whether the braces of a word stand for more words than a
+// recipe of files needs: {1..1000000}, or many alternatives in a row.
+func multiplies(w *syntax.Word) bool {
+	const most = 4
+	braces := 0
+	for _, part := range w.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			continue
+		}
+		braces += strings.Count(lit.Value, "{")
+		if braces > most || braces > 0 && sequence.MatchString(lit.Value) || len(lit.Value) > 1000 && braces > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+var sequence = regexp.MustCompile(`[0-9]{3}|[a-zA-Z]\.\.`)
+
+// fields expands words as the shell does, with the files of the tree.
+func (s *shell) fields(words []*syntax.Word, in *scope) ([]string, error) {
+	if slices.ContainsFunc(words, multiplies) {
+		return nil, errUnknown
+	}
+	cfg := &expand.Config{
+		Env: expand.FuncEnviron(func(name string) string {
+			if v, ok := in.vars[name]; ok {
+				return v
+			}
+			switch {
+			case name == "IFS":
+				return " \t\n"
+			case name == "PWD":
+				return "/" + in.dir
+			case name == "HOME":
+				return unknown(name)
+			case rootNames.MatchString(name):
+				return "/"
+			}
+			return unknown(name)
+		}),
+		CmdSubst: func(w io.Writer, c *syntax.CmdSubst) error {
+			_, err := io.WriteString(w, s.substitute(c, in))
+			return err
+		},
+		ReadDir2: func(dir string) ([]fs.DirEntry, error) {
+			return fs.ReadDir(s.fsys, path.Clean("./"+strings.TrimPrefix(dir, "/")))
+		},
+	}
+	out, err := expand.Fields(cfg, words...)
+	if err != nil {
+		return nil, errUnknown
+	}
+	return out, nil
+}
+
+// substitute evaluates the substitutions that name files: ls, basename, dirname
+// and the root of the tree.
+func (s *shell) substitute(c *syntax.CmdSubst, in *scope) string {
+	if len(c.Stmts) == 1 && s.steps < maxSteps {
+		s.steps++
+		if call, ok := c.Stmts[0].Cmd.(*syntax.CallExpr); ok {
+			args, err := s.fields(call.Args, in)
+			switch {
+			case err != nil || len(args) == 0:
+			case args[0] == "pwd":
+				return "/" + in.dir
+			case args[0] == "git" && slices.Contains(args, "--show-toplevel"):
+				return "/"
+			case args[0] == "basename" && len(args) > 1 && !isUnknown(args[1]):
+				name := path.Base(args[1])
+				if len(args) > 2 {
+					name = strings.TrimSuffix(name, args[2])
+				}
+				return name
+			case args[0] == "dirname" && len(args) > 1 && !isUnknown(args[1]):
+				return path.Dir(args[1])
+			case args[0] == "ls" && len(args) == 2 && !isUnknown(args[1]):
+				entries, err := fs.ReadDir(s.fsys, in.path(args[1]))
+				var names []string
+				for _, e := range entries {
+					names = append(names, e.Name())
+				}
+				if err == nil {
+					return strings.Join(names, "\n")
+				}
+			case args[0] == "cd" || args[0] == "readlink" || args[0] == "realpath":
+				return "/"
+			}
+		}
+		if _, ok := c.Stmts[0].Cmd.(*syntax.BinaryCmd); ok && strings.Contains(s.source(c), "pwd") {
+			return "/" // $(cd "$(dirname "$0")/.." && pwd)
+		}
+	}
+	return unknown("command")
+}
+
+func (s *shell) source(n syntax.Node) string {
+	var b strings.Builder
+	_ = syntax.NewPrinter().Print(&b, n.(*syntax.CmdSubst).Stmts[0])
+	return b.String()
+}
+
+// stream is what flows through a pipe.
+type stream struct {
+	kustomize    string
+	unrestricted bool
+	from         []string
+	through      []string
+	bad          string // why it cannot be told
+	ok           bool
+}
+
+// pipe follows a statement, which may be a pipe of several, and returns what it
+// prints.
+func (s *shell) pipe(st *syntax.Stmt, in stream, sc *scope) stream {
+	var out stream
+	switch c := st.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+			out = s.pipe(c.Y, s.pipe(c.X, in, sc), sc)
+		} else {
+			s.pipe(c.X, in, sc)
+			out = s.pipe(c.Y, in, sc)
+		}
+	case *syntax.CallExpr:
+		if len(c.Args) == 0 {
+			s.assign(c.Assigns, sc)
+			return stream{}
+		}
+		for _, r := range st.Redirs {
+			if r.Op == syntax.RdrIn && r.Word != nil {
+				if f, err := s.fields([]*syntax.Word{r.Word}, sc); err == nil && len(f) == 1 {
+					in = stream{ok: true, from: []string{sc.path(f[0])}}
+				}
+			}
+		}
+		args, err := s.fields(c.Args, sc)
+		if err != nil || len(args) == 0 {
+			return stream{}
+		}
+		out = s.call(args, in, sc, s.at(c))
+	default:
+		s.stmt(&syntax.Stmt{Cmd: st.Cmd, Position: st.Position}, sc)
+	}
+	for _, r := range st.Redirs {
+		if (r.Op == syntax.RdrOut || r.Op == syntax.AppOut || r.Op == syntax.RdrClob) && (r.N == nil || r.N.Value == "1") {
+			if f, err := s.fields([]*syntax.Word{r.Word}, sc); err == nil && len(f) == 1 {
+				s.write(f[0], out, r.Op == syntax.AppOut, sc, s.at(st))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package diff
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write docs/diff.md")
+
+// TestPage keeps docs/diff.md equal to the tables.
+func TestPage(t *testing.T) {
+	page := filepath.Join("..", "..", "..", "docs", "diff.md")
+	var b strings.Builder
+	b.WriteString(`# What a change means for users
+
+` + "`clusterctl-repo diff OLD NEW`" + ` gives every change an impact; ` + "`--fail-on breaking`" + ` or ` + "`--fail-on attention`" + ` turns it into an exit code.
+
+- **breaking**: something that works stops working, unless users change it.
+- **attention**: something that works may need a decision or a value.
+- **neutral**: users need to do nothing.
+
+A CustomResourceDefinition is compared field by field in every version that both releases have. Fields that ` + "`kubectl apply`" + ` or the
+API server would refuse or drop are never neutral: random changes of schemas are compared with crdify, and with the API server's own
+validation and pruning of random objects (` + "`make oracle`" + `). A provider that is missing in the new release is breaking.
+
+<!-- generated from the tables of repo/facts/diff: do not edit -->
+| part | what | added | removed | changed |
+|---|---|---|---|---|
+`)
+	for _, r := range Table() {
+		what := r.What
+		if !strings.Contains(what, " ") {
+			what = "`" + what + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Area, what, r.Added, r.Removed, r.Changed)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(b.String(), string(have)); d != "" {
+		t.Errorf("docs/diff.md is out of date; run make generate (-tables +file):\n%s", d)
+	}
+}
+
+// TestTable checks the rows that are not made from other tables with releases.
+func TestTable(t *testing.T) {
+	schema := func(s string) map[string]string {
+		return map[string]string{"infrastructure-components.yaml": strings.Replace(definition, "SCHEMA", schemaIn(s), 1)}
+	}
+	object := func(s string) map[string]string { return map[string]string{"infrastructure-components.yaml": s} }
+	role := func(verbs string) map[string]string {
+		return object("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [" + verbs + "]}\n")
+	}
+	for _, tt := range []struct {
+		what     string
+		old, now map[string]string
+		want     string // the first word of a column
+		column   string
+	}{
+		{"a CRD", object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), schema("type: object"), "neutral", "added"},
+		{"a CRD", schema("type: object"), object("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"), "breaking", "removed"},
+		{"type", schema("type: string"), schema("type: integer"), "breaking", "changed"},
+		{"a value of enum", schema("{type: string, enum: [a]}"), schema("{type: string, enum: [a, b]}"), "neutral", "added"},
+		{"a value of enum", schema("{type: string, enum: [a, b]}"), schema("{type: string, enum: [a]}"), "breaking", "removed"},
+		{"a field", schema("{type: object, properties: {a: {type: string}}}"), schema("{type: object, properties: {a: {type: string}, b: {type: string}}}"), "neutral", "added"},
+		{"a field", schema("{type: object, properties: {a: {type: string}, b: {type: string}}}"), schema("{type: object, properties: {a: {type: string}}}"), "breaking", "removed"},
+		{"required", schema("{type: object, properties: {a: {type: string}}}"), schema("{type: object, required: [a], properties: {a: {type: string}}}"), "breaking", "added"},
+		{"required", schema("{type: object, required: [a], properties: {a: {type: string}}}"), schema("{type: object, properties: {a: {type: string}}}"), "neutral", "removed"},
+		{"a verb on a resource", role("get"), role("get, list"), "attention", "added"},
+		{"a verb on a resource", role("get, list"), role("get"), "neutral", "removed"},
+		{"the Namespace", object("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "breaking", "removed"},
+	} {
+		changes, err := Releases(t.Context(), release("v1.0.0", tt.old), release("v1.0.1", tt.now))
+		if err != nil {
+			t.Fatal(err)
+		}
+		worst := Neutral
+		for _, c := range changes {
+			worst = max(worst, c.Impact)
+		}
+		var row Row
+		for _, r := range fixed {
+			if r.What == tt.what {
+				row = r
+			}
+		}
+		column := map[string]string{"added": row.Added, "removed": row.Removed, "changed": row.Changed}[tt.column]
+		if worst.String() != tt.want || !strings.HasPrefix(column, tt.want) || len(changes) == 0 {
+			t.Errorf("%s %s: %v, the table says %q: %v", tt.what, tt.column, worst, column, lines(changes))
+		}
+	}
+}

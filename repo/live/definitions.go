@@ -1,0 +1,95 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Definition is a CustomResourceDefinition of the server, as JSON with indentation.
+type Definition struct {
+	Name string
+	JSON []byte
+}
+
+// providerLabel names the provider that installed an object; that of core is coreProvider.
+const (
+	providerLabel = "cluster.x-k8s.io/provider"
+	coreProvider  = "cluster-api"
+)
+
+// Definitions returns the definitions of the server that belong to providers of Cluster
+// API: those in groups under cluster.x-k8s.io, and those with the label of a contract,
+// without those of Cluster API itself. They are sorted by name.
+//
+// The error is set if the server cannot be reached or refuses, or ctx is done.
+func (c *Cluster) Definitions(ctx context.Context) ([]Definition, error) {
+	var out []Definition
+	query := url.Values{"limit": {"50"}}
+	for {
+		request := c.client.Get().AbsPath(definitions.path("")).SetHeader("Accept", "application/json")
+		for key := range query {
+			request.Param(key, query.Get(key))
+		}
+		result := request.Do(ctx)
+		if err := result.Error(); err != nil {
+			return nil, fmt.Errorf("CustomResourceDefinitions cannot be read: %w", err)
+		}
+		raw, err := result.Raw()
+		if err != nil {
+			return nil, err
+		}
+		var list struct {
+			Metadata struct{ Continue string }
+			Items    []map[string]any
+		}
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return nil, fmt.Errorf("CustomResourceDefinitions cannot be read: %w", err)
+		}
+		for _, item := range list.Items {
+			d, err := definitionOf(item)
+			if err != nil {
+				return nil, err
+			}
+			if d != nil {
+				out = append(out, *d)
+			}
+		}
+		if list.Metadata.Continue == "" {
+			break
+		}
+		query.Set("continue", list.Metadata.Continue)
+	}
+	slices.SortFunc(out, func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// definitionOf returns nil for what is not of a provider.
+func definitionOf(item map[string]any) (*Definition, error) {
+	metadata, _ := item["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	spec, _ := item["spec"].(map[string]any)
+	group, _ := spec["group"].(string)
+	name, _ := metadata["name"].(string)
+	ours := strings.HasSuffix(group, "."+coreGroup)
+	for key := range labels {
+		ours = ours || strings.HasPrefix(key, coreGroup+"/v1")
+	}
+	if !ours || group == clusterctlGroup || labels[providerLabel] == coreProvider {
+		return nil, nil
+	}
+	item["apiVersion"], item["kind"] = definitions.group+"/"+definitions.version, definitions.kind
+	delete(item, "status")
+	delete(metadata, "managedFields")
+	var b bytes.Buffer
+	in := json.NewEncoder(&b)
+	in.SetIndent("", "  ")
+	if err := in.Encode(item); err != nil {
+		return nil, fmt.Errorf("definition %s: %w", name, err)
+	}
+	return &Definition{name, b.Bytes()}, nil
+}

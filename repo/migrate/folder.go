@@ -1,0 +1,150 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+)
+
+// File is one file of a folder with what becomes of it.
+type File struct {
+	// Name is the path below the folder, with slashes.
+	Name string
+	Old  []byte
+	*Result
+}
+
+// Report is what becomes of files that belong together.
+type Report struct {
+	// Files are those that change or have findings, sorted by name.
+	Files []*File
+}
+
+// Findings are those of all files, in their order.
+func (r *Report) Findings() []Finding {
+	var out []Finding
+	for _, f := range r.Files {
+		out = append(out, f.Result.Findings...)
+	}
+	return out
+}
+
+// Left reports whether something is left to do by hand.
+func (r *Report) Left() bool {
+	return slices.ContainsFunc(r.Findings(), func(f Finding) bool { return f.Level == Manual })
+}
+
+// maxFolders bounds how deep folders are nested.
+const maxFolders = 100
+
+// Folder migrates all YAML files below a folder, but for hidden folders, vendor and
+// node_modules. Symbolic links are not followed. Files and patches that
+// kustomization files name are read as what they are there. Names in the report
+// begin with prefix. Nothing is written.
+func Folder(ctx context.Context, dir, prefix string, o Options) (*Report, error) {
+	root, err := files.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var all []*source
+	var walk func(name string, depth int) error
+	walk = func(name string, depth int) error {
+		if depth > maxFolders {
+			return errors.New(name + ": folders are nested too deep")
+		}
+		entries, err := root.ReadDir(name)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			below := path.Join(name, e.Name())
+			switch {
+			case e.IsDir():
+				if strings.HasPrefix(e.Name(), ".") || e.Name() == "vendor" || e.Name() == "node_modules" {
+					continue
+				}
+				if err := walk(below, depth+1); err != nil {
+					return err
+				}
+			case e.Type()&fs.ModeType == 0 && isYAML(e.Name()):
+				data, err := root.ReadFile(below)
+				if err != nil {
+					return err
+				}
+				all = append(all, &source{name: below, data: data})
+			}
+		}
+		return nil
+	}
+	if err := walk(".", 0); err != nil {
+		return nil, err
+	}
+	return together(ctx, all, prefix, o)
+}
+
+func isYAML(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || name == "Kustomization"
+}
+
+// source is a file before its migration.
+type source struct {
+	name string
+	data []byte
+	// partial is set for a patch that is merged, list for a list of JSON patches
+	// with what it applies to.
+	partial bool
+	list    *target
+	seen    map[string][]*tree.Node
+	result  *Result
+}
+
+// together migrates files that belong together: first objects, then classes,
+// patches and kustomization files, which depend on what the objects have become.
+func together(ctx context.Context, all []*source, prefix string, o Options) (*Report, error) {
+	k := newKustomizations(all, o.Contract)
+	run := func(s *source) {
+		opts := o
+		opts.Partial = s.partial
+		opts.Targets = k.targets(s)
+		name := path.Join(prefix, s.name)
+		switch {
+		case k.is[s.name]:
+			s.result = k.file(name, s, opts)
+		case s.list != nil:
+			s.result = k.operations(name, s, opts)
+		default:
+			s.result, s.seen = text(name, s.data, opts)
+		}
+	}
+	late := func(s *source) bool {
+		return k.is[s.name] || s.partial || s.list != nil || strings.Contains(string(s.data), "jsonPatches")
+	}
+	for _, second := range []bool{false, true} {
+		for _, s := range all {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if late(s) == second {
+				run(s)
+			}
+		}
+	}
+	out := &Report{}
+	for _, s := range all {
+		if s.result.Changed(s.data) || len(s.result.Findings) > 0 {
+			out.Files = append(out.Files, &File{Name: path.Join(prefix, s.name), Old: s.data, Result: s.result})
+		}
+	}
+	slices.SortFunc(out.Files, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}

@@ -1,0 +1,279 @@
+package migrate
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+)
+
+// target is what JSON patches of kustomize apply to.
+type target struct {
+	kind *table.Kind
+	name string
+}
+
+// kustomizations are the kustomization files among others.
+type kustomizations struct {
+	contract *table.Contract
+	files    map[string]*source
+	is       map[string]bool
+}
+
+// newKustomizations finds the kustomization files and marks the patches that they
+// name.
+func newKustomizations(all []*source, c *table.Contract) *kustomizations {
+	k := &kustomizations{contract: c, files: map[string]*source{}, is: map[string]bool{}}
+	for _, s := range all {
+		k.files[s.name] = s
+	}
+	for _, s := range all {
+		switch path.Base(s.name) {
+		case "kustomization.yaml", "kustomization.yml", "Kustomization":
+			k.is[s.name] = true
+			k.mark(s)
+		}
+	}
+	return k
+}
+
+// read parses a kustomization file; nil if that is not possible.
+func read(data []byte) *tree.Document {
+	text := strings.ReplaceAll(string(data), "\r\n", "\n")
+	d, err := tree.Parse(text, 0)
+	if err != nil || sound(text, d) != nil || d.Anchors || !d.Root.IsMap() {
+		return nil
+	}
+	return d
+}
+
+// entries are the items of a list of a kustomization.
+func entries(n *tree.Node, name string) []*tree.Entry {
+	if e := n.Get(name); e != nil && e.Value.IsList() {
+		return e.Value.Entries
+	}
+	return nil
+}
+
+// mark marks the files that one kustomization uses as patches.
+func (k *kustomizations) mark(s *source) {
+	d := read(s.data)
+	if d == nil {
+		return
+	}
+	file := func(name string) *source { return k.files[path.Join(path.Dir(s.name), name)] }
+	for _, e := range entries(d.Root, "patchesStrategicMerge") {
+		if f := file(tree.Unquote(e.Value.Raw)); f != nil {
+			f.partial = true
+		}
+	}
+	for _, list := range []string{"patches", "patchesJson6902"} {
+		for _, e := range entries(d.Root, list) {
+			f := file(e.Value.Text("path"))
+			if e.Value.Text("path") == "" || f == nil {
+				continue
+			}
+			if !isOperations(f.data) {
+				f.partial = true
+			} else if t := k.target(e.Value); t != nil {
+				f.list = t
+			}
+		}
+	}
+}
+
+// isOperations reports whether a patch is a list of JSON patches.
+func isOperations(data []byte) bool {
+	d, err := tree.Parse(strings.ReplaceAll(string(data), "\r\n", "\n"), 0)
+	return err == nil && d.Root.IsList()
+}
+
+// target reads what a patch applies to; nil if it is not of a migrated kind.
+func (k *kustomizations) target(patch *tree.Node) *target {
+	e := patch.Get("target")
+	if e == nil {
+		return nil
+	}
+	t := e.Value
+	for i := range k.contract.Kinds {
+		kind := &k.contract.Kinds[i]
+		if kind.Kind != t.Text("kind") {
+			continue
+		}
+		group, version := t.Text("group"), t.Text("version")
+		if (group == "" || group == kind.Group) && (version == "" || slices.Contains(kind.From, version)) {
+			return &target{kind, t.Text("name")}
+		}
+	}
+	return nil
+}
+
+// targets are the migrated objects that the patches of a file may apply to: those
+// of the same folder for classes, all for patches of kustomize.
+func (k *kustomizations) targets(s *source) map[string][]*tree.Node {
+	out := map[string][]*tree.Node{}
+	for name, other := range k.files {
+		if other == s || other.partial || other.list != nil || !k.is[s.name] && s.list == nil && path.Dir(name) != path.Dir(s.name) {
+			continue
+		}
+		for key, nodes := range other.seen {
+			out[key] = append(out[key], nodes...)
+		}
+	}
+	return out
+}
+
+// file migrates a kustomization file: its patches and their targets.
+func (k *kustomizations) file(name string, s *source, o Options) *Result {
+	r := &Result{New: s.data}
+	d := read(s.data)
+	if d == nil || strings.Contains(string(s.data), "\r") {
+		return r
+	}
+	before := d.String()
+	f := &file{name: name, opts: o, result: r, step: listStep(string(s.data)), uses: countVariables(string(s.data))}
+	f.opts.Partial = true
+	for _, list := range []string{"patches", "patchesJson6902"} {
+		for _, e := range entries(d.Root, list) {
+			t := k.target(e.Value)
+			if p := e.Value.Get("patch"); p != nil {
+				k.inline(f, d, p, t)
+			}
+			if t == nil {
+				continue
+			}
+			if v := e.Value.At("target", "version"); v != nil && slices.Contains(t.kind.From, tree.Unquote(v.Value.Raw)) {
+				setText(v, t.kind.To)
+			}
+		}
+	}
+	for _, e := range entries(d.Root, "patchesStrategicMerge") {
+		k.inline(f, d, e, nil)
+	}
+	k.replacements(d.Root)
+	after := d.String()
+	if after == before {
+		return r
+	}
+	again, err := tree.Parse(after, 0)
+	if err == nil {
+		err = sound(after, again)
+	}
+	if err != nil {
+		return &Result{New: s.data, Left: 1, Findings: []Finding{{
+			Level: Manual, File: name, Line: 1, Message: "the kustomization cannot be edited safely: " + err.Error(), Help: "migrate its patches by hand",
+		}}}
+	}
+	r.New = []byte(after)
+	return r
+}
+
+// inline migrates a patch in the text of a kustomization.
+func (k *kustomizations) inline(f *file, d *tree.Document, e *tree.Entry, t *target) {
+	if e.Value.Kind != tree.Leaf {
+		return
+	}
+	head, content, ok := strings.Cut(e.Value.Raw, "\n")
+	if !ok || !strings.HasPrefix(head, "|") || strings.ContainsAny(head, "0123456789") {
+		return
+	}
+	text, indent := dedent(content)
+	now := text
+	if p, err := tree.Parse(text+"\n", e.Line); err == nil && p.Root.IsList() && sound(text+"\n", p) == nil {
+		if t != nil {
+			k.run(f, p.Root, t)
+			now = strings.TrimSuffix(p.String(), "\n")
+		}
+	} else {
+		now = strings.TrimSuffix(strings.Join(f.documents(tree.Split(text+"\n"), e.Line), ""), "\n")
+	}
+	if now != text {
+		e.Value.SetRaw(head + "\n" + reindent(now, indent))
+		e.Touch()
+	}
+}
+
+// run migrates a list of JSON patches.
+func (k *kustomizations) run(f *file, list *tree.Node, t *target) {
+	o := &object{file: f, kind: t.kind, root: &tree.Node{Kind: tree.Map}, name: strings.TrimSpace("patch of " + t.kind.Kind + " " + t.name), step: f.step, partial: true}
+	var targets []*tree.Node
+	for _, n := range f.opts.Targets[t.kind.Group+"/"+t.kind.Kind] {
+		if t.name == "" || n.Text("metadata", "name") == t.name {
+			targets = append(targets, n)
+		}
+	}
+	p := operations{object: o, kind: t.kind, list: list, targets: targets, created: map[string]bool{}}
+	p.migrate()
+}
+
+// operations migrates a file that is a list of JSON patches.
+func (k *kustomizations) operations(name string, s *source, o Options) *Result {
+	r := &Result{New: s.data}
+	text := string(s.data)
+	d, err := tree.Parse(text, 0)
+	if err == nil {
+		err = sound(text, d)
+	}
+	if err != nil || d.Anchors || strings.Contains(text, "\r") || !d.Root.IsList() {
+		return r
+	}
+	f := &file{name: name, opts: o, result: r, step: listStep(text), uses: countVariables(text)}
+	k.run(f, d.Root, s.list)
+	after := d.String()
+	if again, err := tree.Parse(after, 0); err != nil || sound(after, again) != nil {
+		return &Result{New: s.data, Left: 1, Findings: []Finding{{
+			Level: Manual, File: name, Line: 1, Message: "the patches cannot be edited safely", Help: "migrate them by hand",
+		}}}
+	}
+	r.New = []byte(after)
+	return r
+}
+
+// replacements migrates the kinds and field paths of replacements.
+func (k *kustomizations) replacements(root *tree.Node) {
+	one := func(selector *tree.Node, field *tree.Entry) {
+		t := k.target(&tree.Node{Kind: tree.Map, Entries: []*tree.Entry{tree.NewEntry("target", selector.Clone())}})
+		if t == nil {
+			return
+		}
+		if v := selector.Get("version"); v != nil {
+			setText(v, t.kind.To)
+		}
+		if field != nil && field.Value.Kind == tree.Leaf {
+			if to, ok := movedPath(t.kind, tree.Unquote(field.Value.Raw)); ok {
+				setText(field, to)
+			}
+		}
+	}
+	for _, e := range entries(root, "replacements") {
+		if source := e.Value.Get("source"); source != nil && source.Value.IsMap() {
+			one(source.Value, source.Value.Get("fieldPath"))
+		}
+		for _, t := range entries(e.Value, "targets") {
+			selector := t.Value.Get("select")
+			if selector == nil || !selector.Value.IsMap() {
+				continue
+			}
+			fields := entries(t.Value, "fieldPaths")
+			for _, f := range fields {
+				one(selector.Value.Clone(), f)
+			}
+			one(selector.Value, nil)
+		}
+	}
+}
+
+// movedPath is the new place of a field; ok is false if it stays or its value changes.
+func movedPath(k *table.Kind, field string) (to string, ok bool) {
+	for _, row := range k.Rows {
+		if strings.Contains(row.Path, "[]") || row.Dropped() || row.Default != "" || row.Path == row.To {
+			continue
+		}
+		if field == row.Path || strings.HasPrefix(field, row.Path+".") {
+			return row.To + field[len(row.Path):], true
+		}
+	}
+	return field, false
+}

@@ -1,0 +1,351 @@
+package migrate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+)
+
+// object is one object that is being rewritten.
+type object struct {
+	file    *file
+	kind    *table.Kind
+	root    *tree.Node
+	name    string
+	step    int
+	partial bool
+
+	row table.Row
+	// after is the entry that was put after another one last, so that fields keep
+	// their order.
+	after map[*tree.Entry]*tree.Entry
+	// made are the entries that were created on the way to a moved one.
+	made map[*tree.Entry]bool
+	// anchorLine is the line of what has none of its own; pathOnly is set where no
+	// value is needed; stuck says why a value could not be converted.
+	anchorLine int
+	pathOnly   bool
+	stuck      string
+}
+
+// migrate carries out the table.
+func (o *object) migrate() {
+	o.after, o.made = map[*tree.Entry]*tree.Entry{}, map[*tree.Entry]bool{}
+	unknown := o.unknown()
+	if o.kind.Kind == "ClusterClass" {
+		o.patches()
+	}
+	for _, row := range o.kind.Rows {
+		o.carry(row)
+	}
+	version := o.root.Get("apiVersion")
+	o.bump(version, o.kind)
+	for _, u := range unknown {
+		o.file.result.add(u)
+	}
+}
+
+// carry carries out one row for every place it is about.
+func (o *object) carry(row table.Row) {
+	o.row = row
+	base, from, to := split(row.Path, row.To)
+	for _, n := range nodes(o.root, base) {
+		if len(from) == 0 { // the items of a list themselves
+			continue
+		}
+		e := n.At(from...)
+		if e == nil {
+			if row.Default != "" && !o.partial {
+				o.fill(n.At(from[:len(from)-1]...), from[len(from)-1])
+			}
+			continue
+		}
+		if row.Dropped() {
+			o.drop(e)
+			continue
+		}
+		if !o.convert(e) {
+			continue
+		}
+		if row.Also != "" {
+			_, _, also := split(row.Path, row.Also)
+			copied := tree.NewEntry(e.Name, e.Value.Clone())
+			o.place(n, copied, from, also)
+		}
+		if !slices.Equal(from, to) {
+			o.place(n, e, from, to)
+		}
+	}
+}
+
+// fill writes the default of a field into a map that is there.
+func (o *object) fill(parent *tree.Entry, name string) {
+	if parent == nil || !parent.Value.IsMap() {
+		return
+	}
+	e := tree.NewEntry(name, tree.NewLeaf(o.row.Default))
+	if len(parent.Value.Entries) == 0 && !parent.Value.Flow {
+		parent.Set(tree.NewMap(parent.Owner()))
+	}
+	parent.Value.Insert(0, e)
+}
+
+// split takes a row's paths apart: the way to the innermost list item, and from
+// there the old and the new field.
+func split(path, to string) (base string, from, dst []string) {
+	if i := strings.LastIndex(path, "[]"); i >= 0 {
+		base, path = path[:i+2], strings.TrimPrefix(path[i+2:], ".")
+		if j := strings.LastIndex(to, "[]"); j >= 0 {
+			to = strings.TrimPrefix(to[j+2:], ".")
+		}
+	}
+	if path != "" {
+		from = strings.Split(path, ".")
+	}
+	if to != "" {
+		dst = strings.Split(to, ".")
+	}
+	return base, from, dst
+}
+
+// nodes returns the maps at a path that ends with a list, or the root.
+func nodes(root *tree.Node, base string) []*tree.Node {
+	out := []*tree.Node{root}
+	if base == "" {
+		return out
+	}
+	for _, part := range strings.Split(strings.TrimSuffix(base, "[]"), "[]") {
+		path := strings.Split(strings.TrimPrefix(part, "."), ".")
+		var next []*tree.Node
+		for _, n := range out {
+			if e := n.At(path...); e != nil && e.Value.IsList() {
+				for _, item := range e.Value.Entries {
+					if item.Value.IsMap() {
+						next = append(next, item.Value)
+					}
+				}
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+// place moves an entry from one path below n to another. An entry that is not in
+// the tree is only put there.
+func (o *object) place(n *tree.Node, e *tree.Entry, from, to []string) {
+	common := 0
+	for common < len(from)-1 && common < len(to)-1 && from[common] == to[common] {
+		common++
+	}
+	at := n
+	if common > 0 {
+		at = n.At(from[:common]...).Value
+	}
+	name := to[len(to)-1]
+	target := n.At(to...)
+	if target != nil && target != e {
+		o.join(n, e, target, to)
+		return
+	}
+	if e.Owner() == at && len(to) == common+1 {
+		e.Rename(name)
+		return
+	}
+	anchor := at.Get(from[common])
+	indent, flow := 0, false
+	index := at.Index(anchor)
+	if owner := e.Owner(); owner != nil {
+		indent, flow = owner.Indent, owner.Flow
+		i := owner.Detach(e)
+		gone := o.prune(owner, at)
+		if owner == at {
+			index, gone = i, true
+		}
+		if !gone {
+			index++
+		}
+	} else {
+		indent, flow = at.Indent, at.Flow
+		index++
+	}
+	if last := o.after[anchor]; last != nil && last.Owner() == at {
+		index = at.Index(last) + 1
+	}
+	o.insert(at, e, to[common:], min(index, len(at.Entries)), indent, flow, anchor)
+	e.Rename(name)
+}
+
+// insert puts an entry below at, and creates what is missing on the way.
+func (o *object) insert(at *tree.Node, e *tree.Entry, path []string, index, indent int, flow bool, anchor *tree.Entry) {
+	top := true
+	for _, name := range path[:len(path)-1] {
+		next := at.Get(name)
+		if next == nil {
+			next = tree.NewEntry(name, tree.NewMap(at))
+			if top {
+				next.Lead = e.TakeLead()
+				by := at.Indent - indent
+				shiftLead(next, by)
+				at.Insert(index, next)
+				o.after[anchor] = next
+			} else {
+				at.Insert(len(at.Entries), next)
+			}
+			o.made[next] = true
+		} else if !next.Value.IsMap() {
+			next.Set(tree.NewMap(at))
+		}
+		if next.Value.Flow && len(next.Value.Entries) == 0 && !at.Flow {
+			next.Set(tree.NewMap(at))
+		}
+		at, index, top = next.Value, len(next.Value.Entries), false
+	}
+	if at.Flow && !flow {
+		at.Unflow()
+	}
+	if !at.Flow && !flow {
+		e.Shift(at.Indent - indent)
+	}
+	at.Insert(min(index, len(at.Entries)), e)
+	if top {
+		o.after[anchor] = e
+	}
+}
+
+// shiftLead moves only the lines before an entry.
+func shiftLead(e *tree.Entry, by int) {
+	bare := &tree.Entry{Lead: e.Lead}
+	bare.Shift(by)
+	e.Lead = bare.Lead
+}
+
+// prune removes maps that were emptied, up to one that stays, and reports whether
+// an entry of that one was removed.
+func (o *object) prune(n, stop *tree.Node) bool {
+	for n != stop && len(n.Entries) == 0 {
+		e := n.Parent()
+		if e == nil {
+			return false
+		}
+		owner := e.Owner()
+		owner.Remove(e)
+		if owner == stop {
+			return true
+		}
+		n = owner
+	}
+	return false
+}
+
+// join merges a map into one that is there already. Anything else is left where
+// it is, because only one of the two can be meant.
+func (o *object) join(n *tree.Node, e, target *tree.Entry, to []string) {
+	switch {
+	case e.Value.Empty() && e.Owner() != nil:
+		e.Owner().Remove(e)
+		return
+	case e.Owner() == nil || !e.Value.IsMap() || !target.Value.IsMap():
+		if e.Owner() != nil {
+			o.manual(e, "the object sets both "+e.Name+" and "+strings.Join(to, "."), "keep the one that is meant", true)
+		}
+		return
+	}
+	for _, child := range slices.Clone(e.Value.Entries) {
+		if other := target.Value.Get(child.Name); other != nil {
+			o.join(n, child, other, append(to[:len(to):len(to)], child.Name))
+			continue
+		}
+		indent, flow := e.Value.Indent, e.Value.Flow
+		e.Value.Detach(child)
+		o.insert(target.Value, child, []string{child.Name}, len(target.Value.Entries), indent, flow, nil)
+	}
+	if len(e.Value.Entries) == 0 {
+		e.Owner().Remove(e)
+	}
+}
+
+// drop removes a field. Its comments stay. A variable that is used nowhere else
+// stays too, in a comment, because users may set it.
+func (o *object) drop(e *tree.Entry) {
+	text := entryText(e)
+	owner := e.Owner()
+	if o.row.Path != "status" {
+		o.note(e, "dropped "+o.row.Path+": "+o.row.Why)
+	}
+	var kept []string
+	last := o.file.release(text)
+	if len(last) > 0 {
+		indent := strings.Repeat(" ", owner.Indent)
+		for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+			kept = append(kept, indent+"# "+strings.TrimPrefix(line, indent))
+		}
+	}
+	if kept == nil {
+		owner.Remove(e)
+	} else {
+		// The text contains the comments inside; only those before and after remain.
+		lead, tail := e.Lead, e.Tail
+		i := owner.Detach(e)
+		owner.Leave(i, slices.Concat(lead, kept, tail))
+	}
+	o.prune(owner, o.root)
+}
+
+// entryText is an entry as it is written, without the lines before and after it.
+func entryText(e *tree.Entry) string {
+	lone := &tree.Node{Kind: e.Owner().Kind, Indent: e.Owner().Indent}
+	c := *e
+	c.Lead, c.Tail = nil, nil
+	lone.Entries = []*tree.Entry{&c}
+	lone.Adopt()
+	return lone.String()
+}
+
+// bump writes the new version of a migrated kind.
+func (o *object) bump(e *tree.Entry, k *table.Kind) {
+	if e == nil || e.Value.Kind != tree.Leaf {
+		return
+	}
+	for _, v := range k.From {
+		if tree.Unquote(e.Value.Raw) == k.Group+"/"+v {
+			e.Value.SetRaw(strings.Replace(e.Value.Raw, k.Group+"/"+v, k.APIVersion(), 1))
+			e.Touch()
+			return
+		}
+	}
+}
+
+// report adds a finding about a field.
+func (o *object) report(level Level, e *tree.Entry, message, help string) {
+	o.file.result.add(Finding{
+		Level: level, File: o.file.name, Line: o.line(e), Object: o.name, Path: o.row.Path,
+		Message: message, Help: help,
+	})
+}
+
+// line is that of an entry in the old text, or of what is around it.
+func (o *object) line(e *tree.Entry) int {
+	for e != nil {
+		if e.Line > 0 {
+			return e.Line
+		}
+		e = e.Owner().Parent()
+	}
+	if o.anchorLine > 0 || len(o.root.Entries) == 0 {
+		return o.anchorLine
+	}
+	return o.root.Entries[0].Line
+}
+
+func (o *object) note(e *tree.Entry, message string) { o.report(Note, e, message, "") }
+
+// manual reports that something is left to do and marks its line.
+func (o *object) manual(e *tree.Entry, message, help string, mark bool) {
+	o.report(Manual, e, message, help)
+	if mark {
+		e.Note("TODO migrate to " + o.kind.To + ": " + message + "; " + help)
+	}
+}

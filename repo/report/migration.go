@@ -1,0 +1,152 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+)
+
+// MigrationFormats are the names of the formats that WriteMigration knows.
+var MigrationFormats = []string{"diff", "text", "json", "markdown"}
+
+// WriteMigration prints what a migration changes, as a diff that git apply reads,
+// or what people should know about it.
+func WriteMigration(w io.Writer, format string, r *migrate.Report) error {
+	switch format {
+	case "diff":
+		for _, f := range r.Files {
+			if _, err := io.WriteString(w, fix.Diff(f.Name, f.Old, f.New)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "json":
+		return migrationJSON(w, r)
+	case "markdown":
+		return migrationMarkdown(w, r)
+	}
+	_, err := io.WriteString(w, migrationText(r))
+	return err
+}
+
+// totals counts files and objects.
+func totals(r *migrate.Report) (changed, migrated, left int) {
+	for _, f := range r.Files {
+		if f.Changed(f.Old) {
+			changed++
+		}
+		migrated += f.Migrated
+		left += f.Result.Left
+	}
+	return changed, migrated, left
+}
+
+func migrationJSON(w io.Writer, r *migrate.Report) error {
+	type file struct {
+		File     string `json:"file"`
+		Changed  bool   `json:"changed"`
+		Migrated int    `json:"migrated"`
+		Left     int    `json:"left"`
+	}
+	type finding struct {
+		Level   string `json:"level"`
+		File    string `json:"file"`
+		Line    int    `json:"line"`
+		Object  string `json:"object,omitempty"`
+		Path    string `json:"path,omitempty"`
+		Message string `json:"message"`
+		Help    string `json:"help,omitempty"`
+	}
+	out := struct {
+		SchemaVersion int            `json:"schemaVersion"`
+		Files         []file         `json:"files"`
+		Findings      []finding      `json:"findings"`
+		Summary       map[string]int `json:"summary"`
+	}{schemaVersion, []file{}, []finding{}, map[string]int{}}
+	for _, f := range r.Files {
+		out.Files = append(out.Files, file{f.Name, f.Changed(f.Old), f.Migrated, f.Result.Left})
+	}
+	for level := migrate.Note; level <= migrate.Manual; level++ {
+		out.Summary[level.String()] = 0
+	}
+	for _, f := range r.Findings() {
+		out.Findings = append(out.Findings, finding{f.Level.String(), f.File, f.Line, f.Object, f.Path, f.Message, f.Help})
+		out.Summary[f.Level.String()]++
+	}
+	out.Summary["files"], out.Summary["objects"], _ = totals(r)
+	return writeJSON(w, out)
+}
+
+// migrationTitles are the headings of the levels.
+var migrationTitles = [...]string{migrate.Note: "Dropped fields", migrate.Users: "What users must write now", migrate.Manual: "Left to do by hand"}
+
+// migrationText lists what a person should know, the most important last.
+func migrationText(r *migrate.Report) string {
+	var b strings.Builder
+	for level := migrate.Note; level <= migrate.Manual; level++ {
+		title := false
+		alike := map[string]int{}
+		for _, f := range r.Findings() {
+			if f.Level == migrate.Note {
+				alike[f.Message]++
+			}
+		}
+		for _, f := range r.Findings() {
+			n := alike[f.Message]
+			if f.Level != level || level == migrate.Note && n == 0 {
+				continue
+			}
+			if !title {
+				fmt.Fprintf(&b, "%s:\n", migrationTitles[level])
+				title = true
+			}
+			if delete(alike, f.Message); level == migrate.Note && n > 1 {
+				fmt.Fprintf(&b, "  %s:%d and %s: %s\n", oneLine(f.File), f.Line, count(n-1, "other place"), oneLine(f.Message))
+				continue
+			}
+			fmt.Fprintf(&b, "  %s:%d: ", oneLine(f.File), f.Line)
+			if f.Object != "" {
+				fmt.Fprintf(&b, "%s: ", oneLine(f.Object))
+			}
+			b.WriteString(oneLine(f.Message))
+			if f.Help != "" {
+				b.WriteString("; " + oneLine(f.Help))
+			}
+			b.WriteByte('\n')
+		}
+	}
+	changed, migrated, left := totals(r)
+	fmt.Fprintf(&b, "%s in %s migrated", count(migrated, "object"), count(changed, "file"))
+	if left > 0 {
+		fmt.Fprintf(&b, ", %s left as they are", count(left, "object"))
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+func migrationMarkdown(w io.Writer, r *migrate.Report) error {
+	var b strings.Builder
+	for level := migrate.Manual; level >= migrate.Note; level-- {
+		title := false
+		for _, f := range r.Findings() {
+			if f.Level != level {
+				continue
+			}
+			if !title {
+				fmt.Fprintf(&b, "## %s\n\n| place | object | what | help |\n|---|---|---|---|\n", migrationTitles[level])
+				title = true
+			}
+			fmt.Fprintf(&b, "| %s:%d | %s | %s | %s |\n", prose(f.File), f.Line, prose(f.Object), prose(f.Message), prose(f.Help))
+		}
+		if title {
+			b.WriteByte('\n')
+		}
+	}
+	changed, migrated, _ := totals(r)
+	fmt.Fprintf(&b, "%s in %s migrated.\n", count(migrated, "object"), count(changed, "file"))
+	_, err := io.WriteString(w, b.String())
+	return err
+}

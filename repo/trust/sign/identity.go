@@ -1,0 +1,118 @@
+package sign
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
+)
+
+// identityMark begins the lines of a checksum file that say which release it is
+// of: one line for each provider, with its label and the version. sha256sum
+// skips them as comments.
+const identityMark = "# clusterctl-repo release: "
+
+// Identity is a release of one provider.
+type Identity struct{ Label, Version string }
+
+// String is the form in messages and in the checksum file.
+func (i Identity) String() string { return i.Label + " " + i.Version }
+
+func identityLines(of []Identity) []byte {
+	var out bytes.Buffer
+	for _, i := range of {
+		fmt.Fprintf(&out, "%s%s\n", identityMark, i)
+	}
+	return out.Bytes()
+}
+
+// identityOf names the releases of several providers that r consists of.
+func identityOf(r *repo.Release, in []layouts.Provider) ([]Identity, error) {
+	if _, err := layouts.ParseVersion(r.Version); err != nil {
+		return nil, fmt.Errorf("%s cannot be signed: %w", r.Path, err)
+	}
+	var out []Identity
+	for _, p := range in {
+		if problems := p.Problems(); p.Type == "" && p != layouts.CertManager || len(problems) > 0 && p != layouts.CertManager {
+			return nil, fmt.Errorf("%s cannot be signed: its provider is unknown", r.Path)
+		}
+		out = append(out, Identity{p.Label(), r.Version})
+	}
+	slices.SortFunc(out, func(a, b Identity) int { return strings.Compare(a.Label, b.Label) })
+	return slices.Compact(out), nil
+}
+
+// identitiesIn reads the identity in a checksum file. A line with the mark and
+// another form is an identity that fits no release.
+func identitiesIn(sums []byte) (out []Identity) {
+	for line := range strings.Lines(string(sums)) {
+		text, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), identityMark)
+		if !ok {
+			continue
+		}
+		label, version, _ := strings.Cut(text, " ")
+		out = append(out, Identity{label, version})
+	}
+	return out
+}
+
+// verifyIdentity compares the identity that a signature covers with that of r,
+// and returns the labels of the providers in it. It is in the checksum file, or,
+// in releases that were signed before it stood there, in the statement of
+// provenance.
+func verifyIdentity(ctx context.Context, r *repo.Release, sums []byte) ([]string, error) {
+	signed := identitiesIn(sums)
+	if len(signed) == 0 {
+		facts, err := provenance.Read(ctx, r)
+		if err != nil || len(facts.Providers) == 0 {
+			return nil, &IdentityError{Path: r.Path}
+		}
+		// Verified before: the statement is about this release.
+		return facts.Providers, nil
+	}
+	found := Identity{r.Provider.Label(), r.Version}
+	var labels []string
+	ok := true
+	for _, i := range signed {
+		ok = ok && i.Version == r.Version
+		labels = append(labels, i.Label)
+	}
+	if r.Provider != (layouts.Provider{}) {
+		ok = ok && len(signed) == 1 && slices.Contains(labels, found.Label)
+	}
+	if !ok {
+		return nil, &IdentityError{Path: r.Path, Signed: signed, Found: []Identity{found}}
+	}
+	return labels, nil
+}
+
+// IdentityError is a good signature of another release, or of files alone.
+type IdentityError struct {
+	// Path is where the release is.
+	Path string
+	// Signed is what the signature is about; nothing if it covers only files.
+	Signed []Identity
+	// Found is what lies there.
+	Found []Identity
+}
+
+// Error says what was signed and what was found.
+func (e *IdentityError) Error() string {
+	if len(e.Signed) == 0 {
+		return fmt.Sprintf("%s: the signature covers the files, but not which provider and version they are, so they could come from another release; sign it again with publish --sign-key", e.Path)
+	}
+	return fmt.Sprintf("%s: the signature is about %s, but this is %s", e.Path, list(e.Signed), list(e.Found))
+}
+
+func list(of []Identity) string {
+	texts := make([]string, len(of))
+	for i, id := range of {
+		texts[i] = strings.TrimSpace(id.String())
+	}
+	return strings.Join(texts, ", ")
+}

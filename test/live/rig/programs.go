@@ -1,0 +1,168 @@
+package rig
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server"
+)
+
+// Program is something to build.
+type Program struct {
+	Name, Package string
+	// Dir is the folder of the module that the package is built in, from that of the test.
+	Dir string
+	// Flags are further flags of go build.
+	Flags []string
+}
+
+// Tool is the program under test.
+const Tool = "clusterctl-repo"
+
+// Programs are all that a rig needs. The slowest come first, so that a test that cannot
+// build them ends early.
+func Programs() []Program {
+	out := []Program{
+		{Name: Tool, Package: "./cmd/clusterctl-repo", Dir: "../.."},
+		{Name: "kube", Package: "github.com/clusterctl-repo/clusterctl-repo/test/cluster/server/kube", Dir: "."},
+		{Name: "kube-controller-manager", Package: "k8s.io/kubernetes/cmd/kube-controller-manager", Dir: "."},
+	}
+	for _, m := range managers {
+		out = append(out, Program{Name: m.name, Package: m.program, Dir: m.dir})
+	}
+	return out
+}
+
+// Build compiles a program into a folder and returns its path. With keep, one that is
+// there already is used.
+func Build(ctx context.Context, dir string, p Program, keep bool) (string, error) {
+	path := filepath.Join(dir, p.Name)
+	if _, err := os.Stat(path); err == nil && keep && p.Name != Tool {
+		return path, nil
+	}
+	version := strings.Split(strings.TrimPrefix(server.Version, "v"), ".")
+	flags := "-s -w"
+	for name, value := range map[string]string{"gitVersion": server.Version, "gitMajor": version[0], "gitMinor": version[1]} {
+		flags += " -X k8s.io/component-base/version." + name + "=" + value
+	}
+	args := append([]string{"build", "-ldflags", flags, "-o", path}, p.Flags...)
+	if p.Name == Tool {
+		args = append(args, "-trimpath") // as make build, which shares its cache
+	}
+	build := exec.CommandContext(ctx, "go", append(args, p.Package)...)
+	build.Dir = p.Dir
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", p.Name, err, out)
+	}
+	return path, nil
+}
+
+// module returns the folder of a module's source.
+func module(ctx context.Context, dir, path string) (string, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", path)
+	list.Dir = dir
+	out, err := list.Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module %s: %w", path, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// infraModule has the infrastructure provider.
+const infraModule = "sigs.k8s.io/cluster-api/test"
+
+// Edit changes a file of the infrastructure provider. Old must be there exactly once.
+type Edit struct{ File, Old, New string }
+
+// Mutants builds changed infrastructure providers.
+type Mutants struct{ dir, source, modfile string }
+
+// PrepareMutants copies the module of the infrastructure provider into a folder, because
+// go build replaces files by others only outside the module cache.
+func PrepareMutants(ctx context.Context, dir string) (*Mutants, error) {
+	from, err := module(ctx, ".", infraModule)
+	if err != nil {
+		return nil, err
+	}
+	m := &Mutants{dir: dir, source: filepath.Join(dir, "source"), modfile: filepath.Join(dir, "go.mod")}
+	if err := os.CopyFS(m.source, goFiles{os.DirFS(from)}); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		text := string(data)
+		if name == "go.mod" {
+			text = strings.ReplaceAll(text, "=> ../", "=> "+parent()+"/")
+			text += "\nreplace " + infraModule + " => " + m.source + "\n"
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// parent is the folder above that of the test.
+func parent() string {
+	dir, err := filepath.Abs("..")
+	if err != nil {
+		return ".."
+	}
+	return dir
+}
+
+// goFiles hides the folders that the provider does not need.
+type goFiles struct{ fs.FS }
+
+func (g goFiles) ReadDir(name string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(g.FS, name)
+	var out []fs.DirEntry
+	for _, e := range all {
+		if name != "." || e.Name() == "infrastructure" || e.Name() == "framework" || !e.IsDir() {
+			out = append(out, e)
+		}
+	}
+	return out, err
+}
+
+// Build compiles the provider with edits and returns the path of the program.
+func (m *Mutants) Build(ctx context.Context, name string, edits []Edit) (string, error) {
+	overlay := map[string]map[string]string{"Replace": {}}
+	for i, e := range edits {
+		original := filepath.Join(m.source, "infrastructure/docker", e.File)
+		from := original
+		if changed := overlay["Replace"][original]; changed != "" {
+			from = changed
+		}
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return "", err
+		}
+		if n := strings.Count(string(data), e.Old); n != 1 {
+			return "", fmt.Errorf("%s: the text to change is there %d times; update the edit of the mutant:\n%s", e.File, n, e.Old)
+		}
+		changed := filepath.Join(m.dir, fmt.Sprintf("%s-%d.go", name, i))
+		if err := os.WriteFile(changed, []byte(strings.Replace(string(data), e.Old, e.New, 1)), 0o600); err != nil {
+			return "", err
+		}
+		overlay["Replace"][original] = changed
+	}
+	text, err := json.Marshal(overlay)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(m.dir, name+".json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return "", err
+	}
+	return Build(ctx, m.dir, Program{Name: name, Package: managers[infra].program, Dir: ".", Flags: []string{"-overlay", file, "-modfile", m.modfile}}, false)
+}

@@ -1,0 +1,457 @@
+package propose
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
+)
+
+// templates makes the cluster templates and ClusterClasses of every provider
+// build, and adds those that recipes make or that building finds.
+func (p *proposer) templates() {
+	for i := range p.c.Providers {
+		p.builtTemplates(i)
+	}
+	for i := range p.c.Providers {
+		if !p.hasTemplates(i) {
+			continue
+		}
+		if decided := p.opts.Given != nil && p.declaredTemplates(i); decided {
+			continue
+		}
+		p.recipeTemplates(i)
+		if c := p.c.Providers[i]; len(c.Templates) == 0 && c.Type == short(layouts.Infrastructure) {
+			p.foundTemplates(i)
+		}
+	}
+}
+
+func (p *proposer) declaredTemplates(i int) bool {
+	return slices.ContainsFunc(p.opts.Given.Providers, func(c config.Provider) bool {
+		return labelOf(c) == labelOf(p.c.Providers[i]) && c.Templates != nil
+	})
+}
+
+// hasTemplates reports whether the i-th provider is the one that templates of the
+// tree belong to: an infrastructure provider, or the only one.
+func (p *proposer) hasTemplates(i int) bool {
+	return len(p.c.Providers) == 1 || p.c.Providers[i].Type == short(layouts.Infrastructure)
+}
+
+// base is the folder that a provider lives in.
+func base(components string) string {
+	before, _, ok := strings.Cut("/"+path.Clean(components)+"/", "/config/")
+	if !ok {
+		return "."
+	}
+	return path.Clean("./" + strings.TrimPrefix(before, "/"))
+}
+
+// owns reports whether a folder of templates belongs to the i-th provider: no
+// other one that has templates lives nearer to it.
+func (p *proposer) owns(i int, dir string) bool {
+	near := func(c config.Provider) int {
+		at := base(c.Components.Path)
+		switch {
+		case at == ".":
+			return 0
+		case dir == at || strings.HasPrefix(dir, at+"/"):
+			return len(at)
+		}
+		return -1
+	}
+	mine := near(p.c.Providers[i])
+	first := slices.IndexFunc(p.c.Providers, func(c config.Provider) bool { return c.Type == short(layouts.Infrastructure) })
+	if mine < 0 {
+		return false
+	}
+	for j, c := range p.c.Providers {
+		if j != i && p.hasTemplates(j) && (near(c) > mine || near(c) == mine && (j < i || j == first && j < i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// outputs are what the i-th provider builds now, by name; nil if the plan has a
+// problem, which the proof reports.
+func (p *proposer) outputs(i int) map[string]config.Output {
+	only := *p.c
+	only.Providers = []config.Provider{p.c.Providers[i]}
+	only.Publish = nil
+	plan, err := config.Resolve(p.fsys, &only, "")
+	if err != nil || len(plan.Providers) != 1 {
+		return nil
+	}
+	out := map[string]config.Output{}
+	for _, o := range plan.Providers[0].Outputs {
+		out[o.Name] = o
+	}
+	return out
+}
+
+// builtTemplates builds the kustomizations among the templates of the i-th
+// provider, lifts the load restrictor where that helps, and excludes the rest.
+func (p *proposer) builtTemplates(i int) {
+	c := &p.c.Providers[i]
+	c.Templates = slices.Clone(c.Templates)
+	for n := range c.Templates {
+		t := &c.Templates[n]
+		if t.Kustomize == "" {
+			continue
+		}
+		covers := config.Matcher([]string{t.Kustomize})
+		excluded := config.Matcher(t.Exclude)
+		var bad []string
+		good := 0
+		for _, dir := range p.kustomizations(root(t.Kustomize)) {
+			switch {
+			case !covers(dir) || excluded(dir):
+			case p.build(dir, t.LoadRestrictor == config.NoRestrictions, nil).err == nil && p.isTemplate(dir):
+				good++
+			case p.build(dir, true, nil).err == nil && p.isTemplate(dir):
+				good++
+				t.LoadRestrictor = config.NoRestrictions
+			case p.build(dir, true, nil).err != nil:
+				bad = append(bad, dir)
+				p.leave("%s is left out, because it does not build: %s", dir, firstLine(p.build(dir, true, nil).err))
+			default:
+				bad = append(bad, dir)
+				p.leave("%s is left out, because it makes neither a Cluster nor a ClusterClass", dir)
+			}
+		}
+		if t.LoadRestrictor == config.NoRestrictions {
+			p.decide(fmt.Sprintf("%s[%d].loadRestrictor", keyOf(i, "templates"), n), "%s loads files from outside their folder", t.Kustomize)
+		}
+		t.Exclude = append(slices.Clone(t.Exclude), bad...)
+		if good == 0 {
+			t.Kustomize = "" // marked for removal
+		}
+	}
+	c.Templates = slices.DeleteFunc(c.Templates, func(t config.Template) bool { return t.Kustomize == "" && t.Files == "" })
+	if len(c.Templates) == 0 {
+		c.Templates = nil
+	}
+}
+
+// root is the part of a pattern before its first star.
+func root(pattern string) string {
+	before, _, ok := strings.Cut(pattern, "*")
+	if !ok {
+		return pattern
+	}
+	return path.Clean("./" + before[:strings.LastIndex(before, "/")+1])
+}
+
+// isTemplate reports whether a folder that builds makes a cluster: a Cluster, or
+// for classes a ClusterClass.
+func (p *proposer) isTemplate(dir string) bool {
+	kinds := p.objects(dir)
+	return kinds["Cluster"]+kinds["ClusterClass"] > 0
+}
+
+// recipeTemplates adds the templates that recipes build, or copy under another
+// name, to the i-th provider.
+func (p *proposer) recipeTemplates(i int) {
+	have := p.outputs(i)
+	if have == nil {
+		return
+	}
+	for _, product := range p.reading.Products {
+		kind := layouts.KindOfFile(product.Name)
+		if kind != layouts.ClusterTemplate && kind != layouts.ClusterClass || !released(product) {
+			continue
+		}
+		if _, ok := have[product.Name]; ok {
+			continue
+		}
+		t := config.Template{Flavor: nameOf(product.Name, kind)}
+		switch {
+		case product.Kustomize != "" && config.IsKustomization(p.fsys, product.Kustomize) && p.owns(i, product.Kustomize):
+			t.Kustomize = product.Kustomize
+			if !p.tries(product.Kustomize, product.Unrestricted) {
+				p.leave("%s is left out, because %s does not build: %s", product.Name, product.Kustomize, firstLine(p.build(product.Kustomize, true, nil).err))
+				continue
+			}
+			if p.build(product.Kustomize, false, nil).err != nil {
+				t.LoadRestrictor = config.NoRestrictions
+			}
+		case product.Kustomize == "" && len(product.From) == 1 && p.isFile(product.From[0]) && p.owns(i, path.Dir(product.From[0])):
+			t.Files = product.From[0]
+		default:
+			continue
+		}
+		have[product.Name] = config.Output{}
+		p.addTemplate(i, t, kind, product.Place.String()+" makes "+product.Name)
+		p.warnOfFilters(product)
+	}
+	p.joinTemplates(i)
+}
+
+// nameOf is the flavor or class in the name of a file.
+func nameOf(name string, kind layouts.FileKind) string {
+	if kind == layouts.ClusterClass {
+		class, _ := layouts.ClassOf(name)
+		return class
+	}
+	flavor, _ := layouts.Flavor(name)
+	return cmp.Or(flavor, "default")
+}
+
+func (p *proposer) addTemplate(i int, t config.Template, kind layouts.FileKind, why string) {
+	c := &p.c.Providers[i]
+	if kind == layouts.ClusterClass {
+		p.decide(keyOf(i, "clusterClasses"), "%s: %s", labelOf(*c), why)
+		c.ClusterClasses = append(slices.Clone(c.ClusterClasses), config.ClusterClass{Files: t.Files, Kustomize: t.Kustomize, Class: t.Flavor, LoadRestrictor: t.LoadRestrictor})
+		return
+	}
+	p.decide(keyOf(i, "templates"), "%s: %s", labelOf(*c), why)
+	c.Templates = append(slices.Clone(c.Templates), t)
+}
+
+// joinTemplates writes the kustomizations that are named after their folders as
+// one pattern, if it means the same.
+func (p *proposer) joinTemplates(i int) {
+	c := &p.c.Providers[i]
+	before := p.outputs(i)
+	byParent := map[string][]config.Template{}
+	for _, t := range c.Templates {
+		if t.Kustomize != "" && !strings.Contains(t.Kustomize, "*") && t.Flavor == path.Base(t.Kustomize) && len(t.Exclude) == 0 {
+			byParent[path.Dir(t.Kustomize)] = append(byParent[path.Dir(t.Kustomize)], t)
+		}
+	}
+	for _, parent := range sortedKeys(byParent) {
+		list := byParent[parent]
+		if len(list) < 2 {
+			continue
+		}
+		joined := config.Template{Kustomize: path.Join(parent, "*")}
+		for _, dir := range p.kustomizations(parent) {
+			if path.Dir(dir) == parent && !slices.ContainsFunc(list, func(t config.Template) bool { return t.Kustomize == dir }) {
+				joined.Exclude = append(joined.Exclude, dir)
+			}
+		}
+		rest := slices.DeleteFunc(slices.Clone(c.Templates), func(t config.Template) bool {
+			return slices.ContainsFunc(list, func(l config.Template) bool { return l.Kustomize == t.Kustomize })
+		})
+		for _, t := range list {
+			joined.LoadRestrictor = cmp.Or(joined.LoadRestrictor, t.LoadRestrictor)
+		}
+		kept := c.Templates
+		c.Templates = append(rest, joined)
+		if after := p.outputs(i); !slices.Equal(sortedKeys(after), sortedKeys(before)) {
+			c.Templates = kept
+		}
+	}
+}
+
+// foundTemplates looks for kustomizations that make clusters where no recipe and
+// no convention names any: in folders of templates.
+func (p *proposer) foundTemplates(i int) {
+	at := path.Join(base(p.c.Providers[i].Components.Path), "templates")
+	byParent := map[string][]string{}
+	for _, dir := range p.kustomizations(at) {
+		if p.tries(dir, false) && p.objects(dir)["Cluster"] > 0 {
+			byParent[path.Dir(dir)] = append(byParent[path.Dir(dir)], dir)
+		}
+	}
+	if len(byParent) == 0 {
+		p.elsewhereTemplates(i, at)
+		return
+	}
+	taken := map[string]bool{}
+	for _, parent := range sortedKeys(byParent) {
+		for _, dir := range byParent[parent] {
+			flavor := strings.Trim(strings.ReplaceAll(strings.TrimPrefix(dir, commonRoot(byParent)), "/", "-"), "-")
+			flavor = strings.TrimPrefix(strings.TrimPrefix(flavor, "cluster-template"), "-")
+			flavor = cmp.Or(flavor, "default")
+			if taken[flavor] {
+				p.leave("%s is left out, because another folder already makes the flavor %s", dir, flavor)
+				continue
+			}
+			taken[flavor] = true
+			t := config.Template{Kustomize: dir, Flavor: flavor}
+			if p.build(dir, false, nil).err != nil {
+				t.LoadRestrictor = config.NoRestrictions
+			}
+			p.addTemplate(i, t, layouts.ClusterTemplate, fmt.Sprintf("%s makes a Cluster; its flavor is named after the folder", dir))
+		}
+	}
+	p.joinTemplates(i)
+}
+
+// commonRoot is the folder that holds all keys, with a slash after it.
+func commonRoot(byParent map[string][]string) string {
+	keys := sortedKeys(byParent)
+	dir := keys[0]
+	for _, k := range keys {
+		for k != dir && !strings.HasPrefix(k, dir+"/") {
+			dir = path.Dir(dir)
+		}
+	}
+	return dir + "/"
+}
+
+// elsewhereTemplates tells where templates are that no command reads, with the
+// lines that release the first of them.
+func (p *proposer) elsewhereTemplates(i int, at string) {
+	var found []string
+	for _, file := range p.clusters() {
+		if !strings.HasPrefix(file, at+"/") && !p.released(file) {
+			found = append(found, file)
+		}
+	}
+	for _, file := range found {
+		t := config.Template{Files: file}
+		if layouts.KindOfFile(path.Base(file)) != layouts.ClusterTemplate {
+			t.Flavor = "default"
+		}
+		c := p.c.Providers[i]
+		c.Templates = []config.Template{t}
+		if !p.works(i, c) {
+			continue
+		}
+		entry := "files: " + t.Files
+		if t.Flavor != "" {
+			entry += ", flavor: " + t.Flavor
+		}
+		more := ""
+		if len(found) > 1 {
+			more = fmt.Sprintf(" (%d such files)", len(found))
+		}
+		p.leave("%s is left out, because its place is not that of a template%s; to release it, add to %s: templates: [{%s}]", file, more, labelOf(c), entry)
+		return
+	}
+}
+
+// works reports whether the configuration builds with another i-th provider, so
+// that what is advised has been tried.
+func (p *proposer) works(i int, c config.Provider) bool {
+	_, err := p.prove(func(all *config.Config) {
+		all.Providers = slices.Clone(all.Providers)
+		all.Providers[i] = c
+	})
+	return err == nil
+}
+
+// others tells which kustomizations build a provider that another one already
+// builds, with the lines that release them too.
+func (p *proposer) others() {
+	used := map[string]int{}
+	for i, c := range p.c.Providers {
+		used[path.Clean(c.Components.Path)] = i
+		for _, v := range c.Variants {
+			used[path.Clean(v.Path)] = i
+		}
+	}
+	for _, dir := range p.kustomizations(".") {
+		if _, ok := used[dir]; ok {
+			continue
+		}
+		id, err := detect.Identify(p.fsys, dir, p.hints)
+		if err != nil {
+			continue
+		}
+		i := slices.IndexFunc(p.c.Providers, func(c config.Provider) bool { return labelOf(c) == id.Label() })
+		if i < 0 || !p.tries(dir, false) || !p.installable(dir) {
+			continue
+		}
+		info, _ := id.Type.Info()
+		v := config.Components{Path: dir, File: strings.TrimSuffix(info.ComponentsFile, ".yaml") + "-" + path.Base(dir) + ".yaml"}
+		if p.build(dir, false, nil).err != nil {
+			v.LoadRestrictor = config.NoRestrictions
+		}
+		c := p.c.Providers[i]
+		if c.Variants = append(slices.Clone(c.Variants), v); p.works(i, c) {
+			p.leave("%s is left out, because %s already makes %s; to release it as a further file, add to it: variants: [{path: %s, file: %s}]", dir, c.Components.Path, labelOf(c), v.Path, v.File)
+		}
+	}
+}
+
+// assets adds the other files that recipes copy into a release.
+func (p *proposer) assets() {
+	into := map[string]bool{}
+	for _, product := range p.reading.Products {
+		if kind := layouts.KindOfFile(product.Name); (kind == layouts.Components && product.Kustomize != "" || kind == layouts.Metadata) && released(product) {
+			into[path.Dir(product.To)] = true
+		}
+	}
+	delete(into, ".")
+	for _, product := range p.reading.Products {
+		if !into[path.Dir(product.To)] || layouts.KindOfFile(product.Name) != layouts.Asset && len(product.From) < 2 {
+			continue
+		}
+		i := p.owner(product)
+		if i < 0 {
+			continue
+		}
+		if _, ok := p.outputs(i)[product.Name]; ok {
+			continue
+		}
+		p.asset(i, product)
+	}
+}
+
+// owner is the provider that gets an asset: the one whose components are joined in
+// it, or that lives nearest to its source.
+func (p *proposer) owner(product recipes.Product) int {
+	for i := range p.c.Providers {
+		if len(product.From) == 1 && p.owns(i, path.Dir(product.From[0])) {
+			return i
+		}
+	}
+	if len(p.c.Providers) == 0 {
+		return -1
+	}
+	return 0
+}
+
+func (p *proposer) asset(i int, product recipes.Product) {
+	c := &p.c.Providers[i]
+	a := config.Asset{Name: product.Name}
+	switch {
+	case len(product.Through) > 0 && !slices.Equal(product.Through, []string{"cat"}), product.Kustomize != "", len(product.From) == 0:
+		how := "kustomize"
+		if len(product.Through) > 0 {
+			how = product.Through[0]
+		}
+		p.leave("%s is left out: %s makes it with %s; add it under assets with run", product.Name, product.Place, how)
+		return
+	case len(product.From) == 1 && p.isFile(product.From[0]):
+		if a.Files = product.From[0]; path.Base(a.Files) == a.Name {
+			a.Name = ""
+		}
+	default:
+		for _, from := range product.From {
+			part := config.Part{Output: p.outputNamed(path.Base(from))}
+			if p.isFile(from) {
+				part = config.Part{File: from}
+			}
+			if part.File == "" && part.Output == "" {
+				return
+			}
+			a.Concat = append(a.Concat, part)
+		}
+	}
+	c.Assets = append(slices.Clone(c.Assets), a)
+	p.decide(keyOf(i, "assets"), "%s: %s puts %s into the release", labelOf(*c), product.Place, product.Name)
+}
+
+// outputNamed finds the components of that name among all providers.
+func (p *proposer) outputNamed(name string) string {
+	for _, c := range p.c.Providers {
+		t, _ := layouts.TypeByWord(c.Type)
+		info, _ := t.Info()
+		if cmp.Or(c.Components.File, info.ComponentsFile) == name {
+			return labelOf(c) + "/" + name
+		}
+	}
+	return ""
+}
