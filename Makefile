@@ -41,7 +41,7 @@ dist-twice: ## Build it again and compare the bytes with those of make dist
 .PHONY: demo
 demo: build ## Build, lint and publish all examples into out/repository
 	@rm -rf out/repository
-	@for source in examples/*/; do \
+	@for source in $(dir $(wildcard examples/*/metadata.yaml)); do \
 		$(BIN) release $$source --version $(DEMO_VERSION) --to out/repository --fail-on warning || exit 1; \
 	done
 	@$(BIN) lint out/repository
@@ -53,7 +53,8 @@ demo: build ## Build, lint and publish all examples into out/repository
 		CoreProvider) flag=core;; BootstrapProvider) flag=bootstrap;; ControlPlaneProvider) flag=control-plane;; \
 		InfrastructureProvider) flag=infrastructure;; IPAMProvider) flag=ipam;; \
 		RuntimeExtensionProvider) flag=runtime-extension;; AddonProvider) flag=addon;; esac; \
-		echo "clusterctl generate provider --config out/clusterctl.yaml --$$flag $$name"; \
+		token=; [ $$flag = infrastructure ] && token="ACME_B64ENCODED_TOKEN=dG9rZW4= "; \
+		echo "$${token}clusterctl generate provider --config out/clusterctl.yaml --$$flag $$name"; \
 	done
 	@echo "clusterctl generate cluster my-cluster --config out/clusterctl.yaml -i acme:$(DEMO_VERSION) -n default --kubernetes-version v1.34.0"
 

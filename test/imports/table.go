@@ -212,11 +212,12 @@ var Packages = []Package{
 			publish/local
 			publish/mirror
 			publish/open
+			publish/survey
 			publish/transport
 			repo/behaviour repo/behaviour/record
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
 			repo/extension repo/extension/probe repo/extension/registration repo/extension/request
-			repo/facts/diff repo/facts/inventory
+			repo/facts/diff repo/facts/fleet repo/facts/inventory
 			repo/kube/crd
 			repo/lint repo/lint/contractcheck repo/lint/fix repo/lint/rules
 			repo/lint/rules/examples
@@ -233,7 +234,8 @@ var Packages = []Package{
 			transform/clusterctl
 			transform/clusterctl/config
 			transform/propose
-			transform/sourcetree`,
+			transform/sourcetree
+			transform/verdict`,
 		Libraries: `crypto/tls github.com/spf13/cobra github.com/spf13/pflag log net/http`,
 	},
 	{
@@ -349,6 +351,12 @@ var Packages = []Package{
 		Never:     "what is done with them",
 		Knows:     `layouts publish publish/github publish/gitlab publish/local publish/oci publish/transport`,
 		Libraries: `net/http`,
+	},
+	{
+		Path:  "publish/survey",
+		Holds: "the walk over the newest releases of many providers, in shards, and what was judged so far",
+		Never: "rules, flags, formats",
+		Knows: `layouts publish repo repo/capi/metadata repo/facts/fleet repo/text/yamldoc`,
 	},
 	{
 		Path:      "publish/transport",
@@ -468,6 +476,11 @@ var Packages = []Package{
 			repo/kube/crd repo/kube/openapi
 			repo/parallel
 			repo/text/manifest repo/text/yamldoc`,
+	},
+	{
+		Path:  "repo/facts/fleet",
+		Holds: "what a survey finds of many providers, and its shards joined",
+		Never: "how releases are read or judged",
 	},
 	{
 		Path:      "repo/facts/inventory",
@@ -737,7 +750,7 @@ var Packages = []Package{
 		Knows: `repo/capi/contract
 			layouts repo
 			repo/extension
-			repo/facts/diff repo/facts/inventory
+			repo/facts/diff repo/facts/fleet repo/facts/inventory
 			repo/lint repo/lint/fix
 			repo/migrate
 			repo/move/owners
@@ -1112,5 +1125,18 @@ var Packages = []Package{
 			repo/text/yamldoc
 			transform
 			transform/cache`,
+	},
+	{
+		Path:  "transform/verdict",
+		Holds: "one release judged for a survey: findings, readiness for contracts, images",
+		Never: "where releases are, how verdicts are shown",
+		Knows: `layouts
+			repo
+			repo/capi/contract
+			repo/facts/fleet repo/facts/inventory
+			repo/kube/crd
+			repo/lint
+			repo/text/manifest
+			transform/check`,
 	},
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/live/rig"
 )
 
-// clusterTemplate is a Cluster in memory, with a control plane and a worker, and an
-// address for a claim.
+// clusterTemplate is a Cluster in memory, with a control plane and a worker. The
+// DevCluster needs an annotation: its controller panics if it has none (v1.14.0,
+// inmemorycluster_backend.go, ReconcileNormal).
 const clusterTemplate = `
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: Cluster
@@ -23,7 +24,7 @@ spec:
 ---
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: DevCluster
-metadata: {name: c}
+metadata: {name: c, annotations: {example.com/any: ""}}
 spec: {backend: {inMemory: {}}}
 ---
 apiVersion: controlplane.cluster.x-k8s.io/v1beta2

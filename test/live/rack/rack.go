@@ -340,8 +340,7 @@ func (p *Provider) distort(pool, cluster *object, f Fault, ids, instances []any)
 		instances = instances[:1]
 	case Busy:
 		if flag(cluster, "spec", "paused") {
-			instances[0] = instances[0].(string) + "?"
-			ids[0] = instances[0]
+			instances[0] = fmt.Sprintf("%s?%d", instances[0], time.Now().Unix()/4)
 		}
 	}
 	return ids, instances
