@@ -32,9 +32,10 @@ func (a *app) mirrorVerifyCommand() *cobra.Command {
 		Use:   "verify DIR|BUNDLE",
 		Short: "Check a mirror offline against its lock file, checksums and signatures",
 		Long: `Reads every file of a mirror and compares it with mirror.lock.json and
-SHA256SUMS; a bundle is read without being unpacked. Missing, damaged and unexpected files are findings, and so is what
-a stopped run left. With --verify-key, SHA256SUMS of the mirror must be signed,
-or else every release in it. Nothing is sent over the network.`,
+SHA256SUMS; a bundle is read without being unpacked. Missing, damaged and
+unexpected files are findings, and so is what a stopped run left. With
+--verify-key, SHA256SUMS of the mirror must be signed, or else every release in
+it. Nothing is sent over the network.`,
 		Example: `  clusterctl-repo mirror verify /srv/mirror
   clusterctl-repo mirror verify /srv/mirror --verify-key cosign.pub -o json`,
 		Args: cobra.ExactArgs(1),
