@@ -332,8 +332,8 @@ var Packages = []Package{
 			repo/capi/metadata
 			repo/facts/inventory
 			repo/source/files
-			repo/text/yamldoc`,
-		Libraries: `github.com/Masterminds/semver/v3 github.com/distribution/reference syscall`,
+			repo/text/imageref repo/text/yamldoc`,
+		Libraries: `github.com/Masterminds/semver/v3 syscall`,
 	},
 	{
 		Path:  "publish/oci",
@@ -483,11 +483,10 @@ var Packages = []Package{
 		Never: "how releases are read or judged",
 	},
 	{
-		Path:      "repo/facts/inventory",
-		Holds:     "the variables and images of a release",
-		Never:     "printing, verdicts",
-		Knows:     `layouts repo repo/text/manifest repo/text/vars repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference`,
+		Path:  "repo/facts/inventory",
+		Holds: "the variables and images of a release",
+		Never: "printing, verdicts",
+		Knows: `layouts repo repo/text/imageref repo/text/manifest repo/text/vars repo/text/yamldoc`,
 	},
 	{
 		Path:      "repo/kube/cel",
@@ -591,8 +590,7 @@ var Packages = []Package{
 			repo/kube/crd repo/kube/gotypes
 			repo/lint
 			repo/lint/rules/internal/view
-			repo/text/manifest repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference`,
+			repo/text/imageref repo/text/manifest repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/lint/rules/contracts",
@@ -792,6 +790,11 @@ var Packages = []Package{
 		Never:     "what the programs are for",
 		Knows:     `repo/source/files`,
 		Libraries: `os/exec syscall`,
+	},
+	{
+		Path:  "repo/text/imageref",
+		Holds: "references to container images, taken apart as clusterctl does",
+		Never: "which images a release has, registries",
 	},
 	{
 		Path:  "repo/text/manifest",
@@ -1084,8 +1087,8 @@ var Packages = []Package{
 		Path:  "transform/clusterctl",
 		Holds: "a release turned into what clusterctl makes of it",
 		Never: "disks, the environment",
-		Knows: `layouts repo/parallel repo/text/vars repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference
+		Knows: `layouts repo/parallel repo/text/imageref repo/text/vars repo/text/yamldoc`,
+		Libraries: `
 			k8s.io/api k8s.io/apiextensions-apiserver k8s.io/apimachinery
 			sigs.k8s.io/cluster-api/api`,
 	},

@@ -85,8 +85,11 @@ func (p *Provider) list(ctx context.Context, kind schema.GroupVersionKind, label
 	return l.Items, err
 }
 
-// get returns nil if the object does not exist.
+// get returns nil if the object does not exist, or has no name.
 func (p *Provider) get(ctx context.Context, kind schema.GroupVersionKind, name string) (*object, error) {
+	if name == "" {
+		return nil, nil
+	}
 	o := &object{}
 	o.SetGroupVersionKind(kind)
 	err := p.client.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: name}, o)

@@ -221,14 +221,6 @@ func (r *Rig) Restart(name string) string { return "kill $(cat " + r.pidFile(nam
 
 func (r *Rig) pidFile(name string) string { return filepath.Join(r.dir, name+".pid") }
 
-// Log returns the last lines of a manager.
-func (r *Rig) Log(name string) string {
-	if p := r.running[name]; p != nil {
-		return p.log.String()
-	}
-	return ""
-}
-
 func answers(ctx context.Context, url string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
