@@ -178,7 +178,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "explain what was chosen and why")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		// A mistyped command is the cause of flags that the group does not have.
-		if word := a.wordAfter(c); c.HasSubCommands() && word != "" {
+		if word := a.wordAfter(c); c.HasSubCommands() && c.Annotations[takesTargets] == "" && word != "" {
 			return unknownCommand(c, word)
 		}
 		return usagef("%w%s Run %q for usage.", err, cmp.Or(suggestFlag(c, err), "."), c.CommandPath()+" --help")
@@ -236,11 +236,7 @@ func wrapArgs(cmd *cobra.Command) {
 			return nil
 		}
 	}
-<<<<<<< HEAD
 	if cmd.HasSubCommands() && cmd.Annotations[takesTargets] == "" {
-=======
-	if cmd.HasSubCommands() && (cmd.RunE == nil || !cmd.HasParent()) {
->>>>>>> main
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -249,7 +245,7 @@ func wrapArgs(cmd *cobra.Command) {
 		}
 		cmd.SuggestionsMinimumDistance = 2
 	}
-	if cmd.HasSubCommands() && cmd.Annotations[takesTargets] == "" {
+	if cmd.HasSubCommands() && cmd.RunE == nil {
 		cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	}
 	for _, c := range cmd.Commands() {
