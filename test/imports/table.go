@@ -646,6 +646,7 @@ var Packages = []Package{
 			repo/capi/clusterclass repo/capi/contract
 			repo/kube/crd repo/kube/gotypes repo/kube/openapi
 			repo/lint
+			repo/migrate repo/migrate/table
 			repo/text/manifest repo/text/vars repo/text/yamldoc`,
 		Libraries: `k8s.io/apimachinery`,
 	},
