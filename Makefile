@@ -99,7 +99,7 @@ new-rule: ## Start a rule: ID=CC031 NAME=worker-class-name
 
 .PHONY: generate
 generate: ## Write the documents that are made from the code
-	$(GO) test ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/internal/gendocs ./cmd/internal/cli -count=1 -update
+	$(GO) test ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/internal/gendocs ./repo/migrate/table ./cmd/internal/cli -count=1 -update
 
 .PHONY: verify
 verify: lint generate ## Fail if generated documents were stale

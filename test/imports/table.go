@@ -208,6 +208,7 @@ var Packages = []Package{
 			layouts/config
 			publish
 			publish/bundle
+			publish/images
 			publish/local
 			publish/mirror
 			publish/open
@@ -308,6 +309,13 @@ var Packages = []Package{
 		Never:     "other destinations, credentials, what the files mean",
 		Knows:     `layouts publish publish/claim publish/transport repo`,
 		Libraries: `github.com/hashicorp/go-retryablehttp github.com/xanzy/go-gitlab net/http`,
+	},
+	{
+		Path:      "publish/images",
+		Holds:     "the container images of a mirror, from registries into a layout and from there to a site's registry",
+		Never:     "what the images are for, credentials",
+		Knows:     `layouts publish/mirror publish/oci repo`,
+		Libraries: `github.com/distribution/reference github.com/opencontainers/image-spec`,
 	},
 	{
 		Path:      "publish/local",
@@ -638,6 +646,7 @@ var Packages = []Package{
 			repo/capi/clusterclass repo/capi/contract
 			repo/kube/crd repo/kube/gotypes repo/kube/openapi
 			repo/lint
+			repo/migrate repo/migrate/table
 			repo/text/manifest repo/text/vars repo/text/yamldoc`,
 		Libraries: `k8s.io/apimachinery`,
 	},
