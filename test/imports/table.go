@@ -208,6 +208,7 @@ var Packages = []Package{
 			layouts/config
 			publish
 			publish/bundle
+			publish/images
 			publish/local
 			publish/mirror
 			publish/open
@@ -308,6 +309,13 @@ var Packages = []Package{
 		Never:     "other destinations, credentials, what the files mean",
 		Knows:     `layouts publish publish/claim publish/transport repo`,
 		Libraries: `github.com/hashicorp/go-retryablehttp github.com/xanzy/go-gitlab net/http`,
+	},
+	{
+		Path:      "publish/images",
+		Holds:     "the container images of a mirror, from registries into a layout and from there to a site's registry",
+		Never:     "what the images are for, credentials",
+		Knows:     `layouts publish/mirror publish/oci repo`,
+		Libraries: `github.com/distribution/reference github.com/opencontainers/image-spec`,
 	},
 	{
 		Path:      "publish/local",
@@ -1041,6 +1049,11 @@ var Packages = []Package{
 		Path:  "test/oracle/real",
 		Holds: "clusterctl's and Cluster API's code behind small functions",
 		Never: "what is compared",
+	},
+	{
+		Path:  "test/site",
+		Holds: "preparing the documents for the web site: a page for each rule, links led to their places",
+		Never: "how the pages look",
 	},
 	{
 		Path:  "transform",
