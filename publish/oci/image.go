@@ -2,163 +2,108 @@ package oci
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
-	"strings"
-	"sync"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/errdef"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 )
 
-// Image names a container image: its registry, its repository there, and its tag or
-// digest.
-type Image struct{ Host, Repository, Reference string }
+// manifests are the media types that are stored as manifests; everything else
+// is a blob.
+var manifests = []string{v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, dockerManifest, dockerList}
 
-// String is the image as users write it.
-func (i Image) String() string {
-	if strings.Contains(i.Reference, ":") {
-		return i.Host + "/" + i.Repository + "@" + i.Reference
+// pulled is a repository whose blobs are downloaded in parts if need be.
+type pulled struct{ d *Repository }
+
+// Fetch opens a manifest or blob.
+func (p pulled) Fetch(ctx context.Context, desc v1.Descriptor) (io.ReadCloser, error) {
+	if slices.Contains(manifests, desc.MediaType) {
+		return p.d.remote.Manifests().Fetch(ctx, desc)
 	}
-	return i.Host + "/" + i.Repository + ":" + i.Reference
+	return transport.Download(ctx, p.d.client, p.d.blobURL(desc.Digest), nil, desc.Size)
 }
 
-// Status is what a registry says about an image.
-type Status struct {
-	Image Image
-	// Platforms are those that the image is built for, such as linux/arm64/v8,
-	// sorted.
-	Platforms []string
-	// Err is nil if the registry has the image. It wraps fs.ErrNotExist if the
-	// registry does not; any other says that it could not be asked.
-	Err error
-}
+// Exists is not asked of a source.
+func (p pulled) Exists(context.Context, v1.Descriptor) (bool, error) { return true, nil }
 
-// maxConfig is the largest configuration of an image that is read for its platform.
-const maxConfig = 4 << 20
-
-// atOnce is how many registries are asked at the same time.
-const atOnce = 8
-
-// CheckImages asks registries for the manifests of images, each once. Open gives
-// access to a repository. The results are in the order of the images.
-func CheckImages(ctx context.Context, images []Image, open func(host, repository string) (*Repository, error)) []Status {
-	out := make([]Status, len(images))
-	first := map[Image]int{}
-	var work sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
-	for i, image := range images {
-		out[i].Image = image
-		if _, again := first[image]; again {
-			continue
+// PullImage copies a container image, with all platforms, into a storage, and
+// returns its descriptor. What is there already is not downloaded. Reference is
+// a tag or digest.
+func (d *Repository) PullImage(ctx context.Context, reference string, to content.Storage) (v1.Descriptor, error) {
+	var root v1.Descriptor
+	err := d.repeat(ctx, func() (err error) {
+		if root, err = d.remote.Resolve(ctx, reference); err != nil {
+			return err
 		}
-		first[image] = i
-		work.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			d, err := open(image.Host, image.Repository)
-			if err == nil {
-				out[i].Platforms, err = d.platforms(ctx, image.Reference)
-			}
-			out[i].Err = err
-		})
-	}
-	work.Wait()
-	for i := range out {
-		out[i] = out[first[images[i]]]
-	}
-	return out
-}
-
-// platforms reads what the image under a tag or digest is built for.
-func (d *Repository) platforms(ctx context.Context, reference string) ([]string, error) {
-	desc, data, err := d.get(ctx, reference)
+		return copyImage(ctx, pulled{d}, to, root)
+	})
 	if err != nil {
-		return nil, err
+		return root, fmt.Errorf("pull %s: %w", d.reference(reference), err)
 	}
-	var out []string
-	switch desc.MediaType {
-	case v1.MediaTypeImageIndex, dockerList:
-		var index v1.Index
-		if err := json.Unmarshal(data, &index); err != nil {
-			return nil, fmt.Errorf("%s has no valid index: %w", d.reference(reference), err)
-		}
-		for _, m := range index.Manifests {
-			// Attestations stand beside the images, for a platform "unknown".
-			if p := m.Platform; p != nil && p.OS != "unknown" {
-				out = append(out, platformName(*p))
-			}
-		}
-	case v1.MediaTypeImageManifest, dockerManifest:
-		var m v1.Manifest
-		if err := json.Unmarshal(data, &m); err != nil {
-			return nil, fmt.Errorf("%s has no valid manifest: %w", d.reference(reference), err)
-		}
-		p, err := d.platform(ctx, m.Config)
-		if err != nil {
-			return nil, fmt.Errorf("read the configuration of %s: %w", d.reference(reference), err)
-		}
-		out = append(out, platformName(p))
-	default:
-		return nil, fmt.Errorf("%s is not a container image: its media type is %q", d.reference(reference), desc.MediaType)
-	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
+	return root, nil
 }
 
-// platform reads the configuration of an image.
-func (d *Repository) platform(ctx context.Context, config v1.Descriptor) (p v1.Platform, err error) {
-	if config.Size < 0 || config.Size > maxConfig {
-		return p, fmt.Errorf("it has %d bytes, more than the %d that are allowed", config.Size, maxConfig)
-	}
-	body, err := d.remote.Blobs().Fetch(ctx, config)
+// PushImage copies a container image from a storage into the repository, and
+// then sets the tag, unless that is "" or the digest.
+func (d *Repository) PushImage(ctx context.Context, tag string, root v1.Descriptor, from content.ReadOnlyStorage) error {
+	err := d.repeat(ctx, func() error {
+		if err := copyImage(ctx, from, d.remote, root); err != nil {
+			return err
+		}
+		if _, err := digest.Parse(tag); tag == "" || err == nil {
+			return nil
+		}
+		if old, err := d.remote.Resolve(ctx, tag); err == nil && old.Digest == root.Digest {
+			return nil
+		} else if err != nil && !errors.Is(err, errdef.ErrNotFound) {
+			return err
+		}
+		return d.remote.Tag(ctx, root, tag)
+	})
 	if err != nil {
-		return p, d.explain(ctx, err)
+		return fmt.Errorf("push %s: %w", d.reference(tag), err)
 	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, maxConfig))
-	if err != nil {
-		return p, d.explain(ctx, err)
-	}
-	if err := json.Unmarshal(data, &p); err != nil || p.OS == "" || p.Architecture == "" {
-		return p, errors.New("it names no operating system and architecture")
-	}
-	return p, nil
+	return nil
 }
 
-// platformName is os/architecture, and the variant if there is one.
-func platformName(p v1.Platform) string {
-	name := p.OS + "/" + p.Architecture
-	if p.Variant != "" {
-		name += "/" + p.Variant
-	}
-	return printable(name)
+// Images is where images can be read from: a *Layout, or Blobs.
+type Images = content.ReadOnlyStorage
+
+// CopyImage copies an image with all its platforms into a layout.
+func CopyImage(ctx context.Context, from Images, to *Layout, root v1.Descriptor) error {
+	return copyImage(ctx, from, to, root)
 }
 
-// printable replaces what a terminal might take for a command.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
+func copyImage(ctx context.Context, from content.ReadOnlyStorage, to content.Storage, root v1.Descriptor) error {
+	return oras.CopyGraph(ctx, from, to, root, oras.CopyGraphOptions{Concurrency: maxUploads, MaxMetadataBytes: maxManifest})
+}
+
+// repeat does again what can be repeated, since it begins by looking, as long as
+// the errors are temporary.
+func (d *Repository) repeat(ctx context.Context, do func() error) error {
+	for failed := 1; ; failed++ {
+		err := do()
+		if err == nil {
+			return nil
 		}
-		return r
-	}, text)
-}
-
-// Lacks returns the wanted platforms that an image is not built for. A platform
-// without a variant is there if any variant is.
-func (s *Status) Lacks(wanted []string) []string {
-	var out []string
-	for _, w := range wanted {
-		if !slices.ContainsFunc(s.Platforms, func(p string) bool { return p == w || strings.HasPrefix(p, w+"/") }) {
-			out = append(out, w)
+		if failure, ok := errors.AsType[*oras.CopyError](err); ok {
+			err = failure.Err
+		}
+		err = d.explain(ctx, err)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = &publish.Temporary{Err: err}
+		}
+		if err = d.policy.Retry(ctx, failed, err); err != nil {
+			return err
 		}
 	}
-	return out
 }
-
-// Missing reports whether the registry says that it does not have the image.
-func (s *Status) Missing() bool { return errors.Is(s.Err, fs.ErrNotExist) }

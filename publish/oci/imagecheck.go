@@ -1,0 +1,164 @@
+package oci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Image names a container image: its registry, its repository there, and its tag or
+// digest.
+type Image struct{ Host, Repository, Reference string }
+
+// String is the image as users write it.
+func (i Image) String() string {
+	if strings.Contains(i.Reference, ":") {
+		return i.Host + "/" + i.Repository + "@" + i.Reference
+	}
+	return i.Host + "/" + i.Repository + ":" + i.Reference
+}
+
+// Status is what a registry says about an image.
+type Status struct {
+	Image Image
+	// Platforms are those that the image is built for, such as linux/arm64/v8,
+	// sorted.
+	Platforms []string
+	// Err is nil if the registry has the image. It wraps fs.ErrNotExist if the
+	// registry does not; any other says that it could not be asked.
+	Err error
+}
+
+// maxConfig is the largest configuration of an image that is read for its platform.
+const maxConfig = 4 << 20
+
+// atOnce is how many registries are asked at the same time.
+const atOnce = 8
+
+// CheckImages asks registries for the manifests of images, each once. Open gives
+// access to a repository. The results are in the order of the images.
+func CheckImages(ctx context.Context, images []Image, open func(host, repository string) (*Repository, error)) []Status {
+	out := make([]Status, len(images))
+	first := map[Image]int{}
+	var work sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for i, image := range images {
+		out[i].Image = image
+		if _, again := first[image]; again {
+			continue
+		}
+		first[image] = i
+		work.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			d, err := open(image.Host, image.Repository)
+			if err == nil {
+				out[i].Platforms, err = d.platforms(ctx, image.Reference)
+			}
+			out[i].Err = err
+		})
+	}
+	work.Wait()
+	for i := range out {
+		out[i] = out[first[images[i]]]
+	}
+	return out
+}
+
+// platforms reads what the image under a tag or digest is built for.
+func (d *Repository) platforms(ctx context.Context, reference string) ([]string, error) {
+	desc, data, err := d.get(ctx, reference)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	switch desc.MediaType {
+	case v1.MediaTypeImageIndex, dockerList:
+		var index v1.Index
+		if err := json.Unmarshal(data, &index); err != nil {
+			return nil, fmt.Errorf("%s has no valid index: %w", d.reference(reference), err)
+		}
+		for _, m := range index.Manifests {
+			// Attestations stand beside the images, for a platform "unknown".
+			if p := m.Platform; p != nil && p.OS != "unknown" {
+				out = append(out, platformName(*p))
+			}
+		}
+	case v1.MediaTypeImageManifest, dockerManifest:
+		var m v1.Manifest
+		if err := json.Unmarshal(data, &m); err != nil {
+			return nil, fmt.Errorf("%s has no valid manifest: %w", d.reference(reference), err)
+		}
+		p, err := d.platform(ctx, m.Config)
+		if err != nil {
+			return nil, fmt.Errorf("read the configuration of %s: %w", d.reference(reference), err)
+		}
+		out = append(out, platformName(p))
+	default:
+		return nil, fmt.Errorf("%s is not a container image: its media type is %q", d.reference(reference), desc.MediaType)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// platform reads the configuration of an image.
+func (d *Repository) platform(ctx context.Context, config v1.Descriptor) (p v1.Platform, err error) {
+	if config.Size < 0 || config.Size > maxConfig {
+		return p, fmt.Errorf("it has %d bytes, more than the %d that are allowed", config.Size, maxConfig)
+	}
+	body, err := d.remote.Blobs().Fetch(ctx, config)
+	if err != nil {
+		return p, d.explain(ctx, err)
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, maxConfig))
+	if err != nil {
+		return p, d.explain(ctx, err)
+	}
+	if err := json.Unmarshal(data, &p); err != nil || p.OS == "" || p.Architecture == "" {
+		return p, errors.New("it names no operating system and architecture")
+	}
+	return p, nil
+}
+
+// platformName is os/architecture, and the variant if there is one.
+func platformName(p v1.Platform) string {
+	name := p.OS + "/" + p.Architecture
+	if p.Variant != "" {
+		name += "/" + p.Variant
+	}
+	return printable(name)
+}
+
+// printable replaces what a terminal might take for a command.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// Lacks returns the wanted platforms that an image is not built for. A platform
+// without a variant is there if any variant is.
+func (s *Status) Lacks(wanted []string) []string {
+	var out []string
+	for _, w := range wanted {
+		if !slices.ContainsFunc(s.Platforms, func(p string) bool { return p == w || strings.HasPrefix(p, w+"/") }) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// Missing reports whether the registry says that it does not have the image.
+func (s *Status) Missing() bool { return errors.Is(s.Err, fs.ErrNotExist) }
