@@ -43,7 +43,7 @@ func findingsGitHub(w io.Writer, r *lint.Report) error {
 		}
 		githubCommand(&b, githubLevels[f.Severity], properties, message)
 	}
-	fmt.Fprintf(&b, "%s %s\n", verdict(r), scope(r))
+	fmt.Fprintf(&b, "%s %s\n", verdict(r), strings.ReplaceAll(scope(r), "##", "#\\x23"))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -53,13 +53,13 @@ func githubCommand(b *strings.Builder, level string, properties []string, messag
 	if len(properties) > 0 {
 		b.WriteString(" " + strings.Join(properties, ","))
 	}
-	b.WriteString("::" + strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(visibleLines(message)) + "\n")
+	b.WriteString("::" + strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", "##", "#\\x23").Replace(visibleLines(message)) + "\n")
 }
 
 // githubProperty escapes the value of a property, in which colon and comma have
 // a meaning.
 func githubProperty(s string) string {
-	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C").Replace(visible(s))
+	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C", "##", "#\\x23").Replace(visible(s))
 }
 
 // The sizes that GitHub takes, in bytes: a comment has 65,536 characters at

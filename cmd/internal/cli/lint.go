@@ -294,10 +294,7 @@ func (a *app) check(ctx context.Context, name string, o check.Options) (*check.R
 // judge prints a report on repositories, with options, and turns it into an exit code.
 func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, options report.Options, repositories ...*repo.Repository) error {
 	err := a.summarize(r, outs, options)
-	if err != nil {
-		return err
-	}
-	err = a.write(outs, func(w io.Writer, format string, terminal bool) error {
+	err = errors.Join(err, a.write(outs, func(w io.Writer, format string, terminal bool) error {
 		style := term.Style{}
 		if terminal {
 			var err error
@@ -312,17 +309,22 @@ func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, options 
 			}
 		}
 		return report.WriteFindings(w, format, r, options)
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	for _, f := range r.Failures {
 		fmt.Fprintf(a.Err, "%s %v\n", a.style.Red("error:"), f)
 	}
+	return outcome(len(r.Failures) > 0, err, r.Worst() >= level)
+}
+
+// outcome is the exit code of a report: that the job was not done, because it is
+// incomplete or could not be written, weighs more than findings.
+func outcome(incomplete bool, unwritten error, findings bool) error {
 	switch {
-	case len(r.Failures) > 0:
+	case unwritten != nil:
+		return &codeError{exitFailed, unwritten}
+	case incomplete:
 		return &codeError{code: exitFailed}
-	case r.Worst() >= level:
+	case findings:
 		return &codeError{code: exitFindings}
 	}
 	return nil

@@ -349,7 +349,7 @@ func (a *app) repair(ctx context.Context, name string, from []string, key attest
 	if err != nil {
 		return err
 	}
-	if err := a.writeMirrorReport(a.Out, "text", left); err != nil {
+	if err := a.writeMirrorReport(a.text, "text", left); err != nil {
 		return err
 	}
 	if len(left.Problems) > 0 {
