@@ -105,9 +105,17 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 		table(&b, latencyRows(o.Latencies))
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s %s\n", verdict(r), scope(r))
+	fmt.Fprintf(&b, "%s %s%s\n", verdict(r), scope(r), incomplete(r))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// incomplete says that a report is incomplete; empty if it is not.
+func incomplete(r *lint.Report) string {
+	if len(r.Failures) == 0 {
+		return ""
+	}
+	return "; incomplete: " + count(len(r.Failures), "failure") + ", so there may be more"
 }
 
 // statement is what a finding says, on one line.
@@ -170,14 +178,10 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// schemaVersion of the JSON documents of this package.
-const schemaVersion = 1
-
 type jsonReport struct {
-	SchemaVersion int            `json:"schemaVersion"`
-	Summary       jsonSummary    `json:"summary"`
-	Findings      []jsonFinding  `json:"findings"`
-	Measured      []jsonMeasured `json:"measured,omitempty"`
+	Summary  jsonSummary    `json:"summary"`
+	Findings []jsonFinding  `json:"findings"`
+	Measured []jsonMeasured `json:"measured,omitempty"`
 }
 
 type jsonSummary struct {
@@ -221,18 +225,19 @@ type jsonMeasured struct {
 func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) error {
 	c := r.Count()
 	out := jsonReport{
-		SchemaVersion: schemaVersion,
-		Summary:       jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
-		Findings:      []jsonFinding{},
+		Summary:  jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
+		Findings: []jsonFinding{},
 	}
 	for _, m := range latencies {
 		out.Measured = append(out.Measured, jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()})
 	}
 	var frame bytes.Buffer
-	if err := writeJSON(&frame, out); err != nil {
+	if err := documentOf("lint").write(&frame, r.Failures, r.Suppressed, out); err != nil {
 		return err
 	}
-	before, after, _ := strings.Cut(frame.String(), noFindings)
+	// The field of the body, on a line of its own; no text can look like it.
+	before, after, _ := strings.Cut(frame.String(), "\n  "+noFindings)
+	before += "\n  "
 	if len(r.Findings) == 0 {
 		_, err := io.WriteString(w, frame.String())
 		return err
@@ -245,11 +250,7 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 			b.WriteByte(',')
 		}
 		f := &r.Findings[i]
-		text, err := indented(jsonFinding{
-			Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: string(f.Rule.Proof), File: f.File,
-			Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
-			Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Evidence: f.Evidence,
-		}, "    ")
+		text, err := indented(findingJSON(f), "    ")
 		if err != nil {
 			return err
 		}
@@ -258,6 +259,14 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 	}
 	b.WriteString("\n  ]" + after)
 	return b.Flush()
+}
+
+func findingJSON(f *lint.Finding) jsonFinding {
+	return jsonFinding{
+		Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: string(f.Rule.Proof), File: f.File,
+		Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
+		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Evidence: f.Evidence,
+	}
 }
 
 // noFindings is how the list of findings looks while it is empty.

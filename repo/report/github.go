@@ -43,7 +43,7 @@ func findingsGitHub(w io.Writer, r *lint.Report) error {
 		}
 		githubCommand(&b, githubLevels[f.Severity], properties, message)
 	}
-	fmt.Fprintf(&b, "%s %s\n", verdict(r), strings.ReplaceAll(scope(r), "##", "#\\x23"))
+	fmt.Fprintf(&b, "%s %s%s\n", verdict(r), strings.ReplaceAll(scope(r), "##", "#\\x23"), incomplete(r))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
