@@ -3,9 +3,13 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
@@ -32,6 +36,9 @@ type Options struct {
 	Paint Painter
 	// Version is that of this program.
 	Version string
+	// Below is the path of the working directory in the repository, with slashes;
+	// github and sarif name files from the root of that. It may be empty.
+	Below string
 	// Pictures are shown by html.
 	Pictures []Picture
 	// Latencies are shown as a table; they are those of calls to an extension.
@@ -53,11 +60,11 @@ func WriteFindings(w io.Writer, format string, r *lint.Report, o Options) error 
 	case "json":
 		return findingsJSON(w, r, o.Latencies)
 	case "sarif":
-		return findingsSARIF(w, r, o.Version)
+		return findingsSARIF(w, r, o)
 	case "junit":
 		return findingsJUnit(w, r)
 	case "github":
-		return findingsGitHub(w, r)
+		return findingsGitHub(w, r, o.Below)
 	case "markdown":
 		return findingsMarkdown(w, r, o.Latencies, commentSize)
 	case "html":
@@ -70,8 +77,19 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 	paint := o.Paint
 	var b strings.Builder
 	helped := map[string]bool{}
-	for i := range r.Findings {
-		f := &r.Findings[i]
+	excerpts := 0
+	all := byRule(r)
+	for i, f := range all {
+		if first := i == 0 || !sameGroup(all[i-1], f); first {
+			n := 1
+			for i+n < len(all) && sameGroup(all[i+n], f) {
+				n++
+			}
+			if n > 1 {
+				fmt.Fprintf(&b, "%s %s: %s\n", paint.Bold(f.Rule.ID), visible(f.Rule.Title), count(n, f.Severity.String()))
+			}
+			excerpts = shownExcerpts
+		}
 		severity := f.Severity.String() + ":"
 		switch f.Severity {
 		case lint.Error:
@@ -82,7 +100,8 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 			severity = paint.Blue(severity)
 		}
 		fmt.Fprintf(&b, "%s %s %s [%s]\n", paint.Bold(place(f.File, f.Pos)+":"), severity, statement(f), f.Rule.ID)
-		if s, ok := sourceOf(f); ok {
+		if s, ok := sourceOf(f); ok && excerpts > 0 {
+			excerpts--
 			line, mark := s.monospaced()
 			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), line)
 			at := strings.IndexByte(mark, '^')
@@ -110,12 +129,37 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 	return err
 }
 
+// shownExcerpts is how many findings of a rule the text shows with their lines;
+// of the others it has the places.
+const shownExcerpts = 3
+
+// byRule returns the findings with errors before warnings before notes, and those
+// of one rule after each other.
+func byRule(r *lint.Report) []*lint.Finding {
+	out := worstFirst(r)
+	slices.SortStableFunc(out, func(a, b *lint.Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Rule.ID, b.Rule.ID))
+	})
+	return out
+}
+
+func sameGroup(a, b *lint.Finding) bool { return a.Rule.ID == b.Rule.ID && a.Severity == b.Severity }
+
 // incomplete says that a report is incomplete; empty if it is not.
 func incomplete(r *lint.Report) string {
 	if len(r.Failures) == 0 {
 		return ""
 	}
 	return "; incomplete: " + count(len(r.Failures), "failure") + ", so there may be more"
+}
+
+// fromRoot is the path of a file from the root of the repository, if it is one
+// from the working directory.
+func fromRoot(below, file string) string {
+	if below == "" || filepath.IsAbs(file) || strings.Contains(file, "://") {
+		return file
+	}
+	return path.Join(below, filepath.ToSlash(file))
 }
 
 // statement is what a finding says, on one line.
