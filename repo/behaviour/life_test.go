@@ -19,6 +19,7 @@ type life struct {
 	objects map[string]map[string]any
 	events  []*record.Event
 	steps   []*step
+	tick    time.Duration // between two writes
 }
 
 type step struct {
@@ -48,7 +49,7 @@ var apiOf = map[string]string{
 }
 
 func newLife() *life {
-	l := &life{at: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), version: 100, objects: map[string]map[string]any{}}
+	l := &life{tick: 50 * time.Millisecond, at: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), version: 100, objects: map[string]map[string]any{}}
 	l.steps = []*step{
 		{"cluster", (*life).makeCluster},
 		{"cluster owned", (*life).ownCluster},
@@ -183,7 +184,7 @@ func (l *life) status(kind, name string, pairs ...any) {
 }
 
 func (l *life) write(writer, sub, kind, name string, pairs ...any) {
-	l.at = l.at.Add(50 * time.Millisecond)
+	l.at = l.at.Add(l.tick)
 	l.version++
 	key := kind + "/" + name
 	o := l.objects[key]
@@ -353,7 +354,7 @@ func (l *life) poolMachine(name string) {
 	l.put(provider, "AcmeMachine", name, "metadata.labels", m{"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/pool-name": "mp"},
 		"metadata.ownerReferences", []any{l.ownerRef("AcmeMachinePool", "mp", false)}, "metadata.finalizers", []any{"acmemachine.acme.io"})
 	l.put(core, "Machine", name, "metadata.labels", m{"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/pool-name": "mp"}, "spec.clusterName", "c",
-		"metadata.ownerReferences", []any{l.ownerRef("MachinePool", "mp", true)}, "spec.bootstrap.dataSecretName", "mp",
+		"metadata.ownerReferences", []any{l.ownerRef("MachinePool", "mp", true)}, "spec.bootstrap.dataSecretName", "",
 		"spec.infrastructureRef", m{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AcmeMachine", "name": name})
 	l.put(core, "AcmeMachine", name, "metadata.ownerReferences", []any{l.ownerRef("AcmeMachinePool", "mp", false), l.ownerRef("Machine", name, true)})
 	l.put(provider, "AcmeMachine", name, "spec.providerID", "acme://"+name)
@@ -440,7 +441,7 @@ func (l *life) deleting(kind, name string) {
 }
 
 func (l *life) gone(kind, name string) {
-	l.at = l.at.Add(50 * time.Millisecond)
+	l.at = l.at.Add(l.tick)
 	l.version++
 	key := kind + "/" + name
 	o := l.objects[key]

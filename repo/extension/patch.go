@@ -3,12 +3,13 @@ package extension
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 )
 
 // The types of patches.
@@ -42,7 +43,7 @@ func (p Patch) IsZero() bool { return p.PatchType == "" && len(p.Patch) == 0 }
 
 // Apply returns the object after the patch, as Cluster API applies it
 // (core/reconcilers/topology/cluster/patches, applyPatchToRequest; internal/util/patch,
-// ApplyPatchToObject). A library that breaks on a patch is an error, as it is there.
+// ApplyPatchToObject). A patch on which the library breaks is an error, as it is there.
 func (p Patch) Apply(object []byte) (out []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -51,18 +52,8 @@ func (p Patch) Apply(object []byte) (out []byte, err error) {
 	}()
 	switch p.PatchType {
 	case JSONPatch:
-		operations, err := jsonpatch.DecodePatch(p.Patch)
-		if err != nil {
-			return nil, err
-		}
-		if len(operations) == 0 {
-			return object, nil
-		}
-		// A few copies of copies would fill the memory.
-		options := jsonpatch.NewApplyOptions()
-		options.AccumulatedCopySizeLimit = MaxBody
-		if out, err = operations.ApplyWithOptions(object, options); err != nil {
-			return nil, err
+		if out, err = patch.ApplyJSON(object, p.Patch); err != nil || bytes.Equal(out, object) {
+			return out, err
 		}
 	case JSONMergePatch:
 		if len(p.Patch) == 0 || string(p.Patch) == "{}" {
@@ -72,67 +63,9 @@ func (p Patch) Apply(object []byte) (out []byte, err error) {
 			return nil, err
 		}
 	default:
-		return nil, fmt.Errorf("there is no patch of type %q", p.PatchType)
+		return nil, fmt.Errorf("the patchType %q is unknown", p.PatchType)
 	}
-	var result struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}
-	if err := json.Unmarshal(out, &result); err != nil || result.Kind == "" {
-		return nil, errors.New("what comes out is no object with a kind")
-	}
-	return out, nil
-}
-
-// Keep returns an object with what Cluster API takes over from it after a patch: the
-// parts for which Kept is true. What is not there any more stays as it was.
-func Keep(before, after []byte, core int) ([]byte, error) {
-	var a, b any
-	if err := decodeNumbers(before, &a); err != nil {
-		return nil, err
-	}
-	if err := decodeNumbers(after, &b); err != nil {
-		return nil, err
-	}
-	for _, k := range kept {
-		if k.since > core {
-			continue
-		}
-		value, ok := b, true
-		for _, name := range k.path {
-			object, _ := value.(map[string]any)
-			if value, ok = object[name]; !ok {
-				break
-			}
-		}
-		if ok {
-			if err := set(a, k.path, value); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return json.Marshal(a)
-}
-
-// set puts a value at a path of an object, and makes the objects above it that are
-// missing.
-func set(object any, path []string, value any) error {
-	for _, name := range path[:len(path)-1] {
-		m, ok := object.(map[string]any)
-		if !ok {
-			break
-		}
-		if _, there := m[name]; !there {
-			m[name] = map[string]any{}
-		}
-		object = m[name]
-	}
-	m, ok := object.(map[string]any)
-	if !ok {
-		return fmt.Errorf("%s cannot be set", strings.Join(path, "."))
-	}
-	m[path[len(path)-1]] = value
-	return nil
+	return out, patch.Identified(out)
 }
 
 // Changed returns the paths of the values in which two objects differ, each as far
@@ -192,29 +125,6 @@ func hollow(v any) bool {
 		return true
 	case []any:
 		return len(v) == 0
-	}
-	return false
-}
-
-// kept are the parts of a template in which Cluster API keeps changes; what is not
-// below spec is only kept since v1.14 (core/reconcilers/topology/cluster/patches,
-// applyPatchToRequest and patchTemplate).
-var kept = []struct {
-	path  []string
-	since int
-}{
-	{[]string{"spec"}, oldest},
-	{[]string{"metadata", "labels"}, 14},
-	{[]string{"metadata", "annotations"}, 14},
-}
-
-// Kept reports whether Cluster API of a minor version keeps a change of a template
-// at a path.
-func Kept(path []string, core int) bool {
-	for _, k := range kept {
-		if core >= k.since && len(path) >= len(k.path) && reflect.DeepEqual(path[:len(k.path)], k.path) {
-			return true
-		}
 	}
 	return false
 }

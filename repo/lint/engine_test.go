@@ -403,3 +403,71 @@ func TestPlacesOfComments(t *testing.T) {
 		}
 	}
 }
+
+// TestOptIn: optional findings are made when the configuration or the selection
+// asks for them, and comments that silence them are not idle meanwhile.
+func TestOptIn(t *testing.T) {
+	all := &lint.Rule{ID: "TEST003", Title: "all", OptIn: lint.EveryFinding, Severity: lint.Info, Kinds: []layouts.FileKind{layouts.ClusterTemplate}, Check: func(p *lint.Pass) { p.Path(p.File.Raw.Name, "a") }}
+	some := &lint.Rule{ID: "TEST004", Title: "some", OptIn: "the second", Severity: lint.Info, Kinds: []layouts.FileKind{layouts.ClusterTemplate}, Check: func(p *lint.Pass) {
+		p.Path(p.File.Raw.Name, "b")
+		if p.Asked() {
+			p.Path(p.File.Raw.Name, "c")
+		}
+	}}
+	ran := ""
+	comments := &lint.Rule{ID: "TEST005", Scope: lint.ScopeComments, Severity: lint.Warning, Check: func(p *lint.Pass) {
+		for _, id := range []string{"TEST003", "TEST004"} {
+			if p.Ran(id) {
+				ran += id + " "
+			}
+		}
+	}}
+	for name, tc := range map[string]struct {
+		opts      lint.Options
+		want, ran string
+	}{
+		"default":          {lint.Options{}, "b", ""},
+		"all":              {lint.Options{Select: []string{"all"}}, "a b c", "TEST003 TEST004 "},
+		"family":           {lint.Options{Select: []string{"test"}}, "a b c", "TEST003 TEST004 "},
+		"by ID":            {lint.Options{Select: []string{"test-004"}}, "b c", "TEST004 "},
+		"another":          {lint.Options{Select: []string{"TES", "TEST0"}}, "b", ""},
+		"severity":         {lint.Options{Severity: map[string]lint.Severity{"TEST003": lint.Error}}, "a b", "TEST003 "},
+		"off":              {lint.Options{Severity: map[string]lint.Severity{"TEST004": lint.Off}}, "", ""},
+		"off and selected": {lint.Options{Severity: map[string]lint.Severity{"TEST003": lint.Off}, Select: []string{"all"}}, "b c", "TEST004 "},
+	} {
+		ran = ""
+		tc.opts.Rules = []*lint.Rule{all, some, comments}
+		r := run(t, repository(map[string]string{"cluster-template.yaml": "a: b\n"}), tc.opts)
+		var got []string
+		for _, f := range r.Findings {
+			got = append(got, f.Message)
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != tc.want || ran != tc.ran {
+			t.Errorf("%s: %v, ran %q; want %q, %q", name, got, ran, tc.want, tc.ran)
+		}
+	}
+}
+
+// TestMerge: what several templates of a release say is one finding, unless it is
+// an error; a baseline knows it by any of its places.
+func TestMerge(t *testing.T) {
+	rule := func(s lint.Severity) *lint.Rule {
+		return &lint.Rule{ID: "TEST006", Severity: s, Check: func(p *lint.Pass) {
+			if p.File.Kind != layouts.Metadata {
+				p.Span(0, 1, "a fault")
+			}
+		}}
+	}
+	files := map[string]string{"cluster-template.yaml": "a: b\n", "cluster-template-b.yaml": "a: b\n", "cluster-template-c.yaml": "a: b\n", "infrastructure-components.yaml": "a: b\n"}
+	r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{rule(lint.Warning)}})
+	if len(r.Findings) != 2 || len(r.Findings[0].Also) != 2 || r.Findings[0].Message != "a fault; the same in 2 more files, such as cluster-template-c.yaml" {
+		t.Fatalf("%+v", r.Findings)
+	}
+	if n := r.Without(map[string]bool{r.Findings[0].Also[1].Fingerprint: true}); n != 1 || len(r.Findings) != 1 {
+		t.Errorf("%d findings were known, %d left", n, len(r.Findings))
+	}
+	if r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{rule(lint.Error)}}); len(r.Findings) != 4 {
+		t.Errorf("%d errors", len(r.Findings))
+	}
+}

@@ -2,6 +2,8 @@ package lint
 
 import (
 	"cmp"
+	"fmt"
+	"path"
 	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -27,6 +29,9 @@ type Finding struct {
 	// that begins at column SourceColumn.
 	Source       string
 	SourceColumn int
+	// Also are the places of the same fault in other templates of the release,
+	// which are usually made of the same parts.
+	Also []Place
 	// Way is the path of the value in the built object, for a finding that no
 	// single line of the source tree caused.
 	Way string
@@ -45,6 +50,16 @@ type Finding struct {
 	node       *yamldoc.Node
 	start, end int
 	identity   *identity
+	// release is the one that a finding about a template belongs to, for merge.
+	release string
+}
+
+// Place is a position in a file, with the fingerprint that a finding there would
+// have.
+type Place struct {
+	File        string
+	Pos         yamldoc.Pos
+	Fingerprint string
 }
 
 // Edit is a change that fixes a fault and cannot break anything else.
@@ -137,10 +152,54 @@ func (r *Report) finish() {
 	fingerprints(all)
 }
 
+// merge makes one finding of those that say the same about the templates of a
+// release. Errors stay, so that each file that does not work has its own.
+func (r *Report) merge() {
+	type key struct {
+		rule                     *Rule
+		release, object, message string
+	}
+	first := map[key]int{}
+	kept := r.Findings[:0]
+	for _, f := range r.Findings {
+		if f.Severity == Error || f.release == "" || f.Way != "" || f.Pos.IsZero() {
+			kept = append(kept, f)
+			continue
+		}
+		k := key{f.Rule, f.release, f.Object, f.Message}
+		i, again := first[k]
+		if !again {
+			first[k] = len(kept)
+		}
+		if !again || kept[i].File == f.File {
+			kept = append(kept, f)
+			continue
+		}
+		kept[i].Also = append(kept[i].Also, Place{f.File, f.Pos, f.Fingerprint})
+	}
+	r.Findings = kept
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		files := map[string]bool{}
+		for _, p := range f.Also {
+			files[p.File] = true
+		}
+		switch {
+		case len(files) == 1:
+			f.Message += "; the same in " + path.Base(f.Also[0].File)
+		case len(files) > 1:
+			f.Message += fmt.Sprintf("; the same in %d more files, such as %s", len(files), path.Base(f.Also[0].File))
+		}
+	}
+}
+
 // Rename changes the names of files.
 func (r *Report) Rename(rename func(file string) string) {
 	for i := range r.Findings {
 		r.Findings[i].File = rename(r.Findings[i].File)
+		for j := range r.Findings[i].Also {
+			r.Findings[i].Also[j].File = rename(r.Findings[i].Also[j].File)
+		}
 	}
 	for i := range r.Suppressed {
 		r.Suppressed[i].File = rename(r.Suppressed[i].File)
@@ -152,7 +211,9 @@ func (r *Report) Rename(rename func(file string) string) {
 // many they were.
 func (r *Report) Without(fingerprints map[string]bool) int {
 	before := len(r.Findings)
-	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return fingerprints[f.Fingerprint] })
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
+		return fingerprints[f.Fingerprint] || slices.ContainsFunc(f.Also, func(p Place) bool { return fingerprints[p.Fingerprint] })
+	})
 	return before - len(r.Findings)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -50,6 +51,9 @@ func (p *Pass) identify(f *Finding) {
 		i.provider = p.Provider.Label()
 	}
 	f.identity = i
+	if p.File != nil && (p.File.Kind == layouts.ClusterTemplate || p.File.Kind == layouts.ClusterClass) {
+		f.release = i.release
+	}
 }
 
 // places finds the provider and the release that a path is in.

@@ -190,12 +190,17 @@ type Pass struct {
 	Known, Ran func(id string) bool
 
 	severity Severity
+	asked    bool
 	places   *places
 	trace    func(*Finding, *yamldoc.Document, *yamldoc.Node, int, int)
 	edits    bool
 	mu       *sync.Mutex
 	out      *[]Finding
 }
+
+// Asked reports whether the run asks for the findings that the rule's OptIn
+// describes.
+func (p *Pass) Asked() bool { return p.asked }
 
 // Report adds a finding; rule and severity are filled in if they are not set.
 func (p *Pass) Report(f Finding) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
@@ -81,7 +82,12 @@ type Rule struct {
 	Since string
 	// Severity of the findings, unless Check says otherwise.
 	Severity Severity
-	Proof    Proof
+	// OptIn says which findings are only reported if a run asks for the rule,
+	// because most maintainers would leave them as they are: EveryFinding, or
+	// words for some of them, which Check tells apart with Pass.Asked. Empty
+	// means that all are always reported.
+	OptIn string
+	Proof Proof
 	// Source is the section of the contract or the function of clusterctl that
 	// makes it true.
 	Source string
@@ -116,6 +122,24 @@ func (f *Family) Add(r Rule) *Rule {
 	i, _ := slices.BinarySearchFunc(f.Rules, r.ID, func(r *Rule, id string) int { return cmp.Compare(r.ID, id) })
 	f.Rules = slices.Insert(f.Rules, i, &r)
 	return &r
+}
+
+// EveryFinding is the OptIn of a rule that is not applied unless asked for.
+const EveryFinding = "all findings"
+
+// SelectAll asks for every rule.
+const SelectAll = "all"
+
+// Selected reports whether a list names the rule: by its ID, its family or
+// SelectAll, in any case and also with a dash after the family.
+func (r *Rule) Selected(names []string) bool {
+	for _, name := range names {
+		switch id := NormalizeID(name); id {
+		case r.ID, strings.TrimRight(r.ID, "0123456789"), strings.ToUpper(SelectAll):
+			return true
+		}
+	}
+	return false
 }
 
 // applies reports whether the rule wants files of a kind.

@@ -20,8 +20,11 @@ import (
 type Options struct {
 	// Rules to apply, usually rules.All.
 	Rules []*Rule
-	// Severity overrides the severity of rules by ID; Off silences them.
+	// Severity overrides the severity of rules by ID; Off silences them, and
+	// anything else also asks for what is optional (Rule.OptIn).
 	Severity map[string]Severity
+	// Select asks for the optional findings of rules, by ID, family or SelectAll.
+	Select []string
 	// Partial says that the repository does not hold all versions of its
 	// providers, so that rules about missing ones do not apply.
 	Partial bool
@@ -47,7 +50,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	}
 	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}}
 	for _, rule := range opts.Rules {
-		if s, ok := opts.Severity[rule.ID]; !ok || s != Off {
+		if opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
 		}
 	}
@@ -59,7 +62,19 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	run.apply(ScopeRepository, Pass{Repository: r, Config: run.config()})
 	run.comments()
 	run.report.finish()
+	run.report.merge()
 	return &run.report, nil
+}
+
+// asked reports whether the optional findings of a rule are wanted.
+func (o *Options) asked(rule *Rule) bool {
+	return o.Severity[rule.ID] != Off || rule.Selected(o.Select)
+}
+
+// applies reports whether a rule is applied at all.
+func (o *Options) applies(rule *Rule) bool {
+	s, ok := o.Severity[rule.ID]
+	return (!ok || s != Off) && (rule.OptIn != EveryFinding || o.asked(rule))
 }
 
 // comments applies the comments that silence rules, and checks them.
@@ -79,8 +94,8 @@ func (r *run) comments() {
 	known, ran := map[string]bool{}, map[string]bool{}
 	for _, rule := range r.opts.Rules {
 		known[rule.ID] = true
-		s, ok := r.opts.Severity[rule.ID]
-		ran[rule.ID] = !ok || s != Off
+		// A comment may silence a finding that is only made when asked for.
+		ran[rule.ID] = r.opts.applies(rule) && (rule.OptIn == "" || r.opts.asked(rule))
 	}
 	r.apply(ScopeComments, Pass{
 		Repository: r.repository, Ignores: r.ignores,
@@ -130,7 +145,7 @@ func (r *run) apply(scope Scope, passes ...Pass) {
 			return
 		}
 		call := *pass
-		call.Rule, call.severity = rule, r.opts.Severity[rule.ID]
+		call.Rule, call.severity, call.asked = rule, r.opts.Severity[rule.ID], r.opts.asked(rule)
 		r.call(&call)
 	})
 	locate(r.report.Findings[before:])

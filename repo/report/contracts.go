@@ -132,7 +132,7 @@ func writeYAML(w io.Writer, v any) error {
 func (f contractField) condition() string {
 	var parts []string
 	if f.If != "" {
-		parts = append(parts, "if there is "+f.If)
+		parts = append(parts, "if there is "+strings.ReplaceAll(f.If, " ", " and "))
 	}
 	if f.Or != "" {
 		parts = append(parts, "or "+f.Or)

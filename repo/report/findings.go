@@ -39,6 +39,9 @@ type Options struct {
 	// Below is the path of the working directory in the repository, with slashes;
 	// github and sarif name files from the root of that. It may be empty.
 	Below string
+	// FailOn is the severity from which findings are failed tests in junit;
+	// lint.Off stands for warnings.
+	FailOn lint.Severity
 	// Pictures are shown by html.
 	Pictures []Picture
 	// Latencies are shown as a table; they are those of calls to an extension.
@@ -62,7 +65,7 @@ func WriteFindings(w io.Writer, format string, r *lint.Report, o Options) error 
 	case "sarif":
 		return findingsSARIF(w, r, o)
 	case "junit":
-		return findingsJUnit(w, r)
+		return findingsJUnit(w, r, cmp.Or(o.FailOn, lint.Warning))
 	case "github":
 		return findingsGitHub(w, r, o.Below)
 	case "markdown":
@@ -252,8 +255,25 @@ type jsonFinding struct {
 	Message     string `json:"message"`
 	Help        string `json:"help"`
 	Fingerprint string `json:"fingerprint"`
+	// Also are the places of the same fault in other templates.
+	Also []jsonPlace `json:"also,omitempty"`
 	// Evidence proves findings about behaviour.
 	Evidence []string `json:"evidence,omitempty"`
+}
+
+type jsonPlace struct {
+	File        string `json:"file"`
+	Line        int    `json:"line"`
+	Column      int    `json:"column"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+func placesOf(f *lint.Finding) []jsonPlace {
+	var out []jsonPlace
+	for _, p := range f.Also {
+		out = append(out, jsonPlace{p.File, p.Pos.Line, p.Pos.Column, p.Fingerprint})
+	}
+	return out
 }
 
 // jsonMeasured has its times in seconds.
@@ -309,7 +329,7 @@ func findingJSON(f *lint.Finding) jsonFinding {
 	return jsonFinding{
 		Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: string(f.Rule.Proof), File: f.File,
 		Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
-		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Evidence: f.Evidence,
+		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Also: placesOf(f), Evidence: f.Evidence,
 	}
 }
 

@@ -18,6 +18,7 @@ type jsonRule struct {
 	Source   string `json:"source"`
 	Why      string `json:"why"`
 	Fix      string `json:"fix"`
+	OptIn    string `json:"optIn,omitempty"`
 }
 
 type rulesBody struct {
@@ -29,14 +30,18 @@ func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 	if format == "json" {
 		out := rulesBody{[]jsonRule{}}
 		for _, r := range rules {
-			out.Rules = append(out.Rules, jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), string(r.Proof), r.Source, r.Why, r.Fix})
+			out.Rules = append(out.Rules, jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), string(r.Proof), r.Source, r.Why, r.Fix, r.OptIn})
 		}
 		return documentOf("rules").Write(w, nil, out)
 	}
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(tw, "RULE\tSEVERITY\tPROOF\tTITLE")
 	for _, r := range rules {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, r.Proof, r.Title)
+		severity := r.Severity.String()
+		if r.OptIn == lint.EveryFinding {
+			severity = "(" + severity + ")" // not applied unless asked for
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", r.ID, severity, r.Proof, r.Title)
 	}
 	return tw.Flush()
 }
@@ -55,6 +60,9 @@ func WriteRule(w io.Writer, r *lint.Rule, e Example, paint Painter) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", paint.Bold(r.ID), paint.Bold(r.Title))
 	fmt.Fprintf(&b, "\nSeverity:  %s\nProven by: %s\nSource:    %s\n", r.Severity, r.Proof, r.Source)
+	if r.OptIn != "" {
+		fmt.Fprintf(&b, "Optional:  %s; to see them, give %s a severity under rules in clusterctl-repo.yaml\n", r.OptIn, r.ID)
+	}
 	fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n%s\n", paint.Bold("What happens"), r.Why, paint.Bold("What to do"), r.Fix)
 	if e.Prose != "" {
 		fmt.Fprintf(&b, "\n%s\n", e.Prose)

@@ -72,6 +72,7 @@ type (
 		Level               string             `json:"level"`
 		Message             sarifText          `json:"message"`
 		Locations           []sarifLocation    `json:"locations"`
+		RelatedLocations    []sarifLocation    `json:"relatedLocations,omitempty"`
 		PartialFingerprints map[string]string  `json:"partialFingerprints,omitempty"`
 		Suppressions        []sarifSuppression `json:"suppressions"`
 	}
@@ -213,6 +214,9 @@ func sarifResultOf(f *lint.Finding, rule int, below string) sarifResult {
 		RuleID: f.Rule.ID, RuleIndex: rule, Level: sarifLevels[f.Severity],
 		Message: sarifText{Text: sarifMessage(f)}, Locations: []sarifLocation{sarifLocationOf(f, below)},
 		Suppressions: []sarifSuppression{}, // for all results, or for none (section 3.27.23)
+	}
+	for _, p := range f.Also {
+		result.RelatedLocations = append(result.RelatedLocations, sarifLocationOf(&lint.Finding{File: p.File, Pos: p.Pos}, below))
 	}
 	if f.Fingerprint != "" {
 		result.PartialFingerprints = map[string]string{"clusterctlRepoFinding/v2": f.Fingerprint}

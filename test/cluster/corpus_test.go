@@ -40,7 +40,7 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := lint.Run(t.Context(), r, lint.Options{Rules: rules.All})
+	report, err := lint.Run(t.Context(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,6 +133,16 @@ var Folders = []Folder{
 		Never: "the implementation of publishing",
 	},
 	{
+		Path:  "test/dist",
+		Holds: "what makes and checks the releases of this project",
+		Never: "the work of the program",
+	},
+	{
+		Path:  "test/documents",
+		Holds: "tests of what people read",
+		Never: "what it is about",
+	},
+	{
 		Path:  "test/live",
 		Holds: "the proof with the real controllers of Cluster API",
 		Never: "how behaviour is judged",
@@ -201,11 +211,12 @@ var Packages = []Package{
 			publish/local
 			publish/mirror
 			publish/open
+			publish/survey
 			publish/transport
 			repo/behaviour repo/behaviour/record
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
 			repo/extension repo/extension/probe repo/extension/registration repo/extension/request
-			repo/facts/diff repo/facts/inventory
+			repo/facts/diff repo/facts/fleet repo/facts/inventory
 			repo/kube/crd
 			repo/lint repo/lint/contractcheck repo/lint/fix repo/lint/rules
 			repo/lint/rules/examples
@@ -222,7 +233,8 @@ var Packages = []Package{
 			transform/clusterctl
 			transform/clusterctl/config
 			transform/propose
-			transform/sourcetree`,
+			transform/sourcetree
+			transform/verdict`,
 		Libraries: `crypto/tls github.com/spf13/cobra github.com/spf13/pflag log net/http`,
 	},
 	{
@@ -312,8 +324,8 @@ var Packages = []Package{
 			repo/capi/metadata
 			repo/facts/inventory
 			repo/source/files
-			repo/text/yamldoc`,
-		Libraries: `github.com/Masterminds/semver/v3 github.com/distribution/reference syscall`,
+			repo/text/imageref repo/text/yamldoc`,
+		Libraries: `github.com/Masterminds/semver/v3 syscall`,
 	},
 	{
 		Path:  "publish/oci",
@@ -331,6 +343,12 @@ var Packages = []Package{
 		Never:     "what is done with them",
 		Knows:     `layouts publish publish/github publish/gitlab publish/local publish/oci publish/transport`,
 		Libraries: `net/http`,
+	},
+	{
+		Path:  "publish/survey",
+		Holds: "the walk over the newest releases of many providers, in shards, and what was judged so far",
+		Never: "rules, flags, formats",
+		Knows: `layouts publish repo repo/capi/metadata repo/facts/fleet repo/text/yamldoc`,
 	},
 	{
 		Path:      "publish/transport",
@@ -364,7 +382,7 @@ var Packages = []Package{
 		Holds: "a ClusterClass in either API version as one view: variables, patches, templates in it",
 		Never: "rules",
 		Knows: `repo/capi/contract repo/capi/coreapi
-			repo/kube/crd repo/kube/openapi
+			repo/kube/cel repo/kube/crd repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4 k8s.io/apimachinery`,
 	},
@@ -399,7 +417,7 @@ var Packages = []Package{
 		Path:  "repo/extension",
 		Holds: "the Runtime SDK as data: hooks, answers, discovery, patches, upgrade plans, the OpenAPI document",
 		Never: "the network, checks",
-		Knows: `repo/capi/clusterclass repo/capi/contract
+		Knows: `repo/capi/clusterclass repo/capi/contract repo/capi/patch
 			repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4 github.com/evanphx/json-patch/v5 k8s.io/apimachinery`,
@@ -415,7 +433,7 @@ var Packages = []Package{
 		Path:  "repo/extension/probe",
 		Holds: "calls to a running extension as Cluster API makes them, judged by the checks",
 		Never: "printing, releases",
-		Knows: `repo/capi/clusterclass
+		Knows: `repo/capi/clusterclass repo/capi/patch
 			repo/extension repo/extension/checks repo/extension/request
 			repo/kube/crd repo/kube/openapi
 			repo/lint
@@ -434,8 +452,9 @@ var Packages = []Package{
 		Holds: "the requests that Cluster API would send to a hook",
 		Never: "the network, answers",
 		Knows: `layouts repo
-			repo/capi/clusterclass repo/capi/contract
+			repo/capi/clusterclass repo/capi/contract repo/capi/patch
 			repo/extension
+			repo/kube/crd repo/kube/openapi
 			repo/text/manifest repo/text/yamldoc`,
 		Libraries: `github.com/blang/semver/v4`,
 	},
@@ -451,11 +470,22 @@ var Packages = []Package{
 			repo/text/manifest repo/text/yamldoc`,
 	},
 	{
-		Path:      "repo/facts/inventory",
-		Holds:     "the variables and images of a release",
-		Never:     "printing, verdicts",
-		Knows:     `layouts repo repo/text/manifest repo/text/vars repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference`,
+		Path:  "repo/facts/fleet",
+		Holds: "what a survey finds of many providers, and its shards joined",
+		Never: "how releases are read or judged",
+	},
+	{
+		Path:  "repo/facts/inventory",
+		Holds: "the variables and images of a release",
+		Never: "printing, verdicts",
+		Knows: `layouts repo repo/text/imageref repo/text/manifest repo/text/vars repo/text/yamldoc`,
+	},
+	{
+		Path:      "repo/kube/cel",
+		Holds:     "what the API server says about rules in CEL: types, costs, values that break them",
+		Never:     "rules of lint, what the schemas are for",
+		Knows:     `repo/text/yamldoc`,
+		Libraries: `github.com/google/cel-go k8s.io/apiserver`,
 	},
 	{
 		Path:  "repo/kube/crd",
@@ -535,7 +565,8 @@ var Packages = []Package{
 		Holds: "rules about ClusterClasses: files, references, variables, patches",
 		Never: "other subjects, printing",
 		Knows: `layouts
-			repo/capi/clusterclass repo/capi/contract
+			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/patch
+			repo/extension/request
 			repo/kube/crd repo/kube/objectmeta repo/kube/openapi
 			repo/lint
 			repo/lint/rules/internal/view
@@ -551,8 +582,7 @@ var Packages = []Package{
 			repo/kube/crd repo/kube/gotypes
 			repo/lint
 			repo/lint/rules/internal/view
-			repo/text/manifest repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference`,
+			repo/text/imageref repo/text/manifest repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/lint/rules/contracts",
@@ -570,7 +600,7 @@ var Packages = []Package{
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
 		Knows: `repo/capi/contract
-			repo/kube/crd repo/kube/structural
+			repo/kube/cel repo/kube/crd repo/kube/structural
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/yamldoc`,
@@ -710,7 +740,7 @@ var Packages = []Package{
 		Knows: `repo/capi/contract
 			layouts repo
 			repo/extension
-			repo/facts/diff repo/facts/inventory
+			repo/facts/diff repo/facts/fleet repo/facts/inventory
 			repo/lint repo/lint/fix
 			repo/migrate
 			repo/move/owners
@@ -752,6 +782,11 @@ var Packages = []Package{
 		Never:     "what the programs are for",
 		Knows:     `repo/source/files`,
 		Libraries: `os/exec syscall`,
+	},
+	{
+		Path:  "repo/text/imageref",
+		Holds: "references to container images, taken apart as clusterctl does",
+		Never: "which images a release has, registries",
 	},
 	{
 		Path:  "repo/text/manifest",
@@ -838,9 +873,25 @@ var Packages = []Package{
 		Never: "rules",
 	},
 	{
+		Path:  "test/dist",
+		Holds: "tests of a release: archives, packages, image, krew, formula, go install; own module",
+		Never: "how it is built",
+	},
+	{
+		Path:  "test/dist/image",
+		Holds: "writing the container image of a release",
+		Never: "how its archives were made",
+	},
+	{
 		Path:  "test/documents",
-		Holds: "tests of links, of names and of phrases in the documents",
+		Holds: "tests of links, names, phrases and code blocks in the documents",
 		Never: "what the documents are about",
+	},
+	{
+		Path:      "test/documents/session",
+		Holds:     "running the commands of a page as its reader would",
+		Never:     "which page",
+		Libraries: `os/exec`,
 	},
 	{
 		Path:      "test/fakes/fault",
@@ -1028,8 +1079,8 @@ var Packages = []Package{
 		Path:  "transform/clusterctl",
 		Holds: "a release turned into what clusterctl makes of it",
 		Never: "disks, the environment",
-		Knows: `layouts repo/parallel repo/text/vars repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference
+		Knows: `layouts repo/parallel repo/text/imageref repo/text/vars repo/text/yamldoc`,
+		Libraries: `
 			k8s.io/api k8s.io/apiextensions-apiserver k8s.io/apimachinery
 			sigs.k8s.io/cluster-api/api`,
 	},
@@ -1069,5 +1120,18 @@ var Packages = []Package{
 			repo/text/yamldoc
 			transform
 			transform/cache`,
+	},
+	{
+		Path:  "transform/verdict",
+		Holds: "one release judged for a survey: findings, readiness for contracts, images",
+		Never: "where releases are, how verdicts are shown",
+		Knows: `layouts
+			repo
+			repo/capi/contract
+			repo/facts/fleet repo/facts/inventory
+			repo/kube/crd
+			repo/lint
+			repo/text/manifest
+			transform/check`,
 	},
 }

@@ -43,7 +43,12 @@ func run(m *testing.M) int {
 			fmt.Fprintln(os.Stderr, "start the loopback interface:", err)
 			return 1
 		}
-		defer stopShared()
+		defer func() { stopShared() }()
+		// Parallel tests mostly wait, so more than there are processors may do that.
+		if err := flag.Set("test.parallel", "8"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		return m.Run()
 	}
 	dir := os.Getenv(keptPrograms)
@@ -232,7 +237,9 @@ func (c *course) expect(t *testing.T, want []string, may ...string) {
 		}
 	}
 	if t.Failed() {
-		t.Logf("%s", c.stderr)
+		t.Logf("%s", strings.Join(slices.DeleteFunc(strings.Split(c.stderr, "\n"), func(line string) bool {
+			return strings.HasPrefix(line, "BEH") && (strings.Contains(line, " held ") || strings.Contains(line, " not decided"))
+		}), "\n"))
 	}
 }
 

@@ -18,11 +18,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/Masterminds/sprig/v3"
-	"github.com/google/cel-go/common"
-	"github.com/google/cel-go/parser"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -194,7 +191,7 @@ type verdicts struct {
 func ofClass(r *lint.Rule) bool {
 	switch rules.FamilyOf(r.ID) {
 	case "CC", "CV", "PA":
-		return r.Proof == lint.APIServer && r.ID != "CC007"
+		return r.Proof == lint.APIServer && r.ID != "CC007" && r.ID != "PA023" // TestGenerationExamples
 	}
 	return false
 }
@@ -206,7 +203,6 @@ var classRules = sync.OnceValue(func() []*lint.Rule {
 
 // uncheckable are refusals that no rule finds.
 var uncheckable = []struct{ why, pattern string }{
-	{"of rules in CEL only the grammar is checked, neither types nor costs", `x-kubernetes-validations\[\d+\]\.(rule|messageExpression): (Invalid|Forbidden)|rule compile error|evaluating rule|x-kubernetes-validations estimated rule|failed rule`},
 	{"formats that nobody uses", `must be of type (hostname|duration|date-?time|isbn|creditcard|ssn|hexcolor|rgbcolor|bsonobjectid)`},
 }
 
@@ -249,7 +245,7 @@ func (v *verdicts) file(name string, data []byte) error {
 		case err == nil && len(said) > 0:
 			return fmt.Errorf("%s: the API server accepts what lint does not:\n%s", o.GetName(), strings.Join(said, "\n"))
 		case err != nil && len(said) == 0:
-			if strings.Contains(err.Error(), "Syntax error") || !slices.ContainsFunc(uncheckable, func(row struct{ why, pattern string }) bool {
+			if !slices.ContainsFunc(uncheckable, func(row struct{ why, pattern string }) bool {
 				return regexp.MustCompile(row.pattern).MatchString(err.Error())
 			}) {
 				return fmt.Errorf("%s: lint accepts what the API server does not: %w", o.GetName(), err)
@@ -319,7 +315,7 @@ func TestClassExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rule.Proof == lint.APIServer && e.Oracle.Verdict != examples.AdmissionRefuses {
+		if rule.Proof == lint.APIServer && e.Oracle.Verdict != examples.AdmissionRefuses && e.Oracle.Verdict != examples.GenerationRefuses {
 			t.Errorf("%s: verdict %q", rule.ID, e.Oracle.Verdict)
 		}
 		if e.Oracle.Verdict != examples.AdmissionRefuses {
@@ -649,42 +645,6 @@ func TestClassData(t *testing.T) {
 		err := s.create(patched(t, name))
 		if (err == nil) != clusterclass.IsBuiltin(name) {
 			t.Errorf("%s: %v, and the tool says %v", name, err, clusterclass.IsBuiltin(name))
-		}
-	}
-}
-
-// TestExpressions compares what the tool calls an expression in CEL with its
-// parser, on mutants.
-func TestExpressions(t *testing.T) {
-	t.Parallel()
-	texts := []string{
-		`self.foo.all(x, x in ['a', "b"] && size(x) > 0) ? true : self.bar[0] == -1`, `!has(self.a) || self.b.matches(r'^a\d+$')`, `a.b{c: 1u, d: [1, 2.5e3,]}`,
-		`{'a': b"x", "c": 0x1F}.size() <= 3 % 2 // done`, `.a.b(c)(d)`, `self.?a[?0].orValue('')`, `[?a, b]`, `'\u00e9\n' + """a"b
-c"""`, `- -1 - !(true)`, `if`, `a.if`, `f(,)`, `f(a,)`, `{}`, `[]`, `()`, `1.`, `.5`, `1..2`, `a b`, `'a`, "`a-b`", "self.`a-b`", `br'a'`, `rb'a'`, `08`, `1e`, `a = b`, `a & b`,
-	}
-	signs := strings.Split("( ) [ ] { } . , ? : + - * / % ! < > <= == != && || in true null 1 1.5 0x 'a' \" ' \\ a self.b // $ # u e \n é", " ")
-	random := rand.New(rand.NewPCG(*seed, 5))
-	options := []parser.Option{parser.Macros(), parser.PopulateMacroCalls(false), parser.EnableOptionalSyntax(true), parser.EnableIdentEscapeSyntax(true)}
-	real, err := parser.NewParser(options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range *mutations + len(texts) {
-		text := texts[n%len(texts)]
-		if n >= len(texts) {
-			for range 1 + random.IntN(3) {
-				at := random.IntN(len(text) + 1)
-				text = text[:at] + signs[random.IntN(len(signs))] + text[min(len(text), at+random.IntN(3)):]
-			}
-		}
-		if strings.TrimSpace(text) == "" || !utf8.ValidString(text) {
-			continue
-		}
-		_, errs := real.Parse(common.NewTextSource(text))
-		want := len(errs.GetErrors()) == 0
-		got := clusterclass.CheckExpression(text)
-		if want != (got == nil) {
-			t.Errorf("-seed %d: %q: the parser says %v, the tool %v", *seed, text, errs.ToDisplayString(), got)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (a *agreement) agree(t testing.TB, root, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := lint.Run(background, r, lint.Options{Rules: rules.All})
+	report, err := lint.Run(background, r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
@@ -66,7 +67,7 @@ func TestPatches(t *testing.T) {
 		want, wantErr := real.ApplyPatch(background, template, kind, []byte(text))
 		after, err := extension.Patch{PatchType: kind, Patch: []byte(text)}.Apply(template)
 		if err == nil {
-			after, err = extension.Keep(template, after, contract.NewestCore)
+			after, err = patch.Keep(template, after, contract.NewestCore)
 		}
 		if (err == nil) != (wantErr == nil) {
 			t.Errorf("%s %s on %s\nCluster API: %v\nthe tool: %v", kind, text, template, wantErr, err)

@@ -281,7 +281,7 @@ func lintSettings(t *testing.T, root string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := lint.Run(background, r, lint.Options{Rules: rules.All})
+	report, err := lint.Run(background, r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,9 @@ func Fingerprints(name string, data []byte) (map[string]bool, error) {
 		Findings      *[]struct {
 			Rule        string `json:"rule"`
 			Fingerprint string `json:"fingerprint"`
+			Also        []struct {
+				Fingerprint string `json:"fingerprint"`
+			} `json:"also"`
 		} `json:"findings"`
 	}
 	hint := "create one with: clusterctl-repo lint TARGET -o json=FILE"
@@ -36,6 +39,9 @@ func Fingerprints(name string, data []byte) (map[string]bool, error) {
 			return nil, fmt.Errorf("%s is not a report of lint: findings[%d] has no rule and fingerprint; %s", name, i, hint)
 		}
 		out[f.Fingerprint] = true
+		for _, p := range f.Also {
+			out[p.Fingerprint] = true
+		}
 	}
 	return out, nil
 }

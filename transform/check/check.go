@@ -21,6 +21,8 @@ type Options struct {
 	Source sourcetree.Options
 	// Rules to apply; none means rules.All.
 	Rules []*lint.Rule
+	// Select asks for optional findings; see lint.Options.
+	Select []string
 	// Profile is the Cluster API to judge for. Roles of the configuration are
 	// applied on top.
 	Profile contract.Profile
@@ -118,7 +120,7 @@ func resolved(ctx context.Context, t *sourcetree.Resolved, opts lint.Options) (*
 
 // lint returns the options of a run under a configuration.
 func (o *Options) lint(c *config.Config) (lint.Options, error) {
-	out := lint.Options{Rules: o.Rules, Profile: o.Profile, Edits: o.edits}
+	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Edits: o.edits}
 	if out.Rules == nil {
 		out.Rules = rules.All
 	}

@@ -12,15 +12,17 @@ import (
 
 func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "explain RULE",
-		Short:   "Explain a rule, with a bad and a good example",
-		Long:    `Explains what a rule means, what happens to users, who proves it, and what to do.`,
-		Example: `  clusterctl-repo explain META006`,
-		Args:    cobra.ExactArgs(1),
+		Use:   "explain RULE",
+		Short: "Explain a rule, with a bad and a good example",
+		Long: `Explains what a rule means, what happens to users, who proves it, and what to do.
+RULE is the ID of a rule or its name.`,
+		Example: `  clusterctl-repo explain META006
+  clusterctl-repo explain image-version`,
+		Args: cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
 			for _, r := range rules.Catalogue {
-				ids = append(ids, r.ID+"\t"+r.Title)
+				ids = append(ids, r.ID+"\t"+r.Title, r.Name+"\t"+r.ID)
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -29,7 +31,7 @@ func (a *app) explainCommand() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			rule := rules.ByID(args[0])
+			rule := rules.Named(args[0])
 			if rule == nil {
 				return usagef("unknown rule %s%s", args[0], suggestion(args[0]))
 			}

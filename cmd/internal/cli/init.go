@@ -142,7 +142,7 @@ func (a *app) proposed(p *propose.Proposal, dir, file string, print bool) error 
 	for _, r := range p.Releases {
 		a.say("builds %s %s (%d files)", r.Provider.Label(), r.Version, len(r.Artifacts))
 	}
-	a.say("wrote %s; next: clusterctl-repo build %s--version %s", a.short(file), sourceWord(a.short(dir)), p.Version)
+	a.say("wrote %s; next: %s build %s--version %s", a.short(file), a.program(), sourceWord(a.short(dir)), p.Version)
 	return nil
 }
 

@@ -183,19 +183,6 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-func TestExpressions(t *testing.T) {
-	for _, text := range []string{"self.a.all(x, x in ['b'])", "a ? b : c ? d : e", "!(-1 < 2u)", `r'\d' + """a"b"""`, "a.b{c: 1}", "{'a': [1,],}", "self.?a[?0]", "// note\ntrue"} {
-		if err := clusterclass.CheckExpression(text); err != nil {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-	for _, text := range []string{"self.foo(", "a b", "a = b", "'a", "f(a,)", "if", "[", "a ? b", "1..2", "()", `'\q'`, "a.", strings.Repeat("(", 1e6)} {
-		if err := clusterclass.CheckExpression(text); err == nil {
-			t.Errorf("%.20q is an expression", text)
-		}
-	}
-}
-
 // FuzzClass looks for texts that make a look at a class fail.
 func FuzzClass(f *testing.F) {
 	f.Add(v1beta1)

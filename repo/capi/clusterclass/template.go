@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"sync"
 	"text/template"
 	"text/template/parse"
 
@@ -32,6 +33,15 @@ const functions = `and call eq ge gt html index js le len lt ne not or print pri
 // Functions returns the names that templates in patches may call.
 func Functions() []string { return strings.Fields(functions) }
 
+// callable are the same names as the parser wants them.
+var callable = sync.OnceValue(func() map[string]any {
+	out := map[string]any{}
+	for name := range strings.FieldsSeq(functions) {
+		out[name] = true
+	}
+	return out
+})
+
 // Template is a template in a patch.
 type Template struct{ trees map[string]*parse.Tree }
 
@@ -41,11 +51,7 @@ const main = "template"
 // ParseTemplate reads a template as the admission of Cluster API does: only the
 // names of functions count. The error has the line of the template.
 func ParseTemplate(text string) (*Template, error) {
-	known := map[string]any{}
-	for name := range strings.FieldsSeq(functions) {
-		known[name] = true
-	}
-	trees, err := parse.Parse(main, text, "", "", known)
+	trees, err := parse.Parse(main, text, "", "", callable())
 	if err != nil {
 		return nil, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "template: "))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -46,8 +47,7 @@ var types = [...]string{"object", "array", "string", "integer", "number", "boole
 
 // SchemaFaults returns what Cluster API has against the schema of a variable
 // (internal/topology/variables, validateClusterClassVariable; apiextensions-apiserver
-// pkg/apiserver/schema, ValidateStructural). Of expressions in CEL only the
-// grammar is checked.
+// pkg/apiserver/schema, ValidateStructural).
 func (c *Class) SchemaFaults(v Variable) []Fault {
 	k := schemaCheck{defaults: openapi.Checker{Loose: true}}
 	root, ok := Schema(c.Version)
@@ -67,6 +67,9 @@ func (c *Class) SchemaFaults(v Variable) []Fault {
 		k.violation(f)
 	}
 	k.schema(v.Schema.Node, v.Name, inside{structural: true, defaults: true})
+	for _, f := range cel.Check(v.Schema.Node, v.Name) {
+		k.add(OfRule, f.Node, "%s", f.Message)
+	}
 	return k.found
 }
 
@@ -150,7 +153,6 @@ func (k *schemaCheck) schema(s *yamldoc.Node, name string, in inside) {
 		k.add(OfFields, s.Field("additionalProperties").Key(), "%s has both properties and additionalProperties", name)
 	}
 	k.samples(s, name, in)
-	k.rules(s, name)
 	k.below(s, name, in)
 }
 
@@ -249,53 +251,6 @@ func (k *schemaCheck) samples(s *yamldoc.Node, name string, in inside) {
 	}
 }
 
-// reasons are the reasons that a rule may give.
-var reasons = [...]string{"FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"}
-
-// rules checks x-kubernetes-validations, but for the expressions.
-func (k *schemaCheck) rules(s *yamldoc.Node, name string) {
-	for _, r := range s.Get("x-kubernetes-validations").List() {
-		rule, message, expression := r.Get("rule"), r.Get("message"), r.Get("messageExpression")
-		path, reason := r.Get("fieldPath"), r.Get("reason")
-		blank := func(n *yamldoc.Node) bool {
-			return n.Is(yamldoc.String) && n.Text != "" && strings.TrimSpace(n.Text) == ""
-		}
-		broken := func(n *yamldoc.Node) bool { return strings.ContainsAny(n.Str(), "\r\n") }
-		text := strings.TrimSpace(message.Str())
-		switch {
-		case strings.TrimSpace(rule.Str()) == "" && (rule == nil || rule.Is(yamldoc.String)):
-			k.add(OfRule, at(rule, r), "a rule of %s is empty", name)
-		case blank(message):
-			k.add(OfRule, message, "a message of %s is blank", name)
-		case len(message.Str()) > 2048:
-			k.add(OfRule, message, "a message of %s is longer than 2048 bytes", name)
-		case strings.ContainsAny(text, "\r\n"):
-			k.add(OfRule, message, "a message of %s has line breaks", name)
-		case strings.ContainsAny(strings.TrimSpace(rule.Str()), "\r\n") && text == "":
-			k.add(OfRule, rule, "a rule of %s has line breaks and no message", name)
-		}
-		for _, n := range [...]*yamldoc.Node{rule, expression} {
-			if strings.TrimSpace(n.Str()) == "" {
-				continue
-			}
-			if err := CheckExpression(n.Text); err != nil {
-				k.add(OfRule, n, "a rule of %s is not a valid CEL expression: %v", name, err)
-			}
-		}
-		if blank(expression) {
-			k.add(OfRule, expression, "a messageExpression of %s is blank", name)
-		}
-		if reason.Str() != "" && !slices.Contains(reasons[:], reason.Text) {
-			k.add(OfRule, reason, "the reason of a rule of %s is %q; it must be one of %s", name, reason.Text, strings.Join(reasons[:], ", "))
-		}
-		if blank(path) || broken(path) {
-			k.add(OfRule, path, "the fieldPath of a rule of %s is blank or has line breaks", name)
-		} else if path.Str() != "" && !leads(s, path.Text) {
-			k.add(OfRule, path, "the fieldPath %q does not lead to a field of %s", path.Text, name)
-		}
-	}
-}
-
 // below checks the schemas in a schema.
 func (k *schemaCheck) below(s *yamldoc.Node, name string, in inside) {
 	in.nested = true
@@ -373,40 +328,4 @@ func says(n *yamldoc.Node) bool {
 		return len(n.Fields) > 0
 	}
 	return n.Kind != yamldoc.Null
-}
-
-// leads reports whether a path such as .a['b'] leads to a field of a schema
-// (apiextensions-apiserver pkg/apiserver/schema/cel, ValidFieldPath).
-func leads(s *yamldoc.Node, path string) bool {
-	for path != "" {
-		var name string
-		switch {
-		case strings.HasPrefix(path, "['"):
-			end := strings.Index(path[2:], "']")
-			if end < 0 {
-				return false
-			}
-			name, path = strings.NewReplacer(`\\`, `\\`, `\'`, `'`).Replace(path[2:2+end]), path[2+end+2:]
-		case path[0] == '.':
-			end := strings.IndexAny(path[1:], ".[]")
-			if end < 0 {
-				end = len(path) - 1
-			}
-			name, path = path[1:1+end], path[1+end:]
-		default:
-			return false
-		}
-		if name == "" {
-			return false
-		}
-		if properties := s.Get("properties"); len(fields(properties)) > 0 {
-			s = properties.Get(name)
-		} else {
-			s = s.Get("additionalProperties")
-		}
-		if s == nil {
-			return false
-		}
-	}
-	return true
 }

@@ -57,6 +57,10 @@ func OpenAPI(rows []*Field) map[string]any {
 			if at["type"] == nil {
 				at["type"] = "object"
 			}
+			if key == crd.Values {
+				at = child(at, "additionalProperties")
+				continue
+			}
 			at = child(child(at, "properties"), key)
 		}
 		if f.Type != "" {

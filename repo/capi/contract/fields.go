@@ -38,9 +38,12 @@ const (
 	Counters         Section = "replicas, counters"
 	Instances        Section = "instances"
 	PoolMachines     Section = "MachinePoolMachines support"
+	Interruptible    Section = "interruptible"
 	DataSecret       Section = "data secret"
 	Version          Section = "version"
 	Machines         Section = "machines"
+	MachineMetadata  Section = "machines, metadata"
+	ExternalMachines Section = "machines, externalManagedControlPlane"
 	Timeouts         Section = "machines, timeouts"
 	MachineLists     Section = "machines, readiness gates and taints"
 	RolloutAfter     Section = "rolloutAfter"
@@ -59,9 +62,11 @@ type Field struct {
 	// Since and Until are the first and the last minor version of Cluster API
 	// for which the row holds.
 	Since, Until int
-	// If names a field; without it this one is not needed.
+	// If names fields, separated by blanks; without one of them this one is not
+	// needed.
 	If string
-	// Path leads to the field; crd.Items stands for the elements of a list.
+	// Path leads to the field; crd.Items stands for the elements of a list, and
+	// crd.Values for the values of a map.
 	Path string
 	// Or is a field that serves as well.
 	Or string
@@ -71,8 +76,9 @@ type Field struct {
 	// Type is what the schema has to say; empty for any.
 	Type string
 	Need Need
-	// Read says that Cluster API fails if it finds another type.
-	Read bool
+	// Read says that Cluster API reads or writes the field, and fails if it has
+	// another type; with Lenient it treats a value of another type as missing.
+	Read, Lenient bool
 }
 
 // Fields are the demands on all roles, in the order of the pages of the contract
@@ -86,17 +92,29 @@ var Fields = [...]Field{
 	{Role: InfraCluster, Section: Endpoint, If: "spec.controlPlaneEndpoint", Path: "spec.controlPlaneEndpoint.host", Type: "string", Need: Should, Read: true},
 	{Role: InfraCluster, Section: Endpoint, If: "spec.controlPlaneEndpoint", Path: "spec.controlPlaneEndpoint.port", Type: "integer", Need: Should, Read: true},
 	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains", Type: "object", Read: true},
+	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains.*", Type: "object", Read: true},
+	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains.*.controlPlane", Type: "boolean", Read: true},
+	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains.*.attributes", Type: "object", Read: true},
+	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains.*.attributes.*", Type: "string", Read: true},
 	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains", Type: "array", Read: true},
 	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[]", Type: "object", Read: true},
+	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, If: "status.failureDomains.[]", Path: "status.failureDomains.[].name", Type: "string", Need: Must, Read: true},
 	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[].controlPlane", Type: "boolean", Read: true},
 	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[].attributes", Type: "object", Read: true},
+	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[].attributes.*", Type: "string", Read: true},
 	{Role: InfraCluster, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
 	{Role: InfraCluster, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+	{Role: InfraCluster, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: InfraCluster, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
+	{Role: InfraCluster, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: InfraCluster, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 
 	// infra-machine.md
 	{Role: InfraMachine, Section: ProviderID, Path: "spec.providerID", Type: "string", Need: Must, Read: true},
-	{Role: InfraMachine, Section: FailureDomain, Contract: V1Beta1, Path: "spec.failureDomain", Type: "string", Read: true},
+	{Role: InfraMachine, Section: FailureDomain, Path: "spec.failureDomain", Type: "string", Read: true},
+	{Role: InfraMachine, Section: FailureDomain, Contract: V1Beta1, Path: "status.failureDomain", Type: "string", Read: true},
 	{Role: InfraMachine, Section: FailureDomain, Contract: V1Beta2, Path: "status.failureDomain", Was: "spec.failureDomain", Type: "string", Read: true},
+	{Role: InfraMachine, Section: Interruptible, Path: "status.interruptible", Type: "boolean", Read: true},
 	{Role: InfraMachine, Section: Addresses, Path: "status.addresses", Type: "array", Read: true},
 	{Role: InfraMachine, Section: Addresses, If: "status.addresses", Path: "status.addresses.[]", Type: "object", Need: Should, Read: true},
 	{Role: InfraMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].type", Type: "string", Need: Should, Read: true},
@@ -105,6 +123,10 @@ var Fields = [...]Field{
 	{Role: InfraMachine, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.provisioned", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
 	{Role: InfraMachine, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
 	{Role: InfraMachine, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachine, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachine, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
+	{Role: InfraMachine, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachine, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 	{Role: InfraMachine, Template: true, Section: Capacity, Path: "status.capacity", Type: "object"},
 
 	// infra-machinepool.md. The code still reads status.ready, whatever the contract.
@@ -119,9 +141,21 @@ var Fields = [...]Field{
 	{Role: InfraMachinePool, Section: Replicas, Path: "status.replicas", Type: "integer", Need: Must, Read: true},
 	{Role: InfraMachinePool, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
 	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
+	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 
 	// Machines of pools are read like others; they have no template.
 	{Role: MachinePoolMachine, Section: ProviderID, Path: "spec.providerID", Type: "string", Need: Must, Read: true},
+	{Role: MachinePoolMachine, Section: FailureDomain, Path: "spec.failureDomain", Type: "string", Read: true},
+	{Role: MachinePoolMachine, Section: FailureDomain, Contract: V1Beta1, Path: "status.failureDomain", Type: "string", Read: true},
+	{Role: MachinePoolMachine, Section: FailureDomain, Contract: V1Beta2, Path: "status.failureDomain", Was: "spec.failureDomain", Type: "string", Read: true},
+	{Role: MachinePoolMachine, Section: Interruptible, Path: "status.interruptible", Type: "boolean", Read: true},
+	{Role: MachinePoolMachine, Section: Addresses, Path: "status.addresses", Type: "array", Read: true},
+	{Role: MachinePoolMachine, Section: Addresses, If: "status.addresses", Path: "status.addresses.[]", Type: "object", Need: Should, Read: true},
+	{Role: MachinePoolMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].type", Type: "string", Need: Should, Read: true},
+	{Role: MachinePoolMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].address", Type: "string", Need: Should, Read: true},
 	{Role: MachinePoolMachine, Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
 	{Role: MachinePoolMachine, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.provisioned", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
 
@@ -131,6 +165,10 @@ var Fields = [...]Field{
 	{Role: BootstrapConfig, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.dataSecretCreated", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
 	{Role: BootstrapConfig, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
 	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
+	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 
 	// control-plane.md. A machineTemplate without any reference is that of a control
 	// plane without machines.
@@ -138,22 +176,42 @@ var Fields = [...]Field{
 	{Role: ControlPlane, Section: Endpoint, Path: "spec.controlPlaneEndpoint.host", Type: "string", Read: true},
 	{Role: ControlPlane, Section: Endpoint, Path: "spec.controlPlaneEndpoint.port", Type: "integer", Read: true},
 	{Role: ControlPlane, Section: Replicas, Path: "spec.replicas", Type: "integer", Read: true},
-	{Role: ControlPlane, Section: Scale, If: "spec.replicas", Path: "status.selector", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: Counters, If: "spec.replicas", Path: "status.replicas", Type: "integer", Need: Should, Read: true},
-	{Role: ControlPlane, Section: Counters, If: "spec.replicas", Path: "status.readyReplicas", Type: "integer", Need: Should, Read: true},
-	{Role: ControlPlane, Section: Counters, Contract: V1Beta1, If: "spec.replicas", Path: "status.updatedReplicas", Type: "integer", Need: Should, Read: true},
-	{Role: ControlPlane, Section: Counters, Contract: V1Beta1, If: "spec.replicas", Path: "status.unavailableReplicas", Type: "integer", Need: Should, Read: true},
-	{Role: ControlPlane, Section: Counters, Contract: V1Beta2, If: "spec.replicas", Path: "status.availableReplicas", Type: "integer", Need: Should, Read: true},
-	{Role: ControlPlane, Section: Counters, Contract: V1Beta2, If: "spec.replicas", Path: "status.upToDateReplicas", Was: "status.updatedReplicas", Type: "integer", Need: Should, Read: true},
+	{Role: ControlPlane, Section: Scale, If: "spec.replicas", Path: "status.selector", Type: "string", Need: Should},
+	{Role: ControlPlane, Section: Counters, If: "spec.replicas", Path: "status.replicas", Type: "integer", Need: Should, Read: true, Lenient: true},
+	{Role: ControlPlane, Section: Counters, If: "spec.replicas", Path: "status.readyReplicas", Type: "integer", Need: Should, Read: true, Lenient: true},
+	{Role: ControlPlane, Section: Counters, Contract: V1Beta1, If: "spec.replicas", Path: "status.updatedReplicas", Type: "integer", Need: Should, Read: true, Lenient: true},
+	{Role: ControlPlane, Section: Counters, Contract: V1Beta1, If: "spec.replicas", Path: "status.unavailableReplicas", Type: "integer", Need: Should, Read: true, Lenient: true},
+	{Role: ControlPlane, Section: Counters, Contract: V1Beta2, If: "spec.replicas", Path: "status.availableReplicas", Type: "integer", Need: Should, Read: true, Lenient: true},
+	{Role: ControlPlane, Section: Counters, Contract: V1Beta2, If: "spec.replicas", Path: "status.upToDateReplicas", Was: "status.updatedReplicas", Type: "integer", Need: Should, Read: true, Lenient: true},
 	{Role: ControlPlane, Section: Version, Path: "spec.version", Type: "string", Read: true},
 	{Role: ControlPlane, Section: Version, Until: 13, If: "spec.version", Path: "status.version", Type: "string", Need: Should, Read: true},
 	{Role: ControlPlane, Section: Version, Since: 14, If: "spec.version", Path: "status.versions", Or: "status.version", Need: Should},
 	{Role: ControlPlane, Section: Version, Since: 14, Path: "status.version", Type: "string", Read: true},
 	{Role: ControlPlane, Section: Version, Since: 14, Path: "status.versions", Type: "array", Read: true},
 	{Role: ControlPlane, Section: Version, Since: 14, If: "status.versions.[]", Path: "status.versions.[].version", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: Version, Since: 14, Path: "status.versions.[].replicas", Type: "integer", Read: true},
+	{Role: ControlPlane, Section: Version, Since: 14, If: "status.versions.[] spec.replicas", Path: "status.versions.[].replicas", Type: "integer", Need: Should, Read: true},
+	{Role: ControlPlane, Section: Machines, Path: "spec.machineTemplate", Type: "object", Read: true},
+	{Role: ControlPlane, Section: Machines, Contract: V1Beta2, Path: "spec.machineTemplate.spec", Type: "object", Read: true},
 	{Role: ControlPlane, Section: Machines, Contract: V1Beta1, If: "spec.machineTemplate.spec.infrastructureRef", Path: "spec.machineTemplate.infrastructureRef", Was: "spec.machineTemplate.spec.infrastructureRef", Type: "object", Need: Must, Read: true},
 	{Role: ControlPlane, Section: Machines, Contract: V1Beta2, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.spec.infrastructureRef", Was: "spec.machineTemplate.infrastructureRef", Type: "object", Need: Must, Read: true},
+	{Role: ControlPlane, Section: Machines, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.infrastructureRef.apiVersion", Type: "string", Need: Must, Read: true},
+	{Role: ControlPlane, Section: Machines, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.infrastructureRef.kind", Type: "string", Need: Must, Read: true},
+	{Role: ControlPlane, Section: Machines, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.infrastructureRef.name", Type: "string", Need: Must, Read: true},
+	{Role: ControlPlane, Section: Machines, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.infrastructureRef.namespace", Type: "string", Need: Must, Read: true},
+	{Role: ControlPlane, Section: Machines, Contract: V1Beta2, If: "spec.machineTemplate.spec.infrastructureRef", Path: "spec.machineTemplate.spec.infrastructureRef.apiGroup", Was: "spec.machineTemplate.spec.infrastructureRef.apiVersion", Type: "string", Need: Must, Read: true},
+	{Role: ControlPlane, Section: Machines, Contract: V1Beta2, If: "spec.machineTemplate.spec.infrastructureRef", Path: "spec.machineTemplate.spec.infrastructureRef.kind", Type: "string", Need: Must, Read: true},
+	{Role: ControlPlane, Section: Machines, Contract: V1Beta2, If: "spec.machineTemplate.spec.infrastructureRef", Path: "spec.machineTemplate.spec.infrastructureRef.name", Type: "string", Need: Must, Read: true},
+	{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.metadata", Type: "object", Need: Must, Read: true},
+	{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef spec.machineTemplate.metadata", Path: "spec.machineTemplate.metadata.labels", Type: "object", Need: Must, Read: true},
+	{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta1, Path: "spec.machineTemplate.metadata.labels.*", Type: "string", Read: true},
+	{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef spec.machineTemplate.metadata", Path: "spec.machineTemplate.metadata.annotations", Type: "object", Need: Must, Read: true},
+	{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta1, Path: "spec.machineTemplate.metadata.annotations.*", Type: "string", Read: true},
+	{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta2, If: "spec.machineTemplate.spec.infrastructureRef", Path: "spec.machineTemplate.metadata", Type: "object", Need: Must, Read: true},
+	{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta2, If: "spec.machineTemplate.spec.infrastructureRef spec.machineTemplate.metadata", Path: "spec.machineTemplate.metadata.labels", Type: "object", Need: Must, Read: true},
+	{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta2, Path: "spec.machineTemplate.metadata.labels.*", Type: "string", Read: true},
+	{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta2, If: "spec.machineTemplate.spec.infrastructureRef spec.machineTemplate.metadata", Path: "spec.machineTemplate.metadata.annotations", Type: "object", Need: Must, Read: true},
+	{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta2, Path: "spec.machineTemplate.metadata.annotations.*", Type: "string", Read: true},
+	{Role: ControlPlane, Section: ExternalMachines, Path: "status.externalManagedControlPlane", Type: "boolean", Read: true, Lenient: true},
 	{Role: ControlPlane, Section: Timeouts, Contract: V1Beta1, Path: "spec.machineTemplate.nodeDrainTimeout", Type: "string", Read: true},
 	{Role: ControlPlane, Section: Timeouts, Contract: V1Beta1, Path: "spec.machineTemplate.nodeVolumeDetachTimeout", Type: "string", Read: true},
 	{Role: ControlPlane, Section: Timeouts, Contract: V1Beta1, Path: "spec.machineTemplate.nodeDeletionTimeout", Type: "string", Read: true},
@@ -164,11 +222,41 @@ var Fields = [...]Field{
 	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, Path: "spec.machineTemplate.spec.readinessGates", Was: "spec.machineTemplate.readinessGates", Type: "array", Read: true},
 	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, Path: "spec.machineTemplate.taints", Type: "array", Read: true},
 	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, Path: "spec.machineTemplate.spec.taints", Was: "spec.machineTemplate.taints", Type: "array", Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.readinessGates.[]", Path: "spec.machineTemplate.readinessGates.[].conditionType", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.readinessGates.[]", Path: "spec.machineTemplate.readinessGates.[].polarity", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].key", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].value", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].effect", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].propagation", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.readinessGates.[]", Path: "spec.machineTemplate.spec.readinessGates.[].conditionType", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.readinessGates.[]", Path: "spec.machineTemplate.spec.readinessGates.[].polarity", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].key", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].value", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].effect", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].propagation", Type: "string", Need: Should, Read: true},
 	{Role: ControlPlane, Section: RolloutAfter, Contract: V1Beta2, Path: "spec.rollout.after", Was: "spec.rolloutAfter", Type: "string", Read: true},
 	{Role: ControlPlane, Section: Initialization, Contract: V1Beta1, Path: "status.initialized", Type: "boolean", Need: Must, Read: true},
 	{Role: ControlPlane, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.controlPlaneInitialized", Was: "status.initialized", Type: "boolean", Need: Must, Read: true},
 	{Role: ControlPlane, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
 	{Role: ControlPlane, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
+	{Role: ControlPlane, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: ControlPlane, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
+	{Role: ControlPlane, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: ControlPlane, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
+	{Role: ControlPlane, Template: true, Section: MachineMetadata, Path: "spec.template.spec.machineTemplate.metadata", Type: "object", Read: true},
+}
+
+// ConditionFields are the fields of conditions, with their types. Cluster API takes
+// the types for granted: with another one its controllers panic
+// (util/conditions/getter.go, convertFromUnstructuredConditions). Conditions
+// without type or status are refused, the rest is optional.
+var ConditionFields = [...]Field{
+	{Path: "type", Type: "string", Need: Must, Read: true},
+	{Path: "status", Type: "string", Need: Must, Read: true},
+	{Path: "reason", Type: "string", Read: true},
+	{Path: "message", Type: "string", Read: true},
+	{Path: "lastTransitionTime", Type: "string", Read: true},
+	{Path: "observedGeneration", Type: "integer", Read: true},
 }
 
 // Demands returns the rows of a section.
@@ -214,7 +302,7 @@ func (f *Field) Check(s crd.Schema) (Verdict, crd.Schema) {
 			return WrongType, at
 		}
 		return Fulfilled, at
-	case f.If != "" && !present(s, f.If) || f.Or != "" && present(s, f.Or):
+	case !f.needed(s) || f.Or != "" && present(s, f.Or):
 		return Fulfilled, at
 	case presence == crd.Unknowable:
 		if f.Need == Optional {
@@ -228,6 +316,16 @@ func (f *Field) Check(s crd.Schema) (Verdict, crd.Schema) {
 		return Fulfilled, at
 	}
 	return Missing, at
+}
+
+// needed reports whether the schema has the fields of If.
+func (f *Field) needed(s crd.Schema) bool {
+	for path := range strings.FieldsSeq(f.If) {
+		if !present(s, path) {
+			return false
+		}
+	}
+	return true
 }
 
 // follow goes down a path with dots, as crd.Schema.At does with names.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -29,9 +30,8 @@ func Keep(before, after []byte, minor int) ([]byte, error) {
 	if err := decode(after, &b); err != nil {
 		return nil, err
 	}
-	var identity struct{ APIVersion, Kind string }
-	if err := json.Unmarshal(after, &identity); err != nil || identity.Kind == "" {
-		return nil, errors.New("the result is not an object with a kind")
+	if err := Identified(after); err != nil {
+		return nil, err
 	}
 	for _, k := range kept {
 		if k.since > minor {
@@ -52,6 +52,26 @@ func Keep(before, after []byte, minor int) ([]byte, error) {
 		}
 	}
 	return json.Marshal(a)
+}
+
+// Identified returns an error for JSON that is not an object with a kind.
+func Identified(object []byte) error {
+	var identity struct{ Kind string }
+	if err := json.Unmarshal(object, &identity); err != nil || identity.Kind == "" {
+		return errors.New("the result is not an object with a kind")
+	}
+	return nil
+}
+
+// Kept reports whether a minor version of Cluster API keeps a change of a template
+// at a path.
+func Kept(path []string, minor int) bool {
+	for _, k := range kept {
+		if minor >= k.since && len(path) >= len(k.path) && slices.Equal(path[:len(k.path)], k.path) {
+			return true
+		}
+	}
+	return false
 }
 
 // set puts a value at a path of an object and makes the objects above it.

@@ -59,6 +59,8 @@ type Write struct {
 	// Node is the text that made the value: value, valueFrom.variable or
 	// valueFrom.template; path for remove.
 	Node *yamldoc.Node
+	// To is the text of the path.
+	To *yamldoc.Node
 }
 
 // Stage says what could not be done.
@@ -109,7 +111,9 @@ type definition struct {
 // passed over. Global are the values of the Cluster with the builtin ones; the
 // minor version of Cluster API decides what is kept of a patched template.
 func Run(class *clusterclass.Class, global Values, templates []*Template, minor int) []Failure {
-	e := engine{renderer: newRenderer(), global: global, minor: minor, failed: map[*Template]bool{}}
+	r := renderers.Get().(*renderer)
+	defer r.release()
+	e := engine{renderer: r, global: global, minor: minor, failed: map[*Template]bool{}}
 	for _, p := range class.Patches() {
 		if p.External != nil {
 			if generate, _, _ := class.Handlers(p); generate != nil {
@@ -284,13 +288,15 @@ func (e *engine) values(d definition, values Values) (pending, *yamldoc.Node, er
 			entry["value"], at = json.RawMessage(value), n
 		}
 		out.patch = append(out.patch, entry)
-		out.writes = append(out.writes, Write{o.path, at})
+		out.writes = append(out.writes, Write{o.path, at, o.at})
 		out.steps = append(out.steps, o.at)
 	}
 	return out, nil, nil
 }
 
-var errNoValue = errors.New("the operation needs exactly one of value, valueFrom.variable and valueFrom.template")
+// ErrNoValue reports an operation that does not say, or says twice, where its value
+// comes from. Admission refuses it.
+var ErrNoValue = errors.New("the operation needs exactly one of value, valueFrom.variable and valueFrom.template")
 
 func (e *engine) value(o operation, values Values) ([]byte, *yamldoc.Node, error) {
 	variable, text := o.variable.Str(), o.template.Str()
@@ -299,7 +305,7 @@ func (e *engine) value(o operation, values Values) ([]byte, *yamldoc.Node, error
 	n := o.at
 	switch {
 	case o.value != nil && (variable != "" || text != ""), variable != "" && text != "", o.value == nil && variable == "" && text == "":
-		return nil, n, errNoValue
+		return nil, n, ErrNoValue
 	case o.value != nil:
 		n = o.value
 		out, err = json.Marshal(n.Value())
@@ -326,7 +332,7 @@ func (e *engine) apply(list pending) (at *yamldoc.Node, err error) {
 	if err != nil {
 		return list.steps[0], err
 	}
-	after, err := applied(t.Object, data)
+	after, err := ApplyJSON(t.Object, data)
 	if err != nil {
 		return e.culprit(list)
 	}
@@ -345,7 +351,7 @@ func (e *engine) culprit(list pending) (*yamldoc.Node, error) {
 		if err != nil {
 			return list.steps[i], err
 		}
-		if object, err = applied(object, data); err != nil {
+		if object, err = ApplyJSON(object, data); err != nil {
 			return list.steps[i], err
 		}
 	}
@@ -355,9 +361,9 @@ func (e *engine) culprit(list pending) (*yamldoc.Node, error) {
 // mostCopied bounds what operations may copy, in bytes.
 const mostCopied = 16 << 20
 
-// applied returns an object after a JSON patch. A patch on which the library
-// breaks is an error, as in Cluster API.
-func applied(object, patch []byte) (out []byte, err error) {
+// ApplyJSON returns an object after a JSON patch, unchanged if the patch is empty. A
+// patch on which the library breaks is an error, as in Cluster API.
+func ApplyJSON(object, patch []byte) (out []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = nil, fmt.Errorf("the operation cannot be applied: %v", r)
@@ -366,6 +372,9 @@ func applied(object, patch []byte) (out []byte, err error) {
 	operations, err := jsonpatch.DecodePatch(patch)
 	if err != nil {
 		return nil, err
+	}
+	if len(operations) == 0 {
+		return object, nil
 	}
 	options := jsonpatch.NewApplyOptions()
 	options.AccumulatedCopySizeLimit = mostCopied

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
+	"sync"
 	"text/template"
 	"text/template/parse"
 
@@ -49,8 +51,8 @@ type renderer struct {
 	steps     int
 }
 
-func newRenderer() *renderer {
-	r := &renderer{parsed: map[string]*template.Template{}}
+// hermetic are the functions that templates can call, within limits.
+var hermetic = sync.OnceValue(func() template.FuncMap {
 	functions := sprig.HermeticTxtFuncMap()
 	for name, f := range functions {
 		functions[name] = bounded(name, f)
@@ -61,9 +63,25 @@ func newRenderer() *renderer {
 	for _, name := range random {
 		functions[name] = func(...any) (any, error) { return nil, fmt.Errorf("%s: %w", name, ErrUnsure) }
 	}
-	functions[tick] = r.tick
-	r.functions = functions
+	return functions
+})
+
+func newRenderer() *renderer {
+	r := &renderer{parsed: map[string]*template.Template{}, functions: maps.Clone(hermetic())}
+	r.functions[tick] = r.tick
 	return r
+}
+
+// renderers are kept for what they have parsed.
+var renderers = sync.Pool{New: func() any { return newRenderer() }}
+
+// release gives a renderer back.
+func (r *renderer) release() {
+	const most = 1000
+	if len(r.parsed) > most {
+		clear(r.parsed)
+	}
+	renderers.Put(r)
 }
 
 // tick counts the steps of a rendering. Its name cannot be written in a template.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 )
 
@@ -239,13 +240,13 @@ func (h *handler) after(items []item, r *extension.PatchesResponse) map[string]j
 	for _, i := range items {
 		objects[i.UID] = i.Object
 	}
-	for _, patch := range r.Items {
-		after, err := patch.Change().Apply(objects[patch.UID])
+	for _, given := range r.Items {
+		after, err := given.Change().Apply(objects[given.UID])
 		if err == nil {
-			after, err = extension.Keep(objects[patch.UID], after, h.o.Core)
+			after, err = patch.Keep(objects[given.UID], after, h.o.Core)
 		}
 		if err == nil {
-			objects[patch.UID] = after
+			objects[given.UID] = after
 		}
 	}
 	return objects

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
@@ -159,42 +160,42 @@ func (h *handler) applied(items []item, r *extension.PatchesResponse) (map[strin
 	}
 	ok := true
 	seen := map[string]bool{}
-	for n, patch := range r.Items {
+	for n, given := range r.Items {
 		fail := func(id, format string, args ...any) {
 			ok = false
 			h.add(id, h.place, "items[%d]: %s", n, fmt.Sprintf(format, args...))
 		}
-		object, known := objects[patch.UID]
-		change := patch.Change()
+		object, known := objects[given.UID]
+		change := given.Change()
 		switch {
 		case !known:
-			fail("LIV028", "the uid %q is none of the request", patch.UID)
+			fail("LIV028", "the uid %q is none of the request", given.UID)
 			continue
 		case change.PatchType != extension.JSONPatch && change.PatchType != extension.JSONMergePatch:
-			fail("LIV029", "the patchType is %q", patch.PatchType)
+			fail("LIV029", "the patchType is %q", given.PatchType)
 			continue
 		}
-		key := patch.UID + patch.PatchType + string(patch.Patch)
+		key := given.UID + given.PatchType + string(given.Patch)
 		if seen[key] {
-			h.warn("LIV028", h.place, "items[%d]: the same patch for the same uid %s is there twice", n, patch.UID)
+			h.warn("LIV028", h.place, "items[%d]: the same patch for the same uid %s is there twice", n, given.UID)
 		}
 		seen[key] = true
 		if err := change.Malformed(); err != nil {
-			fail("LIV030", "the patch for the %s cannot be read: %v", describe(items, patch.UID), err)
+			fail("LIV030", "the patch for the %s cannot be read: %v", describe(items, given.UID), err)
 			continue
 		}
 		after, err := change.Apply(object)
 		if err != nil {
-			fail("LIV031", "the patch for the %s does not apply: %v", describe(items, patch.UID), err)
+			fail("LIV031", "the patch for the %s does not apply: %v", describe(items, given.UID), err)
 			continue
 		}
-		h.scope(items[slices.IndexFunc(items, func(i item) bool { return i.UID == patch.UID })], object, after)
-		kept, err := extension.Keep(object, after, h.o.Core)
+		h.scope(items[slices.IndexFunc(items, func(i item) bool { return i.UID == given.UID })], object, after)
+		kept, err := patch.Keep(object, after, h.o.Core)
 		if err != nil {
-			fail("LIV031", "the patch for the %s does not apply: %v", describe(items, patch.UID), err)
+			fail("LIV031", "the patch for the %s does not apply: %v", describe(items, given.UID), err)
 			continue
 		}
-		objects[patch.UID] = kept
+		objects[given.UID] = kept
 	}
 	return objects, ok
 }
@@ -209,7 +210,7 @@ func (h *handler) scope(i item, before, after json.RawMessage) {
 	var dropped, undone []string
 	for _, path := range changed {
 		switch {
-		case !extension.Kept(path, h.o.Core):
+		case !patch.Kept(path, h.o.Core):
 			dropped = append(dropped, strings.Join(path, "."))
 		case i.HolderReference.FieldPath == "spec.controlPlaneRef" && extension.Restored(path):
 			undone = append(undone, strings.Join(path, "."))
@@ -277,15 +278,15 @@ func (h *handler) differs(ctx context.Context, body []byte, items []item, want m
 	for _, i := range items {
 		objects[i.UID] = i.Object
 	}
-	for _, patch := range answer.(*extension.PatchesResponse).Items {
-		after, err := patch.Change().Apply(objects[patch.UID])
+	for _, given := range answer.(*extension.PatchesResponse).Items {
+		after, err := given.Change().Apply(objects[given.UID])
 		if err == nil {
-			after, err = extension.Keep(objects[patch.UID], after, h.o.Core)
+			after, err = patch.Keep(objects[given.UID], after, h.o.Core)
 		}
 		if err != nil {
-			return patch.UID, true
+			return given.UID, true
 		}
-		objects[patch.UID] = after
+		objects[given.UID] = after
 	}
 	for _, i := range items {
 		if paths, err := extension.Changed(objects[i.UID], want[i.UID]); err == nil && len(paths) > 0 {

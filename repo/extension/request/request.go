@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -82,7 +83,7 @@ func (m *Maker) field(h *extension.Hook, name string) any {
 	case "variables":
 		return append(t.variables(m.Discovered), builtins(t.clusterBuiltins()))
 	case "items":
-		return m.items(h.Name == "GeneratePatches")
+		return m.items(h.Name == "GeneratePatches", Samples{})
 	case "current", "desired":
 		change := name == "desired"
 		if h.Name == "CanUpdateMachineSet" {
@@ -95,7 +96,7 @@ func (m *Maker) field(h *extension.Hook, name string) any {
 
 // items are the templates of the Cluster with their holders
 // (core/reconcilers/topology/cluster/patches, createRequest).
-func (m *Maker) items(identified bool) []any {
+func (m *Maker) items(identified bool, s Samples) []any {
 	t := m.Topology
 	var out []any
 	add := func(r clusterclass.Reference, holder object, path string, variables []any) {
@@ -106,7 +107,13 @@ func (m *Maker) items(identified bool) []any {
 			"apiVersion": holder["apiVersion"], "kind": holder["kind"],
 			"namespace": t.namespace(), "name": text(holder, "metadata", "name"), "fieldPath": path,
 		}
-		item := object{"holderReference": reference, "object": t.template(r)}
+		template := t.template(r)
+		if holder["kind"] == "Cluster" {
+			if inner, ok := child(template, "spec")["template"].(object); ok {
+				marked(child(inner, "metadata"))
+			}
+		}
+		item := object{"holderReference": reference, "object": template}
 		if identified {
 			item["uid"] = fmt.Sprintf("%08x-0000-4000-8000-000000000000", len(out)+1)
 		}
@@ -121,19 +128,19 @@ func (m *Maker) items(identified bool) []any {
 	if len(references) < 2 {
 		return out
 	}
-	add(references[0], cluster, "spec.infrastructureRef", nil)
+	add(references[0], cluster, patch.InfrastructureClusterPath, nil)
 	part, _ := t.topology()["controlPlane"].(object)
 	machines := t.Class.MachineInfrastructure()
 	controlPlane := instance(t.template(references[1]), t.name()+"-abcde", t.namespace())
-	own := object{"version": t.Version(), "name": t.name() + "-abcde"}
+	own := t.labeled(object{"version": t.Version(), "name": t.name() + "-abcde"}, part)
 	if part["replicas"] != nil {
 		own["replicas"] = part["replicas"]
 	}
 	if machines.Node != nil {
 		own["machineTemplate"] = object{"infrastructureRef": object{"name": t.name() + "-control-plane-abcde"}}
 	}
-	variables := append(overrides(part), builtins(object{"controlPlane": own}))
-	add(references[1], cluster, "spec.controlPlaneRef", variables)
+	variables := append(t.overrides(part, s), builtins(object{"controlPlane": own}))
+	add(references[1], cluster, patch.ControlPlanePath, variables)
 	path := "spec.machineTemplate.spec.infrastructureRef"
 	if _, version, _ := strings.Cut(references[1].APIVersion, "/"); version == string(contract.V1Beta1) {
 		path = "spec.machineTemplate.infrastructureRef"
@@ -144,18 +151,18 @@ func (m *Maker) items(identified bool) []any {
 		if w.class.Pool {
 			kind, builtin = "MachinePool", "machinePool"
 		}
-		own := object{
+		own := t.labeled(object{
 			"version": t.Version(), "class": w.class.Class, "name": w.name, "topologyName": text(w.topology, "name"),
 			"bootstrap":         object{"configRef": object{"name": w.name + "-bootstrap"}},
 			"infrastructureRef": object{"name": w.name + "-infrastructure"},
-		}
+		}, w.topology)
 		if w.topology["replicas"] != nil {
 			own["replicas"] = w.topology["replicas"]
 		}
-		variables := append(overrides(w.topology), builtins(object{builtin: own}))
+		variables := append(t.overrides(w.topology, s), builtins(object{builtin: own}))
 		holder := object{"apiVersion": core, "kind": kind, "metadata": object{"name": w.name}}
-		add(w.class.Bootstrap, holder, "spec.template.spec.bootstrap.configRef", variables)
-		add(w.class.Infrastructure, holder, "spec.template.spec.infrastructureRef", variables)
+		add(w.class.Bootstrap, holder, patch.BootstrapPath, variables)
+		add(w.class.Infrastructure, holder, patch.InfrastructurePath, variables)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -59,7 +60,7 @@ func New(files ...*manifest.File) (*Topology, error) {
 		return t, nil
 	}
 	given := *t
-	for _, o := range manifest.New(repo.BytesArtifact("topology.yaml", builtin), layouts.ClusterClass, builtin).Objects() {
+	for _, o := range ordinary() {
 		if given.Class != nil && !o.Is(clusterclass.Group, "Cluster") || given.Cluster != nil && o.Is(clusterclass.Group, "Cluster") {
 			continue
 		}
@@ -71,6 +72,39 @@ func New(files ...*manifest.File) (*Topology, error) {
 		t.useClass()
 	}
 	return t, nil
+}
+
+// ordinary are the objects of the topology that is built in.
+var ordinary = sync.OnceValue(func() []*manifest.Object {
+	return manifest.New(repo.BytesArtifact("topology.yaml", builtin), layouts.ClusterClass, builtin).Objects()
+})
+
+// Of returns the topology of a ClusterClass with its templates among the objects.
+// The Cluster is the one that is built in, with each class of workers once.
+func Of(class *clusterclass.Class, objects []*manifest.Object) *Topology {
+	t := &Topology{Class: class, templates: map[[2]string]object{}}
+	for _, o := range objects {
+		if o.Kind == clusterclass.Kind || o.Is(clusterclass.Group, "Cluster") {
+			continue
+		}
+		if value, ok := o.Doc.Root.Value().(object); ok {
+			t.templates[[2]string{o.Kind, o.Name}] = value
+		}
+	}
+	for _, o := range ordinary() {
+		if o.Is(clusterclass.Group, "Cluster") {
+			t.Cluster, _ = o.Doc.Root.Value().(object)
+		}
+	}
+	t.useClass()
+	return t
+}
+
+// With returns the same topology with another Cluster.
+func (t *Topology) With(cluster *manifest.Object) *Topology {
+	out := *t
+	out.Cluster, _ = cluster.Doc.Root.Value().(object)
+	return &out
 }
 
 func (t *Topology) add(o *manifest.Object) error {
@@ -240,10 +274,15 @@ func (t *Topology) template(r clusterclass.Reference) object {
 	o["apiVersion"], o["kind"] = r.APIVersion, r.Kind
 	metadata := child(o, "metadata")
 	metadata["name"], metadata["namespace"] = r.Name, t.namespace()
-	for _, key := range []string{"labels", "annotations"} {
-		child(metadata, key)
-	}
+	marked(metadata)
 	return o
+}
+
+// marked makes sure that labels and annotations are there, to which Cluster API
+// adds its own before patches are computed.
+func marked(metadata object) {
+	child(metadata, "labels")
+	child(metadata, "annotations")
 }
 
 // instance returns an object made from a template: a DockerMachine from a
@@ -289,68 +328,17 @@ func (t *Topology) workers() []worker {
 // variables are the values of the Cluster and, where it has none, the defaults of
 // the class and of what the extension defines.
 func (t *Topology) variables(discovered []*yamldoc.Node) []any {
-	values := object{}
-	var names []string
-	set := func(name string, value any) {
-		if _, ok := values[name]; !ok && name != "" && name != "builtin" {
-			values[name] = value
-			names = append(names, name)
-		}
-	}
-	entries, _ := t.topology()["variables"].([]any)
-	for _, e := range entries {
-		v, _ := e.(object)
-		set(text(v, "name"), v["value"])
-	}
-	define := func(name string, required bool, schema *yamldoc.Node) {
-		if d := schema.Get("default"); d != nil && d.Kind != yamldoc.Null {
-			set(name, d.Value())
-		} else if required {
-			set(name, sample(schema))
-		}
-	}
-	for _, v := range t.Class.Variables() {
-		define(v.Name, v.Required, v.Schema.Node)
-	}
-	for _, n := range discovered {
-		define(n.Get("name").Str(), n.Get("required").Bool(), n.Get("schema", "openAPIV3Schema"))
-	}
-	slices.Sort(names)
+	values, _ := t.values(discovered, Samples{})
+	return listed(values)
+}
+
+// listed writes values as a request has them.
+func listed(values object) []any {
 	var out []any
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		out = append(out, object{"name": name, "value": values[name]})
 	}
 	return out
-}
-
-// sample is a value of a schema that has no default.
-func sample(schema *yamldoc.Node) any {
-	for _, key := range []string{"default", "example"} {
-		if n := schema.Get(key); n != nil && n.Kind != yamldoc.Null {
-			return n.Value()
-		}
-	}
-	if enum := schema.Get("enum").List(); len(enum) > 0 {
-		return enum[0].Value()
-	}
-	switch schema.Get("type").Str() {
-	case "boolean":
-		return false
-	case "integer", "number":
-		if n, ok := schema.Get("minimum").Int(); ok {
-			return n
-		}
-		return int64(1)
-	case "array":
-		return []any{}
-	case "object":
-		out := object{}
-		for _, name := range schema.Get("required").List() {
-			out[name.Str()] = sample(schema.Get("properties", name.Str()))
-		}
-		return out
-	}
-	return "example"
 }
 
 // builtins returns the variable of that name.
@@ -398,10 +386,30 @@ func ownMetadata(o object) object {
 }
 
 // overrides are the values that a part of the topology has for itself.
-func overrides(part object) []any {
+func (t *Topology) overrides(part object, s Samples) []any {
 	variables, _ := part["variables"].(object)
-	list, _ := copied(variables["overrides"]).([]any)
-	return list
+	list, _ := variables["overrides"].([]any)
+	var out []any
+	for _, e := range list {
+		entry, _ := copied(e).(object)
+		if v := t.Class.Variable(text(entry, "name")); v != nil {
+			entry["value"], _ = clusterclass.Defaulted(v.Schema.Node, entry["value"], true)
+		}
+		if !s.Instead[text(entry, "name")] {
+			out = append(out, entry)
+		}
+	}
+	return out
+}
+
+// labeled adds the labels and annotations of a part of the topology, with those
+// that Cluster API sets on all objects of a Cluster.
+func (t *Topology) labeled(builtin, part object) object {
+	metadata := ownMetadata(part)
+	labels := child(metadata, "labels")
+	labels["cluster.x-k8s.io/cluster-name"], labels["topology.cluster.x-k8s.io/owned"] = t.name(), ""
+	builtin["metadata"] = metadata
+	return builtin
 }
 
 // Undefined returns the names of variables that the Cluster sets and the class

@@ -102,7 +102,10 @@ type Schema struct{ Node *yamldoc.Node }
 // Items in a path stands for the elements of a list.
 const Items = "[]"
 
-// At follows field names (or Items) down through the schema. If the result is
+// Values in a path stands for the values of a map with any keys.
+const Values = "*"
+
+// At follows field names (or Items and Values) down through the schema. If the result is
 // not Present, the schema is the last one that the path led to.
 func (s Schema) At(path ...string) (Schema, Presence) {
 	for _, name := range path {

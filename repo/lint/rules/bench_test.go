@@ -48,7 +48,7 @@ func BenchmarkLintCorpus(b *testing.B) {
 	b.Run("lint", func(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {
-			if _, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All}); err != nil {
+			if _, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}}); err != nil {
 				b.Fatal(err)
 			}
 		}

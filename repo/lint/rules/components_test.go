@@ -234,7 +234,9 @@ spec:
 		"a role of others":              {bound + fmt.Sprintf(role, "m", machines) + fmt.Sprintf(binding, "elsewhere"), nil},
 		"a role that collects":          {bound + fmt.Sprintf(role, "m", machines) + fmt.Sprintf(binding, "n") + fmt.Sprintf(role, "n", "") + "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}\n", nil},
 		"machines are not made":         {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, "create, ", "", 1)), []string{"RBAC011"}},
-		"two roles for machines":        {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, "create, ", "", 1)) + fmt.Sprintf(role, "n", strings.Replace(machines, ", delete", "", 1)), nil},
+		"two roles for machines":        {bound + fmt.Sprintf(binding, "n") + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, "create, ", "", 1)) + fmt.Sprintf(role, "n", strings.Replace(machines, ", delete", "", 1)), nil},
+		"another machine has rights":    {strings.Replace(bound, "---\n", strings.ReplaceAll(strings.ReplaceAll(pool[strings.LastIndex(pool, "---\n"):], "foomachines", "barmachines"), "FooMachine", "BarMachine")+"---\n", 1) + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, "create, ", "", 1)+", "+fmt.Sprintf(about, "infrastructure.cluster.x-k8s.io", "barmachines", "'*'")), []string{"RBAC011"}},
+		"only people have a role":       {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, ", foomachines", "", 1)) + fmt.Sprintf(role, "people", machines), []string{"RBAC011"}},
 		"machines are not known at all": {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, ", foomachines", "", 1)), []string{"RBAC011"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -277,6 +279,28 @@ spec:
 		}
 		if !slices.Equal(got, []lint.Severity{want}) {
 			t.Errorf("%s: %v, want %s", kind, got, want)
+		}
+	}
+}
+
+// TestVariablePrefix is about what stands for a provider in the names of variables.
+func TestVariablePrefix(t *testing.T) {
+	const kind = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x, labels: {cluster.x-k8s.io/v1beta2: v1}}\nspec:\n  group: infrastructure.cluster.x-k8s.io\n  names: {kind: DOCluster}\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]\n---\n"
+	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: capdo-system}\n---\n"
+	for variable, want := range map[string]bool{
+		"DO_REGION": false, "DOMAIN": true, "REGION": true, "REGION_OF_DO": false, "DIGITALOCEAN_TOKEN": false, "CAPDO_LEVEL": false, "EXP_X": false, "KUBERNETES_VERSION": false,
+	} {
+		got := 0
+		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
+			"infrastructure-digitalocean/v1.0.0/infrastructure-components.yaml": namespace + kind + "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: '${" + variable + "}'}\n",
+			"infrastructure-digitalocean/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+		}}) {
+			if f.Rule.ID == "VAR013" {
+				got++
+			}
+		}
+		if (got > 0) != want {
+			t.Errorf("%s: %d findings", variable, got)
 		}
 	}
 }

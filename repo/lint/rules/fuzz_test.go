@@ -36,7 +36,7 @@ func FuzzRules(f *testing.F) {
 			Config:    repo.BytesArtifact("clusterctl.yaml", []byte(text)),
 			Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{release}}},
 		}
-		report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All})
+		report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
 		if err != nil {
 			t.Fatal(err)
 		}

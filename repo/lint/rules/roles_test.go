@@ -56,7 +56,9 @@ func TestFields(t *testing.T) {
 				if f.Or != "" {
 					less = without(less, f.Or)
 				}
-				if f.If != "" && !slices.ContainsFunc(less, func(field [2]string) bool { return under(field[0], f.If) }) {
+				if slices.ContainsFunc(strings.Fields(f.If), func(path string) bool {
+					return !slices.ContainsFunc(less, func(field [2]string) bool { return under(field[0], path) })
+				}) {
 					continue // the field that makes this one needed is gone as well
 				}
 				got := judge(t, f, p, less)
@@ -186,13 +188,15 @@ func place(tree map[string]any, path []string, kind string) {
 func emit(tree map[string]any) string {
 	kind, _ := tree["type"].(string)
 	var properties []string
-	items := ""
+	items, values := "", ""
 	for name, v := range tree {
 		child, ok := v.(map[string]any)
 		switch {
 		case !ok:
 		case name == "[]":
 			items = emit(child)
+		case name == "*":
+			values = emit(child)
 		default:
 			properties = append(properties, fmt.Sprintf("%q: %s", name, emit(child)))
 		}
@@ -207,5 +211,59 @@ func emit(tree map[string]any) string {
 	if items != "" {
 		out += `, "items": ` + items
 	}
+	if rule, ok := tree["rule"].(string); ok {
+		out += fmt.Sprintf(`, "x-kubernetes-validations": [{"rule": %q}]`, rule)
+	}
+	if values != "" {
+		out += `, "additionalProperties": ` + values
+	}
 	return out + "}"
+}
+
+// TestImmutableTemplates is about the ways to write that a field must not change.
+func TestImmutableTemplates(t *testing.T) {
+	for _, tc := range []struct{ at, rule, want string }{
+		{"", "self.spec == oldSelf.spec", "spec"},
+		{"", "self.spec.template.spec==oldSelf.spec.template.spec", "spec.template.spec"},
+		{"", "self.metadata.name == oldSelf.metadata.name", ""},
+		{"", "self.spec.other == oldSelf.spec.other", ""},
+		{"spec", "self.template == oldSelf.template", "spec.template"},
+		{"spec.template.spec", "(oldSelf == self)", "spec.template.spec"},
+		{"spec.template.spec", "self.region == oldSelf.region", "spec.template.spec.region"},
+		{"spec.template.spec", "!has(oldSelf.region) || self.region == oldSelf.region", "spec.template.spec.region"},
+		{"spec.template.spec", "self.region == oldSelf.zone", ""},
+		{"spec.template.spec", "self != oldSelf", ""},
+		{"spec.template.spec", "self.size >= oldSelf.size", ""},
+		{"spec.template.spec", "self.region != ''", ""},
+		{"spec.template.spec.region", "self == oldSelf", "spec.template.spec.region"},
+		{"spec.template.spec.region", "!oldSelf.hasValue() || self == oldSelf.value()", "spec.template.spec.region"},
+		{"spec.template.spec.list.[]", "self == oldSelf", "spec.template.spec.list.[]"},
+		{"status", "self == oldSelf", ""},
+	} {
+		schema := map[string]any{}
+		place(schema, strings.Split("spec.template.spec.region", "."), "string")
+		place(schema, strings.Split("spec.template.spec.list.[]", "."), "string")
+		place(schema, []string{"status"}, "object")
+		where := schema
+		for name := range strings.SplitSeq(tc.at, ".") {
+			if next, ok := where[name].(map[string]any); ok {
+				where = next
+			}
+		}
+		where["rule"] = tc.rule
+		doc := fmt.Sprintf(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "x", "labels": {"cluster.x-k8s.io/v1beta2": "v1"}},
+"spec": {"group": "infrastructure.cluster.x-k8s.io", "names": {"kind": "FooMachinePoolTemplate"}, "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": %s}}]}}`, emit(schema))
+		r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("infrastructure-components.yaml", []byte(doc))}}
+		got := ""
+		for _, f := range run(t, &repo.Repository{Providers: []*repo.Provider{{Provider: r.Provider, Releases: []*repo.Release{r}}}}, lint.Options{Rules: []*lint.Rule{rules.ByID("IM010")}}) {
+			got = f.Message
+		}
+		want := ""
+		if tc.want != "" {
+			want = "the schema forbids changes of " + tc.want + " in FooMachinePoolTemplate v1, even in a dry run"
+		}
+		if got != want {
+			t.Errorf("%s at %q: %q, want %q", tc.rule, tc.at, got, want)
+		}
+	}
 }

@@ -55,7 +55,7 @@ func TestSimulations(t *testing.T) {
 		for _, release := range p.Releases {
 			versions = append(versions, release.Version)
 		}
-		report, err := lint.Run(context.Background(), &repo.Repository{Providers: []*repo.Provider{p}}, lint.Options{Rules: rules.All})
+		report, err := lint.Run(context.Background(), &repo.Repository{Providers: []*repo.Provider{p}}, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,8 +85,11 @@ func (p *Provider) list(ctx context.Context, kind schema.GroupVersionKind, label
 	return l.Items, err
 }
 
-// get returns nil if the object does not exist.
+// get returns nil if the object does not exist, or has no name.
 func (p *Provider) get(ctx context.Context, kind schema.GroupVersionKind, name string) (*object, error) {
+	if name == "" {
+		return nil, nil
+	}
 	o := &object{}
 	o.SetGroupVersionKind(kind)
 	err := p.client.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: name}, o)
@@ -340,8 +343,7 @@ func (p *Provider) distort(pool, cluster *object, f Fault, ids, instances []any)
 		instances = instances[:1]
 	case Busy:
 		if flag(cluster, "spec", "paused") {
-			instances[0] = instances[0].(string) + "?"
-			ids[0] = instances[0]
+			instances[0] = fmt.Sprintf("%s?%d", instances[0], time.Now().Unix()/4)
 		}
 	}
 	return ids, instances

@@ -51,7 +51,11 @@ func Build(ctx context.Context, dir string, p Program, keep bool) (string, error
 	for name, value := range map[string]string{"gitVersion": server.Version, "gitMajor": version[0], "gitMinor": version[1]} {
 		flags += " -X k8s.io/component-base/version." + name + "=" + value
 	}
-	build := exec.CommandContext(ctx, "go", append(append([]string{"build", "-trimpath", "-ldflags", flags, "-o", path}, p.Flags...), p.Package)...)
+	args := append([]string{"build", "-ldflags", flags, "-o", path}, p.Flags...)
+	if p.Name == Tool {
+		args = append(args, "-trimpath") // as make build, which shares its cache
+	}
+	build := exec.CommandContext(ctx, "go", append(args, p.Package)...)
 	build.Dir = p.Dir
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", p.Name, err, out)

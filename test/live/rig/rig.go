@@ -189,7 +189,7 @@ func (r *Rig) Manage(ctx context.Context, name, program string, flags ...string)
 // index must be its own.
 func (r *Rig) Beside(ctx context.Context, name, program string, index int) error {
 	m := *managers[infra]
-	m.name, m.port, m.health = name, m.port+100+index, m.health+200+index
+	m.name, m.port, m.health = name, 9200+index, 9300+index
 	return r.manage(ctx, &m, program, []string{"--namespace=" + name})
 }
 
@@ -207,7 +207,8 @@ func (r *Rig) manage(ctx context.Context, m *manager, program string, flags []st
 		return err
 	}
 	if err := until(ctx, m.name, func() bool { return answers(ctx, "http://"+health+"/readyz") }); err != nil {
-		return fmt.Errorf("%w\n%s", err, r.running[m.name].log)
+		log := r.running[m.name].log.String()
+		return fmt.Errorf("%w\n%s", err, log[max(0, len(log)-4096):])
 	}
 	return nil
 }
@@ -219,14 +220,6 @@ func (r *Rig) Program(name string) string { return filepath.Join(r.programs, nam
 func (r *Rig) Restart(name string) string { return "kill $(cat " + r.pidFile(name) + ")" }
 
 func (r *Rig) pidFile(name string) string { return filepath.Join(r.dir, name+".pid") }
-
-// Log returns the last lines of a manager.
-func (r *Rig) Log(name string) string {
-	if p := r.running[name]; p != nil {
-		return p.log.String()
-	}
-	return ""
-}
 
 func answers(ctx context.Context, url string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -433,59 +434,70 @@ func unescapePointer(part string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
 }
 
-// definedIn returns the schema of what a definition selects, if the components
-// define it.
-func definedIn(p *lint.Pass, d *patchDefinition) (s crd.Schema, ok bool) {
-	group, version := manifest.SplitAPIVersion(d.apiVersion.Str())
-	def := p.Release.CRD(group, d.kind.Str())
-	if def == nil {
-		return s, false
+// definedIn returns the schema of what Cluster API makes of a template that a
+// definition selects, if the components define it, and the prefix of its spec in
+// the template. A template of the Cluster may be for an object with more fields.
+func definedIn(p *lint.Pass, d *patchDefinition) (s crd.Schema, prefix []string, ok bool) {
+	t := patch.Template{APIVersion: d.apiVersion.Str(), Kind: d.kind.Str()}
+	machines := d.match.Get("machineDeploymentClass") != nil
+	if !machines && (d.match.Get("infrastructureCluster").Bool() || d.match.Get("controlPlane").Bool()) && !strings.HasSuffix(t.Kind, "MachineTemplate") {
+		t.Holder.Kind = "Cluster"
 	}
-	v := def.Version(version)
-	if v == nil {
-		return s, false
-	}
-	return v.Schema, true
+	s, prefix, _, ok = definitionOf(p, &t)
+	return s, prefix, ok
 }
 
-var _ = patchRules.Add(lint.Rule{
+var patchPathKnown = patchRules.Add(lint.Rule{
 	ID: "PA010", Name: "patch-path-unknown", Since: "v0.1.0",
-	Title:    "Patch paths should exist in the schema of their template",
-	Severity: lint.Warning, Proof: lint.Practice,
-	Source: "spec.versions[].schema of the CustomResourceDefinition in the components",
-	Why:    "The API server refuses the patch, or silently drops the field from the objects of the cluster.",
+	Title:    "Patch paths must exist in the schema of what is made from their template",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "cluster-api internal/controllers/topology/cluster/structuredmerge, server-side apply; spec.versions[].schema of the CustomResourceDefinition in the components",
+	Why:    "The API server refuses a field that the schema does not declare when Cluster API applies the object, so Clusters of the class are not created or updated.",
 	Fix:    "Correct the path.",
-	Kinds:  view.Substituted, Check: eachClass(patchPathUnknown),
+	Kinds:  view.Substituted,
 })
 
+// patchPathUnknown reports the paths that fail when the patches are applied, and
+// as a warning those of patches that are not enabled.
 func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
+	seen := map[yamldoc.Pos]bool{}
+	for _, f := range effects(p, c) {
+		seen[f.Pos] = true
+		if f.Rule == p.Rule {
+			p.Report(f)
+		}
+	}
 	jsonPatches(c, func(j jsonPatch) {
 		if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) || !strings.HasPrefix(j.to.Text, "/spec/") {
 			return
 		}
-		s, ok := definedIn(p, j.definition)
-		if !ok {
+		s, prefix, ok := definedIn(p, j.definition)
+		steps := pointerPath(j.to.Text)
+		if !ok || len(steps) < len(prefix) || !slices.Equal(steps[:len(prefix)], prefix) {
 			return
 		}
-		for part := range strings.SplitSeq(j.to.Text[1:], "/") {
-			name := unescapePointer(part)
+		s = crd.Schema{Node: s.Node.Get("properties", "spec")}
+		for _, name := range steps[len(prefix):] {
 			if s.Type() == "array" {
 				name = crd.Items
 			}
 			next, presence := s.At(name)
 			switch presence {
 			case crd.Absent:
-				f := lint.At(c.Object.File, c.Object.Doc, j.to, "%s has no field %s in %s", j.definition.kind.Str(), part, j.to.Text)
+				f := lint.At(c.Object.File, c.Object.Doc, j.to, "%s has no field %s in %s", j.definition.kind.Str(), name, j.to.Text)
+				f.Severity = lint.Warning
 				var names []string
 				if properties := s.Node.Get("properties"); properties != nil {
 					for _, field := range properties.Fields {
 						names = append(names, field.Name)
 					}
 				}
-				if near := nearestKind(names, part); near != "" {
+				if near := nearestKind(names, name); near != "" {
 					f.Fix = "Did you mean " + near + "?"
 				}
-				p.Report(f)
+				if !seen[f.Pos] {
+					p.Report(f)
+				}
 				return
 			case crd.Unknowable:
 				return
@@ -683,61 +695,15 @@ func patchHandler(p *lint.Pass, c *clusterclass.Class) {
 	}
 }
 
-var _ = patchRules.Add(lint.Rule{
+var patchOptional = patchRules.Add(lint.Rule{
 	ID: "PA017", Name: "patch-unguarded", Since: "v0.1.0",
-	Title:    "A patch that uses an optional variable should be disabled while the variable is not set",
-	Severity: lint.Warning, Proof: lint.Practice,
-	Source: patchEngine + ", calculateValue",
-	Why:    "Cluster API cannot compute the patch, so Clusters that do not set the variable are not reconciled.",
+	Title:    "Patches must be computable while optional variables are not set",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: generator + ", calculateValue and renderValueTemplate",
+	Why:    "Cluster API cannot compute the patch, so Clusters that do not set the variable are not created or updated.",
 	Fix:    "Give the variable a default, require it, or test it in enabledIf: '{{ if .NAME }}true{{ end }}'.",
-	Kinds:  view.Substituted, Check: eachClass(patchUnguarded),
+	Kinds:  view.Substituted,
 })
-
-func patchUnguarded(p *lint.Pass, c *clusterclass.Class) {
-	optional := map[string]bool{}
-	for _, v := range c.Variables() {
-		if v.Name != "" && !v.Required && v.Default() == nil && v.Node.Get("required") != nil {
-			optional[v.Name] = true
-		}
-	}
-	if len(optional) == 0 {
-		return
-	}
-	var first *yamldoc.Node
-	var names []string
-	guards := map[*yamldoc.Node]map[string]bool{}
-	guarded := func(patch clusterclass.Patch, name string) bool {
-		n := patch.EnabledIf
-		if !n.Is(yamldoc.String) {
-			return false
-		}
-		read, ok := guards[n]
-		if !ok {
-			read = map[string]bool{}
-			if t, err := clusterclass.ParseTemplate(n.Text); err == nil {
-				if t.Variables(func(path []string, _ bool) { read[path[0]] = true }) {
-					read["*"] = true
-				}
-			}
-			guards[n] = read
-		}
-		return read[name] || read["*"] || sampled(c.Object, n)
-	}
-	jsonPatches(c, func(j jsonPatch) {
-		n := j.from.Get("variable")
-		name := clusterclass.VariableName(n.Str())
-		if !optional[name] || slices.Contains(names, name) || guarded(j.definition.patch, name) || sampled(c.Object, n) {
-			return
-		}
-		if first == nil {
-			first = n
-		}
-		names = append(names, name)
-	})
-	if first != nil {
-		p.On(c.Object, first, "patches always use these optional variables without a default: %s", strings.Join(names, ", "))
-	}
-}
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA018", Name: "patch-pointer", Since: "v0.1.0",

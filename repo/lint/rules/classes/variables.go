@@ -103,10 +103,10 @@ var _ = variableRules.Add(lint.Rule{
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV007", Name: "variable-rule", Since: "v0.1.0",
-	Title:    "Validation rules of a variable must be complete and valid CEL",
+	Title:    "Validation rules of a variable must compile and stay within the cost limit",
 	Severity: lint.Error, Proof: lint.APIServer,
-	Source: variableAdmission + "; grammar of the Common Expression Language",
-	Why:    "The API server refuses the class. It also refuses rules with type errors and rules that are too expensive, which lint does not check.",
+	Source: variableAdmission + "; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel, Compile",
+	Why:    "The API server refuses the class.",
 	Fix:    "Correct the rule.",
 	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfRule),
 })

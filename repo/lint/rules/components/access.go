@@ -429,7 +429,7 @@ var _ = accessRules.Add(lint.Rule{
 })
 
 func ownKinds(p *lint.Pass) {
-	all := view.Roles(p.Release)
+	all := rolesInUse(p.Release)
 	if len(all) == 0 || unlimited(p.Release) {
 		return // there is nothing to compare with
 	}
@@ -442,7 +442,7 @@ func ownKinds(p *lint.Pass) {
 			names = append(names, c.Plural+suffix)
 		}
 		o := missing[0].Object
-		f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role in the components covers %s", view.FewOf(names))
+		f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role of an account in the components covers %s", view.FewOf(names))
 		f.Severity = severity
 		p.Report(f)
 	}
@@ -462,6 +462,35 @@ func ownKinds(p *lint.Pass) {
 	poolMachineRights(p, all)
 }
 
+// rolesInUse are the roles that bindings give to accounts: roles for people, which
+// scaffolds add, give nothing to the controller. They are all roles if it is not
+// known which ones accounts have.
+func rolesInUse(r *lint.Release) []*manifest.Object {
+	if list, complete := granted(r); complete && len(list) > 0 {
+		return list
+	}
+	return view.Roles(r)
+}
+
+// machinesOf returns the kinds that may stand for the replicas of a pool: the one
+// that is named after it, or all machines of its group if none is.
+func machinesOf(pool *contract.Kind, kinds []*contract.Kind) []*contract.Kind {
+	var all []*contract.Kind
+	for _, name := range []string{pool.Kind + "Machine", strings.TrimSuffix(pool.Kind, "Pool")} {
+		for _, k := range kinds {
+			if k.Group == pool.Group && k.Kind == name {
+				return []*contract.Kind{k}
+			}
+		}
+	}
+	for _, k := range kinds {
+		if k.Group == pool.Group && strings.HasSuffix(k.Kind, "Machine") {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
 // poolMachineRights reports pools that say which kind stands for their replicas, if
 // no role allows to make such objects and to remove them.
 func poolMachineRights(p *lint.Pass, all []*manifest.Object) {
@@ -475,10 +504,7 @@ func poolMachineRights(p *lint.Pass, all []*manifest.Object) {
 		}
 		var machines []*contract.Kind
 		managed := false
-		for _, k := range kinds {
-			if k.Group != pool.Group || !strings.HasSuffix(k.Kind, "Machine") {
-				continue
-			}
+		for _, k := range machinesOf(pool, kinds) {
 			if verbs, _, _ := allowed(all, k.Group, k.Plural); len(verbs) > 0 {
 				machines = append(machines, k)
 				managed = managed || len(lacking(verbs, createAndDelete)) == 0
@@ -496,6 +522,52 @@ func poolMachineRights(p *lint.Pass, all []*manifest.Object) {
 // hasStatus reports whether a version of a kind has the subresource status.
 func hasStatus(c *crd.CRD) bool {
 	return slices.ContainsFunc(c.Versions, func(v crd.Version) bool { return v.Subresources.Get("status") != nil })
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC014", Name: "owner-finalizers", Since: "v0.1.0",
+	Title:    "A controller that owns Machines can update the finalizers of their owner",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "contract pages, All resources: API group, since Cluster API v1.14; Kubernetes documentation, OwnerReferencesPermissionEnforcement",
+	Why:    "On clusters with the admission plugin OwnerReferencesPermissionEnforcement, such as OpenShift, the API server refuses the Machines that the controller creates: an owner reference with blockOwnerDeletion needs the right to update the finalizers of the owner.",
+	Fix:    "Add the marker +kubebuilder:rbac for RESOURCE/finalizers with the verb update.",
+	Scope:  lint.ScopeRelease, Check: ownerFinalizers,
+})
+
+// has reports whether the schema of a kind may have a field.
+func has(k *contract.Kind, path ...string) bool {
+	_, presence := k.Judged.Schema.At(path...)
+	return presence != crd.Absent
+}
+
+// ownerFinalizers looks at control planes and pools: their controllers create
+// Machines, or machines of the provider, that they own.
+func ownerFinalizers(p *lint.Pass) {
+	all := rolesInUse(p.Release)
+	if p.Profile.Core < 14 || len(all) == 0 || unlimited(p.Release) {
+		return
+	}
+	creates := func(group, resource string) bool {
+		verbs, _, _ := allowed(all, group, resource)
+		return verbs["create"] || verbs["*"]
+	}
+	kinds := p.Profile.Kinds(p.Release.CRDs())
+	for _, k := range kinds {
+		owns := false
+		switch {
+		case k.Template || k.Plural == "" || k.Judged == nil:
+		case k.Role == contract.ControlPlane && has(k, "spec", "machineTemplate"):
+			owns = creates(view.CoreGroup, "machines")
+		case k.Role == contract.InfraMachinePool && has(k, "status", "infrastructureMachineKind"):
+			owns = slices.ContainsFunc(machinesOf(k, kinds), func(m *contract.Kind) bool { return creates(m.Group, m.Plural) })
+		}
+		if !owns {
+			continue
+		}
+		if verbs, _, _ := allowed(all, k.Group, k.Plural+"/finalizers"); !verbs["update"] && !verbs["*"] {
+			p.On(k.Object, k.Object.Get("spec", "names", "plural"), "no role of an account allows update on %s/finalizers, which the owner of Machines needs", k.Plural)
+		}
+	}
 }
 
 var _ = accessRules.Add(lint.Rule{

@@ -147,6 +147,7 @@ var _ = webhookRules.Add(lint.Rule{
 	ID: "WH002", Name: "service-selector", Since: "v0.1.0",
 	Title:    "A Service must select pods of the components and a port that they have",
 	Severity: lint.Error, Proof: lint.Contract,
+	OptIn:  "port numbers that no container declares, because programs may listen all the same",
 	Source: "clusterctl provider contract, section Links to external objects; Kubernetes documentation, Service",
 	Why:    "Connections to the Service fail. If it serves a webhook, the API server refuses every object that the webhook handles.",
 	Fix:    "Give selector and pod template the same labels, and targetPort the name of a port of the container.",
@@ -198,9 +199,9 @@ func serviceSelector(p *lint.Pass) {
 			}
 			if n.Is(yamldoc.String) {
 				report(o, n, "no container of %s has a port named %s", behind[0].Name, n.Text)
-			} else {
+			} else if p.Asked() {
 				f := lint.At(o.File, o.Doc, n, "no container of %s declares the port %s", behind[0].Name, n.Text)
-				f.Severity = lint.Info // the program may listen all the same
+				f.Severity = lint.Info
 				p.Report(f)
 			}
 		}
@@ -459,7 +460,7 @@ func ignoredFailure(p *lint.Pass) {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH010", Name: "template-dry-run", Since: "v0.1.0",
+	ID: "WH010", Name: "template-dry-run", Since: "v0.1.0", OptIn: lint.EveryFinding,
 	Title:    "Webhooks on templates accept server-side-apply dry runs of Cluster API",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "InfraMachine contract, section InfraMachineTemplate: support for SSA dry run",

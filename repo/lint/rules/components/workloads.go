@@ -16,6 +16,7 @@ var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP002", Name: "manager-resources", Since: "v0.1.0",
 	Title:    "The controller has a ServiceAccount, probes and resource requests",
 	Severity: lint.Info, Proof: lint.Practice,
+	OptIn:  "missing resource requests alone, which Cluster API's own controllers lack too",
 	Source: "Kubernetes documentation, Configure Liveness, Readiness and Startup Probes; Resource Management for Pods and Containers",
 	Why:    "Kubernetes does not restart a hanging controller, and sends webhook calls to one that is not ready. Without requests its pod is evicted first when a node runs out of memory.",
 	Fix:    "Add the missing fields to the pod or container.",
@@ -23,6 +24,7 @@ var _ = workloadRules.Add(lint.Rule{
 })
 
 func managerResources(p *lint.Pass) {
+	const requests = "resource requests"
 	for _, o := range p.File.Objects() {
 		for _, c := range managers(o) {
 			var missing []string
@@ -35,13 +37,13 @@ func managerResources(p *lint.Pass) {
 			}{
 				{"readiness probe", []string{"readinessProbe"}},
 				{"liveness probe", []string{"livenessProbe"}},
-				{"resource requests", []string{"resources", "requests"}},
+				{requests, []string{"resources", "requests"}},
 			} {
 				if c.Get(part.path...) == nil {
 					missing = append(missing, part.words)
 				}
 			}
-			if len(missing) > 0 {
+			if len(missing) > 1 || len(missing) == 1 && (missing[0] != requests || p.Asked()) {
 				p.On(o, c.Get("name"), "the controller has no %s", view.Enumerate(missing))
 			}
 		}

@@ -23,6 +23,7 @@ var addressRules = &lint.Family{Prefix: "IPAM", Title: "CRDs of IPAM providers"}
 const (
 	neverInitialized = "Cluster API waits forever: the API server drops the field from the controller's report, because the schema does not have it."
 	generateAgain    = "Add the field to the Go type and generate the CRD again. If several versions are served, add it to the one in the contract label."
+	countersMissing  = `The status of the Cluster, and "clusterctl describe cluster", show no numbers for the control plane: Cluster API copies the counters, and leaves out those that are missing or not integers. Nothing waits for them.`
 	noClusterClass   = "Users cannot use the kind in a ClusterClass."
 	addTemplateKind  = "Add a kind named KINDTemplate with spec.template.metadata and spec.template.spec."
 )
@@ -112,20 +113,20 @@ func scaleSubresource(p *lint.Pass, k *contract.Kind) {
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP004", Name: "replica-counters", Since: "v0.1.0",
-	Title:    "A ControlPlane with replicas must have the counters of contract v1beta2",
-	Severity: lint.Error, Proof: lint.Contract,
-	Source: "contract page ControlPlane, replicas",
-	Why:    "Users see wrong numbers in the Cluster, and upgrades do not wait for the control plane. Cluster API fails to read counters that are not integers.",
+	Title:    "A ControlPlane with replicas should have the counters of contract v1beta2",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page ControlPlane, replicas; core/reconcilers/cluster/cluster_controller_status.go, setControlPlaneReplicas",
+	Why:    countersMissing,
 	Fix:    "Add status.replicas, readyReplicas, availableReplicas and upToDateReplicas.",
 	Kinds:  view.DefinitionFiles, Check: underContract(contract.V1Beta2, contract.Counters, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP005", Name: "replica-counters-old", Since: "v0.1.0",
-	Title:    "A ControlPlane with replicas must have the counters of contract v1beta1",
-	Severity: lint.Error, Proof: lint.Contract,
-	Source: "contract page ControlPlane, replicas, compatibility with v1beta1",
-	Why:    "Users see wrong numbers in the Cluster, and upgrades do not wait for the control plane. Cluster API fails to read counters that are not integers.",
+	Title:    "A ControlPlane with replicas should have the counters of contract v1beta1",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page ControlPlane, replicas, compatibility with v1beta1; core/reconcilers/cluster/cluster_controller_status.go, setControlPlaneReplicas",
+	Why:    countersMissing,
 	Fix:    "Add status.replicas, readyReplicas, updatedReplicas and unavailableReplicas.",
 	Kinds:  view.DefinitionFiles, Check: underContract(contract.V1Beta1, contract.Counters, contract.ControlPlane),
 })
@@ -173,7 +174,7 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field)
 		}
 		verdict, s := f.Check(k.Judged.Schema)
 		severity := lint.Warning
-		if f.Need == contract.Must || verdict == contract.WrongType && f.Read || needsVersion(p, k, f) {
+		if f.Need == contract.Must || verdict == contract.WrongType && f.Read && !f.Lenient || needsVersion(p, k, f) {
 			severity = lint.Error
 		}
 		severity = min(severity, most)
@@ -202,7 +203,7 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field)
 // needsVersion reports whether a row is about the version that a control plane
 // reports, and the kind can be part of a ClusterClass, which depends on it.
 func needsVersion(p *lint.Pass, k *contract.Kind, f *contract.Field) bool {
-	return f.Section == contract.Version && f.Need == contract.Should && p.Release.CRD(k.Group, k.Kind+contract.Suffix) != nil
+	return f.Section == contract.Version && f.Need == contract.Should && !strings.Contains(f.Path, crd.Items) && p.Release.CRD(k.Group, k.Kind+contract.Suffix) != nil
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
@@ -244,7 +245,7 @@ func machineLists(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP011", Name: "template-owned-fields", Since: "v0.1.0",
+	ID: "CP011", Name: "template-owned-fields", Since: "v0.1.0", OptIn: lint.EveryFinding,
 	Title:    "A ControlPlaneTemplate omits the fields that the topology sets",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition; KubeadmControlPlaneTemplate",
@@ -370,17 +371,27 @@ var _ = infraMachineRules.Add(lint.Rule{
 	Source: "contract page InfraMachine, addresses",
 	Why:    "Cluster API cannot read addresses of another form, so Machines show none.",
 	Fix:    "Use a list of clusterv1.MachineAddress.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.Addresses, contract.InfraMachine),
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Addresses, contract.InfraMachine, contract.MachinePoolMachine),
 })
 
 var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM005", Name: "failure-domain", Since: "v0.1.0",
-	Title:    "The failure domain of a machine should be in the field of the contract",
-	Severity: lint.Warning, Proof: lint.Contract,
-	Source: "contract page InfraMachine, failure domain",
-	Why:    "Machines lose their failure domain once Cluster API drops contract v1beta1, because spec.failureDomain is only read until then.",
+	Title:    "The failure domain of a machine must be a string in the field of the contract",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page InfraMachine, failure domain; core/reconcilers/machine/machine_controller_phases.go, reconcileInfrastructure",
+	Why:    "Machines lose their failure domain once Cluster API drops contract v1beta1, because spec.failureDomain is only read until then. They fail to reconcile if either field is not a string.",
 	Fix:    "Add status.failureDomain and report the failure domain there.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.FailureDomain, contract.InfraMachine),
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.FailureDomain, contract.InfraMachine, contract.MachinePoolMachine),
+})
+
+var _ = infraMachineRules.Add(lint.Rule{
+	ID: "IM011", Name: "interruptible", Since: "v0.1.0",
+	Title:    "status.interruptible must be a boolean",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "core/reconcilers/machine/machine_controller_noderef.go, reconcileNode",
+	Why:    "Machines fail to reconcile as soon as their node exists: Cluster API reads the field to label nodes that may be interrupted.",
+	Fix:    "Make status.interruptible a boolean, or rename the field.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.Interruptible, contract.InfraMachine, contract.MachinePoolMachine),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
@@ -482,13 +493,70 @@ var _ = controlPlaneRules.Add(lint.Rule{
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP006", Name: "machine-template-reference", Since: "v0.1.0",
-	Title:    "The reference to the machine template must be in the field of the contract",
+	Title:    "The reference to the machine template must be in the field of the contract, with all its subfields",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, machines; internal/contract/controlplane.go, MachineTemplate",
-	Why:    "Clusters with a ClusterClass fail: the topology controller writes the reference to a field that the schema lacks, and the API server drops it or refuses the object.",
-	Fix:    "Add spec.machineTemplate.spec.infrastructureRef to the version for contract v1beta2, or label the version only for v1beta1.",
+	Why:    "Clusters with a ClusterClass fail: the topology controller writes the reference to a field that the schema lacks, and the API server drops it or refuses the object. When it reads the reference again, each subfield must be there.",
+	Fix:    "Add spec.machineTemplate.spec.infrastructureRef with apiGroup, kind and name to the version for contract v1beta2, or label the version only for v1beta1.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Machines, contract.ControlPlane),
 })
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP015", Name: "machine-template-metadata", Since: "v0.1.0",
+	Title:    "The machine template of a ControlPlane must have metadata with labels and annotations",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "contract page ControlPlane, machines; exp/topology/desiredstate/desired_state.go, computeControlPlane",
+	Why:    "Clusters with a ClusterClass fail, or their control plane machines have no labels: the topology controller always writes labels there, and the API server refuses or drops fields that the schema lacks.",
+	Fix:    "Use clusterv1.ObjectMeta for spec.machineTemplate.metadata, and generate the CRD with controller-gen crd:generateEmbeddedObjectMeta=true.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.MachineMetadata, contract.ControlPlane),
+})
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP016", Name: "external-machines", Since: "v0.1.0",
+	Title:    "status.externalManagedControlPlane should be a boolean",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "contract page ControlPlane, machines; util/util.go, IsExternalManagedControlPlane",
+	Why:    "Cluster API treats a value of another type as false, and waits for nodes of control plane machines that never appear.",
+	Fix:    "Make the field a boolean.",
+	Kinds:  view.DefinitionFiles, Check: demanded(contract.ExternalMachines, contract.ControlPlane),
+})
+
+var _ = controlPlaneRules.Add(lint.Rule{
+	ID: "CP017", Name: "status-version-deprecated", Since: "v0.1.0",
+	Title:    "A ControlPlane reports its versions in status.versions",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "contract page ControlPlane, version, since Cluster API v1.14",
+	Why:    "Workers are not upgraded with the next contract: Cluster API then stops reading status.version, which is deprecated since v1.14.",
+	Fix:    "Add status.versions, a list of clusterv1.StatusVersion, beside status.version.",
+	Kinds:  view.DefinitionFiles, Check: oldStatusVersion,
+})
+
+// oldStatusVersion reports all control planes of a file together, because one
+// change of their common code solves it.
+func oldStatusVersion(p *lint.Pass) {
+	if p.Profile.Core < 14 {
+		return
+	}
+	var first *contract.Kind
+	var at *yamldoc.Node
+	var kinds []string
+	for _, k := range view.Definitions(p) {
+		if k.Role != contract.ControlPlane || k.Template || k.Judged == nil || k.Contract != contract.V1Beta2 {
+			continue
+		}
+		s, presence := k.Judged.Schema.At("status", "version")
+		if _, newer := k.Judged.Schema.At("status", "versions"); presence != crd.Present || newer != crd.Absent {
+			continue
+		}
+		if first == nil {
+			first, at = k, s.Node
+		}
+		kinds = append(kinds, k.Kind)
+	}
+	if first != nil {
+		view.Accuse(p, first, at, 0, "%s: status.version is deprecated, and status.versions is missing", view.Enumerate(kinds))
+	}
+}
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP007", Name: "machine-timeouts", Since: "v0.1.0",
@@ -537,14 +605,10 @@ var _ = infraClusterRules.Add(lint.Rule{
 
 func endpointRequired(p *lint.Pass, k *contract.Kind) {
 	s, presence := k.Judged.Schema.At("spec", "controlPlaneEndpoint")
-	if presence != crd.Present || !s.Required("host") && !s.Required("port") {
+	if k.Contract == contract.V1Beta1 || presence != crd.Present || !s.Required("host") && !s.Required("port") {
 		return
 	}
-	severity := lint.Warning
-	if k.Contract == contract.V1Beta1 {
-		severity = lint.Info
-	}
-	view.Accuse(p, k, s.Node.Get("required"), severity, "host or port of spec.controlPlaneEndpoint of %s %s are required", k.Kind, k.Judged.Name)
+	view.Accuse(p, k, s.Node.Get("required"), 0, "host or port of spec.controlPlaneEndpoint of %s %s are required", k.Kind, k.Judged.Name)
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
@@ -580,6 +644,7 @@ var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC006", Name: "infra-cluster-template", Since: "v0.1.0",
 	Title:    "An InfraCluster should have a template",
 	Severity: lint.Warning, Proof: lint.Contract,
+	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
 	Kinds: view.DefinitionFiles, Check: eachRole(templateMissing, contract.InfraCluster),
@@ -596,15 +661,39 @@ var _ = infraMachineRules.Add(lint.Rule{
 })
 
 func templateMissing(p *lint.Pass, k *contract.Kind) {
-	if !hasTemplate(p, k) {
+	if !hasTemplate(p, k) && (p.Rule.OptIn == "" || p.Asked() || !managed(p, k)) {
 		reportTemplate(p, k, p.Rule.Severity)
 	}
 }
 
 func templateRecommended(p *lint.Pass, k *contract.Kind) {
-	if !hasTemplate(p, k) {
+	if !hasTemplate(p, k) && (p.Asked() || !managed(p, k)) {
 		reportTemplate(p, k, lint.Warning)
 	}
+}
+
+// managed reports whether a kind is one of a service that runs the control plane,
+// such as EKS: its name says so, or that of a control plane without machines
+// begins in the same way. Not all of them are meant for ClusterClasses.
+func managed(p *lint.Pass, k *contract.Kind) bool {
+	if strings.Contains(k.Kind, "Managed") {
+		return true
+	}
+	for _, other := range view.Definitions(p) {
+		if other.Role != contract.ControlPlane || other.Template || other.Judged == nil {
+			continue
+		}
+		if _, presence := other.Judged.Schema.At("spec", "machineTemplate"); presence != crd.Absent {
+			continue
+		}
+		if other == k {
+			return true
+		}
+		if family, ok := strings.CutSuffix(other.Kind, "ControlPlane"); ok && family != "" && strings.HasPrefix(k.Kind, family) {
+			return true
+		}
+	}
+	return false
 }
 
 func reportTemplate(p *lint.Pass, k *contract.Kind, severity lint.Severity) {
@@ -657,6 +746,7 @@ var _ = infraMachinePoolRules.Add(lint.Rule{
 	ID: "IMP006", Name: "pool-template", Since: "v0.1.0",
 	Title:    "An InfraMachinePool must have a template with spec.template.spec",
 	Severity: lint.Error, Proof: lint.Contract,
+	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page InfraMachinePool, InfraMachinePoolTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
 	Kinds: view.DefinitionFiles, Check: both(eachRole(templateRecommended, contract.InfraMachinePool), demanded(contract.TemplateSpec, contract.InfraMachinePool), noted(contract.TemplateMetadata, contract.InfraMachinePool)),
@@ -676,6 +766,7 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP010", Name: "control-plane-template", Since: "v0.1.0",
 	Title:    "A ControlPlane must have a template with spec.template.spec",
 	Severity: lint.Error, Proof: lint.Contract,
+	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
 	Kinds: view.DefinitionFiles, Check: both(eachRole(templateRecommended, contract.ControlPlane), demanded(contract.TemplateSpec, contract.ControlPlane), noted(contract.TemplateMetadata, contract.ControlPlane)),
@@ -753,30 +844,63 @@ var _ = infraMachineRules.Add(lint.Rule{
 	ID: "IM010", Name: "immutable-template", Since: "v0.1.0",
 	Title:    "The schema of a template should allow changes of its spec",
 	Severity: lint.Warning, Proof: lint.Contract,
-	Source: "contract pages, support for SSA dry run",
+	Source: "contract pages InfraMachine, InfraMachinePool and BootstrapConfig, support for SSA dry run; core/reconcilers/topology/cluster/reconcile_state.go, reconcileReferencedTemplate",
 	Why:    "Users cannot change a ClusterClass with such templates: the topology controller tests changes with a dry run, which an expression in the schema cannot accept.",
 	Fix:    "Move the check to a webhook that skips dry runs of the topology controller.",
-	Kinds:  view.DefinitionFiles, Check: eachTemplate(immutableTemplate, contract.InfraCluster, contract.InfraMachine, contract.InfraMachinePool, contract.BootstrapConfig, contract.ControlPlane),
+	Kinds:  view.DefinitionFiles, Check: eachTemplate(immutableTemplate, contract.InfraMachine, contract.InfraMachinePool, contract.BootstrapConfig),
 })
 
-// immutableTemplate looks for expressions that compare a value with its former
-// self.
-func immutableTemplate(p *lint.Pass, k *contract.Kind) {
-	s := k.Judged.Schema
-	where := ""
-	for _, name := range [...]string{"spec", "template", "spec"} {
-		next, presence := s.At(name)
-		if presence != crd.Present {
-			return
+// unchanged matches a part of an expression that holds only as long as a value
+// equals its former self, whatever else the expression allows: the first value is
+// not set yet when a rule with an alternative is written.
+var unchanged = view.Pattern(`(?:^|[^\w.])self((?:\.\w+)*)==oldSelf((?:\.\w+)*)(?:\.value\(\))?(?:$|[^\w.=(])|(?:^|[^\w.])oldSelf((?:\.\w+)*)(?:\.value\(\))?==self((?:\.\w+)*)(?:$|[^\w.=(])`)
+
+// fixedField returns the path below self that an expression keeps as it is.
+func fixedField(rule string) (path string, ok bool) {
+	for _, m := range unchanged().FindAllStringSubmatch(strings.Join(strings.Fields(rule), ""), -1) {
+		if former := strings.TrimSuffix(m[2], ".value"); m[3] == "" && m[4] == "" && m[1] == former {
+			return m[1], true
 		}
-		s = next
-		where = strings.TrimPrefix(where+"."+name, ".")
+		if m[3] == m[4] && m[1] == "" && m[2] == "" {
+			return m[3], true
+		}
+	}
+	return "", false
+}
+
+// immutableTemplate looks for expressions that compare a value with its former
+// self, at the spec of a template and everywhere around and below it.
+func immutableTemplate(p *lint.Pass, k *contract.Kind) {
+	var first *yamldoc.Node
+	var fields []string
+	var visit func(s crd.Schema, path string)
+	visit = func(s crd.Schema, path string) {
 		for _, rule := range s.Node.Get("x-kubernetes-validations").List() {
-			if text := strings.Join(strings.Fields(rule.Get("rule").Str()), ""); text == "self==oldSelf" || text == "oldSelf==self" {
-				view.Accuse(p, k, rule.Get("rule"), 0, "the schema forbids changes of %s in %s %s, even in a dry run", where, k.Kind, k.Judged.Name)
-				return
+			below, ok := fixedField(rule.Get("rule").Str())
+			field := strings.TrimPrefix(path+below, ".")
+			if !ok || !strings.HasPrefix("spec.template.spec", field) && !strings.HasPrefix(field, "spec.template.spec") || field == "" && path != "" {
+				continue
+			}
+			if first == nil {
+				first = rule.Get("rule")
+			}
+			if !slices.Contains(fields, field) {
+				fields = append(fields, field)
 			}
 		}
+		for _, f := range view.Fields(s.Node.Get("properties")) {
+			if path == "" && f.Name != "spec" {
+				continue
+			}
+			visit(crd.Schema{Node: f.Value}, path+"."+f.Name)
+		}
+		if items := s.Node.Get("items"); items != nil {
+			visit(crd.Schema{Node: items}, path+"."+crd.Items)
+		}
+	}
+	visit(k.Judged.Schema, "")
+	if first != nil {
+		view.Accuse(p, k, first, 0, "the schema forbids changes of %s in %s %s, even in a dry run", view.FewOf(fields), k.Kind, k.Judged.Name)
 	}
 }
 

@@ -482,7 +482,7 @@ func contractLabelSeparator(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD017", Name: "legacy-contract-labels", Since: "v0.1.0",
+	ID: "CRD017", Name: "legacy-contract-labels", Since: "v0.1.0", OptIn: lint.EveryFinding,
 	Title:    "CRDs have no labels of removed contracts",
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "internal/contract/version.go, GetCompatibleVersions",
@@ -603,7 +603,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Title:    "The status should have conditions with type and status",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract pages, conditions; util/conditions/getter.go",
-	Why:    "Cluster API cannot show the state of the object in the Cluster or Machine that refers to it.",
+	Why:    "Cluster API cannot show the state of the object in the Cluster or Machine that refers to it. If a field of a condition has another type than metav1.Condition, its controllers panic.",
 	Fix:    "Add status.conditions as a list of metav1.Condition.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(conditions),
 })
@@ -699,7 +699,7 @@ func unknownFields(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD032", Name: "kind-without-role", Since: "v0.1.0",
+	ID: "CRD032", Name: "kind-without-role", Since: "v0.1.0", OptIn: lint.EveryFinding,
 	Title:    "Kinds of Cluster API have a role in its contracts",
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "contract pages, naming conventions of kinds",

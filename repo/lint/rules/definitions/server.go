@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/structural"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -38,6 +39,32 @@ func structuralSchema(p *lint.Pass) {
 			}
 			for _, found := range checker.Check(v.Schema.Node, v.Subresources.Get("status") != nil) {
 				f.add(v.Name, found.Node, "%s %s", cmp.Or(found.Path, "the schema"), found.Message)
+			}
+		}
+		f.report()
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD034", Name: "validation-rules", Since: "v0.2.0",
+	Title:    "The validation rules of a CRD must compile and stay within the cost limit",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: crdValidation + ", ValidateCustomResourceDefinitionOpenAPISchema; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel, Compile",
+	Why:    "The API server refuses the CRD, and the installation stops.",
+	Fix:    "Correct the expression, its message or its fieldPath in the marker of the Go type, and generate the CRD again. To lower the cost, set limits such as maxItems and maxLength.",
+	Kinds:  view.DefinitionFiles, Check: validationRules,
+})
+
+func validationRules(p *lint.Pass) {
+	for _, k := range view.Definitions(p) {
+		if k.Object.Version != "v1" {
+			continue
+		}
+		f := faults{p: p, kind: k}
+		for i := range k.Versions {
+			v := &k.Versions[i]
+			for _, found := range cel.Check(v.Schema.Node, "") {
+				f.add(v.Name, found.Node, "%s", found.Message)
 			}
 		}
 		f.report()
@@ -176,6 +203,7 @@ var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD025", Name: "conversion-service", Since: "v0.1.0",
 	Title:    "The Service of a conversion webhook should be installed and trusted",
 	Severity: lint.Warning, Proof: lint.Practice,
+	OptIn:  "webhooks of CRDs with one version, which are never called",
 	Source: "Kubernetes, Versions in CustomResourceDefinitions, webhook conversion",
 	Why:    "The API server cannot read objects that are stored in another version.",
 	Fix:    "Name a Service of this file and one of its ports, and let cert-manager inject the CA bundle with the annotation cert-manager.io/inject-ca-from.",
@@ -192,6 +220,9 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 	called := lint.Warning
 	when := ""
 	if len(k.Versions) < 2 {
+		if !p.Asked() {
+			return
+		}
 		called, when = lint.Info, "; with one version it is never called"
 	}
 	object := p.Release.Installed().Find("", "Service", name)
@@ -226,28 +257,41 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: crdValidation + ", validateConversionReviewVersions",
 	Why:    "The API server refuses a CRD whose webhook supports no version that it can send. v1beta1 alone still works.",
 	Fix:    "Set spec.conversion.webhook.conversionReviewVersions to [v1].",
-	Kinds:  view.DefinitionFiles, Check: eachKind(conversionReviews),
+	Kinds:  view.DefinitionFiles, Check: conversionReviews,
 })
 
-func conversionReviews(p *lint.Pass, k *contract.Kind) {
-	n, strategy := conversion(k)
-	if strategy != "Webhook" || k.Object.Version != "v1" || n.Get("webhook") == nil {
-		return
+func conversionReviews(p *lint.Pass) {
+	var first *contract.Kind
+	var at *yamldoc.Node
+	var old []string
+	for _, k := range view.Definitions(p) {
+		n, strategy := conversion(k)
+		if strategy != "Webhook" || k.Object.Version != "v1" || n.Get("webhook") == nil {
+			continue
+		}
+		list := n.Get("webhook", "conversionReviewVersions")
+		var names []string
+		for _, v := range list.List() {
+			names = append(names, v.Str())
+		}
+		list = cmp.Or(list, n.Get("webhook"))
+		switch {
+		case slices.Contains(names, "v1"):
+		case slices.Contains(names, "v1beta1"):
+			if first == nil {
+				first, at = k, list
+			}
+			old = append(old, k.Kind)
+		default:
+			view.Accuse(p, k, list, 0, "the conversion webhook of %s accepts neither v1 nor v1beta1", k.Kind)
+		}
 	}
-	list := n.Get("webhook", "conversionReviewVersions")
-	var names []string
-	for _, v := range list.List() {
-		names = append(names, v.Str())
-	}
-	if list == nil {
-		list = n.Get("webhook")
-	}
-	switch {
-	case slices.Contains(names, "v1"):
-	case slices.Contains(names, "v1beta1"):
-		view.Accuse(p, k, list, lint.Info, "the conversion webhook of %s only accepts ConversionReview v1beta1", k.Kind)
+	switch len(old) {
+	case 0:
+	case 1:
+		view.Accuse(p, first, at, lint.Info, "the conversion webhook of %s only accepts ConversionReview v1beta1", first.Kind)
 	default:
-		view.Accuse(p, k, list, 0, "the conversion webhook of %s accepts neither v1 nor v1beta1", k.Kind)
+		view.Accuse(p, first, at, lint.Info, "the conversion webhooks of %s only accept ConversionReview v1beta1", view.FewOf(old))
 	}
 }
 
@@ -392,6 +436,7 @@ var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD030", Name: "definition-size", Since: "v0.1.0",
 	Title:    "A CRD should fit into an annotation and into etcd",
 	Severity: lint.Warning, Proof: lint.Practice,
+	OptIn:  "CRDs that only kubectl apply without --server-side refuses",
 	Source: "kubectl apply, last-applied-configuration; etcd, request size",
 	Why:    `"kubectl apply" without --server-side refuses CRDs above 256 KiB, and etcd refuses requests above 1.5 MiB.`,
 	Fix:    "Omit descriptions with controller-gen crd:maxDescLen=0, or tell users to apply with --server-side. clusterctl is not affected by the lower limit.",
@@ -415,7 +460,7 @@ func definitionSize(p *lint.Pass) {
 		switch size := jsonSize(k.Object.Doc.Root); {
 		case size > requestLimit:
 			view.Accuse(p, k, nil, 0, "%s has %d KiB; etcd accepts at most 1536 KiB", k.Object.Name, size>>10)
-		case size > annotationLimit:
+		case size > annotationLimit && p.Asked():
 			view.Accuse(p, k, nil, lint.Info, "%s has %d KiB; kubectl apply without --server-side accepts at most 256 KiB", k.Object.Name, size>>10)
 		}
 	}

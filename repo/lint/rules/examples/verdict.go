@@ -43,6 +43,10 @@ const (
 	// AdmissionRefuses creates the objects as an API server does that has the
 	// definitions of Cluster API and its webhooks: one of them is refused.
 	AdmissionRefuses Verdict = "admission-refuses"
+	// GenerationRefuses lets Cluster API compute the patches of the class for a
+	// Cluster that sets what the class requires: its generator fails, or the API
+	// server refuses a result.
+	GenerationRefuses Verdict = "generation-refuses"
 	// Unproved says that no command on a folder can show it; the pattern is the
 	// reason.
 	Unproved Verdict = "none"

@@ -383,6 +383,7 @@ var _ = templateRules.Add(lint.Rule{
 	ID: "TPL007", Name: "reference-target", Since: "v0.1.0",
 	Title:    "Objects that a template refers to must be in the template or its ClusterClass",
 	Severity: lint.Error, Proof: lint.Contract,
+	OptIn:  "Secrets and ConfigMaps for a ClusterResourceSet, which users may have to create",
 	Source: "clusterctl provider contract, sections Workload cluster templates and Links to external objects",
 	Why:    "The cluster never becomes ready, because its controller waits for an object that does not exist.",
 	Fix:    "Correct the kind, group or name of the reference, or add the object.",
@@ -421,7 +422,9 @@ func referenceTarget(p *lint.Pass) {
 		}
 		p.Report(f)
 	})
-	resources(p, index)
+	if p.Asked() {
+		resources(p, index)
+	}
 }
 
 // resources reports what a ClusterResourceSet applies and the template does not

@@ -457,17 +457,21 @@ var _ = variableRules.Add(lint.Rule{
 	ID: "VAR013", Name: "variable-prefix", Since: "v0.1.0",
 	Title:    "Variable names begin with the name of the provider",
 	Severity: lint.Info, Proof: lint.Contract,
-	Source: "clusterctl provider contract, section Variables",
+	OptIn:  "variables of templates, about which the contract says nothing",
+	Source: "clusterctl provider contract, section Components YAML, Variables",
 	Why:    "Users who set a general name such as REGION for one provider set it for all providers of the management cluster.",
-	Fix:    "Use the name of the provider as a prefix.",
+	Fix:    "Use the name of the provider as a prefix, or what the names of its kinds begin with.",
 	Scope:  lint.ScopeRelease, Check: variablePrefix,
 })
 
 // variablePrefix reports each variable of a release once.
 func variablePrefix(p *lint.Pass) {
-	words := strings.Split(strings.ToUpper(p.Release.Provider.Name), "-")
+	words := providerWords(p)
 	seen := map[string]bool{}
 	for _, f := range p.Release.Files {
+		if !slices.Contains(view.Installed, f.Kind) && !p.Asked() {
+			continue
+		}
 		for _, r := range view.Refs(f) {
 			if seen[r.Name] || wellKnown().MatchString(r.Name) || !shellName().MatchString(r.Name) {
 				continue
@@ -477,11 +481,38 @@ func variablePrefix(p *lint.Pass) {
 			if abbreviation().MatchString(r.Name) {
 				continue
 			}
-			if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) }) {
+			parts := strings.Split(strings.ToUpper(r.Name), "_")
+			if !slices.ContainsFunc(words, func(w string) bool {
+				return len(w) > 2 && strings.Contains(name, w) || slices.Contains(parts, w)
+			}) {
 				p.Report(lint.Spanning(f, r.Start, r.End, "variable %s has no prefix for %s and may clash with a variable of another provider", r.Name, p.Release.Provider.Label()))
 			}
 		}
 	}
+}
+
+// roleSuffixes end the names of kinds, after what stands for the provider.
+var roleSuffixes = []string{"MachinePoolMachine", "MachinePool", "ControlPlane", "Cluster", "Machine", "Config", "Remediation", "IPPool"}
+
+// providerWords are what the names of a provider's variables may begin with, in
+// upper case: the parts of its name, and of the names of its kinds and namespace
+// what stands for it (DOCluster, capdo-system).
+func providerWords(p *lint.Pass) []string {
+	words := strings.Split(strings.ToUpper(p.Release.Provider.Name), "-")
+	for _, k := range p.Release.Roles() {
+		for _, suffix := range roleSuffixes {
+			if prefix, ok := strings.CutSuffix(k.Base(), suffix); ok && len(prefix) > 1 {
+				words = append(words, strings.ToUpper(prefix))
+				break
+			}
+		}
+	}
+	for _, o := range p.Release.Installed().Kind("", "Namespace") {
+		if prefix, ok := strings.CutSuffix(o.Name, "-system"); ok && !strings.Contains(prefix, "-") && len(prefix) > 2 {
+			words = append(words, strings.ToUpper(prefix))
+		}
+	}
+	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
 }
 
 // descriptions returns the lines, counted from 1, that belong to the value of a
@@ -766,7 +797,7 @@ func defaultNeedsQuotes(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR023", Name: "variable-as-lines", Since: "v0.1.0",
+	ID: "VAR023", Name: "variable-as-lines", Since: "v0.1.0", OptIn: lint.EveryFinding,
 	Title:    "A variable that stands for several lines is documented",
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "drone/envsubst/v2 template.go",

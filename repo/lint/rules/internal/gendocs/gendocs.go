@@ -38,7 +38,7 @@ func Findings(ctx context.Context, files examples.Files) (_ []lint.Finding, err 
 	if err != nil {
 		return nil, err
 	}
-	report, err := lint.Run(ctx, r, lint.Options{Rules: rules.All})
+	report, err := lint.Run(ctx, r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +71,7 @@ var proofs = map[examples.Verdict]string{
 	examples.MoveLeaves:               "`clusterctl move` says ``%s``, and for the good example it does not.",
 	examples.MoveRefuses:              "`clusterctl move` fails; the message matches ``%s``.",
 	examples.AdmissionRefuses:         "The schema of the API server or the admission code of Cluster API refuses an object; the message matches ``%s``.",
+	examples.GenerationRefuses:        "Cluster API's own generator of patches, or the schema of the API server, refuses what the patches make; the message matches ``%s``.",
 	examples.Unproved:                 "Not run against clusterctl: %s.",
 }
 
@@ -135,6 +136,9 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 	}
 	fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, since %s)\n\n", r.ID, escape(r.Title), r.Name, r.Severity, r.Proof, r.Since)
 	fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\n", escape(r.Why), escape(r.Fix), escape(r.Source))
+	if r.OptIn != "" {
+		fmt.Fprintf(b, "Only reported when asked for: %s.\n\n", escape(r.OptIn))
+	}
 	fmt.Fprintf(b, "Example: %s\n\nBad:\n\n", escape(strings.Join(strings.Fields(e.Prose), " ")))
 	show(b, e.Bad)
 	b.WriteString("Findings:\n\n```text\n")

@@ -72,9 +72,14 @@ func CheckConditions(p *lint.Pass, k *contract.Kind) {
 	case s.Type() != "array":
 		Accuse(p, k, s.Node, 0, "status.conditions of %s %s has type %s; it must be a list", k.Kind, k.Judged.Name, s.Type())
 	default:
-		for _, name := range [...]string{"type", "status"} {
-			if at, presence := s.At(crd.Items, name); presence == crd.Absent {
-				Accuse(p, k, at.Node, 0, "the entries of status.conditions of %s %s lack %s", k.Kind, k.Judged.Name, name)
+		for i := range contract.ConditionFields {
+			f := &contract.ConditionFields[i]
+			at, presence := s.At(crd.Items, f.Path)
+			switch {
+			case presence == crd.Absent && f.Need == contract.Must:
+				Accuse(p, k, at.Node, 0, "the entries of status.conditions of %s %s lack %s", k.Kind, k.Judged.Name, f.Path)
+			case presence == crd.Present && at.Type() != "" && at.Type() != f.Type:
+				Accuse(p, k, at.Node, lint.Error, "%s of status.conditions of %s %s has type %s; it must be %s", f.Path, k.Kind, k.Judged.Name, at.Type(), f.Type)
 			}
 		}
 	}

@@ -35,9 +35,9 @@ func ClassTemplates(f *lint.File) map[*manifest.Object]bool {
 	return out
 }
 
-// mutated reports whether a webhook of the release sees new objects of a kind
+// Mutated reports whether a webhook of the release sees new objects of a kind
 // before the API server compares them with the schema.
-func mutated(r *lint.Release, d *crd.CRD) bool {
+func Mutated(r *lint.Release, d *crd.CRD) bool {
 	has := func(list *yamldoc.Node, name string) bool {
 		return slices.ContainsFunc(list.List(), func(n *yamldoc.Node) bool { return n.Str() == name || n.Str() == "*" })
 	}
@@ -123,7 +123,7 @@ func MisfitsDefinition(checker *openapi.Checker, r *lint.Release, o *manifest.Ob
 	if len(list) == 0 {
 		return nil
 	}
-	webhook := mutated(r, definition)
+	webhook := Mutated(r, definition)
 	return slices.DeleteFunc(list, func(v openapi.Violation) bool {
 		return OfStatus(v) || webhook && v.Fault == openapi.Missing
 	})

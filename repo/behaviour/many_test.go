@@ -1,0 +1,48 @@
+package behaviour
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestManyMachines judges a Cluster with two thousand Machines that are paused, resumed
+// and deleted together. A judge that looks at all of them for each would take minutes.
+func TestManyMachines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	const n = 2000
+	l := newLife()
+	l.tick = 50 * time.Microsecond // the bounds of time are those of a small Cluster
+	l.skip("claim", "claim finalizer", "address", "claim answered", "delete claim")
+	l.after("node w1", func(l *life) {
+		for i := range n {
+			name := fmt.Sprintf("x%d", i)
+			l.makeMachine(name, false)
+			l.bootstrap(name)
+			l.start(name)
+			l.identify(name)
+			l.status("AcmeMachine", name, "status.initialization.provisioned", true, "status.conditions", l.conditions(true, false))
+			l.status("Machine", name, "status.nodeRef", m{"name": name})
+		}
+	})
+	l.before("delete w1", func(l *life) {
+		for i := range n {
+			l.deleteMachine(fmt.Sprintf("x%d", i))
+		}
+	})
+	events := l.run()
+	begin := time.Now()
+	j := New(DefaultOptions())
+	for _, e := range events {
+		j.Add(e)
+	}
+	t.Logf("%d events in %s", len(events), time.Since(begin))
+	for _, f := range j.Finish() {
+		t.Errorf("%s %s: %s", f.Check.ID, f.Object, f.Message)
+	}
+	if len(j.members) > 0 || len(j.clusters) > 0 {
+		t.Errorf("of deleted objects %d sets of members and %d Clusters are kept", len(j.members), len(j.clusters))
+	}
+}

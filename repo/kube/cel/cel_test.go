@@ -1,0 +1,67 @@
+package cel_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// check judges a schema of an object with a few fields and one rule.
+func check(rule string) []cel.Fault {
+	text := `type: object
+required: [name]
+properties:
+  name: {type: string, maxLength: 63}
+  tags: {type: array, items: {type: string}}
+  parts: {type: array, maxItems: 3, items: {type: object, properties: {size: {type: integer}}, x-kubernetes-validations: [{rule: self.size > 0}]}}
+x-kubernetes-validations:
+- ` + rule + "\n"
+	return cel.Check(yamldoc.Parse(yamldoc.NewFile("schema", []byte(text))).Docs[0].Root, "net")
+}
+
+// TestCheck says what is wrong in a rule; an empty text is nothing.
+func TestCheck(t *testing.T) {
+	for rule, want := range map[string]string{
+		`rule: self.name != ''`: "",
+		`{rule: "self.name == oldSelf.name", optionalOldSelf: false}`:     "",
+		`{rule: self == oldSelf, messageExpression: "'no ' + self.name"}`: "",
+		`rule: self ==`:        "a rule of net does not compile: column 8",
+		`rule: self.nope == 1`: "undefined field 'nope'",
+		`rule: self.name == 1`: "no matching overload",
+		`rule: self.name`:      "gives string, but must give bool",
+		`rule: "self.tags.all(a, self.tags.all(b, a == b))"`:                              "costs more than 100 times",
+		`{rule: self.name != '', messageExpression: "1"}`:                                 "gives int, but must give string",
+		`{rule: self.name != '', fieldPath: .nope}`:                                       `fieldPath ".nope" does not lead`,
+		`{rule: self.name != '', fieldPath: ".name"}`:                                     "",
+		`{rule: self.name != '', reason: Wrong}`:                                          `reason of a rule of net is "Wrong"`,
+		`{rule: self.name != '', message: " "}`:                                           "is blank",
+		`{rule: "self.name !=\n ''"}`:                                                     "line breaks but no message",
+		`{message: x}`:                                                                    "is empty",
+		`{rule: self.name != '', optionalOldSelf: true}`:                                  "does not use oldSelf",
+		`rule: "quantity(self.name).isGreaterThan(quantity('1Gi'))"`:                      "",
+		`rule: "ip(self.name).family() == 4 && cidr('10.0.0.0/8').containsIP(self.name)"`: "",
+		`rule: "semver(self.name, true).major() == 1 && url(self.name).getHost() == ''"`:  "",
+	} {
+		faults := check(rule)
+		switch {
+		case want == "" && len(faults) > 0:
+			t.Errorf("%s: %s", rule, faults[0].Message)
+		case want != "" && (len(faults) != 1 || !strings.Contains(faults[0].Message, want)):
+			t.Errorf("%s: %v, want %s", rule, faults, want)
+		}
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add("rule: self.name")
+	f.Add("{rule: '(', fieldPath: \"['\", reason: [], message: {}}")
+	f.Fuzz(func(_ *testing.T, rule string) {
+		if docs := yamldoc.Parse(yamldoc.NewFile("rule", []byte(rule))).Docs; len(docs) == 1 && docs[0].Err == nil {
+			for _, fault := range check(rule) {
+				_ = fault.Message
+			}
+		}
+	})
+}

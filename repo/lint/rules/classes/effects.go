@@ -1,0 +1,567 @@
+package classes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// fault is what goes wrong when patches are applied.
+type fault struct {
+	rule *lint.Rule
+	// node is the text in the class that causes it.
+	node    *yamldoc.Node
+	message string
+	// webhook says that a webhook may prevent it, and doubtful that it depends on
+	// values that users may not choose.
+	webhook, doubtful bool
+	// reads are the variables that the text depends on.
+	reads map[string]bool
+}
+
+// situation is a Cluster for which patches are applied.
+type situation struct {
+	class    *clusterclass.Class
+	topology *request.Topology
+	samples  request.Samples
+}
+
+// rounds are how often values are made up; what goes wrong with all of them is
+// reported.
+const rounds = 3
+
+// effects are the faults of a class, for a Cluster with defaults and for those of
+// the release. They are computed once for each class.
+func effects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
+	type key struct{ doc *yamldoc.Document }
+	return p.File.Memo(key{c.Object.Doc}, func() any { return allEffects(p, c) }).([]lint.Finding)
+}
+
+func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
+	if len(c.Patches()) == 0 || len(c.References()) < 2 {
+		return nil
+	}
+	e := effectList{c: c, seen: map[*yamldoc.Node]bool{}}
+	ordinary := request.Of(c, c.Object.File.Objects())
+	required := situation{class: c, topology: ordinary}.faults(p)
+	var optional []string
+	for _, v := range c.Variables() {
+		if isOptional(c, v.Name) {
+			optional = append(optional, v.Name)
+		}
+	}
+	complete := situation{class: c, topology: ordinary, samples: request.Samples{Also: optional}}.faults(p)
+	clusters := clustersOf(p, c)
+	for _, f := range required {
+		always := slices.ContainsFunc(complete, func(g fault) bool { return g.node == f.node && g.rule == f.rule })
+		unset := slices.DeleteFunc(names(f.reads), func(name string) bool { return !isOptional(c, name) })
+		if always || len(unset) == 0 {
+			e.add(f, "")
+			continue
+		}
+		f.rule = patchOptional
+		f.doubtful = len(clusters) > 0 && !slices.ContainsFunc(clusters, func(o *manifest.Object) bool { return !setsVariable(o, unset[0]) })
+		e.add(f, " while variable "+unset[0]+" is not set")
+	}
+	for _, f := range complete {
+		if f.rule != patchApplies || e.seen[f.node] {
+			e.add(f, "")
+			continue
+		}
+		// Variables may exclude each other. One of them alone should do no harm.
+		f.doubtful = true
+		for _, name := range optional {
+			alone := situation{class: c, topology: ordinary, samples: request.Samples{Also: []string{name}}}
+			if slices.ContainsFunc(alone.faults(p), func(g fault) bool { return g.node == f.node }) {
+				e.add(f, " while variable "+name+" is set")
+				break
+			}
+		}
+	}
+	for _, o := range clusters {
+		s := situation{class: c, topology: ordinary.With(o), samples: request.Samples{Instead: openValues(o)}}
+		for _, f := range s.faults(p) {
+			e.add(f, fmt.Sprintf(" (Cluster of %s)", o.File.Artifact.Name))
+		}
+	}
+	return e.found
+}
+
+// effectList collects findings, one for each place.
+type effectList struct {
+	c     *clusterclass.Class
+	seen  map[*yamldoc.Node]bool
+	found []lint.Finding
+}
+
+func (e *effectList) add(f fault, when string) {
+	if e.seen[f.node] {
+		return
+	}
+	e.seen[f.node] = true
+	finding := lint.At(e.c.Object.File, e.c.Object.Doc, f.node, "%s%s", f.message, when)
+	finding.Rule = f.rule
+	if f.webhook {
+		finding.Message += ", unless a webhook sets it"
+	}
+	if f.webhook || f.doubtful {
+		finding.Severity = lint.Warning
+	}
+	e.found = append(e.found, finding)
+}
+
+// isOptional reports whether a Cluster may leave a variable without a value.
+func isOptional(c *clusterclass.Class, name string) bool {
+	v := c.Variable(name)
+	return v != nil && name != "" && !v.Required && v.Default() == nil
+}
+
+// setsVariable reports whether a Cluster has a value for a variable.
+func setsVariable(o *manifest.Object, name string) bool {
+	return slices.ContainsFunc(o.Get("spec", "topology", "variables").List(), func(n *yamldoc.Node) bool { return n.Get("name").Str() == name })
+}
+
+func names(set map[string]bool) []string {
+	var out []string
+	for name := range set {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// clustersOf returns the Clusters of the release that use a class.
+func clustersOf(p *lint.Pass, c *clusterclass.Class) []*manifest.Object {
+	var out []*manifest.Object
+	for _, f := range p.Release.Files {
+		if f.Kind != layouts.ClusterTemplate && f != p.File {
+			continue
+		}
+		for _, o := range f.Objects() {
+			topology := o.Get("spec", "topology")
+			if o.Is(clusterclass.Group, "Cluster") && c.Name() != "" && (topology.Get("classRef", "name").Str() == c.Name() || topology.Get("class").Str() == c.Name()) {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// openValues are the variables of a Cluster whose values are only samples, because
+// the user of clusterctl has to give them.
+func openValues(o *manifest.Object) map[string]bool {
+	out := map[string]bool{}
+	topology := o.Get("spec", "topology")
+	lists := []*yamldoc.Node{topology.Get("variables"), topology.Get("controlPlane", "variables", "overrides")}
+	for _, list := range [...]string{clusterclass.Deployments, clusterclass.Pools} {
+		for _, w := range topology.Get("workers", list).List() {
+			lists = append(lists, w.Get("variables", "overrides"))
+		}
+	}
+	for _, list := range lists {
+		for _, v := range list.List() {
+			view.Each(v.Get("value"), func(n *yamldoc.Node) {
+				if view.Open(o, n) {
+					out[v.Get("name").Str()] = true
+				}
+			})
+		}
+	}
+	return out
+}
+
+// faults applies the patches with several values and returns what always goes
+// wrong.
+func (s situation) faults(p *lint.Pass) []fault {
+	var out []fault
+	for round := range rounds {
+		s.samples.Round = round
+		found, made := s.run(p)
+		if round == 0 {
+			out = found
+		} else {
+			out = slices.DeleteFunc(out, func(f fault) bool {
+				return !slices.ContainsFunc(found, func(g fault) bool { return g.node == f.node })
+			})
+		}
+		if len(out) == 0 || len(made) == 0 {
+			break
+		}
+	}
+	return out
+}
+
+// run applies the patches once.
+func (s situation) run(p *lint.Pass) (out []fault, made map[string]bool) {
+	m := request.Maker{Topology: s.topology, Core: contract.NewestCore}
+	global, made, templates := m.Templates(s.samples)
+	before := map[*patch.Template]json.RawMessage{}
+	for _, t := range templates {
+		stored(p, t)
+		before[t] = t.Object
+	}
+	failed := map[*patch.Template]bool{}
+	for _, f := range patch.Run(s.class, global, templates, contract.NewestCore) {
+		failed[f.Template] = true
+		if g, ok := s.failure(f, made); ok {
+			g.webhook = f.Stage == patch.Apply && rewritten(p, f.Template)
+			out = append(out, g)
+		}
+	}
+	for _, t := range templates {
+		if !t.Unsure && !failed[t] && len(t.Writes) > 0 {
+			out = append(out, s.misfits(p, t, before[t], made)...)
+		}
+	}
+	return out, made
+}
+
+// stored fills in what the API server does when it stores a template.
+func stored(p *lint.Pass, t *patch.Template) {
+	group, version := manifest.SplitAPIVersion(t.APIVersion)
+	d := p.Release.CRD(group, t.Kind)
+	if d == nil || d.Version(version) == nil {
+		return
+	}
+	var object any
+	if json.Unmarshal(t.Object, &object) != nil {
+		return
+	}
+	object, _ = clusterclass.Defaulted(d.Version(version).Schema.Node, object, true)
+	if data, err := json.Marshal(object); err == nil {
+		t.Object = data
+	}
+}
+
+// rewritten reports whether a webhook may add fields to a template, by defaults or
+// because its Go type always writes them. Those of the kubeadm providers do so in
+// v1beta1 only.
+func rewritten(p *lint.Pass, t *patch.Template) bool {
+	group, version := manifest.SplitAPIVersion(t.APIVersion)
+	if _, ok := kubeadm[[2]string{group, t.Kind}]; ok {
+		return version == clusterclass.V1Beta1
+	}
+	d := p.Release.CRD(group, t.Kind)
+	if d == nil {
+		return false
+	}
+	storage := d.Storage()
+	converted := d.Object.Get("spec", "conversion", "strategy").Str() == "Webhook" && (storage == nil || storage.Name != version)
+	return converted || view.Mutated(p.Release, d)
+}
+
+// failure judges why a patch cannot be computed or applied; ok is false if another
+// rule says so, or if only a value that is made up may be the reason.
+func (s situation) failure(f patch.Failure, made map[string]bool) (out fault, ok bool) {
+	out = fault{node: f.Node, reads: reads(f.Node)}
+	if sampled(s.class.Object, f.Node) || s.guessed(out.reads, made, f.Err) {
+		return out, false
+	}
+	target := holderText(f.Template)
+	switch f.Stage {
+	case patch.Apply:
+		if !strings.HasPrefix(f.Node.Str(), "/spec") {
+			return out, false // PA009
+		}
+		out.rule = patchApplies
+		out.message = fmt.Sprintf("%s cannot be patched in %s: %s", f.Node.Str(), target, jsonPatchError(f.Err))
+	case patch.EnabledIf:
+		if _, err := clusterclass.ParseTemplate(f.Node.Str()); err != nil {
+			return out, false // PA003
+		}
+		out.rule = patchRenders
+		out.message = fmt.Sprintf("enabledIf fails for %s: %s", target, f.Err)
+	default:
+		name := clusterclass.VariableName(f.Node.Str())
+		_, err := clusterclass.ParseTemplate(f.Node.Str())
+		switch isVariable := errors.Is(f.Err, patch.ErrNotFound) || !strings.Contains(f.Node.Str(), "{{"); {
+		case errors.Is(f.Err, patch.ErrNoValue), err != nil: // PA011, PA012, PA004
+			return out, false
+		case !isVariable || strings.Contains(f.Err.Error(), "not YAML"):
+			out.rule = patchRenders
+			out.message = fmt.Sprintf("the template fails for %s: %s", target, f.Err)
+		case s.class.Variable(name) == nil && (name != clusterclass.Builtin || !clusterclass.IsBuiltin(f.Node.Str())):
+			return out, false // PA013, PA014
+		default:
+			out.rule = patchVariableValue
+			out.message = fmt.Sprintf("%s in %s", f.Err, target)
+		}
+	}
+	return out, true
+}
+
+// guessed reports whether a failure may be due to a value that is made up, which
+// the author of the class would not choose.
+func (s situation) guessed(reads, made map[string]bool, err error) bool {
+	for name := range reads {
+		if !made[name] {
+			continue
+		}
+		v := s.class.Variable(name)
+		if strings.Contains(err.Error(), "error calling fail") || strings.Contains(err.Error(), "error calling must") || v == nil || open(v.Schema.Node) {
+			return true
+		}
+	}
+	return false
+}
+
+// open reports whether a schema allows fields that it does not name.
+func open(schema *yamldoc.Node) bool {
+	found := !schema.Is(yamldoc.Map)
+	view.Each(schema, func(n *yamldoc.Node) {
+		found = found || n.Get("additionalProperties") != nil || n.Get("x-kubernetes-preserve-unknown-fields").Bool()
+	})
+	return found
+}
+
+// reads are the variables that a text of a patch depends on.
+func reads(n *yamldoc.Node) map[string]bool {
+	out := map[string]bool{}
+	if t, err := clusterclass.ParseTemplate(n.Str()); err == nil && strings.Contains(n.Str(), "{{") {
+		t.Variables(func(path []string, _ bool) { out[path[0]] = true })
+		return out
+	}
+	out[clusterclass.VariableName(n.Str())] = true
+	return out
+}
+
+// holderText names a template and what it is for.
+func holderText(t *patch.Template) string {
+	switch h := t.Holder; {
+	case h.Kind == "Cluster" && h.FieldPath == patch.InfrastructureClusterPath:
+		return t.Kind + " of the Cluster"
+	case h.Kind == "Cluster":
+		return t.Kind + " of the control plane"
+	case h.Kind == "MachineDeployment", h.Kind == "MachinePool":
+		variable := "builtin.machineDeployment.class"
+		if h.Kind == "MachinePool" {
+			variable = "builtin.machinePool.class"
+		}
+		value, _ := t.Values.Lookup(variable)
+		return fmt.Sprintf("%s of %s class %s", t.Kind, h.Kind, strings.Trim(string(value), `"`))
+	}
+	return t.Kind + " of control plane machines"
+}
+
+// jsonPatchError shortens an error of the library of JSON patches.
+func jsonPatchError(err error) string {
+	text := err.Error()
+	for _, known := range []struct{ part, short string }{
+		{"replace operation does not apply", "replace needs an existing value"},
+		{"remove operation does not apply", "remove needs an existing value"},
+		{"unable to remove nonexistent key", "remove needs an existing value"},
+		{"add operation does not apply", "add needs an existing parent"},
+	} {
+		if strings.Contains(text, known.part) && strings.Contains(text, "missing") || strings.Contains(text, "nonexistent") && strings.Contains(text, known.part) {
+			return known.short
+		}
+	}
+	return text
+}
+
+// misfits returns where a patched template, or the object that is made from it,
+// does not match its definition although the template did.
+func (s situation) misfits(p *lint.Pass, t *patch.Template, before json.RawMessage, made map[string]bool) []fault {
+	schema, prefix, webhook, ok := definitionOf(p, t)
+	if !ok {
+		return nil
+	}
+	was := map[string]bool{}
+	for _, v := range checked(schema, before, prefix) {
+		was[v.Path+v.Message] = true
+	}
+	var out []fault
+	for _, v := range checked(schema, t.Object, prefix) {
+		if was[v.Path+v.Message] || view.OfStatus(v) {
+			continue
+		}
+		n, rule := blame(t, v)
+		if n == nil || sampled(s.class.Object, n) {
+			continue
+		}
+		f := fault{rule: rule, node: n, reads: reads(n), webhook: webhook && v.Fault == openapi.Missing}
+		if v.Fault == openapi.Value && slices.ContainsFunc(names(f.reads), func(name string) bool { return made[name] }) {
+			continue
+		}
+		f.message = fmt.Sprintf("in %s, %s %s", holderText(t), v.Path, v.Message)
+		out = append(out, f)
+	}
+	return out
+}
+
+// definitionOf returns the schema of what Cluster API creates from a template: for
+// machines the template itself, otherwise an object with its inner spec. The prefix
+// leads to the spec of that in the template.
+func definitionOf(p *lint.Pass, t *patch.Template) (s crd.Schema, prefix []string, webhook, ok bool) {
+	group, version := manifest.SplitAPIVersion(t.APIVersion)
+	kinds := []string{t.Kind}
+	if t.Holder.Kind == "Cluster" || t.Holder.Kind == "MachinePool" {
+		kinds = []string{strings.TrimSuffix(t.Kind, contract.Suffix), t.Kind}
+	}
+	for _, kind := range kinds {
+		if kind != t.Kind {
+			prefix = []string{"spec", "template", "spec"}
+		} else {
+			prefix = []string{"spec"}
+		}
+		if d := p.Release.CRD(group, kind); d != nil {
+			v := d.Version(version)
+			if v == nil || !v.Served {
+				return s, nil, false, false
+			}
+			return v.Schema, prefix, view.Mutated(p.Release, d), true
+		}
+		if s, ok = coreapi.Schema(group, kind, version); ok {
+			return s, prefix, true, ok // the kubeadm providers have webhooks
+		}
+	}
+	return s, nil, false, false
+}
+
+// checked compares an object with a schema. Paths are those in the template.
+func checked(s crd.Schema, object json.RawMessage, prefix []string) []openapi.Violation {
+	docs := yamldoc.Parse(yamldoc.NewFile("object", object)).Docs
+	if len(docs) == 0 {
+		return nil
+	}
+	checker := openapi.Checker{Received: true}
+	return checker.Check(crd.Schema{Node: s.Node.Get("properties", "spec")}, docs[0].Root.Get(prefix...), true, prefix...)
+}
+
+// blame returns the text of the patch that causes a violation: what the last
+// operation wrote at its path, or above or below it. For a field that the schema
+// does not know and that the operation names, it is the path.
+func blame(t *patch.Template, v openapi.Violation) (n *yamldoc.Node, rule *lint.Rule) {
+	for _, w := range slices.Backward(t.Writes) {
+		whole := openapi.Join(pointerPath(w.Path))
+		if _, ok := within(whole, v.Path); ok {
+			if v.Fault == openapi.Unknown {
+				return w.To, patchPathKnown
+			}
+			return w.Node, patchResult
+		}
+		if rest, ok := within(v.Path, whole); ok {
+			return descend(w.Node, rest), patchResult
+		}
+	}
+	return nil, nil
+}
+
+// pointerPath are the steps of a JSON pointer, up to the end of a list.
+func pointerPath(pointer string) []string {
+	var out []string
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if part == "-" {
+			break
+		}
+		name := unescapePointer(part)
+		if i, err := strconv.Atoi(name); err == nil {
+			name = listIndex(i)
+		}
+		if name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// within returns what follows a prefix of a path.
+func within(path, prefix string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, prefix)
+	return rest, ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// descend follows a path in a literal value as far as it goes.
+func descend(n *yamldoc.Node, rest string) *yamldoc.Node {
+	for rest != "" && (n.Is(yamldoc.Map) || n.Is(yamldoc.List)) {
+		end := strings.IndexAny(rest[1:], ".[") + 1
+		if end == 0 {
+			end = len(rest)
+		}
+		step := strings.Trim(rest[:end], ".[]")
+		rest = rest[end:]
+		next := n.Get(step)
+		if i, err := strconv.Atoi(step); err == nil && n.Is(yamldoc.List) && i < len(n.Items) {
+			next = n.Items[i]
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n
+}
+
+// reported reports the effects that belong to a rule.
+func reported(p *lint.Pass, c *clusterclass.Class) {
+	for _, f := range effects(p, c) {
+		if f.Rule == p.Rule {
+			p.Report(f)
+		}
+	}
+}
+
+const generator = "cluster-api core/reconcilers/topology/cluster/patches/inline"
+
+var patchApplies = patchRules.Add(lint.Rule{
+	ID: "PA020", Name: "class-patch-applies", Since: "v0.2.0",
+	Title:    "JSON patches must apply to the templates that they select",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: "cluster-api core/reconcilers/topology/cluster/patches, applyPatchesToRequest",
+	Why:    "Cluster API cannot compute the objects of a Cluster, so Clusters of the class are not created or updated.",
+	Fix:    "Use add where the value may be absent, and add the missing parent or list first.",
+	Kinds:  view.Substituted,
+})
+
+var patchVariableValue = patchRules.Add(lint.Rule{
+	ID: "PA021", Name: "patch-variable-value", Since: "v0.2.0",
+	Title:    "Variables in patches must have a value for every selected template",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: generator + ", calculateValue",
+	Why:    "Cluster API cannot compute the objects of a Cluster, so Clusters of the class are not created or updated.",
+	Fix:    "Correct the path in the variable, or select only templates for which the builtin variable exists.",
+	Kinds:  view.Substituted,
+})
+
+var patchRenders = patchRules.Add(lint.Rule{
+	ID: "PA022", Name: "patch-renders", Since: "v0.2.0",
+	Title:    "Templates in patches must render, and values must render to YAML",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: generator + ", renderValueTemplate and patchIsEnabled",
+	Why:    "Cluster API cannot compute the objects of a Cluster, so Clusters of the class are not created or updated.",
+	Fix:    "Correct the template. Use toJson for lists and objects, and quote for strings that YAML would read as something else.",
+	Kinds:  view.Substituted,
+})
+
+var patchResult = patchRules.Add(lint.Rule{
+	ID: "PA023", Name: "patch-result", Since: "v0.2.0",
+	Title:    "Patched templates must match their CustomResourceDefinitions",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "spec.versions[].schema of the CustomResourceDefinition in the components",
+	Why:    "The API server refuses the object that Cluster API makes from the template, so Clusters of the class are not created or updated.",
+	Fix:    "Correct the value of the patch, or the type of its variable.",
+	Kinds:  view.Substituted,
+})
+
+func init() {
+	for _, r := range []*lint.Rule{patchOptional, patchApplies, patchVariableValue, patchRenders, patchResult} {
+		r.Check = eachClass(reported)
+	}
+	patchPathKnown.Check = eachClass(patchPathUnknown)
+}
