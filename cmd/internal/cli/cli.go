@@ -196,7 +196,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "explain what was chosen and why")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		// A mistyped command is the cause of flags that the group does not have.
-		if word := a.wordAfter(c); c.HasSubCommands() && word != "" {
+		if word := a.wordAfter(c); c.HasSubCommands() && c.Annotations[takesTargets] == "" && word != "" {
 			return unknownCommand(c, word)
 		}
 		return usagef("%w%s Run %q for usage.", err, cmp.Or(suggestFlag(c, err), "."), c.CommandPath()+" --help")
@@ -236,6 +236,10 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	return cmd
 }
 
+// takesTargets is the annotation of a command that has both commands below it
+// and targets.
+const takesTargets = "takes-targets"
+
 // wrapArgs marks the errors of argument checks as wrong usage.
 func wrapArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
@@ -250,7 +254,7 @@ func wrapArgs(cmd *cobra.Command) {
 			return nil
 		}
 	}
-	if cmd.HasSubCommands() && (cmd.RunE == nil || !cmd.HasParent()) {
+	if cmd.HasSubCommands() && cmd.Annotations[takesTargets] == "" {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
