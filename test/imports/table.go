@@ -474,6 +474,7 @@ var Packages = []Package{
 			repo/capi/clusterclass repo/capi/contract repo/capi/metadata
 			repo/facts/inventory
 			repo/kube/crd repo/kube/openapi
+			repo/migrate repo/migrate/table
 			repo/parallel
 			repo/text/manifest repo/text/yamldoc`,
 	},
