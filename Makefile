@@ -20,6 +20,13 @@ build: ## Build the program into bin/
 
 GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.14.3
 
+.PHONY: site
+site: ## Make the web site in out/site and check its links; needs Debian's mkdocs and mkdocs-material
+	rm -rf out/site-src out/site
+	$(GO) run ./test/site out/site-src
+	mkdocs build --quiet --config-file docs/mkdocs.yml
+	$(GO) test -count=1 ./test/site
+
 .PHONY: dist
 dist: ## Build all that a release has into out/dist, as a snapshot, and test it
 	$(GORELEASER) release --snapshot --clean

@@ -474,6 +474,7 @@ var Packages = []Package{
 			repo/capi/clusterclass repo/capi/contract repo/capi/metadata
 			repo/facts/inventory
 			repo/kube/crd repo/kube/openapi
+			repo/migrate repo/migrate/table
 			repo/parallel
 			repo/text/manifest repo/text/yamldoc`,
 	},
@@ -1048,6 +1049,11 @@ var Packages = []Package{
 		Path:  "test/oracle/real",
 		Holds: "clusterctl's and Cluster API's code behind small functions",
 		Never: "what is compared",
+	},
+	{
+		Path:  "test/site",
+		Holds: "preparing the documents for the web site: a page for each rule, links led to their places",
+		Never: "how the pages look",
 	},
 	{
 		Path:  "transform",
