@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -141,6 +142,9 @@ func (m *run) finish(ctx context.Context) error {
 	if left := inv.unmapped(); config.Images != nil && len(left) > 0 {
 		m.warn("clusterctl rewrites only images of components; it does not take %d from %s: %s; provide them under their own names", len(left), m.ImageRegistry, few(left))
 	}
+	if err := m.bringImages(ctx, inv, sums); err != nil {
+		return err
+	}
 	text, err := config.Marshal()
 	if err != nil {
 		return err
@@ -169,6 +173,25 @@ func (m *run) finish(ctx context.Context) error {
 	}
 	if err := os.Remove(m.beside.path(journalFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", m.beside.path(journalFile), cause(err))
+	}
+	return nil
+}
+
+// bringImages makes the mirror hold its container images, or none.
+func (m *run) bringImages(ctx context.Context, inv *ImageInventory, sums map[string]repo.Sum) error {
+	m.result.Images, m.result.Lock = inv, m.lock.lock()
+	if !m.WithImages {
+		return m.beside.remove([]string{layouts.ImagesFolder})
+	}
+	if m.Images == nil {
+		return errors.New("the images cannot be fetched")
+	}
+	files, err := m.Images(ctx, inv.Pullable())
+	if err != nil {
+		return err
+	}
+	for name, sum := range files {
+		sums[layouts.ImagesFolder+"/"+name] = sum
 	}
 	return nil
 }
@@ -291,7 +314,29 @@ func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string
 			return err
 		}
 	}
-	return nil
+	return m.operator(releases, put)
+}
+
+// operator writes the provider objects of the operator, if that can read the
+// mirror: where it is a registry, or has ConfigMaps.
+func (m *run) operator(releases []Locked, put func(string, []byte) error) error {
+	registry := false
+	data, err := operatorProviders(releases, func(l *Locked) (string, error) {
+		to, err := m.to(l.Identity())
+		if err != nil {
+			return "", err
+		}
+		url, err := to.URL(l.Version, l.Components)
+		registry = registry || strings.HasPrefix(url, "oci://")
+		if err != nil {
+			return "", nil // only clusterctl needs it, for which config says so
+		}
+		return url, nil
+	})
+	if err != nil || len(data) == 0 || !registry && !m.ConfigMaps {
+		return err
+	}
+	return put(operatorFile, data)
 }
 
 // config makes the clusterctl.yaml.

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/distribution/reference"
-
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 )
 
 // allImages is the key of the override for the images of all providers
@@ -24,8 +23,8 @@ type Override struct {
 // path, such as registry.example.com/capi. The host must be recognizable as
 // one, since clusterctl hands over to Kubernetes what it makes.
 func CheckRegistry(registry string) error {
-	if _, err := reference.ParseNamed(strings.TrimSuffix(registry, "/") + "/image"); err != nil {
-		return fmt.Errorf("%q is no registry and path, such as registry.example.com/capi: %w", registry, err)
+	if _, err := imageref.ParseCanonical(strings.TrimSuffix(registry, "/") + "/image"); err != nil {
+		return fmt.Errorf("%q is not a registry and path, such as registry.example.com/capi: %w", registry, err)
 	}
 	return nil
 }

@@ -414,7 +414,7 @@ func machineAfterBootstrap(c *change) {
 	}
 	c.later(apart, func(c *change) {
 		m := c.machineOf(c.o)
-		if m == nil {
+		if m == nil || c.poolOf(c.o) != nil { // the bootstrap data is that of the pool
 			return
 		}
 		if m.get("spec", "bootstrap", "dataSecretName").Str() != "" {

@@ -354,7 +354,7 @@ func (l *life) poolMachine(name string) {
 	l.put(provider, "AcmeMachine", name, "metadata.labels", m{"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/pool-name": "mp"},
 		"metadata.ownerReferences", []any{l.ownerRef("AcmeMachinePool", "mp", false)}, "metadata.finalizers", []any{"acmemachine.acme.io"})
 	l.put(core, "Machine", name, "metadata.labels", m{"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/pool-name": "mp"}, "spec.clusterName", "c",
-		"metadata.ownerReferences", []any{l.ownerRef("MachinePool", "mp", true)}, "spec.bootstrap.dataSecretName", "mp",
+		"metadata.ownerReferences", []any{l.ownerRef("MachinePool", "mp", true)}, "spec.bootstrap.dataSecretName", "",
 		"spec.infrastructureRef", m{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AcmeMachine", "name": name})
 	l.put(core, "AcmeMachine", name, "metadata.ownerReferences", []any{l.ownerRef("AcmeMachinePool", "mp", false), l.ownerRef("Machine", name, true)})
 	l.put(provider, "AcmeMachine", name, "spec.providerID", "acme://"+name)

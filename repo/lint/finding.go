@@ -71,6 +71,9 @@ type Edit struct {
 	// Linted is the content of that file when the finding was made; nil unless
 	// Options.Edits asks for it.
 	Linted []byte
+	// Proven says that Text is a whole file whose maker has compared what it means
+	// with what is there. It may change more than single values.
+	Proven bool
 	// Rename is the new name of the file or folder instead, without a folder.
 	Rename string
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,6 +33,9 @@ type Options struct {
 	Paint Painter
 	// Version is that of this program.
 	Version string
+	// FailOn is the severity from which findings are failed tests in junit;
+	// lint.Off stands for warnings.
+	FailOn lint.Severity
 	// Pictures are shown by html.
 	Pictures []Picture
 	// Latencies are shown as a table; they are those of calls to an extension.
@@ -55,7 +59,7 @@ func WriteFindings(w io.Writer, format string, r *lint.Report, o Options) error 
 	case "sarif":
 		return findingsSARIF(w, r, o.Version)
 	case "junit":
-		return findingsJUnit(w, r)
+		return findingsJUnit(w, r, cmp.Or(o.FailOn, lint.Warning))
 	case "github":
 		return findingsGitHub(w, r)
 	case "markdown":

@@ -50,12 +50,12 @@ func lines(nodes ...markup.Node) markup.Node {
 	return markup.List(out...)
 }
 
-// findingsJUnit writes a test suite for each file with findings. Errors and
-// warnings are failures; notes are tests that passed, with the note as their
-// output. The first suite is the run itself, so that a clean report is not
+// findingsJUnit writes a test suite for each file with findings. Those at or above
+// a severity are failures; others are tests that passed, with the finding as
+// their output. The first suite is the run itself, so that a clean report is not
 // empty, which test systems take for a mistake; what could not be checked is an
 // error there.
-func findingsJUnit(w io.Writer, r *lint.Report) error {
+func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 	run := &junitSuite{name: job(r), names: map[string]int{}}
 	for _, err := range r.Failures {
 		text := visibleLines(err.Error())
@@ -80,7 +80,7 @@ func findingsJUnit(w io.Writer, r *lint.Report) error {
 			attrs = append(attrs, markup.Attr{Name: "line", Value: strconv.Itoa(f.Pos.Line)})
 		}
 		result := markup.El("system-out", nil, markup.Text(junitText(f)))
-		if f.Severity >= lint.Warning {
+		if f.Severity >= failOn {
 			s.failures++
 			result = markup.El("failure", markup.Attrs("type", f.Severity.String(), "message", statement(f)), markup.Text(junitText(f)))
 		}

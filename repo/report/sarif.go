@@ -42,6 +42,7 @@ type (
 		Name                 string             `json:"name,omitempty"`
 		ShortDescription     sarifText          `json:"shortDescription"`
 		FullDescription      sarifText          `json:"fullDescription"`
+		HelpURI              string             `json:"helpUri"`
 		Help                 sarifText          `json:"help"`
 		DefaultConfiguration sarifConfiguration `json:"defaultConfiguration"`
 		Properties           sarifProperties    `json:"properties"`
@@ -153,12 +154,20 @@ func findingsSARIF(w io.Writer, r *lint.Report, version string) error {
 	})
 }
 
+// site is where the documents of this project are (docs/mkdocs.yml, site_url).
+const site = "https://clusterctl-repo.github.io/clusterctl-repo/"
+
+// HelpURI returns the address of the page of a rule. It stays the same for as
+// long as the rule exists.
+func HelpURI(id string) string { return site + "rules/" + id + "/" }
+
 func sarifRuleOf(r *lint.Rule) sarifRule {
 	family := strings.ToLower(strings.TrimRightFunc(r.ID, unicode.IsDigit))
 	return sarifRule{
 		ID: r.ID, Name: r.Name,
 		ShortDescription: sarifText{Text: r.Title},
 		FullDescription:  sarifText{Text: r.Why},
+		HelpURI:          HelpURI(r.ID),
 		Help: sarifText{
 			Text: fmt.Sprintf("%s\n\nWhat to do: %s\n\nProven by: %s (%s)\n", r.Why, r.Fix, r.Proof, r.Source),
 			Markdown: fmt.Sprintf("%s\n\n**What to do:** %s\n\nProven by %s (%s). `clusterctl-repo explain %s` shows a bad and a good example.\n",

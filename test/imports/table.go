@@ -133,6 +133,16 @@ var Folders = []Folder{
 		Never: "the implementation of publishing",
 	},
 	{
+		Path:  "test/dist",
+		Holds: "what makes and checks the releases of this project",
+		Never: "the work of the program",
+	},
+	{
+		Path:  "test/documents",
+		Holds: "tests of what people read",
+		Never: "what it is about",
+	},
+	{
 		Path:  "test/live",
 		Holds: "the proof with the real controllers of Cluster API",
 		Never: "how behaviour is judged",
@@ -198,14 +208,16 @@ var Packages = []Package{
 			layouts/config
 			publish
 			publish/bundle
+			publish/images
 			publish/local
 			publish/mirror
 			publish/open
+			publish/survey
 			publish/transport
 			repo/behaviour repo/behaviour/record
 			repo/capi/clusterclass repo/capi/contract repo/capi/coreapi repo/capi/metadata
 			repo/extension repo/extension/probe repo/extension/registration repo/extension/request
-			repo/facts/diff repo/facts/inventory
+			repo/facts/diff repo/facts/fleet repo/facts/inventory
 			repo/kube/crd
 			repo/lint repo/lint/contractcheck repo/lint/fix repo/lint/rules
 			repo/lint/rules/examples
@@ -222,7 +234,8 @@ var Packages = []Package{
 			transform/clusterctl
 			transform/clusterctl/config
 			transform/propose
-			transform/sourcetree`,
+			transform/sourcetree
+			transform/verdict`,
 		Libraries: `crypto/tls github.com/spf13/cobra github.com/spf13/pflag log net/http`,
 	},
 	{
@@ -298,6 +311,13 @@ var Packages = []Package{
 		Libraries: `github.com/hashicorp/go-retryablehttp github.com/xanzy/go-gitlab net/http`,
 	},
 	{
+		Path:      "publish/images",
+		Holds:     "the container images of a mirror, from registries into a layout and from there to a site's registry",
+		Never:     "what the images are for, credentials",
+		Knows:     `layouts publish/mirror publish/oci repo`,
+		Libraries: `github.com/distribution/reference github.com/opencontainers/image-spec`,
+	},
+	{
 		Path:      "publish/local",
 		Holds:     "the destination folder: staged, synced, visible by one rename",
 		Never:     "other destinations, the network",
@@ -312,8 +332,8 @@ var Packages = []Package{
 			repo/capi/metadata
 			repo/facts/inventory
 			repo/source/files
-			repo/text/yamldoc`,
-		Libraries: `github.com/Masterminds/semver/v3 github.com/distribution/reference syscall`,
+			repo/text/imageref repo/text/yamldoc`,
+		Libraries: `github.com/Masterminds/semver/v3 syscall`,
 	},
 	{
 		Path:  "publish/oci",
@@ -331,6 +351,12 @@ var Packages = []Package{
 		Never:     "what is done with them",
 		Knows:     `layouts publish publish/github publish/gitlab publish/local publish/oci publish/transport`,
 		Libraries: `net/http`,
+	},
+	{
+		Path:  "publish/survey",
+		Holds: "the walk over the newest releases of many providers, in shards, and what was judged so far",
+		Never: "rules, flags, formats",
+		Knows: `layouts publish repo repo/capi/metadata repo/facts/fleet repo/text/yamldoc`,
 	},
 	{
 		Path:      "publish/transport",
@@ -448,15 +474,20 @@ var Packages = []Package{
 			repo/capi/clusterclass repo/capi/contract repo/capi/metadata
 			repo/facts/inventory
 			repo/kube/crd repo/kube/openapi
+			repo/migrate repo/migrate/table
 			repo/parallel
 			repo/text/manifest repo/text/yamldoc`,
 	},
 	{
-		Path:      "repo/facts/inventory",
-		Holds:     "the variables and images of a release",
-		Never:     "printing, verdicts",
-		Knows:     `layouts repo repo/text/manifest repo/text/vars repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference`,
+		Path:  "repo/facts/fleet",
+		Holds: "what a survey finds of many providers, and its shards joined",
+		Never: "how releases are read or judged",
+	},
+	{
+		Path:  "repo/facts/inventory",
+		Holds: "the variables and images of a release",
+		Never: "printing, verdicts",
+		Knows: `layouts repo repo/text/imageref repo/text/manifest repo/text/vars repo/text/yamldoc`,
 	},
 	{
 		Path:      "repo/kube/cel",
@@ -560,8 +591,7 @@ var Packages = []Package{
 			repo/kube/crd repo/kube/gotypes
 			repo/lint
 			repo/lint/rules/internal/view
-			repo/text/manifest repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference`,
+			repo/text/imageref repo/text/manifest repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/lint/rules/contracts",
@@ -617,6 +647,7 @@ var Packages = []Package{
 			repo/capi/clusterclass repo/capi/contract
 			repo/kube/crd repo/kube/gotypes repo/kube/openapi
 			repo/lint
+			repo/migrate repo/migrate/table
 			repo/text/manifest repo/text/vars repo/text/yamldoc`,
 		Libraries: `k8s.io/apimachinery`,
 	},
@@ -719,7 +750,7 @@ var Packages = []Package{
 		Knows: `repo/capi/contract
 			layouts repo
 			repo/extension
-			repo/facts/diff repo/facts/inventory
+			repo/facts/diff repo/facts/fleet repo/facts/inventory
 			repo/lint repo/lint/fix
 			repo/migrate
 			repo/move/owners
@@ -761,6 +792,11 @@ var Packages = []Package{
 		Never:     "what the programs are for",
 		Knows:     `repo/source/files`,
 		Libraries: `os/exec syscall`,
+	},
+	{
+		Path:  "repo/text/imageref",
+		Holds: "references to container images, taken apart as clusterctl does",
+		Never: "which images a release has, registries",
 	},
 	{
 		Path:  "repo/text/manifest",
@@ -847,9 +883,25 @@ var Packages = []Package{
 		Never: "rules",
 	},
 	{
+		Path:  "test/dist",
+		Holds: "tests of a release: archives, packages, image, krew, formula, go install; own module",
+		Never: "how it is built",
+	},
+	{
+		Path:  "test/dist/image",
+		Holds: "writing the container image of a release",
+		Never: "how its archives were made",
+	},
+	{
 		Path:  "test/documents",
-		Holds: "tests of links, of names and of phrases in the documents",
+		Holds: "tests of links, names, phrases and code blocks in the documents",
 		Never: "what the documents are about",
+	},
+	{
+		Path:      "test/documents/session",
+		Holds:     "running the commands of a page as its reader would",
+		Never:     "which page",
+		Libraries: `os/exec`,
 	},
 	{
 		Path:      "test/fakes/fault",
@@ -999,6 +1051,11 @@ var Packages = []Package{
 		Never: "what is compared",
 	},
 	{
+		Path:  "test/site",
+		Holds: "preparing the documents for the web site: a page for each rule, links led to their places",
+		Never: "how the pages look",
+	},
+	{
 		Path:  "transform",
 		Holds: "the plan turned into releases: kustomize, images, label, Namespace, series",
 		Never: "publishing, rules",
@@ -1037,8 +1094,8 @@ var Packages = []Package{
 		Path:  "transform/clusterctl",
 		Holds: "a release turned into what clusterctl makes of it",
 		Never: "disks, the environment",
-		Knows: `layouts repo/parallel repo/text/vars repo/text/yamldoc`,
-		Libraries: `github.com/distribution/reference
+		Knows: `layouts repo/parallel repo/text/imageref repo/text/vars repo/text/yamldoc`,
+		Libraries: `
 			k8s.io/api k8s.io/apiextensions-apiserver k8s.io/apimachinery
 			sigs.k8s.io/cluster-api/api`,
 	},
@@ -1078,5 +1135,18 @@ var Packages = []Package{
 			repo/text/yamldoc
 			transform
 			transform/cache`,
+	},
+	{
+		Path:  "transform/verdict",
+		Holds: "one release judged for a survey: findings, readiness for contracts, images",
+		Never: "where releases are, how verdicts are shown",
+		Knows: `layouts
+			repo
+			repo/capi/contract
+			repo/facts/fleet repo/facts/inventory
+			repo/kube/crd
+			repo/lint
+			repo/text/manifest
+			transform/check`,
 	},
 }

@@ -78,20 +78,32 @@ func load(t *testing.T, name string) *yamldoc.Node {
 // action is the GitHub Action in a runner that knows as much as it needs.
 type action struct {
 	root *yamldoc.Node
+	home string // where its files are
 	// contexts are the values of expressions: inputs.NAME, steps.ID.outputs.NAME.
 	contexts map[string]string
 	dir      string // the workspace
 	path     string
+	added    string // what the steps added to the PATH of those that follow
 	log      bytes.Buffer
 	exitCode int
 }
 
 func newAction(t *testing.T, inputs map[string]string) *action {
 	t.Helper()
+	return newActionOf(t, "action.yml", inputs)
+}
+
+// newActionOf is newAction for the action in one of the files.
+func newActionOf(t *testing.T, file string, inputs map[string]string) *action {
+	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash on this machine; the action needs it")
 	}
-	a := &action{root: load(t, "action.yml"), contexts: map[string]string{}, dir: t.TempDir(), path: os.Getenv("PATH")}
+	home, err := filepath.Abs(filepath.Join(root, filepath.Dir(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &action{root: load(t, file), home: home, contexts: map[string]string{}, dir: t.TempDir(), path: os.Getenv("PATH")}
 	for _, input := range a.root.Get("inputs").Fields {
 		a.contexts["inputs."+input.Name] = input.Value.Get("default").Str()
 	}
@@ -110,7 +122,7 @@ var expression = regexp.MustCompile(`\$\{\{\s*(.*?)\s*\}\}`)
 func (a *action) evaluate(t *testing.T, text string) string {
 	return expression.ReplaceAllStringFunc(text, func(e string) string {
 		for _, term := range strings.Split(expression.FindStringSubmatch(e)[1], " || ") {
-			if !regexp.MustCompile(`^(inputs\.[a-z-]+|steps\.[a-z]+\.outputs\.[a-z-]+)$`).MatchString(term) {
+			if !regexp.MustCompile(`^(inputs\.[a-z-]+|steps\.[a-z]+\.outputs\.[a-z-]+|github\.action_ref)$`).MatchString(term) {
 				t.Fatalf("the test does not know the expression %q", term)
 			}
 			if v := a.contexts[term]; v != "" {
@@ -138,13 +150,13 @@ func (a *action) run(t *testing.T) *action {
 		if step.Get("shell").Str() != "bash" {
 			t.Fatalf("step %d is not for bash", i)
 		}
-		script, output := filepath.Join(temp, fmt.Sprint("script", i)), filepath.Join(temp, fmt.Sprint("output", i))
-		if err := errors.Join(os.WriteFile(script, []byte(step.Get("run").Str()), 0o644), os.WriteFile(output, nil, 0o644)); err != nil {
+		script, output, paths := filepath.Join(temp, fmt.Sprint("script", i)), filepath.Join(temp, fmt.Sprint("output", i)), filepath.Join(temp, fmt.Sprint("paths", i))
+		if err := errors.Join(os.WriteFile(paths, nil, 0o644), os.WriteFile(script, []byte(step.Get("run").Str()), 0o644), os.WriteFile(output, nil, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc", "-e", "-o", "pipefail", script)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = a.dir, &a.log, &a.log
-		cmd.Env = append(os.Environ(), "PATH="+a.path, "RUNNER_TEMP="+temp, "GITHUB_OUTPUT="+output, "GITHUB_STEP_SUMMARY="+filepath.Join(temp, fmt.Sprint("summary", i)))
+		cmd.Env = append(os.Environ(), "PATH="+a.path, "RUNNER_TEMP="+temp, "GITHUB_OUTPUT="+output, "GITHUB_PATH="+paths, "GITHUB_ACTION_PATH="+a.home, "GITHUB_STEP_SUMMARY="+filepath.Join(temp, fmt.Sprint("summary", i)))
 		if env := step.Get("env"); env != nil {
 			for _, field := range env.Fields {
 				cmd.Env = append(cmd.Env, field.Name+"="+a.evaluate(t, field.Value.Str()))
@@ -152,9 +164,11 @@ func (a *action) run(t *testing.T) *action {
 		}
 		err := cmd.Run()
 		data, readErr := os.ReadFile(output)
-		if readErr != nil {
-			t.Fatal(readErr)
+		added, pathErr := os.ReadFile(paths)
+		if err := errors.Join(readErr, pathErr); err != nil {
+			t.Fatal(err)
 		}
+		a.added += strings.TrimSpace(string(added))
 		for line := range strings.Lines(string(data)) {
 			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 			a.contexts["steps."+step.Get("id").Str()+".outputs."+name] = value
@@ -269,7 +283,7 @@ func TestActionArguments(t *testing.T) {
 func TestActionInstalls(t *testing.T) {
 	bin := t.TempDir()
 	_, record := fake(t, bin, "go", 0, `mkdir -p "$GOBIN"; printf '#!/bin/sh\necho installed "$@"\n' > "$GOBIN/clusterctl-repo"; chmod +x "$GOBIN/clusterctl-repo"`)
-	a := newAction(t, map[string]string{"version": "v1.2.3; touch pwned $(touch pwned)"})
+	a := newAction(t, map[string]string{"version": "v1.2.3; touch pwned $(touch pwned)", "releases": noReleases(t)})
 	a.path = bin + string(os.PathListSeparator) + a.path
 	a.run(t)
 	want := []string{"install", "github.com/clusterctl-repo/clusterctl-repo/cmd/clusterctl-repo@v1.2.3; touch pwned $(touch pwned)"}
@@ -290,9 +304,9 @@ func TestActionInstalls(t *testing.T) {
 	}
 
 	// Without Go the action says what to do.
-	a = newAction(t, nil)
+	a = newAction(t, map[string]string{"releases": noReleases(t)})
 	only := t.TempDir()
-	for _, name := range []string{"bash"} {
+	for _, name := range []string{"bash", "uname", "mkdir", "curl"} {
 		found, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)

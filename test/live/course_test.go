@@ -4,12 +4,17 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/live/rig"
 )
 
-// clusterTemplate is a Cluster in memory, with a control plane and a worker, and an
-// address for a claim.
+// clusterTemplate is a Cluster in memory, with a control plane and a worker. The
+// DevCluster needs an annotation: its controller panics if it has none (v1.14.0,
+// inmemorycluster_backend.go, ReconcileNormal).
 const clusterTemplate = `
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: Cluster
@@ -23,7 +28,7 @@ spec:
 ---
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: DevCluster
-metadata: {name: c}
+metadata: {name: c, annotations: {example.com/any: ""}}
 spec: {backend: {inMemory: {}}}
 ---
 apiVersion: controlplane.cluster.x-k8s.io/v1beta2
@@ -120,5 +125,85 @@ func TestCheck(t *testing.T) {
 	}
 	if !strings.Contains(string(out), "the CRDs of https://127.0.0.1:") {
 		t.Errorf("got %s", out)
+	}
+}
+
+// brokenTemplate is what the infrastructure provider in memory does not get right: a pool,
+// and a Machine of a Cluster whose infrastructure never comes.
+const brokenTemplate = `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevMachinePool
+metadata: {name: p}
+spec: {backend: {docker: {}}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachinePool
+metadata: {name: p}
+spec:
+  clusterName: c
+  replicas: 1
+  template:
+    spec:
+      clusterName: c
+      version: v1.34.0
+      bootstrap: {dataSecretName: data}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachinePool, name: p}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevCluster
+metadata: {name: e, annotations: {cluster.x-k8s.io/managed-by: other}}
+spec: {backend: {inMemory: {}}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: e}
+spec:
+  clusterNetwork:
+    pods: {cidrBlocks: [192.168.0.0/16]}
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevCluster, name: e}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevMachine
+metadata: {name: m}
+spec: {backend: {inMemory: {}}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Machine
+metadata: {name: m}
+spec:
+  clusterName: e
+  version: v1.34.0
+  bootstrap: {dataSecretName: data}
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachine, name: m}
+`
+
+// TestWatch watches the real controllers while a person works, and finds what they are
+// known to do wrong without a driver.
+func TestWatch(t *testing.T) {
+	r := shared(t)
+	u := &user{t, r.Client, namespace(t, r, "watched")}
+	stop := watching(t, r, u.namespace)
+	for _, o := range decode(t, controlPlane) {
+		u.create(o)
+	}
+	u.until("control plane", func() bool { return u.nodes() == 1 })
+	for _, o := range decode(t, brokenTemplate) {
+		u.create(o)
+	}
+	time.Sleep(30 * time.Second)
+	if err := u.resource(coreAPI, "Machine").Delete(t.Context(), "m", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(30 * time.Second)
+	stop().expect(t, []string{
+		"BEH005 DevMachinePool", // never shows the condition Paused
+		"BEH208 DevMachine",     // cannot be deleted before the infrastructure of the Cluster is there
+	})
+	// What hangs would keep the namespace.
+	for kind, name := range map[string]string{"DevMachinePool": "p", "DevMachine": "m"} {
+		patch := []byte(`{"metadata":{"finalizers":null}}`)
+		if _, err := u.resource(infraAPI, kind).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -182,11 +182,16 @@ func TestPools(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { provider.Run(ctx); close(ended) }()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		if t.Failed() {
+			t.Logf("errors of the provider: %v", provider.Errors)
+		}
+	})
 	stop := watching(t, r, u.namespace)
 	u.live()
 	c := stop()
-	cancel()
-	<-ended
 	got := map[string][]string{}
 	for _, f := range c.findings {
 		pool := poolOf(f.Object)
@@ -201,9 +206,6 @@ func TestPools(t *testing.T) {
 		if !slices.Contains(got[string(f)], id) {
 			t.Errorf("pool %s: %s not found", f, id)
 		}
-	}
-	if t.Failed() {
-		t.Logf("%s\nprovider: %v", c.stderr, provider.Errors)
 	}
 }
 

@@ -180,6 +180,9 @@ func (m *maker) compareEnds(t *testing.T, round int, namespace string, plan *own
 // compareSets compares what a move made and deleted with the plan.
 func (m *maker) compareSets(t *testing.T, round int, plan *owners.Plan, from, to *recorder) {
 	t.Helper()
+	if slices.ContainsFunc(plan.Failures, func(f owners.Failure) bool { return f.Step == owners.After && f.Sometimes }) {
+		return // what arrives is a matter of chance, which the plan says
+	}
 	var moves, deletes []string
 	for _, step := range plan.Order() {
 		for _, n := range step {

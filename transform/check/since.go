@@ -27,7 +27,11 @@ func Since(ctx context.Context, revision, dir string, o Options) (_ *lint.Report
 	}
 	commit, err := tree.Commit(ctx, revision)
 	if errors.Is(err, git.ErrNoRevision) {
-		return nil, wrong(fmt.Errorf("%s: %w; a shallow clone lacks it until it is fetched", tree.Root, err))
+		hint := ""
+		if tree.Shallow(ctx) {
+			hint = `; this clone is shallow and lacks it: run "git fetch --unshallow", or set fetch-depth: 0 for actions/checkout (GIT_DEPTH: 0 in GitLab)`
+		}
+		return nil, wrong(fmt.Errorf("%s: %w%s", tree.Root, err, hint))
 	} else if err != nil {
 		return nil, err
 	}

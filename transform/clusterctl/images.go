@@ -10,10 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/distribution/reference"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 )
 
 // Images are the image overrides of clusterctl.yaml. Keys are "all", a provider
@@ -34,18 +35,18 @@ type ImageOverride struct {
 // Apply returns the reference after the overrides for the images of a provider.
 // It fails for every reference that is not canonical, overridden or not.
 func (m Images) Apply(label, image string) (string, error) {
-	named, err := reference.ParseNamed(image)
+	named, err := imageref.ParseCanonical(image)
 	if err != nil {
 		return "", fmt.Errorf("couldn't parse image name: %w", err)
 	}
 	repository, name := path.Split(named.Name())
 	repository = strings.TrimSuffix(repository, "/")
 	var tag, digest string
-	if t, ok := named.(reference.Tagged); ok {
-		tag = ":" + t.Tag()
+	if named.Tag != "" {
+		tag = ":" + named.Tag
 	}
-	if d, ok := named.(reference.Digested); ok {
-		digest = "@" + d.Digest().String()
+	if named.Digest != "" {
+		digest = "@" + named.Digest
 	}
 	for _, key := range []string{"all", label, label + "/" + path.Base(named.Name())} {
 		o := m[key]

@@ -418,6 +418,9 @@ func (t *Tree) versions() (version layouts.Version, each map[string]layouts.Vers
 		if err != nil {
 			return version, nil, err
 		}
+		if !v.HasV() && t.Config.Version.TagPattern == "" && t.Config.Version.StripPrefix == "" {
+			return version, nil, fmt.Errorf("the version %q lacks the leading v, without which clusterctl never finds it as the latest; did you mean v%[1]s? To release it all the same, set version.tagPattern in %s", tag, config.FileName)
+		}
 		switch {
 		case single:
 			each[label] = v

@@ -29,7 +29,7 @@ repository that others read.`,
 
   # One of its providers, with the image of this release
   clusterctl-repo build --version v1.2.3 --provider infrastructure-acme \
-      --image controller=ghcr.io/acme/controller:v1.2.3`,
+      --image ghcr.io/acme/cluster-api-provider-acme=ghcr.io/acme/cluster-api-provider-acme:v1.2.3`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := a.build(cmd.Context(), &s, sourceArg(args))

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -90,6 +91,7 @@ type app struct {
 	opened         *open.Places   // what URLs name
 	patience       patience       // with servers
 	started        time.Time
+	args           []string // of the command line
 	// demands are what releases have to meet before lint reads them, or nil.
 	demands *policy.Policy
 }
@@ -98,7 +100,7 @@ type app struct {
 // code.
 func Main(ctx context.Context, args []string, io IO) int {
 	defer boundMemory()()
-	a := &app{IO: io, started: time.Now()}
+	a := &app{IO: io, started: time.Now(), args: args}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(io.In)
@@ -166,12 +168,19 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 			return usage(errors.Join(err, a.patience.check()))
 		},
 	}
+	if a.isPlugin() {
+		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "clusterctl repo"}
+	}
 	f := cmd.PersistentFlags()
 	a.patience.flags(cmd)
 	f.StringVar(&a.color, "color", "auto", "colour the output: auto, always or never")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "print only errors and results")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "explain what was chosen and why")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		// A mistyped command is the cause of flags that the group does not have.
+		if word := a.wordAfter(c); c.HasSubCommands() && c.Annotations[takesTargets] == "" && word != "" {
+			return unknownCommand(c, word)
+		}
 		return usagef("%w%s Run %q for usage.", err, cmp.Or(suggestFlag(c, err), "."), c.CommandPath()+" --help")
 	})
 	cmd.AddGroup(
@@ -183,7 +192,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 		commands []*cobra.Command
 	}{
 		{"make", []*cobra.Command{a.initCommand(), a.buildCommand(), a.releaseCommand(), a.publishCommand(), a.mirrorCommand(), a.migrateCommand()}},
-		{"check", []*cobra.Command{a.lintCommand(), a.renderCommand(), a.varsCommand(), a.imagesCommand(), a.diffCommand(), a.movePlanCommand(), a.configCommand(), a.contractCommand(), a.extensionCommand(), a.rulesCommand(), a.explainCommand()}},
+		{"check", []*cobra.Command{a.lintCommand(), a.renderCommand(), a.varsCommand(), a.imagesCommand(), a.diffCommand(), a.movePlanCommand(), a.configCommand(), a.contractCommand(), a.surveyCommand(), a.extensionCommand(), a.rulesCommand(), a.explainCommand()}},
 		{"", []*cobra.Command{a.schemaCommand(), a.manCommand(), a.versionCommand()}},
 	} {
 		for _, c := range group.commands {
@@ -205,8 +214,13 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	}
 	// Cobra checks the number of arguments itself; that is wrong usage too.
 	wrapArgs(cmd)
+	completeValues(cmd)
 	return cmd
 }
+
+// takesTargets is the annotation of a command that has both commands below it
+// and targets.
+const takesTargets = "takes-targets"
 
 // wrapArgs marks the errors of argument checks as wrong usage.
 func wrapArgs(cmd *cobra.Command) {
@@ -222,19 +236,12 @@ func wrapArgs(cmd *cobra.Command) {
 			return nil
 		}
 	}
-	if cmd.HasSubCommands() && cmd.RunE == nil {
+	if cmd.HasSubCommands() && cmd.Annotations[takesTargets] == "" {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}
-			hint := ""
-			if s := c.SuggestionsFor(args[0]); len(s) > 0 {
-				nearest := slices.MinFunc(s, func(x, y string) int {
-					return cmp.Compare(layouts.Distance(args[0], x), layouts.Distance(args[0], y))
-				})
-				hint = fmt.Sprintf("; did you mean %q?", nearest)
-			}
-			return usagef("unknown command %q%s Run %q for usage.", args[0], cmp.Or(hint, "."), c.CommandPath()+" --help")
+			return unknownCommand(c, args[0])
 		}
 		cmd.SuggestionsMinimumDistance = 2
 	}
@@ -244,6 +251,49 @@ func wrapArgs(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		wrapArgs(c)
 	}
+}
+
+// isPlugin reports whether clusterctl started the program. It replaces itself by
+// its plugin, so that only the variable _ of the shell tells.
+func (a *app) isPlugin() bool {
+	started, _ := a.Env("_")
+	return strings.TrimSuffix(filepath.Base(started), ".exe") == "clusterctl"
+}
+
+// program is what users type to start the program.
+func (a *app) program() string {
+	if a.isPlugin() {
+		return "clusterctl repo"
+	}
+	return "clusterctl-repo"
+}
+
+// unknownCommand is the error for a word that is not a command of c.
+func unknownCommand(c *cobra.Command, word string) error {
+	hint := ""
+	if s := c.SuggestionsFor(word); len(s) > 0 {
+		nearest := slices.MinFunc(s, func(x, y string) int {
+			return cmp.Compare(layouts.Distance(word, x), layouts.Distance(word, y))
+		})
+		hint = fmt.Sprintf("; did you mean %q?", nearest)
+	}
+	return usagef("unknown command %q%s Run %q for usage.", word, cmp.Or(hint, "."), c.CommandPath()+" --help")
+}
+
+// wordAfter is the first argument after the words of a command, before any flag;
+// "" if there is none.
+func (a *app) wordAfter(c *cobra.Command) string {
+	rest := a.args
+	for ; c.HasParent(); c = c.Parent() {
+		if len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
+			return ""
+		}
+		rest = rest[1:]
+	}
+	if len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
+		return ""
+	}
+	return rest[0]
 }
 
 // suggestFlag proposes a flag of the command for one that it does not have.

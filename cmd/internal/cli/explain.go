@@ -1,26 +1,34 @@
 package cli
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
 func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "explain RULE",
-		Short:   "Explain a rule, with a bad and a good example",
-		Long:    `Explains what a rule means, what happens to users, who proves it, and what to do.`,
-		Example: `  clusterctl-repo explain META006`,
-		Args:    cobra.ExactArgs(1),
+		Use:   "explain RULE|KIND",
+		Short: "Explain a rule with examples, or the migration of a kind",
+		Long: `Explains what a rule means, what happens to users, who proves it, and what to do.
+RULE is the ID of a rule or its name. For a KIND of Cluster API it shows what
+becomes of its fields in the next contract.`,
+		Example: `  clusterctl-repo explain META006
+  clusterctl-repo explain image-version
+  clusterctl-repo explain KubeadmControlPlane`,
+		Args: cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
 			for _, r := range rules.Catalogue {
-				ids = append(ids, r.ID+"\t"+r.Title)
+				ids = append(ids, r.ID+"\t"+r.Title, r.Name+"\t"+r.ID)
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -29,8 +37,12 @@ func (a *app) explainCommand() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			rule := rules.ByID(args[0])
+			rule := rules.Named(args[0])
 			if rule == nil {
+				if guide := migrationGuide(args[0]); guide != "" {
+					_, err := fmt.Fprint(a.Out, guide)
+					return err
+				}
 				return usagef("unknown rule %s%s", args[0], suggestion(args[0]))
 			}
 			if rule.Scope == lint.ScopeLive {
@@ -43,6 +55,19 @@ func (a *app) explainCommand() *cobra.Command {
 			return report.WriteRule(a.Out, rule, report.Example{Prose: example.Prose, Bad: shown(example.Bad), Good: shown(example.Good)}, style)
 		},
 	}
+}
+
+// migrationGuide says what becomes of a kind in the next contracts.
+func migrationGuide(kind string) string {
+	var out strings.Builder
+	for _, c := range table.Contracts() {
+		for i := range c.Kinds {
+			if strings.EqualFold(c.Kinds[i].Kind, kind) {
+				out.WriteString(c.Kinds[i].Guide("#"))
+			}
+		}
+	}
+	return out.String()
 }
 
 // shown is what an example shows of its files.

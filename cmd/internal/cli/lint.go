@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
@@ -50,12 +51,50 @@ type lintFlags struct {
 	fix, diff    bool
 	watch        bool
 	verification verification
+	choice       ruleChoice
+}
+
+// ruleChoice are the flags --select and --ignore.
+type ruleChoice struct{ sel, ignore []string }
+
+func (c *ruleChoice) flag(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&c.sel, "select", nil, "apply only these `RULES`: IDs, names or families such as META; may be repeated")
+	f.StringSliceVar(&c.ignore, "ignore", nil, "leave out these `RULES`: IDs, names or families; may be repeated")
+	for _, name := range []string{"select", "ignore"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return familyWords(), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+// rules are those to apply; nil means all.
+func (c *ruleChoice) rules() ([]*lint.Rule, error) {
+	if len(c.sel)+len(c.ignore) == 0 {
+		return nil, nil
+	}
+	list := rules.All
+	if len(c.sel) > 0 {
+		var err error
+		if list, err = rules.Matching(list, c.sel); err != nil {
+			return nil, usagef("--select: %w", err)
+		}
+	}
+	out, err := rules.Matching(rules.All, c.ignore)
+	if err != nil {
+		return nil, usagef("--ignore: %w", err)
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(r *lint.Rule) bool { return slices.Contains(out, r) })
+	if len(list) == 0 {
+		return nil, usagef("--select and --ignore leave no rule to apply")
+	}
+	return list, nil
 }
 
 func (a *app) lintCommand() *cobra.Command {
 	f := lintFlags{out: outputs{formats: report.FindingsFormats}}
 	cmd := &cobra.Command{
-		Use:   "lint TARGET...",
+		Use:   "lint [TARGET]...",
 		Short: "Check releases against the rules of clusterctl and Cluster API",
 		Long: `Checks a release, a provider with all its versions, or a whole repository:
 names, metadata, variables, YAML, components, CRDs and their contracts, cluster
@@ -69,7 +108,8 @@ the whole document if nothing precedes it there:
 
   # clusterctl-repo:ignore VAR013 the name is shared with other tools
 
-The exit code is 1 if there are findings at or above --fail-on.`,
+Without a TARGET the current folder is checked. The exit code is 1 if there are
+findings at or above --fail-on.`,
 		Example: `  # A whole repository, and a report for machines beside the text
   clusterctl-repo lint /srv/repository -o text -o sarif=findings.sarif
 
@@ -89,9 +129,15 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 
   # What does a finding mean?
   clusterctl-repo explain META006`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runLint(cmd.Context(), &f, args) },
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{"."}
+			}
+			return a.runLint(cmd.Context(), &f, args)
+		},
 	}
+	f.choice.flag(cmd)
 	f.source.flags(cmd)
 	f.fail.flag(cmd)
 	f.out.flag(cmd)
@@ -135,6 +181,9 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 		return err
 	}
 	o := check.Options{Source: options, Profile: profile}
+	if o.Rules, err = f.choice.rules(); err != nil {
+		return err
+	}
 	known := map[string]bool{}
 	if f.baseline != "" {
 		if known, err = a.readBaseline(f.baseline, outs); err != nil {
@@ -168,14 +217,32 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 		return err
 	}
 	if n := r.Without(known); n > 0 {
-		a.detail("%d findings were there before", n)
+		a.say("%d %s hidden: %s", n, plural(n, "finding is", "findings are"), f.hiddenBy())
 	}
-	err = a.judge(r, outs, level, report.Options{}, repositories...)
+	err = a.judge(r, outs, level, report.Options{FailOn: level}, repositories...)
 	var found *codeError
 	if f.watch && (err == nil || errors.As(err, &found)) {
 		return a.lintAgain(ctx, args, o, known, r, outs)
 	}
 	return err
+}
+
+// hiddenBy says which findings are known.
+func (f *lintFlags) hiddenBy() string {
+	switch {
+	case f.changedSince == "":
+		return "listed in " + f.baseline
+	case f.baseline == "":
+		return "there at " + f.changedSince
+	}
+	return "listed in " + f.baseline + " or there at " + f.changedSince
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 // besideDiff leaves the outputs that go to files: the diff takes standard output.

@@ -199,7 +199,7 @@ Without --to, the destinations of the configuration are used.
 
   # The image of this release, and the series of a new minor version
   clusterctl-repo release --version v1.3.0 --add-series --to /srv/repository \
-      --image controller=ghcr.io/acme/controller:v1.3.0`,
+      --image ghcr.io/acme/cluster-api-provider-acme=ghcr.io/acme/cluster-api-provider-acme:v1.3.0`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

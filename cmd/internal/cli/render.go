@@ -249,7 +249,7 @@ rules.
 		Example: `  clusterctl-repo render cluster out/infrastructure-acme/v1.2.3 my-cluster --kubernetes-version v1.34.0
 
   # Which variables does a flavor need?
-  clusterctl-repo render cluster out/infrastructure-acme/v1.2.3 my-cluster --flavor ha --list-variables`,
+  clusterctl-repo render cluster out/infrastructure-acme/v1.2.3 my-cluster --flavor topology --list-variables`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

@@ -9,10 +9,9 @@ import (
 	_ "crypto/sha256"
 	_ "crypto/sha512"
 
-	"github.com/distribution/reference"
-
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -173,20 +172,14 @@ func (s *source) image(d *yamldoc.Document, n *yamldoc.Node) Image {
 
 // parse takes the reference apart.
 func (img *Image) parse() {
-	_, err := reference.ParseNamed(img.Ref)
-	img.Canonical = err == nil
-	named, err := reference.ParseNormalizedNamed(img.Ref)
+	named, err := imageref.Parse(img.Ref)
 	if err != nil {
 		return
 	}
-	img.Repository, img.Name = reference.Domain(named), reference.Path(named)
+	img.Canonical = named.String() == img.Ref
+	img.Repository, img.Name = named.Domain, named.Path
 	if i := strings.LastIndexByte(img.Name, '/'); i >= 0 {
 		img.Repository, img.Name = img.Repository+"/"+img.Name[:i], img.Name[i+1:]
 	}
-	if t, ok := named.(reference.Tagged); ok {
-		img.Tag = t.Tag()
-	}
-	if d, ok := named.(reference.Digested); ok {
-		img.Digest = d.Digest().String()
-	}
+	img.Tag, img.Digest = named.Tag, named.Digest
 }

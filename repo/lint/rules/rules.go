@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -52,6 +53,45 @@ func ByID(id string) *lint.Rule {
 		return nil
 	}
 	return Catalogue[i]
+}
+
+// Named finds a rule by its ID as ByID does, or by its name, or returns nil.
+func Named(word string) *lint.Rule {
+	if r := ByID(word); r != nil {
+		return r
+	}
+	i := slices.IndexFunc(Catalogue, func(r *lint.Rule) bool { return strings.EqualFold(r.Name, word) })
+	if i < 0 {
+		return nil
+	}
+	return Catalogue[i]
+}
+
+// Matching returns the rules of a list that one of the words means: an ID, a name
+// or a family such as COMP. The error names the first word that means none.
+func Matching(list []*lint.Rule, words []string) ([]*lint.Rule, error) {
+	chosen := map[*lint.Rule]bool{}
+	for _, word := range words {
+		family := strings.ToUpper(strings.TrimRight(strings.TrimSuffix(word, "*"), "-"))
+		one, some := Named(word), false
+		for _, r := range list {
+			if r == one || one == nil && FamilyOf(r.ID) == family {
+				chosen[r], some = true, true
+			}
+		}
+		switch {
+		case some:
+		case one != nil:
+			return nil, fmt.Errorf("rule %s does not apply here", one.ID)
+		default:
+			hint := ""
+			if near := Suggest(word); near != "" {
+				hint = fmt.Sprintf("; did you mean %q?", near)
+			}
+			return nil, fmt.Errorf("unknown rule or family %q%s", word, hint)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(r *lint.Rule) bool { return !chosen[r] }), nil
 }
 
 // Suggest returns the ID of the rule that was probably meant by an unknown ID or

@@ -265,6 +265,13 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 	if !n.Wanted || n.Verdict != Moves && n.Verdict != Copied {
 		return never // because it is not read
 	}
+	if cluster := n.first(func(e *Edge) bool { return e.Link == SoftOwner }); cluster != nil && id != n.ID && n.first(func(e *Edge) bool { return e.Link == Owner }) == nil {
+		b.failure(Failure{
+			Step: After, Node: n, Hurts: true, Sometimes: !a.always, Fix: fix, cure: a.cure,
+			Reason: fmt.Sprintf("%s calls it %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s", where, id, cluster.From, when),
+		})
+		return never
+	}
 	reason, ends := "", Create
 	other, exists := b.lookup(id)
 	switch {

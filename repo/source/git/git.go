@@ -78,6 +78,12 @@ func (r *Repository) Commit(ctx context.Context, revision string) (string, error
 	return strings.TrimSpace(string(out)), nil
 }
 
+// Shallow reports whether the clone lacks older commits.
+func (r *Repository) Shallow(ctx context.Context) bool {
+	out, err := git(ctx, r.Root, nil, "rev-parse", "--is-shallow-repository")
+	return err == nil && strings.TrimSpace(string(out)) == "true"
+}
+
 // Remote returns the URL of the remote "origin"; nothing if there is none.
 func (r *Repository) Remote(ctx context.Context) string {
 	out, err := git(ctx, r.Root, nil, "config", "--get", "remote.origin.url")

@@ -35,12 +35,6 @@ type manager struct {
 // infra is the index of the infrastructure provider in managers.
 const infra = 3
 
-// resync is how often the infrastructure provider looks at all its objects. On a busy
-// machine it misses that it has to look again after it wrote the condition Paused (seen
-// with v1.14.0), and then does nothing for ten minutes. It is longer than what the
-// driver allows, so that it hides nothing.
-const resync = 25 * time.Second
-
 var common = []string{"--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics"}
 
 const capi = "sigs.k8s.io/cluster-api"
@@ -49,7 +43,7 @@ var managers = []*manager{
 	{name: "core", program: capi + "/core", dir: ".", module: capi, config: "core", port: 9001, health: 9101, flags: append([]string{"--feature-gates=MachinePool=true,ClusterTopology=true"}, common...)},
 	{name: "bootstrap", program: capi + "/bootstrap/kubeadm", dir: ".", module: capi, config: "bootstrap/kubeadm", port: 9002, health: 9102, flags: append([]string{"--feature-gates=MachinePool=true"}, common...)},
 	{name: "kcp", program: capi + "/controlplane/kubeadm", dir: ".", module: capi, config: "controlplane/kubeadm", port: 9003, health: 9103, flags: append([]string{"--feature-gates=MachinePool=true,ClusterTopology=true"}, common...)},
-	{name: "capd", program: infraModule + "/infrastructure/docker", dir: ".", module: infraModule, config: "infrastructure/docker", port: 9004, health: 9104, flags: append([]string{"--feature-gates=MachinePool=true,ClusterTopology=true", "--sync-period=" + resync.String()}, common...)},
+	{name: "capd", program: infraModule + "/infrastructure/docker", dir: ".", module: infraModule, config: "infrastructure/docker", port: 9004, health: 9104, flags: append([]string{"--feature-gates=MachinePool=true,ClusterTopology=true"}, common...)},
 	{name: "ipam", program: "sigs.k8s.io/cluster-api-ipam-provider-in-cluster", dir: "ipam", module: "sigs.k8s.io/cluster-api-ipam-provider-in-cluster", port: 9005, health: 9105, flags: []string{"--webhook-cert-name=tls.crt", "--webhook-key-name=tls.key", "--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics"}},
 }
 
@@ -226,14 +220,6 @@ func (r *Rig) Program(name string) string { return filepath.Join(r.programs, nam
 func (r *Rig) Restart(name string) string { return "kill $(cat " + r.pidFile(name) + ")" }
 
 func (r *Rig) pidFile(name string) string { return filepath.Join(r.dir, name+".pid") }
-
-// Log returns the last lines of a manager.
-func (r *Rig) Log(name string) string {
-	if p := r.running[name]; p != nil {
-		return p.log.String()
-	}
-	return ""
-}
 
 func answers(ctx context.Context, url string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

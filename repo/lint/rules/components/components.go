@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/distribution/reference"
-
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -441,13 +440,13 @@ func managerContainer(p *lint.Pass) {
 
 // imageProblem says why clusterctl refuses an image, or "".
 func imageProblem(ref string) string {
-	_, err := reference.ParseNamed(ref)
+	_, err := imageref.ParseCanonical(ref)
 	switch {
 	case err == nil:
 		return ""
-	case errors.Is(err, reference.ErrNameNotCanonical):
+	case errors.Is(err, imageref.ErrNotCanonical):
 		full := ""
-		if named, err := reference.ParseNormalizedNamed(ref); err == nil {
+		if named, err := imageref.Parse(ref); err == nil {
 			full = ", which stands for " + named.String()
 		}
 		return fmt.Sprintf("clusterctl refuses image %q%s: the registry is missing", ref, full)
@@ -531,21 +530,20 @@ func imageVersion(p *lint.Pass) {
 			if n.Str() == "" || view.Open(o, n) {
 				continue
 			}
-			named, err := reference.ParseNormalizedNamed(n.Text)
+			named, err := imageref.Parse(n.Text)
 			if err != nil || seesImages(o) && named.String() != n.Text {
 				continue // another rule says so
 			}
-			if _, ok := named.(reference.Digested); ok {
+			if named.Digest != "" {
 				continue
 			}
-			tagged, ok := named.(reference.Tagged)
 			switch {
-			case !ok:
+			case named.Tag == "":
 				p.On(o, n, "image %s has neither a tag nor a digest", n.Text)
-			case slices.Contains(movingTags, tagged.Tag()):
-				p.On(o, n, "image uses the moving tag %q", tagged.Tag())
-			case slices.Contains(manager, c) && otherVersion(p.Release, tagged.Tag()):
-				p.On(o, n, "the controller image has tag %s, but the release is %s", tagged.Tag(), p.Release.Version)
+			case slices.Contains(movingTags, named.Tag):
+				p.On(o, n, "image uses the moving tag %q", named.Tag)
+			case slices.Contains(manager, c) && otherVersion(p.Release, named.Tag):
+				p.On(o, n, "the controller image has tag %s, but the release is %s", named.Tag, p.Release.Version)
 			}
 		}
 	}

@@ -96,9 +96,10 @@ func (g *Graph) SVG(id string) markup.Node {
 		}
 	}
 	// Labels last, so that no line runs through them.
+	places := p.labelPlaces()
 	for i := range p.links {
 		if l := &p.links[i]; l.label != "" {
-			x, y := p.labelAt(l)
+			x, y := places[i].x, places[i].y
 			out = append(out, markup.El("text", markup.Attrs("class", join("edge-label", l.class), "x", px(x), "y", px(y+4),
 				"text-anchor", "middle", "font-size", strconv.Itoa(smallSize), "fill", faint, "stroke", paper, "stroke-width", "4", "paint-order", "stroke"),
 				markup.Text(cut(l.label))))

@@ -228,3 +228,33 @@ func FuzzWellFormed(f *testing.F) {
 }
 
 func first[A, B any](a A, _ B) A { return a }
+
+// Labels of many edges that lead to one place cover neither each other nor a box.
+func TestLabelsDoNotOverlap(t *testing.T) {
+	g := &Graph{Title: "t"}
+	for i := range 12 {
+		id := fmt.Sprint("n", i)
+		g.Nodes = append(g.Nodes, Node{ID: id, Label: "MachineDeployment", Sublabel: id})
+		for j := range i {
+			if (i+j)%2 == 0 || j == 0 {
+				g.Edges = append(g.Edges, Edge{From: fmt.Sprint("n", j), To: id, Label: "infrastructureRef"})
+			}
+		}
+	}
+	p := arrange(g)
+	places := p.labelPlaces()
+	width := textWidth("infrastructureRef", plainChar*smallSize)
+	labels := 0
+	for i := range p.links {
+		for j := range i {
+			a, b := places[i], places[j]
+			if p.links[i].label != "" && p.links[j].label != "" && max(a.x-b.x, b.x-a.x) < width && max(a.y-b.y, b.y-a.y) < smallSize {
+				t.Errorf("the labels of %d and %d overlap: %v, %v", i, j, a, b)
+			}
+		}
+		labels++
+	}
+	if labels < 20 {
+		t.Fatalf("only %d labels", labels)
+	}
+}

@@ -428,3 +428,50 @@ func (p *picture) labelAt(l *link) (x, y float64) {
 	const t = 0.72
 	return a.x + (b.x-a.x)*labelPlace, a.y + (b.y-a.y)*(3*t*t-2*t*t*t)
 }
+
+// labelPlaces are the middles of the labels, by link. One that would cover a box or
+// a label before it moves up or down until it covers neither.
+func (p *picture) labelPlaces() []point {
+	const height = smallSize + 3
+	type area struct{ left, top, right, bottom float64 }
+	of := func(at point, w, h float64) area {
+		return area{at.x - w/2, at.y - h/2, at.x + w/2, at.y + h/2}
+	}
+	cover := func(a, b area) bool {
+		return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+	}
+	var taken []area
+	for i := range p.boxes {
+		if b := &p.boxes[i]; b.node != nil {
+			taken = append(taken, area{b.x, b.y - b.h/2, b.x + b.w, b.y + b.h/2})
+		}
+	}
+	out := make([]point, len(p.links))
+	for i := range p.links {
+		l := &p.links[i]
+		if l.label == "" {
+			continue
+		}
+		x, y := p.labelAt(l)
+		out[i] = point{x, y}
+		w := textWidth(cut(l.label), plainChar*smallSize)
+		const tries = 40
+		for n := range tries {
+			// 0, below, above, further below …, within the picture.
+			shift := float64((n+1)/2) * height
+			if n%2 == 0 {
+				shift = -shift
+			}
+			at := point{x, y + shift}
+			if at.y < height || at.y > p.height-height/2 {
+				continue
+			}
+			if a := of(at, w, height); !slices.ContainsFunc(taken, func(b area) bool { return cover(a, b) }) {
+				out[i] = at
+				break
+			}
+		}
+		taken = append(taken, of(out[i], w, height))
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package survey
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
+)
+
+// State keeps the verdicts on releases in a file, one a line, as they are made. A
+// line that was cut short by the end of the program is left out when it is read,
+// and its release is judged again. A nil State keeps nothing.
+type State struct {
+	mu    sync.Mutex
+	known map[string]fleet.Release
+	file  *os.File
+	err   error
+}
+
+// record is a line of the file.
+type record struct {
+	Key     string        `json:"key"`
+	Release fleet.Release `json:"release"`
+}
+
+// OpenState reads what a file holds, and opens it to add to it. A file that is not
+// there is made, with its folder. Fresh forgets what it holds.
+func OpenState(name string, fresh bool) (*State, error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return nil, err
+	}
+	s := &State{known: map[string]fleet.Release{}}
+	data, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	flags := os.O_APPEND | os.O_CREATE | os.O_WRONLY
+	if fresh {
+		data, flags = nil, flags|os.O_TRUNC
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, len(data)+1)
+	read, kept := 0, 0
+	for lines.Scan() {
+		read++
+		var r record
+		if json.Unmarshal(lines.Bytes(), &r) == nil && r.Key != "" {
+			s.known[r.Key] = r.Release
+			kept++
+		}
+	}
+	if kept == 0 && read > 1 {
+		return nil, errors.New("the file is not the state of a survey")
+	}
+	if s.file, err = os.OpenFile(name, flags, 0o644); err != nil {
+		return nil, err
+	}
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		_, err = s.file.WriteString("\n") // after a line that was cut short
+	}
+	return s, err
+}
+
+// Close closes the file.
+func (s *State) Close() error {
+	if s == nil {
+		return nil
+	}
+	return errors.Join(s.err, s.file.Close())
+}
+
+// Err is why verdicts could not be kept, or nil.
+func (s *State) Err() error {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Known is how many verdicts there are.
+func (s *State) Known() int {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.known)
+}
+
+func (s *State) get(key string) (fleet.Release, bool) {
+	if s == nil {
+		return fleet.Release{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.known[key]
+	return r, ok
+}
+
+func (s *State) put(key string, r fleet.Release) {
+	if s == nil {
+		return
+	}
+	line, err := json.Marshal(record{key, r})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		// One write for each line, so that two runs on one file do not mix them.
+		_, err = s.file.Write(append(line, '\n'))
+	}
+	s.known[key] = r
+	s.err = errors.Join(s.err, err)
+}

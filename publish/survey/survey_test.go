@@ -1,0 +1,242 @@
+package survey_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/survey"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
+)
+
+// place is a destination in memory.
+type place struct {
+	publish.Destination
+	provider layouts.Provider
+	versions []string
+	lost     map[string]bool // listed, without a release
+	err      error
+}
+
+func (p *place) Versions(context.Context) ([]string, error) { return p.versions, p.err }
+
+func (p *place) Fetch(_ context.Context, version string) (*repo.Release, error) {
+	if p.lost[version] {
+		return nil, fmt.Errorf("%s: %w", version, fs.ErrNotExist)
+	}
+	metadata := "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n- {major: 0, minor: 1, contract: v1beta1}\n- {major: 0, minor: 2, contract: v1beta1}\n"
+	return &repo.Release{Provider: p.provider, Version: version, Path: p.provider.Label() + "/" + version, Artifacts: []*repo.Artifact{
+		repo.BytesArtifact(layouts.MetadataFile, []byte(metadata)),
+		repo.BytesArtifact("infrastructure-components.yaml", []byte("# "+version)),
+	}}, nil
+}
+
+// providers are n subjects: one in ten has a tag without a release.
+func providers(n int) []survey.Subject {
+	var out []survey.Subject
+	for i := range n {
+		p := &place{provider: layouts.Provider{Type: layouts.Infrastructure, Name: fmt.Sprintf("p%d", i)}, versions: []string{"v0.1.0", "v0.2.0", "v0.1.1", "nightly"}, lost: map[string]bool{"v0.2.0": i%10 == 0}}
+		out = append(out, survey.Subject{Name: p.provider.Label(), Provider: p.provider, Local: true, From: func() (publish.Destination, error) { return p, nil }})
+	}
+	return out
+}
+
+// options judge by counting; the number of judged releases is counted in judged.
+func options(judged *atomic.Int64) survey.Options {
+	return survey.Options{Newest: 2, Workers: 4, Program: "test", Identity: "test", Judge: func(_ context.Context, r *repo.Release) (fleet.Release, error) {
+		judged.Add(1)
+		return fleet.Release{Errors: len(r.Provider.Name), Contracts: []fleet.Contract{}, Findings: []fleet.Finding{}, Images: []string{}}, nil
+	}}
+}
+
+func text(t *testing.T, s *fleet.Survey) []byte {
+	t.Helper()
+	data, err := s.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+const many = 500
+
+// The shards of a run, in any order, are the run.
+func TestShardsAreTheWhole(t *testing.T) {
+	var judged atomic.Int64
+	whole, err := survey.Run(context.Background(), providers(many), options(&judged))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(whole.Providers) != many || judged.Load() != 2*many {
+		t.Fatalf("%d providers, %d releases", len(whole.Providers), judged.Load())
+	}
+	const n = 8
+	var shards []*fleet.Survey
+	var names []string
+	for i := range n {
+		o := options(&judged)
+		o.Shard = &fleet.Shard{Index: n - i, Of: n}
+		subjects := providers(many)
+		slices.Reverse(subjects) // the order of the source does not count
+		s, err := survey.Run(context.Background(), subjects, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := fleet.Read("shard", text(t, s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shards, names = append(shards, read), append(names, o.Shard.String())
+	}
+	merged, err := fleet.Merge(shards, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(text(t, merged), text(t, whole)) {
+		t.Error("the merged shards differ from the whole run")
+	}
+}
+
+// A run that is interrupted again and again finishes with the result of one that
+// was not, and judges every release once.
+func TestInterruptedRunsFinish(t *testing.T) {
+	var once atomic.Int64
+	want, err := survey.Run(context.Background(), providers(many), options(&once))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "state", "x.jsonl")
+	var judged atomic.Int64
+	for round := range 100 {
+		state, err := survey.OpenState(file, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		o := options(&judged)
+		o.State = state
+		before := judged.Load()
+		judge := o.Judge
+		o.Judge = func(ctx context.Context, r *repo.Release) (fleet.Release, error) {
+			if judged.Load() > before+60 {
+				cancel()
+				return fleet.Release{}, context.Canceled
+			}
+			return judge(ctx, r)
+		}
+		got, err := survey.Run(ctx, providers(many), o)
+		cancel()
+		state.Close()
+		if errors.Is(err, context.Canceled) {
+			cutLine(t, file, round)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(text(t, got), text(t, want)) {
+			t.Error("the result differs from that of one run")
+		}
+		// Each interruption may cost one line that was cut short.
+		if n := judged.Load(); round < 5 || n > once.Load()+int64(round) {
+			t.Errorf("%d releases judged in %d rounds, want about %d", n, round+1, once.Load())
+		}
+		return
+	}
+	t.Fatal("100 rounds did not finish")
+}
+
+// cutLine takes the end of the last line away, as a killed program does.
+func cutLine(t *testing.T, file string, round int) {
+	t.Helper()
+	if round%2 == 0 {
+		return
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, info.Size()-10); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatIsFound(t *testing.T) {
+	var judged atomic.Int64
+	subjects := providers(2)
+	broken := &place{err: errors.New("no route")}
+	empty := &place{}
+	subjects = append(subjects,
+		survey.Subject{Name: "broken", From: func() (publish.Destination, error) { return broken, nil }},
+		survey.Subject{Name: "empty", From: func() (publish.Destination, error) { return empty, nil }})
+	var mu sync.Mutex
+	var told []string
+	o := options(&judged)
+	o.Done = func(p *fleet.Provider, done, all int) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, fmt.Sprintf("%d/%d", done, all))
+	}
+	s, err := survey.Run(context.Background(), subjects, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Failed() != 2 || s.Providers[0].Failure != "no route" || !strings.Contains(s.Providers[1].Failure, "no version") {
+		t.Errorf("failures: %+v", s.Providers[:2])
+	}
+	first, second := s.Providers[2], s.Providers[3]
+	if fmt.Sprint(first.WithoutRelease) != "[v0.2.0]" || first.Versions != 3 || first.Releases[0].Version != "v0.1.1" {
+		t.Errorf("p0: %+v", first)
+	}
+	if u := second.Upgrade; u == nil || u.From != "v0.1.1" || u.To != "v0.2.0" || u.Problem != "" {
+		t.Errorf("upgrade of p1: %+v", u)
+	}
+	if strings.Join(told, " ") != "1/4 2/4 3/4 4/4" {
+		t.Errorf("told %v", told)
+	}
+}
+
+func TestMergeRefuses(t *testing.T) {
+	shard := func(i, of int, source string) *fleet.Survey {
+		return &fleet.Survey{SchemaVersion: 1, Source: source, Newest: 2, Shard: &fleet.Shard{Index: i, Of: of}, Providers: []fleet.Provider{}}
+	}
+	for want, shards := range map[string][]*fleet.Survey{
+		"shards are missing: [2/3 3/3]": {shard(1, 3, "x")},
+		"are both shard 1/2":            {shard(1, 2, "x"), shard(1, 2, "x")},
+		"different sources":             {shard(1, 2, "x"), shard(2, 2, "y")},
+		"is shard 2/3":                  {shard(1, 2, "x"), shard(2, 3, "x")},
+		"is not a shard":                {{SchemaVersion: 1, Source: "x"}},
+	} {
+		if _, err := fleet.Merge(shards, []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	for _, data := range []string{"", "{}", `{"schemaVersion": 2}`, `{"schemaVersion": 1, "source": "x", "providers": [], "shard": {"index": 3, "of": 2}}`} {
+		if _, err := fleet.Read("x.json", []byte(data)); err == nil || !strings.Contains(err.Error(), "x.json") {
+			t.Errorf("%q: %v", data, err)
+		}
+	}
+}
+
+// A file that is something else is not added to.
+func TestStateRefusesOtherFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(file, []byte("one\ntwo\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := survey.OpenState(file, false); err == nil {
+		t.Error("accepted")
+	}
+}

@@ -1,0 +1,75 @@
+package documents
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/documents/session"
+)
+
+// program builds the program once, into a folder with nothing else.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "documents")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "clusterctl-repo"), "./cmd/clusterctl-repo")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", &exec.Error{Name: string(out), Err: err}
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := program(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+func bin(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("skipped: bash is missing")
+	}
+	dir, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// stub writes a program that does nothing but keep what it is called with.
+func stub(t *testing.T, dir, name, script string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTutorial runs docs/getting-started.md in an empty folder. test/oracle runs
+// it with the real clusterctl too.
+func TestTutorial(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/getting-started.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stubs := t.TempDir()
+	stub(t, stubs, "go", `[ "$*" = "install github.com/clusterctl-repo/clusterctl-repo/cmd/clusterctl-repo@latest" ]`)
+	shell, err := session.NewShell(t.TempDir(), t.TempDir(), "PATH="+stubs+":"+bin(t)+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran, err := shell.Page(t.Context(), string(page), func(string) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ran < 12 {
+		t.Errorf("only %d blocks were run", ran)
+	}
+}

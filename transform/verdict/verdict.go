@@ -1,0 +1,96 @@
+// Package verdict judges one release for a survey: findings, readiness for the
+// contracts, images. It must not know where releases are or how they are shown.
+package verdict
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+)
+
+// Of judges a release. The error is that of reading it.
+func Of(ctx context.Context, r *repo.Release, o check.Options) (fleet.Release, error) {
+	out := fleet.Release{Version: r.Version, Contracts: []fleet.Contract{}, Findings: []fleet.Finding{}, Images: []string{}}
+	all, err := definitions(r)
+	if err != nil {
+		return out, err
+	}
+	for _, c := range contract.Accepted {
+		profile := o.Profile
+		profile.Contract = c
+		declared, missing := contract.Lacks(all, profile)
+		out.Contracts = append(out.Contracts, fleet.Contract{Name: string(c), Declared: declared, Ready: len(missing) == 0, Missing: append([]string{}, missing...)})
+	}
+	images, imagesErr := inventory.Images(ctx, r) // an error is mostly a finding too
+	for _, image := range images {
+		out.Images = append(out.Images, image.Ref)
+	}
+	slices.Sort(out.Images)
+	out.Images = slices.Compact(out.Images)
+	one := &repo.Repository{Path: r.Path, Providers: []*repo.Provider{{Provider: r.Provider, Path: r.Path, Releases: []*repo.Release{r}}}}
+	result, err := check.Repository(ctx, one, true, o)
+	if err != nil {
+		return out, err
+	}
+	for _, f := range result.Report.Findings {
+		switch f.Severity {
+		case lint.Error:
+			out.Errors++
+		case lint.Warning:
+			out.Warnings++
+		default:
+			out.Infos++
+			continue
+		}
+		out.Findings = append(out.Findings, fleet.Finding{Rule: f.Rule.ID, Severity: f.Severity.String(), File: below(r.Path, f.File), Line: f.Pos.Line, Message: f.Message, Fingerprint: f.Fingerprint})
+	}
+	var failures []string
+	for _, err := range result.Report.Failures {
+		failures = append(failures, err.Error())
+	}
+	if imagesErr != nil && out.Errors == 0 {
+		failures = append(failures, imagesErr.Error())
+	}
+	out.Unread = strings.Join(failures, "; ")
+	return out, nil
+}
+
+// below is the name of a file in a release; "." for the release itself.
+func below(release, file string) string {
+	rest, ok := strings.CutPrefix(file, strings.TrimSuffix(release, "/"))
+	if !ok {
+		return file
+	}
+	return cmp.Or(strings.TrimLeft(rest, `/\`), ".")
+}
+
+// definitions are the CRDs in the components of a release.
+func definitions(r *repo.Release) ([]*crd.CRD, error) {
+	components := r.Components()
+	if components == nil {
+		return nil, nil
+	}
+	data, err := components.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", components.Path, err)
+	}
+	var all []*crd.CRD
+	for _, o := range manifest.New(components, layouts.Components, data).Objects() {
+		if o.Is(crd.Group, crd.Kind) {
+			all = append(all, crd.Of(o))
+		}
+	}
+	return all, nil
+}
