@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
 // delivery is how releases are published: the flags that publish, release and
@@ -34,6 +36,13 @@ type receipt struct {
 	// Providers are the labels of those in the release.
 	Providers []string `json:"providers"`
 	publish.Receipt
+}
+
+// recordDocument is what --record writes.
+var recordDocument = report.Document{Kind: "record", Version: 1, Body: recordBody{}, Title: "what was published where"}
+
+type recordBody struct {
+	Releases []receipt `json:"releases"`
 }
 
 func (d *delivery) flags(cmd *cobra.Command) {
@@ -88,18 +97,15 @@ func (d *delivery) writeRecord(a *app) error {
 	if d.receipt == "" || d.dryRun {
 		return nil
 	}
-	data, err := json.MarshalIndent(struct {
-		SchemaVersion int       `json:"schemaVersion"`
-		Releases      []receipt `json:"releases"`
-	}{1, append([]receipt{}, d.receipts...)}, "", "  ")
-	if err != nil {
+	var data bytes.Buffer
+	if err := recordDocument.Write(&data, nil, recordBody{append([]receipt{}, d.receipts...)}); err != nil {
 		return err
 	}
 	if d.receipt == "-" {
-		_, err := a.Out.Write(append(data, '\n'))
+		_, err := term.NewWriter(a.Out, term.JSON).Write(data.Bytes())
 		return err
 	}
-	if err := a.writeOutput(d.receipt, append(data, '\n')); err != nil {
+	if err := a.writeOutput(d.receipt, data.Bytes()); err != nil {
 		return fmt.Errorf("--record: %w", err)
 	}
 	return nil
