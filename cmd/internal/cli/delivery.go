@@ -24,6 +24,8 @@ type delivery struct {
 	receipts []receipt
 	// notes is the file of --notes-file.
 	notes string
+	// brokenLatest publishes although clusterctl cannot resolve "latest" then.
+	brokenLatest bool
 	waiting
 	attestation
 	open.Options
@@ -56,6 +58,7 @@ func (d *delivery) flags(cmd *cobra.Command) {
 	f.BoolVar(&d.AdoptDraft, "adopt-draft", false, "finish what another run began and left: a draft on GitHub, a claim for other content elsewhere; only if that run has ended")
 	f.BoolVar(&d.Complete, "complete", false, "GitHub: add files to a published release that lacks nothing but files")
 	f.BoolVar(&d.AllowUnreadable, "allow-unreadable", false, "GitLab: publish also where clusterctl does not look, such as a host whose name does not begin with gitlab.")
+	f.BoolVar(&d.brokenLatest, "allow-broken-latest", false, "publish even if clusterctl can then no longer resolve \"latest\", because the release of a listed series is missing")
 	f.StringVar(&d.OCIFormat, "oci-format", open.OCIFiles, "oci://: files, a layer for each file as Cluster API Operator reads it, or archive, the proposed form of Cluster API")
 	f.BoolVar(&d.GitLabRelease, "gitlab-release", false, "GitLab: also make a release that links to the files")
 }
