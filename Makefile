@@ -105,6 +105,10 @@ generate: ## Write the documents that are made from the code
 verify: lint generate ## Fail if generated documents were stale
 	git diff --exit-code -- docs
 
+.PHONY: kills
+kills: ## Kill mirror, repair, prune and bundle 200 times each
+	KILLS=200 $(GO) test ./publish/mirror ./publish/bundle -run Killed -count=1 -v
+
 .PHONY: oracle
 oracle: ## Compare with the real clusterctl (builds it first)
 	cd test/oracle && $(GO) test -timeout 30m ./...

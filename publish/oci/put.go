@@ -74,7 +74,11 @@ func (d *Repository) result(b *bundle, desc v1.Descriptor, unchanged bool) publi
 	result := publish.Result{Unchanged: unchanged, Where: d.reference(b.release.Version), Digest: desc.Digest.String()}
 	note := func(format string, args ...any) { result.Notes = append(result.Notes, fmt.Sprintf(format, args...)) }
 	note("the digest is %s", desc.Digest)
-	note("clusterctl does not read registries; the Cluster API operator does, with fetchConfig.oci: %s", d.OperatorReference(b.release.Version))
+	if d.form.archive {
+		note("clusterctl v1.14 does not read registries")
+	} else {
+		note("clusterctl does not read registries; the Cluster API operator does, with fetchConfig.oci: %s", d.OperatorReference(b.release.Version))
+	}
 	if desc.Digest != b.desc.Digest {
 		note("the files are equal, but what is said about them is not: the manifest would have the digest %s", b.desc.Digest)
 	}

@@ -33,7 +33,7 @@ becomes of its fields in the next contract.`,
 			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			style, err := term.StyleFor(a.Out, a.color, a.Env)
+			style, err := term.StyleFor(a.text, a.color, a.Env)
 			if err != nil {
 				return usage(err)
 			}
@@ -46,13 +46,13 @@ becomes of its fields in the next contract.`,
 				return usagef("unknown rule %s%s", args[0], suggestion(args[0]))
 			}
 			if rule.Scope == lint.ScopeLive {
-				return report.WriteRule(a.Out, rule, report.Example{Prose: "For example: " + rule.Example}, style)
+				return report.WriteRule(a.text, rule, report.Example{Prose: "For example: " + rule.Example}, style)
 			}
 			example, err := examples.Load(rule.ID)
 			if err != nil {
 				return err
 			}
-			return report.WriteRule(a.Out, rule, report.Example{Prose: example.Prose, Bad: shown(example.Bad), Good: shown(example.Good)}, style)
+			return report.WriteRule(a.text, rule, report.Example{Prose: example.Prose, Bad: shown(example.Bad), Good: shown(example.Good)}, style)
 		},
 	}
 }

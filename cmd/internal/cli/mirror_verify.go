@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
@@ -219,16 +219,13 @@ func (a *app) checkReleases(ctx context.Context, name string, keys *verification
 	return nil
 }
 
+// mirrorDocument is what mirror verify writes as JSON.
+var mirrorDocument = report.Document{Kind: "mirror-verify", Version: 1, Body: mirror.Report{}, Title: "what is wrong with a mirror"}
+
 // writeMirrorReport prints what mirror verify found.
 func (a *app) writeMirrorReport(w io.Writer, format string, r *mirror.Report) error {
 	if format == "json" {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(struct {
-			SchemaVersion int `json:"schemaVersion"`
-			*mirror.Report
-		}{1, r})
+		return mirrorDocument.Write(w, nil, r)
 	}
 	var b strings.Builder
 	for _, p := range r.Problems {
@@ -354,7 +351,7 @@ func (a *app) repair(ctx context.Context, name string, from []string, key attest
 	if err != nil {
 		return err
 	}
-	if err := a.writeMirrorReport(a.Out, "text", left); err != nil {
+	if err := a.writeMirrorReport(a.text, "text", left); err != nil {
 		return err
 	}
 	if len(left.Problems) > 0 {
