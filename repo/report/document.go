@@ -44,6 +44,7 @@ var Documents = []Document{
 	{"lint", 1, jsonReport{}, "the findings of lint, contract and extension check"},
 	{"vars", 1, variablesBody{}, "the variables of releases"},
 	{"images", 1, imagesBody{}, "the images of releases"},
+	{"image-checks", 1, imageChecksBody{}, "what registries say about the images of releases"},
 	{"diff", 1, diffBody{}, "the changes between releases"},
 	{"migrate", 1, migrationBody{}, "what a migration changed and left"},
 	{"rules", 1, rulesBody{}, "the rules of lint"},

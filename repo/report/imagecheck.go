@@ -20,14 +20,15 @@ type ImageCheck struct {
 	Places []string `json:"places"`
 }
 
+type imageChecksBody struct {
+	Images []ImageCheck `json:"images"`
+}
+
 // WriteImageChecks prints what registries say, in a format of InventoryFormats.
 func WriteImageChecks(w io.Writer, format string, checks []ImageCheck) error {
 	switch format {
 	case "json":
-		return writeJSON(w, struct {
-			SchemaVersion int          `json:"schemaVersion"`
-			Images        []ImageCheck `json:"images"`
-		}{schemaVersion, append([]ImageCheck{}, checks...)})
+		return documentOf("image-checks").Write(w, nil, imageChecksBody{append([]ImageCheck{}, checks...)})
 	case "markdown":
 		fmt.Fprint(w, "| image | status | platforms | problem |\n|---|---|---|---|\n")
 		for _, c := range checks {
