@@ -71,6 +71,7 @@ func TestMove(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // clusterctl repeats what fails for a while
 			ns := strings.ReplaceAll(name, " ", "-")
 			w := &move{t: t, ns: ns}
 			w.namespace(from)
@@ -102,7 +103,7 @@ func TestMove(t *testing.T) {
 			if plan.Outcome != tt.outcome {
 				t.Errorf("outcome %q, want %q\n%s", plan.Outcome, tt.outcome, text)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
 			defer cancel()
 			var said bytes.Buffer
 			moved := exec.CommandContext(ctx, built.clusterctl, "move", "--kubeconfig", from.Kubeconfig, "--to-kubeconfig", to.Kubeconfig, "-n", ns)
