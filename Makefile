@@ -20,6 +20,13 @@ build: ## Build the program into bin/
 
 GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.14.3
 
+.PHONY: site
+site: ## Make the web site in out/site and check its links; needs Debian's mkdocs and mkdocs-material
+	rm -rf out/site-src out/site
+	$(GO) run ./test/site out/site-src
+	mkdocs build --quiet --config-file docs/mkdocs.yml
+	$(GO) test -count=1 ./test/site
+
 .PHONY: dist
 dist: ## Build all that a release has into out/dist, as a snapshot, and test it
 	$(GORELEASER) release --snapshot --clean
@@ -92,11 +99,15 @@ new-rule: ## Start a rule: ID=CC031 NAME=worker-class-name
 
 .PHONY: generate
 generate: ## Write the documents that are made from the code
-	$(GO) test ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/internal/gendocs ./cmd/internal/cli -count=1 -update
+	$(GO) test ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/internal/gendocs ./repo/migrate/table ./cmd/internal/cli -count=1 -update
 
 .PHONY: verify
 verify: lint generate ## Fail if generated documents were stale
 	git diff --exit-code -- docs
+
+.PHONY: kills
+kills: ## Kill mirror, repair, prune and bundle 200 times each
+	KILLS=200 $(GO) test ./publish/mirror ./publish/bundle -run Killed -count=1 -v
 
 .PHONY: oracle
 oracle: ## Compare with the real clusterctl (builds it first)

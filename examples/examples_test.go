@@ -116,7 +116,7 @@ func TestEveryFolder(t *testing.T) {
 	}
 	var folders []string
 	for _, e := range entries {
-		if e.IsDir() {
+		if _, err := os.Stat(filepath.Join(e.Name(), layouts.MetadataFile)); err == nil {
 			folders = append(folders, e.Name())
 		}
 	}

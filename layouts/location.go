@@ -268,17 +268,19 @@ func parseLocal(raw string, u *url.URL) (Location, error) {
 }
 
 // ociForms are compiled when an OCI reference is first read.
-var ociForms = sync.OnceValue(func() (f struct{ host, repository, tag *regexp.Regexp }) {
+var ociForms = sync.OnceValue(func() (f struct{ host, repository, tag, digest *regexp.Regexp }) {
 	f.host = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?$|^\[[0-9A-Fa-f:]+\](:[0-9]+)?$`)
 	f.repository = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 	f.tag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+	f.digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 	return f
 })
 
-// parseOCI reads HOST/REPO[:TAG] by the grammar of the OCI distribution
-// specification. Without a tag the version is empty.
+// parseOCI reads HOST/REPO[:TAG][@DIGEST] by the grammar of the OCI distribution
+// specification. A digest is the version; without it and a tag that is empty.
 func parseOCI(raw, rest string) (Location, error) {
 	host, name, _ := strings.Cut(rest, "/")
+	name, digest, pinned := strings.Cut(name, "@")
 	repository, tag, tagged := strings.Cut(name, ":")
 	forms := ociForms()
 	switch {
@@ -288,6 +290,12 @@ func parseOCI(raw, rest string) (Location, error) {
 		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is not a repository name", raw, repository), Help: "It consists of lower-case letters and digits, separated by single dots, dashes, underscores and slashes"}
 	case tagged && !forms.tag.MatchString(tag):
 		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is not a tag", raw, tag), Help: "It consists of at most 128 letters, digits, dots, dashes and underscores"}
+	}
+	if pinned {
+		if !forms.digest.MatchString(digest) {
+			return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is not a digest", raw, digest), Help: "The form is oci://HOST/REPOSITORY@sha256: and 64 hexadecimal digits"}
+		}
+		tag = digest // which counts, as in the names of images
 	}
 	return Location{Kind: OCI, Host: host, Repository: repository, Version: tag}, nil
 }
@@ -311,6 +319,9 @@ func (l Location) URL() string {
 	case OCI:
 		if l.Version == "" {
 			return "oci://" + l.Host + "/" + l.Repository
+		}
+		if strings.Contains(l.Version, ":") {
+			return "oci://" + l.Host + "/" + l.Repository + "@" + l.Version
 		}
 		return "oci://" + l.Host + "/" + l.Repository + ":" + l.Version
 	}

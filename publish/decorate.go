@@ -38,12 +38,14 @@ func (d dryRun) Verify(context.Context, *repo.Release) error { return nil }
 
 // Receipt is what was published where.
 type Receipt struct {
-	Version   string        `json:"version"`
-	To        string        `json:"to"`
-	Where     string        `json:"where"`
-	Unchanged bool          `json:"unchanged"`
-	Files     []ReceiptFile `json:"files"`
-	Notes     []string      `json:"notes,omitempty"`
+	Version   string `json:"version"`
+	To        string `json:"to"`
+	Where     string `json:"where"`
+	Unchanged bool   `json:"unchanged"`
+	// Digest is that of the manifest in a registry.
+	Digest string        `json:"digest,omitempty"`
+	Files  []ReceiptFile `json:"files"`
+	Notes  []string      `json:"notes,omitempty"`
 }
 
 // ReceiptFile is one published file; its size is in bytes.
@@ -74,7 +76,7 @@ func (d *recorder) Verify(ctx context.Context, r *repo.Release) error {
 	if err := d.Destination.Verify(ctx, r); err != nil {
 		return err
 	}
-	out := Receipt{Version: r.Version, To: d.String(), Where: d.last.Where, Unchanged: d.last.Unchanged, Notes: d.last.Notes, Files: []ReceiptFile{}}
+	out := Receipt{Version: r.Version, To: d.String(), Where: d.last.Where, Digest: d.last.Digest, Unchanged: d.last.Unchanged, Notes: d.last.Notes, Files: []ReceiptFile{}}
 	for _, a := range r.Artifacts {
 		sum, err := a.Digest(ctx)
 		if err != nil {

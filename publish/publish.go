@@ -51,6 +51,9 @@ type Result struct {
 	Unchanged bool
 	// Where is the place a person would look at.
 	Where string
+	// Digest is that of the manifest in a registry, such as sha256:0123…; it is
+	// empty elsewhere.
+	Digest string
 	// Steps are what Plan says would be done, in order, as short sentences
 	// without a subject: "upload metadata.yaml (1200 bytes)".
 	Steps []string

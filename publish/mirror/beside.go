@@ -226,7 +226,7 @@ func (m *run) load() error {
 		m.lock.add(l)
 		m.settle(l.Settings)
 	}
-	m.lock.settings = Settings{ImageRegistry: m.ImageRegistry, ConfigMaps: m.ConfigMaps, Folder: strings.TrimSuffix(m.Below, "/"), URL: m.URL}
+	m.lock.settings = Settings{ImageRegistry: m.ImageRegistry, ConfigMaps: m.ConfigMaps, Images: m.WithImages, Folder: strings.TrimSuffix(m.Below, "/"), URL: m.URL}
 	if m.Apart || !m.Near {
 		m.lock.settings.To = m.To.Name
 	}
@@ -259,6 +259,9 @@ func (m *run) settle(last Settings) {
 	}
 	if !m.Given.ConfigMaps {
 		m.ConfigMaps = m.ConfigMaps || last.ConfigMaps
+	}
+	if !m.Given.WithImages {
+		m.WithImages = m.WithImages || last.Images
 	}
 }
 

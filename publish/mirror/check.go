@@ -334,7 +334,7 @@ func (c *checker) walk(ctx context.Context) error {
 			return nil
 		case strings.HasPrefix(base, ownPrefix):
 			if base != ownPrefix+"lock" {
-				c.add(Unfinished, name, "a run that was stopped left it; run mirror prune")
+				c.add(Unfinished, name, "a run that was stopped left it; run mirror repair")
 			}
 			return skip(e)
 		case strings.HasPrefix(base, "."):

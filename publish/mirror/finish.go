@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -120,6 +121,9 @@ func (m *run) finish(ctx context.Context) error {
 		return err
 	}
 	m.result.CertManager = config.CertManager != nil
+	if err := m.operator(releases, config, put); err != nil {
+		return err
+	}
 	if m.ImageRegistry != "" {
 		var problems []string
 		config.Images, problems = overrides(m.ImageRegistry, usesOf(releases, m.images))
@@ -140,6 +144,9 @@ func (m *run) finish(ctx context.Context) error {
 	})
 	if left := inv.unmapped(); config.Images != nil && len(left) > 0 {
 		m.warn("clusterctl rewrites only images of components; it does not take %d from %s: %s; provide them under their own names", len(left), m.ImageRegistry, few(left))
+	}
+	if err := m.bringImages(ctx, inv, sums); err != nil {
+		return err
 	}
 	text, err := config.Marshal()
 	if err != nil {
@@ -169,6 +176,25 @@ func (m *run) finish(ctx context.Context) error {
 	}
 	if err := os.Remove(m.beside.path(journalFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", m.beside.path(journalFile), cause(err))
+	}
+	return nil
+}
+
+// bringImages makes the mirror hold its container images, or none.
+func (m *run) bringImages(ctx context.Context, inv *ImageInventory, sums map[string]repo.Sum) error {
+	m.result.Images, m.result.Lock = inv, m.lock.lock()
+	if !m.WithImages {
+		return m.beside.remove([]string{layouts.ImagesFolder})
+	}
+	if m.Images == nil {
+		return errors.New("the images cannot be fetched")
+	}
+	files, err := m.Images(ctx, inv.Pullable())
+	if err != nil {
+		return err
+	}
+	for name, sum := range files {
+		sums[layouts.ImagesFolder+"/"+name] = sum
 	}
 	return nil
 }
@@ -292,6 +318,24 @@ func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string
 		}
 	}
 	return nil
+}
+
+// operator writes the provider objects of the operator, if that can read the
+// mirror: where it is a registry, or has ConfigMaps.
+func (m *run) operator(releases []Locked, c *Config, put func(string, []byte) error) error {
+	urls, registry := map[layouts.Provider]string{}, false
+	for _, p := range c.Providers {
+		urls[layouts.Provider{Type: p.Type, Name: p.Name}] = p.URL
+		registry = registry || strings.HasPrefix(p.URL, "oci://")
+	}
+	if !registry && !m.ConfigMaps {
+		return nil
+	}
+	data, err := operatorProviders(releases, urls)
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	return put(operatorFile, data)
 }
 
 // config makes the clusterctl.yaml.

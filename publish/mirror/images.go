@@ -44,6 +44,9 @@ type MirroredImage struct {
 	Places []ImagePlace `json:"places"`
 }
 
+// Guess reports whether no container is known that runs the image.
+func (img MirroredImage) Guess() bool { return img.Confidence != certain }
+
 // ImagePlace is where an image was found.
 type ImagePlace struct {
 	ReleaseName
@@ -92,12 +95,20 @@ func (inv *ImageInventory) unmapped() (out []string) {
 	return out
 }
 
-// refs returns the references that can be pulled.
-func (inv *ImageInventory) refs() (out []string) {
+// Pullable returns the images whose names are known without the user.
+func (inv *ImageInventory) Pullable() (out []MirroredImage) {
 	for _, img := range inv.Images {
 		if img.Places[0].Variable == "" && img.Places[0].Name != "" {
-			out = append(out, img.Ref)
+			out = append(out, img)
 		}
+	}
+	return out
+}
+
+// refs returns the references that can be pulled.
+func (inv *ImageInventory) refs() (out []string) {
+	for _, img := range inv.Pullable() {
+		out = append(out, img.Ref)
 	}
 	return out
 }

@@ -11,11 +11,18 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
 // The tests below start this test binary again as a mirror of its own, whose
@@ -55,6 +62,22 @@ var children = map[string]func(args []string) error{
 		wants, opts, _, _ := scene(&testing.T{}, args[0], nil, nil)
 		fmt.Println("ready")
 		_, err := Run(context.Background(), wants, opts)
+		return err
+	},
+	// repair DIR: restores what is damaged.
+	"repair": func(args []string) error {
+		fmt.Println("ready")
+		return repairScene(args[0])
+	},
+	// prune DIR: leaves one version of each provider.
+	"prune": func(args []string) error {
+		lock, err := ReadLock(args[0])
+		if err != nil {
+			return err
+		}
+		_, opts, _, _ := scene(&testing.T{}, args[0], nil, nil)
+		fmt.Println("ready")
+		_, err = Prune(context.Background(), lock.Keep(1), nil, changing(args[0], opts))
 		return err
 	},
 	// limited DIR BYTES: mirrors while no file may grow larger.
@@ -116,37 +139,193 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-func TestKilledAnywhere(t *testing.T) {
-	const enough, most = 15, 60 // some children end before they are killed
+// kills is how many kills a test makes, and rounds how many tries that may take:
+// some children end before. Set KILLS for more.
+func kills() (enough, rounds int) {
+	enough = 15
+	if n, err := strconv.Atoi(os.Getenv("KILLS")); err == nil {
+		enough = n
+	}
+	return enough, 4 * enough
+}
+
+// changing lets releases of a mirror in a folder be replaced and removed.
+func changing(dir string, opts Options) Options {
+	folder, err := local.New(dir)
+	if err != nil {
+		panic(err)
+	}
+	of := opts.To.Of
+	opts.To.Of = func(p layouts.Provider) (publish.Destination, error) {
+		d, err := of(p)
+		return changeable{d, folder, p}, err
+	}
+	return opts
+}
+
+type changeable struct {
+	publish.Destination
+	folder *local.Folder
+	p      layouts.Provider
+}
+
+func (c changeable) Replace(ctx context.Context, r *repo.Release) (publish.Result, error) {
+	return c.folder.Replace(ctx, r)
+}
+
+func (c changeable) Remove(ctx context.Context, version string) error {
+	return c.folder.Remove(ctx, c.p, version)
+}
+
+// repairScene repairs a mirror from where it came from.
+func repairScene(dir string) error {
+	report, err := Check(context.Background(), dir, 2)
+	if err != nil {
+		return err
+	}
+	all, opts, _, _ := scene(&testing.T{}, dir, nil, nil)
+	opts.Repair = true
+	var wants []Want
+	for _, l := range report.Broken {
+		for _, w := range all {
+			if w.From.String() == l.Source {
+				w.Provider, w.File, w.Version = l.Identity(), l.Components, Exactly(l.Version)
+				wants = append(wants, w)
+				break
+			}
+		}
+	}
+	_, err = Run(context.Background(), wants, changing(dir, opts))
+	return err
+}
+
+// startAndKill starts a child, kills it after a while, and reports whether it died of
+// that.
+func startAndKill(t *testing.T, within time.Duration, orders ...string) bool {
+	t.Helper()
+	cmd := child(t, orders...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	time.Sleep(rand.N(within))
+	cmd.Process.Kill() // fails if it has ended
+	return killed(cmd.Wait())
+}
+
+// sound checks a mirror, in which nothing may be wrong but what is expected.
+func sound(t *testing.T, dir string, expected ...ProblemKind) {
+	t.Helper()
+	report, err := Check(t.Context(), dir, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range report.Problems {
+		if !slices.Contains(expected, p.Kind) {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// A repair that is killed leaves every release as it was or as it should be,
+// and the next one finishes.
+func TestRepairKilled(t *testing.T) {
 	want, _ := flawless(t)
-	kills, rounds := 0, 0
-	for ; kills < enough && rounds < most; rounds++ {
+	enough, most := kills()
+	n, rounds := 0, 0
+	for ; n < enough && rounds < most; rounds++ {
 		dir := memoryDir(t)
-		for range 3 {
-			cmd := child(t, "mirror", dir)
-			out, err := cmd.StdoutPipe()
+		completed(t, dir, want)
+		victims, err := filepath.Glob(filepath.Join(dir, "*-*", "v*", "*.yaml"))
+		if err != nil || len(victims) < 6 {
+			t.Fatalf("%v, %v", victims, err)
+		}
+		for i, name := range victims {
+			switch (i + rounds) % 3 {
+			case 0:
+				err = os.WriteFile(name, []byte("damaged"), 0o644)
+			case 1:
+				err = os.Remove(name)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
+		}
+		for range 3 {
+			if startAndKill(t, 15*time.Millisecond, "repair", dir) {
+				n++
 			}
-			if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-				t.Fatalf("%q %v", line, err)
-			}
-			time.Sleep(rand.N(15 * time.Millisecond))
-			cmd.Process.Kill() // fails if it has ended
-			if killed(cmd.Wait()) {
-				kills++
+			sound(t, dir, Missing, Damaged, Unfinished)
+		}
+		if err := folderOf(t, dir).Sweep(); err != nil {
+			t.Fatal(err)
+		}
+		if err := repairScene(dir); err != nil {
+			t.Fatal(err)
+		}
+		completed(t, dir, want)
+		sound(t, dir)
+	}
+	t.Logf("%d kills in %d rounds", n, rounds)
+	if n < enough {
+		t.Errorf("only %d kills: this test proves too little", n)
+	}
+}
+
+// Pruning that is killed is finished by the next time.
+func TestPruneKilled(t *testing.T) {
+	want, _ := flawless(t)
+	enough, most := kills()
+	n, rounds := 0, 0
+	for ; n < enough && rounds < most; rounds++ {
+		dir := memoryDir(t)
+		completed(t, dir, want)
+		if startAndKill(t, 3*time.Millisecond, "prune", dir) {
+			n++
+		}
+		sound(t, dir, Missing, Unfinished, Damaged)
+		if out, err := child(t, "prune", dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		folder := folderOf(t, dir)
+		if err := folder.Sweep(); err != nil {
+			t.Fatal(err)
+		}
+		sound(t, dir)
+		if lock, err := ReadLock(dir); err != nil || len(lock.Releases) != 3 {
+			t.Errorf("%v, %v", lock, err)
+		}
+	}
+	t.Logf("%d kills in %d rounds", n, rounds)
+	if n < enough {
+		t.Errorf("only %d kills: this test proves too little", n)
+	}
+}
+
+func TestKilledAnywhere(t *testing.T) {
+	enough, most := kills()
+	want, _ := flawless(t)
+	n, rounds := 0, 0
+	for ; n < enough && rounds < most; rounds++ {
+		dir := memoryDir(t)
+		for range 3 {
+			if startAndKill(t, 15*time.Millisecond, "mirror", dir) {
+				n++
 			}
 			shared, own := twoPlaces()
 			whole(t, dir, shared, own)
 		}
 		completed(t, dir, want)
 	}
-	t.Logf("%d kills in %d rounds", kills, rounds)
-	if kills < enough {
-		t.Errorf("only %d kills: this test proves too little", kills)
+	t.Logf("%d kills in %d rounds", n, rounds)
+	if n < enough {
+		t.Errorf("only %d kills: this test proves too little", n)
 	}
 }
 

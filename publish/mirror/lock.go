@@ -39,6 +39,7 @@ type Lock struct {
 type Settings struct {
 	ImageRegistry string `json:"imageRegistry,omitempty"`
 	ConfigMaps    bool   `json:"configMaps,omitempty"`
+	Images        bool   `json:"images,omitempty"`
 	// Folder is where the releases are below the root, if not there, and To
 	// their place if that is not below the root at all.
 	Folder string `json:"folder,omitempty"`

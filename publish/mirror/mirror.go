@@ -59,9 +59,14 @@ type Options struct {
 	Since *Lock
 	// Needs are the releases that a carried difference relies on.
 	Needs []ReleaseName
-	// Given says which of these two settings count even if they are empty. The
-	// lock file keeps them, and otherwise those of the last run count.
-	Given struct{ ImageRegistry, ConfigMaps bool }
+	// WithImages also brings the container images, by Images: it makes the
+	// folder layouts.ImagesFolder hold exactly the named ones, and returns its
+	// files with their checksums.
+	WithImages bool
+	Images     func(ctx context.Context, images []MirroredImage) (map[string]repo.Sum, error)
+	// Given says which of these settings count even if they are empty. The lock
+	// file keeps them, and otherwise those of the last run count.
+	Given struct{ ImageRegistry, ConfigMaps, WithImages bool }
 	// Verify refuses a release by its error before anything of it is published,
 	// or is nil. It gets the release as its source has it, also if several
 	// providers share it, and the providers whose files are copied; reading the
@@ -109,6 +114,9 @@ type Result struct {
 	// CertManager says that the mirror has a cert-manager, without which
 	// clusterctl installs nothing in a cluster that has none.
 	CertManager bool
+	// Lock and Images are what the mirror holds now, nil after a dry run.
+	Lock   *Lock
+	Images *ImageInventory
 	// Written are the files beside the releases that were made or changed.
 	Written []string
 }

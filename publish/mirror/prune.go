@@ -99,6 +99,9 @@ func (m *run) forget(l *Locked) {
 // there is no error.
 func (b beside) remove(names []string) error {
 	root, err := os.OpenRoot(b.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("open the mirror %s: %w", b.dir, cause(err))
 	}

@@ -186,7 +186,7 @@ func TestContracts(t *testing.T) {
 	files := filesOf(foo, "v1.0.0")
 	files[3] = metadataOf("v2.0.0", "v1beta2")
 	result := mirrored(t, []Want{{From: newPlace("https://x", map[string][]string{"v1.0.0": files}), Version: selector(t, "v1.0.0")}}, toFolder(t, memoryDir(t)))
-	if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "gives no contract for this version") {
+	if len(result.Warnings) != 2 || !strings.Contains(result.Warnings[0], `no longer resolve "latest"`) || !strings.Contains(result.Warnings[1], "gives no contract for this version") {
 		t.Errorf("%q", result.Warnings)
 	}
 }

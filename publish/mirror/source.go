@@ -150,6 +150,33 @@ type named struct {
 
 func (n named) String() string { return n.name }
 
+// Pinned returns the one version of a source that a digest names, where the
+// source takes digests for versions.
+func Pinned(s Source, digest string) Source { return pinned{s, digest} }
+
+type pinned struct {
+	Source
+	digest string
+}
+
+func (p pinned) Versions(ctx context.Context) ([]string, error) {
+	r, err := p.Source.Fetch(ctx, p.digest)
+	if err != nil {
+		return nil, err
+	}
+	return []string{r.Version}, nil
+}
+
+func (p pinned) Fetch(ctx context.Context, version string) (*repo.Release, error) {
+	r, err := p.Source.Fetch(ctx, p.digest)
+	if err == nil && r.Version != version {
+		err = fmt.Errorf("%s is the version %s, not %s: %w", r.Path, r.Version, version, fs.ErrNotExist)
+	}
+	return r, err
+}
+
+func (p pinned) String() string { return p.Source.String() + "@" + p.digest }
+
 // Provider returns the versions of a provider that is already listed, such as
 // one in a folder, as a source.
 func Provider(p *repo.Provider) Source { return listed{p} }

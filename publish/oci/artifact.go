@@ -72,9 +72,17 @@ func describe(mediaType string, sum repo.Sum, size int64) v1.Descriptor {
 	return v1.Descriptor{MediaType: mediaType, Digest: digest.NewDigestFromEncoded(digest.SHA256, sum.String()), Size: size}
 }
 
+// form is how a release is stored.
+type form struct {
+	annotations map[string]string
+	// archive is the form of the proposal for Cluster API: one layer with all
+	// files.
+	archive bool
+}
+
 // pack makes the manifest of a release. Every file is read once, unless its
 // checksum is stated, and those that tell the providers apart twice.
-func pack(ctx context.Context, r *repo.Release, annotations map[string]string) (*bundle, error) {
+func pack(ctx context.Context, r *repo.Release, o form) (*bundle, error) {
 	stated := *r
 	stated.Artifacts = slices.Clone(r.Artifacts)
 	stated.Sort()
@@ -103,6 +111,9 @@ func pack(ctx context.Context, r *repo.Release, annotations map[string]string) (
 		}
 		a = a.Stating(sum)
 		stated.Artifacts[i], sums[a.Name], layers[a.Name] = a, sum, describe(mediaType(a.Name), sum, a.Size)
+		if o.archive {
+			continue
+		}
 		add(a.Name, a.Name, nil)
 		if layer := layers[a.Name]; !seen[layer.Digest] {
 			seen[layer.Digest] = true
@@ -113,8 +124,18 @@ func pack(ctx context.Context, r *repo.Release, annotations map[string]string) (
 	if err != nil {
 		return nil, err
 	}
-	more, notes := aliases(providers, sums)
-	b.notes = notes
+	var more []alias
+	if o.archive {
+		if err := b.archive(ctx, &m); err != nil {
+			return nil, err
+		}
+		if len(providers) != 1 || providers[0].Provider.Name == "" {
+			return nil, fmt.Errorf("the archive form holds one provider, but the release has %d that are known; give every provider a repository with {provider}", len(providers))
+		}
+		b.notes = []string{"no released Cluster API operator reads the archive form, which is proposed in cluster-api#13729"}
+	} else {
+		more, b.notes = aliases(providers, sums)
+	}
 	slices.SortFunc(more, func(x, y alias) int { return cmp.Compare(x.Title, y.Title) })
 	for _, x := range more {
 		add(x.Of, x.Title, map[string]string{AliasOf: x.Of})
@@ -127,7 +148,7 @@ func pack(ctx context.Context, r *repo.Release, annotations map[string]string) (
 		m.Annotations[providerType] = word
 		m.Annotations[providerName] = p.Name
 	}
-	maps.Copy(m.Annotations, annotations)
+	maps.Copy(m.Annotations, o.annotations)
 	if b.manifest, err = json.Marshal(m); err != nil {
 		return nil, err
 	}

@@ -38,6 +38,9 @@ type Options struct {
 	// org.opencontainers.image.source. They are part of the digest, so a time
 	// in them makes it differ with every run.
 	Annotations map[string]string
+	// Archive stores a release as one archive, as it is proposed for Cluster
+	// API, instead of a layer for each file.
+	Archive bool
 	// TakeOver ignores that other content has the claim.
 	TakeOver bool
 	// Base makes the connections; nil is http.DefaultTransport.
@@ -48,12 +51,12 @@ type Options struct {
 
 // Repository is a repository of an OCI registry. It is safe for concurrent use.
 type Repository struct {
-	remote      *remote.Repository
-	client      *http.Client
-	session     *session
-	annotations map[string]string
-	takeOver    bool
-	policy      transport.Policy
+	remote   *remote.Repository
+	client   *http.Client
+	session  *session
+	form     form
+	takeOver bool
+	policy   transport.Policy
 }
 
 var _ publish.Destination = (*Repository)(nil)
@@ -77,12 +80,13 @@ func New(o Options) (*Repository, error) {
 			PlainHTTP:        s.scheme == "http",
 			TagListMaxPages:  transport.MaxPages,
 			MaxMetadataBytes: maxManifest,
+			SkipReferrersGC:  true, // not every registry lets others delete
 		},
-		client:      client,
-		session:     s,
-		annotations: maps.Clone(o.Annotations),
-		takeOver:    o.TakeOver,
-		policy:      o.Policy,
+		client:   client,
+		session:  s,
+		form:     form{maps.Clone(o.Annotations), o.Archive},
+		takeOver: o.TakeOver,
+		policy:   o.Policy,
 	}, nil
 }
 

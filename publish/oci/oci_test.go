@@ -524,3 +524,45 @@ func countBlobs(mu *sync.Mutex, sizes map[string]int64, rest http.Handler) http.
 		}
 	})
 }
+
+// The archive form is what this package reads of the proposal, and what signs
+// and describes a release refers to its manifest.
+func TestArchiveAndReferrers(t *testing.T) {
+	p := layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}
+	for _, archive := range []bool{false, true} {
+		s := serve(t)
+		d := s.open(func(o *oci.Options) { o.Archive = archive })
+		r := release(p, "v1.2.3", repo.BytesArtifact("SHA256SUMS.sig", []byte("sig")), repo.BytesArtifact("SHA256SUMS", []byte("sums")), repo.BytesArtifact(layouts.ProvenanceFile, []byte("{}")))
+		result, err := d.Put(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Verify(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		if again, err := d.Put(t.Context(), r); err != nil || !again.Unchanged || again.Digest != result.Digest || !strings.HasPrefix(again.Digest, "sha256:") {
+			t.Errorf("%+v, %v", again, err)
+		}
+		// Content decides, not the form.
+		if other, err := s.open(func(o *oci.Options) { o.Archive = !archive }).Put(t.Context(), r); err != nil || !other.Unchanged {
+			t.Errorf("%+v, %v", other, err)
+		}
+		got, err := s.open().Fetch(t.Context(), result.Digest)
+		if err != nil || got.Version != "v1.2.3" || len(got.Artifacts) != len(r.Artifacts) || got.Provider != p {
+			t.Errorf("%+v, %v", got, err)
+		}
+		fallback := strings.Replace(result.Digest, ":", "-", 1)
+		answer, err := http.Get("http://" + s.host() + "/v2/" + repository + "/manifests/" + fallback)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		index := string(data)
+		for _, want := range []string{"application/vnd.clusterctl-repo.signature.v1", "application/vnd.in-toto+json"} {
+			if !strings.Contains(index, want) {
+				t.Errorf("%s is not attached: %s", want, index)
+			}
+		}
+	}
+}

@@ -34,7 +34,7 @@ func (d *Repository) prepare(ctx context.Context, r *repo.Release) (*bundle, err
 	if err := d.checkTag(r.Version); err != nil {
 		return nil, err
 	}
-	return pack(ctx, r, d.annotations)
+	return pack(ctx, r, d.form)
 }
 
 // published looks at the tag. It reports whether the release is there, and the
@@ -71,10 +71,14 @@ func (d *Repository) exists(ctx context.Context, in content.Resolver, want v1.De
 }
 
 func (d *Repository) result(b *bundle, desc v1.Descriptor, unchanged bool) publish.Result {
-	result := publish.Result{Unchanged: unchanged, Where: d.reference(b.release.Version)}
+	result := publish.Result{Unchanged: unchanged, Where: d.reference(b.release.Version), Digest: desc.Digest.String()}
 	note := func(format string, args ...any) { result.Notes = append(result.Notes, fmt.Sprintf(format, args...)) }
 	note("the digest is %s", desc.Digest)
-	note("clusterctl does not read registries; the Cluster API operator does, with fetchConfig.oci: %s", d.OperatorReference(b.release.Version))
+	if d.form.archive {
+		note("clusterctl v1.14 does not read registries")
+	} else {
+		note("clusterctl does not read registries; the Cluster API operator does, with fetchConfig.oci: %s", d.OperatorReference(b.release.Version))
+	}
 	if desc.Digest != b.desc.Digest {
 		note("the files are equal, but what is said about them is not: the manifest would have the digest %s", b.desc.Digest)
 	}
@@ -242,6 +246,9 @@ func (p *upload) run(ctx context.Context) (unchanged bool, desc v1.Descriptor, e
 			return false, desc, err
 		}
 		p.claimed = true
+	}
+	if err := p.attach(ctx); err != nil {
+		return false, desc, err
 	}
 	// Files may have taken long, and another publisher may have been faster.
 	if there, desc, err = p.d.published(ctx, p.b); err != nil || there {

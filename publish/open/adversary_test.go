@@ -74,7 +74,7 @@ var adversaries = map[string]adversary{
 				return
 			}
 			w.(http.Flusher).Flush()
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(5 * time.Millisecond)
 		}
 	},
 	"silence": func(w http.ResponseWriter, r *http.Request) {
@@ -136,7 +136,7 @@ func attack(t *testing.T, serve adversary, name string) {
 	defer base.next.CloseIdleConnections()
 	p := &Places{Env: func(n string) (string, bool) { v, ok := every[n]; return v, ok }, Base: base}
 	var slept atomic.Int64
-	p.Policy = transport.Policy{Timeout: 300 * time.Millisecond, Attempts: 2, Sleep: func(ctx context.Context, d time.Duration) error {
+	p.Policy = transport.Policy{Timeout: 60 * time.Millisecond, Attempts: 2, Sleep: func(ctx context.Context, d time.Duration) error {
 		if slept.Add(int64(d)) > int64(10*time.Hour) {
 			return errors.New("the test slept for ten hours")
 		}

@@ -53,12 +53,22 @@ type Options struct {
 	// GenerateNotes, AdoptDraft and Complete are those of github.Options.
 	// AdoptDraft is TakeOver of the other kinds.
 	GenerateNotes, AdoptDraft, Complete bool
+	// OCIFormat is how releases are stored in registries: OCIFiles, which is the
+	// default, or OCIArchive.
+	OCIFormat string
 	// URL is the address of the web server of static:DIR.
 	URL string
 	// GitLabRelease and AllowUnreadable are Release and AllowUnreadable of
 	// gitlab.Options.
 	GitLabRelease, AllowUnreadable bool
 }
+
+// The forms of a release in a registry: a layer for each file, which Cluster API
+// Operator reads, or one archive, as proposed in cluster-api#13729.
+const (
+	OCIFiles   = "files"
+	OCIArchive = "archive"
+)
 
 // Servers are the forges that the environment names, as the runners of GitHub
 // and GitLab and their command lines set them.
@@ -85,6 +95,9 @@ func (p *Places) Site(name string, o Options) (publish.Site, error) {
 	}
 	if folder, ok := Static(name); ok {
 		return p.static(name, folder, o.URL)
+	}
+	if f := o.OCIFormat; f != "" && f != OCIFiles && f != OCIArchive {
+		return publish.Site{}, fmt.Errorf("unknown format %q for registries: expected %s or %s", f, OCIFiles, OCIArchive)
 	}
 	place, err := layouts.ParsePlace(name, p.Servers())
 	if err != nil {
@@ -142,6 +155,12 @@ func (p *Places) Folder(name string) (*local.Folder, error) {
 // is made.
 func (p *Places) Location(l layouts.Location) (publish.Destination, error) {
 	return p.remote(l.Place(), layouts.Provider{}, l, Options{AllowUnreadable: true})
+}
+
+// Registry opens a repository of a registry for container images. No request is
+// made.
+func (p *Places) Registry(host, repository string) (*oci.Repository, error) {
+	return oci.New(p.oci(host, repository, Options{}))
 }
 
 // Printable makes a text that may come from a server fit for a terminal:

@@ -1,6 +1,6 @@
 // Package survey walks the newest releases of many providers, or of a shard of
-// them. What was judged is kept as soon as it is, so that an interrupted run goes
-// on where it was. How a release is judged is passed in.
+// them. What was judged is kept as soon as it is, so that an interrupted run
+// continues where it was. How a release is judged is passed in.
 //
 // It must not know rules, flags or formats.
 package survey

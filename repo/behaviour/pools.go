@@ -321,9 +321,11 @@ func poolGoesLast(c *change) {
 	if c.user {
 		return
 	}
+	// Garbage collection soon removes the references to the pool.
+	machines := c.childrenOf(c.o.uid)
 	c.even(apart+apart, func(c *change) {
-		for _, m := range c.childrenOf(c.o.uid) {
-			if m.tag == infraMachine {
+		for _, m := range machines {
+			if m.tag == infraMachine && !m.gone {
 				c.report([]string{"metadata.deletionTimestamp"}, "the pool is gone, but its %s still exists", m)
 				return
 			}

@@ -246,7 +246,7 @@ func TestReports(t *testing.T) {
 	a := &lint.Report{Findings: []lint.Finding{{Rule: rule, Severity: lint.Error, File: "b", Message: "1"}, {Rule: rule, Severity: lint.Warning, File: "a", Message: "2", Fix: "do that"}}, Files: 1, Releases: 2, Providers: 3}
 	b := &lint.Report{
 		Findings:   []lint.Finding{{Rule: rule, Severity: lint.Info, File: "c", Message: "3"}, {Rule: rule, Severity: lint.Error, File: "b", Message: "1"}},
-		Suppressed: []lint.Suppressed{{Reason: "x"}}, Failures: []error{errors.New("x")}, Files: 10, Releases: 20, Providers: 30,
+		Suppressed: []lint.Suppressed{{Finding: lint.Finding{Rule: rule, File: "c"}, Reason: "x"}}, Failures: []error{errors.New("x")}, Files: 10, Releases: 20, Providers: 30,
 	}
 	a.Join(b)
 	if c := a.Count(); c != (lint.Counts{Errors: 1, Warnings: 1, Infos: 1}) {

@@ -71,6 +71,9 @@ type Edit struct {
 	// Linted is the content of that file when the finding was made; nil unless
 	// Options.Edits asks for it.
 	Linted []byte
+	// Proven says that Text is a whole file whose maker has compared what it means
+	// with what is there. It may change more than single values.
+	Proven bool
 	// Rename is the new name of the file or folder instead, without a folder.
 	Rename string
 }
@@ -140,7 +143,16 @@ func compareFindings(a, b Finding) int {
 func (r *Report) finish() {
 	slices.SortStableFunc(r.Findings, compareFindings)
 	r.Findings = slices.CompactFunc(r.Findings, func(a, b Finding) bool { return compareFindings(a, b) == 0 })
-	fingerprints(r.Findings)
+	all := make([]*Finding, 0, len(r.Findings)+len(r.Suppressed))
+	for i := range r.Findings {
+		all = append(all, &r.Findings[i])
+	}
+	// Those that comments silence count last, so that a comment changes no other
+	// fingerprint.
+	for i := range r.Suppressed {
+		all = append(all, &r.Suppressed[i].Finding)
+	}
+	fingerprints(all)
 }
 
 // merge makes one finding of those that say the same about the templates of a
@@ -191,6 +203,9 @@ func (r *Report) Rename(rename func(file string) string) {
 		for j := range r.Findings[i].Also {
 			r.Findings[i].Also[j].File = rename(r.Findings[i].Also[j].File)
 		}
+	}
+	for i := range r.Suppressed {
+		r.Suppressed[i].File = rename(r.Suppressed[i].File)
 	}
 	r.finish()
 }

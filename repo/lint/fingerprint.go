@@ -188,10 +188,9 @@ func entry(n *yamldoc.Node, index int) string {
 
 // fingerprints gives the findings, which are sorted, their fingerprints, unless they
 // have them. Findings with the same identity in one release are counted.
-func fingerprints(findings []Finding) {
+func fingerprints(findings []*Finding) {
 	seen := map[string]int{}
-	for i := range findings {
-		f := &findings[i]
+	for _, f := range findings {
 		if f.Fingerprint != "" {
 			continue
 		}

@@ -45,24 +45,19 @@ func Ignores(f *yamldoc.File) []*Ignore {
 		return nil
 	}
 	lines := strings.Split(string(f.Data), "\n")
+	text := newOutline(lines)
 	for n, line := range lines {
 		at, rest := comment(line)
 		if at < 0 {
 			continue
 		}
-		text := strings.TrimRight(line, "\r")
+		whole := strings.TrimRight(line, "\r")
 		i := &Ignore{
-			File: f.Name, Pos: yamldoc.Pos{Line: n + 1, Column: len([]rune(line[:at])) + 1}, End: yamldoc.Pos{Line: n + 1, Column: len([]rune(text)) + 1},
-			Source: text, used: map[string]bool{},
+			File: f.Name, Pos: yamldoc.Pos{Line: n + 1, Column: len([]rune(line[:at])) + 1}, End: yamldoc.Pos{Line: n + 1, Column: len([]rune(whole)) + 1},
+			Source: whole, used: map[string]bool{},
 		}
-		words, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")
-		for _, id := range strings.Split(words, ",") {
-			if id != "" {
-				i.Rules = append(i.Rules, id)
-			}
-		}
-		i.Reason = strings.TrimSpace(reason)
-		i.First, i.Last = covers(lines, n, strings.TrimSpace(line[:at]) == "")
+		i.Rules, i.Reason = rulesAndReason(rest)
+		i.First, i.Last = text.covers(n, strings.TrimSpace(line[:at]) == "")
 		out = append(out, i)
 	}
 	return out
@@ -82,36 +77,97 @@ func comment(line string) (at int, rest string) {
 	return at, line[mark+len(IgnoreMark):]
 }
 
-// covers returns the lines, counted from 1, that a comment in line n, counted
-// from 0, is about.
-func covers(lines []string, n int, alone bool) (first, last int) {
-	head := n
-	if alone {
-		for head++; head < len(lines) && isNothing(lines[head]); head++ {
+// rulesAndReason splits what follows the mark. Rules are a list with commas, also
+// with spaces around them.
+func rulesAndReason(text string) (rules []string, reason string) {
+	rest := strings.TrimSpace(text)
+	for {
+		end := strings.IndexAny(rest, ", \t")
+		if end < 0 {
+			end = len(rest)
 		}
-		if head == len(lines) {
-			return n + 1, n + 1
+		if id := rest[:end]; id != "" {
+			rules = append(rules, id)
 		}
-		if startsDocument(lines, n) {
-			for last = head; last+1 < len(lines) && !isSeparator(lines[last+1]); last++ {
-			}
-			return head + 1, last + 1
+		rest = strings.TrimLeft(rest[end:], " \t")
+		if !strings.HasPrefix(rest, ",") {
+			return rules, strings.TrimSpace(rest)
+		}
+		rest = strings.TrimLeft(rest, ", \t")
+	}
+}
+
+// outline is a file by lines, of which each is looked at a few times only,
+// however many comments there are.
+type outline struct {
+	lines []string
+	// next is the first line with content from each line on.
+	next []int
+	// opens says that no content of its document stands above a line.
+	opens []bool
+	// blocks and documents are the last lines of those that begin in a line.
+	blocks, documents map[int]int
+}
+
+func newOutline(lines []string) *outline {
+	o := &outline{lines, make([]int, len(lines)+1), make([]bool, len(lines)), map[int]int{}, map[int]int{}}
+	o.next[len(lines)] = len(lines)
+	for i := len(lines) - 1; i >= 0; i-- {
+		if o.next[i] = i; isNothing(lines[i]) {
+			o.next[i] = o.next[i+1]
 		}
 	}
-	depth := indentation(lines[head])
-	inList := strings.HasPrefix(lines[head][depth:], "-")
-	last = head
-	for i := head + 1; i < len(lines) && !isSeparator(lines[i]); i++ {
-		d := indentation(lines[i])
-		if isNothing(lines[i]) {
-			continue
+	opens := true
+	for i, line := range lines {
+		o.opens[i] = opens
+		opens = isSeparator(line) || opens && isNothing(line)
+	}
+	return o
+}
+
+// covers returns the lines, counted from 1, that a comment in line n, counted
+// from 0, is about.
+func (o *outline) covers(n int, alone bool) (first, last int) {
+	head := n
+	if alone {
+		if head = o.next[n+1]; head == len(o.lines) {
+			return n + 1, n + 1
 		}
-		if d < depth || d == depth && (inList || !strings.HasPrefix(lines[i][d:], "- ")) {
+		if o.opens[n] {
+			return head + 1, known(o.documents, head, func() int {
+				last := head
+				for last+1 < len(o.lines) && !isSeparator(o.lines[last+1]) {
+					last++
+				}
+				return last
+			}) + 1
+		}
+	}
+	return head + 1, known(o.blocks, head, func() int { return o.block(head) }) + 1
+}
+
+func known(of map[int]int, head int, find func() int) int {
+	last, ok := of[head]
+	if !ok {
+		last = find()
+		of[head] = last
+	}
+	return last
+}
+
+// block returns the last line of the value that begins in a line.
+func (o *outline) block(head int) (last int) {
+	depth := indentation(o.lines[head])
+	inList := strings.HasPrefix(o.lines[head][depth:], "-")
+	last = head
+	for i := o.next[head+1]; i < len(o.lines) && !isSeparator(o.lines[i]); i = o.next[i+1] {
+		d := indentation(o.lines[i])
+		if d < depth || d == depth && (inList || !strings.HasPrefix(o.lines[i][d:], "- ")) {
 			break
 		}
 		last = i
 	}
-	return head + 1, last + 1
+	return last
 }
 
 func isNothing(line string) bool {
@@ -123,16 +179,6 @@ func isSeparator(line string) bool { return strings.HasPrefix(line, "---") }
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// startsDocument reports whether nothing of a document stands above line n.
-func startsDocument(lines []string, n int) bool {
-	for n--; n >= 0 && !isSeparator(lines[n]); n-- {
-		if !isNothing(lines[n]) {
-			return false
-		}
-	}
-	return true
-}
-
 // Suppressed is a finding that a comment silences.
 type Suppressed struct {
 	Finding
@@ -141,31 +187,58 @@ type Suppressed struct {
 
 // suppress takes the findings away that comments are about.
 func (r *Report) suppress(ignores []*Ignore) {
-	byFile := map[string][]*Ignore{}
+	type place struct{ file, rule string }
+	about := map[place]*silence{}
 	for _, i := range ignores {
-		if i.Reason != "" { // a reason is required
-			byFile[i.File] = append(byFile[i.File], i)
+		if i.Reason == "" { // a reason is required
+			continue
+		}
+		for _, id := range i.Rules {
+			at := place{i.File, NormalizeID(id)}
+			if about[at] == nil {
+				about[at] = &silence{map[int]*Ignore{}, map[int]int{}}
+			}
+			about[at].add(i)
 		}
 	}
-	if len(byFile) == 0 {
+	if len(about) == 0 {
 		return
 	}
 	kept := r.Findings[:0]
-next:
 	for _, f := range r.Findings {
-		for _, i := range byFile[f.File] {
-			if f.Pos.Line < i.First || f.Pos.Line > i.Last {
-				continue
-			}
-			for _, id := range i.Rules {
-				if NormalizeID(id) == f.Rule.ID {
-					i.used[f.Rule.ID] = true
-					r.Suppressed = append(r.Suppressed, Suppressed{f, i.Reason})
-					continue next
-				}
-			}
+		if s := about[place{f.File, f.Rule.ID}]; s != nil && s.by[f.Pos.Line] != nil {
+			i := s.by[f.Pos.Line]
+			i.used[f.Rule.ID] = true
+			r.Suppressed = append(r.Suppressed, Suppressed{f, i.Reason})
+			continue
 		}
 		kept = append(kept, f)
 	}
 	r.Findings = kept
+}
+
+// silence holds which comment silences a rule in each line of a file: the first
+// one.
+type silence struct {
+	by map[int]*Ignore
+	// after leads from a silenced line to one that may not be.
+	after map[int]int
+}
+
+func (s *silence) add(i *Ignore) {
+	for line := s.free(i.First); line <= i.Last; line = s.free(line) {
+		s.by[line], s.after[line] = i, line+1
+	}
+}
+
+// free returns the first line from one on that is not silenced.
+func (s *silence) free(line int) int {
+	end := line
+	for s.after[end] != 0 {
+		end = s.after[end]
+	}
+	for s.after[line] != 0 {
+		line, s.after[line] = s.after[line], end
+	}
+	return end
 }

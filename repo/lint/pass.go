@@ -225,6 +225,9 @@ func (p *Pass) Report(f Finding) {
 }
 
 // text returns the content of a file of the release, by its path.
+// WantsEdits reports whether findings should have edits that cost time to make.
+func (p *Pass) WantsEdits() bool { return p.edits }
+
 func (p *Pass) text(path string) []byte {
 	if p.File != nil && p.File.Raw.Name == path {
 		return p.File.Raw.Data

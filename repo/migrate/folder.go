@@ -116,6 +116,12 @@ func together(ctx context.Context, all []*source, prefix string, o Options) (*Re
 		opts := o
 		opts.Partial = s.partial
 		opts.Targets = k.targets(s)
+		if k.part[s.name] {
+			opts.patched = func(kind, field string) bool { return k.patched(kind, field) || within(k.classes[kind], field) }
+		}
+		if s.partial {
+			opts.base = func(kind, name, at string) ([]argument, bool) { return k.base(s.name, kind, name, at) }
+		}
 		name := path.Join(prefix, s.name)
 		switch {
 		case k.is[s.name]:

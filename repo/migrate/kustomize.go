@@ -20,14 +20,36 @@ type kustomizations struct {
 	contract *table.Contract
 	files    map[string]*source
 	is       map[string]bool
+	// parts are the files and folders that a kustomization is made of, users the
+	// kustomizations that name a patch or a component.
+	parts, users map[string][]string
+	// uses are the patches of each kustomization in their order, held the arguments
+	// of each file and patch.
+	uses map[string][]use
+	held map[string][]holding
+	// part has the files that kustomizations are made of.
+	part map[string]bool
+	// added are the fields that JSON patches add to, by kind; "" is any kind.
+	added map[string][]string
+	// classes are the fields that patches of classes add to, by kind.
+	classes map[string][]string
+	// current is the kustomization that is being migrated.
+	current string
 }
 
 // newKustomizations finds the kustomization files and marks the patches that they
 // name.
 func newKustomizations(all []*source, c *table.Contract) *kustomizations {
-	k := &kustomizations{contract: c, files: map[string]*source{}, is: map[string]bool{}}
+	k := &kustomizations{contract: c, files: map[string]*source{}, is: map[string]bool{}, parts: map[string][]string{}, users: map[string][]string{}, uses: map[string][]use{}, part: map[string]bool{}}
 	for _, s := range all {
 		k.files[s.name] = s
+		k.learn(s.name, string(s.data))
+		for kind, paths := range classAdditions(string(s.data), c) {
+			if k.classes == nil {
+				k.classes = map[string][]string{}
+			}
+			k.classes[kind] = append(k.classes[kind], paths...)
+		}
 	}
 	for _, s := range all {
 		switch path.Base(s.name) {
@@ -63,25 +85,94 @@ func (k *kustomizations) mark(s *source) {
 	if d == nil {
 		return
 	}
-	file := func(name string) *source { return k.files[path.Join(path.Dir(s.name), name)] }
+	file := func(name string) *source {
+		f := k.files[path.Join(path.Dir(s.name), name)]
+		if f != nil {
+			k.users[f.name] = append(k.users[f.name], s.name)
+		}
+		return f
+	}
+	for _, list := range []string{"resources", "bases", "components"} {
+		for _, e := range entries(d.Root, list) {
+			name := path.Join(path.Dir(s.name), tree.Unquote(e.Value.Raw))
+			for _, base := range []string{"", "/kustomization.yaml", "/kustomization.yml", "/Kustomization"} {
+				if k.files[name+base] != nil {
+					k.parts[s.name] = append(k.parts[s.name], name+base)
+					k.part[name+base] = true
+					if list == "components" {
+						k.users[name+base] = append(k.users[name+base], s.name)
+					}
+				}
+			}
+		}
+	}
 	for _, e := range entries(d.Root, "patchesStrategicMerge") {
 		if f := file(tree.Unquote(e.Value.Raw)); f != nil {
 			f.partial = true
+			k.uses[s.name] = append(k.uses[s.name], use{unit: f.name})
+		} else {
+			k.inlineUse(s, e, use{})
 		}
 	}
 	for _, list := range []string{"patches", "patchesJson6902"} {
 		for _, e := range entries(d.Root, list) {
-			f := file(e.Value.Text("path"))
-			if e.Value.Text("path") == "" || f == nil {
+			if !e.Value.IsMap() {
 				continue
 			}
-			if !isOperations(f.data) {
+			u := use{kind: e.Value.Text("target", "kind"), name: e.Value.Text("target", "name"), targeted: e.Value.Get("target") != nil}
+			if p := e.Value.Get("patch"); p != nil {
+				k.inlineUse(s, p, u)
+			}
+			if e.Value.Text("path") == "" {
+				continue
+			}
+			f := file(e.Value.Text("path"))
+			if f == nil {
+				continue
+			}
+			k.additions(u.kind, string(f.data))
+			if u.unit = f.name; !isOperations(f.data) {
 				f.partial = true
+				k.uses[s.name] = append(k.uses[s.name], u)
 			} else if t := k.target(e.Value); t != nil {
 				f.list = t
 			}
 		}
 	}
+}
+
+// inlineUse remembers a patch inside a kustomization.
+func (k *kustomizations) inlineUse(s *source, e *tree.Entry, u use) {
+	_, content, ok := strings.Cut(e.Value.Raw, "\n")
+	if !ok {
+		return
+	}
+	u.unit = inlineUnit(s.name, e.Line)
+	text, _ := dedent(content)
+	k.additions(u.kind, text)
+	k.learn(u.unit, text)
+	k.uses[s.name] = append(k.uses[s.name], u)
+}
+
+// additions remembers the fields that a list of JSON patches adds to.
+func (k *kustomizations) additions(kind, text string) {
+	d, err := tree.Parse(strings.ReplaceAll(text, "\r\n", "\n"), 0)
+	if err != nil || !d.Root.IsList() {
+		return
+	}
+	for _, e := range d.Root.Entries {
+		if segments := pointer(e.Value.Text("path")); len(segments) > 1 {
+			if k.added == nil {
+				k.added = map[string][]string{}
+			}
+			k.added[kind] = append(k.added[kind], dotted(segments))
+		}
+	}
+}
+
+// patched reports whether a JSON patch adds to a field, or to something in it.
+func (k *kustomizations) patched(kind, field string) bool {
+	return within(k.added[kind], field) || within(k.added[""], field)
 }
 
 // isOperations reports whether a patch is a list of JSON patches.
@@ -111,17 +202,52 @@ func (k *kustomizations) target(patch *tree.Node) *target {
 }
 
 // targets are the migrated objects that the patches of a file may apply to: those
-// of the same folder for classes, all for patches of kustomize.
+// of the same folder for classes, for patches of kustomize those that the
+// kustomizations are made of.
 func (k *kustomizations) targets(s *source) map[string][]*tree.Node {
 	out := map[string][]*tree.Node{}
-	for name, other := range k.files {
-		if other == s || other.partial || other.list != nil || !k.is[s.name] && s.list == nil && path.Dir(name) != path.Dir(s.name) {
-			continue
+	take := func(other *source) {
+		if other == nil || other == s || other.partial || other.list != nil {
+			return
 		}
 		for key, nodes := range other.seen {
 			out[key] = append(out[key], nodes...)
 		}
 	}
+	if !k.is[s.name] && s.list == nil && !s.partial {
+		for name, other := range k.files {
+			if path.Dir(name) == path.Dir(s.name) {
+				take(other)
+			}
+		}
+		return out
+	}
+	seen := map[string]bool{}
+	var down, up func(name string)
+	down = func(name string) {
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		take(k.files[name])
+		for _, part := range k.parts[name] {
+			down(part)
+		}
+	}
+	above := map[string]bool{}
+	up = func(name string) {
+		if above[name] {
+			return
+		}
+		above[name] = true
+		if k.is[name] {
+			down(name)
+		}
+		for _, user := range k.users[name] {
+			up(user)
+		}
+	}
+	up(s.name)
 	return out
 }
 
@@ -133,6 +259,7 @@ func (k *kustomizations) file(name string, s *source, o Options) *Result {
 		return r
 	}
 	before := d.String()
+	k.current = s.name
 	f := &file{name: name, opts: o, result: r, step: listStep(string(s.data)), uses: countVariables(string(s.data))}
 	f.opts.Partial = true
 	for _, list := range []string{"patches", "patchesJson6902"} {
@@ -187,6 +314,9 @@ func (k *kustomizations) inline(f *file, d *tree.Document, e *tree.Entry, t *tar
 			now = strings.TrimSuffix(p.String(), "\n")
 		}
 	} else {
+		f.opts.base = func(kind, name, at string) ([]argument, bool) {
+			return k.base(inlineUnit(k.current, e.Line), kind, name, at)
+		}
 		now = strings.TrimSuffix(strings.Join(f.documents(tree.Split(text+"\n"), e.Line), ""), "\n")
 	}
 	if now != text {

@@ -56,6 +56,10 @@ type Options struct {
 	// Targets are migrated objects of other files by group/kind, to which patches
 	// in this one may apply.
 	Targets map[string][]*tree.Node
+	// patched reports whether a JSON patch adds to a field of a kind.
+	patched func(kind, path string) bool
+	// base says what a merged patch must repeat of the arguments at a path.
+	base func(kind, name, path string) (args []argument, sure bool)
 }
 
 // Result is a migrated text.
@@ -97,7 +101,7 @@ func text(name string, data []byte, o Options) (*Result, map[string][]*tree.Node
 			return r, nil
 		}
 	}
-	f := &file{name: name, opts: o, result: r, step: listStep(content), uses: countVariables(content)}
+	f := &file{name: name, opts: o, result: r, step: listStep(content), uses: countVariables(content), added: classAdditions(content, o.Contract)}
 	migrated := strings.Join(f.documents(tree.Split(content), 0), "")
 	f.shared()
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
@@ -133,6 +137,8 @@ type file struct {
 	// converted counts the expressions whose values were converted, with the
 	// place of the first.
 	converted map[string]*conversion
+	// added are the fields that patches of classes add to, by kind.
+	added map[string][]string
 	// seen are the migrated objects by group/kind.
 	seen map[string][]*tree.Node
 }

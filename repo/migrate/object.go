@@ -40,6 +40,7 @@ func (o *object) migrate() {
 	for _, row := range o.kind.Rows {
 		o.carry(row)
 	}
+	o.tidy()
 	version := o.root.Get("apiVersion")
 	o.bump(version, o.kind)
 	for _, u := range unknown {

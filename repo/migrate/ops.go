@@ -112,6 +112,12 @@ func (p *operations) operation(item *tree.Entry) {
 		return
 	}
 	p.object.row = table.Row{Path: path}
+	switch op {
+	case "add", "replace", "remove", "test":
+	default:
+		p.object.manual(item, "the operation \""+op+"\" of "+joined(segments)+" is about a field that changes", "change the patch by hand", true)
+		return
+	}
 	s := p.skeleton(item, op, segments)
 	for _, row := range rows {
 		s.object.carry(row)
@@ -209,7 +215,7 @@ func templateTree(v *tree.Node) *tree.Node {
 	if err != nil || sound(text, d) != nil || d.Root == nil || d.Anchors || !d.Root.IsMap() && !d.Root.IsList() {
 		return nil
 	}
-	return d.Root
+	return d.Body()
 }
 
 // part is one value at its new path.
@@ -267,8 +273,12 @@ func (p *operations) write(item *tree.Entry, op string, s *skeleton) {
 		}
 		place = to
 		path, value := part.segments, part.entry
-		if part.made >= 0 && op == "add" && p.missing(path[:part.made+1]) {
-			key := joined(path[:part.made+1])
+		cut := part.made
+		for cut >= 0 && cut < len(path)-1 && !p.missing(path[:cut+1]) {
+			cut++
+		}
+		if cut >= 0 && cut < len(path)-1 && op == "add" {
+			key := joined(path[:cut+1])
 			if s.from == nil || s.text {
 				p.object.manual(to, "the value must be put into "+key+", which the template does not have", "add "+key+" with a template that makes all of it", true)
 				s.restore(item)
@@ -278,10 +288,10 @@ func (p *operations) write(item *tree.Entry, op string, s *skeleton) {
 				p.object.report(Manual, to, "another patch also creates "+key+", and one would replace the other", "join the two patches")
 			}
 			p.created[key] = true
-			for range len(path) - part.made - 1 {
+			for range len(path) - cut - 1 {
 				value = value.Owner().Parent()
 			}
-			path = path[:part.made+1]
+			path = path[:cut+1]
 		}
 		setText(to.Value.Get("path"), joined(path))
 		p.setValue(to, value, s, i > 0)

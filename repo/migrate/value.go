@@ -176,6 +176,7 @@ func (o *object) args(e *tree.Entry) {
 		list.Insert(len(list.Entries), o.arg(c, list, v.Indent))
 	}
 	e.Set(list)
+	o.repeat(e, list)
 }
 
 // arg is the item for one argument.

@@ -24,16 +24,15 @@ type Statement struct {
 
 // contractPage is a role under a contract. Its JSON is stable.
 type contractPage struct {
-	SchemaVersion int             `json:"schemaVersion"`
-	Role          string          `json:"role"`
-	Contract      string          `json:"contract"`
-	Core          string          `json:"core"`
-	Label         string          `json:"label"`
-	Page          string          `json:"page"`
-	Fields        []contractField `json:"fields"`
-	Behaviour     []Statement     `json:"behaviour"`
-	rows          []*contract.Field
-	template      []*contract.Field
+	Role      string          `json:"role"`
+	Contract  string          `json:"contract"`
+	Core      string          `json:"core"`
+	Label     string          `json:"label"`
+	Page      string          `json:"page"`
+	Fields    []contractField `json:"fields"`
+	Behaviour []Statement     `json:"behaviour"`
+	rows      []*contract.Field
+	template  []*contract.Field
 }
 
 type contractField struct {
@@ -66,7 +65,7 @@ func minor(n int) string {
 }
 
 func pageOf(role contract.Role, c contract.Contract, core int, statements []Statement) contractPage {
-	p := contractPage{SchemaVersion: schemaVersion, Role: string(role), Contract: string(c), Core: minor(core), Label: c.Label(), Behaviour: statements, Fields: []contractField{}}
+	p := contractPage{Role: string(role), Contract: string(c), Core: minor(core), Label: c.Label(), Behaviour: statements, Fields: []contractField{}}
 	for _, row := range contract.Pages {
 		if row.Role == role {
 			p.Page = contract.PageFolder + row.Page
@@ -94,7 +93,7 @@ func WriteContract(w io.Writer, format string, role contract.Role, c contract.Co
 	p := pageOf(role, c, core, statements)
 	switch format {
 	case "json":
-		return writeJSON(w, p)
+		return documentOf("contract").Write(w, nil, p)
 	case "yaml":
 		return writeYAML(w, p)
 	case "openapi":
@@ -196,24 +195,34 @@ func contractMarkdown(w io.Writer, p *contractPage) error {
 	return err
 }
 
+type rolesBody struct {
+	Core  string      `json:"core"`
+	Roles []roleEntry `json:"roles"`
+}
+
+type roleEntry struct {
+	Role      string         `json:"role"`
+	Page      string         `json:"page"`
+	Fields    map[string]int `json:"fields"`
+	Behaviour int            `json:"behaviour"`
+}
+
+type matrixBody struct {
+	Providers []MatrixRow `json:"providers"`
+}
+
 // WriteContracts lists the roles with the number of their fields, as text or json.
 func WriteContracts(w io.Writer, format string, core int, statements map[contract.Role][]Statement) error {
-	type entry struct {
-		Role      string         `json:"role"`
-		Page      string         `json:"page"`
-		Fields    map[string]int `json:"fields"`
-		Behaviour int            `json:"behaviour"`
-	}
-	var roles []entry
+	roles := []roleEntry{}
 	for _, row := range contract.Pages {
-		e := entry{string(row.Role), contract.PageFolder + row.Page, map[string]int{}, len(statements[row.Role])}
+		e := roleEntry{string(row.Role), contract.PageFolder + row.Page, map[string]int{}, len(statements[row.Role])}
 		for _, c := range contract.Accepted {
 			e.Fields[string(c)] = len(contract.FieldsOf(row.Role, false, c, core)) + len(contract.FieldsOf(row.Role, true, c, core))
 		}
 		roles = append(roles, e)
 	}
 	if format == "json" {
-		return writeJSON(w, map[string]any{"schemaVersion": schemaVersion, "core": minor(core), "roles": roles})
+		return documentOf("contracts").Write(w, nil, rolesBody{minor(core), roles})
 	}
 	head := []string{"ROLE"}
 	for _, c := range contract.Accepted {
@@ -265,7 +274,7 @@ func (c MatrixCell) text() string {
 // WriteMatrix prints a table of providers and contracts, in a format of MatrixFormats.
 func WriteMatrix(w io.Writer, format string, rows []MatrixRow) error {
 	if format == "json" {
-		return writeJSON(w, map[string]any{"schemaVersion": schemaVersion, "providers": rows})
+		return documentOf("support").Write(w, nil, matrixBody{rows})
 	}
 	head := []string{"PROVIDER", "VERSION"}
 	for _, c := range contract.Accepted {

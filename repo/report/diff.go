@@ -45,23 +45,25 @@ func WriteDiff(w io.Writer, format string, all []Comparison) error {
 	return diffText(w, all)
 }
 
+type diffBody struct {
+	Changes []diffEntry    `json:"changes"`
+	Summary map[string]int `json:"summary"`
+}
+
+type diffEntry struct {
+	Provider string `json:"provider"`
+	From     string `json:"from"`
+	To       string `json:"to"`
+	diff.Change
+}
+
 func diffJSON(w io.Writer, all []Comparison) error {
-	type entry struct {
-		Provider string `json:"provider"`
-		From     string `json:"from"`
-		To       string `json:"to"`
-		diff.Change
-	}
-	out := struct {
-		SchemaVersion int            `json:"schemaVersion"`
-		Changes       []entry        `json:"changes"`
-		Summary       map[string]int `json:"summary"`
-	}{schemaVersion, []entry{}, map[string]int{}}
+	out := diffBody{[]diffEntry{}, map[string]int{}}
 	for i := diff.Neutral; i <= diff.Breaking; i++ {
 		out.Summary[i.String()] = 0
 	}
 	for _, c := range all {
-		e := entry{Provider: c.release().Provider.Label()}
+		e := diffEntry{Provider: c.release().Provider.Label()}
 		if c.Old != nil {
 			e.From = c.Old.Version
 		}
@@ -74,7 +76,7 @@ func diffJSON(w io.Writer, all []Comparison) error {
 			out.Summary[change.Impact.String()]++
 		}
 	}
-	return writeJSON(w, out)
+	return documentOf("diff").Write(w, nil, out)
 }
 
 // areaTitles are the headings of a report.

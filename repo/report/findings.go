@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
@@ -33,6 +36,9 @@ type Options struct {
 	Paint Painter
 	// Version is that of this program.
 	Version string
+	// Below is the path of the working directory in the repository, with slashes;
+	// github and sarif name files from the root of that. It may be empty.
+	Below string
 	// FailOn is the severity from which findings are failed tests in junit;
 	// lint.Off stands for warnings.
 	FailOn lint.Severity
@@ -57,11 +63,11 @@ func WriteFindings(w io.Writer, format string, r *lint.Report, o Options) error 
 	case "json":
 		return findingsJSON(w, r, o.Latencies)
 	case "sarif":
-		return findingsSARIF(w, r, o.Version)
+		return findingsSARIF(w, r, o)
 	case "junit":
 		return findingsJUnit(w, r, cmp.Or(o.FailOn, lint.Warning))
 	case "github":
-		return findingsGitHub(w, r)
+		return findingsGitHub(w, r, o.Below)
 	case "markdown":
 		return findingsMarkdown(w, r, o.Latencies, commentSize)
 	case "html":
@@ -74,8 +80,19 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 	paint := o.Paint
 	var b strings.Builder
 	helped := map[string]bool{}
-	for i := range r.Findings {
-		f := &r.Findings[i]
+	excerpts := 0
+	all := byRule(r)
+	for i, f := range all {
+		if first := i == 0 || !sameGroup(all[i-1], f); first {
+			n := 1
+			for i+n < len(all) && sameGroup(all[i+n], f) {
+				n++
+			}
+			if n > 1 {
+				fmt.Fprintf(&b, "%s %s: %s\n", paint.Bold(f.Rule.ID), visible(f.Rule.Title), count(n, f.Severity.String()))
+			}
+			excerpts = shownExcerpts
+		}
 		severity := f.Severity.String() + ":"
 		switch f.Severity {
 		case lint.Error:
@@ -86,7 +103,8 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 			severity = paint.Blue(severity)
 		}
 		fmt.Fprintf(&b, "%s %s %s [%s]\n", paint.Bold(place(f.File, f.Pos)+":"), severity, statement(f), f.Rule.ID)
-		if s, ok := sourceOf(f); ok {
+		if s, ok := sourceOf(f); ok && excerpts > 0 {
+			excerpts--
 			line, mark := s.monospaced()
 			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), line)
 			at := strings.IndexByte(mark, '^')
@@ -109,9 +127,42 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 		table(&b, latencyRows(o.Latencies))
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s %s\n", verdict(r), scope(r))
+	fmt.Fprintf(&b, "%s %s%s\n", verdict(r), scope(r), incomplete(r))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// shownExcerpts is how many findings of a rule the text shows with their lines;
+// of the others it has the places.
+const shownExcerpts = 3
+
+// byRule returns the findings with errors before warnings before notes, and those
+// of one rule after each other.
+func byRule(r *lint.Report) []*lint.Finding {
+	out := worstFirst(r)
+	slices.SortStableFunc(out, func(a, b *lint.Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Rule.ID, b.Rule.ID))
+	})
+	return out
+}
+
+func sameGroup(a, b *lint.Finding) bool { return a.Rule.ID == b.Rule.ID && a.Severity == b.Severity }
+
+// incomplete says that a report is incomplete; empty if it is not.
+func incomplete(r *lint.Report) string {
+	if len(r.Failures) == 0 {
+		return ""
+	}
+	return "; incomplete: " + count(len(r.Failures), "failure") + ", so there may be more"
+}
+
+// fromRoot is the path of a file from the root of the repository, if it is one
+// from the working directory.
+func fromRoot(below, file string) string {
+	if below == "" || filepath.IsAbs(file) || strings.Contains(file, "://") {
+		return file
+	}
+	return path.Join(below, filepath.ToSlash(file))
 }
 
 // statement is what a finding says, on one line.
@@ -174,14 +225,10 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// schemaVersion of the JSON documents of this package.
-const schemaVersion = 1
-
 type jsonReport struct {
-	SchemaVersion int            `json:"schemaVersion"`
-	Summary       jsonSummary    `json:"summary"`
-	Findings      []jsonFinding  `json:"findings"`
-	Measured      []jsonMeasured `json:"measured,omitempty"`
+	Summary  jsonSummary    `json:"summary"`
+	Findings []jsonFinding  `json:"findings"`
+	Measured []jsonMeasured `json:"measured,omitempty"`
 }
 
 type jsonSummary struct {
@@ -242,18 +289,19 @@ type jsonMeasured struct {
 func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) error {
 	c := r.Count()
 	out := jsonReport{
-		SchemaVersion: schemaVersion,
-		Summary:       jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
-		Findings:      []jsonFinding{},
+		Summary:  jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
+		Findings: []jsonFinding{},
 	}
 	for _, m := range latencies {
 		out.Measured = append(out.Measured, jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()})
 	}
 	var frame bytes.Buffer
-	if err := writeJSON(&frame, out); err != nil {
+	if err := documentOf("lint").write(&frame, r.Failures, r.Suppressed, out); err != nil {
 		return err
 	}
-	before, after, _ := strings.Cut(frame.String(), noFindings)
+	// The field of the body, on a line of its own; no text can look like it.
+	before, after, _ := strings.Cut(frame.String(), "\n  "+noFindings)
+	before += "\n  "
 	if len(r.Findings) == 0 {
 		_, err := io.WriteString(w, frame.String())
 		return err
@@ -266,11 +314,7 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 			b.WriteByte(',')
 		}
 		f := &r.Findings[i]
-		text, err := indented(jsonFinding{
-			Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: string(f.Rule.Proof), File: f.File,
-			Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
-			Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Also: placesOf(f), Evidence: f.Evidence,
-		}, "    ")
+		text, err := indented(findingJSON(f), "    ")
 		if err != nil {
 			return err
 		}
@@ -279,6 +323,14 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 	}
 	b.WriteString("\n  ]" + after)
 	return b.Flush()
+}
+
+func findingJSON(f *lint.Finding) jsonFinding {
+	return jsonFinding{
+		Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: string(f.Rule.Proof), File: f.File,
+		Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
+		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Also: placesOf(f), Evidence: f.Evidence,
+	}
 }
 
 // noFindings is how the list of findings looks while it is empty.

@@ -421,7 +421,7 @@ func TestMarkdownSize(t *testing.T) {
 	r.Findings = append(r.Findings, lint.Finding{Rule: rule, Severity: lint.Error, File: "last.yaml", Message: "the worst"})
 	comment := render(t, "markdown", r)
 	var summary strings.Builder
-	if err := report.WriteGitHubSummary(&summary, r, report.Options{}); err != nil {
+	if err := report.WriteGitHubSummary(&summary, r, report.Options{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {

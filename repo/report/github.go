@@ -14,14 +14,14 @@ var githubLevels = map[lint.Severity]string{lint.Error: "error", lint.Warning: "
 // findingsGitHub writes workflow commands, which GitHub shows as annotations of
 // the changed lines, and the counts for the log. GitHub keeps ten annotations of
 // each level; WriteGitHubSummary has all.
-func findingsGitHub(w io.Writer, r *lint.Report) error {
+func findingsGitHub(w io.Writer, r *lint.Report, below string) error {
 	var b strings.Builder
 	for _, err := range r.Failures {
 		githubCommand(&b, "error", nil, err.Error())
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		properties := []string{"file=" + githubProperty(f.File)}
+		properties := []string{"file=" + githubProperty(fromRoot(below, f.File))}
 		if !f.Pos.IsZero() {
 			properties = append(properties, fmt.Sprintf("line=%d", f.Pos.Line))
 			switch {
@@ -43,7 +43,7 @@ func findingsGitHub(w io.Writer, r *lint.Report) error {
 		}
 		githubCommand(&b, githubLevels[f.Severity], properties, message)
 	}
-	fmt.Fprintf(&b, "%s %s\n", verdict(r), scope(r))
+	fmt.Fprintf(&b, "%s %s%s\n", verdict(r), strings.ReplaceAll(scope(r), "##", "#\\x23"), incomplete(r))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -53,13 +53,13 @@ func githubCommand(b *strings.Builder, level string, properties []string, messag
 	if len(properties) > 0 {
 		b.WriteString(" " + strings.Join(properties, ","))
 	}
-	b.WriteString("::" + strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(visibleLines(message)) + "\n")
+	b.WriteString("::" + strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", "##", "#\\x23").Replace(visibleLines(message)) + "\n")
 }
 
 // githubProperty escapes the value of a property, in which colon and comma have
 // a meaning.
 func githubProperty(s string) string {
-	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C").Replace(visible(s))
+	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C", "##", "#\\x23").Replace(visible(s))
 }
 
 // The sizes that GitHub takes, in bytes: a comment has 65,536 characters at
@@ -70,7 +70,10 @@ const (
 )
 
 // WriteGitHubSummary writes the summary of a job, to be appended to the file
-// that GITHUB_STEP_SUMMARY names.
-func WriteGitHubSummary(w io.Writer, r *lint.Report, o Options) error {
-	return findingsMarkdown(w, r, o.Latencies, summarySize)
+// that GITHUB_STEP_SUMMARY names, of which others have used some bytes.
+func WriteGitHubSummary(w io.Writer, r *lint.Report, o Options, used int) error {
+	if used+commentSize/10 > summarySize {
+		return nil // GitHub would show nothing of what is too long
+	}
+	return findingsMarkdown(w, r, o.Latencies, summarySize-used)
 }

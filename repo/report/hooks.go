@@ -8,6 +8,11 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 )
 
+type hooksBody struct {
+	CoreVersion string     `json:"core"`
+	Hooks       []jsonHook `json:"hooks"`
+}
+
 // jsonHook is an entry of hooks[].
 type jsonHook struct {
 	Name     string `json:"name"`
@@ -52,18 +57,14 @@ func WriteHooks(w io.Writer, format string, core int) error {
 		return h.Path(name)
 	}
 	if format == "json" {
-		out := struct {
-			SchemaVersion int        `json:"schemaVersion"`
-			CoreVersion   string     `json:"core"`
-			Hooks         []jsonHook `json:"hooks"`
-		}{schemaVersion, fmt.Sprintf("v1.%d", core), []jsonHook{}}
+		out := hooksBody{fmt.Sprintf("v1.%d", core), []jsonHook{}}
 		for _, h := range hooks {
 			out.Hooks = append(out.Hooks, jsonHook{
 				h.Name, path(h, "{name}"), h.Summary, fmt.Sprintf("v1.%d", h.Since), h.Level.String(), h.Blocks(core), h.Retry, h.Single, h.Named,
 				string(extension.CoreVersion(core)), jsonFields(h.Request), jsonFields(h.Response),
 			})
 		}
-		return writeJSON(w, out)
+		return documentOf("hooks").Write(w, nil, out)
 	}
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(tw, "HOOK\tSINCE\tLEVEL\tBLOCKING\tHANDLERS\tCLUSTER API")

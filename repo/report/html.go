@@ -197,7 +197,11 @@ func pageFindings(r *lint.Report) markup.Node {
 				if heading == "" {
 					heading = "the folder"
 				}
-				files = append(files, el("section", "file group", markup.El("h4", markup.Attrs("title", visible(file[0].File)), markup.Text(visible(heading))), el("div", "", items...)))
+				level := "h4"
+				if file[0].version == "" {
+					level = "h3" // no release stands above it
+				}
+				files = append(files, el("section", "file group", markup.El(level, markup.Attrs("title", visible(file[0].File)), markup.Text(visible(heading))), el("div", "", items...)))
 			}
 			if release[0].version == "" {
 				releases = append(releases, files...)

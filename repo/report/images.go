@@ -15,24 +15,26 @@ import (
 func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Image]) error {
 	switch format {
 	case "json":
-		type entry struct {
-			ofRelease
-			inventory.Image
-		}
-		out := struct {
-			SchemaVersion int     `json:"schemaVersion"`
-			Images        []entry `json:"images"`
-		}{schemaVersion, []entry{}}
+		out := imagesBody{[]imageEntry{}}
 		for _, r := range releases {
 			for _, img := range r.Items {
-				out.Images = append(out.Images, entry{nameOf(r.Release), img})
+				out.Images = append(out.Images, imageEntry{nameOf(r.Release), img})
 			}
 		}
-		return writeJSON(w, out)
+		return documentOf("images").Write(w, nil, out)
 	case "markdown":
 		return eachRelease(w, "### %s %s\n\n", releases, imagesMarkdown)
 	}
 	return eachRelease(w, "", releases, imagesText)
+}
+
+type imagesBody struct {
+	Images []imageEntry `json:"images"`
+}
+
+type imageEntry struct {
+	ofRelease
+	inventory.Image
 }
 
 func imagesText(w io.Writer, r *repo.Release, images []inventory.Image) error {

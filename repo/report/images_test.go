@@ -40,7 +40,10 @@ No|t                      c          Job setup                      infrastructu
 | ´No\|t´ | ´Job setup´ |
 `, "´", "`")},
 		{"json", images[1:2], `{
+  "kind": "images",
   "schemaVersion": 1,
+  "failures": [],
+  "suppressed": [],
   "images": [
     {
       "provider": "infrastructure-foo",

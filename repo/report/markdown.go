@@ -135,6 +135,11 @@ func prose(s string) string {
 			if rest := s[i+1:]; rest != "" && rest[0] != ' ' { // an address, or :100: for a picture
 				b.WriteString("&#8203;")
 			}
+		case '.':
+			b.WriteRune(r)
+			if i >= 3 && strings.EqualFold(s[i-3:i], "www") { // an address too
+				b.WriteString("&#8203;")
+			}
 		default:
 			b.WriteRune(r)
 		}

@@ -44,40 +44,42 @@ func totals(r *migrate.Report) (changed, migrated, left int) {
 	return changed, migrated, left
 }
 
+type migrationBody struct {
+	Files    []migrationFile    `json:"files"`
+	Findings []migrationFinding `json:"findings"`
+	Summary  map[string]int     `json:"summary"`
+}
+
+type migrationFile struct {
+	File     string `json:"file"`
+	Changed  bool   `json:"changed"`
+	Migrated int    `json:"migrated"`
+	Left     int    `json:"left"`
+}
+type migrationFinding struct {
+	Level   string `json:"level"`
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Object  string `json:"object,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Message string `json:"message"`
+	Help    string `json:"help,omitempty"`
+}
+
 func migrationJSON(w io.Writer, r *migrate.Report) error {
-	type file struct {
-		File     string `json:"file"`
-		Changed  bool   `json:"changed"`
-		Migrated int    `json:"migrated"`
-		Left     int    `json:"left"`
-	}
-	type finding struct {
-		Level   string `json:"level"`
-		File    string `json:"file"`
-		Line    int    `json:"line"`
-		Object  string `json:"object,omitempty"`
-		Path    string `json:"path,omitempty"`
-		Message string `json:"message"`
-		Help    string `json:"help,omitempty"`
-	}
-	out := struct {
-		SchemaVersion int            `json:"schemaVersion"`
-		Files         []file         `json:"files"`
-		Findings      []finding      `json:"findings"`
-		Summary       map[string]int `json:"summary"`
-	}{schemaVersion, []file{}, []finding{}, map[string]int{}}
+	out := migrationBody{[]migrationFile{}, []migrationFinding{}, map[string]int{}}
 	for _, f := range r.Files {
-		out.Files = append(out.Files, file{f.Name, f.Changed(f.Old), f.Migrated, f.Result.Left})
+		out.Files = append(out.Files, migrationFile{f.Name, f.Changed(f.Old), f.Migrated, f.Result.Left})
 	}
 	for level := migrate.Note; level <= migrate.Manual; level++ {
 		out.Summary[level.String()] = 0
 	}
 	for _, f := range r.Findings() {
-		out.Findings = append(out.Findings, finding{f.Level.String(), f.File, f.Line, f.Object, f.Path, f.Message, f.Help})
+		out.Findings = append(out.Findings, migrationFinding{f.Level.String(), f.File, f.Line, f.Object, f.Path, f.Message, f.Help})
 		out.Summary[f.Level.String()]++
 	}
 	out.Summary["files"], out.Summary["objects"], _ = totals(r)
-	return writeJSON(w, out)
+	return documentOf("migrate").Write(w, nil, out)
 }
 
 // migrationTitles are the headings of the levels.

@@ -178,23 +178,44 @@ func failureJSON(f *owners.Failure) jsonFailure {
 	return jsonFailure{jsonRefusal{f.Step.String(), f.Node.String(), f.Reason, f.Fix, f.Sometimes}, f.Hurts, a.Source, a.Target, a.Recover}
 }
 
+// moveBody is the plan as JSON.
+type moveBody struct {
+	Objects []jsonMove `json:"objects"`
+	moveTail
+}
+
+type moveTail struct {
+	Summary map[string]int `json:"summary"`
+	Lost    int            `json:"lost"`
+	Certain bool           `json:"certain"`
+	// Outcome is the worst of the plans, Conclusion the same in a sentence.
+	Outcome    string        `json:"outcome"`
+	Conclusion string        `json:"conclusion"`
+	Refusals   []jsonRefusal `json:"refusals"`
+	Failures   []jsonFailure `json:"moveFailures"`
+	Notes      []jsonRefusal `json:"notes"`
+	Gaps       []string      `json:"gaps"`
+	Problems   []string      `json:"problems"`
+}
+
+// incomplete says what the plans lack.
+func (o MoveOptions) incomplete() []error {
+	out := o.Problems
+	if o.MoreProblems > 0 {
+		out = append(slices.Clone(out), fmt.Errorf("and %d more like these", o.MoreProblems))
+	}
+	return out
+}
+
 // movesJSON writes the objects one by one, because there may be very many.
 func movesJSON(w *bufio.Writer, plans []MovePlan, o MoveOptions) error {
-	fmt.Fprintf(w, "{\n  \"schemaVersion\": %d,\n  \"objects\": [", schemaVersion)
+	before, err := documentOf("move-plan").head(o.incomplete(), nil)
+	if err != nil {
+		return err
+	}
+	w.WriteString(before + "  \"objects\": [")
 	first := true
-	tail := struct {
-		Summary map[string]int `json:"summary"`
-		Lost    int            `json:"lost"`
-		Certain bool           `json:"certain"`
-		// Outcome is the worst of the plans, Conclusion the same in a sentence.
-		Outcome    string        `json:"outcome"`
-		Conclusion string        `json:"conclusion"`
-		Refusals   []jsonRefusal `json:"refusals"`
-		Failures   []jsonFailure `json:"failures"`
-		Notes      []jsonRefusal `json:"notes"`
-		Gaps       []string      `json:"gaps"`
-		Problems   []string      `json:"problems"`
-	}{
+	tail := moveTail{
 		Summary: map[string]int{}, Certain: len(o.Problems) == 0, Conclusion: conclusion(plans, o),
 		Refusals: []jsonRefusal{}, Failures: []jsonFailure{}, Notes: []jsonRefusal{}, Gaps: []string{}, Problems: []string{},
 	}

@@ -32,6 +32,11 @@
     var target = document.getElementById(location.hash.slice(1));
     if (target) {
       if (target.matches("details")) { target.open = true; }
+      if (target.matches(".finding.hidden")) { // a link wins over the filter
+        form.reset();
+        apply();
+        target.scrollIntoView();
+      }
     }
   }
   if (form) {

@@ -21,17 +21,18 @@ type jsonRule struct {
 	OptIn    string `json:"optIn,omitempty"`
 }
 
+type rulesBody struct {
+	Rules []jsonRule `json:"rules"`
+}
+
 // WriteRules lists rules as text or json.
 func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 	if format == "json" {
-		out := struct {
-			SchemaVersion int        `json:"schemaVersion"`
-			Rules         []jsonRule `json:"rules"`
-		}{SchemaVersion: schemaVersion, Rules: []jsonRule{}}
+		out := rulesBody{[]jsonRule{}}
 		for _, r := range rules {
 			out.Rules = append(out.Rules, jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), string(r.Proof), r.Source, r.Why, r.Fix, r.OptIn})
 		}
-		return writeJSON(w, out)
+		return documentOf("rules").Write(w, nil, out)
 	}
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(tw, "RULE\tSEVERITY\tPROOF\tTITLE")

@@ -42,6 +42,7 @@ type (
 		Name                 string             `json:"name,omitempty"`
 		ShortDescription     sarifText          `json:"shortDescription"`
 		FullDescription      sarifText          `json:"fullDescription"`
+		HelpURI              string             `json:"helpUri"`
 		Help                 sarifText          `json:"help"`
 		DefaultConfiguration sarifConfiguration `json:"defaultConfiguration"`
 		Properties           sarifProperties    `json:"properties"`
@@ -108,7 +109,8 @@ var sarifLevels = map[lint.Severity]string{lint.Off: "none", lint.Error: "error"
 
 // findingsSARIF writes SARIF 2.1.0. Positions count characters, as those of
 // repo/text/yamldoc do.
-func findingsSARIF(w io.Writer, r *lint.Report, version string) error {
+func findingsSARIF(w io.Writer, r *lint.Report, o Options) error {
+	version := o.Version
 	run := sarifRun{
 		Tool: sarifTool{sarifDriver{
 			Name: "clusterctl-repo", Version: version,
@@ -125,6 +127,12 @@ func findingsSARIF(w io.Writer, r *lint.Report, version string) error {
 	for _, err := range r.Failures {
 		invocation.ToolExecutionNotifications = append(invocation.ToolExecutionNotifications, sarifNotification{"error", sarifText{Text: err.Error()}})
 	}
+	var left int
+	if r, left = mostSevere(r, sarifResults); left > 0 {
+		invocation.ToolExecutionNotifications = append(invocation.ToolExecutionNotifications, sarifNotification{"warning", sarifText{
+			Text: fmt.Sprintf("GitHub takes %d results of a run, so %d of lower severity are left out; -o json has all", sarifResults, left),
+		}})
+	}
 	run.Invocations = []sarifInvocation{invocation}
 
 	rules := &lint.Report{Findings: slices.Clone(r.Findings)}
@@ -138,11 +146,11 @@ func findingsSARIF(w io.Writer, r *lint.Report, version string) error {
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		run.Results = append(run.Results, sarifResultOf(f, index[f.Rule.ID]))
+		run.Results = append(run.Results, sarifResultOf(f, index[f.Rule.ID], o.Below))
 	}
 	for i := range r.Suppressed {
 		f := &r.Suppressed[i].Finding
-		result := sarifResultOf(f, index[f.Rule.ID])
+		result := sarifResultOf(f, index[f.Rule.ID], o.Below)
 		result.Suppressions = []sarifSuppression{{"inSource", r.Suppressed[i].Reason}}
 		run.Results = append(run.Results, result)
 	}
@@ -153,12 +161,53 @@ func findingsSARIF(w io.Writer, r *lint.Report, version string) error {
 	})
 }
 
+// sarifResults is how many results GitHub takes of a run (GitHub: SARIF support
+// for code scanning, limits).
+const sarifResults = 25_000
+
+// mostSevere returns a report with at most so many findings and suppressed ones
+// together: the most severe ones, in their order, and how many are left out.
+func mostSevere(r *lint.Report, most int) (*lint.Report, int) {
+	left := len(r.Findings) + len(r.Suppressed) - most
+	if left <= 0 {
+		return r, 0
+	}
+	out := *r
+	out.Suppressed = r.Suppressed[:max(0, min(len(r.Suppressed), most-len(r.Findings)))]
+	over := len(r.Findings) - most
+	if over <= 0 {
+		return &out, left
+	}
+	out.Findings = slices.Clone(r.Findings)
+	for _, s := range []lint.Severity{lint.Info, lint.Warning, lint.Error} {
+		// The last ones go first.
+		slices.Reverse(out.Findings)
+		out.Findings = slices.DeleteFunc(out.Findings, func(f lint.Finding) bool {
+			if f.Severity != s || over <= 0 {
+				return false
+			}
+			over--
+			return true
+		})
+		slices.Reverse(out.Findings)
+	}
+	return &out, left
+}
+
+// site is where the documents of this project are (docs/mkdocs.yml, site_url).
+const site = "https://clusterctl-repo.github.io/clusterctl-repo/"
+
+// HelpURI returns the address of the page of a rule. It stays the same for as
+// long as the rule exists.
+func HelpURI(id string) string { return site + "rules/" + id + "/" }
+
 func sarifRuleOf(r *lint.Rule) sarifRule {
 	family := strings.ToLower(strings.TrimRightFunc(r.ID, unicode.IsDigit))
 	return sarifRule{
 		ID: r.ID, Name: r.Name,
 		ShortDescription: sarifText{Text: r.Title},
 		FullDescription:  sarifText{Text: r.Why},
+		HelpURI:          HelpURI(r.ID),
 		Help: sarifText{
 			Text: fmt.Sprintf("%s\n\nWhat to do: %s\n\nProven by: %s (%s)\n", r.Why, r.Fix, r.Proof, r.Source),
 			Markdown: fmt.Sprintf("%s\n\n**What to do:** %s\n\nProven by %s (%s). `clusterctl-repo explain %s` shows a bad and a good example.\n",
@@ -169,14 +218,14 @@ func sarifRuleOf(r *lint.Rule) sarifRule {
 	}
 }
 
-func sarifResultOf(f *lint.Finding, rule int) sarifResult {
+func sarifResultOf(f *lint.Finding, rule int, below string) sarifResult {
 	result := sarifResult{
 		RuleID: f.Rule.ID, RuleIndex: rule, Level: sarifLevels[f.Severity],
-		Message: sarifText{Text: sarifMessage(f)}, Locations: []sarifLocation{sarifLocationOf(f)},
+		Message: sarifText{Text: sarifMessage(f)}, Locations: []sarifLocation{sarifLocationOf(f, below)},
 		Suppressions: []sarifSuppression{}, // for all results, or for none (section 3.27.23)
 	}
 	for _, p := range f.Also {
-		result.RelatedLocations = append(result.RelatedLocations, sarifLocationOf(&lint.Finding{File: p.File, Pos: p.Pos}))
+		result.RelatedLocations = append(result.RelatedLocations, sarifLocationOf(&lint.Finding{File: p.File, Pos: p.Pos}, below))
 	}
 	if f.Fingerprint != "" {
 		result.PartialFingerprints = map[string]string{"clusterctlRepoFinding/v2": f.Fingerprint}
@@ -194,9 +243,9 @@ func sarifMessage(f *lint.Finding) string {
 	return strings.ReplaceAll(text, "](", "] (")
 }
 
-func sarifLocationOf(f *lint.Finding) sarifLocation {
+func sarifLocationOf(f *lint.Finding, below string) sarifLocation {
 	var l sarifLocation
-	l.PhysicalLocation.ArtifactLocation = sarifArtifact(f.File)
+	l.PhysicalLocation.ArtifactLocation = sarifArtifact(fromRoot(below, f.File))
 	if !f.Pos.IsZero() {
 		region := &sarifRegion{StartLine: f.Pos.Line, StartColumn: f.Pos.Column}
 		if f.Pos.Before(f.End) {

@@ -31,24 +31,26 @@ type Inventory[T any] struct {
 func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.Variable]) error {
 	switch format {
 	case "json":
-		type entry struct {
-			ofRelease
-			inventory.Variable
-		}
-		out := struct {
-			SchemaVersion int     `json:"schemaVersion"`
-			Variables     []entry `json:"variables"`
-		}{schemaVersion, []entry{}}
+		out := variablesBody{[]variableEntry{}}
 		for _, r := range releases {
 			for _, v := range r.Items {
-				out.Variables = append(out.Variables, entry{nameOf(r.Release), v})
+				out.Variables = append(out.Variables, variableEntry{nameOf(r.Release), v})
 			}
 		}
-		return writeJSON(w, out)
+		return documentOf("vars").Write(w, nil, out)
 	case "markdown":
 		return eachRelease(w, "### %s %s\n\n", releases, variablesMarkdown)
 	}
 	return eachRelease(w, "", releases, variablesText)
+}
+
+type variablesBody struct {
+	Variables []variableEntry `json:"variables"`
+}
+
+type variableEntry struct {
+	ofRelease
+	inventory.Variable
 }
 
 // ofRelease is what the entries of all releases have in common.

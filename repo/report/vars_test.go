@@ -147,7 +147,10 @@ func TestVariablesJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{
+  "kind": "vars",
   "schemaVersion": 1,
+  "failures": [],
+  "suppressed": [],
   "variables": [
     {
       "provider": "infrastructure-foo",

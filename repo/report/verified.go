@@ -23,8 +23,8 @@ func ReadMovePlan(in io.Reader) ([]owners.Expected, error) {
 	switch {
 	case file.Objects == nil:
 		return nil, errors.New("not a plan: the list objects is missing; make one with move-plan -o json=FILE")
-	case file.SchemaVersion != schemaVersion:
-		return nil, fmt.Errorf("unsupported schemaVersion %d (supported: %d)", file.SchemaVersion, schemaVersion)
+	case file.SchemaVersion < 1 || file.SchemaVersion > documentOf("move-plan").Version:
+		return nil, fmt.Errorf("unsupported schemaVersion %d (supported: 1 to %d)", file.SchemaVersion, documentOf("move-plan").Version)
 	}
 	out := make([]owners.Expected, 0, len(*file.Objects))
 	for _, o := range *file.Objects {
@@ -48,6 +48,12 @@ type Verified struct {
 	Problems   []error
 }
 
+type verifiedBody struct {
+	Expected   int             `json:"expected"`
+	Deviations []jsonDeviation `json:"deviations"`
+	Problems   []string        `json:"problems"`
+}
+
 type jsonDeviation struct {
 	Group     string   `json:"group"`
 	Kind      string   `json:"kind"`
@@ -67,12 +73,7 @@ func WriteVerified(w io.Writer, format string, v Verified, paint Painter) error 
 		}
 	}
 	if format == "json" {
-		out := struct {
-			SchemaVersion int             `json:"schemaVersion"`
-			Expected      int             `json:"expected"`
-			Deviations    []jsonDeviation `json:"deviations"`
-			Problems      []string        `json:"problems"`
-		}{schemaVersion, expected, []jsonDeviation{}, []string{}}
+		out := verifiedBody{expected, []jsonDeviation{}, []string{}}
 		for _, d := range v.Deviations {
 			commands := d.Commands
 			if commands == nil {
@@ -83,9 +84,7 @@ func WriteVerified(w io.Writer, format string, v Verified, paint Painter) error 
 		for _, err := range v.Problems {
 			out.Problems = append(out.Problems, err.Error())
 		}
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(out)
+		return documentOf("move-verify").Write(w, v.Problems, out)
 	}
 	b := bufio.NewWriter(w)
 	for _, d := range v.Deviations {

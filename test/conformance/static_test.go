@@ -134,12 +134,14 @@ func tunnel(t *testing.T, at string) string {
 			return
 		}
 		defer to.Close()
-		w.WriteHeader(http.StatusOK)
 		from, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			return
 		}
 		defer from.Close()
+		if _, err := io.WriteString(from, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+			return
+		}
 		go io.Copy(to, from)
 		io.Copy(from, to)
 	})}

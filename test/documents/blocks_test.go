@@ -95,7 +95,7 @@ git init -q -b main . && printf 'out/\nexamples/\n' > .gitignore && git add . &&
 git update-ref refs/remotes/origin/main HEAD
 for version in v1.2.0 v1.2.3; do ` + command + ` -q build --version $version --out $version && ` + command + ` -q publish $version --to ../srv/repository; done
 rm -r v1.2.0 && mv v1.2.3 out
-touch ca.crt && mkdir -p artifacts path/to && cp -r out path/to/repository && cp -r out repository
+touch ca.crt && mkdir -p artifacts mirror path/to && cp -r out path/to/repository && cp -r out repository
 `
 	if out, err := exec.Command("bash", "-e", "-c", script).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
@@ -166,7 +166,8 @@ func checkBlock(t *testing.T, name string, b session.Block) {
 			t.Errorf("%s:%d: not JSON", name, b.Line)
 		}
 	case "go":
-		if _, err := parser.ParseFile(token.NewFileSet(), name, "package p\n"+b.Text, 0); err != nil {
+		_, err := parser.ParseFile(token.NewFileSet(), name, "package p\n"+b.Text, 0)
+		if _, inside := parser.ParseFile(token.NewFileSet(), name, "package p\nfunc f() {\n"+b.Text+"}\n", 0); err != nil && inside != nil {
 			t.Errorf("%s:%d: %v", name, b.Line, err)
 		}
 	case "make":

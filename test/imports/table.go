@@ -208,6 +208,7 @@ var Packages = []Package{
 			layouts/config
 			publish
 			publish/bundle
+			publish/images
 			publish/local
 			publish/mirror
 			publish/open
@@ -281,7 +282,7 @@ var Packages = []Package{
 		Path:  "publish",
 		Holds: "what every destination can do, sites that give each provider its destination, dry runs, records and progress",
 		Never: "how a release was made, or whether it is sound",
-		Knows: `layouts repo repo/text/manifest`,
+		Knows: `layouts repo repo/capi/metadata repo/text/manifest`,
 	},
 	{
 		Path:  "publish/bundle",
@@ -308,6 +309,13 @@ var Packages = []Package{
 		Never:     "other destinations, credentials, what the files mean",
 		Knows:     `layouts publish publish/claim publish/transport repo`,
 		Libraries: `github.com/hashicorp/go-retryablehttp github.com/xanzy/go-gitlab net/http`,
+	},
+	{
+		Path:      "publish/images",
+		Holds:     "the container images of a mirror, from registries into a layout and from there to a site's registry",
+		Never:     "what the images are for, credentials",
+		Knows:     `layouts publish/mirror publish/oci repo`,
+		Libraries: `github.com/distribution/reference github.com/opencontainers/image-spec`,
 	},
 	{
 		Path:      "publish/local",
@@ -466,6 +474,7 @@ var Packages = []Package{
 			repo/capi/clusterclass repo/capi/contract repo/capi/metadata
 			repo/facts/inventory
 			repo/kube/crd repo/kube/openapi
+			repo/migrate repo/migrate/table
 			repo/parallel
 			repo/text/manifest repo/text/yamldoc`,
 	},
@@ -638,6 +647,7 @@ var Packages = []Package{
 			repo/capi/clusterclass repo/capi/contract
 			repo/kube/crd repo/kube/gotypes repo/kube/openapi
 			repo/lint
+			repo/migrate repo/migrate/table
 			repo/text/manifest repo/text/vars repo/text/yamldoc`,
 		Libraries: `k8s.io/apimachinery`,
 	},
@@ -1039,6 +1049,11 @@ var Packages = []Package{
 		Path:  "test/oracle/real",
 		Holds: "clusterctl's and Cluster API's code behind small functions",
 		Never: "what is compared",
+	},
+	{
+		Path:  "test/site",
+		Holds: "preparing the documents for the web site: a page for each rule, links led to their places",
+		Never: "how the pages look",
 	},
 	{
 		Path:  "transform",

@@ -188,6 +188,7 @@ func (p *proposer) components(i int, c *config.Components) error {
 		}
 	}
 	if other := p.sibling(i, dir); other != "" {
+		p.notes = slices.DeleteFunc(p.notes, func(n config.Note) bool { return n.Key == keyOf(i, "components") })
 		p.decide(keyOf(i, "components.path"), "%s does not build, and %s builds the same provider: %s", dir, other, firstLine(err))
 		c.Path = other
 		return nil
@@ -293,6 +294,22 @@ func (p *proposer) sourceOf(missing string) string {
 		return ""
 	}
 	return path.Join(path.Dir(missing), best+ext)
+}
+
+// bases are the folders that other kustomizations build upon.
+func (p *proposer) bases() map[string]bool {
+	out := map[string]bool{}
+	for _, dir := range p.kustomizations(".") {
+		file, data := p.kustomization(dir)
+		for _, d := range yamldoc.Parse(yamldoc.NewFile(file, data)).Docs {
+			for _, key := range []string{"resources", "bases", "components"} {
+				for _, r := range d.Root.Get(key).List() {
+					out[path.Join(dir, r.Str())] = true
+				}
+			}
+		}
+	}
+	return out
 }
 
 func (p *proposer) isFile(name string) bool {

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
@@ -43,7 +44,8 @@ type Proposal struct {
 	// Decisions tell what was taken from recipes or decided by building, LeftOut
 	// what no release gets and why.
 	Decisions, LeftOut []string
-	// Problem is why Text does not build as it stands, or nil.
+	// Problem is why Text does not build as it stands, or nil. That the network is
+	// needed, which is not asked here, is listed in LeftOut instead.
 	Problem error
 }
 
@@ -59,6 +61,7 @@ func Propose(ctx context.Context, dir string, o Options) (*Proposal, error) {
 	if err != nil {
 		return nil, err
 	}
+	hints.Remote = sync.OnceValue(hints.Remote)
 	p := &proposer{ctx: ctx, dir: dir, fsys: on, opts: o, hints: hints, reading: recipes.Read(on), given: &config.Config{}, built: map[string]outcome{}}
 	if o.Given != nil {
 		p.given = o.Given

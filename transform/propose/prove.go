@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
@@ -143,6 +145,10 @@ func (p *proposer) proposal() (*Proposal, error) {
 	releases, problem := p.prove(nil)
 	if p.ctx.Err() != nil {
 		return nil, p.ctx.Err()
+	}
+	if _, ok := errors.AsType[*kustomize.RemoteError](problem); ok && p.c.RemoteBases {
+		p.leave("the result is not proven, because only a build with --allow-remote loads what it needs")
+		problem = nil
 	}
 	notes := slices.Clone(p.notes)
 	for _, text := range p.left {

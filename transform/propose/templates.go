@@ -351,8 +351,9 @@ func (p *proposer) others() {
 			used[path.Clean(v.Path)] = i
 		}
 	}
+	bases := p.bases()
 	for _, dir := range p.kustomizations(".") {
-		if _, ok := used[dir]; ok {
+		if _, ok := used[dir]; ok || bases[dir] {
 			continue
 		}
 		id, err := detect.Identify(p.fsys, dir, p.hints)

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/policy"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
@@ -84,6 +85,9 @@ func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, 
 // app is one run of the program.
 type app struct {
 	IO
+	// text is Out for texts, which may hold anything.
+	text           *term.Writer
+	stopping       *stopping
 	color          string
 	quiet, verbose bool
 	style          term.Style     // of Err
@@ -91,7 +95,9 @@ type app struct {
 	opened         *open.Places   // what URLs name
 	patience       patience       // with servers
 	started        time.Time
-	args           []string // of the command line
+	// leastShown is the severity from which on findings are shown.
+	leastShown lint.Severity
+	args       []string // of the command line
 	// demands are what releases have to meet before lint reads them, or nil.
 	demands *policy.Policy
 }
@@ -100,13 +106,25 @@ type app struct {
 // code.
 func Main(ctx context.Context, args []string, io IO) int {
 	defer boundMemory()()
-	a := &app{IO: io, started: time.Now(), args: args}
+	a := &app{IO: io, started: time.Now(), args: args, stopping: &stopping{}}
+	errs := term.NewWriter(&gate{io.Err, a.stopping}, term.Text)
+	a.Err, a.Out = errs, &gate{io.Out, a.stopping}
+	a.text = term.NewWriter(a.Out, term.Text)
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(io.In)
-	root.SetOut(io.Out)
-	root.SetErr(io.Err)
-	err := root.ExecuteContext(ctx)
+	root.SetOut(a.Out)
+	root.SetErr(errs)
+	err := a.stopping.run(ctx, root.ExecuteContext)
+	if flushed := errors.Join(a.text.Flush(), errs.Flush()); err == nil {
+		err = flushed
+	}
+	return a.ended(ctx, err, term.NewWriter(io.Err, term.Text))
+}
+
+// ended prints the error of a run, if there is one, and returns the exit code.
+func (a *app) ended(ctx context.Context, err error, out *term.Writer) int {
+	defer out.Flush()
 	if err == nil {
 		return exitOK
 	}
@@ -119,7 +137,7 @@ func Main(ctx context.Context, args []string, io IO) int {
 		code = ce.code
 	case ctx.Err() != nil:
 		// Whatever failed, failed because of this.
-		err = errors.New("interrupted; nothing unfinished is visible, and running the same command again finishes it")
+		err = a.stopping.interrupted()
 	case errors.As(err, &ce):
 		code = ce.code
 	case errors.As(err, &input), errors.Is(err, folder.ErrNotRepository):
@@ -130,7 +148,7 @@ func Main(ctx context.Context, args []string, io IO) int {
 			if i == 0 || isMessage(line) {
 				line = a.style.Red("error: ") + line
 			}
-			fmt.Fprintln(a.Err, line)
+			fmt.Fprintln(out, line)
 		}
 	}
 	return code
@@ -178,7 +196,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "explain what was chosen and why")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		// A mistyped command is the cause of flags that the group does not have.
-		if word := a.wordAfter(c); c.HasSubCommands() && word != "" {
+		if word := a.wordAfter(c); c.HasSubCommands() && c.Annotations[takesTargets] == "" && word != "" {
 			return unknownCommand(c, word)
 		}
 		return usagef("%w%s Run %q for usage.", err, cmp.Or(suggestFlag(c, err), "."), c.CommandPath()+" --help")
@@ -218,6 +236,10 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	return cmd
 }
 
+// takesTargets is the annotation of a command that has both commands below it
+// and targets.
+const takesTargets = "takes-targets"
+
 // wrapArgs marks the errors of argument checks as wrong usage.
 func wrapArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
@@ -232,7 +254,7 @@ func wrapArgs(cmd *cobra.Command) {
 			return nil
 		}
 	}
-	if cmd.HasSubCommands() && (cmd.RunE == nil || !cmd.HasParent()) {
+	if cmd.HasSubCommands() && cmd.Annotations[takesTargets] == "" {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil

@@ -154,6 +154,7 @@ func (a *app) drive(ctx context.Context, f *driveFlags) error {
 
 // driven drives and watches at the same time.
 func (a *app) driven(ctx context.Context, cluster *live.Cluster, f *driveFlags, s *session, o drive.Options) (left []string, err error) {
+	a.stopping.closing.Store(true) // what was made has to go
 	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := s.tick(watching)

@@ -90,6 +90,7 @@ func (a *app) watch(ctx context.Context, f *watchFlags) error {
 		ctx, cancel = context.WithTimeout(ctx, f.time)
 		defer cancel()
 	}
+	a.stopping.closing.Store(true)
 	a.say("watching %s; stop with ^C", cluster.Host)
 	stop := s.tick(ctx)
 	err = watch.Run(ctx, cluster.REST(), watch.Options{Namespace: f.namespace, Events: f.events}, s.line)

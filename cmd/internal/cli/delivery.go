@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
 // delivery is how releases are published: the flags that publish, release and
@@ -22,6 +24,8 @@ type delivery struct {
 	receipts []receipt
 	// notes is the file of --notes-file.
 	notes string
+	// brokenLatest publishes although clusterctl cannot resolve "latest" then.
+	brokenLatest bool
 	waiting
 	attestation
 	open.Options
@@ -32,6 +36,13 @@ type receipt struct {
 	// Providers are the labels of those in the release.
 	Providers []string `json:"providers"`
 	publish.Receipt
+}
+
+// recordDocument is what --record writes.
+var recordDocument = report.Document{Kind: "record", Version: 1, Body: recordBody{}, Title: "what was published where"}
+
+type recordBody struct {
+	Releases []receipt `json:"releases"`
 }
 
 func (d *delivery) flags(cmd *cobra.Command) {
@@ -47,6 +58,8 @@ func (d *delivery) flags(cmd *cobra.Command) {
 	f.BoolVar(&d.AdoptDraft, "adopt-draft", false, "finish what another run began and left: a draft on GitHub, a claim for other content elsewhere; only if that run has ended")
 	f.BoolVar(&d.Complete, "complete", false, "GitHub: add files to a published release that lacks nothing but files")
 	f.BoolVar(&d.AllowUnreadable, "allow-unreadable", false, "GitLab: publish also where clusterctl does not look, such as a host whose name does not begin with gitlab.")
+	f.BoolVar(&d.brokenLatest, "allow-broken-latest", false, "publish even if clusterctl can then no longer resolve \"latest\", because the release of a listed series is missing")
+	f.StringVar(&d.OCIFormat, "oci-format", open.OCIFiles, "oci://: files, a layer for each file as Cluster API Operator reads it, or archive, the proposed form of Cluster API")
 	f.BoolVar(&d.GitLabRelease, "gitlab-release", false, "GitLab: also make a release that links to the files")
 }
 
@@ -84,18 +97,15 @@ func (d *delivery) writeRecord(a *app) error {
 	if d.receipt == "" || d.dryRun {
 		return nil
 	}
-	data, err := json.MarshalIndent(struct {
-		SchemaVersion int       `json:"schemaVersion"`
-		Releases      []receipt `json:"releases"`
-	}{1, append([]receipt{}, d.receipts...)}, "", "  ")
-	if err != nil {
+	var data bytes.Buffer
+	if err := recordDocument.Write(&data, nil, recordBody{append([]receipt{}, d.receipts...)}); err != nil {
 		return err
 	}
 	if d.receipt == "-" {
-		_, err := a.Out.Write(append(data, '\n'))
+		_, err := term.NewWriter(a.Out, term.JSON).Write(data.Bytes())
 		return err
 	}
-	if err := a.writeOutput(d.receipt, append(data, '\n')); err != nil {
+	if err := a.writeOutput(d.receipt, data.Bytes()); err != nil {
 		return fmt.Errorf("--record: %w", err)
 	}
 	return nil

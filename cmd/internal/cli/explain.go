@@ -1,23 +1,29 @@
 package cli
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
 func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain RULE",
-		Short: "Explain a rule, with a bad and a good example",
+		Use:   "explain RULE|KIND",
+		Short: "Explain a rule with examples, or the migration of a kind",
 		Long: `Explains what a rule means, what happens to users, who proves it, and what to do.
-RULE is the ID of a rule or its name.`,
+RULE is the ID of a rule or its name. For a KIND of Cluster API it shows what
+becomes of its fields in the next contract.`,
 		Example: `  clusterctl-repo explain META006
-  clusterctl-repo explain image-version`,
+  clusterctl-repo explain image-version
+  clusterctl-repo explain KubeadmControlPlane`,
 		Args: cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
@@ -27,24 +33,41 @@ RULE is the ID of a rule or its name.`,
 			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			style, err := term.StyleFor(a.Out, a.color, a.Env)
+			style, err := term.StyleFor(a.text, a.color, a.Env)
 			if err != nil {
 				return usage(err)
 			}
 			rule := rules.Named(args[0])
 			if rule == nil {
+				if guide := migrationGuide(args[0]); guide != "" {
+					_, err := fmt.Fprint(a.Out, guide)
+					return err
+				}
 				return usagef("unknown rule %s%s", args[0], suggestion(args[0]))
 			}
 			if rule.Scope == lint.ScopeLive {
-				return report.WriteRule(a.Out, rule, report.Example{Prose: "For example: " + rule.Example}, style)
+				return report.WriteRule(a.text, rule, report.Example{Prose: "For example: " + rule.Example}, style)
 			}
 			example, err := examples.Load(rule.ID)
 			if err != nil {
 				return err
 			}
-			return report.WriteRule(a.Out, rule, report.Example{Prose: example.Prose, Bad: shown(example.Bad), Good: shown(example.Good)}, style)
+			return report.WriteRule(a.text, rule, report.Example{Prose: example.Prose, Bad: shown(example.Bad), Good: shown(example.Good)}, style)
 		},
 	}
+}
+
+// migrationGuide says what becomes of a kind in the next contracts.
+func migrationGuide(kind string) string {
+	var out strings.Builder
+	for _, c := range table.Contracts() {
+		for i := range c.Kinds {
+			if strings.EqualFold(c.Kinds[i].Kind, kind) {
+				out.WriteString(c.Kinds[i].Guide("#"))
+			}
+		}
+	}
+	return out.String()
 }
 
 // shown is what an example shows of its files.

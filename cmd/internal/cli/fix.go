@@ -68,7 +68,7 @@ func (a *app) sayFixed(f *check.Fixed) {
 // printDiff prints what a fix would change, as git apply reads it.
 func (a *app) printDiff(f *check.Fixed) error {
 	for _, c := range f.Changed {
-		if _, err := fmt.Fprint(a.Out, fix.Diff(filepath.ToSlash(c.Name), c.Old, c.New)); err != nil {
+		if _, err := fmt.Fprint(a.text, fix.Diff(filepath.ToSlash(c.Name), c.Old, c.New)); err != nil {
 			return err
 		}
 	}
@@ -78,7 +78,7 @@ func (a *app) printDiff(f *check.Fixed) error {
 	}
 	slices.Sort(old)
 	for _, from := range old {
-		if _, err := fmt.Fprintf(a.Out, "rename from %s\nrename to %s\n", filepath.ToSlash(from), filepath.ToSlash(f.Renamed[from])); err != nil {
+		if _, err := fmt.Fprintf(a.text, "rename from %s\nrename to %s\n", filepath.ToSlash(from), filepath.ToSlash(f.Renamed[from])); err != nil {
 			return err
 		}
 	}

@@ -123,21 +123,21 @@ func (a *app) proposed(p *propose.Proposal, dir, file string, print bool) error 
 		a.say("note: %s", text)
 	}
 	if print {
-		if _, err := a.Out.Write(p.Text); err != nil {
-			return err
+		if p.Problem != nil {
+			a.say("note: the tree does not build yet: %v", p.Problem)
 		}
-		return a.unproven(p)
-	}
-	if old, err := readRegular(dir, filepath.Base(file)); err == nil && bytes.Equal(old, p.Text) {
-		a.say("%s is up to date", a.short(file))
-		return a.unproven(p)
-	}
-	if err := a.writeFile(file, p.Text); err != nil {
+		_, err := a.Out.Write(p.Text)
 		return err
 	}
 	if p.Problem != nil {
-		a.say("wrote %s", a.short(file))
-		return a.unproven(p)
+		return &codeError{exitFailed, fmt.Errorf("nothing was written, because the tree does not build yet: %w", p.Problem)}
+	}
+	if old, err := readRegular(dir, filepath.Base(file)); err == nil && bytes.Equal(old, p.Text) {
+		a.say("%s is up to date", a.short(file))
+		return nil
+	}
+	if err := a.writeFile(file, p.Text); err != nil {
+		return err
 	}
 	for _, r := range p.Releases {
 		a.say("builds %s %s (%d files)", r.Provider.Label(), r.Version, len(r.Artifacts))
@@ -153,14 +153,6 @@ func sourceWord(dir string) string {
 		return ""
 	}
 	return dir + " "
-}
-
-// unproven reports why the proposal does not build yet.
-func (a *app) unproven(p *propose.Proposal) error {
-	if p.Problem == nil {
-		return nil
-	}
-	return &codeError{exitFailed, fmt.Errorf("the configuration does not build yet: %w", p.Problem)}
 }
 
 // readRegular reads a file of a source tree.

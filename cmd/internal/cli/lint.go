@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -50,6 +51,7 @@ type lintFlags struct {
 	core         coreFlag
 	fix, diff    bool
 	watch        bool
+	minSeverity  string
 	verification verification
 	choice       ruleChoice
 }
@@ -142,6 +144,7 @@ findings at or above --fail-on.`,
 	f.fail.flag(cmd)
 	f.out.flag(cmd)
 	flags := cmd.Flags()
+	flags.StringVar(&f.minSeverity, "min-severity", "info", "show only findings from this severity on: error, warning or info; with -q: error")
 	flags.StringVar(&f.baseline, "baseline", "", "hide the findings of an earlier report in JSON (`FILE`)")
 	flags.StringVar(&f.changedSince, "changed-since", "", "hide the findings that the same targets have at a git `REVISION`")
 	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
@@ -159,6 +162,10 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 		return err
 	}
 	outs, err := f.out.parse()
+	if err != nil {
+		return err
+	}
+	least, err := a.least(f.minSeverity)
 	if err != nil {
 		return err
 	}
@@ -219,12 +226,32 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	if n := r.Without(known); n > 0 {
 		a.say("%d %s hidden: %s", n, plural(n, "finding is", "findings are"), f.hiddenBy())
 	}
+	a.leastShown = least
 	err = a.judge(r, outs, level, report.Options{FailOn: level}, repositories...)
 	var found *codeError
 	if f.watch && (err == nil || errors.As(err, &found)) {
 		return a.lintAgain(ctx, args, o, known, r, outs)
 	}
 	return err
+}
+
+// least is the lowest severity that is shown.
+func (a *app) least(value string) (lint.Severity, error) {
+	s, err := lint.ParseSeverity(value)
+	if err != nil || s == lint.Off {
+		return 0, usagef("--min-severity is %q; it must be error, warning or info", value)
+	}
+	if a.quiet && s < lint.Error {
+		s = lint.Error
+	}
+	return s, nil
+}
+
+// shownFrom returns what is shown of a report: all findings from a severity on.
+func shownFrom(r *lint.Report, least lint.Severity) *lint.Report {
+	out := *r
+	out.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f lint.Finding) bool { return f.Severity < least })
+	return &out
 }
 
 // hiddenBy says which findings are known.
@@ -363,11 +390,18 @@ func (a *app) check(ctx context.Context, name string, o check.Options) (*check.R
 
 // judge prints a report on repositories, with options, and turns it into an exit code.
 func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, options report.Options, repositories ...*repo.Repository) error {
-	err := a.summarize(r, outs, options)
-	if err != nil {
-		return err
+	all := r
+	least := a.leastShown
+	if a.quiet {
+		least = lint.Error
 	}
-	err = a.write(outs, func(w io.Writer, format string, terminal bool) error {
+	r = shownFrom(all, least)
+	if n := len(all.Findings) - len(r.Findings); n > 0 {
+		a.say("%d findings below --min-severity are not shown", n)
+	}
+	options.Below = a.belowRoot()
+	err := a.summarize(r, outs, options)
+	err = errors.Join(err, a.write(outs, func(w io.Writer, format string, terminal bool) error {
 		style := term.Style{}
 		if terminal {
 			var err error
@@ -382,20 +416,50 @@ func (a *app) judge(r *lint.Report, outs []output, level lint.Severity, options 
 			}
 		}
 		return report.WriteFindings(w, format, r, options)
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	for _, f := range r.Failures {
 		fmt.Fprintf(a.Err, "%s %v\n", a.style.Red("error:"), f)
 	}
+	return outcome(len(r.Failures) > 0, err, all.Worst() >= level)
+}
+
+// outcome is the exit code of a report: that the job was not done, because it is
+// incomplete or could not be written, weighs more than findings.
+func outcome(incomplete bool, unwritten error, findings bool) error {
 	switch {
-	case len(r.Failures) > 0:
+	case unwritten != nil:
+		return &codeError{exitFailed, unwritten}
+	case incomplete:
 		return &codeError{code: exitFailed}
-	case r.Worst() >= level:
+	case findings:
 		return &codeError{code: exitFindings}
 	}
 	return nil
+}
+
+// belowRoot is the path of the working directory in the repository that GitHub
+// shows: below GITHUB_WORKSPACE, or else below the folder with .git. It is empty if
+// there is none.
+func (a *app) belowRoot() string {
+	root, _ := a.Env("GITHUB_WORKSPACE")
+	below := func() string {
+		rel, err := filepath.Rel(root, a.Dir)
+		if root == "" || err != nil || !filepath.IsLocal(rel) {
+			return ""
+		}
+		return filepath.ToSlash(rel)
+	}
+	if rel := below(); rel != "" {
+		return rel
+	}
+	for root = a.Dir; ; root = filepath.Dir(root) {
+		if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
+			return below()
+		}
+		if root == filepath.Dir(root) {
+			return ""
+		}
+	}
 }
 
 // summarize adds the summary that GitHub shows for a job, if annotations are
@@ -407,7 +471,12 @@ func (a *app) summarize(r *lint.Report, outs []output, options report.Options) e
 	}
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err == nil {
-		err = errors.Join(report.WriteGitHubSummary(f, r, options), f.Close())
+		used := int64(0) // by other runs of the same step
+		if info, err := f.Stat(); err == nil {
+			used = info.Size()
+		}
+		to := term.NewWriter(f, term.Text)
+		err = errors.Join(report.WriteGitHubSummary(to, r, options, int(used)), to.Flush(), f.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("write the summary that GITHUB_STEP_SUMMARY names: %w", cause(err))

@@ -38,6 +38,7 @@ func watchable(targets []string, outs []output, fix bool) error {
 // lintAgain checks the targets again after each change of a file, and prints which
 // findings are new and which are gone. It ends with ctx.
 func (a *app) lintAgain(ctx context.Context, targets []string, o check.Options, known map[string]bool, before *lint.Report, outs []output) error {
+	a.stopping.closing.Store(true)
 	a.say("watching %d files; press Ctrl-C to stop", len(a.files(targets)))
 	checked := a.files(targets)
 	last := checked
@@ -69,7 +70,7 @@ func (a *app) lintAgain(ctx context.Context, targets []string, o check.Options, 
 			return err
 		}
 		for _, f := range gone {
-			fmt.Fprintf(a.Out, "%s %s:%d:%d: %s [%s]\n", a.style.Bold("resolved:"), f.File, f.Pos.Line, f.Pos.Column, f.Message, f.Rule.ID)
+			fmt.Fprintf(a.text, "%s %s:%d:%d: %s [%s]\n", a.style.Bold("resolved:"), f.File, f.Pos.Line, f.Pos.Column, f.Message, f.Rule.ID)
 		}
 		a.say("%s: %d new, %d resolved, %d in total (%s)", time.Now().Format(time.TimeOnly), len(added), len(gone), len(r.Findings), time.Since(start).Round(time.Millisecond))
 		before = r

@@ -10,11 +10,13 @@ import (
 // The collector of garbage runs rarely, because most work is short (see the main
 // function). From a size on, in bytes, it runs more often: at baseMemory, which few
 // releases need, or at what is in use and spareMemory on top of its
-// growthPercent, so that large input does not keep it running all the time.
+// growthPercent, up to mostGrowth, so that large input does not keep it running all
+// the time.
 const (
 	baseMemory    = 88 << 20
 	spareMemory   = 24 << 20
 	growthPercent = 50
+	mostGrowth    = 96 << 20
 )
 
 // boundMemory bounds the memory of the process by what is in use, until stop is
@@ -37,7 +39,7 @@ func boundMemory() (stop func()) {
 
 // memoryLimit is the limit for a number of bytes that are in use.
 func memoryLimit(live int64) int64 {
-	return max(baseMemory, live+live/100*growthPercent+spareMemory)
+	return max(baseMemory, live+min(live/100*growthPercent, mostGrowth)+spareMemory)
 }
 
 // liveMemory is what the last collection found in use.

@@ -38,6 +38,9 @@ type mirrorFlags struct {
 	dryRun        bool
 	acceptChanged bool
 	configMaps    bool
+	images        bool
+	ociFormat     string
+	pushImages    bool
 	maxWait       time.Duration
 	// since is the lock of the other side of a gap.
 	since string
@@ -46,7 +49,7 @@ type mirrorFlags struct {
 	// carried are the bundles among the TARGETs.
 	carried []*bundle.Bundle
 	// given are the settings that are on the command line.
-	given struct{ ImageRegistry, ConfigMaps bool }
+	given struct{ ImageRegistry, ConfigMaps, WithImages bool }
 }
 
 // usualCertManager is the value of --cert-manager without a version.
@@ -92,9 +95,10 @@ version whose files are not what they were when they were mirrored is refused.
 
   # From one place to another
   clusterctl-repo mirror /srv/mirror --to 'oci://registry.example.com/capi/{provider}' --out beside`,
-		Args: cobra.ArbitraryArgs,
+		Args:        cobra.ArbitraryArgs,
+		Annotations: map[string]string{takesTargets: "true"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given.ImageRegistry, f.given.ConfigMaps = cmd.Flags().Changed("image-registry"), cmd.Flags().Changed("config-maps")
+			f.given.ImageRegistry, f.given.ConfigMaps, f.given.WithImages = cmd.Flags().Changed("image-registry"), cmd.Flags().Changed("config-maps"), cmd.Flags().Changed("images")
 			return a.mirror(cmd.Context(), &f, args)
 		},
 	}
@@ -108,6 +112,9 @@ version whose files are not what they were when they were mirrored is refused.
 	flags.StringVar(&f.certManager, "cert-manager", "", "also mirror cert-manager, in the `version` that the configuration or clusterctl says, or in this one")
 	flags.Lookup("cert-manager").NoOptDefVal = usualCertManager
 	flags.StringVar(&f.imageRegistry, "image-registry", "", "make clusterctl take all images from this registry and path (`HOST/PATH`); the mirror remembers it until it is given again, empty for none")
+	flags.StringVar(&f.ociFormat, "oci-format", open.OCIFiles, "oci://: files, a layer for each file as Cluster API Operator reads it, or archive, the proposed form of Cluster API")
+	flags.BoolVar(&f.images, "images", false, "also bring the container images, with all platforms, as an OCI layout in images; remembered like --image-registry")
+	flags.BoolVar(&f.pushImages, "push-images", false, "copy the images that the bundle or the mirror holds into --image-registry")
 	flags.BoolVar(&f.configMaps, "config-maps", false, "also write the releases as ConfigMaps for Cluster API Operator; remembered like --image-registry")
 	f.verify.flag(cmd)
 	f.sign.flag(cmd)
@@ -130,7 +137,7 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 		return usagef("--jobs %d: it takes at least one", f.jobs)
 	}
 	opts := mirror.Options{
-		Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, ImageRegistry: f.imageRegistry, ConfigMaps: f.configMaps, Given: f.given,
+		Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, ImageRegistry: f.imageRegistry, ConfigMaps: f.configMaps, WithImages: f.images, Given: f.given,
 	}
 	if f.imageRegistry != "" {
 		if err := mirror.CheckRegistry(f.imageRegistry); err != nil {
@@ -170,12 +177,21 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 	if len(wants) == 0 {
 		return usagef("%s names no provider, so there is nothing to mirror", f.config)
 	}
+	a.bringImages(f, &opts)
 	result, err := a.runMirror(ctx, wants, opts)
 	if err != nil {
 		return err
 	}
 	if core := func(o mirror.Outcome) bool { return o.Provider.Type == layouts.Core }; !f.dryRun && !result.CertManager && slices.ContainsFunc(result.Outcomes, core) {
 		a.say("note: clusterctl init also needs cert-manager, unless the cluster has it; add --cert-manager")
+	}
+	if f.pushImages && !f.dryRun {
+		if result.Lock.Settings.ImageRegistry == "" {
+			return usagef("--push-images needs --image-registry, such as registry.example.com/capi")
+		}
+		if err := a.pushImages(ctx, f, result, opts.Dir); err != nil {
+			return err
+		}
 	}
 	if f.bundle != "" {
 		return a.finishBundle(ctx, f, &opts)
@@ -215,6 +231,11 @@ func (a *app) runMirror(ctx context.Context, wants []mirror.Want, opts mirror.Op
 		}
 		defer held.Close()
 	}
+	if opts.Repair {
+		if err := sweep(opts); err != nil {
+			return nil, err
+		}
+	}
 	result, err := mirror.Run(ctx, wants, opts)
 	a.progress.Done()
 	if err != nil && copied > 0 {
@@ -250,7 +271,7 @@ func (a *app) mirrorTo(f *mirrorFlags, opts *mirror.Options) error {
 		}
 	}
 	opts.URL, opts.Apart = f.url, f.out != ""
-	site, err := a.site(f.to, &delivery{waiting: waiting{f.maxWait}, Options: open.Options{URL: f.url}})
+	site, err := a.site(f.to, &delivery{waiting: waiting{f.maxWait}, Options: open.Options{URL: f.url, OCIFormat: f.ociFormat}})
 	if err != nil {
 		return err
 	}
@@ -388,7 +409,7 @@ func (a *app) mirrorConfig(name string) (*clusterctlconfig.Config, []clusterctlc
 func (a *app) wantsOf(ctx context.Context, arg string, urls map[layouts.Provider]string) ([]mirror.Want, error) {
 	name, version := arg, ""
 	if _, err := os.Lstat(a.path(arg)); err != nil {
-		if i := strings.LastIndexByte(arg, '@'); i > strings.LastIndexByte(arg, '/') {
+		if i := strings.LastIndexByte(arg, '@'); i > strings.LastIndexByte(arg, '/') && !strings.HasPrefix(arg[i:], "@sha256:") {
 			name, version = arg[:i], arg[i+1:]
 			if version == "" {
 				return nil, usagef("%s: there is no version behind the @", arg)
@@ -438,6 +459,10 @@ func (a *app) wantURL(raw string, p layouts.Provider, version string) (mirror.Wa
 	if err != nil {
 		return mirror.Want{}, usage(err)
 	}
+	digest := ""
+	if l.Kind == layouts.OCI && strings.Contains(l.Version, ":") {
+		digest, l.Version = l.Version, ""
+	}
 	selector, err := mirror.ParseSelector(cmp.Or(version, l.Version))
 	if err != nil {
 		return mirror.Want{}, usagef("%s: %w", raw, err)
@@ -451,6 +476,9 @@ func (a *app) wantURL(raw string, p layouts.Provider, version string) (mirror.Wa
 		at := l.At("")
 		at.File = ""
 		w.From = mirror.Named(from, strings.TrimRight(at.URL(), "/"))
+		if digest != "" {
+			w.From = mirror.Pinned(w.From, digest)
+		}
 		return w, nil
 	}
 	if w.Provider == (layouts.Provider{}) {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
@@ -32,9 +32,10 @@ func (a *app) mirrorVerifyCommand() *cobra.Command {
 		Use:   "verify DIR|BUNDLE",
 		Short: "Check a mirror offline against its lock file, checksums and signatures",
 		Long: `Reads every file of a mirror and compares it with mirror.lock.json and
-SHA256SUMS; a bundle is read without being unpacked. Missing, damaged and unexpected files are findings, and so is what
-a stopped run left. With --verify-key, SHA256SUMS of the mirror must be signed,
-or else every release in it. Nothing is sent over the network.`,
+SHA256SUMS; a bundle is read without being unpacked. Missing, damaged and
+unexpected files are findings, and so is what a stopped run left. With
+--verify-key, SHA256SUMS of the mirror must be signed, or else every release in
+it. Nothing is sent over the network.`,
 		Example: `  clusterctl-repo mirror verify /srv/mirror
   clusterctl-repo mirror verify /srv/mirror --verify-key cosign.pub -o json`,
 		Args: cobra.ExactArgs(1),
@@ -218,16 +219,13 @@ func (a *app) checkReleases(ctx context.Context, name string, keys *verification
 	return nil
 }
 
+// mirrorDocument is what mirror verify writes as JSON.
+var mirrorDocument = report.Document{Kind: "mirror-verify", Version: 1, Body: mirror.Report{}, Title: "what is wrong with a mirror"}
+
 // writeMirrorReport prints what mirror verify found.
 func (a *app) writeMirrorReport(w io.Writer, format string, r *mirror.Report) error {
 	if format == "json" {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(struct {
-			SchemaVersion int `json:"schemaVersion"`
-			*mirror.Report
-		}{1, r})
+		return mirrorDocument.Write(w, nil, r)
 	}
 	var b strings.Builder
 	for _, p := range r.Problems {
@@ -342,6 +340,10 @@ func (a *app) repair(ctx context.Context, name string, from []string, key attest
 		w.Provider, w.Version = l.Identity(), mirror.Exactly(l.Version)
 		wants = append(wants, w)
 	}
+	a.bringImages(&read, &opts)
+	if err := forgetBlobs(a.path(name), report); err != nil {
+		return err
+	}
 	if _, err := a.runMirror(ctx, wants, opts); err != nil {
 		return err
 	}
@@ -349,11 +351,29 @@ func (a *app) repair(ctx context.Context, name string, from []string, key attest
 	if err != nil {
 		return err
 	}
-	if err := a.writeMirrorReport(a.Out, "text", left); err != nil {
+	if err := a.writeMirrorReport(a.text, "text", left); err != nil {
 		return err
 	}
 	if len(left.Problems) > 0 {
 		return &codeError{exitFindings, nil}
+	}
+	return nil
+}
+
+// forgetBlobs removes damaged parts of images, which are then fetched again:
+// their names say what they should be.
+func forgetBlobs(dir string, report *mirror.Report) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, p := range report.Problems {
+		if p.Kind == mirror.Damaged && strings.HasPrefix(p.Path, layouts.ImagesFolder+"/") {
+			if err := root.Remove(p.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -378,7 +398,10 @@ func (a *app) wantAgain(ctx context.Context, l *mirror.Locked, given []mirror.Wa
 	source := l.Source
 	if isURL(source) {
 		at := source + "/" + l.Version + "/" + l.Components
-		if strings.HasPrefix(source, "oci://") {
+		switch {
+		case strings.Contains(source, "@sha256:"):
+			at = source
+		case strings.HasPrefix(source, "oci://"):
 			at = source + ":" + l.Version
 		}
 		w, err := a.wantURL(at, l.Identity(), l.Version)
@@ -420,6 +443,7 @@ and with --unlisted also every file that is in no list.`,
 			if err := a.signer(&mirrorFlags{sign: key}, &opts); err != nil {
 				return err
 			}
+			a.bringImages(&mirrorFlags{}, &opts)
 			if opts.Apart {
 				return usagef("the releases of %s are in %s; only those in a folder can be removed", dir, lock.Settings.To)
 			}
@@ -503,11 +527,7 @@ func (a *app) prune(ctx context.Context, gone []mirror.Locked, unlisted []string
 		return err
 	}
 	defer held.Close()
-	folder, err := local.New(filepath.Join(opts.Dir, filepath.FromSlash(opts.Below)))
-	if err != nil {
-		return err
-	}
-	if err := folder.Sweep(); err != nil {
+	if err := sweep(opts); err != nil {
 		return err
 	}
 	result, err := mirror.Prune(ctx, gone, unlisted, opts)
@@ -515,4 +535,16 @@ func (a *app) prune(ctx context.Context, gone []mirror.Locked, unlisted []string
 		a.tellMirror(result, opts.Dir)
 	}
 	return err
+}
+
+// sweep removes what runs left in a mirror that were killed.
+func sweep(opts mirror.Options) error {
+	if opts.Apart {
+		return nil
+	}
+	folder, err := local.New(filepath.Join(opts.Dir, filepath.FromSlash(opts.Below)))
+	if err != nil {
+		return err
+	}
+	return folder.Sweep()
 }

@@ -2,12 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 )
 
 // outputs is the flag -o FORMAT[=FILE], which may be repeated.
@@ -51,24 +54,52 @@ func (o *outputs) parse() ([]output, error) {
 	return out, nil
 }
 
-// write sends what render makes to each output. Files are written whole.
+// forms are the syntaxes of formats. Others are text.
+var forms = map[string]term.Form{"json": term.JSON, "sarif": term.JSON, "junit": term.XML, "html": term.XML}
+
+// write sends what render makes to each output, also if another one fails. Files
+// are written whole. If they cannot be, and none goes to standard output, the text
+// does.
 func (a *app) write(outs []output, render func(w io.Writer, format string, terminal bool) error) error {
+	var errs []error
+	shown := false
 	for _, o := range outs {
-		if o.file == "" {
-			if err := render(a.Out, o.format, true); err != nil {
-				return err
-			}
-			continue
-		}
-		var buf bytes.Buffer
-		if err := render(&buf, o.format, false); err != nil {
-			return err
-		}
-		if err := a.writeOutput(o.file, buf.Bytes()); err != nil {
-			return err
+		shown = shown || o.file == ""
+	}
+	for _, o := range outs {
+		if err := a.writeOne(o, render); err != nil {
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	if len(errs) > 0 && !shown {
+		errs = append(errs, a.writeOne(output{format: "text"}, render))
+	}
+	return errors.Join(errs...)
+}
+
+func (a *app) writeOne(o output, render func(w io.Writer, format string, terminal bool) error) error {
+	var buf bytes.Buffer
+	to := io.Writer(&buf)
+	if o.file == "" {
+		to = a.Out
+	}
+	w := to
+	form, other := forms[o.format]
+	switch {
+	case o.format == "github": // its encoder knows the commands that it writes
+	case o.file == "" && !other:
+		w = a.text
+	default:
+		w = term.NewWriter(to, form)
+	}
+	err := render(w, o.format, o.file == "")
+	if escaped, ok := w.(*term.Writer); ok {
+		err = errors.Join(err, escaped.Flush())
+	}
+	if err != nil || o.file == "" {
+		return err
+	}
+	return a.writeOutput(o.file, buf.Bytes())
 }
 
 // writeOutput writes a file that the user named. What is no regular file, such as
@@ -81,7 +112,7 @@ func (a *app) writeOutput(name string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, cause(err))
 	}
-	_, err = f.Write(data)
+	_, err = (&gate{f, a.stopping}).Write(data)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
@@ -107,7 +138,7 @@ func (a *app) writeFile(name string, data []byte) error {
 		err = closeErr
 	}
 	if err == nil {
-		err = os.Rename(tmp.Name(), name)
+		err = a.stopping.wrote(a.short(name), func() error { return os.Rename(tmp.Name(), name) })
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", a.short(name), cause(err))

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
@@ -123,6 +125,9 @@ func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
 		}
 		parcels = append(parcels, add...)
 	}
+	if err := a.checkLatest(ctx, d, parcels); err != nil {
+		return err
+	}
 	for i, p := range parcels {
 		result, err := p.Publish(ctx)
 		a.progress.Done()
@@ -155,6 +160,21 @@ func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
 		}
 	}
 	return d.writeRecord(a)
+}
+
+// checkLatest refuses what would leave a repository in which clusterctl cannot
+// resolve "latest".
+func (a *app) checkLatest(ctx context.Context, d *delivery, parcels []publish.Parcel) error {
+	err := publish.CheckLatest(ctx, parcels)
+	var broken *publish.LatestError
+	if !errors.As(err, &broken) {
+		return err
+	}
+	if d.brokenLatest {
+		a.say("%s %v", a.style.Yellow("warning:"), broken)
+		return nil
+	}
+	return fmt.Errorf("%w; nothing was published.\nmetadata.yaml lists a release series that has no release: publish that release first, remove the series, or allow it with --allow-broken-latest", broken)
 }
 
 func (a *app) releaseCommand() *cobra.Command {
@@ -224,6 +244,7 @@ Without --to, the destinations of the configuration are used.
 			if err := a.saveSeries(b, d.dryRun); err != nil {
 				return err
 			}
+			d.brokenLatest = d.brokenLatest || level > lint.Error // --fail-on never
 			return a.deliver(ctx, &d, steps)
 		},
 	}

@@ -207,7 +207,7 @@ environment and from clusterctl's configuration file, by clusterctl's rules.
 				return err
 			}
 			if describe {
-				_, err := fmt.Fprint(a.Out, c.Describe(cmp.Or(r.url, fileURL(components.Path))))
+				_, err := fmt.Fprint(a.text, c.Describe(cmp.Or(r.url, fileURL(components.Path))))
 				return err
 			}
 			out, err := c.YAML()
@@ -273,7 +273,7 @@ rules.
 				return err
 			}
 			if list {
-				_, err := fmt.Fprint(a.Out, in.ListVariables(t, a.Env))
+				_, err := fmt.Fprint(a.text, in.ListVariables(t, a.Env))
 				return err
 			}
 			out, err := t.YAML()

@@ -90,7 +90,7 @@ func (a *app) printable(text string) string {
 	return b.String()
 }
 
-var colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+var colour = regexp.MustCompile(`\x1b[A-Z2-7]*\[[0-9;]*m`)
 
 func isURL(name string) bool { return open.IsURL(name) }
 

@@ -60,8 +60,9 @@ page with the reason, and the exit code is then 3.`,
   # One of eight machines, and the page of all of them
   clusterctl-repo survey fleet.txt --shard 3/8 -o json=shard-3.json
   clusterctl-repo survey merge shard-*.json -o json=fleet.json -o html=fleet.html`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.survey(cmd.Context(), args[0], &f) },
+		Args:        cobra.ExactArgs(1),
+		Annotations: map[string]string{takesTargets: "yes"},
+		RunE:        func(cmd *cobra.Command, args []string) error { return a.survey(cmd.Context(), args[0], &f) },
 	}
 	fl := cmd.Flags()
 	fl.IntVar(&f.newest, "newest", 2, "how many versions of each provider to check")

@@ -158,6 +158,9 @@ func (a *app) openRemote(ctx context.Context, raw string, l layouts.Location) (*
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", raw, err)
 	}
+	if l.Kind == layouts.OCI && l.Version != whole.Version {
+		l.Version = whole.Version // it was a digest
+	}
 	if l.File != "" && whole.Artifact(l.File) == nil {
 		return nil, fmt.Errorf("%s: %s has no file %s", raw, whole.Path, l.File)
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
@@ -25,17 +25,19 @@ var (
 	date    string // RFC 3339
 )
 
+// versionDocument is what version writes as JSON.
+var versionDocument = report.Document{Kind: "version", Version: 1, Body: build{}, Title: "which program this is"}
+
 // build says which program this is.
 type build struct {
-	SchemaVersion int                 `json:"schemaVersion"`
-	Version       string              `json:"version"`
-	Commit        string              `json:"commit"`
-	Date          string              `json:"date"`
-	Modified      bool                `json:"modified"`
-	Go            string              `json:"go"`
-	Platform      string              `json:"platform"`
-	Clusterctl    string              `json:"clusterctl"`
-	Contracts     []contract.Contract `json:"contracts"`
+	Version    string              `json:"version"`
+	Commit     string              `json:"commit"`
+	Date       string              `json:"date"`
+	Modified   bool                `json:"modified"`
+	Go         string              `json:"go"`
+	Platform   string              `json:"platform"`
+	Clusterctl string              `json:"clusterctl"`
+	Contracts  []contract.Contract `json:"contracts"`
 }
 
 // pseudo is the end of a version that Go derived from a commit.
@@ -46,7 +48,7 @@ var pseudo = regexp.MustCompile(`[-.](\d{14})-([0-9a-f]{12})(\+.*)?$`)
 // commit, so that "go install" names it too.
 func buildOf(info *debug.BuildInfo) build {
 	b := build{
-		SchemaVersion: 1, Version: version, Commit: commit, Date: date,
+		Version: version, Commit: commit, Date: date,
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Clusterctl: clusterctl.Release, Contracts: contract.Accepted[:],
 	}
@@ -107,9 +109,7 @@ func (a *app) printVersion(out *outputs) error {
 	b := programBuild()
 	return a.write(outs, func(w io.Writer, format string, _ bool) error {
 		if format == "json" {
-			e := json.NewEncoder(w)
-			e.SetIndent("", "  ")
-			return e.Encode(b)
+			return versionDocument.Write(w, nil, b)
 		}
 		_, err := io.WriteString(w, b.text())
 		return err

@@ -23,6 +23,9 @@ func NewProgress(w io.Writer) *Progress {
 	if !IsTerminal(w) {
 		return nil
 	}
+	if inner, ok := w.(*Writer); ok {
+		w = inner.Unwrap() // it moves the cursor, and escapes names itself
+	}
 	return &Progress{out: w}
 }
 
@@ -38,7 +41,7 @@ func (p *Progress) Show(what string, done, total int64) {
 	defer p.mu.Unlock()
 	if now := time.Now(); now.Sub(p.last) >= often {
 		p.last, p.shown = now, true
-		fmt.Fprintf(p.out, "\r\x1b[K%s: %s of %s", what, bytes(min(done, total)), bytes(total))
+		fmt.Fprintf(p.out, "\r\x1b[K%s: %s of %s", Escape(what), size(min(done, total)), size(total))
 	}
 }
 
@@ -55,7 +58,7 @@ func (p *Progress) Done() {
 	}
 }
 
-func bytes(n int64) string {
+func size(n int64) string {
 	const unit = 1024
 	if n < unit {
 		return fmt.Sprintf("%d B", n)

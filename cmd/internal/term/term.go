@@ -9,13 +9,21 @@ import (
 )
 
 // Style colours text, or leaves it alone if it is not enabled.
-type Style struct{ Enabled bool }
+type Style struct {
+	Enabled bool
+	// marked codes are for a Writer, which lets no others through.
+	marked bool
+}
 
 func (s Style) paint(code, text string) string {
 	if !s.Enabled || text == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	begin := "\x1b["
+	if s.marked {
+		begin = secret()
+	}
+	return begin + code + "m" + text + begin + "0m"
 }
 
 // Red is for errors.
@@ -38,6 +46,9 @@ func (s Style) Dim(text string) string { return s.paint("2", text) }
 
 // IsTerminal reports whether w is a character device.
 func IsTerminal(w io.Writer) bool {
+	if inner, ok := w.(interface{ Unwrap() io.Writer }); ok {
+		return IsTerminal(inner.Unwrap())
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
@@ -53,23 +64,29 @@ var Modes = []string{"auto", "always", "never"}
 // decides; then FORCE_COLOR, NO_COLOR and TERM=dumb; then whether w is a
 // terminal.
 func StyleFor(w io.Writer, mode string, env func(string) (string, bool)) (Style, error) {
+	_, marked := w.(*Writer)
+	enabled, err := colours(w, mode, env)
+	return Style{enabled, marked}, err
+}
+
+func colours(w io.Writer, mode string, env func(string) (string, bool)) (bool, error) {
 	switch mode {
 	case "always":
-		return Style{true}, nil
+		return true, nil
 	case "never":
-		return Style{false}, nil
+		return false, nil
 	case "auto":
 	default:
-		return Style{}, fmt.Errorf("--color is %q; it must be auto, always or never", mode)
+		return false, fmt.Errorf("--color is %q; it must be auto, always or never", mode)
 	}
 	if v, ok := env("FORCE_COLOR"); ok && v != "" && v != "0" {
-		return Style{true}, nil
+		return true, nil
 	}
 	if v, ok := env("NO_COLOR"); ok && v != "" {
-		return Style{false}, nil
+		return false, nil
 	}
 	if v, _ := env("TERM"); v == "dumb" {
-		return Style{false}, nil
+		return false, nil
 	}
-	return Style{IsTerminal(w)}, nil
+	return IsTerminal(w), nil
 }

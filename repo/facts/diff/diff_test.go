@@ -208,6 +208,15 @@ func TestReleases(t *testing.T) {
 				"permissions removed neutral: may no longer * a.x.io (infrastructure-components.yaml:6)",
 			},
 		},
+		"a template of the next contract": {
+			map[string]string{template: "kind: Cluster\napiVersion: cluster.x-k8s.io/v1beta1\nmetadata: {name: a}\nspec: {topology: {class: x, version: v1.30.0, controlPlane: {nodeDrainTimeout: 1m}}}\n---\nkind: Cluster\napiVersion: cluster.x-k8s.io/v1beta1\nmetadata: {name: b}\nspec: {topology: {class: x, version: v1.30.0}}\n"},
+			map[string]string{template: "kind: Cluster\napiVersion: cluster.x-k8s.io/v1beta2\nmetadata: {name: a}\nspec: {topology: {classRef: {name: x}, version: v1.30.0, controlPlane: {deletion: {nodeDrainTimeoutSeconds: 60}}}}\n---\nkind: Cluster\napiVersion: cluster.x-k8s.io/v1beta2\nmetadata: {name: b}\nspec: {topology: {classRef: {name: y}, version: v1.30.0}}\n"},
+			[]string{
+				"templates changed neutral: cluster-template.yaml: Cluster a is now of version v1beta2 instead of v1beta1 and means the same (cluster-template.yaml:2)",
+				"templates changed neutral: cluster-template.yaml: Cluster b is now of version v1beta2 instead of v1beta1 (cluster-template.yaml:7)",
+				"templates changed neutral: cluster-template.yaml: Cluster b changes in spec.topology.classRef.name (cluster-template.yaml:9)",
+			},
+		},
 		"templates, classes and files": {
 			map[string]string{
 				template:                  "kind: FooCluster\napiVersion: x.io/v1\nmetadata: {name: a}\nspec: {a: 1, b: 2}\n",

@@ -8,6 +8,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -193,27 +195,31 @@ func (c *comparison) template(f, g *manifest.File) {
 			return
 		}
 		change.Kind = Changed
-		if (*a).Version != (*b).Version {
-			row := change
-			row.Path, row.Old, row.New = "apiVersion", (*a).Version, (*b).Version
-			row.Message = fmt.Sprintf("%s: %s is now of version %s instead of %s", file, i, (*b).Version, (*a).Version)
-			c.at(*b, (*b).Get("apiVersion"), row)
-		}
+		before := migrated(f, *a, *b)
 		changed := 0
 		var first string
 		var x, y *yamldoc.Node
-		walk((*a).Doc.Root, (*b).Doc.Root, "", func(path string, m, n *yamldoc.Node) {
-			if path == "apiVersion" || sameVariable(*a, m, *b, n) {
+		walk(before.Doc.Root, (*b).Doc.Root, "", func(path string, m, n *yamldoc.Node) {
+			if path == "apiVersion" || sameVariable(before, m, *b, n) {
 				return
 			}
 			if changed++; changed == 1 {
 				first, x, y = path, m, n
 			}
 		})
+		if (*a).Version != (*b).Version {
+			row := change
+			row.Path, row.Old, row.New = "apiVersion", (*a).Version, (*b).Version
+			row.Message = fmt.Sprintf("%s: %s is now of version %s instead of %s", file, i, (*b).Version, (*a).Version)
+			if changed == 0 && before != *a {
+				row.Message += " and means the same"
+			}
+			c.at(*b, (*b).Get("apiVersion"), row)
+		}
 		if changed == 0 {
 			return
 		}
-		change.Path, change.Old, change.New = first, written(*a, x), written(*b, y)
+		change.Path, change.Old, change.New = first, written(before, x), written(*b, y)
 		change.Message = fmt.Sprintf("%s: %s changes in %s", file, i, first)
 		if changed > 1 {
 			change.Message += fmt.Sprintf(" and %d other fields", changed-1)
@@ -224,10 +230,39 @@ func (c *comparison) template(f, g *manifest.File) {
 		}
 		o, n := *b, y
 		if y == nil {
-			o, n = *a, x
+			o, n = *a, (*a).Doc.Root
+			if before == *a {
+				n = x
+			}
 		}
 		c.at(o, n, change)
 	})
+}
+
+type migratedKey struct{}
+
+// migrated returns what an object of an old contract is in the contract of its
+// successor, so that only what means something else differs; otherwise the object.
+func migrated(f *manifest.File, old, successor *manifest.Object) *manifest.Object {
+	if old.Version == successor.Version {
+		return old
+	}
+	for _, contract := range table.Contracts() {
+		k := contract.Find(old.Get("apiVersion").Str(), old.Kind)
+		if k == nil || k.To != successor.Version {
+			continue
+		}
+		now := f.Memo(migratedKey{}, func() any {
+			r := migrate.Text(f.Raw.Name, f.Raw.Data, migrate.Options{Contract: contract})
+			return manifest.New(f.Artifact, f.Kind, r.New)
+		}).(*manifest.File)
+		for _, o := range now.Objects() {
+			if o.Version == k.To && idOf(o) == idOf(old) {
+				return o
+			}
+		}
+	}
+	return old
 }
 
 // class compares what a ClusterClass asks of its clusters.

@@ -353,7 +353,7 @@ func TestLeases(t *testing.T) {
 	eventually(t, "two versions", func() bool { return slices.Equal(r.what(), []string{"ADDED! l 1", "MODIFIED l 12"}) })
 }
 
-// TestLarge watches ten thousand machines and is bounded in what it keeps of them.
+// TestLarge watches ten thousand machines with one LIST and one WATCH.
 func TestLarge(t *testing.T) {
 	f, r := newFake(t), &recorder{}
 	const n = 10000

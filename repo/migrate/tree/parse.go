@@ -64,6 +64,9 @@ func Parse(text string, before int) (*Document, error) {
 		text += "\n"
 	}
 	p := &parser{raw: lines(text), masked: lines(Mask(text)), line: before}
+	if len(p.raw) != len(p.masked) {
+		return nil, p.fail(errIndent)
+	}
 	for p.at < len(p.masked) && (isTrivia(p.masked[p.at]) || strings.HasPrefix(p.masked[p.at], "---") && strings.TrimSpace(stripComment(p.masked[p.at][3:])) == "" || strings.HasPrefix(p.masked[p.at], "%")) {
 		d.head = append(d.head, p.raw[p.at])
 		p.at++
@@ -74,6 +77,15 @@ func Parse(text string, before int) (*Document, error) {
 	root, err := p.node(-1, nil)
 	if err != nil {
 		return nil, err
+	}
+	if root.Kind == List && !root.Flow && len(root.Entries) > 0 {
+		// Comments above a list are about its first item.
+		cut := len(d.head)
+		for cut > 0 && strings.HasPrefix(strings.TrimSpace(d.head[cut-1]), "#") {
+			cut--
+		}
+		root.Entries[0].Lead = append(append([]string(nil), d.head[cut:]...), root.Entries[0].Lead...)
+		d.head = d.head[:cut]
 	}
 	d.Root, d.tail, d.Anchors = root, p.pending, p.anchors
 	p.pending = nil
@@ -403,4 +415,17 @@ func leadingProps(s string) int {
 		}
 	}
 	return n
+}
+
+// Body returns the root with the comments above and below it as those of its first
+// and last entry.
+func (d *Document) Body() *Node {
+	if d.Root == nil || d.Root.Kind == Leaf || d.Root.Flow || len(d.Root.Entries) == 0 {
+		return d.Root
+	}
+	first, last := d.Root.Entries[0], d.Root.Entries[len(d.Root.Entries)-1]
+	first.Lead = append(append([]string(nil), d.head...), first.Lead...)
+	last.Tail = append(last.Tail, d.tail...)
+	d.head, d.tail = nil, nil
+	return d.Root
 }

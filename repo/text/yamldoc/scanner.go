@@ -28,7 +28,21 @@ type scanner struct {
 	nodes     []Node
 	fieldSlab []Field
 	itemSlab  []*Node
-	slab      int // size of the next slab
+	// slab and fieldSize are the sizes of the next slabs. Most lines have one node
+	// and one field, so that small documents leave nothing unused.
+	slab, fieldSize int
+}
+
+// largeSlab is how many nodes are made at once for large documents, first, and
+// smallSlab what a small document gets if its lines were not enough.
+const largeSlab, smallSlab = 256, 8
+
+// nextSlab is the size of the slab after one.
+func nextSlab(size int) int {
+	if size >= largeSlab {
+		return 2 * largeSlab
+	}
+	return smallSlab
 }
 
 // deepest is the depth at which the scanner gives up.
@@ -42,7 +56,8 @@ func scan(data []byte) *Node {
 	if !ok || tabIndent(data) {
 		return nil
 	}
-	p := scanner{text: text(data), line: 1, ascii: ascii, slab: max(8, min(len(data)/64, 256))}
+	lines := min(strings.Count(text(data), "\n")+1, largeSlab)
+	p := scanner{text: text(data), line: 1, ascii: ascii, slab: lines, fieldSize: lines}
 	if strings.HasPrefix(p.text, "---") {
 		p.pos = 3
 		if !p.endLine() {
@@ -96,7 +111,7 @@ func ordinary(data []byte) (ascii, ok bool) {
 func (p *scanner) node(kind Kind, at int) *Node {
 	if len(p.nodes) == 0 {
 		p.nodes = make([]Node, p.slab)
-		p.slab = min(2*p.slab, 512)
+		p.slab = nextSlab(p.slab)
 	}
 	n := &p.nodes[0]
 	p.nodes = p.nodes[1:]
@@ -215,7 +230,7 @@ func (p *scanner) list(column int) *Node {
 	}
 	count := len(p.items) - mark
 	if count > len(p.itemSlab) {
-		p.itemSlab = make([]*Node, max(count, p.slab/4))
+		p.itemSlab = make([]*Node, max(count, p.fieldSize/8))
 	}
 	n.Items = p.itemSlab[:count:count]
 	p.itemSlab = p.itemSlab[count:]
@@ -249,7 +264,8 @@ func (p *scanner) mapping(column int) *Node {
 func (p *scanner) closeMap(n *Node, mark int) {
 	count := len(p.fields) - mark
 	if count > len(p.fieldSlab) {
-		p.fieldSlab = make([]Field, max(count, p.slab/2))
+		p.fieldSlab = make([]Field, max(count, p.fieldSize))
+		p.fieldSize = nextSlab(p.fieldSize)
 	}
 	n.Fields = p.fieldSlab[:count:count]
 	p.fieldSlab = p.fieldSlab[count:]

@@ -37,7 +37,7 @@ type Provider struct {
 	// Errors are the last ones by object, for tests that fail.
 	Errors   map[string]error
 	workload client.Client
-	since    map[string]time.Time // when something was done to a pool for the first time
+	since    map[string]time.Time // see age
 }
 
 // New returns a provider that writes like other providers, with the field manager
@@ -283,19 +283,19 @@ func (p *Provider) report(ctx context.Context, o, cluster *object, f Fault) erro
 			list = append(list, map[string]any{"providerID": id})
 		}
 		replicas := len(ids)
-		if f == Short {
+		if f == Short && replicas > 0 {
 			replicas++
 		}
 		set(o, list, "status", "instances")
 		set(o, int64(replicas), "status", "replicas")
 		set(o, o.GetGeneration(), "status", "observedGeneration")
 		kind := Machine.Kind
-		if f == OtherKind && p.age(o) > 20*time.Second {
+		if f == OtherKind && p.age(o.GetName()) > 20*time.Second {
 			kind = "DevMachine"
 		}
 		set(o, kind, "status", "infrastructureMachineKind")
 		if len(ids) > 0 && f != Unreported {
-			provisioned := f != Forgetful || p.age(o) < 20*time.Second
+			provisioned := f != Forgetful || p.age(o.GetName()) < 20*time.Second
 			set(o, provisioned, "status", "initialization", "provisioned")
 			if f != OnlyInit {
 				set(o, provisioned, "status", "ready")
@@ -305,12 +305,13 @@ func (p *Provider) report(ctx context.Context, o, cluster *object, f Fault) erro
 	})
 }
 
-// age is how long a pool has had instances.
-func (p *Provider) age(pool *object) time.Duration {
-	since, ok := p.since[pool.GetName()]
+// age is how long ago it was asked for the first time; by the name of a pool it is how
+// long the pool has had instances.
+func (p *Provider) age(of string) time.Duration {
+	since, ok := p.since[of]
 	if !ok {
 		since = time.Now()
-		p.since[pool.GetName()] = since
+		p.since[of] = since
 	}
 	return time.Since(since)
 }
@@ -332,7 +333,7 @@ func (p *Provider) distort(pool, cluster *object, f Fault, ids, instances []any)
 		ids = ids[:len(ids)-1]
 		instances = slices.Clone(ids)
 	case Returning:
-		if a := p.age(pool); a > 20*time.Second && a < 24*time.Second {
+		if p.age(pool.GetName()) > 20*time.Second && p.age(pool.GetName()+" left") < 3*time.Second {
 			ids = ids[:len(ids)-1]
 			instances = slices.Clone(ids)
 		}

@@ -219,6 +219,9 @@ func TestMigrateObjects(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				if strings.Contains(string(data), "${") {
+					continue // random text that begins a variable
+				}
 				want, err := k.convert(data)
 				if err != nil {
 					t.Fatalf("seed %d: %v\n%s", i, err, data)

@@ -790,14 +790,16 @@ var _ = classRules.Add(lint.Rule{
 	Title:    "A ClusterClass should use API version v1beta2",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "Cluster API book, Version support; CustomResourceDefinition of ClusterClass",
-	Why:    "v1beta1 has been deprecated since Cluster API v1.11. The API server warns users about it, and will refuse it once the version is removed.",
-	Fix:    "Convert the class to v1beta2; some fields have other names there.",
+	Why:    "v1beta1 has been deprecated since Cluster API v1.11. The API server warns users about it, and refuses it once Cluster API stops serving v1beta1 in 2027.",
+	Fix:    "Run clusterctl-repo migrate, or convert the class to v1beta2 by hand; some fields have other names there.",
 	Kinds:  view.Substituted, Check: eachClass(classAPIVersion),
 })
 
 func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
 	if c.Version == clusterclass.V1Beta1 && p.Profile.Core >= 11 {
-		p.On(c.Object, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
+		f := lint.At(c.Object.File, c.Object.Doc, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
+		f.Edit = view.Migration(p, c.Object.File)
+		p.Report(f)
 	}
 }
 

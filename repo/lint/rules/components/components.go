@@ -629,26 +629,45 @@ func providerLabel(p *lint.Pass) {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP026", Name: "dropped-storage-version", Since: "v0.1.0",
-	Title:    "A release must keep the storage versions of the release before it",
+	Title:    "A release must keep the storage versions of all releases before it",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "Kubernetes, Versions in CustomResourceDefinitions, upgrade existing objects; k8s.io/apiextensions-apiserver pkg/apis/apiextensions/validation, ValidateCustomResourceDefinitionStoredVersions",
 	Why:    `"clusterctl upgrade" stops halfway: the API server refuses the new CRD while status.storedVersions lists a version that it lacks.`,
-	Fix:    "Keep the version with served: false for one more release, and migrate the stored objects before you remove it.",
+	Fix:    "Keep the version with served: false. Remove it only after a release whose controller migrates the stored objects and removes the version from status.storedVersions; then silence this rule.",
 	Scope:  lint.ScopeRelease, Check: droppedStorageVersion,
 })
 
-func droppedStorageVersion(p *lint.Pass) {
-	n := len(p.Provider.Releases)
-	if n == 0 {
-		return
+// migratesStorage reports whether the controller may remove versions from
+// status.storedVersions, as the CRD migrator of Cluster API does.
+func migratesStorage(r *lint.Release) bool {
+	has := func(list *yamldoc.Node, names ...string) bool {
+		return slices.ContainsFunc(list.List(), func(n *yamldoc.Node) bool { return slices.Contains(names, n.Str()) })
 	}
-	before := p.Provider.Releases[n-1]
-	for _, c := range p.Release.CRDs() {
-		stored := before.Stored[c.Object.Name]
-		if stored == "" || c.Version(stored) != nil {
-			continue
+	for _, role := range r.Installed().Kind("rbac.authorization.k8s.io", "ClusterRole") {
+		for _, rule := range role.Get("rules").List() {
+			if has(rule.Get("resources"), "customresourcedefinitions/status", "*", "*/*", "*/status") && has(rule.Get("apiGroups"), crd.Group, "*") && has(rule.Get("verbs"), "update", "patch", "*") {
+				return true
+			}
 		}
-		p.On(c.Object, view.Nearest(c.Object, "spec", "versions"), "%s stored %s in version %s, which this CRD lacks", before.Version, c.Kind, stored)
+	}
+	return false
+}
+
+func droppedStorageVersion(p *lint.Pass) {
+	before := p.Provider.Releases
+	if n := len(before); n > 1 && migratesStorage(p.Release) {
+		before = before[n-1:] // what was stored earlier has been migrated
+	}
+	for _, c := range p.Release.CRDs() {
+		said := map[string]bool{}
+		for _, r := range slices.Backward(before) {
+			stored := r.Stored[c.Object.Name]
+			if stored == "" || c.Version(stored) != nil || said[stored] {
+				continue
+			}
+			said[stored] = true
+			p.On(c.Object, view.Nearest(c.Object, "spec", "versions"), "%s stored %s in version %s, which this CRD lacks", r.Version, c.Kind, stored)
+		}
 	}
 }
 

@@ -692,16 +692,28 @@ func metadataVariable(p *lint.Pass) {
 		return
 	}
 	own := ownEntry(p, entries)
-	report := func(n *yamldoc.Node, severity lint.Severity) {
-		view.Each(n, func(n *yamldoc.Node) {
-			if strings.Contains(n.Str(), "${") {
-				f := lint.At(p.File, d, n, "clusterctl does not replace %s in %s", n.Text, layouts.MetadataFile)
-				f.Severity = severity
-				p.Report(f)
+	// Of several entries of a key, clusterctl reads the last.
+	var report func(n *yamldoc.Node, severity lint.Severity)
+	report = func(n *yamldoc.Node, severity lint.Severity) {
+		if strings.Contains(n.Str(), "${") {
+			f := lint.At(p.File, d, n, "clusterctl does not replace %s in %s", n.Text, layouts.MetadataFile)
+			f.Severity = severity
+			p.Report(f)
+		}
+		for i := range view.Fields(n) {
+			if f := &n.Fields[i]; n.Field(f.Name) == f {
+				report(f.Value, severity)
 			}
-		})
+		}
+		for _, item := range n.List() {
+			report(item, severity)
+		}
 	}
-	for _, field := range view.Fields(d.Root) {
+	for i := range view.Fields(d.Root) {
+		field := &d.Root.Fields[i]
+		if d.Root.Field(field.Name) != field {
+			continue
+		}
 		switch field.Name {
 		case "apiVersion", "kind":
 			report(field.Value, lint.Error)

@@ -767,3 +767,30 @@ func objectSchema(p *lint.Pass) {
 		}
 	}
 }
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL016", Name: "old-contract", Since: "v0.1.0",
+	Title:    "The file uses a deprecated version of a kind of Cluster API",
+	Severity: lint.Info, Proof: lint.Contract,
+	Source: "Cluster API book, Version support; CustomResourceDefinitions of Cluster API v1.14",
+	Why:    "v1beta1 has been deprecated since Cluster API v1.11. The API server warns users about it, and refuses the objects once Cluster API stops serving v1beta1 in 2027.",
+	Fix:    "Run clusterctl-repo migrate, which keeps comments and variables.",
+	Kinds:  view.Substituted, Check: oldContract,
+})
+
+func oldContract(p *lint.Pass) {
+	if p.Profile.Core < 11 {
+		return
+	}
+	for _, o := range p.File.Objects() {
+		if o.Is(view.CoreGroup, "ClusterClass") { // CC020
+			continue
+		}
+		version := o.Get("apiVersion")
+		if k := view.Newest().Find(version.Str(), o.Kind); k != nil {
+			f := lint.At(p.File, o.Doc, version, "%s %s is deprecated; its version is %s now", o.Kind, o.Version, k.To)
+			f.Edit = view.Migration(p, p.File)
+			p.Report(f)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// grace is how long a command may take to end by itself after an interrupt. What
+// waits for a pipe or computes without looking at its context does not end.
+const grace = 120 * time.Millisecond
+
+// stopping is how a run ends before its time.
+type stopping struct {
+	// closing is set by commands that an interrupt leads to their end, such as
+	// those that watch: they report what they have seen.
+	closing atomic.Bool
+
+	mu   sync.Mutex
+	shut bool
+	// written are the output files that are whole.
+	written []string
+}
+
+// errStopped is what writers get after the end.
+var errStopped = errors.New("interrupted")
+
+// gate lets nothing through after the end.
+type gate struct {
+	w io.Writer
+	s *stopping
+}
+
+// Write implements io.Writer.
+func (g *gate) Write(p []byte) (int, error) {
+	g.s.mu.Lock()
+	defer g.s.mu.Unlock()
+	if g.s.shut {
+		return 0, errStopped
+	}
+	return g.w.Write(p)
+}
+
+// Unwrap returns what is written to.
+func (g *gate) Unwrap() io.Writer { return g.w }
+
+// wrote takes note of a whole output file; put makes it visible in one step. After
+// the end it does nothing.
+func (s *stopping) wrote(name string, put func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shut {
+		return errStopped
+	}
+	err := put()
+	if err == nil {
+		s.written = append(s.written, name)
+	}
+	return err
+}
+
+// run calls do, and returns early once ctx is done and do does not end. Nothing
+// that do writes afterwards is let through.
+func (s *stopping) run(ctx context.Context, do func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- do(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	if s.closing.Load() {
+		return <-done
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(grace):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut = true
+	return errStopped
+}
+
+// interrupted is the error of a run that was stopped: what there is of it.
+func (s *stopping) interrupted() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := "interrupted; nothing unfinished is visible, and running the same command again finishes it"
+	if len(s.written) > 0 {
+		text += "; already written: " + strings.Join(s.written, ", ")
+	}
+	return errors.New(text)
+}

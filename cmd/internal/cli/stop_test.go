@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// soon is how fast a run has to end after an interrupt. The goal is 200 ms; a
+// loaded machine gets more.
+const soon = 2 * time.Second
+
+// safeBuffer is written by a run that may outlast the test.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// stopped runs the program, interrupts it after a time, and returns what it
+// printed, and how long it then took.
+func stopped(t *testing.T, after time.Duration, in io.Reader, args ...string) (code int, out, errs string, took time.Duration) {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stdout, stderr safeBuffer
+	var at time.Time
+	time.AfterFunc(after, func() { at = time.Now(); cancel() })
+	code = Main(ctx, args, IO{In: in, Out: &stdout, Err: &stderr, Env: func(string) (string, bool) { return "", false }, Dir: dir})
+	if ctx.Err() != nil {
+		took = time.Since(at)
+	}
+	return code, stdout.String(), stderr.String(), took
+}
+
+func TestInterruptWhileWaiting(t *testing.T) {
+	t.Chdir(t.TempDir())
+	fifo, ok := newFIFO(t, "fifo")
+	endless, w := io.Pipe()
+	t.Cleanup(func() { w.Close() })
+	for name, args := range map[string][]string{
+		"standard input": {"move-plan", "-"},
+		"FIFO":           {"rules", "-o", "json=" + fifo},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "FIFO" && !ok {
+				t.Skip("no FIFOs here")
+			}
+			code, out, errs, took := stopped(t, 100*time.Millisecond, endless, args...)
+			if code != exitFailed || !strings.Contains(errs, "error: interrupted; nothing unfinished is visible") || out != "" || took > soon {
+				t.Errorf("exit code %d after %s\n%s%s", code, took, out, errs)
+			}
+			t.Logf("ended %s after the interrupt", took)
+		})
+	}
+}
+
+// TestInterruptAtAnyMoment interrupts lint at random moments: either the reports
+// are whole, or it says that it was interrupted, and which file it wrote.
+func TestInterruptAtAnyMoment(t *testing.T) {
+	tree, err := filepath.Abs("../../../examples/cluster-api-provider-acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	random := rand.New(rand.NewPCG(1, 1))
+	worst := time.Duration(0)
+	for i := range 20 {
+		file := fmt.Sprintf("report%d.json", i)
+		after := time.Duration(random.Int64N(int64(400 * time.Millisecond)))
+		code, out, errs, took := stopped(t, after, strings.NewReader(""), "lint", tree, "-o", "text", "-o", "json="+file, "--fail-on", "never", "--no-cache")
+		data, readErr := os.ReadFile(file)
+		var doc any
+		switch {
+		case readErr == nil && json.Unmarshal(data, &doc) != nil:
+			t.Errorf("after %s: half a report: %s", after, data)
+		case code == exitOK && (readErr != nil || !strings.Contains(out, " of 1 release")):
+			t.Errorf("after %s: exit code 0 without a report: %s%s", after, out, errs)
+		case code == exitFailed && !strings.Contains(errs, "error: interrupted"):
+			t.Errorf("after %s: %s", after, errs)
+		case code == exitFailed && readErr == nil && !strings.Contains(errs, "already written: "+file):
+			t.Errorf("after %s: the report is there, but: %s", after, errs)
+		case code != exitOK && code != exitFailed:
+			t.Errorf("after %s: exit code %d: %s%s", after, code, out, errs)
+		}
+		if took > soon {
+			t.Errorf("interrupted after %s, it took %s more", after, took)
+		}
+		worst = max(worst, took)
+	}
+	t.Logf("at most %s after the interrupt", worst)
+}

@@ -1,0 +1,248 @@
+package images_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish/images"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// start starts a registry that counts the bytes it sends.
+func start(t *testing.T) (host string, sent *atomic.Int64, breaks *atomic.Int64) {
+	sent, breaks = new(atomic.Int64), new(atomic.Int64)
+	r := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodGet && strings.Contains(req.URL.Path, "/blobs/") && breaks.Add(-1) >= 0 {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		r.ServeHTTP(&counted{w, sent}, req)
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://"), sent, breaks
+}
+
+type counted struct {
+	http.ResponseWriter
+	n *atomic.Int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.n.Add(int64(len(p)))
+	return c.ResponseWriter.Write(p)
+}
+
+func store(t *testing.T, dir string) (*images.Store, *[]string) {
+	var said []string
+	say := func(text string) { said = append(said, text) }
+	policy := transport.Policy{Sleep: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }}
+	return &images.Store{Dir: dir, Tell: say, Warn: say, Open: func(host, repository string) (*oci.Repository, error) {
+		return oci.New(oci.Options{Host: host, Repository: repository, Policy: policy})
+	}}, &said
+}
+
+// carrier is the folder of a mirror as something that was carried.
+type carrier string
+
+func (c carrier) String() string { return string(c) }
+
+func (c carrier) File(name string) (*repo.Artifact, error) {
+	path := filepath.Join(string(c), filepath.FromSlash(name))
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	return repo.NewArtifact(filepath.Base(path), path, info.Size(), func() (io.ReadCloser, error) { return os.Open(path) }), nil
+}
+
+// put stores a blob in a layout.
+func put(t *testing.T, l *oci.Layout, mediaType string, data []byte) v1.Descriptor {
+	t.Helper()
+	desc := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data))}
+	if err := l.Push(t.Context(), desc, bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	return desc
+}
+
+func marshal(t *testing.T, v any) []byte {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// image makes an image, which differs for every seed.
+func image(t *testing.T, l *oci.Layout, seed string) v1.Descriptor {
+	t.Helper()
+	config := put(t, l, v1.MediaTypeImageConfig, marshal(t, v1.Image{Author: seed, Platform: v1.Platform{OS: "linux", Architecture: seed}}))
+	layer := put(t, l, v1.MediaTypeImageLayerGzip, []byte(strings.Repeat(seed, 3000)))
+	return put(t, l, v1.MediaTypeImageManifest, marshal(t, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{layer}}))
+}
+
+// scratch is a layout in a folder of its own.
+func scratch(t *testing.T) *oci.Layout {
+	t.Helper()
+	l, err := oci.OpenLayout(t.TempDir(), "images")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// at opens a repository of a registry.
+func at(t *testing.T, host, repository string) *oci.Repository {
+	t.Helper()
+	d, err := oci.New(oci.Options{Host: host, Repository: repository})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Images with several platforms go from their registry into a layout, and from
+// there into the registry of a site, under their digests.
+func TestOverTheGap(t *testing.T) {
+	from, sent, broken := start(t)
+	l := scratch(t)
+	index := put(t, l, v1.MediaTypeImageIndex, marshal(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{image(t, l, "amd64"), image(t, l, "arm64")}}))
+	one := image(t, l, "one")
+	if err := at(t, from, "a/many").PushImage(t.Context(), "v1", index, l); err != nil {
+		t.Fatal(err)
+	}
+	if err := at(t, from, "b/one").PushImage(t.Context(), "v2", one, l); err != nil {
+		t.Fatal(err)
+	}
+	many := mirror.MirroredImage{Ref: from + "/a/many:v1", Confidence: "certain"}
+	pinned := mirror.MirroredImage{Ref: from + "/b/one:v2@" + one.Digest.String(), Confidence: "certain"}
+	guess := mirror.MirroredImage{Ref: from + "/no/such:v1", Confidence: "likely"}
+	all := []mirror.MirroredImage{many, pinned, guess}
+
+	near := t.TempDir()
+	s, said := store(t, near)
+	broken.Store(3) // answers that fail are asked for again
+	files, err := s.Bring(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(*said, func(text string) bool { return strings.Contains(text, "/no/such:v1, which is only named") }) {
+		t.Errorf("%q", *said)
+	}
+	c := carrier(near)
+	for path, sum := range files {
+		a, err := c.File("images/" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := a.Sum(t.Context()); err != nil || got != sum {
+			t.Errorf("%s has %s, not %s: %v", path, got, sum, err)
+		}
+	}
+	// Nothing is transferred twice, and what is no longer wanted goes.
+	before := sent.Load()
+	again, err := s.Bring(t.Context(), all[:2])
+	if err != nil || len(again) != len(files) || sent.Load() != before {
+		t.Errorf("%d files, %d before; %d bytes; %v", len(again), len(files), sent.Load()-before, err)
+	}
+	// A lost blob comes again.
+	for path := range files {
+		if strings.Contains(path, one.Digest.Encoded()) {
+			if err := os.Remove(filepath.Join(near, "images", path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if again, err = s.Bring(t.Context(), all[:2]); err != nil || len(again) != len(files) {
+		t.Errorf("%v", err)
+	}
+
+	to, _, _ := start(t)
+	many.Target = to + "/capi/many:v1"
+	far := t.TempDir()
+	s, _ = store(t, far)
+	s.Carried = []mirror.Carrier{c}
+	n, err := s.Push(t.Context(), []mirror.MirroredImage{many, pinned, guess}, to+"/capi")
+	if err != nil || n != 2 {
+		t.Fatalf("%d images, %v", n, err)
+	}
+	empty := scratch(t)
+	if got, err := at(t, to, "capi/many").PullImage(t.Context(), "v1", empty); err != nil || got.Digest != index.Digest {
+		t.Errorf("%v, want %s: %v", got, index.Digest, err)
+	}
+	if sums, err := empty.Save(t.Context(), map[string]v1.Descriptor{"x": index}); err != nil || len(sums) != 1+2*3+2 {
+		t.Errorf("%d files: %v", len(sums), err)
+	}
+	if got, err := at(t, to, "capi/"+strings.ReplaceAll(from, ":", "-")+"/b/one").PullImage(t.Context(), "v2", scratch(t)); err != nil || got.Digest != one.Digest {
+		t.Errorf("%v, want %s: %v", got, one.Digest, err)
+	}
+	// What was carried is brought without its registry.
+	before = sent.Load()
+	if fresh, err := s.Bring(t.Context(), all[:2]); err != nil || len(fresh) != len(files) || sent.Load() != before {
+		t.Errorf("%d files, %v", len(fresh), err)
+	}
+	if fewer, err := s.Bring(t.Context(), all[1:2]); err != nil || len(fewer) >= len(files) {
+		t.Errorf("%d files, %v", len(fewer), err)
+	}
+}
+
+// A layout that lies, or leads elsewhere, is refused.
+func TestHostileLayout(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "images")); err != nil {
+		t.Skip(err)
+	}
+	s, _ := store(t, dir)
+	if _, err := s.Bring(t.Context(), nil); err == nil {
+		t.Error("a link is followed")
+	}
+	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
+		t.Errorf("%v was written outside", entries)
+	}
+	from, _, _ := start(t)
+	l := scratch(t)
+	if err := at(t, from, "a/one").PushImage(t.Context(), "v1", image(t, l, "one"), l); err != nil {
+		t.Fatal(err)
+	}
+	to, _, _ := start(t)
+	near := t.TempDir()
+	s, _ = store(t, near)
+	img := mirror.MirroredImage{Ref: from + "/a/one:v1", Target: to + "/other:v1", Confidence: "certain"}
+	files, err := s.Bring(t.Context(), []mirror.MirroredImage{img})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range files {
+		if info, err := os.Stat(filepath.Join(near, "images", path)); err == nil && info.Size() > 900 {
+			if err := os.WriteFile(filepath.Join(near, "images", path), make([]byte, info.Size()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := s.Push(t.Context(), []mirror.MirroredImage{img}, to); err == nil {
+		t.Error("a damaged blob was pushed")
+	}
+}

@@ -1,0 +1,278 @@
+package oci
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/errdef"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// unfinished begins the names of blobs on their way.
+const unfinished = ".clusterctl-repo-blob-"
+
+// Layout is an OCI image layout in a folder that others may write to. It is a
+// content.Storage, safe for concurrent use.
+type Layout struct {
+	dir  string
+	root *os.Root
+}
+
+// OpenLayout opens the layout in a folder below dir, which it makes if need be.
+func OpenLayout(dir, name string) (*Layout, error) {
+	fail := func(err error) (*Layout, error) {
+		return nil, fmt.Errorf("open the images in %s: %w", filepath.Join(dir, name), err)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fail(err)
+	}
+	parent, err := os.OpenRoot(dir)
+	if err != nil {
+		return fail(err)
+	}
+	defer parent.Close()
+	if err := parent.MkdirAll(name+"/blobs/sha256", 0o777); err != nil {
+		return fail(err)
+	}
+	if info, err := parent.Lstat(name); err != nil || !info.IsDir() {
+		return fail(errors.Join(err, errors.New("it is not a folder")))
+	}
+	root, err := parent.OpenRoot(name)
+	if err != nil {
+		return fail(err)
+	}
+	return &Layout{filepath.Join(dir, name), root}, nil
+}
+
+// Close closes the folder.
+func (l *Layout) Close() error { return l.root.Close() }
+
+func blobName(d digest.Digest) (string, error) {
+	if _, ok := sumOf(d); !ok {
+		return "", fmt.Errorf("%q is not a SHA-256 digest", d)
+	}
+	return "blobs/sha256/" + d.Encoded(), nil
+}
+
+// Exists reports whether a blob of that name and size is there.
+func (l *Layout) Exists(_ context.Context, desc v1.Descriptor) (bool, error) {
+	name, err := blobName(desc.Digest)
+	if err != nil {
+		return false, err
+	}
+	info, err := l.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.Mode().IsRegular() && info.Size() == desc.Size, err
+}
+
+// Fetch opens a blob; its reader compares the content with the digest.
+func (l *Layout) Fetch(_ context.Context, desc v1.Descriptor) (io.ReadCloser, error) {
+	name, err := blobName(desc.Digest)
+	if err != nil {
+		return nil, err
+	}
+	f, err := l.root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", desc.Digest, errdef.ErrNotFound)
+	}
+	return f, err
+}
+
+// Push stores a blob, durably and in one step, if its content is the described
+// one.
+func (l *Layout) Push(_ context.Context, desc v1.Descriptor, r io.Reader) error {
+	name, err := blobName(desc.Digest)
+	if err != nil {
+		return err
+	}
+	tmp := unfinished + rand.Text()
+	f, err := l.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.root.Remove(tmp) }() // it is gone after the rename
+	v := content.NewVerifyReader(r, desc)
+	_, err = io.Copy(f, v)
+	if err == nil {
+		err = v.Verify()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return l.root.Rename(tmp, name)
+}
+
+// Images reads which images the layout holds, by name.
+func (l *Layout) Images() (map[string]v1.Descriptor, error) {
+	data, err := l.root.ReadFile(v1.ImageIndexFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]v1.Descriptor{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ParseLayout(data)
+}
+
+// ParseLayout reads the index of a layout: the images by name.
+func ParseLayout(index []byte) (map[string]v1.Descriptor, error) {
+	var parsed v1.Index
+	if err := json.Unmarshal(index, &parsed); err != nil {
+		return nil, fmt.Errorf("%s is not the index of an image layout: %w", v1.ImageIndexFile, err)
+	}
+	out := map[string]v1.Descriptor{}
+	for _, m := range parsed.Manifests {
+		if name := m.Annotations[v1.AnnotationRefName]; name != "" {
+			m.Annotations = nil
+			out[name] = m
+		}
+	}
+	return out, nil
+}
+
+// Save makes the layout hold exactly the given images, which have to be there,
+// and removes all other blobs. It returns the checksums of all files, by their
+// paths in the layout.
+func (l *Layout) Save(ctx context.Context, images map[string]v1.Descriptor) (map[string]repo.Sum, error) {
+	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{}}
+	used := map[string]repo.Sum{}
+	for _, name := range slices.Sorted(maps.Keys(images)) {
+		m := images[name]
+		m.Annotations = map[string]string{v1.AnnotationRefName: name}
+		index.Manifests = append(index.Manifests, m)
+		if err := l.reach(ctx, m, used); err != nil {
+			return nil, fmt.Errorf("image %s: %w", name, err)
+		}
+	}
+	for name, v := range map[string]any{v1.ImageIndexFile: index, v1.ImageLayoutFile: v1.ImageLayout{Version: v1.ImageLayoutVersion}} {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		used[name] = sha256.Sum256(data)
+		if err := l.replace(name, data); err != nil {
+			return nil, err
+		}
+	}
+	return used, l.sweep(used)
+}
+
+// reach collects the blobs of an image.
+func (l *Layout) reach(ctx context.Context, desc v1.Descriptor, used map[string]repo.Sum) error {
+	name, err := blobName(desc.Digest)
+	if err != nil {
+		return err
+	}
+	if _, seen := used[name]; seen {
+		return nil
+	}
+	used[name], _ = sumOf(desc.Digest)
+	next, err := content.Successors(ctx, l, desc)
+	if err != nil {
+		return err
+	}
+	for _, d := range next {
+		if err := l.reach(ctx, d, used); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace writes a small file in one step, unless it has that content.
+func (l *Layout) replace(name string, data []byte) error {
+	if info, err := l.root.Lstat(name); err == nil && info.Mode().IsRegular() {
+		if old, err := l.root.ReadFile(name); err == nil && bytes.Equal(old, data) {
+			return nil
+		}
+	}
+	tmp := unfinished + rand.Text()
+	f, err := l.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.root.Remove(tmp) }() // it is gone after the rename
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return l.root.Rename(tmp, name)
+}
+
+// sweep removes the blobs of no image, and those that were on their way when a
+// process was killed.
+func (l *Layout) sweep(used map[string]repo.Sum) error {
+	for _, dir := range []string{".", "blobs/sha256"} {
+		entries, err := fs.ReadDir(l.root.FS(), dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			name := path.Join(dir, e.Name())
+			if _, ok := used[name]; ok || dir == "." && !strings.HasPrefix(name, unfinished) {
+				continue
+			}
+			if err := l.root.RemoveAll(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Blobs is the content of a layout that is read elsewhere, such as in a bundle:
+// it returns the file of a layout with the given path.
+type Blobs func(name string) (io.ReadCloser, error)
+
+// Fetch opens a blob.
+func (b Blobs) Fetch(_ context.Context, desc v1.Descriptor) (io.ReadCloser, error) {
+	name, err := blobName(desc.Digest)
+	if err != nil {
+		return nil, err
+	}
+	return b(name)
+}
+
+// Exists reports whether a blob is there.
+func (b Blobs) Exists(ctx context.Context, desc v1.Descriptor) (bool, error) {
+	r, err := b.Fetch(ctx, desc)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, r.Close()
+}

@@ -1,0 +1,120 @@
+package migrate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
+)
+
+func options() Options { return Options{Contract: table.To("v1beta2")} }
+
+// said are the levels and messages of findings.
+func said(r *Result) string {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		b.WriteString(f.Level.String() + " " + f.Message + "\n")
+	}
+	return b.String()
+}
+
+func TestText(t *testing.T) {
+	const cluster = "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\n"
+	const now = "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\n"
+	for _, row := range []struct {
+		name, old, want string
+		says            string // in the findings
+	}{
+		{"nothing to do", "apiVersion: v1\nkind: Secret\n", "apiVersion: v1\nkind: Secret\n", ""},
+		{"already there", now + "spec:\n  topology:\n    class: old\n", now + "spec:\n  topology:\n    class: old\n", ""},
+		{
+			"comments and order", cluster + "spec:\n  # which\n  topology: # t\n    version: v1 # v\n\n    # the class\n    class: 'a' # c\n    # end\n",
+			now + "spec:\n  # which\n  topology: # t\n    version: v1 # v\n\n    # the class\n    classRef:\n      name: 'a' # c\n    # end\n", "",
+		},
+		{"flow style", cluster + "spec: {topology: {class: a, version: v1}}\n", now + "spec: {topology: {classRef: {name: a}, version: v1}}\n", ""},
+		{"JSON", `{"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "spec": {"topology": {"class": "a"}}}` + "\n", `{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "spec": {"topology": {classRef: {"name": "a"}}}}` + "\n", ""},
+		{"seconds by default", cluster + "spec:\n  topology:\n    controlPlane:\n      nodeDrainTimeout: \"${D:=1m30s}\"\n", now + "spec:\n  topology:\n    controlPlane:\n      deletion:\n        nodeDrainTimeoutSeconds: ${D:=90}\n", "users D is a number of seconds now"},
+		{"seconds written", cluster + "spec:\n  topology:\n    controlPlane:\n      nodeDrainTimeout: ${D:=5}s\n", now + "spec:\n  topology:\n    controlPlane:\n      deletion:\n        nodeDrainTimeoutSeconds: ${D:=5}\n", ""},
+		{
+			"seconds unknown", cluster + "spec:\n  topology:\n    controlPlane:\n      nodeDrainTimeout: ${D}m\n",
+			now + "spec:\n  topology:\n    controlPlane:\n      # TODO migrate to v1beta2: the value must be a number of seconds, but ${D}m is a duration; use a variable that holds seconds\n      deletion:\n        nodeDrainTimeoutSeconds: ${D}m\n", "manual the value must be a number of seconds",
+		},
+		{
+			"one variable for two things", cluster + "metadata:\n  annotations: {d: '${D}'}\nspec:\n  topology:\n    controlPlane:\n      nodeDrainTimeout: ${D:=5m}\n",
+			now + "metadata:\n  annotations: {d: '${D}'}\nspec:\n  topology:\n    controlPlane:\n      deletion:\n        nodeDrainTimeoutSeconds: ${D:=300}\n", "manual D is a number of seconds here, but is also used once",
+		},
+		{
+			"a dropped variable", cluster + "spec:\n  controlPlaneRef:\n    apiVersion: a.b/v1\n    kind: K\n    name: n\n    namespace: ${NS:=x} # ns\n",
+			now + "spec:\n  controlPlaneRef:\n    apiGroup: a.b\n    kind: K\n    name: n\n    # namespace: ${NS:=x} # ns\n", "note dropped spec.controlPlaneRef.namespace",
+		},
+		{"a group in a variable", cluster + "spec:\n  controlPlaneRef:\n    apiVersion: ${GV}\n    kind: K\n", now + "spec:\n  controlPlaneRef:\n    # TODO migrate to v1beta2: apiGroup must be a group, but ${GV} holds group and version; write the group\n    apiGroup: ${GV}\n    kind: K\n", "manual apiGroup must be a group"},
+		{"unknown fields", cluster + "spec:\n  topologie: # typo\n    class: a\n", now + "spec:\n  topologie: # typo\n    class: a\n", "manual Cluster v1beta1 has no field spec.topologie"},
+		{"anchors", cluster + "metadata: &m\n  name: a\nspec:\n  topology: {class: a}\n", cluster + "metadata: &m\n  name: a\nspec:\n  topology: {class: a}\n", "manual the document has anchors"},
+		{"twice", cluster + "spec:\n  paused: true\n  paused: false\n", cluster + "spec:\n  paused: true\n  paused: false\n", "manual the document cannot be edited safely"},
+		{"unreadable", cluster + "spec: [\n---\n" + cluster, cluster + "spec: [\n---\n" + now, "manual the document cannot be edited safely"},
+		{"Windows", strings.ReplaceAll(cluster+"spec:\n  topology:\n    class: a\n", "\n", "\r\n"), strings.ReplaceAll(now+"spec:\n  topology:\n    classRef:\n      name: a\n", "\n", "\r\n"), ""},
+		{
+			"a list of objects", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: cluster.x-k8s.io/v1beta1\n  kind: Cluster\n  spec:\n    topology:\n      class: a\n",
+			"apiVersion: v1\nkind: List\nitems:\n- apiVersion: cluster.x-k8s.io/v1beta2\n  kind: Cluster\n  spec:\n    topology:\n      classRef:\n        name: a\n", "",
+		},
+		{
+			"a manifest in a text", "apiVersion: v1\nkind: ConfigMap\ndata:\n  a: |-\n    # c\n    apiVersion: cluster.x-k8s.io/v1beta1\n    kind: Cluster\n    spec:\n      topology:\n        class: a\n  b: c\n",
+			"apiVersion: v1\nkind: ConfigMap\ndata:\n  a: |-\n    # c\n    apiVersion: cluster.x-k8s.io/v1beta2\n    kind: Cluster\n    spec:\n      topology:\n        classRef:\n          name: a\n  b: c\n", "",
+		},
+		{"both names", cluster + "spec:\n  topology:\n    class: a\n    classRef:\n      name: b\n", now + "spec:\n  topology:\n    # TODO migrate to v1beta2: the object sets both class and spec.topology.classRef.name; keep the one that is meant\n    class: a\n    classRef:\n      name: b\n", "manual the object sets both"},
+		{"a line of variables", cluster + "spec:\n  ${EXTRA:-}\n  topology:\n    class: a\n    ${MORE}\n", now + "spec:\n  ${EXTRA:-}\n  topology:\n    classRef:\n      name: a\n    ${MORE}\n", ""},
+		{"false that means nothing", cluster + "spec:\n  paused: false # no\n  topology: {}\n", now + "spec: {}\n", ""},
+	} {
+		got := Text("x", []byte(row.old), options())
+		if d := cmp.Diff(row.want, string(got.New)); d != "" && row.name != "false that means nothing" {
+			t.Errorf("%s: (-want +got)\n%s", row.name, d)
+		}
+		if s := said(got); !strings.Contains(s, row.says) || row.says == "" && strings.Contains(s, "manual") {
+			t.Errorf("%s: findings are\n%swant %q", row.name, s, row.says)
+		}
+		if again := Text("x", got.New, options()); again.Changed(got.New) {
+			t.Errorf("%s: the second run makes\n%s", row.name, again.New)
+		}
+	}
+}
+
+// Every file of a source tree that patches another keeps its effect.
+func TestKustomize(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"base/kcp.yaml":           "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nmetadata:\n  name: cp\nspec:\n  kubeadmConfigSpec:\n    preKubeadmCommands: []\n    clusterConfiguration:\n      apiServer:\n        extraArgs:\n          audit: \"1\"\n          v: \"2\"\n",
+		"base/kustomization.yaml": "resources:\n- kcp.yaml\n",
+		"over/kustomization.yaml": "resources:\n- ../base\npatches:\n- path: merge.yaml\n- path: ops.yaml\n  target: {group: controlplane.cluster.x-k8s.io, version: v1beta1, kind: KubeadmControlPlane} # t\n- target:\n    kind: KubeadmControlPlane\n  patch: |-\n    # inline\n    - op: add\n      path: /spec/rolloutStrategy\n      value:\n        type: RollingUpdate\n",
+		"over/merge.yaml":         "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nmetadata:\n  name: cp\nspec:\n  kubeadmConfigSpec:\n    clusterConfiguration:\n      apiServer:\n        # louder\n        extraArgs:\n          v: \"4\"\n",
+		"over/ops.yaml":           "# add one\n- op: add\n  path: /spec/kubeadmConfigSpec/clusterConfiguration/apiServer/extraArgs/cloud # c\n  value: external\n- op: add\n  path: /spec/kubeadmConfigSpec/preKubeadmCommands/-\n  value: ls\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := Folder(t.Context(), dir, "", options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range r.Files {
+		got[f.Name] = string(f.New)
+	}
+	want := map[string]string{
+		"base/kcp.yaml":           "apiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind: KubeadmControlPlane\nmetadata:\n  name: cp\nspec:\n  kubeadmConfigSpec:\n    preKubeadmCommands: []\n    clusterConfiguration:\n      apiServer:\n        extraArgs:\n          - name: audit\n            value: \"1\"\n          - name: v\n            value: \"2\"\n",
+		"over/kustomization.yaml": "resources:\n- ../base\npatches:\n- path: merge.yaml\n- path: ops.yaml\n  target: {group: controlplane.cluster.x-k8s.io, version: v1beta2, kind: KubeadmControlPlane} # t\n- target:\n    kind: KubeadmControlPlane\n  patch: |-\n    # inline\n    - op: add\n      path: /spec/rollout\n      value:\n        strategy:\n          type: RollingUpdate\n",
+		"over/merge.yaml":         "apiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind: KubeadmControlPlane\nmetadata:\n  name: cp\nspec:\n  kubeadmConfigSpec:\n    clusterConfiguration:\n      apiServer:\n        # louder\n        extraArgs:\n          - name: audit\n            value: \"1\"\n          - name: v\n            value: \"4\"\n",
+		"over/ops.yaml":           "# add one\n- op: add\n  path: /spec/kubeadmConfigSpec/clusterConfiguration/apiServer/extraArgs/- # c\n  value:\n    name: cloud\n    value: external\n- op: add\n  path: /spec/kubeadmConfigSpec/preKubeadmCommands/-\n  value: ls\n",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}

@@ -1,0 +1,254 @@
+package report
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// Document is a kind of JSON document that machines read. All begin with the same
+// fields; see Write.
+type Document struct {
+	// Kind is its name, and Version that of its form, which only changes when
+	// readers have to: fields are added without.
+	Kind    string
+	Version int
+	// Body is a struct with the further fields, of any value.
+	Body any
+	// Title says what it holds.
+	Title string
+}
+
+// head begins every document.
+type head struct {
+	Kind          string `json:"kind" doc:"the kind of document"`
+	SchemaVersion int    `json:"schemaVersion" doc:"the version of the form of this kind"`
+	// Failures say what is missing: the document is complete if there are none.
+	Failures   []string         `json:"failures" doc:"what could not be read or done; the document is complete if the list is empty"`
+	Suppressed []jsonSuppressed `json:"suppressed" doc:"findings that comments in the files silence"`
+}
+
+type jsonSuppressed struct {
+	jsonFinding
+	Reason string `json:"reason" doc:"why, as the comment says it"`
+}
+
+// Documents are the kinds that this package writes.
+var Documents = []Document{
+	{"lint", 1, jsonReport{}, "the findings of lint, contract and extension check"},
+	{"vars", 1, variablesBody{}, "the variables of releases"},
+	{"images", 1, imagesBody{}, "the images of releases"},
+	{"diff", 1, diffBody{}, "the changes between releases"},
+	{"migrate", 1, migrationBody{}, "what a migration changed and left"},
+	{"rules", 1, rulesBody{}, "the rules of lint"},
+	{"contract", 1, contractPage{}, "the contract of a role"},
+	{"contracts", 1, rolesBody{}, "the roles that have a contract"},
+	{"support", 1, matrixBody{}, "which contracts providers support"},
+	{"hooks", 1, hooksBody{}, "the hooks of the Runtime SDK"},
+	{"move-plan", 2, moveBody{}, "what clusterctl move would do"},
+	{"move-verify", 1, verifiedBody{}, "what arrived of a move"},
+}
+
+// documentOf returns a kind of Documents.
+func documentOf(kind string) Document {
+	for _, d := range Documents {
+		if d.Kind == kind {
+			return d
+		}
+	}
+	panic("no document of kind " + kind)
+}
+
+// Write writes the document with a body of its kind. Failures say what is
+// missing in it.
+func (d Document) Write(w io.Writer, failures []error, body any) error {
+	return d.write(w, failures, nil, body)
+}
+
+func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppressed, body any) error {
+	before, err := d.head(failures, suppressed)
+	if err != nil {
+		return err
+	}
+	var after bytes.Buffer
+	if err := writeJSON(&after, body); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, before+strings.TrimPrefix(after.String(), "{\n"))
+	return err
+}
+
+// head is the beginning of a document, up to the first field of its body.
+func (d Document) head(failures []error, suppressed []lint.Suppressed) (string, error) {
+	h := head{d.Kind, d.Version, []string{}, []jsonSuppressed{}}
+	for _, err := range failures {
+		h.Failures = append(h.Failures, err.Error())
+	}
+	for i := range suppressed {
+		h.Suppressed = append(h.Suppressed, jsonSuppressed{findingJSON(&suppressed[i].Finding), suppressed[i].Reason})
+	}
+	var out bytes.Buffer
+	if err := writeJSON(&out, h); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(out.String(), "\n}\n") + ",\n", nil
+}
+
+// Schema returns the JSON schema (draft 2020-12) of the document, made of its Go
+// types. It permits fields that it does not list, because later versions of this
+// program may add some.
+func (d Document) Schema() ([]byte, error) {
+	s := schemaOf(reflect.TypeFor[head]())
+	body := schemaOf(reflect.TypeOf(d.Body))
+	for _, p := range body.Properties.list {
+		s.Properties.add(p.name, p.schema)
+	}
+	s.Required = append(s.Required, body.Required...)
+	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "clusterctl-repo: "+d.Title
+	s.Properties.add("kind", &schema{Const: d.Kind})
+	s.Properties.add("schemaVersion", &schema{Const: d.Version})
+	var out bytes.Buffer
+	err := writeJSON(&out, s)
+	return out.Bytes(), err
+}
+
+// schema is the part of JSON schema that Go types need.
+type schema struct {
+	Schema      string     `json:"$schema,omitempty"`
+	Title       string     `json:"title,omitempty"`
+	Description string     `json:"description,omitempty"`
+	Const       any        `json:"const,omitempty"`
+	Type        any        `json:"type,omitempty"`
+	Properties  properties `json:"properties,omitzero"`
+	Required    []string   `json:"required,omitempty"`
+	Items       *schema    `json:"items,omitempty"`
+	Additional  *schema    `json:"additionalProperties,omitempty"`
+}
+
+// properties keep their order.
+type properties struct{ list []property }
+
+type property struct {
+	name   string
+	schema *schema
+}
+
+func (p *properties) add(name string, s *schema) {
+	for i := range p.list {
+		if p.list[i].name == name {
+			p.list[i].schema = s
+			return
+		}
+	}
+	p.list = append(p.list, property{name, s})
+}
+
+// IsZero makes the zero value be left out.
+func (p properties) IsZero() bool { return len(p.list) == 0 }
+
+// MarshalJSON implements json.Marshaler.
+func (p properties) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	for i, one := range p.list {
+		value, err := json.Marshal(one.schema)
+		if err != nil {
+			return nil, err
+		}
+		sep := byte(',')
+		if i == 0 {
+			sep = '{'
+		}
+		fmt.Fprintf(&out, "%c%q:%s", sep, one.name, value)
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+var (
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
+)
+
+// schemaOf describes what encoding/json makes of a type.
+func schemaOf(t reflect.Type) *schema {
+	switch {
+	case t.Implements(jsonMarshaler):
+		return &schema{}
+	case t.Implements(textMarshaler):
+		return &schema{Type: "string"}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return orNull(schemaOf(t.Elem()))
+	case reflect.Struct:
+		s := &schema{Type: "object"}
+		fieldsOf(t, s)
+		return s
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return &schema{Type: "string"}
+		}
+		s := &schema{Type: "array", Items: schemaOf(t.Elem())}
+		if t.Kind() == reflect.Slice {
+			return orNull(s)
+		}
+		return s
+	case reflect.Map:
+		return orNull(&schema{Type: "object", Additional: schemaOf(t.Elem())})
+	case reflect.String:
+		return &schema{Type: "string"}
+	case reflect.Bool:
+		return &schema{Type: "boolean"}
+	case reflect.Float32, reflect.Float64:
+		return &schema{Type: "number"}
+	case reflect.Interface:
+		return &schema{}
+	}
+	return &schema{Type: "integer"}
+}
+
+// orNull permits null, which encoding/json makes of nil.
+func orNull(s *schema) *schema {
+	if word, ok := s.Type.(string); ok {
+		s.Type = []string{word, "null"}
+	}
+	return s
+}
+
+func fieldsOf(t reflect.Type, s *schema) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case name == "-":
+			continue
+		case f.Anonymous && name == "" && inner.Kind() == reflect.Struct:
+			fieldsOf(inner, s)
+			continue
+		case !f.IsExported():
+			continue
+		case name == "":
+			name = f.Name
+		}
+		one := schemaOf(f.Type)
+		one.Description = f.Tag.Get("doc")
+		if strings.Contains(options, "omit") {
+			if words, ok := one.Type.([]string); ok {
+				one.Type = words[0]
+			}
+		} else {
+			s.Required = append(s.Required, name)
+		}
+		s.Properties.add(name, one)
+	}
+}
