@@ -121,6 +121,9 @@ func (m *run) finish(ctx context.Context) error {
 		return err
 	}
 	m.result.CertManager = config.CertManager != nil
+	if err := m.operator(releases, config, put); err != nil {
+		return err
+	}
 	if m.ImageRegistry != "" {
 		var problems []string
 		config.Images, problems = overrides(m.ImageRegistry, usesOf(releases, m.images))
@@ -314,26 +317,22 @@ func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string
 			return err
 		}
 	}
-	return m.operator(releases, put)
+	return nil
 }
 
 // operator writes the provider objects of the operator, if that can read the
 // mirror: where it is a registry, or has ConfigMaps.
-func (m *run) operator(releases []Locked, put func(string, []byte) error) error {
-	registry := false
-	data, err := operatorProviders(releases, func(l *Locked) (string, error) {
-		to, err := m.to(l.Identity())
-		if err != nil {
-			return "", err
-		}
-		url, err := to.URL(l.Version, l.Components)
-		registry = registry || strings.HasPrefix(url, "oci://")
-		if err != nil {
-			return "", nil // only clusterctl needs it, for which config says so
-		}
-		return url, nil
-	})
-	if err != nil || len(data) == 0 || !registry && !m.ConfigMaps {
+func (m *run) operator(releases []Locked, c *Config, put func(string, []byte) error) error {
+	urls, registry := map[layouts.Provider]string{}, false
+	for _, p := range c.Providers {
+		urls[layouts.Provider{Type: p.Type, Name: p.Name}] = p.URL
+		registry = registry || strings.HasPrefix(p.URL, "oci://")
+	}
+	if !registry && !m.ConfigMaps {
+		return nil
+	}
+	data, err := operatorProviders(releases, urls)
+	if err != nil || len(data) == 0 {
 		return err
 	}
 	return put(operatorFile, data)

@@ -24,10 +24,10 @@ var operatorKinds = map[layouts.ProviderType]string{
 }
 
 // operatorProviders returns the objects that make the operator install the
-// releases that clusterctl.yaml names: from the registry where url gives
+// releases that clusterctl.yaml names: from the registry where the URL is
 // oci://REFERENCE, else from the ConfigMaps. The namespace is left to who
 // applies them; ConfigMaps have to be in the same one.
-func operatorProviders(releases []Locked, url func(*Locked) (string, error)) ([]byte, error) {
+func operatorProviders(releases []Locked, urls map[layouts.Provider]string) ([]byte, error) {
 	var out bytes.Buffer
 	for _, l := range newest(releases) {
 		p := l.Identity()
@@ -35,15 +35,11 @@ func operatorProviders(releases []Locked, url func(*Locked) (string, error)) ([]
 		if !ok {
 			continue
 		}
-		at, err := url(l)
-		if err != nil {
-			return nil, err
-		}
 		fetch := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{
 			"provider.cluster.x-k8s.io/name": p.Name,
 			"provider.cluster.x-k8s.io/type": operatorTypes[p.Type],
 		}}}
-		if reference, ok := strings.CutPrefix(at, "oci://"); ok {
+		if reference, ok := strings.CutPrefix(urls[p], "oci://"); ok {
 			fetch = map[string]any{"oci": reference}
 		}
 		text, err := yamldoc.Marshal(map[string]any{

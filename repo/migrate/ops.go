@@ -112,6 +112,12 @@ func (p *operations) operation(item *tree.Entry) {
 		return
 	}
 	p.object.row = table.Row{Path: path}
+	switch op {
+	case "add", "replace", "remove", "test":
+	default:
+		p.object.manual(item, "the operation \""+op+"\" of "+joined(segments)+" is about a field that changes", "change the patch by hand", true)
+		return
+	}
 	s := p.skeleton(item, op, segments)
 	for _, row := range rows {
 		s.object.carry(row)

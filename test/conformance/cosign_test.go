@@ -182,7 +182,7 @@ func (c *cosign) agrees(t *testing.T, name string, signs bool) {
 		c.must(t, "sign-blob", "--yes", "--key", name+".key", "--tlog-upload=false", "--output-signature", "cosign.sig", layouts.ChecksumFile)
 		theirs := *r
 		theirs.Artifacts = bytesInstead(r.Artifacts, layouts.SignatureFile, c.read(t, "cosign.sig"))
-		if err := sign.Verify(ctx, &theirs, public); err != nil {
+		if _, err := sign.Verify(ctx, &theirs, public); err != nil {
 			t.Error(err)
 		}
 		c.must(t, "attest-blob", "--yes", "--key", name+".key", "--tlog-upload=false", "--statement", layouts.ProvenanceFile, "--output-signature", "cosign.jsonl")

@@ -51,7 +51,7 @@ func cover(text []byte, start, end int) {
 	}
 	text[start] = '#'
 	for i := start; i < end; i++ {
-		if text[i] == '\n' && i+1 < end {
+		if text[i] == '\n' && i+1 < end && text[i+1] != '\n' && text[i+1] != '\r' {
 			text[i+1] = '#'
 		}
 	}

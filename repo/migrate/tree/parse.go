@@ -64,6 +64,9 @@ func Parse(text string, before int) (*Document, error) {
 		text += "\n"
 	}
 	p := &parser{raw: lines(text), masked: lines(Mask(text)), line: before}
+	if len(p.raw) != len(p.masked) {
+		return nil, p.fail(errIndent)
+	}
 	for p.at < len(p.masked) && (isTrivia(p.masked[p.at]) || strings.HasPrefix(p.masked[p.at], "---") && strings.TrimSpace(stripComment(p.masked[p.at][3:])) == "" || strings.HasPrefix(p.masked[p.at], "%")) {
 		d.head = append(d.head, p.raw[p.at])
 		p.at++
