@@ -262,13 +262,17 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 		})
 		return step
 	}
-	if !n.Wanted || n.Verdict != Moves && n.Verdict != Copied {
+	soft := n.first(func(e *Edge) bool { return e.Link == SoftOwner })
+	moves := n.Verdict == Moves || n.Verdict == Copied
+	if !n.Wanted || !moves && (soft == nil || id == n.ID) {
 		return never // because it is not read
 	}
-	if cluster := n.first(func(e *Edge) bool { return e.Link == SoftOwner }); cluster != nil && id != n.ID && n.first(func(e *Edge) bool { return e.Link == Owner }) == nil {
+	// Under another kind clusterctl does not see what it belongs to without an
+	// ownerReference: it leaves it behind, or moves it in spite of a cycle.
+	if soft != nil && moves && id != n.ID && n.first(func(e *Edge) bool { return e.Link == Owner }) == nil {
 		b.failure(Failure{
 			Step: After, Node: n, Hurts: true, Sometimes: !a.always, Fix: fix, cure: a.cure,
-			Reason: fmt.Sprintf("%s calls it %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s", where, id, cluster.From, when),
+			Reason: fmt.Sprintf("%s calls it %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s", where, id, soft.From, when),
 		})
 		return never
 	}
