@@ -53,16 +53,6 @@ func Carried(c Carrier) ([]Want, *Lock, error) {
 	return out, lock, nil
 }
 
-// Only returns the wants for the versions of one provider that a selector means.
-func Only(wants []Want, p layouts.Provider, s Selector) (out []Want) {
-	for _, w := range wants {
-		if w.Provider == p && (s.exact == "" && s.rule == nil || s.fits(w.Version.exact)) {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
 // carried is one of the original places of a carried mirror.
 type carried struct {
 	c    Carrier

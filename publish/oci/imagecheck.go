@@ -18,14 +18,6 @@ import (
 // digest.
 type Image struct{ Host, Repository, Reference string }
 
-// String is the image as users write it.
-func (i Image) String() string {
-	if strings.Contains(i.Reference, ":") {
-		return i.Host + "/" + i.Repository + "@" + i.Reference
-	}
-	return i.Host + "/" + i.Repository + ":" + i.Reference
-}
-
 // Status is what a registry says about an image.
 type Status struct {
 	Image Image

@@ -156,8 +156,9 @@ func (r *Report) finish() {
 }
 
 // merge makes one finding of those that say the same about the templates of a
-// release. Errors stay, so that each file that does not work has its own.
-func (r *Report) merge() {
+// release. Errors stay, so that each file that does not work has its own, and with
+// edits those that have one.
+func (r *Report) merge(edits bool) {
 	type key struct {
 		rule                     *Rule
 		release, object, message string
@@ -165,7 +166,7 @@ func (r *Report) merge() {
 	first := map[key]int{}
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
-		if f.Severity == Error || f.release == "" || f.Way != "" || f.Pos.IsZero() {
+		if f.Severity == Error || f.release == "" || f.Way != "" || f.Pos.IsZero() || edits && f.Edit != nil {
 			kept = append(kept, f)
 			continue
 		}

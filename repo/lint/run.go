@@ -62,7 +62,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	run.apply(ScopeRepository, Pass{Repository: r, Config: run.config()})
 	run.comments()
 	run.report.finish()
-	run.report.merge()
+	run.report.merge(opts.Edits)
 	return &run.report, nil
 }
 

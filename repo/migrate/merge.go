@@ -158,16 +158,12 @@ func (k *kustomizations) effective(name, before string, want holding, depth int)
 func (k *kustomizations) base(unit string, kind, name, at string) (args []argument, sure bool) {
 	sure = true
 	first := true
-	var visit func(user, before string, u use, depth int)
-	visit = func(user, before string, u use, depth int) {
-		if depth > maxFolders {
-			return
-		}
+	visit := func(user string, u use) {
 		want := holding{kind: kind, name: name, path: at}
 		if u.targeted {
 			want.name = u.name
 		}
-		got := k.effective(user, before, want, 0)
+		got := k.effective(user, unit, want, 0)
 		// What a component patches comes from the kustomizations that include it.
 		parents := k.users[user]
 		for _, parent := range parents {
@@ -188,7 +184,7 @@ func (k *kustomizations) base(unit string, kind, name, at string) (args []argume
 	for user, uses := range k.uses {
 		for _, u := range uses {
 			if u.unit == unit {
-				visit(user, unit, u, 0)
+				visit(user, u)
 			}
 		}
 	}

@@ -148,7 +148,6 @@ type conversion struct {
 	line   int
 	object string
 	path   string
-	unit   string
 }
 
 // documents migrates documents. Classes come last, because their patches depend on

@@ -236,9 +236,8 @@ func (e *moveEnd) established(t *testing.T, want int) {
 
 // move is one case, in a namespace of its own.
 type move struct {
-	t    *testing.T
-	ns   string
-	uids map[string]string
+	t  *testing.T
+	ns string
 }
 
 func (w *move) namespace(e *moveEnd) {

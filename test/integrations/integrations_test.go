@@ -517,9 +517,9 @@ func TestMatcher(t *testing.T) {
 	}
 	want := []problem{
 		{"config/a b.yaml", "12", "3", "error", "Deployment x: it: error: is [wrong]", "META006"},
+		{"repository/infrastructure-acme/v1.2.3", "", "", "error", "metadata.yaml is missing", "META006"},
 		{"a:9:9.yaml", "12", "3", "warning", "two lines [META006]", "META006"},
 		{"é.yaml", "12", "3", "notice", "note", "META006"},
-		{"repository/infrastructure-acme/v1.2.3", "", "", "error", "metadata.yaml is missing", "META006"},
 		{"repository", "", "", "notice", "about all", "META006"},
 	}
 	if diff := cmp.Diff(want, problems(t, b.String())); diff != "" {
@@ -561,7 +561,11 @@ func TestMatcherOnRealOutput(t *testing.T) {
 		}
 		want = append(want, p)
 	}
-	if diff := cmp.Diff(want, problems(t, string(out))); diff != "" || len(want) == 0 {
+	got := problems(t, string(out)) // errors first
+	for _, list := range [][]problem{want, got} {
+		slices.SortFunc(list, func(a, b problem) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -43,6 +43,7 @@ func TestSchemas(t *testing.T) {
 		"lint":          {"lint", example, "-o", "json"},
 		"vars":          {"vars", "out", "-o", "json"},
 		"images":        {"images", "out", "-o", "json"},
+		"image-checks":  {"images", "repo/infrastructure-foo/v0.1.0", "--check", "-o", "json"}, // it has none, so nothing is asked
 		"diff":          {"diff", "repo/infrastructure-foo/v0.1.0", "out", "-o", "json"},
 		"rules":         {"rules", "-o", "json"},
 		"contract":      {"contract", "show", "InfraMachine", "-o", "json"},
@@ -50,7 +51,7 @@ func TestSchemas(t *testing.T) {
 		"support":       {"contract", "matrix", "out", "-o", "json"},
 		"hooks":         {"extension", "hooks", "-o", "json"},
 		"move-plan":     {"move-plan", "out", "-o", "json"},
-		"record":        {"publish", "repo", "--to", "published", "--record", "-"},
+		"record":        {"publish", "repo", "--to", "published", "--record", "-", "--allow-broken-latest"},
 		"mirror-verify": {"mirror", "verify", "mirror", "-o", "json"},
 		"version":       {"version", "-o", "json"},
 		"migrate":       nil, // see TestScripts/migrate

@@ -25,9 +25,6 @@ func (d *Document) String() string {
 	return out.String()
 }
 
-// Append puts lines after the last entry of the document.
-func (d *Document) Append(lines ...string) { d.tail = append(d.tail, lines...) }
-
 // Text returns the text of a block collection or scalar as a document of its own.
 func (n *Node) String() string {
 	var out strings.Builder

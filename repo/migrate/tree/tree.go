@@ -275,9 +275,6 @@ func (e *Entry) Note(text string) {
 	e.Lead = append(e.Lead, strings.Repeat(" ", indent)+"# "+text)
 }
 
-// InFlow reports whether the entry stands inside a flow collection.
-func (e *Entry) InFlow() bool { return e.owner != nil && e.owner.Flow }
-
 // Walk calls visit for every entry below n, and does not go below those for
 // which it returns false.
 func (n *Node) Walk(visit func(e *Entry) bool) {

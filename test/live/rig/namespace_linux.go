@@ -49,7 +49,7 @@ func Loopback() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	lo, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err

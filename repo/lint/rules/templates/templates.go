@@ -846,15 +846,18 @@ func oldContract(p *lint.Pass) {
 	if p.Profile.Core < 11 {
 		return
 	}
+	// One finding for the file: all of it is migrated together.
 	for _, o := range p.File.Objects() {
 		if o.Is(view.CoreGroup, "ClusterClass") { // CC020
 			continue
 		}
 		version := o.Get("apiVersion")
 		if k := view.Newest().Find(version.Str(), o.Kind); k != nil {
-			f := lint.At(p.File, o.Doc, version, "%s %s is deprecated; its version is %s now", o.Kind, o.Version, k.To)
+			f := lint.At(p.File, o.Doc, version, "the file uses %s of Cluster API, which is deprecated; the version is %s now", o.Version, k.To)
+			f.Object = ""
 			f.Edit = view.Migration(p, p.File)
 			p.Report(f)
+			return
 		}
 	}
 }
