@@ -24,7 +24,8 @@ func exampleSources(t testing.TB) []string {
 	}
 	var out []string
 	for _, dir := range sources {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		// Not everything there is a provider.
+		if _, err := os.Stat(filepath.Join(dir, "metadata.yaml")); err == nil {
 			out = append(out, dir)
 		}
 	}

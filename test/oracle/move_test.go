@@ -220,8 +220,16 @@ func (w *world) find(id owners.ID) *unstructured.Unstructured {
 	return nil
 }
 
-// sourceScheme are the types that the library knows.
-var sourceScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
+var sourceSchemes sync.Map
+
+// sourceScheme are the types that the library knows, for each test its own: the client
+// in memory adds those that it meets.
+func sourceScheme(t testing.TB) (*runtime.Scheme, error) {
+	make, _ := sourceSchemes.LoadOrStore(t.Name(), sync.OnceValues(newSourceScheme))
+	return make.(func() (*runtime.Scheme, error))()
+}
+
+func newSourceScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme, v1alpha3.AddToScheme,
@@ -241,12 +249,12 @@ var sourceScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 		}
 	}
 	return scheme, nil
-})
+}
 
 // start returns a client for a management cluster with these objects and foo.
 func (w *world) start(t testing.TB) *source {
 	t.Helper()
-	scheme, err := sourceScheme()
+	scheme, err := sourceScheme(t)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,6 @@ type attack struct {
 	name string
 	// do attacks the signed release v0.1.0 in the folder repo of world.
 	do func(w *attacked)
-	// target of lint and mirror; "repo" if it is empty.
-	target string
 	// args are further arguments of both.
 	args []string
 	// want is in what the program prints.

@@ -56,7 +56,7 @@ func Keep(before, after []byte, minor int) ([]byte, error) {
 
 // Identified returns an error for JSON that is not an object with a kind.
 func Identified(object []byte) error {
-	var identity struct{ Kind string }
+	var identity struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(object, &identity); err != nil || identity.Kind == "" {
 		return errors.New("the result is not an object with a kind")
 	}

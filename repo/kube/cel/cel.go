@@ -373,7 +373,8 @@ func (s *scope) compile(text string, want *cel.Type, optional bool) (out compile
 
 // summary is the first problem of an expression, with its place in it.
 func summary(issues *cel.Issues) error {
-	for _, e := range issues.Errors() {
+	if all := issues.Errors(); len(all) > 0 {
+		e := all[0]
 		message := strings.TrimSpace(strings.ReplaceAll(e.Message, "\n", " "))
 		if e.Location.Line() > 1 {
 			return fmt.Errorf("line %d, column %d: %s", e.Location.Line(), e.Location.Column()+1, message)

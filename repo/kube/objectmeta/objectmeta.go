@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -52,10 +52,10 @@ func Problems(metadata *yamldoc.Node) []Problem {
 var forms = map[string]func(name string) []string{
 	"/Namespace":                                   validation.IsDNS1123Label,
 	"/Service":                                     validation.IsDNS1123Label,
-	"rbac.authorization.k8s.io/Role":               path.IsValidPathSegmentName,
-	"rbac.authorization.k8s.io/RoleBinding":        path.IsValidPathSegmentName,
-	"rbac.authorization.k8s.io/ClusterRole":        path.IsValidPathSegmentName,
-	"rbac.authorization.k8s.io/ClusterRoleBinding": path.IsValidPathSegmentName,
+	"rbac.authorization.k8s.io/Role":               content.IsPathSegmentName,
+	"rbac.authorization.k8s.io/RoleBinding":        content.IsPathSegmentName,
+	"rbac.authorization.k8s.io/ClusterRole":        content.IsPathSegmentName,
+	"rbac.authorization.k8s.io/ClusterRoleBinding": content.IsPathSegmentName,
 }
 
 // NameProblem returns what the API server has against the name of an object, or "".

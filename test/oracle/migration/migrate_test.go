@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 The deprecated versions are what is migrated.
+
 package migration
 
 import (

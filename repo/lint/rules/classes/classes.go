@@ -798,6 +798,7 @@ var _ = classRules.Add(lint.Rule{
 func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
 	if c.Version == clusterclass.V1Beta1 && p.Profile.Core >= 11 {
 		f := lint.At(c.Object.File, c.Object.Doc, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
+		f.Object = "" // one finding for the classes of a release
 		f.Edit = view.Migration(p, c.Object.File)
 		p.Report(f)
 	}
