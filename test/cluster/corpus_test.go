@@ -50,6 +50,11 @@ func TestCorpus(t *testing.T) {
 	findings := map[string][]lint.Finding{}
 	for _, f := range report.Findings {
 		findings[f.File] = append(findings[f.File], f)
+		for _, p := range f.Also {
+			same := f
+			same.File, same.Pos = p.File, p.Pos
+			findings[p.File] = append(findings[p.File], same)
+		}
 	}
 	a := &agreement{kinds: map[string]int{}, used: map[string]bool{}}
 	all := everyDefinition(t, r)
