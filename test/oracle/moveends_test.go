@@ -19,7 +19,7 @@ import (
 // time, so every cluster is moved several times.
 func TestMoveEnds(t *testing.T) {
 	t.Parallel()
-	worlds := 1000
+	worlds := 400
 	if testing.Short() {
 		worlds = 100
 	}
