@@ -138,6 +138,11 @@ func (a *app) ended(ctx context.Context, err error, out *term.Writer) int {
 	case ctx.Err() != nil:
 		// Whatever failed, failed because of this.
 		err = a.stopping.interrupted()
+		if a.stopping.left() {
+			// What was left may still be choosing colours and opening places.
+			fmt.Fprintln(out, "error: "+err.Error())
+			return code
+		}
 	case errors.As(err, &ce):
 		code = ce.code
 	case errors.As(err, &input), errors.Is(err, folder.ErrNotRepository):

@@ -87,6 +87,13 @@ func (s *stopping) run(ctx context.Context, do func(context.Context) error) erro
 	return errStopped
 }
 
+// left reports whether a run was left before its end.
+func (s *stopping) left() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shut
+}
+
 // interrupted is the error of a run that was stopped: what there is of it.
 func (s *stopping) interrupted() error {
 	s.mu.Lock()

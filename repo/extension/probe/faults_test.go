@@ -669,7 +669,7 @@ func TestEachFaultHasItsCheck(t *testing.T) {
 			if f.options != nil {
 				f.options(&o)
 			}
-			r := probe.Run(limited(t, time.Minute), o)
+			r := probe.Run(limited(t, 5*time.Minute), o)
 			want := f.severity
 			if want == lint.Off {
 				want = checks.ByID(f.id).Severity

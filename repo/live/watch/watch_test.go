@@ -280,6 +280,8 @@ func TestRights(t *testing.T) {
 	f.begin(r, Options{})
 	eventually(t, "list of machines", func() bool { return f.count(machines) == 1 })
 	time.Sleep(100 * time.Millisecond)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	denied := 0
 	for _, e := range r.lines {
 		if e.Type == record.Denied {

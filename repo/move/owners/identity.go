@@ -304,7 +304,7 @@ func (b *planner) overlooked(n *Node, ends Step) {
 		}
 	}
 	for i := range b.Failures {
-		if f := &b.Failures[i]; f.Node == n && (f.Step == Resume || f.Step == ResumeClasses) && f.Step < ends {
+		if f := &b.Failures[i]; f.Node == n && (f.Step == Resume || f.Step == ResumeClasses || f.Step == Ready && ends == never) && f.Step < ends {
 			f.Sometimes = true
 		}
 	}
