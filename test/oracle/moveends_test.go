@@ -51,8 +51,9 @@ func TestMoveEnds(t *testing.T) {
 			t.Errorf("no world: %s", want)
 		}
 	}
-	// Of what is announced as chance a little may not come in this many runs.
-	if never, all := seen["sometimes, never seen"], seen["sometimes, seen"]; never*20 > all {
+	// Of what is announced as chance a little may not come in this many runs, and of
+	// few worlds two.
+	if never, all := seen["sometimes, never seen"], seen["sometimes, seen"]; never > 2 && never*20 > all {
 		t.Errorf("%d of %d announced failures never came", never, never+all)
 	}
 }
