@@ -105,11 +105,11 @@ func TestImage(t *testing.T) {
 		isRelease(t, filepath.Join(dir, config.Config.Entrypoint[0]))
 		if chroot, err := exec.LookPath("chroot"); err == nil && os.Getuid() == 0 {
 			// Nothing of this machine is there, as in a container.
-			copied := filepath.Join(dir, "work", "example")
+			copied := filepath.Join(dir, "src", "example")
 			if err := os.CopyFS(copied, os.DirFS(example(t))); err != nil {
 				t.Fatal(err)
 			}
-			out := must(t, exec.CommandContext(t.Context(), chroot, "--userspec="+config.Config.User, dir, config.Config.Entrypoint[0], "lint", "/work/example"))
+			out := must(t, exec.CommandContext(t.Context(), chroot, "--userspec="+config.Config.User, dir, config.Config.Entrypoint[0], "lint", "/src/example"))
 			if !strings.Contains(out, "0 errors") && !strings.Contains(out, "no findings") {
 				t.Errorf("lint in the image says: %s", out)
 			}

@@ -143,7 +143,7 @@ func (r release) image(arch string) (v1.Image, error) {
 		OS: "linux", Architecture: arch, Created: v1.Time{Time: r.date},
 		RootFS: v1.RootFS{Type: "layers"},
 		Config: v1.Config{
-			User: "65532:65532", WorkingDir: "/work", Entrypoint: []string{"/usr/bin/" + program}, Labels: r.annotations(),
+			User: "65532:65532", WorkingDir: "/src", Entrypoint: []string{"/usr/bin/" + program}, Labels: r.annotations(),
 			Env: []string{"PATH=/usr/bin", "HOME=/tmp", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"},
 		},
 	})
