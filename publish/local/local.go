@@ -214,7 +214,7 @@ func (d *Folder) Replace(ctx context.Context, r *repo.Release) (publish.Result, 
 }
 
 // Remove takes a release away in one step for readers. The folder of the
-// provider goes too when it is empty. A release that is not there is no error.
+// provider goes too when it is empty. A missing release is not an error.
 func (d *Folder) Remove(ctx context.Context, p layouts.Provider, version string) error {
 	fail := func(err error) error {
 		return fmt.Errorf("remove %s %s from %s: %w", p.Label(), version, d, err)

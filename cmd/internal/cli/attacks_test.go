@@ -155,11 +155,11 @@ var attacks = []attack{
 	{name: "broken link", do: func(w *attacked) { w.link("nowhere", v1+"cluster-template-evil.yaml") }, want: "cluster-template-evil.yaml cannot be read"},
 	{name: "version that is a link", do: func(w *attacked) { w.link("v0.1.0", "repo/infrastructure-foo/v0.1.1") }, want: "v0.1.1 is a symbolic link"},
 	{name: "equal version", do: func(w *attacked) { w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/0.1.0") }, want: "0.1.0"},
-	{name: "folder that is no version", do: func(w *attacked) { w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/stable") }, want: "stable holds a release"},
+	{name: "folder with another name than a version", do: func(w *attacked) { w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/stable") }, want: "stable holds a release"},
 	{name: "replayed version", do: func(w *attacked) { w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/v0.2.0") }, want: "the signature is about infrastructure-foo v0.1.0, but this is infrastructure-foo v0.2.0"},
 	{name: "other label", do: func(w *attacked) { w.copy("repo/infrastructure-foo", "repo/infrastructure-bar") }, want: "the signature is about infrastructure-foo v0.1.0, but this is infrastructure-bar v0.1.0"},
 	{name: "label that is a link", do: func(w *attacked) { w.link("infrastructure-foo", "repo/infrastructure-bar") }, want: "but this is infrastructure-bar v0.1.0"},
-	{name: "folder that is no label", do: func(w *attacked) { w.copy("repo/infrastructure-foo", "repo/Foo") }, want: "Foo holds releases"},
+	{name: "folder with another name than a label", do: func(w *attacked) { w.copy("repo/infrastructure-foo", "repo/Foo") }, want: "Foo holds releases"},
 	{name: "unsigned version", do: func(w *attacked) {
 		w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
 	}, want: "v0.2.0 is not signed"},
@@ -207,7 +207,7 @@ func (w *attacked) signByHand(list string) {
 }
 
 // TestAttacks tries each attack on lint and on mirror, also on its dry run. What
-// nobody attacked is accepted by the same commands.
+// an untouched release is accepted by the same commands.
 func TestAttacks(t *testing.T) {
 	whole := newAttacked(t)
 	whole.must("lint", "repo", "--verify-key", "pub.pem", "--fail-on", "never")

@@ -25,7 +25,7 @@ const (
 	XML
 )
 
-// Writer writes texts that nobody has checked so that no terminal and no CI
+// Writer writes unchecked texts so that no terminal and no CI
 // system takes a part of them for a command: characters that cannot be seen or
 // that move others are escaped, and so is what begins a workflow command of GitHub
 // (actions/runner: ActionCommand), or the like of Azure and TeamCity. Line ends and

@@ -101,7 +101,7 @@ func (img *Image) plausible() bool {
 
 // texts appends the images that lines of text name: in YAML, JSON or TOML inside
 // of YAML, block style or not, in scripts and in commands. A value of the object
-// itself is no text. Nor are the descriptions in a definition.
+// itself is not a text. Nor are the descriptions in a definition.
 func (s *source) texts(found []Image, d *yamldoc.Document) []Image {
 	if d.Root.Get("kind").Str() == "CustomResourceDefinition" {
 		return found

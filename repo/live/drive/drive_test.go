@@ -221,7 +221,7 @@ var template = []json.RawMessage{
 	json.RawMessage(`{"apiVersion":"ipam.cluster.x-k8s.io/v1alpha2","kind":"AcmePool","metadata":{"name":"p"},"spec":{}}`),
 }
 
-// options are for a course in which nobody has to be waited for.
+// options are for a course without waits.
 func options(said *[]string, journal *[]*record.Event) Options {
 	return Options{
 		Namespace: "ns", Objects: template, Hold: 8 * time.Millisecond, Settle: 4 * time.Millisecond, Provision: 3 * time.Second,
