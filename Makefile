@@ -20,8 +20,12 @@ build: ## Build the program into bin/
 
 GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.14.3
 
+.PHONY: site-programs
+site-programs:
+	test/debian mkdocs:mkdocs /usr/lib/python3/dist-packages/material:mkdocs-material
+
 .PHONY: site
-site: ## Make the web site in out/site and check its links; needs Debian's mkdocs and mkdocs-material
+site: site-programs ## Make the web site in out/site and check its links (installs mkdocs if it may)
 	rm -rf out/site-src out/site
 	$(GO) run ./test/site out/site-src
 	mkdocs build --quiet --config-file docs/mkdocs.yml
@@ -71,7 +75,7 @@ test: ## Run the tests; they need only Go
 
 .PHONY: race
 race: ## Run the tests with the race detector
-	$(GO) test -race ./...
+	$(GO) test -race -timeout 30m ./...
 
 .PHONY: lint
 lint: ## Check the code of this project: gofmt, vet, staticcheck, errcheck, deadcode
@@ -100,6 +104,7 @@ new-rule: ## Start a rule: ID=CC031 NAME=worker-class-name
 .PHONY: generate
 generate: ## Write the documents that are made from the code
 	$(GO) test ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/internal/gendocs ./repo/migrate/table ./cmd/internal/cli -count=1 -update
+	$(GO) test ./publish/github ./publish/gitlab ./publish/oci -run TestTable -count=1 -p 1 -update
 
 .PHONY: verify
 verify: lint generate ## Fail if generated documents were stale
@@ -121,9 +126,18 @@ cluster-test: ## Compare with a real API server (builds it first)
 live-test: ## Judge the real controllers of Cluster API, and mutants of them (builds them first)
 	cd test/live && $(GO) test -timeout 60m ./...
 
+# gitlab is the module of python3-gitlab, which has no command of its own.
+.PHONY: conformance-programs
+conformance-programs:
+	test/debian gh:gh nginx:nginx-light skopeo:skopeo docker-registry:docker-registry curl:curl sha256sum:coreutils \
+		/usr/lib/python3/dist-packages/gitlab:python3-gitlab
+
+.PHONY: live-short
+live-short: ## Judge the real controllers only
+	cd test/live && $(GO) test -short -timeout 60m ./...
+
 .PHONY: conformance
-conformance: ## Publish to, and read with, programs of others (installs them if it may)
-	test/conformance/install
+conformance: conformance-programs ## Publish to, and read with, programs of others (installs them if it may)
 	cd test/conformance && CONFORMANCE=complete $(GO) test -timeout 20m ./...
 
 .PHONY: cluster-build

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -112,14 +113,12 @@ func (a *Artifact) Bytes() ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	// One buffer of the right size, with room to find the end.
-	buffer := bytes.NewBuffer(make([]byte, 0, max(a.Size, 0)+bytes.MinRead))
-	if _, err := buffer.ReadFrom(io.LimitReader(r, MaxFileSize+1)); err != nil {
-		return nil, fmt.Errorf("%s: %w", a.Path, err)
+	data, err := files.ReadAll(r, a.Size)
+	if errors.Is(err, files.ErrTooLarge) {
+		err = fmt.Errorf("the file has %w", err)
 	}
-	data := buffer.Bytes()
-	if len(data) > MaxFileSize {
-		return nil, fmt.Errorf("%s: the file has more than the %d bytes that are read into memory", a.Path, MaxFileSize)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.Path, err)
 	}
 	return data, nil
 }

@@ -67,7 +67,7 @@ spec:
       containers:
       - name: manager
         env:
-        - name: LEVEL
+        - name: LEVEL # <- Deployment spec.template.spec.containers.0.env.0.name
           value: "5" # <- Deployment spec.template.spec.containers.0.env.0.value
 `,
 	"config/manager/kustomization.yaml": "resources: [manager.yaml]\n",
@@ -95,7 +95,7 @@ spec:
       priorityClassName: low
       serviceAccountName: ${FOO_ACCOUNT:=manager} # <- Deployment spec.template.spec.serviceAccountName
       containers:
-      - name: manager
+      - name: manager # <- Deployment spec.template.spec.containers.0.name
         image: controller:latest
         args:
         - --v=1 # <- Deployment spec.template.spec.containers.0.args.0
@@ -110,7 +110,7 @@ patchesStrategicMerge:
 - webhook.yaml
 `,
 	"config/crd/bases/foos.yaml": `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
+kind: CustomResourceDefinition # <- CustomResourceDefinition kind
 metadata:
   name: foos.infrastructure.cluster.x-k8s.io
 spec:

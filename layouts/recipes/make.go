@@ -3,8 +3,9 @@ package recipes
 import (
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
 // The marks around the name of a value that cannot be told. They are characters
@@ -20,11 +21,11 @@ func unknown(name string) string { return string(markStart) + name + string(mark
 func isUnknown(text string) bool { return strings.ContainsRune(text, markStart) }
 
 var (
-	assignment = regexp.MustCompile(`^\s*(?:(?:export|override|private)\s+)*([A-Za-z0-9_.-]+)\s*(\?=|:::?=|:=|=|\+=|!=)\s*(.*)$`)
-	ruleLine   = regexp.MustCompile(`^([^\s#:=][^:=#]*?)\s*::?(?:\s+(.*)|\s*)$`)
-	included   = regexp.MustCompile(`^\s*-?s?include\s+(.+)$`)
+	assignment = pattern.New(`^\s*(?:(?:export|override|private)\s+)*([A-Za-z0-9_.-]+)\s*(\?=|:::?=|:=|=|\+=|!=)\s*(.*)$`)
+	ruleLine   = pattern.New(`^([^\s#:=][^:=#]*?)\s*::?(?:\s+(.*)|\s*)$`)
+	included   = pattern.New(`^\s*-?s?include\s+(.+)$`)
 	// rootNames are what variables for the root of the tree are called.
-	rootNames = regexp.MustCompile(`(?i)^((repo|project|git)_?)?(root|root_?dir|dir|root_?directory|curdir|pwd|topdir|top_?level)$`)
+	rootNames = pattern.New(`(?i)^((repo|project|git)_?)?(root|root_?dir|dir|root_?directory|curdir|pwd|topdir|top_?level)$`)
 )
 
 // rules is a Makefile that is being read.
@@ -90,7 +91,7 @@ func (m *rules) variables(name, text string) {
 		if defining || strings.HasPrefix(l.text, "\t") {
 			continue
 		}
-		if i := included.FindStringSubmatch(flat(l.text)); i != nil {
+		if i := included().FindStringSubmatch(flat(l.text)); i != nil {
 			for _, f := range strings.Fields(m.expand(i[1], nil, 0)) {
 				if data, ok := m.read(path.Join(m.dir, f)); ok {
 					m.variables(path.Join(m.dir, f), data)
@@ -98,7 +99,7 @@ func (m *rules) variables(name, text string) {
 			}
 			continue
 		}
-		a := assignment.FindStringSubmatch(flat(l.text))
+		a := assignment().FindStringSubmatch(flat(l.text))
 		if a == nil {
 			continue
 		}
@@ -158,8 +159,8 @@ func (m *rules) recipes(name, text string) {
 		}
 		command, isRecipe := strings.CutPrefix(l.text, "\t")
 		if !isRecipe {
-			rule := ruleLine.FindStringSubmatch(flat(l.text))
-			if rule == nil || assignment.MatchString(flat(l.text)) {
+			rule := ruleLine().FindStringSubmatch(flat(l.text))
+			if rule == nil || assignment().MatchString(flat(l.text)) {
 				continue
 			}
 			targets := strings.Fields(m.expand(rule[1], nil, 0))
@@ -171,7 +172,7 @@ func (m *rules) recipes(name, text string) {
 			if f := strings.Fields(auto["^"]); len(f) > 0 {
 				auto["<"] = f[0]
 			}
-			if assignment.MatchString(needs) {
+			if assignment().MatchString(needs) {
 				continue // a variable of the target
 			}
 			shell = newScope(m.dir)
@@ -272,7 +273,7 @@ func (m *rules) value(ref string, auto map[string]string, depth int) string {
 	raw, ok := m.vars[ref]
 	v := m.expand(raw, auto, depth)
 	switch {
-	case rootNames.MatchString(ref) && (!ok || isUnknown(v)):
+	case rootNames().MatchString(ref) && (!ok || isUnknown(v)):
 		return "/"
 	case !ok || raw == "":
 		return unknown(ref)

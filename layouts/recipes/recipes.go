@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -100,7 +100,7 @@ const (
 	workflow
 )
 
-var workflowFile = regexp.MustCompile(`^(\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.ya?ml|\.goreleaser[^/]*\.ya?ml)$`)
+var workflowFile = pattern.New(`^(\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.ya?ml|\.goreleaser[^/]*\.ya?ml)$`)
 
 func kindOf(name string) kind {
 	base := path.Base(name)
@@ -109,7 +109,7 @@ func kindOf(name string) kind {
 		return makefile
 	case strings.HasSuffix(base, ".sh"):
 		return script
-	case workflowFile.MatchString(name):
+	case workflowFile().MatchString(name):
 		return workflow
 	}
 	return other

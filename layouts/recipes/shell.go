@@ -6,12 +6,13 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
 // scope is the state of a shell: its folder and its variables.
@@ -44,11 +45,11 @@ type shell struct {
 // maxSteps bounds loops in loops.
 const maxSteps = 20_000
 
-var expression = regexp.MustCompile(`\$?\{\{[^{}]*\}\}`) // of workflows and goreleaser
+var expression = pattern.New(`\$?\{\{[^{}]*\}\}`) // of workflows and goreleaser
 
 // script reads shell commands that begin at a line of a file.
 func (r *reader) script(file string, first int, text string, in *scope) {
-	text = expression.ReplaceAllString(text, unknown("expression"))
+	text = expression().ReplaceAllString(text, unknown("expression"))
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), file)
 	s := &shell{reader: r, file: file, first: first}
 	if err != nil {
@@ -151,14 +152,14 @@ func multiplies(w *syntax.Word) bool {
 			continue
 		}
 		braces += strings.Count(lit.Value, "{")
-		if braces > most || braces > 0 && sequence.MatchString(lit.Value) || len(lit.Value) > 1000 && braces > 0 {
+		if braces > most || braces > 0 && sequence().MatchString(lit.Value) || len(lit.Value) > 1000 && braces > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-var sequence = regexp.MustCompile(`[0-9]{3}|[a-zA-Z]\.\.`)
+var sequence = pattern.New(`[0-9]{3}|[a-zA-Z]\.\.`)
 
 // fields expands words as the shell does, with the files of the tree.
 func (s *shell) fields(words []*syntax.Word, in *scope) ([]string, error) {
@@ -177,7 +178,7 @@ func (s *shell) fields(words []*syntax.Word, in *scope) ([]string, error) {
 				return "/" + in.dir
 			case name == "HOME":
 				return unknown(name)
-			case rootNames.MatchString(name):
+			case rootNames().MatchString(name):
 				return "/"
 			}
 			return unknown(name)

@@ -83,6 +83,13 @@ func (b *Bundle) index(size int64) error {
 		if h.Typeflag != tar.TypeReg {
 			return fmt.Errorf("%q is not a plain file", h.Name)
 		}
+		// Long names aside, what else can stand in a header makes programs read
+		// another content, or another size.
+		for key := range h.PAXRecords {
+			if key != "path" {
+				return fmt.Errorf("%q has the extended header %q, which programs read differently", h.Name, key)
+			}
+		}
 		switch {
 		case sums == nil:
 			if h.Name != layouts.ChecksumFile {
@@ -120,10 +127,30 @@ func (b *Bundle) index(size int64) error {
 	if sums == nil {
 		return errors.New("it is empty")
 	}
+	if err := b.ended(); err != nil {
+		return err
+	}
 	for name := range sums {
 		return fmt.Errorf("%q is missing", name)
 	}
 	return nil
+}
+
+// ended refuses what follows the end of the archive, where some programs read on.
+func (b *Bundle) ended() error {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := b.file.Read(buffer)
+		if slices.ContainsFunc(buffer[:n], func(c byte) bool { return c != 0 }) {
+			return errors.New("something follows the end of the archive")
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // small reads a file that is kept in memory.

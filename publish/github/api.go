@@ -14,6 +14,7 @@ import (
 	sdk "github.com/google/go-github/v60/github"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
@@ -128,7 +129,7 @@ func overtaken(err error) bool {
 // is worth to look what is there, if that is so.
 func again(err error) error {
 	if overtaken(err) {
-		return &publish.Temporary{Err: err}
+		return converge.Overtaken(err)
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -28,6 +29,10 @@ type job struct {
 	home *home
 	// draft is the number of the draft that this run made or adopted, or 0.
 	draft int64
+	// all: the next look has to be at everything.
+	all bool
+	// mine is true once this run may have made something visible.
+	mine bool
 	// read are the checksums of assets for which GitHub states none.
 	read map[int64]repo.Sum
 }
@@ -113,7 +118,7 @@ func of(r *release, version string) (meant, marked bool) {
 	return r.Tag == version || marked && strings.HasPrefix(r.Tag, "untagged-"), marked
 }
 
-// state is what is there of a version.
+// state is what is there of a version, and what it lacks.
 type state struct {
 	published *release
 	// drafts are those with a marker, lowest number first, and foreign those
@@ -126,18 +131,52 @@ type state struct {
 	// whole says that all of this was looked up; otherwise it is only the one
 	// release that the job works on.
 	whole bool
+
+	// conflict says how what is published differs from the release; fillable is
+	// true if files may be added to it.
+	conflict error
+	fillable bool
+	// unwritable, blocked and misplaced say why nothing can be published: the
+	// repository takes nothing, drafts of others are in the way, the tag is at
+	// another commit.
+	unwritable, blocked, misplaced error
+	// work is the release to work on; nil if a draft has to be made.
+	work *release
+	// adopt: the draft gets the marker first.
+	adopt bool
+	// remove and upload are what the release to work on has too much or lacks;
+	// extra are those to remove that are no file of the release.
+	remove, extra []asset
+	upload        []*repo.Artifact
+	// target is the commit for the tag that publishing creates; empty if the
+	// tag is there.
+	target string
+	// latest is what publishing asks for.
+	latest bool
+	// discard are drafts that are good for nothing once the version is there.
+	discard []*release
 }
 
-// look reads what is there.
-func (j *job) look(ctx context.Context, whole bool) (*state, error) {
+// look finds out what is there. For most steps the draft alone is enough, but
+// before it is published others may have changed things.
+func (j *job) look(ctx context.Context, trouble bool) (*state, error) {
+	s, err := j.see(ctx, trouble || j.all)
+	if err == nil && !s.whole && s.ready() {
+		s, err = j.see(ctx, true)
+	}
+	return s, again(err) // somebody may have deleted what a list just showed
+}
+
+// see looks once.
+func (j *job) see(ctx context.Context, whole bool) (*state, error) {
 	s := &state{whole: whole || j.draft == 0}
 	if s.whole {
 		_, err := list(ctx, j.Repository, "releases", func(r *release) bool { return s.add(r, j.r.Version) })
 		if err != nil {
-			return nil, err
+			return s, err
 		}
 		if s.commit, err = j.commitOf(ctx, j.r.Version); err != nil {
-			return nil, err
+			return s, err
 		}
 	}
 	// A list may be some moments old.
@@ -147,19 +186,19 @@ func (j *job) look(ctx context.Context, whole bool) (*state, error) {
 		case refused(err, http.StatusNotFound):
 			j.draft = 0 // somebody has deleted it
 			if !s.whole {
-				return j.look(ctx, true)
+				return j.see(ctx, true)
 			}
 		case err != nil:
-			return nil, err
+			return s, err
 		default:
 			s.add(r, j.r.Version)
 		}
 	}
 	slices.SortFunc(s.drafts, func(a, b *release) int { return cmp.Compare(a.ID, b.ID) })
 	if s.published != nil {
-		return s, j.load(ctx, s.published)
+		return s, j.compare(ctx, s)
 	}
-	return s, nil
+	return s, j.inspect(ctx, s)
 }
 
 // add sorts a release in, and reports whether it counts.
@@ -184,115 +223,171 @@ func (s *state) add(r *release, version string) bool {
 	return true
 }
 
-// todo is what brings a version from its state to being published.
-type todo struct {
-	// done: it is published, and nothing is missing.
-	done bool
-	// work is the release to work on; nil if a draft has to be made.
-	work *release
-	// adopt: the draft gets the marker first.
-	adopt  bool
-	remove []asset
-	upload []*repo.Artifact
-	// target is the commit for the tag that publishing creates; empty if the
-	// tag is there.
-	target string
-	// latest is what publishing asks for.
-	latest bool
-	// discard are drafts that are good for nothing once the version is there.
-	discard []*release
-	// left is how many changes are left.
-	left int
+// table decides what is next.
+func (j *job) table() converge.Table[*state] {
+	return converge.Table[*state]{
+		{
+			When: "the version is published with the same content", Step: "done; delete drafts of it",
+			Why: "content decides, not who published it",
+			Is:  func(s *state) bool { return s.published != nil && s.conflict == nil },
+		},
+		{
+			When: "it is published with other content", Step: "refuse",
+			Why:    "a published version never changes",
+			Is:     func(s *state) bool { return s.published != nil && !s.fillable },
+			Refuse: func(s *state) error { return s.conflict },
+		},
+		{
+			When: "the repository is archived or disabled, or the token may not write", Step: "refuse",
+			Why:    "the first change would be refused, and perhaps not the second",
+			Is:     func(s *state) bool { return s.unwritable != nil },
+			Refuse: func(s *state) error { return s.unwritable },
+		},
+		{
+			When: "it is published and lacks nothing but files, under the same plan or with `--complete`", Step: "upload the files",
+			Why: "others can publish a draft before its files are there",
+			Is:  func(s *state) bool { return s.published != nil },
+			Do:  func(ctx context.Context, s *state) error { return j.visibly(j.fill(ctx, s)) },
+		},
+		{
+			When: "there is no draft but those of others, without `--adopt-draft`", Step: "refuse",
+			Why:    "a person may be writing it right now",
+			Is:     func(s *state) bool { return s.blocked != nil },
+			Refuse: func(s *state) error { return s.blocked },
+		},
+		{
+			When: "the tag is at another commit", Step: "refuse",
+			Why:    "GitHub would publish the release of that commit",
+			Is:     func(s *state) bool { return s.misplaced != nil },
+			Refuse: func(s *state) error { return s.misplaced },
+		},
+		{
+			When: "there is no draft", Step: "create a draft",
+			Why: "readers see neither a draft nor its tag",
+			Is:  func(s *state) bool { return s.work == nil },
+			Do:  j.create,
+		},
+		{
+			When: "the draft to adopt has files that the release does not have", Step: "refuse",
+			Why:    "somebody wanted them to be published",
+			Is:     func(s *state) bool { return s.adopt && len(s.extra) > 0 },
+			Refuse: tooMuch,
+		},
+		{
+			When: "the draft lacks the marker or the tag", Step: "adopt the draft",
+			Why: "a later run, and equal publishers, find it by its marker",
+			Is:  func(s *state) bool { return s.adopt },
+			Do:  j.adopt,
+		},
+		{
+			When: "files of the draft are missing or wrong", Step: "delete the wrong files, upload the missing ones",
+			Why: "an upload may have broken off; checksums decide",
+			Is:  func(s *state) bool { return len(s.remove)+len(s.upload) > 0 },
+			Do:  j.fill,
+		},
+		{
+			When: "all files are there, after a look at everything", Step: "publish the draft",
+			Why: "one request makes release and tag visible; GitHub gives the tag to one release only",
+			Do:  j.publish,
+		},
+	}
 }
 
-// next decides. What cannot be resolved is an error.
-func (j *job) next(ctx context.Context, s *state) (t todo, err error) {
-	if s.published != nil {
-		return j.compare(ctx, s)
+// left counts the changes that remain.
+func (s *state) left() int {
+	switch {
+	case s.published != nil:
+		return len(s.remove) + len(s.upload)
+	case s.work == nil:
+		return math.MaxInt
+	case s.adopt:
+		return 2 + len(s.remove) + len(s.upload)
 	}
-	if err := j.writable(); err != nil {
-		return t, err
+	return 1 + len(s.remove) + len(s.upload)
+}
+
+// ready reports whether nothing is left but to publish the draft.
+func (s *state) ready() bool { return s.work != nil && s.published == nil && s.left() == 1 }
+
+func (j *job) machine() converge.Machine[*state] {
+	return converge.Machine[*state]{Place: "GitHub", Table: j.table(), Look: j.look, Left: (*state).left, Policy: j.opt.Policy}
+}
+
+// inspect finds out what a version that is not published lacks.
+func (j *job) inspect(ctx context.Context, s *state) (err error) {
+	s.unwritable, s.blocked = j.writable(), j.choose(s)
+	if s.unwritable != nil || s.blocked != nil {
+		return nil
 	}
-	if err := j.choose(s, &t); err != nil {
-		return t, err
-	}
-	if t.target, err = j.target(ctx, s); err != nil {
-		return t, err
+	if err := j.aim(ctx, s); err != nil || s.misplaced != nil {
+		return err
 	}
 	v, _ := layouts.ParseVersion(j.r.Version) // Check has parsed it
 	higher := func(w layouts.Version) bool { return w.Compare(v) > 0 }
-	t.latest = !j.prerelease(j.r.Version) && v.Prerelease() == "" && !slices.ContainsFunc(s.stable, higher)
+	s.latest = !j.prerelease(j.r.Version) && v.Prerelease() == "" && !slices.ContainsFunc(s.stable, higher)
 	if j.opt.Latest != nil {
-		t.latest = *j.opt.Latest
+		s.latest = *j.opt.Latest
 	}
-	if t.work == nil {
-		t.upload = j.r.Artifacts
-		t.left = math.MaxInt
-		return t, nil
+	if s.work == nil {
+		s.upload = j.r.Artifacts
+		return nil
 	}
-	if err := j.load(ctx, t.work); err != nil {
-		return t, err
+	if err := j.load(ctx, s.work); err != nil {
+		return err
 	}
-	extra, err := j.audit(ctx, t.work, &t)
-	if err != nil {
-		return t, err
-	}
-	if t.adopt && len(extra) > 0 {
-		return t, fmt.Errorf("the draft %s holds %s, which the release does not have; delete it there, or add it to the release", t.work.Page, names(extra))
-	}
-	t.remove = append(t.remove, extra...)
-	t.left = 1 + len(t.remove) + len(t.upload)
-	if t.adopt {
-		t.left++
-	}
-	return t, nil
+	return j.audit(ctx, s)
 }
 
-// compare decides about a version that is published. It never changes, but what
+func tooMuch(s *state) error {
+	return fmt.Errorf("the draft %s holds %s, which the release does not have; delete it there, or add it to the release", s.work.Page, names(s.extra))
+}
+
+// compare finds out how what is published differs. It never changes, but what
 // broke off under the same plan, or on request, gets the files that it lacks.
-func (j *job) compare(ctx context.Context, s *state) (todo, error) {
-	t := todo{work: s.published, discard: s.drafts}
+func (j *job) compare(ctx context.Context, s *state) error {
+	s.work, s.discard = s.published, s.drafts
+	if err := j.load(ctx, s.published); err != nil {
+		return err
+	}
 	err := publish.Conflict(ctx, j.released(ctx, s.published, false), j.r)
 	conflict, ok := errors.AsType[*publish.ConflictError](err)
 	if !ok {
-		t.done = err == nil
-		return t, err
+		return err
 	}
 	conflict.Where = string(s.published.Page)
+	s.conflict = conflict
 	incomplete := len(conflict.Changed)+len(conflict.Extra) == 0
 	m, _ := findMarker(s.published.Body)
 	switch {
 	case incomplete && !s.published.Immutable && (j.opt.Complete || m.plan == j.mark.plan):
-		extra, err := j.audit(ctx, s.published, &t)
-		t.remove = append(t.remove, extra...) // nobody could read them
-		t.left = len(t.remove) + len(t.upload)
-		return t, errors.Join(err, j.writable())
+		s.fillable, s.unwritable = true, j.writable()
+		return j.audit(ctx, s) // what nobody could read is removed
 	case incomplete && !s.published.Immutable:
-		err = fmt.Errorf("%w; if the published files are good and it was only not finished, ask to complete it (--complete)", conflict)
+		s.conflict = fmt.Errorf("%w; if the published files are good and it was only not finished, ask to complete it (--complete)", conflict)
 	}
-	return t, err
+	return nil
 }
 
 // choose finds the draft to work on. Drafts of the same plan are of runs that
 // broke off; the oldest counts, so that all who look decide alike. Drafts of
 // other plans may belong to somebody who is publishing right now: they are left
 // alone until the version is there.
-func (j *job) choose(s *state, t *todo) error {
+func (j *job) choose(s *state) error {
 	for _, r := range s.drafts {
 		m, _ := findMarker(r.Body)
 		switch {
-		case r.ID == j.draft, m.plan == j.mark.plan && t.work == nil:
-			if t.work != nil {
-				t.discard = append(t.discard, t.work)
+		case r.ID == j.draft, m.plan == j.mark.plan && s.work == nil:
+			if s.work != nil {
+				s.discard = append(s.discard, s.work)
 			}
-			t.work = r
+			s.work = r
 		default:
-			t.discard = append(t.discard, r)
+			s.discard = append(s.discard, r)
 		}
 	}
-	if t.work != nil {
+	if s.work != nil {
 		// Somebody who edits it may have cut the tag off.
-		t.adopt = t.work.Tag != j.r.Version
+		s.adopt = s.work.Tag != j.r.Version
 		return nil
 	}
 	switch {
@@ -302,7 +397,7 @@ func (j *job) choose(s *state, t *todo) error {
 	case len(s.foreign) > 1:
 		return fmt.Errorf("there are %d drafts of it: %s; delete all but one", len(s.foreign), pages(s.foreign))
 	default:
-		t.work, t.adopt = s.foreign[0], true
+		s.work, s.adopt = s.foreign[0], true
 	}
 	return nil
 }
@@ -323,52 +418,51 @@ func names(assets []asset) string {
 	return strings.Join(all, ", ")
 }
 
-// target finds the commit for the tag. A tag that is somewhere else is an error:
-// GitHub would publish the release of that commit.
-func (j *job) target(ctx context.Context, s *state) (string, error) {
+// aim finds the commit for the tag.
+func (j *job) aim(ctx context.Context, s *state) error {
 	if !s.whole || j.opt.Target == "" && s.commit != "" {
-		return "", nil
+		return nil
 	}
 	want, err := j.resolve(ctx, cmp.Or(j.opt.Target, string(j.home.Branch), "HEAD"))
 	switch {
 	case err != nil:
-		return "", err
+		return err
 	case s.commit == "":
-		return want, nil
+		s.target = want
 	case s.commit != want:
-		return "", fmt.Errorf("the tag %s is at the commit %s, not at %s; publish the commit of the tag, or choose another version", j.r.Version, s.commit, want)
+		s.misplaced = fmt.Errorf("the tag %s is at the commit %s, not at %s; publish the commit of the tag, or choose another version", j.r.Version, s.commit, want)
 	}
-	return "", nil
+	return nil
 }
 
-// audit compares the assets of a release with the files: what is wrong is to be
-// removed, what is missing to be uploaded. It returns what is there and not
-// wanted.
-func (j *job) audit(ctx context.Context, r *release, t *todo) (extra []asset, err error) {
+// audit compares the assets of the release to work on with the files: what is
+// wrong is to be removed, what is missing to be uploaded.
+func (j *job) audit(ctx context.Context, s *state) error {
 	good := map[string]bool{}
-	for _, a := range r.assets {
+	for _, a := range s.work.assets {
 		want := j.r.Artifact(a.Name)
 		switch {
 		case want == nil:
-			extra = append(extra, a)
+			s.extra = append(s.extra, a)
 			continue
 		case a.State == uploaded && a.Size == want.Size:
 			sum, err := j.sum(ctx, a)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			good[a.Name] = sum == j.sums[a.Name]
 		}
 		if !good[a.Name] {
-			t.remove = append(t.remove, a)
+			s.remove = append(s.remove, a)
 		}
 	}
+	s.remove = append(s.remove, s.extra...)
 	for _, a := range j.r.Artifacts {
 		if !good[a.Name] {
-			t.upload = append(t.upload, a)
+			s.upload = append(s.upload, a)
 		}
 	}
-	return extra, nil
+	return nil
 }
 
 // sum returns the checksum of an asset, by reading it if GitHub does not state
@@ -394,47 +488,43 @@ func (d *Repository) Plan(ctx context.Context, r *repo.Release) (publish.Result,
 	if err != nil {
 		return publish.Result{}, d.fail(r, err)
 	}
-	s, err := j.look(ctx, true)
+	s, done, err := j.machine().Plan(ctx)
 	if err != nil {
 		return publish.Result{}, d.fail(r, err)
 	}
-	t, err := j.next(ctx, s)
-	if err != nil {
-		return publish.Result{}, d.fail(r, err)
-	}
-	result := publish.Result{Unchanged: t.done, Where: d.page(r.Version), Notes: j.notes(ctx, s)}
-	if !t.done {
-		result.Steps = j.steps(s, t)
+	result := publish.Result{Unchanged: done, Where: d.page(r.Version), Notes: j.notes(ctx, s)}
+	if !done {
+		result.Steps = j.steps(s)
 	}
 	return result, nil
 }
 
 // steps puts into words what is to be done.
-func (j *job) steps(s *state, t todo) (out []string) {
+func (j *job) steps(s *state) (out []string) {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	switch {
-	case t.work == nil:
+	case s.work == nil:
 		add("create a draft of %s", j.r.Version)
 	case s.published == nil:
-		add("go on with the draft %s", t.work.Page)
+		add("go on with the draft %s", s.work.Page)
 	}
-	for _, a := range t.remove {
+	for _, a := range s.remove {
 		add("delete %s from it, which is incomplete or does not belong there", a.Name)
 	}
-	for _, a := range t.upload {
+	for _, a := range s.upload {
 		add("upload %s (%d bytes)", a.Name, a.Size)
 	}
 	if s.published == nil {
 		text := "check the draft and publish it"
-		if t.latest {
+		if s.latest {
 			text += " as the latest release"
 		}
-		if t.target != "" {
-			text += fmt.Sprintf(", with the tag %s at the commit %s", j.r.Version, t.target)
+		if s.target != "" {
+			text += fmt.Sprintf(", with the tag %s at the commit %s", j.r.Version, s.target)
 		}
 		add("%s", text)
 	}
-	for _, r := range t.discard {
+	for _, r := range s.discard {
 		add("delete the unfinished draft %s", r.Page)
 	}
 	return out

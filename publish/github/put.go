@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
 	"path"
@@ -18,6 +17,7 @@ import (
 	sdk "github.com/google/go-github/v60/github"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
@@ -27,95 +27,50 @@ import (
 // its text, so that a later run finishes what this one leaves. The tag is
 // created with the release, so that nobody sees a tag without one.
 //
-// It looks, does the next step, and looks again; that holds after errors too,
-// because nobody knows what GitHub did. Several runs at the same time end with
-// one release: GitHub gives a tag to one only, and the others find it.
+// Several runs at the same time end with one release: GitHub gives a tag to one
+// only, and the others find it.
 func (d *Repository) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
 	j, err := d.prepare(ctx, r)
 	if err != nil {
 		return publish.Result{}, d.fail(r, err)
 	}
-	result, err := j.run(ctx)
+	s, err := j.machine().Run(ctx)
+	if _, conflict := errors.AsType[*publish.ConflictError](err); conflict {
+		j.discard(ctx, s.discard)
+	}
 	if err != nil {
 		return publish.Result{}, d.fail(r, err)
+	}
+	result := publish.Result{Unchanged: !j.mine, Where: j.page(r.Version), Notes: j.notes(ctx, s)}
+	result.Notes = append(result.Notes, j.discard(ctx, s.discard)...)
+	if ctx.Err() != nil {
+		return publish.Result{}, d.fail(r, context.Cause(ctx))
 	}
 	return result, nil
 }
 
-func (j *job) run(ctx context.Context) (publish.Result, error) {
-	var (
-		whole  = true  // look at everything
-		acted  = false // the last round changed something
-		mine   = false // this run made something visible
-		left   = math.MaxInt
-		failed = 0
-	)
-	for {
-		var t todo
-		s, err := j.look(ctx, whole)
-		if err == nil {
-			t, err = j.next(ctx, s)
-		}
-		err = again(err) // somebody may have deleted what a list just showed
-		if _, conflict := errors.AsType[*publish.ConflictError](err); conflict {
-			j.discard(ctx, t.discard)
-			return publish.Result{}, err
-		}
-		switch {
-		case err != nil:
-		case t.done:
-			notes := j.notes(ctx, s)
-			result := publish.Result{Unchanged: !mine, Where: j.page(j.r.Version), Notes: append(notes, j.discard(ctx, t.discard)...)}
-			return result, context.Cause(ctx)
-		case t.left < left:
-			left, failed = t.left, 0
-		case acted:
-			err = &publish.Temporary{Err: errors.New("GitHub accepted the last change, but does not show it")}
-		}
-		if err == nil {
-			// Others may have changed things since the beginning.
-			ready := t.left == 1 && t.work != nil && t.work.Draft
-			if acted = !ready || s.whole; acted {
-				err = j.act(ctx, t)
-				visible := ready || t.work != nil && !t.work.Draft
-				mine = mine || visible && (err == nil || transport.IsTemporary(err) && !overtaken(err))
-			}
-			whole = ready && (!s.whole || len(t.discard) > 0)
-		}
-		if err != nil {
-			whole, acted = true, false
-			failed++
-			if err := j.opt.Policy.Retry(ctx, failed, err); err != nil {
-				return publish.Result{}, err
-			}
-		}
-	}
+// visibly notes whether the step of this run may have made something visible.
+func (j *job) visibly(err error) error {
+	j.mine = j.mine || err == nil || transport.IsTemporary(err) && !overtaken(err)
+	return err
 }
 
-// act does the next step.
-func (j *job) act(ctx context.Context, t todo) error {
-	switch {
-	case t.work == nil:
-		return j.create(ctx, t)
-	case t.adopt:
-		return j.adopt(ctx, t.work)
-	case len(t.remove)+len(t.upload) > 0:
-		for _, a := range t.remove {
-			if err := j.remove(ctx, a); err != nil {
-				return err
-			}
+// fill deletes and uploads files.
+func (j *job) fill(ctx context.Context, s *state) error {
+	for _, a := range s.remove {
+		if err := j.remove(ctx, a); err != nil {
+			return err
 		}
-		return j.uploadAll(ctx, t.work, t.upload)
 	}
-	return j.publish(ctx, t)
+	return j.uploadAll(ctx, s.work, s.upload)
 }
 
 // create makes the draft. It is not repeated blindly, because every request
 // would make another one.
-func (j *job) create(ctx context.Context, t todo) error {
+func (j *job) create(ctx context.Context, s *state) error {
 	var made release
 	_, err := j.call(ctx, http.MethodPost, "releases", sdk.RepositoryRelease{
-		TagName: &j.r.Version, TargetCommitish: optional(t.target), Name: &j.r.Version, Body: new(j.mark.marked(j.opt.Notes)),
+		TagName: &j.r.Version, TargetCommitish: optional(s.target), Name: &j.r.Version, Body: new(j.mark.marked(j.opt.Notes)),
 		Draft: new(true), Prerelease: new(j.prerelease(j.r.Version)), GenerateReleaseNotes: &j.opt.GenerateNotes,
 	}, &made)
 	if err == nil {
@@ -136,7 +91,8 @@ func optional(s string) *string {
 
 // adopt marks a draft as one of this plan. The tag has to be named, or GitHub
 // takes it away.
-func (j *job) adopt(ctx context.Context, r *release) error {
+func (j *job) adopt(ctx context.Context, s *state) error {
+	r := s.work
 	_, err := j.call(ctx, http.MethodPatch, fmt.Sprintf("releases/%d", r.ID), sdk.RepositoryRelease{
 		TagName: &j.r.Version, Body: new(j.mark.marked(r.Body)), Draft: new(true),
 	}, nil)
@@ -147,21 +103,21 @@ func (j *job) adopt(ctx context.Context, r *release) error {
 }
 
 // publish makes the draft visible, with everything in one request.
-func (j *job) publish(ctx context.Context, t todo) error {
+func (j *job) publish(ctx context.Context, s *state) error {
 	latest := "false"
-	if t.latest {
+	if s.latest {
 		latest = "true"
 	}
 	edit := sdk.RepositoryRelease{
-		TagName: &j.r.Version, TargetCommitish: optional(t.target), Draft: new(false),
+		TagName: &j.r.Version, TargetCommitish: optional(s.target), Draft: new(false),
 		Prerelease: new(j.prerelease(j.r.Version)), MakeLatest: &latest,
 	}
 	if j.opt.Notes != "" && !j.opt.GenerateNotes {
 		edit.Body = new(j.mark.marked(j.opt.Notes)) // the draft may be of an earlier run
 	}
-	j.draft = t.work.ID
-	_, err := j.call(ctx, http.MethodPatch, fmt.Sprintf("releases/%d", t.work.ID), edit, nil)
-	return again(err)
+	j.draft, j.all = s.work.ID, len(s.discard) > 0
+	_, err := j.call(ctx, http.MethodPatch, fmt.Sprintf("releases/%d", s.work.ID), edit, nil)
+	return j.visibly(again(err))
 }
 
 // remove deletes an asset that is wrong. One that was incomplete a moment ago
@@ -172,7 +128,7 @@ func (j *job) remove(ctx context.Context, a asset) error {
 		var now asset
 		err := j.get(ctx, at, &now)
 		if err == nil && now.State == uploaded {
-			return &publish.Temporary{Err: fmt.Errorf("%s was uploaded by somebody else", a.Name)}
+			return converge.Overtaken(fmt.Errorf("%s was uploaded by somebody else", a.Name))
 		}
 		if err != nil && !overtaken(err) {
 			return err

@@ -92,6 +92,9 @@ func (d *Repository) published(ctx context.Context, version string) (*release, e
 	if err != nil {
 		return nil, err
 	}
+	if r.Tag != version {
+		return nil, fmt.Errorf("the server answers with the release of the tag %q", r.Tag)
+	}
 	return r, d.load(ctx, r)
 }
 

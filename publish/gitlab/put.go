@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/claim"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -24,17 +25,13 @@ func (p *Package) Plan(ctx context.Context, r *repo.Release) (publish.Result, er
 	if err != nil {
 		return publish.Result{}, err
 	}
-	s, err := j.look(ctx)
-	if err != nil {
-		return publish.Result{}, p.fail(r, err)
-	}
-	steps, err := j.decide(s)
+	s, done, err := j.machine().Plan(ctx)
 	if err != nil {
 		return publish.Result{}, p.fail(r, err)
 	}
 	result := j.result(s)
-	result.Unchanged = len(steps) == 0
-	for _, step := range steps {
+	result.Unchanged = done
+	for _, step := range append(s.steps, s.tidy...) {
 		result.Steps = append(result.Steps, step.String())
 	}
 	if p.o.Release {
@@ -62,7 +59,10 @@ func (p *Package) Put(ctx context.Context, r *repo.Release) (publish.Result, err
 	if err != nil {
 		return publish.Result{}, err
 	}
-	s, err := j.run(ctx)
+	s, err := j.machine().Run(ctx)
+	if _, conflict := errors.AsType[*publish.ConflictError](err); conflict && !s.listed && j.changed {
+		err = fmt.Errorf("%w; this run had uploaded files before it noticed, which readers may get; delete them, and publish with a token that may list packages", err)
+	}
 	if err != nil {
 		return publish.Result{}, p.fail(r, err)
 	}
@@ -107,8 +107,11 @@ type job struct {
 	broken map[string][]repo.Sum
 	// deleted are the numbers of files that may still be listed.
 	deleted map[int]bool
-	// duplicate are the refusals of files because there is one of that name.
-	duplicate map[string]error
+	// refused are the files that GitLab did not take, such as those of a name that
+	// is there already.
+	refused map[string]error
+	// claimed is true once no other content can be published.
+	claimed bool
 	// left are names of which older files could not be deleted.
 	left []string
 }
@@ -123,7 +126,7 @@ func (p *Package) begin(ctx context.Context, r *repo.Release) (*job, error) {
 	}
 	j := &job{
 		p: p, r: r, order: order(r), sums: map[string]repo.Sum{}, keep: p.o.TokenKind == DeployToken,
-		sent: map[string]bool{}, broken: map[string][]repo.Sum{}, deleted: map[int]bool{}, duplicate: map[string]error{},
+		sent: map[string]bool{}, broken: map[string][]repo.Sum{}, deleted: map[int]bool{}, refused: map[string]error{},
 	}
 	if err := p.preflight(ctx); err != nil {
 		return nil, p.fail(r, err)
@@ -191,8 +194,6 @@ type step struct {
 	// status is what the whole package gets; if empty, it keeps its own.
 	status gitlab.GenericPackageStatusValue
 	delete stored
-	// tidy is true for the deletion of what no reader sees.
-	tidy bool
 }
 
 // String is a short sentence without a subject.
@@ -207,39 +208,88 @@ func (s step) String() string {
 	return out
 }
 
-// run brings the package to where nothing is left to do.
-func (j *job) run(ctx context.Context) (state, error) {
-	for failed := 1; !j.p.o.TakeOver; failed++ {
-		err := j.claim(ctx)
-		if err == nil {
-			break
-		}
-		if err := j.p.o.Policy.Retry(ctx, failed, err); err != nil {
-			return state{}, err
-		}
+// table decides what is next.
+func (j *job) table() converge.Table[state] {
+	return converge.Table[state]{
+		{
+			When: "a file that GitLab has taken does not show", Step: "wait",
+			Why: "lists may be late, or another publisher deletes it",
+			Is:  func(s state) bool { return s.unseen != nil },
+			Do:  func(_ context.Context, s state) error { return s.unseen },
+		},
+		{
+			When: "the version is visible with other content", Step: "refuse",
+			Why:    "a published version never changes",
+			Is:     func(s state) bool { return s.conflict != nil },
+			Refuse: func(s state) error { return s.conflict },
+		},
+		{
+			When: "another publisher replaced a file of this run, or a file cannot be deleted that does not belong there", Step: "refuse",
+			Why:    "readers would get a mixture of two contents",
+			Is:     func(s state) bool { return s.mixed != nil },
+			Refuse: func(s state) error { return s.mixed },
+		},
+		{
+			When: "all files are there, once, and visible", Step: "done",
+			Why: "content decides, not who uploaded it",
+			Is:  func(s state) bool { return len(s.steps)+len(s.tidy) == 0 },
+		},
+		{
+			When: "the version is not claimed, and the token may list packages", Step: "claim the version by hidden files, unless `--adopt-draft` is given",
+			Why: "GitLab lets the last file of a name win, so publishers agree on one content first",
+			Is:  func(s state) bool { return !j.claimed && s.listed && !j.p.o.TakeOver },
+			Do:  j.claim,
+		},
+		{
+			When: "the components file is there, and the package is hidden again", Step: "wait, then upload the components file again",
+			Why: "an equal publisher that began at the same moment hides it until it is done",
+			Is:  func(s state) bool { return s.hidden },
+			Do:  j.unhide,
+		},
+		{
+			When: "GitLab refuses a file and does not have it", Step: "refuse",
+			Why:    "only a person can change the settings or limits behind that",
+			Is:     func(s state) bool { return s.refused != nil },
+			Refuse: func(s state) error { return s.refused },
+		},
+		{
+			When: "files beside the components file are missing or wrong", Step: "delete the wrong files, upload the missing ones",
+			Why: "clusterctl asks for the components file first, so nobody sees them",
+			Is:  func(s state) bool { return len(s.steps) > 0 && s.steps[0].status != gitlab.PackageDefault },
+			Do:  j.fill,
+		},
+		{
+			When: "older copies of files are left", Step: "delete the copies",
+			Why: "readers get the last file of a name, and people look at the list",
+			Is:  func(s state) bool { return len(s.tidy) > 0 },
+			Do:  j.clear,
+		},
+		{
+			When: "only the components file is missing", Step: "upload the components file, which makes the package visible",
+			Why: "this makes everything visible at once",
+			Do:  j.fill,
+		},
 	}
-	s, err := j.converge(ctx)
-	if _, conflict := errors.AsType[*publish.ConflictError](err); conflict && !s.listed && j.changed {
-		err = fmt.Errorf("%w; this run had uploaded files before it noticed, which readers may get; delete them, and publish with a token that may list packages", err)
-	}
-	return s, err
 }
 
-// claim makes sure that no other content can be published under the version,
-// unless it is published already or packages cannot be listed.
-func (j *job) claim(ctx context.Context) error {
-	s, err := j.look(ctx)
-	if err != nil || !s.listed {
-		return err
+func (j *job) machine() converge.Machine[state] {
+	left := func(s state) int {
+		if !j.claimed {
+			return 1 + len(s.steps) + len(s.tidy)
+		}
+		return len(s.steps) + len(s.tidy)
 	}
-	if steps, err := j.decide(s); err != nil || len(steps) == 0 {
-		return nil // there is nothing to publish, as converge will find
-	}
+	return converge.Machine[state]{Place: j.p.server, Table: j.table(), Look: j.look, Left: left, Policy: j.p.o.Policy}
+}
+
+// claim makes sure that no other content can be published under the version.
+func (j *job) claim(ctx context.Context, _ state) error {
 	id, err := publish.ContentID(ctx, j.r)
-	if err != nil {
-		return err
+	if err == nil {
+		err = claim.Win(ctx, &marks{j.p, j.r.Version + claims}, id, j.p.o.Policy.Yield)
 	}
-	return claim.Win(ctx, &marks{j.p, j.r.Version + claims}, id, j.p.o.Policy.Yield)
+	j.claimed = err == nil
+	return err
 }
 
 // claims ends the version of the package in which publishers agree.
@@ -253,8 +303,11 @@ type marks struct {
 
 func (m *marks) Set(ctx context.Context, mark string) error {
 	_, _, err := m.p.upload(ctx, m.version, repo.BytesArtifact(mark, []byte(mark)), gitlab.PackageHidden)
-	if refused(err, http.StatusBadRequest) && strings.Contains(err.Error(), "Duplicate") {
-		return nil
+	if refused(err, http.StatusBadRequest) {
+		// Where duplicates are forbidden, an equal publisher may have set it.
+		if _, there := m.p.probe(ctx, m.version, mark); there == nil {
+			return nil
+		}
 	}
 	if err != nil {
 		err = fmt.Errorf("claim the version: %w", err)
@@ -270,48 +323,47 @@ func (m *marks) List(ctx context.Context) (out []string, err error) {
 	return out, err
 }
 
-// converge looks, decides and acts, again and again. The gate is opened only
-// after another look at everything else.
-func (j *job) converge(ctx context.Context) (state, error) {
-	for failed, most := 0, 0; ; {
-		s, err := j.look(ctx)
-		if err != nil {
-			return s, err
-		}
-		steps, err := j.decide(s)
-		if err == nil && len(steps) == 0 {
-			return s, nil
-		}
-		if last := len(steps) - 1; last > 0 && steps[last].status == gitlab.PackageDefault {
-			steps = steps[:last]
-		}
-		tidy := false
-		for i, step := range steps {
-			var overtaken bool
-			if overtaken, err = j.overtaken(ctx, s, step, i == 0); overtaken || err != nil {
-				break
-			}
-			keep := j.keep
-			if err = j.do(ctx, s, step); err != nil || j.keep != keep {
-				tidy = step.tidy
-				break
-			}
-		}
-		if len(j.sent) > most {
-			failed, most = 0, len(j.sent)
-		}
-		if err == nil {
-			continue
-		}
-		failed++
-		if err = j.p.o.Policy.Retry(ctx, failed, err); err == nil {
-			continue
-		}
-		if !tidy || ctx.Err() != nil {
-			return s, err
-		}
-		j.keep = true // it can stay
+// fill deletes what is wrong, and uploads what is missing but for the gate. That
+// is opened only after another look at everything else.
+func (j *job) fill(ctx context.Context, s state) error {
+	steps := s.steps
+	if last := len(steps) - 1; last > 0 && steps[last].status == gitlab.PackageDefault {
+		steps = steps[:last]
 	}
+	keep := j.keep
+	for i, step := range steps {
+		if overtaken, err := j.overtaken(ctx, s, step, i == 0); overtaken || err != nil {
+			return err
+		}
+		if err := j.do(ctx, s, step); err != nil || j.keep != keep || len(j.refused) > 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear deletes what no reader sees. What cannot be deleted stays.
+func (j *job) clear(ctx context.Context, s state) error {
+	for _, step := range s.tidy {
+		for failed := 1; !j.keep; failed++ {
+			err := j.do(ctx, s, step)
+			if err == nil {
+				break
+			}
+			if err := j.p.o.Policy.Retry(ctx, failed, err); ctx.Err() != nil {
+				return err
+			} else if err != nil {
+				j.keep = true
+			}
+		}
+	}
+	return nil
+}
+
+// unhide lets the gate be opened again.
+func (j *job) unhide(context.Context, state) error {
+	delete(j.sent, j.gate().Name)
+	return &publish.Temporary{Err: fmt.Errorf("somebody else is publishing %s right now, and hides it meanwhile", j.r.Version)}
 }
 
 // overtaken reports whether somebody opened the gate since the last look. Then
@@ -330,7 +382,7 @@ func (j *job) overtaken(ctx context.Context, s state, step step, first bool) (bo
 
 // look finds out what is there, but for what was deleted and may still be listed,
 // and what it has to be compared with.
-func (j *job) look(ctx context.Context) (state, error) {
+func (j *job) look(ctx context.Context, _ bool) (state, error) {
 	s, err := j.p.look(ctx, j.r.Version, j.names())
 	if err != nil {
 		return s, err
@@ -350,42 +402,45 @@ func (j *job) look(ctx context.Context) (state, error) {
 			return s, err
 		}
 	}
+	j.assess(&s)
 	return s, nil
 }
 
-// decide returns what is left to do, the gate last. The error is a
-// *publish.ConflictError if the version is published with other content.
-func (j *job) decide(s state) ([]step, error) {
-	diff, broken := j.compare(s)
+// assess finds out what a state lacks, and why it may not be completed.
+func (j *job) assess(s *state) {
+	diff, broken := j.compare(*s)
 	gate := j.gate().Name
 	_, open := s.winner(gate)
 	open = open && !slices.Contains(broken, gate)
 	for _, name := range diff.Missing {
 		if j.sent[name] {
-			return nil, &publish.Temporary{Err: fmt.Errorf("%s took the file %s, but does not show it; another publisher may have deleted it", j.p.server, name)}
+			s.unseen = &publish.Temporary{Err: fmt.Errorf("%s took the file %s, but does not show it; another publisher may have deleted it", j.p.server, name)}
 		}
 	}
 	// Readers see a release once the gate is open. What is listed for everyone
 	// before that is not what Put leaves behind.
 	if open && !diff.IsZero() || s.listed && s.visible && len(diff.Changed)+len(diff.Extra) > 0 {
-		return nil, &publish.ConflictError{Release: publish.Name(j.r), Where: s.where, Difference: diff}
+		s.conflict = &publish.ConflictError{Release: publish.Name(j.r), Where: s.where, Difference: diff}
+	}
+	if j.keep && len(diff.Extra) > 0 {
+		s.mixed = fmt.Errorf("an unfinished upload left %s, and the %s may not delete that (it needs the role Maintainer); delete version %s of the package", strings.Join(diff.Extra, ", "), j.p.o.TokenKind, j.r.Version)
 	}
 	for _, name := range diff.Changed {
 		if j.sent[name] {
-			return nil, fmt.Errorf("another publisher replaced %s of %s right now; let one of the two finish", name, j.r.Version)
+			s.mixed = fmt.Errorf("another publisher replaced %s of %s right now; let one of the two finish", name, j.r.Version)
 		}
 	}
-	if j.keep && len(diff.Extra) > 0 {
-		return nil, fmt.Errorf("an unfinished upload left %s, and the %s may not delete that (it needs the role Maintainer); delete version %s of the package", strings.Join(diff.Extra, ", "), j.p.o.TokenKind, j.r.Version)
+	if s.unseen != nil || s.conflict != nil || s.mixed != nil {
+		return
 	}
-	var steps []step
-	remove := func(tidy bool, files ...stored) {
+	remove := func(files ...stored) (out []step) {
 		for _, f := range files {
-			steps = append(steps, step{delete: f, tidy: tidy})
+			out = append(out, step{delete: f})
 		}
+		return out
 	}
 	for _, name := range diff.Extra {
-		remove(false, s.files[name]...)
+		s.steps = append(s.steps, remove(s.files[name]...)...)
 	}
 	for _, a := range j.order {
 		files := s.files[a.Name]
@@ -402,32 +457,28 @@ func (j *job) decide(s state) ([]step, error) {
 				j.left = append(j.left, a.Name)
 			}
 		case wrong:
-			remove(false, files...)
+			s.steps = append(s.steps, remove(files...)...)
 		default:
-			remove(true, older...)
+			s.tidy = append(s.tidy, remove(older...)...)
 		}
 		if !wrong && !hidden && len(files) > 0 {
 			continue
 		}
-		if hidden && len(files) > 0 && !wrong && j.sent[a.Name] {
-			delete(j.sent, a.Name) // wait, and then open it again
-			return nil, &publish.Temporary{Err: fmt.Errorf("somebody else is publishing %s right now, and hides it meanwhile", j.r.Version)}
-		}
-		if err := j.duplicate[a.Name]; err != nil {
-			return nil, err
+		s.hidden = hidden && len(files) > 0 && !wrong && j.sent[a.Name]
+		if s.refused == nil {
+			s.refused = j.refused[a.Name]
 		}
 		upload := step{upload: a}
 		switch {
 		case a.Name == gate:
 			upload.status = gitlab.PackageDefault
-		case len(s.files) == 0 && len(steps) == 0:
+		case len(s.files) == 0 && len(s.steps) == 0:
 			// Only who makes the package hides it: it may be finished by others
 			// when a later upload arrives.
 			upload.status = gitlab.PackageHidden
 		}
-		steps = append(steps, upload)
+		s.steps = append(s.steps, upload)
 	}
-	return steps, nil
 }
 
 // compare returns how what readers get differs from the release, and apart from
@@ -474,13 +525,16 @@ func (j *job) do(ctx context.Context, s state, step step) error {
 	}
 	j.changed = true
 	sum, f, err := j.p.upload(ctx, j.r.Version, a, step.status)
-	if refused(err, http.StatusBadRequest) && strings.Contains(err.Error(), "Duplicate") {
-		// It is there since the last look, or has other content.
-		j.duplicate[name] = err
+	if err != nil {
+		err = fmt.Errorf("upload %s: %w", name, err)
+	}
+	if refused(err, http.StatusBadRequest) {
+		// Where duplicates are forbidden, it may be there since the last look.
+		j.refused[name] = err
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("upload %s: %w", name, err)
+		return err
 	}
 	f.name, j.sums[name] = name, sum
 	if !f.known || j.same(f) {

@@ -6,25 +6,24 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"strings"
 
 	"github.com/xanzy/go-gitlab"
 
-	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
 // planRelease says what release would do.
 func (p *Package) planRelease(ctx context.Context, r *repo.Release) ([]string, error) {
-	exists, missing, err := p.releaseLinks(ctx, r)
+	s, err := p.lookAtRelease(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	var steps []string
-	if !exists {
+	if !s.exists {
 		steps = append(steps, "make the release "+r.Version+" of the project")
 	}
-	for _, link := range missing {
+	for _, link := range s.missing {
 		steps = append(steps, "link the release to "+*link.URL)
 	}
 	return steps, nil
@@ -33,8 +32,8 @@ func (p *Package) planRelease(ctx context.Context, r *repo.Release) ([]string, e
 // tagged refuses a release of the project that could not be made, because there
 // is no tag and no commit for it. A token that may not look is let through.
 func (p *Package) tagged(ctx context.Context, r *repo.Release) error {
-	exists, _, err := p.releaseLinks(ctx, r)
-	if err != nil || exists {
+	s, err := p.lookAtRelease(ctx, r)
+	if err != nil || s.exists {
 		return err
 	}
 	err = p.read(ctx, func() error {
@@ -55,41 +54,99 @@ func (p *Package) tagged(ctx context.Context, r *repo.Release) error {
 // providers share a release. A link that has the name or leads there already
 // stays as it is.
 func (p *Package) release(ctx context.Context, r *repo.Release) (made bool, err error) {
-	for failed := 0; ; {
-		exists, missing, err := p.releaseLinks(ctx, r)
-		if err != nil || exists && len(missing) == 0 {
-			return made, err
+	refusals := map[string]error{} // by link; "" is the release
+	note := func(name string, err error) error {
+		if !refused(err, http.StatusBadRequest, http.StatusConflict) {
+			return err
 		}
-		made = true
-		if !exists {
-			err = p.createRelease(ctx, r.Version, missing)
-		}
-		for exists && err == nil && len(missing) > 0 {
-			err, missing = p.createLink(ctx, r.Version, missing[0]), missing[1:]
-		}
-		if err == nil {
-			continue
-		}
-		failed++
-		if err := p.o.Policy.Retry(ctx, failed, err); err != nil {
-			return made, err
-		}
+		refusals[name] = err // somebody may have been first, as the next look shows
+		return nil
 	}
+	machine := converge.Machine[*projectRelease]{
+		Place: p.server, Policy: p.o.Policy, Left: (*projectRelease).left,
+		Look: func(ctx context.Context, _ bool) (*projectRelease, error) {
+			return p.lookAtRelease(ctx, r)
+		},
+		Table: converge.Table[*projectRelease]{
+			{
+				When: "the release of the project has a link to every file", Step: "done",
+				Why: "links that are there stay as they are",
+				Is:  func(s *projectRelease) bool { return s.left() == 0 },
+			},
+			{
+				When: "GitLab refuses the release or a link, and does not have it", Step: "refuse",
+				Why:    "only a person can change what it is refused for",
+				Is:     func(s *projectRelease) bool { return s.refused(refusals) != nil },
+				Refuse: func(s *projectRelease) error { return s.refused(refusals) },
+			},
+			{
+				When: "there is no release", Step: "make it with all links",
+				Why: "people never see it without them",
+				Is:  func(s *projectRelease) bool { return !s.exists },
+				Do: func(ctx context.Context, s *projectRelease) error {
+					made = true
+					return note("", p.createRelease(ctx, r.Version, s.missing))
+				},
+			},
+			{
+				When: "links are missing", Step: "add the links",
+				Why: "packages of several providers share a release",
+				Do: func(ctx context.Context, s *projectRelease) error {
+					made = true
+					for _, l := range s.missing {
+						if err := note(*l.Name, p.createLink(ctx, r.Version, l)); err != nil {
+							return err
+						}
+					}
+					return nil
+				},
+			},
+		},
+	}
+	_, err = machine.Run(ctx)
+	return made, err
 }
 
-// releaseLinks returns which links are missing, and whether there is a release.
-func (p *Package) releaseLinks(ctx context.Context, r *repo.Release) (exists bool, missing []*gitlab.ReleaseAssetLinkOptions, err error) {
+// projectRelease is the release of a project, as far as it is there.
+type projectRelease struct {
+	exists  bool
+	missing []*gitlab.ReleaseAssetLinkOptions
+}
+
+func (s *projectRelease) left() int {
+	if !s.exists {
+		return 1 + len(s.missing)
+	}
+	return len(s.missing)
+}
+
+// refused returns why what is still missing was refused.
+func (s *projectRelease) refused(refusals map[string]error) error {
+	if !s.exists {
+		return refusals[""]
+	}
+	for _, l := range s.missing {
+		if err := refusals[*l.Name]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookAtRelease finds out whether there is a release, and which links it lacks.
+func (p *Package) lookAtRelease(ctx context.Context, r *repo.Release) (*projectRelease, error) {
+	s := new(projectRelease)
 	var found *gitlab.Release
-	err = p.read(ctx, func() (err error) {
+	err := p.read(ctx, func() (err error) {
 		found, _, err = p.api.Releases.GetRelease(p.o.Project, r.Version, gitlab.WithContext(ctx))
 		return err
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, nil, err
+		return s, err
 	}
-	exists = err == nil
+	s.exists = err == nil
 	taken := map[string]bool{}
-	if exists {
+	if s.exists {
 		for _, l := range found.Assets.Links {
 			taken[l.Name], taken[l.URL] = true, true
 		}
@@ -97,10 +154,10 @@ func (p *Package) releaseLinks(ctx context.Context, r *repo.Release) (exists boo
 	for _, a := range r.Artifacts {
 		name, at := p.o.Package+"/"+a.Name, p.fileURL(r.Version, a.Name)
 		if !taken[name] && !taken[at] {
-			missing = append(missing, &gitlab.ReleaseAssetLinkOptions{Name: &name, URL: &at, LinkType: gitlab.Ptr(gitlab.PackageLinkType)})
+			s.missing = append(s.missing, &gitlab.ReleaseAssetLinkOptions{Name: &name, URL: &at, LinkType: gitlab.Ptr(gitlab.PackageLinkType)})
 		}
 	}
-	return exists, missing, nil
+	return s, nil
 }
 
 // createRelease makes the release, with all its links.
@@ -113,20 +170,11 @@ func (p *Package) createRelease(ctx context.Context, version string, links []*gi
 		o.Description = &p.o.Notes
 	}
 	_, _, err := p.api.Releases.CreateRelease(p.o.Project, o, gitlab.WithContext(ctx))
-	return another(p.explain(err))
+	return p.explain(err)
 }
 
 func (p *Package) createLink(ctx context.Context, version string, l *gitlab.ReleaseAssetLinkOptions) error {
 	o := &gitlab.CreateReleaseLinkOptions{Name: l.Name, URL: l.URL, LinkType: l.LinkType}
 	_, _, err := p.api.ReleaseLinks.CreateReleaseLink(p.o.Project, version, o, gitlab.WithContext(ctx))
-	return another(p.explain(err))
-}
-
-// another makes an error temporary that says that somebody was first: another
-// look shows what they made.
-func another(err error) error {
-	if refused(err, http.StatusConflict) || refused(err, http.StatusBadRequest) && strings.Contains(err.Error(), "already been taken") {
-		return &publish.Temporary{Err: err}
-	}
-	return err
+	return p.explain(err)
 }

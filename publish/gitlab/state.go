@@ -28,6 +28,14 @@ type state struct {
 	// files are all files by name, oldest first. The last one is what readers
 	// get.
 	files map[string][]stored
+
+	// steps are what is left to do, the gate last, and tidy the deletions of what
+	// no reader sees.
+	steps, tidy []step
+	// hidden: the gate was opened by this run and is closed again.
+	hidden bool
+	// unseen, conflict, mixed and refused say what is in the way.
+	unseen, conflict, mixed, refused error
 }
 
 // winner returns the file that readers get.

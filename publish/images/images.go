@@ -1,7 +1,8 @@
 // Package images brings the container images of a mirror: from registries, or
 // from a bundle, into an OCI image layout beside the releases, and from there
-// into the registry of a site. Every image is copied whole, with all its
-// platforms, under its digest; what is there already is not transferred again.
+// into the registry of a site. Every image is copied with all its platforms, under
+// its digest, or with chosen ones under that of a shorter index; what is there
+// already is not transferred again.
 //
 // It must not know what the images are for, nor where credentials come from.
 package images
@@ -15,13 +16,13 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/distribution/reference"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 )
 
 // Store holds the images of one mirror.
@@ -71,10 +72,10 @@ func (s *Store) carried() (out []source, err error) {
 	return out, nil
 }
 
-// Bring makes the layout in the mirror hold exactly these images. It returns the
-// files of the layout with their checksums. A guess that does not exist is only
-// a warning.
-func (s *Store) Bring(ctx context.Context, images []mirror.MirroredImage) (map[string]repo.Sum, error) {
+// Bring makes the layout in the mirror hold exactly these images, for these
+// platforms. It returns the files of the layout with their checksums. A guess that
+// does not exist is only a warning.
+func (s *Store) Bring(ctx context.Context, images []mirror.MirroredImage, p mirror.Platforms) (map[string]repo.Sum, error) {
 	layout, err := oci.OpenLayout(s.Dir, layouts.ImagesFolder)
 	if err != nil {
 		return nil, err
@@ -91,11 +92,11 @@ func (s *Store) Bring(ctx context.Context, images []mirror.MirroredImage) (map[s
 	want := map[string]v1.Descriptor{}
 	for _, img := range images {
 		// A copy onto itself finds out what is missing of what was there.
-		if desc, ok := have[img.Ref]; ok && oci.CopyImage(ctx, layout, layout, desc) == nil {
+		if desc, ok := have[img.Ref]; ok && !p.Changed && oci.CopyImage(ctx, layout, layout, desc) == nil {
 			want[img.Ref] = desc
 			continue
 		}
-		desc, err := s.fetch(ctx, img.Ref, carried, layout)
+		desc, err := s.fetch(ctx, img.Ref, carried, layout, p.Only)
 		if err != nil && ctx.Err() == nil && img.Guess() {
 			s.Warn(fmt.Sprintf("the image %s, which is only named in a text or flag, is left out: %v", img.Ref, err))
 			continue
@@ -108,22 +109,28 @@ func (s *Store) Bring(ctx context.Context, images []mirror.MirroredImage) (map[s
 	return layout.Save(ctx, want)
 }
 
-// fetch copies an image into a layout.
-func (s *Store) fetch(ctx context.Context, ref string, carried []source, to *oci.Layout) (v1.Descriptor, error) {
+// fetch copies an image into a layout, for these platforms.
+func (s *Store) fetch(ctx context.Context, ref string, carried []source, to *oci.Layout, platforms []string) (v1.Descriptor, error) {
+	d, tag, digest, err := s.place(ref)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	if digest != "" && len(platforms) > 0 {
+		// Without some of its platforms it would have another digest.
+		s.Warn(fmt.Sprintf("the image %s is named by its digest, so it is copied with all its platforms", ref))
+		platforms = nil
+	}
 	for _, c := range carried {
 		if desc, ok := c.images[ref]; ok {
-			if err := oci.CopyImage(ctx, c.from, to, desc); err != nil {
+			desc, err := oci.CopyPlatforms(ctx, c.from, to, desc, platforms)
+			if err != nil {
 				return desc, fmt.Errorf("read %s: %w", ref, err)
 			}
 			s.Tell("unpacked image " + ref)
 			return desc, nil
 		}
 	}
-	d, tag, digest, err := s.place(ref)
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	desc, err := d.PullImage(ctx, cmp.Or(digest, tag, "latest"), to)
+	desc, err := d.PullImage(ctx, cmp.Or(digest, tag, "latest"), to, platforms)
 	if err == nil {
 		s.Tell("pulled image " + ref)
 	}
@@ -132,18 +139,12 @@ func (s *Store) fetch(ctx context.Context, ref string, carried []source, to *oci
 
 // place opens the repository of an image.
 func (s *Store) place(ref string) (d *oci.Repository, tag, digest string, err error) {
-	named, err := reference.ParseNormalizedNamed(ref)
+	named, err := imageref.Parse(ref)
 	if err != nil {
 		return nil, "", "", fmt.Errorf("%s is not the name of an image: %w", ref, err)
 	}
-	if t, ok := named.(reference.Tagged); ok {
-		tag = t.Tag()
-	}
-	if d, ok := named.(reference.Digested); ok {
-		digest = d.Digest().String()
-	}
-	d, err = s.Open(reference.Domain(named), reference.Path(named))
-	return d, tag, digest, err
+	d, err = s.Open(named.Domain, named.Path)
+	return d, named.Tag, named.Digest, err
 }
 
 // Push copies images into the registry of the site, from the carried mirrors or
@@ -202,11 +203,11 @@ func Target(img mirror.MirroredImage, registry string) (string, error) {
 	if img.Target != "" {
 		return img.Target, nil
 	}
-	named, err := reference.ParseNormalizedNamed(img.Ref)
+	named, err := imageref.Parse(img.Ref)
 	if err != nil {
 		return "", fmt.Errorf("%s is not the name of an image: %w", img.Ref, err)
 	}
-	domain := strings.ReplaceAll(reference.Domain(named), ":", "-")
+	domain := strings.ReplaceAll(named.Domain, ":", "-")
 	_, rest, _ := strings.Cut(named.String(), "/")
 	return strings.TrimSuffix(registry, "/") + "/" + domain + "/" + rest, nil
 }

@@ -145,7 +145,7 @@ func TestOverTheGap(t *testing.T) {
 	near := t.TempDir()
 	s, said := store(t, near)
 	broken.Store(3) // answers that fail are asked for again
-	files, err := s.Bring(t.Context(), all)
+	files, err := s.Bring(t.Context(), all, mirror.Platforms{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestOverTheGap(t *testing.T) {
 	}
 	// Nothing is transferred twice, and what is no longer wanted goes.
 	before := sent.Load()
-	again, err := s.Bring(t.Context(), all[:2])
+	again, err := s.Bring(t.Context(), all[:2], mirror.Platforms{})
 	if err != nil || len(again) != len(files) || sent.Load() != before {
 		t.Errorf("%d files, %d before; %d bytes; %v", len(again), len(files), sent.Load()-before, err)
 	}
@@ -176,7 +176,7 @@ func TestOverTheGap(t *testing.T) {
 			}
 		}
 	}
-	if again, err = s.Bring(t.Context(), all[:2]); err != nil || len(again) != len(files) {
+	if again, err = s.Bring(t.Context(), all[:2], mirror.Platforms{}); err != nil || len(again) != len(files) {
 		t.Errorf("%v", err)
 	}
 
@@ -190,22 +190,107 @@ func TestOverTheGap(t *testing.T) {
 		t.Fatalf("%d images, %v", n, err)
 	}
 	empty := scratch(t)
-	if got, err := at(t, to, "capi/many").PullImage(t.Context(), "v1", empty); err != nil || got.Digest != index.Digest {
+	if got, err := at(t, to, "capi/many").PullImage(t.Context(), "v1", empty, nil); err != nil || got.Digest != index.Digest {
 		t.Errorf("%v, want %s: %v", got, index.Digest, err)
 	}
 	if sums, err := empty.Save(t.Context(), map[string]v1.Descriptor{"x": index}); err != nil || len(sums) != 1+2*3+2 {
 		t.Errorf("%d files: %v", len(sums), err)
 	}
-	if got, err := at(t, to, "capi/"+strings.ReplaceAll(from, ":", "-")+"/b/one").PullImage(t.Context(), "v2", scratch(t)); err != nil || got.Digest != one.Digest {
+	if got, err := at(t, to, "capi/"+strings.ReplaceAll(from, ":", "-")+"/b/one").PullImage(t.Context(), "v2", scratch(t), nil); err != nil || got.Digest != one.Digest {
 		t.Errorf("%v, want %s: %v", got, one.Digest, err)
 	}
 	// What was carried is brought without its registry.
 	before = sent.Load()
-	if fresh, err := s.Bring(t.Context(), all[:2]); err != nil || len(fresh) != len(files) || sent.Load() != before {
+	if fresh, err := s.Bring(t.Context(), all[:2], mirror.Platforms{}); err != nil || len(fresh) != len(files) || sent.Load() != before {
 		t.Errorf("%d files, %v", len(fresh), err)
 	}
-	if fewer, err := s.Bring(t.Context(), all[1:2]); err != nil || len(fewer) >= len(files) {
+	if fewer, err := s.Bring(t.Context(), all[1:2], mirror.Platforms{}); err != nil || len(fewer) >= len(files) {
 		t.Errorf("%d files, %v", len(fewer), err)
+	}
+}
+
+// Of an image for several platforms only the chosen ones are carried, with their
+// attestations, in an index that names nothing else.
+func TestPlatforms(t *testing.T) {
+	from, sent, _ := start(t)
+	l := scratch(t)
+	var all []v1.Descriptor
+	for _, arch := range []string{"amd64", "arm64"} {
+		one := image(t, l, arch)
+		one.Platform = &v1.Platform{OS: "linux", Architecture: arch}
+		attestation := image(t, l, "attestation of "+arch)
+		attestation.Platform = &v1.Platform{OS: "unknown", Architecture: "unknown"}
+		attestation.Annotations = map[string]string{"vnd.docker.reference.digest": one.Digest.String()}
+		all = append(all, one, attestation)
+	}
+	index := put(t, l, v1.MediaTypeImageIndex, marshal(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: all, Annotations: map[string]string{"a": "b"}}))
+	if err := at(t, from, "a/many").PushImage(t.Context(), "v1", index, l); err != nil {
+		t.Fatal(err)
+	}
+	tagged := mirror.MirroredImage{Ref: from + "/a/many:v1", Confidence: "certain"}
+	pinned := mirror.MirroredImage{Ref: from + "/a/many@" + index.Digest.String(), Confidence: "certain"}
+	near := t.TempDir()
+	s, said := store(t, near)
+	brought := func(img mirror.MirroredImage, p mirror.Platforms) v1.Descriptor {
+		t.Helper()
+		if _, err := s.Bring(t.Context(), []mirror.MirroredImage{img}, p); err != nil {
+			t.Fatal(err)
+		}
+		layout, err := oci.OpenLayout(near, "images")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer layout.Close()
+		images, err := layout.Images()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return images[img.Ref]
+	}
+	names := func(desc v1.Descriptor) (out []string) {
+		t.Helper()
+		data, err := os.ReadFile(filepath.Join(near, "images/blobs/sha256", desc.Digest.Encoded()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got v1.Index
+		if err := json.Unmarshal(data, &got); err != nil || got.Annotations["a"] != "b" || got.MediaType != v1.MediaTypeImageIndex {
+			t.Errorf("%s: %v", data, err)
+		}
+		for _, m := range got.Manifests {
+			out = append(out, m.Platform.Architecture)
+		}
+		return out
+	}
+	only := mirror.Platforms{Only: []string{"linux/arm64"}}
+	part := brought(tagged, only)
+	if got := names(part); !slices.Equal(got, []string{"arm64", "unknown"}) {
+		t.Errorf("carries %v", got)
+	}
+	before := sent.Load()
+	if again := brought(tagged, only); again.Digest != part.Digest || sent.Load() != before {
+		t.Errorf("a second run makes %s of %s with %d bytes", again.Digest, part.Digest, sent.Load()-before)
+	}
+	to, _, _ := start(t)
+	tagged.Target = to + "/capi/many:v1"
+	if n, err := s.Push(t.Context(), []mirror.MirroredImage{tagged}, to+"/capi"); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if got, err := at(t, to, "capi/many").PullImage(t.Context(), "v1", scratch(t), nil); err != nil || got.Digest != part.Digest {
+		t.Errorf("%v: %v", got, err)
+	}
+	if got := names(brought(tagged, mirror.Platforms{Only: []string{"linux/amd64", "linux/riscv64"}, Changed: true})); !slices.Equal(got, []string{"amd64", "unknown"}) {
+		t.Errorf("carries %v", got)
+	}
+	if got := brought(tagged, mirror.Platforms{Changed: true}); got.Digest != index.Digest {
+		t.Errorf("without platforms it is %s", got.Digest)
+	}
+	if got := brought(pinned, only); got.Digest != index.Digest || !strings.Contains(strings.Join(*said, "\n"), "is named by its digest") {
+		t.Errorf("the digest became %s: %q", got.Digest, *said)
+	}
+	_, err := s.Bring(t.Context(), []mirror.MirroredImage{tagged}, mirror.Platforms{Only: []string{"windows/amd64"}, Changed: true})
+	if err == nil || !strings.Contains(err.Error(), "built for linux/amd64, linux/arm64, not for windows/amd64") {
+		t.Error(err)
 	}
 }
 
@@ -216,7 +301,7 @@ func TestHostileLayout(t *testing.T) {
 		t.Skip(err)
 	}
 	s, _ := store(t, dir)
-	if _, err := s.Bring(t.Context(), nil); err == nil {
+	if _, err := s.Bring(t.Context(), nil, mirror.Platforms{}); err == nil {
 		t.Error("a link is followed")
 	}
 	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
@@ -231,7 +316,7 @@ func TestHostileLayout(t *testing.T) {
 	near := t.TempDir()
 	s, _ = store(t, near)
 	img := mirror.MirroredImage{Ref: from + "/a/one:v1", Target: to + "/other:v1", Confidence: "certain"}
-	files, err := s.Bring(t.Context(), []mirror.MirroredImage{img})
+	files, err := s.Bring(t.Context(), []mirror.MirroredImage{img}, mirror.Platforms{})
 	if err != nil {
 		t.Fatal(err)
 	}

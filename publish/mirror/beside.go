@@ -225,8 +225,11 @@ func (m *run) load() error {
 		}
 		m.lock.add(l)
 		m.settle(l.Settings)
+		if err := m.vouch(l, data); err != nil {
+			return err
+		}
 	}
-	m.lock.settings = Settings{ImageRegistry: m.ImageRegistry, ConfigMaps: m.ConfigMaps, Images: m.WithImages, Folder: strings.TrimSuffix(m.Below, "/"), URL: m.URL}
+	m.lock.settings = Settings{ImageRegistry: m.ImageRegistry, ConfigMaps: m.ConfigMaps, Images: m.WithImages, Platforms: m.Platforms, Folder: strings.TrimSuffix(m.Below, "/"), URL: m.URL}
 	if m.Apart || !m.Near {
 		m.lock.settings.To = m.To.Name
 	}
@@ -251,6 +254,34 @@ func (m *run) load() error {
 	return nil
 }
 
+// vouch takes note of the releases in a lock that the mirror has a good signature
+// for.
+func (m *run) vouch(l *Lock, data []byte) error {
+	if m.Vouched == nil {
+		return nil
+	}
+	sums, err := m.beside.read(layouts.ChecksumFile)
+	if err != nil {
+		return err
+	}
+	sig, err := m.beside.read(layouts.SignatureFile)
+	if err != nil || sums == nil || sig == nil {
+		return err
+	}
+	good, err := m.Vouched(sums, sig)
+	if err != nil || !good {
+		return err
+	}
+	listed, err := ParseSums(sums)
+	if err != nil || !slices.Contains(listed, Checksum{layouts.LockFile, sumOf(data)}) {
+		return nil // what was signed is not this lock
+	}
+	for _, r := range l.Releases {
+		m.vouched[[2]string{r.Provider, r.Version}] = true
+	}
+	return nil
+}
+
 // settle takes the settings of earlier runs that the user did not give.
 func (m *run) settle(last Settings) {
 	if !m.Given.ImageRegistry && m.ImageRegistry == "" && last.ImageRegistry != "" {
@@ -263,6 +294,10 @@ func (m *run) settle(last Settings) {
 	if !m.Given.WithImages {
 		m.WithImages = m.WithImages || last.Images
 	}
+	if !m.Given.Platforms {
+		m.Platforms = last.Platforms
+	}
+	m.otherPlatforms = last.Images && !slices.Equal(m.Platforms, last.Platforms)
 }
 
 // loadJournal reads the entries of a run that was stopped. What is not whole is

@@ -11,12 +11,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
 // ProblemKind says in which way a file is not what the mirror should hold.
@@ -60,6 +60,9 @@ type Report struct {
 	Notes []string `json:"notes"`
 	// Lock is the lock file, or nil if it cannot be read.
 	Lock *Lock `json:"-"`
+	// Checksums and Signature are the content of layouts.ChecksumFile with which the
+	// files were compared, and of its signature; nil if they are not there.
+	Checksums, Signature []byte `json:"-"`
 	// Broken are the releases of the lock that are not whole.
 	Broken []Locked `json:"-"`
 }
@@ -151,6 +154,11 @@ func (c *checker) lists() error {
 	if err != nil {
 		return err
 	}
+	// Whoever judges the signature does it by what is compared here.
+	c.report.Checksums = sums
+	if c.report.Signature, err = c.beside.read(layouts.SignatureFile); err != nil {
+		return err
+	}
 	if data == nil && sums == nil {
 		return fmt.Errorf("%s is not a mirror: it has neither %s nor %s: %w", c.beside.dir, layouts.LockFile, layouts.ChecksumFile, fs.ErrNotExist)
 	}
@@ -180,6 +188,7 @@ func (c *checker) lists() error {
 				delete(c.wanted, releasePath(lock, &l)+"/"+f.Name)
 			}
 		}
+		c.strangers(listed)
 		return nil
 	}
 	for i := range lock.Releases {
@@ -193,7 +202,38 @@ func (c *checker) lists() error {
 			c.wanted[name] = &wanted{sum: f.sum(), size: f.Size, of: l}
 		}
 	}
+	c.strangers(listed)
 	return nil
+}
+
+// strangers reports what the checksums list although no mirror has it.
+func (c *checker) strangers(listed []Checksum) {
+	names := make([]string, len(listed))
+	for i, s := range listed {
+		names[i] = s.Name
+	}
+	for _, name := range Strangers(c.report.Lock, names) {
+		c.add(Unexpected, name, "%s lists it, but it belongs to no release in %s, and no run of mirror writes it; remove it, then %s", layouts.ChecksumFile, layouts.LockFile, again)
+	}
+}
+
+// Strangers returns those of the files in a mirror that belong neither to its
+// releases nor beside them, although a checksum file lists them: clusterctl would
+// read them like all others.
+func Strangers(lock *Lock, names []string) (out []string) {
+	known := map[string]bool{}
+	for i := range lock.Releases {
+		for _, f := range lock.Releases[i].Files {
+			known[releasePath(lock, &lock.Releases[i])+"/"+f.Name] = true
+		}
+	}
+	for _, name := range names {
+		folder, _, _ := strings.Cut(name, "/")
+		if !known[name] && !slices.Contains(layouts.RootFiles, name) && folder != layouts.ConfigMapFolder && folder != layouts.ImagesFolder {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // releasePath is the folder of a release below the root.
@@ -208,8 +248,9 @@ type Checksum struct {
 }
 
 // ParseSums reads the checksums of a mirror. It refuses names that lead out of
-// the folder, and returns the lines before the one that it refuses.
+// the folder or occur twice, and returns the lines before the one that it refuses.
 func ParseSums(data []byte) (out []Checksum, err error) {
+	seen := map[string]bool{}
 	for line := range bytes.Lines(data) {
 		text, ended := strings.CutSuffix(string(line), "\n")
 		hex, name, two := strings.Cut(text, "  ")
@@ -217,6 +258,10 @@ func ParseSums(data []byte) (out []Checksum, err error) {
 		if !ended || !two || !ok || !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)) {
 			return out, fmt.Errorf("line %d is not a checksum and the path of a file in the mirror", len(out)+1)
 		}
+		if seen[name] {
+			return out, fmt.Errorf("line %d lists %q again", len(out)+1, name)
+		}
+		seen[name] = true
 		out = append(out, Checksum{name, sum})
 	}
 	return out, nil
@@ -372,7 +417,7 @@ func skip(e fs.DirEntry) error {
 }
 
 // urls are the values of url in the clusterctl.yaml of a mirror.
-var urls = regexp.MustCompile(`(?m)^\s*(?:- )?url: (.*)$`)
+var urls = pattern.New(`(?m)^\s*(?:- )?url: (.*)$`)
 
 // place notes that the mirror was moved.
 func (c *checker) place() {
@@ -381,7 +426,7 @@ func (c *checker) place() {
 	if err != nil || absErr != nil {
 		return
 	}
-	for _, m := range urls.FindAllSubmatch(data, -1) {
+	for _, m := range urls().FindAllSubmatch(data, -1) {
 		made := madeIn(strings.Trim(string(m[1]), `"' `))
 		if made == "" || made == portable || made == dir {
 			continue

@@ -106,6 +106,9 @@ func (m *run) finish(ctx context.Context) error {
 	m.unmet()
 	sums := map[string]repo.Sum{}
 	put := func(name string, data []byte) error {
+		if m.compare != nil {
+			return m.compare(name, data)
+		}
 		changed, err := m.beside.write(name, data)
 		if changed {
 			m.result.Written = append(m.result.Written, name)
@@ -145,8 +148,10 @@ func (m *run) finish(ctx context.Context) error {
 	if left := inv.unmapped(); config.Images != nil && len(left) > 0 {
 		m.warn("clusterctl rewrites only images of components; it does not take %d from %s: %s; provide them under their own names", len(left), m.ImageRegistry, few(left))
 	}
-	if err := m.bringImages(ctx, inv, sums); err != nil {
-		return err
+	if m.compare == nil {
+		if err := m.bringImages(ctx, inv, sums); err != nil {
+			return err
+		}
 	}
 	text, err := config.Marshal()
 	if err != nil {
@@ -171,6 +176,9 @@ func (m *run) finish(ctx context.Context) error {
 			return err
 		}
 	}
+	if m.compare != nil {
+		return nil
+	}
 	if err := m.sign(put, m.checksums(releases, sums)); err != nil {
 		return err
 	}
@@ -178,6 +186,40 @@ func (m *run) finish(ctx context.Context) error {
 		return fmt.Errorf("remove %s: %w", m.beside.path(journalFile), cause(err))
 	}
 	return nil
+}
+
+// Derived names the files beside the releases that are not what a run would make
+// of the releases and the settings in the lock. It changes nothing. So those files
+// can be trusted as far as the releases and the settings.
+func Derived(ctx context.Context, opts Options) (differ []string, err error) {
+	opts.DryRun, opts.Repair = true, true // Repair makes all files anew
+	m, err := newRun(opts)
+	if err != nil {
+		return nil, err
+	}
+	clear(m.images) // they are found in the releases
+	seen := map[string]bool{}
+	m.compare = func(name string, data []byte) error {
+		seen[name] = true
+		old, err := m.beside.read(name)
+		if err == nil && !bytes.Equal(old, data) {
+			differ = append(differ, name)
+		}
+		return err
+	}
+	if err := m.finish(ctx); err != nil {
+		return nil, err
+	}
+	more, err := os.ReadDir(m.beside.path(layouts.ConfigMapFolder))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range more {
+		if name := layouts.ConfigMapFolder + "/" + e.Name(); !seen[name] {
+			differ = append(differ, name)
+		}
+	}
+	return differ, nil
 }
 
 // bringImages makes the mirror hold its container images, or none.
@@ -189,7 +231,7 @@ func (m *run) bringImages(ctx context.Context, inv *ImageInventory, sums map[str
 	if m.Images == nil {
 		return errors.New("the images cannot be fetched")
 	}
-	files, err := m.Images(ctx, inv.Pullable())
+	files, err := m.Images(ctx, inv.Pullable(), Platforms{m.Platforms, m.otherPlatforms})
 	if err != nil {
 		return err
 	}
@@ -238,6 +280,7 @@ func (m *run) standing(ctx context.Context) ([]Locked, error) {
 		m.mu.Lock()
 		touched, images := m.touched[key], m.images[key] != nil
 		m.mu.Unlock()
+		judge := !touched && m.Sign != nil && m.Verify != nil
 		if touched && images {
 			return nil
 		}
@@ -245,6 +288,9 @@ func (m *run) standing(ctx context.Context) ([]Locked, error) {
 		if errors.Is(err, fs.ErrNotExist) && !touched {
 			gone[i] = true
 			return nil
+		}
+		if err == nil && judge {
+			err = m.standsUp(ctx, l, r)
 		}
 		if err != nil || images {
 			return err
@@ -269,6 +315,27 @@ func (m *run) standing(ctx context.Context) ([]Locked, error) {
 		}
 	}
 	return m.lock.sorted(), nil
+}
+
+// standsUp refuses to sign a release of an earlier run that nobody verified, or
+// that is no longer what was.
+func (m *run) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
+	if m.vouched[[2]string{l.Provider, l.Version}] {
+		own := m.own(l, r)
+		if len(own.Artifacts) != len(l.Files) {
+			return fmt.Errorf("%s %s in the mirror is not what %s says; run mirror repair", l.Provider, l.Version, layouts.LockFile)
+		}
+		for _, a := range own.Artifacts {
+			if _, err := a.Sum(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := m.Verify(ctx, r, []layouts.Provider{l.Identity()}); err != nil {
+		return fmt.Errorf("the mirror cannot be signed, because it holds %s %s from an earlier run: %w", l.Provider, l.Version, err)
+	}
+	return nil
 }
 
 // own leaves of a release in the mirror what belongs to a provider.

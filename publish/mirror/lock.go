@@ -40,6 +40,8 @@ type Settings struct {
 	ImageRegistry string `json:"imageRegistry,omitempty"`
 	ConfigMaps    bool   `json:"configMaps,omitempty"`
 	Images        bool   `json:"images,omitempty"`
+	// Platforms are those of the images; all if there are none.
+	Platforms []string `json:"platforms,omitempty"`
 	// Folder is where the releases are below the root, if not there, and To
 	// their place if that is not below the root at all.
 	Folder string `json:"folder,omitempty"`
@@ -281,6 +283,9 @@ func parseLock(data []byte) (*Lock, error) {
 	if err := json.Unmarshal(data, l); err != nil {
 		return nil, err
 	}
+	if err := repo.UnambiguousJSON(data); err != nil {
+		return nil, fmt.Errorf("it %w", err)
+	}
 	if l.SchemaVersion != lockVersion {
 		return nil, fmt.Errorf("it has the schema version %d, and this program knows %d; use the program that wrote it, or a newer one", l.SchemaVersion, lockVersion)
 	}
@@ -306,6 +311,7 @@ func (l *Lock) check() error {
 			return err
 		}
 	}
+	again := map[ReleaseName]bool{}
 	for _, r := range l.Releases {
 		if _, err := ParseLabel(r.Provider); err != nil {
 			return err
@@ -313,10 +319,20 @@ func (l *Lock) check() error {
 		if _, err := layouts.ParseVersion(r.Version); err != nil {
 			return err
 		}
+		name := ReleaseName{r.Provider, r.Version}
+		if again[name] {
+			return fmt.Errorf("it lists %s %s twice", r.Provider, r.Version)
+		}
+		again[name] = true
+		files := map[string]bool{}
 		for _, f := range r.Files {
 			if err := publish.CheckFileName(f.Name); err != nil {
 				return err
 			}
+			if files[f.Name] {
+				return fmt.Errorf("it lists %s of %s %s twice", f.Name, r.Provider, r.Version)
+			}
+			files[f.Name] = true
 			if _, ok := repo.ParseSum(f.SHA256); !ok {
 				return fmt.Errorf("%s %s: %q is no SHA-256 of %s", r.Provider, r.Version, f.SHA256, f.Name)
 			}

@@ -75,10 +75,16 @@ func (m *run) fetch(ctx context.Context, from Source, version string) (*repo.Rel
 	r := m.listed[key]
 	delete(m.listed, key)
 	m.mu.Unlock()
-	if r != nil {
-		return r, nil
+	if r == nil {
+		var err error
+		if r, err = from.Fetch(ctx, version); err != nil {
+			return nil, err
+		}
 	}
-	return from.Fetch(ctx, version)
+	if r.Version != version {
+		return nil, fmt.Errorf("%s answers the question for %s with the release %s", from, version, r.Version)
+	}
+	return r, nil
 }
 
 // onlyManifest leaves of a release of cert-manager what clusterctl reads.

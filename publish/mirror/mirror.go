@@ -18,6 +18,13 @@ import (
 // DefaultJobs is how many files are downloaded at a time if nobody says it.
 const DefaultJobs = 8
 
+// Platforms say which parts of images are wanted: those of the platforms in Only,
+// or all if there are none. Changed says that the last run wanted others.
+type Platforms struct {
+	Only    []string
+	Changed bool
+}
+
 // Options say how to mirror.
 type Options struct {
 	// To is where the releases go, and Near whether reading there costs no
@@ -63,10 +70,13 @@ type Options struct {
 	// folder layouts.ImagesFolder hold exactly the named ones, and returns its
 	// files with their checksums.
 	WithImages bool
-	Images     func(ctx context.Context, images []MirroredImage) (map[string]repo.Sum, error)
+	Images     func(ctx context.Context, images []MirroredImage, p Platforms) (map[string]repo.Sum, error)
+	// Platforms are those that images are brought for, such as linux/amd64; all
+	// if there are none.
+	Platforms []string
 	// Given says which of these settings count even if they are empty. The lock
 	// file keeps them, and otherwise those of the last run count.
-	Given struct{ ImageRegistry, ConfigMaps, WithImages bool }
+	Given struct{ ImageRegistry, ConfigMaps, WithImages, Platforms bool }
 	// Verify refuses a release by its error before anything of it is published,
 	// or is nil. It gets the release as its source has it, also if several
 	// providers share it, and the providers whose files are copied; reading the
@@ -74,8 +84,12 @@ type Options struct {
 	// may take downloads, and so does a dry run.
 	Verify func(ctx context.Context, r *repo.Release, as []layouts.Provider) error
 	// Sign makes the signature of the checksums, the content of
-	// layouts.SignatureFile; nil if they are not signed.
+	// layouts.SignatureFile; nil if they are not signed. With Verify, whatever is in
+	// the mirror already is verified before it is signed, unless it is Vouched for.
 	Sign func(checksums []byte) ([]byte, error)
+	// Vouched reports whether a signature that the mirror has is good; nil if none
+	// is.
+	Vouched func(checksums, signature []byte) (bool, error)
 	// Tell hears of every release when it is done, or is nil. It is not called
 	// by two goroutines at a time.
 	Tell func(Outcome)
@@ -164,6 +178,7 @@ func newRun(opts Options) (*run, error) {
 		images:  map[[2]string][]inventory.Image{},
 		touched: map[[2]string]bool{},
 		fresh:   map[[2]string]bool{},
+		vouched: map[[2]string]bool{},
 		listed:  map[[2]string]*repo.Release{},
 	}
 	if opts.ImageRegistry != "" {
@@ -191,6 +206,8 @@ func (m *run) ended(err error) (*Result, error) {
 type run struct {
 	Options
 	beside beside
+	// otherPlatforms says that the last run brought images for others.
+	otherPlatforms bool
 	// tokens are held while files are read from a source.
 	tokens chan struct{}
 	// opening guards To.Of, which need not be safe for concurrent use.
@@ -204,6 +221,10 @@ type run struct {
 	// touched releases are those that this run has seen, fresh those among them
 	// that it has copied.
 	touched, fresh map[[2]string]bool
+	// compare takes what would be written beside the releases, if nothing is.
+	compare func(name string, data []byte) error
+	// vouched releases are those in a lock that was signed.
+	vouched map[[2]string]bool
 	// listed releases were fetched to find the latest version, by source and
 	// version.
 	listed  map[[2]string]*repo.Release

@@ -68,6 +68,11 @@ type blob struct {
 	file *repo.Artifact
 }
 
+// emptyConfig is what manifests of artifacts have for a config.
+func emptyConfig() blob {
+	return blob{v1.DescriptorEmptyJSON, repo.BytesArtifact("the empty config", v1.DescriptorEmptyJSON.Data)}
+}
+
 func describe(mediaType string, sum repo.Sum, size int64) v1.Descriptor {
 	return v1.Descriptor{MediaType: mediaType, Digest: digest.NewDigestFromEncoded(digest.SHA256, sum.String()), Size: size}
 }
@@ -101,8 +106,7 @@ func pack(ctx context.Context, r *repo.Release, o form) (*bundle, error) {
 		maps.Copy(layer.Annotations, more)
 		m.Layers = append(m.Layers, layer)
 	}
-	empty := repo.BytesArtifact("the empty config", v1.DescriptorEmptyJSON.Data)
-	b.blobs = []blob{{v1.DescriptorEmptyJSON, empty}}
+	b.blobs = []blob{emptyConfig()}
 	seen := map[digest.Digest]bool{v1.DescriptorEmptyJSON.Digest: true}
 	for i, a := range stated.Artifacts {
 		sum, err := a.Digest(ctx)

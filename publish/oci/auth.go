@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/publicsuffix"
 	"oras.land/oras-go/v2/registry"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -31,7 +32,8 @@ const userAgent = "clusterctl-repo"
 // The registry says which kind of credentials it wants, and of which server a
 // token can be had (OCI distribution: Token Authentication Specification). That
 // server may have another name than the registry, as with Docker Hub and
-// GitLab, and it gets the user name and password: there is no other way. It
+// GitLab, and it gets the user name and password. So it has to be of the same
+// site, or be named by the user; any other is asked without credentials. It
 // has to be reached with encryption, or be on this machine. The client of oras
 // refuses such a server in a private network, where those of companies are, so
 // the few requests are made here. No other server gets to see anything: files
@@ -42,12 +44,13 @@ type session struct {
 	name         string // of the registry, as the user writes it
 	repository   string
 	credential   Credentials
+	tokenServer  string // the host that may see the credential besides the site
 
 	mu sync.Mutex
 	// granted are the values of the Authorization header, by right.
 	granted map[string]string
 	// secrets must not appear in any message.
-	secrets transport.Secrets
+	secrets *transport.Secrets
 	// refused says why there is no credential, in words for a message.
 	refused string
 	// asked is how long the registry wants to be left alone.
@@ -55,7 +58,10 @@ type session struct {
 }
 
 func newSession(ref registry.Reference, o Options) *session {
-	s := &session{base: o.Base, scheme: "https", host: ref.Host(), name: ref.Registry, repository: ref.Repository, credential: o.Credential, granted: map[string]string{}}
+	s := &session{base: o.Base, scheme: "https", host: ref.Host(), name: ref.Registry, repository: ref.Repository, credential: o.Credential, tokenServer: o.TokenServer, granted: map[string]string{}}
+	if s.secrets = o.Secrets; s.secrets == nil {
+		s.secrets = &transport.Secrets{}
+	}
 	if s.base == nil {
 		s.base = http.DefaultTransport
 	}
@@ -233,6 +239,10 @@ func (s *session) token(ctx context.Context, q challenge, c Credential, need str
 			return "", nil
 		}
 	}
+	if c != (Credential{}) && !s.trusts(realm) {
+		s.refused = fmt.Sprintf("the registry wants the credentials for %s sent to %s, which they do not belong to; if that is its token server, set %s=%[2]s", s.name, realm.Host, TokenServerVariable)
+		c = Credential{}
+	}
 	scope := cmp.Or(q.params["scope"], "repository:"+s.repository+":"+need)
 	var req *http.Request
 	if c.RefreshToken != "" {
@@ -290,6 +300,25 @@ func (s *session) token(ctx context.Context, q challenge, c Credential, need str
 	}
 	s.secrets.Add(value)
 	return "Bearer " + value, nil
+}
+
+// trusts reports whether a token server may see the credential of the registry:
+// it is on the same host or site, as auth.docker.io is for docker.io, or the user
+// named it.
+func (s *session) trusts(realm *url.URL) bool {
+	if s.tokenServer != "" {
+		return strings.EqualFold(s.tokenServer, realm.Host)
+	}
+	registry := (&url.URL{Host: s.host}).Hostname()
+	if strings.EqualFold(registry, realm.Hostname()) {
+		return true
+	}
+	if net.ParseIP(registry) != nil || net.ParseIP(realm.Hostname()) != nil {
+		return false
+	}
+	a, err := publicsuffix.EffectiveTLDPlusOne(strings.ToLower(registry))
+	b, err2 := publicsuffix.EffectiveTLDPlusOne(strings.ToLower(realm.Hostname()))
+	return err == nil && err2 == nil && a == b
 }
 
 // why returns the reason why there is no credential.

@@ -13,6 +13,7 @@ import (
 // names them in messages and does not read them.
 const (
 	UserVariable         = "OCI_USERNAME"
+	TokenServerVariable  = "OCI_TOKEN_SERVER"
 	PasswordVariable     = "OCI_PASSWORD"
 	AccessTokenVariable  = "OCI_ACCESS_TOKEN"
 	RefreshTokenVariable = "OCI_REFRESH_TOKEN"

@@ -37,7 +37,7 @@ func (d *Repository) explain(ctx context.Context, err error) error {
 		return fs.ErrNotExist
 	}
 	if _, ok := errors.AsType[*url.Error](err); ok {
-		return transport.Clean(err)
+		return d.censored(transport.Clean(err))
 	}
 	return d.censored(err)
 }

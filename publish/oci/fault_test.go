@@ -206,7 +206,7 @@ func TestTagDecides(t *testing.T) {
 	}{
 		{"refused, but set", fault.Rule{Nth: tag, Fault: fault.Fault{Name: "refusal", Status: 403, Handled: true}}, ""},
 		{"taken, but shown late", fault.Rule{Nth: tag, Fault: fault.Fault{Name: "nothing done", Status: 201, Header: created}}, ""},
-		{"taken, but never shown", fault.Rule{Nth: tag, Times: fault.Always, Fault: fault.Fault{Name: "nothing done", Status: 201, Header: created}}, "took the tag v1.2.3, but does not show it; publish once more"},
+		{"taken, but never shown", fault.Rule{Nth: tag, Times: fault.Always, Fault: fault.Fault{Name: "nothing done", Status: 201, Header: created}}, "accepted the last step (set the tag), but does not show it; publish once more"},
 		{"refused", fault.Rule{Nth: tag, Fault: fault.Fault{Name: "refusal", Status: 403}}, "set the tag v1.2.3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

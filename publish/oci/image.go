@@ -1,15 +1,17 @@
 package oci
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/errdef"
 
@@ -35,16 +37,17 @@ func (p pulled) Fetch(ctx context.Context, desc v1.Descriptor) (io.ReadCloser, e
 // Exists is not asked of a source.
 func (p pulled) Exists(context.Context, v1.Descriptor) (bool, error) { return true, nil }
 
-// PullImage copies a container image, with all platforms, into a storage, and
-// returns its descriptor. What is there already is not downloaded. Reference is
-// a tag or digest.
-func (d *Repository) PullImage(ctx context.Context, reference string, to content.Storage) (v1.Descriptor, error) {
+// PullImage copies a container image into a storage, as CopyPlatforms does, and
+// returns its descriptor there. What is there already is not downloaded. Reference
+// is a tag or digest.
+func (d *Repository) PullImage(ctx context.Context, reference string, to content.Storage, platforms []string) (v1.Descriptor, error) {
 	var root v1.Descriptor
 	err := d.repeat(ctx, func() (err error) {
 		if root, err = d.remote.Resolve(ctx, reference); err != nil {
 			return err
 		}
-		return copyImage(ctx, pulled{d}, to, root)
+		root, err = CopyPlatforms(ctx, pulled{d}, to, root, platforms)
+		return err
 	})
 	if err != nil {
 		return root, fmt.Errorf("pull %s: %w", d.reference(reference), err)
@@ -83,8 +86,91 @@ func CopyImage(ctx context.Context, from Images, to *Layout, root v1.Descriptor)
 	return copyImage(ctx, from, to, root)
 }
 
-func copyImage(ctx context.Context, from content.ReadOnlyStorage, to content.Storage, root v1.Descriptor) error {
-	return oras.CopyGraph(ctx, from, to, root, oras.CopyGraphOptions{Concurrency: maxUploads, MaxMetadataBytes: maxManifest})
+// CopyPlatforms copies an image for these platforms, such as linux/amd64 or
+// linux/arm/v7, and returns its descriptor. Without platforms, and if it is not
+// built for several, the image stays what it is. Otherwise its index is written
+// anew without the rest, because registries refuse an index of which images are
+// missing; so the digest is another one. The error says what the image is built
+// for if that is none of the platforms.
+func CopyPlatforms(ctx context.Context, from Images, to content.Storage, root v1.Descriptor, platforms []string) (v1.Descriptor, error) {
+	if len(platforms) == 0 || root.MediaType != v1.MediaTypeImageIndex && root.MediaType != dockerList {
+		return root, copyImage(ctx, from, to, root)
+	}
+	if root.Size > maxManifest {
+		return root, fmt.Errorf("the index has %d bytes, more than %d", root.Size, maxManifest)
+	}
+	index, err := content.FetchAll(ctx, from, root)
+	if err != nil {
+		return root, err
+	}
+	index, images, err := onlyPlatforms(index, platforms)
+	if err != nil {
+		return root, err
+	}
+	for _, image := range images {
+		if err := copyImage(ctx, from, to, image); err != nil {
+			return root, err
+		}
+	}
+	root = content.NewDescriptorFromBytes(root.MediaType, index)
+	if there, err := to.Exists(ctx, root); err != nil || there {
+		return root, err
+	}
+	return root, to.Push(ctx, root, bytes.NewReader(index))
+}
+
+// attestedImage is the annotation of an attestation that names its image
+// (BuildKit: Image Attestation Storage).
+const attestedImage = "vnd.docker.reference.digest"
+
+// onlyPlatforms leaves the images of an index for these platforms, with their
+// attestations, and images that name no platform.
+func onlyPlatforms(index []byte, platforms []string) ([]byte, []v1.Descriptor, error) {
+	var fields map[string]json.RawMessage
+	var raw []json.RawMessage
+	if err := json.Unmarshal(index, &fields); err != nil {
+		return nil, nil, fmt.Errorf("it is not an index: %w", err)
+	}
+	if err := json.Unmarshal(fields["manifests"], &raw); err != nil {
+		return nil, nil, fmt.Errorf("the index has no list of manifests: %w", err)
+	}
+	all := make([]v1.Descriptor, len(raw))
+	kept := map[string]bool{}
+	var status Status
+	for i := range raw {
+		if err := json.Unmarshal(raw[i], &all[i]); err != nil {
+			return nil, nil, fmt.Errorf("the index has no valid manifest %d: %w", i+1, err)
+		}
+		p := all[i].Platform
+		if p != nil && p.OS != "unknown" {
+			status.Platforms = append(status.Platforms, platformName(*p))
+			one := Status{Platforms: status.Platforms[len(status.Platforms)-1:]}
+			kept[all[i].Digest.String()] = len(one.Lacks(platforms)) < len(platforms)
+		}
+	}
+	if len(status.Lacks(platforms)) == len(platforms) {
+		return nil, nil, fmt.Errorf("it is built for %s, not for %s", strings.Join(status.Platforms, ", "), strings.Join(platforms, ", "))
+	}
+	var left []json.RawMessage
+	var images []v1.Descriptor
+	for i, image := range all {
+		wanted, judged := kept[image.Digest.String()]
+		if of := image.Annotations[attestedImage]; of != "" && !judged {
+			wanted, judged = kept[of], true
+		}
+		if wanted || !judged {
+			left, images = append(left, raw[i]), append(images, image)
+		}
+	}
+	if len(left) == len(raw) {
+		return index, images, nil
+	}
+	var err error
+	if fields["manifests"], err = json.Marshal(left); err != nil {
+		return nil, nil, err
+	}
+	index, err = json.Marshal(fields)
+	return index, images, err
 }
 
 // repeat does again what can be repeated, since it begins by looking, as long as
@@ -94,9 +180,6 @@ func (d *Repository) repeat(ctx context.Context, do func() error) error {
 		err := do()
 		if err == nil {
 			return nil
-		}
-		if failure, ok := errors.AsType[*oras.CopyError](err); ok {
-			err = failure.Err
 		}
 		err = d.explain(ctx, err)
 		if errors.Is(err, io.ErrUnexpectedEOF) {

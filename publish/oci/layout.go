@@ -146,6 +146,9 @@ func ParseLayout(index []byte) (map[string]v1.Descriptor, error) {
 	if err := json.Unmarshal(index, &parsed); err != nil {
 		return nil, fmt.Errorf("%s is not the index of an image layout: %w", v1.ImageIndexFile, err)
 	}
+	if err := repo.UnambiguousJSON(index); err != nil {
+		return nil, fmt.Errorf("%s %w", v1.ImageIndexFile, err)
+	}
 	out := map[string]v1.Descriptor{}
 	for _, m := range parsed.Manifests {
 		if name := m.Annotations[v1.AnnotationRefName]; name != "" {

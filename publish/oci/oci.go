@@ -34,6 +34,13 @@ type Options struct {
 	PlainHTTP bool
 	// Credential finds the credentials; nil is for nobody.
 	Credential Credentials
+	// TokenServer is the host, with its port, that may see the credential because
+	// tokens come from there. If it is empty, that is any host of the registry's
+	// site.
+	TokenServer string
+	// Secrets learns what must not be shown, such as tokens that registries issue;
+	// nil keeps that to the repository.
+	Secrets *transport.Secrets
 	// Annotations are added to the manifest, such as
 	// org.opencontainers.image.source. They are part of the digest, so a time
 	// in them makes it differ with every run.
@@ -75,18 +82,19 @@ func New(o Options) (*Repository, error) {
 	client := transport.New(s, o.Policy)
 	return &Repository{
 		remote: &remote.Repository{
-			Client:           transport.Bounded(client),
-			Reference:        ref,
-			PlainHTTP:        s.scheme == "http",
-			TagListMaxPages:  transport.MaxPages,
-			MaxMetadataBytes: maxManifest,
-			SkipReferrersGC:  true, // not every registry lets others delete
+			Client:               transport.Bounded(client),
+			Reference:            ref,
+			PlainHTTP:            s.scheme == "http",
+			TagListMaxPages:      transport.MaxPages,
+			ReferrerListMaxPages: transport.MaxPages,
+			MaxMetadataBytes:     maxManifest,
+			SkipReferrersGC:      true, // not every registry lets others delete
 		},
 		client:   client,
 		session:  s,
 		form:     form{maps.Clone(o.Annotations), o.Archive},
 		takeOver: o.TakeOver,
-		policy:   o.Policy,
+		policy:   o.Policy.AtLeast(s.pause),
 	}, nil
 }
 

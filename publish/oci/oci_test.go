@@ -525,6 +525,36 @@ func countBlobs(mu *sync.Mutex, sizes map[string]int64, rest http.Handler) http.
 	})
 }
 
+// TestAttachedAgain finishes the list of referrers that another run left behind or
+// wrote over, also when the version is published already.
+func TestAttachedAgain(t *testing.T) {
+	s := serve(t)
+	r := acme(repo.BytesArtifact("SHA256SUMS.sig", []byte("sig")), repo.BytesArtifact("SHA256SUMS", []byte("sums")), repo.BytesArtifact(layouts.ProvenanceFile, []byte("{}")))
+	result, err := s.open().Put(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := strings.Replace(result.Digest, ":", "-", 1)
+	index, _, there := s.manifest(list)
+	if !there {
+		t.Fatal("nothing is attached")
+	}
+	s.store(list, v1.MediaTypeImageIndex, v1.Index{Versioned: index.Versioned, MediaType: v1.MediaTypeImageIndex})
+	plan, err := s.open().Plan(t.Context(), r)
+	if err != nil || plan.Unchanged || !slices.Equal(plan.Steps, []string{"attach SHA256SUMS.sig", "attach provenance.intoto.json"}) {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	if again, err := s.open().Put(t.Context(), r); err != nil || !again.Unchanged {
+		t.Errorf("%+v, %v", again, err)
+	}
+	_, data, _ := s.manifest(list)
+	for _, want := range []string{"application/vnd.clusterctl-repo.signature.v1", "application/vnd.in-toto+json"} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("%s is not attached: %s", want, data)
+		}
+	}
+}
+
 // The archive form is what this package reads of the proposal, and what signs
 // and describes a release refers to its manifest.
 func TestArchiveAndReferrers(t *testing.T) {

@@ -2,7 +2,6 @@ package oci
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -12,48 +11,19 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/claim"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
 // maxUploads is how many files are sent at the same time.
 const maxUploads = 4
-
-// prepare checks a release and packs it.
-func (d *Repository) prepare(ctx context.Context, r *repo.Release) (*bundle, error) {
-	if err := publish.Check(r); err != nil {
-		return nil, err
-	}
-	if err := d.checkTag(r.Version); err != nil {
-		return nil, err
-	}
-	return pack(ctx, r, d.form)
-}
-
-// published looks at the tag. It reports whether the release is there, and the
-// digest of its manifest, and returns a *publish.ConflictError if the tag has
-// other content.
-func (d *Repository) published(ctx context.Context, b *bundle) (there bool, desc v1.Descriptor, err error) {
-	desc, data, err := d.get(ctx, b.release.Version)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, desc, nil
-	}
-	if err != nil || desc.Digest == b.desc.Digest {
-		return err == nil, desc, err
-	}
-	old, err := d.open(ctx, b.release.Version, desc, data)
-	if err == nil {
-		err = publish.Conflict(ctx, old, b.release)
-	}
-	return err == nil, desc, err
-}
 
 // exists asks for a blob or manifest. Of another size it is no answer of a
 // registry, but perhaps a page to log in.
@@ -86,31 +56,174 @@ func (d *Repository) result(b *bundle, desc v1.Descriptor, unchanged bool) publi
 	return result
 }
 
+// state is what is there of a version.
+type state struct {
+	// there: the tag has the content of the release, under desc.
+	there bool
+	desc  v1.Descriptor
+	// conflict is set if it has other content.
+	conflict error
+	// detached are the referrers of the manifest that are not listed.
+	detached []referrer
+}
+
+// upload is a release on its way.
+type upload struct {
+	d *Repository
+	b *bundle
+
+	mu sync.Mutex
+	// stored tells which blobs are known to be there, and manifest whether the
+	// manifest is.
+	stored   []bool
+	manifest bool
+	// claimed is true once no other content can be published.
+	claimed bool
+	// tagged is true once the tag may have been set.
+	tagged bool
+}
+
+// table decides what is next.
+func (p *upload) table() converge.Table[state] {
+	return converge.Table[state]{
+		{
+			When: "the tag has the same content, and all referrers are listed", Step: "done",
+			Why: "content decides, not the form or the digest of the manifest",
+			Is:  func(s state) bool { return s.there && len(s.detached) == 0 },
+		},
+		{
+			When: "the tag has other content", Step: "refuse",
+			Why:    "a published version never changes",
+			Is:     func(s state) bool { return s.conflict != nil },
+			Refuse: func(s state) error { return s.conflict },
+		},
+		{
+			When: "the tag has the same content, but referrers are not listed", Step: "attach the referrers",
+			Why: "an earlier run broke off, or two runs wrote the list of a registry without referrers at once",
+			Is:  func(s state) bool { return s.there },
+			Do:  p.attach,
+		},
+		{
+			When: "files are missing", Step: "upload the files",
+			Why: "blobs are not visible before a manifest names them",
+			Is:  func(state) bool { return p.count() < len(p.stored) },
+			Do:  p.blobs,
+		},
+		{
+			When: "the manifest is missing", Step: "store the manifest under its digest",
+			Why: "claims and referrers point to it, and readers ask for tags",
+			Is:  func(state) bool { return !p.manifest },
+			Do:  p.store,
+		},
+		{
+			When: "the version is not claimed", Step: "claim the version by tags `claim-…`, unless `--adopt-draft` is given",
+			Why: "registries let the last tag win, so publishers agree on one content first",
+			Is:  func(state) bool { return !p.claimed && !p.d.takeOver },
+			Do:  p.claim,
+		},
+		{
+			When: "referrers are not listed", Step: "attach the referrers",
+			Why: "whoever sees the tag also finds signature and provenance",
+			Is:  func(s state) bool { return len(s.detached) > 0 },
+			Do:  p.attach,
+		},
+		{
+			When: "only the tag is missing", Step: "set the tag",
+			Why: "this makes everything visible at once",
+			Do:  p.tag,
+		},
+	}
+}
+
+// look reads the tag, and what is attached if that is next.
+func (p *upload) look(ctx context.Context, _ bool) (s state, err error) {
+	desc, data, err := p.d.get(ctx, p.b.release.Version)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		desc = p.b.desc
+	case err != nil:
+		return s, err
+	case desc.Digest == p.b.desc.Digest:
+		s.there = true
+	default:
+		old, err := p.d.open(ctx, p.b.release.Version, desc, data)
+		if err == nil {
+			err = publish.Conflict(ctx, old, p.b.release)
+		}
+		if _, other := errors.AsType[*publish.ConflictError](err); other {
+			s.conflict = err
+		} else if err != nil {
+			return s, err
+		}
+		s.there = err == nil
+	}
+	s.desc = desc
+	if s.there || p.manifest && s.conflict == nil {
+		s.detached, err = p.d.detached(ctx, desc, p.b.release)
+		return s, err
+	}
+	return s, nil
+}
+
+// left counts the steps that remain.
+func (p *upload) left(s state) int {
+	left := len(p.stored) - p.count() + len(s.detached)
+	for _, done := range []bool{p.manifest, p.claimed, s.there} {
+		if !done {
+			left++
+		}
+	}
+	return left
+}
+
+func (p *upload) machine() converge.Machine[state] {
+	return converge.Machine[state]{Place: "the registry", Table: p.table(), Look: p.look, Left: p.left, Policy: p.d.policy}
+}
+
+// begin checks a release and packs it.
+func (d *Repository) begin(ctx context.Context, r *repo.Release) (*upload, error) {
+	if err := publish.Check(r); err != nil {
+		return nil, err
+	}
+	if err := d.checkTag(r.Version); err != nil {
+		return nil, err
+	}
+	b, err := pack(ctx, r, d.form)
+	if err != nil {
+		return nil, err
+	}
+	return &upload{d: d, b: b, stored: make([]bool, len(b.blobs))}, nil
+}
+
 // Plan says what Put would send. Whether the registry would let it, only Put
 // can find out.
 func (d *Repository) Plan(ctx context.Context, r *repo.Release) (publish.Result, error) {
-	b, err := d.prepare(ctx, r)
+	p, err := d.begin(ctx, r)
 	if err != nil {
 		return publish.Result{}, err
 	}
-	there, desc, err := d.published(ctx, b)
+	s, done, err := p.machine().Plan(ctx)
 	if err != nil {
 		return publish.Result{}, err
 	}
-	if there {
-		return d.result(b, desc, true), nil
-	}
-	result := d.result(b, b.desc, false)
-	for _, x := range b.blobs {
-		exists, err := d.exists(ctx, d.remote.Blobs(), x.desc)
-		if err != nil {
-			return publish.Result{}, fmt.Errorf("look for %s in %s: %w", x.file.Name, d, err)
+	result := d.result(p.b, s.desc, done)
+	step := func(format string, args ...any) { result.Steps = append(result.Steps, fmt.Sprintf(format, args...)) }
+	if !s.there {
+		for _, x := range p.b.blobs {
+			exists, err := d.exists(ctx, d.remote.Blobs(), x.desc)
+			if err != nil {
+				return publish.Result{}, fmt.Errorf("look for %s in %s: %w", x.file.Name, d, err)
+			}
+			if !exists {
+				step("upload %s (%d bytes)", x.file.Name, x.desc.Size)
+			}
 		}
-		if !exists {
-			result.Steps = append(result.Steps, fmt.Sprintf("upload %s (%d bytes)", x.file.Name, x.desc.Size))
-		}
+		step("store the manifest %s", p.b.desc.Digest)
+		step("tag it %s", r.Version)
 	}
-	result.Steps = append(result.Steps, fmt.Sprintf("store the manifest %s", b.desc.Digest), "tag it "+r.Version)
+	for _, x := range s.detached {
+		step("attach %s", x.name)
+	}
 	return result, nil
 }
 
@@ -118,63 +231,26 @@ func (d *Repository) Plan(ctx context.Context, r *repo.Release) (publish.Result,
 // so publishers agree on one content first, by tags whose names begin with
 // claim-. A claim may only be ignored with TakeOver.
 func (d *Repository) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
-	b, err := d.prepare(ctx, r)
+	p, err := d.begin(ctx, r)
 	if err != nil {
 		return publish.Result{}, err
 	}
-	p := &upload{d: d, b: b, stored: make([]bool, len(b.blobs))}
-	for failures := 0; ; {
-		before := p.count()
-		unchanged, desc, err := p.run(ctx)
-		if err == nil {
-			return d.result(b, desc, unchanged), nil
-		}
-		if p.count() > before {
-			failures = 0
-		}
-		failures++
-		_, again := errors.AsType[*unknown](err)
-		if !again || failures >= d.attempts() {
-			if _, conflict := errors.AsType[*publish.ConflictError](err); conflict {
-				return publish.Result{}, err // names itself
-			}
-			after := "nothing became visible to readers"
-			if p.tagged {
-				after = "publish once more to see whether the tag was set"
-			}
-			return publish.Result{}, fmt.Errorf("publish %s to %s: %w; %s", publish.Name(r), d, err, after)
-		}
-		if err := d.sleep(ctx, failures); err != nil {
-			return publish.Result{}, fmt.Errorf("publish %s to %s: %w", publish.Name(r), d, err)
-		}
+	s, err := p.machine().Run(ctx)
+	if err == nil {
+		return d.result(p.b, s.desc, !p.tagged), nil
 	}
+	if _, conflict := errors.AsType[*publish.ConflictError](err); conflict {
+		return publish.Result{}, err // names itself
+	}
+	after := "nothing became visible to readers"
+	switch {
+	case s.there:
+		after = "the version is visible to readers; publish once more to finish it"
+	case p.tagged:
+		after = "publish once more to see whether the tag was set"
+	}
+	return publish.Result{}, fmt.Errorf("publish %s to %s: %w; %s", publish.Name(r), d, err, after)
 }
-
-func (d *Repository) attempts() int { return cmp.Or(d.policy.Attempts, 5) }
-
-// sleep waits before another attempt, at least as long as the registry asks.
-func (d *Repository) sleep(ctx context.Context, failures int) error {
-	pause := max(cmp.Or(d.policy.Pause, 500*time.Millisecond)<<min(failures-1, 6), d.session.pause())
-	if d.policy.Sleep != nil {
-		return d.policy.Sleep(ctx, pause)
-	}
-	t := time.NewTimer(pause)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
-}
-
-// unknown is the outcome of a request that changes something: what is there
-// has to be looked at before the next step. Those that only read were repeated
-// by the client already.
-type unknown struct{ err error }
-
-func (e *unknown) Error() string { return e.err.Error() }
-func (e *unknown) Unwrap() error { return e.err }
 
 // wrote explains the error of a request that changes something.
 func (d *Repository) wrote(ctx context.Context, what string, err error) error {
@@ -184,25 +260,10 @@ func (d *Repository) wrote(ctx context.Context, what string, err error) error {
 	err = fmt.Errorf("%s: %w", what, d.explain(ctx, err))
 	// Registries refuse what another publisher stores at the same moment as
 	// invalid. Only another look tells.
-	status, ok := errors.AsType[*transport.Status](err)
-	if transport.IsTemporary(err) || ok && (status.Code == http.StatusBadRequest || status.Code == http.StatusConflict || status.Code == http.StatusRequestedRangeNotSatisfiable) {
-		return &unknown{err}
+	if status, ok := errors.AsType[*transport.Status](err); ok && (status.Code == http.StatusBadRequest || status.Code == http.StatusConflict || status.Code == http.StatusRequestedRangeNotSatisfiable) {
+		return converge.Overtaken(err)
 	}
 	return err
-}
-
-// upload is a release on its way.
-type upload struct {
-	d *Repository
-	b *bundle
-
-	mu sync.Mutex
-	// stored tells which blobs are known to be there.
-	stored []bool
-	// tagged is true once the tag may have been set.
-	tagged bool
-	// claimed is true once no other content can be published.
-	claimed bool
 }
 
 func (p *upload) count() (n int) {
@@ -216,64 +277,35 @@ func (p *upload) count() (n int) {
 	return n
 }
 
-// run looks at what is there, adds what is missing, and ends at the first
-// request whose outcome is unknown.
-func (p *upload) run(ctx context.Context) (unchanged bool, desc v1.Descriptor, err error) {
-	there, desc, err := p.d.published(ctx, p.b)
-	if err != nil || there {
-		return !p.tagged, desc, err
-	}
-	if err := p.blobs(ctx); err != nil {
-		return false, desc, err
-	}
+// store makes sure that the manifest is there, which no tag names yet.
+func (p *upload) store(ctx context.Context, _ state) error {
 	manifests := p.d.remote.Manifests()
 	exists, err := p.d.exists(ctx, manifests, p.b.desc)
 	if err != nil {
-		return false, desc, fmt.Errorf("look for the manifest: %w", err)
+		return fmt.Errorf("look for the manifest: %w", err)
 	}
 	if !exists {
-		err := manifests.Push(ctx, p.b.desc, bytes.NewReader(p.b.manifest))
-		if err = p.d.wrote(ctx, "store the manifest", err); err != nil {
-			return false, desc, err
-		}
+		err = p.d.wrote(ctx, "store the manifest", manifests.Push(ctx, p.b.desc, bytes.NewReader(p.b.manifest)))
 	}
-	if !p.claimed && !p.d.takeOver {
-		if err := p.claim(ctx); err != nil {
-			// The winner may have published it by now.
-			if there, desc, look := p.d.published(ctx, p.b); there || look != nil {
-				return true, desc, look
-			}
-			return false, desc, err
-		}
-		p.claimed = true
-	}
-	if err := p.attach(ctx); err != nil {
-		return false, desc, err
-	}
-	// Files may have taken long, and another publisher may have been faster.
-	if there, desc, err = p.d.published(ctx, p.b); err != nil || there {
-		return !p.tagged, desc, err
-	}
+	p.manifest = err == nil
+	return err
+}
+
+// tag makes the release visible.
+func (p *upload) tag(ctx context.Context, _ state) error {
+	before := p.tagged
 	p.tagged = true
-	tagErr := manifests.PushReference(ctx, p.b.desc, bytes.NewReader(p.b.manifest), p.b.release.Version)
-	// What is there now decides, not what the registry says.
-	if ctx.Err() == nil {
-		if there, desc, err = p.d.published(ctx, p.b); err != nil || there {
-			return false, desc, err
-		}
+	version := p.b.release.Version
+	err := p.d.remote.Manifests().PushReference(ctx, p.b.desc, bytes.NewReader(p.b.manifest), version)
+	if err = p.d.wrote(ctx, "set the tag "+version, err); err != nil && !transport.IsTemporary(err) {
+		p.tagged = before
 	}
-	if err := p.d.wrote(ctx, "set the tag "+p.b.release.Version, tagErr); err != nil {
-		if _, again := errors.AsType[*unknown](err); !again {
-			p.tagged = false
-		}
-		return false, desc, err
-	}
-	return false, desc, &unknown{&publish.Temporary{Err: fmt.Errorf("the registry took the tag %s, but does not show it", p.b.release.Version)}}
+	return err
 }
 
 // blobs stores the files that are missing, several at a time. A file whose
 // outcome is unknown does not stop the others.
-func (p *upload) blobs(ctx context.Context) error {
+func (p *upload) blobs(ctx context.Context, _ state) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, len(p.b.blobs))
@@ -283,7 +315,7 @@ func (p *upload) blobs(ctx context.Context) error {
 		wg.Go(func() {
 			for i := range next {
 				if errs[i] = p.blob(ctx, i); errs[i] != nil {
-					if _, again := errors.AsType[*unknown](errs[i]); !again {
+					if !transport.IsTemporary(errs[i]) {
 						cancel()
 					}
 				}
@@ -305,11 +337,10 @@ func (p *upload) blobs(ctx context.Context) error {
 // help, but not one that is only the consequence of it.
 func worst(errs []error) (out error) {
 	rank := func(err error) int {
-		_, again := errors.AsType[*unknown](err)
 		switch {
 		case err == nil:
 			return 0
-		case again:
+		case transport.IsTemporary(err):
 			return 1
 		case errors.Is(err, context.Canceled):
 			return 2
@@ -364,15 +395,12 @@ func (p *upload) send(ctx context.Context, x blob) error {
 }
 
 // claim makes sure that no other content can be published under the version.
-func (p *upload) claim(ctx context.Context) error {
+func (p *upload) claim(ctx context.Context, _ state) error {
 	id, err := publish.ContentID(ctx, p.b.release)
-	if err != nil {
-		return err
+	if err == nil {
+		err = claim.Win(ctx, &marks{p, claimPrefix(p.b.release.Version)}, id, p.d.policy.Yield)
 	}
-	err = claim.Win(ctx, &marks{p, claimPrefix(p.b.release.Version)}, id, p.d.policy.Yield)
-	if _, again := errors.AsType[*unknown](err); !again && transport.IsTemporary(err) {
-		return &unknown{err}
-	}
+	p.claimed = err == nil
 	return err
 }
 

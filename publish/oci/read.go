@@ -35,17 +35,17 @@ const (
 // get reads the manifest under a tag or digest. The error wraps fs.ErrNotExist
 // if there is none.
 func (d *Repository) get(ctx context.Context, reference string) (v1.Descriptor, []byte, error) {
-	for attempt := 1; ; attempt++ {
+	for failed := 1; ; failed++ {
 		desc, data, broken, err := d.getOnce(ctx, reference)
-		if broken && attempt < d.attempts() {
-			err = d.sleep(ctx, attempt)
-		}
-		if !broken || err != nil {
-			if err != nil {
-				err = fmt.Errorf("read %s: %w", d.reference(reference), err)
+		if broken {
+			if err = d.policy.Retry(ctx, failed, err); err == nil {
+				continue
 			}
-			return desc, data, err
 		}
+		if err != nil {
+			err = fmt.Errorf("read %s: %w", d.reference(reference), err)
+		}
+		return desc, data, err
 	}
 }
 
@@ -83,6 +83,9 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 	var m v1.Manifest
 	if err := json.Unmarshal(data, &m); err != nil {
 		return fail("has no valid manifest: %w", err)
+	}
+	if err := repo.UnambiguousJSON(data); err != nil {
+		return fail("has a manifest that %w", err)
 	}
 	r := &repo.Release{Version: reference, Path: where, Provider: providerIn(m.Annotations)}
 	if _, err := digest.Parse(reference); err == nil {

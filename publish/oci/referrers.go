@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
 // referrers are what is attached to the manifest of a release, so that tools for
@@ -25,22 +29,64 @@ var referrers = []struct {
 	{"application/vnd.dsse.envelope.v1+json", []string{layouts.SignedProvenanceFile}},
 }
 
-// attach stores the manifests of the referrers. They are stored before the tag
-// is set, so that a published release has them.
-func (p *upload) attach(ctx context.Context) error {
+// referrer is a manifest to attach.
+type referrer struct {
+	name     string // of its last file
+	desc     v1.Descriptor
+	manifest []byte
+	blobs    []blob
+}
+
+// detached returns the referrers of a manifest that are not listed for it, in
+// order. In registries without the API for them, the list is a tag that two
+// publishers may write at the same time; that is why what is listed counts, and
+// not what is stored.
+func (d *Repository) detached(ctx context.Context, subject v1.Descriptor, r *repo.Release) (out []referrer, err error) {
 	for _, ref := range referrers {
-		subject := p.b.desc
 		m := v1.Manifest{
 			Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
-			ArtifactType: ref.artifactType, Config: v1.DescriptorEmptyJSON, Subject: &subject,
+			ArtifactType: ref.artifactType, Config: v1.DescriptorEmptyJSON,
+			Subject: &v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
 		}
+		x := referrer{blobs: []blob{emptyConfig()}}
 		for _, name := range ref.files {
-			a := p.b.release.Artifact(name)
-			if a == nil {
-				break
+			if a := r.Artifact(name); a != nil {
+				sum, _ := a.Stated() // pack has read it
+				layer := describe(mediaType(name), sum, a.Size)
+				x.name, x.blobs = name, append(x.blobs, blob{layer, a})
+				layer.Annotations = map[string]string{v1.AnnotationTitle: name}
+				m.Layers = append(m.Layers, layer)
 			}
-			sum, _ := a.Stated() // pack has read it
-			x := blob{describe(mediaType(name), sum, a.Size), a}
+		}
+		if len(m.Layers) != len(ref.files) {
+			continue
+		}
+		if x.manifest, err = json.Marshal(m); err != nil {
+			return nil, err
+		}
+		x.desc = v1.Descriptor{MediaType: m.MediaType, Digest: digest.FromBytes(x.manifest), Size: int64(len(x.manifest)), ArtifactType: ref.artifactType}
+		out = append(out, x)
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	err = d.remote.Referrers(ctx, subject, "", func(listed []v1.Descriptor) error {
+		out = slices.DeleteFunc(out, func(x referrer) bool {
+			return slices.ContainsFunc(listed, func(l v1.Descriptor) bool { return l.Digest == x.desc.Digest })
+		})
+		return nil
+	})
+	if err = d.explain(ctx, err); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list what is attached to %s: %w", d.reference(subject.Digest.String()), err)
+	}
+	return out, nil
+}
+
+// attach stores referrers. Before the tag is set, so that a published release has
+// them.
+func (p *upload) attach(ctx context.Context, s state) error {
+	for _, ref := range s.detached {
+		for _, x := range ref.blobs {
 			exists, err := p.d.exists(ctx, p.d.remote.Blobs(), x.desc)
 			if err == nil && !exists {
 				err = p.send(ctx, x)
@@ -48,25 +94,8 @@ func (p *upload) attach(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			x.desc.Annotations = map[string]string{v1.AnnotationTitle: name}
-			m.Layers = append(m.Layers, x.desc)
 		}
-		if len(m.Layers) != len(ref.files) {
-			continue
-		}
-		data, err := json.Marshal(m)
-		if err != nil {
-			return err
-		}
-		desc := v1.Descriptor{MediaType: m.MediaType, Digest: digest.FromBytes(data), Size: int64(len(data)), ArtifactType: ref.artifactType}
-		exists, err := p.d.exists(ctx, p.d.remote.Manifests(), desc)
-		if err != nil {
-			return fmt.Errorf("look for what is attached: %w", err)
-		}
-		if exists {
-			continue
-		}
-		if err := p.d.wrote(ctx, "attach "+ref.files[len(ref.files)-1], p.d.remote.Manifests().Push(ctx, desc, bytes.NewReader(data))); err != nil {
+		if err := p.d.wrote(ctx, "attach "+ref.name, p.d.remote.Manifests().Push(ctx, ref.desc, bytes.NewReader(ref.manifest))); err != nil {
 			return err
 		}
 	}

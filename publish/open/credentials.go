@@ -165,6 +165,7 @@ func (p *Places) oci(host, name string, o Options) oci.Options {
 	}
 	return oci.Options{
 		Host: host, Repository: name, Base: p.Base, Policy: p.Policy, TakeOver: o.AdoptDraft, Archive: o.OCIFormat == OCIArchive,
+		Secrets: &p.secrets, TokenServer: p.env(oci.TokenServerVariable),
 		Credential: oci.FirstCredential(oci.StaticCredential(static), oci.DockerCredentials(files...)),
 	}
 }

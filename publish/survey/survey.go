@@ -65,7 +65,7 @@ type Options struct {
 func Run(ctx context.Context, subjects []Subject, o Options) (*fleet.Survey, error) {
 	subjects = slices.Clone(subjects)
 	slices.SortStableFunc(subjects, func(a, b Subject) int { return cmp.Compare(a.Name, b.Name) })
-	out := &fleet.Survey{SchemaVersion: fleet.SchemaVersion, Program: o.Program, Newest: o.Newest, Subjects: len(subjects), Source: digest(subjects), Shard: o.Shard, Providers: []fleet.Provider{}}
+	out := &fleet.Survey{Program: o.Program, Newest: o.Newest, Subjects: len(subjects), Source: digest(subjects), Shard: o.Shard, Providers: []fleet.Provider{}}
 	var mine []Subject
 	for i, s := range subjects {
 		if o.Shard == nil || o.Shard.Has(i) {

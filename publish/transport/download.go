@@ -21,7 +21,7 @@ import (
 // server says that the content is still the same. The error wraps
 // fs.ErrNotExist for status 404.
 func Download(ctx context.Context, client *http.Client, at string, header http.Header, size int64) (io.ReadCloser, error) {
-	d := &download{ctx: ctx, client: client, url: at, header: header, size: size, policy: Policy{}.withDefaults(), since: time.Now()}
+	d := &download{ctx: ctx, client: client, url: at, header: header, size: size, policy: Policy{}.withDefaults(), opened: time.Now(), since: time.Now()}
 	if t, ok := client.Transport.(*tripper); ok {
 		d.policy = t.policy
 	}
@@ -37,6 +37,7 @@ type download struct {
 	url    string
 	header http.Header
 	policy Policy
+	opened time.Time
 	// broken counts the breaks since the last progress, which began at since
 	// with from bytes.
 	broken int
@@ -128,8 +129,12 @@ func (d *download) Read(p []byte) (int, error) {
 			}
 		}
 		n, err := d.read(p)
-		if d.at += int64(n); d.size < 0 && d.at > MaxFile {
+		d.at += int64(n)
+		switch {
+		case d.size < 0 && (d.at > MaxFile || time.Since(d.opened) > answerTimeouts*d.policy.Timeout):
 			return n, &ExcessError{d.host(), "a file that does not end"}
+		case d.size >= 0 && d.at > d.size:
+			return n, &ExcessError{d.host(), fmt.Sprintf("more than the %d bytes of a file", d.size)}
 		}
 		short := d.size >= 0 && d.at < d.size
 		if err == nil || err == io.EOF && !short || err == errClosed {

@@ -25,10 +25,11 @@ const (
 	// MaxPages and MaxEntries end a list. GitHub itself shows 10,000 releases.
 	MaxPages   = 200
 	MaxEntries = 20_000
-	// MaxFile is the size of a file whose size is not stated.
-	MaxFile = 2 << 30
-	// answerTimeouts is how many times Policy.Timeout one answer may take, and
-	// a list with all its pages.
+	// MaxFile is the size of a file whose size is not stated, which is as much as
+	// is read into memory.
+	MaxFile = 64 << 20
+	// answerTimeouts is how many times Policy.Timeout one answer may take, a file
+	// whose size is not stated, and a list with all its pages.
 	answerTimeouts = 15
 )
 

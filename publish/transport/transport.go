@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,6 +96,15 @@ func (p Policy) Retry(ctx context.Context, failed int, err error) error {
 	return p.Sleep(ctx, p.backoff(failed))
 }
 
+// AtLeast returns the policy with pauses that are at least as long as what pause
+// returns.
+func (p Policy) AtLeast(pause func() time.Duration) Policy {
+	p = p.withDefaults()
+	sleep := p.Sleep
+	p.Sleep = func(ctx context.Context, d time.Duration) error { return sleep(ctx, max(d, pause())) }
+	return p
+}
+
 // Yield waits for a random time, which is longer in later rounds, so that one of
 // several publishers gets ahead.
 func (p Policy) Yield(ctx context.Context, round int) error {
@@ -134,7 +144,50 @@ func New(base http.RoundTripper, policy Policy, credentials ...Credential) *http
 		base = http.DefaultTransport
 	}
 	t := &tripper{base: base, policy: policy.withDefaults(), credentials: credentials}
-	return &http.Client{Transport: t, CheckRedirect: checkRedirect}
+	return &http.Client{Transport: t, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		err := checkRedirect(req, via)
+		if err == nil && t.echoes(req.URL, via[0]) {
+			err = fmt.Errorf("%s redirects to a URL that holds the credential; that is not followed", via[0].URL.Host)
+		}
+		if err != nil {
+			return &redirectError{via[0].URL, err}
+		}
+		return nil
+	}}
+}
+
+// redirectError is why a redirect is not followed. What was asked for stands in its
+// place, because the server chose the URL that it leads to.
+type redirectError struct {
+	asked *url.URL
+	error
+}
+
+// Unwrap returns the reason.
+func (e *redirectError) Unwrap() error { return e.error }
+
+// secretHeaders are those that bring credentials.
+var secretHeaders = []string{"Authorization", "Private-Token", "Job-Token", "Deploy-Token", "Cookie"}
+
+// echoes reports whether a URL that a server chose holds a credential in the part
+// that is shown.
+func (t *tripper) echoes(u *url.URL, first *http.Request) bool {
+	var values []string
+	for _, c := range t.credentials {
+		values = append(values, c.Value)
+	}
+	for _, name := range secretHeaders {
+		values = append(values, first.Header.Values(name)...)
+	}
+	raw := bare(u)
+	plain, err := url.QueryUnescape(raw)
+	if err != nil {
+		plain = raw
+	}
+	return slices.ContainsFunc(values, func(v string) bool {
+		secret := v[strings.LastIndexByte(v, ' ')+1:] // without the scheme, such as Bearer
+		return secret != "" && (strings.Contains(raw, secret) || strings.Contains(plain, secret) || strings.Contains(u.Path, secret))
+	})
 }
 
 // maxRedirects is how many redirects a request may take.
@@ -156,7 +209,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	req.Header.Del("Referer") // the last URL, with its signature
 	// Secrets that somebody else put into headers stay with their host.
 	if req.URL.Host != first.URL.Host {
-		for _, name := range []string{"Authorization", "Private-Token", "Job-Token", "Deploy-Token", "Cookie"} {
+		for _, name := range secretHeaders {
 			req.Header.Del(name)
 		}
 	}
@@ -404,7 +457,9 @@ func Clean(err error) error {
 		return err
 	}
 	at, _, _ := strings.Cut(e.URL, "?")
-	if u, parseErr := url.Parse(e.URL); parseErr == nil {
+	if refused, ok := errors.AsType[*redirectError](err); ok {
+		at = bare(refused.asked)
+	} else if u, parseErr := url.Parse(e.URL); parseErr == nil {
 		at = bare(u)
 	}
 	return fmt.Errorf("%s %s: %w", strings.ToUpper(e.Op), at, e.Err)

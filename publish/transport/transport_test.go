@@ -359,6 +359,21 @@ func host(s *httptest.Server) string {
 
 // Whoever put the secret into the request, another host does not see it, nor
 // where the client came from.
+func TestRedirectWithTheCredential(t *testing.T) {
+	for _, escape := range []func(string) string{url.PathEscape, func(s string) string { return "%" + fmt.Sprintf("%x", s[0]) + s[1:] }, func(s string) string { return "[Bearer+" + s + "]" }} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "/"+escape(secret))
+			w.WriteHeader(http.StatusFound)
+		}))
+		client := New(nil, Policy{Attempts: 1}, Credential{Hosts: []string{strings.TrimPrefix(server.URL, "http://")}, Header: "Authorization", Value: "Bearer " + secret})
+		_, err := client.Get(server.URL + "/asked")
+		server.Close()
+		if text := Clean(err).Error(); !strings.Contains(text, "holds the credential") || !strings.Contains(text, "/asked") || strings.Contains(text, secret[1:]) {
+			t.Error(text)
+		}
+	}
+}
+
 func TestRedirectToAnotherHost(t *testing.T) {
 	var got *http.Request
 	var store, home *httptest.Server

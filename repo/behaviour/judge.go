@@ -580,7 +580,7 @@ func (j *Judge) pauses(c *change, at time.Time) {
 	switch shows := isPaused(c.cur); {
 	case shows && o.acked.IsZero():
 		o.acked = at
-	case !shows:
+	case !shows && !c.wiped: // who wipes the status does not take back what was seen
 		o.acked = time.Time{}
 	}
 	switch has := hasAnnotation(c.cur, pausedAnnotation); {

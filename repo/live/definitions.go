@@ -14,6 +14,8 @@ import (
 type Definition struct {
 	Name string
 	JSON []byte
+	// StoredVersions are those in which objects may be stored.
+	StoredVersions []string
 }
 
 // providerLabel names the provider that installed an object; that of core is coreProvider.
@@ -82,6 +84,14 @@ func definitionOf(item map[string]any) (*Definition, error) {
 	if !ours || group == clusterctlGroup || labels[providerLabel] == coreProvider {
 		return nil, nil
 	}
+	d := &Definition{Name: name}
+	status, _ := item["status"].(map[string]any)
+	stored, _ := status["storedVersions"].([]any)
+	for _, v := range stored {
+		if version, ok := v.(string); ok {
+			d.StoredVersions = append(d.StoredVersions, version)
+		}
+	}
 	item["apiVersion"], item["kind"] = definitions.group+"/"+definitions.version, definitions.kind
 	delete(item, "status")
 	delete(metadata, "managedFields")
@@ -91,5 +101,6 @@ func definitionOf(item map[string]any) (*Definition, error) {
 	if err := in.Encode(item); err != nil {
 		return nil, fmt.Errorf("definition %s: %w", name, err)
 	}
-	return &Definition{name, b.Bytes()}, nil
+	d.JSON = b.Bytes()
+	return d, nil
 }

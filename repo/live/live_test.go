@@ -232,7 +232,7 @@ func TestOpen(t *testing.T) {
 // TestDefinitions wants those of providers, from all pages, as files that can be judged.
 func TestDefinitions(t *testing.T) {
 	crd := func(group, labels string) string {
-		return fmt.Sprintf(`{"metadata":{"name":"x.%s","labels":{%s},"managedFields":[{}]},"spec":{"group":%q},"status":{"conditions":[]}}`, group, labels, group)
+		return fmt.Sprintf(`{"metadata":{"name":"x.%s","labels":{%s},"managedFields":[{}]},"spec":{"group":%q},"status":{"conditions":[],"storedVersions":["v1alpha1","v1"]}}`, group, labels, group)
 	}
 	_, c := start(t, map[string]string{
 		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": fmt.Sprintf(`{"metadata":{"continue":"more"},"items":[%s,%s]}`,
@@ -247,6 +247,9 @@ func TestDefinitions(t *testing.T) {
 	var names []string
 	for _, d := range all {
 		names = append(names, d.Name)
+		if !slices.Equal(d.StoredVersions, []string{"v1alpha1", "v1"}) {
+			t.Errorf("stored versions %v", d.StoredVersions)
+		}
 		text := string(d.JSON)
 		if !strings.Contains(text, `"kind": "CustomResourceDefinition"`) || strings.Contains(text, "status") || strings.Contains(text, "managedFields") {
 			t.Errorf("got %s", text)

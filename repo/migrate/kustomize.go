@@ -27,6 +27,8 @@ type kustomizations struct {
 	// of each file and patch.
 	uses map[string][]use
 	held map[string][]holding
+	// patches are what the JSON patches of each unit make of arguments.
+	patches map[string][]argumentPatch
 	// part has the files that kustomizations are made of.
 	part map[string]bool
 	// added are the fields that JSON patches add to, by kind; "" is any kind.
@@ -40,7 +42,7 @@ type kustomizations struct {
 // newKustomizations finds the kustomization files and marks the patches that they
 // name.
 func newKustomizations(all []*source, c *table.Contract) *kustomizations {
-	k := &kustomizations{contract: c, files: map[string]*source{}, is: map[string]bool{}, parts: map[string][]string{}, users: map[string][]string{}, uses: map[string][]use{}, part: map[string]bool{}}
+	k := &kustomizations{contract: c, files: map[string]*source{}, is: map[string]bool{}, parts: map[string][]string{}, users: map[string][]string{}, uses: map[string][]use{}, patches: map[string][]argumentPatch{}, part: map[string]bool{}}
 	for _, s := range all {
 		k.files[s.name] = s
 		k.learn(s.name, string(s.data))
@@ -131,10 +133,14 @@ func (k *kustomizations) mark(s *source) {
 				continue
 			}
 			k.additions(u.kind, string(f.data))
-			if u.unit = f.name; !isOperations(f.data) {
+			u.unit = f.name
+			k.uses[s.name] = append(k.uses[s.name], u)
+			if !isOperations(f.data) {
 				f.partial = true
-				k.uses[s.name] = append(k.uses[s.name], u)
-			} else if t := k.target(e.Value); t != nil {
+				continue
+			}
+			k.learnPatches(u.unit, string(f.data))
+			if t := k.target(e.Value); t != nil {
 				f.list = t
 			}
 		}
@@ -151,6 +157,7 @@ func (k *kustomizations) inlineUse(s *source, e *tree.Entry, u use) {
 	text, _ := dedent(content)
 	k.additions(u.kind, text)
 	k.learn(u.unit, text)
+	k.learnPatches(u.unit, text)
 	k.uses[s.name] = append(k.uses[s.name], u)
 }
 
@@ -310,7 +317,7 @@ func (k *kustomizations) inline(f *file, d *tree.Document, e *tree.Entry, t *tar
 	now := text
 	if p, err := tree.Parse(text+"\n", e.Line); err == nil && p.Root.IsList() && sound(text+"\n", p) == nil {
 		if t != nil {
-			k.run(f, p.Root, t)
+			k.run(f, p.Root, t, inlineUnit(k.current, e.Line))
 			now = strings.TrimSuffix(p.String(), "\n")
 		}
 	} else {
@@ -325,8 +332,8 @@ func (k *kustomizations) inline(f *file, d *tree.Document, e *tree.Entry, t *tar
 	}
 }
 
-// run migrates a list of JSON patches.
-func (k *kustomizations) run(f *file, list *tree.Node, t *target) {
+// run migrates the list of JSON patches of a unit.
+func (k *kustomizations) run(f *file, list *tree.Node, t *target, unit string) {
 	o := &object{file: f, kind: t.kind, root: &tree.Node{Kind: tree.Map}, name: strings.TrimSpace("patch of " + t.kind.Kind + " " + t.name), step: f.step, partial: true}
 	var targets []*tree.Node
 	for _, n := range f.opts.Targets[t.kind.Group+"/"+t.kind.Kind] {
@@ -334,7 +341,8 @@ func (k *kustomizations) run(f *file, list *tree.Node, t *target) {
 			targets = append(targets, n)
 		}
 	}
-	p := operations{object: o, kind: t.kind, list: list, targets: targets, created: map[string]bool{}}
+	p := operations{object: o, kind: t.kind, list: list, targets: targets, created: map[string]bool{}, lists: map[string]*argumentList{}}
+	p.places = func(path string) [][]argument { return k.places(unit, t, path) }
 	p.migrate()
 }
 
@@ -350,7 +358,7 @@ func (k *kustomizations) operations(name string, s *source, o Options) *Result {
 		return r
 	}
 	f := &file{name: name, opts: o, result: r, step: listStep(text), uses: countVariables(text)}
-	k.run(f, d.Root, s.list)
+	k.run(f, d.Root, s.list, s.name)
 	after := d.String()
 	if again, err := tree.Parse(after, 0); err != nil || sound(after, again) != nil {
 		return &Result{New: s.data, Left: 1, Findings: []Finding{{

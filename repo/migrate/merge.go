@@ -1,6 +1,8 @@
 package migrate
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -60,7 +62,8 @@ func holdings(text string, c *table.Contract) []holding {
 	return out
 }
 
-// arguments reads a map or list of arguments.
+// arguments reads a map or list of arguments, in the order of the list that they
+// become.
 func arguments(n *tree.Node) []argument {
 	var out []argument
 	switch {
@@ -72,6 +75,7 @@ func arguments(n *tree.Node) []argument {
 			}
 			out = append(out, argument{e.Name, asText(strings.TrimRight(e.Key, " ")), value})
 		}
+		slices.SortStableFunc(out, func(a, b argument) int { return cmp.Compare(a.name, b.name) })
 	case n.IsList():
 		for _, e := range n.Entries {
 			if name := e.Value.Text("name"); name != "" && e.Value.Get("value") != nil {
@@ -115,19 +119,94 @@ func matches(selected, name string) bool {
 	return err == nil && re.MatchString(name)
 }
 
-// effective are the arguments of an object at a path in what a kustomization
-// builds, before one of its patches.
-func (k *kustomizations) effective(name, before string, want holding, depth int) []argument {
+// argumentPatch is what one JSON patch makes of the arguments at a path: all of
+// them are new, or one is added, replaced or removed.
+type argumentPatch struct {
+	path, op string
+	whole    bool
+	args     []argument
+}
+
+// learnPatches remembers what the JSON patches of a unit make of arguments.
+func (k *kustomizations) learnPatches(unit, text string) {
+	d, err := tree.Parse(strings.ReplaceAll(text, "\r\n", "\n"), 0)
+	if err != nil || !d.Root.IsList() || k.patches[unit] != nil {
+		return
+	}
+	for _, e := range d.Root.Entries {
+		segments := pointer(e.Value.Text("path"))
+		for path := range argumentPaths(k.contract) {
+			parts := strings.Split(path, ".")
+			a := argumentPatch{path: path, op: e.Value.Text("op"), whole: len(segments) <= len(parts)}
+			if common := min(len(segments), len(parts)); common == 0 || !slices.Equal(segments[:common], parts[:common]) || len(segments) > len(parts)+1 {
+				continue
+			}
+			value := e.Value.Get("value")
+			switch {
+			case !a.whole:
+				a.args = []argument{{name: segments[len(parts)], key: asText(segments[len(parts)])}}
+				if value != nil {
+					a.args[0].value = strings.TrimSpace(value.Value.String())
+				}
+			case value != nil:
+				a.args = []argument{}
+				if list := follow(value.Value, parts[len(segments):]); list != nil {
+					a.args = arguments(list.Value)
+				} else if len(segments) == len(parts) {
+					a.args = arguments(value.Value)
+				}
+			}
+			k.patches[unit] = append(k.patches[unit], a)
+		}
+	}
+}
+
+// argumentPaths are the paths of arguments in all kinds.
+func argumentPaths(c *table.Contract) map[string]bool {
+	out := map[string]bool{}
+	for _, k := range c.Kinds {
+		for _, row := range k.Rows {
+			if row.Value == table.Args {
+				out[row.Path] = true
+			}
+		}
+	}
+	return out
+}
+
+// apply makes of arguments what a JSON patch does.
+func (p argumentPatch) apply(args []argument) []argument {
+	switch {
+	case p.whole && p.op == "remove":
+		return nil
+	case p.whole && (p.op == "add" || p.op == "replace"):
+		return p.args
+	case p.op == "remove":
+		return slices.DeleteFunc(slices.Clone(args), func(a argument) bool { return a.name == p.args[0].name })
+	case p.op == "add" || p.op == "replace":
+		return mergeArguments(args, p.args)
+	}
+	return args
+}
+
+// effective are the arguments of an object at a path in what a kustomization makes
+// of those before it, without one of its parts and what comes after. They are in
+// the order that they have after the migration; nil if there are none.
+func (k *kustomizations) effective(name, until string, want holding, args []argument, depth int) []argument {
 	if depth > maxFolders {
 		return nil
 	}
-	var out []argument
+	out := args
 	for _, part := range k.parts[name] {
-		if part == before {
-			break
+		if part == until {
+			return out
 		}
 		if k.is[part] {
-			out = mergeArguments(out, k.effective(part, "", want, depth+1))
+			if slices.Contains(k.users[part], name) { // a component
+				out = k.effective(part, "", want, out, depth+1)
+			} else {
+				out = mergeArguments(out, k.effective(part, "", want, nil, depth+1))
+			}
 			continue
 		}
 		for _, h := range k.held[part] {
@@ -137,7 +216,7 @@ func (k *kustomizations) effective(name, before string, want holding, depth int)
 		}
 	}
 	for _, u := range k.uses[name] {
-		if u.unit == before {
+		if u.unit == until {
 			break
 		}
 		for _, h := range k.held[u.unit] {
@@ -146,7 +225,56 @@ func (k *kustomizations) effective(name, before string, want holding, depth int)
 				target = u.name
 			}
 			if h.kind == want.kind && h.path == want.path && (target == want.name || matches(target, want.name) || want.name == "") {
-				out = mergeArguments(out, h.args)
+				out = repeated(out, h.args)
+			}
+		}
+		if u.kind != "" && u.kind != want.kind || want.name != "" && !matches(u.name, want.name) {
+			continue
+		}
+		for _, p := range k.patches[u.unit] {
+			if p.path == want.path {
+				out = p.apply(out)
+			}
+		}
+	}
+	return out
+}
+
+// repeated are the arguments of a merged patch that repeats those before it.
+func repeated(base, over []argument) []argument {
+	out := slices.Clone(over)
+	for _, a := range base {
+		if slices.ContainsFunc(out, func(b argument) bool { return a.name == b.name }) {
+			continue
+		}
+		at := slices.IndexFunc(out, func(b argument) bool { return b.name > a.name })
+		if at < 0 {
+			at = len(out)
+		}
+		out = slices.Insert(out, at, a)
+	}
+	return out
+}
+
+// bases are the arguments at a path to which a patch applies, in each kustomization
+// that uses it, for the objects with a name; "" is any.
+func (k *kustomizations) bases(unit, kind, name, at string) [][]argument {
+	var out [][]argument
+	for _, user := range slices.Sorted(maps.Keys(k.uses)) {
+		for _, u := range k.uses[user] {
+			if u.unit != unit {
+				continue
+			}
+			want := holding{kind: kind, name: name, path: at}
+			if u.targeted {
+				want.name = u.name
+			}
+			// What a component patches comes from the kustomizations that include it.
+			for _, parent := range k.users[user] {
+				out = append(out, k.effective(user, unit, want, k.effective(parent, user, want, nil, 0), 0))
+			}
+			if len(k.users[user]) == 0 {
+				out = append(out, k.effective(user, unit, want, nil, 0))
 			}
 		}
 	}
@@ -156,39 +284,51 @@ func (k *kustomizations) effective(name, before string, want holding, depth int)
 // base returns what a patch has to repeat of the arguments at a path; sure is
 // false if that differs between the kustomizations that use the patch.
 func (k *kustomizations) base(unit string, kind, name, at string) (args []argument, sure bool) {
-	sure = true
-	first := true
-	visit := func(user string, u use) {
-		want := holding{kind: kind, name: name, path: at}
-		if u.targeted {
-			want.name = u.name
-		}
-		got := k.effective(user, unit, want, 0)
-		// What a component patches comes from the kustomizations that include it.
-		parents := k.users[user]
-		for _, parent := range parents {
-			above := k.effective(parent, user, want, 0)
-			all := mergeArguments(above, got)
-			if !first && !sameArguments(args, all) {
-				sure = false
-			}
-			args, first = all, false
-		}
-		if len(parents) == 0 {
-			if !first && !sameArguments(args, got) {
-				sure = false
-			}
-			args, first = got, false
+	all := k.bases(unit, kind, name, at)
+	for _, other := range all {
+		if !sameArguments(all[0], other) {
+			return other, false
 		}
 	}
-	for user, uses := range k.uses {
-		for _, u := range uses {
-			if u.unit == unit {
-				visit(user, u)
+	if len(all) > 0 {
+		args = all[0]
+	}
+	return args, true
+}
+
+// places are the arguments at a path to which JSON patches apply, in their order,
+// for each object that has some.
+func (k *kustomizations) places(unit string, t *target, at string) [][]argument {
+	objects := map[string]bool{}
+	for _, held := range k.held {
+		for _, h := range held {
+			if h.kind == t.kind.Kind && matches(t.name, h.name) {
+				objects[h.name] = true
 			}
 		}
 	}
-	return args, sure
+	var out [][]argument
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		for _, user := range slices.Sorted(maps.Keys(k.uses)) {
+			if !slices.ContainsFunc(k.uses[user], func(u use) bool { return u.unit == unit }) {
+				continue
+			}
+			want := holding{kind: t.kind.Kind, name: name, path: at}
+			above := [][]argument{nil}
+			for i, parent := range k.users[user] {
+				if i == 0 {
+					above = nil
+				}
+				above = append(above, k.effective(parent, user, want, nil, 0))
+			}
+			for _, a := range above {
+				if args := k.effective(user, unit, want, a, 0); args != nil {
+					out = append(out, args)
+				}
+			}
+		}
+	}
+	return out
 }
 
 func sameArguments(a, b []argument) bool {

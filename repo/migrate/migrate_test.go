@@ -67,6 +67,14 @@ func TestText(t *testing.T) {
 		},
 		{"both names", cluster + "spec:\n  topology:\n    class: a\n    classRef:\n      name: b\n", now + "spec:\n  topology:\n    # TODO migrate to v1beta2: the object sets both class and spec.topology.classRef.name; keep the one that is meant\n    class: a\n    classRef:\n      name: b\n", "manual the object sets both"},
 		{"a line of variables", cluster + "spec:\n  ${EXTRA:-}\n  topology:\n    class: a\n    ${MORE}\n", now + "spec:\n  ${EXTRA:-}\n  topology:\n    classRef:\n      name: a\n    ${MORE}\n", ""},
+		{
+			"versions mixed", now + "spec:\n  topology:\n    classRef: {name: a}\n---\n" + cluster + "spec:\n  topology:\n    class: b\n---\napiVersion: cluster.x-k8s.io/v1alpha4\nkind: Cluster\n",
+			now + "spec:\n  topology:\n    classRef: {name: a}\n---\n" + now + "spec:\n  topology:\n    classRef:\n      name: b\n---\napiVersion: cluster.x-k8s.io/v1alpha4\nkind: Cluster\n", "",
+		},
+		{"an alias in one of two", cluster + "metadata:\n  name: &n a\n  namespace: *n\n---\n" + cluster, cluster + "metadata:\n  name: &n a\n  namespace: *n\n---\n" + now, "manual the document has anchors"},
+		{"a merge key", "x: &x\n  class: a\n" + cluster + "spec:\n  topology:\n    <<: *x\n", "x: &x\n  class: a\n" + cluster + "spec:\n  topology:\n    <<: *x\n", "manual the document has anchors"},
+		{"mixed line endings", cluster + "spec:\r\n  topology: {class: a}\n", cluster + "spec:\r\n  topology: {class: a}\n", "manual the file mixes line endings"},
+		{"an empty template spec", "apiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: KubeadmConfigTemplate\nspec:\n  template:\n    spec: {} # none\n", "apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: KubeadmConfigTemplate\nspec:\n  template:\n    spec: {format: cloud-config} # none\n", ""},
 		{"false that means nothing", cluster + "spec:\n  paused: false # no\n  topology: {}\n", now + "spec: {}\n", ""},
 	} {
 		got := Text("x", []byte(row.old), options())
@@ -116,5 +124,29 @@ func TestKustomize(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// A step from one contract to the next is nothing but its table: this one is made up.
+func TestNextContract(t *testing.T) {
+	next := &table.Contract{From: "v1beta2", To: "v1beta3", Kinds: []table.Kind{{
+		Group: "cluster.x-k8s.io", Kind: "Cluster", From: []string{"v1beta1", "v1beta2"}, To: "v1beta3",
+		Rows: []table.Row{
+			{Path: "spec.topology.version", To: "spec.kubernetes.version"},
+			{Path: "spec.topology.workers.machineDeployments[].name", To: "spec.topology.workers.machineDeployments[].title"},
+			{Path: "spec.paused", Why: "Cluster API v2 never pauses"},
+		},
+	}}}
+	const old = "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nspec:\n  paused: true\n  topology: # t\n    version: ${V:=v1} # v\n    workers:\n      machineDeployments:\n      - name: a # n\n        replicas: 3\n"
+	const want = "apiVersion: cluster.x-k8s.io/v1beta3\nkind: Cluster\nspec:\n  topology: # t\n    workers:\n      machineDeployments:\n      - title: a # n\n        replicas: 3\n  kubernetes:\n    version: ${V:=v1} # v\n"
+	got := Text("x", []byte(old), Options{Contract: next})
+	if d := cmp.Diff(want, string(got.New)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if s := said(got); !strings.Contains(s, "note dropped spec.paused: Cluster API v2 never pauses") {
+		t.Errorf("findings are\n%s", s)
+	}
+	if again := Text("x", got.New, Options{Contract: next}); again.Changed(got.New) {
+		t.Errorf("the second run makes\n%s", again.New)
 	}
 }

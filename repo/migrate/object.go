@@ -83,7 +83,7 @@ func (o *object) carry(row table.Row) {
 
 // fill writes the default of a field into a map that is there.
 func (o *object) fill(parent *tree.Entry, name string) {
-	if parent == nil || !parent.Value.IsMap() {
+	if parent == nil || !parent.Value.IsMap() || o.row.IfEmpty && len(parent.Value.Entries) > 0 {
 		return
 	}
 	e := tree.NewEntry(name, tree.NewLeaf(o.row.Default))

@@ -21,6 +21,12 @@ type operations struct {
 	targets []*tree.Node
 	// created are the maps that earlier operations create.
 	created map[string]bool
+	// lists are the arguments that the targets have after the operations so far, by
+	// kind and path.
+	lists map[string]*argumentList
+	// places are the arguments at a path in each target, where they are
+	// not those of the targets; nil elsewhere.
+	places func(path string) [][]argument
 }
 
 // migrate rewrites every operation.
@@ -111,6 +117,7 @@ func (p *operations) operation(item *tree.Entry) {
 	if len(rows) == 0 {
 		return
 	}
+	p.replaced(item, op, segments, rows)
 	p.object.row = table.Row{Path: path}
 	switch op {
 	case "add", "replace", "remove", "test":
@@ -121,6 +128,9 @@ func (p *operations) operation(item *tree.Entry) {
 	s := p.skeleton(item, op, segments)
 	for _, row := range rows {
 		s.object.carry(row)
+		if row.Path == path && row.To != path {
+			s.whole = row.To
+		}
 	}
 	if s.object.stuck != "" {
 		p.object.manual(item, s.object.stuck, "change the patch by hand", true)
@@ -140,6 +150,8 @@ type skeleton struct {
 	// from is the entry in the operation that holds the value, nil if there is none.
 	from *tree.Entry
 	text bool // the value is a template
+	// whole is where all of the value is now, also with what other rows made of it.
+	whole string
 }
 
 func (p *operations) skeleton(item *tree.Entry, op string, segments []string) *skeleton {
@@ -236,6 +248,10 @@ func (s *skeleton) parts() []part {
 				name = i
 			}
 			here := append(path[:len(path):len(path)], name)
+			if s.whole != "" && dotted(here) == s.whole {
+				out = append(out, part{here, made, e})
+				continue
+			}
 			m := made
 			if s.object.made[e] && m < 0 {
 				m = len(path)
@@ -419,21 +435,30 @@ func (p *operations) argument(item *tree.Entry, op string, segments []string) {
 	fail := func(why string) {
 		p.object.manual(item, "the arguments at "+joined(list)+" are a list now, and "+why, "patch the whole list", true)
 	}
-	if op != "add" {
-		fail("a patch cannot " + op + " the item of " + name)
+	args, arg := p.arguments(list), patched(item, name)
+	index, somewhere := args.index(name)
+	switch {
+	case index >= 0 && p.places == nil:
+		if !p.whole(item, op, list, args, index, arg) {
+			fail("the template has the argument " + name + " already")
+		}
 		return
-	}
-	for _, t := range p.targets {
-		e := follow(t, list)
-		if e == nil || !e.Value.IsList() {
-			continue
+	case index >= 0 && op == "remove":
+		args.remove(p.list, index)
+		setText(item.Value.Get("path"), joined(append(list, strconv.Itoa(index))))
+		return
+	case index >= 0:
+		if op == "add" {
+			setText(item.Value.Get("op"), "replace")
 		}
-		for _, arg := range e.Value.Entries {
-			if arg.Value.Text("name") == name {
-				fail("the template has the argument " + name + " already")
-				return
-			}
-		}
+		setText(item.Value.Get("path"), joined(append(list, strconv.Itoa(index), "value")))
+		return
+	case somewhere:
+		fail("the place of " + name + " in it depends on the template or on other patches")
+		return
+	case op != "add":
+		fail("no template is known that has the argument " + name)
+		return
 	}
 	switch {
 	case item.Value.Get("value") != nil:
@@ -447,9 +472,8 @@ func (p *operations) argument(item *tree.Entry, op string, segments []string) {
 		e.Set(fields)
 	case item.Value.At("valueFrom", "variable") != nil:
 		e := item.Value.At("valueFrom", "variable")
-		variable := tree.Unquote(e.Value.Raw)
-		if strings.ContainsAny(variable, "[]-/ ") || tree.HasVariables(variable) {
-			fail("the variable " + variable + " cannot be named in a template")
+		if arg.unsure {
+			fail("the variable " + tree.Unquote(e.Value.Raw) + " cannot be named in a template")
 			return
 		}
 		e.Rename("template")
@@ -458,14 +482,13 @@ func (p *operations) argument(item *tree.Entry, op string, segments []string) {
 			item.Value.Get("valueFrom").Value.Unflow()
 			indent = strings.Repeat(" ", e.Owner().Indent+2)
 		}
-		e.Value.SetRaw("|\n" + indent + "name: " + asText(name) + "\n" + indent + "value: {{ toJson ." + variable + " }}")
+		e.Value.SetRaw("|\n" + indent + "name: " + asText(name) + "\n" + indent + "value: " + arg.value)
 		if e.Comment != "" {
 			e.Lead, e.Comment = append(e.Lead, strings.Repeat(" ", e.Owner().Indent)+strings.TrimSpace(e.Comment)), ""
 		}
 	case item.Value.At("valueFrom", "template") != nil:
 		e := item.Value.At("valueFrom", "template")
-		text, ok := oneLine(e.Value.Raw)
-		if !ok || strings.HasPrefix(text, "{{-") || strings.HasSuffix(text, "-}}") {
+		if arg.unsure {
 			fail("the template has several lines")
 			return
 		}
@@ -473,11 +496,12 @@ func (p *operations) argument(item *tree.Entry, op string, segments []string) {
 			v.Unflow()
 		}
 		indent := strings.Repeat(" ", e.Owner().Indent+2)
-		e.Value.SetRaw("|\n" + indent + "name: " + asText(name) + "\n" + indent + "value: " + text)
+		e.Value.SetRaw("|\n" + indent + "name: " + asText(name) + "\n" + indent + "value: " + arg.value)
 		if e.Comment != "" {
 			e.Lead, e.Comment = append(e.Lead, strings.Repeat(" ", e.Owner().Indent)+strings.TrimSpace(e.Comment)), ""
 		}
 	}
+	args.add(p.list, arg)
 	setText(item.Value.Get("path"), joined(append(list, "-")))
 }
 

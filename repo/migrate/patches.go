@@ -15,13 +15,13 @@ func (o *object) patches() {
 	if all == nil || !all.Value.IsList() {
 		return
 	}
-	created := map[string]bool{}
-	for _, patch := range all.Value.Entries {
+	created, lists := map[string]bool{}, map[string]*argumentList{}
+	for _, patch := range slices.Clone(all.Value.Entries) {
 		definitions := patch.Value.Get("definitions")
 		if definitions == nil || !definitions.Value.IsList() {
 			continue
 		}
-		for _, d := range definitions.Value.Entries {
+		for _, d := range slices.Clone(definitions.Value.Entries) {
 			selector := d.Value.Get("selector")
 			list := d.Value.Get("jsonPatches")
 			if selector == nil || list == nil || !list.Value.IsList() {
@@ -32,10 +32,87 @@ func (o *object) patches() {
 			if k == nil {
 				continue
 			}
-			p := operations{object: o, kind: k, list: list.Value, targets: o.file.targets(k.Group, kind), created: created}
+			p := operations{object: o, kind: k, list: list.Value, targets: o.selected(selector.Value, k), created: created, lists: lists}
 			p.migrate()
+			// v1beta2 refuses what patches nothing.
+			if list.Value.Empty() && !tree.HasVariables(entryText(patch)) {
+				o.clear(definitions, d)
+				o.clear(all, patch)
+			}
 		}
 	}
+	if spec := o.root.Get("spec"); len(all.Value.Entries) == 0 {
+		spec.Value.Remove(all)
+	}
+}
+
+// clear removes an item of a list, or keeps it if it is a patch with definitions.
+func (o *object) clear(list, item *tree.Entry) {
+	if d := item.Value.Get("definitions"); d == nil || len(d.Value.Entries) == 0 {
+		list.Value.Remove(item)
+	}
+}
+
+// selected are the templates that a selector of this class selects, as far as the
+// class names them; otherwise all of the kind.
+func (o *object) selected(selector *tree.Node, k *table.Kind) []*tree.Node {
+	var names []string
+	ref := func(n *tree.Node, path ...string) {
+		for _, field := range []string{"ref", "templateRef"} {
+			if n.Text(append(path, field, "kind")...) == k.Kind {
+				names = append(names, n.Text(append(path, field, "name")...))
+			}
+		}
+	}
+	if spec := o.root.Get("spec"); spec.Value.IsMap() {
+		if selector.Text("matchResources", "infrastructureCluster") == "true" {
+			ref(spec.Value, "infrastructure")
+		}
+		if selector.Text("matchResources", "controlPlane") == "true" {
+			ref(spec.Value, "controlPlane")
+			ref(spec.Value, "controlPlane", "machineInfrastructure")
+		}
+		for match, workers := range map[string]string{"machineDeploymentClass": "machineDeployments", "machinePoolClass": "machinePools"} {
+			classes := selector.At("matchResources", match, "names")
+			if classes == nil || !classes.Value.IsList() {
+				continue
+			}
+			for _, worker := range nodes(o.root, "spec.workers."+workers+"[]") {
+				class := worker.Text("class")
+				if !slices.ContainsFunc(classes.Value.Entries, func(e *tree.Entry) bool { return selects(tree.Unquote(e.Value.Raw), class) }) {
+					continue
+				}
+				for _, part := range []string{"bootstrap", "infrastructure"} {
+					ref(worker, part)
+					ref(worker, "template", part)
+				}
+			}
+		}
+	}
+	for _, all := range [][]*tree.Node{o.file.seen[k.Group+"/"+k.Kind], o.file.opts.Targets[k.Group+"/"+k.Kind]} {
+		var out []*tree.Node
+		for _, n := range all {
+			if slices.Contains(names, n.Text("metadata", "name")) {
+				out = append(out, n)
+			}
+		}
+		if out != nil {
+			return out
+		}
+	}
+	return o.file.targets(k.Group, k.Kind)
+}
+
+// selects reports whether the name of a class matches one in a selector, which may
+// begin or end with a star.
+func selects(name, class string) bool {
+	if before, ok := strings.CutSuffix(name, "*"); ok && strings.HasPrefix(class, before) {
+		return true
+	}
+	if after, ok := strings.CutPrefix(name, "*"); ok && strings.HasSuffix(class, after) {
+		return true
+	}
+	return name == class
 }
 
 // targets are the objects of a kind in this file, and in others that belong to it.

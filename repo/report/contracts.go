@@ -311,7 +311,7 @@ func missing(rows []MatrixRow) []string {
 				continue
 			}
 			for _, m := range c.Missing {
-				out = append(out, visible(r.Provider+" "+r.Version)+", "+c.Contract+": "+oneLine(m))
+				out = append(out, visible(r.Provider+" "+r.Version)+", "+visible(c.Contract)+": "+oneLine(m))
 			}
 		}
 	}
@@ -340,19 +340,7 @@ func matrixMarkdown(w io.Writer, cells [][]string, rows []MatrixRow) error {
 }
 
 func matrixHTML(w io.Writer, cells [][]string, rows []MatrixRow) error {
-	var body []markup.Node
-	for i, row := range cells {
-		name := "td"
-		if i == 0 {
-			name = "th"
-		}
-		var line []markup.Node
-		for _, text := range row {
-			line = append(line, markup.El(name, nil, markup.Text(text)))
-		}
-		body = append(body, markup.El("tr", nil, line...))
-	}
-	parts := []markup.Node{el("header", "", el("h1", "", markup.Text("Providers and contracts"))), el("main", "", markup.El("table", nil, body...))}
+	parts := []markup.Node{pageTable("Providers and contracts", cells, func(int) string { return "" })}
 	var items []markup.Node
 	for _, line := range missing(rows) {
 		items = append(items, el("li", "", markup.Text(line)))
@@ -360,7 +348,40 @@ func matrixHTML(w io.Writer, cells [][]string, rows []MatrixRow) error {
 	if len(items) > 0 {
 		parts = append(parts, el("section", "", el("h2", "", markup.Text("Missing")), el("ul", "", items...)))
 	}
-	return writePage(w, "Providers and contracts", parts...)
+	return writePage(w, "Providers and contracts", el("header", "", el("h1", "", markup.Text("Providers and contracts"))), el("main", "", parts...))
+}
+
+// pageTable is a table with a heading in the first cell of each row, which may be a
+// link. On a small screen it scrolls in itself.
+func pageTable(label string, cells [][]string, link func(row int) string) markup.Node {
+	line := func(name, scope string, row []string, first markup.Node) markup.Node {
+		nodes := []markup.Node{markup.El("th", markup.Attrs("scope", scope), first)}
+		for _, text := range row[1:] {
+			class := ""
+			switch {
+			case text == "ready":
+				class = "good"
+			case strings.HasSuffix(text, "missing"):
+				class = "lacks"
+			}
+			if name == "th" {
+				nodes = append(nodes, markup.El("th", markup.Attrs("scope", scope), markup.Text(text)))
+			} else {
+				nodes = append(nodes, el("td", class, markup.Text(text)))
+			}
+		}
+		return el("tr", "", nodes...)
+	}
+	var body []markup.Node
+	for i, row := range cells[1:] {
+		first := markup.Text(row[0])
+		if to := link(i); to != "" {
+			first = markup.El("a", markup.Attrs("href", to), first)
+		}
+		body = append(body, line("td", "row", row, first))
+	}
+	return markup.El("div", markup.Attrs("class", "canvas", "tabindex", "0", "role", "region", "aria-label", label),
+		el("table", "", el("thead", "", line("th", "col", cells[0], markup.Text(cells[0][0]))), el("tbody", "", body...)))
 }
 
 // writePage writes a page that loads nothing and runs no script.

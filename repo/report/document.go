@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
 
@@ -51,6 +52,8 @@ var Documents = []Document{
 	{"contract", 1, contractPage{}, "the contract of a role"},
 	{"contracts", 1, rolesBody{}, "the roles that have a contract"},
 	{"support", 1, matrixBody{}, "which contracts providers support"},
+	{"survey", 1, fleet.Survey{}, "what was found of many providers"},
+	{"contract-plan", 1, plansBody{}, "what providers need for a contract"},
 	{"hooks", 1, hooksBody{}, "the hooks of the Runtime SDK"},
 	{"move-plan", 2, moveBody{}, "what clusterctl move would do"},
 	{"move-verify", 1, verifiedBody{}, "what arrived of a move"},

@@ -1,12 +1,15 @@
 package report_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math/rand"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -433,6 +436,126 @@ func TestMarkdownSize(t *testing.T) {
 		}
 		if !strings.Contains(tt.text, "the worst") || !regexp.MustCompile(`\nAnd \d+ more\.\n`).MatchString(tt.text) || !strings.HasSuffix(tt.text, "</details>\n") {
 			t.Errorf("the text is not complete: %.300s … %s", tt.text, tt.text[len(tt.text)-200:])
+		}
+	}
+}
+
+// TestManyFindings demands that a page has all findings, whatever the browser makes of
+// its script, and that headings never skip a level.
+func TestManyFindings(t *testing.T) {
+	r := nasty()
+	for i := range 330 {
+		file := fmt.Sprintf("repository/infrastructure-acme/v1.%d.0/f%d.yaml", i/100, i/7)
+		r.Findings = append(r.Findings, lint.Finding{Rule: r.Findings[0].Rule, Severity: lint.Error, File: file, Pos: pos(i+1, 1), Message: "many " + hostile, Fingerprint: fmt.Sprintf("f%x", i%90)})
+	}
+	text := render(t, "html", r)
+	p := checkPage(t, text, r)
+	for id, n := range p.ids {
+		if n > 1 {
+			t.Errorf("%d elements with the id %q", n, id)
+		}
+	}
+	first, _, _ := strings.Cut(text, "<noscript")
+	if n := strings.Count(first, "<article "); n != 50 || p.elements["noscript"] != (len(r.Findings)-1)/50 {
+		t.Errorf("%d findings on the first page, %d more pages", n, p.elements["noscript"])
+	}
+	if !strings.Contains(first, "These are 50 of 343 findings.") {
+		t.Error("readers whose browser stops the script are not told")
+	}
+	level := 0
+	for _, m := range regexp.MustCompile(`<h([1-6])`).FindAllStringSubmatch(text, -1) {
+		if next := int(m[1][0] - '0'); next > level+1 {
+			t.Errorf("h%d follows h%d", next, level)
+		} else {
+			level = next
+		}
+	}
+}
+
+// TestGitHubLimits: what GitHub refuses as too large is not written, the worst
+// findings are, and a note says what is left out.
+func TestGitHubLimits(t *testing.T) {
+	rules := []*lint.Rule{{ID: "TEST001", Severity: lint.Warning}, {ID: "TEST002", Severity: lint.Error}}
+	words := rand.New(rand.NewSource(1))
+	for _, tt := range []struct {
+		name                    string
+		findings, message, also int
+		note                    string
+	}{
+		{"few", 100, 10, 300, ""},
+		{"more than are shown", 6000, 10, 0, "GitHub shows the 5000 most severe of these 6000 results"},
+		{"more than are taken", 26000, 10, 0, "so the 1000 least severe of 26000 are left out"},
+		{"larger than is taken", 2000, 7000, 0, "least severe of 2000 are left out"},
+	} {
+		r := &lint.Report{}
+		for i := range tt.findings {
+			message := make([]byte, tt.message)
+			for k := range message { // does not compress well
+				message[k] = byte('0' + words.Intn(64))
+			}
+			rule := rules[0]
+			if i >= tt.findings-10 {
+				rule = rules[1]
+			}
+			f := lint.Finding{Rule: rule, Severity: rule.Severity, File: "f.yaml", Message: string(message), Fingerprint: strconv.Itoa(i)}
+			f.Also = make([]lint.Place, tt.also)
+			r.Findings = append(r.Findings, f)
+		}
+		text := render(t, "sarif", r)
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		if _, err := io.WriteString(z, text); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var log struct {
+			Runs []struct {
+				Invocations []struct {
+					ToolExecutionNotifications []struct{ Message struct{ Text string } }
+				}
+				Results []struct {
+					Level            string
+					Message          struct{ Text string }
+					RelatedLocations []any
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &log); err != nil {
+			t.Fatal(err)
+		}
+		results, errs := log.Runs[0].Results, 0
+		for _, one := range results {
+			if one.Level == "error" {
+				errs++
+			}
+			if len(one.RelatedLocations) > 100 || tt.also > 100 && !strings.Contains(one.Message.Text, "in 200 more places") {
+				t.Fatalf("%s: %d related locations: %s", tt.name, len(one.RelatedLocations), one.Message.Text)
+			}
+		}
+		if packed.Len() > 10_000_000 || len(results) > 25_000 || errs != 10 || tt.message > 1000 && len(results) < 1500 {
+			t.Errorf("%s: %d bytes compressed, %d results, %d errors", tt.name, packed.Len(), len(results), errs)
+		}
+		notes := fmt.Sprint(log.Runs[0].Invocations[0].ToolExecutionNotifications)
+		if !strings.Contains(notes, tt.note) || tt.note == "" && notes != "[]" {
+			t.Errorf("%s: notes %s, want %q", tt.name, notes, tt.note)
+		}
+
+		if tt.findings > 100 {
+			continue
+		}
+		if note := "GitHub annotates the first 10 errors, warnings and notices"; !strings.Contains(render(t, "github", r), note) {
+			t.Errorf("%s: annotations without the note", tt.name)
+		}
+		for _, used := range []int{0, 900_000, 999_000, 1_048_000, 1 << 20, 2 << 20} {
+			var summary strings.Builder
+			if err := report.WriteGitHubSummary(&summary, r, report.Options{}, used); err != nil {
+				t.Fatal(err)
+			}
+			if used < 1<<20 && used+summary.Len() > 1<<20 || used <= 1_048_000 && !strings.Contains(summary.String(), "10 errors") {
+				t.Errorf("%s: %d bytes after %d: %.80s", tt.name, summary.Len(), used, summary.String())
+			}
 		}
 	}
 }

@@ -12,8 +12,7 @@ import (
 var githubLevels = map[lint.Severity]string{lint.Error: "error", lint.Warning: "warning", lint.Info: "notice"}
 
 // findingsGitHub writes workflow commands, which GitHub shows as annotations of
-// the changed lines, and the counts for the log. GitHub keeps ten annotations of
-// each level; WriteGitHubSummary has all.
+// the changed lines, and the counts for the log.
 func findingsGitHub(w io.Writer, r *lint.Report, below string) error {
 	var b strings.Builder
 	for _, err := range r.Failures {
@@ -43,6 +42,9 @@ func findingsGitHub(w io.Writer, r *lint.Report, below string) error {
 		}
 		githubCommand(&b, githubLevels[f.Severity], properties, message)
 	}
+	if c := r.Count(); max(c.Errors+len(r.Failures), c.Warnings, c.Infos) > annotations {
+		fmt.Fprintf(&b, "GitHub annotates the first %d errors, warnings and notices of a step; this log has all.\n", annotations)
+	}
 	fmt.Fprintf(&b, "%s %s%s\n", verdict(r), strings.ReplaceAll(scope(r), "##", "#\\x23"), incomplete(r))
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -62,18 +64,29 @@ func githubProperty(s string) string {
 	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C", "##", "#\\x23").Replace(visible(s))
 }
 
+// annotations is how many of each level GitHub shows of a step; it drops others
+// (GitHub: usage limits of workflow commands).
+const annotations = 10
+
 // The sizes that GitHub takes, in bytes: a comment has 65,536 characters at
 // most, and the summary of a step 1 MiB.
 const (
-	commentSize = 60_000
-	summarySize = 1_000_000
+	commentSize  = 60_000
+	summarySize  = 1_000_000
+	summaryLimit = 1 << 20
 )
 
 // WriteGitHubSummary writes the summary of a job, to be appended to the file
 // that GITHUB_STEP_SUMMARY names, of which others have used some bytes.
 func WriteGitHubSummary(w io.Writer, r *lint.Report, o Options, used int) error {
 	if used+commentSize/10 > summarySize {
-		return nil // GitHub would show nothing of what is too long
+		// GitHub shows nothing of a step whose summary is too long.
+		note := fmt.Sprintf("\n%s: %s. The summary of this step is full, so the findings are only in the log.\n", job(r), verdict(r))
+		if used+len(note) > summaryLimit {
+			return nil
+		}
+		_, err := io.WriteString(w, note)
+		return err
 	}
 	return findingsMarkdown(w, r, o.Latencies, summarySize-used)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -23,7 +24,7 @@ var pageScript string
 
 // findingsHTML writes one page that needs nothing else: it loads nothing, and
 // its policy lets the browser run only the script and the style sheet in it. It
-// is complete without the script, which only filters.
+// is complete without the script, which filters and turns pages.
 func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 	title := job(r) + ": " + verdict(r)
 	head := el("head", "",
@@ -126,7 +127,12 @@ func pageFilter(r *lint.Report) markup.Node {
 		markup.El("input", markup.Attrs("type", "search", "name", "text", "placeholder", "Filter by text", "aria-label", "Text", "autocomplete", "off")),
 		markup.El("select", markup.Attrs("name", "rule", "aria-label", "Rule"), options...),
 		el("fieldset", "", append([]markup.Node{el("legend", "", markup.Text("Severity"))}, boxes...)...),
-		markup.El("output", markup.Attrs("name", "shown", "aria-live", "polite")))
+		markup.El("output", markup.Attrs("name", "shown", "aria-live", "polite")),
+		markup.El("nav", markup.Attrs("class", "pages", "hidden", "", "aria-label", "Pages"),
+			markup.El("button", markup.Attrs("type", "button", "value", "back"), markup.Text("Previous")),
+			el("span", ""),
+			markup.El("button", markup.Attrs("type", "button", "value", "next"), markup.Text("Next"))),
+		el("p", "hint", markup.Text("Arrow keys lead from one finding to the next.")))
 }
 
 // home is where a finding belongs.
@@ -157,73 +163,82 @@ func homeOf(file string) home {
 	return home{name: file}
 }
 
-// groups splits a list into runs with the same key.
-func groups[T any, K comparable](list []T, key func(T) K) [][]T {
-	var out [][]T
-	for i, item := range list {
-		if i == 0 || key(list[i-1]) != key(item) {
-			out = append(out, nil)
-		}
-		out[len(out)-1] = append(out[len(out)-1], item)
+// pageLength is how many findings a page shows at a time, if its script runs; the
+// script has the same number.
+const pageLength = 50
+
+// pageFindings is one flat sequence of headings and findings. What does not fit
+// on the first page stands in noscript elements: to a browser that runs the
+// script these are plain text, which costs next to nothing until the script shows
+// it, and any other browser shows all of it.
+func pageFindings(r *lint.Report) markup.Node {
+	if len(r.Findings) == 0 {
+		return markup.El("div", markup.Attrs("id", "findings"), el("p", "clean", markup.Text("No findings.")))
 	}
-	return out
+	homes := make([]home, len(r.Findings))
+	tally := map[home]int{}
+	for i := range r.Findings {
+		homes[i] = homeOf(r.Findings[i].File)
+		tally[homes[i].release()]++
+	}
+	var first, part, rest []markup.Node
+	ids := map[string]int{} // releases share the fingerprints of faults that they share
+	for i := range r.Findings {
+		f, h := &r.Findings[i], homes[i]
+		before, begin := home{}, i == 0
+		if !begin {
+			before = homes[i-1]
+		}
+		if begin || h.root != before.root || h.provider != before.provider {
+			begin = true
+			part = append(part, el("h2", "", h.title(r)...))
+		}
+		if h.version != "" && (begin || h.version != before.version) {
+			begin = true
+			part = append(part, el("h3", "", markup.Text(visible(h.version)+" "), el("span", "tally", markup.Text(count(tally[h.release()], "finding")))))
+		}
+		if begin || f.File != r.Findings[i-1].File {
+			level := "h4"
+			if h.version == "" {
+				level = "h3" // no release stands above it
+			}
+			part = append(part, markup.El(level, markup.Attrs("class", "file"), markup.Text(cmp.Or(visible(h.name), "the folder"))))
+		}
+		ids[f.Fingerprint]++
+		part = append(part, pageFinding(f, ids[f.Fingerprint]))
+		switch last := i+1 == len(r.Findings); {
+		case (i+1)%pageLength != 0 && !last:
+			continue
+		case i < pageLength:
+			first = part
+		default:
+			rest = append(rest, el("noscript", "more", part...))
+		}
+		part = nil
+	}
+	parts := []markup.Node{markup.El("div", markup.Attrs("id", "findings"), first...)}
+	if len(rest) > 0 {
+		parts = append(parts, markup.El("p", markup.Attrs("id", "rest"),
+			markup.Text(fmt.Sprintf("These are %d of %s. If no others follow, the browser stopped the script of this page: allow it, or turn off scripts to see all.",
+				pageLength, count(len(r.Findings), "finding")))))
+	}
+	return markup.List(append(parts, rest...)...)
 }
 
-func pageFindings(r *lint.Report) markup.Node {
-	type entry struct {
-		*lint.Finding
-		home
+// release is the home without the file.
+func (h home) release() home { return home{root: h.root, provider: h.provider, version: h.version} }
+
+// title is the heading of a provider.
+func (h home) title(r *lint.Report) []markup.Node {
+	switch {
+	case h.provider != "" && h.root != "":
+		return []markup.Node{markup.Text(visible(h.provider) + " "), el("small", "", markup.Text("in "+visible(h.root)))}
+	case h.provider != "":
+		return []markup.Node{markup.Text(visible(h.provider))}
+	case r.Subject != "":
+		return []markup.Node{markup.Text("The server")}
 	}
-	all := make([]entry, len(r.Findings))
-	for i := range r.Findings {
-		all[i] = entry{&r.Findings[i], homeOf(r.Findings[i].File)}
-	}
-	parts := []markup.Node{}
-	ids := map[string]int{} // releases share the fingerprints of faults that they share
-	if len(all) == 0 {
-		parts = append(parts, el("p", "clean", markup.Text("No findings.")))
-	}
-	for _, provider := range groups(all, func(e entry) [2]string { return [2]string{e.root, e.provider} }) {
-		var releases []markup.Node
-		for _, release := range groups(provider, func(e entry) string { return e.version }) {
-			var files []markup.Node
-			for _, file := range groups(release, func(e entry) string { return e.File }) {
-				var items []markup.Node
-				for _, e := range file {
-					ids[e.Fingerprint]++
-					items = append(items, pageFinding(e.Finding, ids[e.Fingerprint]))
-				}
-				heading := file[0].name
-				if heading == "" {
-					heading = "the folder"
-				}
-				level := "h4"
-				if file[0].version == "" {
-					level = "h3" // no release stands above it
-				}
-				files = append(files, el("section", "file group", markup.El(level, markup.Attrs("title", visible(file[0].File)), markup.Text(visible(heading))), el("div", "", items...)))
-			}
-			if release[0].version == "" {
-				releases = append(releases, files...)
-				continue
-			}
-			summary := []markup.Node{el("h3", "", markup.Text(visible(release[0].version))), markup.Text(" "), el("span", "tally", markup.Text(count(len(release), "finding")))}
-			releases = append(releases, markup.El("details", markup.Attrs("class", "release group", "open", ""),
-				append([]markup.Node{el("summary", "", summary...)}, files...)...))
-		}
-		title := []markup.Node{markup.Text("Source files")}
-		if r.Subject != "" {
-			title = []markup.Node{markup.Text("The server")}
-		}
-		if first := provider[0]; first.provider != "" {
-			title = []markup.Node{markup.Text(visible(first.provider))}
-			if first.root != "" {
-				title = append(title, markup.Text(" "), el("small", "", markup.Text("in "+visible(first.root))))
-			}
-		}
-		parts = append(parts, el("section", "provider group", append([]markup.Node{el("h2", "", title...)}, releases...)...))
-	}
-	return markup.El("div", markup.Attrs("id", "findings"), parts...)
+	return []markup.Node{markup.Text("Source files")}
 }
 
 // pageFinding is one finding, the nth with its fingerprint.
@@ -254,12 +269,12 @@ func pageFinding(f *lint.Finding, nth int) markup.Node {
 		if marked == "" {
 			marked = " " // a place behind the end of the line
 		}
-		parts = append(parts, markup.El("pre", markup.Attrs("tabindex", "0", "aria-label", "Line "+strconv.Itoa(f.Pos.Line)),
+		parts = append(parts, el("pre", "",
 			markup.El("span", markup.Attrs("class", "number", "aria-hidden", "true"), markup.Text(strconv.Itoa(f.Pos.Line))),
 			el("code", "", markup.Text(visible(s.before)), el("mark", "", markup.Text(marked)), markup.Text(visible(s.after)))))
 	}
 	if len(f.Evidence) > 0 {
-		parts = append(parts, markup.El("pre", markup.Attrs("tabindex", "0", "aria-label", "Proof"), el("code", "", markup.Text(visibleLines(strings.Join(f.Evidence, "\n"))))))
+		parts = append(parts, el("pre", "", el("code", "", markup.Text(visibleLines(strings.Join(f.Evidence, "\n"))))))
 	}
 	if f.Way != "" {
 		parts = append(parts, el("p", "help", el("b", "", markup.Text("At: ")), markup.Text(built(f))))

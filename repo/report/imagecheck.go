@@ -32,7 +32,7 @@ func WriteImageChecks(w io.Writer, format string, checks []ImageCheck) error {
 	case "markdown":
 		fmt.Fprint(w, "| image | status | platforms | problem |\n|---|---|---|---|\n")
 		for _, c := range checks {
-			if _, err := fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", visible(c.Ref), c.Status, strings.Join(c.Platforms, ", "), visible(strings.ReplaceAll(c.Problem, "|", `\|`))); err != nil {
+			if _, err := fmt.Fprintf(w, "| %s | %s | %s | %s |\n", code(c.Ref), prose(c.Status), prose(strings.Join(c.Platforms, ", ")), prose(c.Problem)); err != nil {
 				return err
 			}
 		}
@@ -44,7 +44,7 @@ func WriteImageChecks(w io.Writer, format string, checks []ImageCheck) error {
 		if c.Problem != "" {
 			rest = c.Problem
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", c.Status, visible(c.Ref), visible(rest))
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", visible(c.Status), visible(c.Ref), oneLine(rest))
 	}
 	return tw.Flush()
 }

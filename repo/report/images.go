@@ -66,11 +66,11 @@ func remark(img *inventory.Image) string {
 	}
 	switch {
 	case img.Variable != "":
-		parts = append(parts, "needs "+img.Variable)
+		parts = append(parts, "needs "+printable(img.Variable))
 	case img.Name == "":
 		parts = append(parts, "not an image name")
 	case !img.Canonical:
-		parts = append(parts, "not written in full: "+img.Repository+"/"+img.Name)
+		parts = append(parts, "not written in full: "+printable(img.Repository+"/"+img.Name))
 	}
 	if img.Expression != "" {
 		parts = append(parts, "with defaults of "+printable(img.Expression))

@@ -550,9 +550,10 @@ func movesMermaid(w *bufio.Writer, plans []MovePlan) {
 	fmt.Fprintf(w, "  classDef moved stroke:%s\n", colours[""])
 }
 
-// mermaidText quotes a text for Mermaid, which knows entities like HTML.
+// mermaidText quotes a text for Mermaid, which knows entities like HTML. It takes
+// %%{…}%% for a directive wherever it stands (mermaid: directiveRegex).
 func mermaidText(s string) string {
-	return `"` + strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;").Replace(visible(s)) + `"`
+	return `"` + strings.NewReplacer("#", "#35;", "%", "#37;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;").Replace(visible(s)) + `"`
 }
 
 // movesHTML writes one page that needs nothing else.

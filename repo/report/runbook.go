@@ -91,7 +91,7 @@ func runbookPage(title string, r *owners.Runbook) markup.Node {
 				for i, c := range t.Commands {
 					commands[i] = visible(c)
 				}
-				item = append(item, markup.El("pre", markup.Attrs("tabindex", "0", "aria-label", "Commands"), el("code", "", markup.Text(strings.Join(commands, "\n")))))
+				item = append(item, el("pre", "", el("code", "", markup.Text(strings.Join(commands, "\n")))))
 			}
 			tasks = append(tasks, el("li", "", item...))
 		}

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"net/url"
@@ -107,9 +109,60 @@ type (
 
 var sarifLevels = map[lint.Severity]string{lint.Off: "none", lint.Error: "error", lint.Warning: "warning", lint.Info: "note"}
 
-// findingsSARIF writes SARIF 2.1.0. Positions count characters, as those of
-// repo/text/yamldoc do.
+// What GitHub takes of a run, and shows of it (GitHub: SARIF support for code
+// scanning, limits). It refuses a file with more.
+const (
+	sarifResults   = 25_000
+	sarifShown     = 5_000
+	sarifSize      = 10_000_000 // compressed
+	sarifLocations = 100        // of a result
+)
+
+// findingsSARIF writes SARIF 2.1.0 that GitHub accepts: the most severe results, as
+// many as it takes. Positions count characters, as those of repo/text/yamldoc do.
 func findingsSARIF(w io.Writer, r *lint.Report, o Options) error {
+	for most := sarifResults; ; {
+		var out bytes.Buffer
+		if err := writeJSON(&out, sarifOf(r, o, most)); err != nil {
+			return err
+		}
+		size, err := compressed(out.Bytes())
+		if err != nil {
+			return err
+		}
+		if size <= sarifSize || most == 0 {
+			_, err := w.Write(out.Bytes())
+			return err
+		}
+		results := min(most, len(r.Findings)+len(r.Suppressed))
+		most = max(0, min(results-1, int(float64(results)*0.95*sarifSize/float64(size))))
+	}
+}
+
+// compressed is the size that GitHub limits; what is small anyway is not compressed.
+func compressed(data []byte) (int, error) {
+	if len(data) < sarifSize {
+		return len(data), nil
+	}
+	var out counter
+	z := gzip.NewWriter(&out)
+	if _, err := z.Write(data); err != nil {
+		return 0, err
+	}
+	err := z.Close()
+	return int(out), err
+}
+
+// counter counts what is written.
+type counter int
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// sarifOf makes a run with at most so many results.
+func sarifOf(r *lint.Report, o Options, most int) sarifLog {
 	version := o.Version
 	run := sarifRun{
 		Tool: sarifTool{sarifDriver{
@@ -124,14 +177,19 @@ func findingsSARIF(w io.Writer, r *lint.Report, o Options) error {
 		run.Tool.Driver.SemanticVersion = strings.TrimPrefix(v.String(), "v")
 	}
 	invocation := sarifInvocation{ExecutionSuccessful: len(r.Failures) == 0}
+	notify := func(level, format string, args ...any) {
+		invocation.ToolExecutionNotifications = append(invocation.ToolExecutionNotifications, sarifNotification{level, sarifText{Text: fmt.Sprintf(format, args...)}})
+	}
 	for _, err := range r.Failures {
-		invocation.ToolExecutionNotifications = append(invocation.ToolExecutionNotifications, sarifNotification{"error", sarifText{Text: err.Error()}})
+		notify("error", "%s", err)
 	}
 	var left int
-	if r, left = mostSevere(r, sarifResults); left > 0 {
-		invocation.ToolExecutionNotifications = append(invocation.ToolExecutionNotifications, sarifNotification{"warning", sarifText{
-			Text: fmt.Sprintf("GitHub takes %d results of a run, so %d of lower severity are left out; -o json has all", sarifResults, left),
-		}})
+	if r, left = mostSevere(r, most); left > 0 {
+		notify("warning", "GitHub takes %d results of a run and %d bytes, compressed, so the %d least severe of %d are left out; -o json has all",
+			sarifResults, sarifSize, left, left+len(r.Findings)+len(r.Suppressed))
+	}
+	if n := len(r.Findings) + len(r.Suppressed); n > sarifShown {
+		notify("note", "GitHub shows the %d most severe of these %d results", sarifShown, n)
 	}
 	run.Invocations = []sarifInvocation{invocation}
 
@@ -154,16 +212,12 @@ func findingsSARIF(w io.Writer, r *lint.Report, o Options) error {
 		result.Suppressions = []sarifSuppression{{"inSource", r.Suppressed[i].Reason}}
 		run.Results = append(run.Results, result)
 	}
-	return writeJSON(w, sarifLog{
+	return sarifLog{
 		Schema:  "https://json.schemastore.org/sarif-2.1.0.json",
 		Version: "2.1.0",
 		Runs:    []sarifRun{run},
-	})
+	}
 }
-
-// sarifResults is how many results GitHub takes of a run (GitHub: SARIF support
-// for code scanning, limits).
-const sarifResults = 25_000
 
 // mostSevere returns a report with at most so many findings and suppressed ones
 // together: the most severe ones, in their order, and how many are left out.
@@ -224,7 +278,11 @@ func sarifResultOf(f *lint.Finding, rule int, below string) sarifResult {
 		Message: sarifText{Text: sarifMessage(f)}, Locations: []sarifLocation{sarifLocationOf(f, below)},
 		Suppressions: []sarifSuppression{}, // for all results, or for none (section 3.27.23)
 	}
-	for _, p := range f.Also {
+	for i, p := range f.Also {
+		if i == sarifLocations {
+			result.Message.Text += fmt.Sprintf("\n\nThe same fault stands in %s.", count(len(f.Also)-i, "more place"))
+			break
+		}
 		result.RelatedLocations = append(result.RelatedLocations, sarifLocationOf(&lint.Finding{File: p.File, Pos: p.Pos}, below))
 	}
 	if f.Fingerprint != "" {

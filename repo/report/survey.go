@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -21,12 +22,7 @@ const supportNote = "Cluster API's support of contract v1beta1 ends in 2027; pro
 func WriteSurvey(w io.Writer, format string, s *fleet.Survey) error {
 	switch format {
 	case "json":
-		data, err := s.Write()
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(data)
-		return err
+		return documentOf("survey").Write(w, s.Failures(), s)
 	case "markdown":
 		return surveyMarkdown(w, s)
 	case "html":
@@ -42,6 +38,28 @@ func WriteSurvey(w io.Writer, format string, s *fleet.Survey) error {
 	}
 	_, err := fmt.Fprintln(w, surveySummary(s))
 	return err
+}
+
+// ReadSurvey reads what WriteSurvey wrote as JSON. Name is that of the file, for errors.
+func ReadSurvey(name string, data []byte) (*fleet.Survey, error) {
+	var file struct {
+		Kind          string `json:"kind"`
+		SchemaVersion int    `json:"schemaVersion"`
+		fleet.Survey
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, fmt.Errorf("%s is not a survey in JSON: %w; write one with: survey SOURCE -o json=FILE", name, err)
+	}
+	d, shard := documentOf("survey"), file.Shard
+	switch {
+	case file.Kind != d.Kind || file.Providers == nil || file.Source == "":
+		return nil, fmt.Errorf("%s is not a survey; write one with: survey SOURCE -o json=FILE", name)
+	case file.SchemaVersion != d.Version:
+		return nil, fmt.Errorf("%s: unsupported schemaVersion %d of a survey (supported: %d)", name, file.SchemaVersion, d.Version)
+	case shard != nil && (shard.Of < 1 || shard.Index < 1 || shard.Index > shard.Of):
+		return nil, fmt.Errorf("%s: the shard %s is impossible", name, shard)
+	}
+	return &file.Survey, nil
 }
 
 func surveyName(p *fleet.Provider) string {
@@ -92,7 +110,7 @@ func surveyCells(s *fleet.Survey) [][]string {
 	for _, p := range s.Providers {
 		if len(p.Releases) > 0 {
 			for _, c := range p.Releases[0].Contracts {
-				contracts = append(contracts, c.Name)
+				contracts = append(contracts, visible(c.Name))
 			}
 			break
 		}
@@ -197,30 +215,13 @@ func findingPlace(f fleet.Finding) string {
 }
 
 func surveyHTML(w io.Writer, s *fleet.Survey) error {
-	var body []markup.Node
-	for i, row := range surveyCells(s) {
-		name := "td"
-		if i == 0 {
-			name = "th"
-		}
-		var line []markup.Node
-		for j, text := range row {
-			content := markup.Text(text)
-			if i > 0 && j == 0 {
-				content = markup.El("a", markup.Attrs("href", "#"+anchor(i-1)), markup.Text(text))
-			}
-			line = append(line, markup.El(name, nil, content))
-		}
-		body = append(body, markup.El("tr", nil, line...))
-	}
-	parts := []markup.Node{
-		el("header", "", el("h1", "", markup.Text("Providers")), el("p", "by", markup.Text(surveySummary(s)+". "+supportNote))),
-		el("main", "", el("div", "canvas", markup.El("table", nil, body...))),
-	}
+	parts := []markup.Node{pageTable("Providers", surveyCells(s), func(i int) string { return "#" + anchor(i) })}
 	for i := range s.Providers {
 		parts = append(parts, surveySection(&s.Providers[i], i))
 	}
-	return writePage(w, "Providers", parts...)
+	return writePage(w, "Providers",
+		el("header", "", el("h1", "", markup.Text("Providers")), el("p", "by", markup.Text(surveySummary(s)+". "+supportNote))),
+		el("main", "", parts...))
 }
 
 func surveySection(p *fleet.Provider, i int) markup.Node {
@@ -245,7 +246,7 @@ func surveySection(p *fleet.Provider, i int) markup.Node {
 		}
 		for _, c := range r.Contracts {
 			if c.Declared && len(c.Missing) > 0 {
-				inside = append(inside, el("h4", "", markup.Text("Missing for "+c.Name)))
+				inside = append(inside, el("h4", "", markup.Text("Missing for "+visible(c.Name))))
 				var items []markup.Node
 				for _, m := range c.Missing {
 					items = append(items, el("li", "", markup.Text(visible(m))))

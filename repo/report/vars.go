@@ -70,7 +70,7 @@ func eachRelease[T any](w io.Writer, title string, releases []Inventory[T], writ
 			head = "\n"
 		}
 		if title != "" && len(releases) > 1 {
-			head += fmt.Sprintf(title, printable(r.Release.Provider.Label()), printable(r.Release.Version))
+			head += fmt.Sprintf(title, prose(r.Release.Provider.Label()), prose(r.Release.Version))
 		}
 		if _, err := io.WriteString(w, head); err != nil {
 			return err
@@ -103,7 +103,7 @@ func variablesText(w io.Writer, r *repo.Release, variables []inventory.Variable)
 		if n := len(v.Uses) - 1; n > 0 {
 			used += fmt.Sprintf(" and %d more", n)
 		}
-		rows = append(rows, []string{v.Name, string(v.Type), shorten(defaultText(v, printable)), used})
+		rows = append(rows, []string{visible(v.Name), string(v.Type), shorten(defaultText(v, printable)), used})
 	}
 	if len(variables) > 0 {
 		b.WriteByte('\n')
@@ -112,7 +112,7 @@ func variablesText(w io.Writer, r *repo.Release, variables []inventory.Variable)
 	title := "\nnotes:\n"
 	for i := range variables {
 		for _, n := range variables[i].Notes {
-			fmt.Fprintf(&b, "%s  %s: %s [%s]\n", title, variables[i].Name, printable(n.Message), n.Kind)
+			fmt.Fprintf(&b, "%s  %s: %s [%s]\n", title, visible(variables[i].Name), printable(n.Message), n.Kind)
 			title = ""
 			for _, p := range n.Places[:min(len(n.Places), shownPlaces)] {
 				fmt.Fprintf(&b, "    %s:%d:%d  %s\n", printable(p.File), p.Line, p.Column, shorten(printable(p.Expression)))

@@ -226,7 +226,7 @@ var Packages = []Package{
 			repo/move/owners repo/move/snapshot
 			repo/report
 			repo/source/files repo/source/folder repo/source/git repo/source/program
-			repo/text/manifest repo/text/yamldoc
+			repo/text/manifest repo/text/pattern repo/text/yamldoc
 			repo/trust/policy repo/trust/provenance repo/trust/sign
 			transform
 			transform/cache
@@ -263,26 +263,26 @@ var Packages = []Package{
 		Path:  "layouts/config",
 		Holds: "clusterctl-repo.yaml: structs, strict decoding with positions, the schema, patterns resolved to a plan",
 		Never: "how anything is built",
-		Knows: `layouts repo/text/yamldoc`,
+		Knows: `layouts repo/text/pattern repo/text/yamldoc`,
 	},
 	{
 		Path:  "layouts/detect",
 		Holds: "what a source tree is, by convention, with the reason for each conclusion",
 		Never: "how anything is built",
-		Knows: `layouts layouts/config repo/text/yamldoc`,
+		Knows: `layouts layouts/config repo/text/pattern repo/text/yamldoc`,
 	},
 	{
 		Path:      "layouts/recipes",
 		Holds:     "what Makefiles, workflows and scripts do to make a release, read and not run",
 		Never:     "what folders hold, how anything is built",
-		Knows:     `repo/text/yamldoc`,
+		Knows:     `repo/text/pattern repo/text/yamldoc`,
 		Libraries: `mvdan.cc/sh/v3`,
 	},
 	{
 		Path:  "publish",
 		Holds: "what every destination can do, sites that give each provider its destination, dry runs, records and progress",
 		Never: "how a release was made, or whether it is sound",
-		Knows: `layouts repo repo/capi/metadata repo/text/manifest`,
+		Knows: `layouts repo repo/capi/metadata repo/text/manifest repo/text/pattern`,
 	},
 	{
 		Path:  "publish/bundle",
@@ -297,25 +297,31 @@ var Packages = []Package{
 		Knows: `publish`,
 	},
 	{
+		Path:  "publish/converge",
+		Holds: "the machine that all servers share: look, decide by a table, act, look again",
+		Never: "any destination",
+		Knows: `publish publish/transport`,
+	},
+	{
 		Path:      "publish/github",
 		Holds:     "the destination GitHub releases",
 		Never:     "other destinations, credentials, what the files mean",
-		Knows:     `layouts publish publish/transport repo`,
+		Knows:     `layouts publish publish/converge publish/transport repo`,
 		Libraries: `github.com/google/go-github/v60 net net/http`,
 	},
 	{
 		Path:      "publish/gitlab",
 		Holds:     "the destination GitLab generic packages",
 		Never:     "other destinations, credentials, what the files mean",
-		Knows:     `layouts publish publish/claim publish/transport repo`,
+		Knows:     `layouts publish publish/claim publish/converge publish/transport repo`,
 		Libraries: `github.com/hashicorp/go-retryablehttp github.com/xanzy/go-gitlab net/http`,
 	},
 	{
 		Path:      "publish/images",
 		Holds:     "the container images of a mirror, from registries into a layout and from there to a site's registry",
 		Never:     "what the images are for, credentials",
-		Knows:     `layouts publish/mirror publish/oci repo`,
-		Libraries: `github.com/distribution/reference github.com/opencontainers/image-spec`,
+		Knows:     `layouts publish/mirror publish/oci repo repo/text/imageref`,
+		Libraries: `github.com/opencontainers/image-spec`,
 	},
 	{
 		Path:      "publish/local",
@@ -332,15 +338,16 @@ var Packages = []Package{
 			repo/capi/metadata
 			repo/facts/inventory
 			repo/source/files
-			repo/text/imageref repo/text/yamldoc`,
+			repo/text/imageref repo/text/pattern repo/text/yamldoc`,
 		Libraries: `github.com/Masterminds/semver/v3 syscall`,
 	},
 	{
 		Path:  "publish/oci",
 		Holds: "the destination OCI registry",
 		Never: "other destinations, what the files mean",
-		Knows: `layouts publish publish/claim publish/transport repo`,
+		Knows: `layouts publish publish/claim publish/converge publish/transport repo`,
 		Libraries: `github.com/opencontainers/go-digest github.com/opencontainers/image-spec
+			golang.org/x/net
 			net
 			net/http
 			oras.land/oras-go/v2`,
@@ -557,7 +564,7 @@ var Packages = []Package{
 		Path:  "repo/lint/fix",
 		Holds: "the edits of findings, made so that nothing but the intended values changes",
 		Never: "rules, how a result is linted again",
-		Knows: `repo/lint repo/source/files repo/text/yamldoc`,
+		Knows: `repo/lint repo/source/files repo/text/pattern repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/lint/rules",
@@ -645,7 +652,7 @@ var Packages = []Package{
 		Never: "any rule",
 		Knows: `layouts
 			repo/capi/clusterclass repo/capi/contract
-			repo/kube/crd repo/kube/gotypes repo/kube/openapi
+			repo/kube/cel repo/kube/crd repo/kube/gotypes repo/kube/openapi
 			repo/lint
 			repo/migrate repo/migrate/table
 			repo/text/manifest repo/text/vars repo/text/yamldoc`,
@@ -667,7 +674,7 @@ var Packages = []Package{
 		Never: "other subjects, printing",
 		Knows: `layouts repo
 			repo/capi/clusterclass repo/capi/coreapi
-			repo/kube/crd repo/kube/gotypes repo/kube/objectmeta repo/kube/openapi
+			repo/kube/cel repo/kube/crd repo/kube/gotypes repo/kube/objectmeta repo/kube/openapi
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/move/owners
@@ -678,7 +685,8 @@ var Packages = []Package{
 		Path:  "repo/lint/rules/text",
 		Holds: "rules about YAML, variables and comments that silence rules",
 		Never: "other subjects, printing",
-		Knows: `repo/kube/objectmeta
+		Knows: `layouts
+			repo/kube/gotypes repo/kube/objectmeta
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/vars repo/text/yamldoc`,
@@ -805,6 +813,11 @@ var Packages = []Package{
 		Knows: `layouts repo repo/text/vars repo/text/yamldoc`,
 	},
 	{
+		Path:  "repo/text/pattern",
+		Holds: "regular expressions that are compiled when they are first used",
+		Never: "what they match",
+	},
+	{
 		Path:      "repo/text/vars",
 		Holds:     "the ${VAR} language with positions, exactly as drone/envsubst, in linear time",
 		Never:     "YAML",
@@ -881,6 +894,13 @@ var Packages = []Package{
 		Path:  "test/corpus",
 		Holds: "configurations with which real provider sources are built, and what they lead to",
 		Never: "rules",
+	},
+	{
+		Path:      "test/decisions",
+		Holds:     "the check that tables of decisions are documented",
+		Never:     "any destination",
+		Knows:     `publish/converge`,
+		Libraries: `flag testing`,
 	},
 	{
 		Path:  "test/dist",
@@ -1051,6 +1071,13 @@ var Packages = []Package{
 		Never: "what is compared",
 	},
 	{
+		Path:      "test/rivals",
+		Holds:     "the model test of publishing: many publishers of one version, some of which die",
+		Never:     "any kind of place",
+		Knows:     `layouts publish publish/claim publish/open publish/transport repo`,
+		Libraries: `net/http testing`,
+	},
+	{
 		Path:  "test/site",
 		Holds: "preparing the documents for the web site: a page for each rule, links led to their places",
 		Never: "how the pages look",
@@ -1110,7 +1137,7 @@ var Packages = []Package{
 		Path:      "transform/kustomize",
 		Holds:     "kustomize in process, confined to the source tree",
 		Never:     "providers, rules",
-		Knows:     `repo/parallel repo/source/files repo/text/yamldoc transform/cache`,
+		Knows:     `repo/parallel repo/source/files repo/text/pattern repo/text/yamldoc transform/cache`,
 		Libraries: `sigs.k8s.io/kustomize/api sigs.k8s.io/kustomize/kyaml`,
 	},
 	{
@@ -1121,7 +1148,7 @@ var Packages = []Package{
 			layouts/config layouts/detect layouts/recipes
 			repo
 			repo/source/files
-			repo/text/yamldoc
+			repo/text/pattern repo/text/yamldoc
 			transform/cache transform/kustomize transform/sourcetree`,
 	},
 	{

@@ -168,8 +168,7 @@ func tool(ctx context.Context, t *testing.T, r *rig.Rig, args ...string) *course
 	if keep != "" {
 		log, err := os.Create(filepath.Join(keep, name+".log"))
 		if err != nil {
-			t.Error(err)
-			return nil
+			t.Fatal(err)
 		}
 		defer log.Close()
 		cmd.Stderr = io.MultiWriter(&stderr, log)
@@ -240,6 +239,14 @@ func (c *course) expect(t *testing.T, want []string, may ...string) {
 		t.Logf("%s", strings.Join(slices.DeleteFunc(strings.Split(c.stderr, "\n"), func(line string) bool {
 			return strings.HasPrefix(line, "BEH") && (strings.Contains(line, " held ") || strings.Contains(line, " not decided"))
 		}), "\n"))
+	}
+}
+
+// long skips what is not in the short course.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the short course has the unchanged controllers only")
 	}
 }
 

@@ -170,6 +170,7 @@ func (u *user) deleteMachine(pool string) {
 // TestPools lets a provider of pools behave, and break each rule of their contract in a
 // pool of its own: the rule must be found there, and nothing else anywhere.
 func TestPools(t *testing.T) {
+	long(t)
 	r := shared(t)
 	if err := r.Define(t.Context(), rack.Definitions()...); err != nil {
 		t.Fatal(err)

@@ -100,7 +100,7 @@ func worstChange(t *testing.T, old, now *apiextensionsv1.CustomResourceDefinitio
 		releases[i] = &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: fmt.Sprintf("v1.0.%d", i)}
 		releases[i].Artifacts = []*repo.Artifact{repo.BytesArtifact("infrastructure-components.yaml", data)}
 	}
-	changes, err := diff.Releases(background, releases[0], releases[1])
+	changes, err := diff.Releases(background, releases[0], releases[1], nil)
 	if err != nil {
 		t.Fatal(err)
 	}

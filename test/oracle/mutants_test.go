@@ -292,29 +292,185 @@ var faults = map[string]func(*mutant) bool{
 	"a null key":      put(anyField, "~: x"),
 	"infinity":        rewrite(anyField, to(".inf")),
 
-	"no metadata.yaml":  func(m *mutant) bool { delete(m.files, layouts.MetadataFile); return true },
-	"no components":     func(m *mutant) bool { return dropFile(m, layouts.Components) },
-	"another file name": func(m *mutant) bool { return renameFile(m) },
-	"no class file":     func(m *mutant) bool { return dropFile(m, layouts.ClusterClass) },
-	"no v":              func(m *mutant) bool { m.version = strings.TrimPrefix(m.version, "v"); return true },
-	"no version":        func(m *mutant) bool { m.version = "latest-build"; return true },
-	"another minor":     func(m *mutant) bool { m.version = "v99.0.0"; return true },
-	"series":            inMetadata(rewrite(named("minor"), to("77"))),
-	"series twice":      inMetadata(duplicateSeries),
-	"no series":         inMetadata(drop(named("releaseSeries"))),
-	"contract":          inMetadata(rewrite(named("contract"), to("v1alpha4"))),
-	"odd contract":      inMetadata(rewrite(named("contract"), to("V1Beta2"))),
-	"no contract":       inMetadata(drop(named("contract"))),
-	"major a text":      inMetadata(rewrite(named("major"), to(`"1"`))),
-	"metadata version":  inMetadata(rewrite(named("apiVersion"), to("clusterctl.cluster.x-k8s.io/v1beta1"))),
-	"metadata kind":     inMetadata(rewrite(named("kind"), to("ReleaseMetadata"))),
-	"a variable there":  inMetadata(rewrite(named("contract"), to("${C:=v1beta2}"))),
+	"an escape of JSON":          rewrite(anyField, func(old string) string { return `"https:\/\/` + plainOf(old) + `"` }),
+	"an escaped DEL":             rewrite(anyField, func(old string) string { return `"` + plainOf(old) + `\x7f"` }),
+	"an escaped C1 control":      rewrite(anyField, to(`"\x80"`)),
+	"an escaped noncharacter":    rewrite(anyField, to(`"\uFFFE"`)),
+	"half a surrogate":           rewrite(anyField, to(`"\ud83d\ude00"`)),
+	"an escaped zero":            rewrite(anyField, to(`"a\0b"`)),
+	"an escaped line":            rewrite(anyField, to(`"a\Nb\Lc\Pd\_e"`)),
+	"DEL in a key":               put(anyField, `"odd\x7f": x`),
+	"a long key":                 put(anyField, strings.Repeat("k", 1023)+": x"),
+	"a longer key":               put(anyField, strings.Repeat("k", 1025)+": x"),
+	"a key of HTML":              put(anyField, strings.Repeat("<", 172)+": x"),
+	"a key of less HTML":         put(anyField, strings.Repeat("&", 168)+": x"),
+	"an explicit key":            put(anyField, "? odd\n"),
+	"a list as a key":            put(anyField, "[a, b]: x"),
+	"a BOM in a line":            text("\n", "\n\ufeff"),
+	"a BOM in a value":           text(": ", ": \ufeff"),
+	"CRLF":                       everywhere("\n", "\r\n"),
+	"a CR":                       text("\n", "\r"),
+	"a next line":                text(" ", "\u0085"),
+	"a separator with a space":   text("\n---\n", "\n--- \n"),
+	"a separator with a tab":     text("\n---\n", "\n---\t# x\n"),
+	"a separator of four dashes": text("\n---\n", "\n----\n"),
+	"a block at the separator":   text("\n---\n", "\n--- |\n"),
+	"an indented separator":      text("\n---\n", "\n ---\n"),
+	"an end mark":                text("\n---\n", "\n...\n"),
+	"an end mark and separator":  text("\n---\n", "\n...\n---\n"),
+	"two separators":             text("\n---\n", "\n---\n---\n# nothing\n---\n"),
+	"a separator in a text":      rewrite(anyField, to("\"a\n---\nb\"")),
+	"a comment at a value":       text("\n", " # ${x\n"),
+	"a hash without a space":     rewrite(anyField, func(old string) string { return plainOf(old) + "#x" }),
+	"an anchor and its alias":    anchored(func(name string) string { return "*" + name }),
+	"a merge key":                put(anyField, "<<: {mergedOdd: x}"),
+	"a merge key of a text":      put(anyField, "<<: x"),
+	"a merge key of a list":      put(anyField, "<<: [{mergedOdd: x}, {mergedOdd: y}]"),
+	"a merge key in quotes":      put(anyField, `"<<": {mergedOdd: x}`),
+	"tag !!str":                  rewrite(anyField, func(old string) string { return "!!str " + plainOf(old) }),
+	"tag !!int":                  rewrite(anyField, func(old string) string { return "!!int " + plainOf(old) }),
+	"tag !!binary":               rewrite(anyField, to("!!binary aGVsbG8=")),
+	"tag of its own":             rewrite(anyField, func(old string) string { return "!mine " + plainOf(old) }),
+	"octal":                      rewrite(numeric, to("0o17")),
+	"hexadecimal":                rewrite(numeric, to("0x1F")),
+	"underscores":                rewrite(numeric, to("1_000")),
+	"a plus":                     rewrite(numeric, to("+1")),
+	"an exponent":                rewrite(numeric, to("1e3")),
+	"a huge exponent":            rewrite(numeric, to("1e400")),
+	"minus zero":                 rewrite(numeric, to("-0")),
+	"base 60":                    rewrite(anyField, to("1:30")),
+	"beyond 2^53":                rewrite(numeric, to("9007199254740993")),
+	"a whole fraction":           rewrite(numeric, to("1.0")),
+	"a date":                     rewrite(anyField, to("2026-01-02")),
+	"single quotes":              rewrite(anyField, func(old string) string { return "'" + strings.ReplaceAll(old, "'", "''") + "'" }),
+	"a quote left open":          rewrite(anyField, func(old string) string { return `"` + plainOf(old) }),
+	"text after a quote":         rewrite(anyField, func(old string) string { return `"` + plainOf(old) + `" x` }),
+	"a literal":                  rewrite(anyField, func(old string) string { return "|-\n                              " + plainOf(old) }),
+	"a folded text":              rewrite(anyField, func(old string) string { return ">2\n                              " + plainOf(old) }),
+	"two lines":                  rewrite(anyField, func(old string) string { return plainOf(old) + "\n                              b" }),
+	"a colon":                    rewrite(anyField, func(old string) string { return plainOf(old) + ": x" }),
+	"a reserved character":       rewrite(anyField, to("@x")),
+	"a percent":                  put(anyField, "%x: y"),
+	"a tab after the colon":      text(": ", ":\t"),
+	"no space after the colon":   text(": ", ":"),
+	"a space less":               text("\n  ", "\n "),
+	"a list one deeper":          text("\n- ", "\n  - "),
+	"two dollars":                rewrite(anyField, func(old string) string { return plainOf(old) + "$$" }),
+	"an escaped variable":        rewrite(anyField, to("$${ESCAPED}")),
+	"three dollars":              rewrite(anyField, to("$$${ESCAPED:=a}")),
+	"a dollar":                   rewrite(anyField, to("$")),
+	"a dollar in a key":          put(anyField, "$$odd: x"),
+	"a variable as a key":        put(anyField, "${SOME_KEY}: x"),
+	"a variable with a break":    put(anyField, "oddField: ${SOME_VALUE}\n                                 deep: x"),
+	"a version with a break":     put(anyField, "oddField: ${KUBERNETES_VERSION}\n                                 deep: x"),
+	"a variable for lines":       put(anyField, "${SOME_LINES}"),
+	"replacing":                  func(m *mutant) bool { return variable(m, func(name string) string { return "${" + name + "/a/b}" }) },
+	"trimming":                   func(m *mutant) bool { return variable(m, func(name string) string { return "${" + name + "#v}" }) },
+	"a length":                   func(m *mutant) bool { return variable(m, func(name string) string { return "${#" + name + "}" }) },
+	"upper case of a variable":   func(m *mutant) bool { return variable(m, func(name string) string { return "${" + name + "^^}" }) },
+	"an empty name":              func(m *mutant) bool { return variable(m, func(name string) string { return "${}" }) },
+	"two braces":                 func(m *mutant) bool { return variable(m, func(name string) string { return "${{" + name + "}}" }) },
+	"a default of YAML": func(m *mutant) bool {
+		return variable(m, func(name string) string { return "${" + name + ":=[a, b]}" })
+	},
+	"a default with a colon":   func(m *mutant) bool { return variable(m, func(name string) string { return "${" + name + ":=a: b}" }) },
+	"a default with a line":    func(m *mutant) bool { return variable(m, func(name string) string { return "${" + name + ":=a\nb}" }) },
+	"documents the other way":  func(m *mutant) bool { return reversed(m) },
+	"a document of a number":   more("5"),
+	"a document of null":       more("null"),
+	"a document in braces":     more(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "json"}}`),
+	"no name but generateName": more("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  generateName: odd-"),
+
+	"no metadata.yaml":           func(m *mutant) bool { delete(m.files, layouts.MetadataFile); return true },
+	"no components":              func(m *mutant) bool { return dropFile(m, layouts.Components) },
+	"another file name":          func(m *mutant) bool { return renameFile(m) },
+	"no class file":              func(m *mutant) bool { return dropFile(m, layouts.ClusterClass) },
+	"no v":                       func(m *mutant) bool { m.version = strings.TrimPrefix(m.version, "v"); return true },
+	"no version":                 func(m *mutant) bool { m.version = "latest-build"; return true },
+	"another minor":              func(m *mutant) bool { m.version = "v99.0.0"; return true },
+	"series":                     inMetadata(rewrite(named("minor"), to("77"))),
+	"series twice":               inMetadata(duplicateSeries),
+	"no series":                  inMetadata(drop(named("releaseSeries"))),
+	"contract":                   inMetadata(rewrite(named("contract"), to("v1alpha4"))),
+	"odd contract":               inMetadata(rewrite(named("contract"), to("V1Beta2"))),
+	"no contract":                inMetadata(drop(named("contract"))),
+	"major a text":               inMetadata(rewrite(named("major"), to(`"1"`))),
+	"metadata version":           inMetadata(rewrite(named("apiVersion"), to("clusterctl.cluster.x-k8s.io/v1beta1"))),
+	"metadata kind":              inMetadata(rewrite(named("kind"), to("ReleaseMetadata"))),
+	"a variable there":           inMetadata(rewrite(named("contract"), to("${C:=v1beta2}"))),
+	"metadata with CRLF":         inMetadata(everywhere("\n", "\r\n")),
+	"metadata with a BOM":        inMetadata(func(m *mutant) bool { m.files[m.name] = "\ufeff" + m.files[m.name]; return true }),
+	"metadata with a document":   inMetadata(more("apiVersion: v1\nkind: ConfigMap")),
+	"metadata behind a document": inMetadata(func(m *mutant) bool { m.files[m.name] = "a: b\n---\n" + m.files[m.name]; return true }),
+	"metadata behind a comment":  inMetadata(func(m *mutant) bool { m.files[m.name] = "# a\n---\n" + m.files[m.name]; return true }),
+	"metadata in braces": inMetadata(func(m *mutant) bool {
+		m.files[m.name] = `{"apiVersion":"clusterctl.cluster.x-k8s.io\/v1alpha3","kind":"Metadata","releaseSeries":[{"major":1,"minor":0,"contract":"v1beta1"}]}`
+		return true
+	}),
+	"a minor of 1.0":       inMetadata(rewrite(named("minor"), func(old string) string { return old + ".0" })),
+	"a minor of 0x":        inMetadata(rewrite(named("minor"), func(old string) string { return "0x" + old })),
+	"a minor of null":      inMetadata(rewrite(named("minor"), to("null"))),
+	"a contract of yes":    inMetadata(rewrite(named("contract"), to("yes"))),
+	"a contract of spaces": inMetadata(rewrite(named("contract"), to(`" v1beta1"`))),
+	"an alias there":       inMetadata(anchored(func(name string) string { return "*" + name })),
+	"DEL there":            inMetadata(rewrite(named("contract"), to(`"v1beta1\x7f"`))),
+	"a key with DEL there": inMetadata(put(anyField, `"\x7f": x`)),
+	"an unknown field":     inMetadata(put(anyField, "odd: {x: 1}")),
+	"another case":         inMetadata(rename),
 	"another class": rewrite(both(in("Cluster"), func(f member) bool {
 		return strings.HasSuffix(f.path, "classRef.name") || strings.HasSuffix(f.path, "topology.class")
 	}), to("nowhere")),
 	"class for classRef": func(m *mutant) bool { return replaceValue(m, at("spec.topology.classRef"), "class: foo") },
 	"Cluster replicas":   rewrite(both(in("Cluster"), named("replicas")), to(`"2"`)),
 	"Cluster paused":     put(both(in("Cluster"), at("spec.topology")), `paused: "no"`),
+}
+
+// plainOf is a text of one line for a scalar in any style.
+func plainOf(old string) string {
+	line, _, _ := strings.Cut(old, "\n")
+	return strings.NewReplacer(`"`, "", `\`, "").Replace(line)
+}
+
+func numeric(f member) bool { return f.value.Kind == yamldoc.Int || f.value.Kind == yamldoc.Float }
+
+// everywhere changes all places of a text.
+func everywhere(from, into string) func(*mutant) bool {
+	return func(m *mutant) bool {
+		m.files[m.name] = strings.ReplaceAll(m.files[m.name], from, into)
+		return true
+	}
+}
+
+// anchored gives a field an anchor and adds another field that uses it.
+func anchored(use func(name string) string) func(*mutant) bool {
+	return func(m *mutant) bool {
+		f, ok := m.pick(func(f member) bool {
+			return f.alone && scalar(f) && f.first == f.last && f.value.Style != yamldoc.Block
+		})
+		if !ok {
+			return false
+		}
+		name, value, found := strings.Cut(m.lines[f.first], ": ")
+		if !found {
+			return false
+		}
+		indent := name[:len(name)-len(strings.TrimLeft(name, " -"))]
+		lines := slices.Clone(m.lines)
+		lines[f.first] = name + ": &odd " + value
+		m.set(slices.Insert(lines, f.first+1, strings.Repeat(" ", len(indent))+"oddAlias: "+use("odd")))
+		return true
+	}
+}
+
+// reversed turns the order of the documents around.
+func reversed(m *mutant) bool {
+	parts := strings.Split(strings.TrimPrefix(m.files[m.name], "---\n"), "\n---\n")
+	if len(parts) < 2 {
+		return false
+	}
+	slices.Reverse(parts)
+	m.files[m.name] = strings.Join(parts, "\n---\n")
+	return true
 }
 
 // inMetadata applies a mutation to metadata.yaml.

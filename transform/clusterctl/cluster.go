@@ -54,10 +54,12 @@ type Template struct {
 	Variables []vars.Variable
 	// Objects is empty if only the variables were asked for.
 	Objects []unstructured.Unstructured
+
+	sources []object // of Objects
 }
 
 // YAML returns what `clusterctl generate cluster` prints.
-func (t *Template) YAML() ([]byte, error) { return marshal(t.Objects) }
+func (t *Template) YAML() ([]byte, error) { return marshal(t.Objects, t.sources) }
 
 // RenderCluster turns a cluster template into the objects of a cluster
 // (clusterctl: client/config.go, GetClusterTemplate, and
@@ -108,7 +110,7 @@ func render(ctx context.Context, f *yamldoc.File, values Variables, namespace st
 	if err := setNamespace(objs, namespace, "failed to set the TargetNamespace in the template"); err != nil {
 		return nil, nil, err
 	}
-	t.Objects = contents(objs)
+	t.Objects, t.sources = contents(objs), objs
 	return t, objs, ctx.Err()
 }
 
@@ -236,7 +238,7 @@ func merge(parts []*Template) *Template {
 		if t.TargetNamespace != merged.TargetNamespace {
 			merged.TargetNamespace = ""
 		}
-		merged.Objects = append(merged.Objects, t.Objects...)
+		merged.Objects, merged.sources = append(merged.Objects, t.Objects...), append(merged.sources, t.sources...)
 	}
 	for name, value := range defaults {
 		merged.Variables = append(merged.Variables, vars.Variable{Name: name, Default: value})

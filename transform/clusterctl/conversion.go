@@ -54,7 +54,33 @@ func fromOld(o *object, into runtime.Object) error {
 
 // fromTyped replaces the content of an object.
 func fromTyped(from runtime.Object, o *object) error {
-	return scheme().Convert(from, &o.Unstructured, nil)
+	if err := scheme().Convert(from, &o.Unstructured, nil); err != nil {
+		return err
+	}
+	o.Object, _ = compact(o.Object).(map[string]any)
+	return nil
+}
+
+// compact copies maps into maps of their own size. The converter makes room for
+// every field of a type: for each property of a schema two kilobytes, nearly all of
+// them empty.
+func compact(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if v == nil {
+			return v
+		}
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[key] = compact(value)
+		}
+		return out
+	case []any:
+		for i, item := range v {
+			v[i] = compact(item)
+		}
+	}
+	return v
 }
 
 // conversionError is an object that does not fit its type. Field is the first

@@ -46,10 +46,12 @@ type Components struct {
 	Images []string
 	// Objects are in the order in which clusterctl prints and installs them.
 	Objects []unstructured.Unstructured
+
+	sources []object // of Objects
 }
 
 // YAML returns what `clusterctl generate provider` prints.
-func (c *Components) YAML() ([]byte, error) { return marshal(c.Objects) }
+func (c *Components) YAML() ([]byte, error) { return marshal(c.Objects, c.sources) }
 
 // RenderProvider turns a components file into the objects that clusterctl
 // installs (clusterctl: client/repository/components.go, NewComponents): it
@@ -93,7 +95,7 @@ func RenderProvider(ctx context.Context, in ProviderInput) (*Components, error) 
 	order(objs)
 	return &Components{
 		Provider: in.Provider, Version: in.Version, TargetNamespace: target,
-		Variables: template.Variables(), Images: images, Objects: contents(objs),
+		Variables: template.Variables(), Images: images, Objects: contents(objs), sources: objs,
 	}, ctx.Err()
 }
 
@@ -171,8 +173,9 @@ func contents(objs []object) []unstructured.Unstructured {
 }
 
 // marshal joins the objects as clusterctl prints them (clusterctl: util/yaml,
-// FromUnstructured, and cmd/util.go, printYamlOutput).
-func marshal(objs []unstructured.Unstructured) ([]byte, error) {
+// FromUnstructured, and cmd/util.go, printYamlOutput). Errors have the place of what
+// cannot be written.
+func marshal(objs []unstructured.Unstructured, sources []object) ([]byte, error) {
 	if len(objs) == 0 {
 		return []byte("\n"), nil
 	}
@@ -181,7 +184,7 @@ func marshal(objs []unstructured.Unstructured) ([]byte, error) {
 	parallel.Each(len(objs), func(i int) { texts[i], errs[i] = yamldoc.Marshal(objs[i].UnstructuredContent()) })
 	for i, err := range errs {
 		if o := objs[i]; err != nil {
-			return nil, fmt.Errorf("failed to marshal yaml for %s, %s/%s: %w", o.GroupVersionKind(), o.GetNamespace(), o.GetName(), err)
+			return nil, sources[i].unwritable(fmt.Errorf("failed to marshal yaml for %s, %s/%s: %w", o.GroupVersionKind(), o.GetNamespace(), o.GetName(), err))
 		}
 	}
 	return bytes.Join(texts, []byte("---\n")), nil

@@ -153,6 +153,24 @@ func (o *object) fail(err error, path ...string) error {
 	return &yamldoc.Error{File: d.File.Name, Pos: d.Pos(n), Err: err}
 }
 
+// unwritable adds the place of the first value or key that cannot be written.
+func (o *object) unwritable(err error) error {
+	if o.src != nil {
+		if d := o.src.document(o.start); d != nil && d.Err == nil {
+			var at *yamldoc.Error
+			d.Unwritable(func(*yamldoc.Field) bool { return false }, func(n *yamldoc.Node, _ error) {
+				if at == nil {
+					at = &yamldoc.Error{File: d.File.Name, Pos: d.Pos(n), Err: err}
+				}
+			})
+			if at != nil {
+				return at
+			}
+		}
+	}
+	return o.fail(err)
+}
+
 // document parses the text with positions and returns the document of the chunk
 // that begins at start.
 func (s *source) document(start int) *yamldoc.Document {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/policy"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
@@ -240,6 +242,11 @@ func (a *app) approveRepository(ctx context.Context, p *policy.Policy, r *repo.R
 	for _, provider := range r.Providers {
 		odd(provider.Oddities, repo.OddHidden)
 	}
+	beside, err := a.approveBeside(ctx, p, r)
+	if err != nil {
+		return err
+	}
+	problems = append(problems, beside...)
 	if len(problems) > 0 {
 		return &codeError{exitFindings, fmt.Errorf("%s holds what no signature covers; remove it\n  %s", r.Path, strings.Join(problems, "\n  "))}
 	}
@@ -259,6 +266,36 @@ func (a *app) approveRepository(ctx context.Context, p *policy.Policy, r *repo.R
 		}
 	}
 	return nil
+}
+
+// approveBeside checks what clusterctl reads in the root of a repository beside
+// the providers: cert-manager, and files that stand in for those of releases. It
+// returns what no signature covers, in words.
+func (a *app) approveBeside(ctx context.Context, p *policy.Policy, r *repo.Repository) (problems []string, err error) {
+	root := a.path(r.Path)
+	if left, err := os.ReadDir(filepath.Join(root, layouts.OverridesFolder)); err == nil && len(left) > 0 {
+		problems = append(problems, filepath.Join(r.Path, layouts.OverridesFolder)+" holds files that clusterctl may read instead of those of releases")
+	}
+	label := layouts.CertManager.Label()
+	if filepath.Base(r.Path) == label {
+		return problems, nil
+	}
+	versions, err := os.ReadDir(filepath.Join(root, label))
+	if err != nil {
+		return problems, nil // there is none
+	}
+	for _, v := range versions {
+		release, err := folder.OpenRelease(ctx, root, label+"/"+v.Name(), layouts.CertManager, v.Name())
+		if err != nil {
+			return nil, err
+		}
+		if v.Type()&os.ModeSymlink != 0 {
+			problems = append(problems, release.Path+" is a symbolic link")
+		} else if _, err := a.approve(ctx, p, release); err != nil {
+			return nil, err
+		}
+	}
+	return problems, nil
 }
 
 // approveTarget puts approved content in the place of that of a target.

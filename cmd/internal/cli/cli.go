@@ -46,6 +46,8 @@ type IO struct {
 	Dir string
 	// Transport makes HTTP requests; nil is the usual one. Tests set it.
 	Transport http.RoundTripper
+	// Sleep waits for servers; nil is the usual way. Tests set it.
+	Sleep func(ctx context.Context, d time.Duration) error
 }
 
 // OS returns the streams and environment of the process.

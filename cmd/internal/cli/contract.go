@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,7 +37,7 @@ made for it.`,
   clusterctl-repo contract check config/crd/bases
   clusterctl-repo contract replay recording.jsonl.gz`,
 	}
-	cmd.AddCommand(a.contractListCommand(), a.contractShowCommand(), a.contractDocsCommand(), a.contractCheckCommand(), a.contractMatrixCommand(), a.contractWatchCommand(), a.contractDriveCommand(), a.replayCommand())
+	cmd.AddCommand(a.contractListCommand(), a.contractShowCommand(), a.contractDocsCommand(), a.contractCheckCommand(), a.contractMatrixCommand(), a.contractPlanCommand(), a.contractWatchCommand(), a.contractDriveCommand(), a.replayCommand())
 	return cmd
 }
 
@@ -175,8 +174,8 @@ func (a *app) contractDocsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := os.MkdirAll(a.path(args[0]), 0o755); err != nil {
-				return fmt.Errorf("%s: %w", args[0], cause(err))
+			if err := a.makeFolder(args[0]); err != nil {
+				return err
 			}
 			for _, p := range contract.Pages {
 				var b bytes.Buffer
@@ -379,26 +378,41 @@ func (a *app) matrix(ctx context.Context, name string, core int) ([]report.Matri
 	}
 	var rows []report.MatrixRow
 	for _, r := range releases {
-		var all []*crd.CRD
-		if components := r.Components(); components != nil {
-			data, err := components.Bytes()
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", components.Path, err)
-			}
-			for _, o := range manifest.New(components, layouts.Components, data).Objects() {
-				if o.Is(crd.Group, crd.Kind) {
-					all = append(all, crd.Of(o))
-				}
-			}
+		all, err := releaseDefinitions(r)
+		if err != nil {
+			return nil, err
 		}
-		row := report.MatrixRow{Provider: r.Provider.Label(), Version: r.Version}
-		for _, c := range contract.Accepted {
-			cell := report.MatrixCell{Contract: string(c), Missing: []string{}}
-			cell.Declared, cell.Missing = contract.Lacks(all, contract.Profile{Core: core, Contract: c})
-			cell.Ready = len(cell.Missing) == 0
-			row.Cells = append(row.Cells, cell)
-		}
-		rows = append(rows, row)
+		rows = append(rows, matrixRow(r, all, core))
 	}
 	return rows, nil
+}
+
+// releaseDefinitions are the CRDs in the components of a release.
+func releaseDefinitions(r *repo.Release) ([]*crd.CRD, error) {
+	components := r.Components()
+	if components == nil {
+		return nil, nil
+	}
+	data, err := components.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", components.Path, err)
+	}
+	var all []*crd.CRD
+	for _, o := range manifest.New(components, layouts.Components, data).Objects() {
+		if o.Is(crd.Group, crd.Kind) {
+			all = append(all, crd.Of(o))
+		}
+	}
+	return all, nil
+}
+
+func matrixRow(r *repo.Release, all []*crd.CRD, core int) report.MatrixRow {
+	row := report.MatrixRow{Provider: r.Provider.Label(), Version: r.Version}
+	for _, c := range contract.Accepted {
+		cell := report.MatrixCell{Contract: string(c), Missing: []string{}}
+		cell.Declared, cell.Missing = contract.Lacks(all, contract.Profile{Core: core, Contract: c})
+		cell.Ready = len(cell.Missing) == 0
+		row.Cells = append(row.Cells, cell)
+	}
+	return row
 }

@@ -162,8 +162,15 @@ func (a *app) driven(ctx context.Context, cluster *live.Cluster, f *driveFlags, 
 	go func() {
 		ended <- watch.Run(watching, cluster.REST(), watch.Options{Namespace: f.namespace, Events: f.events}, s.line)
 	}()
+	told := context.AfterFunc(ctx, func() {
+		a.say("interrupted; removing what was made in %s, then reporting; interrupt again to leave it there", f.namespace)
+	})
 	left, err = drive.Run(ctx, cluster.REST(), o)
-	time.Sleep(lag)
+	told()
+	select {
+	case <-time.After(lag):
+	case <-ctx.Done():
+	}
 	cancel()
 	err = errors.Join(err, <-ended)
 	stop()

@@ -93,7 +93,9 @@ func (a *app) watch(ctx context.Context, f *watchFlags) error {
 	a.stopping.closing.Store(true)
 	a.say("watching %s; stop with ^C", cluster.Host)
 	stop := s.tick(ctx)
-	err = watch.Run(ctx, cluster.REST(), watch.Options{Namespace: f.namespace, Events: f.events}, s.line)
+	err = a.patiently(ctx, func() error {
+		return watch.Run(ctx, cluster.REST(), watch.Options{Namespace: f.namespace, Events: f.events}, s.line)
+	})
 	stop()
 	if closeErr := s.close(); err == nil {
 		err = closeErr
@@ -111,6 +113,24 @@ func (a *app) watch(ctx context.Context, f *watchFlags) error {
 		}
 	}
 	return a.judge(r, outs, level, report.Options{Timelines: timelines})
+}
+
+// patiently calls do, and waits for its end no longer than grace after ctx is
+// done.
+func (a *app) patiently(ctx context.Context, do func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- do() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(grace):
+		return nil // what was seen is reported
+	}
 }
 
 func (a *app) liveCluster(kubeconfig, kubeContext string) (*live.Cluster, error) {
@@ -135,6 +155,8 @@ type session struct {
 	shown int
 	lines int
 	err   error
+	// closed sessions take nothing more.
+	closed bool
 }
 
 // lag is how long events wait for others that are older.
@@ -157,6 +179,9 @@ func (a *app) session(o behaviour.Options, name string) (*session, error) {
 func (s *session) line(line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return // a watch that did not end in time
+	}
 	s.lines++
 	if s.file != nil && s.err == nil {
 		s.err = s.file.Write(line)
@@ -213,6 +238,7 @@ func (s *session) pass(now time.Time) {
 func (s *session) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closed = true
 	s.order.Flush(s.judge.Add)
 	if s.file == nil {
 		return nil

@@ -5,17 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
 
 func (a *app) diffCommand() *cobra.Command {
 	var s source
-	var failOn string
+	var failOn, kubeconfig, kubeContext string
 	out := outputs{formats: report.InventoryFormats}
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
@@ -32,7 +35,11 @@ compared with itself.
       https://github.com/acme/cluster-api-provider-acme/releases/latest/infrastructure-components.yaml
 
   # Does this source tree break its users? For a pull request
-  clusterctl-repo diff /srv/repository/infrastructure-acme/v1.2.0 . --fail-on breaking`,
+  clusterctl-repo diff /srv/repository/infrastructure-acme/v1.2.0 . --fail-on breaking
+
+  # Can this cluster be upgraded, or does it hold objects in a version that goes?
+  clusterctl-repo diff infrastructure-acme/v1.2.0 infrastructure-acme/v2.0.0 \
+      --kubeconfig management.kubeconfig`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			level := diff.Breaking + 1
@@ -49,17 +56,17 @@ compared with itself.
 			if err != nil {
 				return err
 			}
-			var sides [2][]*repo.Release
-			for i, name := range args {
-				t, err := a.open(cmd.Context(), name, &s)
-				if err != nil {
-					return err
-				}
-				if sides[i], err = t.newest(); err != nil {
+			sides, err := a.sides(cmd.Context(), args, &s)
+			if err != nil {
+				return err
+			}
+			var stored map[string][]string
+			if kubeconfig != "" {
+				if stored, err = a.storedVersions(cmd.Context(), kubeconfig, kubeContext); err != nil {
 					return err
 				}
 			}
-			all, compareErr := compareReleases(cmd.Context(), sides[0], sides[1])
+			all, compareErr := compareReleases(cmd.Context(), sides[0], sides[1], stored)
 			if err := a.write(outs, func(w io.Writer, format string, _ bool) error { return report.WriteDiff(w, format, all) }); err != nil {
 				return err
 			}
@@ -73,15 +80,71 @@ compared with itself.
 		},
 	}
 	s.flags(cmd)
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "also look at what the cluster of this `FILE` stores; it is only read")
+	cmd.Flags().StringVar(&kubeContext, "kubeconfig-context", "", "the context in the kubeconfig to use")
 	cmd.Flags().StringVar(&failOn, "fail-on", "never", "exit with 1 if there is a change of this impact: breaking, attention or never")
 	out.flag(cmd)
 	return cmd
 }
 
+// sides opens what is compared. How to build a source tree does not concern a release
+// beside it, and a tree that is built in memory has no checksums or provenance to
+// compare.
+func (a *app) sides(ctx context.Context, names []string, s *source) (sides [2][]*repo.Release, err error) {
+	var finished [2]bool
+	for i, name := range names {
+		if !isURL(name) {
+			_, err := folder.Open(ctx, a.path(name))
+			finished[i] = err == nil
+		}
+	}
+	built := false
+	for i, name := range names {
+		of := s
+		if finished[i] && !finished[1-i] {
+			of = &source{providers: s.providers}
+		}
+		t, err := a.open(ctx, name, of)
+		if err != nil {
+			return sides, err
+		}
+		if sides[i], err = t.newest(); err != nil {
+			return sides, err
+		}
+		built = built || t.built
+	}
+	if built {
+		for _, side := range sides {
+			for _, r := range side {
+				r.Artifacts = slices.DeleteFunc(r.Artifacts, func(f *repo.Artifact) bool { return layouts.KindOfFile(f.Name).Attests() })
+			}
+		}
+	}
+	return sides, nil
+}
+
+// storedVersions are the versions in which a cluster may hold objects, by the names of
+// their definitions.
+func (a *app) storedVersions(ctx context.Context, kubeconfig, kubeContext string) (map[string][]string, error) {
+	cluster, err := a.liveCluster(kubeconfig, kubeContext)
+	if err != nil {
+		return nil, err
+	}
+	all, err := cluster.Definitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]string{}
+	for _, d := range all {
+		out[d.Name] = d.StoredVersions
+	}
+	return out, nil
+}
+
 // compareReleases compares the releases of each provider. A provider of one side
 // alone is one change; two releases of different providers that
 // are alone on their sides are compared all the same.
-func compareReleases(ctx context.Context, old, new []*repo.Release) ([]report.Comparison, error) {
+func compareReleases(ctx context.Context, old, new []*repo.Release, stored map[string][]string) ([]report.Comparison, error) {
 	var all []report.Comparison
 	var failures []error
 	add := func(from, to *repo.Release) {
@@ -92,7 +155,7 @@ func compareReleases(ctx context.Context, old, new []*repo.Release) ([]report.Co
 		case from == nil:
 			c.Changes = []diff.Change{diff.New(to.Provider.Label())}
 		default:
-			changes, err := diff.Releases(ctx, from, to)
+			changes, err := diff.Releases(ctx, from, to, stored)
 			c.Changes = changes
 			if err != nil {
 				failures = append(failures, err)

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -211,8 +210,8 @@ func (a *app) probeOptions(ctx context.Context, f *checkFlags, address string) (
 		o.Restart = func(ctx context.Context) error { return a.shell(ctx, f.restart) }
 	}
 	if f.save != "" {
-		if err := os.MkdirAll(a.path(f.save), 0o755); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.save, cause(err))
+		if err := a.makeFolder(f.save); err != nil {
+			return nil, err
 		}
 		o.Record = a.saver(f.save)
 	}

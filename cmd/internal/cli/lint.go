@@ -367,7 +367,8 @@ func (a *app) lint(ctx context.Context, names []string, o check.Options) (*lint.
 			repositories = append(repositories, r.Repository)
 		}
 	}
-	return all, repositories, nil
+	// What an interrupt kept from being read is no finding and no failure.
+	return all, repositories, ctx.Err()
 }
 
 // check checks one target.

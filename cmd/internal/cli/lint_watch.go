@@ -38,7 +38,6 @@ func watchable(targets []string, outs []output, fix bool) error {
 // lintAgain checks the targets again after each change of a file, and prints which
 // findings are new and which are gone. It ends with ctx.
 func (a *app) lintAgain(ctx context.Context, targets []string, o check.Options, known map[string]bool, before *lint.Report, outs []output) error {
-	a.stopping.closing.Store(true)
 	a.say("watching %d files; press Ctrl-C to stop", len(a.files(targets)))
 	checked := a.files(targets)
 	last := checked

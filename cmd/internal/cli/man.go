@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,8 +23,8 @@ the folder DIR, which is made if necessary.`,
 				_, err := a.Out.Write(manPage(c.Root(), programBuild()))
 				return err
 			}
-			if err := os.MkdirAll(a.path(args[0]), 0o755); err != nil {
-				return fmt.Errorf("write manual pages: %w", cause(err))
+			if err := a.makeFolder(args[0]); err != nil {
+				return err
 			}
 			return a.writeManPages(c.Root(), args[0])
 		},

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
 )
 
@@ -39,6 +40,7 @@ type mirrorFlags struct {
 	acceptChanged bool
 	configMaps    bool
 	images        bool
+	platforms     []string
 	ociFormat     string
 	pushImages    bool
 	maxWait       time.Duration
@@ -49,7 +51,7 @@ type mirrorFlags struct {
 	// carried are the bundles among the TARGETs.
 	carried []*bundle.Bundle
 	// given are the settings that are on the command line.
-	given struct{ ImageRegistry, ConfigMaps, WithImages bool }
+	given struct{ ImageRegistry, ConfigMaps, WithImages, Platforms bool }
 }
 
 // usualCertManager is the value of --cert-manager without a version.
@@ -99,6 +101,7 @@ version whose files are not what they were when they were mirrored is refused.
 		Annotations: map[string]string{takesTargets: "true"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given.ImageRegistry, f.given.ConfigMaps, f.given.WithImages = cmd.Flags().Changed("image-registry"), cmd.Flags().Changed("config-maps"), cmd.Flags().Changed("images")
+			f.given.Platforms = cmd.Flags().Changed("platform")
 			return a.mirror(cmd.Context(), &f, args)
 		},
 	}
@@ -114,6 +117,7 @@ version whose files are not what they were when they were mirrored is refused.
 	flags.StringVar(&f.imageRegistry, "image-registry", "", "make clusterctl take all images from this registry and path (`HOST/PATH`); the mirror remembers it until it is given again, empty for none")
 	flags.StringVar(&f.ociFormat, "oci-format", open.OCIFiles, "oci://: files, a layer for each file as Cluster API Operator reads it, or archive, the proposed form of Cluster API")
 	flags.BoolVar(&f.images, "images", false, "also bring the container images, with all platforms, as an OCI layout in images; remembered like --image-registry")
+	flags.StringSliceVar(&f.platforms, "platform", nil, "with --images: only for this `OS/ARCH`, such as linux/amd64,linux/arm64; remembered like --image-registry, empty for all")
 	flags.BoolVar(&f.pushImages, "push-images", false, "copy the images that the bundle or the mirror holds into --image-registry")
 	flags.BoolVar(&f.configMaps, "config-maps", false, "also write the releases as ConfigMaps for Cluster API Operator; remembered like --image-registry")
 	f.verify.flag(cmd)
@@ -133,11 +137,13 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 		return usagef("there is nothing to mirror: name a TARGET, such as infrastructure-aws, or a clusterctl.yaml with --config")
 	case f.since != "" && !bundle.IsBundle(f.to):
 		return usagef("--since is for a bundle, such as --to bundle.tar")
+	case len(f.platforms) > 0 && slices.ContainsFunc(f.platforms, func(p string) bool { return !isPlatform(p) }):
+		return usagef("--platform %s: it must be OS/ARCH, such as linux/amd64,linux/arm64", strings.Join(f.platforms, ","))
 	case f.jobs < 1:
 		return usagef("--jobs %d: it takes at least one", f.jobs)
 	}
 	opts := mirror.Options{
-		Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, ImageRegistry: f.imageRegistry, ConfigMaps: f.configMaps, WithImages: f.images, Given: f.given,
+		Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, ImageRegistry: f.imageRegistry, ConfigMaps: f.configMaps, WithImages: f.images, Platforms: f.platforms, Given: f.given,
 	}
 	if f.imageRegistry != "" {
 		if err := mirror.CheckRegistry(f.imageRegistry); err != nil {
@@ -167,6 +173,12 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 		opts.Verify = func(ctx context.Context, r *repo.Release, as []layouts.Provider) error {
 			_, err := a.approve(ctx, demands, r, as...)
 			return err
+		}
+		opts.Vouched = func(sums, sig []byte) (bool, error) {
+			if f.sign.key != nil && signedBy(sums, sig, []*sign.PublicKey{f.sign.key.Public()}) {
+				return true, nil
+			}
+			return f.verify.signed(a, sums, sig)
 		}
 	}
 	defer f.close()
@@ -200,6 +212,12 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 		a.say("the configuration for clusterctl is %s", a.short(filepath.Join(opts.Dir, layouts.ConfigFile)))
 	}
 	return nil
+}
+
+// isPlatform reports whether a text has the form OS/ARCH or OS/ARCH/VARIANT.
+func isPlatform(text string) bool {
+	parts := strings.Split(text, "/")
+	return len(parts) >= 2 && len(parts) <= 3 && !slices.Contains(parts, "") && !strings.ContainsAny(text, " \t,:@")
 }
 
 // runMirror mirrors while no other run does, and tells what it does.

@@ -35,7 +35,8 @@ func (a *app) mirrorVerifyCommand() *cobra.Command {
 SHA256SUMS; a bundle is read without being unpacked. Missing, damaged and
 unexpected files are findings, and so is what a stopped run left. With
 --verify-key, SHA256SUMS of the mirror must be signed, or else every release in
-it. Nothing is sent over the network.`,
+it, and the files beside them must be what mirror makes of these. Nothing is sent
+over the network.`,
 		Example: `  clusterctl-repo mirror verify /srv/mirror
   clusterctl-repo mirror verify /srv/mirror --verify-key cosign.pub -o json`,
 		Args: cobra.ExactArgs(1),
@@ -76,21 +77,11 @@ func (a *app) checkMirror(ctx context.Context, name string, keys *verification) 
 	if err != nil || !keys.given() {
 		return report, err
 	}
-	signed, err := a.signedMirror(dir, keys)
+	signed, err := keys.signed(a, report.Checksums, report.Signature)
 	if err != nil || signed {
 		return report, err
 	}
 	return report, a.checkReleases(ctx, name, keys, report)
-}
-
-// signedMirror reports whether one of the keys signed the checksums of a mirror.
-func (a *app) signedMirror(dir string, keys *verification) (bool, error) {
-	sums, err := readIn(dir, layouts.ChecksumFile)
-	sig, sigErr := readIn(dir, layouts.SignatureFile)
-	if err != nil || sigErr != nil {
-		sig = nil // the report says what is missing
-	}
-	return keys.signed(a, sums, sig)
 }
 
 // signed reports whether the checksums of a mirror are signed with a key that is
@@ -136,6 +127,9 @@ func (a *app) checkBundle(ctx context.Context, name string, keys *verification) 
 	for _, n := range lock.Requires {
 		report.Notes = append(report.Notes, fmt.Sprintf("it is a difference, and the other side has to have %s %s", n.Provider, n.Version))
 	}
+	for _, stranger := range mirror.Strangers(lock, b.Names()) {
+		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unexpected, Path: name, Message: stranger + " belongs to no release in " + layouts.LockFile + ", and no run of mirror writes it; make the bundle anew"})
+	}
 	demands, err := keys.demands(a)
 	if err != nil || demands == nil {
 		return report, err
@@ -166,19 +160,6 @@ func signedBy(sums, sig []byte, keys []*sign.PublicKey) bool {
 		}
 	}
 	return false
-}
-
-// readIn reads a plain file of a folder that may belong to others.
-func readIn(dir, name string) ([]byte, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	if info, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fs.ErrNotExist)
-	}
-	return root.ReadFile(name)
 }
 
 // checkReleases verifies the signature of every release of a mirror.
@@ -216,7 +197,22 @@ func (a *app) checkReleases(ctx context.Context, name string, keys *verification
 			report.Problems = append(report.Problems, at)
 		}
 	}
-	return nil
+	if len(report.Problems) > 0 {
+		return nil
+	}
+	// No signature covers the files beside the releases, so they must follow from
+	// them.
+	differ, err := mirror.Derived(ctx, opts)
+	for _, file := range differ {
+		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: file, Message: "it is not what mirror makes of the releases here, and the mirror is not signed; run mirror repair"})
+	}
+	if s := report.Lock.Settings; s.ImageRegistry != "" {
+		report.Notes = append(report.Notes, fmt.Sprintf("clusterctl takes images from %s; the mirror is not signed, so check that this is meant", s.ImageRegistry))
+	}
+	if report.Lock.Settings.Images {
+		report.Notes = append(report.Notes, "the container images in "+layouts.ImagesFolder+" are not signed; sign the mirror with mirror --sign-key")
+	}
+	return err
 }
 
 // mirrorDocument is what mirror verify writes as JSON.

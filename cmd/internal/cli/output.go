@@ -55,7 +55,7 @@ func (o *outputs) parse() ([]output, error) {
 }
 
 // forms are the syntaxes of formats. Others are text.
-var forms = map[string]term.Form{"json": term.JSON, "sarif": term.JSON, "junit": term.XML, "html": term.XML}
+var forms = map[string]term.Form{"json": term.JSON, "sarif": term.JSON, "junit": term.XML, "html": term.XML, "svg": term.XML, "runbook-html": term.XML}
 
 // write sends what render makes to each output, also if another one fails. Files
 // are written whole. If they cannot be, and none goes to standard output, the text
@@ -152,4 +152,15 @@ func (a *app) path(name string) string {
 		return name
 	}
 	return filepath.Join(a.Dir, name)
+}
+
+// makeFolder makes a folder that a command writes into.
+func (a *app) makeFolder(name string) error {
+	if isURL(name) {
+		return usagef("%s is a URL; name a folder to write to", name)
+	}
+	if err := os.MkdirAll(a.path(name), 0o755); err != nil {
+		return fmt.Errorf("%s: %w", name, cause(err))
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"regexp"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
 // site opens a DEST.
@@ -41,7 +41,7 @@ func (a *app) places(w *waiting) *open.Places {
 	if a.opened == nil {
 		a.opened = &open.Places{Env: a.Env, Dir: a.Dir, Base: a.Transport, Tool: "clusterctl-repo/" + programVersion()}
 		a.opened.Policy = transport.Policy{
-			Timeout: a.patience.timeout, Attempts: a.patience.retries + 1,
+			Timeout: a.patience.timeout, Attempts: a.patience.retries + 1, Sleep: a.Sleep,
 			Waiting: func(reason string, wait time.Duration) {
 				a.say("waiting %s because of %s", wait.Round(time.Second), reason)
 			},
@@ -81,8 +81,8 @@ func (a *app) printable(text string) string {
 	if !a.style.Enabled {
 		return a.places(nil).Printable(text)
 	}
-	parts := colour.Split(text, -1)
-	codes := append(colour.FindAllString(text, -1), "")
+	parts := colour().Split(text, -1)
+	codes := append(colour().FindAllString(text, -1), "")
 	var b strings.Builder
 	for i, part := range parts {
 		b.WriteString(a.places(nil).Printable(part) + codes[i])
@@ -90,7 +90,7 @@ func (a *app) printable(text string) string {
 	return b.String()
 }
 
-var colour = regexp.MustCompile(`\x1b[A-Z2-7]*\[[0-9;]*m`)
+var colour = pattern.New(`\x1b[A-Z2-7]*\[[0-9;]*m`)
 
 func isURL(name string) bool { return open.IsURL(name) }
 

@@ -16,8 +16,9 @@ const grace = 120 * time.Millisecond
 
 // stopping is how a run ends before its time.
 type stopping struct {
-	// closing is set by commands that an interrupt leads to their end, such as
-	// those that watch: they report what they have seen.
+	// closing is set by commands that have work to do after an interrupt: those that
+	// watch a cluster report what they have seen, and what was made there has to go.
+	// They wait no longer than grace for anything else.
 	closing atomic.Bool
 
 	mu   sync.Mutex
@@ -66,6 +67,9 @@ func (s *stopping) wrote(name string, put func() error) error {
 // run calls do, and returns early once ctx is done and do does not end. Nothing
 // that do writes afterwards is let through.
 func (s *stopping) run(ctx context.Context, do func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return errStopped
+	}
 	done := make(chan error, 1)
 	go func() { done <- do(ctx) }()
 	select {

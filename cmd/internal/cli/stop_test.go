@@ -15,9 +15,10 @@ import (
 	"time"
 )
 
-// soon is how fast a run has to end after an interrupt. The goal is 200 ms; a
-// loaded machine gets more.
-const soon = 2 * time.Second
+// soon tells a run that ends after an interrupt from one that goes on. The goal is
+// 200 ms, which the log shows; a machine that does something else, or whose disk
+// waits, gets more.
+const soon = 30 * time.Second
 
 // safeBuffer is written by a run that may outlast the test.
 type safeBuffer struct {
@@ -59,16 +60,27 @@ func stopped(t *testing.T, after time.Duration, in io.Reader, args ...string) (c
 
 func TestInterruptWhileWaiting(t *testing.T) {
 	t.Chdir(t.TempDir())
-	fifo, ok := newFIFO(t, "fifo")
 	endless, w := io.Pipe()
 	t.Cleanup(func() { w.Close() })
 	for name, args := range map[string][]string{
 		"standard input": {"move-plan", "-"},
-		"FIFO":           {"rules", "-o", "json=" + fifo},
+		"FIFO":           {"rules", "-o", "json=FIFO"},
+		"FIFO policy":    {"lint", ".", "--policy", "FIFO"},
+		"FIFO key":       {"lint", ".", "--verify-key", "FIFO"},
+		"FIFO recording": {"contract", "replay", "FIFO"},
+		"FIFO dump":      {"move-plan", "FIFO"},
+		"FIFO lock":      {"mirror", "x", "--to", "b.tar", "--since", "FIFO"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "FIFO" && !ok {
-				t.Skip("no FIFOs here")
+			if strings.HasPrefix(name, "FIFO") {
+				// One for each, since what was left may still wait at its end.
+				pipe, ok := newFIFO(t, strings.ReplaceAll(name, " ", "-"))
+				if !ok {
+					t.Skip("no FIFOs here")
+				}
+				for i := range args {
+					args[i] = strings.ReplaceAll(args[i], "FIFO", pipe)
+				}
 			}
 			code, out, errs, took := stopped(t, 100*time.Millisecond, endless, args...)
 			if code != exitFailed || !strings.Contains(errs, "error: interrupted; nothing unfinished is visible") || out != "" || took > soon {

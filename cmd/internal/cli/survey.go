@@ -101,7 +101,7 @@ byte. Shards that are missing, twice or of another survey are refused.`,
 				if err != nil {
 					return usage(err)
 				}
-				s, err := fleet.Read(name, data)
+				s, err := report.ReadSurvey(name, data)
 				if err != nil {
 					return usage(err)
 				}

@@ -43,6 +43,8 @@ type target struct {
 	wholes []*repo.Release
 	// partial is set if there may be versions that the target does not show.
 	partial bool
+	// built is set if the target is a source tree.
+	built bool
 }
 
 // open opens a TARGET. Source trees are built if s is not nil.
@@ -79,7 +81,7 @@ func (a *app) open(ctx context.Context, name string, s *source) (*target, error)
 
 // resolved is a target that is a folder.
 func resolved(r *sourcetree.Resolved) *target {
-	return &target{repository: r.Repository, version: r.Version, partial: r.Partial}
+	return &target{repository: r.Repository, version: r.Version, partial: r.Partial, built: r.Build != nil}
 }
 
 // openComponents opens the path of a components file, which works as well as its
@@ -158,8 +160,12 @@ func (a *app) openRemote(ctx context.Context, raw string, l layouts.Location) (*
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", raw, err)
 	}
-	if l.Kind == layouts.OCI && l.Version != whole.Version {
-		l.Version = whole.Version // it was a digest
+	switch {
+	case whole.Version == l.Version:
+	case l.Kind == layouts.OCI && strings.Contains(l.Version, ":"): // a digest
+		l.Version = whole.Version
+	default:
+		return nil, fmt.Errorf("%s: the server answers with the release %s", raw, whole.Version)
 	}
 	if l.File != "" && whole.Artifact(l.File) == nil {
 		return nil, fmt.Errorf("%s: %s has no file %s", raw, whole.Path, l.File)

@@ -63,11 +63,13 @@ func (c *Class) SchemaFaults(v Variable) []Fault {
 	}
 	root, _ = root.At("spec", "variables", crd.Items, "schema", "openAPIV3Schema")
 	k.keywords = root
+	rules := cel.Check(v.Schema.Node, v.Name)
+	k.evaluates = len(rules) == 0
 	for _, f := range checker().Check(root, v.Schema.Node, true) {
 		k.violation(f)
 	}
 	k.schema(v.Schema.Node, v.Name, inside{structural: true, defaults: true})
-	for _, f := range cel.Check(v.Schema.Node, v.Name) {
+	for _, f := range rules {
 		k.add(OfRule, f.Node, "%s", f.Message)
 	}
 	return k.found
@@ -88,7 +90,9 @@ type schemaCheck struct {
 	// values compares with the schemas themselves, and defaults does so as it is
 	// done for defaults.
 	values, defaults openapi.Checker
-	found            []Fault
+	// evaluates says that the rules of the schema are in order.
+	evaluates bool
+	found     []Fault
 }
 
 func (k *schemaCheck) add(a Aspect, n *yamldoc.Node, format string, args ...any) {
@@ -230,12 +234,21 @@ func (k *schemaCheck) alternative(s *yamldoc.Node, name string, typ *yamldoc.Nod
 func (k *schemaCheck) samples(s *yamldoc.Node, name string, in inside) {
 	of := crd.Schema{Node: s}
 	report := func(a Aspect, c *openapi.Checker, n *yamldoc.Node, what string) {
-		for _, v := range c.Check(of, n, a == OfDefault) {
-			path := v.Path
+		add := func(n *yamldoc.Node, path, message string) {
 			if path != "" {
 				path = ", in " + path
 			}
-			k.add(a, v.Node, "%s of %s%s %s", what, name, path, v.Message)
+			k.add(a, n, "%s of %s%s %s", what, name, path, message)
+		}
+		list := c.Check(of, n, a == OfDefault)
+		for _, v := range list {
+			add(v.Node, v.Path, v.Message)
+		}
+		// Other values than defaults are tried only where rules stand.
+		if len(list) == 0 && k.evaluates && (a == OfDefault || len(s.Get("x-kubernetes-validations").List()) > 0) {
+			for _, v := range cel.Evaluate(s, n, cel.Values{Unchanged: a == OfDefault}) {
+				add(v.Node, openapi.Join(v.Path), v.Message)
+			}
 		}
 	}
 	if n := s.Get("default"); given(n) != nil && in.defaults {

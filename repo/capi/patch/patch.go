@@ -113,7 +113,7 @@ type definition struct {
 func Run(class *clusterclass.Class, global Values, templates []*Template, minor int) []Failure {
 	r := renderers.Get().(*renderer)
 	defer r.release()
-	e := engine{renderer: r, global: global, minor: minor, failed: map[*Template]bool{}}
+	e := engine{renderer: r, global: global, minor: minor, merged: map[*Template]Values{}, failed: map[*Template]bool{}}
 	for _, p := range class.Patches() {
 		if p.External != nil {
 			if generate, _, _ := class.Handlers(p); generate != nil {
@@ -130,8 +130,10 @@ func Run(class *clusterclass.Class, global Values, templates []*Template, minor 
 
 type engine struct {
 	*renderer
-	global   Values
-	minor    int
+	global Values
+	minor  int
+	// merged are the values that templates of the class see, global ones included.
+	merged   map[*Template]Values
 	failures []Failure
 	// failed are the templates for which a patch has failed: what later patches
 	// make of them is never seen.
@@ -167,10 +169,14 @@ func (e *engine) patch(p clusterclass.Patch, templates []*Template) {
 				e.failures = append(e.failures, Failure{p.Name, stage, t, n, err})
 			}
 		}
-		values, err := merged(e.global, t.Values)
-		if err != nil {
-			fail(EnabledIf, p.Node, err)
-			continue
+		values, ok := e.merged[t]
+		if !ok {
+			var err error
+			if values, err = merged(e.global, t.Values); err != nil {
+				fail(EnabledIf, p.Node, err)
+				continue
+			}
+			e.merged[t] = values
 		}
 		if text := p.EnabledIf.Str(); text != "" {
 			value, err := e.render(text, values)

@@ -75,8 +75,8 @@ func TestSchemas(t *testing.T) {
 		"longer":                       {"{type: string, maxLength: 9}", "{type: string, maxLength: 10}", "neutral spec: maxLength changes from 9 to 10"},
 		"limit":                        {"{type: string}", "{type: string, maxLength: 8}", "breaking spec: maxLength is now 8"},
 		"no limit":                     {"{type: string, maxLength: 8}", "{type: string}", "neutral spec: maxLength is no longer 8"},
-		"any keys to fields":           {"{type: object, additionalProperties: {type: string}}", "{type: object, properties: {a: {type: string}}}", "breaking spec: keys of the user's choice are no longer allowed; neutral spec.a: new field"},
-		"any keys to open":             {"{type: object, additionalProperties: {type: string}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "attention spec: the values of keys are no longer described; neutral spec: x-kubernetes-preserve-unknown-fields is now true"},
+		"any keys to fields":           {"{type: object, additionalProperties: {type: string}}", "{type: object, properties: {a: {type: string}}}", "breaking v1 spec: keys of the user's choice are no longer allowed; neutral spec.a: new field"},
+		"any keys to open":             {"{type: object, additionalProperties: {type: string}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "attention v1 spec: the values of keys are no longer described; neutral spec: x-kubernetes-preserve-unknown-fields is now true"},
 		"default added":                {"{type: string}", "{type: string, default: a}", "attention spec: default is now \"a\""},
 		"required later, with default": {"{type: object, properties: {a: {type: string, default: b}}}", "{type: object, required: [a], properties: {a: {type: string, default: b}}}", "attention spec.a: the field is required from now on, with a default"},
 		"minimum up":                   {"{type: integer, minimum: 1}", "{type: integer, minimum: 2}", "breaking spec: minimum changes from 1 to 2"},
@@ -88,8 +88,8 @@ func TestSchemas(t *testing.T) {
 		"field":                        {"{type: object}", "{type: object, properties: {a: {type: string}}}", "neutral spec.a: new field"},
 		"required field":               {"{type: object}", "{type: object, required: [a], properties: {a: {type: string}}}", "breaking spec.a: new field that is required"},
 		"required with default":        {"{type: object}", "{type: object, required: [a], properties: {a: {type: string, default: x}}}", "neutral spec.a: new field"},
-		"field goes":                   {"{type: object, properties: {a: {type: string}}}", "{type: object, properties: {b: {type: string}}}", "breaking spec.a: the field is gone; neutral spec.b: new field"},
-		"field goes from an open":      {"{type: object, properties: {a: {type: string}}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "attention spec.a: the field is no longer described; neutral spec: x-kubernetes-preserve-unknown-fields is now true"},
+		"field goes":                   {"{type: object, properties: {a: {type: string}}}", "{type: object, properties: {b: {type: string}}}", "breaking v1 spec.a: the field is gone; neutral spec.b: new field"},
+		"field goes from an open":      {"{type: object, properties: {a: {type: string}}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "attention v1 spec.a: the field is no longer described; neutral spec: x-kubernetes-preserve-unknown-fields is now true"},
 		"becomes required":             {"{type: object, properties: {a: {type: string}}}", "{type: object, required: [a], properties: {a: {type: string}}}", "breaking spec.a: the field is required from now on"},
 		"no longer required":           {"{type: object, required: [a], properties: {a: {type: string}}}", "{type: object, properties: {a: {type: string}}}", "neutral spec.a: the field is no longer required"},
 		"in a list":                    {"{type: array, items: {type: object, properties: {a: {type: string}}}}", "{type: array, items: {type: object, properties: {a: {type: boolean}}}}", "breaking spec[].a: the type changes from string to boolean"},
@@ -103,7 +103,7 @@ func TestSchemas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changes, err := Releases(t.Context(),
 				release("v1.0.0", map[string]string{"infrastructure-components.yaml": schemaIn(tc.old)}),
-				release("v1.1.0", map[string]string{"infrastructure-components.yaml": schemaIn(tc.new)}))
+				release("v1.1.0", map[string]string{"infrastructure-components.yaml": schemaIn(tc.new)}), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,6 +121,29 @@ func TestSchemas(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestStored compares the new definitions with what a cluster may hold.
+func TestStored(t *testing.T) {
+	r := release("v1.0.0", map[string]string{"infrastructure-components.yaml": schemaIn("{type: object}")})
+	for stored, want := range map[string]string{
+		"v1": "", "v1alpha1": "breaking the cluster may hold Foo objects stored as v1alpha1, which the new definition lacks",
+	} {
+		changes, err := Releases(t.Context(), r, r, map[string][]string{"foos.example.com": {stored}, "bars.example.com": {"v0"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range changes {
+			got = append(got, c.Impact.String()+" "+c.Message)
+			if c.Line == 0 || c.Advice == "" {
+				t.Errorf("%+v", c)
+			}
+		}
+		if strings.Join(got, "; ") != want {
+			t.Errorf("%s: %v, want %q", stored, got, want)
+		}
 	}
 }
 
@@ -246,7 +269,7 @@ func TestReleases(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changes, err := Releases(t.Context(), release("v1.0.0", tc.old), release("v1.1.0", tc.new))
+			changes, err := Releases(t.Context(), release("v1.0.0", tc.old), release("v1.1.0", tc.new), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -290,7 +313,7 @@ func TestMeaning(t *testing.T) {
 				if i == 1 {
 					from, to = to, from
 				}
-				changes, err := Releases(t.Context(), release("v1.0.0", map[string]string{"infrastructure-components.yaml": from}), release("v1.1.0", map[string]string{"infrastructure-components.yaml": to}))
+				changes, err := Releases(t.Context(), release("v1.0.0", map[string]string{"infrastructure-components.yaml": from}), release("v1.1.0", map[string]string{"infrastructure-components.yaml": to}), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -310,7 +333,7 @@ func TestMeaning(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	changes, err := Releases(t.Context(),
 		release("v1.0.0", map[string]string{"infrastructure-components.yaml": "a: [", "metadata.yaml": "{", "a.txt": ""}),
-		release("v1.1.0", map[string]string{"infrastructure-components.yaml": schemaIn("{}"), "metadata.yaml": "{", "b.txt": ""}))
+		release("v1.1.0", map[string]string{"infrastructure-components.yaml": schemaIn("{}"), "metadata.yaml": "{", "b.txt": ""}), nil)
 	if err == nil || !strings.Contains(err.Error(), "infrastructure-components.yaml was not compared") || !strings.Contains(err.Error(), "metadata.yaml") {
 		t.Errorf("got %v", err)
 	}
@@ -332,7 +355,7 @@ func TestCorpus(t *testing.T) {
 	}
 	for i, p := range all.Providers {
 		r := p.Releases[0]
-		changes, err := Releases(t.Context(), r, r)
+		changes, err := Releases(t.Context(), r, r, nil)
 		if err != nil || len(changes) > 0 {
 			t.Errorf("%s to itself: %v %v", p.Label(), lines(changes), err)
 		}
@@ -340,11 +363,11 @@ func TestCorpus(t *testing.T) {
 			continue // enough pairs
 		}
 		other := all.Providers[(i+1)%len(all.Providers)].Releases[0]
-		to, err := Releases(t.Context(), r, other)
+		to, err := Releases(t.Context(), r, other, nil)
 		if err != nil {
 			t.Error(err)
 		}
-		back, err := Releases(t.Context(), other, r)
+		back, err := Releases(t.Context(), other, r, nil)
 		if err != nil {
 			t.Error(err)
 		}
@@ -375,8 +398,8 @@ func FuzzReleases(f *testing.F) {
 		for _, name := range []string{"infrastructure-components.yaml", "clusterclass-a.yaml", "metadata.yaml"} {
 			x := release("v1.0.0", map[string]string{name: string(a)})
 			y := release("v1.1.0", map[string]string{name: string(b)})
-			Releases(t.Context(), x, y)
-			if changes, err := Releases(t.Context(), x, x); err == nil && len(changes) > 0 {
+			Releases(t.Context(), x, y, nil)
+			if changes, err := Releases(t.Context(), x, x, nil); err == nil && len(changes) > 0 {
 				t.Errorf("%q changes from itself: %v", a, lines(changes))
 			}
 		}

@@ -29,6 +29,9 @@ A CustomResourceDefinition is compared field by field in every version that both
 API server would refuse or drop are never neutral: random changes of schemas are compared with crdify, and with the API server's own
 validation and pruning of random objects (` + "`make oracle`" + `). A provider that is missing in the new release is breaking.
 
+With ` + "`--kubeconfig`" + ` it also reads which versions a cluster stores objects in (` + "`status.storedVersions`" + ` of its CRDs): the API server
+refuses a CRD that drops one of them.
+
 <!-- generated from the tables of repo/facts/diff: do not edit -->
 | part | what | added | removed | changed |
 |---|---|---|---|---|
@@ -82,7 +85,7 @@ func TestTable(t *testing.T) {
 		{"a verb on a resource", role("get, list"), role("get"), "neutral", "removed"},
 		{"the Namespace", object("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "breaking", "removed"},
 	} {
-		changes, err := Releases(t.Context(), release("v1.0.0", tt.old), release("v1.0.1", tt.now))
+		changes, err := Releases(t.Context(), release("v1.0.0", tt.old), release("v1.0.1", tt.now), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,19 +4,13 @@
 package fleet
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 )
 
-// SchemaVersion is that of the JSON form.
-const SchemaVersion = 1
-
 // Survey is the result of one run, or of a shard of it.
 type Survey struct {
-	SchemaVersion int `json:"schemaVersion"`
 	// Program is the version of the program that judged.
 	Program string `json:"program"`
 	// Newest is how many versions of each provider were checked.
@@ -120,31 +114,20 @@ func (s *Survey) Failed() int {
 	return n
 }
 
-// Write returns the JSON form. The same survey gives the same bytes.
-func (s *Survey) Write() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(s)
-	return b.Bytes(), err
-}
-
-// Read reads what Write wrote. Name is that of the file, for errors.
-func Read(name string, data []byte) (*Survey, error) {
-	var s Survey
-	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("%s is not a survey in JSON: %w; write one with: survey SOURCE -o json=FILE", name, err)
+// Failures say what the survey lacks: providers and releases that could not be read.
+func (s *Survey) Failures() []error {
+	var out []error
+	for _, p := range s.Providers {
+		if p.Failure != "" {
+			out = append(out, fmt.Errorf("%s: %s", p.Subject, p.Failure))
+		}
+		for _, r := range p.Releases {
+			if r.Unread != "" {
+				out = append(out, fmt.Errorf("%s %s: %s", p.Subject, r.Version, r.Unread))
+			}
+		}
 	}
-	switch {
-	case s.SchemaVersion != SchemaVersion:
-		return nil, fmt.Errorf("%s: unsupported schemaVersion %d of a survey (supported: %d)", name, s.SchemaVersion, SchemaVersion)
-	case s.Providers == nil || s.Source == "":
-		return nil, fmt.Errorf("%s is not a survey: it lacks providers or source", name)
-	case s.Shard != nil && (s.Shard.Of < 1 || s.Shard.Index < 1 || s.Shard.Index > s.Shard.Of):
-		return nil, fmt.Errorf("%s: the shard %s is impossible", name, s.Shard)
-	}
-	return &s, nil
+	return out
 }
 
 // Merge joins the shards of one run to what a single run gives. The error names the

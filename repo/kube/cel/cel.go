@@ -30,13 +30,14 @@ type Fault struct {
 func Has(schema *yamldoc.Node) bool {
 	found := false
 	schema.Walk(func(_ yamldoc.Path, n *yamldoc.Node) bool {
-		found = found || len(n.Get(keyword).List()) > 0
+		found = found || len(n.Get(Keyword).List()) > 0
 		return !found
 	})
 	return found
 }
 
-const keyword = "x-kubernetes-validations"
+// Keyword is that of rules in a schema.
+const Keyword = "x-kubernetes-validations"
 
 // Check judges the rules in a schema of a CustomResourceDefinition, or of a
 // variable of a ClusterClass (apiextensions-apiserver
@@ -115,7 +116,7 @@ func (c *check) schema(s *yamldoc.Node, at place) (sound bool) {
 		}
 	}
 	below(s.Get("items"), "[]", s.Get("x-kubernetes-list-type").Str() != "map")
-	rules := s.Get(keyword).List()
+	rules := s.Get(Keyword).List()
 	for _, r := range rules {
 		sound = c.form(s, r, at) && sound
 	}
@@ -146,7 +147,7 @@ func (c *check) remembered(s *yamldoc.Node, rules []*yamldoc.Node, at place) {
 	digest(&h, s)
 	id.content = h.Sum64()
 	if known, ok := good.Load(id); ok {
-		c.observe(first(s.Get(keyword), s), known.(uint64))
+		c.observe(first(s.Get(Keyword), s), known.(uint64))
 		return
 	}
 	before, faults := c.total, len(c.faults)
@@ -243,7 +244,7 @@ func first(nodes ...*yamldoc.Node) *yamldoc.Node {
 func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place) {
 	t := c.declare(s, at.root || s.Get("x-kubernetes-embedded-resource").Bool())
 	if t == nil {
-		c.add(at.path, first(s.Get(keyword), s), "%s has rules but a type that expressions cannot read", at.named())
+		c.add(at.path, first(s.Get(Keyword), s), "%s has rules but a type that expressions cannot read", at.named())
 		return
 	}
 	most := uint64(mostBytes / (t.MinSerializedSize + 1))

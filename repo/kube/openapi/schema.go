@@ -49,6 +49,11 @@ type Violation struct {
 	// Fields are the one that is Missing or Unknown, or the keys in which an entry
 	// of a list repeats another (x-kubernetes-list-type).
 	Fields []string
+	// Known are the fields that may stand where an Unknown one does; nil if there are
+	// none.
+	Known *yamldoc.Node
+	// Reads are the parts of the value that matter, if not all of it does.
+	Reads []*yamldoc.Node
 	// Message says what is wrong, in words that follow the path.
 	Message string
 }
@@ -313,6 +318,7 @@ func (k *check) fields(base, s, n *yamldoc.Node) {
 			k.path = append(k.path, name)
 			k.fail(Unknown, "", f.Key(), "is not a known field")
 			k.about(f.Name)
+			k.found[len(k.found)-1].Known = s.Get("properties")
 			k.path = k.path[:len(k.path)-1]
 		}
 	}

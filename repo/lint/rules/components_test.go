@@ -32,7 +32,7 @@ func TestComponents(t *testing.T) {
 		"unnamed before named":             {"kind: Namespace\n---\n" + fooNamespace, "COMP001", nil},
 		"unnamed after named":              {fooNamespace + "kind: Namespace\n", "COMP001", []string{"COMP001:5"}},
 		"three":                            {fooNamespace + fooNamespace + fooNamespace, "COMP001", []string{"COMP001:6", "COMP001:10"}},
-		"readable with some values only":   {"a: ${X}\n    b: c\n", "COMP001", []string{"COMP001:0"}},
+		"readable with some values only":   {"${X}\n  b: c\n", "COMP001", []string{"COMP001:0"}},
 		"unreadable":                       {"a: [\n", "COMP001", nil},
 		"name from a default":              {"kind: Namespace\nmetadata: {name: '${N:=Foo}'}\n", "COMP002", []string{"COMP002:2"}},
 		"name from the user":               {"kind: Namespace\nmetadata: {name: '${N}_x'}\n", "COMP002", nil},

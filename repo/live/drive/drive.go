@@ -671,26 +671,37 @@ func (d *driver) deleteAll(ctx context.Context) error {
 	return nil
 }
 
-// clean deletes what the driver made and names what is still there at the end.
+// clean deletes what the driver made and names what is still there at the end, with the
+// reason if the server refused to delete it. A webhook may refuse as long as something
+// else is there (that of InClusterIPPool does while addresses are taken), so it asks
+// again while it waits.
 func (d *driver) clean(ctx context.Context) []string {
 	// What stays is named below, whatever the reason is.
 	_ = d.pause(ctx, false)
 	_ = d.deleteAll(ctx)
-	for _, o := range slices.Backward(d.made) {
-		_ = d.remove(ctx, o)
-	}
+	refused := map[*unstructured.Unstructured]string{}
 	var left []string
-	look := func() bool {
+	look := func(ask bool) bool {
 		left = nil
-		for _, o := range d.made {
-			_, err := send(ctx, d.client.Get().AbsPath(d.path(d.of(o), o.GetName())))
-			if !apierrors.IsNotFound(err) {
-				left = append(left, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
+		for _, o := range slices.Backward(d.made) {
+			body, err := send(ctx, d.client.Get().AbsPath(d.path(d.of(o), o.GetName())))
+			if apierrors.IsNotFound(err) {
+				continue
 			}
+			now := &unstructured.Unstructured{}
+			if ask && err == nil && now.UnmarshalJSON(body) == nil && now.GetDeletionTimestamp() == nil {
+				refused[o] = ""
+				if err := d.remove(ctx, o); err != nil {
+					refused[o] = " (" + err.Error() + ")"
+				}
+			}
+			left = append(left, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()+refused[o])
 		}
 		return len(left) == 0
 	}
-	d.wait(ctx, d.Settle, look)
-	look()
+	look(true)
+	d.wait(ctx, d.Settle, func() bool { return look(true) })
+	look(false)
+	slices.Reverse(left)
 	return left
 }

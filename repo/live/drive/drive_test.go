@@ -33,6 +33,8 @@ type fake struct {
 	writes  []string
 	// react is called after each write, with the lock held.
 	react func(f *fake, method, path string)
+	// refuse is a webhook: what it returns is the reason for which a deletion is refused.
+	refuse func(path string) string
 }
 
 // kinds are those of the server by the folder of their path.
@@ -81,6 +83,13 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		merge(o, patch)
 		f.touch(o)
 	case http.MethodDelete:
+		if f.refuse != nil {
+			if why := f.refuse(key); why != "" {
+				w.WriteHeader(http.StatusForbidden)
+				f.json(w, m{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": http.StatusForbidden, "message": why})
+				return
+			}
+		}
 		f.remove(key)
 	}
 	if f.react != nil && r.Method != http.MethodGet {
@@ -319,6 +328,29 @@ func TestLeft(t *testing.T) {
 	left, err := Run(t.Context(), client, options(&said, &journal))
 	if want := []string{"IPAddressClaim ns/drive-foreign"}; err != nil || !slices.Equal(left, want) {
 		t.Errorf("got %v, %v", left, err)
+	}
+}
+
+// TestAsksAgain has a webhook that refuses to delete the pool, once and for ever.
+func TestAsksAgain(t *testing.T) {
+	for times, want := range map[int][]string{1: nil, 1000: {"AcmePool ns/p (addresses are taken)"}} {
+		f, client := start(t)
+		asked := 0
+		f.refuse = func(path string) string {
+			if !strings.HasSuffix(path, "/acmepools/p") {
+				return ""
+			}
+			if asked++; asked > times {
+				return ""
+			}
+			return "addresses are taken"
+		}
+		var said []string
+		var journal []*record.Event
+		left, err := Run(t.Context(), client, options(&said, &journal))
+		if err != nil || !slices.Equal(left, want) {
+			t.Errorf("refused %d times: got %v, %v", times, left, err)
+		}
 	}
 }
 

@@ -45,6 +45,9 @@ func (k *Kind) Guide(heading string) string {
 		if r.Default != "" {
 			value = r.Default + " if it is missing"
 		}
+		if r.IfEmpty {
+			value = r.Default + " if there is nothing else"
+		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Path, to, value, r.Why)
 	}
 	return b.String()

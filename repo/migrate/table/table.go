@@ -54,8 +54,10 @@ type Row struct {
 	// Also is a second place for the same value.
 	Also  string
 	Value Value
-	// Default is written if the field is missing in a map that is there.
+	// Default is written if the field is missing in a map that is there; with
+	// IfEmpty only if that map holds nothing.
 	Default string
+	IfEmpty bool
 	// Why says why a field is dropped or moved, for users.
 	Why string
 }

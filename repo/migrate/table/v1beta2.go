@@ -38,7 +38,10 @@ func v1beta2() *Contract {
 			kind(coreGroup, "MachineHealthCheck", under("spec", checkRows("", ""))),
 			kind(coreGroup, "MachineDrainRule"),
 			kind(bootstrapGroup, "KubeadmConfig", under("spec", kubeadmRows())),
-			kind(bootstrapGroup, "KubeadmConfigTemplate", under("spec.template.spec", kubeadmRows())),
+			kind(bootstrapGroup, "KubeadmConfigTemplate", under("spec.template.spec", kubeadmRows(), []Row{{
+				Path: "format", To: "format", Default: "cloud-config", IfEmpty: true,
+				Why: "v1beta2 refuses an empty spec; cloud-config is the default, so no Machine is replaced",
+			}})),
 			kind(controlPlaneGroup, "KubeadmControlPlane", under("spec", controlPlaneRows(), under("kubeadmConfigSpec", kubeadmRows()))),
 			kind(controlPlaneGroup, "KubeadmControlPlaneTemplate", under("spec.template.spec", controlPlaneTemplateRows(), under("kubeadmConfigSpec", kubeadmRows()))),
 			kind(addonsGroup, "ClusterResourceSet"),

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // MaxSize is the largest file that is read into memory, in bytes. No provider
@@ -111,21 +112,42 @@ func read(file *os.File, name string) ([]byte, error) {
 	if size > MaxSize {
 		return nil, tooLarge
 	}
+	data, err := ReadAll(file, size)
+	if errors.Is(err, ErrTooLarge) {
+		return nil, tooLarge
+	}
+	return data, err
+}
+
+// ErrTooLarge is the error of ReadAll for more than MaxSize.
+var ErrTooLarge = fmt.Errorf("more than the %d bytes that are read into memory", MaxSize)
+
+// ReadAll reads to the end, where about size bytes are expected, or 0 if nobody
+// knows. Too much takes no more memory than MaxSize.
+func ReadAll(r io.Reader, size int64) ([]byte, error) {
+	const most = 4 << 20
 	// One byte more than expected is enough to see the end, or that there is
 	// none.
-	data := make([]byte, 0, size+1)
+	part := make([]byte, 0, min(max(size, 0), MaxSize)+1)
+	var full [][]byte
+	total := 0
 	for {
-		n, err := file.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
+		if len(part) == cap(part) {
+			full = append(full, part)
+			part = make([]byte, 0, min(max(2*cap(part), 512), most))
+		}
+		n, err := r.Read(part[len(part):cap(part)])
+		part = part[:len(part)+n]
+		total += n
 		switch {
+		case total > MaxSize:
+			return nil, ErrTooLarge
+		case errors.Is(err, io.EOF) && full == nil:
+			return part, nil
 		case errors.Is(err, io.EOF):
-			return data, nil
+			return slices.Concat(append(full, part)...), nil
 		case err != nil:
 			return nil, err
-		case len(data) > MaxSize:
-			return nil, tooLarge
-		case len(data) == cap(data):
-			data = append(data, 0)[:len(data)]
 		}
 	}
 }

@@ -18,22 +18,35 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
-// reader reads below one folder.
+// reader reads one folder of a repository.
 type reader struct {
-	ctx  context.Context
+	ctx context.Context
+	// root is the repository, which no link may leave, and base its path.
 	root *os.Root
+	base string
+	// dir leads from there to the folder, with slashes; "." if that is the root.
+	dir string
 	// path is the folder as the user typed it.
 	path string
 }
 
-// newReader opens the folder. The caller closes it; artifacts open the folder
+// newReader opens the folder dir below base, which nothing is read outside of;
+// shown is its path for messages. The caller closes it; artifacts open the base
 // again when they need it.
-func newReader(ctx context.Context, dir string) (*reader, error) {
-	root, err := os.OpenRoot(dir)
+func newReader(ctx context.Context, base, dir, shown string) (*reader, error) {
+	root, err := os.OpenRoot(base)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, cause(err))
+		return nil, fmt.Errorf("%s: %w", shown, cause(err))
 	}
-	return &reader{ctx, root, dir}, nil
+	return &reader{ctx, root, base, dir, shown}, nil
+}
+
+// at leads from the repository to a name below the folder.
+func (r *reader) at(name string) string { return path.Join(r.dir, name) }
+
+// opener returns a function that opens the file of a name below the folder.
+func (r *reader) opener(name string) func() (io.ReadCloser, error) {
+	return opener(r.base, r.at(name), r.join(name))
 }
 
 func (r *reader) close() { r.root.Close() }
@@ -46,7 +59,7 @@ func (r *reader) list(dir string) ([]fs.DirEntry, error) {
 	if r.ctx.Err() != nil {
 		return nil, context.Cause(r.ctx)
 	}
-	f, err := r.root.OpenFile(dir, os.O_RDONLY|files.Nonblock, 0)
+	f, err := r.root.OpenFile(r.at(dir), os.O_RDONLY|files.Nonblock, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.join(dir), cause(err))
 	}
@@ -59,17 +72,16 @@ func (r *reader) list(dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// stat follows links as far as they stay below the folder.
+// stat follows links as far as they stay in the repository.
 func (r *reader) stat(name string) (fs.FileInfo, error) {
-	info, err := r.root.Stat(name)
+	info, err := r.root.Stat(r.at(name))
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", cause(err))
 	}
 	return info, nil
 }
 
-// isDir reports whether an entry is a folder, or a link to one below the
-// folder being read.
+// isDir reports whether an entry is a folder, or a link to one in the repository.
 func (r *reader) isDir(dir string, e fs.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
@@ -81,10 +93,16 @@ func (r *reader) isDir(dir string, e fs.DirEntry) bool {
 // cause drops the words of the system call, which repeat the path.
 func cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		if e.Err.Error() == "path escapes from parent" { // the only thing that os.Root says
+			return errLeaves
+		}
 		return e.Err
 	}
 	return err
 }
+
+// errLeaves is the error of a link that is not followed.
+var errLeaves = errors.New("a symbolic link leads out of the repository, and such links are not followed")
 
 // oddities collects what a folder holds beside the model.
 type oddities struct {
@@ -99,6 +117,8 @@ func (o *oddities) add(kind repo.OddityKind, name, format string, args ...any) {
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
 const whyHidden = "is hidden, so it is not part of the repository"
+
+const whySymlink = "is a symbolic link: clusterctl reads it when it is named, but lists real folders only, so it never becomes the latest version"
 
 // repository reads all providers.
 func (r *reader) repository() (*repo.Repository, error) {
@@ -133,7 +153,7 @@ func (r *reader) repository() (*repo.Repository, error) {
 				odd.add(repo.OddUnreadable, name, "%v", err)
 				continue
 			}
-			out.Config = repo.NewArtifact(name, r.join(name), info.Size(), opener(r.path, name))
+			out.Config = repo.NewArtifact(name, r.join(name), info.Size(), r.opener(name))
 		case slices.Contains(layouts.RootFiles, name) && e.Type().IsRegular():
 		case !r.isDir(".", e):
 			odd.add(repo.OddEntry, name, "is not a folder, so it is not part of the repository")
@@ -185,7 +205,7 @@ func (r *reader) provider(dir string, id layouts.Provider) (*repo.Provider, erro
 			if _, err := r.stat(name); err != nil {
 				odd.add(repo.OddUnreadable, name, "%v", err)
 			} else if r.isDir(dir, e) {
-				odd.add(repo.OddSymlink, name, "is a symbolic link: clusterctl reads it when it is named, but lists real folders only, so it never becomes the latest version")
+				odd.add(repo.OddSymlink, name, whySymlink)
 			} else {
 				odd.add(repo.OddEntry, name, "is not a folder, so it is not a version")
 			}
@@ -243,7 +263,7 @@ func (r *reader) release(dir string, id layouts.Provider, version string) (*repo
 		case !info.Mode().IsRegular():
 			odd.add(repo.OddSpecial, name, "is a device, pipe or socket and no file")
 		default:
-			a := repo.NewArtifact(e.Name(), r.join(name), info.Size(), opener(r.path, name))
+			a := repo.NewArtifact(e.Name(), r.join(name), info.Size(), r.opener(name))
 			a.Link = e.Type()&fs.ModeSymlink != 0
 			out.Artifacts = append(out.Artifacts, a)
 		}
@@ -256,10 +276,10 @@ func (r *reader) release(dir string, id layouts.Provider, version string) (*repo
 
 // opener returns a function that opens a file below base. It keeps no handle
 // in between, so that a repository needs no closing.
-func opener(base, name string) func() (io.ReadCloser, error) {
+func opener(base, name, shown string) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		fail := func(err error) (io.ReadCloser, error) {
-			return nil, fmt.Errorf("%s: cannot be read: %w", filepath.Join(base, filepath.FromSlash(name)), cause(err))
+			return nil, fmt.Errorf("%s: cannot be read: %w", shown, cause(err))
 		}
 		root, err := os.OpenRoot(base)
 		if err != nil {

@@ -294,7 +294,37 @@ func TestOpen(t *testing.T) {
 			store/abc/metadata.yaml
 			addon-foo/v1.0.0 -> ../store/abc`, "addon-foo/v1.0.0", `
 			AddonProvider "foo"
+			symlink: addon-foo/v1.0.0
 			v1.0.0 = metadata.yaml`},
+		"a version shares files with another one": {sharing, "in", `
+			entry: in/common
+			AddonProvider "foo"
+			unreadable: in/addon-foo/v1.0.3
+			v1.0.0 = metadata.yaml
+			v1.0.1 = metadata.yaml shared.yaml
+			unreadable: in/addon-foo/v1.0.1/secret.yaml
+			v1.0.2 = metadata.yaml`},
+		"the label of such a version": {sharing, "in/addon-foo", `
+			AddonProvider "foo"
+			unreadable: in/addon-foo/v1.0.3
+			v1.0.0 = metadata.yaml
+			v1.0.1 = metadata.yaml shared.yaml
+			unreadable: in/addon-foo/v1.0.1/secret.yaml
+			v1.0.2 = metadata.yaml`},
+		"such a version": {sharing, "in/addon-foo/v1.0.1", `
+			AddonProvider "foo"
+			v1.0.1 = metadata.yaml shared.yaml
+			unreadable: in/addon-foo/v1.0.1/secret.yaml`},
+		"another such version": {sharing, "in/addon-foo/v1.0.2", `
+			AddonProvider "foo"
+			v1.0.2 = metadata.yaml`},
+		"a repository named like a label": {`
+			x
+			core-x/addon-foo/v1.0.0/metadata.yaml
+			core-x/addon-foo/v1.0.0/a.yaml -> ../../../x`, "core-x", `
+			AddonProvider "foo"
+			v1.0.0 = metadata.yaml
+			unreadable: core-x/addon-foo/v1.0.0/a.yaml`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if runtime.GOOS != "linux" && strings.Contains(name, "case") {
@@ -325,6 +355,29 @@ func TestOpen(t *testing.T) {
 		})
 	}
 }
+
+// TestOpenLinkThatLeaves demands of a link what the root of its repository says of it.
+func TestOpenLinkThatLeaves(t *testing.T) {
+	root := t.TempDir()
+	grow(t, root, sharing+"\n\t\t\tin/addon-out -> ../elsewhere\n\t\t\telsewhere/v1.0.0/metadata.yaml")
+	for _, dir := range []string{"in/addon-foo/v1.0.3", "in/addon-out", "in/addon-out/v1.0.0"} {
+		if _, err := folder.Open(t.Context(), filepath.Join(root, dir)); err == nil || !strings.Contains(err.Error(), "leads out of the repository") {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
+// sharing is a repository with links inside it and out of it.
+const sharing = `
+			secret
+			out/metadata.yaml
+			in/common/shared.yaml
+			in/addon-foo/v1.0.0/metadata.yaml
+			in/addon-foo/v1.0.1/metadata.yaml -> ../v1.0.0/metadata.yaml
+			in/addon-foo/v1.0.1/shared.yaml -> ../../common/shared.yaml
+			in/addon-foo/v1.0.1/secret.yaml -> ../../../secret
+			in/addon-foo/v1.0.2/metadata.yaml
+			in/addon-foo/v1.0.3 -> ../../out`
 
 func TestOpenRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -49,6 +49,10 @@ func (e *NotRepositoryError) Unwrap() []error {
 // comes from the folder names. A label that is none gives a provider without a
 // name and an oddity; its type is then taken from the components file.
 //
+// Symbolic links are read as clusterctl reads them, as far as they stay in the
+// repository: also in a label or version that is opened alone, the repository being
+// the folder above <label> or <label>/<version>. No link out of it is followed.
+//
 // The files are listed, and opened only when they are asked for. The error is
 // a *NotRepositoryError if the folder holds no repository.
 func Open(ctx context.Context, dir string) (*repo.Repository, error) {
@@ -64,7 +68,12 @@ func Open(ctx context.Context, dir string) (*repo.Repository, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	r, err := newReader(ctx, dir)
+	base, below := around(abs)
+	r, err := newReader(ctx, base, below, dir)
+	if errors.Is(err, fs.ErrPermission) && below != "." { // of a repository of which only this may be read
+		base, below = abs, "."
+		r, err = newReader(ctx, base, below, dir)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +91,9 @@ func Open(ctx context.Context, dir string) (*repo.Repository, error) {
 			return nil, err
 		}
 		p := &repo.Provider{Provider: id, Path: r.join(".."), Releases: []*repo.Release{release}}
+		if info, err := os.Lstat(abs); err == nil && info.Mode()&fs.ModeSymlink != 0 && below != "." {
+			p.Oddities = append(p.Oddities, repo.Oddity{Kind: repo.OddSymlink, Path: dir, Why: whySymlink})
+		}
 		identify(p, labelErr)
 		return &repo.Repository{Path: dir, Providers: []*repo.Provider{p}}, nil
 	case isLabel:
@@ -93,8 +105,32 @@ func Open(ctx context.Context, dir string) (*repo.Repository, error) {
 		identify(p, labelErr)
 		return &repo.Repository{Path: dir, Providers: []*repo.Provider{p}}, nil
 	default:
+		if below != "." { // a repository that is named like a part of one
+			root, err := newReader(ctx, abs, ".", dir)
+			if err != nil {
+				return nil, err
+			}
+			defer root.close()
+			r = root
+		}
 		return r.repository()
 	}
+}
+
+// around returns the repository that a folder is a part of by its name, and the way
+// from there to the folder. Links are followed inside it: a version may share files
+// with the next one, whether the root is opened or only the version.
+func around(abs string) (base, below string) {
+	dir, name := filepath.Split(abs)
+	_, versionErr := layouts.ParseVersion(name)
+	parent, label := filepath.Split(filepath.Clean(dir))
+	if _, err := layouts.ParseLabel(label); err == nil && versionErr == nil {
+		return filepath.Clean(parent), path.Join(label, name)
+	}
+	if _, err := layouts.ParseLabel(name); err == nil {
+		return filepath.Clean(dir), name
+	}
+	return abs, "."
 }
 
 // OpenRelease lists one release below base, which nothing is read outside of.
@@ -102,7 +138,7 @@ func Open(ctx context.Context, dir string) (*repo.Repository, error) {
 // the identity that the release gets. The error wraps fs.ErrNotExist if the
 // folder is not there.
 func OpenRelease(ctx context.Context, base, dir string, id layouts.Provider, version string) (*repo.Release, error) {
-	r, err := newReader(ctx, base)
+	r, err := newReader(ctx, base, ".", base)
 	if err != nil {
 		return nil, err
 	}

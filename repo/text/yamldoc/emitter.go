@@ -80,7 +80,7 @@ func (e *emitter) mapping(m map[string]any, indent int, here bool) bool {
 		}
 		here = false
 		key := e.keys[i]
-		if len(key) > 128 || !e.scalar(key, indent, true) {
+		if len(key) > safeKey || !e.scalar(key, indent, true) {
 			return false
 		}
 		e.out = append(e.out, ':')

@@ -114,8 +114,52 @@ func (d *Document) parseOther(data []byte) {
 	case n.Kind != Map && n.Kind != Null:
 		d.Root = n // not what clusterctl wants, but YAML
 	default:
+		if off := d.slashEscape(n); off >= 0 {
+			d.Err = d.File.Errorf(d.rawOffset(off), "not YAML: %w", ErrEscape)
+			return
+		}
 		d.fail(kubeErr)
 	}
+}
+
+// slashEscape returns the offset in the text of the first \/ in double quotes below
+// n, or -1: the parser with positions reads it, and clusterctl's refuses it.
+func (d *Document) slashEscape(n *Node) int {
+	found := -1
+	scalar := func(n *Node) {
+		if n.Style != Quoted || found >= 0 {
+			return
+		}
+		start, end := d.Offsets(n)
+		text := d.text.Data[start:end]
+		if len(text) == 0 || text[0] != '"' {
+			return
+		}
+		for i := 0; i+1 < len(text); i++ {
+			if text[i] == '\\' {
+				if i++; text[i] == '/' {
+					found = start + i - 1
+					return
+				}
+			}
+		}
+	}
+	n.Walk(func(_ Path, n *Node) bool {
+		scalar(n)
+		for i := range n.Fields {
+			scalar(n.Fields[i].Key())
+		}
+		return found < 0
+	})
+	return found
+}
+
+// rawOffset leads an offset in the text to the raw file.
+func (d *Document) rawOffset(off int) int {
+	if d.raw == nil {
+		return off
+	}
+	return d.raw(off)
 }
 
 // read parses one document. Sure is false if clusterctl's parser may see it
@@ -143,7 +187,7 @@ func read(data []byte) (n *Node, sure bool, err error) {
 	}
 	b := builder{anchors: map[*yaml.Node]*Node{}, long: longLines(data)}
 	n, err = b.build(root.Content[0])
-	return n, !b.second && !hasOtherBreak(data) && !tabIndent(data) && !endMark(data), err
+	return n, !b.second && !hasOtherBreak(data) && !tabIndent(data) && !endMark(data) && !bytes.Contains(data, []byte(`\/`)), err
 }
 
 // endMark reports whether a line may end the document before the text does.

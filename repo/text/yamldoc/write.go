@@ -1,10 +1,12 @@
 package yamldoc
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	goyaml "go.yaml.in/yaml/v2"
@@ -25,11 +27,7 @@ func Marshal(v any) ([]byte, error) {
 	if short, _, ok := viaJSON(v); ok {
 		return goyaml.Marshal(short)
 	}
-	out, err := yaml.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("write YAML: %w", err)
-	}
-	return out, nil
+	return yaml.Marshal(v)
 }
 
 // viaJSON returns what becomes of a value on the way through JSON and the YAML
@@ -71,7 +69,7 @@ func viaJSON(v any) (out any, changed, ok bool) {
 		result := v
 		for key, item := range v {
 			next, c, ok := viaJSON(item)
-			if !ok || !plainText(key) {
+			if !ok || !plainText(key) || len(key) > safeKey {
 				return nil, false, false
 			}
 			if c {
@@ -84,6 +82,92 @@ func viaJSON(v any) (out any, changed, ok bool) {
 		return result, changed, true
 	}
 	return nil, false, false
+}
+
+// safeKey is the most bytes of a key that fit into keyLimit in any way of writing
+// them.
+const safeKey = 128
+
+// Unwritable calls visit for the texts and keys of a document that Marshal refuses,
+// and clusterctl with it, although both read them: control characters that an
+// escape brings in, and keys that are too long once they are written. Entries for
+// which lost reports that they never get there are left out with all below them,
+// and so are those of whose key there is a later one. Most documents have nothing
+// that could be refused, and cost a look at their bytes.
+func (d *Document) Unwritable(lost func(*Field) bool, visit func(n *Node, err error)) {
+	text := d.text.Data[d.start : d.start+d.len]
+	odd, long := mayHoldOdd(text), mayHoldLongKeys(text)
+	if d.Root == nil || !odd && !long {
+		return
+	}
+	type step struct {
+		of *Node
+		*Field
+	}
+	var way []step
+	found := func(n *Node, v any) {
+		_, err := yaml.Marshal(v)
+		if err == nil || slices.ContainsFunc(way, func(s step) bool { return s.of.Field(s.Name) != s.Field || lost(s.Field) }) {
+			return
+		}
+		visit(n, refusal(err))
+	}
+	var walk func(n *Node)
+	walk = func(n *Node) {
+		if odd && n.Is(String) && !plainText(n.Text) {
+			found(n, n.Text)
+		}
+		for i := range n.Fields {
+			f := &n.Fields[i]
+			way = append(way, step{n, f})
+			if len(f.Name) > safeKey || odd && !plainText(f.Name) {
+				found(f.Key(), map[string]any{f.Name: nil})
+			}
+			walk(f.Value)
+			way = way[:len(way)-1]
+		}
+		for _, item := range n.Items {
+			walk(item)
+		}
+	}
+	walk(d.Root)
+}
+
+// mayHoldOdd reports whether a text may hold values that are not plainText: through
+// escapes, through base64, or because the characters stand there.
+func mayHoldOdd(text []byte) bool {
+	return bytes.IndexByte(text, '\\') >= 0 || bytes.IndexByte(text, 0xC2) >= 0 || bytes.IndexByte(text, 0xEF) >= 0 ||
+		bytes.Contains(text, []byte("binary"))
+}
+
+// mayHoldLongKeys reports whether a key may have more than safeKey bytes: on a long
+// line, or in a form that takes several lines.
+func mayHoldLongKeys(text []byte) bool {
+	if bytes.IndexByte(text, '?') >= 0 || bytes.IndexByte(text, '*') >= 0 {
+		return true
+	}
+	for len(text) > safeKey {
+		i := bytes.LastIndexByte(text[:safeKey+1], '\n')
+		if i < 0 {
+			return true
+		}
+		text = text[i+1:]
+	}
+	return false
+}
+
+// refusal returns what a YAML parser says without the steps that led to it.
+func refusal(err error) error {
+	text := err.Error()
+	for _, step := range []string{"error converting YAML to JSON: ", "error converting JSON to YAML: ", "yaml: "} {
+		text = strings.TrimPrefix(text, step)
+	}
+	if rest, ok := strings.CutPrefix(text, "line "); ok { // of a text that nobody sees
+		if _, after, ok := strings.Cut(rest, ": "); ok {
+			text = after
+		}
+	}
+	return errors.New(text)
 }
 
 // plainText reports whether a string survives JSON and the YAML parser.

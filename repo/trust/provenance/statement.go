@@ -215,6 +215,9 @@ func parse(data []byte) (*statement, error) {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("is no in-toto statement: %w", err)
 	}
+	if err := repo.UnambiguousJSON(data); err != nil {
+		return nil, err
+	}
 	definition := s.Predicate.BuildDefinition
 	switch {
 	case s.Type != statementType:

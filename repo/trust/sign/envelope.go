@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
 // envelope is a message with signatures (DSSE v1.0). Bytes are in base64.
@@ -47,7 +49,7 @@ func (k *PrivateKey) Envelope(payloadType string, payload []byte) ([]byte, error
 func InEnvelope(lines []byte, payloadType string, payload []byte, keys ...*PublicKey) bool {
 	for line := range bytes.Lines(lines) {
 		var e envelope
-		if json.Unmarshal(line, &e) != nil || e.PayloadType != payloadType || !bytes.Equal(e.Payload, payload) {
+		if json.Unmarshal(line, &e) != nil || repo.UnambiguousJSON(line) != nil || e.PayloadType != payloadType || !bytes.Equal(e.Payload, payload) {
 			continue
 		}
 		message := e.signed()

@@ -35,6 +35,10 @@ func Release(ctx context.Context, r *repo.Release, k *PrivateKey, in ...layouts.
 	if err != nil {
 		return nil, err
 	}
+	// What is judged is what is signed, whatever is read later.
+	if r, err = hold(r, layouts.ChecksumFile, layouts.ProvenanceFile); err != nil {
+		return nil, err
+	}
 	if list := r.Artifact(layouts.ChecksumFile); list != nil {
 		if err := repo.VerifyChecksums(ctx, r); err != nil {
 			return nil, err
@@ -174,6 +178,22 @@ func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) (*Verified
 	}
 	v.Providers, err = verifyIdentity(ctx, out, sums)
 	return v, err
+}
+
+// hold returns a copy of r with the content of some files in memory.
+func hold(r *repo.Release, names ...string) (*repo.Release, error) {
+	out := without(r)
+	for i, a := range out.Artifacts {
+		if !slices.Contains(names, a.Name) {
+			continue
+		}
+		data, err := a.Bytes()
+		if err != nil {
+			return nil, err
+		}
+		out.Artifacts[i] = held(a, data)
+	}
+	return out, nil
 }
 
 // held is a file whose content is in memory.

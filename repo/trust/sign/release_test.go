@@ -410,3 +410,29 @@ func TestVerifiedContentIsPinned(t *testing.T) {
 		t.Errorf("it reads %q after the file changed", data)
 	}
 }
+
+// A statement that changes between two reads is signed as it was judged.
+func TestReleaseSignsTheStatementThatItJudged(t *testing.T) {
+	k, public := load(t, "P-256")
+	r := must[*repo.Release](t)(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))
+	good := content(t, r, layouts.ProvenanceFile)
+	reads := 0
+	for i, a := range r.Artifacts {
+		if a.Name == layouts.ProvenanceFile {
+			r.Artifacts[i] = repo.NewArtifact(a.Name, a.Path, a.Size, func() (io.ReadCloser, error) {
+				reads++
+				if reads > 1 {
+					return io.NopCloser(strings.NewReader(strings.Replace(string(good), "v1.0.0", "v6.6.6", 1))), nil
+				}
+				return io.NopCloser(strings.NewReader(string(good))), nil
+			})
+		}
+	}
+	out := must[*repo.Release](t)(sign.Release(t.Context(), r, k))
+	if got := content(t, out, layouts.ProvenanceFile); string(got) != string(good) {
+		t.Errorf("it publishes %s", got)
+	}
+	if !sign.InEnvelope(content(t, out, layouts.SignedProvenanceFile), provenance.MediaType, good, public) {
+		t.Error("it signs another statement")
+	}
+}

@@ -116,6 +116,19 @@ var inputs = []growing{
 		}
 		return dir, nil
 	}, [][]string{lintCommand}},
+	{"templates", 100, func(dir string, n int) (string, error) {
+		r, err := synthetic(dir, "v1.0.0", document(0, "none"))
+		if err != nil {
+			return "", err
+		}
+		for i := range n {
+			if err := os.WriteFile(filepath.Join(r.dir, fmt.Sprintf("cluster-template-f%d.yaml", i)), []byte(flavor), 0o644); err != nil {
+				return "", err
+			}
+		}
+		return r.dir, nil
+	}, [][]string{lintCommand, varsCommand}},
+	{"definitions of 6 kB", 100, manifest(func(n int) string { return many(n, definition) }), [][]string{lintCommand, renderCommand, varsCommand, imagesCommand}},
 }
 
 // growthFactors are the sizes, as multiples of the smallest.

@@ -132,6 +132,7 @@ func (b *bench) large(ctx context.Context) error {
 		{"`lint` of one large file", []string{before}, b.tool(append(lintCommand, before)...)},
 		{"`vars` of the same", []string{before}, b.tool("vars", before)},
 		{"`images` of the same", []string{before}, b.tool("images", before)},
+		{"`render` of the same", []string{before}, b.tool(append(renderCommand, before)...)},
 		{"`diff` of two such files", []string{before, after}, b.tool("diff", before, after, "-o", "json")},
 		{"`lint` of 8,000 versions", []string{versions}, b.tool(append(lintCommand, versions)...)},
 	} {
@@ -200,7 +201,17 @@ func (b *bench) rerun(ctx context.Context) error {
 		return err
 	}
 	for _, s := range sources {
-		if filepath.Base(s.dir) != "cluster-api-provider-aws" {
+		switch filepath.Base(s.dir) {
+		case "cluster-api":
+			if err := b.lintSource(ctx, "Cluster API", s); err != nil {
+				return err
+			}
+			continue
+		case "cluster-api-provider-aws":
+			if err := b.lintSource(ctx, "AWS", s); err != nil {
+				return err
+			}
+		default:
 			continue
 		}
 		dir := filepath.Join(b.dir, "edited")
@@ -247,4 +258,18 @@ func (b *bench) rerun(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// lintSource measures the lint of a source tree that was never built before.
+func (b *bench) lintSource(ctx context.Context, name string, s source) error {
+	p := b.tool("lint", s.dir, "--no-cache", "--fail-on", "never")
+	if s.config != "" {
+		p.args = append(p.args, "--config", s.config)
+	}
+	first := side{name: "clusterctl-repo lint --no-cache", runs: b.runs, processes: []process{p}}
+	c, err := b.compare(ctx, first)
+	if err == nil {
+		b.report.measured("`lint` the source of "+name, first, c[0])
+	}
+	return err
 }

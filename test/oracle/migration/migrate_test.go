@@ -70,6 +70,11 @@ func convertible[O, N any, PO interface {
 			if err := convert(context.Background(), old, converted); err != nil {
 				return nil, err
 			}
+			// The API server refuses what is empty; the format is the default one of
+			// ApplyPreviousKubeadmConfigDefaults.
+			if c, ok := any(converted).(*bootstrapv1.KubeadmConfigTemplate); ok && reflect.DeepEqual(c.Spec.Template.Spec, bootstrapv1.KubeadmConfigSpec{}) {
+				c.Spec.Template.Spec.Format = bootstrapv1.CloudConfig
+			}
 			return converted, nil
 		},
 		empty: func() runtime.Object { return PO(new(O)) },

@@ -162,8 +162,6 @@ func (r Release) client(ctx context.Context, files []os.DirEntry) (client.Client
 			}
 		}
 	}
-	const version = "KUBERNETES_VERSION" // as from the environment, where it can be anything
-	reader.Set(version, Dummy(version))
 	for name, value := range values {
 		reader.Set(name, value)
 	}

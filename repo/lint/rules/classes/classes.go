@@ -103,7 +103,11 @@ func violation(p *lint.Pass, c *clusterclass.Class, v openapi.Violation) {
 	if v.Fault != openapi.Missing && v.Fault != openapi.Unknown && sampled(c.Object, v.Node) {
 		return
 	}
-	p.On(c.Object, v.Node, "%s %s", v.Path, v.Message)
+	f := lint.At(c.Object.File, c.Object.Doc, v.Node, "%s %s", v.Path, v.Message)
+	if name := view.Meant(v); name != "" {
+		f.Fix = "Did you mean " + name + "?"
+	}
+	p.Report(f)
 }
 
 // inVariableSchema reports whether a path leads into the schema of a variable,

@@ -66,7 +66,10 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 			optional = append(optional, v.Name)
 		}
 	}
-	complete := situation{class: c, topology: ordinary, samples: request.Samples{Also: optional}}.faults(p)
+	complete := required
+	if len(optional) > 0 {
+		complete = situation{class: c, topology: ordinary, samples: request.Samples{Also: optional}}.faults(p)
+	}
 	clusters := clustersOf(p, c)
 	for _, f := range required {
 		always := slices.ContainsFunc(complete, func(g fault) bool { return g.node == f.node && g.rule == f.rule })
@@ -382,12 +385,16 @@ func (s situation) misfits(p *lint.Pass, t *patch.Template, before json.RawMessa
 	if !ok {
 		return nil
 	}
+	is := checked(schema, t.Object, prefix)
+	if len(is) == 0 {
+		return nil
+	}
 	was := map[string]bool{}
 	for _, v := range checked(schema, before, prefix) {
 		was[v.Path+v.Message] = true
 	}
 	var out []fault
-	for _, v := range checked(schema, t.Object, prefix) {
+	for _, v := range is {
 		if was[v.Path+v.Message] || view.OfStatus(v) {
 			continue
 		}

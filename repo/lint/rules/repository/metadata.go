@@ -800,6 +800,7 @@ func contractAndCRDs(p *lint.Pass) {
 	}
 	for _, f := range p.Release.OfKind(layouts.Components) {
 		var labelled *yamldoc.Document
+		var label *yamldoc.Node
 		found := map[string]bool{}
 		view.Objects(f, func(d *yamldoc.Document) {
 			if d.Root.Get("kind").Str() != "CustomResourceDefinition" {
@@ -809,7 +810,7 @@ func contractAndCRDs(p *lint.Pass) {
 				if contract, ok := strings.CutPrefix(l.Name, contractLabel); ok && contractForm().MatchString(contract) {
 					found[contract] = true
 					if labelled == nil {
-						labelled = d
+						labelled, label = d, l.Key()
 					}
 				}
 			}
@@ -822,7 +823,7 @@ func contractAndCRDs(p *lint.Pass) {
 			contracts = append(contracts, c)
 		}
 		slices.Sort(contracts)
-		p.Report(lint.At(f, labelled, labelled.Root.Get("metadata", "labels"),
+		p.Report(lint.At(f, labelled, label,
 			"the CRDs have labels for %s, but the metadata says that %s implements %s", strings.Join(contracts, ", "), p.Release.Version, own.Contract))
 	}
 }

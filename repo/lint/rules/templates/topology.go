@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/objectmeta"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -426,7 +427,11 @@ func checkValue(p *lint.Pass, t *topology, value *yamldoc.Node, definition *clus
 		return
 	}
 	checker := openapi.Checker{Filled: true}
-	view.ReportViolations(p, t.Object, checker.Check(definition.Schema, value, true, definition.Name))
+	list := checker.Check(definition.Schema, value, true, definition.Name)
+	if len(list) == 0 {
+		list = view.BrokenRules(t.Object, definition.Schema, value, cel.Values{Filled: true}, definition.Name)
+	}
+	view.ReportViolations(p, t.Object, list)
 }
 
 var _ = topologyRules.Add(lint.Rule{

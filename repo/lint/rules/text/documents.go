@@ -12,6 +12,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/objectmeta"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -50,6 +52,8 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 		return cause{"YAML004", err, d.Err.Pos}
 	case strings.Contains(indent, "\t"):
 		return cause{"YAML004", "a tab cannot indent a line: " + err, d.Err.Pos}
+	case errors.Is(why, yamldoc.ErrEscape):
+		return cause{"YAML001", err, d.Err.Pos}
 	case errors.Is(why, yamldoc.ErrNumber), errors.Is(why, yamldoc.ErrKey):
 		return cause{"YAML010", err, d.Err.Pos}
 	}
@@ -391,8 +395,12 @@ var _ = documentRules.Add(lint.Rule{
 func labelValues(p *lint.Pass) {
 	view.Objects(p.File, func(d *yamldoc.Document) {
 		for _, field := range []string{"labels", "annotations"} {
-			for _, f := range view.Fields(d.Root.Get("metadata", field)) {
+			all := d.Root.Get("metadata", field)
+			for _, f := range view.Fields(all) {
 				if f.Value.Is(yamldoc.String) || f.Value.Is(yamldoc.Null) { // null is an empty text
+					continue
+				}
+				if all.Get(f.Name) != f.Value { // a merge key or a second entry hides it
 					continue
 				}
 				if _, ok := p.File.Variable(d, f.Value); ok {
@@ -510,4 +518,54 @@ func sameText(a, b *yamldoc.Document) bool {
 		return bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(d.Text()[start:end]), []byte("---")))
 	}
 	return bytes.Equal(text(a), text(b))
+}
+
+var _ = documentRules.Add(lint.Rule{
+	ID: "YAML015", Name: "not-writable", Since: "v0.2.0",
+	Title:    "Values and keys must be ones that clusterctl can write",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "sigs.k8s.io/yaml, Marshal; clusterctl util/yaml/yaml.go, FromUnstructured",
+	Why:    "clusterctl reads the file and fails when it prints the objects, with a message that has no place. It writes JSON on the way, which is then YAML with control characters in it, or with a key that YAML does not look for so far.",
+	Fix:    "Remove the character, or write the bytes in base64; shorten the key to less than 1,000 characters. The characters <, > and & count six times.",
+	Kinds:  view.Substituted, Check: notWritable,
+})
+
+// namespaced reports whether clusterctl puts its namespace into a field of the object,
+// as fixTargetNamespace does beside metadata.
+func namespaced(o *yamldoc.Node, f *yamldoc.Field) bool {
+	if f.Name != "namespace" {
+		return false
+	}
+	service := func(n *yamldoc.Node) bool { return f == n.Get("clientConfig", "service").Field("namespace") }
+	switch o.Get("kind").Str() {
+	case "RoleBinding", "ClusterRoleBinding":
+		return slices.ContainsFunc(o.Get("subjects").List(), func(n *yamldoc.Node) bool { return f == n.Field("namespace") })
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		return slices.ContainsFunc(o.Get("webhooks").List(), service)
+	case "CustomResourceDefinition":
+		return service(o.Get("spec", "conversion", "webhook"))
+	}
+	return false
+}
+
+// notWritable looks at what is left when clusterctl prints an object: neither a
+// namespace or label that it overwrites nor a field that its Go types do not have.
+func notWritable(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		o.Doc.Unwritable(func(f *yamldoc.Field) bool {
+			switch {
+			case f == o.Get("metadata").Field("namespace"):
+				return !layouts.ClusterScopedByClusterctl[o.Kind]
+			case p.File.Kind == layouts.Components && (f == o.Get("metadata", "labels").Field(layouts.ProviderLabel) || namespaced(o.Doc.Root, f)):
+				return true
+			}
+			unknown := false
+			view.Misfits(o, func(problem gotypes.Problem) {
+				unknown = unknown || (problem.Kind == gotypes.Unknown || problem.Kind == gotypes.Unseen) && f.IsKey(problem.Node)
+			})
+			return unknown && o.Kind != view.ClusterKind // of which clusterctl prints the original
+		}, func(n *yamldoc.Node, err error) {
+			p.On(o, n, "clusterctl reads %q but cannot write it: %v", short([]byte(n.Text)), err)
+		})
+	}
 }

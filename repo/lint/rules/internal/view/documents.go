@@ -1,7 +1,13 @@
 package view
 
 import (
+	"bytes"
+	"slices"
+	"strings"
+
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -41,21 +47,114 @@ func AtPos(f *lint.File, pos yamldoc.Pos, message string) lint.Finding {
 	return lint.Finding{File: f.Raw.Name, Pos: pos, Source: lint.SourceLine(f, pos.Line), Message: message}
 }
 
-// OtherSamples parses a file with other values for its required variables.
+// OtherSamples parses a file with other values for its required variables, as far
+// as they are plausible: the same for all of them, and one after the other for those
+// of the documents that cannot be read.
 func OtherSamples(f *lint.File) []*yamldoc.Stream {
 	out := []*yamldoc.Stream{}
 	t, _ := f.Template()
 	if t == nil {
 		return out
 	}
+	plausible := map[string][]string{}
+	all := []string{}
 	for _, v := range t.Variables() {
 		if v.Default == nil && !f.IsOption(v.Name) {
-			for _, sample := range []string{"1", "", "a: b", "[]", `"a"`} {
-				if s := f.DocsWith(func(string) string { return sample }); s != nil {
-					out = append(out, s)
+			plausible[v.Name] = samples(f, v.Name)
+			for _, value := range plausible[v.Name] {
+				if !slices.Contains(all, value) {
+					all = append(all, value)
 				}
 			}
-			break
+		}
+	}
+	try := func(sample func(name string) string) {
+		if s := f.DocsWith(sample); s != nil {
+			out = append(out, s)
+		}
+	}
+	for _, value := range all {
+		try(func(name string) string {
+			if slices.Contains(plausible[name], value) {
+				return value
+			}
+			return manifest.Sample(name)
+		})
+	}
+	if len(plausible) < 2 {
+		return out
+	}
+	for _, name := range inBroken(f, plausible) {
+		for _, value := range plausible[name] {
+			try(func(other string) string {
+				if other == name {
+					return value
+				}
+				return manifest.Sample(other)
+			})
+		}
+	}
+	return out
+}
+
+// samples are values that users may give a variable, by its name and by where it
+// stands: nothing at all is none for what is the whole value of a field, and a
+// version is no list.
+func samples(f *lint.File, name string) []string {
+	if strings.HasSuffix(name, "VERSION") {
+		return []string{"1.34.0", `"v1.34.0"`}
+	}
+	out := []string{"1", "a: b", "[]", `"a"`}
+	line, whole := false, false
+	for _, r := range Refs(f) {
+		if r.Name == name {
+			line = line || f.Alone(r)
+			whole = whole || wholeValue(f, r)
+		}
+	}
+	if line {
+		out = append(out, "a:")
+	}
+	if !whole {
+		out = append(out, "")
+	}
+	return out
+}
+
+// wholeValue reports whether an expression is all that follows the colon of a field
+// or the dash of an item, but for a comment.
+func wholeValue(f *lint.File, r vars.Ref) bool {
+	before := bytes.TrimRight(f.Raw.Data[:r.Start], " ")
+	after, _, _ := bytes.Cut(f.Raw.Data[r.End:], []byte("\n"))
+	comment := bytes.HasPrefix(after, []byte(" #"))
+	return len(before) < r.Start && (bytes.HasSuffix(before, []byte(":")) || bytes.HasSuffix(before, []byte("-"))) &&
+		(comment || len(bytes.TrimSpace(after)) == 0)
+}
+
+// inBroken returns a few of the variables that stand in documents that cannot be
+// read.
+func inBroken(f *lint.File, of map[string][]string) []string {
+	const few = 8
+	var out []string
+	s := f.Docs()
+	if s == nil {
+		return nil
+	}
+	chunks, _ := yamldoc.Split(f.Raw.Data)
+	for _, d := range s.Docs {
+		if d.Root.Is(yamldoc.Map) {
+			continue
+		}
+		at := f.Raw.Offset(d.Pos(nil))
+		for _, c := range chunks {
+			if at < c.Start || at > c.Start+len(c.Data) {
+				continue
+			}
+			for _, r := range Refs(f) {
+				if r.Start >= c.Start && r.End <= c.Start+len(c.Data) && of[r.Name] != nil && !slices.Contains(out, r.Name) && len(out) < few {
+					out = append(out, r.Name)
+				}
+			}
 		}
 	}
 	return out

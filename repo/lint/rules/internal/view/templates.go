@@ -3,11 +3,14 @@ package view
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -120,13 +123,43 @@ func MisfitsDefinition(checker *openapi.Checker, r *lint.Release, o *manifest.Ob
 		return nil // TPL013
 	}
 	list := checker.CheckObject(version.Schema, o.Doc.Root)
+	webhook := sync.OnceValue(func() bool { return Mutated(r, definition) })
 	if len(list) == 0 {
-		return nil
+		if list = BrokenRules(o, version.Schema, o.Doc.Root, cel.Values{Received: true, Resource: true}); len(list) > 0 && webhook() {
+			return nil // the webhook may change what the rules read
+		}
+		return list
 	}
-	webhook := Mutated(r, definition)
 	return slices.DeleteFunc(list, func(v openapi.Violation) bool {
-		return OfStatus(v) || webhook && v.Fault == openapi.Missing
+		return OfStatus(v) || v.Fault == openapi.Missing && webhook()
 	})
+}
+
+// BrokenRules returns the rules in CEL that a value breaks, which otherwise matches
+// its schema. Rules that read what only the user knows are passed over.
+func BrokenRules(o *manifest.Object, s crd.Schema, value *yamldoc.Node, of cel.Values, path ...string) []openapi.Violation {
+	of.Open = func(n *yamldoc.Node) bool { return Open(o, n) }
+	var out []openapi.Violation
+	for _, v := range cel.Evaluate(s.Node, value, of, path...) {
+		out = append(out, openapi.Violation{Fault: openapi.Value, Path: openapi.Join(v.Path), Node: v.Node, Reads: v.Reads, Keyword: cel.Keyword, Message: v.Message})
+	}
+	return out
+}
+
+// Meant returns the known field whose name is almost that of an unknown one, or
+// differs only in the case of its letters; "" if there is none.
+func Meant(v openapi.Violation) string {
+	best, least := "", 3
+	for _, f := range Fields(v.Known) {
+		distance := layouts.Distance(f.Name, v.Fields[0])
+		if strings.EqualFold(f.Name, v.Fields[0]) {
+			distance = 0
+		}
+		if distance < min(least, len(f.Name)) {
+			best, least = f.Name, distance
+		}
+	}
+	return best
 }
 
 // OfStatus reports whether a violation is in the status, which the API server
@@ -144,13 +177,28 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []openapi.Violation
 			place = "the " + o.Kind
 		}
 		f := lint.At(o.File, o.Doc, v.Node, "%s %s", place, v.Message)
+		if name := Meant(v); name != "" {
+			f.Fix = "Did you mean " + name + "?"
+		}
 		if v.Fault == openapi.Type || v.Fault == openapi.Value {
 			sample := false
-			Each(v.Node, func(n *yamldoc.Node) { sample = sample || Open(o, n) })
+			r, ok := From(o, v.Node)
+			parts := v.Reads
+			if parts == nil {
+				parts = []*yamldoc.Node{v.Node}
+			}
+			for _, part := range parts {
+				Each(part, func(n *yamldoc.Node) {
+					sample = sample || Open(o, n)
+					if !ok && v.Reads != nil {
+						r, ok = From(o, n)
+					}
+				})
+			}
 			if sample {
 				continue
 			}
-			if r, ok := From(o, v.Node); ok {
+			if ok {
 				f.Severity = lint.Warning
 				f.Message += ", unless the user sets " + r.Name
 			}

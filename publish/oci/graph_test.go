@@ -1,0 +1,176 @@
+package oci
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+)
+
+// shelf is a storage in memory. As a registry does, it refuses a manifest whose
+// parts it lacks.
+type shelf struct {
+	mu   sync.Mutex
+	have map[digest.Digest][]byte
+	// claimed are said to exist, and do not.
+	claimed map[digest.Digest]bool
+}
+
+func (s *shelf) Exists(_ context.Context, d v1.Descriptor) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.have[d.Digest]
+	return ok || s.claimed[d.Digest], nil
+}
+
+func (s *shelf) Fetch(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data, ok := s.have[d.Digest]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return io.NopCloser(bytes.NewReader(data)), nil
+}
+
+func (s *shelf) Push(_ context.Context, d v1.Descriptor, r io.Reader) error {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.have[d.Digest]; ok {
+		return errdef.ErrAlreadyExists
+	}
+	if d.MediaType == v1.MediaTypeImageIndex {
+		var index v1.Index
+		if err := json.Unmarshal(data, &index); err != nil {
+			return err
+		}
+		for _, part := range index.Manifests {
+			if _, ok := s.have[part.Digest]; !ok {
+				return &errcode.ErrorResponse{Method: http.MethodPut, URL: &url.URL{}, StatusCode: http.StatusBadRequest, Errors: errcode.Errors{{Code: errcode.ErrorCodeManifestBlobUnknown}, {Code: errcode.ErrorCodeManifestBlobUnknown}}}
+			}
+		}
+	}
+	s.have[d.Digest] = data
+	return nil
+}
+
+func (s *shelf) add(t *testing.T, mediaType string, content any) v1.Descriptor {
+	t.Helper()
+	data, ok := content.([]byte)
+	if !ok {
+		var err error
+		if data, err = json.Marshal(content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data))}
+	s.have[d.Digest] = data
+	return d
+}
+
+func (s *shelf) manifest(t *testing.T, layers ...v1.Descriptor) v1.Descriptor {
+	t.Helper()
+	return s.add(t, v1.MediaTypeImageManifest, v1.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
+		Config: s.add(t, v1.MediaTypeImageConfig, []byte(`{}`)), Layers: layers,
+	})
+}
+
+func (s *shelf) index(t *testing.T, parts ...v1.Descriptor) v1.Descriptor {
+	t.Helper()
+	return s.add(t, v1.MediaTypeImageIndex, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: parts})
+}
+
+func emptyShelf() *shelf { return &shelf{have: map[digest.Digest][]byte{}} }
+
+// TestCopiesAsOras copies random images both ways. Some have parts in common, some
+// parts are there already, and some are missing at the source.
+func TestCopiesAsOras(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		from := emptyShelf()
+		var blobs, nodes []v1.Descriptor
+		for i := range 1 + random.IntN(8) {
+			mediaType := v1.MediaTypeImageLayerGzip
+			if random.IntN(8) == 0 {
+				mediaType = elsewhere[random.IntN(len(elsewhere))]
+			}
+			blobs = append(blobs, from.add(t, mediaType, fmt.Appendf(nil, "blob %d", i)))
+		}
+		some := func(of []v1.Descriptor) (out []v1.Descriptor) {
+			for range random.IntN(5) {
+				out = append(out, of[random.IntN(len(of))])
+			}
+			return out
+		}
+		for range 1 + random.IntN(6) {
+			if len(nodes) > 0 && random.IntN(3) == 0 {
+				nodes = append(nodes, from.index(t, some(nodes)...))
+			} else {
+				nodes = append(nodes, from.manifest(t, some(blobs)...))
+			}
+		}
+		root := from.index(t, nodes...)
+		ours, theirs := emptyShelf(), emptyShelf()
+		for _, d := range some(append(nodes, blobs...)) {
+			ours.have[d.Digest], theirs.have[d.Digest] = from.have[d.Digest], from.have[d.Digest]
+		}
+		if random.IntN(5) == 0 {
+			delete(from.have, blobs[random.IntN(len(blobs))].Digest)
+		}
+		err := copyImage(t.Context(), from, ours, root)
+		theirErr := oras.CopyGraph(t.Context(), from, theirs, root, oras.CopyGraphOptions{Concurrency: maxUploads, MaxMetadataBytes: maxManifest})
+		if (err == nil) != (theirErr == nil) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("seed %d: error %v, oras %v", seed, err, theirErr)
+		}
+		// Where one fails, how far each of them came is chance.
+		if err == nil && !maps.EqualFunc(ours.have, theirs.have, bytes.Equal) {
+			t.Fatalf("seed %d: %d parts, oras %d", seed, len(ours.have), len(theirs.have))
+		}
+	}
+}
+
+// TestCopiesWhatWasCutOff: a registry says that a manifest exists whose upload was
+// interrupted, and then refuses the index that refers to it.
+func TestCopiesWhatWasCutOff(t *testing.T) {
+	from, to := emptyShelf(), emptyShelf()
+	part := from.manifest(t, from.add(t, v1.MediaTypeImageLayerGzip, []byte("layer")))
+	root := from.index(t, part)
+	to.claimed = map[digest.Digest]bool{part.Digest: true}
+	if err := copyImage(t.Context(), from, to, root); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := to.have[root.Digest]; !ok || to.have[part.Digest] == nil {
+		t.Error("the index or its manifest is missing")
+	}
+}
+
+// TestRefusesHugeManifests: what the source says about a size is not trusted with
+// the memory.
+func TestRefusesHugeManifests(t *testing.T) {
+	from := emptyShelf()
+	root := from.add(t, v1.MediaTypeImageIndex, make([]byte, maxManifest+1))
+	if err := copyImage(t.Context(), from, emptyShelf(), root); err == nil {
+		t.Error("a manifest larger than registries accept was copied")
+	}
+}

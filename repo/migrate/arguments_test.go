@@ -1,0 +1,133 @@
+package migrate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	argumentsTemplate = "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlaneTemplate\nmetadata:\n  name: cp\nspec:\n  template:\n    spec:\n      rolloutStrategy:\n        type: RollingUpdate\n      kubeadmConfigSpec:\n        clusterConfiguration:\n          apiServer:\n            extraArgs:\n              v: \"2\"\n              audit: \"1\"\n"
+	argumentsPath     = "/spec/template/spec/kubeadmConfigSpec/clusterConfiguration/apiServer/extraArgs"
+)
+
+// A patch of one argument that the template has writes the whole list, where it is
+// known.
+func TestPatchedArguments(t *testing.T) {
+	type op struct{ op, arg, want string }
+	for name, row := range map[string]struct {
+		lists [][]op // each in a patch of its own
+		says  string
+	}{
+		"there already":       {lists: [][]op{{{"add", "v", "replace  [audit 1 v 9]"}, {"replace", "audit", "replace  [audit 9 v 9]"}}}},
+		"not there":           {lists: [][]op{{{"add", "new", "add -"}}}},
+		"just added":          {lists: [][]op{{{"add", "new", "add -"}, {"add", "new", "replace  [audit 1 v 2 new 9]"}, {"remove", "new", "replace  [audit 1 v 2]"}}}},
+		"removed":             {lists: [][]op{{{"remove", "audit", "replace  [v 2]"}, {"replace", "v", "replace  [v 9]"}}}},
+		"added by another":    {lists: [][]op{{{"add", "new", "add -"}}, {{"add", "new", "add new"}}}, says: "manual the arguments at " + argumentsPath + " are a list now, and the place of new in it depends"},
+		"place by another":    {lists: [][]op{{{"add", "a", "add -"}}, {{"add", "b", "add -"}, {"replace", "b", "replace b"}}}, says: "the place of b"},
+		"moved by another":    {lists: [][]op{{{"remove", "audit", "replace  [v 2]"}}, {{"replace", "v", "replace v"}, {"add", "new", "add -"}}}, says: "the place of v"},
+		"missing":             {lists: [][]op{{{"replace", "x", "replace x"}}}, says: "no template is known that has the argument x"},
+		"replaced by another": {lists: [][]op{{{"replace", "", "replace  [b 1]"}, {"add", "b", "replace  [b 9]"}}, {{"add", "v", "add v"}}}, says: "the place of v"},
+	} {
+		text := "apiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\nspec:\n  controlPlane:\n    ref: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: cp}\n  patches:\n"
+		var want []string
+		for _, list := range row.lists {
+			text += "  - definitions:\n    - selector: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}\n      jsonPatches:\n"
+			for _, o := range list {
+				path, value := argumentsPath+"/"+o.arg, "        value: \"9\"\n"
+				if o.arg == "" {
+					path, value = argumentsPath, "        value: {b: \"1\"}\n"
+				}
+				if o.op == "remove" {
+					value = ""
+				}
+				text += "      - op: " + o.op + "\n        path: " + path + "\n" + value
+				want = append(want, o.want)
+			}
+		}
+		got := Text("x", []byte(text+"---\n"+argumentsTemplate), options())
+		var ops []string
+		var class struct {
+			Spec struct {
+				Patches []struct {
+					Definitions []struct {
+						JSONPatches []struct {
+							Op, Path string
+							Value    any
+						} `json:"jsonPatches"`
+					}
+				}
+			}
+		}
+		head, _, _ := strings.Cut(string(got.New), "---\n")
+		if err := yaml.Unmarshal([]byte(head), &class); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range class.Spec.Patches {
+			for _, o := range p.Definitions[0].JSONPatches {
+				text := o.Op + " " + strings.TrimPrefix(strings.TrimPrefix(o.Path, argumentsPath), "/")
+				if list, ok := o.Value.([]any); ok {
+					var args []string
+					for _, a := range list {
+						args = append(args, fmt.Sprint(a.(map[string]any)["name"], " ", a.(map[string]any)["value"]))
+					}
+					text += fmt.Sprint(" ", args)
+				}
+				ops = append(ops, text)
+			}
+		}
+		if d := cmp.Diff(want, ops); d != "" {
+			t.Errorf("%s: (-want +got)\n%s%s", name, d, got.New)
+		}
+		if s := said(got); !strings.Contains(s, row.says) || row.says == "" && strings.Contains(s, "manual") {
+			t.Errorf("%s: findings are\n%swant %q", name, s, row.says)
+		}
+	}
+}
+
+// In a kustomization, places are counted in what the layers before make of the list.
+func TestPlacesInLayers(t *testing.T) {
+	dir := t.TempDir()
+	const head = "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nmetadata:\n  name: cp\nspec:\n  kubeadmConfigSpec:\n    clusterConfiguration:\n"
+	const at = "/spec/kubeadmConfigSpec/clusterConfiguration/"
+	for name, text := range map[string]string{
+		"base/kcp.yaml":             head + "      apiServer:\n        extraArgs:\n          v: \"2\"\n          audit: \"1\"\n",
+		"base/kustomization.yaml":   "resources:\n- kcp.yaml\n",
+		"middle/merge.yaml":         head + "      apiServer:\n        extraArgs:\n          cloud: external\n",
+		"middle/ops.yaml":           "- op: add\n  path: " + at + "apiServer/extraArgs/added\n  value: \"1\"\n- op: add\n  path: " + at + "scheduler\n  value:\n    extraArgs: {}\n- op: add\n  path: " + at + "scheduler/extraArgs/gates\n  value: a=true\n",
+		"middle/kustomization.yaml": "resources:\n- ../base\npatches:\n- path: merge.yaml\n- path: ops.yaml\n  target: {kind: KubeadmControlPlane}\n",
+		"top/kustomization.yaml":    "resources:\n- ../middle\npatches:\n- target: {kind: KubeadmControlPlane}\n  patch: |-\n    - op: test\n      path: " + at + "apiServer/extraArgs/v\n      value: \"2\"\n    - op: replace\n      path: " + at + "apiServer/extraArgs/added\n      value: \"3\"\n    - op: add\n      path: " + at + "apiServer/extraArgs/cloud\n      value: none\n    - op: replace\n      path: " + at + "scheduler/extraArgs/gates\n      value: a=false\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := Folder(t.Context(), dir, "", options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings() {
+		if f.Level == Manual {
+			t.Errorf("%s:%d: %s", f.File, f.Line, f.Message)
+		}
+	}
+	want := "resources:\n- ../middle\npatches:\n- target: {kind: KubeadmControlPlane}\n  patch: |-\n    - op: test\n      path: " + at + "apiServer/extraArgs/2/value\n      value: \"2\"\n    - op: replace\n      path: " + at + "apiServer/extraArgs/3/value\n      value: \"3\"\n    - op: replace\n      path: " + at + "apiServer/extraArgs/1/value\n      value: none\n    - op: replace\n      path: " + at + "scheduler/extraArgs/0/value\n      value: a=false\n"
+	for _, f := range r.Files {
+		if f.Name == "top/kustomization.yaml" {
+			if d := cmp.Diff(want, string(f.New)); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+			return
+		}
+	}
+	t.Error("the top kustomization did not change")
+}

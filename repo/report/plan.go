@@ -1,0 +1,178 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+)
+
+// PlanFormats are the names of the formats that WritePlans knows.
+var PlanFormats = []string{"text", "markdown", "json"}
+
+// ProviderPlan says what a provider needs for a contract.
+type ProviderPlan struct {
+	Provider, Version string
+	// Matrix says how ready the provider is for each contract.
+	Matrix MatrixRow
+	// Series is the release series of the version in metadata.yaml, and Contract
+	// what it says; empty if there is none.
+	Series, Contract string
+	Steps            []contract.Step
+}
+
+type plansBody struct {
+	Contract  string     `json:"contract"`
+	Providers []planBody `json:"providers"`
+}
+
+type planBody struct {
+	Provider  string       `json:"provider"`
+	Version   string       `json:"version"`
+	Ready     bool         `json:"ready" doc:"nothing is left to do"`
+	Contracts []MatrixCell `json:"contracts"`
+	Series    planSeries   `json:"series"`
+	Kinds     []planKind   `json:"kinds"`
+}
+
+type planSeries struct {
+	Series   string `json:"series" doc:"the release series of the version; empty if metadata.yaml has none"`
+	Contract string `json:"contract" doc:"the contract that metadata.yaml says for it"`
+	Change   bool   `json:"change" doc:"a new series must say the contract of the plan"`
+}
+
+type planKind struct {
+	Kind     string      `json:"kind"`
+	Group    string      `json:"group"`
+	Version  string      `json:"version" doc:"the version that is judged"`
+	Role     string      `json:"role"`
+	Template bool        `json:"template"`
+	Label    string      `json:"label" doc:"the label that the CRD needs, with its value; empty if it has it"`
+	Safe     bool        `json:"safe" doc:"no field is missing that must be there, so the label may be added now"`
+	Fields   []planField `json:"fields"`
+	Go       string      `json:"go" doc:"the Go types of the missing fields"`
+}
+
+type planField struct {
+	Path    string `json:"path"`
+	Need    string `json:"need"`
+	Type    string `json:"type"`
+	Problem string `json:"problem" doc:"missing, moved or wrong type"`
+	Was     string `json:"was,omitempty" doc:"where another contract has it"`
+	Section string `json:"section" doc:"the section of the page of the contract"`
+}
+
+// problems name what is wrong with a field.
+var problems = map[contract.Verdict]string{contract.Missing: "missing", contract.Moved: "moved", contract.WrongType: "wrong type"}
+
+// WritePlans prints what providers need for a contract, in a format of PlanFormats.
+func WritePlans(w io.Writer, format string, chosen contract.Contract, core int, plans []ProviderPlan) error {
+	body := plansBody{string(chosen), []planBody{}}
+	for _, p := range plans {
+		b := planBody{
+			Provider: p.Provider, Version: p.Version, Contracts: p.Matrix.Cells, Kinds: []planKind{},
+			Series: planSeries{p.Series, p.Contract, p.Contract != string(chosen)},
+		}
+		b.Ready = !b.Series.Change
+		for _, s := range p.Steps {
+			k := planKind{Kind: s.CRD.Kind, Group: s.Group, Version: s.Label, Role: string(s.Role), Template: s.Template, Safe: s.Ready(), Fields: []planField{}, Go: s.GoTypes(core)}
+			if s.Declared == "" {
+				k.Label = chosen.Label() + ": " + s.Label
+			}
+			for _, g := range s.Gaps {
+				f := planField{g.Path, g.Need.String(), g.Type, problems[g.Verdict], "", string(g.Section)}
+				if g.Verdict == contract.Moved {
+					f.Was = g.Was
+				}
+				k.Fields = append(k.Fields, f)
+			}
+			b.Ready = b.Ready && k.Label == "" && k.Safe
+			b.Kinds = append(b.Kinds, k)
+		}
+		body.Providers = append(body.Providers, b)
+	}
+	switch format {
+	case "json":
+		return documentOf("contract-plan").Write(w, nil, body)
+	case "markdown":
+		return writePlan(w, body, planMarkdown)
+	}
+	return writePlan(w, body, planText)
+}
+
+// planStyle is how a plan looks in a format.
+type planStyle struct {
+	title, role, kind string
+	item, code, words func(string) string
+}
+
+var planText = planStyle{
+	title: "%s\n", role: "\n%s\n", kind: "  %s\n", words: oneLine,
+	item: func(s string) string { return "    " + oneLine(s) + "\n" },
+	code: func(s string) string {
+		return "\n" + strings.ReplaceAll("      "+strings.ReplaceAll(s, "\n", "\n      "), "      \n", "\n") + "\n\n"
+	},
+}
+
+var planMarkdown = planStyle{
+	title: "## %s\n\n", role: "\n### %s\n", kind: "\n#### %s\n\n", words: prose,
+	item: func(s string) string { return "- " + prose(s) + "\n" },
+	code: func(s string) string { return "\n```go\n" + s + "\n```\n" },
+}
+
+func writePlan(w io.Writer, body plansBody, style planStyle) error {
+	var b strings.Builder
+	for i, p := range body.Providers {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, style.title, style.words(p.Provider+" "+p.Version+" and contract "+body.Contract))
+		if p.Ready {
+			b.WriteString(style.item("nothing is left to do"))
+		}
+		for _, c := range p.Contracts {
+			b.WriteString(style.item("now, " + c.Contract + ": " + c.text()))
+		}
+		switch {
+		case p.Series.Series == "":
+			b.WriteString(style.item("metadata.yaml has no release series for this version; add one with contract: " + body.Contract))
+		case p.Series.Change:
+			b.WriteString(style.item(fmt.Sprintf("metadata.yaml: series %s has contract %s, and a series keeps its contract; begin a new series with contract: %s", p.Series.Series, p.Series.Contract, body.Contract)))
+		}
+		for _, page := range contract.Pages {
+			title := false
+			for _, k := range p.Kinds {
+				if k.Role != string(page.Role) || k.Label == "" && len(k.Fields) == 0 {
+					continue
+				}
+				if !title {
+					fmt.Fprintf(&b, style.role, page.Role)
+					title = true
+				}
+				fmt.Fprintf(&b, style.kind, style.words(k.Kind+" "+k.Version))
+				for _, f := range k.Fields {
+					text := fmt.Sprintf("%s %s: %s", f.Need, f.Path, f.Problem)
+					switch f.Problem {
+					case "moved":
+						text += "; it is " + f.Was
+					case "wrong type":
+						text += "; it must be " + f.Type
+					}
+					b.WriteString(style.item(text))
+				}
+				switch {
+				case k.Label != "" && k.Safe:
+					b.WriteString(style.item("add the label " + k.Label))
+				case k.Label != "":
+					b.WriteString(style.item("add the label " + k.Label + " once the fields that MUST be there are"))
+				}
+				if k.Go != "" {
+					b.WriteString(style.code(k.Go))
+				}
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
