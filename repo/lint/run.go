@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -139,17 +140,33 @@ func (r *run) fail(err error) {
 func (r *run) apply(scope Scope, passes ...Pass) {
 	rules := r.byScope[scope]
 	before := len(r.report.Findings)
-	parallel.Each(len(passes)*len(rules), func(i int) {
-		pass, rule := &passes[i/len(rules)], rules[i%len(rules)]
-		if scope == ScopeFile && !rule.applies(pass.File.Kind) {
-			return
+	if scope == ScopeFile {
+		// The longest work first, so that no processor waits for it in the end.
+		slices.SortStableFunc(passes, func(a, b Pass) int { return cmp.Compare(len(b.File.Raw.Data), len(a.File.Raw.Data)) })
+	}
+	// One pass is the work of a processor where there are many, and otherwise one
+	// rule of it.
+	batch := 1
+	if len(passes) >= manyPasses {
+		batch = len(rules)
+	}
+	parallel.Each(len(passes)*len(rules)/max(batch, 1), func(n int) {
+		var call Pass
+		for i := n * batch; i < (n+1)*batch; i++ {
+			pass, rule := &passes[i/len(rules)], rules[i%len(rules)]
+			if scope == ScopeFile && !rule.applies(pass.File.Kind) {
+				continue
+			}
+			call = *pass
+			call.Rule, call.severity, call.asked = rule, r.opts.Severity[rule.ID], r.opts.asked(rule)
+			r.call(&call)
 		}
-		call := *pass
-		call.Rule, call.severity, call.asked = rule, r.opts.Severity[rule.ID], r.opts.asked(rule)
-		r.call(&call)
 	})
 	locate(r.report.Findings[before:])
 }
+
+// manyPasses are more than there are processors to keep busy.
+const manyPasses = 64
 
 // call applies one rule. A rule that panics is reported and does not hide the
 // others.
