@@ -49,7 +49,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	if opts.Profile.Core == 0 {
 		opts.Profile.Core = contract.NewestCore
 	}
-	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}}
+	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}, texts: texts{}}
 	for _, rule := range opts.Rules {
 		if opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
@@ -62,6 +62,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	}
 	run.apply(ScopeRepository, Pass{Repository: r, Config: run.config()})
 	run.comments()
+	run.texts = nil
 	run.report.finish()
 	run.report.merge(opts.Edits)
 	return &run.report, nil
@@ -126,6 +127,7 @@ type run struct {
 	byScope    map[Scope][]*Rule
 	mu         sync.Mutex
 	report     Report
+	texts      texts
 	ignores    []*Ignore
 }
 
@@ -162,7 +164,7 @@ func (r *run) apply(scope Scope, passes ...Pass) {
 			r.call(&call)
 		}
 	})
-	locate(r.report.Findings[before:])
+	locate(r.report.Findings[before:], r.texts)
 }
 
 // manyPasses are more than there are processors to keep busy.
@@ -171,8 +173,7 @@ const manyPasses = 64
 // call applies one rule. A rule that panics is reported and does not hide the
 // others.
 func (r *run) call(p *Pass) {
-	p.edits = r.opts.Edits
-	p.Profile, p.trace, p.places, p.mu, p.out = r.opts.Profile, r.opts.Trace, r.places, &r.mu, &r.report.Findings
+	p.Profile, p.run = r.opts.Profile, r
 	defer func() {
 		if v := recover(); v != nil {
 			r.fail(fmt.Errorf("rule %s failed: %v; please report this with the input", p.Rule.ID, v))
