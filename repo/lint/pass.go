@@ -214,6 +214,9 @@ func (p *Pass) Report(f Finding) {
 	if trace := p.run.opts.Trace; trace != nil {
 		trace(&f, o.doc, o.node, o.start, o.end)
 	}
+	if origin := p.run.opts.Origin; origin != nil {
+		o.madeIn, o.madeAt = origin(&f, o.doc, o.node, o.start, o.end)
+	}
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
 	p.run.texts.share(&f.Message, &f.Object, &f.Source, &f.Fix, &o.object)
