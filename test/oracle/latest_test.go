@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	worlds = flag.Int("worlds", 2, "ten versions with their metadata, that are published in all orders")
+	worlds = flag.Int("worlds", 1, "ten versions with their metadata, that are published in all orders")
 	orders = flag.Int("orders", 3, "random orders in which the program publishes ten versions")
 )
 
