@@ -24,6 +24,24 @@ type File struct {
 type Report struct {
 	// Files are those that change or have findings, sorted by name.
 	Files []*File
+	// Standings say how far the providers of a source tree are for the contracts.
+	Standings []Standing
+}
+
+// Standing is how far a provider is for a contract, before and after.
+type Standing struct {
+	Provider, Version, Contract string
+	Before, After               State
+	// Problem says why it is not known; empty if it is.
+	Problem string
+}
+
+// State is what the CRDs of a provider say about a contract.
+type State struct {
+	// Declared: a CRD has the label of the contract.
+	Declared bool
+	// Missing are the fields that must be there and are not, as KIND PATH.
+	Missing []string
 }
 
 // Findings are those of all files, in their order.

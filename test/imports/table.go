@@ -233,6 +233,7 @@ var Packages = []Package{
 			transform/check
 			transform/clusterctl
 			transform/clusterctl/config
+			transform/declare
 			transform/propose
 			transform/sourcetree
 			transform/verdict`,
@@ -1132,6 +1133,19 @@ var Packages = []Package{
 		Never:     "releases, the environment",
 		Knows:     `layouts transform/clusterctl`,
 		Libraries: `github.com/drone/envsubst/v2 github.com/spf13/viper k8s.io/apimachinery`,
+	},
+	{
+		Path:  "transform/declare",
+		Holds: "what a source tree says about a contract besides its templates: labels that are safe to add, and what is left",
+		Never: "printing, writing files",
+		Knows: `layouts repo
+			repo/capi/contract repo/capi/metadata
+			repo/kube/crd
+			repo/lint repo/lint/rules
+			repo/migrate repo/migrate/tree
+			repo/source/files
+			repo/text/manifest repo/text/yamldoc
+			transform/check transform/sourcetree`,
 	},
 	{
 		Path:      "transform/kustomize",
