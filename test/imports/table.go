@@ -222,7 +222,7 @@ var Packages = []Package{
 			repo/lint repo/lint/contractcheck repo/lint/fix repo/lint/rules
 			repo/lint/rules/examples
 			repo/live repo/live/drive repo/live/watch
-			repo/migrate repo/migrate/table
+			repo/migrate repo/migrate/effect repo/migrate/table
 			repo/move/owners repo/move/snapshot
 			repo/report
 			repo/source/files repo/source/folder repo/source/git repo/source/program
@@ -721,6 +721,16 @@ var Packages = []Package{
 			repo/migrate/table repo/migrate/tree
 			repo/source/files
 			repo/text/vars repo/text/yamldoc`,
+	},
+	{
+		Path:  "repo/migrate/effect",
+		Holds: "what the patches of ClusterClasses do, compared before and after a migration",
+		Never: "how anything is edited or printed",
+		Knows: `layouts repo
+			repo/capi/clusterclass repo/capi/contract repo/capi/patch
+			repo/extension/request
+			repo/migrate repo/migrate/table
+			repo/text/manifest repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/migrate/table",

@@ -2,7 +2,6 @@ package declare
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -399,29 +398,12 @@ func (s *side) standings(old *look) {
 
 // finish puts changes and findings into the report.
 func (s *side) finish() {
-	at := func(name string) *migrate.File {
-		for _, f := range s.report.Files {
-			if f.Name == name {
-				return f
-			}
-		}
-		f := &migrate.File{Name: name, Result: &migrate.Result{}}
-		s.report.Files = append(s.report.Files, f)
-		return f
-	}
 	for name, old := range s.disk {
-		f := at(path.Join(s.prefix, name))
+		f := s.report.File(path.Join(s.prefix, name))
 		if f.Old == nil {
 			f.Old = old
 		}
 		f.New = s.overlay[name]
 	}
-	for _, finding := range s.findings {
-		f := at(finding.File)
-		f.Findings = append(f.Findings, finding)
-	}
-	for _, f := range s.report.Files {
-		slices.SortStableFunc(f.Findings, func(a, b migrate.Finding) int { return cmp.Compare(a.Line, b.Line) })
-	}
-	slices.SortFunc(s.report.Files, func(a, b *migrate.File) int { return strings.Compare(a.Name, b.Name) })
+	s.report.Add(s.findings...)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/effect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
@@ -108,7 +109,7 @@ type migration struct {
 
 func (m *migration) run(ctx context.Context, name string) error {
 	if name == "-" {
-		return m.filter()
+		return m.filter(ctx)
 	}
 	if isURL(name) {
 		return m.release(ctx, name)
@@ -137,6 +138,7 @@ func (m *migration) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	r.Add(effect.Compare(ctx, r.All, m.opts.Contract)...)
 	if m.write {
 		var changed []check.FixedFile
 		for _, f := range r.Files {
@@ -174,11 +176,12 @@ func (m *migration) file(name, shown string) (*migrate.Report, error) {
 }
 
 func (m *migration) one(name string, data []byte) *migrate.Report {
-	return &migrate.Report{Files: []*migrate.File{{Name: name, Old: data, Result: migrate.Text(name, data, m.opts)}}}
+	f := &migrate.File{Name: name, Old: data, Result: migrate.Text(name, data, m.opts)}
+	return &migrate.Report{Files: []*migrate.File{f}, All: []*migrate.File{f}}
 }
 
 // filter migrates standard input to standard output.
-func (m *migration) filter() error {
+func (m *migration) filter(ctx context.Context) error {
 	if m.write || m.series != nil {
 		return usagef("--write and --series need files; what is read from standard input is written to standard output")
 	}
@@ -190,6 +193,7 @@ func (m *migration) filter() error {
 		return usagef("standard input has more than %d MB", repo.MaxFileSize>>20)
 	}
 	r := m.one("-", data)
+	r.Add(effect.Compare(ctx, r.All, m.opts.Contract)...)
 	if m.diff || m.chosen {
 		return m.report(r)
 	}
@@ -226,6 +230,7 @@ func (m *migration) release(ctx context.Context, name string) error {
 			all.Files = append(all.Files, m.one(artifact.Name, data).Files...)
 		}
 	}
+	all.Add(effect.Compare(ctx, all.Files, m.opts.Contract)...)
 	return m.report(all)
 }
 
