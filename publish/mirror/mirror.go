@@ -84,8 +84,9 @@ type Options struct {
 	// may take downloads, and so does a dry run.
 	Verify func(ctx context.Context, r *repo.Release, as []layouts.Provider) error
 	// Sign makes the signature of the checksums, the content of
-	// layouts.SignatureFile; nil if they are not signed. With Verify, whatever is in
-	// the mirror already is verified before it is signed, unless it is Vouched for.
+	// layouts.SignatureFile; nil if they are not signed. What earlier runs left in
+	// the mirror is only signed if it is Vouched for, or by Verify; container images
+	// that are not vouched for are fetched again.
 	Sign func(checksums []byte) ([]byte, error)
 	// Vouched reports whether a signature that the mirror has is good; nil if none
 	// is.
@@ -225,6 +226,8 @@ type run struct {
 	compare func(name string, data []byte) error
 	// vouched releases are those in a lock that was signed.
 	vouched map[[2]string]bool
+	// vouchedImages says so of the index of the container images.
+	vouchedImages bool
 	// listed releases were fetched to find the latest version, by source and
 	// version.
 	listed  map[[2]string]*repo.Release

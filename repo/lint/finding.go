@@ -50,6 +50,9 @@ type Finding struct {
 	node       *yamldoc.Node
 	start, end int
 	identity   *identity
+	// madeIn and madeAt are the file and line that Options.Origin returned.
+	madeIn string
+	madeAt int
 	// release is the one that a finding about a template belongs to, for merge.
 	release string
 }

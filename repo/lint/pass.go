@@ -193,6 +193,7 @@ type Pass struct {
 	asked    bool
 	places   *places
 	trace    func(*Finding, *yamldoc.Document, *yamldoc.Node, int, int)
+	origin   func(*Finding, *yamldoc.Document, *yamldoc.Node, int, int) (string, int)
 	edits    bool
 	mu       *sync.Mutex
 	out      *[]Finding
@@ -217,6 +218,9 @@ func (p *Pass) Report(f Finding) {
 	}
 	if p.trace != nil {
 		p.trace(&f, f.doc, f.node, f.start, f.end)
+	}
+	if p.origin != nil {
+		f.madeIn, f.madeAt = p.origin(&f, f.doc, f.node, f.start, f.end)
 	}
 	f.doc, f.node = nil, nil
 	p.mu.Lock()

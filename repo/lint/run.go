@@ -40,6 +40,14 @@ type Options struct {
 	// Sources returns the files that findings were led back to, for the comments
 	// in them.
 	Sources func() []*yamldoc.File
+	// Origin returns the line of Sources that the value of a finding in a finished
+	// file was made from, which is not where the finding is shown: comments there
+	// silence it, and are not judged themselves. It is called like Trace, and "" says
+	// that the line is not known.
+	Origin func(f *Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) (file string, line int)
+	// Foreign says that the files are those of others, who must not decide for the
+	// reader which errors count: comments silence only warnings and notes.
+	Foreign bool
 }
 
 // Run checks a repository, one release at a time, so that memory does not grow
@@ -79,8 +87,14 @@ func (o *Options) applies(rule *Rule) bool {
 
 // comments applies the comments that silence rules, and checks them.
 func (r *run) comments() {
-	if r.opts.Sources != nil {
+	var origins []*Ignore
+	made := func(f Finding) bool { return f.madeIn != "" }
+	if r.opts.Sources != nil && (r.opts.Origin == nil || slices.ContainsFunc(r.report.Findings, made)) {
 		for _, f := range r.opts.Sources() {
+			if r.opts.Origin != nil {
+				origins = append(origins, Ignores(f)...)
+				continue
+			}
 			r.ignores = append(r.ignores, Ignores(f)...)
 		}
 	}
@@ -90,7 +104,7 @@ func (r *run) comments() {
 		defer func() { seen[key] = true }()
 		return seen[key]
 	})
-	r.report.suppress(r.ignores)
+	r.report.suppress(append(slices.Clip(r.ignores), origins...), r.opts.Foreign)
 	known, ran := map[string]bool{}, map[string]bool{}
 	for _, rule := range r.opts.Rules {
 		known[rule.ID] = true
@@ -155,7 +169,7 @@ func (r *run) apply(scope Scope, passes ...Pass) {
 // others.
 func (r *run) call(p *Pass) {
 	p.edits = r.opts.Edits
-	p.Profile, p.trace, p.places, p.mu, p.out = r.opts.Profile, r.opts.Trace, r.places, &r.mu, &r.report.Findings
+	p.Profile, p.trace, p.origin, p.places, p.mu, p.out = r.opts.Profile, r.opts.Trace, r.opts.Origin, r.places, &r.mu, &r.report.Findings
 	defer func() {
 		if v := recover(); v != nil {
 			r.fail(fmt.Errorf("rule %s failed: %v; please report this with the input", p.Rule.ID, v))
