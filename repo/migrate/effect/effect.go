@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
@@ -211,7 +209,11 @@ func templates(class *clusterclass.Class, t *request.Topology, s request.Samples
 // migrated is a patched template in the new contract; ok is false if something of
 // it is left to a person.
 func (p *pair) migrated(t *patch.Template) (value any, ok bool) {
-	text, err := yaml.JSONToYAML(t.Object)
+	var object any
+	if json.Unmarshal(t.Object, &object) != nil {
+		return nil, false
+	}
+	text, err := yamldoc.Marshal(object)
 	if err != nil {
 		return nil, false
 	}
