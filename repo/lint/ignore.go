@@ -214,8 +214,9 @@ type Suppressed struct {
 	Reason string
 }
 
-// suppress takes the findings away that comments are about.
-func (r *Report) suppress(ignores []*Ignore) {
+// suppress takes the findings away that comments are about. Errors in the files of
+// others stay, and the comments count as needed.
+func (r *Report) suppress(ignores []*Ignore, foreign bool) {
 	type place struct{ file, rule string }
 	about := map[place]*silence{}
 	for _, i := range ignores {
@@ -235,11 +236,16 @@ func (r *Report) suppress(ignores []*Ignore) {
 	}
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
-		if s := about[place{f.File, f.Rule.ID}]; s != nil && s.by[f.Pos.Line] != nil {
-			i := s.by[f.Pos.Line]
+		i := about[place{f.File, f.Rule.ID}].at(f.Pos.Line)
+		if i == nil {
+			i = about[place{f.origin.madeIn, f.Rule.ID}].at(f.origin.madeAt)
+		}
+		if i != nil {
 			i.used[f.Rule.ID] = true
-			r.Suppressed = append(r.Suppressed, Suppressed{f, i.Reason})
-			continue
+			if !foreign || f.Severity < Error {
+				r.Suppressed = append(r.Suppressed, Suppressed{f, i.Reason})
+				continue
+			}
 		}
 		kept = append(kept, f)
 	}
@@ -252,6 +258,14 @@ type silence struct {
 	by map[int]*Ignore
 	// after leads from a silenced line to one that may not be.
 	after map[int]int
+}
+
+// at returns the comment that silences a line, or nil.
+func (s *silence) at(line int) *Ignore {
+	if s == nil {
+		return nil
+	}
+	return s.by[line]
 }
 
 func (s *silence) add(i *Ignore) {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -40,6 +41,14 @@ type Options struct {
 	// Sources returns the files that findings were led back to, for the comments
 	// in them.
 	Sources func() []*yamldoc.File
+	// Origin returns the line of Sources that the value of a finding in a finished
+	// file was made from, which is not where the finding is shown: comments there
+	// silence it, and are not judged themselves. It is called like Trace, and "" says
+	// that the line is not known.
+	Origin func(f *Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) (file string, line int)
+	// Foreign says that the files are those of others, who must not decide for the
+	// reader which errors count: comments silence only warnings and notes.
+	Foreign bool
 }
 
 // Run checks a repository, one release at a time, so that memory does not grow
@@ -48,7 +57,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	if opts.Profile.Core == 0 {
 		opts.Profile.Core = contract.NewestCore
 	}
-	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}}
+	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}, texts: texts{}}
 	for _, rule := range opts.Rules {
 		if opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
@@ -61,6 +70,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	}
 	run.apply(ScopeRepository, Pass{Repository: r, Config: run.config()})
 	run.comments()
+	run.texts = nil
 	run.report.finish()
 	run.report.merge(opts.Edits)
 	return &run.report, nil
@@ -79,8 +89,14 @@ func (o *Options) applies(rule *Rule) bool {
 
 // comments applies the comments that silence rules, and checks them.
 func (r *run) comments() {
-	if r.opts.Sources != nil {
+	var origins []*Ignore
+	made := func(f Finding) bool { return f.origin.madeIn != "" }
+	if r.opts.Sources != nil && (r.opts.Origin == nil || slices.ContainsFunc(r.report.Findings, made)) {
 		for _, f := range r.opts.Sources() {
+			if r.opts.Origin != nil {
+				origins = append(origins, Ignores(f)...)
+				continue
+			}
 			r.ignores = append(r.ignores, Ignores(f)...)
 		}
 	}
@@ -90,7 +106,7 @@ func (r *run) comments() {
 		defer func() { seen[key] = true }()
 		return seen[key]
 	})
-	r.report.suppress(r.ignores)
+	r.report.suppress(append(slices.Clip(r.ignores), origins...), r.opts.Foreign)
 	known, ran := map[string]bool{}, map[string]bool{}
 	for _, rule := range r.opts.Rules {
 		known[rule.ID] = true
@@ -125,6 +141,7 @@ type run struct {
 	byScope    map[Scope][]*Rule
 	mu         sync.Mutex
 	report     Report
+	texts      texts
 	ignores    []*Ignore
 }
 
@@ -139,23 +156,38 @@ func (r *run) fail(err error) {
 func (r *run) apply(scope Scope, passes ...Pass) {
 	rules := r.byScope[scope]
 	before := len(r.report.Findings)
-	parallel.Each(len(passes)*len(rules), func(i int) {
-		pass, rule := &passes[i/len(rules)], rules[i%len(rules)]
-		if scope == ScopeFile && !rule.applies(pass.File.Kind) {
-			return
+	if scope == ScopeFile {
+		// The longest work first, so that no processor waits for it in the end.
+		slices.SortStableFunc(passes, func(a, b Pass) int { return cmp.Compare(len(b.File.Raw.Data), len(a.File.Raw.Data)) })
+	}
+	// One pass is the work of a processor where there are many, and otherwise one
+	// rule of it.
+	batch := 1
+	if len(passes) >= manyPasses {
+		batch = len(rules)
+	}
+	parallel.Each(len(passes)*len(rules)/max(batch, 1), func(n int) {
+		var call Pass
+		for i := n * batch; i < (n+1)*batch; i++ {
+			pass, rule := &passes[i/len(rules)], rules[i%len(rules)]
+			if scope == ScopeFile && !rule.applies(pass.File.Kind) {
+				continue
+			}
+			call = *pass
+			call.Rule, call.severity, call.asked = rule, r.opts.Severity[rule.ID], r.opts.asked(rule)
+			r.call(&call)
 		}
-		call := *pass
-		call.Rule, call.severity, call.asked = rule, r.opts.Severity[rule.ID], r.opts.asked(rule)
-		r.call(&call)
 	})
-	locate(r.report.Findings[before:])
+	locate(r.report.Findings[before:], r.texts)
 }
+
+// manyPasses are more than there are processors to keep busy.
+const manyPasses = 64
 
 // call applies one rule. A rule that panics is reported and does not hide the
 // others.
 func (r *run) call(p *Pass) {
-	p.edits = r.opts.Edits
-	p.Profile, p.trace, p.places, p.mu, p.out = r.opts.Profile, r.opts.Trace, r.places, &r.mu, &r.report.Findings
+	p.Profile, p.run = r.opts.Profile, r
 	defer func() {
 		if v := recover(); v != nil {
 			r.fail(fmt.Errorf("rule %s failed: %v; please report this with the input", p.Rule.ID, v))

@@ -127,7 +127,7 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 		table(&b, latencyRows(o.Latencies))
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s %s%s\n", verdict(r), scope(r), incomplete(r))
+	fmt.Fprintf(&b, "%s %s%s%s\n", verdict(r), scope(r), silenced(r), incomplete(r))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

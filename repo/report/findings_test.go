@@ -305,7 +305,7 @@ func checkJUnit(t testing.TB, text string, r *lint.Report) junitSuites {
 		t.Errorf("sums: %d %d %d %d, want %d %d %d %d", all.Tests, all.Failures, all.Errors, all.Skipped, tests, failures, failed, skipped)
 	}
 	c := r.Count()
-	if failures != c.Errors+c.Warnings || failed != len(r.Failures) || tests != len(r.Findings)+max(1, len(r.Failures)) {
+	if failures != c.Errors+c.Warnings || failed != len(r.Failures) || skipped != len(r.Suppressed) || tests != len(r.Findings)+len(r.Suppressed)+max(1, len(r.Failures)) {
 		t.Errorf("%d tests, %d failures, %d errors for %+v", tests, failures, failed, c)
 	}
 	return all

@@ -13,10 +13,10 @@ import (
 
 // junitSuite is a testsuite in the making.
 type junitSuite struct {
-	name                    string
-	cases                   []markup.Node
-	tests, failures, errors int
-	names                   map[string]int
+	name                             string
+	cases                            []markup.Node
+	tests, failures, errors, skipped int
+	names                            map[string]int
 }
 
 func (s *junitSuite) add(name string, attrs []markup.Attr, children ...markup.Node) {
@@ -31,11 +31,11 @@ func (s *junitSuite) add(name string, attrs []markup.Attr, children ...markup.No
 }
 
 func (s *junitSuite) node() markup.Node {
-	return markup.El("testsuite", append(markup.Attrs("name", s.name), junitCounts(s.tests, s.failures, s.errors)...), lines(s.cases...))
+	return markup.El("testsuite", append(markup.Attrs("name", s.name), junitCounts(s)...), lines(s.cases...))
 }
 
-func junitCounts(tests, failures, errors int) []markup.Attr {
-	return markup.Attrs("tests", strconv.Itoa(tests), "failures", strconv.Itoa(failures), "errors", strconv.Itoa(errors), "skipped", "0")
+func junitCounts(s *junitSuite) []markup.Attr {
+	return markup.Attrs("tests", strconv.Itoa(s.tests), "failures", strconv.Itoa(s.failures), "errors", strconv.Itoa(s.errors), "skipped", strconv.Itoa(s.skipped))
 }
 
 // lines puts each node on its own line.
@@ -54,7 +54,7 @@ func lines(nodes ...markup.Node) markup.Node {
 // a severity are failures; others are tests that passed, with the finding as
 // their output. The first suite is the run itself, so that a clean report is not
 // empty, which test systems take for a mistake; what could not be checked is an
-// error there.
+// error there, and what comments silence is skipped.
 func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 	run := &junitSuite{name: job(r), names: map[string]int{}}
 	for _, err := range r.Failures {
@@ -65,6 +65,11 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 	}
 	if len(r.Failures) == 0 {
 		run.add("everything "+scope(r)+" was checked", nil)
+	}
+	for i := range r.Suppressed {
+		f := &r.Suppressed[i]
+		run.skipped++
+		run.add(f.Rule.ID+" "+place(f.File, f.Pos), nil, markup.El("skipped", markup.Attrs("message", "a comment silences it: "+oneLine(f.Reason)), markup.Text(junitText(&f.Finding))))
 	}
 	suites := []*junitSuite{run}
 	for i := range r.Findings {
@@ -89,10 +94,10 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 	var all junitSuite
 	var nodes []markup.Node
 	for _, s := range suites {
-		all.tests, all.failures, all.errors = all.tests+s.tests, all.failures+s.failures, all.errors+s.errors
+		all.tests, all.failures, all.errors, all.skipped = all.tests+s.tests, all.failures+s.failures, all.errors+s.errors, all.skipped+s.skipped
 		nodes = append(nodes, s.node())
 	}
-	root := markup.El("testsuites", append(markup.Attrs("name", run.name), junitCounts(all.tests, all.failures, all.errors)...), lines(nodes...))
+	root := markup.El("testsuites", append(markup.Attrs("name", run.name), junitCounts(&all)...), lines(nodes...))
 	if _, err := io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -33,6 +34,9 @@ type Options struct {
 	// Temp is the folder for temporary files of Since; empty means that of the
 	// operating system.
 	Temp string
+	// Foreign says that the releases are those of others: comments in them silence
+	// no errors.
+	Foreign bool
 	// edits keeps what the edits of findings need.
 	edits bool
 }
@@ -48,9 +52,10 @@ type Result struct {
 // Folder checks a folder with finished releases, or a source tree. Why a tree
 // cannot be built is a finding if its place is known, and otherwise a
 // *sourcetree.BuildError. A wrong configuration or a folder that is neither is a
-// *sourcetree.InputError.
+// *sourcetree.InputError. For finished releases, comments and the configuration of
+// the source tree that they lie in hold too.
 func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
-	c, _, err := sourcetree.LoadConfig(dir, o.Source.Config)
+	c, file, err := sourcetree.LoadConfig(dir, o.Source.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -67,10 +72,52 @@ func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err == nil && o.Approve != nil {
 		err = o.Approve(ctx, t.Repository)
 	}
+	if err == nil && t.Build == nil {
+		opts, err = o.inTree(ctx, dir, t.Repository, file != "", opts)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return resolved(ctx, t, opts)
+}
+
+// inTree adds what the source tree that finished releases lie in says of them: its
+// comments, and its configuration unless another one is given.
+func (o *Options) inTree(ctx context.Context, dir string, r *repo.Repository, configured bool, opts lint.Options) (lint.Options, error) {
+	tree, err := sourcetree.Above(dir, o.Source)
+	if tree == nil || err != nil {
+		return opts, err
+	}
+	var own, others []string
+	for _, p := range r.Providers {
+		if tree.Builds(p.Label()) {
+			own = append(own, p.Label())
+		} else {
+			others = append(others, p.Label())
+		}
+	}
+	switch {
+	case len(own) == 0:
+		return opts, nil
+	case configured || len(tree.Config.Rules)+len(tree.Config.Roles) == 0:
+	case len(others) > 0:
+		o.note("the configuration of %s is not applied to %s, because it does not build %s; --config applies one to everything", tree.Dir, dir, strings.Join(others, ", "))
+	default:
+		if opts, err = o.lint(tree.Config); err != nil {
+			return opts, err
+		}
+	}
+	t, err := tree.Tracer(ctx, r)
+	if err != nil {
+		o.note("comments in %s silence nothing in %s: %v", tree.Dir, dir, err)
+		return opts, nil
+	}
+	opts.Sources = t.Files
+	opts.Origin = func(f *lint.Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) (string, int) {
+		s, _ := source(t, f, d, n, start, end)
+		return s.File, s.Pos.Line
+	}
+	return opts, nil
 }
 
 // Build checks what a source tree was made into.
@@ -120,7 +167,7 @@ func resolved(ctx context.Context, t *sourcetree.Resolved, opts lint.Options) (*
 
 // lint returns the options of a run under a configuration.
 func (o *Options) lint(c *config.Config) (lint.Options, error) {
-	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Edits: o.edits}
+	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Edits: o.edits, Foreign: o.Foreign}
 	if out.Rules == nil {
 		out.Rules = rules.All
 	}
@@ -209,16 +256,7 @@ func traced(t *transform.Tracer, opts lint.Options) lint.Options {
 	}
 	opts.Sources = t.Files
 	opts.Trace = func(f *lint.Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) {
-		var s transform.Source
-		var ok bool
-		switch {
-		case d != nil:
-			s, ok = t.Locate(f.File, d, n)
-		case end > start:
-			s, ok = t.LocateSpan(f.File, start, end)
-		default:
-			s, ok = t.LocatePos(f.File, f.Pos)
-		}
+		s, ok := source(t, f, d, n, start, end)
 		if !ok {
 			return
 		}
@@ -229,6 +267,17 @@ func traced(t *transform.Tracer, opts lint.Options) lint.Options {
 		f.Source, f.SourceColumn = s.Text, s.Column
 	}
 	return opts
+}
+
+// source returns the place in the source tree that made what a finding is about.
+func source(t *transform.Tracer, f *lint.Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) (transform.Source, bool) {
+	switch {
+	case d != nil:
+		return t.Locate(f.File, d, n)
+	case end > start:
+		return t.LocateSpan(f.File, start, end)
+	}
+	return t.LocatePos(f.File, f.Pos)
 }
 
 // moved is the edit of a finding in a built file, made in the source file: only

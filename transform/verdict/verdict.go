@@ -40,6 +40,7 @@ func Of(ctx context.Context, r *repo.Release, o check.Options) (fleet.Release, e
 	slices.Sort(out.Images)
 	out.Images = slices.Compact(out.Images)
 	one := &repo.Repository{Path: r.Path, Providers: []*repo.Provider{{Provider: r.Provider, Path: r.Path, Releases: []*repo.Release{r}}}}
+	o.Foreign = true
 	result, err := check.Repository(ctx, one, true, o)
 	if err != nil {
 		return out, err

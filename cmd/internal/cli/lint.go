@@ -110,6 +110,9 @@ the whole document if nothing precedes it there:
 
   # clusterctl-repo:ignore VAR013 the name is shared with other tools
 
+It holds for what "build" makes of the tree too, as long as that lies in the
+tree. In a release on a server, comments silence no errors.
+
 Without a TARGET the current folder is checked. The exit code is 1 if there are
 findings at or above --fail-on.`,
 		Example: `  # A whole repository, and a report for machines beside the text
@@ -249,8 +252,12 @@ func (a *app) least(value string) (lint.Severity, error) {
 
 // shownFrom returns what is shown of a report: all findings from a severity on.
 func shownFrom(r *lint.Report, least lint.Severity) *lint.Report {
+	below := func(f lint.Finding) bool { return f.Severity < least }
+	if !slices.ContainsFunc(r.Findings, below) {
+		return r
+	}
 	out := *r
-	out.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f lint.Finding) bool { return f.Severity < least })
+	out.Findings = slices.DeleteFunc(slices.Clone(r.Findings), below)
 	return &out
 }
 
@@ -386,6 +393,7 @@ func (a *app) check(ctx context.Context, name string, o check.Options) (*check.R
 	if err != nil {
 		return nil, err
 	}
+	o.Foreign = t.from != nil
 	return check.Repository(ctx, t.repository, t.partial, o)
 }
 
