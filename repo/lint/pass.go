@@ -195,6 +195,7 @@ type Pass struct {
 	trace    func(*Finding, *yamldoc.Document, *yamldoc.Node, int, int)
 	origin   func(*Finding, *yamldoc.Document, *yamldoc.Node, int, int) (string, int)
 	edits    bool
+	images   func([]ImageName) []Image
 	mu       *sync.Mutex
 	out      *[]Finding
 }
@@ -202,6 +203,10 @@ type Pass struct {
 // Asked reports whether the run asks for the findings that the rule's OptIn
 // describes.
 func (p *Pass) Asked() bool { return p.asked }
+
+// Images asks the registries for images. Only rules with the flag CheckImages may
+// ask. One that cannot be asked for is no finding: the report is incomplete then.
+func (p *Pass) Images(names []ImageName) []Image { return p.images(names) }
 
 // Report adds a finding; rule and severity are filled in if they are not set.
 func (p *Pass) Report(f Finding) {
