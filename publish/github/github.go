@@ -37,7 +37,7 @@ type Options struct {
 	// Tool is the name and version of the program, such as tool/v1.2.3, for
 	// the user agent and for the marker in a draft.
 	Tool string
-	// Base makes the connections; http.DefaultTransport if nil.
+	// Base makes the connections; transport.Usual if nil.
 	Base   http.RoundTripper
 	Policy transport.Policy
 

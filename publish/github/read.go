@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -68,14 +70,19 @@ func (d *Repository) Fetch(ctx context.Context, version string) (*repo.Release, 
 	if _, err := layouts.ParseVersion(version); err != nil {
 		return nil, err
 	}
+	// The two questions do not depend on each other.
+	var (
+		asking sync.WaitGroup
+		public bool
+		hidden error
+	)
+	asking.Go(func() { public, hidden = d.public(ctx) })
 	r, err := d.published(ctx, version)
-	if err == nil {
-		var public bool
-		if public, err = d.public(ctx); err == nil {
-			return d.released(ctx, r, public && !d.enterprise() && !d.elsewhere), nil
-		}
+	asking.Wait()
+	if err = cmp.Or(err, hidden); err != nil {
+		return nil, fmt.Errorf("fetch %s from %s: %w", version, d, err)
 	}
-	return nil, fmt.Errorf("fetch %s from %s: %w", version, d, err)
+	return d.released(ctx, r, public && !d.enterprise() && !d.elsewhere), nil
 }
 
 // published reads the release of a tag. The error wraps fs.ErrNotExist if

@@ -39,7 +39,7 @@ type Options struct {
 	// GITLAB_TOKEN if empty.
 	TokenName string
 
-	// Base makes the requests; http.DefaultTransport if nil.
+	// Base makes the requests; transport.Usual if nil.
 	Base   http.RoundTripper
 	Policy transport.Policy
 

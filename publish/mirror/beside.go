@@ -279,6 +279,11 @@ func (m *run) vouch(l *Lock, data []byte) error {
 	for _, r := range l.Releases {
 		m.vouched[[2]string{r.Provider, r.Version}] = true
 	}
+	const index = layouts.ImagesFolder + "/index.json"
+	if data, err = m.beside.read(index); err != nil || data == nil {
+		return err
+	}
+	m.vouchedImages = slices.Contains(listed, Checksum{index, sumOf(data)})
 	return nil
 }
 

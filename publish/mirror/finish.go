@@ -231,7 +231,7 @@ func (m *run) bringImages(ctx context.Context, inv *ImageInventory, sums map[str
 	if m.Images == nil {
 		return errors.New("the images cannot be fetched")
 	}
-	files, err := m.Images(ctx, inv.Pullable(), Platforms{m.Platforms, m.otherPlatforms})
+	files, err := m.Images(ctx, inv.Pullable(), Platforms{m.Platforms, m.otherPlatforms || m.Sign != nil && !m.vouchedImages})
 	if err != nil {
 		return err
 	}
@@ -280,8 +280,9 @@ func (m *run) standing(ctx context.Context) ([]Locked, error) {
 		m.mu.Lock()
 		touched, images := m.touched[key], m.images[key] != nil
 		m.mu.Unlock()
-		judge := !touched && m.Sign != nil && m.Verify != nil
-		if touched && images {
+		// What repair copies is what the lock says, which may itself be forged.
+		judge := (!touched || m.Repair) && m.Sign != nil
+		if touched && images && !judge {
 			return nil
 		}
 		r, err := m.at(ctx, l)
@@ -331,6 +332,9 @@ func (m *run) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
 			}
 		}
 		return nil
+	}
+	if m.Verify == nil {
+		return fmt.Errorf("the mirror cannot be signed, because no signature covers %s %s, which is from an earlier run; name the keys it is signed with by --verify-key, mirror it again in this run, or remove it with mirror prune", l.Provider, l.Version)
 	}
 	if err := m.Verify(ctx, r, []layouts.Provider{l.Identity()}); err != nil {
 		return fmt.Errorf("the mirror cannot be signed, because it holds %s %s from an earlier run: %w", l.Provider, l.Version, err)

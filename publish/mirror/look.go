@@ -17,10 +17,10 @@ import (
 // look lists a release at its source, and finds out whether there is anything
 // to do.
 func (m *run) look(ctx context.Context, t *task) (*cargo, error) {
-	if err := m.acquire(ctx); err != nil {
+	if err := take(ctx, m.looks); err != nil {
 		return nil, err
 	}
-	defer m.release()
+	defer func() { <-m.looks }()
 	whole, err := m.fetch(ctx, t.from, t.version)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no release %s: %w", t.from, t.version, err)

@@ -39,7 +39,8 @@ type Options struct {
 	Below string
 	// Apart is true if the releases are not in Dir.
 	Apart bool
-	// Jobs limits what goes on at the same time: releases, and downloads.
+	// Jobs limits what goes on at the same time: downloads, looks at what there is,
+	// and releases, of which a mirror that is Near may have twice as many under way.
 	Jobs int
 	// DryRun changes nothing and downloads no more than it needs to know which
 	// providers share a release.
@@ -84,8 +85,9 @@ type Options struct {
 	// may take downloads, and so does a dry run.
 	Verify func(ctx context.Context, r *repo.Release, as []layouts.Provider) error
 	// Sign makes the signature of the checksums, the content of
-	// layouts.SignatureFile; nil if they are not signed. With Verify, whatever is in
-	// the mirror already is verified before it is signed, unless it is Vouched for.
+	// layouts.SignatureFile; nil if they are not signed. What earlier runs left in
+	// the mirror is only signed if it is Vouched for, or by Verify; container images
+	// that are not vouched for are fetched again.
 	Sign func(checksums []byte) ([]byte, error)
 	// Vouched reports whether a signature that the mirror has is good; nil if none
 	// is.
@@ -174,6 +176,7 @@ func newRun(opts Options) (*run, error) {
 		Options: opts,
 		beside:  beside{opts.Dir},
 		tokens:  make(chan struct{}, opts.Jobs),
+		looks:   make(chan struct{}, opts.Jobs),
 		lock:    newBook(),
 		images:  map[[2]string][]inventory.Image{},
 		touched: map[[2]string]bool{},
@@ -210,6 +213,9 @@ type run struct {
 	otherPlatforms bool
 	// tokens are held while files are read from a source.
 	tokens chan struct{}
+	// looks are held while sources and the mirror are asked what they have, which
+	// takes time but no bandwidth, and so goes on beside the downloads.
+	looks chan struct{}
 	// opening guards To.Of, which need not be safe for concurrent use.
 	opening sync.Mutex
 
@@ -225,6 +231,8 @@ type run struct {
 	compare func(name string, data []byte) error
 	// vouched releases are those in a lock that was signed.
 	vouched map[[2]string]bool
+	// vouchedImages says so of the index of the container images.
+	vouchedImages bool
 	// listed releases were fetched to find the latest version, by source and
 	// version.
 	listed  map[[2]string]*repo.Release
@@ -285,9 +293,12 @@ func (m *run) present(ctx context.Context, l *Locked) (*repo.Release, error) {
 }
 
 // acquire waits until files may be read from a source.
-func (m *run) acquire(ctx context.Context) error {
+func (m *run) acquire(ctx context.Context) error { return take(ctx, m.tokens) }
+
+// take waits for a place among those that a channel limits.
+func take(ctx context.Context, places chan struct{}) error {
 	select {
-	case m.tokens <- struct{}{}:
+	case places <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

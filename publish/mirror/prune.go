@@ -58,6 +58,15 @@ func Prune(ctx context.Context, gone []Locked, unlisted []string, opts Options) 
 	if err != nil {
 		return nil, err
 	}
+	for i := range gone {
+		m.forget(&gone[i])
+	}
+	if m.Sign != nil {
+		// What cannot be signed is found before anything is removed.
+		if _, err := m.standing(ctx); err != nil {
+			return nil, err
+		}
+	}
 	cleanSpools(opts.Dir)
 	for i := range gone {
 		l := &gone[i]
@@ -72,7 +81,6 @@ func Prune(ctx context.Context, gone []Locked, unlisted []string, opts Options) 
 		if err := r.Remove(ctx, l.Version); err != nil {
 			return nil, err
 		}
-		m.forget(l)
 		if name := configMapName(l); name != "" {
 			unlisted = append(unlisted, layouts.ConfigMapFolder+"/"+name+".yaml")
 		}

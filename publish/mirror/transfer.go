@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -16,7 +17,7 @@ import (
 // place, where those of one version are one release.
 func (m *run) transfer(ctx context.Context, tasks []*task) error {
 	slices.SortStableFunc(tasks, func(a, b *task) int { return compareVersions(a.version, b.version) })
-	var chains [][][]*task
+	var chains [][]*unit
 	index := map[string]int{}
 	for _, t := range tasks {
 		key := t.from.String()
@@ -29,25 +30,72 @@ func (m *run) transfer(ctx context.Context, tasks []*task) error {
 			index[key], chains = i, append(chains, nil)
 		}
 		c := chains[i]
-		if last := len(c) - 1; m.To.Shared && last >= 0 && c[last][0].version == t.version {
-			c[last] = append(c[last], t)
+		if last := len(c) - 1; m.To.Shared && last >= 0 && c[last].tasks[0].version == t.version {
+			c[last].tasks = append(c[last].tasks, t)
 		} else {
-			chains[i] = append(c, []*task{t})
+			chains[i] = append(c, &unit{tasks: []*task{t}})
 		}
 	}
+	limit := m.Jobs
+	if m.Near && limit > 1 {
+		limit *= 2 // so that downloads go on while others are written to the disk
+	}
 	var failed atomic.Bool
-	return each(ctx, len(chains), m.Jobs, func(ctx context.Context, i int) error {
-		for _, unit := range chains[i] {
+	looking, stop := context.WithCancel(ctx)
+	var looks sync.WaitGroup
+	defer func() {
+		stop()
+		looks.Wait()
+	}()
+	// Looks go ahead: at the next release of the source, and at the source that is
+	// next, so that no download waits for them.
+	ahead := func(chain, at int) {
+		if chain < len(chains) && at < len(chains[chain]) {
+			u := chains[chain][at]
+			u.once.Do(func() {
+				u.looked = make(chan struct{})
+				looks.Go(func() { m.lookAt(looking, u) })
+			})
+		}
+	}
+	return each(ctx, len(chains), limit, func(ctx context.Context, i int) error {
+		ahead(i, 0)
+		ahead(i+limit, 0)
+		for at, u := range chains[i] {
 			if failed.Load() {
 				return nil
 			}
-			if err := m.unit(ctx, unit); err != nil {
+			ahead(i, at+1)
+			if err := m.unit(ctx, u); err != nil {
 				failed.Store(true)
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// unit is releases that become visible together.
+type unit struct {
+	tasks []*task
+	// What is there of them is known when looked is closed.
+	once   sync.Once
+	looked chan struct{}
+	cargos []*cargo
+	err    error
+}
+
+// lookAt looks at the releases of a unit.
+func (m *run) lookAt(ctx context.Context, u *unit) {
+	defer close(u.looked)
+	for _, t := range u.tasks {
+		c, err := m.look(ctx, t)
+		if err != nil {
+			u.err = err
+			return
+		}
+		u.cargos = append(u.cargos, c)
+	}
 }
 
 // cargo is a task under way.
@@ -77,14 +125,16 @@ type cargo struct {
 }
 
 // unit copies releases that become visible together.
-func (m *run) unit(ctx context.Context, tasks []*task) error {
+func (m *run) unit(ctx context.Context, u *unit) error {
+	<-u.looked // the context that ends this ends looking too
+	if u.err != nil {
+		return u.err
+	}
+	looked := u.cargos
+	u.cargos = nil // the unit outlives them
 	var cargos []*cargo
 	known := true
-	for _, t := range tasks {
-		c, err := m.look(ctx, t)
-		if err != nil {
-			return err
-		}
+	for _, c := range looked {
 		if has, err := m.isAcross(c); has || err != nil {
 			if err != nil {
 				return err

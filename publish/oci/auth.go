@@ -63,7 +63,7 @@ func newSession(ref registry.Reference, o Options) *session {
 		s.secrets = &transport.Secrets{}
 	}
 	if s.base == nil {
-		s.base = http.DefaultTransport
+		s.base = transport.Usual()
 	}
 	if s.credential == nil {
 		s.credential = StaticCredential(Credential{})

@@ -50,7 +50,7 @@ type Options struct {
 	Archive bool
 	// TakeOver ignores that other content has the claim.
 	TakeOver bool
-	// Base makes the connections; nil is http.DefaultTransport.
+	// Base makes the connections; nil is transport.Usual.
 	Base http.RoundTripper
 	// Policy says how long to wait for what.
 	Policy transport.Policy

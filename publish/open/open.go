@@ -28,7 +28,7 @@ type Places struct {
 	Env func(name string) (string, bool)
 	// Dir is what relative folders are relative to; "" is the working directory.
 	Dir string
-	// Base makes the connections; nil is http.DefaultTransport.
+	// Base makes the connections; nil is transport.Usual.
 	Base   http.RoundTripper
 	Policy transport.Policy
 	// Tool is the name and version of the program, such as tool/v1.2.3.

@@ -679,3 +679,50 @@ func TestConcurrent(t *testing.T) {
 	}
 	all.Wait()
 }
+
+func TestUsualKeepsConnections(t *testing.T) {
+	const atOnce = 8
+	var made atomic.Int32
+	arrived := make(chan chan struct{}, atOnce)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		leave := make(chan struct{})
+		arrived <- leave
+		<-leave
+		io.WriteString(w, "answer")
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			made.Add(1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	client := New(nil, Policy{})
+	for range 3 {
+		var wg sync.WaitGroup
+		for range atOnce {
+			wg.Go(func() {
+				resp, err := client.Do(request(t, http.MethodGet, s.URL, nil))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer resp.Body.Close()
+				if _, err := io.ReadAll(resp.Body); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		var waiting []chan struct{}
+		for range atOnce {
+			waiting = append(waiting, <-arrived)
+		}
+		for _, leave := range waiting {
+			close(leave)
+		}
+		wg.Wait()
+	}
+	if n := made.Load(); n != atOnce {
+		t.Errorf("%d requests at a time, three times, took %d connections", atOnce, n)
+	}
+}

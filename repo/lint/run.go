@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -92,7 +93,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	if opts.Profile.Core == 0 {
 		opts.Profile.Core = contract.NewestCore
 	}
-	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}, unasked: map[ImageName]bool{}}
+	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}, texts: texts{}, unasked: map[ImageName]bool{}}
 	for _, rule := range opts.Rules {
 		if opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
@@ -105,6 +106,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	}
 	run.apply(ScopeRepository, Pass{Repository: r, Config: run.config()})
 	run.comments()
+	run.texts = nil
 	run.report.finish()
 	run.report.merge(opts.Edits)
 	return &run.report, nil
@@ -127,7 +129,7 @@ func (o *Options) applies(rule *Rule) bool {
 // comments applies the comments that silence rules, and checks them.
 func (r *run) comments() {
 	var origins []*Ignore
-	made := func(f Finding) bool { return f.madeIn != "" }
+	made := func(f Finding) bool { return f.origin.madeIn != "" }
 	if r.opts.Sources != nil && (r.opts.Origin == nil || slices.ContainsFunc(r.report.Findings, made)) {
 		for _, f := range r.opts.Sources() {
 			if r.opts.Origin != nil {
@@ -178,6 +180,7 @@ type run struct {
 	byScope    map[Scope][]*Rule
 	mu         sync.Mutex
 	report     Report
+	texts      texts
 	ignores    []*Ignore
 	unasked    map[ImageName]bool // images whose registries did not answer
 }
@@ -207,23 +210,38 @@ func (r *run) fail(err error) {
 func (r *run) apply(scope Scope, passes ...Pass) {
 	rules := r.byScope[scope]
 	before := len(r.report.Findings)
-	parallel.Each(len(passes)*len(rules), func(i int) {
-		pass, rule := &passes[i/len(rules)], rules[i%len(rules)]
-		if scope == ScopeFile && !rule.applies(pass.File.Kind) {
-			return
+	if scope == ScopeFile {
+		// The longest work first, so that no processor waits for it in the end.
+		slices.SortStableFunc(passes, func(a, b Pass) int { return cmp.Compare(len(b.File.Raw.Data), len(a.File.Raw.Data)) })
+	}
+	// One pass is the work of a processor where there are many, and otherwise one
+	// rule of it.
+	batch := 1
+	if len(passes) >= manyPasses {
+		batch = len(rules)
+	}
+	parallel.Each(len(passes)*len(rules)/max(batch, 1), func(n int) {
+		var call Pass
+		for i := n * batch; i < (n+1)*batch; i++ {
+			pass, rule := &passes[i/len(rules)], rules[i%len(rules)]
+			if scope == ScopeFile && !rule.applies(pass.File.Kind) {
+				continue
+			}
+			call = *pass
+			call.Rule, call.severity, call.asked = rule, r.opts.Severity[rule.ID], r.opts.asked(rule)
+			r.call(&call)
 		}
-		call := *pass
-		call.Rule, call.severity, call.asked = rule, r.opts.Severity[rule.ID], r.opts.asked(rule)
-		r.call(&call)
 	})
-	locate(r.report.Findings[before:])
+	locate(r.report.Findings[before:], r.texts)
 }
+
+// manyPasses are more than there are processors to keep busy.
+const manyPasses = 64
 
 // call applies one rule. A rule that panics is reported and does not hide the
 // others.
 func (r *run) call(p *Pass) {
-	p.edits, p.images = r.opts.Edits, r.images
-	p.Profile, p.trace, p.origin, p.places, p.mu, p.out = r.opts.Profile, r.opts.Trace, r.opts.Origin, r.places, &r.mu, &r.report.Findings
+	p.Profile, p.run = r.opts.Profile, r
 	defer func() {
 		if v := recover(); v != nil {
 			r.fail(fmt.Errorf("rule %s failed: %v; please report this with the input", p.Rule.ID, v))

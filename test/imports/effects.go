@@ -22,7 +22,6 @@ var effects = map[string]string{
 
 // exceptions are the effects that stay below cmd, each with the reason.
 var exceptions = []struct{ pkg, effect, why string }{
-	{"publish/oci", "net/http.DefaultTransport", "the default of a nil parameter; proxies from the environment are what users of HTTP clients expect"},
 	{"publish/transport", "net/http.DefaultTransport", "the default of a nil parameter; proxies from the environment are what users of HTTP clients expect"},
 	{"repo/lint/rules/internal/gendocs", `os.MkdirTemp in ""`, "it writes documents in tests, never for users"},
 	{"repo/live", "k8s.io/client-go/tools/clientcmd.NewDefaultClientConfigLoadingRules", "KUBECONFIG is client-go's business, as in clusterctl and kubectl"},

@@ -276,6 +276,11 @@ var mirrorAttacks = []attack{
 		w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
 		w.must("mirror", "repo@v0.2.0", "--to", "mirror")
 	}, tries: [][]string{{"mirror", "repo@v0.1.0", "--to", "mirror", "--sign-key", "key.pem"}}, want: "the mirror cannot be signed"},
+	{name: "mirror that is forged, repaired and signed", threat: "the owner of a mirror is led to sign what was changed in it, lock and all", stops: "repair and prune only sign a mirror that the key has signed before, or releases with a trusted signature", do: func(w *attacked) {
+		w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
+		w.must("mirror", "repo@v0.2.0", "--to", "mirror", "--sign-key", "key.pem")
+		w.remove("mirror/SHA256SUMS.sig")
+	}, tries: [][]string{{"mirror", "repair", "mirror", "--sign-key", "key.pem"}, {"mirror", "prune", "mirror", "--keep", "1", "--sign-key", "key.pem"}}, want: "the mirror cannot be signed"},
 	{name: "journal with a release", threat: "a forged journal makes the next run sign a release", stops: "the same", do: func(w *attacked) {
 		w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
 		w.must("mirror", "repo@v0.2.0", "--to", "mirror")

@@ -265,8 +265,12 @@ func (a *app) least(value string) (lint.Severity, error) {
 
 // shownFrom returns what is shown of a report: all findings from a severity on.
 func shownFrom(r *lint.Report, least lint.Severity) *lint.Report {
+	below := func(f lint.Finding) bool { return f.Severity < least }
+	if !slices.ContainsFunc(r.Findings, below) {
+		return r
+	}
 	out := *r
-	out.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f lint.Finding) bool { return f.Severity < least })
+	out.Findings = slices.DeleteFunc(slices.Clone(r.Findings), below)
 	return &out
 }
 

@@ -165,21 +165,8 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 	if err := a.mirrorTo(f, &opts); err != nil {
 		return err
 	}
-	demands, err := f.verify.demands(a)
-	if err != nil {
+	if err := a.credible(&f.sign, &f.verify, &opts); err != nil {
 		return err
-	}
-	if demands != nil {
-		opts.Verify = func(ctx context.Context, r *repo.Release, as []layouts.Provider) error {
-			_, err := a.approve(ctx, demands, r, as...)
-			return err
-		}
-		opts.Vouched = func(sums, sig []byte) (bool, error) {
-			if f.sign.key != nil && signedBy(sums, sig, []*sign.PublicKey{f.sign.key.Public()}) {
-				return true, nil
-			}
-			return f.verify.signed(a, sums, sig)
-		}
 	}
 	defer f.close()
 	wants, err := a.wants(ctx, f, args, &opts)
@@ -280,9 +267,6 @@ func (a *app) tellMirror(result *mirror.Result, dir string) {
 
 // mirrorTo opens the destination, and finds the folder for the files beside it.
 func (a *app) mirrorTo(f *mirrorFlags, opts *mirror.Options) error {
-	if err := a.signer(f, opts); err != nil {
-		return err
-	}
 	if dir, ok := strings.CutPrefix(f.to, "static:"); ok && f.url == "" && f.out == "" {
 		if lock, err := mirror.ReadLock(a.path(dir)); err == nil {
 			f.url = lock.Settings.URL
@@ -322,14 +306,35 @@ func (a *app) mirrorTo(f *mirrorFlags, opts *mirror.Options) error {
 	return nil
 }
 
-// signer makes the options sign what the mirror holds.
-func (a *app) signer(f *mirrorFlags, opts *mirror.Options) error {
-	if err := f.sign.load(a); err != nil || f.sign.key == nil {
+// credible makes the options sign what the mirror holds, and verify what is demanded.
+// What the key, or a trusted one, has signed before is known to be good.
+func (a *app) credible(signing *attestation, verify *verification, opts *mirror.Options) error {
+	if err := signing.load(a); err != nil {
 		return err
 	}
-	opts.Sign = func(sums []byte) ([]byte, error) {
-		sig, err := f.sign.key.Sign(sums)
-		return base64.StdEncoding.AppendEncode(nil, sig), err
+	demands, err := verify.demands(a)
+	if err != nil {
+		return err
+	}
+	if demands != nil {
+		opts.Verify = func(ctx context.Context, r *repo.Release, as []layouts.Provider) error {
+			_, err := a.approve(ctx, demands, r, as...)
+			return err
+		}
+	}
+	if signing.key != nil {
+		opts.Sign = func(sums []byte) ([]byte, error) {
+			sig, err := signing.key.Sign(sums)
+			return base64.StdEncoding.AppendEncode(nil, sig), err
+		}
+	}
+	if signing.key != nil || demands != nil {
+		opts.Vouched = func(sums, sig []byte) (bool, error) {
+			if signing.key != nil && signedBy(sums, sig, []*sign.PublicKey{signing.key.Public()}) {
+				return true, nil
+			}
+			return verify.signed(a, sums, sig)
+		}
 	}
 	return nil
 }

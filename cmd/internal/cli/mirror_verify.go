@@ -276,6 +276,7 @@ func (a *app) mirrorAt(name string, opts *mirror.Options) (*mirror.Lock, error) 
 func (a *app) mirrorRepairCommand() *cobra.Command {
 	var from []string
 	var key attestation
+	var verify verification
 	cmd := &cobra.Command{
 		Use:   "repair DIR",
 		Short: "Restore what is missing or damaged in a mirror",
@@ -283,20 +284,22 @@ func (a *app) mirrorRepairCommand() *cobra.Command {
 says that it came from, or from the TARGETs of --from, and writes the files
 beside the releases anew. Only the content of the lock file is accepted. Each
 release is replaced in one step. After the mirror was moved, repair makes its
-clusterctl.yaml default to the new place.`,
+clusterctl.yaml default to the new place. With --sign-key, the mirror must have
+been signed with that key, or else its releases with one that is trusted.`,
 		Example: `  clusterctl-repo mirror repair /srv/mirror
   clusterctl-repo mirror repair /srv/mirror --from /media/usb/mirror`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.repair(cmd.Context(), args[0], from, key)
+			return a.repair(cmd.Context(), args[0], from, &key, &verify)
 		},
 	}
 	cmd.Flags().StringArrayVar(&from, "from", nil, "read from this `TARGET` instead of the place in the lock file; may be repeated")
 	key.flag(cmd)
+	verify.flag(cmd)
 	return cmd
 }
 
-func (a *app) repair(ctx context.Context, name string, from []string, key attestation) error {
+func (a *app) repair(ctx context.Context, name string, from []string, key *attestation, verify *verification) error {
 	report, err := a.checkMirror(ctx, name, &verification{})
 	if err != nil {
 		return err
@@ -308,7 +311,7 @@ func (a *app) repair(ctx context.Context, name string, from []string, key attest
 	if _, err := a.mirrorAt(name, &opts); err != nil {
 		return err
 	}
-	if err := a.signer(&mirrorFlags{sign: key}, &opts); err != nil {
+	if err := a.credible(key, verify, &opts); err != nil {
 		return err
 	}
 	var given []mirror.Want
@@ -415,13 +418,16 @@ func (a *app) mirrorPruneCommand() *cobra.Command {
 	var keep int
 	var unlisted, dryRun bool
 	var key attestation
+	var verify verification
 	cmd := &cobra.Command{
 		Use:   "prune DIR [LABEL@VERSION]...",
 		Short: "Remove releases and leftovers from a mirror",
 		Long: `Removes the named versions or ranges, and with --keep all but the newest
 versions of each provider. clusterctl.yaml, the lock file, the list of images
 and the checksums are written anew. What stopped runs left is always removed,
-and with --unlisted also every file that is in no list.`,
+and with --unlisted also every file that is in no list. With --sign-key, the
+mirror must have been signed with that key, or else its releases with one that
+is trusted.`,
 		Example: `  # Only the three newest versions of each provider stay
   clusterctl-repo mirror prune /srv/mirror --keep 3
   clusterctl-repo mirror prune /srv/mirror 'infrastructure-aws@<2.8' --dry-run`,
@@ -430,13 +436,16 @@ and with --unlisted also every file that is in no list.`,
 			if cmd.Flags().Changed("keep") && keep < 1 {
 				return usagef("--keep %d: at least one version must stay", keep)
 			}
+			if verify.given() && key.keyFile == "" {
+				return usagef("--verify-key, --policy and --require-provenance say what may be signed, so they need --sign-key")
+			}
 			ctx, dir := cmd.Context(), args[0]
 			var opts mirror.Options
 			lock, err := a.mirrorAt(dir, &opts)
 			if err != nil {
 				return err
 			}
-			if err := a.signer(&mirrorFlags{sign: key}, &opts); err != nil {
+			if err := a.credible(&key, &verify, &opts); err != nil {
 				return err
 			}
 			a.bringImages(&mirrorFlags{}, &opts)
@@ -478,6 +487,7 @@ and with --unlisted also every file that is in no list.`,
 	cmd.Flags().BoolVar(&unlisted, "unlisted", false, "also remove files that are in no list of the mirror")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be removed")
 	key.flag(cmd)
+	verify.flag(cmd)
 	return cmd
 }
 
