@@ -283,7 +283,7 @@ var Packages = []Package{
 		Path:  "publish",
 		Holds: "what every destination can do, sites that give each provider its destination, dry runs, records and progress",
 		Never: "how a release was made, or whether it is sound",
-		Knows: `layouts repo repo/capi/metadata repo/text/manifest repo/text/pattern`,
+		Knows: `layouts repo repo/capi/metadata repo/text/manifest repo/text/pattern repo/text/yamldoc`,
 	},
 	{
 		Path:  "publish/bundle",
