@@ -198,6 +198,10 @@ type Pass struct {
 // describes.
 func (p *Pass) Asked() bool { return p.asked }
 
+// Images asks the registries for images. Only rules with the flag CheckImages may
+// ask. One that cannot be asked for is no finding: the report is incomplete then.
+func (p *Pass) Images(names []ImageName) []Image { return p.run.images(names) }
+
 // Report adds a finding; rule and severity are filled in if they are not set.
 func (p *Pass) Report(f Finding) {
 	f.Rule = p.Rule

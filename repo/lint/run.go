@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -49,6 +50,41 @@ type Options struct {
 	// Foreign says that the files are those of others, who must not decide for the
 	// reader which errors count: comments silence only warnings and notes.
 	Foreign bool
+	// Images asks registries for images, and answers in their order. It may be called
+	// from several goroutines. Without it, rules with the flag CheckImages are not
+	// applied.
+	Images func([]ImageName) []Image
+	// Platforms are those that images should be built for, such as linux/arm64.
+	Platforms []string
+}
+
+// CheckImages is the flag for rules that ask registries.
+const CheckImages = "--check-images"
+
+// ImageName says where an image is.
+type ImageName struct {
+	// Host is the registry, and Path the repository there.
+	Host, Path string
+	// Reference is the tag or digest.
+	Reference string
+}
+
+// String is the full name.
+func (i ImageName) String() string {
+	if strings.Contains(i.Reference, ":") {
+		return i.Host + "/" + i.Path + "@" + i.Reference
+	}
+	return i.Host + "/" + i.Path + ":" + i.Reference
+}
+
+// Image is what a registry says about an image.
+type Image struct {
+	// Missing is set if the registry does not have it.
+	Missing bool
+	// Lacks are those of Options.Platforms that it is not built for.
+	Lacks []string
+	// Err is why the registry could not be asked.
+	Err error
 }
 
 // Run checks a repository, one release at a time, so that memory does not grow
@@ -57,7 +93,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	if opts.Profile.Core == 0 {
 		opts.Profile.Core = contract.NewestCore
 	}
-	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}, texts: texts{}}
+	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}, texts: texts{}, unasked: map[ImageName]bool{}}
 	for _, rule := range opts.Rules {
 		if opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
@@ -83,6 +119,9 @@ func (o *Options) asked(rule *Rule) bool {
 
 // applies reports whether a rule is applied at all.
 func (o *Options) applies(rule *Rule) bool {
+	if rule.Flag == CheckImages && o.Images == nil {
+		return false
+	}
 	s, ok := o.Severity[rule.ID]
 	return (!ok || s != Off) && (rule.OptIn != EveryFinding || o.asked(rule))
 }
@@ -143,6 +182,21 @@ type run struct {
 	report     Report
 	texts      texts
 	ignores    []*Ignore
+	unasked    map[ImageName]bool // images whose registries did not answer
+}
+
+// images asks for images. What cannot be asked for is a failure, once.
+func (r *run) images(names []ImageName) []Image {
+	out := r.opts.Images(names)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, image := range out {
+		if image.Err != nil && !r.unasked[names[i]] {
+			r.unasked[names[i]] = true
+			r.report.Failures = append(r.report.Failures, fmt.Errorf("the image %s cannot be checked: %w", names[i], image.Err))
+		}
+	}
+	return out
 }
 
 func (r *run) fail(err error) {

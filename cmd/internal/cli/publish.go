@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
@@ -53,6 +54,7 @@ refused. What one run did not finish the next one does.
 			if len(d.to) == 0 {
 				return usagef("there is no destination: say --to, such as --to /srv/repository")
 			}
+			defer collectOften()()
 			var sites []publish.Site
 			for _, to := range d.to {
 				site, err := a.site(to, &d)
@@ -162,19 +164,24 @@ func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
 	return d.writeRecord(a)
 }
 
-// checkLatest refuses what would leave a repository in which clusterctl cannot
-// resolve "latest".
+// checkLatest refuses what would leave a repository in which clusterctl can no
+// longer resolve "latest".
 func (a *app) checkLatest(ctx context.Context, d *delivery, parcels []publish.Parcel) error {
-	err := publish.CheckLatest(ctx, parcels)
-	var broken *publish.LatestError
-	if !errors.As(err, &broken) {
+	broken, err := publish.CheckLatest(ctx, parcels)
+	if err != nil {
 		return err
 	}
-	if d.brokenLatest {
-		a.say("%s %v", a.style.Yellow("warning:"), broken)
-		return nil
+	for _, b := range broken {
+		if !b.Before && !d.brokenLatest {
+			hint := "correct metadata.yaml, or allow it with --allow-broken-latest"
+			if errors.Is(b, metadata.ErrNoVersion) {
+				hint = "metadata.yaml lists a release series that has no release: publish that release first, remove the series, or allow it with --allow-broken-latest"
+			}
+			return fmt.Errorf("%w; nothing was published.\n%s", b, hint)
+		}
+		a.say("%s %v", a.style.Yellow("warning:"), b)
 	}
-	return fmt.Errorf("%w; nothing was published.\nmetadata.yaml lists a release series that has no release: publish that release first, remove the series, or allow it with --allow-broken-latest", broken)
+	return nil
 }
 
 func (a *app) releaseCommand() *cobra.Command {
