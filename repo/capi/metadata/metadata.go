@@ -25,7 +25,9 @@ type Metadata struct {
 	Series []Series
 
 	first map[numbers]int // of equal entries of Series the first
-	root  outline
+	// versionPos and seriesPos are the places of apiVersion and releaseSeries, or
+	// the beginning of the document.
+	versionPos, seriesPos yamldoc.Pos
 }
 
 // Series is one entry of releaseSeries: all versions Major.Minor.x implement
@@ -54,7 +56,7 @@ func Read(f *yamldoc.File) (*Metadata, error) {
 	if err != nil {
 		return nil, root.locate(err)
 	}
-	m := &Metadata{File: f, APIVersion: w.apiVersion, Kind: w.kind, first: map[numbers]int{}, root: root}
+	m := &Metadata{File: f, APIVersion: w.apiVersion, Kind: w.kind, first: map[numbers]int{}, versionPos: root.pos("apiVersion"), seriesPos: root.pos("releaseSeries")}
 	entries := root.get("releaseSeries").List()
 	for i, s := range w.series {
 		if len(entries) == len(w.series) {
@@ -78,10 +80,10 @@ func Read(f *yamldoc.File) (*Metadata, error) {
 // provider in messages. The error is a *doc.Error.
 func (m *Metadata) Validate(label string) error {
 	if m.APIVersion != APIVersion {
-		return m.root.errorf("apiVersion", "invalid provider metadata: unexpected apiVersion %q for provider %s (expected %q)", m.APIVersion, label, APIVersion)
+		return m.errorf(m.versionPos, "invalid provider metadata: unexpected apiVersion %q for provider %s (expected %q)", m.APIVersion, label, APIVersion)
 	}
 	if len(m.Series) == 0 {
-		return m.root.errorf("releaseSeries", "invalid provider metadata: releaseSeries is empty in metadata.yaml for provider %s", label)
+		return m.errorf(m.seriesPos, "invalid provider metadata: releaseSeries is empty in metadata.yaml for provider %s", label)
 	}
 	return nil
 }
@@ -157,11 +159,19 @@ func (o outline) get(field string) *yamldoc.Node {
 // errorf returns an error at a field, or at the start of the document if the
 // field is missing.
 func (o outline) errorf(field, format string, args ...any) error {
-	e := &yamldoc.Error{File: o.file.Name, Err: fmt.Errorf(format, args...)}
-	if o.doc != nil {
-		e.Pos = o.doc.Pos(o.get(field))
+	return &yamldoc.Error{File: o.file.Name, Pos: o.pos(field), Err: fmt.Errorf(format, args...)}
+}
+
+// pos is the place of a field, or of the document.
+func (o outline) pos(field string) yamldoc.Pos {
+	if o.doc == nil {
+		return yamldoc.Pos{}
 	}
-	return e
+	return o.doc.Pos(o.get(field))
+}
+
+func (m *Metadata) errorf(at yamldoc.Pos, format string, args ...any) error {
+	return &yamldoc.Error{File: m.File.Name, Pos: at, Err: fmt.Errorf(format, args...)}
 }
 
 // locate finds the place of a decoding error.

@@ -36,7 +36,7 @@ func Check(f *yamldoc.File, p layouts.Provider, v string) error {
 	}
 	s := m.seriesOf(parsed)
 	if s == nil {
-		return m.root.errorf("releaseSeries", "invalid provider metadata: version %s for the provider %s does not match any release series", v, p.Name)
+		return m.errorf(m.seriesPos, "invalid provider metadata: version %s for the provider %s does not match any release series", v, p.Name)
 	}
 	if !slices.Contains(Compatible(), s.Contract) {
 		return &yamldoc.Error{File: f.Name, Pos: s.ContractPos, Err: fmt.Errorf("current version of clusterctl is only compatible with provider implementing %s contract versions, detected %s for provider %s", strings.Join(Compatible(), ", "), s.Contract, p.Name)}
@@ -174,7 +174,7 @@ func PlanUpgrade(provider, installed string, versions []string, fetch func(versi
 	}
 	s := m.seriesOf(current)
 	if s == nil {
-		return nil, m.root.errorf("releaseSeries", "invalid provider metadata: version %s (the current version) for the provider %s does not match any release series", installed, provider)
+		return nil, m.errorf(m.seriesPos, "invalid provider metadata: version %s (the current version) for the provider %s does not match any release series", installed, provider)
 	}
 	u := &Upgrade{Metadata: m, Contract: s.Contract}
 	for i, v := range parsed {
@@ -182,7 +182,7 @@ func PlanUpgrade(provider, installed string, versions []string, fetch func(versi
 			continue
 		}
 		if m.seriesOf(v) == nil {
-			return nil, m.root.errorf("releaseSeries", "invalid provider metadata: version %s (one of the available versions) for the provider %s does not match any release series", versions[i], provider)
+			return nil, m.errorf(m.seriesPos, "invalid provider metadata: version %s (one of the available versions) for the provider %s does not match any release series", versions[i], provider)
 		}
 		u.next = append(u.next, v)
 	}
