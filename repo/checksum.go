@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
@@ -20,6 +21,10 @@ type Sum [sha256.Size]byte
 
 // String returns the sum in lower-case hexadecimal.
 func (s Sum) String() string { return hex.EncodeToString(s[:]) }
+
+// buffers are those of Copy. One for each of a thousand small files would be most
+// of the memory that publishing takes.
+var buffers = sync.Pool{New: func() any { return new(make([]byte, 32<<10)) }}
 
 // Copy writes the content to w in constant memory and returns its checksum.
 // It fails if the content is not exactly Size bytes long, because then the
@@ -32,8 +37,10 @@ func (a *Artifact) Copy(ctx context.Context, w io.Writer) (Sum, error) {
 	}
 	defer r.Close()
 	h := sha256.New()
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
 	// One byte more than expected is enough to see that the file grew.
-	n, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(contextReader{ctx, r}, a.Size+1))
+	n, err := io.CopyBuffer(io.MultiWriter(w, h), io.LimitReader(contextReader{ctx, r}, a.Size+1), *buffer)
 	if err != nil {
 		return Sum{}, fmt.Errorf("%s: %w", a.Path, err)
 	}

@@ -70,24 +70,35 @@ func (d *Repository) Fetch(ctx context.Context, version string) (*repo.Release, 
 	if _, err := layouts.ParseVersion(version); err != nil {
 		return nil, err
 	}
-	// The two questions do not depend on each other.
-	var (
-		asking sync.WaitGroup
-		public bool
-		hidden error
-	)
-	asking.Go(func() { public, hidden = d.public(ctx) })
-	r, err := d.published(ctx, version)
-	asking.Wait()
-	if err = cmp.Or(err, hidden); err != nil {
+	r, err := d.releaseOf(ctx, version)
+	var public bool
+	if err == nil {
+		// These questions do not depend on each other.
+		var asking sync.WaitGroup
+		var hidden error
+		asking.Go(func() { public, hidden = d.public(ctx) })
+		err = d.load(ctx, r)
+		asking.Wait()
+		err = cmp.Or(err, hidden)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("fetch %s from %s: %w", version, d, err)
 	}
 	return d.released(ctx, r, public && !d.enterprise() && !d.elsewhere), nil
 }
 
-// published reads the release of a tag. The error wraps fs.ErrNotExist if
-// there is none.
+// published reads the release of a tag with its assets. The error wraps
+// fs.ErrNotExist if there is none.
 func (d *Repository) published(ctx context.Context, version string) (*release, error) {
+	r, err := d.releaseOf(ctx, version)
+	if err != nil {
+		return nil, err
+	}
+	return r, d.load(ctx, r)
+}
+
+// releaseOf is published without the assets.
+func (d *Repository) releaseOf(ctx context.Context, version string) (*release, error) {
 	r := new(release)
 	err := d.get(ctx, "releases/tags/"+escape(version), r)
 	if refused(err, http.StatusNotFound) {
@@ -102,7 +113,7 @@ func (d *Repository) published(ctx context.Context, version string) (*release, e
 	if r.Tag != version {
 		return nil, fmt.Errorf("the server answers with the release of the tag %q", r.Tag)
 	}
-	return r, d.load(ctx, r)
+	return r, nil
 }
 
 // released turns a release of GitHub into one of the model: what readers see.

@@ -1190,3 +1190,30 @@ func TestBadSource(t *testing.T) {
 		}
 	}
 }
+
+// A claim makes it needless to look at the gate before each upload; without one, as
+// with TakeOver, there is no other protection.
+func TestLooksBetweenUploads(t *testing.T) {
+	const files = 30
+	more := map[string]string{gate: "components"}
+	for i := range files {
+		more[fmt.Sprintf("cluster-template-%02d.yaml", i)] = "x"
+	}
+	for _, takeOver := range []bool{false, true} {
+		s := serve(t, users[0], fake.Options{})
+		o := options(s, users[0])
+		o.TakeOver = takeOver
+		if _, err := open(t, o).Put(t.Context(), release(version, more)); err != nil {
+			t.Fatal(err)
+		}
+		looks := 0
+		for _, e := range s.Faults.Log() {
+			if e.Method == http.MethodGet && strings.HasSuffix(e.Path, "/"+gate) {
+				looks++
+			}
+		}
+		if takeOver && looks < files-1 || !takeOver && looks > files/2 {
+			t.Errorf("%d looks at %s for %d uploads, without a claim: %v", looks, gate, files, takeOver)
+		}
+	}
+}

@@ -37,6 +37,18 @@ func boundMemory() (stop func()) {
 	}
 }
 
+// transferGrowth is GOGC, in percent, while releases are published.
+const transferGrowth = 100
+
+// collectOften collects garbage as often as is usual for Go, until stop is called.
+// What publishes makes a little garbage for each of many files, keeps nearly
+// nothing, and waits for servers anyway; collected rarely, that garbage would be
+// most of its memory.
+func collectOften() (stop func()) {
+	before := debug.SetGCPercent(transferGrowth)
+	return func() { debug.SetGCPercent(before) }
+}
+
 // memoryLimit is the limit for a number of bytes that are in use.
 func memoryLimit(live int64) int64 {
 	return max(baseMemory, live+min(live/100*growthPercent, mostGrowth)+spareMemory)

@@ -54,6 +54,7 @@ refused. What one run did not finish the next one does.
 			if len(d.to) == 0 {
 				return usagef("there is no destination: say --to, such as --to /srv/repository")
 			}
+			defer collectOften()()
 			var sites []publish.Site
 			for _, to := range d.to {
 				site, err := a.site(to, &d)

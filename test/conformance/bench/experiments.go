@@ -279,7 +279,7 @@ func (b *bench) memory(ctx context.Context) error {
 const jobs = "8"
 
 // mirror compares mirroring real providers with loading down their files, whose
-// addresses are known already.
+// addresses are known already, and computing their checksums.
 func (b *bench) mirror(ctx context.Context) error {
 	files, err := filepath.Glob(filepath.Join(b.corpus, "*", "*", "*"))
 	if err != nil {
@@ -342,21 +342,26 @@ func (b *bench) mirror(ctx context.Context) error {
 			return b.run(ctx, command{w.env, append(mirror[:len(mirror):len(mirror)], dir)})
 		})
 	}}
-	curl := side{"curl --parallel", func(ctx context.Context) (cost, error) {
-		return into(func(dir string) (cost, error) {
-			down := curlFile{dir: dir, name: "down"}
-			for _, f := range files {
-				release, name := filepath.Split(strings.TrimPrefix(f, b.corpus+"/"))
-				label, version := filepath.Split(strings.TrimSuffix(release, "/"))
-				down.add("create-dirs\noutput = %q\nurl = \"https://github.com/acme/%sreleases/download/%s/%s\"\n", filepath.Join(dir, release, name), label, version, name)
-			}
-			cmd := down.command(w.env, "--parallel", "--parallel-max", jobs)
-			if down.err != nil {
-				return cost{}, down.err
-			}
-			return b.run(ctx, cmd)
-		})
-	}}
+	curl := func(sums bool) func(ctx context.Context) (cost, error) {
+		return func(ctx context.Context) (cost, error) {
+			return into(func(dir string) (cost, error) {
+				down := curlFile{dir: dir, name: "down"}
+				for _, f := range files {
+					release, name := filepath.Split(strings.TrimPrefix(f, b.corpus+"/"))
+					label, version := filepath.Split(strings.TrimSuffix(release, "/"))
+					down.add("create-dirs\noutput = %q\nurl = \"https://github.com/acme/%sreleases/download/%s/%s\"\n", filepath.Join(dir, release, name), label, version, name)
+				}
+				commands := []command{down.command(w.env, "--parallel", "--parallel-max", jobs)}
+				if down.err != nil {
+					return cost{}, down.err
+				}
+				if sums {
+					commands = append(commands, command{w.env, []string{"sh", "-c", "sha256sum " + dir + "/*/*/* >/dev/null"}})
+				}
+				return b.run(ctx, commands...)
+			})
+		}
+	}
 	work := fmt.Sprintf("`mirror` %d providers, %d files, %.0f MB, from GitHub to a folder", len(labels), len(files), float64(bytes)/1e6)
 	for _, distance := range []time.Duration{0, 50 * time.Millisecond} {
 		w.watch.distance = distance
@@ -364,11 +369,11 @@ func (b *bench) mirror(ctx context.Context) error {
 		if distance > 0 {
 			name += fmt.Sprintf(", %s away", distance)
 		}
-		c, err := b.compare(ctx, name, ours, curl)
+		c, err := b.compare(ctx, name, ours, side{"curl --parallel", curl(false)}, side{"curl --parallel, with sha256sum", curl(true)})
 		if err != nil {
 			return err
 		}
-		b.report.faster(name, "curl --parallel --parallel-max "+jobs+" of the same files", bytes, c[0].median(wall), c[1].median(wall))
+		b.report.faster(name, "curl --parallel --parallel-max "+jobs+" and sha256sum of the same files", bytes, c[0].median(wall), c[2].median(wall))
 	}
 	return nil
 }

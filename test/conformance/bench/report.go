@@ -33,7 +33,7 @@ func (r *report) faster(work, against string, bytes int64, ours, theirs time.Dur
 // flat is a row that wants memory not to follow the size of the work.
 func (r *report) flat(work, against string, small, large int64) {
 	ratio := float64(large) / float64(small)
-	r.rows = append(r.rows, row{work, megabytes(large), against + ": " + megabytes(small), fmt.Sprintf("%.2f × the memory", ratio), "flat: ≤ 1.5 ×", ratio <= 1.5})
+	r.rows = append(r.rows, row{work, megabytes(large), against + ": " + megabytes(small), fmt.Sprintf("%.2f × the memory", ratio), "flat: ≤ 1.2 ×", ratio <= 1.2})
 }
 
 func rate(bytes int64, d time.Duration) string {
