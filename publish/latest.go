@@ -6,42 +6,65 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// LatestError says that clusterctl could resolve "latest" at a destination, and
-// could not any more once something is published there.
+// LatestError says that clusterctl cannot use "latest" at a destination once
+// something is published there.
 type LatestError struct {
 	Provider, To string
-	Err          error
+	// Before is true if clusterctl cannot use it now either.
+	Before bool
+	// Refused is true if clusterctl finds a version, and refuses its metadata.
+	Refused bool
+	Err     error
 }
 
 func (e *LatestError) Error() string {
+	if e.Before {
+		return fmt.Sprintf(`clusterctl cannot use "latest" of %s at %s, also once this is there: %v`, e.Provider, e.To, e.Err)
+	}
 	return fmt.Sprintf(`clusterctl could no longer resolve "latest" of %s at %s: %v`, e.Provider, e.To, e.Err)
 }
 
 // Unwrap returns what clusterctl would say.
 func (e *LatestError) Unwrap() error { return e.Err }
 
+// How far clusterctl gets with "latest", the best first.
+const (
+	usable     = iota
+	refused    // it finds a version, and refuses its metadata
+	unresolved // it finds none
+)
+
 // CheckLatest looks at the destinations as clusterctl will see them once all
-// parcels are there, in any order of publishing. The error is a *LatestError if
-// "latest" would stop working (clusterctl client/repository/repository_versions.go,
-// latestContractRelease). Where it does not work now, nothing is demanded, except at
-// a destination without versions.
-func CheckLatest(ctx context.Context, parcels []Parcel) error {
-	type place struct{ label, to string }
+// parcels are there, in any order of publishing. It returns those where "latest"
+// does not work then (clusterctl client/repository/repository_versions.go,
+// latestContractRelease). One without versions has to resolve it afterwards, except
+// with releases that have no metadata.
+func CheckLatest(ctx context.Context, parcels []Parcel) ([]*LatestError, error) {
+	type place struct {
+		provider layouts.Provider
+		to       string
+	}
 	var order []place
 	groups := map[place][]Parcel{}
 	for _, p := range parcels {
-		at := place{p.From[0].Provider.Label(), p.To.String()}
+		if p.From[0].Provider == layouts.CertManager {
+			continue // clusterctl reads no metadata of it
+		}
+		at := place{p.From[0].Provider, p.To.String()}
 		if groups[at] == nil {
 			order = append(order, at)
 		}
 		groups[at] = append(groups[at], p)
 	}
+	var out []*LatestError
 	for _, at := range order {
 		to := groups[at][0].To
 		have, err := to.Versions(ctx)
@@ -50,41 +73,51 @@ func CheckLatest(ctx context.Context, parcels []Parcel) error {
 		}
 		fresh := map[string]*repo.Release{}
 		versions := slices.Clone(have)
-		if slices.ContainsFunc(groups[at], func(p Parcel) bool { return p.Release.Artifact(layouts.MetadataFile) == nil }) {
-			continue // lint says so; cert-manager has none
-		}
+		before := refused
 		for _, p := range groups[at] {
+			if slices.Contains(versions, p.Release.Version) {
+				continue // what is there stays
+			}
 			fresh[p.Release.Version] = p.Release
-			if !slices.Contains(versions, p.Release.Version) {
-				versions = append(versions, p.Release.Version)
+			versions = append(versions, p.Release.Version)
+			if p.Release.Artifact(layouts.MetadataFile) == nil {
+				before = unresolved
 			}
 		}
-		if _, err = latest(ctx, to, versions, fresh); err == nil || ctx.Err() != nil || errors.Is(err, errUnread) {
+		if len(fresh) == 0 {
+			continue
+		}
+		after, err := latest(ctx, to, at.provider, versions, fresh)
+		if after == usable || ctx.Err() != nil || errors.Is(err, errUnread) {
 			continue
 		}
 		if len(have) > 0 {
-			if _, before := latest(ctx, to, have, nil); before != nil {
+			var unread error
+			if before, unread = latest(ctx, to, at.provider, have, nil); errors.Is(unread, errUnread) {
 				continue
 			}
 		}
-		return &LatestError{Provider: at.label, To: at.to, Err: err}
+		out = append(out, &LatestError{Provider: at.provider.Label(), To: at.to, Before: after <= before, Refused: after == refused, Err: err})
 	}
-	return ctx.Err()
+	return out, ctx.Err()
 }
 
 // errUnread says that a destination could not be read.
 var errUnread = errors.New("the destination cannot be read")
 
-// latest resolves "latest" among versions, of which the fresh ones are not at the
-// destination yet.
-func latest(ctx context.Context, to Destination, versions []string, fresh map[string]*repo.Release) (string, error) {
-	return metadata.Latest(versions, func(version string) ([]byte, error) {
+// latest says how far clusterctl gets with "latest" among versions, of which the
+// fresh ones are not at the destination yet, and what stops it.
+func latest(ctx context.Context, to Destination, p layouts.Provider, versions []string, fresh map[string]*repo.Release) (int, error) {
+	read := func(version string) ([]byte, error) {
 		r := fresh[version]
 		if r == nil {
 			var err error
-			if r, err = to.Fetch(ctx, version); errors.Is(err, fs.ErrNotExist) {
+			switch r, err = to.Fetch(ctx, version); {
+			case errors.Is(err, fs.ErrNotExist) && isFolder(to):
+				return nil, fmt.Errorf("there is no folder %s", version)
+			case errors.Is(err, fs.ErrNotExist):
 				return nil, metadata.ErrNoRelease
-			} else if err != nil {
+			case err != nil:
 				return nil, fmt.Errorf("%w: %w", errUnread, err)
 			}
 		}
@@ -93,5 +126,25 @@ func latest(ctx context.Context, to Destination, versions []string, fresh map[st
 			return nil, fmt.Errorf("%s has no %s", version, layouts.MetadataFile)
 		}
 		return a.Bytes()
-	})
+	}
+	version, err := metadata.Latest(versions, read)
+	if err != nil {
+		return unresolved, err
+	}
+	data, err := read(version)
+	if err == nil {
+		err = metadata.Check(yamldoc.NewFile(version+"/"+layouts.MetadataFile, data), p, version)
+	}
+	if err != nil {
+		return refused, err
+	}
+	return usable, nil
+}
+
+// isFolder reports whether clusterctl reads a destination as a folder. It then
+// takes a listed version that it does not find for an error, and elsewhere for a tag
+// without a release.
+func isFolder(to Destination) bool {
+	address, err := to.URL(layouts.Latest, "components.yaml")
+	return err == nil && strings.HasPrefix(address, "file:")
 }

@@ -239,15 +239,18 @@ func (m *run) put(ctx context.Context, releases []*repo.Release) (map[*repo.Rele
 	if err != nil {
 		return nil, err
 	}
-	if err := publish.CheckLatest(ctx, parcels); err != nil {
-		broken, ok := errors.AsType[*publish.LatestError](err)
-		if !ok {
-			return nil, err
-		}
-		m.mu.Lock()
-		m.result.Warnings = append(m.result.Warnings, broken.Error()+"; users of the mirror must name a version")
-		m.mu.Unlock()
+	broken, err := publish.CheckLatest(ctx, parcels)
+	if err != nil {
+		return nil, err
 	}
+	m.mu.Lock()
+	for _, b := range broken {
+		if b.Before && b.Refused {
+			continue // the contracts say so
+		}
+		m.result.Warnings = append(m.result.Warnings, b.Error()+"; users of the mirror must name a version")
+	}
+	m.mu.Unlock()
 	results := map[*repo.Release]publish.Result{}
 	for _, p := range parcels {
 		result, err := m.publish(ctx, p)

@@ -45,16 +45,8 @@ type Finding struct {
 	// reworded, the next release has the same fault, or lint is started elsewhere.
 	Fingerprint string
 
-	// What At was given, for Options.Trace; forgotten afterwards.
-	doc        *yamldoc.Document
-	node       *yamldoc.Node
-	start, end int
-	identity   *identity
-	// madeIn and madeAt are the file and line that Options.Origin returned.
-	madeIn string
-	madeAt int
-	// release is the one that a finding about a template belongs to, for merge.
-	release string
+	// origin is what its fingerprint is made of; forgotten afterwards.
+	origin *origin
 }
 
 // Place is a position in a file, with the fingerprint that a finding there would
@@ -159,8 +151,8 @@ func (r *Report) finish() {
 }
 
 // merge makes one finding of those that say the same about the templates of a
-// release. Errors stay, so that each file that does not work has its own, and with
-// edits those that have one.
+// release, and forgets the origins of all. Errors stay, so that each file that does
+// not work has its own, and with edits those that have one.
 func (r *Report) merge(edits bool) {
 	type key struct {
 		rule                     *Rule
@@ -169,11 +161,13 @@ func (r *Report) merge(edits bool) {
 	first := map[key]int{}
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
-		if f.Severity == Error || f.release == "" || f.Way != "" || f.Pos.IsZero() || edits && f.Edit != nil {
+		release := f.origin.template()
+		f.origin = nil
+		if f.Severity == Error || release == "" || f.Way != "" || f.Pos.IsZero() || edits && f.Edit != nil {
 			kept = append(kept, f)
 			continue
 		}
-		k := key{f.Rule, f.release, f.Object, f.Message}
+		k := key{f.Rule, release, f.Object, f.Message}
 		i, again := first[k]
 		if !again {
 			first[k] = len(kept)
@@ -224,9 +218,13 @@ func (r *Report) Without(fingerprints map[string]bool) int {
 	return before - len(r.Findings)
 }
 
-// Join adds the results of another run.
+// Join adds the results of another run, which may be taken over as they are.
 func (r *Report) Join(other *Report) {
-	r.Findings = append(r.Findings, other.Findings...)
+	if len(r.Findings) == 0 {
+		r.Findings = other.Findings
+	} else {
+		r.Findings = append(r.Findings, other.Findings...)
+	}
 	r.Suppressed = append(r.Suppressed, other.Suppressed...)
 	r.Failures = append(r.Failures, other.Failures...)
 	r.Files += other.Files

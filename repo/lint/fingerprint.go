@@ -13,11 +13,17 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// identity is what a finding is about, and what its fingerprint is made of with
-// the ID of the rule. Baselines must survive what changes between two runs of the
-// same faults: so it holds neither wording nor lines, neither the version nor
-// where the repository or the source tree is.
-type identity struct {
+// origin is what a finding is about, and what its fingerprint is made of with the ID
+// of the rule. Baselines must survive what changes between two runs of the same
+// faults: so that is neither wording nor lines, neither the version nor where the
+// repository or the source tree is.
+type origin struct {
+	// doc and node, or the byte range, are what At or Spanning were given. They are
+	// forgotten when value is made of them.
+	doc        *yamldoc.Document
+	node       *yamldoc.Node
+	start, end int
+
 	// provider is the label; file is the path within the release, or "." for the
 	// release as a whole.
 	provider, file string
@@ -28,32 +34,45 @@ type identity struct {
 	// release tells the releases of one run apart. Faults that all of them have
 	// get the same fingerprints.
 	release string
-
-	// doc and node are what value is made of, until located.
-	doc  *yamldoc.Document
-	node *yamldoc.Node
+	// madeIn and madeAt are the file and line that Options.Origin returned.
+	madeIn string
+	madeAt int
+	// merges says that merge may join it with others of its release.
+	merges bool
 }
 
 // identify says what a finding is about, before its place is led back to a
 // source.
-func (p *Pass) identify(f *Finding) {
-	i := &identity{object: f.Object, doc: f.doc, node: f.node}
-	i.provider, i.release, i.file = p.places.of(f.File)
+func (p *Pass) identify(f *Finding) *origin {
+	i := &origin{}
+	if f.origin != nil {
+		*i = *f.origin // which may be reported by several rules
+	}
+	i.object = f.Object
+	i.provider, i.release, i.file = p.run.places.of(f.File)
 	if p.File != nil && f.File == p.File.Raw.Name {
 		i.file = p.File.Artifact.Name
-		if f.end > f.start && f.end <= len(p.File.Raw.Data) {
-			i.value = string(p.File.Raw.Data[f.start:f.end])
+		if i.end > i.start && i.end <= len(p.File.Raw.Data) {
+			i.value = string(p.File.Raw.Data[i.start:i.end])
 		}
 	}
 	if p.Release != nil {
-		i.provider, i.release = p.Release.Provider.Label(), p.Release.Provider.Label()+"/"+p.Release.Version
+		at := p.run.places.release(p.Release.Release)
+		i.provider, i.release = at.provider, at.release
 	} else if p.Provider != nil {
 		i.provider = p.Provider.Label()
 	}
-	f.identity = i
-	if p.File != nil && (p.File.Kind == layouts.ClusterTemplate || p.File.Kind == layouts.ClusterClass) {
-		f.release = i.release
+	i.merges = p.File != nil && (p.File.Kind == layouts.ClusterTemplate || p.File.Kind == layouts.ClusterClass)
+	f.origin = i
+	return i
+}
+
+// template is the release of a finding in one of its templates; empty for others.
+func (o *origin) template() string {
+	if o == nil || !o.merges {
+		return ""
 	}
+	return o.release
 }
 
 // places finds the provider and the release that a path is in.
@@ -76,6 +95,15 @@ func newPlaces(r *repo.Repository) *places {
 	return out
 }
 
+// release returns the names of a release.
+func (p *places) release(r *repo.Release) providerRelease {
+	label := r.Provider.Label()
+	if at := p.byPath[filepath.Clean(r.Path)]; at.provider == label && at.release == label+"/"+r.Version {
+		return at // the same texts for all findings
+	}
+	return providerRelease{label, label + "/" + r.Version}
+}
+
 // of returns the label of the provider and the release that a path is in, empty if
 // it is in none, and the path in it. Outside of both that is the last element.
 func (p *places) of(path string) (provider, release, file string) {
@@ -96,23 +124,23 @@ func (p *places) of(path string) (provider, release, file string) {
 
 // locate replaces the nodes of findings by their paths, with one walk through each
 // document, and lets go of the documents.
-func locate(findings []Finding) {
-	wanted := map[*yamldoc.Document]map[*yamldoc.Node][]*identity{}
+func locate(findings []Finding, texts texts) {
+	wanted := map[*yamldoc.Document]map[*yamldoc.Node][]*origin{}
 	for i := range findings {
-		id := findings[i].identity
+		id := findings[i].origin
 		if id == nil || id.doc == nil {
 			continue
 		}
 		if id.node != nil {
 			if wanted[id.doc] == nil {
-				wanted[id.doc] = map[*yamldoc.Node][]*identity{}
+				wanted[id.doc] = map[*yamldoc.Node][]*origin{}
 			}
 			wanted[id.doc][id.node] = append(wanted[id.doc][id.node], id)
 		}
 		id.doc, id.node = nil, nil
 	}
 	for d, nodes := range wanted {
-		w := valueWalk{nodes: nodes, seen: map[*yamldoc.Node]bool{}}
+		w := valueWalk{nodes: nodes, texts: texts, seen: map[*yamldoc.Node]bool{}}
 		w.visit(d.Root)
 		if len(w.nodes) > 0 { // keys, or nodes of another document
 			w.keys = map[string][]*yamldoc.Node{}
@@ -128,7 +156,8 @@ func locate(findings []Finding) {
 // valueWalk finds the paths of nodes. An entry of a list is told by its name where
 // it has one, because others may be put in front of it.
 type valueWalk struct {
-	nodes map[*yamldoc.Node][]*identity
+	nodes map[*yamldoc.Node][]*origin
+	texts texts
 	seen  map[*yamldoc.Node]bool // lists and mappings; aliases make several ways to one
 	path  []string
 	// keys are the nodes to find among the keys, by their text. Keys have no nodes
@@ -170,6 +199,7 @@ func (w *valueWalk) found(n *yamldoc.Node, kind string) {
 	}
 	delete(w.nodes, n)
 	value := strings.Join(w.path, ".") + kind
+	w.texts.share(&value)
 	for _, id := range list {
 		id.value = value
 	}
@@ -194,10 +224,9 @@ func fingerprints(findings []*Finding) {
 		if f.Fingerprint != "" {
 			continue
 		}
-		id := f.identity
-		f.identity = nil
+		id := f.origin
 		if id == nil { // not about a release: where it is is all that is known
-			id = &identity{file: filepath.Base(f.File), object: f.Object}
+			id = &origin{file: filepath.Base(f.File), object: f.Object}
 		}
 		key := strings.Join([]string{f.Rule.ID, id.provider, id.file, id.object, id.value}, "\x00")
 		n := seen[id.release+"\x00"+key]

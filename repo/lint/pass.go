@@ -191,17 +191,16 @@ type Pass struct {
 
 	severity Severity
 	asked    bool
-	places   *places
-	trace    func(*Finding, *yamldoc.Document, *yamldoc.Node, int, int)
-	origin   func(*Finding, *yamldoc.Document, *yamldoc.Node, int, int) (string, int)
-	edits    bool
-	mu       *sync.Mutex
-	out      *[]Finding
+	run      *run
 }
 
 // Asked reports whether the run asks for the findings that the rule's OptIn
 // describes.
 func (p *Pass) Asked() bool { return p.asked }
+
+// Images asks the registries for images. Only rules with the flag CheckImages may
+// ask. One that cannot be asked for is no finding: the report is incomplete then.
+func (p *Pass) Images(names []ImageName) []Image { return p.run.images(names) }
 
 // Report adds a finding; rule and severity are filled in if they are not set.
 func (p *Pass) Report(f Finding) {
@@ -212,26 +211,41 @@ func (p *Pass) Report(f Finding) {
 	if p.severity != Off {
 		f.Severity = p.severity
 	}
-	p.identify(&f)
-	if f.Edit != nil && p.edits {
+	o := p.identify(&f)
+	if f.Edit != nil && p.WantsEdits() {
 		f.Edit.Linted = p.text(f.File)
 	}
-	if p.trace != nil {
-		p.trace(&f, f.doc, f.node, f.start, f.end)
+	if trace := p.run.opts.Trace; trace != nil {
+		trace(&f, o.doc, o.node, o.start, o.end)
 	}
-	if p.origin != nil {
-		f.madeIn, f.madeAt = p.origin(&f, f.doc, f.node, f.start, f.end)
+	if origin := p.run.opts.Origin; origin != nil {
+		o.madeIn, o.madeAt = origin(&f, o.doc, o.node, o.start, o.end)
 	}
-	f.doc, f.node = nil, nil
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	*p.out = append(*p.out, f)
+	p.run.mu.Lock()
+	defer p.run.mu.Unlock()
+	p.run.texts.share(&f.Message, &f.Object, &f.Source, &f.Fix, &o.object)
+	p.run.report.Findings = append(p.run.report.Findings, f)
 }
 
-// text returns the content of a file of the release, by its path.
-// WantsEdits reports whether findings should have edits that cost time to make.
-func (p *Pass) WantsEdits() bool { return p.edits }
+// texts are those of findings, each held once: all versions of a provider have
+// nearly the same.
+type texts map[string]string
 
+func (t texts) share(texts ...*string) {
+	for _, text := range texts {
+		one, ok := t[*text]
+		if !ok {
+			one = *text
+			t[one] = one
+		}
+		*text = one
+	}
+}
+
+// WantsEdits reports whether findings should have edits that cost time to make.
+func (p *Pass) WantsEdits() bool { return p.run.opts.Edits }
+
+// text returns the content of a file of the release, by its path.
 func (p *Pass) text(path string) []byte {
 	if p.File != nil && p.File.Raw.Name == path {
 		return p.File.Raw.Data
@@ -282,7 +296,7 @@ func At(f *File, d *yamldoc.Document, n *yamldoc.Node, format string, args ...an
 	pos := f.Raw.Pos(f.Raw.Offset(d.Pos(n))) // a parser may stop behind the end
 	return Finding{
 		File: f.Raw.Name, Pos: pos, End: d.End(n), Source: SourceLine(f, pos.Line),
-		Object: ObjectName(d), Message: fmt.Sprintf(format, args...), doc: d, node: n,
+		Object: ObjectName(d), Message: fmt.Sprintf(format, args...), origin: &origin{doc: d, node: n},
 	}
 }
 
@@ -304,7 +318,7 @@ func Replace(f *File, d *yamldoc.Document, n *yamldoc.Node, text string) *Edit {
 // Spanning makes a finding at a byte range of the raw text.
 func Spanning(f *File, start, end int, format string, args ...any) Finding {
 	out := place(f, f.Raw.Pos(start), f.Raw.Pos(end), "", fmt.Sprintf(format, args...))
-	out.start, out.end = start, end
+	out.origin = &origin{start: start, end: end}
 	return out
 }
 

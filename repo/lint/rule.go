@@ -87,6 +87,9 @@ type Rule struct {
 	// words for some of them, which Check tells apart with Pass.Asked. Empty
 	// means that all are always reported.
 	OptIn string
+	// Flag is the flag of lint without which the rule is not applied, because it
+	// asks servers; empty for all others.
+	Flag  string
 	Proof Proof
 	// Source is the section of the contract or the function of clusterctl that
 	// makes it true.

@@ -1,10 +1,12 @@
 package lint
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -48,6 +50,41 @@ type Options struct {
 	// Foreign says that the files are those of others, who must not decide for the
 	// reader which errors count: comments silence only warnings and notes.
 	Foreign bool
+	// Images asks registries for images, and answers in their order. It may be called
+	// from several goroutines. Without it, rules with the flag CheckImages are not
+	// applied.
+	Images func([]ImageName) []Image
+	// Platforms are those that images should be built for, such as linux/arm64.
+	Platforms []string
+}
+
+// CheckImages is the flag for rules that ask registries.
+const CheckImages = "--check-images"
+
+// ImageName says where an image is.
+type ImageName struct {
+	// Host is the registry, and Path the repository there.
+	Host, Path string
+	// Reference is the tag or digest.
+	Reference string
+}
+
+// String is the full name.
+func (i ImageName) String() string {
+	if strings.Contains(i.Reference, ":") {
+		return i.Host + "/" + i.Path + "@" + i.Reference
+	}
+	return i.Host + "/" + i.Path + ":" + i.Reference
+}
+
+// Image is what a registry says about an image.
+type Image struct {
+	// Missing is set if the registry does not have it.
+	Missing bool
+	// Lacks are those of Options.Platforms that it is not built for.
+	Lacks []string
+	// Err is why the registry could not be asked.
+	Err error
 }
 
 // Run checks a repository, one release at a time, so that memory does not grow
@@ -56,7 +93,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	if opts.Profile.Core == 0 {
 		opts.Profile.Core = contract.NewestCore
 	}
-	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}}
+	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}, texts: texts{}, unasked: map[ImageName]bool{}}
 	for _, rule := range opts.Rules {
 		if opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
@@ -69,6 +106,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	}
 	run.apply(ScopeRepository, Pass{Repository: r, Config: run.config()})
 	run.comments()
+	run.texts = nil
 	run.report.finish()
 	run.report.merge(opts.Edits)
 	return &run.report, nil
@@ -81,6 +119,9 @@ func (o *Options) asked(rule *Rule) bool {
 
 // applies reports whether a rule is applied at all.
 func (o *Options) applies(rule *Rule) bool {
+	if rule.Flag == CheckImages && o.Images == nil {
+		return false
+	}
 	s, ok := o.Severity[rule.ID]
 	return (!ok || s != Off) && (rule.OptIn != EveryFinding || o.asked(rule))
 }
@@ -88,7 +129,7 @@ func (o *Options) applies(rule *Rule) bool {
 // comments applies the comments that silence rules, and checks them.
 func (r *run) comments() {
 	var origins []*Ignore
-	made := func(f Finding) bool { return f.madeIn != "" }
+	made := func(f Finding) bool { return f.origin.madeIn != "" }
 	if r.opts.Sources != nil && (r.opts.Origin == nil || slices.ContainsFunc(r.report.Findings, made)) {
 		for _, f := range r.opts.Sources() {
 			if r.opts.Origin != nil {
@@ -139,7 +180,23 @@ type run struct {
 	byScope    map[Scope][]*Rule
 	mu         sync.Mutex
 	report     Report
+	texts      texts
 	ignores    []*Ignore
+	unasked    map[ImageName]bool // images whose registries did not answer
+}
+
+// images asks for images. What cannot be asked for is a failure, once.
+func (r *run) images(names []ImageName) []Image {
+	out := r.opts.Images(names)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, image := range out {
+		if image.Err != nil && !r.unasked[names[i]] {
+			r.unasked[names[i]] = true
+			r.report.Failures = append(r.report.Failures, fmt.Errorf("the image %s cannot be checked: %w", names[i], image.Err))
+		}
+	}
+	return out
 }
 
 func (r *run) fail(err error) {
@@ -153,23 +210,38 @@ func (r *run) fail(err error) {
 func (r *run) apply(scope Scope, passes ...Pass) {
 	rules := r.byScope[scope]
 	before := len(r.report.Findings)
-	parallel.Each(len(passes)*len(rules), func(i int) {
-		pass, rule := &passes[i/len(rules)], rules[i%len(rules)]
-		if scope == ScopeFile && !rule.applies(pass.File.Kind) {
-			return
+	if scope == ScopeFile {
+		// The longest work first, so that no processor waits for it in the end.
+		slices.SortStableFunc(passes, func(a, b Pass) int { return cmp.Compare(len(b.File.Raw.Data), len(a.File.Raw.Data)) })
+	}
+	// One pass is the work of a processor where there are many, and otherwise one
+	// rule of it.
+	batch := 1
+	if len(passes) >= manyPasses {
+		batch = len(rules)
+	}
+	parallel.Each(len(passes)*len(rules)/max(batch, 1), func(n int) {
+		var call Pass
+		for i := n * batch; i < (n+1)*batch; i++ {
+			pass, rule := &passes[i/len(rules)], rules[i%len(rules)]
+			if scope == ScopeFile && !rule.applies(pass.File.Kind) {
+				continue
+			}
+			call = *pass
+			call.Rule, call.severity, call.asked = rule, r.opts.Severity[rule.ID], r.opts.asked(rule)
+			r.call(&call)
 		}
-		call := *pass
-		call.Rule, call.severity, call.asked = rule, r.opts.Severity[rule.ID], r.opts.asked(rule)
-		r.call(&call)
 	})
-	locate(r.report.Findings[before:])
+	locate(r.report.Findings[before:], r.texts)
 }
+
+// manyPasses are more than there are processors to keep busy.
+const manyPasses = 64
 
 // call applies one rule. A rule that panics is reported and does not hide the
 // others.
 func (r *run) call(p *Pass) {
-	p.edits = r.opts.Edits
-	p.Profile, p.trace, p.origin, p.places, p.mu, p.out = r.opts.Profile, r.opts.Trace, r.opts.Origin, r.places, &r.mu, &r.report.Findings
+	p.Profile, p.run = r.opts.Profile, r
 	defer func() {
 		if v := recover(); v != nil {
 			r.fail(fmt.Errorf("rule %s failed: %v; please report this with the input", p.Rule.ID, v))

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -24,6 +25,48 @@ type File struct {
 type Report struct {
 	// Files are those that change or have findings, sorted by name.
 	Files []*File
+	// All are also those that stay as they are, as far as files belong together.
+	All []*File
+	// Standings say how far the providers of a source tree are for the contracts.
+	Standings []Standing
+}
+
+// Standing is how far a provider is for a contract, before and after.
+type Standing struct {
+	Provider, Version, Contract string
+	Before, After               State
+	// Problem says why it is not known; empty if it is.
+	Problem string
+}
+
+// State is what the CRDs of a provider say about a contract.
+type State struct {
+	// Declared: a CRD has the label of the contract.
+	Declared bool
+	// Missing are the fields that must be there and are not, as KIND PATH.
+	Missing []string
+}
+
+// File returns the file of a name, which is added if it is not there.
+func (r *Report) File(name string) *File {
+	for _, f := range r.Files {
+		if f.Name == name {
+			return f
+		}
+	}
+	f := &File{Name: name, Result: &Result{}}
+	r.Files = append(r.Files, f)
+	return f
+}
+
+// Add puts findings at their places.
+func (r *Report) Add(findings ...Finding) {
+	for _, finding := range findings {
+		f := r.File(finding.File)
+		f.Findings = append(f.Findings, finding)
+		slices.SortStableFunc(f.Findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
+	}
+	slices.SortFunc(r.Files, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Findings are those of all files, in their order.
@@ -147,8 +190,12 @@ func together(ctx context.Context, all []*source, prefix string, o Options) (*Re
 	}
 	out := &Report{}
 	for _, s := range all {
+		f := &File{Name: path.Join(prefix, s.name), Old: s.data, Result: s.result}
+		if s.list == nil && !s.partial && !k.is[s.name] {
+			out.All = append(out.All, f)
+		}
 		if s.result.Changed(s.data) || len(s.result.Findings) > 0 {
-			out.Files = append(out.Files, &File{Name: path.Join(prefix, s.name), Old: s.data, Result: s.result})
+			out.Files = append(out.Files, f)
 		}
 	}
 	slices.SortFunc(out.Files, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })

@@ -44,6 +44,8 @@ type Finding struct {
 	Object, Path string
 	// Message says what was done or could not be done, Help what to do.
 	Message, Help string
+	// Go are the lines of types to add to the code of a provider; mostly none.
+	Go []string
 }
 
 // Options for a migration.

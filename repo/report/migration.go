@@ -28,7 +28,7 @@ func WriteMigration(w io.Writer, format string, r *migrate.Report) error {
 	case "markdown":
 		return migrationMarkdown(w, r)
 	}
-	_, err := io.WriteString(w, migrationText(r))
+	_, err := io.WriteString(w, migrationText(r, false))
 	return err
 }
 
@@ -48,6 +48,17 @@ type migrationBody struct {
 	Files    []migrationFile    `json:"files"`
 	Findings []migrationFinding `json:"findings"`
 	Summary  map[string]int     `json:"summary"`
+	// Contracts are those of the providers of a source tree.
+	Contracts []migrationStanding `json:"contracts" doc:"the contracts of the providers of a source tree, before and after"`
+}
+
+type migrationStanding struct {
+	Provider string     `json:"provider"`
+	Version  string     `json:"version"`
+	Contract string     `json:"contract"`
+	Problem  string     `json:"problem,omitempty" doc:"why it is not known"`
+	Before   MatrixCell `json:"before"`
+	After    MatrixCell `json:"after"`
 }
 
 type migrationFile struct {
@@ -64,10 +75,14 @@ type migrationFinding struct {
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
 	Help    string `json:"help,omitempty"`
+	Go      string `json:"go,omitempty" doc:"Go types to add to the code of the provider"`
 }
 
 func migrationJSON(w io.Writer, r *migrate.Report) error {
-	out := migrationBody{[]migrationFile{}, []migrationFinding{}, map[string]int{}}
+	out := migrationBody{[]migrationFile{}, []migrationFinding{}, map[string]int{}, []migrationStanding{}}
+	for _, s := range r.Standings {
+		out.Contracts = append(out.Contracts, migrationStanding{s.Provider, s.Version, s.Contract, s.Problem, cellOf(s.Contract, s.Before), cellOf(s.Contract, s.After)})
+	}
 	for _, f := range r.Files {
 		out.Files = append(out.Files, migrationFile{f.Name, f.Changed(f.Old), f.Migrated, f.Result.Left})
 	}
@@ -75,30 +90,59 @@ func migrationJSON(w io.Writer, r *migrate.Report) error {
 		out.Summary[level.String()] = 0
 	}
 	for _, f := range r.Findings() {
-		out.Findings = append(out.Findings, migrationFinding{f.Level.String(), f.File, f.Line, f.Object, f.Path, f.Message, f.Help})
+		out.Findings = append(out.Findings, migrationFinding{f.Level.String(), f.File, f.Line, f.Object, f.Path, f.Message, f.Help, strings.Join(f.Go, "\n")})
 		out.Summary[f.Level.String()]++
 	}
 	out.Summary["files"], out.Summary["objects"], _ = totals(r)
 	return documentOf("migrate").Write(w, nil, out)
 }
 
+func cellOf(name string, s migrate.State) MatrixCell {
+	return MatrixCell{Contract: name, Declared: s.Declared, Ready: len(s.Missing) == 0, Missing: append([]string{}, s.Missing...)}
+}
+
+// standingText compares a contract before and after.
+func standingText(s migrate.Standing) string {
+	if s.Problem != "" {
+		return "contract " + s.Contract + ": " + s.Problem
+	}
+	text := s.Provider + " " + s.Version + ", contract " + s.Contract + ": "
+	before, after := cellOf(s.Contract, s.Before).text(), cellOf(s.Contract, s.After).text()
+	if before != after {
+		text += before + "; after the migration: "
+	}
+	return text + after
+}
+
+// goText are Go types below a finding.
+func goText(code []string) string {
+	var b strings.Builder
+	for _, line := range code {
+		b.WriteString(strings.TrimRight("      "+oneLine(strings.ReplaceAll(line, "\t", "    ")), " ") + "\n")
+	}
+	return b.String()
+}
+
 // migrationTitles are the headings of the levels.
-var migrationTitles = [...]string{migrate.Note: "Dropped fields", migrate.Users: "What users must write now", migrate.Manual: "Left to do by hand"}
+var migrationTitles = [...]string{migrate.Note: "Notes", migrate.Users: "What users must write now", migrate.Manual: "Left to do by hand"}
+
+// MigrationSummary is the text without Go types.
+func MigrationSummary(r *migrate.Report) string { return migrationText(r, true) }
 
 // migrationText lists what a person should know, the most important last.
-func migrationText(r *migrate.Report) string {
+func migrationText(r *migrate.Report, brief bool) string {
 	var b strings.Builder
 	for level := migrate.Note; level <= migrate.Manual; level++ {
 		title := false
 		alike := map[string]int{}
 		for _, f := range r.Findings() {
-			if f.Level == migrate.Note {
+			if f.Level == migrate.Note && (brief || f.Go == nil) {
 				alike[f.Message]++
 			}
 		}
 		for _, f := range r.Findings() {
 			n := alike[f.Message]
-			if f.Level != level || level == migrate.Note && n == 0 {
+			if f.Level != level || level == migrate.Note && n == 0 && (brief || f.Go == nil) {
 				continue
 			}
 			if !title {
@@ -118,7 +162,13 @@ func migrationText(r *migrate.Report) string {
 				b.WriteString("; " + oneLine(f.Help))
 			}
 			b.WriteByte('\n')
+			if f.Go != nil && !brief {
+				b.WriteString(goText(f.Go))
+			}
 		}
+	}
+	for _, s := range r.Standings {
+		b.WriteString(oneLine(standingText(s)) + "\n")
 	}
 	changed, migrated, left := totals(r)
 	fmt.Fprintf(&b, "%s in %s migrated", count(migrated, "object"), count(changed, "file"))
@@ -146,6 +196,12 @@ func migrationMarkdown(w io.Writer, r *migrate.Report) error {
 		if title {
 			b.WriteByte('\n')
 		}
+	}
+	for _, s := range r.Standings {
+		b.WriteString("- " + prose(standingText(s)) + "\n")
+	}
+	if len(r.Standings) > 0 {
+		b.WriteString("\nThe command contract plan has the Go types of missing fields.\n\n")
 	}
 	changed, migrated, _ := totals(r)
 	fmt.Fprintf(&b, "%s in %s migrated.\n", count(migrated, "object"), count(changed, "file"))

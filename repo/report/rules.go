@@ -19,6 +19,7 @@ type jsonRule struct {
 	Why      string `json:"why"`
 	Fix      string `json:"fix"`
 	OptIn    string `json:"optIn,omitempty"`
+	Flag     string `json:"flag,omitempty"`
 }
 
 type rulesBody struct {
@@ -30,7 +31,7 @@ func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 	if format == "json" {
 		out := rulesBody{[]jsonRule{}}
 		for _, r := range rules {
-			out.Rules = append(out.Rules, jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), string(r.Proof), r.Source, r.Why, r.Fix, r.OptIn})
+			out.Rules = append(out.Rules, jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), string(r.Proof), r.Source, r.Why, r.Fix, r.OptIn, r.Flag})
 		}
 		return documentOf("rules").Write(w, nil, out)
 	}
@@ -38,7 +39,7 @@ func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 	fmt.Fprintln(tw, "RULE\tSEVERITY\tPROOF\tTITLE")
 	for _, r := range rules {
 		severity := r.Severity.String()
-		if r.OptIn == lint.EveryFinding {
+		if r.OptIn == lint.EveryFinding || r.Flag != "" {
 			severity = "(" + severity + ")" // not applied unless asked for
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", r.ID, severity, r.Proof, r.Title)
@@ -60,6 +61,9 @@ func WriteRule(w io.Writer, r *lint.Rule, e Example, paint Painter) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", paint.Bold(r.ID), paint.Bold(r.Title))
 	fmt.Fprintf(&b, "\nSeverity:  %s\nProven by: %s\nSource:    %s\n", r.Severity, r.Proof, r.Source)
+	if r.Flag != "" {
+		fmt.Fprintf(&b, "Optional:  only \"lint %s\" applies the rule\n", r.Flag)
+	}
 	if r.OptIn != "" {
 		fmt.Fprintf(&b, "Optional:  %s; to see them, give %s a severity under rules in clusterctl-repo.yaml\n", r.OptIn, r.ID)
 	}

@@ -222,7 +222,7 @@ var Packages = []Package{
 			repo/lint repo/lint/contractcheck repo/lint/fix repo/lint/rules
 			repo/lint/rules/examples
 			repo/live repo/live/drive repo/live/watch
-			repo/migrate repo/migrate/table
+			repo/migrate repo/migrate/effect repo/migrate/table
 			repo/move/owners repo/move/snapshot
 			repo/report
 			repo/source/files repo/source/folder repo/source/git repo/source/program
@@ -233,6 +233,7 @@ var Packages = []Package{
 			transform/check
 			transform/clusterctl
 			transform/clusterctl/config
+			transform/declare
 			transform/propose
 			transform/sourcetree
 			transform/verdict`,
@@ -282,7 +283,7 @@ var Packages = []Package{
 		Path:  "publish",
 		Holds: "what every destination can do, sites that give each provider its destination, dry runs, records and progress",
 		Never: "how a release was made, or whether it is sound",
-		Knows: `layouts repo repo/capi/metadata repo/text/manifest repo/text/pattern`,
+		Knows: `layouts repo repo/capi/metadata repo/text/manifest repo/text/pattern repo/text/yamldoc`,
 	},
 	{
 		Path:  "publish/bundle",
@@ -722,6 +723,16 @@ var Packages = []Package{
 			repo/text/vars repo/text/yamldoc`,
 	},
 	{
+		Path:  "repo/migrate/effect",
+		Holds: "what the patches of ClusterClasses do, compared before and after a migration",
+		Never: "how anything is edited or printed",
+		Knows: `layouts repo
+			repo/capi/clusterclass repo/capi/contract repo/capi/patch
+			repo/extension/request
+			repo/migrate repo/migrate/table
+			repo/text/manifest repo/text/yamldoc`,
+	},
+	{
 		Path:  "repo/migrate/table",
 		Holds: "what becomes of every field of Cluster API's kinds from one contract to the next",
 		Never: "texts, files, reports",
@@ -1132,6 +1143,19 @@ var Packages = []Package{
 		Never:     "releases, the environment",
 		Knows:     `layouts transform/clusterctl`,
 		Libraries: `github.com/drone/envsubst/v2 github.com/spf13/viper k8s.io/apimachinery`,
+	},
+	{
+		Path:  "transform/declare",
+		Holds: "what a source tree says about a contract besides its templates: labels that are safe to add, and what is left",
+		Never: "printing, writing files",
+		Knows: `layouts repo
+			repo/capi/contract repo/capi/metadata
+			repo/kube/crd
+			repo/lint repo/lint/rules
+			repo/migrate repo/migrate/tree
+			repo/source/files
+			repo/text/manifest repo/text/yamldoc
+			transform/check transform/sourcetree`,
 	},
 	{
 		Path:      "transform/kustomize",

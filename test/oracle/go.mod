@@ -9,6 +9,8 @@ require (
 )
 
 require (
+	github.com/coredns/caddy v1.1.1 // indirect
+	github.com/coredns/corefile-migration v1.0.35 // indirect
 	github.com/valyala/fastjson v1.6.10 // indirect
 	golang.org/x/mod v0.42.0 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect

@@ -265,7 +265,8 @@ func (r refusal) ofAnyClass() bool {
 		}
 		return v
 	})
-	return err != nil && strings.Contains(err.Error(), `"`+strings.TrimSuffix(layouts.ClusterClassFile(other), ".yaml"))
+	// The template may change the case of the name.
+	return err != nil && strings.Contains(strings.ToLower(err.Error()), `"`+strings.TrimSuffix(layouts.ClusterClassFile(other), ".yaml"))
 }
 
 // unreadable reports whether clusterctl could not parse a file.

@@ -34,6 +34,10 @@ type Options struct {
 	// Temp is the folder for temporary files of Since; empty means that of the
 	// operating system.
 	Temp string
+	// Images asks registries for images, and Platforms are those that they should be
+	// built for; see lint.Options.
+	Images    func([]lint.ImageName) []lint.Image
+	Platforms []string
 	// Foreign says that the releases are those of others: comments in them silence
 	// no errors.
 	Foreign bool
@@ -167,7 +171,7 @@ func resolved(ctx context.Context, t *sourcetree.Resolved, opts lint.Options) (*
 
 // lint returns the options of a run under a configuration.
 func (o *Options) lint(c *config.Config) (lint.Options, error) {
-	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Edits: o.edits, Foreign: o.Foreign}
+	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Edits: o.edits, Foreign: o.Foreign, Images: o.Images, Platforms: o.Platforms}
 	if out.Rules == nil {
 		out.Rules = rules.All
 	}

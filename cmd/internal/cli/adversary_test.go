@@ -56,7 +56,7 @@ var attackedPlaces = map[layouts.LocationKind]struct{ release, latest, dest stri
 // get RELEASE as argument and must not make a request. A + in front says that
 // the line publishes, - that it is about images, which are in the registry only.
 var attackedVerbs = map[string][]string{
-	"lint":            {"lint RELEASE --fail-on never", "lint LATEST --fail-on never"},
+	"lint":            {"lint RELEASE --fail-on never", "lint LATEST --fail-on never", "-lint ../in/repo --check-images --fail-on never"},
 	"render provider": {"render provider RELEASE"},
 	"render cluster":  {"render cluster RELEASE mine --kubernetes-version v1.34.0 --target-namespace x"},
 	"vars":            {"vars LATEST"},

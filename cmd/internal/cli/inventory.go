@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
@@ -140,6 +142,40 @@ func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 		default:
 			row.Status = "found"
 		}
+	}
+}
+
+// askRegistries returns a function that asks for images, each once.
+func (a *app) askRegistries(ctx context.Context, wanted []string) func([]lint.ImageName) []lint.Image {
+	var mu sync.Mutex
+	known := map[lint.ImageName]lint.Image{}
+	return func(names []lint.ImageName) []lint.Image {
+		mu.Lock()
+		defer mu.Unlock()
+		var ask []open.Image
+		var of []lint.ImageName
+		for _, name := range names {
+			if _, ok := known[name]; !ok {
+				known[name] = lint.Image{}
+				ask, of = append(ask, open.Image{Host: name.Host, Repository: name.Path, Reference: name.Reference}), append(of, name)
+			}
+		}
+		for i, s := range a.places(nil).CheckImages(ctx, ask) {
+			image := lint.Image{Missing: s.Missing()}
+			switch {
+			case image.Missing:
+			case s.Err != nil:
+				image.Err = s.Err
+			default:
+				image.Lacks = s.Lacks(wanted)
+			}
+			known[of[i]] = image
+		}
+		out := make([]lint.Image, len(names))
+		for i, name := range names {
+			out[i] = known[name]
+		}
+		return out
 	}
 }
 

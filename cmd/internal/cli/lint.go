@@ -52,6 +52,8 @@ type lintFlags struct {
 	fix, diff    bool
 	watch        bool
 	minSeverity  string
+	checkImages  bool
+	platforms    []string
 	verification verification
 	choice       ruleChoice
 }
@@ -132,6 +134,9 @@ findings at or above --fail-on.`,
   # While editing: what does each save change?
   clusterctl-repo lint . --watch
 
+  # Before a release: do the registries have the images?
+  clusterctl-repo lint out --check-images --platform linux/amd64 --platform linux/arm64
+
   # What does a finding mean?
   clusterctl-repo explain META006`,
 		Args: cobra.ArbitraryArgs,
@@ -148,6 +153,8 @@ findings at or above --fail-on.`,
 	f.out.flag(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.minSeverity, "min-severity", "info", "show only findings from this severity on: error, warning or info; with -q: error")
+	flags.BoolVar(&f.checkImages, "check-images", false, "ask the registries whether they have each image, with the credentials of docker login")
+	flags.StringArrayVar(&f.platforms, "platform", nil, "with --check-images: an `OS/ARCH` that each image must be built for, such as linux/arm64; may be repeated")
 	flags.StringVar(&f.baseline, "baseline", "", "hide the findings of an earlier report in JSON (`FILE`)")
 	flags.StringVar(&f.changedSince, "changed-since", "", "hide the findings that the same targets have at a git `REVISION`")
 	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
@@ -193,6 +200,12 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 	o := check.Options{Source: options, Profile: profile}
 	if o.Rules, err = f.choice.rules(); err != nil {
 		return err
+	}
+	if len(f.platforms) > 0 && !f.checkImages {
+		return usagef("--platform only works together with --check-images")
+	}
+	if f.checkImages {
+		o.Images, o.Platforms = a.askRegistries(ctx, f.platforms), f.platforms
 	}
 	known := map[string]bool{}
 	if f.baseline != "" {
@@ -252,8 +265,12 @@ func (a *app) least(value string) (lint.Severity, error) {
 
 // shownFrom returns what is shown of a report: all findings from a severity on.
 func shownFrom(r *lint.Report, least lint.Severity) *lint.Report {
+	below := func(f lint.Finding) bool { return f.Severity < least }
+	if !slices.ContainsFunc(r.Findings, below) {
+		return r
+	}
 	out := *r
-	out.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f lint.Finding) bool { return f.Severity < least })
+	out.Findings = slices.DeleteFunc(slices.Clone(r.Findings), below)
 	return &out
 }
 

@@ -14,15 +14,18 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/effect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/declare"
 )
 
 func (a *app) migrateCommand() *cobra.Command {
-	var to string
+	var to, series string
 	var write, diff bool
 	out := outputs{formats: report.MigrationFormats}
 	cmd := &cobra.Command{
@@ -40,12 +43,20 @@ exit code is then 1.
 
 Without an argument the current folder is migrated. In a folder, hidden folders,
 vendor and node_modules are passed over. A URL of a release, as clusterctl takes
-it, is migrated for the diff only.`,
+it, is migrated for the diff only.
+
+The source tree of a provider is also built, in memory. CRDs get the label of the
+contract where the build proves that no field is missing that must be there; what
+is left in CRDs, with the Go types to add, and in roles is reported. With --series
+metadata.yaml gets a release series with the contract, once the CRDs are ready.`,
 		Example: `  # What would change in this source tree?
   clusterctl-repo migrate . --to v1beta2
 
   # Change it, and list what is left to do
   clusterctl-repo migrate . --to v1beta2 --write -o text
+
+  # The release that brings the contract is v1.3.0
+  clusterctl-repo migrate . --write --series v1.3.0
 
   # One template, from a pipe
   clusterctl-repo migrate - < cluster-template.yaml > migrated.yaml`,
@@ -68,12 +79,20 @@ it, is migrated for the diff only.`,
 				name = args[0]
 			}
 			m := migration{app: a, opts: migrate.Options{Contract: contract}, write: write, diff: diff, outs: outs, chosen: cmd.Flags().Changed("output")}
+			if series != "" {
+				v, err := layouts.ParseVersion(series)
+				if err != nil {
+					return usagef("--series: %w", err)
+				}
+				m.series = &v
+			}
 			return m.run(cmd.Context(), name)
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "v1beta2", "the contract to migrate to")
 	cmd.Flags().BoolVar(&write, "write", false, "replace the files")
 	cmd.Flags().BoolVar(&diff, "diff", false, "show a diff also with --write or for standard input")
+	cmd.Flags().StringVar(&series, "series", "", "begin the release series of this `VERSION` with the contract in metadata.yaml")
 	out.flag(cmd)
 	return cmd
 }
@@ -85,11 +104,12 @@ type migration struct {
 	write, diff bool
 	outs        []output
 	chosen      bool // -o was given
+	series      *layouts.Version
 }
 
 func (m *migration) run(ctx context.Context, name string) error {
 	if name == "-" {
-		return m.filter()
+		return m.filter(ctx)
 	}
 	if isURL(name) {
 		return m.release(ctx, name)
@@ -105,14 +125,20 @@ func (m *migration) run(ctx context.Context, name string) error {
 	var r *migrate.Report
 	prefix := filepath.ToSlash(m.app.short(name))
 	if info.IsDir() {
-		r, err = migrate.Folder(ctx, dir, prefix, m.opts)
+		if r, err = migrate.Folder(ctx, dir, prefix, m.opts); err == nil {
+			err = m.provider(ctx, name, prefix, r)
+		}
 	} else {
+		if m.series != nil {
+			return usagef("--series needs the folder of a source tree")
+		}
 		dir = filepath.Dir(dir)
 		r, err = m.file(m.app.path(name), prefix)
 	}
 	if err != nil {
 		return err
 	}
+	r.Add(effect.Compare(ctx, r.All, m.opts.Contract)...)
 	if m.write {
 		var changed []check.FixedFile
 		for _, f := range r.Files {
@@ -127,6 +153,19 @@ func (m *migration) run(ctx context.Context, name string) error {
 	return m.report(r)
 }
 
+// provider migrates what a source tree says about the contract besides templates.
+func (m *migration) provider(ctx context.Context, name, prefix string, r *migrate.Report) error {
+	o, err := m.app.options(&source{})
+	if err != nil {
+		return err
+	}
+	o.Note = nil // the tree is only looked at
+	defer m.app.muteLibraries()()
+	return declare.Provider(ctx, m.app.short(m.app.path(name)), prefix, r, declare.Options{
+		Source: o, From: contract.Contract(m.opts.Contract.From), To: contract.Contract(m.opts.Contract.To), Core: contract.NewestCore, Series: m.series,
+	})
+}
+
 // file migrates one file.
 func (m *migration) file(name, shown string) (*migrate.Report, error) {
 	data, err := files.Read(name)
@@ -137,13 +176,14 @@ func (m *migration) file(name, shown string) (*migrate.Report, error) {
 }
 
 func (m *migration) one(name string, data []byte) *migrate.Report {
-	return &migrate.Report{Files: []*migrate.File{{Name: name, Old: data, Result: migrate.Text(name, data, m.opts)}}}
+	f := &migrate.File{Name: name, Old: data, Result: migrate.Text(name, data, m.opts)}
+	return &migrate.Report{Files: []*migrate.File{f}, All: []*migrate.File{f}}
 }
 
 // filter migrates standard input to standard output.
-func (m *migration) filter() error {
-	if m.write {
-		return usagef("--write needs files; what is read from standard input is written to standard output")
+func (m *migration) filter(ctx context.Context) error {
+	if m.write || m.series != nil {
+		return usagef("--write and --series need files; what is read from standard input is written to standard output")
 	}
 	data, err := io.ReadAll(io.LimitReader(m.app.In, repo.MaxFileSize+1))
 	if err != nil {
@@ -153,6 +193,7 @@ func (m *migration) filter() error {
 		return usagef("standard input has more than %d MB", repo.MaxFileSize>>20)
 	}
 	r := m.one("-", data)
+	r.Add(effect.Compare(ctx, r.All, m.opts.Contract)...)
 	if m.diff || m.chosen {
 		return m.report(r)
 	}
@@ -165,8 +206,8 @@ func (m *migration) filter() error {
 
 // release migrates the templates and classes of a release that cannot be changed.
 func (m *migration) release(ctx context.Context, name string) error {
-	if m.write {
-		return usagef("--write needs a folder, but %s is a URL", name)
+	if m.write || m.series != nil {
+		return usagef("--write and --series need a folder, but %s is a URL", name)
 	}
 	t, err := m.app.open(ctx, name, nil)
 	if err != nil {
@@ -189,6 +230,7 @@ func (m *migration) release(ctx context.Context, name string) error {
 			all.Files = append(all.Files, m.one(artifact.Name, data).Files...)
 		}
 	}
+	all.Add(effect.Compare(ctx, all.Files, m.opts.Contract)...)
 	return m.report(all)
 }
 
@@ -215,10 +257,7 @@ func (m *migration) report(r *migrate.Report) error {
 
 // talk lists what a person should know.
 func (m *migration) talk(r *migrate.Report) {
-	var b strings.Builder
-	if err := report.WriteMigration(&b, "text", r); err == nil {
-		m.app.say("%s", strings.TrimRight(b.String(), "\n"))
-	}
+	m.app.say("%s", strings.TrimRight(report.MigrationSummary(r), "\n"))
 }
 
 // verdict is the exit code.

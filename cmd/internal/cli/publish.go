@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
@@ -163,19 +164,24 @@ func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
 	return d.writeRecord(a)
 }
 
-// checkLatest refuses what would leave a repository in which clusterctl cannot
-// resolve "latest".
+// checkLatest refuses what would leave a repository in which clusterctl can no
+// longer resolve "latest".
 func (a *app) checkLatest(ctx context.Context, d *delivery, parcels []publish.Parcel) error {
-	err := publish.CheckLatest(ctx, parcels)
-	var broken *publish.LatestError
-	if !errors.As(err, &broken) {
+	broken, err := publish.CheckLatest(ctx, parcels)
+	if err != nil {
 		return err
 	}
-	if d.brokenLatest {
-		a.say("%s %v", a.style.Yellow("warning:"), broken)
-		return nil
+	for _, b := range broken {
+		if !b.Before && !d.brokenLatest {
+			hint := "correct metadata.yaml, or allow it with --allow-broken-latest"
+			if errors.Is(b, metadata.ErrNoVersion) {
+				hint = "metadata.yaml lists a release series that has no release: publish that release first, remove the series, or allow it with --allow-broken-latest"
+			}
+			return fmt.Errorf("%w; nothing was published.\n%s", b, hint)
+		}
+		a.say("%s %v", a.style.Yellow("warning:"), b)
 	}
-	return fmt.Errorf("%w; nothing was published.\nmetadata.yaml lists a release series that has no release: publish that release first, remove the series, or allow it with --allow-broken-latest", broken)
+	return nil
 }
 
 func (a *app) releaseCommand() *cobra.Command {

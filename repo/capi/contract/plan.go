@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"go/token"
 	"slices"
 	"strings"
 
@@ -76,9 +77,9 @@ var goTypes = map[string]string{
 
 // GoTypes writes the fields that are missing as Go types, without those that the
 // author has. Types of the package clusterv1 are sigs.k8s.io/cluster-api/api/core/v1beta2.
-// It is empty if nothing is missing.
+// It is empty if nothing is missing, and for a kind whose name cannot be in Go.
 func (s Step) GoTypes(core int) string {
-	if len(s.Gaps) == 0 {
+	if len(s.Gaps) == 0 || !token.IsIdentifier(s.CRD.Kind) {
 		return ""
 	}
 	root := &goField{}

@@ -1,7 +1,11 @@
 package contract
 
 import (
+	"fmt"
 	"go/format"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -43,6 +47,43 @@ func TestGoTypes(t *testing.T) {
 	}
 	if got := (Step{Kind: &Kind{CRD: &crd.CRD{Kind: "Foo"}}}).GoTypes(NewestCore); got != "" {
 		t.Errorf("nothing is missing, but the types are\n%s", got)
+	}
+}
+
+// The types compile: those for all fields of each role, and those for each single
+// field. They go through go vet as one file, against the modules of go.mod.
+func TestGoTypesCompile(t *testing.T) {
+	var b strings.Builder
+	n := 0
+	add := func(role Role, template bool, c Contract, gaps ...Gap) {
+		n++
+		s := Step{Kind: &Kind{CRD: &crd.CRD{Kind: fmt.Sprint("Foo", n)}, Role: role, Template: template, Contract: c}, Gaps: gaps}
+		b.WriteString(s.GoTypes(NewestCore) + "\n\n")
+	}
+	for _, page := range Pages {
+		for _, c := range Accepted {
+			for _, template := range []bool{false, true} {
+				var all []Gap
+				for _, f := range FieldsOf(page.Role, template, c, NewestCore) {
+					all = append(all, Gap{f, Missing})
+					add(page.Role, template, c, Gap{f, Missing})
+				}
+				add(page.Role, template, c, all...)
+			}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "types.go")
+	text := "package types\n\nimport clusterv1 \"sigs.k8s.io/cluster-api/api/core/v1beta2\"\n\nvar _ clusterv1.Cluster\n\n" + b.String()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "vet", file)
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil || strings.Count(text, "struct {") < 100 {
+		t.Errorf("%d types: %v\n%s", strings.Count(text, "struct {"), err, out)
+	}
+	if got := (Step{Kind: &Kind{CRD: &crd.CRD{Kind: "Foo struct{}\n"}}, Gaps: []Gap{{&Fields[0], Missing}}}).GoTypes(NewestCore); got != "" {
+		t.Errorf("a name that cannot be in Go: %s", got)
 	}
 }
 

@@ -52,6 +52,10 @@ func (m *Metadata) seriesOf(v *version.Version) *Series {
 // tag only. A folder has no such versions.
 var ErrNoRelease = errors.New("there is no release of this version")
 
+// ErrNoVersion says that no version, or none of the series that counts, has a
+// release. The words are clusterctl's.
+var ErrNoVersion = errors.New("failed to find releases tagged with a valid semantic version number")
+
 // window is how many versions clusterctl tries before it gives up.
 const window = 5
 
@@ -116,7 +120,7 @@ func newestRelease(versions []*version.Version, fetch func(string) ([]byte, erro
 		}
 		return v, data, err
 	}
-	return nil, nil, errors.New("failed to find releases tagged with a valid semantic version number")
+	return nil, nil, ErrNoVersion
 }
 
 func compare(a, b *version.Version) int {

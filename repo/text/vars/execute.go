@@ -30,6 +30,7 @@ func (t *Template) Execute(lookup func(name string) (string, bool)) (*Text, erro
 		x.segments = []segment{{}}
 		return x, nil
 	}
+	x.segments, x.values = make([]segment, 0, len(t.pieces)+1), make([]value, 0, len(t.refs))
 	e := evaluator{Template: t, lookup: lookup, out: make([]byte, 0, len(t.src))}
 	for _, p := range t.pieces {
 		start := len(e.out)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 	"unsafe"
@@ -29,7 +30,7 @@ type arg struct {
 
 // operators lists the operators that follow a name, the longer of two with the
 // same start first, with the rest of their grammar (envsubst: parse/parse.go).
-func operators() []operator {
+var operators = sync.OnceValue(func() []operator {
 	return []operator{
 		{":-", (*parser).words}, {":=", (*parser).words}, {":+", (*parser).words}, {":?", (*parser).words}, {"=", (*parser).words},
 		{":", (*parser).substring},
@@ -38,7 +39,7 @@ func operators() []operator {
 		{"^^", (*parser).nothing}, {"^,", (*parser).nothing}, {"^", (*parser).nothing},
 		{",,", (*parser).nothing}, {",^", (*parser).nothing}, {",", (*parser).nothing},
 	}
-}
+})
 
 type operator struct {
 	text string
@@ -60,6 +61,10 @@ func (t *Template) parse(data []byte) error {
 	p.full, t.cuts = convertLegacy(p.raw)
 	t.src, _, _ = strings.Cut(p.full, "\x00")
 	t.data = data[:t.cuts.raw(len(t.src))]
+	// Most files have few expressions, and nothing has to grow for them.
+	if n := min(strings.Count(t.src, "${"), 64); n > 0 {
+		t.refs, t.args, t.pieces = make([]Ref, 0, n), make([][]arg, 0, n), make([]piece, 0, 2*n+1)
+	}
 	return p.top()
 }
 

@@ -450,9 +450,9 @@ func (d *Document) End(n *Node) Pos {
 	}
 	p := d.Pos(n)
 	end := d.File.lineEnd(p.Line)
-	if d.raw == nil && (n.Style == Plain || n.Style == Quoted) && n.Kind != Map && n.Kind != List {
+	if (n.Style == Plain || n.Style == Quoted) && n.Kind != Map && n.Kind != List {
 		_, off := d.Offsets(n)
-		if q := d.text.Pos(off); q.Line == p.Line {
+		if q := d.File.Pos(d.rawOffset(off)); q.Line == p.Line && q.Column > p.Column {
 			return q
 		}
 	}

@@ -108,19 +108,27 @@ func ordinary(data []byte) (ascii, ok bool) {
 }
 
 // node returns a new node that stands at an offset of the current line.
-func (p *scanner) node(kind Kind, at int) *Node {
-	if len(p.nodes) == 0 {
-		p.nodes = make([]Node, p.slab)
-		p.slab = nextSlab(p.slab)
-	}
-	n := &p.nodes[0]
-	p.nodes = p.nodes[1:]
+func (p *scanner) node(kind Kind, at int) *Node { return p.add(p.place(kind, at)) }
+
+// place is a node at an offset of the current line, which is not one of the
+// document yet.
+func (p *scanner) place(kind Kind, at int) Node {
 	col := at - p.bol
 	if !p.ascii {
 		col = utf8.RuneCountInString(p.text[p.bol:at])
 	}
-	n.Kind, n.line, n.col = kind, int32(p.line), int32(col+1)
-	return n
+	return Node{Kind: kind, line: int32(p.line), col: int32(col + 1)}
+}
+
+func (p *scanner) add(n Node) *Node {
+	if len(p.nodes) == 0 {
+		p.nodes = make([]Node, p.slab)
+		p.slab = nextSlab(p.slab)
+	}
+	added := &p.nodes[0]
+	p.nodes = p.nodes[1:]
+	*added = n
+	return added
 }
 
 // endLine leaves the current line if only blanks and a comment follow.
@@ -325,7 +333,7 @@ func (p *scanner) entry(indent int, key bool) *Node {
 	}
 	// The value is on the next lines, or null.
 	p.pos = at
-	null := p.node(Null, at)
+	null := p.place(Null, at)
 	if !p.finish() {
 		return nil
 	}
@@ -339,7 +347,7 @@ func (p *scanner) entry(indent int, key bool) *Node {
 		defer func() { p.depth-- }()
 		return p.list(column)
 	}
-	return null
+	return p.add(null)
 }
 
 // value reads a scalar or flow collection inside a collection with the given

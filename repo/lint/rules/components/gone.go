@@ -1,6 +1,7 @@
 package components
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -151,7 +153,7 @@ var _ = componentRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "announcements of the registries, with their dates in repo/lint/rules/components/gone.go",
 	Why:    "Pods do not start, today or in some weeks, because the image cannot be pulled.",
-	Fix:    `Push the image to a registry for releases. "clusterctl-repo images --check" asks the registries.`,
+	Fix:    `Push the image to a registry for releases. "clusterctl-repo lint --check-images" asks the registries.`,
 	Kinds:  view.Substituted, Check: goneImages,
 })
 
@@ -178,6 +180,73 @@ func goneImages(p *lint.Pass) {
 					break
 				}
 			}
+		}
+	}
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP037", Name: "image-exists", Since: "v0.1.0",
+	Title:    "Registries must have the images",
+	Severity: lint.Error, Proof: lint.Practice, Flag: lint.CheckImages,
+	Source: "OCI distribution specification, Pulling manifests: the registry's own answer",
+	Why:    "Pods never start, because the image cannot be pulled.",
+	Fix:    "Push the image before the release, or correct its name, tag or digest.",
+	Kinds:  view.Substituted, Check: imageExists,
+})
+
+func imageExists(p *lint.Pass) {
+	askedImages(p, func(name lint.ImageName, i lint.Image) string {
+		if i.Missing {
+			return fmt.Sprintf("the registry does not have the image %s", name)
+		}
+		return ""
+	})
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP038", Name: "image-platforms", Since: "v0.1.0",
+	Title:    "Images should be built for the platforms that users have",
+	Severity: lint.Warning, Proof: lint.Practice, Flag: lint.CheckImages,
+	Source: "OCI image specification, Image Index: the registry's own answer",
+	Why:    "On nodes of another architecture, pods do not start.",
+	Fix:    "Build the image for each platform, and push an index of them. --platform says which ones are needed.",
+	Kinds:  view.Substituted, Check: imagePlatforms,
+})
+
+func imagePlatforms(p *lint.Pass) {
+	askedImages(p, func(name lint.ImageName, i lint.Image) string {
+		if len(i.Lacks) > 0 {
+			return fmt.Sprintf("the image %s is not built for %s", name, view.Enumerate(i.Lacks))
+		}
+		return ""
+	})
+}
+
+// askedImages asks for the images of a file and reports at each what say returns.
+func askedImages(p *lint.Pass, say func(lint.ImageName, lint.Image) string) {
+	var names []lint.ImageName
+	var objects []*manifest.Object
+	var nodes []*yamldoc.Node
+	for _, o := range p.File.Objects() {
+		for _, c := range view.ContainersOf(o) {
+			n := c.Get("image")
+			if !n.Is(yamldoc.String) || view.Open(o, n) {
+				continue
+			}
+			named, err := imageref.Parse(n.Text)
+			if err != nil {
+				continue // COMP015
+			}
+			names = append(names, lint.ImageName{Host: named.Domain, Path: named.Path, Reference: cmp.Or(named.Digest, named.Tag, "latest")})
+			objects, nodes = append(objects, o), append(nodes, n)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	for i, image := range p.Images(names) {
+		if text := say(names[i], image); text != "" && image.Err == nil {
+			p.On(objects[i], nodes[i], "%s", text)
 		}
 	}
 }

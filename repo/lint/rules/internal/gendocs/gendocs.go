@@ -38,7 +38,7 @@ func Findings(ctx context.Context, files examples.Files) (_ []lint.Finding, err 
 	if err != nil {
 		return nil, err
 	}
-	report, err := lint.Run(ctx, r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
+	report, err := lint.Run(ctx, r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}, Images: registries, Platforms: []string{"linux/amd64", "linux/arm64"}})
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +50,19 @@ func Findings(ctx context.Context, files examples.Files) (_ []lint.Finding, err 
 		report.Findings[i].File = filepath.ToSlash(rel)
 	}
 	return report.Findings, errors.Join(report.Failures...)
+}
+
+// registries answer for those of the examples: the names of images say what is wrong
+// with them.
+func registries(names []lint.ImageName) []lint.Image {
+	out := make([]lint.Image, len(names))
+	for i, name := range names {
+		out[i].Missing = strings.HasSuffix(name.Path, "/gone")
+		if strings.HasSuffix(name.Path, "/only-amd64") {
+			out[i].Lacks = []string{"linux/arm64"}
+		}
+	}
+	return out
 }
 
 // proofs say how clusterctl or the API server shows that a rule is right.
@@ -136,6 +149,9 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 	}
 	fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, since %s)\n\n", r.ID, escape(r.Title), r.Name, r.Severity, r.Proof, r.Since)
 	fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\n", escape(r.Why), escape(r.Fix), escape(r.Source))
+	if r.Flag != "" {
+		fmt.Fprintf(b, "Only applied by `lint %s`.\n\n", r.Flag)
+	}
 	if r.OptIn != "" {
 		fmt.Fprintf(b, "Only reported when asked for: %s.\n\n", escape(r.OptIn))
 	}

@@ -1,0 +1,293 @@
+package oracle
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
+)
+
+var (
+	worlds = flag.Int("worlds", 1, "ten versions with their metadata, that are published in all orders")
+	orders = flag.Int("orders", 3, "random orders in which the program publishes ten versions")
+)
+
+// How far clusterctl gets with "latest".
+const (
+	usable = iota
+	refused
+	unresolved
+)
+
+// tenVersions makes up versions, some of them pre-releases, with the metadata.yaml
+// of each: mostly right, or with series to come, without its own, with contracts
+// that clusterctl does not know, or missing.
+func tenVersions(random *rand.Rand) (names []string, metadata map[string]string) {
+	metadata = map[string]string{}
+	for len(metadata) < 10 {
+		minor := random.IntN(4)
+		name := fmt.Sprintf("v1.%d.%d%s", minor, random.IntN(2), pick(random, "", "", "", "-alpha.1", "-beta.0", "-rc.0", "-rc.10"))
+		if _, ok := metadata[name]; ok {
+			continue
+		}
+		var series []string
+		for m := range minor {
+			series = append(series, fmt.Sprintf("1.%d=v1beta2", m))
+		}
+		own := fmt.Sprintf("1.%d=", minor)
+		kind := random.IntN(20)
+		switch {
+		case kind < 11:
+			series = append(series, own+"v1beta2")
+		case kind < 15:
+			series = append(series, own+"v1beta2", fmt.Sprintf("1.%d=v1beta2", minor+1+random.IntN(2)))
+		case kind < 16:
+			series = append(series, "0.9=v1beta1")
+		case kind < 17:
+			series = append(series, own+"v1beta9")
+		case kind < 18:
+			series = []string{own + "v1beta9"}
+		case kind < 19:
+			series = []string{own + "v1beta1"}
+		}
+		metadata[name] = seriesOf(series...)
+		if kind == 19 {
+			metadata[name] = missing
+		}
+		names = append(names, name)
+	}
+	return names, metadata
+}
+
+// reach says how far clusterctl gets with "latest" in a folder.
+func reach(t testing.TB, root string) int {
+	t.Helper()
+	r := real.Release{Root: root, Type: string(foo.Type), Name: foo.Name, Version: layouts.Latest, Components: "infrastructure-components.yaml"}
+	if _, err := defaultVersion(t, r); err != nil {
+		return unresolved
+	}
+	if _, err := generate(t, r, foo.Name); err != nil {
+		return refused
+	}
+	return usable
+}
+
+// TestLatestInAllOrders publishes ten versions in all orders. What a step does
+// depends on what is there and not on the order in which it came, so that each of
+// the 1024 sets stands for all orders that lead to it.
+func TestLatestInAllOrders(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(*seed, 15))
+	verdicts := map[string]int{}
+	for n := range *worlds {
+		names, metadata := tenVersions(random)
+		releases := make([]*repo.Release, len(names))
+		for i, name := range names {
+			releases[i] = &repo.Release{Provider: foo, Version: name, Artifacts: []*repo.Artifact{repo.BytesArtifact("infrastructure-components.yaml", []byte(namespaceOnly))}}
+			if metadata[name] != missing {
+				releases[i].Artifacts = append(releases[i].Artifacts, repo.BytesArtifact(layouts.MetadataFile, []byte(metadata[name])))
+			}
+		}
+		// at makes the folder that holds a set of the versions.
+		at := func(set int) string {
+			there := map[string]string{}
+			for i, name := range names {
+				if set&(1<<i) != 0 {
+					there[name] = metadata[name]
+				}
+			}
+			return write(t, versions(there))
+		}
+		reached := map[int]int{}
+		reachOf := func(set int, root string) int {
+			if _, ok := reached[set]; !ok {
+				if root == "" {
+					root = at(set)
+					defer os.RemoveAll(root)
+				}
+				reached[set] = reach(t, root)
+			}
+			return reached[set]
+		}
+		seen := map[int]bool{}
+		var walk func(set int)
+		walk = func(set int) {
+			if seen[set] {
+				return
+			}
+			seen[set] = true
+			root := at(set)
+			defer os.RemoveAll(root)
+			folder, err := local.New(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range releases {
+				if set&(1<<i) != 0 {
+					continue
+				}
+				// An empty place has to resolve "latest" afterwards, unless the
+				// release has no metadata.
+				before := refused
+				if set != 0 {
+					before = reachOf(set, root)
+				} else if metadata[r.Version] == missing {
+					before = unresolved
+				}
+				after := reachOf(set|1<<i, "")
+				parcels, err := folder.Site().Parcels(background, []*repo.Release{r})
+				if err != nil {
+					t.Fatal(err)
+				}
+				broken, err := publish.CheckLatest(background, parcels)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, want := "accepted", "accepted"
+				if len(broken) > 0 {
+					got = "refused"
+					if broken[0].Before {
+						got = "told"
+					}
+				}
+				switch {
+				case after > before:
+					want = "refused"
+				case after > usable:
+					want = "told"
+				}
+				if verdicts[got]++; got != want {
+					t.Fatalf("-seed %d, world %d, %s to %v: %s, not %s; clusterctl gets to %d, before to %d\n%v\n%q", *seed, n, r.Version, files(t, root), got, want, after, before, broken, metadata)
+				}
+				if got != "refused" {
+					walk(set | 1<<i)
+				}
+			}
+		}
+		walk(0)
+	}
+	t.Logf("-seed %d: %v", *seed, verdicts)
+	if verdicts["accepted"] == 0 || verdicts["refused"] == 0 {
+		t.Error("one verdict is missing")
+	}
+}
+
+// TestReleaseKeepsLatest lets the program publish ten versions in random orders,
+// with each command that publishes.
+func TestReleaseKeepsLatest(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(*seed, 16))
+	verdicts := map[string]int{}
+	for n := range *orders {
+		names, metadata := tenVersions(random)
+		root, to := newFolder(t), newFolder(t)
+		put := func(name, text string) {
+			t.Helper()
+			path := filepath.Join(root, filepath.FromSlash(name))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, text := range versions(metadata) {
+			put("built/"+name, text)
+		}
+		put("src/clusterctl-repo.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\nproviders:\n- type: infrastructure\n  name: foo\n  components:\n    path: components.yaml\n")
+		put("src/components.yaml", namespaceOnly)
+		mirrors := n%3 == 2 // a mirror has its own list of what it holds
+		before := unresolved
+		for _, i := range random.Perm(len(names)) {
+			name := names[i]
+			var args []string
+			switch {
+			case mirrors:
+				args = []string{"mirror", filepath.Join(root, "built", "infrastructure-foo", name), "--to", to}
+			case metadata[name] != missing && random.IntN(2) == 0:
+				put("src/metadata.yaml", metadata[name])
+				args = []string{"release", filepath.Join(root, "src"), "--version", name, "--to", to}
+			default:
+				args = []string{"publish", filepath.Join(root, "built", "infrastructure-foo", name), "--to", to}
+			}
+			old := contents(t, to)
+			said, ok := talk(t, args...)
+			now := contents(t, to)
+			fail := func(text string) {
+				t.Helper()
+				t.Fatalf("-seed %d, order %d, %v to %v: %s\n%s\n%q", *seed, n, args, files(t, to), text, said, metadata)
+			}
+			_, there := now["infrastructure-foo/"+name+"/infrastructure-components.yaml"]
+			if !ok {
+				if verdicts["refused"]++; !reflect.DeepEqual(old, now) {
+					fail("it is refused, and changes the folder")
+				}
+				continue
+			}
+			if !there {
+				fail("it is not there")
+			}
+			verdicts["accepted"]++
+			after := reach(t, to)
+			worse, still := strings.Contains(said, "could no longer resolve"), strings.Contains(said, "also once this is there")
+			switch {
+			case after == usable && (worse || still):
+				fail("it says that latest does not work")
+			case after > usable && !worse && !still && !(mirrors && strings.Contains(said, "so clusterctl refuses it")):
+				fail("it does not say that latest does not work")
+			case len(old) > 0 && after > before && !mirrors:
+				fail("latest does not work any more")
+			}
+			before = after
+		}
+	}
+	t.Logf("-seed %d: %v", *seed, verdicts)
+}
+
+// talk starts the program and returns what it says.
+func talk(t testing.TB, args ...string) (said string, ok bool) {
+	t.Helper()
+	path, err := tool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(background, path, args...)
+	cmd.Env = []string{"HOME=" + filepath.Dir(path) + "/none"}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), err == nil
+}
+
+// contents are the files below a folder.
+func contents(t testing.TB, root string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(root, path))
+		out[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
