@@ -254,7 +254,7 @@ func (s *side) labels(read []string) error {
 				return err
 			}
 			if kept {
-				s.add(migrate.Finding{Level: migrate.Note, File: path.Join(s.prefix, name), Line: line, Message: fmt.Sprintf("added the label %s, as no field is missing that must be there", s.opts.To.Label())})
+				s.add(migrate.Finding{Level: migrate.Note, File: path.Join(s.prefix, name), Line: line, Message: fmt.Sprintf("added the label %s, as no field is missing that must be there", s.opts.To.Label()), Help: "make sure that the controllers report these fields"})
 				break
 			}
 		}
