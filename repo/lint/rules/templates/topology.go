@@ -209,7 +209,9 @@ func conversionFails(p *lint.Pass, o *manifest.Object) {
 			walk(item)
 		}
 	}
-	walk(o.Get("spec"))
+	if spec := o.Get("spec"); spec != nil {
+		walk(spec)
+	}
 }
 
 var _ = topologyRules.Add(lint.Rule{
