@@ -23,7 +23,7 @@ import (
 // Of judges a release. The error is that of reading it.
 func Of(ctx context.Context, r *repo.Release, o check.Options) (fleet.Release, error) {
 	out := fleet.Release{Version: r.Version, Contracts: []fleet.Contract{}, Findings: []fleet.Finding{}, Images: []string{}}
-	all, err := definitions(r)
+	all, err := Definitions(r)
 	if err != nil {
 		return out, err
 	}
@@ -77,8 +77,9 @@ func below(release, file string) string {
 	return cmp.Or(strings.TrimLeft(rest, `/\`), ".")
 }
 
-// definitions are the CRDs in the components of a release.
-func definitions(r *repo.Release) ([]*crd.CRD, error) {
+// Definitions are the CRDs in the components of a release; none if it has no
+// components. The error is that of reading them.
+func Definitions(r *repo.Release) ([]*crd.CRD, error) {
 	components := r.Components()
 	if components == nil {
 		return nil, nil

@@ -13,16 +13,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/contractcheck"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/verdict"
 )
 
 func (a *app) contractCommand() *cobra.Command {
@@ -367,43 +366,35 @@ and which fields that the contract demands are missing.
 	return cmd
 }
 
-func (a *app) matrix(ctx context.Context, name string, core int) ([]report.MatrixRow, error) {
-	t, err := a.open(ctx, name, nil)
+func (a *app) matrix(ctx context.Context, name string, core int) (rows []report.MatrixRow, err error) {
+	err = a.eachNewest(ctx, name, nil, func(r *repo.Release, all []*crd.CRD) error {
+		rows = append(rows, matrixRow(r, all, core))
+		return nil
+	})
+	return rows, err
+}
+
+// eachNewest calls do with the newest release of each provider in a target, and its
+// CRDs.
+func (a *app) eachNewest(ctx context.Context, name string, s *source, do func(r *repo.Release, all []*crd.CRD) error) error {
+	t, err := a.open(ctx, name, s)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	releases, err := t.newest()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var rows []report.MatrixRow
 	for _, r := range releases {
-		all, err := releaseDefinitions(r)
+		all, err := verdict.Definitions(r)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		rows = append(rows, matrixRow(r, all, core))
-	}
-	return rows, nil
-}
-
-// releaseDefinitions are the CRDs in the components of a release.
-func releaseDefinitions(r *repo.Release) ([]*crd.CRD, error) {
-	components := r.Components()
-	if components == nil {
-		return nil, nil
-	}
-	data, err := components.Bytes()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", components.Path, err)
-	}
-	var all []*crd.CRD
-	for _, o := range manifest.New(components, layouts.Components, data).Objects() {
-		if o.Is(crd.Group, crd.Kind) {
-			all = append(all, crd.Of(o))
+		if err := do(r, all); err != nil {
+			return err
 		}
 	}
-	return all, nil
+	return nil
 }
 
 func matrixRow(r *repo.Release, all []*crd.CRD, core int) report.MatrixRow {

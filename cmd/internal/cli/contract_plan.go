@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -67,30 +68,20 @@ of the command migrate. The command changes nothing.
 	return cmd
 }
 
-func (a *app) plans(ctx context.Context, name string, s *source, p contract.Profile) ([]report.ProviderPlan, error) {
-	t, err := a.open(ctx, name, s)
-	if err != nil {
-		return nil, err
-	}
-	releases, err := t.newest()
-	if err != nil {
-		return nil, err
-	}
-	var out []report.ProviderPlan
-	for _, r := range releases {
-		all, err := releaseDefinitions(r)
+func (a *app) plans(ctx context.Context, name string, s *source, p contract.Profile) (out []report.ProviderPlan, err error) {
+	err = a.eachNewest(ctx, name, s, func(r *repo.Release, all []*crd.CRD) error {
+		series, err := seriesOf(r)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		plan := report.ProviderPlan{Provider: r.Provider.Label(), Version: r.Version, Matrix: matrixRow(r, all, p.Core), Steps: contract.Plan(all, p)}
-		if series, err := seriesOf(r); err != nil {
-			return nil, err
-		} else if series != nil {
+		if series != nil {
 			plan.Series, plan.Contract = series.String(), series.Contract
 		}
 		out = append(out, plan)
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
 }
 
 // seriesOf is the release series of a release; nil if it has none.

@@ -198,18 +198,19 @@ environment and from clusterctl's configuration file, by clusterctl's rules.
 			if err != nil {
 				return usage(err)
 			}
-			c, err := clusterctl.RenderProvider(ctx, clusterctl.ProviderInput{
+			in := clusterctl.ProviderInput{
 				Provider: r.release.Provider, Version: r.release.Version, File: f,
 				TargetNamespace: namespace, Raw: raw || describe, Variables: r.values, Images: images,
-			})
-			if err != nil {
-				return err
 			}
 			if describe {
-				_, err := fmt.Fprint(a.text, c.Describe(cmp.Or(r.url, fileURL(components.Path))))
+				c, err := clusterctl.RenderProvider(ctx, in)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprint(a.text, c.Describe(cmp.Or(r.url, fileURL(components.Path))))
 				return err
 			}
-			out, err := c.YAML()
+			out, err := clusterctl.PrintProvider(ctx, in)
 			if err != nil {
 				return err
 			}

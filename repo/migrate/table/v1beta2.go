@@ -25,6 +25,10 @@ func v1beta2() *Contract {
 	}
 	extension := kind(runtimeGroup, "ExtensionConfig")
 	extension.From = []string{"v1alpha1"}
+	address, claim := kind(ipamGroup, "IPAddress"), kind(ipamGroup, "IPAddressClaim")
+	for _, k := range []*Kind{&address, &claim} {
+		k.From = append(k.From, "v1alpha1") // which has the same fields
+	}
 	return &Contract{
 		From: "v1beta1", To: "v1beta2",
 		Unserved: "Cluster API stops serving v1beta1 in 2027",
@@ -46,8 +50,8 @@ func v1beta2() *Contract {
 			kind(controlPlaneGroup, "KubeadmControlPlaneTemplate", under("spec.template.spec", controlPlaneTemplateRows(), under("kubeadmConfigSpec", kubeadmRows()))),
 			kind(addonsGroup, "ClusterResourceSet"),
 			kind(addonsGroup, "ClusterResourceSetBinding"),
-			kind(ipamGroup, "IPAddress"),
-			kind(ipamGroup, "IPAddressClaim"),
+			address,
+			claim,
 			extension,
 		},
 	}

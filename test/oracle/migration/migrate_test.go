@@ -27,6 +27,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1alpha1 "sigs.k8s.io/cluster-api/api/ipam/v1alpha1"
 	ipamv1beta1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	runtimev1alpha1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
@@ -103,6 +104,12 @@ var oldKinds = []oldKind{
 	convertible[ipamv1beta1.IPAddressClaim, ipamv1.IPAddressClaim]("ipam.cluster.x-k8s.io", "v1beta1", func(_ context.Context, in *ipamv1beta1.IPAddressClaim, out *ipamv1.IPAddressClaim) error {
 		return ipamv1beta1.Convert_v1beta1_IPAddressClaim_To_v1beta2_IPAddressClaim(in, out, nil)
 	}),
+	convertible[ipamv1alpha1.IPAddress, ipamv1.IPAddress]("ipam.cluster.x-k8s.io", "v1alpha1", func(_ context.Context, in *ipamv1alpha1.IPAddress, out *ipamv1.IPAddress) error {
+		return ipamv1alpha1.Convert_v1alpha1_IPAddress_To_v1beta2_IPAddress(in, out, nil)
+	}),
+	convertible[ipamv1alpha1.IPAddressClaim, ipamv1.IPAddressClaim]("ipam.cluster.x-k8s.io", "v1alpha1", func(_ context.Context, in *ipamv1alpha1.IPAddressClaim, out *ipamv1.IPAddressClaim) error {
+		return ipamv1alpha1.Convert_v1alpha1_IPAddressClaim_To_v1beta2_IPAddressClaim(in, out, nil)
+	}),
 	convertible[runtimev1alpha1.ExtensionConfig, runtimev1.ExtensionConfig]("runtime.cluster.x-k8s.io", "v1alpha1", coreconversion.ConvertExtensionConfigV1Alpha1ToHub),
 }
 
@@ -157,6 +164,10 @@ func filler(seed int64) *randfill.Filler {
 			c.FillNoCustom(s)
 			s.Prefix &= 127
 		},
+		func(s *ipamv1alpha1.IPAddressSpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			s.Prefix &= 127
+		},
 	)
 }
 
@@ -204,11 +215,15 @@ func commented(text string, r *rand.Rand) (out string, comments []string) {
 // Every field of every kind becomes what Cluster API's conversion makes of it.
 func TestMigrateObjects(t *testing.T) {
 	contract := table.To("v1beta2")
-	if len(oldKinds) != len(contract.Kinds) {
-		t.Errorf("%d kinds are compared, the tables have %d", len(oldKinds), len(contract.Kinds))
+	versions := 0
+	for _, k := range contract.Kinds {
+		versions += len(k.From)
+	}
+	if len(oldKinds) != versions {
+		t.Errorf("%d versions of kinds are compared, the tables have %d", len(oldKinds), versions)
 	}
 	for _, k := range oldKinds {
-		t.Run(k.kind, func(t *testing.T) {
+		t.Run(k.kind+" "+k.version, func(t *testing.T) {
 			t.Parallel()
 			failed := 0
 			for i := range *generated {
