@@ -259,6 +259,10 @@ func compareManifest(t testing.TB, data []byte, v values) (n int) {
 				got, err = out.YAML()
 			}
 			compare(t, what, want, wantErr, got, err)
+			printed, printErr := rendering.PrintProvider(background, rendering.ProviderInput{Provider: foo, File: f, TargetNamespace: target, Raw: raw, Variables: v})
+			if !bytes.Equal(printed, got) || fmt.Sprint(printErr) != fmt.Sprint(err) {
+				t.Errorf("%s: printed %q, %v; rendered %q, %v", what, printed, printErr, got, err)
+			}
 			if wantErr != nil || err != nil {
 				continue
 			}

@@ -94,33 +94,28 @@ type imageError struct {
 func (e *imageError) Error() string { return e.err.Error() }
 func (e *imageError) Unwrap() error { return e.err }
 
-// applyImages overrides the images of all workloads and lists the result:
-// containers before init containers, in document order, with repetitions
+// applyImages overrides the images of an object, if it is a workload, and lists the
+// result: containers before init containers, with repetitions
 // (clusterctl: internal/util/objs.go, FixImages and InspectImages).
-func applyImages(objs []object, label string, overrides Images) ([]string, error) {
-	var images []string
-	for i := range objs {
-		o := &objs[i]
-		w := workloadOf(o.GetKind())
-		if w == nil {
-			continue
+func applyImages(o *object, label string, overrides Images) ([]string, error) {
+	w := workloadOf(o.GetKind())
+	if w == nil {
+		return nil, nil
+	}
+	if err := toTyped(o, w.typed); err != nil {
+		return nil, o.fail(fmt.Errorf("failed to apply image overrides: %w", err))
+	}
+	images, err := applyToPod(w.pod, label, overrides)
+	if err != nil {
+		err = fmt.Errorf("failed to apply image overrides: failed to fix containers in %s %s: %w", w.word, o.GetName(), err)
+		var at *imageError
+		if errors.As(err, &at) {
+			return nil, o.fail(err, "spec", "template", "spec", at.list, strconv.Itoa(at.index), "image")
 		}
-		if err := toTyped(o, w.typed); err != nil {
-			return nil, o.fail(fmt.Errorf("failed to apply image overrides: %w", err))
-		}
-		found, err := applyToPod(w.pod, label, overrides)
-		if err != nil {
-			err = fmt.Errorf("failed to apply image overrides: failed to fix containers in %s %s: %w", w.word, o.GetName(), err)
-			var at *imageError
-			if errors.As(err, &at) {
-				return nil, o.fail(err, "spec", "template", "spec", at.list, strconv.Itoa(at.index), "image")
-			}
-			return nil, o.fail(err)
-		}
-		images = append(images, found...)
-		if err := fromTyped(w.typed, o); err != nil {
-			return nil, o.fail(fmt.Errorf("failed to apply image overrides: %w", err))
-		}
+		return nil, o.fail(err)
+	}
+	if err := fromTyped(w.typed, o); err != nil {
+		return nil, o.fail(fmt.Errorf("failed to apply image overrides: %w", err))
 	}
 	return images, nil
 }

@@ -59,44 +59,101 @@ func (c *Components) YAML() ([]byte, error) { return marshal(c.Objects, c.source
 // labels it and puts it in order. Errors carry clusterctl's message and, where
 // one object or expression is to blame, are a *doc.Error with its place.
 func RenderProvider(ctx context.Context, in ProviderInput) (*Components, error) {
+	c, objs, err := renderProvider(ctx, in, false)
+	if err != nil {
+		return nil, err
+	}
+	c.Objects, c.sources = contents(objs), objs
+	return c, nil
+}
+
+// PrintProvider returns what YAML does of the rendered provider. Objects are not
+// held longer than it takes to write them.
+func PrintProvider(ctx context.Context, in ProviderInput) ([]byte, error) {
+	_, objs, err := renderProvider(ctx, in, true)
+	if err != nil {
+		return nil, err
+	}
+	return marshal(contents(objs), objs)
+}
+
+// renderProvider renders objects, and also writes them if print is set: then only
+// their identity is left beside the text.
+func renderProvider(ctx context.Context, in ProviderInput, print bool) (*Components, []object, error) {
 	template, err := variablesOf(in.File)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	src := &source{file: in.File, text: in.File.Data}
+	src := newSource(in.File, in.File.Data, nil)
 	if !in.Raw {
 		if src, err = substitute(in.File, template, in.Variables); err != nil {
-			return nil, within(err, "failed to perform variable substitution")
+			return nil, nil, within(err, "failed to perform variable substitution")
 		}
 	}
-	objs, err := src.objects(ctx)
-	if err != nil {
-		return nil, err
-	}
-	images, err := applyImages(objs, in.Provider.Label(), in.Images)
-	if err != nil {
-		return nil, err
-	}
-	target, err := targetNamespace(objs)
-	if err != nil {
-		return nil, err
-	}
+	namespaces := src.namespaces()
+	target, targetErr := targetNamespace(namespaces)
 	if in.TargetNamespace != "" {
 		target = in.TargetNamespace
 	}
-	if target == "" {
-		return nil, &yamldoc.Error{File: in.File.Name, Err: errors.New("target namespace can't be defaulted. Please specify a target namespace")}
+	finish := func(o *object) error {
+		if path, err := moveTo(o, target); err != nil {
+			return o.fail(fmt.Errorf("failed to set the TargetNamespace on the components: %w", err), path...)
+		}
+		addLabels(o, in.Provider)
+		if print {
+			o.write()
+		}
+		return nil
 	}
-	objs = withNamespace(objs, target)
-	if err := setNamespace(objs, target, "failed to set the TargetNamespace on the components"); err != nil {
-		return nil, err
+	objs, err := src.work(ctx, func(o *object) {
+		if o.images, o.imageErr = applyImages(o, in.Provider.Label(), in.Images); o.imageErr == nil && targetErr == nil && target != "" {
+			o.moveErr = finish(o)
+		}
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	addLabels(objs, in.Provider)
+	c := &Components{Provider: in.Provider, Version: in.Version, TargetNamespace: target, Variables: template.Variables()}
+	for i := range objs {
+		if err := objs[i].imageErr; err != nil {
+			return nil, nil, err
+		}
+		c.Images = append(c.Images, objs[i].images...)
+	}
+	switch {
+	case targetErr != nil:
+		return nil, nil, targetErr
+	case target == "":
+		return nil, nil, &yamldoc.Error{File: in.File.Name, Err: errors.New("target namespace can't be defaulted. Please specify a target namespace")}
+	}
+	for i := range objs {
+		if err := objs[i].moveErr; err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(namespaces) == 0 {
+		o := object{Unstructured: unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1",
+			"kind":       "Namespace",
+			"metadata":   map[string]any{"name": target},
+		}}}
+		if err := finish(&o); err != nil {
+			return nil, nil, err
+		}
+		objs = append(objs, o)
+	}
 	order(objs)
-	return &Components{
-		Provider: in.Provider, Version: in.Version, TargetNamespace: target,
-		Variables: template.Variables(), Images: images, Objects: contents(objs), sources: objs,
-	}, ctx.Err()
+	return c, objs, ctx.Err()
+}
+
+// write makes the text of an object and lets go of what was written, unless that
+// fails: marshal says why.
+func (o *object) write() {
+	text, err := yamldoc.Marshal(o.UnstructuredContent())
+	if err == nil {
+		o.text = text
+		o.Object = map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind()}
+	}
 }
 
 // within puts words in front of a message, after its position.
@@ -123,30 +180,14 @@ func targetNamespace(objs []object) (string, error) {
 	return name, nil
 }
 
-// withNamespace adds the Namespace if there is none.
-func withNamespace(objs []object, name string) []object {
-	for i := range objs {
-		if objs[i].GetKind() == "Namespace" {
-			return objs
-		}
+func addLabels(o *object, p layouts.Provider) {
+	labels := o.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
 	}
-	return append(objs, object{Unstructured: unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1",
-		"kind":       "Namespace",
-		"metadata":   map[string]any{"name": name},
-	}}})
-}
-
-func addLabels(objs []object, p layouts.Provider) {
-	for i := range objs {
-		labels := objs[i].GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[labelClusterctl] = ""
-		labels[layouts.ProviderLabel] = p.Label()
-		objs[i].SetLabels(labels)
-	}
+	labels[labelClusterctl] = ""
+	labels[layouts.ProviderLabel] = p.Label()
+	o.SetLabels(labels)
 }
 
 // order puts the Namespace first and cert-manager's objects second. The
@@ -181,7 +222,11 @@ func marshal(objs []unstructured.Unstructured, sources []object) ([]byte, error)
 	}
 	texts := make([][]byte, len(objs))
 	errs := make([]error, len(objs))
-	parallel.Each(len(objs), func(i int) { texts[i], errs[i] = yamldoc.Marshal(objs[i].UnstructuredContent()) })
+	parallel.Each(len(objs), func(i int) {
+		if texts[i] = sources[i].text; texts[i] == nil {
+			texts[i], errs[i] = yamldoc.Marshal(objs[i].UnstructuredContent())
+		}
+	})
 	for i, err := range errs {
 		if o := objs[i]; err != nil {
 			return nil, sources[i].unwritable(fmt.Errorf("failed to marshal yaml for %s, %s/%s: %w", o.GroupVersionKind(), o.GetNamespace(), o.GetName(), err))

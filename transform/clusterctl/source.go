@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -27,8 +28,8 @@ type Variables interface {
 type source struct {
 	file *yamldoc.File
 	text []byte
-	raw  func(int) int // leads offsets in text to the file; nil if they are the same
-	docs []*yamldoc.Document
+	raw  func(int) int              // leads offsets in text to the file; nil if they are the same
+	docs func() []*yamldoc.Document // with positions
 }
 
 // object is a document of a source. Src is nil if clusterctl added it.
@@ -36,6 +37,22 @@ type object struct {
 	unstructured.Unstructured
 	src   *source
 	start int // of its chunk in src.text
+	outcome
+}
+
+// outcome is what became of an object of a provider.
+type outcome struct {
+	images []string
+	// clusterctl looks at the images of all objects before it moves one.
+	imageErr, moveErr error
+	// text is what is printed, once that is made.
+	text []byte
+}
+
+func newSource(f *yamldoc.File, text []byte, raw func(int) int) *source {
+	s := &source{file: f, text: text, raw: raw}
+	s.docs = sync.OnceValue(func() []*yamldoc.Document { return yamldoc.ParseText(f, text, raw).Docs })
+	return s
 }
 
 // variablesOf parses the text stage of a file (clusterctl: SimpleProcessor,
@@ -62,7 +79,7 @@ func located(f *yamldoc.File, err error) error {
 func substitute(f *yamldoc.File, t *vars.Template, values Variables) (*source, error) {
 	text, err := t.Execute(values.Get)
 	if err == nil {
-		return &source{file: f, text: text.Data, raw: text.RawOffset}, nil
+		return newSource(f, text.Data, text.RawOffset), nil
 	}
 	var missing *vars.MissingError
 	if !errors.As(err, &missing) {
@@ -79,40 +96,95 @@ func substitute(f *yamldoc.File, t *vars.Template, values Variables) (*source, e
 // objects cuts the text into documents (clusterctl: util/yaml, ToUnstructured).
 // The message of clusterctl quotes the whole document; this one names its place
 // instead.
-func (s *source) objects(ctx context.Context) ([]object, error) {
-	chunks, splitErr := yamldoc.Split(s.text)
+func (s *source) objects(ctx context.Context) ([]object, error) { return s.work(ctx, nil) }
+
+// work does something with each object, beside others. The error is that of the
+// first document that cannot be read.
+func (s *source) work(ctx context.Context, do func(o *object)) ([]object, error) {
+	chunks, split := s.chunks()
+	objs := make([]object, len(chunks))
+	errs := make([]error, len(chunks))
+	parallel.Each(len(chunks), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		value, err := yamldoc.ToMap(chunks[i].Data)
+		objs[i], errs[i] = object{Unstructured: unstructured.Unstructured{Object: value}, src: s, start: chunks[i].Start}, err
+		if value != nil && do != nil {
+			do(&objs[i])
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	n := 0
+	for i := range objs {
+		if errs[i] != nil {
+			return nil, objs[i].fail(fmt.Errorf("failed to parse yaml: failed to unmarshal the %s yaml document: %w", ordinal(n+1), errs[i]))
+		}
+		if objs[i].Object != nil {
+			objs[n] = objs[i]
+			n++
+		}
+	}
+	if split != nil {
+		return nil, s.file.Errorf(s.rawOffset(split.Offset), "failed to parse yaml: failed to read yaml: %w", split)
+	}
+	return objs[:n], nil
+}
+
+// chunks are the documents that clusterctl reads, before a separator that it
+// refuses.
+func (s *source) chunks() ([]yamldoc.Chunk, *yamldoc.SplitError) {
+	chunks, err := yamldoc.Split(s.text)
 	var split *yamldoc.SplitError
-	if n := len(chunks); errors.As(splitErr, &split) && n > 0 {
+	if n := len(chunks); errors.As(err, &split) && n > 0 {
 		// The reader fails before it delivers the document in front of a bad
 		// separator.
 		if end := chunks[n-1].Start + len(chunks[n-1].Data); bytes.IndexByte(s.text[end:split.Offset], '\n') < 0 {
 			chunks = chunks[:n-1]
 		}
 	}
-	values := make([]map[string]any, len(chunks))
-	errs := make([]error, len(chunks))
-	parallel.Each(len(chunks), func(i int) {
-		if ctx.Err() == nil {
-			values[i], errs[i] = yamldoc.ToMap(chunks[i].Data)
+	return chunks, split
+}
+
+// namespaces are the Namespaces of the text, found without reading most of the
+// other documents. What cannot be read is left out.
+func (s *source) namespaces() []object {
+	var out []object
+	chunks, _ := s.chunks()
+	for _, c := range chunks {
+		if !mayBeNamespace(c.Data) {
+			continue
 		}
-	})
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	var objs []object
-	for i, c := range chunks {
-		if errs[i] != nil {
-			o := object{src: s, start: c.Start}
-			return nil, o.fail(fmt.Errorf("failed to parse yaml: failed to unmarshal the %s yaml document: %w", ordinal(len(objs)+1), errs[i]))
-		}
-		if values[i] != nil {
-			objs = append(objs, object{unstructured.Unstructured{Object: values[i]}, s, c.Start})
+		if value, err := yamldoc.ToMap(c.Data); err == nil {
+			o := object{Unstructured: unstructured.Unstructured{Object: value}, src: s, start: c.Start}
+			if o.GetKind() == "Namespace" {
+				out = append(out, o)
+			}
 		}
 	}
-	if split != nil {
-		return nil, s.file.Errorf(s.rawOffset(split.Offset), "failed to parse yaml: failed to read yaml: %w", splitErr)
+	return out
+}
+
+// mayBeNamespace reports whether a document may hold the word, also if escapes, a
+// tag or the encoding hide it.
+func mayBeNamespace(data []byte) bool {
+	for _, c := range []byte("\\!\x00") {
+		if bytes.IndexByte(data, c) >= 0 {
+			return true
+		}
 	}
-	return objs, nil
+	const word = "Namespace"
+	for {
+		i := bytes.Index(data, []byte(word))
+		if i < 0 {
+			return false
+		}
+		if data = data[i+len(word):]; len(data) == 0 || data[0] != 'd' { // as the scope of definitions
+			return true
+		}
+	}
 }
 
 func (s *source) rawOffset(off int) int {
@@ -174,20 +246,18 @@ func (o *object) unwritable(err error) error {
 // document parses the text with positions and returns the document of the chunk
 // that begins at start.
 func (s *source) document(start int) *yamldoc.Document {
-	if s.docs == nil {
-		s.docs = yamldoc.ParseText(s.file, s.text, s.raw).Docs
-	}
-	i := sort.Search(len(s.docs), func(i int) bool {
-		begin, _ := s.docs[i].Range()
+	docs := s.docs()
+	i := sort.Search(len(docs), func(i int) bool {
+		begin, _ := docs[i].Range()
 		return begin >= start
 	})
-	if i == len(s.docs) {
+	if i == len(docs) {
 		return nil
 	}
-	if begin, _ := s.docs[i].Range(); begin != start {
+	if begin, _ := docs[i].Range(); begin != start {
 		return nil
 	}
-	return s.docs[i]
+	return docs[i]
 }
 
 // nearest follows keys and list indices as far as they exist.

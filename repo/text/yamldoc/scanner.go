@@ -28,8 +28,8 @@ type scanner struct {
 	nodes     []Node
 	fieldSlab []Field
 	itemSlab  []*Node
-	// slab and fieldSize are the sizes of the next slabs. Most lines have one node
-	// and one field, so that small documents leave nothing unused.
+	// slab and fieldSize are the sizes of the next slabs; small documents leave
+	// little of them unused.
 	slab, fieldSize int
 }
 
@@ -56,8 +56,8 @@ func scan(data []byte) *Node {
 	if !ok || tabIndent(data) {
 		return nil
 	}
-	lines := min(strings.Count(text(data), "\n")+1, largeSlab)
-	p := scanner{text: text(data), line: 1, ascii: ascii, slab: lines, fieldSize: lines}
+	p := scanner{text: text(data), line: 1, ascii: ascii}
+	p.expect()
 	if strings.HasPrefix(p.text, "---") {
 		p.pos = 3
 		if !p.endLine() {
@@ -78,6 +78,17 @@ func scan(data []byte) *Node {
 		return nil
 	}
 	return root
+}
+
+// expect sets the sizes of the first slabs. Each field has a colon, each element of
+// a list a dash, and most lines have no more than one node.
+func (p *scanner) expect() {
+	lines := min(strings.Count(p.text, "\n"), largeSlab)
+	p.slab, p.fieldSize = lines, lines
+	if lines < largeSlab {
+		p.fieldSize = min(lines, strings.Count(p.text, ":"))
+		p.slab = min(lines, p.fieldSize+strings.Count(p.text, "- ")) + 1
+	}
 }
 
 // ordinary reports whether a text ends with a line break and has no characters
