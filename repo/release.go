@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // MaxFileSize is the largest file that is read into memory, in bytes.
@@ -103,7 +104,8 @@ func (a *Artifact) Open() (io.ReadCloser, error) {
 	return &checked{r, sha256.New(), a}, nil
 }
 
-// Bytes reads the whole content. It fails for files over MaxFileSize.
+// Bytes reads the whole content. It fails for files over MaxFileSize, and for YAML
+// with more documents than yamldoc.MaxDocuments.
 func (a *Artifact) Bytes() ([]byte, error) {
 	if a.Size > MaxFileSize {
 		return nil, fmt.Errorf("%s: the file has %d bytes, more than the %d that are read into memory", a.Path, a.Size, MaxFileSize)
@@ -116,6 +118,9 @@ func (a *Artifact) Bytes() ([]byte, error) {
 	data, err := files.ReadAll(r, a.Size)
 	if errors.Is(err, files.ErrTooLarge) {
 		err = fmt.Errorf("the file has %w", err)
+	}
+	if ext := path.Ext(a.Name); err == nil && (ext == ".yaml" || ext == ".yml" || a.Kind().Read()) {
+		err = yamldoc.CheckCount(data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Path, err)

@@ -66,6 +66,9 @@ type Options struct {
 	// in the tree, maybe more than once; nothing is taken from Cache then. It may
 	// be nil.
 	Input func(file string)
+	// Kustomization is told of the kustomizations that were built from, maybe more
+	// than once and from several goroutines. It may be nil.
+	Kustomization func(*yamldoc.Stream)
 	// Run starts a command in a folder and returns its standard output. It is
 	// nil if the user did not allow commands.
 	Run func(ctx context.Context, dir string, argv []string) ([]byte, error)
@@ -425,6 +428,11 @@ func (p *building) source(ctx context.Context, o *config.Output) ([]byte, error)
 		})
 		if err != nil {
 			return nil, err
+		}
+		if p.opts.Kustomization != nil {
+			for _, k := range kustomize.Kustomizations(p.tree, o.Kustomize) {
+				p.opts.Kustomization(k)
+			}
 		}
 		if o.Kind == layouts.Components {
 			if objs, err = p.components(ctx, o, objs); err != nil {

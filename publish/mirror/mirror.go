@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -177,6 +178,7 @@ func newRun(opts Options) (*run, error) {
 		beside:  beside{opts.Dir},
 		tokens:  make(chan struct{}, opts.Jobs),
 		looks:   make(chan struct{}, opts.Jobs),
+		parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		lock:    newBook(),
 		images:  map[[2]string][]inventory.Image{},
 		touched: map[[2]string]bool{},
@@ -216,6 +218,8 @@ type run struct {
 	// looks are held while sources and the mirror are asked what they have, which
 	// takes time but no bandwidth, and so goes on beside the downloads.
 	looks chan struct{}
+	// parsing is held while images are looked for.
+	parsing chan struct{}
 	// opening guards To.Of, which need not be safe for concurrent use.
 	opening sync.Mutex
 

@@ -176,16 +176,22 @@ func (m *run) unit(ctx context.Context, u *unit) error {
 	if m.DryRun {
 		return m.preview(ctx, cargos)
 	}
+	// What is in the files is found out while the disk or the network works.
+	entries := make([][]entry, len(cargos))
+	var reading sync.WaitGroup
+	var unread error
+	reading.Go(func() { unread = m.describeAll(ctx, cargos, entries) })
 	results, err := m.put(ctx, releases)
+	reading.Wait()
+	if err == nil {
+		err = unread
+	}
 	if err != nil {
 		return err
 	}
-	for _, c := range cargos {
+	for n, c := range cargos {
 		for i, r := range c.releases {
-			e, err := m.describe(ctx, c, i)
-			if err != nil {
-				return err
-			}
+			e := entries[n][i]
 			// What is restored, or was carried, came from where it came from.
 			if l, listing := m.recorded(c, r); l != nil {
 				e.Release, e.Listing = *l, listing
@@ -193,6 +199,25 @@ func (m *run) unit(ctx context.Context, u *unit) error {
 			if err := m.done(c.outcome(&e.Release, results[r]), &e); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// describeAll makes the entries of releases that are copied. What it parses is
+// large, so that there are no more at a time than processors.
+func (m *run) describeAll(ctx context.Context, cargos []*cargo, entries [][]entry) error {
+	if err := take(ctx, m.parsing); err != nil {
+		return err
+	}
+	defer func() { <-m.parsing }()
+	for n, c := range cargos {
+		for i := range c.releases {
+			e, err := m.describe(ctx, c, i)
+			if err != nil {
+				return err
+			}
+			entries[n] = append(entries[n], e)
 		}
 	}
 	return nil

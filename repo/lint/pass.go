@@ -184,6 +184,8 @@ type Pass struct {
 	File     *File
 	// Profile is the Cluster API that the release is judged for.
 	Profile contract.Profile
+	// Kustomizations are for ScopeKustomizations.
+	Kustomizations []*yamldoc.Stream
 	// Ignores are the comments that silence rules, for ScopeComments; Known
 	// tells whether there is a rule of an ID, and Ran whether it was applied.
 	Ignores    []*Ignore

@@ -64,6 +64,9 @@ const (
 	// ScopeComments is once, after all others, for the comments that silence
 	// rules.
 	ScopeComments
+	// ScopeKustomizations is once, for the kustomizations that the files were built
+	// from, if they were.
+	ScopeKustomizations
 	// ScopeLive is for rules about running programs. Run never applies them;
 	// another command does, such as "extension check".
 	ScopeLive

@@ -50,6 +50,8 @@ type Options struct {
 	// Foreign says that the files are those of others, who must not decide for the
 	// reader which errors count: comments silence only warnings and notes.
 	Foreign bool
+	// Kustomizations are those that the files were built from.
+	Kustomizations []*yamldoc.Stream
 	// Images asks registries for images, and answers in their order. It may be called
 	// from several goroutines. Without it, rules with the flag CheckImages are not
 	// applied.
@@ -105,6 +107,9 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 		}
 	}
 	run.apply(ScopeRepository, Pass{Repository: r, Config: run.config()})
+	if len(opts.Kustomizations) > 0 {
+		run.apply(ScopeKustomizations, Pass{Repository: r, Kustomizations: opts.Kustomizations})
+	}
 	run.comments()
 	run.texts = nil
 	run.report.finish()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // File is one file of a folder with what becomes of it.
@@ -123,6 +125,9 @@ func Folder(ctx context.Context, dir, prefix string, o Options) (*Report, error)
 				data, err := root.ReadFile(below)
 				if err != nil {
 					return err
+				}
+				if err := yamldoc.CheckCount(data); err != nil {
+					return fmt.Errorf("%s: %w", below, err)
 				}
 				all = append(all, &source{name: below, data: data})
 			}

@@ -377,7 +377,7 @@ var Packages = []Package{
 		Path:  "repo",
 		Holds: "the model: Repository, Provider, Release, Artifact, checksums",
 		Never: "where releases come from or go to",
-		Knows: `layouts repo/source/files`,
+		Knows: `layouts repo/source/files repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/behaviour",
@@ -559,7 +559,7 @@ var Packages = []Package{
 			repo/kube/crd
 			repo/lint
 			repo/lint/rules repo/lint/rules/contracts repo/lint/rules/definitions
-			repo/text/manifest`,
+			repo/text/manifest repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/lint/fix",

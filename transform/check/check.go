@@ -133,6 +133,24 @@ func Build(ctx context.Context, b *sourcetree.Build, o Options) (*Result, error)
 	return resolved(ctx, &sourcetree.Resolved{Repository: b.Repository(""), Partial: true, Build: b}, opts)
 }
 
+// Deprecations are the findings about fields of kustomizations that kustomize warns
+// of, of a tree that is built and not checked.
+func Deprecations(ctx context.Context, b *sourcetree.Build) (*lint.Report, error) {
+	o := Options{Rules: []*lint.Rule{rules.ByID("LINT004")}}
+	opts, err := o.lint(b.Config)
+	if err != nil {
+		return nil, err
+	}
+	opts.Kustomizations = b.Kustomizations
+	opts.Sources = func() (out []*yamldoc.File) {
+		for _, k := range b.Kustomizations {
+			out = append(out, k.File)
+		}
+		return out
+	}
+	return lint.Run(ctx, &repo.Repository{}, opts)
+}
+
 // Repository checks releases from anywhere. Partial says that there may be
 // versions that r does not hold.
 func Repository(ctx context.Context, r *repo.Repository, partial bool, o Options) (*Result, error) {
@@ -154,6 +172,7 @@ func resolved(ctx context.Context, t *sourcetree.Resolved, opts lint.Options) (*
 	opts.Partial = t.Partial
 	if t.Build != nil {
 		opts = traced(t.Build.Tracer, opts)
+		opts.Kustomizations = t.Build.Kustomizations
 	}
 	r, err := lint.Run(ctx, t.Repository, opts)
 	if err != nil {

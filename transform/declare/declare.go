@@ -205,6 +205,9 @@ func (s *side) steps() []contract.Step {
 	return out
 }
 
+// maxBuilds bounds how often a tree is built to prove changes.
+const maxBuilds = 100
+
 // labels adds the label of the new contract wherever that of the old one is written,
 // if no kind of the provider lacks a field that must be there, and a build then
 // differs in nothing but these labels. A template with another contract than the
@@ -231,6 +234,7 @@ func (s *side) labels(read []string) error {
 		return err
 	}
 	defer on.Close()
+	builds := 0
 	for _, name := range read {
 		if path.IsAbs(name) || !strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, ".yml") && path.Base(name) != "Kustomization" {
 			continue
@@ -246,7 +250,7 @@ func (s *side) labels(read []string) error {
 		}
 		for _, value := range slices.Sorted(maps.Keys(values)) {
 			text, line := labelled(string(data), s.opts, wanted, value)
-			if line == 0 {
+			if builds++; line == 0 || builds > maxBuilds {
 				break
 			}
 			kept, err := s.try(name, data, []byte(text), wanted, referenced)
@@ -254,7 +258,7 @@ func (s *side) labels(read []string) error {
 				return err
 			}
 			if kept {
-				s.add(migrate.Finding{Level: migrate.Note, File: path.Join(s.prefix, name), Line: line, Message: fmt.Sprintf("added the label %s, as no field is missing that must be there", s.opts.To.Label())})
+				s.add(migrate.Finding{Level: migrate.Note, File: path.Join(s.prefix, name), Line: line, Message: fmt.Sprintf("added the label %s, as no field is missing that must be there", s.opts.To.Label()), Help: "make sure that the controllers report these fields"})
 				break
 			}
 		}

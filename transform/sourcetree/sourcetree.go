@@ -234,6 +234,8 @@ type Build struct {
 	Tracer *transform.Tracer
 	// Problem is what a tolerant build left undone, or nil.
 	Problem *BuildError
+	// Kustomizations are those that the releases were built from, sorted by name.
+	Kustomizations []*yamldoc.Stream
 
 	series []seriesEdit
 }
@@ -358,6 +360,12 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 		defer mu.Unlock()
 		problems = append(problems, err)
 	}
+	kustomizations := map[string]*yamldoc.Stream{}
+	opts.Kustomization = func(s *yamldoc.Stream) {
+		mu.Lock()
+		defer mu.Unlock()
+		kustomizations[s.File.Name] = s
+	}
 	releases, err := transform.Build(ctx, t.Dir, plan, opts)
 	switch {
 	case ctx.Err() != nil:
@@ -369,6 +377,9 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 		o.note(true, "built %s %s: %d files", r.Provider.Label(), r.Version, len(r.Artifacts))
 	}
 	o.note(true, "built in %s", time.Since(start).Round(time.Millisecond))
+	for _, name := range slices.Sorted(maps.Keys(kustomizations)) {
+		b.Kustomizations = append(b.Kustomizations, kustomizations[name])
+	}
 	b.Releases, b.Tracer = releases, transform.NewTracer(ctx, t.Dir, plan, opts, releases)
 	if err := errors.Join(problems...); err != nil {
 		b.Problem = &BuildError{Dir: t.Dir, Err: err}

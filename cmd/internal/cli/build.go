@@ -8,6 +8,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 func (a *app) buildCommand() *cobra.Command {
@@ -36,6 +38,9 @@ repository that others read.`,
 			if err != nil {
 				return err
 			}
+			if err := a.sayDeprecations(cmd.Context(), b); err != nil {
+				return err
+			}
 			if err := a.saveSeries(b, false); err != nil {
 				return err
 			}
@@ -45,6 +50,19 @@ repository that others read.`,
 	s.flags(cmd)
 	cmd.Flags().StringVar(&out, "out", "out", "folder to write to")
 	return cmd
+}
+
+// sayDeprecations says which kustomizations use fields that kustomize warns of: one
+// line for each.
+func (a *app) sayDeprecations(ctx context.Context, b *sourcetree.Build) error {
+	r, err := check.Deprecations(ctx, b)
+	if err != nil {
+		return err
+	}
+	for _, f := range r.Findings {
+		a.say("%s:%d:%d: %s: %s; %s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, f.Message, `"kustomize edit fix" does that`)
+	}
+	return nil
 }
 
 // put writes releases into a folder.

@@ -19,7 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/effect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/declare"
 )
@@ -168,7 +168,7 @@ func (m *migration) provider(ctx context.Context, name, prefix string, r *migrat
 
 // file migrates one file.
 func (m *migration) file(name, shown string) (*migrate.Report, error) {
-	data, err := files.Read(name)
+	data, err := readDocuments(name)
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +191,9 @@ func (m *migration) filter(ctx context.Context) error {
 	}
 	if len(data) > repo.MaxFileSize {
 		return usagef("standard input has more than %d MB", repo.MaxFileSize>>20)
+	}
+	if err := yamldoc.CheckCount(data); err != nil {
+		return fmt.Errorf("standard input: %w", err)
 	}
 	r := m.one("-", data)
 	r.Add(effect.Compare(ctx, r.All, m.opts.Contract)...)

@@ -16,7 +16,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
@@ -132,7 +131,7 @@ func (a *app) file(r *rendering, name string) (*yamldoc.File, error) {
 	// The name may come from a template, which must not choose other folders.
 	if r.overrides != "" && !strings.ContainsAny(name, `/\`) {
 		path := filepath.Join(r.overrides, filepath.FromSlash(layouts.OverridePath(r.release.Provider, r.release.Version, name)))
-		data, err := files.Read(path)
+		data, err := readDocuments(path)
 		if err == nil {
 			a.say("using the override %s", path)
 			return yamldoc.NewFile(path, data), nil

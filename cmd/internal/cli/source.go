@@ -115,19 +115,19 @@ func cause(err error) error {
 }
 
 // muteLibraries keeps kustomize's notes about deprecated fields, which it
-// writes to the process's standard error, from the user who did not ask for
-// them. Our own streams are not touched.
+// writes to the process's standard error without a place and again for each build,
+// from the user; LINT004 and sayDeprecations have them with places. What it logs is
+// for --verbose. Our own streams are not touched.
 func (a *app) muteLibraries() (restore func()) {
-	if a.verbose {
-		return func() {}
-	}
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return func() {}
 	}
 	saved, logged := os.Stderr, log.Writer()
 	os.Stderr = null
-	log.SetOutput(io.Discard)
+	if !a.verbose {
+		log.SetOutput(io.Discard)
+	}
 	return func() {
 		os.Stderr = saved
 		log.SetOutput(logged)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
@@ -329,9 +331,21 @@ func (t *target) newest() ([]*repo.Release, error) {
 
 // readFile returns a file named on the command line.
 func (a *app) readFile(name string) ([]byte, error) {
-	data, err := files.Read(a.path(name))
+	data, err := readDocuments(a.path(name))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, cause(err))
+	}
+	return data, nil
+}
+
+// readDocuments is files.Read for what may be YAML.
+func readDocuments(path string) ([]byte, error) {
+	data, err := files.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := yamldoc.CheckCount(data); err != nil {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
 	}
 	return data, nil
 }

@@ -2,6 +2,7 @@ package inventory_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,6 +151,36 @@ func TestImagesOfCertManager(t *testing.T) {
 		images, err := list(t)
 		if err != nil || len(images) != 1 || images[0].Ref != "quay.io/jetstack/c:v1" || !images[0].SeenByClusterctl {
 			t.Errorf("images %+v, error %v", images, err)
+		}
+	}
+}
+
+// Definitions are left out only where nothing else can be meant, and all else keeps
+// its place.
+func TestReferencesBesideDefinitions(t *testing.T) {
+	const (
+		definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: foos.example.com\n"
+		pod        = "spec:\n  containers:\n  - name: c\n    image: quay.io/a/b:v1\n"
+	)
+	for name, text := range map[string]string{
+		"behind":                   definition + "spec: {}\n---\napiVersion: v1\nkind: Pod\n" + pod,
+		"between":                  "---\n" + definition + "spec:\n  group: x\nstatus:\n- a\n---\nkind: Pod\n" + pod + "---\n" + definition,
+		"the last kind counts":     definition + pod + "kind: Pod\n",
+		"quoted":                   definition + pod + "\"kind\": Pod\n",
+		"escaped":                  definition + pod + "\"\\x6bind\": Pod\n",
+		"explicit":                 definition + pod + "? kind\n: Pod\n",
+		"kind in a block":          definition + "spec:\n  x: |\n    kind: Pod\n---\nkind: Pod\n" + pod,
+		"after an open expression": "x: ${A:=\n---\n" + definition + "  y: }\n---\nkind: Pod\n" + pod,
+		"with an expression":       definition + "spec: ${A:=b}\n---\nkind: Pod\n" + pod,
+	} {
+		r := release(componentsFile, text)
+		want, wantErr := inventory.Images(t.Context(), r)
+		got, err := inventory.References(t.Context(), r)
+		if !slices.Equal(got, want) || (err == nil) != (wantErr == nil) {
+			t.Errorf("%s: %+v, %v; want %+v, %v", name, got, err, want, wantErr)
+		}
+		if len(want) != 1 && wantErr == nil {
+			t.Errorf("%s: this test finds %d images", name, len(want))
 		}
 	}
 }

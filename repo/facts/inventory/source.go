@@ -82,11 +82,9 @@ func kindsOf(r *repo.Release) func(*repo.Artifact) layouts.FileKind {
 // Parsed are files of a release that were read before, by name.
 type Parsed map[string]*manifest.File
 
-// file reads a file. Clusterctl replaces variables in those of providers alone.
+// file reads a file.
 func (p Parsed) file(a *repo.Artifact, kind layouts.FileKind, r *repo.Release) (*manifest.File, error) {
-	if r.Provider == layouts.CertManager {
-		kind = layouts.Asset
-	}
+	kind = readAs(kind, r)
 	if f := p[a.Name]; f != nil && f.Kind == kind {
 		return f, nil
 	}

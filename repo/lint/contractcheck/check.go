@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/contracts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/definitions"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // File is a text with definitions, in YAML or JSON.
@@ -183,6 +184,9 @@ func Read(names ...string) ([]File, error) {
 			data, err := os.ReadFile(p)
 			if err != nil {
 				return nil, err
+			}
+			if err := yamldoc.CheckCount(data); err != nil {
+				return nil, fmt.Errorf("%s: %w", p, err)
 			}
 			out = append(out, File{filepath.ToSlash(p), data})
 		}

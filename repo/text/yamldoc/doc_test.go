@@ -3,6 +3,7 @@ package yamldoc_test
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -361,5 +362,26 @@ func BenchmarkParse(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		yamldoc.Parse(yamldoc.NewFile("f", data))
+	}
+}
+
+func TestTooManyDocuments(t *testing.T) {
+	const one = "a\n---\n"
+	full := []byte(strings.Repeat(one, yamldoc.MaxDocuments))
+	chunks, err := yamldoc.Split(full)
+	if len(chunks) != yamldoc.MaxDocuments || err != nil || yamldoc.CheckCount(full) != nil {
+		t.Errorf("%d documents: %v", len(chunks), err)
+	}
+	over := append(full, "a"...)
+	s := yamldoc.Parse(yamldoc.NewFile("x.yaml", over))
+	if len(s.Docs) != 0 || !errors.Is(s.Err, yamldoc.ErrTooMany) || s.Err.Pos.Line != 2*yamldoc.MaxDocuments+1 {
+		t.Errorf("one more: %d documents, %v", len(s.Docs), s.Err)
+	}
+	if err := yamldoc.CheckCount(over); !errors.Is(err, yamldoc.ErrTooMany) {
+		t.Error(err)
+	}
+	// A separator before which there is nothing belongs to its document.
+	if err := yamldoc.CheckCount([]byte(strings.Repeat("---\n", 2*yamldoc.MaxDocuments))); err != nil {
+		t.Error(err)
 	}
 }

@@ -3,6 +3,7 @@ package yamldoc
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -18,30 +19,72 @@ type Chunk struct {
 	Data []byte
 }
 
-// SplitError is a separator line that carries text.
+// MaxDocuments is how many documents a file may have. Each costs memory even if
+// there is little in it, and no provider comes near: the known ones have some
+// hundreds.
+const MaxDocuments = 1_000_000
+
+// ErrTooMany says that a file has more than MaxDocuments.
+var ErrTooMany = errors.New("the file has more than the 1,000,000 documents that are read")
+
+// CheckCount returns ErrTooMany for a text of more than MaxDocuments.
+func CheckCount(data []byte) error {
+	separator := []byte("---")
+	// Most files are too short for so many, so that no line is looked at.
+	if len(data) < (len(separator)+1)*MaxDocuments || bytes.Count(data, separator) < MaxDocuments {
+		return nil
+	}
+	n := 0
+	if cut(data, func(int, int) bool { n++; return n <= MaxDocuments }); n > MaxDocuments {
+		return ErrTooMany
+	}
+	return nil
+}
+
+// SplitError is a separator line that carries text, or one too many.
 type SplitError struct {
 	// Offset is where the offending text begins.
 	Offset int
 	// Text is what follows the dashes.
 	Text string
+	// TooMany is set behind MaxDocuments.
+	TooMany bool
 }
 
 // Error uses the words of apimachinery, which clusterctl prints.
-func (e *SplitError) Error() string { return "invalid Yaml document separator: " + e.Text }
+func (e *SplitError) Error() string {
+	if e.TooMany {
+		return ErrTooMany.Error()
+	}
+	return "invalid Yaml document separator: " + e.Text
+}
+
+// Is makes errors.Is find ErrTooMany.
+func (e *SplitError) Is(target error) bool { return e.TooMany && target == ErrTooMany }
 
 // Split cuts a file into documents at the lines that begin with three dashes,
 // as clusterctl does (k8s.io/apimachinery/pkg/util/yaml, YAMLReader): only
 // blanks or a comment may follow on such a line, otherwise the error is a
 // *SplitError, and the chunks before it are returned with it. Chunks without a
-// single byte are left out. Data aliases the input.
+// single byte are left out. Behind MaxDocuments it is an error, too, and there are
+// no chunks. Data aliases the input.
 func Split(data []byte) ([]Chunk, error) {
 	var out []Chunk
-	start := 0
-	flush := func(end int) {
-		if end > start {
-			out = append(out, Chunk{start, data[start:end]})
-		}
+	err := cut(data, func(start, end int) bool {
+		out = append(out, Chunk{start, data[start:end]})
+		return len(out) <= MaxDocuments
+	})
+	if len(out) > MaxDocuments {
+		return nil, &SplitError{Offset: out[MaxDocuments].Start, TooMany: true}
 	}
+	return out, err
+}
+
+// cut is Split for a function that gets the range of each chunk, until it returns
+// false.
+func cut(data []byte, more func(start, end int) bool) error {
+	start := 0
+	flush := func(end int) bool { return end == start || more(start, end) }
 	for off := 0; off < len(data); {
 		end := len(data)
 		next := end
@@ -51,18 +94,20 @@ func Split(data []byte) ([]Chunk, error) {
 		if rest, ok := bytes.CutPrefix(data[off:end], []byte("---")); ok {
 			if text := bytes.TrimSpace(rest); len(text) > 0 && text[0] != '#' {
 				flush(off)
-				return out, &SplitError{Offset: off + 3 + bytes.Index(rest, text), Text: string(text)}
+				return &SplitError{Offset: off + 3 + bytes.Index(rest, text), Text: string(text)}
 			}
 			// Where nothing precedes it, the line itself belongs to the document.
 			if off > start {
-				flush(off)
+				if !flush(off) {
+					return nil
+				}
 				start = next
 			}
 		}
 		off = next
 	}
 	flush(len(data))
-	return out, nil
+	return nil
 }
 
 // ToMap decodes one document exactly as clusterctl does: numbers become

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/effect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
@@ -103,8 +105,8 @@ func randomOperation(r *rand.Rand, i int) string {
 	return op("add", spec+"remediationStrategy", "value:\n    maxRetry: 3\n    retryPeriod: "+pick("30s", "5m")+"\n    minHealthyPeriod: 1h")
 }
 
-// effect is the patched template as the API server stores it.
-func effect(t *testing.T, text []byte) (string, error) {
+// result is the patched template as the API server stores it.
+func result(t *testing.T, text []byte) (string, error) {
 	t.Helper()
 	docs, err := yamldoc.Split(text)
 	if err != nil || len(docs) != 2 {
@@ -192,6 +194,20 @@ func inOrder(t *testing.T, text string) string {
 	return string(out)
 }
 
+// effects is what migrate says about the effect of the patches of a class, with an
+// operation more after the migration.
+func effects(text, more string) []migrate.Finding {
+	const refs = "spec:\n  infrastructure:\n    ref: {apiVersion: infrastructure.example.com/v1, kind: AcmeClusterTemplate, name: c}\n  controlPlane:\n    ref: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: cp}\n" +
+		"  variables:\n  - name: region\n    required: true\n    schema: {openAPIV3Schema: {type: string, default: eu}}\n"
+	old := strings.Replace(text, "spec:\n", refs, 1)
+	r := migrate.Text("x", []byte(old), migrate.Options{Contract: table.To("v1beta2")})
+	if more != "" {
+		// After the others, so that none of them can undo it.
+		r.New = []byte(strings.Replace(string(r.New), "\n---\n", "\n"+more+"---\n", 1))
+	}
+	return effect.Compare(context.Background(), []*migrate.File{{Name: "x", Old: []byte(old), Result: r}}, table.To("v1beta2"))
+}
+
 // A patched template is the same, whether the patches or their result are migrated.
 func TestMigratePatches(t *testing.T) {
 	compared, manual, refused := 0, 0, 0
@@ -204,7 +220,7 @@ func TestMigratePatches(t *testing.T) {
 		}
 		text := "apiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\nmetadata:\n  name: x\nspec:\n  patches:\n  - name: a\n    definitions:\n    - selector:\n        apiVersion: controlplane.cluster.x-k8s.io/v1beta1\n        kind: KubeadmControlPlaneTemplate\n        matchResources:\n          controlPlane: true\n      jsonPatches:\n" +
 			"      " + strings.ReplaceAll(strings.TrimSuffix(ops.String(), "\n"), "\n", "\n      ") + "\n---\n" + controlPlaneTemplate
-		want, err := effect(t, []byte(text))
+		want, err := result(t, []byte(text))
 		if err != nil {
 			refused++
 			continue
@@ -219,7 +235,7 @@ func TestMigratePatches(t *testing.T) {
 			}
 			continue
 		}
-		after, err := effect(t, got.New)
+		after, err := result(t, got.New)
 		if err != nil || after != want {
 			t.Errorf("seed %d: %v\n%s\nold:\n%s\nnew:\n%s", seed, err, lineDiff(want, after), text, got.New)
 			if t.Failed() && compared > 0 && seed > 40 {
@@ -228,6 +244,15 @@ func TestMigratePatches(t *testing.T) {
 			continue
 		}
 		compared++
+		if found := effects(text, ""); len(found) > 0 {
+			t.Errorf("seed %d: migrate says that the effect is another: %v\n%s", seed, found, text)
+		}
+		if !strings.Contains(string(got.New), "jsonPatches") {
+			continue // all were of fields that are gone
+		}
+		if found := effects(text, "      - op: add\n        path: /spec/template/spec/kubeadmConfigSpec/format\n        value: ignition\n"); len(found) != 1 {
+			t.Errorf("seed %d: migrate does not see another effect: %v\n%s", seed, found, text)
+		}
 	}
 	t.Logf("%d classes have the same effect, %d are left to do by hand, Cluster API refuses %d", compared, manual, refused)
 	for reason, n := range reasons {

@@ -3,10 +3,13 @@ package text
 import (
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var commentRules = &lint.Family{Prefix: "LINT", Title: "Comments that silence rules"}
+var commentRules = &lint.Family{Prefix: "LINT", Title: "Comments that silence rules, and source trees"}
 
 func onComment(p *lint.Pass, i *lint.Ignore, message string) {
 	p.Report(lint.Finding{File: i.File, Pos: i.Pos, End: i.End, Source: i.Source, Message: message})
@@ -65,6 +68,49 @@ func ignoreUnused(p *lint.Pass) {
 			if id := lint.NormalizeID(id); i.Reason != "" && p.Known(id) && p.Ran(id) && !i.Used(id) {
 				onComment(p, i, "the comment silences no finding of "+id+" here")
 			}
+		}
+	}
+}
+
+var _ = commentRules.Add(lint.Rule{
+	ID: "LINT004", Name: "kustomize-deprecated", Since: "v0.1.0",
+	Title:    "Kustomizations should not use fields that kustomize deprecates",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "kustomize api/types, Kustomization.CheckDeprecatedFields",
+	Why:    "A later version of kustomize ignores or refuses the fields, and each build warns of them until then.",
+	Fix:    `Run "kustomize edit fix" in the folder, with --vars for vars, and compare what "kustomize build" prints before and after.`,
+	Scope:  lint.ScopeKustomizations, Check: deprecatedFields,
+})
+
+func deprecatedFields(p *lint.Pass) {
+	for _, stream := range p.Kustomizations {
+		for _, d := range stream.Docs {
+			var first *yamldoc.Field
+			var words []string
+			if d.Err != nil || !d.Root.Is(yamldoc.Map) {
+				continue
+			}
+			for i := range d.Root.Fields {
+				f := &d.Root.Fields[i]
+				instead, ok := layouts.DeprecatedKustomizeFields[f.Name]
+				if !ok || f.Value.Is(yamldoc.Null) {
+					continue
+				}
+				if first == nil {
+					first = f
+				}
+				words = append(words, f.Name+" (use "+instead+")")
+			}
+			if first == nil {
+				continue
+			}
+			verb := "is"
+			if len(words) > 1 {
+				verb = "are"
+			}
+			f := lint.At(&lint.File{Raw: d.File}, d, first.Key(), "%s %s deprecated in kustomize", view.Enumerate(words), verb)
+			f.Object = ""
+			p.Report(f)
 		}
 	}
 }

@@ -142,6 +142,10 @@ func separatorLine(p *lint.Pass) {
 		var split *yamldoc.SplitError
 		if errors.As(s.Err.Err, &split) {
 			text = split.Text
+			if split.TooMany {
+				p.Report(view.AtPos(p.File, s.Err.Pos, split.Error()))
+				return
+			}
 		}
 		p.Report(view.AtPos(p.File, s.Err.Pos, "text follows the separator ---: "+short([]byte(text))))
 	}
