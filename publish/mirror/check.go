@@ -213,6 +213,9 @@ func (c *checker) strangers(listed []Checksum) {
 		names[i] = s.Name
 	}
 	for _, name := range Strangers(c.report.Lock, names) {
+		if _, err := c.root.Lstat(filepath.FromSlash(name)); errors.Is(err, fs.ErrNotExist) {
+			continue // it is missing, as after a prune that was stopped
+		}
 		c.add(Unexpected, name, "%s lists it, but it belongs to no release in %s, and no run of mirror writes it; remove it, then %s", layouts.ChecksumFile, layouts.LockFile, again)
 	}
 }
