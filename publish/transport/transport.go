@@ -272,7 +272,7 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 				attempt++
 			case !sound(resp):
 				resp.Body.Close()
-				return nil, fmt.Errorf("%s redirects to something that is no URL", req.URL.Host)
+				return nil, fmt.Errorf("%s leads to an address that is no URL, or names a user", req.URL.Host)
 			default:
 				return resp, nil
 			}
@@ -299,11 +299,15 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// sound reports whether a redirect leads to a URL. If not, the error of the
-// client would show all of it.
+// sound reports whether a redirect, or the place of an upload, is a URL without a
+// user. For anything else the error of the client would show all of it, and a
+// password in it would be sent as if it were ours.
 func sound(resp *http.Response) bool {
-	_, err := resp.Location()
-	return resp.StatusCode/100 != 3 || err == nil || errors.Is(err, http.ErrNoLocation)
+	to, err := resp.Location()
+	if err == nil {
+		return to.User == nil
+	}
+	return resp.StatusCode/100 != 3 || errors.Is(err, http.ErrNoLocation)
 }
 
 // repeatable reports whether the body of a request can be sent once more.

@@ -195,10 +195,12 @@ var pieces = []string{
 	"%0A::error::x", "%25", "%0D", "file=x,line=1", "{0}", "${A:=b}", "\t", " ", "\r\n", "\n", "\\", "\\n", "\\u0000", "é漢🙂",
 }
 
-// hostileTexts returns a source of texts; each has something that can be seen.
+// hostileTexts returns a source of texts; each has something that can be seen, and no
+// two are the same, as equal names are shown once.
 func hostileTexts(seed int64) func() string {
 	r := rand.New(rand.NewSource(seed))
-	return func() string {
+	seen := map[string]bool{}
+	text := func() string {
 		var b strings.Builder
 		b.WriteByte("xX_"[r.Intn(3)])
 		for range 1 + r.Intn(4) {
@@ -214,6 +216,14 @@ func hostileTexts(seed int64) func() string {
 			}
 		}
 		return b.String()
+	}
+	return func() string {
+		for {
+			if s := text(); !seen[s] {
+				seen[s] = true
+				return s
+			}
+		}
 	}
 }
 
