@@ -24,7 +24,7 @@ import (
 // elsewhere are command lines that need what a test does not have. They are
 // parsed, with all their flags, and not run.
 var elsewhere = []struct{ pattern, why string }{
-	{`(https|oci)://|images .*--check\b`, "a server"},
+	{`(https|oci)://|images .*--check\b|--check-images`, "a server"},
 	{`--kubeconfig|^contract (watch|drive)`, "a cluster"},
 	{`^(move-plan|contract replay) .*(crds\.json|dump/|\.jsonl)|--verify `, "a dump or recording of a cluster"},
 	{`--watch`, "it does not end"},
