@@ -137,6 +137,10 @@ func (e *RateLimitError) Error() string {
 // It is more than the usual number of requests at a time.
 const keptConnections = 16
 
+// maxHeader is the size in bytes at which the header of an answer is refused. Go
+// accepts ten times as much, of which there are copies.
+const maxHeader = 1 << 20
+
 // Usual makes connections as http.DefaultTransport does, and keeps more of them.
 // That one keeps two for each host, so that with HTTP/1.1 nearly all of several
 // downloads at a time begin with a new handshake.
@@ -147,6 +151,7 @@ var Usual = sync.OnceValue(func() http.RoundTripper {
 	}
 	t = t.Clone()
 	t.MaxIdleConnsPerHost = keptConnections
+	t.MaxResponseHeaderBytes = maxHeader
 	return t
 })
 

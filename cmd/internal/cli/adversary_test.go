@@ -452,7 +452,8 @@ func newAttackedWorld(t *testing.T) *attackedWorld {
 		(*s).Config.ErrorLog = log.New(io.Discard, "", 0)
 		(*s).StartTLS()
 	}
-	w.base = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
+	w.base = transport.Usual().(*http.Transport).Clone()
+	w.base.TLSClientConfig, w.base.Proxy = &tls.Config{InsecureSkipVerify: true}, nil
 	t.Cleanup(func() {
 		w.base.CloseIdleConnections()
 		for _, s := range []*httptest.Server{w.older, w.newest} {
