@@ -151,7 +151,7 @@ func renderProvider(ctx context.Context, in ProviderInput, print bool) (*Compone
 func (o *object) write() {
 	text, err := yamldoc.Marshal(o.UnstructuredContent())
 	if err == nil {
-		o.text = text
+		o.text = bytes.Clone(text) // without the room that was reserved for a longer one
 		o.Object = map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind()}
 	}
 }
