@@ -60,7 +60,7 @@ func (d *Repository) prepare(ctx context.Context, r *repo.Release) (*job, error)
 		return nil, errors.New("a pre-release cannot be the latest release on GitHub; ask for one of the two")
 	}
 	if d.opt.Token == "" {
-		return nil, fmt.Errorf("GitHub lets nobody publish without a token; set %s to one with the right \"Contents: read and write\" (classic: the scope repo)", d.opt.TokenName)
+		return nil, fmt.Errorf("GitHub accepts releases only with a token; set %s to one with the right \"Contents: read and write\" (classic: the scope repo)", d.opt.TokenName)
 	}
 	h, err := d.repository(ctx)
 	if err != nil {
@@ -164,7 +164,7 @@ func (j *job) look(ctx context.Context, trouble bool) (*state, error) {
 	if err == nil && !s.whole && s.ready() {
 		s, err = j.see(ctx, true)
 	}
-	return s, again(err) // somebody may have deleted what a list just showed
+	return s, again(err) // another user may have deleted what a list just showed
 }
 
 // see looks once.
@@ -269,7 +269,7 @@ func (j *job) table() converge.Table[*state] {
 		},
 		{
 			When: "the draft to adopt has files that the release does not have", Step: "refuse",
-			Why:    "somebody wanted them to be published",
+			Why:    "whoever added them wanted them to be published",
 			Is:     func(s *state) bool { return s.adopt && len(s.extra) > 0 },
 			Refuse: tooMuch,
 		},
@@ -361,7 +361,7 @@ func (j *job) compare(ctx context.Context, s *state) error {
 	switch {
 	case incomplete && !s.published.Immutable && (j.opt.Complete || m.plan == j.mark.plan):
 		s.fillable, s.unwritable = true, j.writable()
-		return j.audit(ctx, s) // what nobody could read is removed
+		return j.audit(ctx, s) // what readers could not read is removed
 	case incomplete && !s.published.Immutable:
 		s.conflict = fmt.Errorf("%w; if the published files are good and it was only not finished, ask to complete it (--complete)", conflict)
 	}
@@ -393,7 +393,7 @@ func (j *job) choose(s *state) error {
 	switch {
 	case len(s.foreign) == 0:
 	case !j.opt.AdoptDraft:
-		return fmt.Errorf("there is a draft of it that somebody else made: %s; publish or delete that, or ask to adopt it (--adopt-draft)", pages(s.foreign))
+		return fmt.Errorf("there is a draft of it that another user made: %s; publish or delete that, or ask to adopt it (--adopt-draft)", pages(s.foreign))
 	case len(s.foreign) > 1:
 		return fmt.Errorf("there are %d drafts of it: %s; delete all but one", len(s.foreign), pages(s.foreign))
 	default:

@@ -128,7 +128,7 @@ func (j *job) remove(ctx context.Context, a asset) error {
 		var now asset
 		err := j.get(ctx, at, &now)
 		if err == nil && now.State == uploaded {
-			return converge.Overtaken(fmt.Errorf("%s was uploaded by somebody else", a.Name))
+			return converge.Overtaken(fmt.Errorf("%s was uploaded by another publisher", a.Name))
 		}
 		if err != nil && !overtaken(err) {
 			return err

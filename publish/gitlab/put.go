@@ -257,7 +257,7 @@ func (j *job) table() converge.Table[state] {
 		},
 		{
 			When: "files beside the components file are missing or wrong", Step: "delete the wrong files, upload the missing ones",
-			Why: "clusterctl asks for the components file first, so nobody sees them",
+			Why: "clusterctl asks for the components file first, so readers do not see them",
 			Is:  func(s state) bool { return len(s.steps) > 0 && s.steps[0].status != gitlab.PackageDefault },
 			Do:  j.fill,
 		},
@@ -366,7 +366,7 @@ func (j *job) clear(ctx context.Context, s state) error {
 // unhide lets the gate be opened again.
 func (j *job) unhide(context.Context, state) error {
 	delete(j.sent, j.gate().Name)
-	return &publish.Temporary{Err: fmt.Errorf("somebody else is publishing %s right now, and hides it meanwhile", j.r.Version)}
+	return &publish.Temporary{Err: fmt.Errorf("another publisher is at work on %s, and hides it meanwhile", j.r.Version)}
 }
 
 // claimLook is how long uploads go on without a look at the gate while the version

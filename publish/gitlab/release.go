@@ -59,7 +59,7 @@ func (p *Package) release(ctx context.Context, r *repo.Release) (made bool, err 
 		if !refused(err, http.StatusBadRequest, http.StatusConflict) {
 			return err
 		}
-		refusals[name] = err // somebody may have been first, as the next look shows
+		refusals[name] = err // another publisher may have been first, as the next look shows
 		return nil
 	}
 	machine := converge.Machine[*projectRelease]{

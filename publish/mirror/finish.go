@@ -270,7 +270,7 @@ func (m *run) sign(put func(string, []byte) error, sums []byte) error {
 }
 
 // standing returns the locked releases that are still in the mirror, with their
-// images. Somebody may have removed old ones.
+// images. Old ones may have been removed.
 func (m *run) standing(ctx context.Context) ([]Locked, error) {
 	all := m.lock.sorted()
 	gone := make([]bool, len(all))
@@ -318,7 +318,7 @@ func (m *run) standing(ctx context.Context) ([]Locked, error) {
 	return m.lock.sorted(), nil
 }
 
-// standsUp refuses to sign a release of an earlier run that nobody verified, or
+// standsUp refuses to sign a release of an earlier run that was not verified, or
 // that is no longer what was.
 func (m *run) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
 	if m.vouched[[2]string{l.Provider, l.Version}] {

@@ -492,7 +492,7 @@ var registryAttacks = []attack{
 		}
 		w.registry.put("sig", referrer)
 	}, tries: atRegistry, want: "is not signed"},
-	{name: "index that lies", threat: "the tag leads to an index of several manifests, of which readers take one", stops: "an index is no release", do: func(w *attacked) {
+	{name: "index that lies", threat: "the tag leads to an index of several manifests, of which readers take one", stops: "an index is not a release", do: func(w *attacked) {
 		w.publish(func(map[string]any) {})
 		m := w.registry.do(http.MethodGet, artifact+"manifests/v0.1.0", "", nil)
 		entry := fmt.Sprintf(`{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:%x","size":%d}`, sum(string(m)), len(m))
