@@ -68,6 +68,10 @@ func (h hooked) rename(from, to string) error {
 	return h.step("rename "+to, func(int) error { return h.disk.rename(from, to) })
 }
 
+func (h hooked) exchange(one, other string) error {
+	return h.step("exchange "+other, func(int) error { return h.disk.exchange(one, other) })
+}
+
 func (h hooked) lock(name string, flag int) (lock io.Closer, err error) {
 	err = h.step("lock "+name, func(int) (err error) { lock, err = h.disk.lock(name, flag); return err })
 	if err != nil && lock != nil {

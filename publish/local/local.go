@@ -202,8 +202,9 @@ func (d *Folder) Put(ctx context.Context, r *repo.Release) (publish.Result, erro
 }
 
 // Replace is Put for a build folder: a version that is there with other content
-// is replaced by a rename, so that a reader sees the old files or the new ones,
-// and nothing waits for the disk. After a power cut the folder has to be built
+// is exchanged with the new one, so that a reader sees the old files or the new
+// ones, and nothing waits for the disk. Where folders cannot be exchanged, the
+// version is away for a moment. After a power cut the folder has to be built
 // again.
 func (d *Folder) Replace(ctx context.Context, r *repo.Release) (publish.Result, error) {
 	open := func(root string) (disk, error) {
@@ -358,8 +359,8 @@ func (d *Folder) find(dir, name string) (found bool, err error) {
 	return found, nil
 }
 
-// publish stages, verifies and switches. With replace set, it moves what is
-// there out of the way first. It reports whether another publisher was first,
+// publish stages, verifies and switches. With replace set, what is there makes
+// room. It reports whether another publisher was first,
 // with the same content.
 func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Release, replace bool) (lost bool, err error) {
 	s, err := stage(ctx, disk, path.Dir(dir))
@@ -377,6 +378,15 @@ func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Rel
 	}
 	if staged.Artifact(layouts.ChecksumFile) != nil {
 		if err := repo.VerifyChecksums(ctx, staged); err != nil {
+			return false, err
+		}
+	}
+	if replace {
+		err := disk.exchange(s.release(), dir)
+		if err == nil {
+			return false, d.visible(ctx, disk, dir, r, sums)
+		}
+		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}
 	}
@@ -400,11 +410,16 @@ func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Rel
 		}
 		return false, err
 	}
+	return false, d.visible(ctx, disk, dir, r, sums)
+}
+
+// visible makes durable that a release is in its place, and reads it back.
+func (d *Folder) visible(ctx context.Context, disk disk, dir string, r *repo.Release, sums map[string]repo.Sum) error {
 	if err := disk.sync(path.Dir(dir)); err != nil {
-		return false, err
+		return err
 	}
-	_, err = d.verify(ctx, dir, r, sums)
-	return false, err
+	_, err := d.verify(ctx, dir, r, sums)
+	return err
 }
 
 // verify reads a release back and compares it with what was written.

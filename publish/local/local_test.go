@@ -10,7 +10,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -423,6 +426,39 @@ func TestOnlyStagingOfTheDeadIsRemoved(t *testing.T) {
 	}
 	if got := tree(t, root); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, stagingPrefix) }) {
 		t.Errorf("left behind: %v", got)
+	}
+}
+
+// A reader finds a version at every moment of its replacements.
+func TestReplaceIsOneStep(t *testing.T) {
+	root := memoryDir(t)
+	d, steps := destination(t, root).hook(func(int, moment, string) error { return nil })
+	file := filepath.Join(root, "infrastructure-foo", "v1.0.0", "metadata.yaml")
+	var stop atomic.Bool
+	var reader sync.WaitGroup
+	missing := 0
+	for i := range 200 {
+		r := &repo.Release{Provider: foo, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("metadata.yaml", []byte(strconv.Itoa(i)))}}
+		if _, err := d.Replace(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			reader.Go(func() {
+				for !stop.Load() {
+					if _, err := os.ReadFile(file); err != nil {
+						missing++
+					}
+				}
+			})
+		}
+	}
+	stop.Store(true)
+	reader.Wait()
+	if slices.ContainsFunc(*steps, func(s string) bool { return strings.HasSuffix(s, "/old") }) {
+		t.Skip("folders cannot be exchanged here")
+	}
+	if missing > 0 {
+		t.Errorf("the version was away %d times", missing)
 	}
 }
 

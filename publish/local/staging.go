@@ -144,6 +144,9 @@ type disk interface {
 	// sync makes the entries of a folder durable.
 	sync(dir string) error
 	rename(from, to string) error
+	// exchange swaps two folders in one step. The error wraps
+	// errors.ErrUnsupported if that cannot be done here.
+	exchange(one, other string) error
 	// rmdir removes an empty folder.
 	rmdir(name string) error
 	removeAll(name string) error
@@ -202,6 +205,23 @@ func (d rootDisk) rename(from, to string) error { return d.root.Rename(from, to)
 func (d rootDisk) rmdir(name string) error      { return d.root.Remove(name) }
 func (d rootDisk) removeAll(name string) error  { return d.root.RemoveAll(name) }
 func (d rootDisk) close() error                 { return d.root.Close() }
+
+func (d rootDisk) exchange(one, other string) error {
+	oneDir, err := d.root.Open(path.Dir(one))
+	if err != nil {
+		return err
+	}
+	defer oneDir.Close()
+	otherDir, err := d.root.Open(path.Dir(other))
+	if err != nil {
+		return err
+	}
+	defer otherDir.Close()
+	if err := exchange(int(oneDir.Fd()), path.Base(one), int(otherDir.Fd()), path.Base(other)); err != nil {
+		return fmt.Errorf("exchange %s and %s: %w", one, other, err)
+	}
+	return nil
+}
 
 func (d rootDisk) lock(name string, flag int) (io.Closer, error) {
 	return lock(d.root, name, os.O_RDWR|os.O_CREATE|flag)

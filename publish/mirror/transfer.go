@@ -176,11 +176,17 @@ func (m *run) unit(ctx context.Context, u *unit) error {
 	if m.DryRun {
 		return m.preview(ctx, cargos)
 	}
-	// What is in the files is found out while the disk or the network works.
+	// What is in the files is found out while the disk or the network works, but
+	// not while the place that they are read from is replaced.
 	entries := make([][]entry, len(cargos))
 	var reading sync.WaitGroup
 	var unread error
 	reading.Go(func() { unread = m.describeAll(ctx, cargos, entries) })
+	if m.AcceptChanged || m.Repair {
+		if reading.Wait(); unread != nil {
+			return unread
+		}
+	}
 	results, err := m.put(ctx, releases)
 	reading.Wait()
 	if err == nil {

@@ -329,7 +329,7 @@ var Packages = []Package{
 		Holds:     "the destination folder: staged, synced, visible by one rename",
 		Never:     "other destinations, the network",
 		Knows:     `layouts publish repo repo/source/folder`,
-		Libraries: `syscall`,
+		Libraries: `golang.org/x/sys syscall`,
 	},
 	{
 		Path:  "publish/mirror",
@@ -565,7 +565,7 @@ var Packages = []Package{
 		Path:  "repo/lint/fix",
 		Holds: "the edits of findings, made so that nothing but the intended values changes",
 		Never: "rules, how a result is linted again",
-		Knows: `repo/lint repo/source/files repo/text/pattern repo/text/yamldoc`,
+		Knows: `repo/lint repo/text/pattern repo/text/yamldoc`,
 	},
 	{
 		Path:  "repo/lint/rules",

@@ -310,7 +310,7 @@ func (f *fixing) replaceAll(verify func() error) error {
 	var done []written
 	undo := func(err error) error {
 		for _, w := range slices.Backward(done) {
-			err = errors.Join(err, fix.Replace(w.key, w.new, w.old))
+			err = errors.Join(err, files.Replace(w.key, w.new, w.old))
 		}
 		return err
 	}
@@ -318,7 +318,7 @@ func (f *fixing) replaceAll(verify func() error) error {
 		if bytes.Equal(old, content) {
 			return nil
 		}
-		if err := fix.Replace(key, old, content); err != nil {
+		if err := files.Replace(key, old, content); err != nil {
 			return err
 		}
 		done = append(done, written{key, old, content})

@@ -107,8 +107,13 @@ type app struct {
 // Main runs the program with the arguments after its name and returns the exit
 // code.
 func Main(ctx context.Context, args []string, io IO) int {
+	return runUntil(ctx, args, io, newStopping())
+}
+
+// runUntil is Main; s says how the run ended.
+func runUntil(ctx context.Context, args []string, io IO, s *stopping) int {
 	defer boundMemory()()
-	a := &app{IO: io, started: time.Now(), args: args, stopping: &stopping{}}
+	a := &app{IO: io, started: time.Now(), args: args, stopping: s}
 	errs := term.NewWriter(&gate{io.Err, a.stopping}, term.Text)
 	a.Err, a.Out = errs, &gate{io.Out, a.stopping}
 	a.text = term.NewWriter(a.Out, term.Text)

@@ -122,24 +122,28 @@ func (a *app) writeOutput(name string, data []byte) error {
 	return nil
 }
 
-// writeFile replaces a file in one step.
+// writeFile replaces a file in one step. An interrupt waits for that, so that no
+// half of it stays behind.
 func (a *app) writeFile(name string, data []byte) error {
 	name = a.path(name)
-	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", a.short(name), cause(err))
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = a.stopping.wrote(a.short(name), func() error { return os.Rename(tmp.Name(), name) })
-	}
+	err := a.stopping.wrote(a.short(name), func() error {
+		tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+		if err != nil {
+			return err
+		}
+		defer os.Remove(tmp.Name())
+		_, err = tmp.Write(data)
+		if err == nil {
+			err = tmp.Chmod(0o644)
+		}
+		if closeErr := tmp.Close(); err == nil {
+			err = closeErr
+		}
+		if err == nil {
+			err = os.Rename(tmp.Name(), name)
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("write %s: %w", a.short(name), cause(err))
 	}

@@ -25,7 +25,11 @@ type stopping struct {
 	shut bool
 	// written are the output files that are whole.
 	written []string
+	// ended is closed when the work is over, which it may be after the run was left.
+	ended chan struct{}
 }
+
+func newStopping() *stopping { return &stopping{ended: make(chan struct{})} }
 
 // errStopped is what writers get after the end.
 var errStopped = errors.New("interrupted")
@@ -68,10 +72,14 @@ func (s *stopping) wrote(name string, put func() error) error {
 // that do writes afterwards is let through.
 func (s *stopping) run(ctx context.Context, do func(context.Context) error) error {
 	if ctx.Err() != nil {
+		close(s.ended)
 		return errStopped
 	}
 	done := make(chan error, 1)
-	go func() { done <- do(ctx) }()
+	go func() {
+		defer close(s.ended)
+		done <- do(ctx)
+	}()
 	select {
 	case err := <-done:
 		return err

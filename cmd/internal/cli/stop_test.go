@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -39,7 +40,8 @@ func (s *safeBuffer) String() string {
 }
 
 // stopped runs the program, interrupts it after a time, and returns what it
-// printed, and how long it then took.
+// printed, and how long it then took. What is left of the run ends before stopped
+// returns: it would share the streams of the process with the next one.
 func stopped(t *testing.T, after time.Duration, in io.Reader, args ...string) (code int, out, errs string, took time.Duration) {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -51,17 +53,36 @@ func stopped(t *testing.T, after time.Duration, in io.Reader, args ...string) (c
 	var stdout, stderr safeBuffer
 	var at time.Time
 	time.AfterFunc(after, func() { at = time.Now(); cancel() })
-	code = Main(ctx, args, IO{In: in, Out: &stdout, Err: &stderr, Env: func(string) (string, bool) { return "", false }, Dir: dir})
+	s := newStopping()
+	code = runUntil(ctx, args, IO{In: in, Out: &stdout, Err: &stderr, Env: func(string) (string, bool) { return "", false }, Dir: dir}, s)
 	if ctx.Err() != nil {
 		took = time.Since(at)
+	}
+	if c, ok := in.(io.Closer); ok {
+		c.Close()
+	}
+	for s.left() {
+		select {
+		case <-s.ended:
+			return code, stdout.String(), stderr.String(), took
+		case <-time.After(10 * time.Millisecond):
+			// What opens or reads a pipe goes on when the other end comes and goes.
+			files, _ := os.ReadDir(".")
+			for _, e := range files {
+				if e.Type() != fs.ModeNamedPipe {
+					continue
+				}
+				if f, err := os.OpenFile(e.Name(), os.O_RDWR, 0); err == nil {
+					f.Close()
+				}
+			}
+		}
 	}
 	return code, stdout.String(), stderr.String(), took
 }
 
 func TestInterruptWhileWaiting(t *testing.T) {
 	t.Chdir(t.TempDir())
-	endless, w := io.Pipe()
-	t.Cleanup(func() { w.Close() })
 	for name, args := range map[string][]string{
 		"standard input": {"move-plan", "-"},
 		"FIFO":           {"rules", "-o", "json=FIFO"},
@@ -82,6 +103,8 @@ func TestInterruptWhileWaiting(t *testing.T) {
 					args[i] = strings.ReplaceAll(args[i], "FIFO", pipe)
 				}
 			}
+			endless, w := io.Pipe()
+			defer w.Close()
 			code, out, errs, took := stopped(t, 100*time.Millisecond, endless, args...)
 			if code != exitFailed || !strings.Contains(errs, "error: interrupted; nothing unfinished is visible") || out != "" || took > soon {
 				t.Errorf("exit code %d after %s\n%s%s", code, took, out, errs)
