@@ -25,6 +25,8 @@ type Options struct {
 	// Severity overrides the severity of rules by ID; Off silences them, and
 	// anything else also asks for what is optional (Rule.OptIn).
 	Severity map[string]Severity
+	// Own are severities that the judged files bring along.
+	Own Own
 	// Select asks for the optional findings of rules, by ID, family or SelectAll.
 	Select []string
 	// Partial says that the repository does not hold all versions of its
@@ -111,6 +113,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 		run.apply(ScopeKustomizations, Pass{Repository: r, Kustomizations: opts.Kustomizations})
 	}
 	run.comments()
+	run.report.weigh(opts.Own)
 	run.texts = nil
 	run.report.finish()
 	run.report.merge(opts.Edits)
@@ -119,7 +122,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 
 // asked reports whether the optional findings of a rule are wanted.
 func (o *Options) asked(rule *Rule) bool {
-	return o.Severity[rule.ID] != Off || rule.Selected(o.Select)
+	return o.Severity[rule.ID] != Off || o.Own.Severity[rule.ID] != Off || rule.Selected(o.Select)
 }
 
 // applies reports whether a rule is applied at all.
