@@ -34,12 +34,12 @@ type head struct {
 	SchemaVersion int    `json:"schemaVersion" doc:"the version of the form of this kind"`
 	// Failures say what is missing: the document is complete if there are none.
 	Failures   []string         `json:"failures" doc:"what could not be read or done; the document is complete if the list is empty"`
-	Suppressed []jsonSuppressed `json:"suppressed" doc:"findings that comments in the files silence"`
+	Suppressed []jsonSuppressed `json:"suppressed" doc:"findings that comments in the files silence, or a configuration among them"`
 }
 
 type jsonSuppressed struct {
 	jsonFinding
-	Reason string `json:"reason" doc:"why, as the comment says it"`
+	Reason string `json:"reason" doc:"why, as the comment says it, or which configuration"`
 }
 
 // Documents are the kinds that this package writes.

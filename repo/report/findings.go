@@ -200,12 +200,34 @@ func scope(r *lint.Report) string {
 	return fmt.Sprintf("in %s of %s", count(r.Files, "file"), count(r.Releases, "release"))
 }
 
-// silenced counts what comments silence; empty if that is nothing.
+// silenced counts what comments and files among the judged ones silence; empty if
+// that is nothing.
 func silenced(r *lint.Report) string {
-	if len(r.Suppressed) == 0 {
+	var parts []string
+	n := len(r.Suppressed)
+	for _, w := range r.Weighed {
+		n -= w.Silenced
+	}
+	if n > 0 {
+		parts = append(parts, "comments silence "+count(n, "finding"))
+	}
+	for _, w := range r.Weighed {
+		var does []string
+		if w.Silenced > 0 {
+			does = append(does, "silences "+count(w.Silenced, "finding"))
+		}
+		if w.Lowered > 0 {
+			does = append(does, "lowers "+count(w.Lowered, "finding"))
+		}
+		if w.Kept > 0 {
+			does = append(does, "cannot lower "+count(w.Kept, "error"))
+		}
+		parts = append(parts, visible(w.File)+" "+strings.Join(does, ", "))
+	}
+	if len(parts) == 0 {
 		return ""
 	}
-	return "; comments silence " + count(len(r.Suppressed), "finding")
+	return "; " + strings.Join(parts, "; ")
 }
 
 func place(file string, p yamldoc.Pos) string {

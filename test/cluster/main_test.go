@@ -113,6 +113,16 @@ func end(t *testing.T, s *apply.Session) {
 // coreLibrary holds what Cluster API itself defines, and permissive definitions for
 // cert-manager: clusterctl installs both before any other provider.
 func coreLibrary() (*apply.Library, error) {
+	all, err := coreObjects()
+	if err != nil {
+		return nil, err
+	}
+	return apply.NewLibrary(append(all, certManager()...)...), nil
+}
+
+// coreObjects are the definitions of Cluster API and the configurations of its
+// webhooks.
+func coreObjects() ([]unstructured.Unstructured, error) {
 	module := exec.Command("go", "mod", "download", "-json", "sigs.k8s.io/cluster-api")
 	out, err := module.Output()
 	if err != nil {
@@ -141,7 +151,7 @@ func coreLibrary() (*apply.Library, error) {
 			}
 		}
 	}
-	return apply.NewLibrary(append(all, certManager()...)...), nil
+	return all, nil
 }
 
 // certManager defines the kinds of cert-manager, which may hold anything.

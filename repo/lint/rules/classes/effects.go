@@ -1,9 +1,11 @@
 package classes
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +80,9 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 			e.add(f, "")
 			continue
 		}
-		f.rule = patchOptional
+		if f.rule != patchNoValue {
+			f.rule = patchOptional
+		}
 		f.doubtful = len(clusters) > 0 && !slices.ContainsFunc(clusters, func(o *manifest.Object) bool { return !setsVariable(o, unset[0]) })
 		e.add(f, " while variable "+unset[0]+" is not set")
 	}
@@ -230,6 +234,7 @@ func (s situation) run(p *lint.Pass) (out []fault, made map[string]bool) {
 	for _, t := range templates {
 		if !t.Unsure && !failed[t] && len(t.Writes) > 0 {
 			out = append(out, s.misfits(p, t, before[t], made)...)
+			out = append(out, s.blanks(t)...)
 		}
 	}
 	return out, made
@@ -412,6 +417,43 @@ func (s situation) misfits(p *lint.Pass, t *patch.Template, before json.RawMessa
 	return out
 }
 
+// noValue is what text/template writes for a variable that is not set.
+const noValue = "<no value>"
+
+// blanks returns where a template of a patch wrote that a variable has no value.
+func (s situation) blanks(t *patch.Template) (out []fault) {
+	var object any
+	if !bytes.Contains(t.Object, []byte("no value")) || json.Unmarshal(t.Object, &object) != nil {
+		return nil // the brackets are escaped in some JSON
+	}
+	var walk func(value any, path []string)
+	walk = func(value any, path []string) {
+		path = slices.Clip(path)
+		switch value := value.(type) {
+		case map[string]any:
+			for _, name := range slices.Sorted(maps.Keys(value)) {
+				walk(value[name], append(path, name))
+			}
+		case []any:
+			for i, v := range value {
+				walk(v, append(path, listIndex(i)))
+			}
+		case string:
+			if !strings.Contains(value, noValue) {
+				return
+			}
+			field := openapi.Join(path)
+			n, _ := blame(t, openapi.Violation{Fault: openapi.Value, Path: field})
+			if !strings.Contains(n.Str(), "{{") || strings.Contains(n.Str(), noValue) || sampled(s.class.Object, n) {
+				return
+			}
+			out = append(out, fault{rule: patchNoValue, node: n, reads: reads(n), message: fmt.Sprintf("the template writes %q into %s of %s, because what it reads has none", noValue, field, holderText(t))})
+		}
+	}
+	walk(object, nil)
+	return out
+}
+
 // definitionOf returns the schema of what Cluster API creates from a template: for
 // machines the template itself, otherwise an object with its inner spec. The prefix
 // leads to the spec of that in the template.
@@ -566,8 +608,18 @@ var patchResult = patchRules.Add(lint.Rule{
 	Kinds:  view.Substituted,
 })
 
+var patchNoValue = patchRules.Add(lint.Rule{
+	ID: "PA024", Name: "patch-no-value", Since: "v0.2.0",
+	Title:    "Templates in patches should not write that a variable has no value",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: generator + ", renderValueTemplate",
+	Why:    `A template that reads a variable or property that is not set writes the text "<no value>". Cluster API passes it on, and the machines or the provider fail on it.`,
+	Fix:    "Correct the name, give the variable a default, require it, or write a default in the template: '{{ .NAME | default \"VALUE\" }}'.",
+	Kinds:  view.Substituted,
+})
+
 func init() {
-	for _, r := range []*lint.Rule{patchOptional, patchApplies, patchVariableValue, patchRenders, patchResult} {
+	for _, r := range []*lint.Rule{patchNoValue, patchOptional, patchApplies, patchVariableValue, patchRenders, patchResult} {
 		r.Check = eachClass(reported)
 	}
 	patchPathKnown.Check = eachClass(patchPathUnknown)
