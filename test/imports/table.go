@@ -1182,6 +1182,7 @@ var Packages = []Package{
 		Knows: `layouts
 			layouts/config layouts/detect
 			repo
+			repo/capi/metadata
 			repo/source/files repo/source/git repo/source/folder repo/source/program
 			repo/text/yamldoc
 			transform
