@@ -46,21 +46,21 @@ func WriteDiff(w io.Writer, format string, all []Comparison) error {
 }
 
 type diffBody struct {
-	Changes []diffEntry    `json:"changes"`
-	Summary map[string]int `json:"summary"`
+	Changes []diffEntry         `json:"changes" doc:"an entry for each change of each provider, by area, then the heaviest first"`
+	Summary map[diff.Impact]int `json:"summary" doc:"the number of changes by impact"`
 }
 
 type diffEntry struct {
-	Provider string `json:"provider"`
-	From     string `json:"from"`
-	To       string `json:"to"`
+	Provider string `json:"provider" doc:"the provider label"`
+	From     string `json:"from" doc:"the old version; empty if the provider is new"`
+	To       string `json:"to" doc:"the new version; empty if the provider is gone"`
 	diff.Change
 }
 
 func diffJSON(w io.Writer, all []Comparison) error {
-	out := diffBody{[]diffEntry{}, map[string]int{}}
+	out := diffBody{[]diffEntry{}, map[diff.Impact]int{}}
 	for i := diff.Neutral; i <= diff.Breaking; i++ {
-		out.Summary[i.String()] = 0
+		out.Summary[i] = 0
 	}
 	for _, c := range all {
 		e := diffEntry{Provider: c.release().Provider.Label()}
@@ -73,7 +73,7 @@ func diffJSON(w io.Writer, all []Comparison) error {
 		for _, change := range c.Changes {
 			e.Change = change
 			out.Changes = append(out.Changes, e)
-			out.Summary[change.Impact.String()]++
+			out.Summary[change.Impact]++
 		}
 	}
 	return documentOf("diff").Write(w, nil, out)
