@@ -332,15 +332,19 @@ func (a *app) definitionFiles(args []string) ([]contractcheck.File, error) {
 
 func (a *app) contractMatrixCommand() *cobra.Command {
 	var core coreFlag
+	var s source
 	out := outputs{formats: report.MatrixFormats}
 	cmd := &cobra.Command{
 		Use:   "matrix TARGET...",
 		Short: "Show which providers are ready for which contract",
 		Long: `Shows for the newest release of each provider which contracts its CRDs declare,
 and which fields that the contract demands are missing.
-` + targetHelp,
-		Example: `  clusterctl-repo contract matrix out -o markdown`,
-		Args:    cobra.MinimumNArgs(1),
+` + targetHelp + sourceHelp,
+		Example: `  clusterctl-repo contract matrix out -o markdown
+
+  # Is what this source tree releases next ready?
+  clusterctl-repo contract matrix .`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			outs, err := out.parse()
 			if err != nil {
@@ -352,7 +356,7 @@ and which fields that the contract demands are missing.
 			}
 			rows := []report.MatrixRow{}
 			for _, name := range args {
-				more, err := a.matrix(cmd.Context(), name, version)
+				more, err := a.matrix(cmd.Context(), name, &s, version)
 				if err != nil {
 					return err
 				}
@@ -362,12 +366,13 @@ and which fields that the contract demands are missing.
 		},
 	}
 	core.flag(cmd)
+	s.flags(cmd)
 	out.flag(cmd)
 	return cmd
 }
 
-func (a *app) matrix(ctx context.Context, name string, core int) (rows []report.MatrixRow, err error) {
-	err = a.eachNewest(ctx, name, nil, func(r *repo.Release, all []*crd.CRD) error {
+func (a *app) matrix(ctx context.Context, name string, s *source, core int) (rows []report.MatrixRow, err error) {
+	err = a.eachNewest(ctx, name, s, func(r *repo.Release, all []*crd.CRD) error {
 		rows = append(rows, matrixRow(r, all, core))
 		return nil
 	})
