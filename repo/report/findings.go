@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -317,34 +315,13 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 	for _, m := range latencies {
 		out.Measured = append(out.Measured, jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()})
 	}
-	var frame bytes.Buffer
-	if err := documentOf("lint").write(&frame, r.Failures, r.Suppressed, out); err != nil {
-		return err
-	}
-	// The field of the body, on a line of its own; no text can look like it.
-	before, after, _ := strings.Cut(frame.String(), "\n  "+noFindings)
-	before += "\n  "
-	if len(r.Findings) == 0 {
-		_, err := io.WriteString(w, frame.String())
-		return err
-	}
-	// One at a time, because there may be very many.
-	b := bufio.NewWriter(w)
-	b.WriteString(before + strings.TrimSuffix(noFindings, "]"))
-	for i := range r.Findings {
-		if i > 0 {
-			b.WriteByte(',')
+	return documentOf("lint").writeList(w, r.Failures, r.Suppressed, out, "findings", func(yield func(any) bool) {
+		for i := range r.Findings {
+			if !yield(findingJSON(&r.Findings[i])) {
+				return
+			}
 		}
-		f := &r.Findings[i]
-		text, err := indented(findingJSON(f), "    ")
-		if err != nil {
-			return err
-		}
-		b.WriteString("\n    ")
-		b.Write(text)
-	}
-	b.WriteString("\n  ]" + after)
-	return b.Flush()
+	})
 }
 
 func findingJSON(f *lint.Finding) jsonFinding {
@@ -353,19 +330,6 @@ func findingJSON(f *lint.Finding) jsonFinding {
 		Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
 		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Also: placesOf(f), Evidence: f.Evidence,
 	}
-}
-
-// noFindings is how the list of findings looks while it is empty.
-const noFindings = `"findings": []`
-
-// indented is a value of a document whose other lines begin with a prefix.
-func indented(v any, prefix string) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent(prefix, "  ")
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // writeJSON prints a document with indentation and without escaping what HTML

@@ -279,7 +279,7 @@ because the build adds it later, the one of which the fewest fields are missing.
 			}
 			r, err := contractcheck.Check(cmd.Context(), files, o)
 			if errors.Is(err, contractcheck.ErrNoDefinitions) {
-				return usage(fmt.Errorf("%s: %w", fewNames(names), err))
+				return usage(fmt.Errorf("%s: %w%s", fewNames(names), err, a.otherFolders(args)))
 			}
 			if err != nil {
 				return err
@@ -298,6 +298,22 @@ because the build adds it later, the one of which the fewest fields are missing.
 	fail.flag(cmd)
 	out.flag(cmd)
 	return cmd
+}
+
+// otherFolders names folders with definitions below those that were given.
+func (a *app) otherFolders(args []string) string {
+	var found []string
+	for _, name := range args {
+		if name != "-" {
+			for _, dir := range contractcheck.Below(a.path(name)) {
+				found = append(found, a.short(dir))
+			}
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "; there are some in " + strings.Join(found, ", ")
 }
 
 // definitionFiles reads the arguments of contract check.
