@@ -50,10 +50,9 @@ type Options struct {
 	// AddSeries adds the release series of the version to metadata.yaml if it is
 	// missing there, with the contract that the CRDs of the components have.
 	AddSeries bool
-	// Series is told of each source file in which AddSeries found no entry, with
-	// its text before and after, so that the source can be changed too. It may be
-	// nil. After is nil if the source is not what is released (sourceReplacements).
-	Series func(file string, before, after []byte)
+	// Series is told of what AddSeries added, so that the source can be changed
+	// too: once for each provider. It may be nil.
+	Series func(AddedSeries)
 	// AllowRemote lets kustomizations load bases from the network if the plan
 	// permits it too.
 	AllowRemote bool
@@ -383,6 +382,17 @@ func (p *building) replace(name, part string, data []byte) []byte {
 	return data
 }
 
+// AddedSeries is a release series that AddSeries added to the metadata.yaml of a
+// provider, which several providers of a tree may share.
+type AddedSeries struct {
+	// File is in the tree, with slashes, and Before its text there, unless Replaced
+	// says that the source is not what is released (sourceReplacements).
+	File     string
+	Before   []byte
+	Replaced bool
+	Series   metadata.NewSeries
+}
+
 // series makes sure that metadata.yaml lists the series of the version.
 func (p *building) series(o *config.Output, data []byte) ([]byte, error) {
 	f := yamldoc.NewFile(cmp.Or(o.File, o.Name), data)
@@ -392,15 +402,14 @@ func (p *building) series(o *config.Output, data []byte) ([]byte, error) {
 		}
 		return data, metadata.CheckSeries(f, p.opts.VersionOf(p.plan.Label()))
 	}
-	after, err := metadata.WithSeries(f, metadata.NewSeries{Version: p.opts.VersionOf(p.plan.Label()), Contract: p.contract})
+	add := metadata.NewSeries{Version: p.opts.VersionOf(p.plan.Label()), Contract: p.contract}
+	after, err := metadata.WithSeries(f, add)
 	if err == nil && p.opts.Series != nil && o.File != "" && !bytes.Equal(data, after) {
-		written := after
-		if slices.ContainsFunc(p.plan.SourceReplacements, func(r config.SourceReplacement) bool { return r.File == o.File }) {
-			written = nil
-		}
+		added := AddedSeries{File: o.File, Before: data, Series: add}
+		added.Replaced = slices.ContainsFunc(p.plan.SourceReplacements, func(r config.SourceReplacement) bool { return r.File == o.File })
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.opts.Series(o.File, data, written)
+		p.opts.Series(added)
 	}
 	return after, err
 }

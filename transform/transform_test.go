@@ -514,13 +514,13 @@ func TestSeveral(t *testing.T) {
 // write into the source.
 func TestAddSeries(t *testing.T) {
 	labelled := edit(t, tree, "  name: fooclusters.infrastructure.cluster.x-k8s.io\n", "  name: fooclusters.infrastructure.cluster.x-k8s.io\n  labels: {cluster.x-k8s.io/v1beta1: v1}\n")
-	var file, after string
-	releases, err := buildTree(t, labelled, "v1.2.0", Options{AddSeries: true, Series: func(name string, _, text []byte) { file, after = name, string(text) }})
+	var added AddedSeries
+	releases, err := buildTree(t, labelled, "v1.2.0", Options{AddSeries: true, Series: func(s AddedSeries) { added = s }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := content(t, releases, "metadata.yaml")
-	if !strings.Contains(got, "  minor: 2\n  contract: v1beta1\n# the end") || file != "metadata.yaml" || after != got {
-		t.Errorf("%s:\n%s\nreleased:\n%s", file, after, got)
+	if !strings.Contains(got, "  minor: 2\n  contract: v1beta1\n# the end") || added.File != "metadata.yaml" || added.Series.Contract != "v1beta1" || strings.Contains(string(added.Before), "minor: 2") {
+		t.Errorf("%+v, released:\n%s", added, got)
 	}
 }

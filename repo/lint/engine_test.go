@@ -7,7 +7,9 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -179,6 +181,89 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	report := run(t, r, lint.Options{Rules: []*lint.Rule{everyNode}})
 	if len(report.Failures) != 2 || !errors.Is(report.Failures[0], broken) || len(report.Findings) != 1 || report.Files != 1 {
 		t.Errorf("%d files, failures %v, findings %v", report.Files, report.Failures, report.Findings)
+	}
+}
+
+// TestReportsDoNotDependOnWhichProviderIsReady has providers of different sizes,
+// which are checked at the same time, with the same release at all of them.
+func TestReportsDoNotDependOnWhichProviderIsReady(t *testing.T) {
+	unread := func() *repo.Repository {
+		r := &repo.Repository{}
+		for i := range 20 {
+			id := layouts.Provider{Type: layouts.Infrastructure, Name: fmt.Sprintf("p%02d", i)}
+			one := &repo.Release{Provider: id, Version: "v1.0.0", Path: id.Label() + "/v1.0.0"}
+			a := repo.BytesArtifact("cluster-template.yaml", []byte(strings.Repeat("a: b # clusterctl-repo:ignore TEST002 why\n", i*7%20+1)))
+			a.Path = one.Path + "/" + a.Name
+			missing := repo.NewArtifact("cluster-template-b.yaml", "b", 1, func() (io.ReadCloser, error) { return nil, errors.New(id.Name) })
+			one.Artifacts = append(one.Artifacts, a, missing)
+			r.Providers = append(r.Providers, &repo.Provider{Provider: id, Path: id.Label(), Releases: []*repo.Release{one}})
+		}
+		return r
+	}
+	var ignores []string
+	comments := &lint.Rule{ID: "TEST007", Scope: lint.ScopeComments, Check: func(p *lint.Pass) {
+		for _, i := range p.Ignores {
+			if i.Pos.Line == 1 {
+				ignores = append(ignores, strings.Split(i.File, "/")[0])
+			}
+		}
+	}}
+	failing := &lint.Rule{ID: "TEST008", Scope: lint.ScopeProvider, Check: func(p *lint.Pass) {
+		p.Images([]lint.ImageName{{Path: "shared"}, {Path: p.Provider.Label()}})
+	}}
+	asked := func(names []lint.ImageName) []lint.Image {
+		out := make([]lint.Image, len(names))
+		for i := range out {
+			out[i].Err = errors.New("no answer")
+		}
+		return out
+	}
+	report := run(t, unread(), lint.Options{Rules: []*lint.Rule{comments, failing}, Images: asked})
+	var want []string
+	for i := range 20 {
+		label := fmt.Sprintf("infrastructure-p%02d", i)
+		if i >= len(ignores) || ignores[i] != label {
+			t.Fatalf("the comments are in the order %v", ignores)
+		}
+		want = append(want, fmt.Sprintf("p%02d", i))
+		if i == 0 {
+			want = append(want, "the image /shared: cannot be checked: no answer")
+		}
+		want = append(want, "the image /"+label+": cannot be checked: no answer")
+	}
+	var got []string
+	for _, err := range report.Failures {
+		got = append(got, err.Error())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("failures:\n%s", strings.Join(got, "\n"))
+	}
+	if report.Files != 20 || report.Releases != 20 || report.Providers != 20 {
+		t.Errorf("counted %d files, %d releases, %d providers", report.Files, report.Releases, report.Providers)
+	}
+}
+
+func TestLargeReleasesAreAloneInMemory(t *testing.T) {
+	r := &repo.Repository{}
+	for i := range 12 {
+		id := layouts.Provider{Type: layouts.Infrastructure, Name: fmt.Sprintf("p%02d", i)}
+		size := int64(5 << 20) // stated, not real
+		if i%3 == 0 {
+			size = 50 << 20
+		}
+		a := repo.NewArtifact("cluster-template.yaml", "a", size, func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("a: b\n")), nil })
+		r.Providers = append(r.Providers, &repo.Provider{Provider: id, Releases: []*repo.Release{{Provider: id, Version: "v1.0.0", Artifacts: []*repo.Artifact{a}}}})
+	}
+	var underWay atomic.Int32
+	rule := &lint.Rule{ID: "TEST002", Scope: lint.ScopeRelease, Check: func(*lint.Pass) {
+		if n := underWay.Add(1); n > 1 {
+			t.Errorf("%d releases at the same time", n)
+		}
+		time.Sleep(time.Millisecond) // for the others, if any
+		underWay.Add(-1)
+	}}
+	if report := run(t, r, lint.Options{Rules: []*lint.Rule{rule}}); report.Releases != 12 {
+		t.Errorf("%d releases", report.Releases)
 	}
 }
 

@@ -85,8 +85,10 @@ type Counts struct {
 type Report struct {
 	// Findings are sorted by file, line, column and rule.
 	Findings []Finding
-	// Suppressed are findings that comments silence.
+	// Suppressed are findings that comments silence, or files in Weighed.
 	Suppressed []Suppressed
+	// Weighed are files among the judged ones that changed severities.
+	Weighed []Weighed
 	// Failures are rules that did not work, and files that could not be read;
 	// the rest was checked all the same.
 	Failures []error
@@ -226,6 +228,7 @@ func (r *Report) Join(other *Report) {
 		r.Findings = append(r.Findings, other.Findings...)
 	}
 	r.Suppressed = append(r.Suppressed, other.Suppressed...)
+	r.Weighed = append(r.Weighed, other.Weighed...)
 	r.Failures = append(r.Failures, other.Failures...)
 	r.Files += other.Files
 	r.Releases += other.Releases

@@ -49,7 +49,7 @@ func (p *Pass) identify(f *Finding) *origin {
 		*i = *f.origin // which may be reported by several rules
 	}
 	i.object = f.Object
-	i.provider, i.release, i.file = p.run.places.of(f.File)
+	i.provider, i.release, i.file = p.part.places.of(f.File)
 	if p.File != nil && f.File == p.File.Raw.Name {
 		i.file = p.File.Artifact.Name
 		if i.end > i.start && i.end <= len(p.File.Raw.Data) {
@@ -57,7 +57,7 @@ func (p *Pass) identify(f *Finding) *origin {
 		}
 	}
 	if p.Release != nil {
-		at := p.run.places.release(p.Release.Release)
+		at := p.part.places.release(p.Release.Release)
 		i.provider, i.release = at.provider, at.release
 	} else if p.Provider != nil {
 		i.provider = p.Provider.Label()
@@ -124,7 +124,7 @@ func (p *places) of(path string) (provider, release, file string) {
 
 // locate replaces the nodes of findings by their paths, with one walk through each
 // document, and lets go of the documents.
-func locate(findings []Finding, texts texts) {
+func locate(findings []Finding, texts *texts) {
 	wanted := map[*yamldoc.Document]map[*yamldoc.Node][]*origin{}
 	for i := range findings {
 		id := findings[i].origin
@@ -157,7 +157,7 @@ func locate(findings []Finding, texts texts) {
 // it has one, because others may be put in front of it.
 type valueWalk struct {
 	nodes map[*yamldoc.Node][]*origin
-	texts texts
+	texts *texts
 	seen  map[*yamldoc.Node]bool // lists and mappings; aliases make several ways to one
 	path  []string
 	// keys are the nodes to find among the keys, by their text. Keys have no nodes

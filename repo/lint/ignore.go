@@ -208,10 +208,10 @@ func isSeparator(line string) bool { return strings.HasPrefix(line, "---") }
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// Suppressed is a finding that a comment silences.
+// Suppressed is a finding that a comment silences, or the file By.
 type Suppressed struct {
 	Finding
-	Reason string
+	By, Reason string
 }
 
 // suppress takes the findings away that comments are about. Errors in the files of
@@ -243,7 +243,7 @@ func (r *Report) suppress(ignores []*Ignore, foreign bool) {
 		if i != nil {
 			i.used[f.Rule.ID] = true
 			if !foreign || f.Severity < Error {
-				r.Suppressed = append(r.Suppressed, Suppressed{f, i.Reason})
+				r.Suppressed = append(r.Suppressed, Suppressed{Finding: f, Reason: i.Reason})
 				continue
 			}
 		}

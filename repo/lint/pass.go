@@ -193,7 +193,7 @@ type Pass struct {
 
 	severity Severity
 	asked    bool
-	run      *run
+	part     *part
 }
 
 // Asked reports whether the run asks for the findings that the rule's OptIn
@@ -202,7 +202,7 @@ func (p *Pass) Asked() bool { return p.asked }
 
 // Images asks the registries for images. Only rules with the flag CheckImages may
 // ask. One that cannot be asked for is no finding: the report is incomplete then.
-func (p *Pass) Images(names []ImageName) []Image { return p.run.images(names) }
+func (p *Pass) Images(names []ImageName) []Image { return p.part.images(names) }
 
 // Report adds a finding; rule and severity are filled in if they are not set.
 func (p *Pass) Report(f Finding) {
@@ -217,35 +217,40 @@ func (p *Pass) Report(f Finding) {
 	if f.Edit != nil && p.WantsEdits() {
 		f.Edit.Linted = p.text(f.File)
 	}
-	if trace := p.run.opts.Trace; trace != nil {
+	if trace := p.part.opts.Trace; trace != nil {
 		trace(&f, o.doc, o.node, o.start, o.end)
 	}
-	if origin := p.run.opts.Origin; origin != nil {
+	if origin := p.part.opts.Origin; origin != nil {
 		o.madeIn, o.madeAt = origin(&f, o.doc, o.node, o.start, o.end)
 	}
-	p.run.mu.Lock()
-	defer p.run.mu.Unlock()
-	p.run.texts.share(&f.Message, &f.Object, &f.Source, &f.Fix, &o.object)
-	p.run.report.Findings = append(p.run.report.Findings, f)
+	p.part.texts.share(&f.Message, &f.Object, &f.Source, &f.Fix, &o.object)
+	p.part.found(f)
 }
 
 // texts are those of findings, each held once: all versions of a provider have
 // nearly the same.
-type texts map[string]string
+type texts struct {
+	mu    sync.Mutex
+	known map[string]string
+}
 
-func (t texts) share(texts ...*string) {
+func newTexts() *texts { return &texts{known: map[string]string{}} }
+
+func (t *texts) share(texts ...*string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, text := range texts {
-		one, ok := t[*text]
+		one, ok := t.known[*text]
 		if !ok {
 			one = *text
-			t[one] = one
+			t.known[one] = one
 		}
 		*text = one
 	}
 }
 
 // WantsEdits reports whether findings should have edits that cost time to make.
-func (p *Pass) WantsEdits() bool { return p.run.opts.Edits }
+func (p *Pass) WantsEdits() bool { return p.part.opts.Edits }
 
 // text returns the content of a file of the release, by its path.
 func (p *Pass) text(path string) []byte {

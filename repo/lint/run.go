@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -25,6 +24,8 @@ type Options struct {
 	// Severity overrides the severity of rules by ID; Off silences them, and
 	// anything else also asks for what is optional (Rule.OptIn).
 	Severity map[string]Severity
+	// Own are severities that the judged files bring along.
+	Own Own
 	// Select asks for the optional findings of rules, by ID, family or SelectAll.
 	Select []string
 	// Partial says that the repository does not hold all versions of its
@@ -89,37 +90,38 @@ type Image struct {
 	Err error
 }
 
-// Run checks a repository, one release at a time, so that memory does not grow
-// with the number of versions. It returns an error only if ctx ends.
+// Run checks a repository. Of a provider, one release is checked at a time, so that
+// memory does not grow with the number of versions; of several providers only what
+// room lets in. It returns an error only if ctx ends.
 func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error) {
 	if opts.Profile.Core == 0 {
 		opts.Profile.Core = contract.NewestCore
 	}
-	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}, texts: texts{}, unasked: map[ImageName]bool{}}
+	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}, texts: newTexts(), room: newRoom(sizeUnderWay)}
 	for _, rule := range opts.Rules {
 		if opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
 		}
 	}
-	for _, p := range r.Providers {
-		if err := run.provider(ctx, p); err != nil {
-			return nil, err
-		}
+	all := run.providers(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	run.apply(ScopeRepository, Pass{Repository: r, Config: run.config()})
+	all.apply(ScopeRepository, Pass{Repository: r, Config: all.config()})
 	if len(opts.Kustomizations) > 0 {
-		run.apply(ScopeKustomizations, Pass{Repository: r, Kustomizations: opts.Kustomizations})
+		all.apply(ScopeKustomizations, Pass{Repository: r, Kustomizations: opts.Kustomizations})
 	}
-	run.comments()
+	all.comments()
+	all.report.weigh(opts.Own)
 	run.texts = nil
-	run.report.finish()
-	run.report.merge(opts.Edits)
-	return &run.report, nil
+	all.report.finish()
+	all.report.merge(opts.Edits)
+	return &all.report, nil
 }
 
 // asked reports whether the optional findings of a rule are wanted.
 func (o *Options) asked(rule *Rule) bool {
-	return o.Severity[rule.ID] != Off || rule.Selected(o.Select)
+	return o.Severity[rule.ID] != Off || o.Own.Severity[rule.ID] != Off || rule.Selected(o.Select)
 }
 
 // applies reports whether a rule is applied at all.
@@ -132,7 +134,7 @@ func (o *Options) applies(rule *Rule) bool {
 }
 
 // comments applies the comments that silence rules, and checks them.
-func (r *run) comments() {
+func (r *part) comments() {
 	var origins []*Ignore
 	made := func(f Finding) bool { return f.origin.madeIn != "" }
 	if r.opts.Sources != nil && (r.opts.Origin == nil || slices.ContainsFunc(r.report.Findings, made)) {
@@ -164,7 +166,7 @@ func (r *run) comments() {
 }
 
 // config reads the clusterctl.yaml of the repository, if there is one.
-func (r *run) config() *File {
+func (r *part) config() *File {
 	a := r.repository.Config
 	if a == nil {
 		return nil
@@ -178,41 +180,19 @@ func (r *run) config() *File {
 	return manifest.New(a, a.Kind(), data)
 }
 
+// run is what all parts of a run share.
 type run struct {
 	opts       Options
 	repository *repo.Repository
 	places     *places
 	byScope    map[Scope][]*Rule
-	mu         sync.Mutex
-	report     Report
-	texts      texts
-	ignores    []*Ignore
-	unasked    map[ImageName]bool // images whose registries did not answer
-}
-
-// images asks for images. What cannot be asked for is a failure, once.
-func (r *run) images(names []ImageName) []Image {
-	out := r.opts.Images(names)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, image := range out {
-		if image.Err != nil && !r.unasked[names[i]] {
-			r.unasked[names[i]] = true
-			r.report.Failures = append(r.report.Failures, fmt.Errorf("the image %s cannot be checked: %w", names[i], image.Err))
-		}
-	}
-	return out
-}
-
-func (r *run) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.report.Failures = append(r.report.Failures, err)
+	texts      *texts
+	room       *room
 }
 
 // apply calls the rules of a scope, each for every pass that it is for, on all
 // processors.
-func (r *run) apply(scope Scope, passes ...Pass) {
+func (r *part) apply(scope Scope, passes ...Pass) {
 	rules := r.byScope[scope]
 	before := len(r.report.Findings)
 	if scope == ScopeFile {
@@ -245,8 +225,8 @@ const manyPasses = 64
 
 // call applies one rule. A rule that panics is reported and does not hide the
 // others.
-func (r *run) call(p *Pass) {
-	p.Profile, p.run = r.opts.Profile, r
+func (r *part) call(p *Pass) {
+	p.Profile, p.part = r.opts.Profile, r
 	defer func() {
 		if v := recover(); v != nil {
 			r.fail(fmt.Errorf("rule %s failed: %v; please report this with the input", p.Rule.ID, v))
@@ -255,21 +235,8 @@ func (r *run) call(p *Pass) {
 	p.Rule.Check(p)
 }
 
-func (r *run) provider(ctx context.Context, p *repo.Provider) error {
-	view := &Provider{Provider: p, Complete: !r.opts.Partial}
-	r.report.Providers++
-	for _, release := range p.Releases {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		view.Releases = append(view.Releases, r.release(view, release))
-	}
-	r.apply(ScopeProvider, Pass{Repository: r.repository, Provider: view})
-	return nil
-}
-
 // read lists the files of a release that clusterctl reads.
-func (r *run) read(release *repo.Release) []*File {
+func (r *part) read(release *repo.Release) []*File {
 	var out []*File
 	kindOf := release.Kinds()
 	for _, a := range release.Artifacts {
@@ -289,7 +256,7 @@ func (r *run) read(release *repo.Release) []*File {
 	return out
 }
 
-func (r *run) release(provider *Provider, release *repo.Release) *Release {
+func (r *part) release(provider *Provider, release *repo.Release) *Release {
 	view := &Release{Release: release}
 	view.Parsed, _ = layouts.ParseVersion(release.Version)
 	view.Files = r.read(release)

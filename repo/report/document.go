@@ -1,11 +1,13 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"encoding"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -37,12 +39,12 @@ type head struct {
 	Kind          string           `json:"kind" doc:"the kind of document"`
 	SchemaVersion int              `json:"schemaVersion" doc:"the version of the form of this kind; fields may be added without a new one"`
 	Failures      []string         `json:"failures" doc:"what could not be read or done, a message each; the document is complete if the list is empty"`
-	Suppressed    []jsonSuppressed `json:"suppressed" doc:"findings that comments in the files silence; they are not in other lists and counts. Only lint has some"`
+	Suppressed    []jsonSuppressed `json:"suppressed" doc:"findings that comments in the files silence, or a configuration among them; they are not in other lists and counts. Only lint has some"`
 }
 
 type jsonSuppressed struct {
 	jsonFinding
-	Reason string `json:"reason" doc:"why, as the comment says it; may be empty"`
+	Reason string `json:"reason" doc:"why, as the comment says it, or which configuration; may be empty"`
 }
 
 // Documents are the kinds that this package writes.
@@ -91,6 +93,45 @@ func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppres
 	}
 	_, err = io.WriteString(w, before+strings.TrimPrefix(after.String(), "{\n"))
 	return err
+}
+
+// writeList is write for a body with a list of that name, which is empty there: the
+// entries are written one at a time, because there may be very many.
+func (d Document) writeList(w io.Writer, failures []error, suppressed []lint.Suppressed, body any, list string, entries iter.Seq[any]) error {
+	var frame bytes.Buffer
+	if err := d.write(&frame, failures, suppressed, body); err != nil {
+		return err
+	}
+	// The field of the body, on a line of its own; no text can look like it.
+	empty := "\n  \"" + list + "\": []"
+	before, after, found := strings.Cut(frame.String(), empty)
+	if !found {
+		return fmt.Errorf("a document of kind %s has no empty list %s", d.Kind, list)
+	}
+	b := bufio.NewWriterSize(w, 1<<16)
+	b.WriteString(before + strings.TrimSuffix(empty, "]"))
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("    ", "  ")
+	some := false
+	for entry := range entries {
+		if some {
+			b.WriteByte(',')
+		}
+		some = true
+		b.WriteString("\n    ")
+		text.Reset()
+		if err := e.Encode(withLists(entry)); err != nil {
+			return err
+		}
+		b.Write(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
+	}
+	if some {
+		b.WriteString("\n  ")
+	}
+	b.WriteString("]" + after)
+	return b.Flush()
 }
 
 // head is the beginning of a document, up to the first field of its body.

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -202,12 +200,34 @@ func scope(r *lint.Report) string {
 	return fmt.Sprintf("in %s of %s", count(r.Files, "file"), count(r.Releases, "release"))
 }
 
-// silenced counts what comments silence; empty if that is nothing.
+// silenced counts what comments and files among the judged ones silence; empty if
+// that is nothing.
 func silenced(r *lint.Report) string {
-	if len(r.Suppressed) == 0 {
+	var parts []string
+	n := len(r.Suppressed)
+	for _, w := range r.Weighed {
+		n -= w.Silenced
+	}
+	if n > 0 {
+		parts = append(parts, "comments silence "+count(n, "finding"))
+	}
+	for _, w := range r.Weighed {
+		var does []string
+		if w.Silenced > 0 {
+			does = append(does, "silences "+count(w.Silenced, "finding"))
+		}
+		if w.Lowered > 0 {
+			does = append(does, "lowers "+count(w.Lowered, "finding"))
+		}
+		if w.Kept > 0 {
+			does = append(does, "cannot lower "+count(w.Kept, "error"))
+		}
+		parts = append(parts, visible(w.File)+" "+strings.Join(does, ", "))
+	}
+	if len(parts) == 0 {
 		return ""
 	}
-	return "; comments silence " + count(len(r.Suppressed), "finding")
+	return "; " + strings.Join(parts, "; ")
 }
 
 func place(file string, p yamldoc.Pos) string {
@@ -295,34 +315,13 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 	for _, m := range latencies {
 		out.Measured = append(out.Measured, jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()})
 	}
-	var frame bytes.Buffer
-	if err := documentOf("lint").write(&frame, r.Failures, r.Suppressed, out); err != nil {
-		return err
-	}
-	// The field of the body, on a line of its own; no text can look like it.
-	before, after, _ := strings.Cut(frame.String(), "\n  "+noFindings)
-	before += "\n  "
-	if len(r.Findings) == 0 {
-		_, err := io.WriteString(w, frame.String())
-		return err
-	}
-	// One at a time, because there may be very many.
-	b := bufio.NewWriter(w)
-	b.WriteString(before + strings.TrimSuffix(noFindings, "]"))
-	for i := range r.Findings {
-		if i > 0 {
-			b.WriteByte(',')
+	return documentOf("lint").writeList(w, r.Failures, r.Suppressed, out, "findings", func(yield func(any) bool) {
+		for i := range r.Findings {
+			if !yield(findingJSON(&r.Findings[i])) {
+				return
+			}
 		}
-		f := &r.Findings[i]
-		text, err := indented(findingJSON(f), "    ")
-		if err != nil {
-			return err
-		}
-		b.WriteString("\n    ")
-		b.Write(text)
-	}
-	b.WriteString("\n  ]" + after)
-	return b.Flush()
+	})
 }
 
 func findingJSON(f *lint.Finding) jsonFinding {
@@ -331,19 +330,6 @@ func findingJSON(f *lint.Finding) jsonFinding {
 		jsonPosition: jsonPosition{f.File, f.Pos.Line, f.Pos.Column}, EndLine: f.End.Line, EndColumn: f.End.Column,
 		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Also: placesOf(f), Evidence: f.Evidence,
 	}
-}
-
-// noFindings is how the list of findings looks while it is empty.
-const noFindings = `"findings": []`
-
-// indented is a value of a document whose other lines begin with a prefix.
-func indented(v any, prefix string) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent(prefix, "  ")
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // writeJSON prints a document with indentation and without escaping what HTML

@@ -69,7 +69,11 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 	for i := range r.Suppressed {
 		f := &r.Suppressed[i]
 		run.skipped++
-		run.add(f.Rule.ID+" "+place(f.File, f.Pos), nil, markup.El("skipped", markup.Attrs("message", "a comment silences it: "+oneLine(f.Reason)), markup.Text(junitText(&f.Finding))))
+		why := oneLine(f.Reason)
+		if f.By == "" {
+			why = "a comment silences it: " + why
+		}
+		run.add(f.Rule.ID+" "+place(f.File, f.Pos), nil, markup.El("skipped", markup.Attrs("message", why), markup.Text(junitText(&f.Finding))))
 	}
 	suites := []*junitSuite{run}
 	for i := range r.Findings {

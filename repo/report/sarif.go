@@ -209,7 +209,11 @@ func sarifOf(r *lint.Report, o Options, most int) sarifLog {
 	for i := range r.Suppressed {
 		f := &r.Suppressed[i].Finding
 		result := sarifResultOf(f, index[f.Rule.ID], o.Below)
-		result.Suppressions = []sarifSuppression{{"inSource", r.Suppressed[i].Reason}}
+		kind := "inSource"
+		if r.Suppressed[i].By != "" {
+			kind = "external"
+		}
+		result.Suppressions = []sarifSuppression{{kind, r.Suppressed[i].Reason}}
 		run.Results = append(run.Results, result)
 	}
 	return sarifLog{

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
@@ -39,7 +41,7 @@ type Options struct {
 	Images    func([]lint.ImageName) []lint.Image
 	Platforms []string
 	// Foreign says that the releases are those of others: comments in them silence
-	// no errors.
+	// no errors, and no configuration holds but that of Source.
 	Foreign bool
 	// edits keeps what the edits of findings need.
 	edits bool
@@ -57,9 +59,15 @@ type Result struct {
 // cannot be built is a finding if its place is known, and otherwise a
 // *sourcetree.BuildError. A wrong configuration or a folder that is neither is a
 // *sourcetree.InputError. For finished releases, comments and the configuration of
-// the source tree that they lie in hold too.
+// the source tree that they lie in hold too, and one that lies with them as far as
+// lint.Own lets it.
 func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 	c, file, err := sourcetree.LoadConfig(dir, o.Source.Config)
+	with := file != "" && o.Source.Config == ""
+	if with && o.Foreign {
+		o.note("%s is not applied to the releases that it lies with; --config applies it", file)
+		c, err = &config.Config{}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -76,13 +84,44 @@ func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err == nil && o.Approve != nil {
 		err = o.Approve(ctx, t.Repository)
 	}
-	if err == nil && t.Build == nil {
-		opts, err = o.inTree(ctx, dir, t.Repository, file != "", opts)
+	if err == nil && t.Build == nil && !o.Foreign {
+		if with {
+			opts, err = o.own(c, file)
+		}
+		if err == nil {
+			opts, err = o.inTree(ctx, dir, t.Repository, file != "", opts)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	return resolved(ctx, t, opts)
+}
+
+// own makes the configuration of a finished repository one of its files, whose
+// author must not decide which errors count.
+func (o *Options) own(c *config.Config, file string) (lint.Options, error) {
+	out, err := o.lint(&config.Config{})
+	if err != nil {
+		return out, err
+	}
+	if len(c.Roles) > 0 {
+		o.note("the roles in %s are not applied to the releases that it lies with; --config applies them", file)
+	}
+	out.Own.File = file
+	out.Own.Severity, err = severities(c, out.Rules)
+	return out, err
+}
+
+// holds reports whether a folder is that of a repository, or of a provider in it.
+func holds(dir string, r *repo.Repository) bool {
+	at, err := filepath.Abs(dir)
+	return err == nil && slices.ContainsFunc(r.Providers, func(p *repo.Provider) bool {
+		return slices.ContainsFunc(p.Releases, func(r *repo.Release) bool {
+			label, err := filepath.Abs(filepath.Join(filepath.FromSlash(r.Path), ".."))
+			return err == nil && (label == at || filepath.Dir(label) == at)
+		})
+	})
 }
 
 // inTree adds what the source tree that finished releases lie in says of them: its
@@ -91,6 +130,13 @@ func (o *Options) inTree(ctx context.Context, dir string, r *repo.Repository, co
 	tree, err := sourcetree.Above(dir, o.Source)
 	if tree == nil || err != nil {
 		return opts, err
+	}
+	if holds(tree.Dir, r) {
+		c, file, err := sourcetree.LoadConfig(tree.Dir, "")
+		if configured || file == "" || err != nil {
+			return opts, err
+		}
+		return o.own(c, file)
 	}
 	var own, others []string
 	for _, p := range r.Providers {

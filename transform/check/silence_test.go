@@ -3,12 +3,14 @@ package check_test
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // judged are the rules that the comments are about.
@@ -93,5 +95,90 @@ func TestAbove(t *testing.T) {
 	write(t, dir, map[string]string{"clusterctl-repo.yaml": other})
 	if got := judge("out"); !slices.Equal(got, []string{"YAML009"}) {
 		t.Errorf("in the tree of another provider: %v", got)
+	}
+}
+
+// TestOwnConfiguration: a configuration that lies with the releases that it is about
+// silences and lowers no errors, whichever of their folders it is in, and does nothing
+// where the releases are those of others. One that is named does all.
+func TestOwnConfiguration(t *testing.T) {
+	const head = "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\nproviders:\n- type: infrastructure\n  name: acme\n  components:\n    path: config\nroles:\n  Acme.acme.test: InfraMachine\n"
+	const release = "infrastructure-acme/v0.1.0"
+	releases := map[string]string{
+		release + "/metadata.yaml":                  provider["metadata.yaml"],
+		release + "/infrastructure-components.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: acme-system\n  labels:\n    team: 5\n",
+		release + "/cluster-template.yaml":          "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${CLUSTER_NAME}\ndata:\n  a: ${ ACME_A }\n",
+	}
+	const infoAndError = "VAR017 info, YAML009 error"
+	tests := []struct {
+		name string
+		// at is the folder of the file, lints the one that is judged, and rules are what
+		// the file says.
+		at, lints, rules string
+		foreign, named   bool
+		want             string
+		weighed          lint.Weighed
+	}{
+		{name: "an error stays", rules: "YAML009: warning", want: infoAndError, weighed: lint.Weighed{Kept: 1}},
+		{name: "an error is not switched off", rules: `YAML009: "off"`, want: infoAndError, weighed: lint.Weighed{Kept: 1}},
+		{name: "a note is", rules: `VAR017: "off"`, want: "YAML009 error", weighed: lint.Weighed{Silenced: 1}},
+		{name: "by name", rules: `yaml-009: "off"`, want: infoAndError, weighed: lint.Weighed{Kept: 1}},
+		{name: "raised", rules: "VAR017: warning", want: "VAR017 warning, YAML009 error"},
+		{name: "raised, and kept then", rules: "VAR017: error\n  YAML009: info", want: "VAR017 error, YAML009 error", weighed: lint.Weighed{Kept: 1}},
+		{name: "as it is", rules: "YAML009: error", want: infoAndError},
+		{name: "of the version", at: release, lints: release, rules: `VAR017: "off"`, want: "YAML009 error", weighed: lint.Weighed{Silenced: 1}},
+		{name: "above the provider, which is no source tree", lints: "infrastructure-acme", rules: `YAML009: "off"`, want: infoAndError, weighed: lint.Weighed{Kept: 1}},
+		{name: "above the version", lints: release, rules: `VAR017: "off"`, want: "YAML009 error", weighed: lint.Weighed{Silenced: 1}},
+		{name: "between them", at: "infrastructure-acme", lints: release, rules: `YAML009: "off"`, want: infoAndError, weighed: lint.Weighed{Kept: 1}},
+		{name: "of others", rules: `VAR017: "off"`, foreign: true, want: infoAndError},
+		{name: "of others, above the version", lints: release, rules: `VAR017: "off"`, foreign: true, want: infoAndError},
+		{name: "of others, wrong", rules: "NONE: info", foreign: true, want: infoAndError},
+		{name: "named", rules: `YAML009: "off"`, named: true, want: "VAR017 info"},
+		{name: "named for others", rules: `YAML009: "off"`, foreign: true, named: true, want: "VAR017 info"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, releases)
+			// It names the provider, as that of a source tree does.
+			write(t, filepath.Join(dir, test.at), map[string]string{"clusterctl-repo.yaml": head + "rules:\n  " + test.rules + "\n"})
+			file := filepath.Join(dir, test.at, "clusterctl-repo.yaml")
+			var notes []string
+			o := check.Options{Rules: judged, Foreign: test.foreign}
+			o.Source.Note = func(n sourcetree.Note) { notes = append(notes, n.Text) }
+			if test.named {
+				o.Source.Config = file
+			}
+			r, err := check.Folder(t.Context(), filepath.Join(dir, test.lints), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, f := range r.Report.Findings {
+				got = append(got, f.Rule.ID+" "+f.Severity.String())
+			}
+			slices.Sort(got)
+			if got := strings.Join(got, ", "); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+			var weighed []lint.Weighed
+			for _, w := range r.Report.Weighed {
+				if at, err := filepath.Abs(w.File); err != nil || at != file {
+					t.Errorf("%s is blamed", w.File)
+				}
+				w.File = ""
+				weighed = append(weighed, w)
+			}
+			if want := []lint.Weighed{test.weighed}; test.weighed == (lint.Weighed{}) && len(weighed) > 0 || test.weighed != (lint.Weighed{}) && !slices.Equal(weighed, want) {
+				t.Errorf("weighed %+v, want %+v", weighed, want)
+			}
+			if n := len(r.Report.Suppressed); n != test.weighed.Silenced {
+				t.Errorf("%d suppressed", n)
+			}
+			said := len(notes) == 1 && strings.Contains(notes[0], "is not applied")
+			if want := test.foreign && !test.named && test.lints == test.at; said != want {
+				t.Errorf("notes %q", notes)
+			}
+		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
@@ -237,27 +238,41 @@ type Build struct {
 	// Kustomizations are those that the releases were built from, sorted by name.
 	Kustomizations []*yamldoc.Stream
 
-	series []seriesEdit
-}
-
-// seriesEdit is a metadata.yaml of the tree to which AddSeries added.
-type seriesEdit struct {
-	file          string
-	before, after []byte
+	dir    string // of the tree
+	series []transform.AddedSeries
 }
 
 // SaveSeries writes what AddSeries added into the source tree, so that the next
 // release has it too, and returns the files. A file that changed since it was read,
-// or whose released text is not that of the source, is refused.
+// or whose released text is not that of the source, is refused; then none that
+// follows is written.
 func (b *Build) SaveSeries() (changed []string, err error) {
-	for _, e := range b.series {
-		if e.after == nil {
-			return changed, wrongf("%s has sourceReplacements, so --add-series cannot change it; add the series by hand", e.file)
+	texts := map[string]struct{ before, after []byte }{}
+	for _, s := range b.series {
+		if s.Replaced {
+			return nil, wrongf("%s has sourceReplacements, so --add-series cannot change it; add the series by hand", s.File)
 		}
-		if err := files.Replace(e.file, e.before, e.after); err != nil {
+		differs := func(other transform.AddedSeries) bool {
+			return other.File == s.File && other.Series.Version.Series() == s.Series.Version.Series() && other.Series.Contract != s.Series.Contract
+		}
+		if slices.ContainsFunc(b.series, differs) {
+			return nil, wrongf("%s belongs to several providers, whose CRDs have different contracts; add series %s by hand", s.File, s.Series.Version.Series())
+		}
+		text, again := texts[s.File]
+		if !again {
+			text.before, text.after = s.Before, s.Before
+		}
+		if text.after, err = metadata.WithSeries(yamldoc.NewFile(s.File, text.after), s.Series); err != nil {
+			return nil, wrong(err)
+		}
+		texts[s.File] = text
+	}
+	for _, file := range slices.Sorted(maps.Keys(texts)) {
+		name := filepath.Join(b.dir, filepath.FromSlash(file))
+		if err := files.Replace(name, texts[file].before, texts[file].after); err != nil {
 			return changed, err
 		}
-		changed = append(changed, e.file)
+		changed = append(changed, name)
 	}
 	return changed, nil
 }
@@ -351,10 +366,8 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	start := time.Now()
 	var mu sync.Mutex
 	var problems []error
-	b := &Build{Config: t.Config}
-	opts.Series = func(file string, before, after []byte) {
-		b.series = append(b.series, seriesEdit{filepath.Join(t.Dir, filepath.FromSlash(file)), before, after})
-	}
+	b := &Build{Config: t.Config, dir: t.Dir}
+	opts.Series = func(s transform.AddedSeries) { b.series = append(b.series, s) }
 	opts.Problem = func(err error) {
 		mu.Lock()
 		defer mu.Unlock()

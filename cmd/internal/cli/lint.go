@@ -113,7 +113,9 @@ the whole document if nothing precedes it there:
   # clusterctl-repo:ignore VAR013 the name is shared with other tools
 
 It holds for what "build" makes of the tree too, as long as that lies in the
-tree. In a release on a server, comments silence no errors.
+tree. In a release on a server, or with --verify-key or --policy, comments
+silence no errors. Nor does a clusterctl-repo.yaml that lies with finished
+releases, unless --config names it.
 
 Without a TARGET the current folder is checked. The exit code is 1 if there are
 findings at or above --fail-on.`,
@@ -226,6 +228,7 @@ func (a *app) runLint(ctx context.Context, f *lintFlags, args []string) error {
 		}
 	}
 	if demands != nil {
+		o.Foreign = true
 		o.Approve = func(ctx context.Context, r *repo.Repository) error { return a.approveRepository(ctx, demands, r) }
 		a.demands = demands
 	}
@@ -406,7 +409,7 @@ func (a *app) check(ctx context.Context, name string, o check.Options) (*check.R
 	if err != nil {
 		return nil, err
 	}
-	o.Foreign = t.from != nil
+	o.Foreign = o.Foreign || t.from != nil
 	return check.Repository(ctx, t.repository, t.partial, o)
 }
 

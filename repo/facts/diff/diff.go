@@ -156,7 +156,11 @@ func load(r *repo.Release) *side {
 			failures[i] = err
 			return
 		}
-		files[i] = manifest.New(wanted[i], kindOf(wanted[i]), data)
+		if kind := kindOf(wanted[i]); kind == layouts.Components && len(data) > large {
+			files[i] = manifest.NewEach(wanted[i], kind, data, dropSchemas)
+		} else {
+			files[i] = manifest.New(wanted[i], kind, data)
+		}
 		if files[i].Kind != layouts.Metadata {
 			files[i].Objects()
 			failures[i] = unreadable(files[i])
