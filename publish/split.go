@@ -42,6 +42,9 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 		artifacts[i] = repo.NewArtifact(a.Name, a.Path, int64(len(data)), func() (io.ReadCloser, error) {
 			return io.NopCloser(bytes.NewReader(data)), nil
 		})
+		if sum, ok := a.Stated(); ok { // then it was compared
+			artifacts[i] = artifacts[i].Hashed(sum)
+		}
 		p := providerOf(artifacts[i], data)
 		owner[a.Name] = p
 		if !slices.Contains(providers, p) {

@@ -217,3 +217,33 @@ func TestStatedChecksum(t *testing.T) {
 		t.Errorf("Digest believes the place: %v %v", sum, err)
 	}
 }
+
+// What this process has hashed is not hashed again, also where it is copied; its
+// length is still looked at.
+func TestHashed(t *testing.T) {
+	known, _ := repo.ParseSum(sumOfHello)
+	known[0]++ // would not pass if it were compared
+	opened := 0
+	file := func(size int64) *repo.Artifact {
+		return repo.NewArtifact("f", "f", size, func() (io.ReadCloser, error) {
+			opened++
+			return io.NopCloser(strings.NewReader("hello\n")), nil
+		}).Hashed(known)
+	}
+	if sum, err := file(6).Sum(t.Context()); err != nil || sum != known || opened > 0 {
+		t.Errorf("Sum: %v %v, opened %d times", sum, err, opened)
+	}
+	var b bytes.Buffer
+	if sum, err := file(6).Copy(t.Context(), &b); err != nil || sum != known || b.String() != "hello\n" {
+		t.Errorf("Copy: %v %v %q", sum, err, b.String())
+	}
+	if data, err := file(6).Bytes(); err != nil || string(data) != "hello\n" {
+		t.Errorf("Bytes: %q %v", data, err)
+	}
+	if _, err := file(5).Copy(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "no longer has the 5 bytes") {
+		t.Errorf("another length: %v", err)
+	}
+	if _, err := file(6).Stating(known).Bytes(); err == nil || !strings.Contains(err.Error(), "was stated") {
+		t.Errorf("a place that states a checksum is believed: %v", err)
+	}
+}

@@ -38,6 +38,9 @@ type Artifact struct {
 	kind *layouts.FileKind
 	// stated is the checksum that the place of the file gives, or nil.
 	stated *Sum
+	// own says that this process has computed stated, of content that nothing else
+	// can change.
+	own bool
 	// read is the checksum that was found when the content was last read whole.
 	// Copies of the artifact share it.
 	read *atomic.Pointer[Sum]
@@ -77,7 +80,16 @@ func (a *Artifact) As(kind layouts.FileKind) *Artifact {
 // end gets an error if the content has another checksum.
 func (a *Artifact) Stating(sum Sum) *Artifact {
 	out := *a
-	out.stated = &sum
+	out.stated, out.own = &sum, false
+	return &out
+}
+
+// Hashed is Stating for content that this process keeps where nothing else can
+// change it, and whose checksum it has computed. It is not computed again when the
+// content is read; who copies it has to read the copy back.
+func (a *Artifact) Hashed(sum Sum) *Artifact {
+	out := *a
+	out.stated, out.own = &sum, true
 	return &out
 }
 
@@ -98,7 +110,7 @@ func (a *Artifact) Through(wrap func(io.ReadCloser) io.ReadCloser) *Artifact {
 // Open opens the content for reading from the start.
 func (a *Artifact) Open() (io.ReadCloser, error) {
 	r, err := a.open()
-	if err != nil || a.stated == nil {
+	if err != nil || a.stated == nil || a.own {
 		return r, err
 	}
 	return &checked{r, sha256.New(), a}, nil

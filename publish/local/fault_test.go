@@ -316,6 +316,44 @@ func TestReadBackFindsTampering(t *testing.T) {
 	}
 }
 
+// What Put of a Site leaves to Verify is found there.
+func TestVerifyFindsTampering(t *testing.T) {
+	root := memoryDir(t)
+	d, _ := destination(t, root).hook(func(_ int, m moment, step string) error {
+		if _, dir, ok := strings.Cut(step, "rename "); ok && m == after {
+			return os.WriteFile(filepath.Join(root, dir, "metadata.yaml"), []byte("v1.0.1"), 0o644)
+		}
+		return nil
+	})
+	to, err := d.Site().Of(foo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := sample("v1.0.0")
+	if _, err := to.Put(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Verify(t.Context(), r); err == nil || !strings.Contains(err.Error(), "read back") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A checksum that was computed before is believed while a file is written, not
+// when it is read back.
+func TestReadBackFindsWrongChecksums(t *testing.T) {
+	root := memoryDir(t)
+	r := sample("v1.0.0")
+	for i, a := range r.Artifacts {
+		r.Artifacts[i] = a.Hashed(repo.Sum{})
+	}
+	if _, err := destination(t, root).Put(t.Context(), r); err == nil || !strings.Contains(err.Error(), "read back") {
+		t.Errorf("got %v", err)
+	}
+	if left := tree(t, root); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
 // A source that breaks off, changes or cannot be opened leaves nothing.
 func TestBrokenSource(t *testing.T) {
 	broken := errors.New("broken")

@@ -64,8 +64,9 @@ func (s shelf) Plan(ctx context.Context, r *repo.Release) (publish.Result, error
 	return s.d.Plan(ctx, r)
 }
 
+// Put does not read the release in its place, because that is what Verify does.
 func (s shelf) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
-	return s.d.Put(ctx, r)
+	return s.d.put(ctx, r, s.d.open, way{})
 }
 
 func (s shelf) Verify(ctx context.Context, r *repo.Release) error {
@@ -198,7 +199,7 @@ func (d *Folder) Plan(ctx context.Context, r *repo.Release) (publish.Result, err
 // is a symbolic link, and next to a name that differs only by case. If r has a
 // checksum file, that must be true.
 func (d *Folder) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
-	return d.put(ctx, r, d.open, false)
+	return d.put(ctx, r, d.open, way{verify: true})
 }
 
 // Replace is Put for a build folder: a version that is there with other content
@@ -211,7 +212,16 @@ func (d *Folder) Replace(ctx context.Context, r *repo.Release) (publish.Result, 
 		disk, err := d.open(root)
 		return volatile{disk}, err
 	}
-	return d.put(ctx, r, open, true)
+	return d.put(ctx, r, open, way{replace: true, verify: true})
+}
+
+// way says how a release is put into its place.
+type way struct {
+	// replace exchanges what is there with other content.
+	replace bool
+	// verify reads the release again when it is in its place. It is always read
+	// before that.
+	verify bool
 }
 
 // Remove takes a release away in one step for readers. The folder of the
@@ -274,13 +284,13 @@ func (d *Folder) Sweep() error {
 	return nil
 }
 
-func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (disk, error), replace bool) (publish.Result, error) {
+func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (disk, error), how way) (publish.Result, error) {
 	fail := func(err error) (publish.Result, error) {
 		if _, ok := errors.AsType[*publish.ConflictError](err); ok {
 			return publish.Result{}, err // names itself
 		}
 		verb := "publish"
-		if replace {
+		if how.replace {
 			verb = "write"
 		}
 		return publish.Result{}, fmt.Errorf("%s %s to %s: %w", verb, publish.Name(r), d, err)
@@ -294,7 +304,7 @@ func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (di
 	}
 	unchanged, err := d.compare(ctx, r)
 	_, conflict := errors.AsType[*publish.ConflictError](err)
-	if err != nil && !(conflict && replace) {
+	if err != nil && !(conflict && how.replace) {
 		return fail(err)
 	}
 	disk, err := open(d.root)
@@ -304,7 +314,7 @@ func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (di
 	defer disk.close()
 	d.clean(disk, r.Provider.Label())
 	if !unchanged {
-		unchanged, err = d.publish(ctx, disk, dir, r, conflict)
+		unchanged, err = d.publish(ctx, disk, dir, r, way{replace: conflict, verify: how.verify})
 	}
 	if err == nil && unchanged {
 		// Who published it may have died before this.
@@ -362,7 +372,7 @@ func (d *Folder) find(dir, name string) (found bool, err error) {
 // publish stages, verifies and switches. With replace set, what is there makes
 // room. It reports whether another publisher was first,
 // with the same content.
-func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Release, replace bool) (lost bool, err error) {
+func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Release, how way) (lost bool, err error) {
 	s, err := stage(ctx, disk, path.Dir(dir))
 	if err != nil {
 		return false, err
@@ -381,16 +391,24 @@ func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Rel
 			return false, err
 		}
 	}
-	if replace {
+	// visible makes durable that the release is in its place, and reads it there.
+	visible := func() error {
+		err := disk.sync(path.Dir(dir))
+		if err == nil && how.verify {
+			_, err = d.verify(ctx, dir, r, sums)
+		}
+		return err
+	}
+	if how.replace {
 		err := disk.exchange(s.release(), dir)
 		if err == nil {
-			return false, d.visible(ctx, disk, dir, r, sums)
+			return false, visible()
 		}
 		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}
 	}
-	if replace {
+	if how.replace {
 		if err := disk.rename(dir, s.old()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}
@@ -410,16 +428,7 @@ func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Rel
 		}
 		return false, err
 	}
-	return false, d.visible(ctx, disk, dir, r, sums)
-}
-
-// visible makes durable that a release is in its place, and reads it back.
-func (d *Folder) visible(ctx context.Context, disk disk, dir string, r *repo.Release, sums map[string]repo.Sum) error {
-	if err := disk.sync(path.Dir(dir)); err != nil {
-		return err
-	}
-	_, err := d.verify(ctx, dir, r, sums)
-	return err
+	return false, visible()
 }
 
 // verify reads a release back and compares it with what was written.

@@ -68,7 +68,7 @@ func (s *spool) copy(ctx context.Context, a *repo.Artifact, offset int64, count 
 	}
 	return repo.NewArtifact(a.Name, a.Path, a.Size, func() (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(s.file, offset, a.Size)), nil
-	}).Stating(sum), nil
+	}).Hashed(sum), nil
 }
 
 // spoolWriter tells errors of the disk from those of the source.

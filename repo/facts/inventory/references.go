@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
@@ -140,6 +141,14 @@ type word struct {
 	text string
 }
 
+// parts are the characters between words.
+var parts = func() (set [256]bool) {
+	for _, c := range []byte(" \t\r\n\"'\\,;|&=()[]{}<>`") {
+		set[c] = true
+	}
+	return set
+}()
+
 // words takes a line apart as YAML, JSON, TOML and shells do, without comments.
 // Variables stay whole.
 func words(line string) (out []word) {
@@ -151,18 +160,21 @@ func words(line string) (out []word) {
 		from = -1
 	}
 	for i := 0; i < len(line); i++ {
-		if end := strings.IndexByte(line[i:], '}'); end > 0 && strings.HasPrefix(line[i:], "${") {
-			if from < 0 {
-				from = i
+		c := line[i]
+		if c == '$' && strings.HasPrefix(line[i:], "${") {
+			if end := strings.IndexByte(line[i:], '}'); end > 0 {
+				if from < 0 {
+					from = i
+				}
+				i += end
+				continue
 			}
-			i += end
-			continue
 		}
-		if line[i] == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t') {
+		if c == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t') {
 			flush(i)
 			return out
 		}
-		if strings.IndexByte(" \t\r\n\"'\\,;|&=()[]{}<>`", line[i]) >= 0 {
+		if parts[c] {
 			flush(i)
 			continue
 		}
@@ -178,6 +190,9 @@ func words(line string) (out []word) {
 // an image, as in "image: nginx:1.29", and those that name an image with its
 // registry, as in "ctr pull quay.io/a/b:v1".
 func namedImages(line string) (out []word) {
+	if !speaks(line) {
+		return nil
+	}
 	key := ""
 	for _, w := range words(line) {
 		if key != "" && speaksOfImage(key) || withRegistry(w.text) {
@@ -186,6 +201,21 @@ func namedImages(line string) (out []word) {
 		key = strings.TrimSuffix(w.text, ":")
 	}
 	return out
+}
+
+// speaks reports whether a line can name an image at all: most cannot, and need
+// not be taken apart.
+func speaks(line string) bool {
+	const word = "image"
+	for i := range len(line) {
+		switch c := line[i]; {
+		case c == '/', c >= utf8.RuneSelf: // which may be a letter of the word in another case
+			return true
+		case c|0x20 == word[0] && i+len(word) <= len(line) && strings.EqualFold(line[i:i+len(word)], word):
+			return true
+		}
+	}
+	return false
 }
 
 // withRegistry reports whether a word is HOST/PATH:TAG or HOST/PATH@DIGEST, where

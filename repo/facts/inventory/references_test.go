@@ -106,6 +106,7 @@ data:
   script: |
     ctr -n k8s.io images pull localhost:5000/a/script:${TAG:=v1}; curl https://example.com/a/b:c
     # docker run ghcr.io/a/comment:v1
+    Registry_IMAGE=other/name:v1 İmage: other/name:v2 IMAG other:v3
     echo ./a/b:c user@example.com:a/b hello 10.0.0.1:80 image:
 ---
 kind: KubeadmControlPlane
@@ -130,7 +131,7 @@ description: |
 	}
 	want := []string{
 		"5:42 ghcr.io/a/flow:v1", "5:71 ghcr.io/a/flow:v2", "6:43 ghcr.io/a/json:v1", "7:27 ghcr.io/a/escaped:v1", "9:13 kube-vip/kube-vip:v1",
-		"11:22 registry.k8s.io/pause:3.10", "13:31 localhost:5000/a/script:v1", "21:17 quay.io/a/command:v1",
+		"11:22 registry.k8s.io/pause:3.10", "13:31 localhost:5000/a/script:v1", "15:20 other/name:v1", "15:41 other/name:v2", "22:17 quay.io/a/command:v1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
