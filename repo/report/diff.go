@@ -1,9 +1,9 @@
 package report
 
 import (
+	"bufio"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
@@ -46,37 +46,44 @@ func WriteDiff(w io.Writer, format string, all []Comparison) error {
 }
 
 type diffBody struct {
-	Changes []diffEntry    `json:"changes"`
-	Summary map[string]int `json:"summary"`
+	Changes []diffEntry         `json:"changes" doc:"an entry for each change of each provider, by area, then the heaviest first"`
+	Summary map[diff.Impact]int `json:"summary" doc:"the number of changes by impact"`
 }
 
 type diffEntry struct {
-	Provider string `json:"provider"`
-	From     string `json:"from"`
-	To       string `json:"to"`
+	Provider string `json:"provider" doc:"the provider label"`
+	From     string `json:"from" doc:"the old version; empty if the provider is new"`
+	To       string `json:"to" doc:"the new version; empty if the provider is gone"`
 	diff.Change
 }
 
 func diffJSON(w io.Writer, all []Comparison) error {
-	out := diffBody{[]diffEntry{}, map[string]int{}}
+	out := diffBody{[]diffEntry{}, map[diff.Impact]int{}}
 	for i := diff.Neutral; i <= diff.Breaking; i++ {
-		out.Summary[i.String()] = 0
+		out.Summary[i] = 0
 	}
 	for _, c := range all {
-		e := diffEntry{Provider: c.release().Provider.Label()}
-		if c.Old != nil {
-			e.From = c.Old.Version
-		}
-		if c.New != nil {
-			e.To = c.New.Version
-		}
-		for _, change := range c.Changes {
-			e.Change = change
-			out.Changes = append(out.Changes, e)
-			out.Summary[change.Impact.String()]++
+		for i := range c.Changes {
+			out.Summary[c.Changes[i].Impact]++
 		}
 	}
-	return documentOf("diff").Write(w, nil, out)
+	return documentOf("diff").writeList(w, nil, nil, out, "changes", func(yield func(any) bool) {
+		for _, c := range all {
+			e := diffEntry{Provider: c.release().Provider.Label()}
+			if c.Old != nil {
+				e.From = c.Old.Version
+			}
+			if c.New != nil {
+				e.To = c.New.Version
+			}
+			for i := range c.Changes {
+				e.Change = c.Changes[i]
+				if !yield(&e) {
+					return
+				}
+			}
+		}
+	})
 }
 
 // areaTitles are the headings of a report.
@@ -85,25 +92,22 @@ var areaTitles = map[diff.Area]string{
 	diff.InObjects: "Objects", diff.InTemplates: "Templates", diff.InClasses: "ClusterClasses", diff.InFiles: "Files",
 }
 
-// eachArea visits the changes of each area that has some.
+// eachArea visits the changes of each area that has some; they are sorted by area.
 func eachArea(changes []diff.Change, visit func(title string, changes []diff.Change)) {
-	for _, area := range diff.Areas {
-		var part []diff.Change
-		for _, c := range changes {
-			if c.Area == area {
-				part = append(part, c)
-			}
+	for len(changes) > 0 {
+		area, n := changes[0].Area, 1
+		for n < len(changes) && changes[n].Area == area {
+			n++
 		}
-		if len(part) > 0 {
-			visit(areaTitles[area], part)
-		}
+		visit(areaTitles[area], changes[:n])
+		changes = changes[n:]
 	}
 }
 
 func impacts(changes []diff.Change) string {
 	var n [diff.Breaking + 1]int
-	for _, c := range changes {
-		n[c.Impact]++
+	for i := range changes {
+		n[changes[i].Impact]++
 	}
 	return fmt.Sprintf("%s: %d breaking, %d that need attention, %d neutral", count(len(changes), "change"), n[diff.Breaking], n[diff.Attention], n[diff.Neutral])
 }
@@ -112,54 +116,52 @@ func impacts(changes []diff.Change) string {
 var signs = map[diff.Kind]string{diff.Added: "+", diff.Removed: "-", diff.Changed: "~"}
 
 func diffText(w io.Writer, all []Comparison) error {
-	var b strings.Builder
+	b := bufio.NewWriter(w)
 	for i, c := range all {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s\n%s\n", oneLine(c.title()), impacts(c.Changes))
+		fmt.Fprintf(b, "%s\n%s\n", oneLine(c.title()), impacts(c.Changes))
 		eachArea(c.Changes, func(title string, changes []diff.Change) {
-			fmt.Fprintf(&b, "\n%s\n", title)
+			fmt.Fprintf(b, "\n%s\n", title)
 			for _, change := range changes {
 				mark := ""
 				if change.Impact != diff.Neutral {
 					mark = change.Impact.String() + ": "
 				}
-				fmt.Fprintf(&b, "  %s %s%s\n", signs[change.Kind], mark, oneLine(change.Message))
+				fmt.Fprintf(b, "  %s %s%s\n", signs[change.Kind], mark, oneLine(change.Message))
 				if change.Advice != "" && change.Impact != diff.Neutral {
-					fmt.Fprintf(&b, "      %s\n", oneLine(change.Advice))
+					fmt.Fprintf(b, "      %s\n", oneLine(change.Advice))
 				}
 			}
 		})
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 func diffMarkdown(w io.Writer, all []Comparison) error {
-	var b strings.Builder
+	b := bufio.NewWriter(w)
 	for i, c := range all {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "## %s\n\n%s.\n", prose(c.title()), impacts(c.Changes))
+		fmt.Fprintf(b, "## %s\n\n%s.\n", prose(c.title()), impacts(c.Changes))
 		eachArea(c.Changes, func(title string, changes []diff.Change) {
-			fmt.Fprintf(&b, "\n### %s\n\n", title)
+			fmt.Fprintf(b, "\n### %s\n\n", title)
 			for _, change := range changes {
 				mark := ""
 				if change.Impact != diff.Neutral {
 					mark = "**" + change.Impact.String() + "** "
 				}
-				fmt.Fprintf(&b, "- %s%s", mark, prose(change.Message))
+				fmt.Fprintf(b, "- %s%s", mark, prose(change.Message))
 				if change.Advice != "" && change.Impact != diff.Neutral {
-					fmt.Fprintf(&b, " – %s", prose(change.Advice))
+					fmt.Fprintf(b, " – %s", prose(change.Advice))
 				}
 				b.WriteByte('\n')
 			}
 		})
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // Heaviest returns the heaviest impact of all changes.

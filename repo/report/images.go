@@ -15,13 +15,15 @@ import (
 func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Image]) error {
 	switch format {
 	case "json":
-		out := imagesBody{[]imageEntry{}}
-		for _, r := range releases {
-			for _, img := range r.Items {
-				out.Images = append(out.Images, imageEntry{nameOf(r.Release), img})
+		return documentOf("images").writeList(w, nil, nil, imagesBody{[]imageEntry{}}, "images", func(yield func(any) bool) {
+			for _, r := range releases {
+				for i := range r.Items {
+					if !yield(imageEntry{nameOf(r.Release), r.Items[i]}) {
+						return
+					}
+				}
 			}
-		}
-		return documentOf("images").Write(w, nil, out)
+		})
 	case "markdown":
 		return eachRelease(w, "### %s %s\n\n", releases, imagesMarkdown)
 	}
@@ -29,7 +31,7 @@ func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Imag
 }
 
 type imagesBody struct {
-	Images []imageEntry `json:"images"`
+	Images []imageEntry `json:"images" doc:"an entry for each container of each release"`
 }
 
 type imageEntry struct {

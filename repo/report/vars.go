@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -31,13 +30,15 @@ type Inventory[T any] struct {
 func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.Variable]) error {
 	switch format {
 	case "json":
-		out := variablesBody{[]variableEntry{}}
-		for _, r := range releases {
-			for _, v := range r.Items {
-				out.Variables = append(out.Variables, variableEntry{nameOf(r.Release), v})
+		return documentOf("vars").writeList(w, nil, nil, variablesBody{[]variableEntry{}}, "variables", func(yield func(any) bool) {
+			for _, r := range releases {
+				for i := range r.Items {
+					if !yield(variableEntry{nameOf(r.Release), r.Items[i]}) {
+						return
+					}
+				}
 			}
-		}
-		return documentOf("vars").Write(w, nil, out)
+		})
 	case "markdown":
 		return eachRelease(w, "### %s %s\n\n", releases, variablesMarkdown)
 	}
@@ -45,7 +46,7 @@ func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.V
 }
 
 type variablesBody struct {
-	Variables []variableEntry `json:"variables"`
+	Variables []variableEntry `json:"variables" doc:"an entry for each variable of each release"`
 }
 
 type variableEntry struct {
@@ -55,8 +56,8 @@ type variableEntry struct {
 
 // ofRelease is what the entries of all releases have in common.
 type ofRelease struct {
-	Provider string `json:"provider"`
-	Version  string `json:"version"`
+	Provider string `json:"provider" doc:"the provider label, such as infrastructure-aws"`
+	Version  string `json:"version" doc:"the version of the release, such as v1.2.3"`
 }
 
 func nameOf(r *repo.Release) ofRelease { return ofRelease{r.Provider.Label(), r.Version} }
@@ -145,16 +146,18 @@ func variablesMarkdown(w io.Writer, _ *repo.Release, variables []inventory.Varia
 // byNeed returns the variables with those first that a user must set, then
 // those with a default, and last those that clusterctl sets.
 func byNeed(variables []inventory.Variable) []inventory.Variable {
-	rank := func(v inventory.Variable) int {
-		switch {
+	var ranks [3][]inventory.Variable
+	for i := range variables {
+		rank := 2
+		switch v := &variables[i]; {
 		case v.Required:
-			return 0
+			rank = 0
 		case v.Option == "":
-			return 1
+			rank = 1
 		}
-		return 2
+		ranks[rank] = append(ranks[rank], variables[i])
 	}
-	return slices.SortedStableFunc(slices.Values(variables), func(a, b inventory.Variable) int { return cmp.Compare(rank(a), rank(b)) })
+	return slices.Concat(ranks[:]...)
 }
 
 // defaultText says what the value is if the user gives none, or where it comes

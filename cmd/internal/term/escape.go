@@ -39,6 +39,8 @@ type Writer struct {
 	tail []byte
 	// within is set if something visible stands in the line.
 	within bool
+	// out is room for what is written.
+	out bytes.Buffer
 }
 
 // NewWriter returns a Writer of a form. Flush must be called in the end.
@@ -51,19 +53,25 @@ func (w *Writer) Unwrap() io.Writer { return w.w }
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	data := p
-	if len(w.tail) > 0 {
-		data = append(w.tail, p...)
-	}
-	var out bytes.Buffer
-	out.Grow(len(data) + 16)
-	rest := w.escape(&out, data, false)
-	w.tail = append([]byte(nil), rest...)
-	if _, err := w.w.Write(out.Bytes()); err != nil {
-		return 0, err
+	for done := 0; done < len(p); {
+		part := p[done:min(len(p), done+chunk)]
+		done += len(part)
+		if len(w.tail) > 0 {
+			part = append(w.tail, part...)
+		}
+		w.out.Reset()
+		rest := w.escape(&w.out, part, false)
+		w.tail = append([]byte(nil), rest...)
+		if _, err := w.w.Write(w.out.Bytes()); err != nil {
+			return 0, err
+		}
 	}
 	return len(p), nil
 }
+
+// chunk is how much is written at once, in bytes: a text may be as large as its
+// input.
+const chunk = 1 << 16
 
 // Flush writes what was kept back.
 func (w *Writer) Flush() error {
@@ -91,6 +99,11 @@ func Escape(text string) string {
 // all that comes.
 func (w *Writer) escape(out *bytes.Buffer, data []byte, all bool) (rest []byte) {
 	for i := 0; i < len(data); {
+		if n := plain(data[i:]); n > 0 && (w.within || data[i] != ':') {
+			out.Write(data[i : i+n])
+			i, w.within = i+n, true
+			continue
+		}
 		c := data[i]
 		switch {
 		case c == '\n':
@@ -163,6 +176,17 @@ func (w *Writer) escape(out *bytes.Buffer, data []byte, all bool) (rest []byte) 
 		i, w.within = i+n, true
 	}
 	return nil
+}
+
+// plain returns how many characters data begin with that mean nothing but
+// themselves within a line.
+func plain(data []byte) int {
+	for i, c := range data {
+		if c <= ' ' || c >= 0x7f || c == '#' {
+			return i
+		}
+	}
+	return len(data)
 }
 
 // longest is how long the word in a command such as ##vso[ may be.

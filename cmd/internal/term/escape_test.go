@@ -59,6 +59,16 @@ func TestWriter(t *testing.T) {
 	}
 }
 
+func TestWriterCutsLongTexts(t *testing.T) {
+	// Of every length, so that each part of it stands at a cut.
+	for n := range 12 {
+		in := strings.Repeat("x", 1<<16-n) + "\n::é##[x]\x1b" + strings.Repeat("y", 1<<16)
+		if got, want := written(t, term.Text, in, len(in)), written(t, term.Text, in, 7); got != want {
+			t.Errorf("%d before the cut: the text differs from that in small pieces", n)
+		}
+	}
+}
+
 func TestWriterPaints(t *testing.T) {
 	var out bytes.Buffer
 	w := term.NewWriter(&out, term.Text)

@@ -9,6 +9,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // metadata compares the release series.
@@ -68,24 +71,77 @@ func contractOf(s *side, series []metadata.Series) string {
 	return ""
 }
 
+// large is the size of components, in bytes, from which on their schemas are only in
+// memory while they are compared. They are parsed a second time for it.
+const large = 4 << 20
+
+// dropSchemas empties the schemas of a definition.
+func dropSchemas(d *yamldoc.Document) {
+	group, _ := manifest.SplitAPIVersion(d.Root.Get("apiVersion").Str())
+	if d.Root.Get("kind").Str() != crd.Kind || group != crd.Group {
+		return
+	}
+	schemas := map[*yamldoc.Node]bool{}
+	spec := d.Root.Get("spec")
+	if n := spec.Get("validation", "openAPIV3Schema"); n != nil {
+		schemas[n] = true
+	}
+	for _, v := range spec.Get("versions").List() {
+		if n := v.Get("schema", "openAPIV3Schema"); n != nil {
+			schemas[n] = true
+		}
+	}
+	d.Root = d.Root.Without(func(n *yamldoc.Node) bool { return schemas[n] })
+}
+
+// whole returns a definition with its schemas.
+func whole(d *crd.CRD) *crd.CRD {
+	if len(d.Object.File.Raw.Data) <= large {
+		return d
+	}
+	o := *d.Object
+	o.Doc = o.Doc.Again()
+	return crd.Of(&o)
+}
+
 // definitions compares the CustomResourceDefinitions.
 func (c *comparison) definitions() {
+	type pair struct {
+		name     string
+		old, new *crd.CRD
+	}
+	var all []pair
 	pairs(definitionsOf(c.old), definitionsOf(c.new), func(d *crd.CRD) string { return d.Object.Name }, func(name string, a, b **crd.CRD) {
-		change := Change{Area: InAPI, Subject: crd.Kind + " " + name}
-		switch {
-		case a == nil:
-			change.Kind = Added
-			change.Message = fmt.Sprintf("new API %s, in %s", (*b).Kind, versionNames(*b))
-			c.at((*b).Object, nil, change)
-		case b == nil:
-			change.Kind, change.Impact = Removed, Breaking
-			change.Message = fmt.Sprintf("the API %s is no longer part of the release", (*a).Kind)
-			change.Advice = "clusterctl leaves the definition and its objects in the cluster, but nothing reconciles them; delete or migrate the objects before the upgrade"
-			c.at((*a).Object, nil, change)
-		default:
-			c.definition(*a, *b, change)
+		p := pair{name: name}
+		if a != nil {
+			p.old = *a
 		}
+		if b != nil {
+			p.new = *b
+		}
+		all = append(all, p)
 	})
+	found := make([][]Change, len(all))
+	parallel.Each(len(all), func(i int) {
+		part := &comparison{old: c.old, new: c.new}
+		p := all[i]
+		change := Change{Area: InAPI, Subject: crd.Kind + " " + p.name}
+		switch {
+		case p.old == nil:
+			change.Kind = Added
+			change.Message = fmt.Sprintf("new API %s, in %s", p.new.Kind, versionNames(p.new))
+			part.at(p.new.Object, nil, change)
+		case p.new == nil:
+			change.Kind, change.Impact = Removed, Breaking
+			change.Message = fmt.Sprintf("the API %s is no longer part of the release", p.old.Kind)
+			change.Advice = "clusterctl leaves the definition and its objects in the cluster, but nothing reconciles them; delete or migrate the objects before the upgrade"
+			part.at(p.old.Object, nil, change)
+		default:
+			part.definition(whole(p.old), whole(p.new), change)
+		}
+		found[i] = slices.Clip(part.changes)
+	})
+	c.changes = slices.Concat(append([][]Change{c.changes}, found...)...)
 }
 
 // stored compares the new definitions with what a cluster holds (apiextensions-apiserver

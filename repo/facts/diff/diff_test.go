@@ -125,6 +125,32 @@ func TestSchemas(t *testing.T) {
 }
 
 // TestStored compares the new definitions with what a cluster may hold.
+// A large file is compared without its schemas in memory.
+func TestLargeComponents(t *testing.T) {
+	old := schemaIn("{type: object, properties: {a: {type: string}, b: {type: string}}}")
+	now := schemaIn("{type: object, required: [c], properties: {a: {type: integer}, c: {type: string}}}")
+	other := strings.NewReplacer("apiextensions.k8s.io/v1", "other.example.com/v1", "foos.", "others.")
+	old += "---\n" + other.Replace(old) + "---\n" + strings.ReplaceAll(old, "foos.", "${GONE:=goes}.")
+	now += "---\n" + other.Replace(now) + "---\n" + strings.ReplaceAll(now, "foos.", "${COMES:=comes}.")
+	padding := "---\n" + strings.Repeat("# "+strings.Repeat("x", 100)+"\n", large/100)
+	compare := func(padding string) []string {
+		changes, err := Releases(t.Context(),
+			release("v1.0.0", map[string]string{"infrastructure-components.yaml": old + padding}),
+			release("v1.1.0", map[string]string{"infrastructure-components.yaml": now + padding}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lines(changes)
+	}
+	want := compare("")
+	if len(want) < 8 {
+		t.Errorf("only %d changes: %q", len(want), want)
+	}
+	if diff := cmp.Diff(want, compare(padding)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestStored(t *testing.T) {
 	r := release("v1.0.0", map[string]string{"infrastructure-components.yaml": schemaIn("{type: object}")})
 	for stored, want := range map[string]string{

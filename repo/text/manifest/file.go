@@ -30,6 +30,8 @@ type File struct {
 	reading  func() reading
 	objects  func() []*Object
 	memo     sync.Map
+	// each is called with every document, once it is parsed.
+	each func(*yamldoc.Document)
 }
 
 // reading is what clusterctl makes of the file.
@@ -42,7 +44,13 @@ type reading struct {
 
 // New returns the file with the given content, which must not change.
 func New(a *repo.Artifact, kind layouts.FileKind, data []byte) *File {
-	f := &File{Artifact: a, Kind: kind, Raw: yamldoc.NewFile(a.Path, data)}
+	return NewEach(a, kind, data, func(*yamldoc.Document) {})
+}
+
+// NewEach is New with a function that is called with every document as soon as it
+// is parsed, concurrently with others, and may replace its Root.
+func NewEach(a *repo.Artifact, kind layouts.FileKind, data []byte, each func(*yamldoc.Document)) *File {
+	f := &File{Artifact: a, Kind: kind, Raw: yamldoc.NewFile(a.Path, data), each: each}
 	f.template = sync.OnceValues(func() (*vars.Template, *vars.Error) {
 		t, err := vars.Parse(data)
 		var at *vars.Error
@@ -140,12 +148,12 @@ func (f *File) read() reading {
 	case bad != nil:
 		return reading{err: f.Raw.Errorf(bad.Offset, "clusterctl refuses the whole file because of this expression: %w", bad.Err)}
 	case t == nil:
-		return reading{stream: yamldoc.Parse(f.Raw)}
+		return reading{stream: yamldoc.ParseEach(f.Raw, f.Raw.Data, nil, f.each)}
 	case len(t.Refs()) == 0 && len(t.Escapes()) == 0:
 		if nul := bytes.IndexByte(f.Raw.Data, 0); nul >= 0 { // where substitution ends
-			return reading{stream: yamldoc.ParseText(f.Raw, f.Raw.Data[:nul], func(off int) int { return off })}
+			return reading{stream: yamldoc.ParseEach(f.Raw, f.Raw.Data[:nul], func(off int) int { return off }, f.each)}
 		}
-		return reading{stream: yamldoc.Parse(f.Raw)}
+		return reading{stream: yamldoc.ParseEach(f.Raw, f.Raw.Data, nil, f.each)}
 	}
 	r := f.substitute(t, Sample)
 	if r.err != nil || healthy(r.stream) {
@@ -190,7 +198,7 @@ func (f *File) substitute(t *vars.Template, sample func(string) string) reading 
 		}
 		return reading{err: fmt.Errorf("%s: %w", f.Raw.Name, err)}
 	}
-	return reading{stream: yamldoc.ParseText(f.Raw, text.Data, text.RawOffset), text: text}
+	return reading{stream: yamldoc.ParseEach(f.Raw, text.Data, text.RawOffset, f.each), text: text}
 }
 
 func healthy(s *yamldoc.Stream) bool {

@@ -385,3 +385,30 @@ func TestTooManyDocuments(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAgainAndWithout(t *testing.T) {
+	text := []byte("a: &x {b: [1, c]}\nd: *x\ne:\n  f: text\n---\ng: 1\n")
+	f := yamldoc.NewFile("f.yaml", text)
+	s := yamldoc.ParseEach(f, text, nil, func(d *yamldoc.Document) {
+		dropped := d.Root.Get("e")
+		d.Root = d.Root.Without(func(n *yamldoc.Node) bool { return n == dropped })
+	})
+	d := s.Docs[0]
+	b := map[string]any{"b": []any{1.0, "c"}}
+	if got, want := d.Root.Value(), any(map[string]any{"a": b, "d": b, "e": map[string]any{}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("without e: %v, not %v", got, want)
+	}
+	if got, want := d.Pos(d.Root.Get("e")), (yamldoc.Pos{Line: 4, Column: 3}); got != want {
+		t.Errorf("the empty value is at %v, not %v", got, want)
+	}
+	if d.Root.Get("a") != d.Root.Get("d") {
+		t.Error("an alias became a value of its own")
+	}
+	again := d.Again()
+	if got := again.Pos(again.Root.Get("e", "f")); got != (yamldoc.Pos{Line: 4, Column: 6}) || again.Root.Get("e", "f").Str() != "text" {
+		t.Errorf("parsed again it has %v at %v", again.Root.Value(), got)
+	}
+	if d := s.Docs[1].Again(); d.Root.Get("g").Text != "1" || d.Index != 2 {
+		t.Errorf("the second document is %v, %d", d.Root.Value(), d.Index)
+	}
+}

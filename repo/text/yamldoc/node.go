@@ -1,6 +1,9 @@
 package yamldoc
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Kind is the JSON type of a value, with integers kept apart from other
 // numbers.
@@ -225,4 +228,35 @@ func (p Path) String() string {
 		out = append(out, s...)
 	}
 	return string(out)
+}
+
+// Without returns a copy of the value, in memory of its own, in which the values
+// that drop selects are empty.
+func (n *Node) Without(drop func(*Node) bool) *Node {
+	copies := map[*Node]*Node{} // aliases share nodes
+	var of func(*Node) *Node
+	of = func(n *Node) *Node {
+		if n == nil {
+			return nil
+		}
+		if c := copies[n]; c != nil {
+			return c
+		}
+		c := *n
+		copies[n] = &c
+		if drop(n) {
+			c.Text, c.Fields, c.Items = "", nil, nil
+			return &c
+		}
+		c.Fields, c.Items = slices.Clone(n.Fields), slices.Clone(n.Items)
+		for i := range c.Fields {
+			f := &c.Fields[i]
+			f.Value, f.key = of(f.Value), of(f.key)
+		}
+		for i := range c.Items {
+			c.Items[i] = of(c.Items[i])
+		}
+		return &c
+	}
+	return of(n)
 }

@@ -55,6 +55,13 @@ func Parse(f *File) *Stream { return ParseText(f, f.Data, nil) }
 // ParseText reads the documents of a text that was derived from f, for example
 // by substituting variables. Raw leads an offset in text back to f.
 func ParseText(f *File, text []byte, raw func(int) int) *Stream {
+	return ParseEach(f, text, raw, func(*Document) {})
+}
+
+// ParseEach is ParseText that calls a function with each document as soon as it is
+// parsed, concurrently with others. The function may replace Root, so that a large
+// text need not be in memory as a whole; see Again.
+func ParseEach(f *File, text []byte, raw func(int) int, each func(*Document)) *Stream {
 	s := &Stream{File: f}
 	tf := f
 	if raw != nil {
@@ -73,7 +80,10 @@ func ParseText(f *File, text []byte, raw func(int) int) *Stream {
 	for i, c := range chunks {
 		docs[i] = &Document{File: f, text: tf, raw: raw, start: c.Start, len: len(c.Data), line: tf.Pos(c.Start).Line - 1}
 	}
-	parallel.Each(len(chunks), func(i int) { docs[i].parse(chunks[i].Data) })
+	parallel.Each(len(chunks), func(i int) {
+		docs[i].parse(chunks[i].Data)
+		each(docs[i])
+	})
 	for _, d := range docs {
 		if d.Err == nil && d.Root.Is(Null) {
 			continue // nothing but comments: clusterctl skips it
@@ -82,6 +92,14 @@ func ParseText(f *File, text []byte, raw func(int) int) *Stream {
 		s.Docs = append(s.Docs, d)
 	}
 	return s
+}
+
+// Again returns the document parsed anew, with all that it holds.
+func (d *Document) Again() *Document {
+	again := *d
+	again.Root, again.Err = nil, nil
+	again.parse(d.text.Data[d.start : d.start+d.len])
+	return &again
 }
 
 // parse sets Root or Err. The parser that knows positions and clusterctl's own
