@@ -31,7 +31,7 @@ func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Imag
 }
 
 type imagesBody struct {
-	Images []imageEntry `json:"images"`
+	Images []imageEntry `json:"images" doc:"an entry for each container of each release"`
 }
 
 type imageEntry struct {

@@ -46,7 +46,7 @@ func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.V
 }
 
 type variablesBody struct {
-	Variables []variableEntry `json:"variables"`
+	Variables []variableEntry `json:"variables" doc:"an entry for each variable of each release"`
 }
 
 type variableEntry struct {
@@ -56,8 +56,8 @@ type variableEntry struct {
 
 // ofRelease is what the entries of all releases have in common.
 type ofRelease struct {
-	Provider string `json:"provider"`
-	Version  string `json:"version"`
+	Provider string `json:"provider" doc:"the provider label, such as infrastructure-aws"`
+	Version  string `json:"version" doc:"the version of the release, such as v1.2.3"`
 }
 
 func nameOf(r *repo.Release) ofRelease { return ofRelease{r.Provider.Label(), r.Version} }

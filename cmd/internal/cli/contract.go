@@ -421,7 +421,7 @@ func (a *app) eachNewest(ctx context.Context, name string, s *source, do func(r 
 func matrixRow(r *repo.Release, all []*crd.CRD, core int) report.MatrixRow {
 	row := report.MatrixRow{Provider: r.Provider.Label(), Version: r.Version}
 	for _, c := range contract.Accepted {
-		cell := report.MatrixCell{Contract: string(c), Missing: []string{}}
+		cell := report.MatrixCell{Name: string(c), Missing: []string{}}
 		cell.Declared, cell.Missing = contract.Lacks(all, contract.Profile{Core: core, Contract: c})
 		cell.Ready = len(cell.Missing) == 0
 		row.Cells = append(row.Cells, cell)

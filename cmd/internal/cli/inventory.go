@@ -111,13 +111,13 @@ func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 			}
 			n = len(c.checked)
 			index[i.Ref] = n
-			c.checked = append(c.checked, report.ImageCheck{Ref: i.Ref, Status: "unchecked", Platforms: []string{}, Places: []string{place}})
+			c.checked = append(c.checked, report.ImageCheck{Ref: i.Ref, Status: report.ImageUnchecked, Platforms: []string{}, Places: []string{place}})
 			host, path, _ := strings.Cut(i.Repository+"/"+i.Name, "/")
 			switch {
 			case i.Variable != "":
 				c.checked[n].Problem = "the user chooses it with ${" + i.Variable + "}"
 			case i.Name == "":
-				c.checked[n].Status, c.checked[n].Problem = "missing", "it is not the name of an image"
+				c.checked[n].Status, c.checked[n].Problem = report.ImageMissing, "it is not the name of an image"
 				c.bad++
 			default:
 				images = append(images, open.Image{Host: host, Repository: path, Reference: cmp.Or(i.Digest, i.Tag, "latest")})
@@ -131,16 +131,16 @@ func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 		lacks := s.Lacks(c.wanted)
 		switch {
 		case s.Missing():
-			row.Status, row.Problem = "missing", "the registry does not have it"
+			row.Status, row.Problem = report.ImageMissing, "the registry does not have it"
 			c.bad++
 		case s.Err != nil:
-			row.Status, row.Problem = "unknown", s.Err.Error()
+			row.Status, row.Problem = report.ImageUnknown, s.Err.Error()
 			c.odd++
 		case len(lacks) > 0:
-			row.Status, row.Problem = "incomplete", "it is not built for "+strings.Join(lacks, ", ")
+			row.Status, row.Problem = report.ImageIncomplete, "it is not built for "+strings.Join(lacks, ", ")
 			c.bad++
 		default:
-			row.Status = "found"
+			row.Status = report.ImageFound
 		}
 	}
 }
