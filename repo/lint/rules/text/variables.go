@@ -259,8 +259,11 @@ func defaultNotEverywhere(p *lint.Pass) {
 		case optional && !view.IsDefault(r.Op):
 			f := lint.Spanning(p.File, r.Start, r.End, "%s is empty here if %s is not set, because only other uses have a default, such as %s in line %d",
 				expression(p.File, &r), r.Name, expression(p.File, first), p.File.Raw.Pos(first.Start).Line)
-			if r.Depth > 0 {
-				f.Severity = lint.Warning // it may not be looked at
+			if r.Op == "len" {
+				f.Message = strings.Replace(f.Message, "is empty here", "is 0 here", 1)
+			}
+			if r.Depth > 0 || r.Op == "len" {
+				f.Severity = lint.Warning // it may not be looked at, and a number is no damage
 			}
 			p.Report(f)
 		case first.Default == "" && view.IsDefault(r.Op) && r.Default != "" && r.Depth == 0:
