@@ -26,11 +26,12 @@ type Inventory[T any] struct {
 // WriteVariables prints the variables of releases in a format of
 // InventoryFormats. Text and Markdown show what a user must set first; Markdown
 // is a table for the documentation of a provider and has no notes. JSON is one
-// object with one list, of which every entry names its release.
-func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.Variable]) error {
+// object with one list, of which every entry names its release; failures say what it
+// lacks.
+func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.Variable], failures ...error) error {
 	switch format {
 	case "json":
-		return documentOf("vars").writeList(w, nil, nil, variablesBody{[]variableEntry{}}, "variables", func(yield func(any) bool) {
+		return documentOf("vars").writeList(w, failures, nil, variablesBody{[]variableEntry{}}, "variables", func(yield func(any) bool) {
 			for _, r := range releases {
 				for i := range r.Items {
 					if !yield(variableEntry{nameOf(r.Release), r.Items[i]}) {
