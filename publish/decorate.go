@@ -38,21 +38,20 @@ func (d dryRun) Verify(context.Context, *repo.Release) error { return nil }
 
 // Receipt is what was published where.
 type Receipt struct {
-	Version   string `json:"version"`
-	To        string `json:"to"`
-	Where     string `json:"where"`
-	Unchanged bool   `json:"unchanged"`
-	// Digest is that of the manifest in a registry.
-	Digest string        `json:"digest,omitempty"`
-	Files  []ReceiptFile `json:"files"`
-	Notes  []string      `json:"notes,omitempty"`
+	Version   string        `json:"version" doc:"the version of the release"`
+	To        string        `json:"to" doc:"the place, written as the flag --to takes it"`
+	Where     string        `json:"where" doc:"where the release is now: a URL or a path"`
+	Unchanged bool          `json:"unchanged" doc:"the place had the same release already"`
+	Digest    string        `json:"digest,omitempty" doc:"the digest of the manifest in a registry; absent elsewhere"`
+	Files     []ReceiptFile `json:"files" doc:"the files of the release"`
+	Notes     []string      `json:"notes,omitempty" doc:"what the user should know; absent if there is nothing"`
 }
 
 // ReceiptFile is one published file; its size is in bytes.
 type ReceiptFile struct {
-	Name   string `json:"name"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"`
+	Name   string `json:"name" doc:"the name of the file"`
+	Size   int64  `json:"size" doc:"the size in bytes"`
+	SHA256 string `json:"sha256" doc:"the SHA-256 checksum in hexadecimal digits"`
 }
 
 // Record tells of every release that was published and read back. An error of

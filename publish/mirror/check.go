@@ -36,28 +36,27 @@ const (
 	Unsigned ProblemKind = "unsigned"
 )
 
+// Words are all kinds; see report.Document.
+func (ProblemKind) Words() []string {
+	return []string{string(Missing), string(Damaged), string(Unexpected), string(Unfinished), string(Unsigned)}
+}
+
 // Problem is one thing that is wrong with a mirror.
 type Problem struct {
-	Kind ProblemKind `json:"kind"`
-	// Path is relative to the root of the mirror, with slashes.
-	Path string `json:"path"`
-	// Message says what is wrong and what to do.
-	Message string `json:"message"`
-	// Provider and Version name the release that the file belongs to, if any.
-	Provider string `json:"provider,omitempty"`
-	Version  string `json:"version,omitempty"`
+	Kind     ProblemKind `json:"kind" doc:"missing: listed and not there; damaged: other content than recorded; unexpected: in no list; unfinished: left by a run that was stopped; unsigned: without a signature by a demanded key"`
+	Path     string      `json:"path" doc:"the file, relative to the root of the mirror, with slashes"`
+	Message  string      `json:"message" doc:"what is wrong and what to do"`
+	Provider string      `json:"provider,omitempty" doc:"the provider label; absent if the file belongs to no release"`
+	Version  string      `json:"version,omitempty" doc:"the version; absent like provider"`
 }
 
 // Report is what Check found.
 type Report struct {
-	// Releases, Files and Bytes count what was checked.
-	Releases int   `json:"releases"`
-	Files    int   `json:"files"`
-	Bytes    int64 `json:"bytes"`
-	// Problems are sorted by path.
-	Problems []Problem `json:"problems"`
-	// Notes are what the user should know but need not act on.
-	Notes []string `json:"notes"`
+	Releases int       `json:"releases" doc:"the number of releases that were checked"`
+	Files    int       `json:"files" doc:"the number of files that were checked"`
+	Bytes    int64     `json:"bytes" doc:"their size in bytes"`
+	Problems []Problem `json:"problems" doc:"what is wrong, by path; the mirror is sound if the list is empty"`
+	Notes    []string  `json:"notes" doc:"what the user should know but need not act on"`
 	// Lock is the lock file, or nil if it cannot be read.
 	Lock *Lock `json:"-"`
 	// Checksums and Signature are the content of layouts.ChecksumFile with which the

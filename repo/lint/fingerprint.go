@@ -159,10 +159,24 @@ type valueWalk struct {
 	nodes map[*yamldoc.Node][]*origin
 	texts *texts
 	seen  map[*yamldoc.Node]bool // lists and mappings; aliases make several ways to one
-	path  []string
+	path  []step
 	// keys are the nodes to find among the keys, by their text. Keys have no nodes
 	// of their own until they are asked for, so this takes a second walk.
 	keys map[string][]*yamldoc.Node
+}
+
+// step is one on the way to a node: a field, or the entry of a list.
+type step struct {
+	field *yamldoc.Field // nil for an entry
+	item  *yamldoc.Node
+	index int
+}
+
+func (s *step) String() string {
+	if s.field != nil {
+		return strconv.Quote(s.field.Name)
+	}
+	return entry(s.item, s.index)
 }
 
 func (w *valueWalk) visit(n *yamldoc.Node) {
@@ -176,7 +190,7 @@ func (w *valueWalk) visit(n *yamldoc.Node) {
 	w.seen[n] = true
 	for i := range n.Fields {
 		f := &n.Fields[i]
-		w.path = append(w.path, strconv.Quote(f.Name))
+		w.path = append(w.path, step{field: f})
 		for _, n := range w.keys[f.Name] {
 			if f.IsKey(n) {
 				w.found(n, "key")
@@ -186,7 +200,7 @@ func (w *valueWalk) visit(n *yamldoc.Node) {
 		w.path = w.path[:len(w.path)-1]
 	}
 	for i, item := range n.Items {
-		w.path = append(w.path, entry(item, i))
+		w.path = append(w.path, step{item: item, index: i})
 		w.visit(item)
 		w.path = w.path[:len(w.path)-1]
 	}
@@ -198,7 +212,11 @@ func (w *valueWalk) found(n *yamldoc.Node, kind string) {
 		return
 	}
 	delete(w.nodes, n)
-	value := strings.Join(w.path, ".") + kind
+	names := make([]string, len(w.path))
+	for i := range w.path {
+		names[i] = w.path[i].String()
+	}
+	value := strings.Join(names, ".") + kind
 	w.texts.share(&value)
 	for _, id := range list {
 		id.value = value

@@ -51,6 +51,11 @@ const (
 	Practice Proof = "practice"
 )
 
+// Words are all kinds; see report.Document.
+func (Proof) Words() []string {
+	return []string{string(Clusterctl), string(APIServer), string(Contract), string(Practice)}
+}
+
 // Scope says what a rule is called for.
 type Scope int
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -17,36 +18,36 @@ var ContractFormats = []string{"text", "markdown", "json", "yaml", "openapi"}
 
 // Statement is one about the behaviour of a role.
 type Statement struct {
-	ID    string `json:"id"`
-	Level string `json:"level"`
-	Title string `json:"title"`
+	ID    string `json:"id" doc:"the ID of the check"`
+	Level string `json:"level" doc:"how much it binds: must, should, typical (as the workflows on the pages show it) or practice"`
+	Title string `json:"title" doc:"what the contract says"`
 }
 
 // contractPage is a role under a contract. Its JSON is stable.
 type contractPage struct {
-	Role      string          `json:"role"`
-	Contract  string          `json:"contract"`
-	Core      string          `json:"core"`
-	Label     string          `json:"label"`
-	Page      string          `json:"page"`
-	Fields    []contractField `json:"fields"`
-	Behaviour []Statement     `json:"behaviour"`
+	Role      string          `json:"role" doc:"the role, such as InfraMachine"`
+	Contract  string          `json:"contract" doc:"the contract, such as v1beta2"`
+	Core      string          `json:"core" doc:"the minor version of Cluster API, such as v1.14"`
+	Label     string          `json:"label" doc:"the label that declares the contract on a CRD"`
+	Page      string          `json:"page" doc:"the page of the contract in the repository of Cluster API"`
+	Fields    []contractField `json:"fields" doc:"what the contract demands of the schema of the role and its template"`
+	Behaviour []Statement     `json:"behaviour" doc:"what the contract says about behaviour"`
 	rows      []*contract.Field
 	template  []*contract.Field
 }
 
 type contractField struct {
-	Kind    string `json:"kind"`
-	Path    string `json:"path"`
-	Type    string `json:"type,omitempty"`
-	Need    string `json:"need"`
-	Core    string `json:"core"`
-	Section string `json:"section"`
-	If      string `json:"if,omitempty"`
-	Or      string `json:"or,omitempty"`
-	Was     string `json:"was,omitempty"`
-	Since   string `json:"since,omitempty"`
-	Until   string `json:"until,omitempty"`
+	Kind    string `json:"kind" doc:"the role, or the role with Template"`
+	Path    string `json:"path" doc:"the path of the field; [] stands for the elements of a list, * for the values of a map"`
+	Type    string `json:"type,omitempty" doc:"the type that the schema must have; absent if any will do"`
+	Need    string `json:"need" doc:"whether the contract demands the field" enum:"need"`
+	Core    string `json:"core" doc:"what Cluster API does with the field"`
+	Section string `json:"section" doc:"the section of the page"`
+	If      string `json:"if,omitempty" doc:"fields, separated by blanks: without one of them this one is not needed; absent without condition"`
+	Or      string `json:"or,omitempty" doc:"a field that serves as well; absent if there is none"`
+	Was     string `json:"was,omitempty" doc:"where another contract has the field; absent if that is the same"`
+	Since   string `json:"since,omitempty" doc:"the first minor version of Cluster API that has the demand; absent if all have it"`
+	Until   string `json:"until,omitempty" doc:"the last one; absent if the newest has it"`
 }
 
 // coreDoes says what Cluster API does with a field.
@@ -196,19 +197,19 @@ func contractMarkdown(w io.Writer, p *contractPage) error {
 }
 
 type rolesBody struct {
-	Core  string      `json:"core"`
-	Roles []roleEntry `json:"roles"`
+	Core  string      `json:"core" doc:"the minor version of Cluster API, such as v1.14"`
+	Roles []roleEntry `json:"roles" doc:"an entry for each role"`
 }
 
 type roleEntry struct {
-	Role      string         `json:"role"`
-	Page      string         `json:"page"`
-	Fields    map[string]int `json:"fields"`
-	Behaviour int            `json:"behaviour"`
+	Role      string         `json:"role" doc:"the role, such as InfraMachine"`
+	Page      string         `json:"page" doc:"the page of the contract in the repository of Cluster API"`
+	Fields    map[string]int `json:"fields" doc:"the number of fields by contract"`
+	Behaviour int            `json:"behaviour" doc:"the number of statements about behaviour"`
 }
 
 type matrixBody struct {
-	Providers []MatrixRow `json:"providers"`
+	Providers []MatrixRow `json:"providers" doc:"an entry for each release"`
 }
 
 // WriteContracts lists the roles with the number of their fields, as text or json.
@@ -245,19 +246,13 @@ var MatrixFormats = []string{"text", "markdown", "html", "json"}
 
 // MatrixRow says how ready a provider is for each contract.
 type MatrixRow struct {
-	Provider string       `json:"provider"`
-	Version  string       `json:"version"`
-	Cells    []MatrixCell `json:"contracts"`
+	Provider string       `json:"provider" doc:"the provider label, such as infrastructure-aws"`
+	Version  string       `json:"version" doc:"the version of the release"`
+	Cells    []MatrixCell `json:"contracts" doc:"how ready it is for each contract, the current one first"`
 }
 
 // MatrixCell is what a provider lacks for a contract.
-type MatrixCell struct {
-	Contract string `json:"contract"`
-	// Declared says that a CRD has the label of the contract.
-	Declared bool     `json:"declared"`
-	Ready    bool     `json:"ready"`
-	Missing  []string `json:"missing"`
-}
+type MatrixCell fleet.Contract
 
 func (c MatrixCell) text() string {
 	switch {
@@ -311,7 +306,7 @@ func missing(rows []MatrixRow) []string {
 				continue
 			}
 			for _, m := range c.Missing {
-				out = append(out, visible(r.Provider+" "+r.Version)+", "+visible(c.Contract)+": "+oneLine(m))
+				out = append(out, visible(r.Provider+" "+r.Version)+", "+visible(c.Name)+": "+oneLine(m))
 			}
 		}
 	}

@@ -35,10 +35,10 @@ func (c Comparison) title() string {
 
 // WriteDiff prints comparisons in a format of InventoryFormats. JSON is one
 // object with one list, of which every entry names its provider and versions.
-func WriteDiff(w io.Writer, format string, all []Comparison) error {
+func WriteDiff(w io.Writer, format string, all []Comparison, failures ...error) error {
 	switch format {
 	case "json":
-		return diffJSON(w, all)
+		return diffJSON(w, all, failures)
 	case "markdown":
 		return diffMarkdown(w, all)
 	}
@@ -46,28 +46,28 @@ func WriteDiff(w io.Writer, format string, all []Comparison) error {
 }
 
 type diffBody struct {
-	Changes []diffEntry    `json:"changes"`
-	Summary map[string]int `json:"summary"`
+	Changes []diffEntry         `json:"changes" doc:"an entry for each change of each provider, by area, then the heaviest first"`
+	Summary map[diff.Impact]int `json:"summary" doc:"the number of changes by impact"`
 }
 
 type diffEntry struct {
-	Provider string `json:"provider"`
-	From     string `json:"from"`
-	To       string `json:"to"`
+	Provider string `json:"provider" doc:"the provider label"`
+	From     string `json:"from" doc:"the old version; empty if the provider is new"`
+	To       string `json:"to" doc:"the new version; empty if the provider is gone"`
 	diff.Change
 }
 
-func diffJSON(w io.Writer, all []Comparison) error {
-	out := diffBody{[]diffEntry{}, map[string]int{}}
+func diffJSON(w io.Writer, all []Comparison, failures []error) error {
+	out := diffBody{[]diffEntry{}, map[diff.Impact]int{}}
 	for i := diff.Neutral; i <= diff.Breaking; i++ {
-		out.Summary[i.String()] = 0
+		out.Summary[i] = 0
 	}
 	for _, c := range all {
 		for i := range c.Changes {
-			out.Summary[c.Changes[i].Impact.String()]++
+			out.Summary[c.Changes[i].Impact]++
 		}
 	}
-	return documentOf("diff").writeList(w, nil, nil, out, "changes", func(yield func(any) bool) {
+	return documentOf("diff").writeList(w, failures, nil, out, "changes", func(yield func(any) bool) {
 		for _, c := range all {
 			e := diffEntry{Provider: c.release().Provider.Label()}
 			if c.Old != nil {

@@ -8,11 +8,17 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 )
 
 // Document is a kind of JSON document that machines read. All begin with the same
@@ -30,16 +36,15 @@ type Document struct {
 
 // head begins every document.
 type head struct {
-	Kind          string `json:"kind" doc:"the kind of document"`
-	SchemaVersion int    `json:"schemaVersion" doc:"the version of the form of this kind"`
-	// Failures say what is missing: the document is complete if there are none.
-	Failures   []string         `json:"failures" doc:"what could not be read or done; the document is complete if the list is empty"`
-	Suppressed []jsonSuppressed `json:"suppressed" doc:"findings that comments in the files silence, or a configuration among them"`
+	Kind          string           `json:"kind" doc:"the kind of document"`
+	SchemaVersion int              `json:"schemaVersion" doc:"the version of the form of this kind; fields may be added without a new one"`
+	Failures      []string         `json:"failures" doc:"what could not be read or done, a message each; the document is complete if the list is empty"`
+	Suppressed    []jsonSuppressed `json:"suppressed" doc:"findings that comments in the files silence, or a configuration among them; they are not in other lists and counts. Only lint has some"`
 }
 
 type jsonSuppressed struct {
 	jsonFinding
-	Reason string `json:"reason" doc:"why, as the comment says it, or which configuration"`
+	Reason string `json:"reason" doc:"why, as the comment says it, or which configuration; may be empty"`
 }
 
 // Documents are the kinds that this package writes.
@@ -83,7 +88,7 @@ func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppres
 		return err
 	}
 	var after bytes.Buffer
-	if err := writeJSON(&after, body); err != nil {
+	if err := writeJSON(&after, withLists(body)); err != nil {
 		return err
 	}
 	_, err = io.WriteString(w, before+strings.TrimPrefix(after.String(), "{\n"))
@@ -117,7 +122,7 @@ func (d Document) writeList(w io.Writer, failures []error, suppressed []lint.Sup
 		some = true
 		b.WriteString("\n    ")
 		text.Reset()
-		if err := e.Encode(entry); err != nil {
+		if err := e.Encode(withLists(entry)); err != nil {
 			return err
 		}
 		b.Write(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
@@ -156,8 +161,10 @@ func (d Document) Schema() ([]byte, error) {
 	}
 	s.Required = append(s.Required, body.Required...)
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "clusterctl-repo: "+d.Title
-	s.Properties.add("kind", &schema{Const: d.Kind})
-	s.Properties.add("schemaVersion", &schema{Const: d.Version})
+	for i, value := range []any{d.Kind, d.Version} {
+		p := s.Properties.list[i].schema
+		p.Const, p.Type = value, nil
+	}
 	var out bytes.Buffer
 	err := writeJSON(&out, s)
 	return out.Bytes(), err
@@ -170,6 +177,8 @@ type schema struct {
 	Description string     `json:"description,omitempty"`
 	Const       any        `json:"const,omitempty"`
 	Type        any        `json:"type,omitempty"`
+	Enum        []string   `json:"enum,omitempty"`
+	Names       *schema    `json:"propertyNames,omitempty"`
 	Properties  properties `json:"properties,omitzero"`
 	Required    []string   `json:"required,omitempty"`
 	Items       *schema    `json:"items,omitempty"`
@@ -218,11 +227,82 @@ func (p properties) MarshalJSON() ([]byte, error) {
 var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
+	closed        = reflect.TypeFor[closedSet]()
 )
+
+// closedSet is a type of words that knows all of them.
+type closedSet interface{ Words() []string }
+
+// sets are the words that the tag "enum" of a field of plain strings, or of a map
+// with such keys, names.
+var sets = map[string]func() []string{
+	"severity":  func() []string { return between(lint.Info, lint.Error) },
+	"level":     func() []string { return between(migrate.Note, migrate.Manual) },
+	"migration": func() []string { return append(between(migrate.Note, migrate.Manual), "files", "objects") },
+	"hook":      extension.Levels,
+	"need":      func() []string { return between(contract.Optional, contract.Must) },
+	"field":     func() []string { return slices.Sorted(maps.Values(problems)) },
+	"step":      func() []string { return between(owners.Contract, owners.After) },
+	"outcome":   func() []string { return between(owners.Safe, owners.Fails) },
+	"verdict": func() (out []string) {
+		for _, f := range fates {
+			out = append(out, f.word)
+		}
+		return out
+	},
+}
+
+// between returns the words from one constant to another.
+func between[T interface {
+	~int | ~uint8
+	fmt.Stringer
+}](first, last T) (out []string) {
+	for i := first; i <= last; i++ {
+		out = append(out, i.String())
+	}
+	return out
+}
+
+// withLists is a body in which every list that is nil is an empty one, since
+// readers are promised lists. What the body refers to is changed.
+func withLists(body any) any {
+	v := reflect.New(reflect.TypeOf(body)).Elem()
+	v.Set(reflect.ValueOf(body))
+	fillLists(v)
+	return v.Interface()
+}
+
+func fillLists(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-" {
+				fillLists(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.IsNil() && v.CanSet() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+		switch v.Type().Elem().Kind() {
+		case reflect.Struct, reflect.Slice, reflect.Pointer:
+			for i := range v.Len() {
+				fillLists(v.Index(i))
+			}
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			fillLists(v.Elem())
+		}
+	}
+}
 
 // schemaOf describes what encoding/json makes of a type.
 func schemaOf(t reflect.Type) *schema {
 	switch {
+	case t.Implements(closed):
+		return &schema{Type: "string", Enum: reflect.Zero(t).Interface().(closedSet).Words()}
 	case t.Implements(jsonMarshaler):
 		return &schema{}
 	case t.Implements(textMarshaler):
@@ -239,13 +319,13 @@ func schemaOf(t reflect.Type) *schema {
 		if t.Elem().Kind() == reflect.Uint8 {
 			return &schema{Type: "string"}
 		}
-		s := &schema{Type: "array", Items: schemaOf(t.Elem())}
-		if t.Kind() == reflect.Slice {
-			return orNull(s)
+		return &schema{Type: "array", Items: schemaOf(t.Elem())}
+	case reflect.Map:
+		s := &schema{Type: "object", Additional: schemaOf(t.Elem())}
+		if words := schemaOf(t.Key()).Enum; words != nil {
+			s.limit(words)
 		}
 		return s
-	case reflect.Map:
-		return orNull(&schema{Type: "object", Additional: schemaOf(t.Elem())})
 	case reflect.String:
 		return &schema{Type: "string"}
 	case reflect.Bool:
@@ -264,6 +344,15 @@ func orNull(s *schema) *schema {
 		s.Type = []string{word, "null"}
 	}
 	return s
+}
+
+// limit permits only the words of a set: as the string, or as the keys of a map.
+func (s *schema) limit(words []string) {
+	if s.Type == "object" {
+		s.Names = &schema{Enum: words}
+		return
+	}
+	s.Enum = words
 }
 
 func fieldsOf(t reflect.Type, s *schema) {
@@ -287,6 +376,9 @@ func fieldsOf(t reflect.Type, s *schema) {
 		}
 		one := schemaOf(f.Type)
 		one.Description = f.Tag.Get("doc")
+		if set := f.Tag.Get("enum"); set != "" {
+			one.limit(sets[set]())
+		}
 		if strings.Contains(options, "omit") {
 			if words, ok := one.Type.([]string); ok {
 				one.Type = words[0]

@@ -246,64 +246,64 @@ func count(n int, noun string) string {
 }
 
 type jsonReport struct {
-	Summary  jsonSummary    `json:"summary"`
-	Findings []jsonFinding  `json:"findings"`
-	Measured []jsonMeasured `json:"measured,omitempty"`
+	Summary  jsonSummary    `json:"summary" doc:"how much was looked at and found"`
+	Findings []jsonFinding  `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
+	Measured []jsonMeasured `json:"measured,omitempty" doc:"how long the calls to an extension took; absent if none were made"`
 }
 
 type jsonSummary struct {
-	Errors    int `json:"errors"`
-	Warnings  int `json:"warnings"`
-	Infos     int `json:"infos"`
-	Files     int `json:"files"`
-	Releases  int `json:"releases"`
-	Providers int `json:"providers"`
-	// Subject is what was looked at, if that was no files.
-	Subject string `json:"subject,omitempty"`
+	Errors    int    `json:"errors" doc:"findings of severity error; by default, one of them makes the exit status 1"`
+	Warnings  int    `json:"warnings" doc:"findings of severity warning"`
+	Infos     int    `json:"infos" doc:"findings of severity info"`
+	Files     int    `json:"files" doc:"files that were looked at"`
+	Releases  int    `json:"releases" doc:"versions of providers that were looked at"`
+	Providers int    `json:"providers" doc:"providers that were looked at"`
+	Subject   string `json:"subject,omitempty" doc:"what was looked at instead of files; absent if it was files"`
 }
 
 type jsonFinding struct {
-	Rule        string `json:"rule"`
-	Severity    string `json:"severity"`
-	Proof       string `json:"proof"`
-	File        string `json:"file"`
-	Line        int    `json:"line"`
-	Column      int    `json:"column"`
-	EndLine     int    `json:"endLine"`
-	EndColumn   int    `json:"endColumn"`
-	Object      string `json:"object"`
-	Message     string `json:"message"`
-	Help        string `json:"help"`
-	Fingerprint string `json:"fingerprint"`
-	// Also are the places of the same fault in other templates.
-	Also []jsonPlace `json:"also,omitempty"`
-	// Evidence proves findings about behaviour.
-	Evidence []string `json:"evidence,omitempty"`
+	Rule     string     `json:"rule" doc:"the ID of the rule; clusterctl-repo explain ID tells more"`
+	Severity string     `json:"severity" doc:"how bad it is; clusterctl-repo.yaml can change that of a rule" enum:"severity"`
+	Proof    lint.Proof `json:"proof" doc:"what shows that the rule is right: clusterctl itself, a Kubernetes API server, the text of the provider contract, or practice"`
+	jsonPosition
+	EndLine     int         `json:"endLine" doc:"the line of the end; 0 if it is about the whole file"`
+	EndColumn   int         `json:"endColumn" doc:"the column after the end; 0 if it is about the whole file"`
+	Object      string      `json:"object" doc:"the Kubernetes object, as KIND NAMESPACE/NAME; empty if it is about none"`
+	Message     string      `json:"message" doc:"what is wrong here"`
+	Help        string      `json:"help" doc:"what to do"`
+	Fingerprint string      `json:"fingerprint" doc:"names the fault; it stays the same when lines move, messages change or the next version has the same fault"`
+	Also        []jsonPlace `json:"also,omitempty" doc:"further places of the same fault in other files of the release; absent if there are none"`
+	Evidence    []string    `json:"evidence,omitempty" doc:"lines that prove the finding where no file does; absent if there are none"`
 }
 
 type jsonPlace struct {
-	File        string `json:"file"`
-	Line        int    `json:"line"`
-	Column      int    `json:"column"`
-	Fingerprint string `json:"fingerprint"`
+	jsonPosition
+	Fingerprint string `json:"fingerprint" doc:"what the finding would have if it were reported here"`
+}
+
+// jsonPosition is a place in a file.
+type jsonPosition struct {
+	File   string `json:"file" doc:"the file or folder, written as the argument of the command is: relative to the working directory, absolute, or a URL"`
+	Line   int    `json:"line" doc:"the line, from 1; 0 if it is about the whole file"`
+	Column int    `json:"column" doc:"the column in Unicode characters, from 1; 0 if it is about the whole file"`
 }
 
 func placesOf(f *lint.Finding) []jsonPlace {
 	var out []jsonPlace
 	for _, p := range f.Also {
-		out = append(out, jsonPlace{p.File, p.Pos.Line, p.Pos.Column, p.Fingerprint})
+		out = append(out, jsonPlace{jsonPosition{p.File, p.Pos.Line, p.Pos.Column}, p.Fingerprint})
 	}
 	return out
 }
 
 // jsonMeasured has its times in seconds.
 type jsonMeasured struct {
-	Name   string  `json:"name"`
-	Calls  int     `json:"calls"`
-	Median float64 `json:"p50Seconds"`
-	P95    float64 `json:"p95Seconds"`
-	Max    float64 `json:"maxSeconds"`
-	Limit  float64 `json:"timeoutSeconds"`
+	Name   string  `json:"name" doc:"the handler or call"`
+	Calls  int     `json:"calls" doc:"how often it was called"`
+	Median float64 `json:"p50Seconds" doc:"the median in seconds"`
+	P95    float64 `json:"p95Seconds" doc:"the 95th percentile in seconds"`
+	Max    float64 `json:"maxSeconds" doc:"the longest call in seconds"`
+	Limit  float64 `json:"timeoutSeconds" doc:"the timeout of a call in seconds; 0 if it has none"`
 }
 
 func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) error {
@@ -326,8 +326,8 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 
 func findingJSON(f *lint.Finding) jsonFinding {
 	return jsonFinding{
-		Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: string(f.Rule.Proof), File: f.File,
-		Line: f.Pos.Line, Column: f.Pos.Column, EndLine: f.End.Line, EndColumn: f.End.Column,
+		Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: f.Rule.Proof,
+		jsonPosition: jsonPosition{f.File, f.Pos.Line, f.Pos.Column}, EndLine: f.End.Line, EndColumn: f.End.Column,
 		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Also: placesOf(f), Evidence: f.Evidence,
 	}
 }

@@ -9,32 +9,29 @@ import (
 )
 
 type hooksBody struct {
-	CoreVersion string     `json:"core"`
-	Hooks       []jsonHook `json:"hooks"`
+	CoreVersion string     `json:"core" doc:"the minor version of Cluster API, such as v1.14, whose hooks these are"`
+	Hooks       []jsonHook `json:"hooks" doc:"an entry for each hook"`
 }
 
 // jsonHook is an entry of hooks[].
 type jsonHook struct {
-	Name     string `json:"name"`
-	Path     string `json:"path"`
-	Summary  string `json:"summary"`
-	Since    string `json:"since"`
-	Level    string `json:"level"`
-	Blocking bool   `json:"blocking"`
-	Retry    bool   `json:"retryAfterSeconds"`
-	// Single says that one handler may be registered for it, Named that a
-	// ClusterClass names its handler.
-	Single bool `json:"singleton"`
-	Named  bool `json:"calledByName"`
-	// CoreVersion is the version of the clusters and machines in requests.
-	CoreVersion    string      `json:"coreVersion"`
-	RequestFields  []jsonField `json:"requestFields"`
-	ResponseFields []jsonField `json:"responseFields"`
+	Name           string      `json:"name" doc:"the name of the hook"`
+	Path           string      `json:"path" doc:"the path of the request; {name} is the name of the handler"`
+	Summary        string      `json:"summary" doc:"when it is called"`
+	Since          string      `json:"since" doc:"the first minor version of Cluster API that calls it"`
+	Level          string      `json:"level" doc:"what a call may do: discover only asks, pure computes an answer, all may act" enum:"hook"`
+	Blocking       bool        `json:"blocking" doc:"Cluster API waits if the answer has retryAfterSeconds"`
+	Retry          bool        `json:"retryAfterSeconds" doc:"answers have this field"`
+	Single         bool        `json:"singleton" doc:"only one handler may be registered"`
+	Named          bool        `json:"calledByName" doc:"a ClusterClass names the handler; otherwise all handlers are called"`
+	CoreVersion    string      `json:"coreVersion" doc:"the API version of the clusters and machines in requests"`
+	RequestFields  []jsonField `json:"requestFields" doc:"the fields of the request, besides apiVersion, kind and settings"`
+	ResponseFields []jsonField `json:"responseFields" doc:"the fields of the answer, besides apiVersion, kind, status and message"`
 }
 
 type jsonField struct {
-	Name     string `json:"name"`
-	Required bool   `json:"required"`
+	Name     string `json:"name" doc:"the name of the field"`
+	Required bool   `json:"required" doc:"it must be there"`
 }
 
 func jsonFields(list []extension.Field) []jsonField {

@@ -7,32 +7,45 @@ import (
 	"text/tabwriter"
 )
 
+// ImageStatus says whether a registry has an image.
+type ImageStatus string
+
+// The states of an image.
+const (
+	ImageFound      ImageStatus = "found"
+	ImageIncomplete ImageStatus = "incomplete"
+	ImageMissing    ImageStatus = "missing"
+	ImageUnknown    ImageStatus = "unknown"
+	ImageUnchecked  ImageStatus = "unchecked"
+)
+
+// Words are all states.
+func (ImageStatus) Words() []string {
+	return []string{string(ImageFound), string(ImageIncomplete), string(ImageMissing), string(ImageUnknown), string(ImageUnchecked)}
+}
+
 // ImageCheck is what a registry says about an image of a release.
 type ImageCheck struct {
-	Ref string `json:"ref"`
-	// Status is found, incomplete (not for all platforms), missing, unknown (the
-	// registry could not be asked) or unchecked (the user chooses the image).
-	Status    string   `json:"status"`
-	Platforms []string `json:"platforms"`
-	// Problem says why the status is not found.
-	Problem string `json:"problem,omitempty"`
-	// Places are where the image is: PROVIDER/VERSION/FILE:LINE.
-	Places []string `json:"places"`
+	Ref       string      `json:"ref" doc:"the image; with a variable, the raw text"`
+	Status    ImageStatus `json:"status" doc:"found; incomplete, if it lacks a platform; missing, if the registry does not have it; unknown, if the registry could not be asked; unchecked, if the user chooses the image"`
+	Platforms []string    `json:"platforms" doc:"the platforms that it is built for, such as linux/arm64"`
+	Problem   string      `json:"problem,omitempty" doc:"why the status is not found; absent if it is"`
+	Places    []string    `json:"places" doc:"where the image is used, as PROVIDER/VERSION/FILE:LINE"`
 }
 
 type imageChecksBody struct {
-	Images []ImageCheck `json:"images"`
+	Images []ImageCheck `json:"images" doc:"an entry for each image"`
 }
 
 // WriteImageChecks prints what registries say, in a format of InventoryFormats.
-func WriteImageChecks(w io.Writer, format string, checks []ImageCheck) error {
+func WriteImageChecks(w io.Writer, format string, checks []ImageCheck, failures ...error) error {
 	switch format {
 	case "json":
-		return documentOf("image-checks").Write(w, nil, imageChecksBody{append([]ImageCheck{}, checks...)})
+		return documentOf("image-checks").Write(w, failures, imageChecksBody{append([]ImageCheck{}, checks...)})
 	case "markdown":
 		fmt.Fprint(w, "| image | status | platforms | problem |\n|---|---|---|---|\n")
 		for _, c := range checks {
-			if _, err := fmt.Fprintf(w, "| %s | %s | %s | %s |\n", code(c.Ref), prose(c.Status), prose(strings.Join(c.Platforms, ", ")), prose(c.Problem)); err != nil {
+			if _, err := fmt.Fprintf(w, "| %s | %s | %s | %s |\n", code(c.Ref), prose(string(c.Status)), prose(strings.Join(c.Platforms, ", ")), prose(c.Problem)); err != nil {
 				return err
 			}
 		}
@@ -44,7 +57,7 @@ func WriteImageChecks(w io.Writer, format string, checks []ImageCheck) error {
 		if c.Problem != "" {
 			rest = c.Problem
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", visible(c.Status), visible(c.Ref), oneLine(rest))
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", visible(string(c.Status)), visible(c.Ref), oneLine(rest))
 	}
 	return tw.Flush()
 }

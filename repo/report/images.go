@@ -12,11 +12,12 @@ import (
 
 // WriteImages prints the images of releases in a format of InventoryFormats.
 // Text and JSON have one entry for each container, Markdown one for each image.
-// JSON is one object with one list, of which every entry names its release.
-func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Image]) error {
+// JSON is one object with one list, of which every entry names its release; failures say what it
+// lacks.
+func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Image], failures ...error) error {
 	switch format {
 	case "json":
-		return documentOf("images").writeList(w, nil, nil, imagesBody{[]imageEntry{}}, "images", func(yield func(any) bool) {
+		return documentOf("images").writeList(w, failures, nil, imagesBody{[]imageEntry{}}, "images", func(yield func(any) bool) {
 			for _, r := range releases {
 				for i := range r.Items {
 					if !yield(imageEntry{nameOf(r.Release), r.Items[i]}) {
@@ -32,7 +33,7 @@ func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Imag
 }
 
 type imagesBody struct {
-	Images []imageEntry `json:"images"`
+	Images []imageEntry `json:"images" doc:"an entry for each container of each release"`
 }
 
 type imageEntry struct {

@@ -45,37 +45,36 @@ func totals(r *migrate.Report) (changed, migrated, left int) {
 }
 
 type migrationBody struct {
-	Files    []migrationFile    `json:"files"`
-	Findings []migrationFinding `json:"findings"`
-	Summary  map[string]int     `json:"summary"`
-	// Contracts are those of the providers of a source tree.
-	Contracts []migrationStanding `json:"contracts" doc:"the contracts of the providers of a source tree, before and after"`
+	Files     []migrationFile     `json:"files" doc:"an entry for each file that was looked at"`
+	Findings  []migrationFinding  `json:"findings" doc:"what people should know, by file and line"`
+	Summary   map[string]int      `json:"summary" doc:"how many findings there are by level, changed files (files) and migrated objects (objects)" enum:"migration"`
+	Contracts []migrationStanding `json:"contracts" doc:"the contracts of the providers of a source tree, before and after; empty for other input"`
 }
 
 type migrationStanding struct {
-	Provider string     `json:"provider"`
-	Version  string     `json:"version"`
-	Contract string     `json:"contract"`
-	Problem  string     `json:"problem,omitempty" doc:"why it is not known"`
-	Before   MatrixCell `json:"before"`
-	After    MatrixCell `json:"after"`
+	Provider string     `json:"provider" doc:"the provider label"`
+	Version  string     `json:"version" doc:"the version of the provider"`
+	Contract string     `json:"contract" doc:"the contract that is judged, such as v1beta2"`
+	Problem  string     `json:"problem,omitempty" doc:"why it is not known, so that before and after say nothing; absent if it is"`
+	Before   MatrixCell `json:"before" doc:"how ready the provider was"`
+	After    MatrixCell `json:"after" doc:"how ready it is after the migration"`
 }
 
 type migrationFile struct {
-	File     string `json:"file"`
-	Changed  bool   `json:"changed"`
-	Migrated int    `json:"migrated"`
-	Left     int    `json:"left"`
+	File     string `json:"file" doc:"the path of the file, below the folder that was migrated or as it was given"`
+	Changed  bool   `json:"changed" doc:"the migration changes the file"`
+	Migrated int    `json:"migrated" doc:"objects in the new version"`
+	Left     int    `json:"left" doc:"objects in an old version that the migration could not change"`
 }
 type migrationFinding struct {
-	Level   string `json:"level"`
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Object  string `json:"object,omitempty"`
-	Path    string `json:"path,omitempty"`
-	Message string `json:"message"`
-	Help    string `json:"help,omitempty"`
-	Go      string `json:"go,omitempty" doc:"Go types to add to the code of the provider"`
+	Level   string `json:"level" doc:"note, which is worth knowing; users, who must write other values for a variable; manual, which is left to do by hand" enum:"level"`
+	File    string `json:"file" doc:"the path of the file, as in files"`
+	Line    int    `json:"line" doc:"the line before the migration, from 1; 0 if it is about the whole file"`
+	Object  string `json:"object,omitempty" doc:"kind and name of the object; absent if it is about none"`
+	Path    string `json:"path,omitempty" doc:"the field in the old version; absent if it is about none"`
+	Message string `json:"message" doc:"what was done or could not be done"`
+	Help    string `json:"help,omitempty" doc:"what to do; absent if there is nothing"`
+	Go      string `json:"go,omitempty" doc:"Go types to add to the code of the provider; absent if there are none"`
 }
 
 func migrationJSON(w io.Writer, r *migrate.Report) error {
@@ -98,7 +97,7 @@ func migrationJSON(w io.Writer, r *migrate.Report) error {
 }
 
 func cellOf(name string, s migrate.State) MatrixCell {
-	return MatrixCell{Contract: name, Declared: s.Declared, Ready: len(s.Missing) == 0, Missing: append([]string{}, s.Missing...)}
+	return MatrixCell{Name: name, Declared: s.Declared, Ready: len(s.Missing) == 0, Missing: append([]string{}, s.Missing...)}
 }
 
 // standingText compares a contract before and after.

@@ -136,28 +136,33 @@ func (r *moveRow) path() []string {
 }
 
 type jsonMove struct {
-	Provider  string   `json:"provider,omitempty"`
-	Version   string   `json:"version,omitempty"`
-	File      string   `json:"file,omitempty"`
-	Group     string   `json:"group"`
-	Kind      string   `json:"kind"`
-	Namespace string   `json:"namespace,omitempty"`
-	Name      string   `json:"name"`
-	Verdict   string   `json:"verdict"`
-	Lost      bool     `json:"lost"`
-	Step      *int     `json:"step,omitempty"`
-	Owners    int      `json:"owners,omitempty"`
-	Reason    string   `json:"reason"`
-	Fix       string   `json:"fix,omitempty"`
-	Path      []string `json:"path"`
+	Provider string `json:"provider,omitempty" doc:"the provider label; absent for objects of a management cluster"`
+	Version  string `json:"version,omitempty" doc:"the version of the release; absent like provider"`
+	File     string `json:"file,omitempty" doc:"the name of the template in the release; absent like provider"`
+	jsonObject
+	Verdict string   `json:"verdict" doc:"what becomes of it: moves, to the target; copied, so that both clusters have it; left in the source; deleted in the source and lost; unclear; blocked, if it keeps clusterctl from moving anything" enum:"verdict"`
+	Lost    bool     `json:"lost" doc:"the target needs the object and does not get it"`
+	Step    *int     `json:"step,omitempty" doc:"the number of the group, from 0, in which it is made in the target; absent if it is not"`
+	Owners  int      `json:"owners,omitempty" doc:"how many owners it has in the target; absent if none"`
+	Reason  string   `json:"reason" doc:"why"`
+	Fix     string   `json:"fix,omitempty" doc:"what to do; absent if there is nothing"`
+	Path    []string `json:"path" doc:"the owners through which clusterctl finds the object, and the object"`
+}
+
+// jsonObject names an object.
+type jsonObject struct {
+	Group     string `json:"group" doc:"the API group; empty for the core group"`
+	Kind      string `json:"kind" doc:"the kind"`
+	Namespace string `json:"namespace,omitempty" doc:"the namespace; absent for cluster-wide objects, and where a template names none"`
+	Name      string `json:"name" doc:"the name"`
 }
 
 type jsonRefusal struct {
-	Step      string `json:"step"`
-	Object    string `json:"object"`
-	Reason    string `json:"reason"`
-	Fix       string `json:"fix"`
-	Sometimes bool   `json:"sometimes"`
+	Step      string `json:"step" doc:"the step of clusterctl move" enum:"step"`
+	Object    string `json:"object" doc:"the object, as KIND NAMESPACE/NAME"`
+	Reason    string `json:"reason" doc:"why"`
+	Fix       string `json:"fix" doc:"what to do"`
+	Sometimes bool   `json:"sometimes" doc:"it depends on the order in which clusterctl happens to read objects"`
 }
 
 func refusalJSON(r *owners.Refusal) jsonRefusal {
@@ -166,11 +171,10 @@ func refusalJSON(r *owners.Refusal) jsonRefusal {
 
 type jsonFailure struct {
 	jsonRefusal
-	// Hurts: the move does not stop with an error.
-	Hurts   bool     `json:"hurts"`
-	Source  string   `json:"source"`
-	Target  string   `json:"target"`
-	Recover []string `json:"recover"`
+	Hurts   bool     `json:"hurts" doc:"the move ends without an error, and does harm in the target"`
+	Source  string   `json:"source" doc:"what is in the source afterwards"`
+	Target  string   `json:"target" doc:"what is in the target afterwards"`
+	Recover []string `json:"recover" doc:"what to do afterwards, in this order"`
 }
 
 func failureJSON(f *owners.Failure) jsonFailure {
@@ -180,22 +184,21 @@ func failureJSON(f *owners.Failure) jsonFailure {
 
 // moveBody is the plan as JSON.
 type moveBody struct {
-	Objects []jsonMove `json:"objects"`
+	Objects []jsonMove `json:"objects" doc:"an entry for each object of each plan"`
 	moveTail
 }
 
 type moveTail struct {
-	Summary map[string]int `json:"summary"`
-	Lost    int            `json:"lost"`
-	Certain bool           `json:"certain"`
-	// Outcome is the worst of the plans, Conclusion the same in a sentence.
-	Outcome    string        `json:"outcome"`
-	Conclusion string        `json:"conclusion"`
-	Refusals   []jsonRefusal `json:"refusals"`
-	Failures   []jsonFailure `json:"moveFailures"`
-	Notes      []jsonRefusal `json:"notes"`
-	Gaps       []string      `json:"gaps"`
-	Problems   []string      `json:"problems"`
+	Summary    map[string]int `json:"summary" doc:"the number of objects by verdict" enum:"verdict"`
+	Lost       int            `json:"lost" doc:"the number of objects that the target needs and does not get"`
+	Certain    bool           `json:"certain" doc:"everything that the plan depends on could be read"`
+	Outcome    string         `json:"outcome" doc:"the worst that is foreseen: safe, everything moves; unclear, not everything is known; refused, clusterctl changes nothing; loses, objects are lost; hurts, the move does harm in the target; fails, it stops with an error half-way" enum:"outcome"`
+	Conclusion string         `json:"conclusion" doc:"the outcome in a sentence"`
+	Refusals   []jsonRefusal  `json:"refusals" doc:"why clusterctl would not begin"`
+	Failures   []jsonFailure  `json:"moveFailures" doc:"why the move would fail or do harm"`
+	Notes      []jsonRefusal  `json:"notes" doc:"what is worth knowing"`
+	Gaps       []string       `json:"gaps" doc:"what is not known for certain, in sentences"`
+	Problems   []string       `json:"problems" doc:"what could not be read; the same as failures"`
 }
 
 // incomplete says what the plans lack.
@@ -226,7 +229,7 @@ func movesJSON(w *bufio.Writer, plans []MovePlan, o MoveOptions) error {
 	for _, p := range plans {
 		for _, r := range rowsOf(p.Plan) {
 			m := jsonMove{
-				Provider: p.Provider, Version: p.Version, File: p.File, Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name,
+				Provider: p.Provider, Version: p.Version, File: p.File, jsonObject: jsonObject{r.Group, r.Kind, r.Namespace, r.Name},
 				Verdict: r.fate, Lost: r.Lost, Reason: r.why(), Fix: r.todo(), Path: r.path(),
 			}
 			if r.Verdict == owners.Moves || r.Verdict == owners.Copied {

@@ -23,17 +23,16 @@ type ProviderPlan struct {
 }
 
 type plansBody struct {
-	Contract  string     `json:"contract"`
-	Providers []planBody `json:"providers"`
+	Contract  string     `json:"contract" doc:"the contract that the providers shall have"`
+	Providers []planBody `json:"providers" doc:"an entry for each release"`
 }
 
 type planBody struct {
-	Provider  string       `json:"provider"`
-	Version   string       `json:"version"`
+	ofRelease
 	Ready     bool         `json:"ready" doc:"nothing is left to do"`
-	Contracts []MatrixCell `json:"contracts"`
-	Series    planSeries   `json:"series"`
-	Kinds     []planKind   `json:"kinds"`
+	Contracts []MatrixCell `json:"contracts" doc:"how ready it is for each contract"`
+	Series    planSeries   `json:"series" doc:"what metadata.yaml says of the version"`
+	Kinds     []planKind   `json:"kinds" doc:"the kinds that the contract concerns"`
 }
 
 type planSeries struct {
@@ -43,23 +42,23 @@ type planSeries struct {
 }
 
 type planKind struct {
-	Kind     string      `json:"kind"`
-	Group    string      `json:"group"`
+	Kind     string      `json:"kind" doc:"the kind"`
+	Group    string      `json:"group" doc:"the API group"`
 	Version  string      `json:"version" doc:"the version that is judged"`
-	Role     string      `json:"role"`
-	Template bool        `json:"template"`
+	Role     string      `json:"role" doc:"the role of the kind, such as InfraMachine"`
+	Template bool        `json:"template" doc:"it is the template of the role"`
 	Label    string      `json:"label" doc:"the label that the CRD needs, with its value; empty if it has it"`
 	Safe     bool        `json:"safe" doc:"no field is missing that must be there, so the label may be added now"`
-	Fields   []planField `json:"fields"`
-	Go       string      `json:"go" doc:"the Go types of the missing fields"`
+	Fields   []planField `json:"fields" doc:"the fields that are to be changed; empty if none are"`
+	Go       string      `json:"go" doc:"the Go types of the missing fields; empty if none are missing"`
 }
 
 type planField struct {
-	Path    string `json:"path"`
-	Need    string `json:"need"`
-	Type    string `json:"type"`
-	Problem string `json:"problem" doc:"missing, moved or wrong type"`
-	Was     string `json:"was,omitempty" doc:"where another contract has it"`
+	Path    string `json:"path" doc:"the path of the field; [] stands for the elements of a list, * for the values of a map"`
+	Need    string `json:"need" doc:"whether the contract demands the field" enum:"need"`
+	Type    string `json:"type" doc:"the type that the schema must have; empty if any will do"`
+	Problem string `json:"problem" doc:"what is wrong with the field" enum:"field"`
+	Was     string `json:"was,omitempty" doc:"where another contract has it; absent if the problem is not moved"`
 	Section string `json:"section" doc:"the section of the page of the contract"`
 }
 
@@ -71,7 +70,7 @@ func WritePlans(w io.Writer, format string, chosen contract.Contract, core int, 
 	body := plansBody{string(chosen), []planBody{}}
 	for _, p := range plans {
 		b := planBody{
-			Provider: p.Provider, Version: p.Version, Contracts: p.Matrix.Cells, Kinds: []planKind{},
+			ofRelease: ofRelease{p.Provider, p.Version}, Contracts: p.Matrix.Cells, Kinds: []planKind{},
 			Series: planSeries{p.Series, p.Contract, p.Contract != string(chosen)},
 		}
 		b.Ready = !b.Series.Change
@@ -132,7 +131,7 @@ func writePlan(w io.Writer, body plansBody, style planStyle) error {
 			b.WriteString(style.item("nothing is left to do"))
 		}
 		for _, c := range p.Contracts {
-			b.WriteString(style.item("now, " + c.Contract + ": " + c.text()))
+			b.WriteString(style.item("now, " + c.Name + ": " + c.text()))
 		}
 		switch {
 		case p.Series.Series == "":

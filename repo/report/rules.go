@@ -10,20 +10,20 @@ import (
 )
 
 type jsonRule struct {
-	ID       string `json:"id"`
-	Name     string `json:"name"`
-	Title    string `json:"title"`
-	Severity string `json:"severity"`
-	Proof    string `json:"proof"`
-	Source   string `json:"source"`
-	Why      string `json:"why"`
-	Fix      string `json:"fix"`
-	OptIn    string `json:"optIn,omitempty"`
-	Flag     string `json:"flag,omitempty"`
+	ID       string     `json:"id" doc:"the ID of the rule, such as TPL016"`
+	Name     string     `json:"name" doc:"the name of the rule, in words with hyphens"`
+	Title    string     `json:"title" doc:"what the rule demands"`
+	Severity string     `json:"severity" doc:"the severity of its findings, unless clusterctl-repo.yaml changes it" enum:"severity"`
+	Proof    lint.Proof `json:"proof" doc:"what shows that the rule is right: clusterctl itself, a Kubernetes API server, the text of the provider contract, or practice"`
+	Source   string     `json:"source" doc:"the section of the contract or the function of clusterctl that demands it"`
+	Why      string     `json:"why" doc:"what happens otherwise"`
+	Fix      string     `json:"fix" doc:"what to do"`
+	OptIn    string     `json:"optIn,omitempty" doc:"which findings are only reported if clusterctl-repo.yaml gives the rule a severity; absent if all are reported"`
+	Flag     string     `json:"flag,omitempty" doc:"the flag of lint without which the rule is not applied; absent if none is needed"`
 }
 
 type rulesBody struct {
-	Rules []jsonRule `json:"rules"`
+	Rules []jsonRule `json:"rules" doc:"all rules, by ID"`
 }
 
 // WriteRules lists rules as text or json.
@@ -31,7 +31,7 @@ func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 	if format == "json" {
 		out := rulesBody{[]jsonRule{}}
 		for _, r := range rules {
-			out.Rules = append(out.Rules, jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), string(r.Proof), r.Source, r.Why, r.Fix, r.OptIn, r.Flag})
+			out.Rules = append(out.Rules, jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), r.Proof, r.Source, r.Why, r.Fix, r.OptIn, r.Flag})
 		}
 		return documentOf("rules").Write(w, nil, out)
 	}

@@ -129,7 +129,7 @@ func surveyCells(s *fleet.Survey) [][]string {
 		r := &p.Releases[0]
 		row[1] = visible(r.Version)
 		for _, c := range r.Contracts {
-			row = append(row, MatrixCell{Contract: c.Name, Declared: c.Declared, Ready: c.Ready, Missing: c.Missing}.text())
+			row = append(row, MatrixCell(c).text())
 		}
 		rows = append(rows, append(row, strconv.Itoa(r.Errors), strconv.Itoa(r.Warnings), upgradeText(p.Upgrade), strconv.Itoa(len(r.Images)), strconv.Itoa(len(p.WithoutRelease))))
 	}

@@ -28,11 +28,12 @@ type Inventory[T any] struct {
 // WriteVariables prints the variables of releases in a format of
 // InventoryFormats. Text and Markdown show what a user must set first; Markdown
 // is a table for the documentation of a provider and has no notes. JSON is one
-// object with one list, of which every entry names its release.
-func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.Variable]) error {
+// object with one list, of which every entry names its release; failures say what it
+// lacks.
+func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.Variable], failures ...error) error {
 	switch format {
 	case "json":
-		return documentOf("vars").writeList(w, nil, nil, variablesBody{[]variableEntry{}}, "variables", func(yield func(any) bool) {
+		return documentOf("vars").writeList(w, failures, nil, variablesBody{[]variableEntry{}}, "variables", func(yield func(any) bool) {
 			for _, r := range releases {
 				for i := range r.Items {
 					if !yield(variableEntry{nameOf(r.Release), r.Items[i]}) {
@@ -48,7 +49,7 @@ func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.V
 }
 
 type variablesBody struct {
-	Variables []variableEntry `json:"variables"`
+	Variables []variableEntry `json:"variables" doc:"an entry for each variable of each release"`
 }
 
 type variableEntry struct {
@@ -58,8 +59,8 @@ type variableEntry struct {
 
 // ofRelease is what the entries of all releases have in common.
 type ofRelease struct {
-	Provider string `json:"provider"`
-	Version  string `json:"version"`
+	Provider string `json:"provider" doc:"the provider label, such as infrastructure-aws"`
+	Version  string `json:"version" doc:"the version of the release, such as v1.2.3"`
 }
 
 func nameOf(r *repo.Release) ofRelease { return ofRelease{r.Provider.Label(), r.Version} }

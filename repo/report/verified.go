@@ -49,19 +49,16 @@ type Verified struct {
 }
 
 type verifiedBody struct {
-	Expected   int             `json:"expected"`
-	Deviations []jsonDeviation `json:"deviations"`
-	Problems   []string        `json:"problems"`
+	Expected   int             `json:"expected" doc:"how many objects should have arrived"`
+	Deviations []jsonDeviation `json:"deviations" doc:"what is other than planned; empty if all arrived"`
+	Problems   []string        `json:"problems" doc:"what could not be read; the same as failures"`
 }
 
 type jsonDeviation struct {
-	Group     string   `json:"group"`
-	Kind      string   `json:"kind"`
-	Namespace string   `json:"namespace,omitempty"`
-	Name      string   `json:"name"`
-	Reason    string   `json:"reason"`
-	Fix       string   `json:"fix"`
-	Commands  []string `json:"commands"`
+	jsonObject
+	Reason   string   `json:"reason" doc:"what is other than planned"`
+	Fix      string   `json:"fix" doc:"what to do"`
+	Commands []string `json:"commands" doc:"commands that do it; empty if there are none"`
 }
 
 // WriteVerified prints it as text or JSON.
@@ -79,7 +76,7 @@ func WriteVerified(w io.Writer, format string, v Verified, paint Painter) error 
 			if commands == nil {
 				commands = []string{}
 			}
-			out.Deviations = append(out.Deviations, jsonDeviation{d.Object.Group, d.Object.Kind, d.Object.Namespace, d.Object.Name, d.Reason, d.Fix, commands})
+			out.Deviations = append(out.Deviations, jsonDeviation{jsonObject(d.Object), d.Reason, d.Fix, commands})
 		}
 		for _, err := range v.Problems {
 			out.Problems = append(out.Problems, err.Error())

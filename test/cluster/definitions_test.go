@@ -109,7 +109,7 @@ func clone(m object) object {
 }
 
 // serverRules speak for the validation of CRDs.
-var serverRules = []string{"CRD003", "CRD006", "CRD007", "CRD024", "CRD026", "CRD033"}
+var serverRules = []string{"CRD003", "CRD006", "CRD007", "CRD024", "CRD026", "CRD033", "CRD035"}
 
 // compareDefinition requires that lint and the API server agree, and reports
 // whether they refuse.
@@ -242,6 +242,11 @@ var definitionFaults = []struct {
 	{"pattern", inSchema("string", func(s object) { s["pattern"] = "a(?!b)" })},
 	{"default of another type", inSchema("boolean", func(s object) { s["default"] = "yes" })},
 	{"default of a list", inSchema("array", func(s object) { s["default"] = object{} })},
+	{"default that is too long", inSchema("string", func(s object) { s["default"], s["maxLength"] = "yes", 2 })},
+	{"default with an unknown field", inSchema("object", func(s object) { s["default"] = object{"unknown": "a"} })},
+	{"default without a required field", inSchema("object", func(s object) {
+		s["default"], s["required"] = object{}, []any{"zzz"}
+	})},
 	{"list type of a string", inSchema("string", func(s object) { s["x-kubernetes-list-type"] = "atomic" })},
 	{"unknown list type", inSchema("array", func(s object) { s["x-kubernetes-list-type"] = "bag" })},
 	{"list map without keys", inSchema("array", func(s object) {

@@ -617,7 +617,7 @@ var Packages = []Package{
 		Holds: "rules about CRDs whatever their role",
 		Never: "other subjects, printing",
 		Knows: `repo/capi/contract
-			repo/kube/cel repo/kube/crd repo/kube/structural
+			repo/kube/cel repo/kube/crd repo/kube/objectmeta repo/kube/openapi repo/kube/structural
 			repo/lint
 			repo/lint/rules/internal/view
 			repo/text/yamldoc`,

@@ -37,24 +37,27 @@ import (
 
 // The places of the test, by kind: a release, and where one can be published.
 // Every kind that is not local is here.
-var attackedPlaces = map[layouts.LocationKind]struct{ release, latest, dest string }{
+var attackedPlaces = map[layouts.LocationKind]struct{ release, latest, dest, file string }{
 	layouts.GitHub: {
 		"https://github.com/acme/provider/releases/v1.0.0/infrastructure-components.yaml",
 		"https://github.com/acme/provider/releases/latest/infrastructure-components.yaml",
 		"https://github.com/acme/provider",
+		"https://github.com/acme/provider/releases/download/v1.0.0/infrastructure-components.yaml",
 	},
 	layouts.GitLab: {
 		"https://gitlab.example.com/api/v4/projects/acme%2Fprovider/packages/generic/infrastructure-foo/v1.0.0/infrastructure-components.yaml",
 		"https://gitlab.example.com/api/v4/projects/acme%2Fprovider/packages/generic/infrastructure-foo/latest/infrastructure-components.yaml",
 		"https://gitlab.example.com/acme/provider",
+		"https://gitlab.example.com/api/v4/projects/acme%2Fprovider/packages/generic/infrastructure-foo/v1.0.0/infrastructure-components.yaml",
 	},
-	layouts.OCI: {"oci://registry.test/acme/foo:v1.0.0", "oci://registry.test/acme/foo", "oci://registry.test/acme/foo"},
+	layouts.OCI: {"oci://registry.test/acme/foo:v1.0.0", "oci://registry.test/acme/foo", "oci://registry.test/acme/foo", ""},
 }
 
 // attackedVerbs are the command lines of every command that can be led to a
 // server, with RELEASE, LATEST and DEST for the place, and of all others, which
 // get RELEASE as argument and must not make a request. A + in front says that
-// the line publishes, - that it is about images, which are in the registry only.
+// the line publishes, - that it is about images, which are in the registry only, ~ that
+// it reads single files by URL, which a registry does not have.
 var attackedVerbs = map[string][]string{
 	"lint":            {"lint RELEASE --fail-on never", "lint LATEST --fail-on never", "-lint ../in/repo --check-images --fail-on never"},
 	"render provider": {"render provider RELEASE"},
@@ -79,11 +82,12 @@ var attackedVerbs = map[string][]string{
 		"+mirror ../in/repo --to DEST --out out/beside", "-mirror ../in/repo --images --to out/mirror",
 		"-mirror ../in/pictures.tar --to out/mirror --image-registry registry.test/site --push-images",
 	},
+	"build":         {"~build ../in/remote-KIND --version v1.0.0 --allow-remote --out out/built"},
 	"mirror repair": {"mirror repair out/broken", "mirror repair out/broken --from RELEASE"},
 	"mirror verify": {"mirror verify out/broken"},
 	"mirror prune":  {"mirror prune out/broken --keep 1"},
 
-	"build": nil, "init": nil, "version": nil, "man": nil, "schema": nil, "rules": nil, "explain": nil, "help": nil, "survey merge": nil,
+	"init": nil, "version": nil, "man": nil, "schema": nil, "rules": nil, "explain": nil, "help": nil, "survey merge": nil,
 	"completion bash": nil, "completion fish": nil, "completion powershell": nil, "completion zsh": nil,
 	"contract check": nil, "contract docs": nil, "contract list": nil, "contract show": nil, "contract replay": nil,
 	"contract watch": nil, "contract drive": nil, // they ask the cluster of a kubeconfig
@@ -686,6 +690,16 @@ spec:
       containers: [{name: manager, image: "registry.test/acme/manager:v1.0.0"}]
 `)
 	put("in/src/templates/cluster-template.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"${CLUSTER_NAME}\", namespace: \"${NAMESPACE}\"}\n")
+	for kind, at := range attackedPlaces {
+		for _, name := range []string{"clusterctl-repo.yaml", "metadata.yaml"} {
+			data, err := os.ReadFile(filepath.Join(dir, "in/src", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			put("in/remote-"+kind.String()+"/"+name, strings.NewReplacer("kind: Config\n", "kind: Config\nremoteBases: true\n", "  templates: [{files: \"templates/*.yaml\"}]\n", "").Replace(string(data)))
+		}
+		put("in/remote-"+kind.String()+"/config/kustomization.yaml", "resources:\n- "+at.file+"\nlabels:\n- pairs: {cluster.x-k8s.io/provider: infrastructure-foo}\n")
+	}
 	put("work/.keep", "")
 	t.Chdir(filepath.Join(dir, "work"))
 	must := func(args ...string) {
@@ -736,12 +750,13 @@ func attackedLines() (all []attackedLine) {
 		for _, line := range attackedVerbs[verb] {
 			line, publishes := strings.CutPrefix(line, "+")
 			line, images := strings.CutPrefix(line, "-")
+			line, files := strings.CutPrefix(line, "~")
 			for _, kind := range attackedKinds() {
-				if images && kind != layouts.OCI {
+				if images && kind != layouts.OCI || files && kind == layouts.OCI {
 					continue
 				}
 				at := attackedPlaces[kind]
-				all = append(all, attackedLine{strings.NewReplacer("RELEASE", at.release, "LATEST", at.latest, "DEST", at.dest).Replace(line), kind, publishes})
+				all = append(all, attackedLine{strings.NewReplacer("RELEASE", at.release, "LATEST", at.latest, "DEST", at.dest, "KIND", kind.String()).Replace(line), kind, publishes})
 			}
 		}
 	}
@@ -924,6 +939,7 @@ func TestEveryVerbIsAttacked(t *testing.T) {
 // meets a part of the lines. ADVERSARIES=every takes all lines, ADVERSARIES=all
 // all requests of all lines.
 func TestAdversaries(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // TestRemoteGit has git, which kustomize tries next
 	w := newAttackedWorld(t)
 	dir := attackedFolder(t, w)
 	before := contents(t, dir)

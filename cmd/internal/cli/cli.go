@@ -95,6 +95,7 @@ type app struct {
 	style          term.Style     // of Err
 	progress       *term.Progress // on Err
 	opened         *open.Places   // what URLs name
+	remote         bool           // kustomize may load from the network
 	patience       patience       // with servers
 	started        time.Time
 	// leastShown is the severity from which on findings are shown.

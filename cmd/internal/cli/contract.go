@@ -279,7 +279,7 @@ because the build adds it later, the one of which the fewest fields are missing.
 			}
 			r, err := contractcheck.Check(cmd.Context(), files, o)
 			if errors.Is(err, contractcheck.ErrNoDefinitions) {
-				return usage(fmt.Errorf("%s: %w", fewNames(names), err))
+				return usage(fmt.Errorf("%s: %w%s", fewNames(names), err, a.otherFolders(args)))
 			}
 			if err != nil {
 				return err
@@ -298,6 +298,22 @@ because the build adds it later, the one of which the fewest fields are missing.
 	fail.flag(cmd)
 	out.flag(cmd)
 	return cmd
+}
+
+// otherFolders names folders with definitions below those that were given.
+func (a *app) otherFolders(args []string) string {
+	var found []string
+	for _, name := range args {
+		if name != "-" {
+			for _, dir := range contractcheck.Below(a.path(name)) {
+				found = append(found, a.short(dir))
+			}
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "; there are some in " + strings.Join(found, ", ")
 }
 
 // definitionFiles reads the arguments of contract check.
@@ -332,15 +348,19 @@ func (a *app) definitionFiles(args []string) ([]contractcheck.File, error) {
 
 func (a *app) contractMatrixCommand() *cobra.Command {
 	var core coreFlag
+	var s source
 	out := outputs{formats: report.MatrixFormats}
 	cmd := &cobra.Command{
 		Use:   "matrix TARGET...",
 		Short: "Show which providers are ready for which contract",
 		Long: `Shows for the newest release of each provider which contracts its CRDs declare,
 and which fields that the contract demands are missing.
-` + targetHelp,
-		Example: `  clusterctl-repo contract matrix out -o markdown`,
-		Args:    cobra.MinimumNArgs(1),
+` + targetHelp + sourceHelp,
+		Example: `  clusterctl-repo contract matrix out -o markdown
+
+  # Is what this source tree releases next ready?
+  clusterctl-repo contract matrix .`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			outs, err := out.parse()
 			if err != nil {
@@ -352,7 +372,7 @@ and which fields that the contract demands are missing.
 			}
 			rows := []report.MatrixRow{}
 			for _, name := range args {
-				more, err := a.matrix(cmd.Context(), name, version)
+				more, err := a.matrix(cmd.Context(), name, &s, version)
 				if err != nil {
 					return err
 				}
@@ -362,12 +382,13 @@ and which fields that the contract demands are missing.
 		},
 	}
 	core.flag(cmd)
+	s.flags(cmd)
 	out.flag(cmd)
 	return cmd
 }
 
-func (a *app) matrix(ctx context.Context, name string, core int) (rows []report.MatrixRow, err error) {
-	err = a.eachNewest(ctx, name, nil, func(r *repo.Release, all []*crd.CRD) error {
+func (a *app) matrix(ctx context.Context, name string, s *source, core int) (rows []report.MatrixRow, err error) {
+	err = a.eachNewest(ctx, name, s, func(r *repo.Release, all []*crd.CRD) error {
 		rows = append(rows, matrixRow(r, all, core))
 		return nil
 	})
@@ -400,7 +421,7 @@ func (a *app) eachNewest(ctx context.Context, name string, s *source, do func(r 
 func matrixRow(r *repo.Release, all []*crd.CRD, core int) report.MatrixRow {
 	row := report.MatrixRow{Provider: r.Provider.Label(), Version: r.Version}
 	for _, c := range contract.Accepted {
-		cell := report.MatrixCell{Contract: string(c), Missing: []string{}}
+		cell := report.MatrixCell{Name: string(c), Missing: []string{}}
 		cell.Declared, cell.Missing = contract.Lacks(all, contract.Profile{Core: core, Contract: c})
 		cell.Ready = len(cell.Missing) == 0
 		row.Cells = append(row.Cells, cell)

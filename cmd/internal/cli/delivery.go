@@ -33,8 +33,7 @@ type delivery struct {
 
 // receipt is an entry in the file of --record.
 type receipt struct {
-	// Providers are the labels of those in the release.
-	Providers []string `json:"providers"`
+	Providers []string `json:"providers" doc:"the labels of the providers in the release"`
 	publish.Receipt
 }
 
@@ -42,7 +41,7 @@ type receipt struct {
 var recordDocument = report.Document{Kind: "record", Version: 1, Body: recordBody{}, Title: "what was published where"}
 
 type recordBody struct {
-	Releases []receipt `json:"releases"`
+	Releases []receipt `json:"releases" doc:"an entry for each release and place that it was published to"`
 }
 
 func (d *delivery) flags(cmd *cobra.Command) {

@@ -43,12 +43,14 @@ type kindOf struct {
 }
 
 // fill sets what a value can hold: texts to those from outside, lists to two
-// entries, numbers and truths to something. It leaves named types alone, which are
-// those of the program.
+// entries, numbers and truths to something. Words of closed sets are those of the
+// program; it leaves other named types alone.
 func fill(v reflect.Value, texts func() string) {
 	switch v.Kind() {
 	case reflect.String:
-		if v.Type().PkgPath() == "" {
+		if set, ok := v.Interface().(interface{ Words() []string }); ok {
+			v.SetString(set.Words()[0])
+		} else if v.Type().PkgPath() == "" {
 			v.SetString(texts())
 		}
 	case reflect.Bool:
@@ -71,7 +73,9 @@ func fill(v reflect.Value, texts func() string) {
 		fill(v.Elem(), texts)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
+			if v.Type().Field(i).Tag.Get("enum") == "severity" {
+				v.Field(i).SetString(lint.Warning.String())
+			} else if v.Field(i).CanSet() {
 				fill(v.Field(i), texts)
 			}
 		}

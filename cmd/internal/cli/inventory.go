@@ -3,8 +3,10 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -21,7 +23,7 @@ import (
 // in each release of a target, and print it with write.
 func inventoryCommand[T any](a *app, use, short, long, example string,
 	list func(context.Context, *repo.Release) ([]T, error),
-	write func(w io.Writer, format string, releases []report.Inventory[T]) error,
+	write func(w io.Writer, format string, releases []report.Inventory[T], failures ...error) error,
 ) *cobra.Command {
 	var s source
 	out := outputs{formats: report.InventoryFormats}
@@ -45,19 +47,39 @@ func inventoryCommand[T any](a *app, use, short, long, example string,
 				return err
 			}
 			var all []report.Inventory[T]
+			var failures []error
 			for _, r := range releases {
 				items, err := list(cmd.Context(), r)
-				if err != nil {
+				if cmd.Context().Err() != nil {
 					return err
 				}
+				failures = append(failures, parts(err)...)
 				all = append(all, report.Inventory[T]{Release: r, Items: items})
 			}
-			return a.write(outs, func(w io.Writer, format string, _ bool) error { return write(w, format, all) })
+			if err := a.write(outs, func(w io.Writer, format string, _ bool) error { return write(w, format, all, failures...) }); err != nil {
+				return err
+			}
+			return errors.Join(failures...)
 		},
 	}
 	s.flags(cmd)
 	out.flag(cmd)
 	return cmd
+}
+
+// parts are the errors that errors.Join joined, also of joined ones.
+func parts(err error) (out []error) {
+	if err == nil {
+		return nil
+	}
+	list, ok := err.(interface{ Unwrap() []error })
+	if !ok || reflect.TypeOf(err) != reflect.TypeOf(errors.Join(err)) {
+		return []error{err}
+	}
+	for _, e := range list.Unwrap() {
+		out = append(out, parts(e)...)
+	}
+	return out
 }
 
 func (a *app) varsCommand() *cobra.Command {
@@ -84,16 +106,17 @@ type imageCheck struct {
 	ctx      context.Context // of the command, which writes know nothing of
 	checked  []report.ImageCheck
 	bad, odd int
+	unasked  []error // of images, why their registries could not be asked
 }
 
-func (c *imageCheck) write(w io.Writer, format string, releases []report.Inventory[inventory.Image]) error {
+func (c *imageCheck) write(w io.Writer, format string, releases []report.Inventory[inventory.Image], failures ...error) error {
 	if !c.on {
-		return report.WriteImages(w, format, releases)
+		return report.WriteImages(w, format, releases, failures...)
 	}
 	if c.checked == nil {
 		c.ask(releases)
 	}
-	return report.WriteImageChecks(w, format, c.checked)
+	return report.WriteImageChecks(w, format, c.checked, append(failures, c.unasked...)...)
 }
 
 // ask asks the registries, each image once.
@@ -111,13 +134,13 @@ func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 			}
 			n = len(c.checked)
 			index[i.Ref] = n
-			c.checked = append(c.checked, report.ImageCheck{Ref: i.Ref, Status: "unchecked", Platforms: []string{}, Places: []string{place}})
+			c.checked = append(c.checked, report.ImageCheck{Ref: i.Ref, Status: report.ImageUnchecked, Platforms: []string{}, Places: []string{place}})
 			host, path, _ := strings.Cut(i.Repository+"/"+i.Name, "/")
 			switch {
 			case i.Variable != "":
 				c.checked[n].Problem = "the user chooses it with ${" + i.Variable + "}"
 			case i.Name == "":
-				c.checked[n].Status, c.checked[n].Problem = "missing", "it is not the name of an image"
+				c.checked[n].Status, c.checked[n].Problem = report.ImageMissing, "it is not the name of an image"
 				c.bad++
 			default:
 				images = append(images, open.Image{Host: host, Repository: path, Reference: cmp.Or(i.Digest, i.Tag, "latest")})
@@ -131,16 +154,17 @@ func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 		lacks := s.Lacks(c.wanted)
 		switch {
 		case s.Missing():
-			row.Status, row.Problem = "missing", "the registry does not have it"
+			row.Status, row.Problem = report.ImageMissing, "the registry does not have it"
 			c.bad++
 		case s.Err != nil:
-			row.Status, row.Problem = "unknown", s.Err.Error()
+			row.Status, row.Problem = report.ImageUnknown, s.Err.Error()
 			c.odd++
+			c.unasked = append(c.unasked, fmt.Errorf("%s: %w", row.Ref, s.Err))
 		case len(lacks) > 0:
-			row.Status, row.Problem = "incomplete", "it is not built for "+strings.Join(lacks, ", ")
+			row.Status, row.Problem = report.ImageIncomplete, "it is not built for "+strings.Join(lacks, ", ")
 			c.bad++
 		default:
-			row.Status = "found"
+			row.Status = report.ImageFound
 		}
 	}
 }

@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,7 +52,7 @@ func TestSchemas(t *testing.T) {
 		"vars":          {"vars", "out", "-o", "json"},
 		"images":        {"images", "out", "-o", "json"},
 		"image-checks":  {"images", "repo/infrastructure-foo/v0.1.0", "--check", "-o", "json"}, // it has none, so nothing is asked
-		"diff":          {"diff", "repo/infrastructure-foo/v0.1.0", "out", "-o", "json"},
+		"diff":          {"diff", "repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/v0.1.0", "-o", "json"},
 		"rules":         {"rules", "-o", "json"},
 		"contract":      {"contract", "show", "InfraMachine", "-o", "json"},
 		"contracts":     {"contract", "list", "-o", "json"},
@@ -131,6 +135,30 @@ spec:
 	}
 }
 
+// TestIncompleteDocuments asks for documents of a release with a file that cannot be
+// read: they must hold the rest, and say what is missing.
+func TestIncompleteDocuments(t *testing.T) {
+	newAttacked(t)
+	const release = "repo/infrastructure-foo/v0.1.0"
+	if err := os.CopyFS("whole/infrastructure-foo/v0.1.0", os.DirFS(release)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(release+"/cluster-template-broken.yaml", []byte("a: ${X\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"vars", release}, {"images", release}, {"diff", "whole/infrastructure-foo/v0.1.0", release}, {"move-plan", release}} {
+		code, text, errs := runHere(t, append(args, "-o", "json")...)
+		var doc struct{ Failures []string }
+		if err := json.Unmarshal(text, &doc); err != nil {
+			t.Errorf("%q: %v\n%s%s", args, err, text, errs)
+			continue
+		}
+		if code != exitFailed || len(doc.Failures) == 0 || !strings.Contains(doc.Failures[0], "cluster-template-broken.yaml") {
+			t.Errorf("%q exits with %d and failures %q", args, code, doc.Failures)
+		}
+	}
+}
+
 // unlisted returns the fields of a document that a schema does not list.
 func unlisted(schema map[string]any, v any, at string) (out []string) {
 	switch v := v.(type) {
@@ -207,10 +235,20 @@ func decoded(t *testing.T, text []byte) (out map[string]any) {
 // brokenPromises lists what readers of an old schema could rely on, and the new one
 // does not promise.
 func brokenPromises(old, now map[string]any, at string) (out []string) {
-	for _, word := range []string{"type", "const", "enum", "pattern", "format"} {
+	for _, word := range []string{"const", "pattern", "format"} {
 		if !reflect.DeepEqual(old[word], now[word]) {
 			out = append(out, fmt.Sprintf("%s: %s was %v and is %v", at, word, old[word], now[word]))
 		}
+	}
+	// What was permitted may be forbidden, but not the other way round.
+	for _, word := range []string{"type", "enum"} {
+		if old[word] != nil && !within(listed(now[word]), listed(old[word])) {
+			out = append(out, fmt.Sprintf("%s: %s was %v and is %v", at, word, old[word], now[word]))
+		}
+	}
+	if keys, ok := old["propertyNames"].(map[string]any); ok {
+		is, _ := now["propertyNames"].(map[string]any)
+		out = append(out, brokenPromises(keys, is, at+"{}")...)
 	}
 	before, _ := old["required"].([]any)
 	after, _ := now["required"].([]any)
@@ -241,6 +279,22 @@ func brokenPromises(old, now map[string]any, at string) (out []string) {
 	return out
 }
 
+// listed is a value of a schema that may be a list or one of its values.
+func listed(v any) []any {
+	if list, ok := v.([]any); ok {
+		return list
+	}
+	if v == nil {
+		return nil
+	}
+	return []any{v}
+}
+
+// within reports whether a list has something, and nothing that the other lacks.
+func within(list, of []any) bool {
+	return len(list) > 0 && !slices.ContainsFunc(list, func(v any) bool { return !slices.Contains(of, v) })
+}
+
 func TestBrokenPromises(t *testing.T) {
 	const old = `{"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}, "b": {"type": "array", "items": {"type": "object", "properties": {"c": {"type": "integer"}}}}}}`
 	for now, want := range map[string]string{
@@ -251,11 +305,134 @@ func TestBrokenPromises(t *testing.T) {
 		strings.Replace(old, `"a": {"type": "string"}`, `"z": {}`, 1):      "k.a is gone",
 		strings.Replace(old, `"integer"`, `"string"`, 1):                   "k.b[].c: type was integer and is string",
 		strings.Replace(old, `"items"`, `"contains"`, 1):                   "k.b: items was",
+		strings.Replace(old, `"string"`, `"string", "enum": ["x"]`, 1):     "",
+		strings.Replace(old, `"string"`, `["string", "null"]`, 1):          "k.a: type was string and is [string null]",
 	} {
 		if got := strings.Join(brokenPromises(decoded(t, []byte(old)), decoded(t, []byte(now)), "k"), "\n"); (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", now, got, want)
 		}
 	}
+	for _, c := range []struct{ was, is, want string }{
+		{`{"enum": ["x", "y"]}`, `{"enum": ["y"]}`, ""},
+		{`{"enum": ["x"]}`, `{"enum": ["x", "y"]}`, "k: enum was [x] and is [x y]"},
+		{`{"enum": ["x"]}`, `{}`, "k: enum was [x] and is <nil>"},
+		{`{"propertyNames": {"enum": ["x"]}}`, `{}`, "k{}: enum was [x] and is <nil>"},
+		{`{"type": ["array", "null"]}`, `{"type": "array"}`, ""},
+	} {
+		if got := strings.Join(brokenPromises(decoded(t, []byte(c.was)), decoded(t, []byte(c.is)), "k"), "\n"); got != c.want {
+			t.Errorf("%s to %s: %q, want %q", c.was, c.is, got, c.want)
+		}
+	}
+}
+
+// TestSchemasSayWhatFieldsMean looks for fields that only their name describes.
+func TestSchemasSayWhatFieldsMean(t *testing.T) {
+	var walk func(at string, s map[string]any)
+	walk = func(at string, s map[string]any) {
+		properties, _ := s["properties"].(map[string]any)
+		for name, p := range properties {
+			p := p.(map[string]any)
+			if words, _ := p["description"].(string); words == "" {
+				t.Errorf("%s.%s has no description; write a tag doc", at, name)
+			}
+			walk(at+"."+name, p)
+		}
+		for _, part := range []string{"items", "additionalProperties"} {
+			if p, ok := s[part].(map[string]any); ok {
+				walk(at+"[]", p)
+			}
+		}
+	}
+	for _, d := range documents() {
+		text, err := d.Schema()
+		if err != nil {
+			t.Fatal(err)
+		}
+		walk(d.Kind, decoded(t, text))
+	}
+}
+
+// TestClosedSets compares the words of each type that says it knows all of them
+// with the constants in its source.
+func TestClosedSets(t *testing.T) {
+	type closed interface{ Words() []string }
+	seen := map[reflect.Type]bool{}
+	var walk func(reflect.Type)
+	walk = func(at reflect.Type) {
+		if seen[at] {
+			return
+		}
+		seen[at] = true
+		if set, ok := reflect.Zero(at).Interface().(closed); ok && at.Kind() != reflect.Struct {
+			if want, got := constantsOf(t, at), set.Words(); len(want) != len(got) || at.Kind() == reflect.String && !within(anyOf(want), anyOf(got)) {
+				t.Errorf("%v has %q, but its constants are %q", at, got, want)
+			}
+			return
+		}
+		switch at.Kind() {
+		case reflect.Struct:
+			for i := range at.NumField() {
+				walk(at.Field(i).Type)
+			}
+		case reflect.Map:
+			walk(at.Key())
+			walk(at.Elem())
+		case reflect.Slice, reflect.Array, reflect.Pointer:
+			walk(at.Elem())
+		}
+	}
+	for _, d := range documents() {
+		walk(reflect.TypeOf(d.Body))
+	}
+}
+
+func anyOf(words []string) (out []any) {
+	for _, w := range words {
+		out = append(out, w)
+	}
+	return out
+}
+
+// constantsOf returns the values of the constants of a type that are strings, and
+// the names of all others.
+func constantsOf(t *testing.T, of reflect.Type) (out []string) {
+	t.Helper()
+	_, below, _ := strings.Cut(of.PkgPath(), "clusterctl-repo/clusterctl-repo/")
+	files, err := filepath.Glob(filepath.Join("../../..", below, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			group, ok := d.(*ast.GenDecl)
+			if !ok || group.Tok != token.CONST {
+				continue
+			}
+			mine := false
+			for _, spec := range group.Specs {
+				c := spec.(*ast.ValueSpec)
+				if c.Type != nil || len(c.Values) > 0 { // otherwise as the one before
+					word, ok := c.Type.(*ast.Ident)
+					mine = ok && word.Name == of.Name()
+				}
+				if !mine || !c.Names[0].IsExported() {
+					continue
+				}
+				text := c.Names[0].Name
+				if len(c.Values) > 0 && of.Kind() == reflect.String {
+					if text, err = strconv.Unquote(c.Values[0].(*ast.BasicLit).Value); err != nil {
+						t.Fatal(err)
+					}
+				}
+				out = append(out, text)
+			}
+		}
+	}
+	return out
 }
 
 // TestSchemasOfCorpus compares the documents about several released providers with

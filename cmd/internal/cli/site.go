@@ -40,17 +40,22 @@ func (a *app) servers() layouts.Servers { return a.places(nil).Servers() }
 func (a *app) places(w *waiting) *open.Places {
 	if a.opened == nil {
 		a.opened = &open.Places{Env: a.Env, Dir: a.Dir, Base: a.Transport, Tool: "clusterctl-repo/" + programVersion()}
-		a.opened.Policy = transport.Policy{
-			Timeout: a.patience.timeout, Attempts: a.patience.retries + 1, Sleep: a.Sleep,
-			Waiting: func(reason string, wait time.Duration) {
-				a.say("waiting %s because of %s", wait.Round(time.Second), reason)
-			},
-		}
+		a.opened.Policy = a.policy()
 	}
 	if w != nil {
 		a.opened.Policy.MaxWait = w.maxWait
 	}
 	return a.opened
+}
+
+// policy is how long to wait for servers.
+func (a *app) policy() transport.Policy {
+	return transport.Policy{
+		Timeout: a.patience.timeout, Attempts: a.patience.retries + 1, Sleep: a.Sleep,
+		Waiting: func(reason string, wait time.Duration) {
+			a.say("waiting %s because of %s", wait.Round(time.Second), reason)
+		},
+	}
 }
 
 // patience is how the program deals with slow and failing servers.

@@ -53,6 +53,7 @@ func (a *app) options(s *source) (sourcetree.Options, error) {
 	if err != nil {
 		return sourcetree.Options{}, usage(err)
 	}
+	a.remote = s.allowRemote
 	kept, err := a.cache(&s.cache)
 	if err != nil {
 		return sourcetree.Options{}, err
@@ -118,10 +119,15 @@ func cause(err error) error {
 // writes to the process's standard error without a place and again for each build,
 // from the user; LINT004 and sayDeprecations have them with places. What it logs is
 // for --verbose. Our own streams are not touched.
+// What it may load from the network is bounded.
 func (a *app) muteLibraries() (restore func()) {
+	done := func() {}
+	if a.remote {
+		done = a.guardRemotes()
+	}
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
-		return func() {}
+		return done
 	}
 	saved, logged := os.Stderr, log.Writer()
 	os.Stderr = null
@@ -132,6 +138,7 @@ func (a *app) muteLibraries() (restore func()) {
 		os.Stderr = saved
 		log.SetOutput(logged)
 		null.Close()
+		done()
 	}
 }
 

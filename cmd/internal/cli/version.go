@@ -30,14 +30,14 @@ var versionDocument = report.Document{Kind: "version", Version: 1, Body: build{}
 
 // build says which program this is.
 type build struct {
-	Version    string              `json:"version"`
-	Commit     string              `json:"commit"`
-	Date       string              `json:"date"`
-	Modified   bool                `json:"modified"`
-	Go         string              `json:"go"`
-	Platform   string              `json:"platform"`
-	Clusterctl string              `json:"clusterctl"`
-	Contracts  []contract.Contract `json:"contracts"`
+	Version    string              `json:"version" doc:"the version, such as v1.2.3, or (devel)"`
+	Commit     string              `json:"commit" doc:"the commit it was built from, or the first digits of it; empty if it is not recorded"`
+	Date       string              `json:"date" doc:"when that was made, in RFC 3339; empty if it is not recorded"`
+	Modified   bool                `json:"modified" doc:"there were local changes"`
+	Go         string              `json:"go" doc:"the version of Go"`
+	Platform   string              `json:"platform" doc:"operating system and architecture, such as linux/amd64"`
+	Clusterctl string              `json:"clusterctl" doc:"the version of clusterctl whose output render prints"`
+	Contracts  []contract.Contract `json:"contracts" doc:"the contracts of Cluster API that it checks, the current one first"`
 }
 
 // pseudo is the end of a version that Go derived from a commit.

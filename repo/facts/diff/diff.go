@@ -32,6 +32,9 @@ var impactNames = [...]string{"neutral", "attention", "breaking"}
 // String returns the word for output.
 func (i Impact) String() string { return impactNames[i] }
 
+// Words are all impacts; see report.Document.
+func (Impact) Words() []string { return impactNames[:] }
+
 // MarshalText writes the word.
 func (i Impact) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
 
@@ -54,6 +57,15 @@ const (
 // Areas lists the areas in their order.
 var Areas = []Area{InMetadata, InAPI, InVariables, InImages, InPermissions, InObjects, InTemplates, InClasses, InFiles}
 
+// Words are all areas.
+func (Area) Words() []string {
+	out := make([]string, len(Areas))
+	for i, a := range Areas {
+		out[i] = string(a)
+	}
+	return out
+}
+
 // Kind says whether something came, went or is other than before.
 type Kind string
 
@@ -64,28 +76,23 @@ const (
 	Changed Kind = "changed"
 )
 
+// Words are all kinds.
+func (Kind) Words() []string { return []string{string(Added), string(Removed), string(Changed)} }
+
 // Change is one difference.
 type Change struct {
-	Area   Area   `json:"area"`
-	Kind   Kind   `json:"kind"`
-	Impact Impact `json:"impact"`
-	// Subject is what changes, such as an object, a variable or a file.
-	Subject string `json:"subject"`
-	// Path is the field of the subject; empty if all of it changes.
-	Path string `json:"path,omitempty"`
-	// Old and New are the values, as a person would write them; empty if there
-	// is none.
-	Old string `json:"old,omitempty"`
-	New string `json:"new,omitempty"`
-	// Message says what changes, in a sentence.
-	Message string `json:"message"`
-	// Advice says what to do, if there is something.
-	Advice string `json:"advice,omitempty"`
-	// File, Line and Column are where it stands, in the old release for what
-	// was removed. Lines and columns count from 1; 0 if there is no place.
-	File   string `json:"file,omitempty"`
-	Line   int    `json:"line,omitempty"`
-	Column int    `json:"column,omitempty"`
+	Area    Area   `json:"area" doc:"the part of the release that changes"`
+	Kind    Kind   `json:"kind" doc:"whether something came, went or is other than before"`
+	Impact  Impact `json:"impact" doc:"what it means for an upgrade: breaking, something that works stops working unless it is changed; attention, it may need a decision or a value; neutral, nothing is to be done"`
+	Subject string `json:"subject" doc:"what changes, such as an object, a variable or a file"`
+	Path    string `json:"path,omitempty" doc:"the field of the subject; absent if all of it changes"`
+	Old     string `json:"old,omitempty" doc:"the old value; absent if there is none"`
+	New     string `json:"new,omitempty" doc:"the new value; absent if there is none"`
+	Message string `json:"message" doc:"what changes, in a sentence"`
+	Advice  string `json:"advice,omitempty" doc:"what to do; absent if there is nothing"`
+	File    string `json:"file,omitempty" doc:"the name of the file in the release: the old one for what was removed, otherwise the new one; absent if there is no place"`
+	Line    int    `json:"line,omitempty" doc:"the line, from 1; absent if there is no place"`
+	Column  int    `json:"column,omitempty" doc:"the column in Unicode characters, from 1; absent if there is no place"`
 }
 
 // Releases compares two releases of one provider. The changes are sorted by

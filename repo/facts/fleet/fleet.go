@@ -11,24 +11,18 @@ import (
 
 // Survey is the result of one run, or of a shard of it.
 type Survey struct {
-	// Program is the version of the program that judged.
-	Program string `json:"program"`
-	// Newest is how many versions of each provider were checked.
-	Newest int `json:"newest"`
-	// Subjects is the number of providers that the source names, and Source a
-	// digest of their names. Shards of one run agree in both.
-	Subjects int    `json:"subjects"`
-	Source   string `json:"source"`
-	// Shard is nil for the whole.
-	Shard *Shard `json:"shard,omitempty"`
-	// Providers are sorted by subject, label and version.
-	Providers []Provider `json:"providers"`
+	Program   string     `json:"program" doc:"the version of clusterctl-repo"`
+	Newest    int        `json:"newest" doc:"how many versions of each provider were checked at most"`
+	Subjects  int        `json:"subjects" doc:"how many providers the source names; a shard has only some of them"`
+	Source    string     `json:"source" doc:"a digest of the names of the providers; shards of one survey agree in it"`
+	Shard     *Shard     `json:"shard,omitempty" doc:"which part of the survey this is; absent if it is all of it"`
+	Providers []Provider `json:"providers" doc:"an entry for each provider, by subject and label"`
 }
 
 // Shard is a part of a run.
 type Shard struct {
-	Index int `json:"index"` // from 1
-	Of    int `json:"of"`
+	Index int `json:"index" doc:"the number of the part, from 1"`
+	Of    int `json:"of" doc:"the number of parts"`
 }
 
 // String writes the shard as the flag --shard takes it.
@@ -39,61 +33,50 @@ func (s Shard) Has(i int) bool { return i%s.Of == s.Index-1 }
 
 // Provider is what was found of one provider.
 type Provider struct {
-	// Subject is what the source names: a URL, or a label in a folder.
-	Subject string `json:"subject"`
-	Label   string `json:"label"`
-	// Versions is how many versions the place has.
-	Versions int `json:"versions"`
-	// WithoutRelease are versions that the place lists and nothing can be read of,
-	// such as tags without a release.
-	WithoutRelease []string `json:"withoutRelease"`
-	// Upgrade is from the oldest checked version.
-	Upgrade *Upgrade `json:"upgrade,omitempty"`
-	// Releases are the newest ones, newest first.
-	Releases []Release `json:"releases"`
-	// Failure is why the provider could not be surveyed; empty if it was.
-	Failure string `json:"failure,omitempty"`
+	Subject        string    `json:"subject" doc:"what the source names: a URL, or a label in a folder"`
+	Label          string    `json:"label" doc:"the provider label; empty if it is not known"`
+	Versions       int       `json:"versions" doc:"how many versions the place has"`
+	WithoutRelease []string  `json:"withoutRelease" doc:"versions that the place lists and that cannot be read, such as tags without a release"`
+	Upgrade        *Upgrade  `json:"upgrade,omitempty" doc:"what clusterctl upgrade plan proposes for the oldest checked version; absent if it was not asked"`
+	Releases       []Release `json:"releases" doc:"the newest versions, newest first"`
+	Failure        string    `json:"failure,omitempty" doc:"why the provider could not be surveyed; absent if it was"`
 }
 
 // Upgrade is what `clusterctl upgrade plan` would say.
 type Upgrade struct {
-	From string `json:"from"`
-	// To is the version it would propose; empty if there is none.
-	To string `json:"to"`
-	// Problem is why it would fail; empty if it would not.
-	Problem string `json:"problem,omitempty"`
+	From    string `json:"from" doc:"the oldest checked version"`
+	To      string `json:"to" doc:"the version that would be proposed; empty if there is none"`
+	Problem string `json:"problem,omitempty" doc:"why the plan would fail; absent if it would not"`
 }
 
 // Release is what was found of one version.
 type Release struct {
-	Version   string     `json:"version"`
-	Contracts []Contract `json:"contracts"`
-	Errors    int        `json:"errors"`
-	Warnings  int        `json:"warnings"`
-	Infos     int        `json:"infos"`
-	// Findings are the errors and warnings.
-	Findings []Finding `json:"findings"`
-	Images   []string  `json:"images"`
-	// Unread is why the release could not be checked whole; empty if it was.
-	Unread string `json:"unread,omitempty"`
+	Version   string     `json:"version" doc:"the version of the release"`
+	Contracts []Contract `json:"contracts" doc:"how ready it is for each contract"`
+	Errors    int        `json:"errors" doc:"findings of severity error"`
+	Warnings  int        `json:"warnings" doc:"findings of severity warning"`
+	Infos     int        `json:"infos" doc:"findings of severity info, which are not listed"`
+	Findings  []Finding  `json:"findings" doc:"the findings of severity error and warning"`
+	Images    []string   `json:"images" doc:"the images that it uses, each once"`
+	Unread    string     `json:"unread,omitempty" doc:"why the release could not be checked completely; absent if it was"`
 }
 
 // Contract is how ready a release is for a contract of Cluster API.
 type Contract struct {
-	Name     string   `json:"contract"`
-	Declared bool     `json:"declared"`
-	Ready    bool     `json:"ready"`
-	Missing  []string `json:"missing"`
+	Name     string   `json:"contract" doc:"the contract, such as v1beta2"`
+	Declared bool     `json:"declared" doc:"a CRD has the label of the contract"`
+	Ready    bool     `json:"ready" doc:"nothing is missing"`
+	Missing  []string `json:"missing" doc:"the fields that the contract demands and the CRDs lack, as KIND PATH"`
 }
 
 // Finding is one of lint.
 type Finding struct {
-	Rule        string `json:"rule"`
-	Severity    string `json:"severity"`
-	File        string `json:"file"`
-	Line        int    `json:"line,omitempty"`
-	Message     string `json:"message"`
-	Fingerprint string `json:"fingerprint"`
+	Rule        string `json:"rule" doc:"the ID of the rule; clusterctl-repo explain ID tells more"`
+	Severity    string `json:"severity" doc:"how bad it is" enum:"severity"`
+	File        string `json:"file" doc:"the name of the file in the release"`
+	Line        int    `json:"line,omitempty" doc:"the line, from 1; absent if it is about the whole file"`
+	Message     string `json:"message" doc:"what is wrong here"`
+	Fingerprint string `json:"fingerprint" doc:"names the fault; the next version has the same if it has the fault"`
 }
 
 // Sort puts the providers in their order.

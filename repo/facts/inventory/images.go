@@ -17,38 +17,22 @@ import (
 
 // Image is the image of one container, or one that References has found.
 type Image struct {
-	// Ref is the image after substitution. If it needs a value from the user,
-	// it is the raw text and the parts are empty.
-	Ref string `json:"ref"`
-	// Variable is the first variable in the image that has no default.
-	Variable string `json:"variable,omitempty"`
-	// Expression is the raw text if variables with defaults were replaced.
-	Expression string `json:"expression,omitempty"`
-	// Canonical says that the image is written in full, as clusterctl demands
-	// of those it sees (clusterctl: util/container, ImageFromString).
-	Canonical bool `json:"canonical"`
-	// Repository, Name, Tag and Digest are the parts of the full name, such as
-	// docker.io/library, nginx and 1.29 for nginx:1.29. They are empty if it
-	// is no image name, and the last two also if they are not there.
-	Repository string `json:"repository,omitempty"`
-	Name       string `json:"name,omitempty"`
-	Tag        string `json:"tag,omitempty"`
-	Digest     string `json:"digest,omitempty"`
-	// Container is the name of the container, Field the list it is in.
-	Container string `json:"container"`
-	Field     string `json:"field"`
-	// Object is the kind, the namespace and the name of the workload.
-	Object string `json:"object"`
-	// SeenByClusterctl says that clusterctl lists, checks and overrides the
-	// image (clusterctl: internal/util/objs.go, InspectImages).
-	SeenByClusterctl bool `json:"seenByClusterctl"`
-	// Guess says that it is no container that runs the image: a flag, a variable
-	// or a line of text names it, which Field tells.
-	Guess bool `json:"guess,omitempty"`
-	// File is the name in the release; lines and columns count from 1.
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
+	Ref              string `json:"ref" doc:"the image after substitution of defaults; the raw text if variable is set"`
+	Variable         string `json:"variable,omitempty" doc:"the first variable in the image without a default; absent if the image is known"`
+	Expression       string `json:"expression,omitempty" doc:"the raw text if defaults of variables were substituted; absent if not"`
+	Canonical        bool   `json:"canonical" doc:"the image is written in full, with registry and tag or digest, as clusterctl demands"`
+	Repository       string `json:"repository,omitempty" doc:"the registry and the path before the name, such as docker.io/library; absent if variable is set or it is not an image name"`
+	Name             string `json:"name,omitempty" doc:"the name without repository, tag and digest; absent like repository"`
+	Tag              string `json:"tag,omitempty" doc:"the tag; absent if there is none"`
+	Digest           string `json:"digest,omitempty" doc:"the digest, such as sha256:…; absent if there is none"`
+	Container        string `json:"container" doc:"the name of the container"`
+	Field            string `json:"field" doc:"the list that the container is in, such as initContainers; with guess, where the name of the image stands"`
+	Object           string `json:"object" doc:"the workload, as KIND NAMESPACE/NAME"`
+	SeenByClusterctl bool   `json:"seenByClusterctl" doc:"clusterctl lists, checks and overrides the image"`
+	Guess            bool   `json:"guess,omitempty" doc:"no container runs the image: a flag, a variable or a line of text names it; absent if one does"`
+	File             string `json:"file" doc:"the name of the file in the release"`
+	Line             int    `json:"line" doc:"the line, from 1"`
+	Column           int    `json:"column" doc:"the column in Unicode characters, from 1"`
 }
 
 // workloads says where the pod is in each kind of object that has one. Like

@@ -38,6 +38,11 @@ const (
 	Block Type = "block"
 )
 
+// Words are all types; see report.Document.
+func (Type) Words() []string {
+	return []string{string(Unknown), string(Integer), string(Boolean), string(String), string(List), string(Block)}
+}
+
 // site is the place of one expression.
 type site struct {
 	// typ is the type that the place takes, "" if it does not tell.

@@ -12,11 +12,9 @@ import (
 
 // Note is something about a variable that clusterctl does not tell.
 type Note struct {
-	Kind NoteKind `json:"kind"`
-	// Message is for people. It does not name the variable nor the places.
-	Message string `json:"message"`
-	// Places are the expressions it is about.
-	Places []Place `json:"places"`
+	Kind    NoteKind `json:"kind" doc:"what the note is about"`
+	Message string   `json:"message" doc:"the note for people, without the name of the variable"`
+	Places  []Place  `json:"places" doc:"the expressions that it is about"`
 }
 
 // NoteKind tells notes apart for programs.
@@ -54,6 +52,15 @@ var noteTexts = []struct {
 	{NoteDefaultsDiffer, "the defaults differ"},
 	{NoteSometimesNeeded, "required here, though it has a default in other files"},
 	{NoteComment, "replaced even in this comment, so clusterctl lists it, and needs a value if there is no default"},
+}
+
+// Words are all kinds; see report.Document.
+func (NoteKind) Words() []string {
+	out := make([]string, len(noteTexts))
+	for i, t := range noteTexts {
+		out[i] = string(t.kind)
+	}
+	return out
 }
 
 // notes collects the notes of one variable, one for each kind and message.

@@ -16,24 +16,14 @@ import (
 
 // Variable is one variable of a release.
 type Variable struct {
-	Name string `json:"name"`
-	// Type is a guess at what the value must be, see Type.
-	Type Type `json:"type"`
-	// Required says that a file cannot be rendered before the user gives a
-	// value. What clusterctl always sets is never required.
-	Required bool `json:"required"`
-	// Default is the default of the first file that has one, nil without any.
-	Default *string `json:"default,omitempty"`
-	// Option is the part of the command line of `clusterctl generate cluster`
-	// that sets the variable, "" for all but five.
-	Option string `json:"option,omitempty"`
-	// Files is how clusterctl sees the variable in each file that lists it. It
-	// is empty for a variable that is only used inside of other expressions.
-	Files []InFile `json:"files"`
-	// Uses are all expressions with this name, in the order of files and text.
-	Uses []Use `json:"uses"`
-	// Notes tell what clusterctl does not.
-	Notes []Note `json:"notes,omitempty"`
+	Name     string   `json:"name" doc:"the name of the variable"`
+	Type     Type     `json:"type" doc:"what the value must be, as far as its uses and defaults tell"`
+	Required bool     `json:"required" doc:"at least one file cannot be rendered without a value from the user"`
+	Default  *string  `json:"default,omitempty" doc:"the default of the first file that has one; absent if no file has"`
+	Option   string   `json:"option,omitempty" doc:"what sets the variable on the command line of clusterctl generate cluster; absent for all but five variables"`
+	Files    []InFile `json:"files" doc:"the files in which clusterctl lists the variable; empty if it is only used inside of other expressions"`
+	Uses     []Use    `json:"uses" doc:"all expressions with this name, in the order of files and text"`
+	Notes    []Note   `json:"notes,omitempty" doc:"what clusterctl does not tell about the variable; absent if there is nothing"`
 }
 
 // InFile is an entry of clusterctl's variable map of one file: the first
@@ -41,22 +31,16 @@ type Variable struct {
 // client/yamlprocessor, GetVariableMap). Default is nil if the file requires a
 // value.
 type InFile struct {
-	File    string  `json:"file"`
-	Default *string `json:"default"`
+	File    string  `json:"file" doc:"the name of the file in the release"`
+	Default *string `json:"default" doc:"the default in this file; null if it has none, so that the file needs a value"`
 }
 
 // Use is one expression.
 type Use struct {
 	Place
-	// Default is the text clusterctl takes for the default of this expression,
-	// whatever its operator is.
-	Default string `json:"default,omitempty"`
-	// Hidden says why clusterctl does not show this use when it lists the
-	// variables of a template; "" if it does.
-	Hidden Hidden `json:"hidden,omitempty"`
-	// Comment is set for a use in a YAML comment, which clusterctl replaces
-	// like any other.
-	Comment bool `json:"comment,omitempty"`
+	Default string `json:"default,omitempty" doc:"what clusterctl takes for the default of this expression, whatever its operator is; absent if that is empty"`
+	Hidden  Hidden `json:"hidden,omitempty" doc:"why clusterctl does not list this use: it is nested in another expression, or in a ClusterClass file; absent if it does"`
+	Comment bool   `json:"comment,omitempty" doc:"the use is in a YAML comment, which clusterctl replaces like any other; absent if not"`
 }
 
 // Hidden is the reason why a use is not listed.
@@ -71,13 +55,16 @@ const (
 	HiddenClass Hidden = "class"
 )
 
+// Words are all reasons; see report.Document.
+func (Hidden) Words() []string { return []string{string(HiddenNested), string(HiddenClass)} }
+
 // Place is where an expression stands. Lines and columns count from 1, columns
 // in characters; File is the name in the release.
 type Place struct {
-	File       string `json:"file"`
-	Line       int    `json:"line"`
-	Column     int    `json:"column"`
-	Expression string `json:"expression"`
+	File       string `json:"file" doc:"the name of the file in the release"`
+	Line       int    `json:"line" doc:"the line, from 1"`
+	Column     int    `json:"column" doc:"the column in Unicode characters, from 1"`
+	Expression string `json:"expression" doc:"the text of the expression, such as ${NAME:=default}"`
 }
 
 // option is a variable that clusterctl sets from its command line in templates

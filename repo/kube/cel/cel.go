@@ -28,12 +28,18 @@ type Fault struct {
 
 // Has reports whether there are rules in a schema.
 func Has(schema *yamldoc.Node) bool {
-	found := false
-	schema.Walk(func(_ yamldoc.Path, n *yamldoc.Node) bool {
-		found = found || len(n.Get(Keyword).List()) > 0
-		return !found
-	})
-	return found
+	if schema == nil {
+		return false
+	}
+	if len(schema.Get(Keyword).List()) > 0 {
+		return true
+	}
+	for i := range schema.Fields {
+		if Has(schema.Fields[i].Value) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(schema.Items, Has)
 }
 
 // Keyword is that of rules in a schema.
@@ -308,11 +314,35 @@ func factor(cost, limit uint64) string {
 // scope compiles expressions about the values of one type.
 type scope struct {
 	typ *kube.DeclType
+	// simple is the name of a type without fields, which is all that expressions know
+	// of it; empty for others.
+	simple string
 	// env are the environments without and with an optional oldSelf.
 	env [2]*cel.Env
 }
 
-func newScope(t *kube.DeclType) *scope { return &scope{typ: t.MaybeAssignTypeName("selfType")} }
+func newScope(t *kube.DeclType) *scope {
+	s := &scope{typ: t.MaybeAssignTypeName("selfType")}
+	if !hasFields(s.typ) {
+		s.simple = s.typ.CelType().String()
+	}
+	return s
+}
+
+func hasFields(t *kube.DeclType) bool {
+	return t.IsObject() || t.KeyType != nil && hasFields(t.KeyType) || t.ElemType != nil && hasFields(t.ElemType)
+}
+
+// simpleKey is a simple type, with an expression or without.
+type simpleKey struct {
+	typ      string
+	optional bool
+	text     string
+}
+
+// simpleEnvironments and simpleExpressions are those of simple types. Many fields of
+// CRDs have the same, such as texts that must not change.
+var simpleEnvironments, simpleExpressions sync.Map // *cel.Env and *cel.Ast by simpleKey
 
 // compiled is an expression that compiles.
 type compiled struct {
@@ -332,6 +362,11 @@ func (s *scope) environment(optional bool) (*cel.Env, error) {
 	if s.env[i] != nil {
 		return s.env[i], nil
 	}
+	key := simpleKey{typ: s.simple, optional: optional}
+	if known, ok := simpleEnvironments.Load(key); ok {
+		s.env[i] = known.(*cel.Env)
+		return s.env[i], nil
+	}
 	base, err := environment()
 	if err != nil {
 		return nil, err
@@ -346,8 +381,26 @@ func (s *scope) environment(optional bool) (*cel.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.env[i], err = base.Extend(append(options, cel.Variable("self", s.typ.CelType()), cel.Variable("oldSelf", old))...)
+	if s.env[i], err = base.Extend(append(options, cel.Variable("self", s.typ.CelType()), cel.Variable("oldSelf", old))...); err == nil && s.simple != "" {
+		simpleEnvironments.Store(key, s.env[i])
+	}
 	return s.env[i], err
+}
+
+// check parses an expression and finds its types.
+func (s *scope) check(env *cel.Env, text string, optional bool) (*cel.Ast, error) {
+	key := simpleKey{s.simple, optional, text}
+	if known, ok := simpleExpressions.Load(key); ok {
+		return known.(*cel.Ast), nil
+	}
+	ast, issues := env.Compile(text)
+	if issues != nil && issues.Err() != nil {
+		return ast, summary(issues)
+	}
+	if s.simple != "" {
+		simpleExpressions.Store(key, ast)
+	}
+	return ast, nil
 }
 
 // compile returns an expression that must have a type. The error says why the API
@@ -356,9 +409,8 @@ func (s *scope) compile(text string, want *cel.Type, optional bool) (out compile
 	if out.env, err = s.environment(optional); err != nil {
 		return out, err
 	}
-	var issues *cel.Issues
-	if out.ast, issues = out.env.Compile(text); issues != nil && issues.Err() != nil {
-		return out, summary(issues)
+	if out.ast, err = s.check(out.env, text, optional); err != nil {
+		return out, err
 	}
 	if out.ast.OutputType() != want {
 		return out, fmt.Errorf("it gives %s, but must give %s", out.ast.OutputType(), want)

@@ -46,6 +46,69 @@ func Problems(metadata *yamldoc.Node) []Problem {
 	return out
 }
 
+// Embedded returns what the API server has against an object in a custom resource
+// (apiextensions-apiserver pkg/apiserver/schema/objectmeta, Validate): the fields that
+// all objects have.
+func Embedded(o *yamldoc.Node) []Problem {
+	var out []Problem
+	add := func(n *yamldoc.Node, format string, args ...any) {
+		if n == nil {
+			n = o
+		}
+		out = append(out, Problem{n, fmt.Sprintf(format, args...)})
+	}
+	for _, name := range [...]string{"apiVersion", "kind"} {
+		switch n := o.Get(name); {
+		case n.Str() == "":
+			add(n, "its %s is missing, empty or no text", name)
+		case name == "apiVersion" && strings.Count(n.Text, "/") > 1:
+			add(n, "its apiVersion %q has more than one slash", n.Text)
+		case name == "kind":
+			if why := wrong(validation.IsDNS1035Label(strings.ToLower(n.Text))); why != "" {
+				add(n, "its kind is %q: %s", n.Text, why)
+			}
+		}
+	}
+	metadata := o.Get("metadata")
+	if metadata == nil || metadata.Kind == yamldoc.Null {
+		return out
+	}
+	if metadata.Kind != yamldoc.Map {
+		add(metadata, "its metadata is no mapping")
+		return out
+	}
+	for _, e := range embeddedNames {
+		name := e.field
+		switch n := metadata.Get(name); {
+		case n == nil || n.Kind == yamldoc.Null:
+		case n.Kind != yamldoc.String:
+			add(n, "its metadata.%s is no text", name)
+		case n.Text != "":
+			if why := wrong(e.form(n.Text)); why != "" {
+				add(n, "its metadata.%s is %q: %s", name, n.Text, why)
+			}
+		}
+	}
+	for _, name := range [...]string{"labels", "annotations"} {
+		n := metadata.Get(name)
+		if n != nil && n.Kind != yamldoc.Null && n.Kind != yamldoc.Map {
+			add(n, "its metadata.%s are no mapping", name)
+		}
+		for _, f := range fields(n) {
+			if f.Value.Kind != yamldoc.String && f.Value.Kind != yamldoc.Null {
+				add(f.Value, "the value of %s in its metadata.%s is no text", f.Name, name)
+			}
+		}
+	}
+	return append(out, Problems(metadata)...)
+}
+
+// embeddedNames are the names in the metadata of an object in another.
+var embeddedNames = []struct {
+	field string
+	form  func(string) []string
+}{{"name", content.IsPathSegmentName}, {"generateName", content.IsPathSegmentPrefix}, {"namespace", validation.IsDNS1123Label}}
+
 // forms are the kinds of Kubernetes whose names are not DNS subdomains
 // (pkg/apis/core/validation, ValidateNamespaceName and ValidateServiceCreate, which
 // takes DNS labels since v1.36; pkg/apis/rbac/validation, ValidateRBACName).

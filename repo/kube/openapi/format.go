@@ -18,6 +18,12 @@ import (
 // version and variant are.
 const uuid = `(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?%[0-9a-f]{3}-?&[0-9a-f]{3}-?[0-9a-f]{12}$`
 
+const (
+	// scalaDuration is a number with a unit, anywhere in the text.
+	scalaDuration = `(?i)[0-9]+\s*((ns|us|µs|ms|s|m|h|hr|d|w|wk)([^a-zµ]|$)|nano|micro|milli|sec|min|hour|day|week)`
+	clockTime     = `^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})$`
+)
+
 // formats are those of texts that are checked here, under the names without
 // dashes (apiextensions-apiserver pkg/apiserver/validation/formats.go). Others
 // that the API server knows are not judged.
@@ -54,6 +60,16 @@ var formats = map[string]func(k *check, text string) bool{
 		_, err := time.Parse(time.DateOnly, text)
 		return err == nil
 	},
+	"duration": func(k *check, text string) bool {
+		_, err := time.ParseDuration(text)
+		return err == nil || k.c.pattern(scalaDuration).MatchString(text)
+	},
+	"datetime": func(k *check, text string) bool {
+		day, clock, found := strings.Cut(strings.ToLower(text), "t")
+		clock, _, _ = strings.Cut(clock, "t") // a quirk of the original
+		_, err := time.Parse(time.DateOnly, day)
+		return found && err == nil && k.c.pattern(clockTime).MatchString(clock)
+	},
 	"uuid":  func(k *check, text string) bool { return k.uuid(text, "[0-9a-f]", "[0-9a-f]") },
 	"uuid3": func(k *check, text string) bool { return k.uuid(text, "3", "[0-9a-f]") },
 	"uuid4": func(k *check, text string) bool { return k.uuid(text, "4", "[89ab]") },
@@ -65,7 +81,7 @@ func (k *check) uuid(text, version, variant string) bool {
 }
 
 // unjudged are formats that the API server checks and this package does not.
-var unjudged = []string{"bsonobjectid", "hostname", "isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "duration", "datetime", "k8sshortname", "k8slongname"}
+var unjudged = []string{"bsonobjectid", "hostname", "isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "k8sshortname", "k8slongname"}
 
 func plain(format string) string { return strings.ReplaceAll(format, "-", "") }
 

@@ -292,7 +292,8 @@ func (k *check) below(name string, base, s, n *yamldoc.Node) {
 // fields checks the fields of a mapping. Of two fields of one name the last
 // counts.
 func (k *check) fields(base, s, n *yamldoc.Node) {
-	open := !k.strict || s != base || crd.Schema{Node: s}.Open()
+	extra := s.Get("additionalProperties")
+	open := !k.strict || s != base || s.Get("x-kubernetes-preserve-unknown-fields").Bool() || extra.Bool() || extra.Is(yamldoc.Map)
 	for i := range n.Fields {
 		f := &n.Fields[i]
 		if n.Field(f.Name) != f {

@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -192,6 +195,46 @@ func Read(names ...string) ([]File, error) {
 		}
 	}
 	return out, nil
+}
+
+// mostEntries bounds what Below looks at.
+const mostEntries = 20_000
+
+// Below returns folders in a folder that seem to hold definitions, for advice:
+// at most a few, without hidden ones and those of dependencies, patches and test
+// data.
+func Below(dir string) (found []string) {
+	const most = 5
+	seen := 0
+	_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if seen++; err != nil || seen > mostEntries || len(found) == most {
+			return fs.SkipAll
+		}
+		switch parent := filepath.Dir(name); {
+		case e.IsDir():
+			if base := e.Name(); name != dir && (base[0] == '.' || slices.Contains([]string{"vendor", "node_modules", "testdata", "patches"}, base)) {
+				return fs.SkipDir
+			}
+		case filepath.Ext(name) == ".yaml" && e.Type().IsRegular() && parent != dir && !slices.Contains(found, parent):
+			if head, err := head(name); err == nil && definitionLine.Match(head) {
+				found = append(found, parent)
+			}
+		}
+		return nil
+	})
+	return found
+}
+
+var definitionLine = regexp.MustCompile(`(?m)^kind: ["']?` + crd.Kind + `["']?\s*$`)
+
+// head reads the beginning of a file.
+func head(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 1<<10))
 }
 
 // T is the part of testing.TB that Test needs.

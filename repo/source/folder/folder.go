@@ -242,6 +242,12 @@ func (r *reader) release(dir string, id layouts.Provider, version string) (*repo
 	if err != nil {
 		return nil, err
 	}
+	// Each name is looked at from the folder, which spares the way there.
+	here, err := r.root.OpenRoot(r.at(dir))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.join(dir), cause(err))
+	}
+	defer here.Close()
 	out := &repo.Release{Provider: id, Version: version, Path: r.join(dir)}
 	odd := oddities{r: r}
 	cases := newCases(&odd)
@@ -252,7 +258,10 @@ func (r *reader) release(dir string, id layouts.Provider, version string) (*repo
 			continue
 		}
 		cases.check(name, e.Name())
-		info, err := r.stat(name)
+		info, err := here.Lstat(e.Name())
+		if err != nil || !info.Mode().IsRegular() {
+			info, err = r.stat(name)
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			odd.add(repo.OddBroken, name, "%v", err)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -155,7 +155,7 @@ func variableInComment(p *lint.Pass) {
 	outside := map[string]bool{}
 	at := newCursor(p.File)
 	for _, r := range rs {
-		if at.to(r.Start); !at.comment && !prose[at.line] {
+		if at.to(r.Start); !at.comment && !prose.has(at.line) {
 			outside[r.Name] = true
 		}
 	}
@@ -515,29 +515,42 @@ func providerWords(p *lint.Pass) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
 }
 
-// descriptions returns the lines, counted from 1, that belong to the value of a
-// key named description. Nothing reads them but people.
-func descriptions(f *lint.File) map[int]bool {
-	if !bytes.Contains(f.Raw.Data, []byte("description:")) {
+// prose says which lines, counted from 1, belong to the value of a key named
+// description. Nothing reads them but people.
+type prose []bool
+
+func (p prose) has(line int) bool { return line < len(p) && p[line] }
+
+func descriptions(f *lint.File) prose {
+	type key struct{}
+	return f.Memo(key{}, func() any { return proseOf(f.Raw.Data) }).(prose)
+}
+
+func proseOf(data []byte) prose {
+	if !bytes.Contains(data, []byte("description:")) {
 		return nil
 	}
-	out := map[int]bool{}
-	inside, indent, n := false, 0, 0
-	for line := range bytes.Lines(f.Raw.Data) {
-		n++
-		text := bytes.TrimLeft(line, " -")
-		depth := len(line) - len(text)
-		if blank := len(bytes.TrimSpace(text)) == 0; blank || inside && depth > indent {
-			if inside {
-				out[n] = true
-			}
-			continue
+	out := make(prose, 1, bytes.Count(data, []byte("\n"))+2)
+	inside, indent := false, 0
+	for line := range bytes.Lines(data) {
+		depth := 0
+		for depth < len(line) && (line[depth] == ' ' || line[depth] == '-') {
+			depth++
 		}
-		if inside = bytes.HasPrefix(text, []byte("description:")); inside {
-			indent, out[n] = depth, true
+		if text := line[depth:]; !(inside && depth > indent) && !isBlank(text) {
+			inside, indent = bytes.HasPrefix(text, []byte("description:")), depth
 		}
+		out = append(out, inside)
 	}
 	return out
+}
+
+// isBlank reports whether a text has only white space. Most begin with a letter.
+func isBlank(text []byte) bool {
+	if len(text) > 0 && ' ' < text[0] && text[0] < utf8.RuneSelf {
+		return false
+	}
+	return len(bytes.TrimSpace(text)) == 0
 }
 
 var _ = variableRules.Add(lint.Rule{
@@ -557,7 +570,6 @@ func collapsingDollars(p *lint.Pass) {
 	}
 	data := p.File.Raw.Data
 	escapes := t.Escapes()
-	prose := sync.OnceValue(func() map[int]bool { return descriptions(p.File) })
 	at := newCursor(p.File)
 	for i := 0; i < len(escapes); i++ {
 		e := escapes[i]
@@ -581,7 +593,7 @@ func collapsingDollars(p *lint.Pass) {
 		case len(after) > 0 && (after[0] == '_' || 'A' <= after[0]&^0x20 && after[0]&^0x20 <= 'Z'):
 			continue // no shell means anything else by it than the escape
 		}
-		if prose()[at.line] {
+		if descriptions(p.File).has(at.line) {
 			continue
 		}
 		p.Span(e.Start, e.End, "clusterctl turns $$ into $, so %s loses one", what)
@@ -717,10 +729,14 @@ func scalarsFromDefaults(f *lint.File, match func(r *vars.Ref) bool, visit func(
 			wanted[name] = true
 		}
 	}
-	if len(wanted) == 0 || f.Docs() == nil {
+	text := f.Text()
+	if len(wanted) == 0 || text == nil || f.Docs() == nil {
 		return
 	}
 	for _, d := range f.Docs().Docs {
+		if _, any := text.Substituted(d.Range()); !any {
+			continue
+		}
 		view.Each(d.Root, func(n *yamldoc.Node) {
 			if n.Kind == yamldoc.Map || n.Kind == yamldoc.List {
 				return

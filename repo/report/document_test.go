@@ -1,0 +1,42 @@
+package report
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+)
+
+// TestSetsAreWhole looks for constants with a name after the last one of a set.
+func TestSetsAreWhole(t *testing.T) {
+	for _, next := range []fmt.Stringer{lint.Error + 1, migrate.Manual + 1, contract.Must + 1, owners.After + 1, owners.Fails + 1} {
+		func() {
+			defer func() { _ = recover() }()
+			t.Errorf("%T has a further constant, %s, which its set in document.go lacks", next, next.String())
+		}()
+	}
+	verdicts := sets["verdict"]()
+	if len(verdicts) != len(between(owners.Left, owners.Deleted))+1 {
+		t.Errorf("%q does not have all verdicts", verdicts)
+	}
+}
+
+func TestWithLists(t *testing.T) {
+	type inner struct{ List []string }
+	type body struct {
+		inner
+		Lists []inner
+		At    *inner
+		Not   []string `json:"-"`
+		None  *inner
+	}
+	got := withLists(body{Lists: []inner{{}}, At: &inner{}})
+	want := body{inner: inner{[]string{}}, Lists: []inner{{[]string{}}}, At: &inner{[]string{}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%#v, want %#v", got, want)
+	}
+}
