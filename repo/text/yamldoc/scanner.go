@@ -812,7 +812,7 @@ func (p *scanner) flowMap() *Node {
 		start := p.pos
 		key := p.flowValue()
 		if key == nil || key.Kind == Map || key.Kind == List || key.Kind == Null || key.Text == "<<" ||
-			p.text[p.pos] != ':' || p.text[p.pos+1] != ' ' || p.pos-start > keyLimit-24 {
+			p.text[p.pos] != ':' || p.text[p.pos+1] != ' ' && p.text[start] != '"' || p.pos-start > keyLimit-24 {
 			return nil
 		}
 		name := key.Text

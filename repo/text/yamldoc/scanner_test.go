@@ -86,11 +86,12 @@ var usual = []string{
 	"é: ü # ä\nb: é\n", "a: ~\nb: null\nc:\nd: 0x1F\ne: 1e3\nf: 2001-01-01\n", "a:\n\n  # c\n  b: c\n # d\n  e: f\n", "a: b\n  - c\n  * d\n",
 	"a: |\n\n\n", "a: |+\n\n\n", "a: >+\n\n", "a: |\nb: c\n", "a: |-\n# x\nb: c\n", "- a: b\n  c:\n  - d\n- e\n", "a: \"\\x41\\u00e9\\U0001F600\"\n",
 	"# c\n", "a: ::1/0\nb: ?c\n", "a : b\n",
+	`{"a":1,"b":[{"c":"d\u003c\n"},true,[],1.5],"e":{},"f":null}` + "\n", "a: {\"b\":c, \"d\": e}\n", "a: {\"b\":\"c:d\",\"e\":xy}\n",
 }
 
 // odd is what the scanner leaves to others.
 var odd = []string{
-	"a: - b\n", "a: b: c\n", "a: 'b': c\n", "a: &b c\n", "a: !!str b\n", "? a\n: b\n", "a:\tb\n", "a: [\n", "a: {b}\n", "%YAML 1.1\n---\na: b\n", "a\n", "a: b\n...\n", "<<: {}\n", "---\n", "a: \"\\/\"\n",
+	"a: - b\n", "a: b: c\n", "a: 'b': c\n", "a: &b c\n", "a: !!str b\n", "? a\n: b\n", "a:\tb\n", "a: [\n", "a: {b}\n", "%YAML 1.1\n---\na: b\n", "a\n", "a: b\n...\n", "<<: {}\n", "---\n", "a: \"\\/\"\n", "a: {b:c}\n", "a: {'b':c}\n",
 }
 
 func TestScannerReadsWhatOthersRead(t *testing.T) {
