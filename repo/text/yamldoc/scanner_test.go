@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -193,5 +195,49 @@ func TestScannerOnCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d documents with %d bytes; %d with %d bytes are left to others", part, c.docs, c.bytes, c.otherDocs, c.otherBytes)
+	}
+}
+
+// PlainKind must say what the parser says, or nothing.
+func TestPlainKind(t *testing.T) {
+	known := 0
+	for _, text := range []string{
+		"a", "value 5", "true", "True", "yes", "Off", "null", "n", "y", "0", "007", "0x1F", "0b11", "0o17", "1_000", "1e3", "1e999", "1.5", "1.", "12e", "2020-01-01",
+		"2020-1-1", "a b", "a  b", "a-b", "a/b.c_d", "1-2", "9 - 8", "nan", "inf", "Infinity", "x ", "a:b", "a: b", "", "-1", "~", "é", "a #b", "18446744073709551615", "18446744073709551616",
+	} {
+		kind, ok := PlainKind(text)
+		if !ok {
+			continue
+		}
+		known++
+		var want Kind
+		if docs := Parse(NewFile("", []byte(text))).Docs; len(docs) == 1 && docs[0].Err == nil {
+			want = docs[0].Root.Kind
+		}
+		if kind != want {
+			t.Errorf("%q is %s, and %s for the parser", text, kind, want)
+		}
+	}
+	if known < 25 {
+		t.Errorf("only %d texts were known", known)
+	}
+}
+
+func TestLongBlockScalars(t *testing.T) {
+	for _, head := range []string{"|", "|-", "|+", ">", "|2"} {
+		for _, lines := range []int{200, 2000} {
+			text := "a:\n  b: " + head + "\n" + strings.Repeat("    line of a long text\n\n     deeper\n", lines) + "  c: |\n    short\nd: " + head + "\n" + strings.Repeat("   x\n", lines) + "e: 1\n"
+			got := scan([]byte(text))
+			if got == nil {
+				t.Fatalf("%s: the scanner gave up", head)
+			}
+			want, _, err := read([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got.Value(), want.Value()) {
+				t.Errorf("%s with %d lines: the values differ", head, lines)
+			}
+		}
 	}
 }
