@@ -35,10 +35,10 @@ func (c Comparison) title() string {
 
 // WriteDiff prints comparisons in a format of InventoryFormats. JSON is one
 // object with one list, of which every entry names its provider and versions.
-func WriteDiff(w io.Writer, format string, all []Comparison) error {
+func WriteDiff(w io.Writer, format string, all []Comparison, failures ...error) error {
 	switch format {
 	case "json":
-		return diffJSON(w, all)
+		return diffJSON(w, all, failures)
 	case "markdown":
 		return diffMarkdown(w, all)
 	}
@@ -57,7 +57,7 @@ type diffEntry struct {
 	diff.Change
 }
 
-func diffJSON(w io.Writer, all []Comparison) error {
+func diffJSON(w io.Writer, all []Comparison, failures []error) error {
 	out := diffBody{[]diffEntry{}, map[diff.Impact]int{}}
 	for i := diff.Neutral; i <= diff.Breaking; i++ {
 		out.Summary[i] = 0
@@ -67,7 +67,7 @@ func diffJSON(w io.Writer, all []Comparison) error {
 			out.Summary[c.Changes[i].Impact]++
 		}
 	}
-	return documentOf("diff").writeList(w, nil, nil, out, "changes", func(yield func(any) bool) {
+	return documentOf("diff").writeList(w, failures, nil, out, "changes", func(yield func(any) bool) {
 		for _, c := range all {
 			e := diffEntry{Provider: c.release().Provider.Label()}
 			if c.Old != nil {

@@ -38,10 +38,10 @@ type imageChecksBody struct {
 }
 
 // WriteImageChecks prints what registries say, in a format of InventoryFormats.
-func WriteImageChecks(w io.Writer, format string, checks []ImageCheck) error {
+func WriteImageChecks(w io.Writer, format string, checks []ImageCheck, failures ...error) error {
 	switch format {
 	case "json":
-		return documentOf("image-checks").Write(w, nil, imageChecksBody{append([]ImageCheck{}, checks...)})
+		return documentOf("image-checks").Write(w, failures, imageChecksBody{append([]ImageCheck{}, checks...)})
 	case "markdown":
 		fmt.Fprint(w, "| image | status | platforms | problem |\n|---|---|---|---|\n")
 		for _, c := range checks {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -11,11 +12,12 @@ import (
 
 // WriteImages prints the images of releases in a format of InventoryFormats.
 // Text and JSON have one entry for each container, Markdown one for each image.
-// JSON is one object with one list, of which every entry names its release.
-func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Image]) error {
+// JSON is one object with one list, of which every entry names its release; failures say what it
+// lacks.
+func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Image], failures ...error) error {
 	switch format {
 	case "json":
-		return documentOf("images").writeList(w, nil, nil, imagesBody{[]imageEntry{}}, "images", func(yield func(any) bool) {
+		return documentOf("images").writeList(w, failures, nil, imagesBody{[]imageEntry{}}, "images", func(yield func(any) bool) {
 			for _, r := range releases {
 				for i := range r.Items {
 					if !yield(imageEntry{nameOf(r.Release), r.Items[i]}) {
@@ -40,7 +42,7 @@ type imageEntry struct {
 }
 
 func imagesText(w io.Writer, r *repo.Release, images []inventory.Image) error {
-	var b strings.Builder
+	b := bufio.NewWriter(w)
 	distinct := map[string]bool{}
 	rows := [][]string{{"IMAGE", "CONTAINER", "OBJECT", "PLACE", "REMARK"}}
 	for i := range images {
@@ -51,13 +53,12 @@ func imagesText(w io.Writer, r *repo.Release, images []inventory.Image) error {
 			fmt.Sprintf("%s:%d", printable(img.File), img.Line), remark(img),
 		})
 	}
-	fmt.Fprintf(&b, "%s %s: %s in %s\n", printable(r.Provider.Label()), printable(r.Version), count(len(distinct), "image"), count(len(images), "container"))
+	fmt.Fprintf(b, "%s %s: %s in %s\n", printable(r.Provider.Label()), printable(r.Version), count(len(distinct), "image"), count(len(images), "container"))
 	if len(images) > 0 {
 		b.WriteByte('\n')
-		table(&b, rows)
+		table(b, rows)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // remark says what is not ordinary about an image.

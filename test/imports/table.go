@@ -502,7 +502,7 @@ var Packages = []Package{
 		Holds:     "what the API server says about rules in CEL: types, costs, values that break them",
 		Never:     "rules of lint, what the schemas are for",
 		Knows:     `repo/text/yamldoc`,
-		Libraries: `github.com/google/cel-go k8s.io/apiserver`,
+		Libraries: `github.com/google/cel-go k8s.io/apimachinery k8s.io/apiserver`,
 	},
 	{
 		Path:  "repo/kube/crd",

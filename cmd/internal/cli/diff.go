@@ -67,7 +67,12 @@ compared with itself.
 				}
 			}
 			all, compareErr := compareReleases(cmd.Context(), sides[0], sides[1], stored)
-			if err := a.write(outs, func(w io.Writer, format string, _ bool) error { return report.WriteDiff(w, format, all) }); err != nil {
+			if len(all) == 0 && compareErr != nil {
+				return compareErr
+			}
+			if err := a.write(outs, func(w io.Writer, format string, _ bool) error {
+				return report.WriteDiff(w, format, all, parts(compareErr)...)
+			}); err != nil {
 				return err
 			}
 			if compareErr != nil {

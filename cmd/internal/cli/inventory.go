@@ -3,8 +3,10 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -21,7 +23,7 @@ import (
 // in each release of a target, and print it with write.
 func inventoryCommand[T any](a *app, use, short, long, example string,
 	list func(context.Context, *repo.Release) ([]T, error),
-	write func(w io.Writer, format string, releases []report.Inventory[T]) error,
+	write func(w io.Writer, format string, releases []report.Inventory[T], failures ...error) error,
 ) *cobra.Command {
 	var s source
 	out := outputs{formats: report.InventoryFormats}
@@ -45,19 +47,39 @@ func inventoryCommand[T any](a *app, use, short, long, example string,
 				return err
 			}
 			var all []report.Inventory[T]
+			var failures []error
 			for _, r := range releases {
 				items, err := list(cmd.Context(), r)
-				if err != nil {
+				if cmd.Context().Err() != nil {
 					return err
 				}
+				failures = append(failures, parts(err)...)
 				all = append(all, report.Inventory[T]{Release: r, Items: items})
 			}
-			return a.write(outs, func(w io.Writer, format string, _ bool) error { return write(w, format, all) })
+			if err := a.write(outs, func(w io.Writer, format string, _ bool) error { return write(w, format, all, failures...) }); err != nil {
+				return err
+			}
+			return errors.Join(failures...)
 		},
 	}
 	s.flags(cmd)
 	out.flag(cmd)
 	return cmd
+}
+
+// parts are the errors that errors.Join joined, also of joined ones.
+func parts(err error) (out []error) {
+	if err == nil {
+		return nil
+	}
+	list, ok := err.(interface{ Unwrap() []error })
+	if !ok || reflect.TypeOf(err) != reflect.TypeOf(errors.Join(err)) {
+		return []error{err}
+	}
+	for _, e := range list.Unwrap() {
+		out = append(out, parts(e)...)
+	}
+	return out
 }
 
 func (a *app) varsCommand() *cobra.Command {
@@ -84,16 +106,17 @@ type imageCheck struct {
 	ctx      context.Context // of the command, which writes know nothing of
 	checked  []report.ImageCheck
 	bad, odd int
+	unasked  []error // of images, why their registries could not be asked
 }
 
-func (c *imageCheck) write(w io.Writer, format string, releases []report.Inventory[inventory.Image]) error {
+func (c *imageCheck) write(w io.Writer, format string, releases []report.Inventory[inventory.Image], failures ...error) error {
 	if !c.on {
-		return report.WriteImages(w, format, releases)
+		return report.WriteImages(w, format, releases, failures...)
 	}
 	if c.checked == nil {
 		c.ask(releases)
 	}
-	return report.WriteImageChecks(w, format, c.checked)
+	return report.WriteImageChecks(w, format, c.checked, append(failures, c.unasked...)...)
 }
 
 // ask asks the registries, each image once.
@@ -136,6 +159,7 @@ func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 		case s.Err != nil:
 			row.Status, row.Problem = report.ImageUnknown, s.Err.Error()
 			c.odd++
+			c.unasked = append(c.unasked, fmt.Errorf("%s: %w", row.Ref, s.Err))
 		case len(lacks) > 0:
 			row.Status, row.Problem = report.ImageIncomplete, "it is not built for "+strings.Join(lacks, ", ")
 			c.bad++

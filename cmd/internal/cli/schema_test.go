@@ -52,7 +52,7 @@ func TestSchemas(t *testing.T) {
 		"vars":          {"vars", "out", "-o", "json"},
 		"images":        {"images", "out", "-o", "json"},
 		"image-checks":  {"images", "repo/infrastructure-foo/v0.1.0", "--check", "-o", "json"}, // it has none, so nothing is asked
-		"diff":          {"diff", "repo/infrastructure-foo/v0.1.0", "out", "-o", "json"},
+		"diff":          {"diff", "repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/v0.1.0", "-o", "json"},
 		"rules":         {"rules", "-o", "json"},
 		"contract":      {"contract", "show", "InfraMachine", "-o", "json"},
 		"contracts":     {"contract", "list", "-o", "json"},
@@ -132,6 +132,41 @@ spec:
 				t.Errorf("the schema lacks %q", slices.Compact(unknown))
 			}
 		})
+	}
+}
+
+// TestIncompleteDocuments asks for documents of a release with a file that cannot be
+// read: they must hold the rest, and say what is missing.
+func TestIncompleteDocuments(t *testing.T) {
+	newAttacked(t)
+	const release = "repo/infrastructure-foo/v0.1.0"
+	if err := os.CopyFS("whole/infrastructure-foo/v0.1.0", os.DirFS(release)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(release+"/cluster-template-broken.yaml", []byte("a: ${X\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll("other/infrastructure-foo/v0.1.0", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("other/infrastructure-foo/v0.1.0/metadata.yaml", []byte("other: content\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, text, errs := runHere(t, "publish", "whole", "--to", "other", "--record", "-", "--allow-broken-latest")
+	var record struct{ Failures, Releases []any }
+	if err := json.Unmarshal(text, &record); err != nil || code != exitFailed || len(record.Failures) != 1 || len(record.Releases) != 0 {
+		t.Errorf("the record of a release that is refused is %s (%v), exit code %d\n%s", text, err, code, errs)
+	}
+	for _, args := range [][]string{{"vars", release}, {"images", release}, {"diff", "whole/infrastructure-foo/v0.1.0", release}, {"move-plan", release}} {
+		code, text, errs := runHere(t, append(args, "-o", "json")...)
+		var doc struct{ Failures []string }
+		if err := json.Unmarshal(text, &doc); err != nil {
+			t.Errorf("%q: %v\n%s%s", args, err, text, errs)
+			continue
+		}
+		if code != exitFailed || len(doc.Failures) == 0 || !strings.Contains(doc.Failures[0], "cluster-template-broken.yaml") {
+			t.Errorf("%q exits with %d and failures %q", args, code, doc.Failures)
+		}
 	}
 }
 

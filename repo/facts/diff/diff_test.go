@@ -306,6 +306,80 @@ func TestReleases(t *testing.T) {
 	}
 }
 
+// TestClassContent compares what makes the templates of a class.
+func TestClassContent(t *testing.T) {
+	const classFile = "clusterclass-a.yaml"
+	class := func(version, spec string) map[string]string {
+		return map[string]string{classFile: "kind: ClusterClass\napiVersion: cluster.x-k8s.io/" + version + "\nmetadata: {name: a}\nspec:\n" + spec}
+	}
+	patch := func(name, version, match, value string) string {
+		return "  - {name: " + name + ", definitions: [{selector: {apiVersion: x.io/" + version + ", kind: FooTemplate, matchResources: {" + match + "}}, jsonPatches: [{op: add, path: /spec/a, value: " + value + "}, {op: remove, path: /spec/b}]}]}\n"
+	}
+	const machines = "controlPlane: true, machineDeploymentClass: {names: [w]}"
+	one := patch("one", "v1", machines, "1")
+	two := patch("two", "v1", "infrastructureCluster: true", "1")
+	for name, tc := range map[string]struct {
+		old, new map[string]string
+		want     []string
+		advice   string // of the first change
+	}{
+		"the same":    {class("v1beta2", "  patches:\n"+one+two), class("v1beta2", "  patches:\n"+one+two), nil, ""},
+		"other words": {class("v1beta2", "  patches:\n"+one), class("v1beta2", "  patches:\n  # why\n"+strings.Replace(one, "op: add, path: /spec/a", "path: \"/spec/a\", op: add", 1)), nil, ""},
+		"a patch": {
+			class("v1beta2", "  patches:\n"+one), class("v1beta2", "  patches:\n"+patch("one", "v1", machines, "2")),
+			[]string{"classes changed attention: ClusterClass a: patch one changes in definitions[0].jsonPatches[0].value (clusterclass-a.yaml:6)"}, rollsOut,
+		},
+		"a patch of the cluster, and when it applies": {
+			class("v1beta2", "  patches:\n"+two), class("v1beta2", "  patches:\n"+strings.Replace(strings.Replace(two, "name: two,", "name: two, enabledIf: \"true\",", 1), "value: 1", "value: 2", 1)),
+			[]string{"classes changed attention: ClusterClass a: patch two changes in definitions[0].jsonPatches[0].value and 1 more (clusterclass-a.yaml:6)"}, inPlace,
+		},
+		"a new patch and one that is gone": {
+			class("v1beta2", "  patches:\n"+one), class("v1beta2", "  patches:\n"+two),
+			[]string{
+				"classes removed attention: ClusterClass a loses the patch one of the control plane, workers w (clusterclass-a.yaml:6)",
+				"classes added attention: ClusterClass a has a new patch two of the infrastructure cluster (clusterclass-a.yaml:6)",
+			}, rollsOut,
+		},
+		"the order of patches": {
+			class("v1beta2", "  patches:\n"+one+two), class("v1beta2", "  patches:\n"+two+one),
+			[]string{"classes changed attention: ClusterClass a applies its patches in another order (clusterclass-a.yaml:6)"}, rollsOut,
+		},
+		"a patch of an extension": {
+			class("v1beta2", "  patches: [{name: e, external: {generatePatchesExtension: a.x}}]\n"), class("v1beta2", "  patches: [{name: e, external: {generatePatchesExtension: b.x}}]\n"),
+			[]string{"classes changed attention: ClusterClass a: patch e changes in external.generatePatchesExtension (clusterclass-a.yaml:5)"}, rollsOut,
+		},
+		"the version of a selector": {
+			class("v1beta2", "  patches:\n"+one), class("v1beta2", "  patches:\n"+patch("one", "v2", machines, "1")),
+			[]string{"classes changed neutral: ClusterClass a: patch one changes in definitions[0].selector.apiVersion (clusterclass-a.yaml:6)"}, "",
+		},
+		"templates": {
+			class("v1beta2", "  infrastructure: {templateRef: {apiVersion: x.io/v1, kind: A, name: a}}\n  controlPlane: {templateRef: {apiVersion: x.io/v1, kind: B, name: a}}\n"),
+			class("v1beta2", "  infrastructure: {templateRef: {apiVersion: x.io/v2, kind: A, name: b}}\n  controlPlane: {templateRef: {apiVersion: x.io/v2, kind: B, name: b}}\n"),
+			[]string{
+				"classes changed attention: ClusterClass a: controlPlane changes in templateRef.name and 1 more (clusterclass-a.yaml:6)",
+				"classes changed attention: ClusterClass a: infrastructure changes in templateRef.name and 1 more (clusterclass-a.yaml:5)",
+			}, rollsOut,
+		},
+		"the next contract": {
+			class("v1beta1", "  controlPlane: {ref: {apiVersion: x.io/v1, kind: B, name: a}}\n  patches:\n"+one),
+			class("v1beta2", "  controlPlane: {templateRef: {apiVersion: x.io/v1, kind: B, name: a}}\n  patches:\n"+one), nil, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changes, err := Releases(t.Context(), release("v1.0.0", tc.old), release("v1.1.0", tc.new), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, lines(changes)); diff != "" {
+				t.Error(diff)
+			}
+			if len(changes) > 0 && changes[0].Advice != tc.advice {
+				t.Errorf("advice %q", changes[0].Advice)
+			}
+		})
+	}
+}
+
 // TestMeaning compares what is neither a field of a schema nor a value of an object
 // but that users feel.
 func TestMeaning(t *testing.T) {

@@ -192,6 +192,7 @@ func (c *comparison) template(f, g *manifest.File) {
 		}
 		if x, y := clusterclass.Of(*a), clusterclass.Of(*b); x != nil && y != nil {
 			c.class(x, y)
+			c.classContent(x, clusterclass.Of(migrated(f, *a, *b)), y)
 			return
 		}
 		change.Kind = Changed
@@ -263,56 +264,4 @@ func migrated(f *manifest.File, old, successor *manifest.Object) *manifest.Objec
 		}
 	}
 	return old
-}
-
-// class compares what a ClusterClass asks of its clusters.
-func (c *comparison) class(a, b *clusterclass.Class) {
-	subject := "ClusterClass " + b.Name()
-	pairs(a.Variables(), b.Variables(), func(v clusterclass.Variable) string { return v.Name }, func(name string, x, y *clusterclass.Variable) {
-		change := Change{Area: InClasses, Subject: subject, Path: "variable " + name}
-		switch {
-		case x == nil:
-			change.Kind, change.Message = Added, fmt.Sprintf("%s has a new variable %s", subject, name)
-			if y.Required && y.Default() == nil {
-				change.Impact, change.Message = Breaking, fmt.Sprintf("%s has a new variable %s that is required", subject, name)
-				change.Advice = "clusters of this class need a value before anything else in them can change"
-			}
-			c.at(b.Object, y.Node, change)
-		case y == nil:
-			change.Kind, change.Impact, change.Message = Removed, Breaking, fmt.Sprintf("%s loses the variable %s", subject, name)
-			change.Advice = "clusters that set the variable are refused; remove it from them first"
-			c.at(a.Object, x.Node, change)
-		default:
-			if !x.Required && y.Required && y.Default() == nil {
-				row := change
-				row.Kind, row.Impact, row.Message = Changed, Breaking, fmt.Sprintf("%s requires the variable %s", subject, name)
-				row.Advice = "clusters of this class need a value before anything else in them can change"
-				c.at(b.Object, y.Node, row)
-			}
-			for _, s := range compareSchemas(x.Schema.Node, y.Schema.Node, "") {
-				row := change
-				row.Kind, row.Impact, row.Old, row.New = s.kind, s.impact, s.old, s.new
-				row.Path = strings.TrimSuffix(change.Path+" "+s.path, " .")
-				row.Message = fmt.Sprintf("%s %s: %s", subject, row.Path, s.message)
-				row.Advice = strings.Replace(s.advice, "the API server refuses values", "Cluster API refuses values", 1)
-				o := b.Object
-				if s.inOld {
-					o = a.Object
-				}
-				c.at(o, s.node, row)
-			}
-		}
-	})
-	pairs(a.Workers(), b.Workers(), func(w clusterclass.Worker) string { return w.Class }, func(name string, x, y *clusterclass.Worker) {
-		change := Change{Area: InClasses, Subject: subject, Path: "workers " + name}
-		switch {
-		case x == nil:
-			change.Kind, change.Message = Added, fmt.Sprintf("%s has new workers %s", subject, name)
-			c.at(b.Object, y.Node, change)
-		case y == nil:
-			change.Kind, change.Impact, change.Message = Removed, Breaking, fmt.Sprintf("%s loses the workers %s", subject, name)
-			change.Advice = "the class cannot change while clusters use these workers"
-			c.at(a.Object, x.Node, change)
-		}
-	})
 }

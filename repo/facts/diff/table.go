@@ -31,6 +31,10 @@ var fixed = []Row{
 	{InObjects, "a webhook configuration", "attention", "neutral", "neutral"},
 	{InObjects, "the Namespace", "neutral", "breaking", "neutral"},
 	{InObjects, "any other object", "neutral", "neutral", "neutral"},
+	{InClasses, "a variable of a ClusterClass", "neutral; breaking, if it is required and has no default", "breaking", "as a field of a CRD; breaking, if it becomes required"},
+	{InClasses, "a patch of a ClusterClass", "attention", "attention", "attention; neutral, if only API versions in it change"},
+	{InClasses, "workers of a ClusterClass", "neutral", "breaking", "attention; neutral, if only API versions in them change"},
+	{InClasses, "another field of a ClusterClass", "attention", "attention", "attention; neutral, if only API versions in it change"},
 }
 
 // Table lists what changes mean, by area, as Releases judges them.

@@ -66,6 +66,11 @@ func TestTable(t *testing.T) {
 	role := func(verbs string) map[string]string {
 		return object("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [" + verbs + "]}\n")
 	}
+	class := func(spec string) map[string]string {
+		return map[string]string{"clusterclass-a.yaml": "kind: ClusterClass\napiVersion: cluster.x-k8s.io/v1beta2\nmetadata: {name: a}\nspec: {" + spec + "}\n"}
+	}
+	const patches = "patches: [{name: p, definitions: [{selector: {apiVersion: x.io/v1, kind: FooMachineTemplate, matchResources: {controlPlane: true}}, jsonPatches: [{op: add, path: /spec/a, value: 1}]}]}]"
+	const workers = "workers: {machineDeployments: [{class: w, infrastructure: {templateRef: {apiVersion: x.io/v1, kind: FooMachineTemplate, name: t}}}]}"
 	for _, tt := range []struct {
 		what     string
 		old, now map[string]string
@@ -84,6 +89,17 @@ func TestTable(t *testing.T) {
 		{"a verb on a resource", role("get"), role("get, list"), "attention", "added"},
 		{"a verb on a resource", role("get, list"), role("get"), "neutral", "removed"},
 		{"the Namespace", object("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "breaking", "removed"},
+		{"a variable of a ClusterClass", class(""), class("variables: [{name: v, schema: {openAPIV3Schema: {type: string}}}]"), "neutral", "added"},
+		{"a variable of a ClusterClass", class("variables: [{name: v, schema: {openAPIV3Schema: {type: string}}}]"), class(""), "breaking", "removed"},
+		{"a patch of a ClusterClass", class(""), class(patches), "attention", "added"},
+		{"a patch of a ClusterClass", class(patches), class(""), "attention", "removed"},
+		{"a patch of a ClusterClass", class(patches), class(strings.Replace(patches, "value: 1", "value: 2", 1)), "attention", "changed"},
+		{"workers of a ClusterClass", class(""), class(workers), "neutral", "added"},
+		{"workers of a ClusterClass", class(workers), class(""), "breaking", "removed"},
+		{"workers of a ClusterClass", class(workers), class(strings.Replace(workers, "name: t", "name: u", 1)), "attention", "changed"},
+		{"another field of a ClusterClass", class(""), class("kubernetesVersions: [v1.34.0]"), "attention", "added"},
+		{"another field of a ClusterClass", class("kubernetesVersions: [v1.34.0]"), class(""), "attention", "removed"},
+		{"another field of a ClusterClass", class("kubernetesVersions: [v1.34.0]"), class("kubernetesVersions: [v1.35.0]"), "attention", "changed"},
 	} {
 		changes, err := Releases(t.Context(), release("v1.0.0", tt.old), release("v1.0.1", tt.now), nil)
 		if err != nil {

@@ -350,7 +350,7 @@ type compiled struct {
 	ast     *cel.Ast
 	cost    uint64
 	usesOld bool
-	// foreign: it calls functions of Kubernetes, which are only declared.
+	// foreign: it calls functions of Kubernetes that are only declared.
 	foreign bool
 }
 

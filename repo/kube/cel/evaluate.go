@@ -59,7 +59,7 @@ type Values struct {
 // Evaluate returns the rules of a schema that a new value breaks, as the API server
 // evaluates them (apiextensions-apiserver pkg/apiserver/schema/cel, Validate). The
 // value has to match the schema otherwise. Rules that do not compile are passed over, and so are those
-// that call functions of Kubernetes. Path is where the value stands.
+// that call functions of Kubernetes without a binding here. Path is where the value stands.
 func Evaluate(schema, value *yamldoc.Node, of Values, path ...string) []Violation {
 	if !Has(schema) {
 		return nil

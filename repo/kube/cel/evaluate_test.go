@@ -83,3 +83,35 @@ func TestEvaluateObject(t *testing.T) {
 		}
 	}
 }
+
+// TestEvaluateFunctions evaluates the functions of Kubernetes that have a binding;
+// rules with others are passed over.
+func TestEvaluateFunctions(t *testing.T) {
+	for _, c := range []struct {
+		rule, value string
+		broken      bool
+	}{
+		{"isURL(self)", "https://a", false},
+		{"isURL(self)", "a", true},
+		{"url(self).getScheme() == 'https' && url(self).getHost() == 'a:1' && url(self).getHostname() == 'a' && url(self).getPort() == '1' && url(self).getEscapedPath() == '/b'", "https://a:1/b#c", false},
+		{"url(self).getPort() == ''", "a", true},
+		{"isIP(self) && ip(self).family() == 4", "10.0.0.1", false},
+		{"ip(self).family() == 6", "10.0.0.1", true},
+		{"isIP(self)", "::ffff:10.0.0.1", true},
+		{"ip(self).family() == 6", "a", true},
+		{"isCIDR(self)", "10.0.0.0/8", false},
+		{"isCIDR(self)", "10.0.0.0", true},
+		{"isQuantity(self) && quantity(self).isGreaterThan(quantity('1Gi')) && quantity(self).isLessThan(quantity('3Gi'))", "2Gi", false},
+		{"quantity(self).compareTo(quantity('1Gi')) == 0", "1.5Gi", true},
+		{"quantity(self).compareTo(quantity('1Gi')) == 0", "a", true},
+		{"self.find('[0-9]+') == '12'", "a12b3", false},
+		{"self.find('[0-9]+') == '3'", "a12b3", true},
+		{"cidr(self).prefixLength() == 9", "10.0.0.0/8", false},
+	} {
+		schema := document("type: string\nmaxLength: 40\nx-kubernetes-validations:\n- rule: \"" + c.rule + "\"\n")
+		value := document("value: '" + c.value + "'").Get("value")
+		if got := cel.Evaluate(schema, value, cel.Values{}); (len(got) > 0) != c.broken {
+			t.Errorf("%s for %s: %v", c.rule, c.value, got)
+		}
+	}
+}

@@ -95,7 +95,7 @@ func typeNames() map[string]*cel.Type {
 	}
 }
 
-// declarations makes the options that declare the functions of Kubernetes. They
+// declarations makes the options that declare the functions of Kubernetes. Most
 // have no implementation: only their types and costs are needed.
 func declarations() []cel.EnvOption {
 	types := typeNames()
@@ -111,7 +111,11 @@ func declarations() []cel.EnvOption {
 		if strings.HasPrefix(name, ".") {
 			name, overload = name[1:], cel.MemberOverload
 		}
-		out = append(out, cel.Function(name, overload(words[2], in, types[words[1]])))
+		var options []cel.OverloadOpt
+		if binding := bindings[words[2]]; binding != nil {
+			options = append(options, binding)
+		}
+		out = append(out, cel.Function(name, overload(words[2], in, types[words[1]], options...)))
 	}
 	for name := range strings.FieldsSeq(formats) {
 		name = "format." + name
@@ -130,11 +134,13 @@ func declarations() []cel.EnvOption {
 	return append(out, cel.Types(kube.URLType, kube.QuantityType, kube.IPType, kube.CIDRType, kube.SemverType, kube.FormatType))
 }
 
-// declared are the names of the overloads of Kubernetes.
+// declared are the names of the overloads of Kubernetes that are not evaluated.
 var declared = sync.OnceValue(func() map[string]bool {
 	out := map[string]bool{}
 	for line := range strings.SplitSeq(strings.TrimSpace(functions), "\n") {
-		out[strings.Fields(line)[2]] = true
+		if name := strings.Fields(line)[2]; bindings[name] == nil {
+			out[name] = true
+		}
 	}
 	for name := range strings.FieldsSeq(formats) {
 		out["format."+name] = true

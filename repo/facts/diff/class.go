@@ -1,0 +1,265 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// class compares what a ClusterClass asks of its clusters.
+func (c *comparison) class(a, b *clusterclass.Class) {
+	subject := "ClusterClass " + b.Name()
+	pairs(a.Variables(), b.Variables(), func(v clusterclass.Variable) string { return v.Name }, func(name string, x, y *clusterclass.Variable) {
+		change := Change{Area: InClasses, Subject: subject, Path: "variable " + name}
+		switch {
+		case x == nil:
+			change.Kind, change.Message = Added, fmt.Sprintf("%s has a new variable %s", subject, name)
+			if y.Required && y.Default() == nil {
+				change.Impact, change.Message = Breaking, fmt.Sprintf("%s has a new variable %s that is required", subject, name)
+				change.Advice = "clusters of this class need a value before anything else in them can change"
+			}
+			c.at(b.Object, y.Node, change)
+		case y == nil:
+			change.Kind, change.Impact, change.Message = Removed, Breaking, fmt.Sprintf("%s loses the variable %s", subject, name)
+			change.Advice = "clusters that set the variable are refused; remove it from them first"
+			c.at(a.Object, x.Node, change)
+		default:
+			if !x.Required && y.Required && y.Default() == nil {
+				row := change
+				row.Kind, row.Impact, row.Message = Changed, Breaking, fmt.Sprintf("%s requires the variable %s", subject, name)
+				row.Advice = "clusters of this class need a value before anything else in them can change"
+				c.at(b.Object, y.Node, row)
+			}
+			for _, s := range compareSchemas(x.Schema.Node, y.Schema.Node, "") {
+				row := change
+				row.Kind, row.Impact, row.Old, row.New = s.kind, s.impact, s.old, s.new
+				row.Path = strings.TrimSuffix(change.Path+" "+s.path, " .")
+				row.Message = fmt.Sprintf("%s %s: %s", subject, row.Path, s.message)
+				row.Advice = strings.Replace(s.advice, "the API server refuses values", "Cluster API refuses values", 1)
+				o := b.Object
+				if s.inOld {
+					o = a.Object
+				}
+				c.at(o, s.node, row)
+			}
+		}
+	})
+	pairs(a.Workers(), b.Workers(), func(w clusterclass.Worker) string { return w.Class }, func(name string, x, y *clusterclass.Worker) {
+		change := Change{Area: InClasses, Subject: subject, Path: "workers " + name}
+		switch {
+		case x == nil:
+			change.Kind, change.Message = Added, fmt.Sprintf("%s has new workers %s", subject, name)
+			c.at(b.Object, y.Node, change)
+		case y == nil:
+			change.Kind, change.Impact, change.Message = Removed, Breaking, fmt.Sprintf("%s loses the workers %s", subject, name)
+			change.Advice = "the class cannot change while clusters use these workers"
+			c.at(a.Object, x.Node, change)
+		}
+	})
+}
+
+// What happens to the clusters of a class that is applied over the old one.
+const (
+	rollsOut = "once the class is applied, Cluster API replaces the machines of its clusters whose templates come out different; clusterctl alpha topology plan shows which"
+	inPlace  = "once the class is applied, Cluster API changes its clusters"
+)
+
+// classContent compares what Cluster API makes of a ClusterClass: its patches and
+// templates. Old is a as it stands in its file, and before what that is in the
+// contract of b.
+func (c *comparison) classContent(old, before, b *clusterclass.Class) {
+	subject := "ClusterClass " + b.Name()
+	place := func(n *yamldoc.Node) *yamldoc.Node {
+		if old.Object == before.Object {
+			return n
+		}
+		return nil // of a text that is in no file
+	}
+	var names [2][]string
+	pairs(before.Patches(), b.Patches(), func(p clusterclass.Patch) string { return p.Name }, func(name string, x, y *clusterclass.Patch) {
+		row := Change{Area: InClasses, Subject: subject, Path: "patch " + name, Impact: Attention}
+		switch {
+		case x == nil:
+			where, rolls := targets(*y)
+			row.Kind, row.Message, row.Advice = Added, fmt.Sprintf("%s has a new patch %s of %s", subject, name, where), effect(rolls)
+			c.at(b.Object, y.Node, row)
+		case y == nil:
+			where, rolls := targets(*x)
+			row.Kind, row.Message, row.Advice = Removed, fmt.Sprintf("%s loses the patch %s of %s", subject, name, where), effect(rolls)
+			c.at(old.Object, place(x.Node), row)
+		default:
+			names[0], names[1] = append(names[0], name), append(names[1], name)
+			c.fields(b, x.Node, y.Node, row, func(string) bool {
+				_, before := targets(*x)
+				_, now := targets(*y)
+				return before || now
+			})
+		}
+	})
+	// The order of those that stay: pairs visits them as the old class has them.
+	names[1] = slices.DeleteFunc(patchNames(b), func(name string) bool { return !slices.Contains(names[0], name) })
+	if !slices.Equal(names[0], names[1]) {
+		c.at(b.Object, b.Spec.Get("patches"), Change{
+			Area: InClasses, Kind: Changed, Impact: Attention, Subject: subject, Path: "patches", Advice: rollsOut,
+			Old: strings.Join(names[0], ", "), New: strings.Join(names[1], ", "), Message: subject + " applies its patches in another order",
+		})
+	}
+	pairs(before.Workers(), b.Workers(), func(w clusterclass.Worker) string { return w.Class }, func(name string, x, y *clusterclass.Worker) {
+		if x != nil && y != nil {
+			c.fields(b, x.Node, y.Node, Change{Area: InClasses, Impact: Attention, Subject: subject, Path: "workers " + name}, refers)
+		}
+	})
+	for _, f := range specFields(before, b) {
+		rolls := refers
+		if f == "infrastructure" {
+			rolls = func(string) bool { return false }
+		}
+		c.fields(b, before.Spec.Get(f), b.Spec.Get(f), Change{Area: InClasses, Impact: Attention, Subject: subject, Path: f}, rolls)
+	}
+}
+
+// specFields are the fields of two classes that are compared as a whole.
+func specFields(a, b *clusterclass.Class) []string {
+	var out []string
+	for _, spec := range []*yamldoc.Node{a.Spec, b.Spec} {
+		for _, f := range fields(spec) {
+			if !slices.Contains([]string{"patches", "workers", "variables"}, f.Name) && !slices.Contains(out, f.Name) {
+				out = append(out, f.Name)
+			}
+		}
+	}
+	return out
+}
+
+// fields adds a row for a part of a class, if it changes: a neutral one if the
+// changes are versions of APIs only.
+func (c *comparison) fields(b *clusterclass.Class, x, y *yamldoc.Node, row Change, rolls func(path string) bool) {
+	var paths []string
+	var from, to *yamldoc.Node
+	versions, machines := true, false
+	byIndex(x, y, "", func(path string, m, n *yamldoc.Node) {
+		version := path == "apiVersion" || strings.HasSuffix(path, ".apiVersion")
+		if len(paths) == 0 || versions && !version { // the first that says most
+			from, to = m, n
+			paths = slices.Insert(paths, 0, path)
+		} else {
+			paths = append(paths, path)
+		}
+		versions, machines = versions && version, machines || rolls(path)
+	})
+	if len(paths) == 0 {
+		return
+	}
+	row.Kind, row.Old, row.New, row.Advice = Changed, show(from), show(to), effect(machines)
+	switch {
+	case x == nil:
+		row.Kind, row.Message = Added, fmt.Sprintf("%s has a new field %s", row.Subject, row.Path)
+	case y == nil:
+		row.Kind, row.Message = Removed, fmt.Sprintf("%s loses the field %s", row.Subject, row.Path)
+	case paths[0] == "":
+		row.Message = fmt.Sprintf("%s: %s changes", row.Subject, row.Path)
+	default:
+		row.Message = fmt.Sprintf("%s: %s changes in %s", row.Subject, row.Path, paths[0])
+		row.Path += " " + paths[0]
+	}
+	if n := len(paths) - 1; n > 0 {
+		row.Message += fmt.Sprintf(" and %d more", n)
+	}
+	if versions {
+		row.Impact, row.Advice = Neutral, ""
+	}
+	at := to
+	if at == nil {
+		at = y
+	}
+	c.at(b.Object, at, row)
+}
+
+// byIndex is walk for trees whose lists have an order that matters, like those of
+// patches.
+func byIndex(a, b *yamldoc.Node, path string, visit func(path string, a, b *yamldoc.Node)) {
+	switch {
+	case a.Is(yamldoc.Map) && b.Is(yamldoc.Map):
+		pairs(a.Fields, b.Fields, func(f yamldoc.Field) string { return f.Name }, func(name string, x, y *yamldoc.Field) {
+			var m, n *yamldoc.Node
+			if x != nil {
+				m = x.Value
+			}
+			if y != nil {
+				n = y.Value
+			}
+			byIndex(m, n, join(path, name), visit)
+		})
+	case a.Is(yamldoc.List) && b.Is(yamldoc.List):
+		for i := range max(len(a.Items), len(b.Items)) {
+			var m, n *yamldoc.Node
+			if i < len(a.Items) {
+				m = a.Items[i]
+			}
+			if i < len(b.Items) {
+				n = b.Items[i]
+			}
+			byIndex(m, n, fmt.Sprintf("%s[%d]", path, i), visit)
+		}
+	default:
+		walk(a, b, path, visit)
+	}
+}
+
+// refers reports whether a path is in a reference to a template.
+func refers(path string) bool {
+	return slices.ContainsFunc(strings.Split(path, "."), func(part string) bool { return part == "ref" || part == "templateRef" })
+}
+
+func effect(machines bool) string {
+	if machines {
+		return rollsOut
+	}
+	return inPlace
+}
+
+func patchNames(c *clusterclass.Class) []string {
+	var out []string
+	for _, p := range c.Patches() {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// targets says which templates a patch changes, and whether machines are made of
+// them.
+func targets(p clusterclass.Patch) (where string, machines bool) {
+	var out []string
+	add := func(what string) {
+		if !slices.Contains(out, what) {
+			out = append(out, what)
+		}
+	}
+	for _, d := range p.Definitions.List() {
+		match := d.Get("selector", "matchResources")
+		if match.Get("infrastructureCluster").Bool() {
+			add("the infrastructure cluster")
+		}
+		if match.Get("controlPlane").Bool() {
+			machines = true
+			add("the control plane")
+		}
+		for _, class := range []string{"machineDeploymentClass", "machinePoolClass"} {
+			for _, name := range strs(match.Get(class, "names")) {
+				machines = true
+				add("workers " + name)
+			}
+		}
+	}
+	if p.External != nil {
+		machines = true
+		add("what its extension chooses")
+	}
+	if len(out) == 0 {
+		return "nothing", false
+	}
+	return strings.Join(out, ", "), machines
+}
