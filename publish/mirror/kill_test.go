@@ -133,8 +133,10 @@ func TestKilledAtEveryStep(t *testing.T) {
 		if out, err := child(t, "die", dir, strconv.Itoa(at)).CombinedOutput(); !killed(err) {
 			t.Fatalf("%s: the mirror lives: %v\n%s", step, err, out)
 		}
+		// A look that goes ahead may be killed while another release is put into its
+		// place; the next run removes what that leaves.
 		shared, own := twoPlaces()
-		broken(t, dir, shared, own)
+		whole(t, dir, shared, own)
 		completed(t, dir, want)
 	}
 }

@@ -48,7 +48,8 @@ func (m *run) transfer(ctx context.Context, tasks []*task) error {
 		looks.Wait()
 	}()
 	// Looks go ahead: at the next release of the source, and at the source that is
-	// next, so that no download waits for them.
+	// next, so that no download waits for them. They begin after the look that a
+	// download waits for now.
 	ahead := func(chain, at int) {
 		if chain < len(chains) && at < len(chains[chain]) {
 			u := chains[chain][at]
@@ -59,11 +60,14 @@ func (m *run) transfer(ctx context.Context, tasks []*task) error {
 		}
 	}
 	return each(ctx, len(chains), limit, func(ctx context.Context, i int) error {
-		ahead(i, 0)
-		ahead(i+limit, 0)
 		for at, u := range chains[i] {
 			if failed.Load() {
 				return nil
+			}
+			ahead(i, at)
+			<-u.looked // the context that ends this ends looking too
+			if at == 0 {
+				ahead(i+limit, 0)
 			}
 			ahead(i, at+1)
 			if err := m.unit(ctx, u); err != nil {
@@ -124,9 +128,8 @@ type cargo struct {
 	spool *spool
 }
 
-// unit copies releases that become visible together.
+// unit copies releases that become visible together, once they were looked at.
 func (m *run) unit(ctx context.Context, u *unit) error {
-	<-u.looked // the context that ends this ends looking too
 	if u.err != nil {
 		return u.err
 	}

@@ -19,6 +19,9 @@ type Finding struct {
 	// Pos and End are the place in the raw file; zero if the finding is about
 	// the file as a whole. End is exclusive.
 	Pos, End yamldoc.Pos
+	// Provider and Version are the label and the version of the release that the
+	// finding is in; empty if it is in none, or in no single one.
+	Provider, Version string
 	// Object names the Kubernetes object, "Deployment capx-system/manager".
 	Object string
 	// Message says what is wrong here.

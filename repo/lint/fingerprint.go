@@ -63,6 +63,7 @@ func (p *Pass) identify(f *Finding) *origin {
 		i.provider = p.Provider.Label()
 	}
 	i.merges = p.File != nil && (p.File.Kind == layouts.ClusterTemplate || p.File.Kind == layouts.ClusterClass)
+	f.Provider, f.Version = i.provider, strings.TrimPrefix(i.release, i.provider+"/")
 	f.origin = i
 	return i
 }

@@ -265,6 +265,9 @@ type jsonFinding struct {
 	Rule     string     `json:"rule" doc:"the ID of the rule; clusterctl-repo explain ID tells more"`
 	Severity string     `json:"severity" doc:"how bad it is; clusterctl-repo.yaml can change that of a rule" enum:"severity"`
 	Proof    lint.Proof `json:"proof" doc:"what shows that the rule is right: clusterctl itself, a Kubernetes API server, the text of the provider contract, or practice"`
+	// Both are written even if they are empty, so that readers can group by them.
+	Provider string `json:"provider" doc:"the provider label, such as infrastructure-aws; empty if the finding is about no single provider"`
+	Version  string `json:"version" doc:"the version of the release; empty if the finding is about no single one"`
 	jsonPosition
 	EndLine     int         `json:"endLine" doc:"the line of the end; 0 if it is about the whole file"`
 	EndColumn   int         `json:"endColumn" doc:"the column after the end; 0 if it is about the whole file"`
@@ -326,7 +329,7 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 
 func findingJSON(f *lint.Finding) jsonFinding {
 	return jsonFinding{
-		Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: f.Rule.Proof,
+		Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: f.Rule.Proof, Provider: f.Provider, Version: f.Version,
 		jsonPosition: jsonPosition{f.File, f.Pos.Line, f.Pos.Column}, EndLine: f.End.Line, EndColumn: f.End.Column,
 		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Also: placesOf(f), Evidence: f.Evidence,
 	}

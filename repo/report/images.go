@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -41,7 +42,7 @@ type imageEntry struct {
 }
 
 func imagesText(w io.Writer, r *repo.Release, images []inventory.Image) error {
-	var b strings.Builder
+	b := bufio.NewWriter(w)
 	distinct := map[string]bool{}
 	rows := [][]string{{"IMAGE", "CONTAINER", "OBJECT", "PLACE", "REMARK"}}
 	for i := range images {
@@ -52,13 +53,12 @@ func imagesText(w io.Writer, r *repo.Release, images []inventory.Image) error {
 			fmt.Sprintf("%s:%d", printable(img.File), img.Line), remark(img),
 		})
 	}
-	fmt.Fprintf(&b, "%s %s: %s in %s\n", printable(r.Provider.Label()), printable(r.Version), count(len(distinct), "image"), count(len(images), "container"))
+	fmt.Fprintf(b, "%s %s: %s in %s\n", printable(r.Provider.Label()), printable(r.Version), count(len(distinct), "image"), count(len(images), "container"))
 	if len(images) > 0 {
 		b.WriteByte('\n')
-		table(&b, rows)
+		table(b, rows)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // remark says what is not ordinary about an image.

@@ -45,7 +45,7 @@ func totals(r *migrate.Report) (changed, migrated, left int) {
 }
 
 type migrationBody struct {
-	Files     []migrationFile     `json:"files" doc:"an entry for each file that was looked at"`
+	Files     []migrationFile     `json:"files" doc:"an entry for each file that the migration changes or has findings about"`
 	Findings  []migrationFinding  `json:"findings" doc:"what people should know, by file and line"`
 	Summary   map[string]int      `json:"summary" doc:"how many findings there are by level, changed files (files) and migrated objects (objects)" enum:"migration"`
 	Contracts []migrationStanding `json:"contracts" doc:"the contracts of the providers of a source tree, before and after; empty for other input"`

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
@@ -95,8 +97,8 @@ func variablesText(w io.Writer, r *repo.Release, variables []inventory.Variable)
 			required++
 		}
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s, %d required\n", printable(r.Provider.Label()), printable(r.Version), count(len(variables), "variable"), required)
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "%s %s: %s, %d required\n", printable(r.Provider.Label()), printable(r.Version), count(len(variables), "variable"), required)
 	rows := [][]string{{"VARIABLE", "TYPE", "DEFAULT", "USED AT"}}
 	for i := range variables {
 		v := &variables[i]
@@ -109,23 +111,22 @@ func variablesText(w io.Writer, r *repo.Release, variables []inventory.Variable)
 	}
 	if len(variables) > 0 {
 		b.WriteByte('\n')
-		table(&b, rows)
+		table(b, rows)
 	}
 	title := "\nnotes:\n"
 	for i := range variables {
 		for _, n := range variables[i].Notes {
-			fmt.Fprintf(&b, "%s  %s: %s [%s]\n", title, visible(variables[i].Name), printable(n.Message), n.Kind)
+			fmt.Fprintf(b, "%s  %s: %s [%s]\n", title, visible(variables[i].Name), printable(n.Message), n.Kind)
 			title = ""
 			for _, p := range n.Places[:min(len(n.Places), shownPlaces)] {
-				fmt.Fprintf(&b, "    %s:%d:%d  %s\n", printable(p.File), p.Line, p.Column, shorten(printable(p.Expression)))
+				fmt.Fprintf(b, "    %s:%d:%d  %s\n", printable(p.File), p.Line, p.Column, shorten(printable(p.Expression)))
 			}
 			if n := len(n.Places) - shownPlaces; n > 0 {
-				fmt.Fprintf(&b, "    and %d more\n", n)
+				fmt.Fprintf(b, "    and %d more\n", n)
 			}
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 func variablesMarkdown(w io.Writer, _ *repo.Release, variables []inventory.Variable) error {
@@ -186,12 +187,47 @@ func defaultText(v *inventory.Variable, quote func(string) string) string {
 
 // table aligns rows of cells.
 func table(w io.Writer, rows [][]string) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	columns := 0
+	even := true
 	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
+		columns = max(columns, len(row))
+		even = even && len(row) == len(rows[0])
+		for _, cell := range row {
+			even = even && !strings.ContainsAny(cell, "\t\v\n\f") && utf8.ValidString(cell)
+		}
 	}
-	t.Flush()
+	if !even { // what tabwriter has rules for
+		t := tabwriter.NewWriter(w, 0, 0, gap, ' ', 0)
+		for _, row := range rows {
+			fmt.Fprintln(t, strings.Join(row, "\t"))
+		}
+		t.Flush()
+		return
+	}
+	// Tabwriter needs several times the memory of a long table.
+	widths := make([]int, columns)
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var line []byte
+	for _, row := range rows {
+		line = line[:0]
+		for i, cell := range row {
+			line = append(line, cell...)
+			if i < len(row)-1 {
+				for range widths[i] + gap - utf8.RuneCountInString(cell) {
+					line = append(line, ' ')
+				}
+			}
+		}
+		w.Write(append(line, '\n'))
+	}
 }
+
+// gap is how many blanks stand between columns.
+const gap = 2
 
 // list joins the first few of some names.
 func list(names []string, quote func(string) string) string {

@@ -151,7 +151,9 @@ func renderProvider(ctx context.Context, in ProviderInput, print bool) (*Compone
 func (o *object) write() {
 	text, err := yamldoc.Marshal(o.UnstructuredContent())
 	if err == nil {
-		o.text = bytes.Clone(text) // without the room that was reserved for a longer one
+		if o.text = text; cap(text) > len(text)+len(text)/8 {
+			o.text = bytes.Clone(text) // without the room that was reserved for a longer one
+		}
 		o.Object = map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind()}
 	}
 }

@@ -91,13 +91,13 @@ func (d *delivery) checkRecord(a *app) error {
 	return nil
 }
 
-// writeRecord writes the file of --record.
-func (d *delivery) writeRecord(a *app) error {
+// writeRecord writes the file of --record. Failures say what was not published.
+func (d *delivery) writeRecord(a *app, failures ...error) error {
 	if d.receipt == "" || d.dryRun {
 		return nil
 	}
 	var data bytes.Buffer
-	if err := recordDocument.Write(&data, nil, recordBody{append([]receipt{}, d.receipts...)}); err != nil {
+	if err := recordDocument.Write(&data, failures, recordBody{append([]receipt{}, d.receipts...)}); err != nil {
 		return err
 	}
 	if d.receipt == "-" {

@@ -13,7 +13,7 @@ import (
 // growthPercent, up to mostGrowth, so that large input does not keep it running all
 // the time.
 const (
-	baseMemory    = 88 << 20
+	baseMemory    = 80 << 20
 	spareMemory   = 24 << 20
 	growthPercent = 50
 	mostGrowth    = 96 << 20

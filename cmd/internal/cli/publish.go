@@ -134,10 +134,15 @@ func (a *app) deliver(ctx context.Context, d *delivery, steps []step) error {
 		result, err := p.Publish(ctx)
 		a.progress.Done()
 		if err != nil {
-			if left := len(parcels) - i - 1; left > 0 && ctx.Err() == nil {
+			failures := []error{err}
+			left := len(parcels) - i - 1
+			if left > 0 {
+				failures = append(failures, fmt.Errorf("%d further releases were not begun", left))
+			}
+			if left > 0 && ctx.Err() == nil {
 				a.say("%d further releases were not begun; the same command goes on from here", left)
 			}
-			return errors.Join(err, d.writeRecord(a))
+			return errors.Join(err, d.writeRecord(a, failures...))
 		}
 		for _, r := range p.From {
 			if last := len(d.receipts) - 1; last >= 0 && !d.dryRun {

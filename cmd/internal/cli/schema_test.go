@@ -146,6 +146,17 @@ func TestIncompleteDocuments(t *testing.T) {
 	if err := os.WriteFile(release+"/cluster-template-broken.yaml", []byte("a: ${X\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll("other/infrastructure-foo/v0.1.0", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("other/infrastructure-foo/v0.1.0/metadata.yaml", []byte("other: content\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, text, errs := runHere(t, "publish", "whole", "--to", "other", "--record", "-", "--allow-broken-latest")
+	var record struct{ Failures, Releases []any }
+	if err := json.Unmarshal(text, &record); err != nil || code != exitFailed || len(record.Failures) != 1 || len(record.Releases) != 0 {
+		t.Errorf("the record of a release that is refused is %s (%v), exit code %d\n%s", text, err, code, errs)
+	}
 	for _, args := range [][]string{{"vars", release}, {"images", release}, {"diff", "whole/infrastructure-foo/v0.1.0", release}, {"move-plan", release}} {
 		code, text, errs := runHere(t, append(args, "-o", "json")...)
 		var doc struct{ Failures []string }

@@ -155,7 +155,7 @@ func (s *source) comments() []bool {
 type evidence struct {
 	types []Type
 	part  bool
-	// defaults are the distinct ones; seen are their texts.
+	// defaults are the distinct ones; seen are their texts, once there are many.
 	defaults []defaultAt
 	seen     map[string]bool
 }
@@ -166,16 +166,34 @@ type defaultAt struct {
 	// inside is the type without the quotes.
 	inside Type
 	place  Place
+	text   string
+}
+
+// manyDefaults is the number from which on they are looked up in a map. Most
+// variables have one.
+const manyDefaults = 8
+
+// knows reports whether a default was there before.
+func (e *evidence) knows(text string) bool {
+	if len(e.defaults) >= manyDefaults && e.seen == nil {
+		e.seen = map[string]bool{}
+		for _, d := range e.defaults {
+			e.seen[d.text] = true
+		}
+	}
+	if e.seen != nil {
+		return e.seen[text]
+	}
+	return slices.ContainsFunc(e.defaults, func(d defaultAt) bool { return d.text == text })
 }
 
 func (e *evidence) add(r *vars.Ref, c site, p Place) {
-	if defaults(r) && r.Default != "" && !e.seen[r.Default] {
-		if e.seen == nil {
-			e.seen = map[string]bool{}
-		}
-		e.seen[r.Default] = true
+	if defaults(r) && r.Default != "" && !e.knows(r.Default) {
 		typ, inside := literalType(r.Default)
-		e.defaults = append(e.defaults, defaultAt{typ, inside, p})
+		e.defaults = append(e.defaults, defaultAt{typ, inside, p, r.Default})
+		if e.seen != nil {
+			e.seen[r.Default] = true
+		}
 	}
 	if c.typ != "" && (r.Op == "" || defaults(r)) && !slices.Contains(e.types, c.typ) {
 		e.types = append(e.types, c.typ)
@@ -188,6 +206,9 @@ func (e *evidence) add(r *vars.Ref, c site, p Place) {
 func literalType(text string) (typ, inside Type) {
 	if strings.Contains(text, "${") {
 		return Unknown, Unknown
+	}
+	if kind, ok := yamldoc.PlainKind(text); ok {
+		return kindTypes[kind], kindTypes[kind]
 	}
 	docs := yamldoc.Parse(yamldoc.NewFile("", []byte(text))).Docs
 	if len(docs) != 1 || docs[0].Err != nil {

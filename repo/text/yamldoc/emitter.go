@@ -397,6 +397,9 @@ func (e *emitter) double(s string, indent int, key bool) {
 
 // literal writes a text of several lines as it is.
 func (e *emitter) literal(s string, indent int) bool {
+	if len(s) > longScalar {
+		e.out = slices.Grow(e.out, len(s)+strings.Count(s, "\n")*indent+4096)
+	}
 	e.out = append(e.out, '|')
 	if s[0] == ' ' || s[0] == '\n' {
 		e.out = append(e.out, '0'+indentStep)

@@ -42,6 +42,24 @@ func resolve(text string) any {
 	return text
 }
 
+// PlainKind returns the kind of a text that is a scalar without quotes, if nothing
+// but letters, digits and a few signs in it leave no doubt: most are.
+func PlainKind(text string) (kind Kind, ok bool) {
+	if text == "" || len(text) > 100 || !isWord(text[0]) {
+		return Null, false
+	}
+	for i := range len(text) {
+		if c := text[i]; !isWord(c) && c != '.' && c != '/' && c != '_' && c != '-' && (c != ' ' || i == len(text)-1) {
+			return Null, false
+		}
+	}
+	var n Node
+	ok = n.setPlain(text)
+	return n.Kind, ok
+}
+
+func isWord(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+
 // guess is resolve for the scalars that are no strings.
 func guess(text string) (v any, ok bool) {
 	if len(text) > 0 {

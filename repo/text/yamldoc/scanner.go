@@ -2,6 +2,7 @@ package yamldoc
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -725,6 +726,9 @@ func (p *scanner) blockScalar(parent int) *Node {
 				p.buf = append(p.buf, ' ')
 			}
 		}
+		if len(p.buf) >= longScalar && cap(p.buf)-len(p.buf) < breaks+end-i {
+			p.buf = slices.Grow(p.buf, p.extent(indent))
+		}
 		for range breaks {
 			p.buf = append(p.buf, '\n')
 		}
@@ -743,9 +747,36 @@ func (p *scanner) blockScalar(parent int) *Node {
 	for range breaks {
 		p.buf = append(p.buf, '\n')
 	}
-	n.Text = string(p.buf)
+	if len(p.buf) > longScalar && cap(p.buf)-len(p.buf) < len(p.buf)/8 {
+		n.Text = text(p.buf) // the next one gets memory of its own
+		p.buf = nil
+	} else {
+		n.Text = string(p.buf)
+	}
 	if !p.next() {
 		return nil
+	}
+	return n
+}
+
+// longScalar is the length from which on a block scalar gets its memory at once.
+const longScalar = 8 << 10
+
+// extent is about how long the rest of a block scalar is, with the line breaks, if
+// its lines have at least an indentation.
+func (p *scanner) extent(indent int) int {
+	n := 1
+	for pos := p.bol; pos < len(p.text); {
+		end := pos + strings.IndexByte(p.text[pos:], '\n')
+		i := pos
+		for p.text[i] == ' ' && i-pos < indent {
+			i++
+		}
+		if i-pos < indent && i < end {
+			break
+		}
+		n += end - i + 1
+		pos = end + 1
 	}
 	return n
 }
@@ -781,7 +812,7 @@ func (p *scanner) flowMap() *Node {
 		start := p.pos
 		key := p.flowValue()
 		if key == nil || key.Kind == Map || key.Kind == List || key.Kind == Null || key.Text == "<<" ||
-			p.text[p.pos] != ':' || p.text[p.pos+1] != ' ' || p.pos-start > keyLimit-24 {
+			p.text[p.pos] != ':' || p.text[p.pos+1] != ' ' && p.text[start] != '"' || p.pos-start > keyLimit-24 {
 			return nil
 		}
 		name := key.Text

@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -84,11 +86,12 @@ var usual = []string{
 	"é: ü # ä\nb: é\n", "a: ~\nb: null\nc:\nd: 0x1F\ne: 1e3\nf: 2001-01-01\n", "a:\n\n  # c\n  b: c\n # d\n  e: f\n", "a: b\n  - c\n  * d\n",
 	"a: |\n\n\n", "a: |+\n\n\n", "a: >+\n\n", "a: |\nb: c\n", "a: |-\n# x\nb: c\n", "- a: b\n  c:\n  - d\n- e\n", "a: \"\\x41\\u00e9\\U0001F600\"\n",
 	"# c\n", "a: ::1/0\nb: ?c\n", "a : b\n",
+	`{"a":1,"b":[{"c":"d\u003c\n"},true,[],1.5],"e":{},"f":null}` + "\n", "a: {\"b\":c, \"d\": e}\n", "a: {\"b\":\"c:d\",\"e\":xy}\n",
 }
 
 // odd is what the scanner leaves to others.
 var odd = []string{
-	"a: - b\n", "a: b: c\n", "a: 'b': c\n", "a: &b c\n", "a: !!str b\n", "? a\n: b\n", "a:\tb\n", "a: [\n", "a: {b}\n", "%YAML 1.1\n---\na: b\n", "a\n", "a: b\n...\n", "<<: {}\n", "---\n", "a: \"\\/\"\n",
+	"a: - b\n", "a: b: c\n", "a: 'b': c\n", "a: &b c\n", "a: !!str b\n", "? a\n: b\n", "a:\tb\n", "a: [\n", "a: {b}\n", "%YAML 1.1\n---\na: b\n", "a\n", "a: b\n...\n", "<<: {}\n", "---\n", "a: \"\\/\"\n", "a: {b:c}\n", "a: {'b':c}\n",
 }
 
 func TestScannerReadsWhatOthersRead(t *testing.T) {
@@ -192,5 +195,49 @@ func TestScannerOnCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d documents with %d bytes; %d with %d bytes are left to others", part, c.docs, c.bytes, c.otherDocs, c.otherBytes)
+	}
+}
+
+// PlainKind must say what the parser says, or nothing.
+func TestPlainKind(t *testing.T) {
+	known := 0
+	for _, text := range []string{
+		"a", "value 5", "true", "True", "yes", "Off", "null", "n", "y", "0", "007", "0x1F", "0b11", "0o17", "1_000", "1e3", "1e999", "1.5", "1.", "12e", "2020-01-01",
+		"2020-1-1", "a b", "a  b", "a-b", "a/b.c_d", "1-2", "9 - 8", "nan", "inf", "Infinity", "x ", "a:b", "a: b", "", "-1", "~", "é", "a #b", "18446744073709551615", "18446744073709551616",
+	} {
+		kind, ok := PlainKind(text)
+		if !ok {
+			continue
+		}
+		known++
+		var want Kind
+		if docs := Parse(NewFile("", []byte(text))).Docs; len(docs) == 1 && docs[0].Err == nil {
+			want = docs[0].Root.Kind
+		}
+		if kind != want {
+			t.Errorf("%q is %s, and %s for the parser", text, kind, want)
+		}
+	}
+	if known < 25 {
+		t.Errorf("only %d texts were known", known)
+	}
+}
+
+func TestLongBlockScalars(t *testing.T) {
+	for _, head := range []string{"|", "|-", "|+", ">", "|2"} {
+		for _, lines := range []int{200, 2000} {
+			text := "a:\n  b: " + head + "\n" + strings.Repeat("    line of a long text\n\n     deeper\n", lines) + "  c: |\n    short\nd: " + head + "\n" + strings.Repeat("   x\n", lines) + "e: 1\n"
+			got := scan([]byte(text))
+			if got == nil {
+				t.Fatalf("%s: the scanner gave up", head)
+			}
+			want, _, err := read([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got.Value(), want.Value()) {
+				t.Errorf("%s with %d lines: the values differ", head, lines)
+			}
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -53,6 +54,9 @@ func webhookVersion(p *lint.Pass) {
 		n := o.Get("apiVersion")
 		if o.Version != "v1beta1" || view.Open(o, n) || !callsWebhooks(o) {
 			continue
+		}
+		if o.Kind == crd.Kind && slices.Contains(view.DefinitionFiles, p.File.Kind) {
+			continue // CRD005 says it of all definitions
 		}
 		if t, _ := gotypes.Converted(p.File.Kind, n.Text, o.Kind); t != nil {
 			f := lint.At(o.File, o.Doc, n, "Kubernetes has not served %s since 1.22", n.Text)
