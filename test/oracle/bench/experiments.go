@@ -154,7 +154,7 @@ func (b *bench) memory(ctx context.Context) error {
 	b.report.row(row{
 		work: "Memory of `lint` over the corpus", ours: megabytes(c[0].rss()), against: "–", ratio: "–",
 		goal: "≤ " + megabytes(limit), met: c[0].rss() <= limit,
-		reading: "The peak of resident memory; it follows the largest release, as releases are checked one after the other.",
+		reading: "The peak of resident memory; it follows the largest releases, of which only a few megabytes are checked at the same time.",
 	})
 	ratio := float64(c[1].rss()) / float64(c[0].rss())
 	b.report.row(row{
