@@ -12,8 +12,8 @@ import (
 
 // WriteImages prints the images of releases in a format of InventoryFormats.
 // Text and JSON have one entry for each container, Markdown one for each image.
-// JSON is one object with one list, of which every entry names its release; failures say what it
-// lacks.
+// JSON is one object with one list, of which every entry names its release; failures
+// say what it lacks.
 func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Image], failures ...error) error {
 	switch format {
 	case "json":

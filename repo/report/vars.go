@@ -28,8 +28,8 @@ type Inventory[T any] struct {
 // WriteVariables prints the variables of releases in a format of
 // InventoryFormats. Text and Markdown show what a user must set first; Markdown
 // is a table for the documentation of a provider and has no notes. JSON is one
-// object with one list, of which every entry names its release; failures say what it
-// lacks.
+// object with one list, of which every entry names its release; failures
+// say what it lacks.
 func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.Variable], failures ...error) error {
 	switch format {
 	case "json":

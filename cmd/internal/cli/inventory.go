@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -56,10 +57,12 @@ func inventoryCommand[T any](a *app, use, short, long, example string,
 				failures = append(failures, parts(err)...)
 				all = append(all, report.Inventory[T]{Release: r, Items: items})
 			}
-			if err := a.write(outs, func(w io.Writer, format string, _ bool) error { return write(w, format, all, failures...) }); err != nil {
-				return err
+			if len(failures) > 0 {
+				// Only JSON says that it is incomplete.
+				outs = slices.DeleteFunc(outs, func(o output) bool { return o.format != "json" })
 			}
-			return errors.Join(failures...)
+			err = a.write(outs, func(w io.Writer, format string, _ bool) error { return write(w, format, all, failures...) })
+			return errors.Join(append(failures, err)...)
 		},
 	}
 	s.flags(cmd)

@@ -57,7 +57,7 @@ type resource struct {
 
 func (r resource) below(step string, embedded bool) resource {
 	r.meta = r.meta || embedded && slices.Contains([]string{"apiVersion", "kind", "metadata"}, step)
-	r.steps = append(r.steps[:len(r.steps):len(r.steps)], step)
+	r.steps = append(r.steps, step) // over that of the sibling before
 	return r
 }
 
@@ -75,7 +75,7 @@ func (d *defaults) schema(s *yamldoc.Node, path []string, in resource) {
 		d.judge(s, n, path, in)
 	}
 	below := func(s *yamldoc.Node, step string) {
-		d.schema(s, append(path[:len(path):len(path)], step), in.below(step, embedded))
+		d.schema(s, append(path, step), in.below(step, embedded))
 	}
 	if properties := s.Get("properties"); properties.Is(yamldoc.Map) {
 		for i := range properties.Fields {
