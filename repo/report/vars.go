@@ -222,7 +222,7 @@ func table(w io.Writer, rows [][]string) {
 				}
 			}
 		}
-		w.Write(append(line, '\n'))
+		_, _ = w.Write(append(line, '\n'))
 	}
 }
 

@@ -2,7 +2,6 @@ package rules_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
@@ -24,35 +23,5 @@ func TestOneVersion(t *testing.T) {
 	}
 	if !slices.Equal(got, []string{"CRD005"}) {
 		t.Errorf("reported by %q", got)
-	}
-}
-
-// TestOneFault: a label of a Cluster that is not a string is reported once, by the
-// rule that fits, and a field of a wrong type as before.
-func TestOneFault(t *testing.T) {
-	const cluster = "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata:\n  name: a\n  labels:\n"
-	for text, want := range map[string]string{
-		cluster + "    a: true\n":                                    "YAML009",
-		cluster + "    a: 5\n  annotations: {b: 1.5}\n":              "YAML009 YAML009",
-		cluster + "    a: \"true\"\n":                                "",
-		cluster + "    a: {b: c}\n":                                  "YAML009",
-		cluster + "    a: b\nspec:\n  paused: \"true\"\n":            "TPL012",
-		cluster + "    a: true\nspec:\n  paused: \"true\"\n":         "TPL012 YAML009",
-		strings.TrimSuffix(cluster, "  labels:\n") + "  labels: 5\n": "TPL012",
-	} {
-		list, err := gendocs.Findings(t.Context(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/cluster-template.yaml": text}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, f := range list {
-			if f.Rule.ID == "TPL012" || f.Rule.ID == "YAML009" {
-				got = append(got, f.Rule.ID)
-			}
-		}
-		slices.Sort(got)
-		if got := strings.Join(got, " "); got != want {
-			t.Errorf("%s\nis reported by %q, want %q", text, got, want)
-		}
 	}
 }

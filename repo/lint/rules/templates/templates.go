@@ -704,28 +704,11 @@ var _ = templateRules.Add(lint.Rule{
 	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: typedCluster,
 })
 
-// labelValue reports whether a node is the value of a label or annotation that
-// YAML009 reports for objects of all kinds, with a fix.
-func labelValue(o *manifest.Object, n *yamldoc.Node) bool {
-	if _, variable := o.File.Variable(o.Doc, n); variable {
-		return false
-	}
-	for _, field := range []string{"labels", "annotations"} {
-		all := o.Get("metadata", field)
-		for _, f := range view.Fields(all) {
-			if f.Value == n && all.Get(f.Name) == n {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 func typedCluster(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
 		if o.Kind == view.ClusterKind {
 			view.Misfits(o, func(problem gotypes.Problem) {
-				if !problem.Kind.Fatal() || labelValue(o, problem.Node) {
+				if !problem.Kind.Fatal() {
 					return
 				}
 				f := lint.At(o.File, o.Doc, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
