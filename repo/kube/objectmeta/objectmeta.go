@@ -74,7 +74,7 @@ func Embedded(o *yamldoc.Node) []Problem {
 		return out
 	}
 	if metadata.Kind != yamldoc.Map {
-		add(metadata, "its metadata is no mapping")
+		add(metadata, "its metadata is not a mapping")
 		return out
 	}
 	for _, e := range embeddedNames {
@@ -82,7 +82,7 @@ func Embedded(o *yamldoc.Node) []Problem {
 		switch n := metadata.Get(name); {
 		case n == nil || n.Kind == yamldoc.Null:
 		case n.Kind != yamldoc.String:
-			add(n, "its metadata.%s is no text", name)
+			add(n, "its metadata.%s is not a string", name)
 		case n.Text != "":
 			if why := wrong(e.form(n.Text)); why != "" {
 				add(n, "its metadata.%s is %q: %s", name, n.Text, why)
@@ -96,7 +96,7 @@ func Embedded(o *yamldoc.Node) []Problem {
 		}
 		for _, f := range fields(n) {
 			if f.Value.Kind != yamldoc.String && f.Value.Kind != yamldoc.Null {
-				add(f.Value, "the value of %s in its metadata.%s is no text", f.Name, name)
+				add(f.Value, "the value of %s in its metadata.%s is not a string", f.Name, name)
 			}
 		}
 	}
