@@ -370,8 +370,7 @@ func (d *Folder) find(dir, name string) (found bool, err error) {
 }
 
 // publish stages, verifies and switches. With replace set, what is there makes
-// room. It reports whether another publisher was first,
-// with the same content.
+// room. It reports whether another publisher was first, with the same content.
 func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Release, how way) (lost bool, err error) {
 	s, err := stage(ctx, disk, path.Dir(dir))
 	if err != nil {
@@ -400,15 +399,12 @@ func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Rel
 		return err
 	}
 	if how.replace {
-		err := disk.exchange(s.release(), dir)
-		if err == nil {
+		switch err := disk.exchange(s.release(), dir); {
+		case err == nil:
 			return false, visible()
-		}
-		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
+		case !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist):
 			return false, err
 		}
-	}
-	if how.replace {
 		if err := disk.rename(dir, s.old()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}

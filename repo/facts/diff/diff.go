@@ -90,9 +90,9 @@ type Change struct {
 	New     string `json:"new,omitempty" doc:"the new value; absent if there is none"`
 	Message string `json:"message" doc:"what changes, in a sentence"`
 	Advice  string `json:"advice,omitempty" doc:"what to do; absent if there is nothing"`
-	File    string `json:"file,omitempty" doc:"the name of the file in the release: the old one for what was removed, otherwise the new one; absent if there is no place"`
-	Line    int    `json:"line,omitempty" doc:"the line, from 1; absent if there is no place"`
-	Column  int    `json:"column,omitempty" doc:"the column in Unicode characters, from 1; absent if there is no place"`
+	File    string `json:"file,omitempty" doc:"the name of the file in the release: the old one for what was removed, otherwise the new one; absent if the change has no position"`
+	Line    int    `json:"line,omitempty" doc:"the line, from 1; absent if the change has no position"`
+	Column  int    `json:"column,omitempty" doc:"the column in Unicode characters, from 1; absent if the change has no position"`
 }
 
 // Releases compares two releases of one provider. The changes are sorted by

@@ -41,7 +41,7 @@ var bindings = map[string]cel.OverloadOpt{
 		if a, ok := parseIP(text(v)); ok {
 			return kube.IP{Addr: a}
 		}
-		return types.NewErr("%q is no IP address", text(v))
+		return types.NewErr("%q is not an IP address", text(v))
 	}),
 	"ip_family": cel.UnaryBinding(func(v ref.Val) ref.Val {
 		ip, ok := v.(kube.IP)

@@ -92,7 +92,7 @@ func Embedded(o *yamldoc.Node) []Problem {
 	for _, name := range [...]string{"labels", "annotations"} {
 		n := metadata.Get(name)
 		if n != nil && n.Kind != yamldoc.Null && n.Kind != yamldoc.Map {
-			add(n, "its metadata.%s are no mapping", name)
+			add(n, "its metadata.%s is not a mapping", name)
 		}
 		for _, f := range fields(n) {
 			if f.Value.Kind != yamldoc.String && f.Value.Kind != yamldoc.Null {
