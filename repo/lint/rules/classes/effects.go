@@ -86,6 +86,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		f.doubtful = len(clusters) > 0 && !slices.ContainsFunc(clusters, func(o *manifest.Object) bool { return !setsVariable(o, unset[0]) })
 		e.add(f, " while variable "+unset[0]+" is not set")
 	}
+	alone := map[string][]fault{}
 	for _, f := range complete {
 		if f.rule != patchApplies || e.seen[f.node] {
 			e.add(f, "")
@@ -94,8 +95,12 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		// Variables may exclude each other. One of them alone should do no harm.
 		f.doubtful = true
 		for _, name := range optional {
-			alone := situation{class: c, topology: ordinary, samples: request.Samples{Also: []string{name}}}
-			if slices.ContainsFunc(alone.faults(p), func(g fault) bool { return g.node == f.node }) {
+			found, ok := alone[name]
+			if !ok {
+				found = situation{class: c, topology: ordinary, samples: request.Samples{Also: []string{name}}}.faults(p)
+				alone[name] = found
+			}
+			if slices.ContainsFunc(found, func(g fault) bool { return g.node == f.node }) {
 				e.add(f, " while variable "+name+" is set")
 				break
 			}
