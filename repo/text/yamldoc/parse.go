@@ -37,7 +37,13 @@ type Document struct {
 	line  int           // lines of text before the document
 	len   int
 	lines []int // where the parser's lines begin in the document, if they are not those of text
+
+	aliases bool
 }
+
+// Aliases reports whether a value of the document may stand in several places,
+// which then share its node.
+func (d *Document) Aliases() bool { return d.aliases }
 
 // Stream is a file cut into parsed documents.
 type Stream struct {
@@ -117,6 +123,7 @@ func (d *Document) parse(data []byte) {
 // parseOther is parse for documents that the scanner does not read.
 func (d *Document) parseOther(data []byte) {
 	n, sure, err := read(data)
+	d.aliases = bytes.IndexByte(data, '*') >= 0
 	if err == nil && sure {
 		d.Root = n
 		return

@@ -4,7 +4,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // scanner reads the YAML that people, kustomize and controller-gen write: block
@@ -20,11 +22,9 @@ type scanner struct {
 	line int // counts from 1
 	bol  int // where the line begins
 
-	ascii  bool
-	depth  int
-	buf    []byte  // a scalar of several lines
-	fields []Field // of the maps that are open
-	items  []*Node // of the lists that are open
+	ascii bool
+	depth int
+	*scratch
 
 	nodes     []Node
 	fieldSlab []Field
@@ -32,6 +32,32 @@ type scanner struct {
 	// slab and fieldSize are the sizes of the next slabs; small documents leave
 	// little of them unused.
 	slab, fieldSize int
+}
+
+// scratch is memory that one document after the other is read with.
+type scratch struct {
+	buf    []byte  // a scalar of several lines
+	fields []Field // of the maps that are open
+	items  []*Node // of the lists that are open
+	// mostFields and mostItems are the largest lengths in this document.
+	mostFields, mostItems int
+}
+
+var scratches = sync.Pool{New: func() any { return &scratch{} }}
+
+// mostScratch is the size in bytes from which on memory is not used again.
+const mostScratch = 64 << 10
+
+// release gives the memory to the next document, without what leads to this one.
+func (s *scratch) release() {
+	if cap(s.fields)*int(unsafe.Sizeof(Field{})) > mostScratch || cap(s.items)*int(unsafe.Sizeof((*Node)(nil))) > mostScratch || cap(s.buf) > mostScratch {
+		return
+	}
+	clear(s.fields[:max(s.mostFields, len(s.fields))])
+	clear(s.items[:max(s.mostItems, len(s.items))])
+	s.buf, s.fields, s.items = s.buf[:0], s.fields[:0], s.items[:0]
+	s.mostFields, s.mostItems = 0, 0
+	scratches.Put(s)
 }
 
 // largeSlab is how many nodes are made at once for large documents, first, and
@@ -57,7 +83,8 @@ func scan(data []byte) *Node {
 	if !ok || tabIndent(data) {
 		return nil
 	}
-	p := scanner{text: text(data), line: 1, ascii: ascii}
+	p := scanner{text: text(data), line: 1, ascii: ascii, scratch: scratches.Get().(*scratch)}
+	defer p.release()
 	p.expect()
 	if strings.HasPrefix(p.text, "---") {
 		p.pos = 3
@@ -248,6 +275,7 @@ func (p *scanner) list(column int) *Node {
 	if p.column() > column {
 		return nil
 	}
+	p.mostItems = max(p.mostItems, len(p.items))
 	count := len(p.items) - mark
 	if count > len(p.itemSlab) {
 		p.itemSlab = make([]*Node, max(count, p.fieldSize/8))
@@ -282,6 +310,7 @@ func (p *scanner) mapping(column int) *Node {
 
 // closeMap gives a map the fields from a mark.
 func (p *scanner) closeMap(n *Node, mark int) {
+	p.mostFields = max(p.mostFields, len(p.fields))
 	count := len(p.fields) - mark
 	if count > len(p.fieldSlab) {
 		p.fieldSlab = make([]Field, max(count, p.fieldSize))
