@@ -126,6 +126,9 @@ func (r *part) add(f Finding) {
 
 // collect puts what was found since the last call behind the findings of the report.
 func (r *part) collect() {
+	if len(r.found.pieces) == 0 {
+		return
+	}
 	r.report.Findings = slices.Concat(append([][]Finding{r.report.Findings}, r.found.pieces...)...)
 	r.found = findings{}
 }
