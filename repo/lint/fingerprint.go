@@ -200,7 +200,7 @@ func (w *valueWalk) document(d *yamldoc.Document, wanted []*origin) {
 	if len(w.nodes) > 0 { // keys, or nodes of another document
 		w.keys = map[string][]*yamldoc.Node{}
 		for n := range w.nodes {
-			w.keys[n.Text] = append(w.keys[n.Text], n)
+			w.keys[n.Text()] = append(w.keys[n.Text()], n)
 		}
 		w.walk(d)
 	}
@@ -232,14 +232,14 @@ func (w *valueWalk) visit(n *yamldoc.Node) {
 		return
 	}
 	w.found(n, "")
-	if len(n.Fields)+len(n.Items) == 0 || w.seen[n] {
+	if len(n.Fields())+len(n.List()) == 0 || w.seen[n] {
 		return
 	}
 	if w.seen != nil {
 		w.seen[n] = true
 	}
-	for i := range n.Fields {
-		f := &n.Fields[i]
+	for i := range n.Fields() {
+		f := &n.Fields()[i]
 		w.path = append(w.path, step{field: f})
 		for _, n := range w.keys[f.Name] {
 			if f.IsKey(n) {
@@ -249,7 +249,7 @@ func (w *valueWalk) visit(n *yamldoc.Node) {
 		w.visit(f.Value)
 		w.path = w.path[:len(w.path)-1]
 	}
-	for i, item := range n.Items {
+	for i, item := range n.List() {
 		w.path = append(w.path, step{item: item, index: i})
 		w.visit(item)
 		w.path = w.path[:len(w.path)-1]
@@ -275,11 +275,11 @@ func (w *valueWalk) found(n *yamldoc.Node, kind string) {
 
 // entry names an entry of a list.
 func entry(n *yamldoc.Node, index int) string {
-	if name := n.Get("name"); name != nil && name.Text != "" {
-		return "[" + strconv.Quote(name.Text) + "]"
+	if name := n.Get("name"); name != nil && name.Text() != "" {
+		return "[" + strconv.Quote(name.Text()) + "]"
 	}
 	if major, minor := n.Get("major"), n.Get("minor"); major != nil && minor != nil { // a release series
-		return "[" + major.Text + "." + minor.Text + "]"
+		return "[" + major.Text() + "." + minor.Text() + "]"
 	}
 	return "[" + strconv.Itoa(index) + "]"
 }

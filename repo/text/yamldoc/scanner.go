@@ -280,9 +280,9 @@ func (p *scanner) list(column int) *Node {
 	if count > len(p.itemSlab) {
 		p.itemSlab = make([]*Node, max(count, p.fieldSize/8))
 	}
-	n.Items = p.itemSlab[:count:count]
+	copy(p.itemSlab[:count], p.items[mark:])
+	n.setItems(p.itemSlab[:count])
 	p.itemSlab = p.itemSlab[count:]
-	copy(n.Items, p.items[mark:])
 	p.items = p.items[:mark]
 	return n
 }
@@ -316,9 +316,9 @@ func (p *scanner) closeMap(n *Node, mark int) {
 		p.fieldSlab = make([]Field, max(count, p.fieldSize))
 		p.fieldSize = nextSlab(p.fieldSize)
 	}
-	n.Fields = p.fieldSlab[:count:count]
+	copy(p.fieldSlab[:count], p.fields[mark:])
+	n.setFields(p.fieldSlab[:count])
 	p.fieldSlab = p.fieldSlab[count:]
-	copy(n.Fields, p.fields[mark:])
 	p.fields = p.fields[:mark]
 }
 
@@ -336,7 +336,7 @@ func (p *scanner) key() (f Field, ok bool) {
 		if n == nil {
 			return f, false
 		}
-		f.Name, f.style = n.Text, Quoted
+		f.Name, f.style = n.Text(), Quoted
 	default:
 		end, colon := p.plainEnd(start)
 		text := strings.TrimRight(p.text[start:end], " ")
@@ -535,7 +535,7 @@ func (p *scanner) plain(indent int) *Node {
 // setPlain gives a node the type of a plain scalar. It is false if JSON has no such
 // value.
 func (n *Node) setPlain(text string) bool {
-	n.Text = text
+	n.setText(text)
 	v, other := guess(text)
 	if !other {
 		n.Kind = String
@@ -586,7 +586,7 @@ func (p *scanner) quoted(indent int) *Node {
 		i++
 	}
 	if p.text[i] == quote && (quote == '"' || p.text[i+1] != '\'') {
-		n.Text = p.text[p.pos+1 : i]
+		n.setText(p.text[p.pos+1 : i])
 		p.pos = i + 1
 		return n
 	}
@@ -600,7 +600,7 @@ func (p *scanner) quoted(indent int) *Node {
 			p.pos += 2
 		case c == quote:
 			p.pos++
-			n.Text = string(p.buf)
+			n.setText(string(p.buf))
 			return n
 		case c == '\t':
 			return nil
@@ -777,10 +777,10 @@ func (p *scanner) blockScalar(parent int) *Node {
 		p.buf = append(p.buf, '\n')
 	}
 	if len(p.buf) > longScalar && cap(p.buf)-len(p.buf) < len(p.buf)/8 {
-		n.Text = text(p.buf) // the next one gets memory of its own
+		n.setText(text(p.buf)) // the next one gets memory of its own
 		p.buf = nil
 	} else {
-		n.Text = string(p.buf)
+		n.setText(string(p.buf))
 	}
 	if !p.next() {
 		return nil
@@ -820,16 +820,17 @@ func (p *scanner) flow() *Node {
 		return p.flowMap()
 	}
 	n := p.node(List, p.pos)
-	n.Items = []*Node{}
+	items := []*Node{}
 	p.pos++
 	for p.blanks(); p.text[p.pos] != ']'; {
 		item := p.flowValue()
 		if item == nil || !p.separator(']') {
 			return nil
 		}
-		n.Items = append(n.Items, item)
+		items = append(items, item)
 	}
 	p.pos++
+	n.setItems(items)
 	return n
 }
 
@@ -840,11 +841,11 @@ func (p *scanner) flowMap() *Node {
 	for p.blanks(); p.text[p.pos] != '}'; {
 		start := p.pos
 		key := p.flowValue()
-		if key == nil || key.Kind == Map || key.Kind == List || key.Kind == Null || key.Text == "<<" ||
+		if key == nil || key.Kind == Map || key.Kind == List || key.Kind == Null || key.Text() == "<<" ||
 			p.text[p.pos] != ':' || p.text[p.pos+1] != ' ' && p.text[start] != '"' || p.pos-start > keyLimit-24 {
 			return nil
 		}
-		name := key.Text
+		name := key.Text()
 		if key.Kind != String {
 			var ok bool
 			if name, ok = keyName(key.number()); !ok {
@@ -854,7 +855,7 @@ func (p *scanner) flowMap() *Node {
 		p.pos++
 		p.blanks()
 		v := p.flowValue()
-		if v == nil || v.Kind != Map && v.Kind != List && v.Text == "" || !p.separator('}') {
+		if v == nil || v.Kind != Map && v.Kind != List && v.Text() == "" || !p.separator('}') {
 			return nil
 		}
 		p.fields = append(p.fields, newField(name, key, v))
