@@ -34,12 +34,12 @@ func Has(schema *yamldoc.Node) bool {
 	if len(schema.Get(Keyword).List()) > 0 {
 		return true
 	}
-	for i := range schema.Fields {
-		if Has(schema.Fields[i].Value) {
+	for i := range schema.Fields() {
+		if Has(schema.Fields()[i].Value) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(schema.Items, Has)
+	return slices.ContainsFunc(schema.List(), Has)
 }
 
 // Keyword is that of rules in a schema.
@@ -105,9 +105,9 @@ type keywords struct {
 }
 
 func keywordsOf(s *yamldoc.Node) (k keywords) {
-	for i := range s.Fields {
-		value := s.Fields[i].Value
-		switch s.Fields[i].Name {
+	for i := range s.Fields() {
+		value := s.Fields()[i].Value
+		switch s.Fields()[i].Name {
 		case "type":
 			k.typ = value
 		case "items":
@@ -156,8 +156,8 @@ func (c *check) schema(s *yamldoc.Node, at place) (sound bool) {
 	if k.properties.Is(yamldoc.Map) {
 		of := in
 		of.unrelated = of.unrelated || k.mapType.Str() == "atomic"
-		for i := range k.properties.Fields {
-			if f := &k.properties.Fields[i]; k.properties.Field(f.Name) == f {
+		for i := range k.properties.Fields() {
+			if f := &k.properties.Fields()[i]; k.properties.Field(f.Name) == f {
 				sound = c.inner(f.Value, step{".", f.Name}, of) && sound
 			}
 		}
@@ -219,19 +219,19 @@ func digest(h *maphash.Hash, n *yamldoc.Node) {
 	_ = h.WriteByte(byte(n.Kind))
 	switch n.Kind {
 	case yamldoc.Map:
-		for i := range n.Fields {
-			if f := &n.Fields[i]; f.Name != "description" || f.Value.Kind != yamldoc.String {
+		for i := range n.Fields() {
+			if f := &n.Fields()[i]; f.Name != "description" || f.Value.Kind != yamldoc.String {
 				_, _ = h.WriteString(f.Name)
 				_ = h.WriteByte(0)
 				digest(h, f.Value)
 			}
 		}
 	case yamldoc.List:
-		for _, item := range n.Items {
+		for _, item := range n.List() {
 			digest(h, item)
 		}
 	default:
-		_, _ = h.WriteString(n.Text)
+		_, _ = h.WriteString(n.Text())
 	}
 	_ = h.WriteByte(1)
 }
@@ -251,7 +251,7 @@ func (c *check) form(s, r *yamldoc.Node) bool {
 	before := len(c.faults)
 	rule, message, expression := r.Get("rule"), r.Get("message"), r.Get("messageExpression")
 	path, reason := r.Get("fieldPath"), r.Get("reason")
-	blank := func(n *yamldoc.Node) bool { return n.Str() != "" && strings.TrimSpace(n.Text) == "" }
+	blank := func(n *yamldoc.Node) bool { return n.Str() != "" && strings.TrimSpace(n.Text()) == "" }
 	broken := func(text string) bool { return strings.ContainsAny(text, "\r\n") }
 	on := c.named()
 	text := strings.TrimSpace(message.Str())
@@ -268,13 +268,13 @@ func (c *check) form(s, r *yamldoc.Node) bool {
 	if blank(expression) {
 		c.add(c.path(), expression, "a messageExpression of %s is blank", on)
 	}
-	if reason.Is(yamldoc.String) && reason.Text != "" && !slices.Contains(reasons[:], reason.Text) {
-		c.add(c.path(), reason, "the reason of a rule of %s is %q; it must be one of %s", on, reason.Text, strings.Join(reasons[:], ", "))
+	if reason.Is(yamldoc.String) && reason.Text() != "" && !slices.Contains(reasons[:], reason.Text()) {
+		c.add(c.path(), reason, "the reason of a rule of %s is %q; it must be one of %s", on, reason.Text(), strings.Join(reasons[:], ", "))
 	}
 	if blank(path) || broken(path.Str()) {
 		c.add(c.path(), path, "the fieldPath of a rule of %s is blank or has line breaks", on)
-	} else if path.Str() != "" && !leads(s, path.Text) {
-		c.add(c.path(), path, "the fieldPath %q does not lead to a field of %s", path.Text, on)
+	} else if path.Str() != "" && !leads(s, path.Text()) {
+		c.add(c.path(), path, "the fieldPath %q does not lead to a field of %s", path.Text(), on)
 	}
 	return len(c.faults) == before
 }
@@ -328,7 +328,7 @@ func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place) {
 		if err != nil || expression.Str() == "" {
 			continue
 		}
-		message, err := scope.compile(expression.Text, cel.StringType, optional.Bool())
+		message, err := scope.compile(expression.Text(), cel.StringType, optional.Bool())
 		c.observe(expression, message.cost)
 		if err != nil {
 			c.add(c.path(), expression, "a messageExpression of %s does not compile: %v", c.named(), err)
@@ -443,11 +443,13 @@ func (s *scope) check(env *cel.Env, text string, optional bool) (*cel.Ast, error
 	if known, ok := simpleExpressions.Load(key); ok {
 		return known.(*cel.Ast), nil
 	}
+	text = strings.Clone(text) // which would keep the memory of its document
 	ast, issues := env.Compile(text)
 	if issues != nil && issues.Err() != nil {
 		return ast, summary(issues)
 	}
 	if s.simple != "" {
+		key.text = text
 		simpleExpressions.Store(key, ast)
 	}
 	return ast, nil
@@ -511,7 +513,7 @@ func leads(s *yamldoc.Node, path string) bool {
 		if name == "" {
 			return false
 		}
-		if properties := s.Get("properties"); properties.Is(yamldoc.Map) && len(properties.Fields) > 0 {
+		if properties := s.Get("properties"); properties.Is(yamldoc.Map) && len(properties.Fields()) > 0 {
 			s = properties.Get(name)
 		} else {
 			s = s.Get("additionalProperties")

@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"strings"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -87,7 +88,7 @@ func (c *check) declareObject(s *yamldoc.Node, resource bool) *kube.DeclType {
 		if t == nil {
 			return
 		}
-		if escaped, ok := kube.Escape(name); ok {
+		if escaped, ok := kube.Escape(strings.Clone(name)); ok { // programs outlive the document
 			fields[escaped] = kube.NewDeclField(escaped, t, required[name], nil, nil)
 		}
 		if required[name] && !hasDefault {
@@ -96,8 +97,8 @@ func (c *check) declareObject(s *yamldoc.Node, resource bool) *kube.DeclType {
 	}
 	properties := s.Get("properties")
 	if properties.Is(yamldoc.Map) {
-		for i := range properties.Fields {
-			f := &properties.Fields[i]
+		for i := range properties.Fields() {
+			f := &properties.Fields()[i]
 			if properties.Field(f.Name) == f && !(resource && ofAll(f.Name)) {
 				d := f.Value.Get("default")
 				add(f.Name, c.below(f.Value), d != nil && d.Kind != yamldoc.Null)
@@ -163,7 +164,7 @@ func declareString(s *yamldoc.Node) *kube.DeclType {
 			without = 0
 			for _, n := range enum {
 				if n.Is(yamldoc.String) {
-					without = max(without, int64(len(n.Text)))
+					without = max(without, int64(len(n.Text())))
 				}
 			}
 		}
