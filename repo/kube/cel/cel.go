@@ -206,7 +206,7 @@ func (c *check) remembered(s *yamldoc.Node, rules []*yamldoc.Node, at place) {
 		return
 	}
 	before, faults := c.total, len(c.faults)
-	c.rules(s, rules, at)
+	c.rules(s, rules, at, id)
 	if len(c.faults) == faults {
 		good.Store(id, c.total-before)
 	}
@@ -297,17 +297,16 @@ func first(nodes ...*yamldoc.Node) *yamldoc.Node {
 }
 
 // rules compiles the rules of a schema.
-func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place) {
-	t := c.declare(s, at.root || s.Get("x-kubernetes-embedded-resource").Bool())
-	if t == nil {
+func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place, id identity) {
+	scope := c.scope(s, id)
+	if scope == nil {
 		c.add(c.path(), first(s.Get(Keyword), s), "%s has rules but a type that expressions cannot read", c.named())
 		return
 	}
-	most := uint64(mostBytes / (t.MinSerializedSize + 1))
+	most := uint64(mostBytes / (scope.size + 1))
 	if at.limited {
 		most = at.most
 	}
-	scope := newScope(t)
 	for _, r := range rules {
 		optional := r.Get("optionalOldSelf")
 		text := r.Get("rule").Str()
@@ -367,12 +366,48 @@ type scope struct {
 	// simple is the name of a type without fields, which is all that expressions know
 	// of it; empty for others.
 	simple string
+	// size is that of the smallest value.
+	size int64
+
+	mu sync.Mutex
 	// env are the environments without and with an optional oldSelf.
 	env [2]*cel.Env
+	// known are the expressions that were compiled.
+	known map[expression]result
+}
+
+// expression is a text that must give a type, with an optional oldSelf or without.
+type expression struct {
+	text     string
+	want     *cel.Type
+	optional bool
+}
+
+type result struct {
+	compiled
+	err error
+}
+
+// scopes are those of schemas, by their content: CRDs repeat each other, and
+// what is compiled to judge the rules is run for the values of the same schema.
+var scopes sync.Map // *scope by identity, without how many values there are
+
+// scope returns the scope of a schema; nil if expressions cannot see its values.
+func (c *check) scope(s *yamldoc.Node, id identity) *scope {
+	key := identity{content: id.content, resource: id.resource}
+	if known, ok := scopes.Load(key); ok {
+		return known.(*scope)
+	}
+	t := c.declare(s, id.resource)
+	if t == nil {
+		return nil
+	}
+	known, _ := scopes.LoadOrStore(key, newScope(t))
+	return known.(*scope)
 }
 
 func newScope(t *kube.DeclType) *scope {
-	s := &scope{typ: t.MaybeAssignTypeName("selfType")}
+	s := &scope{typ: t.MaybeAssignTypeName("selfType"), size: t.MinSerializedSize, known: map[expression]result{}}
 	if !hasFields(s.typ) {
 		s.simple = s.typ.CelType().String()
 	}
@@ -443,13 +478,11 @@ func (s *scope) check(env *cel.Env, text string, optional bool) (*cel.Ast, error
 	if known, ok := simpleExpressions.Load(key); ok {
 		return known.(*cel.Ast), nil
 	}
-	text = strings.Clone(text) // which would keep the memory of its document
 	ast, issues := env.Compile(text)
 	if issues != nil && issues.Err() != nil {
 		return ast, summary(issues)
 	}
 	if s.simple != "" {
-		key.text = text
 		simpleExpressions.Store(key, ast)
 	}
 	return ast, nil
@@ -457,7 +490,19 @@ func (s *scope) check(env *cel.Env, text string, optional bool) (*cel.Ast, error
 
 // compile returns an expression that must have a type. The error says why the API
 // server refuses it.
-func (s *scope) compile(text string, want *cel.Type, optional bool) (out compiled, err error) {
+func (s *scope) compile(text string, want *cel.Type, optional bool) (compiled, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.known[expression{text, want, optional}]
+	if !ok {
+		text = strings.Clone(text) // which would keep the memory of its document
+		known.compiled, known.err = s.compileAnew(text, want, optional)
+		s.known[expression{text, want, optional}] = known
+	}
+	return known.compiled, known.err
+}
+
+func (s *scope) compileAnew(text string, want *cel.Type, optional bool) (out compiled, err error) {
 	if out.env, err = s.environment(optional); err != nil {
 		return out, err
 	}

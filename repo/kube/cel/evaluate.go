@@ -166,8 +166,7 @@ func (e *evaluation) compiled(s *yamldoc.Node, rules []*yamldoc.Node, at place) 
 		return known.([]program)
 	}
 	var out []program
-	if t := e.types.declare(s, at.root); t != nil {
-		scope := newScope(t)
+	if scope := e.types.scope(s, id); scope != nil {
 		for _, r := range rules {
 			if p, ok := prepare(scope, r); ok {
 				out = append(out, p)
