@@ -19,8 +19,8 @@ func Each(n *yamldoc.Node, visit func(*yamldoc.Node)) {
 	visit(n)
 	fields := n.Fields()
 	for i := range fields {
-		if !fields[i].Merged { // seen where it was written
-			Each(fields[i].Value, visit)
+		if f := &fields[i]; !f.Merged { // seen where it was written
+			Each(f.Value, visit)
 		}
 	}
 	for _, item := range n.List() {
@@ -167,9 +167,10 @@ func Repeated(n *yamldoc.Node, visit func(first, again *yamldoc.Field)) {
 	fields := n.Fields()
 	if len(fields) <= few {
 		for i := range fields {
+			f := &fields[i]
 			for j := range i {
-				if fields[i].Name == fields[j].Name && !fields[i].Merged && !fields[j].Merged {
-					visit(&fields[j], &fields[i])
+				if first := &fields[j]; f.Name == first.Name && !f.Merged && !first.Merged {
+					visit(first, f)
 					break
 				}
 			}
