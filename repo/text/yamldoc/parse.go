@@ -345,7 +345,7 @@ func (d *Document) fail(err error) {
 func (d *Document) pos(line, col int) Pos {
 	p := d.place(line, col)
 	if d.raw == nil {
-		if line > 1 && p.Line > len(d.text.index()) {
+		if line > 1 && p.Line > len(d.text.lines()) {
 			p = d.text.Pos(len(d.text.Data)) // a parser that missed something at the end
 		}
 		return p
