@@ -3,7 +3,6 @@ package lint
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,11 +17,8 @@ import (
 // faults: so that is neither wording nor lines, neither the version nor where the
 // repository or the source tree is.
 type origin struct {
-	// doc and node, or the byte range, are what At or Spanning were given. They are
-	// forgotten when value is made of them.
-	doc        *yamldoc.Document
-	node       *yamldoc.Node
-	start, end int
+	// target is what At or Spanning were given; forgotten when value is made of it.
+	target *target
 
 	// provider is the label; file is the path within the release, or "." for the
 	// release as a whole.
@@ -34,26 +30,37 @@ type origin struct {
 	// release tells the releases of one run apart. Faults that all of them have
 	// get the same fingerprints.
 	release string
-	// madeIn and madeAt are the file and line that Options.Origin returned.
-	madeIn string
-	madeAt int
+	// made is what Options.Origin returned; nil if that is nothing.
+	made *lineOf
 	// merges says that merge may join it with others of its release.
 	merges bool
+}
+
+// target is a value of a document, or a byte range of a file.
+type target struct {
+	doc        *yamldoc.Document
+	node       *yamldoc.Node
+	start, end int
+}
+
+// lineOf is a line of a file.
+type lineOf struct {
+	file string
+	line int
 }
 
 // identify says what a finding is about, before its place is led back to a
 // source.
 func (p *Pass) identify(f *Finding) *origin {
-	i := &origin{}
-	if f.origin != nil {
-		*i = *f.origin // which may be reported by several rules
+	i := &origin{target: &target{}, object: f.Object}
+	if f.origin != nil { // of a finding that several rules may report
+		i.target = f.origin.target
 	}
-	i.object = f.Object
 	i.provider, i.release, i.file = p.part.places.of(f.File)
 	if p.File != nil && f.File == p.File.Raw.Name {
 		i.file = p.File.Artifact.Name
-		if i.end > i.start && i.end <= len(p.File.Raw.Data) {
-			i.value = string(p.File.Raw.Data[i.start:i.end])
+		if t := i.target; t.end > t.start && t.end <= len(p.File.Raw.Data) {
+			i.value = string(p.File.Raw.Data[t.start:t.end])
 		}
 	}
 	if p.Release != nil {
@@ -129,16 +136,16 @@ func locate(findings []Finding, texts *texts) {
 	wanted := map[*yamldoc.Document]map[*yamldoc.Node][]*origin{}
 	for i := range findings {
 		id := findings[i].origin
-		if id == nil || id.doc == nil {
+		if id == nil || id.target == nil {
 			continue
 		}
-		if id.node != nil {
-			if wanted[id.doc] == nil {
-				wanted[id.doc] = map[*yamldoc.Node][]*origin{}
+		if t := id.target; t.doc != nil && t.node != nil {
+			if wanted[t.doc] == nil {
+				wanted[t.doc] = map[*yamldoc.Node][]*origin{}
 			}
-			wanted[id.doc][id.node] = append(wanted[id.doc][id.node], id)
+			wanted[t.doc][t.node] = append(wanted[t.doc][t.node], id)
 		}
-		id.doc, id.node = nil, nil
+		id.target = nil
 	}
 	for d, nodes := range wanted {
 		w := valueWalk{nodes: nodes, texts: texts, seen: map[*yamldoc.Node]bool{}}
@@ -238,7 +245,13 @@ func entry(n *yamldoc.Node, index int) string {
 // fingerprints gives the findings, which are sorted, their fingerprints, unless they
 // have them. Findings with the same identity in one release are counted.
 func fingerprints(findings []*Finding) {
-	seen := map[string]int{}
+	type sum [12]byte
+	type first struct {
+		release string
+		sum     sum // of the first finding with the identity
+	}
+	seen := map[first]int{}
+	texts := map[sum]string{} // most releases have the same faults
 	for _, f := range findings {
 		if f.Fingerprint != "" {
 			continue
@@ -247,10 +260,21 @@ func fingerprints(findings []*Finding) {
 		if id == nil { // not about a release: where it is is all that is known
 			id = &origin{file: filepath.Base(f.File), object: f.Object}
 		}
-		key := strings.Join([]string{f.Rule.ID, id.provider, id.file, id.object, id.value}, "\x00")
-		n := seen[id.release+"\x00"+key]
-		seen[id.release+"\x00"+key]++
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, n))
-		f.Fingerprint = hex.EncodeToString(sum[:12])
+		key := strings.Join([]string{f.Rule.ID, id.provider, id.file, id.object, id.value, ""}, "\x00")
+		nth := func(n int) sum {
+			full := sha256.Sum256(strconv.AppendInt([]byte(key), int64(n), 10))
+			return sum(full[:12])
+		}
+		s := nth(0)
+		same := first{id.release, s}
+		n := seen[same]
+		seen[same] = n + 1
+		if n > 0 {
+			s = nth(n)
+		}
+		if texts[s] == "" {
+			texts[s] = hex.EncodeToString(s[:])
+		}
+		f.Fingerprint = texts[s]
 	}
 }

@@ -49,7 +49,11 @@ func (r *run) providers(ctx context.Context) *part {
 
 // join adds what another part has found.
 func (r *part) join(other *part) {
-	r.report.Findings = append(r.report.Findings, other.report.Findings...)
+	if len(r.report.Findings) == 0 {
+		r.report.Findings = other.report.Findings
+	} else {
+		r.report.Findings = append(r.report.Findings, other.report.Findings...)
+	}
 	r.report.Files += other.report.Files
 	r.report.Releases += other.report.Releases
 	r.report.Providers += other.report.Providers
@@ -63,7 +67,7 @@ func (r *part) join(other *part) {
 func (r *part) provider(ctx context.Context, p *repo.Provider) {
 	view := &Provider{Provider: p, Complete: !r.opts.Partial}
 	r.report.Providers++
-	for _, release := range p.Releases {
+	for i, release := range p.Releases {
 		size := sizeOf(release)
 		r.room.enter(size)
 		if ctx.Err() == nil {
@@ -73,8 +77,20 @@ func (r *part) provider(ctx context.Context, p *repo.Provider) {
 		if ctx.Err() != nil {
 			return
 		}
+		r.expect(i+1, len(p.Releases))
 	}
 	r.apply(ScopeProvider, Pass{Repository: r.repository, Provider: view})
+}
+
+// expect makes room for the findings of further releases, if there is none left for
+// those of the next two: most releases have as many as those before, and a long list
+// that grows by small parts is in memory twice most of the time.
+func (r *part) expect(done, all int) {
+	const few = 16
+	n := len(r.report.Findings)
+	if each := (n + done - 1) / done; done >= few && cap(r.report.Findings)-n < 2*each {
+		r.report.Findings = slices.Grow(r.report.Findings, min((all-done)*each, 3*n))
+	}
 }
 
 // found adds a finding.

@@ -136,7 +136,7 @@ func (o *Options) applies(rule *Rule) bool {
 // comments applies the comments that silence rules, and checks them.
 func (r *part) comments() {
 	var origins []*Ignore
-	made := func(f Finding) bool { return f.origin.madeIn != "" }
+	made := func(f Finding) bool { return f.origin.made != nil }
 	if r.opts.Sources != nil && (r.opts.Origin == nil || slices.ContainsFunc(r.report.Findings, made)) {
 		for _, f := range r.opts.Sources() {
 			if r.opts.Origin != nil {
