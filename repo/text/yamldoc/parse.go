@@ -133,7 +133,7 @@ func (d *Document) parseOther(data []byte) {
 		d.Root = n // not what clusterctl wants, but YAML
 	default:
 		if off := d.slashEscape(n); off >= 0 {
-			d.Err = d.File.Errorf(d.rawOffset(off), "not YAML: %w", ErrEscape)
+			d.Err = d.File.Errorf(d.RawOffset(off), "not YAML: %w", ErrEscape)
 			return
 		}
 		d.fail(kubeErr)
@@ -172,8 +172,8 @@ func (d *Document) slashEscape(n *Node) int {
 	return found
 }
 
-// rawOffset leads an offset in the text to the raw file.
-func (d *Document) rawOffset(off int) int {
+// RawOffset leads an offset in Text to the raw file.
+func (d *Document) RawOffset(off int) int {
 	if d.raw == nil {
 		return off
 	}
@@ -470,7 +470,7 @@ func (d *Document) End(n *Node) Pos {
 	end := d.File.lineEnd(p.Line)
 	if (n.Style == Plain || n.Style == Quoted) && n.Kind != Map && n.Kind != List {
 		_, off := d.Offsets(n)
-		if q := d.File.Pos(d.rawOffset(off)); q.Line == p.Line && q.Column > p.Column {
+		if q := d.File.Pos(d.RawOffset(off)); q.Line == p.Line && q.Column > p.Column {
 			return q
 		}
 	}
