@@ -237,8 +237,8 @@ func (r *Report) suppress(ignores []*Ignore, foreign bool) {
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
 		i := about[place{f.File, f.Rule.ID}].at(f.Pos.Line)
-		if made := f.origin.made; i == nil && made != nil {
-			i = about[place{made.file, f.Rule.ID}].at(made.line)
+		if i == nil {
+			i = about[place{f.origin.madeIn, f.Rule.ID}].at(f.origin.madeAt)
 		}
 		if i != nil {
 			i.used[f.Rule.ID] = true

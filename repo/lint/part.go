@@ -19,6 +19,7 @@ type part struct {
 	mu      sync.Mutex
 	report  Report
 	ignores []*Ignore
+	found   findings
 	unasked map[ImageName]bool // images whose registries did not answer
 }
 
@@ -47,13 +48,48 @@ func (r *run) providers(ctx context.Context) *part {
 	return all
 }
 
+// findings are those of a part, in pieces: there can be very many, and one slice
+// that grows would copy them several times.
+type findings struct {
+	pieces [][]Finding
+	size   int // of the last piece
+}
+
+// Pieces grow from the first to the last size.
+const firstPiece, lastPiece = 8, 1024
+
+func (l *findings) add(f Finding) {
+	last := len(l.pieces) - 1
+	if last < 0 || len(l.pieces[last]) == cap(l.pieces[last]) {
+		l.size = min(max(2*l.size, firstPiece), lastPiece)
+		l.pieces = append(l.pieces, make([]Finding, 0, l.size))
+		last++
+	}
+	l.pieces[last] = append(l.pieces[last], f)
+}
+
+// after returns the findings behind the first n, in pieces.
+func (l *findings) after(n int) [][]Finding {
+	var out [][]Finding
+	for _, piece := range l.pieces {
+		if n < len(piece) {
+			out = append(out, piece[n:])
+		}
+		n = max(n-len(piece), 0)
+	}
+	return out
+}
+
+func (l *findings) count() (n int) {
+	for _, piece := range l.pieces {
+		n += len(piece)
+	}
+	return n
+}
+
 // join adds what another part has found.
 func (r *part) join(other *part) {
-	if len(r.report.Findings) == 0 {
-		r.report.Findings = other.report.Findings
-	} else {
-		r.report.Findings = append(r.report.Findings, other.report.Findings...)
-	}
+	r.found.pieces = append(r.found.pieces, other.found.pieces...)
 	r.report.Files += other.report.Files
 	r.report.Releases += other.report.Releases
 	r.report.Providers += other.report.Providers
@@ -67,7 +103,7 @@ func (r *part) join(other *part) {
 func (r *part) provider(ctx context.Context, p *repo.Provider) {
 	view := &Provider{Provider: p, Complete: !r.opts.Partial}
 	r.report.Providers++
-	for i, release := range p.Releases {
+	for _, release := range p.Releases {
 		size := sizeOf(release)
 		r.room.enter(size)
 		if ctx.Err() == nil {
@@ -77,27 +113,24 @@ func (r *part) provider(ctx context.Context, p *repo.Provider) {
 		if ctx.Err() != nil {
 			return
 		}
-		r.expect(i+1, len(p.Releases))
 	}
 	r.apply(ScopeProvider, Pass{Repository: r.repository, Provider: view})
 }
 
-// expect makes room for the findings of further releases, if there is none left for
-// those of the next two: most releases have as many as those before, and a long list
-// that grows by small parts is in memory twice most of the time.
-func (r *part) expect(done, all int) {
-	const few = 16
-	n := len(r.report.Findings)
-	if each := (n + done - 1) / done; done >= few && cap(r.report.Findings)-n < 2*each {
-		r.report.Findings = slices.Grow(r.report.Findings, min((all-done)*each, 3*n))
-	}
-}
-
-// found adds a finding.
-func (r *part) found(f Finding) {
+// add adds a finding.
+func (r *part) add(f Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.report.Findings = append(r.report.Findings, f)
+	r.found.add(f)
+}
+
+// collect puts what was found since the last call behind the findings of the report.
+func (r *part) collect() {
+	if len(r.found.pieces) == 0 {
+		return
+	}
+	r.report.Findings = slices.Concat(append([][]Finding{r.report.Findings}, r.found.pieces...)...)
+	r.found = findings{}
 }
 
 // fail adds why something could not be checked; once if that is an image.
