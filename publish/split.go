@@ -28,7 +28,7 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 	var providers []layouts.Provider
 	artifacts := slices.Clone(whole.Artifacts)
 	for i, a := range artifacts {
-		if a.Kind() != layouts.Components && a.Name != file {
+		if !Splits(a, file) {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -82,6 +82,11 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 		out = append(out, &r)
 	}
 	return out, nil
+}
+
+// Splits reports whether Split reads an artifact.
+func Splits(a *repo.Artifact, file string) bool {
+	return a.Kind() == layouts.Components || a.Name == file
 }
 
 func compareLabels(a, b layouts.Provider) int {
