@@ -53,8 +53,9 @@ func NewLink(client *http.Client, at string, header http.Header) *Link {
 }
 
 // Locate asks where the link leads to, so that the next Open need not: that takes
-// a round trip, and no bandwidth. Errors are left to Open, which has to follow
-// before ctx is done.
+// a round trip, and no bandwidth. A server that answers with the content itself
+// waits until it is read. Errors are left to Open, which has to follow before ctx is
+// done.
 func (l *Link) Locate(ctx context.Context) {
 	req, err := l.request(ctx)
 	if err != nil {
