@@ -3,6 +3,7 @@ package repo
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type Artifact struct {
 	Link bool
 
 	open func() (io.ReadCloser, error)
+	// locate makes the next open faster, or is nil.
+	locate func(context.Context)
 	// kind is set if it is known otherwise than by the name.
 	kind *layouts.FileKind
 	// stated is the checksum that the place of the file gives, or nil.
@@ -52,11 +55,40 @@ func NewArtifact(name, path string, size int64, open func() (io.ReadCloser, erro
 	return &Artifact{Name: name, Path: path, Size: size, open: open, read: new(atomic.Pointer[Sum])}
 }
 
-// BytesArtifact returns an artifact held in memory.
+// BytesArtifact returns an artifact held in memory. Its content, which Bytes returns
+// as it is, must not change.
 func BytesArtifact(name string, data []byte) *Artifact {
 	return NewArtifact(name, name, int64(len(data)), func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(data)), nil
+		return &held{bytes.NewReader(data), data}, nil
 	})
+}
+
+// held reads content that is in memory.
+type held struct {
+	*bytes.Reader
+	data []byte
+}
+
+func (*held) Close() error { return nil }
+
+// Locating returns the same file whose content has to be asked for first: locate
+// asks, and the next time that the file is opened goes on from there.
+func (a *Artifact) Locating(locate func(context.Context)) *Artifact {
+	out := *a
+	out.locate = locate
+	return &out
+}
+
+// Locatable reports whether Locate does anything.
+func (a *Artifact) Locatable() bool { return a.locate != nil }
+
+// Locate asks where the content is, if that takes time but moves none of it, so
+// that the file can be opened faster once it is its turn. The file has to be opened
+// before ctx is done, and tells of all errors then.
+func (a *Artifact) Locate(ctx context.Context) {
+	if a.locate != nil {
+		a.locate(ctx)
+	}
 }
 
 // Kind says what clusterctl does with the file: as the build knows it, otherwise
@@ -116,8 +148,8 @@ func (a *Artifact) Open() (io.ReadCloser, error) {
 	return &checked{r, sha256.New(), a}, nil
 }
 
-// Bytes reads the whole content. It fails for files over MaxFileSize, and for YAML
-// with more documents than yamldoc.MaxDocuments.
+// Bytes reads the whole content, which must not be changed. It fails for files over
+// MaxFileSize, and for YAML with more documents than yamldoc.MaxDocuments.
 func (a *Artifact) Bytes() ([]byte, error) {
 	if a.Size > MaxFileSize {
 		return nil, fmt.Errorf("%s: the file has %d bytes, more than the %d that are read into memory", a.Path, a.Size, MaxFileSize)
@@ -127,7 +159,12 @@ func (a *Artifact) Bytes() ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	data, err := files.ReadAll(r, a.Size)
+	var data []byte
+	if h, ok := r.(*held); ok && int64(len(h.data)) <= MaxFileSize {
+		data = slices.Clip(h.data)
+	} else {
+		data, err = files.ReadAll(r, a.Size)
+	}
 	if errors.Is(err, files.ErrTooLarge) {
 		err = fmt.Errorf("the file has %w", err)
 	}

@@ -182,7 +182,7 @@ func names(set map[string]bool) []string {
 // clustersOf returns the Clusters of the release that use a class.
 func clustersOf(p *lint.Pass, c *clusterclass.Class) []*manifest.Object {
 	var out []*manifest.Object
-	for _, f := range p.Release.Files {
+	for _, f := range p.Release.WithClasses() {
 		if f.Kind != layouts.ClusterTemplate && f != p.File {
 			continue
 		}
