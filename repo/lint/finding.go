@@ -145,8 +145,9 @@ func compareFindings(a, b *Finding) int {
 	)
 }
 
-// sortFindings sorts findings, and leaves equal ones in their order. Findings are
-// large: each is moved once.
+// sortFindings sorts findings. Which of equal ones comes first, and is left in the
+// end, is decided by what they are about, because rules report at the same time; after
+// that by their order. Findings are large: each is moved once.
 func sortFindings(list []Finding) {
 	order := make([]int, len(list)) // the index of the one that belongs here
 	for i := range order {
@@ -155,6 +156,9 @@ func sortFindings(list []Finding) {
 	slices.SortFunc(order, func(a, b int) int {
 		if c := compareFindings(&list[a], &list[b]); c != 0 {
 			return c
+		}
+		if x, y := list[a].origin, list[b].origin; x != nil && y != nil && x.value != y.value {
+			return cmp.Compare(x.value, y.value)
 		}
 		return cmp.Compare(a, b)
 	})

@@ -160,6 +160,33 @@ func TestFingerprintsAreStable(t *testing.T) {
 	}
 }
 
+// TestFingerprintsOfTwins: of two findings that say the same about the same place, the
+// same one stays, whichever was made first.
+func TestFingerprintsOfTwins(t *testing.T) {
+	prints := map[string]bool{}
+	for _, reverse := range []bool{false, true} {
+		rule := &lint.Rule{ID: "TEST001", Severity: lint.Warning, Check: func(p *lint.Pass) {
+			d := p.File.Docs().Docs[0]
+			spec := d.Root.Get("spec") // stands where its first key does
+			nodes := []*yamldoc.Node{spec, spec.Fields()[0].Key()}
+			if reverse {
+				slices.Reverse(nodes)
+			}
+			for _, n := range nodes {
+				p.Node(d, n, "is wrong")
+			}
+		}}
+		found := run(t, tree("a", map[[3]string]string{{"infrastructure-foo", "v0.1.0", "cluster-template.yaml"}: "kind: A\nspec:\n  b: c\n"}), lint.Options{Rules: []*lint.Rule{rule}}).Findings
+		if len(found) != 1 {
+			t.Fatalf("%d findings", len(found))
+		}
+		prints[found[0].Fingerprint] = true
+	}
+	if len(prints) != 1 {
+		t.Errorf("the fingerprint depends on the order: %v", prints)
+	}
+}
+
 func refsOf(p *lint.Pass) []vars.Ref {
 	t, _ := p.File.Template()
 	return t.Refs()
