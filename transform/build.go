@@ -110,6 +110,10 @@ func (o *Options) needed(plan *config.Plan) func(label, name string) bool {
 	return func(label, name string) bool { return o.chosen(label) || parts[label+"/"+name] }
 }
 
+// Prepare starts what a build waits for in the end, beside what the caller does
+// before it. It pays if the build finds nothing in a cache.
+func Prepare() { kustomize.Prepare() }
+
 // Build makes the releases of a plan from the source tree in dir, sorted by
 // label. The same input gives the same bytes at any parallelism. Nothing is
 // written to disk. The error joins all problems of all files, each with its
