@@ -30,6 +30,9 @@ type source struct {
 	text []byte
 	raw  func(int) int              // leads offsets in text to the file; nil if they are the same
 	docs func() []*yamldoc.Document // with positions
+	// chunks are the documents that clusterctl reads, before a separator that it
+	// refuses.
+	chunks func() ([]yamldoc.Chunk, *yamldoc.SplitError)
 }
 
 // object is a document of a source. Src is nil if clusterctl added it.
@@ -52,6 +55,7 @@ type outcome struct {
 func newSource(f *yamldoc.File, text []byte, raw func(int) int) *source {
 	s := &source{file: f, text: text, raw: raw}
 	s.docs = sync.OnceValue(func() []*yamldoc.Document { return yamldoc.ParseText(f, text, raw).Docs })
+	s.chunks = sync.OnceValues(s.split)
 	return s
 }
 
@@ -133,9 +137,8 @@ func (s *source) work(ctx context.Context, do func(o *object)) ([]object, error)
 	return objs[:n], nil
 }
 
-// chunks are the documents that clusterctl reads, before a separator that it
-// refuses.
-func (s *source) chunks() ([]yamldoc.Chunk, *yamldoc.SplitError) {
+// split cuts the text into chunks.
+func (s *source) split() ([]yamldoc.Chunk, *yamldoc.SplitError) {
 	chunks, err := yamldoc.Split(s.text)
 	var split *yamldoc.SplitError
 	if n := len(chunks); errors.As(err, &split) && n > 0 {
