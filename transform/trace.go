@@ -172,24 +172,24 @@ func (t *Tracer) Locate(artifact string, d *yamldoc.Document, n *yamldoc.Node) (
 	way, key := wayTo(d.Root, n)
 	text := ""
 	if n != nil {
-		text = n.Text
+		text = n.Text()
 	}
 	// The value may have come from a variable, and the source has the variable.
 	if s := b.raw(); d.Index >= 1 && d.Index <= len(s.Docs) && s.Docs[d.Index-1].Err == nil {
 		at := s.Docs[d.Index-1].Root
 		for _, step := range way {
 			if i, err := strconv.Atoi(step); err == nil && at.Is(yamldoc.List) {
-				if i >= len(at.Items) {
+				if i >= len(at.List()) {
 					at = nil
 					break
 				}
-				at = at.Items[i]
+				at = at.List()[i]
 			} else {
 				at = at.Get(step)
 			}
 		}
 		if at != nil && at.Kind != yamldoc.Map && at.Kind != yamldoc.List {
-			text = at.Text
+			text = at.Text()
 		}
 	}
 	s, ok := b.find(d.Root, way, text, key)
@@ -231,7 +231,7 @@ func (t *Tracer) LocateSpan(artifact string, start, end int) (Source, bool) {
 			return s.Source, ok
 		}
 		way, key := wayTo(d.Root, n)
-		s, ok := b.find(d.Root, way, n.Text, key)
+		s, ok := b.find(d.Root, way, n.Text(), key)
 		if !ok || s.Stop == 0 {
 			return s.Source, ok
 		}
@@ -309,8 +309,8 @@ func wayTo(root, n *yamldoc.Node) (way []string, key bool) {
 		if at == nil {
 			return false
 		}
-		for i := range at.Fields {
-			f := &at.Fields[i]
+		for i := range at.Fields() {
+			f := &at.Fields()[i]
 			if f.Merged {
 				continue
 			}
@@ -323,7 +323,7 @@ func wayTo(root, n *yamldoc.Node) (way []string, key bool) {
 				return true
 			}
 		}
-		for i, item := range at.Items {
+		for i, item := range at.List() {
 			here := append(path, strconv.Itoa(i))
 			if item == n {
 				way = slices.Clone(here)
@@ -413,7 +413,7 @@ func at(p kustomize.Place, way []string, text string, key bool) located {
 	if n != nil && n.Kind != yamldoc.Map && n.Kind != yamldoc.List && !p.Doc.Derived() {
 		s.Start, s.Stop = p.Doc.Offsets(n)
 		s.Data = p.Doc.File.Data
-		s.Same = n.Text == text
+		s.Same = n.Text() == text
 	}
 	return s
 }

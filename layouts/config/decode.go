@@ -70,19 +70,19 @@ func (d *decoder) value(n *yamldoc.Node, v reflect.Value, key string) {
 		if !d.want(n, yamldoc.List, key) {
 			return
 		}
-		v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
-		for i, item := range n.Items {
+		v.Set(reflect.MakeSlice(v.Type(), len(n.List()), len(n.List())))
+		for i, item := range n.List() {
 			d.value(item, v.Index(i), key)
 		}
 	case reflect.Map:
 		if !d.want(n, yamldoc.Map, key) {
 			return
 		}
-		v.Set(reflect.MakeMapWithSize(v.Type(), len(n.Fields)))
+		v.Set(reflect.MakeMapWithSize(v.Type(), len(n.Fields())))
 		for _, f := range d.unique(n) {
 			elem := reflect.New(v.Type().Elem()).Elem()
 			// As it is written: an unquoted y is a name here, not a boolean.
-			name := f.Key().Text
+			name := f.Key().Text()
 			d.value(f.Value, elem, name)
 			v.SetMapIndex(reflect.ValueOf(name), elem)
 		}
@@ -92,12 +92,12 @@ func (d *decoder) value(n *yamldoc.Node, v reflect.Value, key string) {
 		}
 	case reflect.String:
 		// YAML 1.1 reads the word off as false.
-		if n.Is(yamldoc.Bool) && v.Type() == reflect.TypeFor[Severity]() && n.Text == string(Off) {
-			v.SetString(n.Text)
+		if n.Is(yamldoc.Bool) && v.Type() == reflect.TypeFor[Severity]() && n.Text() == string(Off) {
+			v.SetString(n.Text())
 			return
 		}
 		if d.want(n, yamldoc.String, key) {
-			v.SetString(n.Text)
+			v.SetString(n.Text())
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (d *decoder) want(n *yamldoc.Node, k yamldoc.Kind, key string) bool {
 	}
 	hint := ""
 	if k == yamldoc.String && n.Kind != yamldoc.Null && n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
-		hint = fmt.Sprintf(": write it in quotes, %q", n.Text)
+		hint = fmt.Sprintf(": write it in quotes, %q", n.Text())
 	}
 	d.errorf(n, "%s must be %s, not %s%s", what, kindWords[k], article(n.Kind), hint)
 	return false
@@ -135,9 +135,9 @@ func article(k yamldoc.Kind) string {
 
 // unique returns the fields of a mapping and reports the repeated ones.
 func (d *decoder) unique(n *yamldoc.Node) []yamldoc.Field {
-	out := make([]yamldoc.Field, 0, len(n.Fields))
-	first := make(map[string]*yamldoc.Node, len(n.Fields))
-	for _, f := range n.Fields {
+	out := make([]yamldoc.Field, 0, len(n.Fields()))
+	first := make(map[string]*yamldoc.Node, len(n.Fields()))
+	for _, f := range n.Fields() {
 		if k, ok := first[f.Name]; ok {
 			d.errorf(f.Key(), "the key %q was already given in line %d", f.Name, d.doc.Pos(k).Line)
 			continue
@@ -197,8 +197,8 @@ func (d *decoder) remember(keys map[string]yamldoc.Pos, name string, n *yamldoc.
 		keys[fmt.Sprintf("%s[%d]", name, i)] = d.doc.Pos(item)
 	}
 	if n.Is(yamldoc.Map) {
-		for _, f := range n.Fields {
-			keys[name+"."+f.Key().Text] = d.doc.Pos(f.Value)
+		for _, f := range n.Fields() {
+			keys[name+"."+f.Key().Text()] = d.doc.Pos(f.Value)
 		}
 	}
 }
@@ -207,27 +207,27 @@ func (d *decoder) remember(keys map[string]yamldoc.Pos, name string, n *yamldoc.
 func (d *decoder) check(n *yamldoc.Node, f field) {
 	switch n.Kind {
 	case yamldoc.List:
-		for _, item := range n.Items {
+		for _, item := range n.List() {
 			d.check(item, f)
 		}
 	case yamldoc.Map:
 		if f.enum == nil && f.form == "" {
 			return
 		}
-		for _, x := range n.Fields {
+		for _, x := range n.Fields() {
 			d.check(x.Value, f)
 		}
 	case yamldoc.String:
-		if f.enum != nil && !slices.Contains(f.enum, n.Text) {
-			d.errorf(n, "%q is not a value of %q; it must be %s%s", n.Text, f.key, alternatives(f.enum), didYouMean(n.Text, f.enum))
+		if f.enum != nil && !slices.Contains(f.enum, n.Text()) {
+			d.errorf(n, "%q is not a value of %q; it must be %s%s", n.Text(), f.key, alternatives(f.enum), didYouMean(n.Text(), f.enum))
 			return
 		}
-		if f.required && n.Text == "" {
+		if f.required && n.Text() == "" {
 			d.errorf(n, "%q must not be empty", f.key)
 			return
 		}
-		if form, ok := forms[f.form]; ok && n.Text != "" {
-			if err := form.check(n.Text); err != nil {
+		if form, ok := forms[f.form]; ok && n.Text() != "" {
+			if err := form.check(n.Text()); err != nil {
 				d.errorf(n, "%q: %w", f.key, err)
 			}
 		}

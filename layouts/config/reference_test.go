@@ -108,7 +108,7 @@ func keysOf(t *testing.T, data []byte) map[string]bool {
 	keys := map[string]bool{}
 	var visit func(n *yamldoc.Node)
 	visit = func(n *yamldoc.Node) {
-		for _, f := range n.Fields {
+		for _, f := range n.Fields() {
 			keys[f.Name] = true
 			visit(f.Value)
 		}

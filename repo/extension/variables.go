@@ -75,8 +75,8 @@ func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, pro
 			case violation.Fault != openapi.Unknown:
 				place := strings.TrimPrefix(strings.TrimPrefix(violation.Path, openapi.Join(v.Path)), ".")
 				add(InvalidVariable, violation.Node, "%s", strings.TrimSpace(place+" "+violation.Message))
-			case violation.Node.Text == "metadata" || violation.Node.Text == "deprecatedV1Beta1Metadata":
-				add(OtherVersion, violation.Node, "%s of Cluster API has no field %s", version, violation.Node.Text)
+			case violation.Node.Text() == "metadata" || violation.Node.Text() == "deprecatedV1Beta1Metadata":
+				add(OtherVersion, violation.Node, "%s of Cluster API has no field %s", version, violation.Node.Text())
 			default:
 				add(UnknownInVariable, violation.Node, "%s of Cluster API has no field %s", version, violation.Path)
 			}

@@ -48,7 +48,9 @@ type Finding struct {
 	// reworded, the next release has the same fault, or lint is started elsewhere.
 	Fingerprint string
 
-	// origin is what its fingerprint is made of; forgotten afterwards.
+	// about is the place until the finding is reported, and origin what its
+	// fingerprint is made of then; forgotten afterwards.
+	about  *about
 	origin *origin
 }
 
@@ -128,10 +130,14 @@ func (r *Report) Worst() Severity {
 	return worst
 }
 
-func compareFindings(a, b Finding) int {
+func compareFindings(a, b *Finding) int {
+	if c := cmp.Compare(a.File, b.File); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.Pos.Line, b.Pos.Line); c != 0 {
+		return c
+	}
 	return cmp.Or(
-		cmp.Compare(a.File, b.File),
-		cmp.Compare(a.Pos.Line, b.Pos.Line),
 		cmp.Compare(a.Pos.Column, b.Pos.Column),
 		cmp.Compare(a.Rule.ID, b.Rule.ID),
 		cmp.Compare(a.Message, b.Message),
@@ -139,10 +145,35 @@ func compareFindings(a, b Finding) int {
 	)
 }
 
+// sortFindings sorts findings, and leaves equal ones in their order. Findings are
+// large: each is moved once.
+func sortFindings(list []Finding) {
+	order := make([]int, len(list)) // the index of the one that belongs here
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		if c := compareFindings(&list[a], &list[b]); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	})
+	for start := range order {
+		first := list[start]
+		at := start
+		for order[at] != start {
+			next := order[at]
+			list[at], order[at] = list[next], at
+			at = next
+		}
+		list[at], order[at] = first, at
+	}
+}
+
 // finish sorts the findings, drops duplicates and gives them fingerprints.
 func (r *Report) finish() {
-	slices.SortStableFunc(r.Findings, compareFindings)
-	r.Findings = slices.CompactFunc(r.Findings, func(a, b Finding) bool { return compareFindings(a, b) == 0 })
+	sortFindings(r.Findings)
+	r.Findings = slices.CompactFunc(r.Findings, func(a, b Finding) bool { return compareFindings(&a, &b) == 0 })
 	all := make([]*Finding, 0, len(r.Findings)+len(r.Suppressed))
 	for i := range r.Findings {
 		all = append(all, &r.Findings[i])

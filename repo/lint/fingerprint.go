@@ -1,10 +1,11 @@
 package lint
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,11 +19,7 @@ import (
 // faults: so that is neither wording nor lines, neither the version nor where the
 // repository or the source tree is.
 type origin struct {
-	// doc and node, or the byte range, are what At or Spanning were given. They are
-	// forgotten when value is made of them.
-	doc        *yamldoc.Document
-	node       *yamldoc.Node
-	start, end int
+	about
 
 	// provider is the label; file is the path within the release, or "." for the
 	// release as a whole.
@@ -41,12 +38,20 @@ type origin struct {
 	merges bool
 }
 
+// about is what At or Spanning were given: a document with a node, or a byte range. It
+// is forgotten when the value of an origin is made of it.
+type about struct {
+	doc        *yamldoc.Document
+	node       *yamldoc.Node
+	start, end int
+}
+
 // identify says what a finding is about, before its place is led back to a
 // source.
 func (p *Pass) identify(f *Finding) *origin {
 	i := &origin{}
-	if f.origin != nil {
-		*i = *f.origin // which may be reported by several rules
+	if f.about != nil {
+		i.about, f.about = *f.about, nil // others may report the same
 	}
 	i.object = f.Object
 	i.provider, i.release, i.file = p.part.places.of(f.File)
@@ -125,45 +130,87 @@ func (p *places) of(path string) (provider, release, file string) {
 
 // locate replaces the nodes of findings by their paths, with one walk through each
 // document, and lets go of the documents.
-func locate(findings []Finding, texts *texts) {
-	wanted := map[*yamldoc.Document]map[*yamldoc.Node][]*origin{}
-	for i := range findings {
-		id := findings[i].origin
-		if id == nil || id.doc == nil {
-			continue
-		}
-		if id.node != nil {
-			if wanted[id.doc] == nil {
-				wanted[id.doc] = map[*yamldoc.Node][]*origin{}
+func locate(pieces [][]Finding, texts *texts) {
+	var wanted []*origin
+	for _, findings := range pieces {
+		for i := range findings {
+			id := findings[i].origin
+			switch {
+			case id == nil || id.doc == nil:
+			case id.node == nil:
+				id.doc = nil
+			default:
+				wanted = append(wanted, id)
 			}
-			wanted[id.doc][id.node] = append(wanted[id.doc][id.node], id)
 		}
-		id.doc, id.node = nil, nil
 	}
-	for d, nodes := range wanted {
-		w := valueWalk{nodes: nodes, texts: texts, seen: map[*yamldoc.Node]bool{}}
-		w.visit(d.Root)
-		if len(w.nodes) > 0 { // keys, or nodes of another document
-			w.keys = map[string][]*yamldoc.Node{}
-			for n := range w.nodes {
-				w.keys[n.Text] = append(w.keys[n.Text], n)
-			}
-			clear(w.seen)
-			w.visit(d.Root)
+	slices.SortFunc(wanted, func(a, b *origin) int {
+		startA, _ := a.doc.Range()
+		startB, _ := b.doc.Range()
+		return cmp.Or(cmp.Compare(a.doc.File.Name, b.doc.File.Name), cmp.Compare(startA, startB))
+	})
+	w := valueWalk{texts: texts}
+	for len(wanted) > 0 {
+		d := wanted[0].doc
+		n := 1
+		for n < len(wanted) && wanted[n].doc == d {
+			n++
 		}
+		w.document(d, wanted[:n])
+		wanted = wanted[n:]
 	}
 }
 
 // valueWalk finds the paths of nodes. An entry of a list is told by its name where
 // it has one, because others may be put in front of it.
 type valueWalk struct {
+	// nodes are those that are still to be found, and most how many the map has held.
 	nodes map[*yamldoc.Node][]*origin
+	most  int
 	texts *texts
-	seen  map[*yamldoc.Node]bool // lists and mappings; aliases make several ways to one
-	path  []step
+	// seen are lists and mappings of a document whose aliases make several ways to
+	// one; nil for others.
+	seen map[*yamldoc.Node]bool
+	path []step
 	// keys are the nodes to find among the keys, by their text. Keys have no nodes
 	// of their own until they are asked for, so this takes a second walk.
 	keys map[string][]*yamldoc.Node
+}
+
+// fewNodes is the size up to which a map of nodes is used again.
+const fewNodes = 64
+
+// document finds the nodes of findings in their document.
+func (w *valueWalk) document(d *yamldoc.Document, wanted []*origin) {
+	w.keys, w.seen = nil, nil
+	if w.nodes == nil || w.most > fewNodes {
+		w.nodes, w.most = map[*yamldoc.Node][]*origin{}, 0
+	}
+	clear(w.nodes)
+	w.most = max(w.most, len(wanted))
+	for i, id := range wanted {
+		if same, ok := w.nodes[id.node]; ok {
+			w.nodes[id.node] = append(same, id)
+		} else {
+			w.nodes[id.node] = wanted[i : i+1 : i+1]
+		}
+		id.doc, id.node = nil, nil
+	}
+	w.walk(d)
+	if len(w.nodes) > 0 { // keys, or nodes of another document
+		w.keys = map[string][]*yamldoc.Node{}
+		for n := range w.nodes {
+			w.keys[n.Text()] = append(w.keys[n.Text()], n)
+		}
+		w.walk(d)
+	}
+}
+
+func (w *valueWalk) walk(d *yamldoc.Document) {
+	if d.Aliases() {
+		w.seen = map[*yamldoc.Node]bool{}
+	}
+	w.visit(d.Root)
 }
 
 // step is one on the way to a node: a field, or the entry of a list.
@@ -181,16 +228,18 @@ func (s *step) String() string {
 }
 
 func (w *valueWalk) visit(n *yamldoc.Node) {
-	if n == nil {
+	if n == nil || len(w.nodes) == 0 {
 		return
 	}
 	w.found(n, "")
-	if len(n.Fields)+len(n.Items) == 0 || w.seen[n] {
+	if len(n.Fields())+len(n.List()) == 0 || w.seen[n] {
 		return
 	}
-	w.seen[n] = true
-	for i := range n.Fields {
-		f := &n.Fields[i]
+	if w.seen != nil {
+		w.seen[n] = true
+	}
+	for i := range n.Fields() {
+		f := &n.Fields()[i]
 		w.path = append(w.path, step{field: f})
 		for _, n := range w.keys[f.Name] {
 			if f.IsKey(n) {
@@ -200,7 +249,7 @@ func (w *valueWalk) visit(n *yamldoc.Node) {
 		w.visit(f.Value)
 		w.path = w.path[:len(w.path)-1]
 	}
-	for i, item := range n.Items {
+	for i, item := range n.List() {
 		w.path = append(w.path, step{item: item, index: i})
 		w.visit(item)
 		w.path = w.path[:len(w.path)-1]
@@ -226,11 +275,11 @@ func (w *valueWalk) found(n *yamldoc.Node, kind string) {
 
 // entry names an entry of a list.
 func entry(n *yamldoc.Node, index int) string {
-	if name := n.Get("name"); name != nil && name.Text != "" {
-		return "[" + strconv.Quote(name.Text) + "]"
+	if name := n.Get("name"); name != nil && name.Text() != "" {
+		return "[" + strconv.Quote(name.Text()) + "]"
 	}
 	if major, minor := n.Get("major"), n.Get("minor"); major != nil && minor != nil { // a release series
-		return "[" + major.Text + "." + minor.Text + "]"
+		return "[" + major.Text() + "." + minor.Text() + "]"
 	}
 	return "[" + strconv.Itoa(index) + "]"
 }
@@ -239,6 +288,7 @@ func entry(n *yamldoc.Node, index int) string {
 // have them. Findings with the same identity in one release are counted.
 func fingerprints(findings []*Finding) {
 	seen := map[string]int{}
+	var release, key []byte
 	for _, f := range findings {
 		if f.Fingerprint != "" {
 			continue
@@ -247,10 +297,15 @@ func fingerprints(findings []*Finding) {
 		if id == nil { // not about a release: where it is is all that is known
 			id = &origin{file: filepath.Base(f.File), object: f.Object}
 		}
-		key := strings.Join([]string{f.Rule.ID, id.provider, id.file, id.object, id.value}, "\x00")
-		n := seen[id.release+"\x00"+key]
-		seen[id.release+"\x00"+key]++
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, n))
+		key = key[:0]
+		for _, part := range [...]string{f.Rule.ID, id.provider, id.file, id.object, id.value} {
+			key = append(append(key, part...), 0)
+		}
+		release = append(append(release[:0], id.release...), 0)
+		release = append(release, key...)
+		n := seen[string(release)]
+		seen[string(release)] = n + 1
+		sum := sha256.Sum256(strconv.AppendInt(key, int64(n), 10))
 		f.Fingerprint = hex.EncodeToString(sum[:12])
 	}
 }

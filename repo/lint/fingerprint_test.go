@@ -56,7 +56,7 @@ func fingerprintRules(wording string) []*lint.Rule {
 	values := &lint.Rule{ID: "TEST001", Severity: lint.Warning, Check: func(p *lint.Pass) {
 		for _, d := range p.File.Docs().Docs {
 			d.Root.Walk(func(_ yamldoc.Path, n *yamldoc.Node) bool {
-				p.Node(d, n, "%s %s", wording, n.Text)
+				p.Node(d, n, "%s %s", wording, n.Text())
 				return true
 			})
 		}

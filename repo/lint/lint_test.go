@@ -43,7 +43,7 @@ var everyNode = &lint.Rule{ID: "TEST001", Severity: lint.Warning, Scope: lint.Sc
 		d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
 			if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
 				_, variable := p.File.Variable(d, n)
-				p.Node(d, n, "%s is %q, from a variable: %v", path, n.Text, variable)
+				p.Node(d, n, "%s is %q, from a variable: %v", path, n.Text(), variable)
 			}
 			return true
 		})

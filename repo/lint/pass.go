@@ -224,7 +224,7 @@ func (p *Pass) Report(f Finding) {
 		o.madeIn, o.madeAt = origin(&f, o.doc, o.node, o.start, o.end)
 	}
 	p.part.texts.share(&f.Message, &f.Object, &f.Source, &f.Fix, &o.object)
-	p.part.found(f)
+	p.part.add(f)
 }
 
 // texts are those of findings, each held once: all versions of a provider have
@@ -303,7 +303,7 @@ func At(f *File, d *yamldoc.Document, n *yamldoc.Node, format string, args ...an
 	pos := f.Raw.Pos(f.Raw.Offset(d.Pos(n))) // a parser may stop behind the end
 	return Finding{
 		File: f.Raw.Name, Pos: pos, End: d.End(n), Source: SourceLine(f, pos.Line),
-		Object: ObjectName(d), Message: fmt.Sprintf(format, args...), origin: &origin{doc: d, node: n},
+		Object: ObjectName(d), Message: fmt.Sprintf(format, args...), about: &about{doc: d, node: n},
 	}
 }
 
@@ -325,7 +325,7 @@ func Replace(f *File, d *yamldoc.Document, n *yamldoc.Node, text string) *Edit {
 // Spanning makes a finding at a byte range of the raw text.
 func Spanning(f *File, start, end int, format string, args ...any) Finding {
 	out := place(f, f.Raw.Pos(start), f.Raw.Pos(end), "", fmt.Sprintf(format, args...))
-	out.origin = &origin{start: start, end: end}
+	out.about = &about{start: start, end: end}
 	return out
 }
 

@@ -111,7 +111,9 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	if len(opts.Kustomizations) > 0 {
 		all.apply(ScopeKustomizations, Pass{Repository: r, Kustomizations: opts.Kustomizations})
 	}
+	all.collect()
 	all.comments()
+	all.collect()
 	all.report.weigh(opts.Own)
 	run.texts = nil
 	all.report.finish()
@@ -194,7 +196,7 @@ type run struct {
 // processors.
 func (r *part) apply(scope Scope, passes ...Pass) {
 	rules := r.byScope[scope]
-	before := len(r.report.Findings)
+	before := r.found.count()
 	if scope == ScopeFile {
 		// The longest work first, so that no processor waits for it in the end.
 		slices.SortStableFunc(passes, func(a, b Pass) int { return cmp.Compare(len(b.File.Raw.Data), len(a.File.Raw.Data)) })
@@ -217,7 +219,7 @@ func (r *part) apply(scope Scope, passes ...Pass) {
 			r.call(&call)
 		}
 	})
-	locate(r.report.Findings[before:], r.texts)
+	locate(r.found.after(before), r.texts)
 }
 
 // manyPasses are more than there are processors to keep busy.

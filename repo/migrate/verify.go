@@ -66,8 +66,8 @@ func sound(text string, d *tree.Document) error {
 func equal(n *tree.Node, y *yamldoc.Node) error {
 	switch {
 	case n.Kind == tree.Map && y.Is(yamldoc.Map):
-		if len(n.Entries) != len(y.Fields) {
-			return fmt.Errorf("a mapping has %d keys or %d", len(n.Entries), len(y.Fields))
+		if len(n.Entries) != len(y.Fields()) {
+			return fmt.Errorf("a mapping has %d keys or %d", len(n.Entries), len(y.Fields()))
 		}
 		seen := make(map[string]bool, len(n.Entries))
 		for i, e := range n.Entries {
@@ -75,19 +75,19 @@ func equal(n *tree.Node, y *yamldoc.Node) error {
 				return &tree.Error{Line: e.Line, Err: fmt.Errorf("the key %s occurs twice", e.Name)}
 			}
 			seen[e.Name] = true
-			if name := y.Fields[i].Name; name != e.Name {
+			if name := y.Fields()[i].Name; name != e.Name {
 				return &tree.Error{Line: e.Line, Err: fmt.Errorf("a key is %q or %q", e.Name, name)}
 			}
-			if err := equal(e.Value, y.Fields[i].Value); err != nil {
+			if err := equal(e.Value, y.Fields()[i].Value); err != nil {
 				return err
 			}
 		}
 	case n.Kind == tree.List && y.Is(yamldoc.List):
-		if len(n.Entries) != len(y.Items) {
-			return fmt.Errorf("a list has %d items or %d", len(n.Entries), len(y.Items))
+		if len(n.Entries) != len(y.List()) {
+			return fmt.Errorf("a list has %d items or %d", len(n.Entries), len(y.List()))
 		}
 		for i, e := range n.Entries {
-			if err := equal(e.Value, y.Items[i]); err != nil {
+			if err := equal(e.Value, y.List()[i]); err != nil {
 				return err
 			}
 		}

@@ -282,7 +282,7 @@ func steps(n *yamldoc.Node) (all []*yamldoc.Node) {
 	if n.Get("uses") != nil || n.Get("run") != nil && n.Get("run").Str() != "" {
 		return []*yamldoc.Node{n}
 	}
-	for _, f := range n.Fields {
+	for _, f := range n.Fields() {
 		all = append(all, steps(f.Value)...)
 	}
 	for _, item := range n.List() {

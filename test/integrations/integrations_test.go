@@ -104,7 +104,7 @@ func newActionOf(t *testing.T, file string, inputs map[string]string) *action {
 		t.Fatal(err)
 	}
 	a := &action{root: load(t, file), home: home, contexts: map[string]string{}, dir: t.TempDir(), path: os.Getenv("PATH")}
-	for _, input := range a.root.Get("inputs").Fields {
+	for _, input := range a.root.Get("inputs").Fields() {
 		a.contexts["inputs."+input.Name] = input.Value.Get("default").Str()
 	}
 	for name, value := range inputs {
@@ -158,7 +158,7 @@ func (a *action) run(t *testing.T) *action {
 		cmd.Dir, cmd.Stdout, cmd.Stderr = a.dir, &a.log, &a.log
 		cmd.Env = append(os.Environ(), "PATH="+a.path, "RUNNER_TEMP="+temp, "GITHUB_OUTPUT="+output, "GITHUB_PATH="+paths, "GITHUB_ACTION_PATH="+a.home, "GITHUB_STEP_SUMMARY="+filepath.Join(temp, fmt.Sprint("summary", i)))
 		if env := step.Get("env"); env != nil {
-			for _, field := range env.Fields {
+			for _, field := range env.Fields() {
 				cmd.Env = append(cmd.Env, field.Name+"="+a.evaluate(t, field.Value.Str()))
 			}
 		}

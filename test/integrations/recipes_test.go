@@ -74,7 +74,7 @@ func TestWorkflowsArePinned(t *testing.T) {
 		if workflow.Get("permissions", "contents").Str() != "read" {
 			t.Errorf("%s: the permissions of the workflow are not read only", file)
 		}
-		for _, job := range workflow.Get("jobs").Fields {
+		for _, job := range workflow.Get("jobs").Fields() {
 			for _, step := range job.Value.Get("steps").List() {
 				if uses := step.Get("uses").Str(); uses != "" && !pinned.MatchString(uses) {
 					t.Errorf("%s: %s is not pinned", file, uses)
@@ -96,7 +96,7 @@ func TestRecipeGitHubLint(t *testing.T) {
 		}
 	}
 	inputs := map[string]string{"path": built(t)}
-	for _, f := range with.Fields {
+	for _, f := range with.Fields() {
 		inputs[f.Name] = strings.ReplaceAll(f.Value.Str(), "${{ github.base_ref }}", "main")
 	}
 	a := newAction(t, inputs)

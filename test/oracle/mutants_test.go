@@ -60,7 +60,7 @@ func (m *mutant) load() {
 				return f.Pos(max(0, end-1)).Line - 1
 			}
 			last = d.Pos(n).Line - 1
-			for _, e := range n.Fields {
+			for _, e := range n.Fields() {
 				if e.Merged {
 					continue
 				}
@@ -74,7 +74,7 @@ func (m *mutant) load() {
 				})
 				last = max(last, end)
 			}
-			for _, item := range n.Items {
+			for _, item := range n.List() {
 				last = max(last, walk(item, append(slices.Clip(way), "-")))
 			}
 			return last
@@ -144,7 +144,7 @@ func in(kinds ...string) func(member) bool {
 func rewrite(fits func(member) bool, text func(old string) string) func(*mutant) bool {
 	return func(m *mutant) bool {
 		f, ok := m.pick(both(scalar, fits))
-		return ok && m.write(f, text(f.value.Text))
+		return ok && m.write(f, text(f.value.Text()))
 	}
 }
 

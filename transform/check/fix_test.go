@@ -292,13 +292,13 @@ func sameBut(t *testing.T, seed int, name, before, after string, lines map[int]b
 		values := map[string]string{}
 		d.Root.Walk(func(p yamldoc.Path, n *yamldoc.Node) bool {
 			if !lines[d.Pos(n).Line] {
-				values[p.String()] = n.Kind.String() + legacy.ReplaceAllString(n.Text, "$${$1}")
+				values[p.String()] = n.Kind.String() + legacy.ReplaceAllString(n.Text(), "$${$1}")
 			}
 			return true
 		})
 		changed.Docs[i].Root.Walk(func(p yamldoc.Path, n *yamldoc.Node) bool {
-			if want, ok := values[p.String()]; ok && want != n.Kind.String()+legacy.ReplaceAllString(n.Text, "$${$1}") {
-				t.Errorf("seed %d: %s: %s was %s and is %s", seed, name, p, want, n.Kind.String()+n.Text)
+			if want, ok := values[p.String()]; ok && want != n.Kind.String()+legacy.ReplaceAllString(n.Text(), "$${$1}") {
+				t.Errorf("seed %d: %s: %s was %s and is %s", seed, name, p, want, n.Kind.String()+n.Text())
 			}
 			return true
 		})

@@ -156,14 +156,14 @@ func value(n *yamldoc.Node, sure *bool) any {
 		*sure = *sure && ok
 		return int(v)
 	case n.Is(yamldoc.List):
-		out := make([]any, len(n.Items))
-		for i, item := range n.Items {
+		out := make([]any, len(n.List()))
+		for i, item := range n.List() {
 			out[i] = value(item, sure)
 		}
 		return out
 	case n.Is(yamldoc.Map):
-		out := make(map[string]any, len(n.Fields))
-		for _, f := range n.Fields {
+		out := make(map[string]any, len(n.Fields()))
+		for _, f := range n.Fields() {
 			out[f.Name] = value(f.Value, sure)
 		}
 		return out

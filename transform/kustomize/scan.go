@@ -214,8 +214,8 @@ func (s *scan) visit(d *yamldoc.Document, dir string, n *yamldoc.Node, path []st
 		s.visit(d, dir, n.Get(path[0]), path[1:], kind, at)
 	case kind == command:
 		s.report(at(d, n), errors.New(noHelm))
-	case n.Kind == yamldoc.String && n.Text != "":
-		if err := s.judge(dir, n.Text, kind, at(d, n)); err != nil {
+	case n.Kind == yamldoc.String && n.Text() != "":
+		if err := s.judge(dir, n.Text(), kind, at(d, n)); err != nil {
 			s.report(at(d, n), err)
 		}
 	}

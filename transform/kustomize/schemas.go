@@ -186,7 +186,7 @@ func schemaText(f *yamldoc.File, d *yamldoc.Document, field *yamldoc.Field) (sta
 	if field.Value.Kind != yamldoc.Map || field.Key().Style != yamldoc.Plain || value.Line <= key.Line || value.Column <= key.Column {
 		return 0, 0
 	}
-	colon := f.Offset(key) + len(field.Key().Text)
+	colon := f.Offset(key) + len(field.Key().Text())
 	line := f.Offset(yamldoc.Pos{Line: key.Line, Column: 1})
 	if colon >= len(f.Data) || f.Data[colon] != ':' || len(bytes.TrimLeft(f.Data[line:f.Offset(key)], " ")) > 0 {
 		return 0, 0
@@ -216,20 +216,20 @@ func (h *hiding) sound(whole *yamldoc.Stream) bool {
 	found := 0
 	var same func(a, b *yamldoc.Node) bool
 	same = func(a, b *yamldoc.Node) bool {
-		if b.Is(yamldoc.String) && h.values[b.Text] != nil {
+		if b.Is(yamldoc.String) && h.values[b.Text()] != nil {
 			found++
 			return a.Is(yamldoc.Map)
 		}
-		if a.Kind != b.Kind || a.Style != b.Style || a.Text != b.Text || len(a.Fields) != len(b.Fields) || len(a.Items) != len(b.Items) {
+		if a.Kind != b.Kind || a.Style != b.Style || a.Text() != b.Text() || len(a.Fields()) != len(b.Fields()) || len(a.List()) != len(b.List()) {
 			return false
 		}
-		for i := range a.Fields {
-			if a.Fields[i].Name != b.Fields[i].Name || !same(a.Fields[i].Value, b.Fields[i].Value) {
+		for i := range a.Fields() {
+			if a.Fields()[i].Name != b.Fields()[i].Name || !same(a.Fields()[i].Value, b.Fields()[i].Value) {
 				return false
 			}
 		}
-		for i := range a.Items {
-			if !same(a.Items[i], b.Items[i]) {
+		for i := range a.List() {
+			if !same(a.List()[i], b.List()[i]) {
 				return false
 			}
 		}
@@ -248,21 +248,21 @@ func (h *hiding) sound(whole *yamldoc.Stream) bool {
 func decoded(n *yamldoc.Node) (any, bool) {
 	switch n.Kind {
 	case yamldoc.Null:
-		return nil, n.Text == "" || n.Text == "null"
+		return nil, n.Text() == "" || n.Text() == "null"
 	case yamldoc.Bool:
-		return n.Bool(), n.Text == "true" || n.Text == "false"
+		return n.Bool(), n.Text() == "true" || n.Text() == "false"
 	case yamldoc.Int:
 		const exact = 1 << 53
 		v, ok := n.Int()
-		return int(v), ok && v > -exact && v < exact && strconv.FormatInt(v, 10) == n.Text
+		return int(v), ok && v > -exact && v < exact && strconv.FormatInt(v, 10) == n.Text()
 	case yamldoc.Float:
-		v, err := strconv.ParseFloat(n.Text, 64)
-		return v, err == nil && strings.Trim(n.Text, "0123456789") == "." && n.Text[0] != '.'
+		v, err := strconv.ParseFloat(n.Text(), 64)
+		return v, err == nil && strings.Trim(n.Text(), "0123456789") == "." && n.Text()[0] != '.'
 	case yamldoc.String:
-		return n.Text, certain(n)
+		return n.Text(), certain(n)
 	case yamldoc.List:
-		out := make([]any, len(n.Items))
-		for i, item := range n.Items {
+		out := make([]any, len(n.List()))
+		for i, item := range n.List() {
 			v, ok := decoded(item)
 			if !ok {
 				return nil, false
@@ -271,8 +271,8 @@ func decoded(n *yamldoc.Node) (any, bool) {
 		}
 		return out, true
 	}
-	out := make(map[string]any, len(n.Fields))
-	for _, f := range n.Fields {
+	out := make(map[string]any, len(n.Fields()))
+	for _, f := range n.Fields() {
 		if f.Key().Kind != yamldoc.String || !certain(f.Key()) || f.Merged {
 			return nil, false
 		}
@@ -282,7 +282,7 @@ func decoded(n *yamldoc.Node) (any, bool) {
 		}
 		out[f.Name] = v
 	}
-	return out, len(out) == len(n.Fields)
+	return out, len(out) == len(n.Fields())
 }
 
 // certain reports whether all parsers take a scalar for a string.
@@ -290,12 +290,12 @@ func certain(n *yamldoc.Node) bool {
 	if n.Style != yamldoc.Plain {
 		return true
 	}
-	if c := n.Text[0]; isLetter(c) || c == '$' || c == '_' {
+	if c := n.Text()[0]; isLetter(c) || c == '$' || c == '_' {
 		return true // the words that mean something are no strings to us
 	}
 	var v any
-	err := yaml.Unmarshal([]byte(n.Text), &v)
-	return err == nil && v == n.Text
+	err := yaml.Unmarshal([]byte(n.Text()), &v)
+	return err == nil && v == n.Text()
 }
 
 // use notes that a build reads a file, as a resource or in another way.
@@ -328,7 +328,7 @@ var (
 
 // mayReach reports whether what a kustomization says may look into a schema.
 func mayReach(kustomization *yamldoc.Node) bool {
-	for _, f := range kustomization.Fields {
+	for _, f := range kustomization.Fields() {
 		patch := patchFields[f.Name]
 		switch {
 		case resourceFields[f.Name]:
@@ -338,10 +338,10 @@ func mayReach(kustomization *yamldoc.Node) bool {
 		}
 		found := false
 		f.Value.Walk(func(_ yamldoc.Path, n *yamldoc.Node) bool {
-			for _, f := range n.Fields {
+			for _, f := range n.Fields() {
 				found = found || reaches(f.Name, patch)
 			}
-			found = found || n.Is(yamldoc.String) && reaches(n.Text, patch)
+			found = found || n.Is(yamldoc.String) && reaches(n.Text(), patch)
 			return !found
 		})
 		if found {

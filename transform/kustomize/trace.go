@@ -266,7 +266,7 @@ func (w *wanted) is(n *yamldoc.Node) bool {
 	if !w.scalar {
 		return n.Kind == w.value.Kind
 	}
-	return n.Kind != yamldoc.Map && n.Kind != yamldoc.List && n.Text == w.text
+	return n.Kind != yamldoc.Map && n.Kind != yamldoc.List && n.Text() == w.text
 }
 
 // objectIn finds the object in its own file. Prefixes and suffixes may have been
@@ -288,10 +288,10 @@ func objectIn(stream *yamldoc.Stream, built *yamldoc.Node) *yamldoc.Document {
 func child(n *yamldoc.Node, step string) *yamldoc.Node {
 	if n.Is(yamldoc.List) {
 		i, err := strconv.Atoi(step)
-		if err != nil || i < 0 || i >= len(n.Items) {
+		if err != nil || i < 0 || i >= len(n.List()) {
 			return nil
 		}
-		return n.Items[i]
+		return n.List()[i]
 	}
 	return n.Get(step)
 }
@@ -328,27 +328,27 @@ func element(built, other *yamldoc.Node, step string) *yamldoc.Node {
 	}
 	for _, name := range keys {
 		key := item.Get(name)
-		if key == nil || key.Text == "" {
+		if key == nil || key.Text() == "" {
 			continue
 		}
-		for _, o := range other.Items {
-			if n := o.Get(name); n != nil && n.Text == key.Text {
+		for _, o := range other.List() {
+			if n := o.Get(name); n != nil && n.Text() == key.Text() {
 				return o
 			}
 		}
-		if len(other.Items) != len(built.Items) {
+		if len(other.List()) != len(built.List()) {
 			return nil
 		}
 		break
 	}
 	if item.Kind != yamldoc.Map && item.Kind != yamldoc.List {
-		for _, o := range other.Items {
-			if o.Text == item.Text && o.Kind == item.Kind {
+		for _, o := range other.List() {
+			if o.Text() == item.Text() && o.Kind == item.Kind {
 				return o
 			}
 		}
 	}
-	if len(other.Items) == len(built.Items) {
+	if len(other.List()) == len(built.List()) {
 		return child(other, step)
 	}
 	return nil
@@ -484,7 +484,7 @@ func (t *Tracer) inReplacements(l *layer, w *wanted) (Place, bool) {
 			for _, d := range t.files(path.Join(l.dir, file)).Docs {
 				list := d.Root
 				if list.Is(yamldoc.Map) {
-					list = &yamldoc.Node{Kind: yamldoc.List, Items: []*yamldoc.Node{d.Root}}
+					list = yamldoc.NewList([]*yamldoc.Node{d.Root})
 				}
 				if p, ok := search(d, list); ok {
 					return p, true
@@ -529,10 +529,10 @@ func imageField(entry *yamldoc.Node, image string) *yamldoc.Node {
 		name, tag = rest[:i], rest[i+1:]
 	}
 	newName, newTag, newDigest := entry.Get("newName"), entry.Get("newTag"), entry.Get("digest")
-	if newName == nil && entry.Get("name").Str() != name || newName != nil && newName.Text != name {
+	if newName == nil && entry.Get("name").Str() != name || newName != nil && newName.Text() != name {
 		return nil
 	}
-	if newTag != nil && newTag.Text != tag || newDigest != nil && newDigest.Text != digest {
+	if newTag != nil && newTag.Text() != tag || newDigest != nil && newDigest.Text() != digest {
 		return nil
 	}
 	host, _, hosted := strings.Cut(name, "/")
@@ -571,8 +571,8 @@ func targets(target *yamldoc.Node, w *wanted) bool {
 func inPatch(stream *yamldoc.Stream, targeted bool, w *wanted) (Place, bool) {
 	for _, d := range stream.Docs {
 		if d.Root.Is(yamldoc.List) {
-			for i := len(d.Root.Items) - 1; i >= 0; i-- {
-				if n, key := operation(d.Root.Items[i], w); n != nil {
+			for i := len(d.Root.List()) - 1; i >= 0; i-- {
+				if n, key := operation(d.Root.List()[i], w); n != nil {
 					return Place{d, n, key, true}, true
 				}
 			}

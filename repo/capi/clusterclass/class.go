@@ -266,7 +266,7 @@ func (c *Class) HasHealthCheck(worker *Worker) bool {
 		n = worker.Node
 	}
 	h, _ := c.healthCheck(n, nil)
-	return h.Node.Is(yamldoc.Map) && len(h.Node.Fields) > 0
+	return h.Node.Is(yamldoc.Map) && len(h.Node.Fields()) > 0
 }
 
 // KubernetesVersions are the versions that clusters of the class may have; none
@@ -398,7 +398,7 @@ func (c *Class) Namings() []Naming {
 }
 
 // Defined reports whether there is more than an empty definition.
-func (h *HealthCheck) Defined() bool { return h.Node.Is(yamldoc.Map) && len(h.Node.Fields) > 0 }
+func (h *HealthCheck) Defined() bool { return h.Node.Is(yamldoc.Map) && len(h.Node.Fields()) > 0 }
 
 // Rollout returns the limits of a rolling update of workers, or nil.
 func (c *Class) Rollout(w Worker) (maxUnavailable, maxSurge *yamldoc.Node) {

@@ -73,11 +73,11 @@ func TestVersions(t *testing.T) {
 			out = append(out, fmt.Sprintf("check %v %s %s %v", h.ControlPlane, h.MaxUnhealthy.Str(), h.UnhealthyRange.Str(), h.MaxInFlight != nil))
 		}
 		for _, n := range c.Namings() {
-			out = append(out, "name "+n.Template.Text)
+			out = append(out, "name "+n.Template.Text())
 		}
 		for _, w := range c.Workers() {
 			unavailable, surge := c.Rollout(w)
-			out = append(out, fmt.Sprintf("worker %s %v %s", w.Class, unavailable != nil, surge.Text))
+			out = append(out, fmt.Sprintf("worker %s %v %s", w.Class, unavailable != nil, surge.Text()))
 		}
 		for _, p := range c.Patches() {
 			generate, validate, discover := c.Handlers(p)

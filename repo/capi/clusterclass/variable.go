@@ -140,11 +140,11 @@ func (k *schemaCheck) schema(s *yamldoc.Node, name string, in inside) {
 		k.decodes(s, name)
 	}
 	typ := s.Get("type")
-	if typ.Is(yamldoc.String) && typ.Text != "" && !slices.Contains(types[:], typ.Text) {
-		k.add(OfType, typ, "the type of %s is %q; it must be one of %s", name, typ.Text, strings.Join(types[:], ", "))
+	if typ.Is(yamldoc.String) && typ.Text() != "" && !slices.Contains(types[:], typ.Text()) {
+		k.add(OfType, typ, "the type of %s is %q; it must be one of %s", name, typ.Text(), strings.Join(types[:], ", "))
 	}
 	if p := s.Get("pattern"); p.Is(yamldoc.String) {
-		if _, err := regexp.Compile(p.Text); err != nil {
+		if _, err := regexp.Compile(p.Text()); err != nil {
 			k.add(OfPattern, p, "the pattern of %s is not a valid Go regular expression: %v", name, err)
 		}
 	}
@@ -164,7 +164,7 @@ func fields(n *yamldoc.Node) []yamldoc.Field {
 	if !n.Is(yamldoc.Map) {
 		return nil
 	}
-	return n.Fields
+	return n.Fields()
 }
 
 // nests are the keywords whose values are schemas, with what they hold.
@@ -176,8 +176,8 @@ var nests = map[string]yamldoc.Kind{
 // decodes checks what the API server does not look at, but Cluster API has to
 // read: the types of keywords.
 func (k *schemaCheck) decodes(s *yamldoc.Node, name string) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+	for i := range s.Fields() {
+		f := &s.Fields()[i]
 		of, presence := k.keywords.At(f.Name)
 		if presence != crd.Present {
 			k.add(OfKeyword, f.Key(), "Cluster API drops the unsupported keyword %s from %s", f.Name, name)
@@ -272,8 +272,8 @@ func (k *schemaCheck) below(s *yamldoc.Node, name string, in inside) {
 			k.schema(n, name, in)
 		}
 	}
-	for i := range s.Fields {
-		f := &s.Fields[i]
+	for i := range s.Fields() {
+		f := &s.Fields()[i]
 		kind, ok := nests[f.Name]
 		if !ok || s.Field(f.Name) != f || f.Value.Kind == yamldoc.Null {
 			continue
@@ -284,8 +284,8 @@ func (k *schemaCheck) below(s *yamldoc.Node, name string, in inside) {
 		}
 		switch f.Name {
 		case "properties":
-			for j := range f.Value.Fields {
-				p := &f.Value.Fields[j]
+			for j := range f.Value.Fields() {
+				p := &f.Value.Fields()[j]
 				if f.Value.Field(p.Name) == p {
 					inner(p.Value, name+"."+p.Name, in)
 				}
@@ -300,7 +300,7 @@ func (k *schemaCheck) below(s *yamldoc.Node, name string, in inside) {
 			inner(f.Value, name, inside{nested: true})
 		default:
 			both := f.Name == "anyOf" && intOrString(f.Value)
-			for j, n := range f.Value.Items {
+			for j, n := range f.Value.List() {
 				inner(n, name, inside{nested: true, intOrString: both && (in.structural || in.first), first: in.structural && f.Name == "allOf" && j == 0})
 			}
 		}
@@ -309,13 +309,13 @@ func (k *schemaCheck) below(s *yamldoc.Node, name string, in inside) {
 
 // intOrString recognizes the alternatives that stand for an integer or a string.
 func intOrString(list *yamldoc.Node) bool {
-	return len(list.Items) == 2 && isOnlyType(list.Items[0], "integer") && isOnlyType(list.Items[1], "string")
+	return len(list.List()) == 2 && isOnlyType(list.List()[0], "integer") && isOnlyType(list.List()[1], "string")
 }
 
 // isOnlyType reports whether nothing but a type is left of a schema when Cluster
 // API hands it on (internal/topology/variables, convertToAPIExtensionsJSONSchemaProps).
 func isOnlyType(n *yamldoc.Node, typ string) bool {
-	return n.Get("type").Str() == typ && !slices.ContainsFunc(n.Fields, func(f yamldoc.Field) bool {
+	return n.Get("type").Str() == typ && !slices.ContainsFunc(n.Fields(), func(f yamldoc.Field) bool {
 		switch f.Name {
 		case "type", "description", "x-metadata":
 			return false
@@ -334,11 +334,11 @@ func says(n *yamldoc.Node) bool {
 	case n.Kind == yamldoc.Bool:
 		return n.Bool()
 	case n.Kind == yamldoc.String:
-		return n.Text != ""
+		return n.Text() != ""
 	case n.Kind == yamldoc.List:
-		return len(n.Items) > 0
+		return len(n.List()) > 0
 	case n.Kind == yamldoc.Map:
-		return len(n.Fields) > 0
+		return len(n.Fields()) > 0
 	}
 	return n.Kind != yamldoc.Null
 }

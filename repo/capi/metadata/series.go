@@ -112,7 +112,7 @@ func scan(series *yamldoc.Node, version layouts.Version) scanned {
 	want := [2]int64{int64(version.Major()), int64(version.Minor())}
 	var out scanned
 	var lower, first, last [2]int64
-	for i, item := range series.Items {
+	for i, item := range series.List() {
 		major, _ := item.Get("major").Int()
 		minor, _ := item.Get("minor").Int()
 		at := [2]int64{major, minor}
@@ -136,10 +136,10 @@ func below(a, b [2]int64) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[
 // list.
 func insertSeries(d *yamldoc.Document, series *yamldoc.Node, s scanned, add NewSeries) ([]byte, error) {
 	f := d.File
-	first := d.Pos(series.Items[0])
+	first := d.Pos(series.List()[0])
 	line := f.Line(first.Line)
 	dash := strings.IndexByte(line, '-')
-	if dash < 0 || strings.TrimSpace(line[:dash]) != "" || len(series.Items[0].Fields) == 0 {
+	if dash < 0 || strings.TrimSpace(line[:dash]) != "" || len(series.List()[0].Fields()) == 0 {
 		return nil, errors.New("the list is not written as a block with one entry below the other")
 	}
 	lineEnd := "\n"
@@ -153,9 +153,9 @@ func insertSeries(d *yamldoc.Document, series *yamldoc.Node, s scanned, add NewS
 	before := s.descending // the new entry stands before the lower one
 	if neighbour == nil {
 		if s.descending {
-			neighbour, before = series.Items[len(series.Items)-1], false
+			neighbour, before = series.List()[len(series.List())-1], false
 		} else {
-			neighbour, before = series.Items[0], true
+			neighbour, before = series.List()[0], true
 		}
 	}
 	number := d.Pos(neighbour).Line
@@ -195,7 +195,7 @@ func extends(before, now *yamldoc.Node, add NewSeries) bool {
 	if !ok || !ok2 || len(list) != len(old)+1 {
 		return false
 	}
-	for i, n := range now.Items {
+	for i, n := range now.List() {
 		major, _ := n.Get("major").Int()
 		minor, _ := n.Get("minor").Int()
 		if major == int64(add.Version.Major()) && minor == int64(add.Version.Minor()) && n.Get("contract").Str() == add.Contract {

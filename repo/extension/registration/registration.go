@@ -167,11 +167,11 @@ func targets(objects []*manifest.Object, service *manifest.Object, port int64) [
 
 // selects reports whether a selector is met by labels; an empty one selects nothing.
 func selects(selector, labels *yamldoc.Node) bool {
-	if !selector.Is(yamldoc.Map) || len(selector.Fields) == 0 {
+	if !selector.Is(yamldoc.Map) || len(selector.Fields()) == 0 {
 		return false
 	}
-	for i := range selector.Fields {
-		if f := &selector.Fields[i]; labels.Get(f.Name) == nil || labels.Get(f.Name).Str() != f.Value.Str() {
+	for i := range selector.Fields() {
+		if f := &selector.Fields()[i]; labels.Get(f.Name) == nil || labels.Get(f.Name).Str() != f.Value.Str() {
 			return false
 		}
 	}
@@ -229,8 +229,8 @@ func (s *Server) Write(c Config) (map[string]any, error) {
 			spec["namespaceSelector"] = selector.Value()
 		}
 		if given := s.Config.Get("spec", "settings"); given.Is(yamldoc.Map) {
-			for i := range given.Fields {
-				settings[given.Fields[i].Name] = given.Fields[i].Value.Str()
+			for i := range given.Fields() {
+				settings[given.Fields()[i].Name] = given.Fields()[i].Value.Str()
 			}
 		}
 	}

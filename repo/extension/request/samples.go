@@ -160,14 +160,14 @@ func entries(n *yamldoc.Node) []yamldoc.Field {
 	if !n.Is(yamldoc.Map) {
 		return nil
 	}
-	return n.Fields
+	return n.Fields()
 }
 
 // sampleText is one of the texts that fit a schema.
 func sampleText(schema *yamldoc.Node, round int) string {
 	checker := openapi.Checker{}
 	fit := slices.DeleteFunc(slices.Clone(texts[:]), func(text string) bool {
-		return len(checker.Check(crd.Schema{Node: schema}, &yamldoc.Node{Kind: yamldoc.String, Style: yamldoc.Quoted, Text: text}, false)) > 0
+		return len(checker.Check(crd.Schema{Node: schema}, yamldoc.NewScalar(yamldoc.String, yamldoc.Quoted, text), false)) > 0
 	})
 	if len(fit) == 0 {
 		return texts[0]

@@ -183,7 +183,7 @@ func (c *comparison) fields(b *clusterclass.Class, x, y *yamldoc.Node, row Chang
 func byIndex(a, b *yamldoc.Node, path string, visit func(path string, a, b *yamldoc.Node)) {
 	switch {
 	case a.Is(yamldoc.Map) && b.Is(yamldoc.Map):
-		pairs(a.Fields, b.Fields, func(f yamldoc.Field) string { return f.Name }, func(name string, x, y *yamldoc.Field) {
+		pairs(a.Fields(), b.Fields(), func(f yamldoc.Field) string { return f.Name }, func(name string, x, y *yamldoc.Field) {
 			var m, n *yamldoc.Node
 			if x != nil {
 				m = x.Value
@@ -194,13 +194,13 @@ func byIndex(a, b *yamldoc.Node, path string, visit func(path string, a, b *yaml
 			byIndex(m, n, join(path, name), visit)
 		})
 	case a.Is(yamldoc.List) && b.Is(yamldoc.List):
-		for i := range max(len(a.Items), len(b.Items)) {
+		for i := range max(len(a.List()), len(b.List())) {
 			var m, n *yamldoc.Node
-			if i < len(a.Items) {
-				m = a.Items[i]
+			if i < len(a.List()) {
+				m = a.List()[i]
 			}
-			if i < len(b.Items) {
-				n = b.Items[i]
+			if i < len(b.List()) {
+				n = b.List()[i]
 			}
 			byIndex(m, n, fmt.Sprintf("%s[%d]", path, i), visit)
 		}

@@ -119,7 +119,7 @@ func (c *comparison) parts(a, b *manifest.Object, old, now *yamldoc.Node, list [
 // meaningful is nil for what says no more than a missing field.
 func meaningful(n *yamldoc.Node) *yamldoc.Node {
 	switch {
-	case n == nil, n.Kind == yamldoc.Null, n.Kind == yamldoc.Bool && !n.Bool(), n.Is(yamldoc.List) && len(n.Items) == 0, n.Str() == "None":
+	case n == nil, n.Kind == yamldoc.Null, n.Kind == yamldoc.Bool && !n.Bool(), n.Is(yamldoc.List) && len(n.List()) == 0, n.Str() == "None":
 		return nil
 	}
 	return n

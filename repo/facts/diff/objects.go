@@ -101,7 +101,7 @@ func walk(a, b *yamldoc.Node, path string, visit func(path string, a, b *yamldoc
 	switch {
 	case a == nil && b == nil:
 	case a.Is(yamldoc.Map) && b.Is(yamldoc.Map):
-		pairs(a.Fields, b.Fields, func(f yamldoc.Field) string { return f.Name }, func(name string, x, y *yamldoc.Field) {
+		pairs(a.Fields(), b.Fields(), func(f yamldoc.Field) string { return f.Name }, func(name string, x, y *yamldoc.Field) {
 			switch at := join(path, name); {
 			case x == nil:
 				visit(at, nil, y.Value)
@@ -136,15 +136,15 @@ type element struct {
 }
 
 func elements(list *yamldoc.Node) []element {
-	out := make([]element, 0, len(list.Items))
-	for _, n := range list.Items {
+	out := make([]element, 0, len(list.List()))
+	for _, n := range list.List() {
 		e := element{node: n}
 		if name := n.Get("name").Str(); name != "" {
 			e.key, e.shown, e.named = name, name, true
 		} else {
 			e.key, e.shown = openapi.Fingerprint(n), ""
 			if n.Kind == yamldoc.String {
-				e.shown = option(n.Text)
+				e.shown = option(n.Text())
 			}
 		}
 		out = append(out, e)

@@ -196,13 +196,13 @@ func show(n *yamldoc.Node) string {
 	}
 	if n.Kind == yamldoc.List {
 		var parts []string
-		for _, item := range n.Items {
+		for _, item := range n.List() {
 			parts = append(parts, show(item))
 		}
 		if text := strings.Join(parts, ", "); len(text) <= 80 {
 			return "[" + text + "]"
 		}
-		return fmt.Sprintf("a list of %d", len(n.Items))
+		return fmt.Sprintf("a list of %d", len(n.List()))
 	}
 	if n.Kind == yamldoc.Map {
 		if rule := n.Get("rule").Str(); rule != "" {
@@ -287,7 +287,7 @@ func fields(n *yamldoc.Node) []yamldoc.Field {
 	if !n.Is(yamldoc.Map) {
 		return nil
 	}
-	return n.Fields
+	return n.Fields()
 }
 
 func join(path, name string) string {

@@ -72,7 +72,7 @@ func sitesOf(s *source, schemas schemas) []site {
 			}
 		}
 		d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
-			for _, f := range n.Fields {
+			for _, f := range n.Fields() {
 				look(f.Key(), func() Type { return String })
 			}
 			if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
@@ -217,7 +217,7 @@ func literalType(text string) (typ, inside Type) {
 	root := docs[0].Root
 	typ = kindTypes[root.Kind]
 	if root.Is(yamldoc.String) && root.Style == yamldoc.Quoted {
-		if docs = yamldoc.Parse(yamldoc.NewFile("", []byte(root.Text))).Docs; len(docs) == 1 && docs[0].Err == nil {
+		if docs = yamldoc.Parse(yamldoc.NewFile("", []byte(root.Text()))).Docs; len(docs) == 1 && docs[0].Err == nil {
 			return typ, kindTypes[docs[0].Root.Kind]
 		}
 	}

@@ -110,10 +110,10 @@ func (s *source) texts(found []Image, d *yamldoc.Document) []Image {
 	}
 	_, runs := workloads[d.Root.Get("kind").Str()] // mentions knows its flags
 	d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
-		if runs && !strings.Contains(n.Text, "\n") || !strings.Contains(n.Text, "image") && !strings.Contains(n.Text, "/") {
+		if runs && !strings.Contains(n.Text(), "\n") || !strings.Contains(n.Text(), "image") && !strings.Contains(n.Text(), "/") {
 			return true
 		}
-		if all := words(n.Text); len(all) == 1 && all[0].text == n.Text {
+		if all := words(n.Text()); len(all) == 1 && all[0].text == n.Text() {
 			return true // a value, not a text
 		}
 		start, end := s.span(d, n)

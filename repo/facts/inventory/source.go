@@ -175,7 +175,7 @@ func (s *source) show(d *yamldoc.Document, n *yamldoc.Node) string {
 	if _, open := s.open(d, n); open {
 		return s.written(d, n)
 	}
-	return n.Text
+	return n.Text()
 }
 
 // written returns a scalar as it stands in the file, without quotes.

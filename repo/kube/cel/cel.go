@@ -34,12 +34,12 @@ func Has(schema *yamldoc.Node) bool {
 	if len(schema.Get(Keyword).List()) > 0 {
 		return true
 	}
-	for i := range schema.Fields {
-		if Has(schema.Fields[i].Value) {
+	for i := range schema.Fields() {
+		if Has(schema.Fields()[i].Value) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(schema.Items, Has)
+	return slices.ContainsFunc(schema.List(), Has)
 }
 
 // Keyword is that of rules in a schema.
@@ -115,8 +115,8 @@ func (c *check) schema(s *yamldoc.Node, at place) (sound bool) {
 	}
 	below(extra, ".*", false)
 	if properties := s.Get("properties"); properties.Is(yamldoc.Map) {
-		for i := range properties.Fields {
-			if f := &properties.Fields[i]; properties.Field(f.Name) == f {
+		for i := range properties.Fields() {
+			if f := &properties.Fields()[i]; properties.Field(f.Name) == f {
 				below(f.Value, "."+f.Name, s.Get("x-kubernetes-map-type").Str() == "atomic")
 			}
 		}
@@ -170,19 +170,19 @@ func digest(h *maphash.Hash, n *yamldoc.Node) {
 	_ = h.WriteByte(byte(n.Kind))
 	switch n.Kind {
 	case yamldoc.Map:
-		for i := range n.Fields {
-			if f := &n.Fields[i]; f.Name != "description" || f.Value.Kind != yamldoc.String {
+		for i := range n.Fields() {
+			if f := &n.Fields()[i]; f.Name != "description" || f.Value.Kind != yamldoc.String {
 				_, _ = h.WriteString(f.Name)
 				_ = h.WriteByte(0)
 				digest(h, f.Value)
 			}
 		}
 	case yamldoc.List:
-		for _, item := range n.Items {
+		for _, item := range n.List() {
 			digest(h, item)
 		}
 	default:
-		_, _ = h.WriteString(n.Text)
+		_, _ = h.WriteString(n.Text())
 	}
 	_ = h.WriteByte(1)
 }
@@ -202,7 +202,7 @@ func (c *check) form(s, r *yamldoc.Node, at place) bool {
 	before := len(c.faults)
 	rule, message, expression := r.Get("rule"), r.Get("message"), r.Get("messageExpression")
 	path, reason := r.Get("fieldPath"), r.Get("reason")
-	blank := func(n *yamldoc.Node) bool { return n.Str() != "" && strings.TrimSpace(n.Text) == "" }
+	blank := func(n *yamldoc.Node) bool { return n.Str() != "" && strings.TrimSpace(n.Text()) == "" }
 	broken := func(text string) bool { return strings.ContainsAny(text, "\r\n") }
 	on := at.named()
 	text := strings.TrimSpace(message.Str())
@@ -219,13 +219,13 @@ func (c *check) form(s, r *yamldoc.Node, at place) bool {
 	if blank(expression) {
 		c.add(at.path, expression, "a messageExpression of %s is blank", on)
 	}
-	if reason.Is(yamldoc.String) && reason.Text != "" && !slices.Contains(reasons[:], reason.Text) {
-		c.add(at.path, reason, "the reason of a rule of %s is %q; it must be one of %s", on, reason.Text, strings.Join(reasons[:], ", "))
+	if reason.Is(yamldoc.String) && reason.Text() != "" && !slices.Contains(reasons[:], reason.Text()) {
+		c.add(at.path, reason, "the reason of a rule of %s is %q; it must be one of %s", on, reason.Text(), strings.Join(reasons[:], ", "))
 	}
 	if blank(path) || broken(path.Str()) {
 		c.add(at.path, path, "the fieldPath of a rule of %s is blank or has line breaks", on)
-	} else if path.Str() != "" && !leads(s, path.Text) {
-		c.add(at.path, path, "the fieldPath %q does not lead to a field of %s", path.Text, on)
+	} else if path.Str() != "" && !leads(s, path.Text()) {
+		c.add(at.path, path, "the fieldPath %q does not lead to a field of %s", path.Text(), on)
 	}
 	return len(c.faults) == before
 }
@@ -278,7 +278,7 @@ func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place) {
 		if err != nil || expression.Str() == "" {
 			continue
 		}
-		message, err := scope.compile(expression.Text, cel.StringType, optional.Bool())
+		message, err := scope.compile(expression.Text(), cel.StringType, optional.Bool())
 		c.observe(expression, message.cost)
 		if err != nil {
 			c.add(at.path, expression, "a messageExpression of %s does not compile: %v", at.named(), err)
@@ -461,7 +461,7 @@ func leads(s *yamldoc.Node, path string) bool {
 		if name == "" {
 			return false
 		}
-		if properties := s.Get("properties"); properties.Is(yamldoc.Map) && len(properties.Fields) > 0 {
+		if properties := s.Get("properties"); properties.Is(yamldoc.Map) && len(properties.Fields()) > 0 {
 			s = properties.Get(name)
 		} else {
 			s = s.Get("additionalProperties")

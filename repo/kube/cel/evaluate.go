@@ -91,7 +91,7 @@ func (e *evaluation) value(s, n, nearest *yamldoc.Node, at place, path []string)
 	switch n.Kind {
 	case yamldoc.List:
 		below.unrelated = at.unrelated || s.Get("x-kubernetes-list-type").Str() != "map"
-		for i, item := range n.Items {
+		for i, item := range n.List() {
 			e.value(s.Get("items"), item, within(nearest, n, item), below, append(path[:len(path):len(path)], "["+strconv.Itoa(i)+"]"))
 		}
 	case yamldoc.Map:
@@ -114,8 +114,8 @@ func within(nearest, n, part *yamldoc.Node) *yamldoc.Node {
 // and defaults filled in.
 func (e *evaluation) fields(s, n *yamldoc.Node, visit func(name string, s, v *yamldoc.Node)) {
 	properties, extra := s.Get("properties"), s.Get("additionalProperties")
-	for i := range n.Fields {
-		f := &n.Fields[i]
+	for i := range n.Fields() {
+		f := &n.Fields()[i]
 		of := properties.Get(f.Name)
 		if of == nil && extra.Is(yamldoc.Map) {
 			of = extra
@@ -127,8 +127,8 @@ func (e *evaluation) fields(s, n *yamldoc.Node, visit func(name string, s, v *ya
 	if !e.of.Filled && !e.of.Received || !properties.Is(yamldoc.Map) {
 		return
 	}
-	for i := range properties.Fields {
-		f := &properties.Fields[i]
+	for i := range properties.Fields() {
+		f := &properties.Fields()[i]
 		d := f.Value.Get("default")
 		if v := n.Get(f.Name); d != nil && d.Kind != yamldoc.Null && properties.Field(f.Name) == f && (v == nil || e.absent(f.Value, v)) {
 			visit(f.Name, f.Value, d)
@@ -302,10 +302,10 @@ func (p program) parts(n *yamldoc.Node) []*yamldoc.Node {
 		return []*yamldoc.Node{n}
 	}
 	out := []*yamldoc.Node{}
-	for i := range n.Fields {
-		name := n.Fields[i].Name
+	for i := range n.Fields() {
+		name := n.Fields()[i].Name
 		if escaped, _ := kube.Escape(name); p.reads[name] || p.reads[escaped] {
-			out = append(out, n.Fields[i].Value)
+			out = append(out, n.Fields()[i].Value)
 		}
 	}
 	return out
@@ -350,15 +350,15 @@ func (e *evaluation) converted(s, n *yamldoc.Node, resource bool) ref.Val {
 	case typ == "object" && n.Kind == yamldoc.Map:
 		return e.convertObject(s, n, resource)
 	case typ == "array" && n.Kind == yamldoc.List:
-		list := make([]ref.Val, len(n.Items))
-		for i, item := range n.Items {
+		list := make([]ref.Val, len(n.List()))
+		for i, item := range n.List() {
 			if list[i] = e.convert(s.Get("items"), item, false); list[i] == nil {
 				return nil
 			}
 		}
 		return types.DefaultTypeAdapter.NativeToValue(list)
 	case typ == "string" && n.Kind == yamldoc.String:
-		return formatted(s.Get("format").Str(), n.Text)
+		return formatted(s.Get("format").Str(), n.Text())
 	case typ == "number" && (n.Kind == yamldoc.Int || n.Kind == yamldoc.Float):
 		return scalar(n, yamldoc.Float)
 	case typ == "integer":
@@ -454,7 +454,7 @@ func (e *evaluation) convertObject(s, n *yamldoc.Node, resource bool) ref.Val {
 func texts(to map[string]ref.Val, n *yamldoc.Node, names ...string) {
 	for _, name := range names {
 		if v := n.Get(name); v.Is(yamldoc.String) {
-			to[name] = types.String(v.Text)
+			to[name] = types.String(v.Text())
 		}
 	}
 }

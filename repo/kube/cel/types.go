@@ -96,8 +96,8 @@ func (c *check) declareObject(s *yamldoc.Node, resource bool) *kube.DeclType {
 	}
 	properties := s.Get("properties")
 	if properties.Is(yamldoc.Map) {
-		for i := range properties.Fields {
-			f := &properties.Fields[i]
+		for i := range properties.Fields() {
+			f := &properties.Fields()[i]
 			if properties.Field(f.Name) == f && !(resource && ofAll(f.Name)) {
 				d := f.Value.Get("default")
 				add(f.Name, c.below(f.Value), d != nil && d.Kind != yamldoc.Null)
@@ -163,7 +163,7 @@ func declareString(s *yamldoc.Node) *kube.DeclType {
 			without = 0
 			for _, n := range enum {
 				if n.Is(yamldoc.String) {
-					without = max(without, int64(len(n.Text)))
+					without = max(without, int64(len(n.Text())))
 				}
 			}
 		}

@@ -115,7 +115,7 @@ func (s Schema) At(path ...string) (Schema, Presence) {
 		}
 		if next == nil && name != Items {
 			// One schema for all values of a map.
-			if n := s.Node.Get("additionalProperties"); n.Is(yamldoc.Map) && len(n.Fields) > 0 {
+			if n := s.Node.Get("additionalProperties"); n.Is(yamldoc.Map) && len(n.Fields()) > 0 {
 				next = n
 			}
 		}

@@ -139,7 +139,7 @@ func (c *checker) value(t *Type, n *yamldoc.Node) {
 		if n.Kind == yamldoc.List {
 			c.items(t.elem, n)
 		} else if c.demand(t, n, yamldoc.String) {
-			_, err := base64.StdEncoding.DecodeString(n.Text)
+			_, err := base64.StdEncoding.DecodeString(n.Text())
 			c.bad(t, n, err)
 		}
 	case list:
@@ -162,21 +162,21 @@ func (c *checker) value(t *Type, n *yamldoc.Node) {
 		c.quantity(t, n)
 	case duration:
 		if c.demand(t, n, yamldoc.String) {
-			_, err := time.ParseDuration(n.Text)
+			_, err := time.ParseDuration(n.Text())
 			c.bad(t, n, err)
 		}
 	case moment:
 		if c.demand(t, n, yamldoc.String) {
-			_, err := time.Parse(time.RFC3339, n.Text)
+			_, err := time.Parse(time.RFC3339, n.Text())
 			c.bad(t, n, err)
 		}
 	case microMoment:
 		if c.demand(t, n, yamldoc.String) {
-			_, err := time.Parse("2006-01-02T15:04:05.000000Z07:00", n.Text)
+			_, err := time.Parse("2006-01-02T15:04:05.000000Z07:00", n.Text())
 			c.bad(t, n, err)
 		}
 	case token:
-		if c.demand(t, n, yamldoc.String) && !isToken(n.Text) {
+		if c.demand(t, n, yamldoc.String) && !isToken(n.Text()) {
 			c.bad(t, n, errors.New("6 and 16 lower-case letters or digits are needed, with a dot between them"))
 		}
 	default:
@@ -246,7 +246,7 @@ func (c *checker) inJSON(t *Type, n *yamldoc.Node) {
 }
 
 func (c *checker) items(t *Type, n *yamldoc.Node) {
-	for i, item := range slices.Backward(n.Items) {
+	for i, item := range slices.Backward(n.List()) {
 		c.path = append(c.path, step{"", i})
 		c.value(t, item)
 		c.path = c.path[:len(c.path)-1]
@@ -260,12 +260,12 @@ const few = 16
 // entries calls visit for the entries that count, from the last to the first.
 func (c *checker) entries(n *yamldoc.Node, visit func(f *yamldoc.Field)) {
 	var seen map[string]bool
-	if len(n.Fields) > few {
-		seen = make(map[string]bool, len(n.Fields))
+	if len(n.Fields()) > few {
+		seen = make(map[string]bool, len(n.Fields()))
 	}
-	for i := len(n.Fields) - 1; i >= 0; i-- {
-		f := &n.Fields[i]
-		if seen == nil && repeated(n.Fields[i+1:], f.Name) || seen[f.Name] {
+	for i := len(n.Fields()) - 1; i >= 0; i-- {
+		f := &n.Fields()[i]
+		if seen == nil && repeated(n.Fields()[i+1:], f.Name) || seen[f.Name] {
 			continue
 		}
 		if seen != nil {
@@ -332,7 +332,7 @@ func (c *checker) whole(t *Type, n *yamldoc.Node) {
 	becomes, fits := convert(f, t)
 	switch {
 	case c.json && !fits:
-		c.report(BadValue, n, want, n.Text+" is out of range")
+		c.report(BadValue, n, want, n.Text()+" is out of range")
 	case !fits || small && strconv.FormatInt(i, 10) != becomes:
 		c.report(Wraps, n, want, becomes)
 	}

@@ -355,18 +355,18 @@ func compareNumbers(t *testing.T, n *yamldoc.Node, v any, wraps map[*yamldoc.Nod
 	t.Helper()
 	switch v := v.(type) {
 	case map[string]any:
-		for _, f := range n.Fields {
+		for _, f := range n.Fields() {
 			compareNumbers(t, n.Get(f.Name), v[f.Name], wraps)
 		}
 	case []any:
 		for i := range min(len(v), len(n.List())) {
-			compareNumbers(t, n.Items[i], v[i], wraps)
+			compareNumbers(t, n.List()[i], v[i], wraps)
 		}
 	case int64, uint64:
 		if n.Kind != yamldoc.Int && n.Kind != yamldoc.Float {
 			return
 		}
-		before, _ := new(big.Rat).SetString(n.Text)
+		before, _ := new(big.Rat).SetString(n.Text())
 		after, _ := new(big.Rat).SetString(fmt.Sprint(v))
 		becomes, said := wraps[n]
 		switch {
@@ -375,7 +375,7 @@ func compareNumbers(t *testing.T, n *yamldoc.Node, v any, wraps map[*yamldoc.Nod
 		case !said && n.Value() == any(float64(reflect.ValueOf(v).Convert(reflect.TypeFor[int64]()).Int())):
 			// Where any value may stand no type is to blame.
 		default:
-			t.Errorf("%s becomes %v, and Check says %q", n.Text, v, becomes)
+			t.Errorf("%s becomes %v, and Check says %q", n.Text(), v, becomes)
 		}
 	}
 }

@@ -61,11 +61,11 @@ func Embedded(o *yamldoc.Node) []Problem {
 		switch n := o.Get(name); {
 		case n.Str() == "":
 			add(n, "its %s is missing, empty or no text", name)
-		case name == "apiVersion" && strings.Count(n.Text, "/") > 1:
-			add(n, "its apiVersion %q has more than one slash", n.Text)
+		case name == "apiVersion" && strings.Count(n.Text(), "/") > 1:
+			add(n, "its apiVersion %q has more than one slash", n.Text())
 		case name == "kind":
-			if why := wrong(validation.IsDNS1035Label(strings.ToLower(n.Text))); why != "" {
-				add(n, "its kind is %q: %s", n.Text, why)
+			if why := wrong(validation.IsDNS1035Label(strings.ToLower(n.Text()))); why != "" {
+				add(n, "its kind is %q: %s", n.Text(), why)
 			}
 		}
 	}
@@ -83,9 +83,9 @@ func Embedded(o *yamldoc.Node) []Problem {
 		case n == nil || n.Kind == yamldoc.Null:
 		case n.Kind != yamldoc.String:
 			add(n, "its metadata.%s is not a string", name)
-		case n.Text != "":
-			if why := wrong(e.form(n.Text)); why != "" {
-				add(n, "its metadata.%s is %q: %s", name, n.Text, why)
+		case n.Text() != "":
+			if why := wrong(e.form(n.Text())); why != "" {
+				add(n, "its metadata.%s is %q: %s", name, n.Text(), why)
 			}
 		}
 	}
@@ -145,5 +145,5 @@ func fields(n *yamldoc.Node) []yamldoc.Field {
 	if !n.Is(yamldoc.Map) {
 		return nil
 	}
-	return n.Fields
+	return n.Fields()
 }

@@ -94,7 +94,7 @@ func checked(format string) bool {
 // format checks texts and the ranges of numbers.
 func (k *check) format(format string, types []string, n *yamldoc.Node) {
 	if n.Kind == yamldoc.String {
-		if valid := formats[plain(format)]; valid != nil && !valid(k, n.Text) {
+		if valid := formats[plain(format)]; valid != nil && !valid(k, n.Text()) {
 			k.fail(Value, "format", n, "is %s, which is no %s", Show(n), format)
 		}
 		return
@@ -112,6 +112,6 @@ func (k *check) format(format string, types []string, n *yamldoc.Node) {
 		limit = math.MaxFloat32
 	}
 	if v := number(n); v > limit || v < -limit-1 {
-		k.fail(Value, "format", n, "is %s, which is too large for %s", n.Text, format)
+		k.fail(Value, "format", n, "is %s, which is too large for %s", n.Text(), format)
 	}
 }

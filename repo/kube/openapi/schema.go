@@ -144,11 +144,11 @@ func (k *check) value(base, s, n *yamldoc.Node) {
 	if !k.typed(s, types, format, n) {
 		return
 	}
-	for i := range s.Fields {
-		if n.Kind == yamldoc.Null && s.Fields[i].Name != "enum" {
+	for i := range s.Fields() {
+		if n.Kind == yamldoc.Null && s.Fields()[i].Name != "enum" {
 			continue // nothing else looks at null
 		}
-		k.keyword(base, s, &s.Fields[i], n, types)
+		k.keyword(base, s, &s.Fields()[i], n, types)
 	}
 	if n.Kind == yamldoc.Map {
 		k.fields(base, s, n)
@@ -222,17 +222,17 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 			k.fail(Value, f.Name, n, "is %s, but must be one of %s", Show(n), showAll(list))
 		}
 	case "minLength":
-		if isInt && n.Kind == yamldoc.String && int64(utf8.RuneCountInString(n.Text)) < limit {
-			k.fail(Value, f.Name, n, "has %s, but must have at least %d", count(int64(utf8.RuneCountInString(n.Text)), "character"), limit)
+		if isInt && n.Kind == yamldoc.String && int64(utf8.RuneCountInString(n.Text())) < limit {
+			k.fail(Value, f.Name, n, "has %s, but must have at least %d", count(int64(utf8.RuneCountInString(n.Text())), "character"), limit)
 		}
 	case "maxLength":
-		if isInt && n.Kind == yamldoc.String && int64(utf8.RuneCountInString(n.Text)) > limit {
-			k.fail(Value, f.Name, n, "has %s, but may have at most %d", count(int64(utf8.RuneCountInString(n.Text)), "character"), limit)
+		if isInt && n.Kind == yamldoc.String && int64(utf8.RuneCountInString(n.Text())) > limit {
+			k.fail(Value, f.Name, n, "has %s, but may have at most %d", count(int64(utf8.RuneCountInString(n.Text())), "character"), limit)
 		}
 	case "pattern":
 		if n.Kind == yamldoc.String && arg.Is(yamldoc.String) {
-			if re := k.c.pattern(arg.Text); re != nil && !re.MatchString(n.Text) {
-				k.fail(Value, f.Name, n, "is %s, which does not match %s", Show(n), arg.Text)
+			if re := k.c.pattern(arg.Text()); re != nil && !re.MatchString(n.Text()) {
+				k.fail(Value, f.Name, n, "is %s, which does not match %s", Show(n), arg.Text())
 			}
 		}
 	case "format":
@@ -241,15 +241,15 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 		k.bound(s, f.Name, arg, n)
 	case "multipleOf":
 		if v := number(arg); v > 0 && isNumber(n) && math.Mod(number(n), v) != 0 {
-			k.fail(Value, f.Name, n, "is %s, but must be a multiple of %s", n.Text, arg.Text)
+			k.fail(Value, f.Name, n, "is %s, but must be a multiple of %s", n.Text(), arg.Text())
 		}
 	case "minItems":
-		if isInt && n.Kind == yamldoc.List && int64(len(n.Items)) < limit {
-			k.fail(Value, f.Name, n, "has %s, but must have at least %d", count(int64(len(n.Items)), "entry"), limit)
+		if isInt && n.Kind == yamldoc.List && int64(len(n.List())) < limit {
+			k.fail(Value, f.Name, n, "has %s, but must have at least %d", count(int64(len(n.List())), "entry"), limit)
 		}
 	case "maxItems":
-		if isInt && n.Kind == yamldoc.List && int64(len(n.Items)) > limit {
-			k.fail(Value, f.Name, n, "has %s, but may have at most %d", count(int64(len(n.Items)), "entry"), limit)
+		if isInt && n.Kind == yamldoc.List && int64(len(n.List())) > limit {
+			k.fail(Value, f.Name, n, "has %s, but may have at most %d", count(int64(len(n.List())), "entry"), limit)
 		}
 	case "minProperties":
 		if size := k.size(base, n); isInt && n.Kind == yamldoc.Map && size < limit {
@@ -294,8 +294,8 @@ func (k *check) below(name string, base, s, n *yamldoc.Node) {
 func (k *check) fields(base, s, n *yamldoc.Node) {
 	extra := s.Get("additionalProperties")
 	open := !k.strict || s != base || s.Get("x-kubernetes-preserve-unknown-fields").Bool() || extra.Bool() || extra.Is(yamldoc.Map)
-	for i := range n.Fields {
-		f := &n.Fields[i]
+	for i := range n.Fields() {
+		f := &n.Fields()[i]
 		if n.Field(f.Name) != f {
 			continue
 		}
@@ -341,8 +341,8 @@ func (k *check) ofObjects(s *yamldoc.Node, name string) bool {
 // filled checks what is filled into a mapping against the fields of an
 // alternative.
 func (k *check) filled(base, properties, n *yamldoc.Node) {
-	for i := range properties.Fields {
-		p := &properties.Fields[i]
+	for i := range properties.Fields() {
+		p := &properties.Fields()[i]
 		v := k.received(base, n, p.Name)
 		if v != nil && v != n.Get(p.Name) && !k.valid(field(base, p.Name), p.Value, v) {
 			k.fail(Value, "default", n, "gets %s for %s by default, which is not allowed", Show(v), p.Name)
@@ -385,15 +385,15 @@ func (k *check) drops(s *yamldoc.Node, n *yamldoc.Node) bool {
 // size counts the fields of a mapping once they are dropped and filled in.
 func (k *check) size(base, n *yamldoc.Node) int64 {
 	var size int64
-	for i := range n.Fields {
-		f := &n.Fields[i]
+	for i := range n.Fields() {
+		f := &n.Fields()[i]
 		if n.Field(f.Name) == f && k.received(base, n, f.Name) != nil {
 			size++
 		}
 	}
 	if properties := base.Get("properties"); properties.Is(yamldoc.Map) {
-		for i := range properties.Fields {
-			if name := properties.Fields[i].Name; n.Field(name) == nil && k.received(base, n, name) != nil {
+		for i := range properties.Fields() {
+			if name := properties.Fields()[i].Name; n.Field(name) == nil && k.received(base, n, name) != nil {
 				size++
 			}
 		}
@@ -411,17 +411,17 @@ func (k *check) bound(s *yamldoc.Node, keyword string, limit, n *yamldoc.Node) {
 	if keyword == "minimum" {
 		switch exclusive := s.Get("exclusiveMinimum").Bool(); {
 		case exclusive && v <= b:
-			k.fail(Value, keyword, n, "is %s, but must be greater than %s", n.Text, limit.Text)
+			k.fail(Value, keyword, n, "is %s, but must be greater than %s", n.Text(), limit.Text())
 		case v < b:
-			k.fail(Value, keyword, n, "is %s, but must be at least %s", n.Text, limit.Text)
+			k.fail(Value, keyword, n, "is %s, but must be at least %s", n.Text(), limit.Text())
 		}
 		return
 	}
 	switch exclusive := s.Get("exclusiveMaximum").Bool(); {
 	case exclusive && v >= b:
-		k.fail(Value, keyword, n, "is %s, but must be less than %s", n.Text, limit.Text)
+		k.fail(Value, keyword, n, "is %s, but must be less than %s", n.Text(), limit.Text())
 	case v > b:
-		k.fail(Value, keyword, n, "is %s, but may be at most %s", n.Text, limit.Text)
+		k.fail(Value, keyword, n, "is %s, but may be at most %s", n.Text(), limit.Text())
 	}
 }
 
@@ -533,10 +533,10 @@ func write(b *strings.Builder, n *yamldoc.Node) {
 	}
 	switch n.Kind {
 	case yamldoc.Map:
-		names := make([]string, 0, len(n.Fields))
-		for i := range n.Fields {
-			if n.Field(n.Fields[i].Name) == &n.Fields[i] {
-				names = append(names, n.Fields[i].Name)
+		names := make([]string, 0, len(n.Fields()))
+		for i := range n.Fields() {
+			if n.Field(n.Fields()[i].Name) == &n.Fields()[i] {
+				names = append(names, n.Fields()[i].Name)
 			}
 		}
 		slices.Sort(names)
@@ -550,13 +550,13 @@ func write(b *strings.Builder, n *yamldoc.Node) {
 		b.WriteByte('}')
 	case yamldoc.List:
 		b.WriteByte('[')
-		for _, item := range n.Items {
+		for _, item := range n.List() {
 			write(b, item)
 			b.WriteByte(',')
 		}
 		b.WriteByte(']')
 	case yamldoc.String:
-		b.WriteString(strconv.Quote(n.Text))
+		b.WriteString(strconv.Quote(n.Text()))
 	case yamldoc.Int:
 		b.WriteString(strconv.FormatFloat(number(n), 'g', -1, 64))
 	case yamldoc.Float:
@@ -580,15 +580,15 @@ func Show(n *yamldoc.Node) string {
 	case n.Kind == yamldoc.List:
 		return "a list"
 	case n.Kind != yamldoc.String:
-		return n.Text
-	case len(n.Text) > most:
+		return n.Text()
+	case len(n.Text()) > most:
 		cut := most
-		for !utf8.RuneStart(n.Text[cut]) {
+		for !utf8.RuneStart(n.Text()[cut]) {
 			cut--
 		}
-		return strconv.Quote(n.Text[:cut]) + "…"
+		return strconv.Quote(n.Text()[:cut]) + "…"
 	}
-	return strconv.Quote(n.Text)
+	return strconv.Quote(n.Text())
 }
 
 func showAll(list []*yamldoc.Node) string {

@@ -110,8 +110,8 @@ var forbiddenKeywords = [...]string{"$ref", "additionalItems", "definitions", "d
 
 // facts reads the keywords of a schema in one pass.
 func (w *walk) facts(n *yamldoc.Node) (s keywords) {
-	for i := range n.Fields {
-		f := &n.Fields[i]
+	for i := range n.Fields() {
+		f := &n.Fields()[i]
 		v := f.Value
 		switch f.Name {
 		case "description":
@@ -162,7 +162,7 @@ func (w *walk) facts(n *yamldoc.Node) (s keywords) {
 		case "x-kubernetes-map-type":
 			s.mapType = v
 		default:
-			if slices.Contains(forbiddenKeywords[:], f.Name) && (v.Str() != "" || len(v.Fields)+len(v.Items) > 0) {
+			if slices.Contains(forbiddenKeywords[:], f.Name) && (v.Str() != "" || len(v.Fields())+len(v.List()) > 0) {
 				w.fail(Keyword, v, "has %s, which the API server does not support", f.Name)
 			}
 		}
@@ -183,7 +183,7 @@ func (w *walk) schema(n *yamldoc.Node, at place) {
 		return // the type of the keyword itself is wrong
 	}
 	if at == root && w.status {
-		for _, f := range n.Fields {
+		for _, f := range n.Fields() {
 			if slices.Contains(besideStatus[:], f.Name) {
 				w.fail(Root, f.Value, "has %s, which is not allowed at the root of a schema with a status subresource", f.Name)
 			}
@@ -192,15 +192,15 @@ func (w *walk) schema(n *yamldoc.Node, at place) {
 	s := w.facts(n)
 	w.types(n, &s, at)
 	w.lists(n, &s)
-	if s.pattern.Is(yamldoc.String) && !w.checker.compiles(s.pattern.Text) {
+	if s.pattern.Is(yamldoc.String) && !w.checker.compiles(s.pattern.Text()) {
 		w.fail(Pattern, s.pattern, "has a pattern that is not a valid regular expression")
 	}
 	if s.value != nil && s.value.Kind != yamldoc.Null {
 		w.defaults(&s)
 	}
 	if s.properties != nil {
-		for i := range s.properties.Fields {
-			f := &s.properties.Fields[i]
+		for i := range s.properties.Fields() {
+			f := &s.properties.Fields()[i]
 			if at == root && f.Name == "metadata" {
 				w.rootMetadata(f.Value)
 			}
@@ -245,7 +245,7 @@ func (w *walk) types(n *yamldoc.Node, s *keywords, at place) {
 	if s.intOrString && s.embedded {
 		w.fail(Conflict, n, "has both x-kubernetes-int-or-string and x-kubernetes-embedded-resource")
 	}
-	if s.embedded && !s.preserve && (s.properties == nil || len(s.properties.Fields) == 0) {
+	if s.embedded && !s.preserve && (s.properties == nil || len(s.properties.Fields()) == 0) {
 		w.fail(Conflict, n, "has x-kubernetes-embedded-resource but no properties")
 	}
 	if s.additional != nil {
@@ -255,18 +255,18 @@ func (w *walk) types(n *yamldoc.Node, s *keywords, at place) {
 			w.fail(Root, s.additional, "has additionalProperties, which is not allowed at the root")
 		case s.embedded:
 			w.fail(Conflict, s.additional, "has both additionalProperties and x-kubernetes-embedded-resource")
-		case closed && s.properties != nil && len(s.properties.Fields) > 0:
+		case closed && s.properties != nil && len(s.properties.Fields()) > 0:
 			w.fail(Conflict, s.additional, "has both properties and additionalProperties")
 		}
 	}
 	if at == root || s.embedded {
 		for _, name := range [...]string{"apiVersion", "kind"} {
 			if t := s.properties.Get(name, "type"); t != nil && t.Str() != "string" {
-				w.fail(Type, t, "declares %s with type %q; it must be string", name, t.Text)
+				w.fail(Type, t, "declares %s with type %q; it must be string", name, t.Text())
 			}
 		}
 		if t := s.properties.Get("metadata", "type"); t != nil && t.Str() != "object" {
-			w.fail(Type, t, "declares metadata with type %q; it must be object", t.Text)
+			w.fail(Type, t, "declares metadata with type %q; it must be object", t.Text())
 		}
 	}
 	if at == root && s.nullable {
@@ -276,10 +276,10 @@ func (w *walk) types(n *yamldoc.Node, s *keywords, at place) {
 
 // rootMetadata: the API server knows the metadata; a schema may restrict names.
 func (w *walk) rootMetadata(n *yamldoc.Node) {
-	for _, f := range n.Fields {
+	for _, f := range n.Fields() {
 		allowed := f.Name == "type" || f.Name == "default"
 		if f.Name == "properties" {
-			allowed = !slices.ContainsFunc(f.Value.Fields, func(f yamldoc.Field) bool { return f.Name != "name" && f.Name != "generateName" })
+			allowed = !slices.ContainsFunc(f.Value.Fields(), func(f yamldoc.Field) bool { return f.Name != "name" && f.Name != "generateName" })
 		}
 		if f.Name == "description" {
 			allowed = f.Value.Str() == ""
@@ -414,13 +414,13 @@ func isIntOrString(n *yamldoc.Node) bool {
 }
 
 func onlyType(n *yamldoc.Node, kind string) bool {
-	return n.Is(yamldoc.Map) && len(n.Fields) == 1 && n.Get("type").Str() == kind
+	return n.Is(yamldoc.Map) && len(n.Fields()) == 1 && n.Get("type").Str() == kind
 }
 
 // junctors checks what allOf, anyOf, oneOf and not say about a schema: they may
 // restrict values and not describe them.
 func (w *walk) junctors(n, structure *yamldoc.Node, skipAnyOf, skipFirst bool) {
-	for _, f := range n.Fields {
+	for _, f := range n.Fields() {
 		switch f.Name {
 		case "anyOf", "oneOf", "allOf":
 			if f.Name == "anyOf" && skipAnyOf {
@@ -448,8 +448,8 @@ func (w *walk) nested(n, structure *yamldoc.Node, skipAnyOf bool) {
 	if !n.Is(yamldoc.Map) {
 		return
 	}
-	for _, f := range n.Fields {
-		empty := f.Value.Kind == yamldoc.Null || f.Value.Is(yamldoc.Bool) && !f.Value.Bool() || f.Value.Is(yamldoc.String) && f.Value.Text == ""
+	for _, f := range n.Fields() {
+		empty := f.Value.Kind == yamldoc.Null || f.Value.Is(yamldoc.Bool) && !f.Value.Bool() || f.Value.Is(yamldoc.String) && f.Value.Text() == ""
 		if slices.Contains(describing[:], f.Name) && (!empty || f.Name == "additionalProperties" && f.Value.Is(yamldoc.Bool)) {
 			w.fail(Junctor, f.Value, "has %s below allOf, anyOf, oneOf or not, where it is not allowed", f.Name)
 		}
@@ -462,7 +462,7 @@ func (w *walk) nested(n, structure *yamldoc.Node, skipAnyOf bool) {
 			}
 			w.below(crd.Items, func() { w.nested(f.Value, at, false) })
 		case "properties":
-			for _, prop := range f.Value.Fields {
+			for _, prop := range f.Value.Fields() {
 				if prop.Name == "metadata" {
 					w.fail(Junctor, prop.Value, "restricts metadata below allOf, anyOf, oneOf or not")
 				}

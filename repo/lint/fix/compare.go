@@ -90,7 +90,7 @@ func (c *comparison) value(path yamldoc.Path, old, changed *yamldoc.Node) error 
 		return c.items(path, old, changed)
 	case old.Kind == yamldoc.Map || old.Kind == yamldoc.List || changed.Kind == yamldoc.Map || changed.Kind == yamldoc.List:
 		return c.otherwise(path)
-	case old.Kind == changed.Kind && old.Text == changed.Text:
+	case old.Kind == changed.Kind && old.Text() == changed.Text():
 		return nil
 	}
 	return c.scalar(path, old, changed)
@@ -118,10 +118,10 @@ func (c *comparison) scalar(path yamldoc.Path, old, changed *yamldoc.Node) error
 			if len(want.Docs) != 1 || want.Docs[0].Err != nil {
 				return c.otherwise(path)
 			}
-			if v := want.Docs[0].Root.Get("v"); v == nil || v.Kind != changed.Kind || v.Text != changed.Text {
+			if v := want.Docs[0].Root.Get("v"); v == nil || v.Kind != changed.Kind || v.Text() != changed.Text() {
 				return c.otherwise(path)
 			}
-		} else if strings.Join(strings.Fields(old.Text), "") != strings.Join(strings.Fields(changed.Text), "") {
+		} else if strings.Join(strings.Fields(old.Text()), "") != strings.Join(strings.Fields(changed.Text()), "") {
 			return c.otherwise(path) // only spaces inside expressions are edited in place
 		}
 		c.hits[i]++
@@ -143,11 +143,11 @@ func (c *comparison) added(n *yamldoc.Node) bool {
 
 func (c *comparison) fields(path yamldoc.Path, old, changed *yamldoc.Node) error {
 	i := 0
-	for j := range changed.Fields {
-		f := &changed.Fields[j]
+	for j := range changed.Fields() {
+		f := &changed.Fields()[j]
 		here := append(path[:len(path):len(path)], f.Name)
-		if i < len(old.Fields) && old.Fields[i].Name == f.Name && old.Fields[i].Merged == f.Merged {
-			if err := c.value(here, old.Fields[i].Value, f.Value); err != nil {
+		if i < len(old.Fields()) && old.Fields()[i].Name == f.Name && old.Fields()[i].Merged == f.Merged {
+			if err := c.value(here, old.Fields()[i].Value, f.Value); err != nil {
 				return err
 			}
 			i++
@@ -156,34 +156,34 @@ func (c *comparison) fields(path yamldoc.Path, old, changed *yamldoc.Node) error
 		if f.Merged || f.Key() == nil || !c.added(f.Key()) {
 			return c.otherwise(here)
 		}
-		for _, o := range old.Fields {
+		for _, o := range old.Fields() {
 			if o.Name == f.Name {
 				return c.otherwise(here) // the key would be there twice
 			}
 		}
 	}
-	if i < len(old.Fields) {
-		return c.otherwise(append(path[:len(path):len(path)], old.Fields[i].Name))
+	if i < len(old.Fields()) {
+		return c.otherwise(append(path[:len(path):len(path)], old.Fields()[i].Name))
 	}
 	return nil
 }
 
 func (c *comparison) items(path yamldoc.Path, old, changed *yamldoc.Node) error {
 	i := 0
-	for _, item := range changed.Items {
+	for _, item := range changed.List() {
 		here := append(path[:len(path):len(path)], fmt.Sprint(i))
-		if len(changed.Items) > len(old.Items) && c.added(item) {
+		if len(changed.List()) > len(old.List()) && c.added(item) {
 			continue
 		}
-		if i >= len(old.Items) {
+		if i >= len(old.List()) {
 			return c.otherwise(here)
 		}
-		if err := c.value(here, old.Items[i], item); err != nil {
+		if err := c.value(here, old.List()[i], item); err != nil {
 			return err
 		}
 		i++
 	}
-	if i < len(old.Items) {
+	if i < len(old.List()) {
 		return c.otherwise(path)
 	}
 	return nil

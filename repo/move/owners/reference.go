@@ -27,7 +27,7 @@ func (b *builder) references(n *Node) {
 		return // what is in there is for others
 	}
 	f := finder{builder: b, node: n}
-	for _, field := range n.Object.Doc.Root.Fields {
+	for _, field := range n.Object.Doc.Root.Fields() {
 		switch field.Name {
 		case "apiVersion", "kind", "metadata", "status":
 		default:
@@ -60,7 +60,7 @@ func (f *finder) below(n *yamldoc.Node, key string) {
 	}
 	switch n.Kind {
 	case yamldoc.String:
-		if to := f.named(n.Text); to != nil {
+		if to := f.named(n.Text()); to != nil {
 			least := 1
 			if f.node.foreign() { // it may call a Secret anything
 				least = 0
@@ -68,7 +68,7 @@ func (f *finder) below(n *yamldoc.Node, key string) {
 			f.found(n, best(to, key, least))
 		}
 	case yamldoc.List:
-		for i, item := range n.Items {
+		for i, item := range n.List() {
 			f.path = append(f.path, strconv.Itoa(i))
 			f.below(item, key)
 			f.path = f.path[:len(f.path)-1]
@@ -81,7 +81,7 @@ func (f *finder) below(n *yamldoc.Node, key string) {
 				f.found(n, best(to, key, 0))
 			}
 		}
-		for _, field := range n.Fields {
+		for _, field := range n.Fields() {
 			switch field.Name {
 			case "name", "kind", "apiVersion", "apiGroup", "namespace", "metadata":
 			default:

@@ -294,8 +294,8 @@ func (b *builder) resources(n *Node) {
 // matches reports whether a label selector selects an object with these labels.
 func matches(selector, labels *yamldoc.Node) bool {
 	if equal := selector.Get("matchLabels"); equal != nil {
-		for _, want := range equal.Fields {
-			if got := labels.Get(want.Name); got == nil || got.Text != want.Value.Text {
+		for _, want := range equal.Fields() {
+			if got := labels.Get(want.Name); got == nil || got.Text() != want.Value.Text() {
 				return false
 			}
 		}
@@ -304,7 +304,7 @@ func matches(selector, labels *yamldoc.Node) bool {
 		got := labels.Get(e.Get("key").Str())
 		in := false
 		for _, v := range e.Get("values").List() {
-			in = in || got != nil && v.Text == got.Text
+			in = in || got != nil && v.Text() == got.Text()
 		}
 		ok := false
 		switch e.Get("operator").Str() {
@@ -384,5 +384,5 @@ func (b *builder) classDecides(named int) {
 // empty reports whether a label selector has no requirement.
 func empty(selector *yamldoc.Node) bool {
 	labels := selector.Get("matchLabels")
-	return (labels == nil || len(labels.Fields) == 0) && len(selector.Get("matchExpressions").List()) == 0
+	return (labels == nil || len(labels.Fields()) == 0) && len(selector.Get("matchExpressions").List()) == 0
 }

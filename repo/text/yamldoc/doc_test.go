@@ -109,11 +109,11 @@ func locate(d *yamldoc.Document, n *yamldoc.Node) {
 		d.Pos(n)
 		d.End(n)
 		d.Offsets(n)
-		for _, f := range n.Fields {
+		for _, f := range n.Fields() {
 			walk(f.Key())
 			walk(f.Value)
 		}
-		for _, item := range n.Items {
+		for _, item := range n.List() {
 			walk(item)
 		}
 	}
@@ -276,7 +276,7 @@ func TestOtherLineBreaks(t *testing.T) {
 			continue
 		}
 		d := s.Docs[1]
-		n := d.Root.Get("b").Items[0]
+		n := d.Root.Get("b").List()[0]
 		start, end := d.Offsets(n)
 		if text[start:end] != "here" || f.Offset(d.Pos(n)) != start || f.Offset(d.End(n)) != end {
 			t.Errorf("%q: %q at %v to %v", text, text[start:end], d.Pos(n), d.End(n))
@@ -408,7 +408,7 @@ func TestAgainAndWithout(t *testing.T) {
 	if got := again.Pos(again.Root.Get("e", "f")); got != (yamldoc.Pos{Line: 4, Column: 6}) || again.Root.Get("e", "f").Str() != "text" {
 		t.Errorf("parsed again it has %v at %v", again.Root.Value(), got)
 	}
-	if d := s.Docs[1].Again(); d.Root.Get("g").Text != "1" || d.Index != 2 {
+	if d := s.Docs[1].Again(); d.Root.Get("g").Text() != "1" || d.Index != 2 {
 		t.Errorf("the second document is %v, %d", d.Root.Value(), d.Index)
 	}
 }

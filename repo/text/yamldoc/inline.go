@@ -7,7 +7,7 @@ import "bytes"
 // for a literal block (|) and for text on one line, otherwise the nearest line
 // or the beginning of the scalar.
 func (d *Document) Inline(n *Node) *Stream {
-	text := []byte(n.Text)
+	text := []byte(n.Text())
 	start := d.Pos(n)
 	if n.Style != Block {
 		from := d.File.Offset(start)

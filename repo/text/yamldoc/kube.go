@@ -175,21 +175,21 @@ func jsonValue(n *Node) (v any, ok bool) {
 	case Int:
 		return n.number(), true
 	case List:
-		out := make([]any, len(n.Items))
-		for i, item := range n.Items {
+		out := make([]any, len(n.List()))
+		for i, item := range n.List() {
 			if out[i], ok = jsonValue(item); !ok {
 				return nil, false
 			}
 		}
 		return out, true
 	case Map:
-		out := make(map[string]any, len(n.Fields))
-		for _, f := range n.Fields {
+		out := make(map[string]any, len(n.Fields()))
+		for _, f := range n.Fields() {
 			if out[f.Name], ok = jsonValue(f.Value); !ok {
 				return nil, false
 			}
 		}
-		return out, len(out) == len(n.Fields)
+		return out, len(out) == len(n.Fields())
 	}
 	return n.Value(), true
 }
@@ -217,7 +217,7 @@ func (n *Node) Misfit(e *json.UnmarshalTypeError) *Node {
 			if n != nil && slices.Contains(kinds, n.Kind) {
 				return n
 			}
-			for _, f := range n.Fields {
+			for _, f := range n.Fields() {
 				if found := find(f.Value, nil); found != nil {
 					return found
 				}

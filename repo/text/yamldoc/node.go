@@ -3,6 +3,7 @@ package yamldoc
 import (
 	"slices"
 	"strconv"
+	"unsafe"
 )
 
 // Kind is the JSON type of a value, with integers kept apart from other
@@ -48,22 +49,80 @@ const (
 
 // Node is a value of a document. All methods work on a nil Node, which stands
 // for "not there", so that lookups can be chained without checks.
+//
+// Large files have millions of nodes, so a node is small: what it holds, which is a
+// text, fields or items, is told by its kind and shares one pointer and one length.
 type Node struct {
 	Kind      Kind
 	Style     Style
 	line, col int32 // in the text that was parsed
-	// Text is the unquoted text of a scalar.
-	Text string
-	// Fields are the entries of a Map in reading order. If a key occurs more
-	// than once, all are listed and Get finds the last, as clusterctl does.
-	Fields []Field
-	// Items are the elements of a List.
-	Items []*Node
+	size      uint32
+	held      unsafe.Pointer // to size bytes, or so many Fields or *Nodes
+}
+
+// NewScalar returns a node that holds a text and stands nowhere in a file.
+func NewScalar(kind Kind, style Style, text string) *Node {
+	n := &Node{Kind: kind, Style: style}
+	n.setText(text)
+	return n
+}
+
+// NewMap returns a Map that stands nowhere in a file.
+func NewMap(fields []Field) *Node {
+	n := &Node{Kind: Map}
+	n.setFields(fields)
+	return n
+}
+
+// NewList returns a List that stands nowhere in a file.
+func NewList(items []*Node) *Node {
+	n := &Node{Kind: List}
+	n.setItems(items)
+	return n
+}
+
+// Text is the unquoted text of a scalar; "" for everything else.
+func (n *Node) Text() string {
+	if n == nil || n.Kind >= Map {
+		return ""
+	}
+	return unsafe.String((*byte)(n.held), n.size)
+}
+
+// Fields are the entries of a Map in reading order; nil for everything else. If a
+// key occurs more than once, all are listed and Get finds the last, as clusterctl
+// does.
+func (n *Node) Fields() []Field {
+	if n == nil || n.Kind != Map {
+		return nil
+	}
+	return unsafe.Slice((*Field)(n.held), n.size)
+}
+
+// List returns the elements of a List; nil for everything else.
+func (n *Node) List() []*Node {
+	if n == nil || n.Kind != List {
+		return nil
+	}
+	return unsafe.Slice((**Node)(n.held), n.size)
+}
+
+// setText is for nodes of the scalar kinds, setFields for maps and setItems for lists.
+func (n *Node) setText(text string) {
+	n.held, n.size = unsafe.Pointer(unsafe.StringData(text)), uint32(len(text))
+}
+
+func (n *Node) setFields(fields []Field) {
+	n.held, n.size = unsafe.Pointer(unsafe.SliceData(fields)), uint32(len(fields))
+}
+
+func (n *Node) setItems(items []*Node) {
+	n.held, n.size = unsafe.Pointer(unsafe.SliceData(items)), uint32(len(items))
 }
 
 // number is the value of a Bool, Int or Float: bool, int64, uint64 or float64.
 func (n *Node) number() any {
-	v, _ := guess(n.Text)
+	v, _ := guess(n.Text())
 	return v
 }
 
@@ -84,7 +143,7 @@ type Field struct {
 // newField returns an entry whose key is a node.
 func newField(name string, key, value *Node) Field {
 	f := Field{Name: name, Value: value, style: key.Style, line: key.line, col: key.col}
-	if key.Kind != String || key.Text != name {
+	if key.Kind != String || key.Text() != name {
 		f.key = key
 	}
 	return f
@@ -98,12 +157,14 @@ func (f *Field) Key() *Node {
 	case f.key != nil:
 		return f.key
 	}
-	return &Node{Kind: String, Style: f.style, Text: f.Name, line: f.line, col: f.col}
+	n := &Node{Kind: String, Style: f.style, line: f.line, col: f.col}
+	n.setText(f.Name)
+	return n
 }
 
 // IsKey reports whether n is what Key returned.
 func (f *Field) IsKey(n *Node) bool {
-	return n != nil && n.line == f.line && n.col == f.col && n.Style == f.style && (f.key == n || f.key == nil && n.Kind == String && n.Text == f.Name)
+	return n != nil && n.line == f.line && n.col == f.col && n.Style == f.style && (f.key == n || f.key == nil && n.Kind == String && n.Text() == f.Name)
 }
 
 // Get follows the keys down through maps and returns the value, or nil.
@@ -123,9 +184,9 @@ func (n *Node) Field(name string) *Field {
 	if n == nil {
 		return nil
 	}
-	for i := len(n.Fields) - 1; i >= 0; i-- {
-		if n.Fields[i].Name == name {
-			return &n.Fields[i]
+	for i := len(n.Fields()) - 1; i >= 0; i-- {
+		if n.Fields()[i].Name == name {
+			return &n.Fields()[i]
 		}
 	}
 	return nil
@@ -137,7 +198,7 @@ func (n *Node) Is(k Kind) bool { return n != nil && n.Kind == k }
 // Str returns the text of a String, and "" for everything else.
 func (n *Node) Str() string {
 	if n.Is(String) {
-		return n.Text
+		return n.Text()
 	}
 	return ""
 }
@@ -153,14 +214,6 @@ func (n *Node) Int() (int64, bool) {
 
 // Bool returns the value of a Bool; false for everything else.
 func (n *Node) Bool() bool { return n.Is(Bool) && n.number() == true }
-
-// List returns the elements of a List, and nil for everything else.
-func (n *Node) List() []*Node {
-	if !n.Is(List) {
-		return nil
-	}
-	return n.Items
-}
 
 // Value converts to what encoding/json would give for the same document: nil,
 // bool, float64, string, []any or map[string]any. It equals ToMap on the same
@@ -181,16 +234,16 @@ func (n *Node) Value() any {
 		}
 		return n.number()
 	case String:
-		return n.Text
+		return n.Text()
 	case List:
-		out := make([]any, len(n.Items))
-		for i, item := range n.Items {
+		out := make([]any, len(n.List()))
+		for i, item := range n.List() {
 			out[i] = item.Value()
 		}
 		return out
 	case Map:
-		out := make(map[string]any, len(n.Fields))
-		for _, f := range n.Fields {
+		out := make(map[string]any, len(n.Fields()))
+		for _, f := range n.Fields() {
 			out[f.Name] = f.Value.Value()
 		}
 		return out
@@ -206,10 +259,10 @@ func (n *Node) walk(path Path, visit func(Path, *Node) bool) {
 	if n == nil || !visit(path, n) {
 		return
 	}
-	for _, f := range n.Fields {
+	for _, f := range n.Fields() {
 		f.Value.walk(append(path, f.Name), visit)
 	}
-	for i, item := range n.Items {
+	for i, item := range n.List() {
 		item.walk(append(path, strconv.Itoa(i)), visit)
 	}
 }
@@ -245,16 +298,23 @@ func (n *Node) Without(drop func(*Node) bool) *Node {
 		c := *n
 		copies[n] = &c
 		if drop(n) {
-			c.Text, c.Fields, c.Items = "", nil, nil
+			c.held, c.size = nil, 0
 			return &c
 		}
-		c.Fields, c.Items = slices.Clone(n.Fields), slices.Clone(n.Items)
-		for i := range c.Fields {
-			f := &c.Fields[i]
-			f.Value, f.key = of(f.Value), of(f.key)
-		}
-		for i := range c.Items {
-			c.Items[i] = of(c.Items[i])
+		switch n.Kind {
+		case Map:
+			fields := slices.Clone(n.Fields())
+			for i := range fields {
+				f := &fields[i]
+				f.Value, f.key = of(f.Value), of(f.key)
+			}
+			c.setFields(fields)
+		case List:
+			items := slices.Clone(n.List())
+			for i := range items {
+				items[i] = of(items[i])
+			}
+			c.setItems(items)
 		}
 		return &c
 	}

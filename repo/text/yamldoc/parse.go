@@ -37,7 +37,13 @@ type Document struct {
 	line  int           // lines of text before the document
 	len   int
 	lines []int // where the parser's lines begin in the document, if they are not those of text
+
+	aliases bool
 }
+
+// Aliases reports whether a value of the document may stand in several places,
+// which then share its node.
+func (d *Document) Aliases() bool { return d.aliases }
 
 // Stream is a file cut into parsed documents.
 type Stream struct {
@@ -117,6 +123,7 @@ func (d *Document) parse(data []byte) {
 // parseOther is parse for documents that the scanner does not read.
 func (d *Document) parseOther(data []byte) {
 	n, sure, err := read(data)
+	d.aliases = bytes.IndexByte(data, '*') >= 0
 	if err == nil && sure {
 		d.Root = n
 		return
@@ -164,8 +171,8 @@ func (d *Document) slashEscape(n *Node) int {
 	}
 	n.Walk(func(_ Path, n *Node) bool {
 		scalar(n)
-		for i := range n.Fields {
-			scalar(n.Fields[i].Key())
+		for i := range n.Fields() {
+			scalar(n.Fields()[i].Key())
 		}
 		return found < 0
 	})
@@ -292,27 +299,36 @@ func fromValue(v any) *Node {
 	n := &Node{line: 1, col: 1}
 	switch v := v.(type) {
 	case bool:
-		n.Kind, n.Text = Bool, strconv.FormatBool(v)
+		n.Kind = Bool
+		n.setText(strconv.FormatBool(v))
 	case float64:
-		n.Kind, n.Text = Float, strconv.FormatFloat(v, 'g', -1, 64)
 		if i := int64(v); float64(i) == v {
-			n.Kind, n.Text = Int, strconv.FormatInt(i, 10)
+			n.Kind = Int
+			n.setText(strconv.FormatInt(i, 10))
+			break
 		}
+		n.Kind = Float
+		n.setText(strconv.FormatFloat(v, 'g', -1, 64))
 	case string:
-		n.Kind, n.Style, n.Text = String, Quoted, v
+		n.Kind, n.Style = String, Quoted
+		n.setText(v)
 	case []any:
 		n.Kind = List
-		for _, item := range v {
-			n.Items = append(n.Items, fromValue(item))
+		items := make([]*Node, len(v))
+		for i, item := range v {
+			items[i] = fromValue(item)
 		}
+		n.setItems(items)
 	case map[string]any:
 		if v == nil {
 			break
 		}
 		n.Kind = Map
+		fields := make([]Field, 0, len(v))
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			n.Fields = append(n.Fields, newField(name, fromValue(name), fromValue(v[name])))
+			fields = append(fields, newField(name, fromValue(name), fromValue(v[name])))
 		}
+		n.setFields(fields)
 	}
 	return n
 }
@@ -408,8 +424,8 @@ func (d *Document) Offsets(n *Node) (start, end int) {
 			}
 		}
 	case Plain:
-		if bytes.HasPrefix(rest, []byte(n.Text)) {
-			return start, start + len(n.Text)
+		if bytes.HasPrefix(rest, []byte(n.Text())) {
+			return start, start + len(n.Text())
 		}
 	case Block:
 		return start, d.blockEnd(start, int(n.line))
@@ -535,16 +551,18 @@ func (b *builder) build(y *yaml.Node) (*Node, error) {
 		err = b.scalar(n, y)
 	case yaml.SequenceNode:
 		n.Kind = List
-		n.Items = make([]*Node, len(y.Content))
+		items := make([]*Node, len(y.Content))
 		for i, c := range y.Content {
-			if n.Items[i], err = b.build(c); err != nil {
+			if items[i], err = b.build(c); err != nil {
 				return nil, err
 			}
 		}
+		n.setItems(items)
 	case yaml.MappingNode:
 		n.Kind = Map
-		n.Fields = make([]Field, 0, len(y.Content)/2)
-		err = b.mapping(n, y)
+		var fields []Field
+		fields, err = b.mapping(y)
+		n.setFields(fields)
 	default:
 		err = b.errorf(y, "unexpected content")
 	}
@@ -579,7 +597,7 @@ func (b *builder) scalar(n *Node, y *yaml.Node) error {
 	if err != nil {
 		return b.errorf(y, "%w", err)
 	}
-	n.Text = y.Value
+	n.setText(y.Value)
 	switch {
 	case y.Style&quotedStyles != 0:
 		n.Style = Quoted
@@ -599,7 +617,8 @@ func (b *builder) scalar(n *Node, y *yaml.Node) error {
 			return b.errorf(y, "%s %w", y.Value, ErrNumber)
 		}
 	case string:
-		n.Kind, n.Text = String, x
+		n.Kind = String
+		n.setText(x)
 		return nil
 	}
 	return nil
@@ -615,7 +634,9 @@ func scalarValue(y *yaml.Node) (any, error) {
 	return resolve(y.Value), nil
 }
 
-func (b *builder) mapping(n *Node, y *yaml.Node) error {
+// mapping returns the entries of a map.
+func (b *builder) mapping(y *yaml.Node) ([]Field, error) {
+	fields := make([]Field, 0, len(y.Content)/2)
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
 		if b.longKey(key, value) {
@@ -626,22 +647,25 @@ func (b *builder) mapping(n *Node, y *yaml.Node) error {
 		}
 		if key.Kind == yaml.ScalarNode && key.Value == "<<" && key.Style&(quotedStyles|blockStyles) == 0 &&
 			(key.Style&yaml.TaggedStyle == 0 || key.ShortTag() == "!!merge") {
-			if err := b.merge(n, value); err != nil {
-				return err
+			merged, err := b.merge(value)
+			if err != nil {
+				return nil, err
 			}
+			fields = append(fields, merged...)
 			continue
 		}
 		k, err := b.build(key)
 		if err != nil {
 			// A key may be a number that no value may be, such as .inf.
 			if key.Kind != yaml.ScalarNode {
-				return err
+				return nil, err
 			}
 			k = b.node(key)
-			k.Kind, k.Text = String, key.Value
+			k.Kind = String
+			k.setText(key.Value)
 		}
 		if k.Kind == Map || k.Kind == List {
-			return b.errorf(key, "a %s %w", k.Kind, ErrKey)
+			return nil, b.errorf(key, "a %s %w", k.Kind, ErrKey)
 		}
 		// An alias as key stands for the scalar it names.
 		scalar := key
@@ -650,19 +674,19 @@ func (b *builder) mapping(n *Node, y *yaml.Node) error {
 		}
 		kv, err := scalarValue(scalar)
 		if err != nil {
-			return b.errorf(key, "%w", err)
+			return nil, b.errorf(key, "%w", err)
 		}
 		name, ok := keyName(kv)
 		if !ok {
-			return b.errorf(key, "%q %w", key.Value, ErrKey)
+			return nil, b.errorf(key, "%q %w", key.Value, ErrKey)
 		}
 		v, err := b.build(value)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		n.Fields = append(n.Fields, newField(name, k, v))
+		fields = append(fields, newField(name, k, v))
 	}
-	return nil
+	return fields, nil
 }
 
 // keyLimit is the most characters from a key to its colon that clusterctl's parser
@@ -698,10 +722,11 @@ func (b *builder) longKey(key, value *yaml.Node) bool {
 	return long
 }
 
-// merge adds the entries that a merge key brings in. As in sigs.k8s.io/yaml
+// merge returns the entries that a merge key brings in. As in sigs.k8s.io/yaml
 // they override what stands before the merge key and not what follows; of a
 // list of maps the first has precedence.
-func (b *builder) merge(n *Node, y *yaml.Node) error {
+func (b *builder) merge(y *yaml.Node) ([]Field, error) {
+	var fields []Field
 	sources := []*yaml.Node{y}
 	if y.Kind == yaml.SequenceNode {
 		sources = slices.Clone(y.Content)
@@ -713,18 +738,18 @@ func (b *builder) merge(n *Node, y *yaml.Node) error {
 			target = s.Alias
 		}
 		if target.Kind != yaml.MappingNode {
-			return b.errorf(s, "map merge requires map or sequence of maps as the value")
+			return nil, b.errorf(s, "map merge requires map or sequence of maps as the value")
 		}
 		m, err := b.build(s)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, f := range m.Fields {
+		for _, f := range m.Fields() {
 			f.Merged = true
-			n.Fields = append(n.Fields, f)
+			fields = append(fields, f)
 		}
 	}
-	return nil
+	return fields, nil
 }
 
 // checkAliases refuses documents whose aliases run in circles or blow them up,

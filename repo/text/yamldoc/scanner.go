@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"math"
 	"strings"
+	"sync"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // scanner reads the YAML that people, kustomize and controller-gen write: block
@@ -20,11 +22,9 @@ type scanner struct {
 	line int // counts from 1
 	bol  int // where the line begins
 
-	ascii  bool
-	depth  int
-	buf    []byte  // a scalar of several lines
-	fields []Field // of the maps that are open
-	items  []*Node // of the lists that are open
+	ascii bool
+	depth int
+	*scratch
 
 	nodes     []Node
 	fieldSlab []Field
@@ -32,6 +32,32 @@ type scanner struct {
 	// slab and fieldSize are the sizes of the next slabs; small documents leave
 	// little of them unused.
 	slab, fieldSize int
+}
+
+// scratch is memory that one document after the other is read with.
+type scratch struct {
+	buf    []byte  // a scalar of several lines
+	fields []Field // of the maps that are open
+	items  []*Node // of the lists that are open
+	// mostFields and mostItems are the largest lengths in this document.
+	mostFields, mostItems int
+}
+
+var scratches = sync.Pool{New: func() any { return &scratch{} }}
+
+// mostScratch is the size in bytes from which on memory is not used again.
+const mostScratch = 64 << 10
+
+// release gives the memory to the next document, without what leads to this one.
+func (s *scratch) release() {
+	if cap(s.fields)*int(unsafe.Sizeof(Field{})) > mostScratch || cap(s.items)*int(unsafe.Sizeof((*Node)(nil))) > mostScratch || cap(s.buf) > mostScratch {
+		return
+	}
+	clear(s.fields[:max(s.mostFields, len(s.fields))])
+	clear(s.items[:max(s.mostItems, len(s.items))])
+	s.buf, s.fields, s.items = s.buf[:0], s.fields[:0], s.items[:0]
+	s.mostFields, s.mostItems = 0, 0
+	scratches.Put(s)
 }
 
 // largeSlab is how many nodes are made at once for large documents, first, and
@@ -57,7 +83,8 @@ func scan(data []byte) *Node {
 	if !ok || tabIndent(data) {
 		return nil
 	}
-	p := scanner{text: text(data), line: 1, ascii: ascii}
+	p := scanner{text: text(data), line: 1, ascii: ascii, scratch: scratches.Get().(*scratch)}
+	defer p.release()
 	p.expect()
 	if strings.HasPrefix(p.text, "---") {
 		p.pos = 3
@@ -258,13 +285,14 @@ func (p *scanner) list(column int) *Node {
 	if p.column() > column {
 		return nil
 	}
+	p.mostItems = max(p.mostItems, len(p.items))
 	count := len(p.items) - mark
 	if count > len(p.itemSlab) {
 		p.itemSlab = make([]*Node, max(count, p.fieldSize/8))
 	}
-	n.Items = p.itemSlab[:count:count]
+	copy(p.itemSlab[:count], p.items[mark:])
+	n.setItems(p.itemSlab[:count])
 	p.itemSlab = p.itemSlab[count:]
-	copy(n.Items, p.items[mark:])
 	p.items = p.items[:mark]
 	return n
 }
@@ -292,14 +320,15 @@ func (p *scanner) mapping(column int) *Node {
 
 // closeMap gives a map the fields from a mark.
 func (p *scanner) closeMap(n *Node, mark int) {
+	p.mostFields = max(p.mostFields, len(p.fields))
 	count := len(p.fields) - mark
 	if count > len(p.fieldSlab) {
 		p.fieldSlab = make([]Field, max(count, p.fieldSize))
 		p.fieldSize = nextSlab(p.fieldSize)
 	}
-	n.Fields = p.fieldSlab[:count:count]
+	copy(p.fieldSlab[:count], p.fields[mark:])
+	n.setFields(p.fieldSlab[:count])
 	p.fieldSlab = p.fieldSlab[count:]
-	copy(n.Fields, p.fields[mark:])
 	p.fields = p.fields[:mark]
 }
 
@@ -317,7 +346,7 @@ func (p *scanner) key() (f Field, ok bool) {
 		if n == nil {
 			return f, false
 		}
-		f.Name, f.style = n.Text, Quoted
+		f.Name, f.style = n.Text(), Quoted
 	default:
 		end, colon := p.plainEnd(start)
 		text := strings.TrimRight(p.text[start:end], " ")
@@ -516,7 +545,7 @@ func (p *scanner) plain(indent int) *Node {
 // setPlain gives a node the type of a plain scalar. It is false if JSON has no such
 // value.
 func (n *Node) setPlain(text string) bool {
-	n.Text = text
+	n.setText(text)
 	v, other := guess(text)
 	if !other {
 		n.Kind = String
@@ -567,7 +596,7 @@ func (p *scanner) quoted(indent int) *Node {
 		i++
 	}
 	if p.text[i] == quote && (quote == '"' || p.text[i+1] != '\'') {
-		n.Text = p.text[p.pos+1 : i]
+		n.setText(p.text[p.pos+1 : i])
 		p.pos = i + 1
 		return n
 	}
@@ -581,7 +610,7 @@ func (p *scanner) quoted(indent int) *Node {
 			p.pos += 2
 		case c == quote:
 			p.pos++
-			n.Text = string(p.buf)
+			n.setText(string(p.buf))
 			return n
 		case c == '\t':
 			return nil
@@ -758,10 +787,10 @@ func (p *scanner) blockScalar(parent int) *Node {
 		p.buf = append(p.buf, '\n')
 	}
 	if len(p.buf) > longScalar && cap(p.buf)-len(p.buf) < len(p.buf)/8 {
-		n.Text = text(p.buf) // the next one gets memory of its own
+		n.setText(text(p.buf)) // the next one gets memory of its own
 		p.buf = nil
 	} else {
-		n.Text = string(p.buf)
+		n.setText(string(p.buf))
 	}
 	if !p.next() {
 		return nil
@@ -805,16 +834,17 @@ func (p *scanner) flow() *Node {
 		return p.flowMap()
 	}
 	n := p.node(List, p.pos)
-	n.Items = []*Node{}
+	items := []*Node{}
 	p.pos++
 	for p.blanks(); p.text[p.pos] != ']'; {
 		item := p.flowValue()
 		if item == nil || !p.separator(']') {
 			return nil
 		}
-		n.Items = append(n.Items, item)
+		items = append(items, item)
 	}
 	p.pos++
+	n.setItems(items)
 	return n
 }
 
@@ -825,11 +855,11 @@ func (p *scanner) flowMap() *Node {
 	for p.blanks(); p.text[p.pos] != '}'; {
 		start := p.pos
 		key := p.flowValue()
-		if key == nil || key.Kind == Map || key.Kind == List || key.Kind == Null || key.Text == "<<" ||
+		if key == nil || key.Kind == Map || key.Kind == List || key.Kind == Null || key.Text() == "<<" ||
 			p.text[p.pos] != ':' || p.text[p.pos+1] != ' ' && p.text[start] != '"' || p.pos-start > keyLimit-24 {
 			return nil
 		}
-		name := key.Text
+		name := key.Text()
 		if key.Kind != String {
 			var ok bool
 			if name, ok = keyName(key.number()); !ok {
@@ -839,7 +869,7 @@ func (p *scanner) flowMap() *Node {
 		p.pos++
 		p.blanks()
 		v := p.flowValue()
-		if v == nil || v.Kind != Map && v.Kind != List && v.Text == "" || !p.separator('}') {
+		if v == nil || v.Kind != Map && v.Kind != List && v.Text() == "" || !p.separator('}') {
 			return nil
 		}
 		p.fields = append(p.fields, newField(name, key, v))

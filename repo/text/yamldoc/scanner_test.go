@@ -19,16 +19,16 @@ func sameNodes(a, b *Node) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	if a.Kind != b.Kind || a.Style != b.Style || a.Text != b.Text || a.line != b.line || a.col != b.col ||
-		len(a.Fields) != len(b.Fields) || len(a.Items) != len(b.Items) {
+	if a.Kind != b.Kind || a.Style != b.Style || a.Text() != b.Text() || a.line != b.line || a.col != b.col ||
+		len(a.Fields()) != len(b.Fields()) || len(a.List()) != len(b.List()) {
 		return false
 	}
-	for i, f := range a.Fields {
-		if g := b.Fields[i]; f.Name != g.Name || f.Merged != g.Merged || !sameNodes(f.Key(), g.Key()) || !sameNodes(f.Value, g.Value) {
+	for i, f := range a.Fields() {
+		if g := b.Fields()[i]; f.Name != g.Name || f.Merged != g.Merged || !sameNodes(f.Key(), g.Key()) || !sameNodes(f.Value, g.Value) {
 			return false
 		}
 	}
-	return slices.EqualFunc(a.Items, b.Items, sameNodes)
+	return slices.EqualFunc(a.List(), b.List(), sameNodes)
 }
 
 // scanned compares the scanner with what the parsers of others make of a document,
@@ -69,7 +69,7 @@ func describe(n *Node) string {
 	n.Walk(func(path Path, n *Node) bool {
 		if len(out) < 2000 {
 			out = append(out, path.String()+"="...)
-			out = append(out, n.Kind.String()+" "+n.Text...)
+			out = append(out, n.Kind.String()+" "+n.Text()...)
 			out = append(out, " @"+(&Error{Pos: Pos{int(n.line), int(n.col)}, Err: os.ErrInvalid}).Error()[:6]+"; "...)
 		}
 		return true

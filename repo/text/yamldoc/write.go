@@ -114,11 +114,11 @@ func (d *Document) Unwritable(lost func(*Field) bool, visit func(n *Node, err er
 	}
 	var walk func(n *Node)
 	walk = func(n *Node) {
-		if odd && n.Is(String) && !plainText(n.Text) {
-			found(n, n.Text)
+		if odd && n.Is(String) && !plainText(n.Text()) {
+			found(n, n.Text())
 		}
-		for i := range n.Fields {
-			f := &n.Fields[i]
+		for i := range n.Fields() {
+			f := &n.Fields()[i]
 			way = append(way, step{n, f})
 			if len(f.Name) > safeKey || odd && !plainText(f.Name) {
 				found(f.Key(), map[string]any{f.Name: nil})
@@ -126,7 +126,7 @@ func (d *Document) Unwritable(lost func(*Field) bool, visit func(n *Node, err er
 			walk(f.Value)
 			way = way[:len(way)-1]
 		}
-		for _, item := range n.Items {
+		for _, item := range n.List() {
 			walk(item)
 		}
 	}

@@ -110,8 +110,8 @@ func (d *decoder) object(n *yamldoc.Node, what string, needed []string, fields m
 		return
 	}
 	seen := map[string]bool{}
-	for i := range n.Fields {
-		f := &n.Fields[i]
+	for i := range n.Fields() {
+		f := &n.Fields()[i]
 		set := fields[f.Name]
 		switch {
 		case set == nil:
@@ -137,10 +137,10 @@ func (d *decoder) each(what string, item func(*yamldoc.Node)) func(*yamldoc.Node
 			d.failf(n, "%s must be a list", what)
 			return
 		}
-		if len(n.Items) == 0 {
+		if len(n.List()) == 0 {
 			d.failf(n, "%s is empty; leave it out", what)
 		}
-		for _, i := range n.Items {
+		for _, i := range n.List() {
 			item(i)
 		}
 	}

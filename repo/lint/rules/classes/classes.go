@@ -141,7 +141,7 @@ func classDecodes(p *lint.Pass, c *clusterclass.Class) {
 	}
 	for _, n := range c.Durations() {
 		if _, err := time.ParseDuration(n.Str()); err != nil && n.Is(yamldoc.String) && !sampled(c.Object, n) {
-			p.On(c.Object, n, "%q is not a duration such as 10m", n.Text)
+			p.On(c.Object, n, "%q is not a duration such as 10m", n.Text())
 		}
 	}
 }
@@ -436,9 +436,9 @@ func classWorkerName(p *lint.Pass, c *clusterclass.Class) {
 		case !w.Node.Is(yamldoc.Map) || n != nil && !n.Is(yamldoc.String): // CC001
 		case n == nil:
 			p.On(c.Object, w.Node, "an entry of %s lacks the field class", list)
-		case n.Text == "":
+		case n.Text() == "":
 			p.On(c.Object, n, "an entry of %s has an empty class", list)
-		case len(n.Text) > 256:
+		case len(n.Text()) > 256:
 			violations(p, c, n, append(w.Path, "class")...)
 		case seen[key]:
 			if !sampled(c.Object, n) {
@@ -490,7 +490,7 @@ func classStartupTimeout(p *lint.Pass, c *clusterclass.Class) {
 	for _, h := range c.HealthChecks() {
 		n := h.NodeStartupTimeout
 		if seconds, ok := view.Seconds(n); ok && seconds != 0 && seconds < 30 && !sampled(c.Object, n) {
-			p.On(c.Object, n, "the startup timeout is %s; it must be 0 or at least 30 seconds", n.Text)
+			p.On(c.Object, n, "the startup timeout is %s; it must be 0 or at least 30 seconds", n.Text())
 		}
 	}
 }
@@ -507,8 +507,8 @@ var _ = classRules.Add(lint.Rule{
 
 func classIntOrPercent(p *lint.Pass, c *clusterclass.Class) {
 	check := func(n *yamldoc.Node, what string) {
-		if n.Is(yamldoc.String) && !view.IsPercent(n.Text) && !sampled(c.Object, n) {
-			p.On(c.Object, n, "%s is %q, which is neither an integer nor a percentage", what, n.Text)
+		if n.Is(yamldoc.String) && !view.IsPercent(n.Text()) && !sampled(c.Object, n) {
+			p.On(c.Object, n, "%s is %q, which is neither an integer nor a percentage", what, n.Text())
 		}
 	}
 	for _, h := range c.HealthChecks() {
@@ -541,8 +541,8 @@ var _ = classRules.Add(lint.Rule{
 
 func classUnhealthyRange(p *lint.Pass, c *clusterclass.Class) {
 	for _, h := range c.HealthChecks() {
-		if n := h.UnhealthyRange; n.Is(yamldoc.String) && !sampled(c.Object, n) && (!unhealthyRange().MatchString(n.Text) || len(n.Text) > 32) {
-			p.On(c.Object, n, "the range of unhealthy machines is %q; it must have the form [3-5]", n.Text)
+		if n := h.UnhealthyRange; n.Is(yamldoc.String) && !sampled(c.Object, n) && (!unhealthyRange().MatchString(n.Text()) || len(n.Text()) > 32) {
+			p.On(c.Object, n, "the range of unhealthy machines is %q; it must have the form [3-5]", n.Text())
 		}
 	}
 }
@@ -561,7 +561,7 @@ var _ = classRules.Add(lint.Rule{
 
 func classNamingTemplate(p *lint.Pass, c *clusterclass.Class) {
 	for _, n := range c.Namings() {
-		if _, err := n.Render(n.Template.Text); err != nil && !sampled(c.Object, n.Template) {
+		if _, err := n.Render(n.Template.Text()); err != nil && !sampled(c.Object, n.Template) {
 			p.On(c.Object, n.Template, "the naming template cannot be rendered: %v", err)
 		}
 	}
@@ -579,8 +579,8 @@ var _ = classRules.Add(lint.Rule{
 
 func classNamingResult(p *lint.Pass, c *clusterclass.Class) {
 	for _, n := range c.Namings() {
-		name, err := n.Render(n.Template.Text)
-		if err != nil || n.Template.Text == "" || sampled(c.Object, n.Template) {
+		name, err := n.Render(n.Template.Text())
+		if err != nil || n.Template.Text() == "" || sampled(c.Object, n.Template) {
 			continue
 		}
 		if problem := clusterclass.Unnamed(name); problem != "" {
@@ -605,17 +605,17 @@ func classKubernetesVersions(p *lint.Pass, c *clusterclass.Class) {
 		if !n.Is(yamldoc.String) || sampled(c.Object, n) {
 			continue
 		}
-		v, err := semver.ParseTolerant(n.Text)
+		v, err := semver.ParseTolerant(n.Text())
 		if err != nil {
-			p.On(c.Object, n, "%q is not a semantic version", n.Text)
+			p.On(c.Object, n, "%q is not a semantic version", n.Text())
 			continue
 		}
 		if before != nil {
 			switch {
 			case clusterclass.CompareVersions(v, *before) <= 0:
-				p.On(c.Object, n, "%s is not higher than %s before it", n.Text, before)
+				p.On(c.Object, n, "%s is not higher than %s before it", n.Text(), before)
 			case v.Minor != before.Minor && v.Minor != before.Minor+1:
-				p.On(c.Object, n, "the list skips minor version %d before %s", before.Minor+1, n.Text)
+				p.On(c.Object, n, "the list skips minor version %d before %s", before.Minor+1, n.Text())
 			}
 		}
 		before = &v
@@ -729,7 +729,7 @@ func classNamespace(p *lint.Pass) {
 	for _, c := range list {
 		for _, r := range c.References() {
 			if n := r.Node.Get("namespace"); n.Is(yamldoc.String) && c.Version == clusterclass.V1Beta1 {
-				f := lint.At(c.Object.File, c.Object.Doc, n, "%s names the namespace %s, but templates are always taken from the namespace of the class", r.String(), n.Text)
+				f := lint.At(c.Object.File, c.Object.Doc, n, "%s names the namespace %s, but templates are always taken from the namespace of the class", r.String(), n.Text())
 				f.Severity = lint.Warning
 				p.Report(f)
 			}
@@ -860,7 +860,7 @@ func classLimits(p *lint.Pass, c *clusterclass.Class) {
 	}
 	for _, n := range c.Taints() {
 		if problem := clusterclass.TaintProblem(n.Get("key").Str()); problem != "" && n.Get("key").Is(yamldoc.String) && !sampled(c.Object, n.Get("key")) {
-			p.On(c.Object, n.Get("key"), "a taint with the key %q %s", n.Get("key").Text, problem)
+			p.On(c.Object, n.Get("key"), "a taint with the key %q %s", n.Get("key").Text(), problem)
 		}
 	}
 }
@@ -877,8 +877,8 @@ var _ = classRules.Add(lint.Rule{
 
 func classUpgradePlan(p *lint.Pass, c *clusterclass.Class) {
 	n := c.Spec.Get("upgrade", "external", "generateUpgradePlanExtension")
-	if n.Is(yamldoc.String) && n.Text != "" && !isHandler(n.Text) && !sampled(c.Object, n) {
-		p.On(c.Object, n, "%q does not have the form HANDLER.EXTENSIONCONFIG", n.Text)
+	if n.Is(yamldoc.String) && n.Text() != "" && !isHandler(n.Text()) && !sampled(c.Object, n) {
+		p.On(c.Object, n, "%q does not have the form HANDLER.EXTENSIONCONFIG", n.Text())
 	}
 }
 
@@ -938,8 +938,8 @@ func classNamespaceQuoted(p *lint.Pass) {
 		}
 		topology := o.Get("spec", "topology")
 		for _, n := range []*yamldoc.Node{topology.Get("classNamespace"), topology.Get("classRef", "namespace")} {
-			if n.Is(yamldoc.String) && n.Text != "" && !layouts.IsDNSLabel(n.Text) {
-				p.On(o, n, "clusterctl looks for the class in %s, which is not a valid namespace", n.Text)
+			if n.Is(yamldoc.String) && n.Text() != "" && !layouts.IsDNSLabel(n.Text()) {
+				p.On(o, n, "clusterctl looks for the class in %s, which is not a valid namespace", n.Text())
 			}
 		}
 	}

@@ -546,8 +546,8 @@ func descend(n *yamldoc.Node, rest string) *yamldoc.Node {
 		step := strings.Trim(rest[:end], ".[]")
 		rest = rest[end:]
 		next := n.Get(step)
-		if i, err := strconv.Atoi(step); err == nil && n.Is(yamldoc.List) && i < len(n.Items) {
-			next = n.Items[i]
+		if i, err := strconv.Atoi(step); err == nil && n.Is(yamldoc.List) && i < len(n.List()) {
+			next = n.List()[i]
 		}
 		if next == nil {
 			break

@@ -103,12 +103,12 @@ func patchName(p *lint.Pass, c *clusterclass.Class) {
 		case !patch.Node.Is(yamldoc.Map) || n != nil && !n.Is(yamldoc.String) || sampled(c.Object, n):
 		case n == nil:
 			p.On(c.Object, patch.Node, "the patch has no name")
-		case n.Text == "":
+		case n.Text() == "":
 			p.On(c.Object, n, "the name of the patch is empty")
-		case n.Text == "inline":
+		case n.Text() == "inline":
 			p.On(c.Object, n, "the patch has the reserved name \"inline\"")
-		case seen[n.Text]:
-			p.On(c.Object, n, "two patches have the name %q", n.Text)
+		case seen[n.Text()]:
+			p.On(c.Object, n, "two patches have the name %q", n.Text())
 		default:
 			violations(p, c, n, "spec", "patches", listIndex(i), "name")
 		}
@@ -144,7 +144,7 @@ func judgeable(p *lint.Pass, c *clusterclass.Class, n *yamldoc.Node, what string
 	if !n.Is(yamldoc.String) || sampled(c.Object, n) {
 		return false
 	}
-	if size := utf8.RuneCountInString(n.Text); size > most {
+	if size := utf8.RuneCountInString(n.Text()); size > most {
 		p.On(c.Object, n, "%s has %d characters; at most %d are allowed", what, size, most)
 		return false
 	}
@@ -167,9 +167,9 @@ func patchEnabledIf(p *lint.Pass, c *clusterclass.Class) {
 		if !judgeable(p, c, patch.EnabledIf, what, 256) {
 			continue
 		}
-		if patch.EnabledIf.Text == "" {
+		if patch.EnabledIf.Text() == "" {
 			p.On(c.Object, patch.EnabledIf, "%s is empty", what)
-		} else if _, err := clusterclass.ParseTemplate(patch.EnabledIf.Text); err != nil {
+		} else if _, err := clusterclass.ParseTemplate(patch.EnabledIf.Text()); err != nil {
 			p.On(c.Object, patch.EnabledIf, "%s is not a valid template: %v", what, err)
 		}
 	}
@@ -191,9 +191,9 @@ func patchTemplate(p *lint.Pass, c *clusterclass.Class) {
 		if !judgeable(p, c, n, "the template", 10240) {
 			return
 		}
-		if n.Text == "" {
+		if n.Text() == "" {
 			p.On(c.Object, n, "the template is empty")
-		} else if _, err := clusterclass.ParseTemplate(n.Text); err != nil && (j.op.Str() == "add" || j.op.Str() == "replace") {
+		} else if _, err := clusterclass.ParseTemplate(n.Text()); err != nil && (j.op.Str() == "add" || j.op.Str() == "replace") {
 			p.On(c.Object, n, "the template is not valid: %v", err)
 		}
 	})
@@ -226,7 +226,7 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 		for i := range refs {
 			r := &refs[i]
 			found = found || d.matches(r) || sampled(o, r.Node.Get("apiVersion"), r.Node.Get("kind"))
-			if r.Kind == d.kind.Text {
+			if r.Kind == d.kind.Text() {
 				near = r
 			}
 		}
@@ -240,16 +240,16 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 				violations(p, c, n, append(d.path[:len(d.path):len(d.path)], "selector", name)...)
 			}
 		case near != nil:
-			f := lint.At(o.File, o.Doc, d.apiVersion, "patch %q selects %s in version %s, but %s refers to version %s", d.patch.Name, near.Kind, d.apiVersion.Text, near, near.APIVersion)
+			f := lint.At(o.File, o.Doc, d.apiVersion, "patch %q selects %s in version %s, but %s refers to version %s", d.patch.Name, near.Kind, d.apiVersion.Text(), near, near.APIVersion)
 			f.Fix = "Write " + near.APIVersion + "."
 			p.Report(f)
 		default:
-			f := lint.At(o.File, o.Doc, d.kind, "patch %q selects %s of %s, to which the class does not refer", d.patch.Name, d.kind.Text, d.apiVersion.Text)
+			f := lint.At(o.File, o.Doc, d.kind, "patch %q selects %s of %s, to which the class does not refer", d.patch.Name, d.kind.Text(), d.apiVersion.Text())
 			var kinds []string
 			for _, r := range refs {
 				kinds = append(kinds, r.Kind)
 			}
-			if k := nearestKind(kinds, d.kind.Text); k != "" {
+			if k := nearestKind(kinds, d.kind.Text()); k != "" {
 				f.Fix = "Did you mean " + k + "?"
 			}
 			p.Report(f)
@@ -308,17 +308,17 @@ func patchMatchResources(p *lint.Pass, c *clusterclass.Class) {
 		for _, m := range matchLists {
 			for _, n := range d.match.Get(m.name, "names").List() {
 				enabled = true
-				if !n.Is(yamldoc.String) || sampled(o, n) || nameProblem(n.Text) != "" || !known {
+				if !n.Is(yamldoc.String) || sampled(o, n) || nameProblem(n.Text()) != "" || !known {
 					continue
 				}
 				if !slices.ContainsFunc(workers, func(w clusterclass.Worker) bool {
-					if w.Pool != m.pool || !selectsWorker(n.Text, w.Class) && !sampled(o, w.Node.Get("class")) {
+					if w.Pool != m.pool || !selectsWorker(n.Text(), w.Class) && !sampled(o, w.Node.Get("class")) {
 						return false
 					}
 					return d.matches(&w.Bootstrap) || d.matches(&w.Infrastructure) ||
 						sampled(o, w.Node.Get("class"), w.Bootstrap.Node.Get("kind"), w.Bootstrap.Node.Get("apiVersion"), w.Infrastructure.Node.Get("kind"), w.Infrastructure.Node.Get("apiVersion"))
 				}) {
-					p.On(o, n, "patch %q selects %s of class %s, but none of them uses templates of kind %s", d.patch.Name, m.list, n.Text, d.kind.Str())
+					p.On(o, n, "patch %q selects %s of class %s, but none of them uses templates of kind %s", d.patch.Name, m.list, n.Text(), d.kind.Str())
 				}
 			}
 		}
@@ -369,7 +369,7 @@ func patchClassNames(p *lint.Pass, c *clusterclass.Class) {
 		for _, m := range matchLists {
 			for _, n := range d.match.Get(m.name, "names").List() {
 				if problem := nameProblem(n.Str()); problem != "" && !sampled(c.Object, n) {
-					p.On(c.Object, n, "%q %s", n.Text, problem)
+					p.On(c.Object, n, "%q %s", n.Text(), problem)
 				}
 			}
 		}
@@ -388,8 +388,8 @@ var _ = patchRules.Add(lint.Rule{
 
 func patchOperation(p *lint.Pass, c *clusterclass.Class) {
 	jsonPatches(c, func(j jsonPatch) {
-		if j.op.Is(yamldoc.String) && !slices.Contains([]string{"add", "replace", "remove"}, j.op.Text) && !sampled(c.Object, j.op) {
-			p.On(c.Object, j.op, "the operation is %q; it must be add, replace or remove", j.op.Text)
+		if j.op.Is(yamldoc.String) && !slices.Contains([]string{"add", "replace", "remove"}, j.op.Text()) && !sampled(c.Object, j.op) {
+			p.On(c.Object, j.op, "the operation is %q; it must be add, replace or remove", j.op.Text())
 		}
 	})
 }
@@ -409,12 +409,12 @@ func patchPath(p *lint.Pass, c *clusterclass.Class) {
 		if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) {
 			return
 		}
-		if !strings.HasPrefix(j.to.Text, "/spec") {
-			p.On(c.Object, j.to, "the path %q does not begin with /spec", j.to.Text)
+		if !strings.HasPrefix(j.to.Text(), "/spec") {
+			p.On(c.Object, j.to, "the path %q does not begin with /spec", j.to.Text())
 			return
 		}
 		violations(p, c, j.to, append(j.path, "path")...)
-		for part := range strings.SplitSeq(j.to.Text, "/") {
+		for part := range strings.SplitSeq(j.to.Text(), "/") {
 			i, err := strconv.Atoi(part)
 			switch op := j.op.Str(); {
 			case err != nil:
@@ -468,11 +468,11 @@ func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
 		}
 	}
 	jsonPatches(c, func(j jsonPatch) {
-		if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) || !strings.HasPrefix(j.to.Text, "/spec/") {
+		if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) || !strings.HasPrefix(j.to.Text(), "/spec/") {
 			return
 		}
 		s, prefix, ok := definedIn(p, j.definition)
-		steps := pointerPath(j.to.Text)
+		steps := pointerPath(j.to.Text())
 		if !ok || len(steps) < len(prefix) || !slices.Equal(steps[:len(prefix)], prefix) {
 			return
 		}
@@ -484,11 +484,11 @@ func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
 			next, presence := s.At(name)
 			switch presence {
 			case crd.Absent:
-				f := lint.At(c.Object.File, c.Object.Doc, j.to, "%s has no field %s in %s", j.definition.kind.Str(), name, j.to.Text)
+				f := lint.At(c.Object.File, c.Object.Doc, j.to, "%s has no field %s in %s", j.definition.kind.Str(), name, j.to.Text())
 				f.Severity = lint.Warning
 				var names []string
 				if properties := s.Node.Get("properties"); properties != nil {
-					for _, field := range properties.Fields {
+					for _, field := range properties.Fields() {
 						names = append(names, field.Name)
 					}
 				}
@@ -588,7 +588,7 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 		if !n.Is(yamldoc.String) || open || sampled(c.Object, n) {
 			return
 		}
-		t, err := clusterclass.ParseTemplate(n.Text)
+		t, err := clusterclass.ParseTemplate(n.Text())
 		if err != nil {
 			return
 		}
@@ -609,12 +609,12 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 	jsonPatches(c, func(j jsonPatch) {
 		template(j.from.Get("template"))
 		n := j.from.Get("variable")
-		if op := j.op.Str(); !n.Is(yamldoc.String) || op != "add" && op != "replace" || sampled(c.Object, n) || strings.HasPrefix(n.Text, clusterclass.Builtin+".") {
+		if op := j.op.Str(); !n.Is(yamldoc.String) || op != "add" && op != "replace" || sampled(c.Object, n) || strings.HasPrefix(n.Text(), clusterclass.Builtin+".") {
 			return
 		}
-		name := clusterclass.VariableName(n.Text)
+		name := clusterclass.VariableName(n.Text())
 		if name == clusterclass.Builtin && !slices.Contains(names, name) || !defined[name] {
-			f := lint.At(c.Object.File, c.Object.Doc, n, "variable %q is not defined by the class", n.Text)
+			f := lint.At(c.Object.File, c.Object.Doc, n, "variable %q is not defined by the class", n.Text())
 			f.Fix = fix(name)
 			p.Report(f)
 		}
@@ -634,11 +634,11 @@ var _ = patchRules.Add(lint.Rule{
 func patchBuiltin(p *lint.Pass, c *clusterclass.Class) {
 	jsonPatches(c, func(j jsonPatch) {
 		n := j.from.Get("variable")
-		if op := j.op.Str(); !n.Is(yamldoc.String) || op != "add" && op != "replace" || sampled(c.Object, n) || !strings.HasPrefix(n.Text, clusterclass.Builtin+".") || clusterclass.IsBuiltin(n.Text) {
+		if op := j.op.Str(); !n.Is(yamldoc.String) || op != "add" && op != "replace" || sampled(c.Object, n) || !strings.HasPrefix(n.Text(), clusterclass.Builtin+".") || clusterclass.IsBuiltin(n.Text()) {
 			return
 		}
-		f := lint.At(c.Object.File, c.Object.Doc, n, "builtin variable %s does not exist", n.Text)
-		if near := nearestKind(clusterclass.Builtins(), n.Text); near != "" {
+		f := lint.At(c.Object.File, c.Object.Doc, n, "builtin variable %s does not exist", n.Text())
+		if near := nearestKind(clusterclass.Builtins(), n.Text()); near != "" {
 			f.Fix = "Did you mean " + near + "?"
 		}
 		p.Report(f)
@@ -682,11 +682,11 @@ func patchHandler(p *lint.Pass, c *clusterclass.Class) {
 		generate, validate, discover := c.Handlers(patch)
 		for _, n := range []*yamldoc.Node{generate, validate, discover} {
 			switch {
-			case !n.Is(yamldoc.String) || n.Text == "" || sampled(c.Object, n):
-			case !isHandler(n.Text):
-				p.On(c.Object, n, "%q does not have the form HANDLER.EXTENSIONCONFIG", n.Text)
+			case !n.Is(yamldoc.String) || n.Text() == "" || sampled(c.Object, n):
+			case !isHandler(n.Text()):
+				p.On(c.Object, n, "%q does not have the form HANDLER.EXTENSIONCONFIG", n.Text())
 			case len(configs) > 0:
-				_, config, _ := strings.Cut(n.Text, ".")
+				_, config, _ := strings.Cut(n.Text(), ".")
 				if !slices.ContainsFunc(configs, func(o *manifest.Object) bool { return o.Name == config || sampled(o, o.Get("metadata", "name")) }) {
 					p.On(c.Object, n, "the components do not contain an ExtensionConfig named %q", config)
 				}
@@ -717,10 +717,10 @@ var _ = patchRules.Add(lint.Rule{
 
 func patchPointer(p *lint.Pass, c *clusterclass.Class) {
 	jsonPatches(c, func(j jsonPatch) {
-		if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) || !strings.HasPrefix(j.to.Text, "/") {
+		if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) || !strings.HasPrefix(j.to.Text(), "/") {
 			return
 		}
-		for part := range strings.SplitSeq(j.to.Text[1:], "/") {
+		for part := range strings.SplitSeq(j.to.Text()[1:], "/") {
 			message := ""
 			switch plain := strings.NewReplacer("~0", "", "~1", "").Replace(part); {
 			case part == "":
@@ -730,7 +730,7 @@ func patchPointer(p *lint.Pass, c *clusterclass.Class) {
 			default:
 				continue
 			}
-			p.On(c.Object, j.to, "the path %q %s", j.to.Text, message)
+			p.On(c.Object, j.to, "the path %q %s", j.to.Text(), message)
 			return
 		}
 	})
@@ -749,10 +749,10 @@ var _ = patchRules.Add(lint.Rule{
 func patchNeverEnabled(p *lint.Pass, c *clusterclass.Class) {
 	for _, patch := range c.Patches() {
 		n := patch.EnabledIf
-		if !n.Is(yamldoc.String) || n.Text == "" || sampled(c.Object, n) {
+		if !n.Is(yamldoc.String) || n.Text() == "" || sampled(c.Object, n) {
 			continue
 		}
-		t, err := clusterclass.ParseTemplate(n.Text)
+		t, err := clusterclass.ParseTemplate(n.Text())
 		if err != nil {
 			continue
 		}

@@ -32,14 +32,14 @@ func variableDefinitionName(p *lint.Pass, c *clusterclass.Class) {
 		case !v.Node.Is(yamldoc.Map) || n != nil && !n.Is(yamldoc.String) || sampled(c.Object, n):
 		case n == nil:
 			p.On(c.Object, v.Node, "the variable has no name")
-		case n.Text == "":
+		case n.Text() == "":
 			p.On(c.Object, n, "the name of the variable is empty")
-		case n.Text == clusterclass.Builtin:
-			p.On(c.Object, n, "variable %q has a name that Cluster API reserves", n.Text)
-		case strings.Contains(n.Text, "."):
-			p.On(c.Object, n, "the variable name %q contains a dot", n.Text)
-		case seen[n.Text]:
-			p.On(c.Object, n, "two variables have the name %q", n.Text)
+		case n.Text() == clusterclass.Builtin:
+			p.On(c.Object, n, "variable %q has a name that Cluster API reserves", n.Text())
+		case strings.Contains(n.Text(), "."):
+			p.On(c.Object, n, "the variable name %q contains a dot", n.Text())
+		case seen[n.Text()]:
+			p.On(c.Object, n, "two variables have the name %q", n.Text())
 		default:
 			for _, f := range c.CheckAt(n, append(v.Path, "name")...) {
 				if f.Fault == openapi.Value {
@@ -212,7 +212,7 @@ var _ = variableRules.Add(lint.Rule{
 
 func variableSecret(p *lint.Pass, c *clusterclass.Class) {
 	for _, v := range c.Variables() {
-		if d := v.Default(); d.Is(yamldoc.String) && d.Text != "" && secret().MatchString(v.Name) && !sampled(c.Object, d) {
+		if d := v.Default(); d.Is(yamldoc.String) && d.Text() != "" && secret().MatchString(v.Name) && !sampled(c.Object, d) {
 			p.On(c.Object, d, "variable %q looks like a secret and has a default", v.Name)
 		}
 	}

@@ -111,8 +111,8 @@ func aggregationLabel(p *lint.Pass) {
 			continue
 		}
 		for _, label := range []string{aggregate, kubeadmAggregate} {
-			if n := o.Get("metadata", "labels", label); n.Is(yamldoc.String) && n.Text != "true" && !view.Open(o, n) {
-				p.On(o, n, `the aggregation label is %q, not "true"`, n.Text)
+			if n := o.Get("metadata", "labels", label); n.Is(yamldoc.String) && n.Text() != "true" && !view.Open(o, n) {
+				p.On(o, n, `the aggregation label is %q, not "true"`, n.Text())
 			}
 		}
 	}

@@ -194,7 +194,7 @@ func subjectNamespace(p *lint.Pass) {
 		}
 		for _, s := range o.Get("subjects").List() {
 			n := s.Get("namespace")
-			if s.Get("kind").Str() == "ServiceAccount" && (n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text == "" && !view.Open(o, n)) {
+			if s.Get("kind").Str() == "ServiceAccount" && (n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "" && !view.Open(o, n)) {
 				p.On(o, s, "the ServiceAccount %s has no namespace", s.Get("name").Str())
 			}
 		}
@@ -230,13 +230,13 @@ func injectionFormat(p *lint.Pass) {
 		}
 		annotations := o.Get("metadata", "annotations")
 		n := annotations.Get(injectCAFrom)
-		if n == nil || strings.Count(n.Text, "/") == 1 || view.Open(o, n) {
+		if n == nil || strings.Count(n.Text(), "/") == 1 || view.Open(o, n) {
 			continue
 		}
 		if slices.ContainsFunc(view.Fields(annotations), func(f yamldoc.Field) bool { return !f.Value.Is(yamldoc.String) && !f.Value.Is(yamldoc.Null) }) {
 			continue // clusterctl sees no annotations at all
 		}
-		p.On(o, n, "%q does not have the form NAMESPACE/NAME", n.Text)
+		p.On(o, n, "%q does not have the form NAMESPACE/NAME", n.Text())
 	}
 }
 
@@ -292,9 +292,9 @@ func fixedNamespace(p *lint.Pass) {
 		switch count {
 		case 0:
 		case 1:
-			p.On(o, first, "clusterctl does not replace the namespace in %q, which stays %s", first.Text, name)
+			p.On(o, first, "clusterctl does not replace the namespace in %q, which stays %s", first.Text(), name)
 		default:
-			p.On(o, first, "clusterctl does not replace the namespace in %q and %d more values, which stays %s", first.Text, count-1, name)
+			p.On(o, first, "clusterctl does not replace the namespace in %q and %d more values, which stays %s", first.Text(), count-1, name)
 		}
 	}
 }
@@ -330,7 +330,7 @@ func certificateNames(p *lint.Pass) {
 			}
 			continue
 		}
-		for _, name := range n.Items {
+		for _, name := range n.List() {
 			if view.Open(o, name) {
 				continue
 			}
@@ -341,14 +341,14 @@ func certificateNames(p *lint.Pass) {
 			if p.File.Kind != layouts.Components || o.Group != view.CertManagerGroup {
 				continue
 			}
-			host, rest, _ := strings.Cut(name.Text, ".")
+			host, rest, _ := strings.Cut(name.Text(), ".")
 			f := lint.At(p.File, o.Doc, name, "")
 			f.Severity = lint.Warning
 			switch {
 			case o.Namespace == "" && (strings.HasSuffix(rest, ".svc") || strings.Contains(rest, ".svc.")):
-				f.Message = fmt.Sprintf("the Certificate has no namespace, so clusterctl keeps the one in %s", name.Text)
+				f.Message = fmt.Sprintf("the Certificate has no namespace, so clusterctl keeps the one in %s", name.Text())
 			case o.Namespace != "" && rest == o.Namespace && !view.IsFor(o, host, o.Namespace):
-				f.Message = fmt.Sprintf("clusterctl does not replace the namespace in %s, because no dot follows it", name.Text)
+				f.Message = fmt.Sprintf("clusterctl does not replace the namespace in %s, because no dot follows it", name.Text())
 			default:
 				continue
 			}
@@ -501,7 +501,7 @@ func canonicalImage(p *lint.Pass) {
 			case n == nil || n.Is(yamldoc.Null):
 				p.On(o, c, "container %s has no image", c.Get("name").Str())
 			case n.Is(yamldoc.String) && !view.Open(o, n):
-				if problem := imageProblem(n.Text); problem != "" {
+				if problem := imageProblem(n.Text()); problem != "" {
 					p.On(o, n, "%s", problem)
 				}
 			}
@@ -530,8 +530,8 @@ func imageVersion(p *lint.Pass) {
 			if n.Str() == "" || view.Open(o, n) {
 				continue
 			}
-			named, err := imageref.Parse(n.Text)
-			if err != nil || seesImages(o) && named.String() != n.Text {
+			named, err := imageref.Parse(n.Text())
+			if err != nil || seesImages(o) && named.String() != n.Text() {
 				continue // another rule says so
 			}
 			if named.Digest != "" {
@@ -539,7 +539,7 @@ func imageVersion(p *lint.Pass) {
 			}
 			switch {
 			case named.Tag == "":
-				p.On(o, n, "image %s has neither a tag nor a digest", n.Text)
+				p.On(o, n, "image %s has neither a tag nor a digest", n.Text())
 			case slices.Contains(movingTags, named.Tag):
 				p.On(o, n, "image uses the moving tag %q", named.Tag)
 			case slices.Contains(manager, c) && otherVersion(p.Release, named.Tag):
@@ -762,7 +762,7 @@ func sharedSelector(p *lint.Pass) {
 	having := map[label][]*manifest.Object{}
 	for _, o := range deployments {
 		for _, f := range view.Fields(o.Get("spec", "template", "metadata", "labels")) {
-			l := label{f.Name, f.Value.Text}
+			l := label{f.Name, f.Value.Text()}
 			having[l] = append(having[l], o)
 		}
 	}
@@ -774,7 +774,7 @@ func sharedSelector(p *lint.Pass) {
 		labels := n.Get("matchLabels")
 		candidates := deployments
 		for _, f := range view.Fields(labels) {
-			if some := having[label{f.Name, f.Value.Text}]; len(some) < len(candidates) {
+			if some := having[label{f.Name, f.Value.Text()}]; len(some) < len(candidates) {
 				candidates = some
 			}
 		}

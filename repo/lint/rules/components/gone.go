@@ -164,7 +164,7 @@ func goneImages(p *lint.Pass) {
 			if !n.Is(yamldoc.String) || view.Open(o, n) {
 				continue
 			}
-			named, err := imageref.Parse(n.Text)
+			named, err := imageref.Parse(n.Text())
 			if err != nil {
 				continue // COMP015
 			}
@@ -233,7 +233,7 @@ func askedImages(p *lint.Pass, say func(lint.ImageName, lint.Image) string) {
 			if !n.Is(yamldoc.String) || view.Open(o, n) {
 				continue
 			}
-			named, err := imageref.Parse(n.Text)
+			named, err := imageref.Parse(n.Text())
 			if err != nil {
 				continue // COMP015
 			}

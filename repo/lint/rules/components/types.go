@@ -30,8 +30,8 @@ func convertibleVersion(kinds ...string) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		for _, o := range p.File.Objects() {
 			if n := o.Get("apiVersion"); n.Str() != "" && slices.Contains(kinds, o.Kind) {
-				if t, known := gotypes.Converted(p.File.Kind, n.Text, o.Kind); t == nil && known != nil && !view.Open(o, n) {
-					p.On(o, n, "clusterctl converts every %s to %s and refuses %s", o.Kind, known[0], n.Text)
+				if t, known := gotypes.Converted(p.File.Kind, n.Text(), o.Kind); t == nil && known != nil && !view.Open(o, n) {
+					p.On(o, n, "clusterctl converts every %s to %s and refuses %s", o.Kind, known[0], n.Text())
 				}
 			}
 		}
@@ -58,8 +58,8 @@ func webhookVersion(p *lint.Pass) {
 		if o.Kind == crd.Kind && slices.Contains(view.DefinitionFiles, p.File.Kind) {
 			continue // CRD005 says it of all definitions
 		}
-		if t, _ := gotypes.Converted(p.File.Kind, n.Text, o.Kind); t != nil {
-			f := lint.At(o.File, o.Doc, n, "Kubernetes has not served %s since 1.22", n.Text)
+		if t, _ := gotypes.Converted(p.File.Kind, n.Text(), o.Kind); t != nil {
+			f := lint.At(o.File, o.Doc, n, "Kubernetes has not served %s since 1.22", n.Text())
 			f.Severity = lint.Warning
 			p.Report(f)
 		}
@@ -143,13 +143,13 @@ func rawManifest(p *lint.Pass) {
 // rawObject reports what clusterctl refuses about an object because of the
 // variables in it.
 func rawObject(kind layouts.FileKind, d *yamldoc.Document, found func(n *yamldoc.Node, format string, args ...any)) {
-	hasVariable := func(n *yamldoc.Node) bool { return strings.Contains(n.Text, "$") }
+	hasVariable := func(n *yamldoc.Node) bool { return strings.Contains(n.Text(), "$") }
 	of := d.Root.Get("kind").Str()
 	version := d.Root.Get("apiVersion")
 	t, known := gotypes.Converted(kind, version.Str(), of)
 	if t == nil {
 		if known != nil && version != nil && hasVariable(version) {
-			found(version, "with variables unreplaced clusterctl refuses this %s: its apiVersion is %s", of, version.Text)
+			found(version, "with variables unreplaced clusterctl refuses this %s: its apiVersion is %s", of, version.Text())
 		}
 		return
 	}
@@ -164,7 +164,7 @@ func rawObject(kind layouts.FileKind, d *yamldoc.Document, found func(n *yamldoc
 	pod := d.Root.Get("spec", "template", "spec")
 	for _, c := range slices.Concat(pod.Get("containers").List(), pod.Get("initContainers").List()) {
 		if n := c.Get("image"); n != nil && hasVariable(n) {
-			if problem := imageProblem(n.Text); problem != "" {
+			if problem := imageProblem(n.Text()); problem != "" {
 				found(n, "with variables unreplaced %s", problem)
 			}
 		}

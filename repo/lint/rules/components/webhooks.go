@@ -78,9 +78,9 @@ func webhookService(p *lint.Pass) {
 		}
 		service := w.serving(p.Release)
 		if service == nil {
-			if key := w.object.Kind + " " + w.object.Name + " " + n.Text; !missing[key] {
+			if key := w.object.Kind + " " + w.object.Name + " " + n.Text(); !missing[key] {
 				missing[key] = true
-				p.On(w.object, n, "Service %s is not in the components", n.Text)
+				p.On(w.object, n, "Service %s is not in the components", n.Text())
 			}
 			continue
 		}
@@ -98,7 +98,7 @@ func webhookService(p *lint.Pass) {
 			return !ok || v == port || view.Open(service, n.Get("port"))
 		})
 		if !has {
-			p.On(w.object, at, "Service %s has no port %d", n.Text, port)
+			p.On(w.object, at, "Service %s has no port %d", n.Text(), port)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func isConverted(o *manifest.Object) bool {
 func called(r *lint.Release) map[string]bool {
 	out := map[string]bool{}
 	for _, c := range calls(r) {
-		out[c.service.Get("name").Text] = true
+		out[c.service.Get("name").Text()] = true
 	}
 	for _, o := range r.Installed().Kind("runtime.cluster.x-k8s.io", "ExtensionConfig") {
 		out[o.Get("spec", "clientConfig", "service", "name").Str()] = true
@@ -199,9 +199,9 @@ func serviceSelector(p *lint.Pass) {
 				continue
 			}
 			if n.Is(yamldoc.String) {
-				report(o, n, "no container of %s has a port named %s", behind[0].Name, n.Text)
+				report(o, n, "no container of %s has a port named %s", behind[0].Name, n.Text())
 			} else if p.Asked() {
-				f := lint.At(o.File, o.Doc, n, "no container of %s declares the port %s", behind[0].Name, n.Text)
+				f := lint.At(o.File, o.Doc, n, "no container of %s declares the port %s", behind[0].Name, n.Text())
 				f.Severity = lint.Info
 				p.Report(f)
 			}
@@ -217,7 +217,7 @@ func hasPort(o *manifest.Object, port *yamldoc.Node) bool {
 	}
 	for _, c := range view.ContainersOf(o) {
 		for _, n := range c.Get("ports").List() {
-			if at := n.Get(field); at != nil && (at.Text == port.Text || view.Open(o, at)) {
+			if at := n.Get(field); at != nil && (at.Text() == port.Text() || view.Open(o, at)) {
 				return true
 			}
 		}
@@ -282,7 +282,7 @@ func webhookCA(p *lint.Pass) {
 		brought := slices.ContainsFunc(bringsCA, func(key string) bool { _, ok := w.object.Annotation(key); return ok })
 		bundle := w.node.Get("clientConfig", "caBundle")
 		// Generators write a line break in base64 where the CA is to be.
-		if brought || said[w.object] || w.service() == nil || bundle != nil && bundle.Text != "" && bundle.Text != "Cg==" && bundle.Text != "Cgo=" {
+		if brought || said[w.object] || w.service() == nil || bundle != nil && bundle.Text() != "" && bundle.Text() != "Cg==" && bundle.Text() != "Cgo=" {
 			continue
 		}
 		said[w.object] = true
@@ -351,15 +351,15 @@ func certificateForService(p *lint.Pass) {
 	for _, call := range calls(p.Release) {
 		at := call.service.Get("name")
 		_, _, c := certificateOf(p.Release, call.object)
-		if c == nil || view.Open(call.object, at) || view.IsFor(c, at.Text, namespace) || said[c.Name+" "+at.Text] {
+		if c == nil || view.Open(call.object, at) || view.IsFor(c, at.Text(), namespace) || said[c.Name+" "+at.Text()] {
 			continue
 		}
-		said[c.Name+" "+at.Text] = true
+		said[c.Name+" "+at.Text()] = true
 		n := c.Get("spec", "dnsNames")
 		if n == nil {
 			n = c.Get("spec")
 		}
-		p.On(c, n, "the Certificate is not valid for %s.%s.svc, the Service of %s", at.Text, namespace, call.what)
+		p.On(c, n, "the Certificate is not valid for %s.%s.svc, the Service of %s", at.Text(), namespace, call.what)
 	}
 }
 
@@ -379,8 +379,8 @@ func sideEffects(p *lint.Pass) {
 		switch {
 		case n == nil || n.Is(yamldoc.Null):
 			p.On(w.object, w.name(), "the webhook has no sideEffects")
-		case n.Is(yamldoc.String) && n.Text != "None" && n.Text != "NoneOnDryRun" && !view.Open(w.object, n):
-			p.On(w.object, n, "sideEffects is %q; it must be None or NoneOnDryRun", n.Text)
+		case n.Is(yamldoc.String) && n.Text() != "None" && n.Text() != "NoneOnDryRun" && !view.Open(w.object, n):
+			p.On(w.object, n, "sideEffects is %q; it must be None or NoneOnDryRun", n.Text())
 		}
 	}
 }
@@ -560,12 +560,12 @@ func webhookName(p *lint.Pass) {
 		case n == nil || n.Is(yamldoc.Null):
 			problem = "the webhook has no name"
 		case !n.Is(yamldoc.String) || view.Open(w.object, n):
-		case !dnsSubdomain().MatchString(n.Text) || len(n.Text) > 253:
-			problem = fmt.Sprintf("%q is not a domain", n.Text)
-		case strings.Count(n.Text, ".") < 2:
-			problem = fmt.Sprintf("%q has fewer than three parts", n.Text)
-		case seen[key{w.object, n.Text}]:
-			problem = fmt.Sprintf("the name %q is used by two webhooks", n.Text)
+		case !dnsSubdomain().MatchString(n.Text()) || len(n.Text()) > 253:
+			problem = fmt.Sprintf("%q is not a domain", n.Text())
+		case strings.Count(n.Text(), ".") < 2:
+			problem = fmt.Sprintf("%q has fewer than three parts", n.Text())
+		case seen[key{w.object, n.Text()}]:
+			problem = fmt.Sprintf("the name %q is used by two webhooks", n.Text())
 		}
 		if problem != "" {
 			p.On(w.object, w.name(), "%s", problem)

@@ -243,7 +243,7 @@ func missingVolumeSource(p *lint.Pass) {
 		}
 		seen := map[link]bool{}
 		for _, l := range links(o) {
-			name := l.name.Text
+			name := l.name.Text()
 			key := link{kind: l.kind + " " + name}
 			if made[name] || all.Find("", l.kind, name) != nil || seen[key] || view.Open(o, l.name) {
 				continue
@@ -278,10 +278,10 @@ func selectorOfPods(p *lint.Pass) {
 		labels := view.PodTemplate(o).Get("metadata", "labels")
 		for _, f := range view.Fields(matched) {
 			n := labels.Get(f.Name)
-			if n != nil && n.Text == f.Value.Text || view.Open(o, f.Value) || view.Open(o, n) {
+			if n != nil && n.Text() == f.Value.Text() || view.Open(o, f.Value) || view.Open(o, n) {
 				continue
 			}
-			p.On(o, f.Value, "the pods lack the label %s: %s", f.Name, f.Value.Text)
+			p.On(o, f.Value, "the pods lack the label %s: %s", f.Name, f.Value.Text())
 		}
 	}
 }

@@ -835,7 +835,7 @@ func nodeInfo(p *lint.Pass, k *contract.Kind) {
 	s, _ := info.At("architecture")
 	for _, n := range s.Node.Get("enum").List() {
 		if !slices.Contains(architectures[:], n.Str()) {
-			view.Accuse(p, k, n, 0, "the architecture is %s; it must be one of %s", n.Text, strings.Join(architectures[:], ", "))
+			view.Accuse(p, k, n, 0, "the architecture is %s; it must be one of %s", n.Text(), strings.Join(architectures[:], ", "))
 		}
 	}
 }

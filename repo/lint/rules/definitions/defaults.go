@@ -78,8 +78,8 @@ func (d *defaults) schema(s *yamldoc.Node, path []string, in resource) {
 		d.schema(s, append(path, step), in.below(step, embedded))
 	}
 	if properties := s.Get("properties"); properties.Is(yamldoc.Map) {
-		for i := range properties.Fields {
-			if f := &properties.Fields[i]; properties.Field(f.Name) == f {
+		for i := range properties.Fields() {
+			if f := &properties.Fields()[i]; properties.Field(f.Name) == f {
 				below(f.Value, f.Name)
 			}
 		}
@@ -129,18 +129,18 @@ func (d *defaults) judge(s, n *yamldoc.Node, path []string, in resource) {
 func around(n *yamldoc.Node, steps []string) *yamldoc.Node {
 	for i, step := range slices.Backward(steps) {
 		if step == "[0]" {
-			n = &yamldoc.Node{Kind: yamldoc.List, Items: []*yamldoc.Node{n}}
+			n = yamldoc.NewList([]*yamldoc.Node{n})
 			continue
 		}
-		o := &yamldoc.Node{Kind: yamldoc.Map, Fields: []yamldoc.Field{{Name: step, Value: n}}}
+		fields := []yamldoc.Field{{Name: step, Value: n}}
 		if i == 0 {
 			for _, name := range []string{"apiVersion", "kind"} {
 				if name != step {
-					o.Fields = append(o.Fields, yamldoc.Field{Name: name, Value: &yamldoc.Node{Kind: yamldoc.String, Text: "validation"}})
+					fields = append(fields, yamldoc.Field{Name: name, Value: yamldoc.NewScalar(yamldoc.String, yamldoc.Plain, "validation")})
 				}
 			}
 		}
-		n = o
+		n = yamldoc.NewMap(fields)
 	}
 	return n
 }
@@ -156,15 +156,15 @@ func embedded(s, n *yamldoc.Node, object bool, add func(objectmeta.Problem)) {
 			add(p)
 		}
 	}
-	for i := range n.Fields {
-		f := &n.Fields[i]
+	for i := range n.Fields() {
+		f := &n.Fields()[i]
 		of := s.Get("properties", f.Name)
 		if of == nil {
 			of = s.Get("additionalProperties")
 		}
 		embedded(of, f.Value, false, add)
 	}
-	for _, item := range n.Items {
+	for _, item := range n.List() {
 		embedded(s.Get("items"), item, false, add)
 	}
 }

@@ -382,10 +382,10 @@ var _ = definitionRules.Add(lint.Rule{
 func staleContractVersion(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
 	for _, c := range contract.Accepted {
 		label := labelNode(k, c)
-		if label.Str() == "" || separated(k, label.Text) {
+		if label.Str() == "" || separated(k, label.Text()) {
 			continue
 		}
-		for name := range strings.SplitSeq(label.Text, "_") {
+		for name := range strings.SplitSeq(label.Text(), "_") {
 			version := k.Version(name)
 			switch {
 			case c == k.Contract && name == k.Chosen && k.Role.Referenced():
@@ -406,7 +406,7 @@ func contractFields(k *contract.Kind) []yamldoc.Field {
 	if labels == nil {
 		return nil
 	}
-	for _, f := range labels.Fields {
+	for _, f := range labels.Fields() {
 		name, ok := strings.CutPrefix(f.Name, contract.LabelPrefix)
 		if ok && len(name) > 1 && name[0] == 'v' && name[1] >= '0' && name[1] <= '9' {
 			out = append(out, f)
@@ -476,7 +476,7 @@ var _ = definitionRules.Add(lint.Rule{
 func contractLabelSeparator(p *lint.Pass, k *contract.Kind) {
 	for _, c := range contract.Accepted {
 		if label := labelNode(k, c); separated(k, label.Str()) {
-			view.Accuse(p, k, label, 0, "%q is not a list of versions separated by underscores", label.Text)
+			view.Accuse(p, k, label, 0, "%q is not a list of versions separated by underscores", label.Text())
 		}
 	}
 }

@@ -136,12 +136,12 @@ func schemaDifference(a, b *yamldoc.Node, path string) (string, bool) {
 	if x == nil || y == nil {
 		return where, true
 	}
-	rest := make(map[string]*yamldoc.Node, len(y.Fields))
-	for _, f := range y.Fields {
+	rest := make(map[string]*yamldoc.Node, len(y.Fields()))
+	for _, f := range y.Fields() {
 		rest[f.Name] = f.Value
 	}
-	for i := range x.Fields {
-		f := &x.Fields[i]
+	for i := range x.Fields() {
+		f := &x.Fields()[i]
 		at := path + "." + f.Name
 		other, ok := rest[f.Name]
 		if !ok {
@@ -152,7 +152,7 @@ func schemaDifference(a, b *yamldoc.Node, path string) (string, bool) {
 			return at, true
 		}
 	}
-	for _, f := range y.Fields {
+	for _, f := range y.Fields() {
 		if _, left := rest[f.Name]; left {
 			return strings.TrimPrefix(path+"."+f.Name, "."), true
 		}
@@ -475,21 +475,21 @@ func jsonSize(n *yamldoc.Node) int {
 	case yamldoc.Null:
 		return 4
 	case yamldoc.Map:
-		size := 1 + max(1, len(n.Fields))
-		for i := range n.Fields {
-			size += len(n.Fields[i].Name) + 3 + jsonSize(n.Fields[i].Value)
+		size := 1 + max(1, len(n.Fields()))
+		for i := range n.Fields() {
+			size += len(n.Fields()[i].Name) + 3 + jsonSize(n.Fields()[i].Value)
 		}
 		return size
 	case yamldoc.List:
-		size := 1 + max(1, len(n.Items))
-		for _, item := range n.Items {
+		size := 1 + max(1, len(n.List()))
+		for _, item := range n.List() {
 			size += jsonSize(item)
 		}
 		return size
 	case yamldoc.String:
-		return len(n.Text) + 2
+		return len(n.Text()) + 2
 	}
-	return len(n.Text)
+	return len(n.Text())
 }
 
 // columnTypes are the types of columns.

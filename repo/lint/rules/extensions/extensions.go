@@ -82,7 +82,7 @@ func extensionServiceType(p *lint.Pass) {
 	for _, s := range servers(p) {
 		for _, service := range s.services {
 			if n := service.Get("spec", "type"); n.Str() == "LoadBalancer" || n.Str() == "NodePort" {
-				p.On(service, n, "the Service has type %s, so the extension can be reached from outside the cluster", n.Text)
+				p.On(service, n, "the Service has type %s, so the extension can be reached from outside the cluster", n.Text())
 			}
 		}
 	}
@@ -209,10 +209,10 @@ func extensionIssuer(p *lint.Pass) {
 		if kind == "" {
 			kind = "Issuer"
 		}
-		if name.Str() == "" || group != "" && group != view.CertManagerGroup || view.Open(c, name) || all.Find(view.CertManagerGroup, kind, name.Text) != nil {
+		if name.Str() == "" || group != "" && group != view.CertManagerGroup || view.Open(c, name) || all.Find(view.CertManagerGroup, kind, name.Text()) != nil {
 			continue
 		}
-		f := lint.At(c.File, c.Doc, name, "the %s %s is not in the components", kind, name.Text)
+		f := lint.At(c.File, c.Doc, name, "the %s %s is not in the components", kind, name.Text())
 		if kind != "Issuer" {
 			f.Severity = lint.Info // administrators have those
 		}
@@ -258,8 +258,8 @@ var _ = extensionRules.Add(lint.Rule{
 
 func extensionConfigName(p *lint.Pass) {
 	for _, o := range extensions(p.File.Objects()) {
-		if n := o.Get("metadata", "name"); n.Str() != "" && !layouts.IsDNSLabel(n.Text) && !view.Open(o, n) {
-			p.On(o, n, "%q is not a DNS label", n.Text)
+		if n := o.Get("metadata", "name"); n.Str() != "" && !layouts.IsDNSLabel(n.Text()) && !view.Open(o, n) {
+			p.On(o, n, "%q is not a DNS label", n.Text())
 		}
 	}
 }
@@ -278,7 +278,7 @@ func extensionAddress(p *lint.Pass) {
 	for _, o := range extensions(p.File.Objects()) {
 		config := clientConfig(o)
 		at, service := config.Get("url"), config.Get("service")
-		hasURL, hasService := at.Str() != "", service.Is(yamldoc.Map) && len(service.Fields) > 0
+		hasURL, hasService := at.Str() != "", service.Is(yamldoc.Map) && len(service.Fields()) > 0
 		switch {
 		case at != nil && !at.Is(yamldoc.String) && !at.Is(yamldoc.Null):
 			p.On(o, at, "the URL is %s", at.Kind.Noun())
@@ -293,8 +293,8 @@ func extensionAddress(p *lint.Pass) {
 			}
 			p.On(o, near, "clientConfig has neither a Service nor a URL")
 		case hasURL && !view.Open(o, at):
-			if u, err := url.ParseRequestURI(at.Text); err != nil {
-				p.On(o, at, "%q is not a URL", at.Text)
+			if u, err := url.ParseRequestURI(at.Text()); err != nil {
+				p.On(o, at, "%q is not a URL", at.Text())
 			} else if u.Scheme != "https" {
 				p.On(o, at, "the scheme of the URL is not https")
 			}
@@ -324,7 +324,7 @@ var _ = extensionRules.Add(lint.Rule{
 func extensionServiceFields(p *lint.Pass) {
 	for _, o := range extensions(p.File.Objects()) {
 		service := clientConfig(o).Get("service")
-		if !service.Is(yamldoc.Map) || len(service.Fields) == 0 {
+		if !service.Is(yamldoc.Map) || len(service.Fields()) == 0 {
 			continue
 		}
 		for _, row := range []struct {
@@ -334,12 +334,12 @@ func extensionServiceFields(p *lint.Pass) {
 		}{
 			// A name of a Service begins with a letter.
 			{"name", "not a valid Service name", true, func(n *yamldoc.Node) bool {
-				return layouts.IsDNSLabel(n.Str()) && n.Text[0] >= 'a'
+				return layouts.IsDNSLabel(n.Str()) && n.Text()[0] >= 'a'
 			}},
 			{"namespace", "not a valid namespace", true, func(n *yamldoc.Node) bool { return layouts.IsDNSLabel(n.Str()) }},
 			{"path", "not a path that begins with a slash", false, func(n *yamldoc.Node) bool {
 				_, err := url.ParseRequestURI(n.Str())
-				return err == nil && strings.HasPrefix(n.Text, "/") && len(n.Text) <= longestPath
+				return err == nil && strings.HasPrefix(n.Text(), "/") && len(n.Text()) <= longestPath
 			}},
 			{"port", "not a port", false, validPort},
 		} {
@@ -380,13 +380,13 @@ func extensionService(p *lint.Pass) {
 			}
 			p.Report(f)
 		}
-		service := all.Find("", "Service", name.Text)
+		service := all.Find("", "Service", name.Text())
 		if service == nil {
-			report(name, "Service %s is not in the components", name.Text)
+			report(name, "Service %s is not in the components", name.Text())
 			continue
 		}
-		if known && namespace.Str() != "" && namespace.Text != own {
-			report(namespace, "Service %s is in namespace %s", name.Text, own)
+		if known && namespace.Str() != "" && namespace.Text() != own {
+			report(namespace, "Service %s is in namespace %s", name.Text(), own)
 		}
 		port, at := int64(view.DefaultPort), name
 		if n := ref.Get("port"); n != nil {
@@ -401,7 +401,7 @@ func extensionService(p *lint.Pass) {
 			return !ok || v == port || view.Open(service, n.Get("port"))
 		})
 		if !has {
-			report(at, "Service %s has no port %d", name.Text, port)
+			report(at, "Service %s has no port %d", name.Text(), port)
 		}
 	}
 }
@@ -428,11 +428,11 @@ func extensionCA(p *lint.Pass) {
 			p.Report(f)
 		case n.Str() == "" || view.Open(o, n):
 		default:
-			data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Text), ""))
+			data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Text()), ""))
 			if err != nil {
 				p.On(o, n, "caBundle is not base64")
-			} else if len(n.Text) > longestCA {
-				p.On(o, n, "caBundle has %d characters; at most %d are allowed", len(n.Text), longestCA)
+			} else if len(n.Text()) > longestCA {
+				p.On(o, n, "caBundle has %d characters; at most %d are allowed", len(n.Text()), longestCA)
 			} else if block, _ := pem.Decode(data); (block == nil || block.Type != "CERTIFICATE") && !injected {
 				f := lint.At(o.File, o.Doc, n, "caBundle does not contain a PEM certificate")
 				f.Severity = lint.Warning
@@ -468,7 +468,7 @@ func extensionCASecret(p *lint.Pass) {
 		switch {
 		case at == nil || view.Open(o, at):
 		case namespace == "" || name == "" || strings.Contains(name, "/"):
-			p.On(o, at, "%q does not have the form NAMESPACE/NAME", at.Text)
+			p.On(o, at, "%q does not have the form NAMESPACE/NAME", at.Text())
 		case len(made) == 0:
 		case made[name] == nil && all.Find("", "Secret", name) == nil:
 			f := lint.At(o.File, o.Doc, at, "no Certificate of the components creates Secret %s", name)
@@ -522,7 +522,7 @@ func extensionFixedNamespace(p *lint.Pass) {
 			n = at
 		}
 		if view.Mentions(n.Str(), own) && !view.Variable(o, n) {
-			p.On(o, n, "clusterctl does not replace the namespace in %q, which stays %s", n.Text, own)
+			p.On(o, n, "clusterctl does not replace the namespace in %q, which stays %s", n.Text(), own)
 		}
 	}
 }
@@ -584,7 +584,7 @@ func extensionNamespaces(p *lint.Pass) {
 // labelValue reports a text that no label can have.
 func labelValue(p *lint.Pass, o *manifest.Object, n *yamldoc.Node) {
 	if problems := validation.IsValidLabelValue(n.Str()); len(problems) > 0 && !view.Open(o, n) {
-		p.On(o, n, "%q is not a valid label value: %s", n.Text, problems[0])
+		p.On(o, n, "%q is not a valid label value: %s", n.Text(), problems[0])
 	}
 }
 
@@ -608,7 +608,7 @@ func extensionSettings(p *lint.Pass) {
 			case f.Value.Is(yamldoc.Null), view.Open(o, f.Value):
 			case !f.Value.Is(yamldoc.String):
 				p.On(o, f.Value, "setting %s is %s; it must be a string", f.Name, f.Value.Kind.Noun())
-			case secretive().MatchString(f.Name) && f.Value.Text != "":
+			case secretive().MatchString(f.Name) && f.Value.Text() != "":
 				finding := lint.At(o.File, o.Doc, f.Value, "setting %s looks like a secret", f.Name)
 				finding.Severity = lint.Warning
 				p.Report(finding)
@@ -684,7 +684,7 @@ func extensionAccount(p *lint.Pass) {
 		case n != nil && view.Open(o, n):
 		case n.Str() == "":
 			p.On(o, pod, "the pods have no serviceAccountName, so they run as ServiceAccount %s", view.DefaultAccount)
-		case n.Text == view.DefaultAccount:
+		case n.Text() == view.DefaultAccount:
 			p.On(o, n, "the pods run as ServiceAccount %s", view.DefaultAccount)
 		}
 	}
@@ -806,8 +806,8 @@ func extensionCertificateFolder(p *lint.Pass) {
 			}
 			for _, m := range list {
 				path := m.node.Get("mountPath")
-				if m.container == c && made[m.secret] != nil && path.Str() != "" && strings.TrimRight(path.Text, "/") != strings.TrimRight(dir, "/") {
-					p.On(s.workload, n, "the server reads %s, but Secret %s is mounted in %s", dir, m.secret, path.Text)
+				if m.container == c && made[m.secret] != nil && path.Str() != "" && strings.TrimRight(path.Text(), "/") != strings.TrimRight(dir, "/") {
+					p.On(s.workload, n, "the server reads %s, but Secret %s is mounted in %s", dir, m.secret, path.Text())
 				}
 			}
 		}
@@ -833,7 +833,7 @@ func extensionPort(p *lint.Pass) {
 				continue
 			}
 			if !slices.ContainsFunc(ports, func(e *yamldoc.Node) bool {
-				return e.Get("containerPort") != nil && e.Get("containerPort").Text == port
+				return e.Get("containerPort") != nil && e.Get("containerPort").Text() == port
 			}) {
 				p.On(s.workload, n, "the container does not declare port %s", port)
 			}

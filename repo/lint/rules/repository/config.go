@@ -49,7 +49,7 @@ func setting(n *yamldoc.Node, key string) *yamldoc.Node {
 // settingText returns a text, or a number as it is written.
 func settingText(n *yamldoc.Node) string {
 	if n.Is(yamldoc.Int) {
-		return n.Text
+		return n.Text()
 	}
 	return n.Str()
 }

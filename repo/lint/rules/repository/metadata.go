@@ -167,7 +167,7 @@ var _ = metadataRules.Add(lint.Rule{
 func metadataKind(p *lint.Pass) {
 	metadataFault(p)
 	if d := firstDocument(p.File); d != nil && d.Root.Is(yamldoc.Map) {
-		if n := d.Root.Get("kind"); n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text == "" {
+		if n := d.Root.Get("kind"); n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "" {
 			if rule, _ := faultOf(p); rule == "" {
 				f := lint.At(p.File, d, n, "kind is missing, which the contract demands and clusterctl v1.11.0 refuses")
 				f.Severity = lint.Warning
@@ -247,10 +247,10 @@ func seriesContract(p *lint.Pass) {
 		n := e.Get("contract")
 		var f lint.Finding
 		switch {
-		case n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text == "":
+		case n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "":
 			f = lint.At(p.File, d, cmp.Or(n, e), "series %s has no contract", seriesName(e))
-		case n.Is(yamldoc.String) && !contractForm().MatchString(n.Text) && !strings.Contains(n.Text, "${"):
-			f = lint.At(p.File, d, n, "%q is not a contract version; clusterctl supports %s", n.Text, strings.Join(metadata.Compatible(), ", "))
+		case n.Is(yamldoc.String) && !contractForm().MatchString(n.Text()) && !strings.Contains(n.Text(), "${"):
+			f = lint.At(p.File, d, n, "%q is not a contract version; clusterctl supports %s", n.Text(), strings.Join(metadata.Compatible(), ", "))
 		default:
 			continue
 		}
@@ -287,7 +287,7 @@ func ownEntry(p *lint.Pass, entries []*yamldoc.Node) *yamldoc.Node {
 func seriesName(e *yamldoc.Node) string {
 	number := func(field string) string {
 		if n := e.Get(field); n != nil {
-			return n.Text
+			return n.Text()
 		}
 		return "0"
 	}
@@ -696,12 +696,12 @@ func metadataVariable(p *lint.Pass) {
 	var report func(n *yamldoc.Node, severity lint.Severity)
 	report = func(n *yamldoc.Node, severity lint.Severity) {
 		if strings.Contains(n.Str(), "${") {
-			f := lint.At(p.File, d, n, "clusterctl does not replace %s in %s", n.Text, layouts.MetadataFile)
+			f := lint.At(p.File, d, n, "clusterctl does not replace %s in %s", n.Text(), layouts.MetadataFile)
 			f.Severity = severity
 			p.Report(f)
 		}
 		for i := range view.Fields(n) {
-			if f := &n.Fields[i]; n.Field(f.Name) == f {
+			if f := &n.Fields()[i]; n.Field(f.Name) == f {
 				report(f.Value, severity)
 			}
 		}
@@ -710,7 +710,7 @@ func metadataVariable(p *lint.Pass) {
 		}
 	}
 	for i := range view.Fields(d.Root) {
-		field := &d.Root.Fields[i]
+		field := &d.Root.Fields()[i]
 		if d.Root.Field(field.Name) != field {
 			continue
 		}
@@ -753,8 +753,8 @@ func metadataKeys(p *lint.Pass) {
 		return
 	}
 	check := func(n *yamldoc.Node, known []string) {
-		for i := range n.Fields {
-			f := &n.Fields[i]
+		for i := range n.Fields() {
+			f := &n.Fields()[i]
 			if slices.Contains(known, f.Name) || f.Name == "ReleaseSeries" && rootless(d) {
 				continue
 			}

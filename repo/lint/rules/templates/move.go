@@ -192,7 +192,7 @@ func labelSaysNo(p *lint.Pass) {
 			continue
 		}
 		for _, label := range moveLabels {
-			if value := labels.Get(label); value != nil && slices.Contains(sayingNo, strings.ToLower(value.Text)) {
+			if value := labels.Get(label); value != nil && slices.Contains(sayingNo, strings.ToLower(value.Text())) {
 				p.On(o, value, "the label %s moves the %s regardless of its value", label, moved(o))
 			}
 		}

@@ -214,7 +214,7 @@ func commonVariables(p *lint.Pass) {
 	}
 	for _, c := range list {
 		if n := c.Get("metadata", "name"); n.Str() != "" && (!used["CLUSTER_NAME"] || !view.Variable(c, n)) {
-			p.On(c, n, "the Cluster is always named %s, regardless of the name given to clusterctl", n.Text)
+			p.On(c, n, "the Cluster is always named %s, regardless of the name given to clusterctl", n.Text())
 		}
 	}
 	reported := map[string]bool{}
@@ -241,7 +241,7 @@ func valuesAt(n *yamldoc.Node, way []string) []*yamldoc.Node {
 		return nil
 	case n.Is(yamldoc.List):
 		var out []*yamldoc.Node
-		for _, item := range n.Items {
+		for _, item := range n.List() {
 			out = append(out, valuesAt(item, way)...)
 		}
 		return out
@@ -377,10 +377,10 @@ func severalNamespaces(p *lint.Pass) {
 	index := lint.NewIndex(p.File.Objects())
 	references(p.File, func(r objectRef) {
 		n := r.node.Get("namespace")
-		if n.Str() == "" || view.Variable(r.object, n) || index.Find(r.group, r.kind, r.name.Text) == nil {
+		if n.Str() == "" || view.Variable(r.object, n) || index.Find(r.group, r.kind, r.name.Text()) == nil {
 			return
 		}
-		f := lint.At(r.object.File, r.object.Doc, n, "the reference keeps namespace %s, although clusterctl may move %s %s to another", n.Text, r.kind, r.name.Text)
+		f := lint.At(r.object.File, r.object.Doc, n, "the reference keeps namespace %s, although clusterctl may move %s %s to another", n.Text(), r.kind, r.name.Text())
 		f.Severity = lint.Warning // Cluster API no longer reads it
 		p.Report(f)
 	})
@@ -415,8 +415,8 @@ func references(f *lint.File, visit func(objectRef)) {
 		}
 		var walk func(n *yamldoc.Node)
 		walk = func(n *yamldoc.Node) {
-			for i := range n.Fields {
-				field := &n.Fields[i]
+			for i := range n.Fields() {
+				field := &n.Fields()[i]
 				if refers(field.Name, o.Group == view.CoreGroup) {
 					if r, ok := refer(o, field.Name, field.Value); ok {
 						visit(r)
@@ -425,7 +425,7 @@ func references(f *lint.File, visit func(objectRef)) {
 				}
 				walk(field.Value)
 			}
-			for _, item := range n.Items {
+			for _, item := range n.List() {
 				walk(item)
 			}
 		}
@@ -461,13 +461,13 @@ func referenceTarget(p *lint.Pass) {
 	}
 	index := lint.NewIndex(all)
 	references(p.File, func(r objectRef) {
-		if index.Find(r.group, r.kind, r.name.Text) != nil || p.Release.Installed().Find(r.group, r.kind, r.name.Text) != nil {
+		if index.Find(r.group, r.kind, r.name.Text()) != nil || p.Release.Installed().Find(r.group, r.kind, r.name.Text()) != nil {
 			return
 		}
 		if view.Open(r.object, r.node.Get("kind")) || view.Open(r.object, r.node.Get("apiVersion")) || view.Open(r.object, r.node.Get("apiGroup")) {
 			return // the target is unknown
 		}
-		f := lint.At(r.object.File, r.object.Doc, r.name, "%s refers to %s %s, which the template does not define", r.field, r.kind, r.name.Text)
+		f := lint.At(r.object.File, r.object.Doc, r.name, "%s refers to %s %s, which the template does not define", r.field, r.kind, r.name.Text())
 		candidates := index.Kind(r.group, r.kind)
 		for _, o := range candidates {
 			if view.DiffersByVariable(r.object, r.name, o) {
@@ -476,7 +476,7 @@ func referenceTarget(p *lint.Pass) {
 				break
 			}
 		}
-		switch near := nearestName(candidates, r.name.Text); {
+		switch near := nearestName(candidates, r.name.Text()); {
 		case near != "":
 			f.Fix = "Did you mean " + near + "?"
 		case len(candidates) == 0:
@@ -497,10 +497,10 @@ func resources(p *lint.Pass, index *lint.Index) {
 	for _, o := range index.Kind(view.AddonsGroup, view.ResourceSets) {
 		for _, n := range o.Get("spec", "resources").List() {
 			kind, name := n.Get("kind").Str(), n.Get("name")
-			if o.File != p.File || kind == "" || name.Str() == "" || index.Find("", kind, name.Text) != nil {
+			if o.File != p.File || kind == "" || name.Str() == "" || index.Find("", kind, name.Text()) != nil {
 				continue
 			}
-			f := lint.At(o.File, o.Doc, name, "the template does not define %s %s; the user must create it first", kind, name.Text)
+			f := lint.At(o.File, o.Doc, name, "the template does not define %s %s; the user must create it first", kind, name.Text())
 			f.Severity = lint.Info
 			p.Report(f)
 		}
@@ -522,7 +522,7 @@ func nearestName(candidates []*manifest.Object, name string) string {
 // another kind or group.
 func sameName(all []*manifest.Object, r objectRef) *manifest.Object {
 	for _, o := range all {
-		if o.Name == r.name.Text && o.Group != view.CoreGroup && contractual(o.Group) && (o.Kind == r.kind || o.Group == r.group) {
+		if o.Name == r.name.Text() && o.Group != view.CoreGroup && contractual(o.Group) && (o.Kind == r.kind || o.Group == r.group) {
 			return o
 		}
 	}
@@ -602,7 +602,7 @@ var _ = templateRules.Add(lint.Rule{
 func classFileMissing(p *lint.Pass) {
 	for _, o := range clusters(p.File) {
 		n := classOf(o)
-		if n.Str() == "" || p.Release.File(layouts.ClusterClassFile(n.Text)) != nil {
+		if n.Str() == "" || p.Release.File(layouts.ClusterClassFile(n.Text())) != nil {
 			continue
 		}
 		if view.Open(o, n) {
@@ -614,8 +614,8 @@ func classFileMissing(p *lint.Pass) {
 			}
 			continue
 		}
-		f := lint.At(o.File, o.Doc, n, "class %s must be in %s, which the release does not contain", n.Text, layouts.ClusterClassFile(n.Text))
-		if c := classElsewhere(p, n.Text); c != nil {
+		f := lint.At(o.File, o.Doc, n, "class %s must be in %s, which the release does not contain", n.Text(), layouts.ClusterClassFile(n.Text()))
+		if c := classElsewhere(p, n.Text()); c != nil {
 			f.Message += "; it is in " + c.Artifact.Name
 		}
 		p.Report(f)
@@ -654,11 +654,11 @@ func classTwice(p *lint.Pass) {
 		if n.Str() == "" {
 			continue
 		}
-		if first := seen[n.Text]; first != nil {
-			p.On(o, n, "Cluster %s also uses class %s, so clusterctl prints the class twice", first.Name, n.Text)
+		if first := seen[n.Text()]; first != nil {
+			p.On(o, n, "Cluster %s also uses class %s, so clusterctl prints the class twice", first.Name, n.Text())
 			continue
 		}
-		seen[n.Text] = o
+		seen[n.Text()] = o
 	}
 }
 

@@ -86,7 +86,7 @@ func perCluster(check func(*lint.Pass, *manifest.Object)) func(*lint.Pass) {
 // perTopology is a check for every Cluster of a file that has a topology.
 func perTopology(check func(*lint.Pass, *topology)) func(*lint.Pass) {
 	return perCluster(func(p *lint.Pass, o *manifest.Object) {
-		if n := o.Get("spec", "topology"); n.Is(yamldoc.Map) && len(n.Fields) > 0 {
+		if n := o.Get("spec", "topology"); n.Is(yamldoc.Map) && len(n.Fields()) > 0 {
 			check(p, &topology{o, n, usedClass(p, o)})
 		}
 	})
@@ -105,16 +105,16 @@ func usedClass(p *lint.Pass, o *manifest.Object) *clusterclass.Class {
 			return nil
 		}
 		for _, c := range clusterclass.In(f) {
-			if c.Name() == n.Text {
+			if c.Name() == n.Text() {
 				return c
 			}
 		}
 		return nil
 	}
-	if c := cmp.Or(named(p.Release.File(layouts.ClusterClassFile(n.Text))), named(p.File)); c != nil || view.Variable(o, n) {
+	if c := cmp.Or(named(p.Release.File(layouts.ClusterClassFile(n.Text()))), named(p.File)); c != nil || view.Variable(o, n) {
 		return c
 	}
-	return named(classElsewhere(p, n.Text))
+	return named(classElsewhere(p, n.Text()))
 }
 
 var _ = topologyRules.Add(lint.Rule{
@@ -168,7 +168,7 @@ func ofExtensionRule(v openapi.Violation) bool {
 	case field == ".url":
 		return v.Fault == openapi.Type
 	case field == ".caBundle":
-		return v.Fault == openapi.Value && v.Node.Text != ""
+		return v.Fault == openapi.Value && v.Node.Text() != ""
 	}
 	return strings.HasPrefix(v.Path, "spec.namespaceSelector.matchExpressions[") && (missing || strings.HasSuffix(v.Path, ".operator"))
 }
@@ -189,23 +189,23 @@ func isDuration(field string) bool {
 func conversionFails(p *lint.Pass, o *manifest.Object) {
 	for _, field := range []string{"infrastructureRef", "controlPlaneRef"} {
 		if n := o.Get("spec", field, "apiVersion"); o.Kind == view.ClusterKind && strings.Count(n.Str(), "/") > 1 && !view.Open(o, n) {
-			p.On(o, n, "spec.%s.apiVersion is %q; it must have the form GROUP/VERSION", field, n.Text)
+			p.On(o, n, "spec.%s.apiVersion is %q; it must have the form GROUP/VERSION", field, n.Text())
 		}
 	}
 	var walk func(n *yamldoc.Node)
 	walk = func(n *yamldoc.Node) {
-		for i := range n.Fields {
-			switch f := &n.Fields[i]; {
+		for i := range n.Fields() {
+			switch f := &n.Fields()[i]; {
 			case f.Name == "value": // of a variable, which may be anything
 			case isDuration(f.Name) && f.Value.Is(yamldoc.String) && !view.Open(o, f.Value):
-				if _, err := time.ParseDuration(f.Value.Text); err != nil {
-					p.On(o, f.Value, "%s is %q; it must be a duration such as 10m", f.Name, f.Value.Text)
+				if _, err := time.ParseDuration(f.Value.Text()); err != nil {
+					p.On(o, f.Value, "%s is %q; it must be a duration such as 10m", f.Name, f.Value.Text())
 				}
 			default:
 				walk(f.Value)
 			}
 		}
-		for _, item := range n.Items {
+		for _, item := range n.List() {
 			walk(item)
 		}
 	}
@@ -261,7 +261,7 @@ func topologyVersion(p *lint.Pass, t *topology) {
 		return
 	}
 	if _, err := semver.Parse(text[1:]); err != nil {
-		p.On(t.Object, n, "%s is not a version: %v", n.Text, err)
+		p.On(t.Object, n, "%s is not a version: %v", n.Text(), err)
 	}
 }
 
@@ -286,7 +286,7 @@ func topologyVersionOfClass(p *lint.Pass, t *topology) {
 		if v.Str() == text || view.Open(t.class.Object, v) {
 			return
 		}
-		words = append(words, v.Text)
+		words = append(words, v.Text())
 	}
 	if len(list) > 0 {
 		p.On(t.Object, n, "class %s does not allow %s; it allows %s", t.class.Name(), text, view.FewOf(words))
@@ -320,11 +320,11 @@ func workerClass(p *lint.Pass, t *topology) {
 			switch {
 			case c.Pool == w.pool && view.Open(t.class.Object, c.Node.Get("class")):
 				return // it may be that one
-			case c.Pool == w.pool && layouts.Distance(c.Class, n.Text) < 3:
+			case c.Pool == w.pool && layouts.Distance(c.Class, n.Text()) < 3:
 				near = c.Class
 			}
 		}
-		f := lint.At(t.File, t.Doc, n, "class %s has no %s with class %q", t.class.Name(), kind, n.Text)
+		f := lint.At(t.File, t.Doc, n, "class %s has no %s with class %q", t.class.Name(), kind, n.Text())
 		if near != "" {
 			f.Fix = "Did you mean " + near + "?"
 		}
@@ -370,7 +370,7 @@ func (t *topology) values(list *yamldoc.Node, visit func(name *yamldoc.Node, val
 	}
 	for _, v := range list.List() {
 		if name := v.Get("name"); name.Str() != "" && !view.Open(t.Object, name) {
-			visit(name, v.Get("value"), t.class.Variable(name.Text))
+			visit(name, v.Get("value"), t.class.Variable(name.Text()))
 		}
 	}
 }
@@ -394,13 +394,13 @@ func unknownVariable(p *lint.Pass, t *topology) {
 }
 
 func reportUnknown(p *lint.Pass, t *topology, name *yamldoc.Node) {
-	f := lint.At(t.File, t.Doc, name, "class %s does not define variable %q", t.class.Name(), name.Text)
+	f := lint.At(t.File, t.Doc, name, "class %s does not define variable %q", t.class.Name(), name.Text())
 	if t.class.Discovers() {
 		f.Severity = lint.Warning
 		f.Message += " itself; one of its extensions may"
 	}
 	for _, v := range t.class.Variables() {
-		if layouts.Distance(v.Name, name.Text) < 3 {
+		if layouts.Distance(v.Name, name.Text()) < 3 {
 			f.Fix = "Did you mean " + v.Name + "?"
 		}
 	}
@@ -492,10 +492,10 @@ func (t *topology) healthCheck(part *yamldoc.Node) healthCheck {
 func limitProblem(n *yamldoc.Node) string {
 	v, isInt := n.Int()
 	switch {
-	case n.Is(yamldoc.String) && !view.IsPercent(n.Text):
-		return strconv.Quote(n.Text) + " is neither an integer nor a percentage"
+	case n.Is(yamldoc.String) && !view.IsPercent(n.Text()):
+		return strconv.Quote(n.Text()) + " is neither an integer nor a percentage"
 	case n.Is(yamldoc.Int) && (!isInt || int64(int32(v)) != v):
-		return n.Text + " does not fit into 32 bits"
+		return n.Text() + " does not fit into 32 bits"
 	}
 	return ""
 }
@@ -528,7 +528,7 @@ func topologyHealthCheck(p *lint.Pass, t *topology) {
 		}
 		controlPlane := w == nil
 		if v, ok := view.Seconds(h.startup); ok && v != 0 && v < leastStartup && !view.Open(t.Object, h.startup) {
-			report(h.startup, fmt.Sprintf("the startup timeout is %s; it must be 0 or at least 30 seconds", h.startup.Text))
+			report(h.startup, fmt.Sprintf("the startup timeout is %s; it must be 0 or at least 30 seconds", h.startup.Text()))
 		}
 		for _, n := range []*yamldoc.Node{h.unhealthy, h.inFlight} {
 			if problem := limitProblem(n); problem != "" && !view.Open(t.Object, n) && !(controlPlane && n == h.inFlight && n.Is(yamldoc.String)) {
@@ -596,7 +596,7 @@ var _ = topologyRules.Add(lint.Rule{
 func clusterNameValue(p *lint.Pass, o *manifest.Object) {
 	n := o.Get("metadata", "name")
 	if problems := validation.IsValidLabelValue(n.Str()); len(problems) > 0 && !view.Open(o, n) {
-		p.On(o, n, "%q is not a valid label value: %s", n.Text, problems[0])
+		p.On(o, n, "%q is not a valid label value: %s", n.Text(), problems[0])
 	}
 }
 
@@ -614,7 +614,7 @@ func clusterNetwork(p *lint.Pass, o *manifest.Object) {
 	for _, of := range []string{"pods", "services"} {
 		for _, n := range o.Get("spec", "clusterNetwork", of, "cidrBlocks").List() {
 			if _, _, err := net.ParseCIDR(n.Str()); err != nil && n.Is(yamldoc.String) && !view.Open(o, n) {
-				p.On(o, n, "%q is not in CIDR notation", n.Text)
+				p.On(o, n, "%q is not in CIDR notation", n.Text())
 			}
 		}
 	}
@@ -658,8 +658,8 @@ func upgradeConcurrency(p *lint.Pass, t *topology) {
 	if n == nil || !n.Is(yamldoc.String) || view.Open(t.Object, n) {
 		return
 	}
-	if v, err := strconv.Atoi(n.Text); err != nil || v < 1 {
-		p.On(t.Object, n, "%q is not an integer of 1 or more", n.Text)
+	if v, err := strconv.Atoi(n.Text()); err != nil || v < 1 {
+		p.On(t.Object, n, "%q is not an integer of 1 or more", n.Text())
 	}
 }
 
@@ -678,7 +678,7 @@ func topologyTaints(p *lint.Pass, t *topology) {
 		for _, taint := range part.Get("taints").List() {
 			n := taint.Get("key")
 			if problem := clusterclass.TaintProblem(n.Str()); n.Str() != "" && problem != "" && !view.Open(t.Object, n) {
-				p.On(t.Object, n, "taint %q %s", n.Text, problem)
+				p.On(t.Object, n, "taint %q %s", n.Text(), problem)
 			}
 		}
 	}

@@ -90,8 +90,8 @@ func deprecatedFields(p *lint.Pass) {
 			if d.Err != nil || !d.Root.Is(yamldoc.Map) {
 				continue
 			}
-			for i := range d.Root.Fields {
-				f := &d.Root.Fields[i]
+			for i := range d.Root.Fields() {
+				f := &d.Root.Fields()[i]
 				instead, ok := layouts.DeprecatedKustomizeFields[f.Name]
 				if !ok || f.Value.Is(yamldoc.Null) {
 					continue

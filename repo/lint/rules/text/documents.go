@@ -179,7 +179,7 @@ var maybeTyped = view.Pattern(`^[-+.]?[0-9]|^(?i:y|n|yes|no|on|off)$`)
 func reread(n *yamldoc.Node) string {
 	switch v := n.Value().(type) {
 	case bool:
-		if s := strconv.FormatBool(v); !strings.EqualFold(s, n.Text) {
+		if s := strconv.FormatBool(v); !strings.EqualFold(s, n.Text()) {
 			return s
 		}
 	case float64:
@@ -187,7 +187,7 @@ func reread(n *yamldoc.Node) string {
 		if i, err := strconv.ParseInt(s, 10, 64); err == nil && n.Kind == yamldoc.Int {
 			s = strconv.FormatInt(i, 10)
 		}
-		if s != strings.TrimPrefix(n.Text, "+") {
+		if s != strings.TrimPrefix(n.Text(), "+") {
 			return s
 		}
 	}
@@ -281,14 +281,14 @@ func numberChanges(p *lint.Pass) {
 		view.Each(d.Root, func(n *yamldoc.Node) {
 			switch {
 			case n.Style != yamldoc.Plain:
-			case n.Kind == yamldoc.Float && versionLike().MatchString(n.Text) && reread(n) != "":
+			case n.Kind == yamldoc.Float && versionLike().MatchString(n.Text()) && reread(n) != "":
 				if _, ok := p.File.Variable(d, n); !ok {
-					p.Node(d, n, "%s is a number and becomes %s", n.Text, reread(n))
+					p.Node(d, n, "%s is a number and becomes %s", n.Text(), reread(n))
 				}
-			case n.Kind == yamldoc.Int || n.Kind == yamldoc.Float && !strings.ContainsAny(n.Text, ".eE"):
+			case n.Kind == yamldoc.Int || n.Kind == yamldoc.Float && !strings.ContainsAny(n.Text(), ".eE"):
 				if v, _ := n.Value().(float64); math.Abs(v) > view.MaxExact && reread(n) != "" {
 					if _, ok := p.File.Variable(d, n); !ok {
-						p.Node(d, n, "%s is too large for clusterctl and becomes %s", n.Text, reread(n))
+						p.Node(d, n, "%s is too large for clusterctl and becomes %s", n.Text(), reread(n))
 					}
 				}
 			}
@@ -312,17 +312,17 @@ func yesNoWord(p *lint.Pass) {
 			if n.Kind == yamldoc.Bool {
 				if word := reread(n); word != "" {
 					if _, ok := p.File.Variable(d, n); !ok {
-						f := lint.At(p.File, d, n, "%s is read as %s", n.Text, word)
+						f := lint.At(p.File, d, n, "%s is read as %s", n.Text(), word)
 						f.Edit = lint.Replace(p.File, d, n, word) // the same value for every reader
 						p.Report(f)
 					}
 				}
 				return
 			}
-			for i := range n.Fields {
-				f := &n.Fields[i]
-				if f.Key().Kind == yamldoc.Bool && !f.Merged && !strings.EqualFold(f.Key().Text, f.Name) {
-					p.Node(d, f.Key(), "the key %s is read as %q", f.Key().Text, f.Name)
+			for i := range n.Fields() {
+				f := &n.Fields()[i]
+				if f.Key().Kind == yamldoc.Bool && !f.Merged && !strings.EqualFold(f.Key().Text(), f.Name) {
+					p.Node(d, f.Key(), "the key %s is read as %q", f.Key().Text(), f.Name)
 				}
 			}
 		})
@@ -354,7 +354,7 @@ func objectIdentity(p *lint.Pass) {
 				if _, ok := p.File.Variable(d, n); !ok {
 					p.Node(d, n, "%s must be a string, but %s is %s", name, view.ScalarText(n), n.Kind.Noun())
 				}
-			case n.Text == "":
+			case n.Text() == "":
 				if _, ok := p.File.Variable(d, n); !ok {
 					p.Node(d, n, "%s is empty", name)
 				}
@@ -411,7 +411,7 @@ func labelValues(p *lint.Pass) {
 					continue
 				}
 				finding := lint.At(p.File, d, f.Value, "the value of %s %s is %s, not a string", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
-				finding.Edit = lint.Replace(p.File, d, f.Value, strconv.Quote(f.Value.Text))
+				finding.Edit = lint.Replace(p.File, d, f.Value, strconv.Quote(f.Value.Text()))
 				p.Report(finding)
 			}
 		}
@@ -432,15 +432,15 @@ func objectName(p *lint.Pass) {
 	view.Objects(p.File, func(d *yamldoc.Document) {
 		n := d.Root.Get("metadata", "name")
 		kind := d.Root.Get("kind").Str()
-		if _, variable := p.File.Variable(d, n); variable || !n.Is(yamldoc.String) || n.Text == "" || kind == "" || kind == "Namespace" || isList(d) {
+		if _, variable := p.File.Variable(d, n); variable || !n.Is(yamldoc.String) || n.Text() == "" || kind == "" || kind == "Namespace" || isList(d) {
 			return // others are for YAML007 and COMP002
 		}
 		group, _, ok := strings.Cut(d.Root.Get("apiVersion").Str(), "/")
 		if !ok {
 			group = ""
 		}
-		if why := objectmeta.NameProblem(group, kind, n.Text); why != "" {
-			p.Node(d, n, "%q is not a valid name of a %s: %s", n.Text, kind, why)
+		if why := objectmeta.NameProblem(group, kind, n.Text()); why != "" {
+			p.Node(d, n, "%q is not a valid name of a %s: %s", n.Text(), kind, why)
 		}
 	})
 }
@@ -569,7 +569,7 @@ func notWritable(p *lint.Pass) {
 			})
 			return unknown && o.Kind != view.ClusterKind // of which clusterctl prints the original
 		}, func(n *yamldoc.Node, err error) {
-			p.On(o, n, "clusterctl reads %q but cannot write it: %v", short([]byte(n.Text)), err)
+			p.On(o, n, "clusterctl reads %q but cannot write it: %v", short([]byte(n.Text())), err)
 		})
 	}
 }

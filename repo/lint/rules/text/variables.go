@@ -764,7 +764,7 @@ var _ = variableRules.Add(lint.Rule{
 func defaultChangesType(p *lint.Pass) {
 	match := func(r *vars.Ref) bool { return r.Default[0] < 0x80 && maybeTyped().MatchString(r.Default) }
 	scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
-		if n.Style == yamldoc.Plain && n.Text == r.Default && reread(n) != "" {
+		if n.Style == yamldoc.Plain && n.Text() == r.Default && reread(n) != "" {
 			p.Node(d, n, "without quotes the default %s of %s becomes %s", r.Default, r.Name, reread(n))
 		}
 	})
@@ -784,7 +784,7 @@ func quotesInQuotes(p *lint.Pass) {
 	reportCauses(p)
 	match := func(r *vars.Ref) bool { return r.Default == "''" || r.Default == `""` }
 	scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
-		if n.Style == yamldoc.Quoted && n.Text == r.Default {
+		if n.Style == yamldoc.Quoted && n.Text() == r.Default {
 			f := lint.At(p.File, d, n, "inside quotes the default %s of %s is a string of two quotes, not an empty string", r.Default, r.Name)
 			f.Severity = lint.Warning
 			p.Report(f)
@@ -809,8 +809,8 @@ func defaultNeedsQuotes(p *lint.Pass) {
 	reportCauses(p)
 	match := func(r *vars.Ref) bool { return punctuation().MatchString(r.Default) }
 	scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
-		if n.Style == yamldoc.Plain && !strings.Contains(n.Text, r.Default) {
-			p.Node(d, n, "without quotes the default %q of %s becomes %q", r.Default, r.Name, n.Text)
+		if n.Style == yamldoc.Plain && !strings.Contains(n.Text(), r.Default) {
+			p.Node(d, n, "without quotes the default %q of %s becomes %q", r.Default, r.Name, n.Text())
 		}
 	})
 }

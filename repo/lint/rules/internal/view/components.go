@@ -85,7 +85,7 @@ const CertManagerGroup = "cert-manager.io"
 // the labels of a pod.
 func Selects(selector, labels *yamldoc.Node) bool {
 	for _, f := range Fields(selector) {
-		if n := labels.Get(f.Name); n == nil || n.Text != f.Value.Text {
+		if n := labels.Get(f.Name); n == nil || n.Text() != f.Value.Text() {
 			return false
 		}
 	}

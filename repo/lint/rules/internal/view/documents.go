@@ -17,12 +17,12 @@ func Each(n *yamldoc.Node, visit func(*yamldoc.Node)) {
 		return
 	}
 	visit(n)
-	for i := range n.Fields {
-		if !n.Fields[i].Merged { // seen where it was written
-			Each(n.Fields[i].Value, visit)
+	for i := range n.Fields() {
+		if !n.Fields()[i].Merged { // seen where it was written
+			Each(n.Fields()[i].Value, visit)
 		}
 	}
-	for _, item := range n.Items {
+	for _, item := range n.List() {
 		Each(item, visit)
 	}
 }
@@ -163,20 +163,20 @@ func inBroken(f *lint.File, of map[string][]string) []string {
 // Repeated calls visit for each entry whose key was there before.
 func Repeated(n *yamldoc.Node, visit func(first, again *yamldoc.Field)) {
 	const few = 16
-	if len(n.Fields) <= few {
-		for i := range n.Fields {
+	if len(n.Fields()) <= few {
+		for i := range n.Fields() {
 			for j := range i {
-				if n.Fields[i].Name == n.Fields[j].Name && !n.Fields[i].Merged && !n.Fields[j].Merged {
-					visit(&n.Fields[j], &n.Fields[i])
+				if n.Fields()[i].Name == n.Fields()[j].Name && !n.Fields()[i].Merged && !n.Fields()[j].Merged {
+					visit(&n.Fields()[j], &n.Fields()[i])
 					break
 				}
 			}
 		}
 		return
 	}
-	seen := make(map[string]*yamldoc.Field, len(n.Fields))
-	for i := range n.Fields {
-		f := &n.Fields[i]
+	seen := make(map[string]*yamldoc.Field, len(n.Fields()))
+	for i := range n.Fields() {
+		f := &n.Fields()[i]
 		if f.Merged {
 			continue
 		}
@@ -196,7 +196,7 @@ func ScalarText(n *yamldoc.Node) string {
 	if n.Kind == yamldoc.Map || n.Kind == yamldoc.List {
 		return "it"
 	}
-	return n.Text
+	return n.Text()
 }
 
 // Fields returns the entries of a map, none for anything else.
@@ -204,5 +204,5 @@ func Fields(n *yamldoc.Node) []yamldoc.Field {
 	if n == nil {
 		return nil
 	}
-	return n.Fields
+	return n.Fields()
 }

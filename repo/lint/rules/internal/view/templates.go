@@ -59,7 +59,7 @@ func Mutated(r *lint.Release, d *crd.CRD) bool {
 // Seconds reads whole seconds, or a duration as v1beta1 has it.
 func Seconds(n *yamldoc.Node) (int64, bool) {
 	if n.Is(yamldoc.String) {
-		d, err := time.ParseDuration(n.Text)
+		d, err := time.ParseDuration(n.Text())
 		return int64(d / time.Second), err == nil
 	}
 	return n.Int()
@@ -104,11 +104,11 @@ func Blank(n *yamldoc.Node) bool {
 	case n == nil:
 		return true
 	case n.Kind == yamldoc.Map:
-		return len(n.Fields) == 0
+		return len(n.Fields()) == 0
 	case n.Kind == yamldoc.List:
-		return len(n.Items) == 0
+		return len(n.List()) == 0
 	}
-	return n.Kind == yamldoc.Null || n.Kind == yamldoc.String && n.Text == ""
+	return n.Kind == yamldoc.Null || n.Kind == yamldoc.String && n.Text() == ""
 }
 
 // MisfitsDefinition returns where an object differs from the definition that the

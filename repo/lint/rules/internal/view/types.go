@@ -43,7 +43,7 @@ func Overwritten(kind string) bool { return kind == "RoleBinding" || kind == Clu
 func Misfit(problem gotypes.Problem) string {
 	switch problem.Kind {
 	case gotypes.Fraction:
-		return fmt.Sprintf("%s is %s, not %s", problem.Path, problem.Node.Text, problem.Want)
+		return fmt.Sprintf("%s is %s, not %s", problem.Path, problem.Node.Text(), problem.Want)
 	case gotypes.BadValue:
 		return fmt.Sprintf("%s is not %s: %s", problem.Path, problem.Want, problem.Got)
 	}
