@@ -335,7 +335,17 @@ func (b *builder) run(ctx context.Context) error {
 	}
 	for _, stage := range [][]task{tasks, series, joins} {
 		errs := make([]error, len(stage))
-		parallel.Each(len(stage), func(n int) {
+		// Components take longest, so none of them is left for the end.
+		order := make([]int, 0, len(stage))
+		for _, first := range []bool{true, false} {
+			for n, t := range stage {
+				if (t.p.plan.Outputs[t.i].Kind == layouts.Components) == first {
+					order = append(order, n)
+				}
+			}
+		}
+		parallel.Each(len(stage), func(i int) {
+			n := order[i]
 			t := stage[n]
 			t.p.outputs[t.i], errs[n] = t.p.make(ctx, &t.p.plan.Outputs[t.i])
 		})
