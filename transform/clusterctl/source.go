@@ -250,10 +250,13 @@ func documents(text []byte) (start, end int) {
 		}
 		i += 1 + next
 	}
-	for i := bytes.LastIndex(text, []byte(line)); i > start; i = bytes.LastIndex(text[:i+1], []byte(line)) {
-		if separates(text, i) {
-			return start, i + len(line)
+	// A last line without a break is no separator.
+	for end = bytes.LastIndexByte(text, '\n') + 1; end > start; {
+		begin := bytes.LastIndexByte(text[:end-1], '\n') + 1
+		if begin > start && string(text[begin:end]) == separator && separates(text, begin-1) {
+			return start, end
 		}
+		end = begin
 	}
 	return 0, 0
 }

@@ -323,7 +323,10 @@ func FuzzAgainstEnvsubst(f *testing.F) {
 
 func checkConversion(t *testing.T, raw string) {
 	t.Helper()
-	got, cuts := convertLegacy(raw)
+	got, cuts, open := convertLegacy(raw)
+	if want := strings.Count(raw, "${"); open != want {
+		t.Fatalf("%q: %d expressions may begin, want %d", raw, open, want)
+	}
 	if want := oracleConvert(raw); got != want {
 		t.Fatalf("%q: converted to %q, want %q", raw, got, want)
 	}
