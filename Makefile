@@ -16,7 +16,7 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build the program into bin/
-	$(GO) build -trimpath -ldflags '-s -w $(STAMP)' -o $(BIN) ./cmd/clusterctl-repo
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w $(STAMP)' -o $(BIN) ./cmd/clusterctl-repo
 
 GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.14.3
 
@@ -151,6 +151,10 @@ mutate: ## Change the core in small ways and count which changes the tests notic
 .PHONY: mutate-short
 mutate-short: ## The same with a few changes of each package, always the same ones
 	$(GO) run ./test/mutate -sample 25
+
+.PHONY: profile
+profile: ## Record where the time goes, for the compiler: cmd/clusterctl-repo/default.pgo
+	$(GO) run ./cmd/internal/profile -corpus "$(or $(CORPUS),../shared/corpus)" -o cmd/clusterctl-repo/default.pgo
 
 .PHONY: bench
 bench: ## Measure the budgets; BENCH=-write for docs/benchmarks.md

@@ -240,6 +240,13 @@ var Packages = []Package{
 		Libraries: `crypto/tls github.com/spf13/cobra github.com/spf13/pflag log net/http`,
 	},
 	{
+		Path:      "cmd/internal/profile",
+		Holds:     "the program that records where the time goes, for the compiler",
+		Never:     "verbs, flags or the work",
+		Knows:     `cmd/internal/cli`,
+		Libraries: `flag`,
+	},
+	{
 		Path:  "cmd/internal/term",
 		Holds: "the decision whether to colour, and the escape codes",
 		Never: "what is printed",

@@ -13,6 +13,21 @@ type Object struct {
 	Doc  *yamldoc.Document
 	// Group is empty for the core group and for an apiVersion that is missing.
 	Group, Version, Kind, Namespace, Name string
+	// PodTemplate holds metadata and spec of the pods of the object; nil if it runs
+	// none.
+	PodTemplate *yamldoc.Node
+}
+
+// podTemplates says where the pod is in each kind of object that runs pods.
+var podTemplates = map[string][]string{
+	"Deployment":            {"spec", "template"},
+	"DaemonSet":             {"spec", "template"},
+	"StatefulSet":           {"spec", "template"},
+	"ReplicaSet":            {"spec", "template"},
+	"ReplicationController": {"spec", "template"},
+	"Job":                   {"spec", "template"},
+	"CronJob":               {"spec", "jobTemplate", "spec", "template"},
+	"Pod":                   {},
 }
 
 // Get follows the keys down from the root.
@@ -52,6 +67,9 @@ func (f *File) list() []*Object {
 			Namespace: d.Root.Get("metadata", "namespace").Str(), Name: d.Root.Get("metadata", "name").Str(),
 		}
 		o.Group, o.Version = SplitAPIVersion(d.Root.Get("apiVersion").Str())
+		if path, ok := podTemplates[o.Kind]; ok {
+			o.PodTemplate = o.Get(path...)
+		}
 		out = append(out, o)
 	}
 	return out

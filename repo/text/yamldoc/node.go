@@ -181,12 +181,10 @@ func (n *Node) Get(path ...string) *Node {
 
 // Field returns the entry that counts for a key, or nil.
 func (n *Node) Field(name string) *Field {
-	if n == nil {
-		return nil
-	}
-	for i := len(n.Fields()) - 1; i >= 0; i-- {
-		if n.Fields()[i].Name == name {
-			return &n.Fields()[i]
+	fields := n.Fields()
+	for i := len(fields) - 1; i >= 0; i-- {
+		if f := &fields[i]; f.Name == name {
+			return f
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ func Build(dir string) (*Binary, error) {
 	build := exec.Command("go", "build", "-o", b.path,
 		"-ldflags", "-X sigs.k8s.io/cluster-api/version.gitVersion=v1.14.2",
 		"sigs.k8s.io/cluster-api/cmd/clusterctl")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as its releases are built
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build clusterctl: %w\n%s", err, out)
 	}

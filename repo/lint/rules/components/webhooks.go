@@ -157,7 +157,7 @@ var _ = webhookRules.Add(lint.Rule{
 
 func serviceSelector(p *lint.Pass) {
 	all := p.Release.Installed()
-	workloads := slices.DeleteFunc(slices.Clone(all.Objects), func(o *manifest.Object) bool { return view.PodTemplate(o) == nil })
+	workloads := slices.DeleteFunc(slices.Clone(all.Objects), func(o *manifest.Object) bool { return o.PodTemplate == nil })
 	if len(workloads) == 0 {
 		return // which is a greater fault
 	}
@@ -176,7 +176,7 @@ func serviceSelector(p *lint.Pass) {
 		}
 		var behind []*manifest.Object
 		for _, w := range workloads {
-			if view.Selects(selector, view.PodTemplate(w).Get("metadata", "labels")) {
+			if view.Selects(selector, w.PodTemplate.Get("metadata", "labels")) {
 				behind = append(behind, w)
 			}
 		}

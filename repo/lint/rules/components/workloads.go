@@ -275,7 +275,7 @@ func selectorOfPods(p *lint.Pass) {
 			p.On(o, cmp.Or(selector, o.Get("spec")), "the %s has no selector", o.Kind)
 			continue
 		}
-		labels := view.PodTemplate(o).Get("metadata", "labels")
+		labels := o.PodTemplate.Get("metadata", "labels")
 		for _, f := range view.Fields(matched) {
 			n := labels.Get(f.Name)
 			if n != nil && n.Text() == f.Value.Text() || view.Open(o, f.Value) || view.Open(o, n) {

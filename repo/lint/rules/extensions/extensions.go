@@ -51,7 +51,7 @@ func servers(p *lint.Pass) []server {
 	all := p.Release.Installed()
 	var out []server
 	for _, o := range all.Objects {
-		template := view.PodTemplate(o)
+		template := o.PodTemplate
 		if template == nil {
 			continue
 		}

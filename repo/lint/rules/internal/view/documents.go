@@ -17,9 +17,10 @@ func Each(n *yamldoc.Node, visit func(*yamldoc.Node)) {
 		return
 	}
 	visit(n)
-	for i := range n.Fields() {
-		if !n.Fields()[i].Merged { // seen where it was written
-			Each(n.Fields()[i].Value, visit)
+	fields := n.Fields()
+	for i := range fields {
+		if f := &fields[i]; !f.Merged { // seen where it was written
+			Each(f.Value, visit)
 		}
 	}
 	for _, item := range n.List() {
@@ -163,20 +164,22 @@ func inBroken(f *lint.File, of map[string][]string) []string {
 // Repeated calls visit for each entry whose key was there before.
 func Repeated(n *yamldoc.Node, visit func(first, again *yamldoc.Field)) {
 	const few = 16
-	if len(n.Fields()) <= few {
-		for i := range n.Fields() {
+	fields := n.Fields()
+	if len(fields) <= few {
+		for i := range fields {
+			f := &fields[i]
 			for j := range i {
-				if n.Fields()[i].Name == n.Fields()[j].Name && !n.Fields()[i].Merged && !n.Fields()[j].Merged {
-					visit(&n.Fields()[j], &n.Fields()[i])
+				if first := &fields[j]; f.Name == first.Name && !f.Merged && !first.Merged {
+					visit(first, f)
 					break
 				}
 			}
 		}
 		return
 	}
-	seen := make(map[string]*yamldoc.Field, len(n.Fields()))
-	for i := range n.Fields() {
-		f := &n.Fields()[i]
+	seen := make(map[string]*yamldoc.Field, len(fields))
+	for i := range fields {
+		f := &fields[i]
 		if f.Merged {
 			continue
 		}

@@ -9,30 +9,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// podTemplates says where the pod is in each kind of object that runs pods.
-var podTemplates = map[string][]string{
-	"Deployment":            {"spec", "template"},
-	"DaemonSet":             {"spec", "template"},
-	"StatefulSet":           {"spec", "template"},
-	"ReplicaSet":            {"spec", "template"},
-	"ReplicationController": {"spec", "template"},
-	"Job":                   {"spec", "template"},
-	"CronJob":               {"spec", "jobTemplate", "spec", "template"},
-	"Pod":                   {},
-}
-
-// PodTemplate returns what holds metadata and spec of the pods of an object, nil
-// if it runs none.
-func PodTemplate(o *manifest.Object) *yamldoc.Node {
-	path, ok := podTemplates[o.Kind]
-	if !ok {
-		return nil
-	}
-	return o.Get(path...)
-}
-
 // PodOf returns the spec of the pods of an object, or nil.
-func PodOf(o *manifest.Object) *yamldoc.Node { return PodTemplate(o).Get("spec") }
+func PodOf(o *manifest.Object) *yamldoc.Node { return o.PodTemplate.Get("spec") }
 
 // ContainersOf returns the containers of the pods of an object, those that run
 // at the start last.
