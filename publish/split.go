@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Split finds the providers of a fetched release and gives each of them its
@@ -28,7 +29,7 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 	var providers []layouts.Provider
 	artifacts := slices.Clone(whole.Artifacts)
 	for i, a := range artifacts {
-		if a.Kind() != layouts.Components && a.Name != file {
+		if !Splits(a, file) {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -84,6 +85,11 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 	return out, nil
 }
 
+// Splits reports whether Split reads an artifact.
+func Splits(a *repo.Artifact, file string) bool {
+	return a.Kind() == layouts.Components || a.Name == file
+}
+
 func compareLabels(a, b layouts.Provider) int {
 	return bytes.Compare([]byte(a.Label()), []byte(b.Label()))
 }
@@ -91,12 +97,58 @@ func compareLabels(a, b layouts.Provider) int {
 // providerOf reads who a components file belongs to, by the first object that
 // says so, or at least of which type it is, by the name of the file.
 func providerOf(a *repo.Artifact, data []byte) layouts.Provider {
-	for _, o := range manifest.New(a, layouts.Components, data).Objects() {
+	f := manifest.New(a, layouts.Components, data)
+	p, ok := namedEarly(f)
+	if ok = ok && f.Replaceable(); !ok {
+		p, ok = named(f)
+	}
+	if !ok {
+		return layouts.Provider{Type: layouts.TypeOfComponents(a.Name)}
+	}
+	return p
+}
+
+// named returns the provider that the first object with a label names.
+func named(f *manifest.File) (layouts.Provider, bool) {
+	for _, o := range f.Objects() {
 		if label, ok := o.Label(layouts.ProviderLabel); ok {
 			if p, err := layouts.ParseLabel(label); err == nil {
-				return p
+				return p, true
 			}
 		}
 	}
-	return layouts.Provider{Type: layouts.TypeOfComponents(a.Name)}
+	return layouts.Provider{}, false
+}
+
+// namedEarly is named for a file with such an object before the first variable: the
+// many others, and those that surely have no label, need not be parsed.
+func namedEarly(f *manifest.File) (layouts.Provider, bool) {
+	data := f.Raw.Data[:f.Plain()]
+	// Nearly always one of the first objects has it.
+	for _, size := range []int{64 << 10, len(data)} {
+		start := data[:min(size, len(data))]
+		chunks, err := yamldoc.Split(start)
+		if err != nil || len(chunks) == 0 {
+			break
+		}
+		if len(start) < len(f.Raw.Data) {
+			chunks = chunks[:len(chunks)-1] // the last may go on
+		}
+		for _, c := range chunks {
+			there := bytes.Contains(c.Data, []byte(layouts.ProviderLabel))
+			if !there && !escapes(c.Data) {
+				continue
+			}
+			if p, ok := named(manifest.New(f.Artifact, layouts.Asset, c.Data)); ok || there {
+				return p, ok // the others have what this one has, such as a wrong label
+			}
+		}
+	}
+	return layouts.Provider{}, false
+}
+
+// escapes reports whether a document may have a key that does not stand there as it
+// is.
+func escapes(doc []byte) bool {
+	return bytes.IndexByte(doc, '\\') >= 0 || bytes.Contains(doc, []byte("!binary"))
 }

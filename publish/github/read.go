@@ -125,13 +125,12 @@ func (d *Repository) released(ctx context.Context, r *release, pages bool) *repo
 			continue
 		}
 		at := d.link(r.Tag, a.Name)
-		open := func() (io.ReadCloser, error) {
-			return transport.Download(ctx, d.anonymous, at, http.Header{"User-Agent": {d.opt.Tool}}, a.Size)
-		}
+		link := transport.NewLink(d.anonymous, at, http.Header{"User-Agent": {d.opt.Tool}})
 		if !pages {
-			open = func() (io.ReadCloser, error) { return d.content(ctx, a) }
+			link = d.content(a)
 		}
-		file := repo.NewArtifact(a.Name, at, a.Size, open)
+		open := func() (io.ReadCloser, error) { return link.Open(ctx, a.Size) }
+		file := repo.NewArtifact(a.Name, at, a.Size, open).Locating(link.Locate)
 		if sum, ok := a.sum(); ok {
 			file = file.Stating(sum)
 		}
@@ -142,11 +141,11 @@ func (d *Repository) released(ctx context.Context, r *release, pages bool) *repo
 	return out
 }
 
-// content opens an asset through the API, also that of a draft. The API
+// content is where an asset is in the API, also that of a draft. The API
 // redirects to a signed address on another host, which does not see the token.
-func (d *Repository) content(ctx context.Context, a asset) (io.ReadCloser, error) {
+func (d *Repository) content(a asset) *transport.Link {
 	at := fmt.Sprintf("%s/repos/%s/releases/assets/%d", d.opt.APIURL, d.full(), a.ID)
-	return transport.Download(ctx, d.client, at, http.Header{"Accept": {"application/octet-stream"}, "User-Agent": {d.opt.Tool}}, a.Size)
+	return transport.NewLink(d.client, at, http.Header{"Accept": {"application/octet-stream"}, "User-Agent": {d.opt.Tool}})
 }
 
 // Verify reads every file the way Fetch does. What is not there yet is waited

@@ -72,16 +72,20 @@ func (m *run) split(ctx context.Context, c *cargo) ([]*repo.Release, error) {
 		one := *c.whole
 		return []*repo.Release{&one}, nil
 	}
-	if err := m.acquire(ctx); err != nil {
-		return nil, err
-	}
-	defer m.release()
 	file := ""
 	for _, p := range c.parts {
 		if p.file != "" && layouts.KindOfFile(p.file) != layouts.Components {
 			file = p.file
 		}
 	}
+	var first *repo.Artifact
+	if i := slices.IndexFunc(c.whole.Artifacts, func(a *repo.Artifact) bool { return publish.Splits(a, file) }); i >= 0 {
+		first = c.whole.Artifacts[i]
+	}
+	if err := m.acquire(ctx, first); err != nil {
+		return nil, err
+	}
+	defer m.release()
 	return publish.Split(ctx, c.whole, file)
 }
 
@@ -222,8 +226,9 @@ func (m *run) fill(ctx context.Context, c *cargo) error {
 		progress.Total += a.Size
 	}
 	var read atomic.Int64
-	err := each(ctx, len(todo), m.Jobs, func(ctx context.Context, i int) (err error) {
-		if err := m.acquire(ctx); err != nil {
+	// Half of them are asked for ahead.
+	err := each(ctx, len(todo), 2*m.Jobs, func(ctx context.Context, i int) (err error) {
+		if err := m.acquire(ctx, todo[i]); err != nil {
 			return err
 		}
 		defer m.release()

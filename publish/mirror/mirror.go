@@ -178,6 +178,7 @@ func newRun(opts Options) (*run, error) {
 		beside:  beside{opts.Dir},
 		tokens:  make(chan struct{}, opts.Jobs),
 		looks:   make(chan struct{}, opts.Jobs),
+		ahead:   make(chan struct{}, opts.Jobs),
 		parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		lock:    newBook(),
 		images:  map[[2]string][]inventory.Image{},
@@ -218,6 +219,9 @@ type run struct {
 	// looks are held while sources and the mirror are asked what they have, which
 	// takes time but no bandwidth, and so goes on beside the downloads.
 	looks chan struct{}
+	// ahead are held by files that are next: their places are asked for while
+	// others are downloaded.
+	ahead chan struct{}
 	// parsing is held while images are looked for.
 	parsing chan struct{}
 	// opening guards To.Of, which need not be safe for concurrent use.
@@ -296,8 +300,23 @@ func (m *run) present(ctx context.Context, l *Locked) (*repo.Release, error) {
 	return got, nil
 }
 
-// acquire waits until files may be read from a source.
-func (m *run) acquire(ctx context.Context) error { return take(ctx, m.tokens) }
+// acquire waits until files may be read from a source. The first of them may be
+// nil.
+func (m *run) acquire(ctx context.Context, first *repo.Artifact) error {
+	select {
+	case m.tokens <- struct{}{}:
+		return nil
+	default:
+	}
+	if first != nil && first.Locatable() {
+		if err := take(ctx, m.ahead); err != nil {
+			return err
+		}
+		defer func() { <-m.ahead }()
+		first.Locate(ctx)
+	}
+	return take(ctx, m.tokens)
+}
 
 // take waits for a place among those that a channel limits.
 func take(ctx context.Context, places chan struct{}) error {

@@ -278,7 +278,7 @@ func (m *run) put(ctx context.Context, releases []*repo.Release) (map[*repo.Rele
 
 func (m *run) publish(ctx context.Context, p publish.Parcel) (publish.Result, error) {
 	if slices.ContainsFunc(p.Release.Artifacts, func(a *repo.Artifact) bool { return m.passes(a, p.Release) }) {
-		if err := m.acquire(ctx); err != nil {
+		if err := m.acquire(ctx, nil); err != nil {
 			return publish.Result{}, err
 		}
 		defer m.release()

@@ -240,3 +240,72 @@ func TestDownloadCancel(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a link leads to is asked for once, whether before it is opened or then, and
+// again after a redirect that expired.
+func TestLink(t *testing.T) {
+	var asked []string
+	store := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, "store"+r.URL.RawQuery)
+		if secrets := secretsOf(r); secrets != nil || r.Header.Get("Accept") != "a/b" || r.Header.Get("Accept-Encoding") != "identity" {
+			t.Errorf("leaked in %v, header %v", secrets, r.Header)
+		}
+		if strings.HasPrefix(r.URL.RawQuery, "old") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		io.WriteString(w, "content")
+	})
+	query := ""
+	home := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path[1:])
+		switch r.URL.Path {
+		case "/moved":
+			http.Redirect(w, r, store.URL+"/"+query, http.StatusFound)
+		case "/here":
+			io.WriteString(w, "content")
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	})
+	client := New(nil, Policy{}, Credential{Hosts: []string{host(home)}, Header: "Private-Token", Value: secret})
+	open := func(l *Link) string {
+		body, err := l.Open(t.Context(), 7)
+		if err != nil {
+			return err.Error()
+		}
+		defer body.Close()
+		content, err := io.ReadAll(body)
+		return fmt.Sprintf("%s %v", content, err)
+	}
+	for _, tt := range []struct{ path, query, want, ahead, all string }{
+		{"moved", "", "content <nil>", "moved", "moved store"},
+		{"moved", "?old", "content <nil>", "moved", "moved storeold moved store"},
+		{"here", "", "content <nil>", "here", "here"},
+		{"gone", "", "GET " + home.URL + "/gone: 404 Not Found", "gone", "gone"},
+	} {
+		link := NewLink(client, home.URL+"/"+tt.path, http.Header{"Accept": {"a/b"}})
+		for range 2 {
+			asked, query = nil, tt.query
+			link.Locate(t.Context())
+			if got := strings.Join(asked, " "); got != tt.ahead {
+				t.Errorf("%s%s: asked ahead: %s, want %s", tt.path, tt.query, got, tt.ahead)
+			}
+			query = ""
+			if got := open(link); got != tt.want {
+				t.Errorf("%s%s: %s, want %s", tt.path, tt.query, got, tt.want)
+			}
+			if got := strings.Join(asked, " "); got != tt.all {
+				t.Errorf("%s%s: asked: %s, want %s", tt.path, tt.query, got, tt.all)
+			}
+		}
+		if got := open(link); got != tt.want {
+			t.Errorf("%s, not asked ahead: %s, want %s", tt.path, got, tt.want)
+		}
+	}
+	refused := NewLink(client, home.URL+"/%zz", nil)
+	refused.Locate(t.Context())
+	if got := open(refused); !strings.Contains(got, "invalid URL escape") {
+		t.Error(got)
+	}
+}
