@@ -55,12 +55,21 @@ func NewArtifact(name, path string, size int64, open func() (io.ReadCloser, erro
 	return &Artifact{Name: name, Path: path, Size: size, open: open, read: new(atomic.Pointer[Sum])}
 }
 
-// BytesArtifact returns an artifact held in memory.
+// BytesArtifact returns an artifact held in memory. Its content, which Bytes returns
+// as it is, must not change.
 func BytesArtifact(name string, data []byte) *Artifact {
 	return NewArtifact(name, name, int64(len(data)), func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(data)), nil
+		return &held{bytes.NewReader(data), data}, nil
 	})
 }
+
+// held reads content that is in memory.
+type held struct {
+	*bytes.Reader
+	data []byte
+}
+
+func (*held) Close() error { return nil }
 
 // Locating returns the same file whose content has to be asked for first: locate
 // asks, and the next time that the file is opened goes on from there.
@@ -139,8 +148,8 @@ func (a *Artifact) Open() (io.ReadCloser, error) {
 	return &checked{r, sha256.New(), a}, nil
 }
 
-// Bytes reads the whole content. It fails for files over MaxFileSize, and for YAML
-// with more documents than yamldoc.MaxDocuments.
+// Bytes reads the whole content, which must not be changed. It fails for files over
+// MaxFileSize, and for YAML with more documents than yamldoc.MaxDocuments.
 func (a *Artifact) Bytes() ([]byte, error) {
 	if a.Size > MaxFileSize {
 		return nil, fmt.Errorf("%s: the file has %d bytes, more than the %d that are read into memory", a.Path, a.Size, MaxFileSize)
@@ -150,7 +159,12 @@ func (a *Artifact) Bytes() ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	data, err := files.ReadAll(r, a.Size)
+	var data []byte
+	if h, ok := r.(*held); ok && int64(len(h.data)) <= MaxFileSize {
+		data = slices.Clip(h.data)
+	} else {
+		data, err = files.ReadAll(r, a.Size)
+	}
 	if errors.Is(err, files.ErrTooLarge) {
 		err = fmt.Errorf("the file has %w", err)
 	}

@@ -287,8 +287,14 @@ func entry(n *yamldoc.Node, index int) string {
 // fingerprints gives the findings, which are sorted, their fingerprints, unless they
 // have them. Findings with the same identity in one release are counted.
 func fingerprints(findings []*Finding) {
-	seen := map[string]int{}
-	var release, key []byte
+	type sum [12]byte
+	type first struct {
+		release string
+		sum     sum // of the first finding with the identity
+	}
+	seen := map[first]int{}
+	texts := map[sum]string{} // most releases have the same faults
+	var key []byte
 	for _, f := range findings {
 		if f.Fingerprint != "" {
 			continue
@@ -301,11 +307,20 @@ func fingerprints(findings []*Finding) {
 		for _, part := range [...]string{f.Rule.ID, id.provider, id.file, id.object, id.value} {
 			key = append(append(key, part...), 0)
 		}
-		release = append(append(release[:0], id.release...), 0)
-		release = append(release, key...)
-		n := seen[string(release)]
-		seen[string(release)] = n + 1
-		sum := sha256.Sum256(strconv.AppendInt(key, int64(n), 10))
-		f.Fingerprint = hex.EncodeToString(sum[:12])
+		nth := func(n int) sum {
+			full := sha256.Sum256(strconv.AppendInt(key, int64(n), 10))
+			return sum(full[:len(sum{})])
+		}
+		s := nth(0)
+		same := first{id.release, s}
+		n := seen[same]
+		seen[same] = n + 1
+		if n > 0 {
+			s = nth(n)
+		}
+		if texts[s] == "" {
+			texts[s] = hex.EncodeToString(s[:])
+		}
+		f.Fingerprint = texts[s]
 	}
 }

@@ -3,6 +3,7 @@ package lint
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -36,6 +37,8 @@ type Release struct {
 	Stored map[string]string
 
 	files     func() map[string]*File
+	classes   func() []*File
+	forgotten map[*File]bool
 	installed func() *Index
 	crds      func() []*crd.CRD
 	byCRD     func() map[[2]string]*crd.CRD
@@ -66,6 +69,16 @@ func (r *Release) index(profile contract.Profile) {
 		out := make(map[string]*File, len(r.Files))
 		for _, f := range r.Files {
 			out[f.Artifact.Name] = f
+		}
+		return out
+	})
+	r.forgotten = map[*File]bool{}
+	r.classes = sync.OnceValue(func() []*File {
+		var out []*File
+		for _, f := range r.Files {
+			if !r.forgotten[f] && hasClass(f) {
+				out = append(out, f)
+			}
 		}
 		return out
 	})
@@ -162,6 +175,24 @@ func (r *Release) OfKind(kind layouts.FileKind) []*File {
 	return out
 }
 
+// WithClasses are the files that hold a ClusterClass or a Cluster that uses one. Rules
+// that look for these in other files than their own ask for them here, because all
+// other templates may have to be parsed anew. Only file and release rules may ask.
+func (r *Release) WithClasses() []*File { return r.classes() }
+
+// hasClass reports whether a file belongs to WithClasses.
+func hasClass(f *File) bool {
+	return slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool {
+		return o.Kind == "ClusterClass" || o.Kind == "Cluster" && o.Get("spec", "topology") != nil
+	})
+}
+
+// forget lets go of what was parsed of a file without a class.
+func (r *Release) forget(f *File) {
+	r.forgotten[f] = true
+	f.Forget()
+}
+
 // Provider is a provider with its releases, oldest first.
 type Provider struct {
 	*repo.Provider
@@ -194,6 +225,16 @@ type Pass struct {
 	severity Severity
 	asked    bool
 	part     *part
+}
+
+// each returns passes for files.
+func (p *Pass) each(files []*File) []Pass {
+	out := make([]Pass, len(files))
+	for i, f := range files {
+		out[i] = *p
+		out[i].File = f
+	}
+	return out
 }
 
 // Asked reports whether the run asks for the findings that the rule's OptIn

@@ -272,15 +272,7 @@ func (r *part) release(provider *Provider, release *repo.Release) *Release {
 	}
 	pass := Pass{Repository: r.repository, Provider: provider, Release: view}
 
-	// Parsing first: rules that wait for the same file would keep processors
-	// waiting.
-	passes := make([]Pass, len(view.Files))
-	parallel.Each(len(view.Files), func(i int) {
-		passes[i] = pass
-		passes[i].File = view.Files[i]
-		view.Files[i].Objects()
-	})
-	r.apply(ScopeFile, passes...)
+	r.files(pass)
 	r.apply(ScopeRelease, pass)
 	rest := &Release{Release: release, Parsed: view.Parsed, Metadata: view.Metadata, MetadataErr: view.MetadataErr}
 	if len(provider.Provider.Releases) > 1 {
@@ -290,6 +282,42 @@ func (r *part) release(provider *Provider, release *repo.Release) *Release {
 		}
 	}
 	return rest
+}
+
+// files applies the rules for the files of a release. Where there are many templates,
+// a few are parsed at a time, and forgotten when the rules have seen them.
+func (r *part) files(pass Pass) {
+	var templates, rest []*File
+	for _, f := range pass.Release.Files {
+		if f.Kind == layouts.ClusterTemplate && len(pass.Release.Files) >= manyPasses {
+			templates = append(templates, f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	parse(rest)
+	for some := range slices.Chunk(templates, 2*manyPasses) {
+		parse(some)
+		alone := some[:0:0]
+		for _, f := range some {
+			if hasClass(f) {
+				rest = append(rest, f)
+			} else {
+				alone = append(alone, f)
+			}
+		}
+		r.apply(ScopeFile, pass.each(alone)...)
+		for _, f := range alone {
+			pass.Release.forget(f)
+		}
+	}
+	r.apply(ScopeFile, pass.each(rest)...)
+}
+
+// parse parses files, before rules that wait for the same one keep processors
+// waiting.
+func parse(files []*File) {
+	parallel.Each(len(files), func(i int) { files[i].Objects() })
 }
 
 // Fault is why files to check could not be made.

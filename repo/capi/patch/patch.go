@@ -1,13 +1,12 @@
 package patch
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
-
-	jsonpatch "github.com/evanphx/json-patch/v5"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -113,7 +112,10 @@ type definition struct {
 func Run(class *clusterclass.Class, global Values, templates []*Template, minor int) []Failure {
 	r := renderers.Get().(*renderer)
 	defer r.release()
-	e := engine{renderer: r, global: global, minor: minor, merged: map[*Template]Values{}, failed: map[*Template]bool{}}
+	e := engine{renderer: r, global: global, minor: minor}
+	for _, t := range templates {
+		e.subjects = append(e.subjects, &subject{Template: t, class: workerClass(t)})
+	}
 	for _, p := range class.Patches() {
 		if p.External != nil {
 			if generate, _, _ := class.Handlers(p); generate != nil {
@@ -123,63 +125,95 @@ func Run(class *clusterclass.Class, global Values, templates []*Template, minor 
 			}
 			continue
 		}
-		e.patch(p, templates)
+		e.patch(p)
+	}
+	for _, s := range e.subjects {
+		_ = s.encode() // cannot fail: the object was JSON, and so were the values
 	}
 	return e.failures
 }
 
 type engine struct {
 	*renderer
-	global Values
-	minor  int
-	// merged are the values that templates of the class see, global ones included.
-	merged   map[*Template]Values
+	global   Values
+	minor    int
+	subjects []*subject
 	failures []Failure
-	// failed are the templates for which a patch has failed: what later patches
-	// make of them is never seen.
-	failed map[*Template]bool
 }
 
-// pending is a list of operations with their values, ready to be applied.
-type pending struct {
-	template *Template
-	writes   []Write
-	patch    []map[string]any
-	steps    []*yamldoc.Node
+// subject is a template with what is known of it while it is patched.
+type subject struct {
+	*Template
+	// class is that of the workers that the template is for; nil if there is none.
+	class *string
+	// seen are the values that templates of the class see, global ones included; nil
+	// until they are needed.
+	seen *seen
+	// failed: a patch has failed. What later patches make of the template is never
+	// seen.
+	failed bool
+	// object is Object without JSON, once it is read; nil if it is not the JSON of an
+	// object with a kind. What is in it never changes.
+	object any
+	read   bool
+	// changed: object is newer than Object.
+	changed bool
 }
 
-func (e *engine) patch(p clusterclass.Patch, templates []*Template) {
+// decoded returns the object without JSON.
+func (s *subject) decoded() any {
+	if !s.read {
+		s.read = true
+		if Identified(s.Object) != nil || decode(s.Object, &s.object) != nil {
+			s.object = nil
+		}
+	}
+	return s.object
+}
+
+// encode brings the JSON of the object up to date.
+func (s *subject) encode() error {
+	if !s.changed {
+		return nil
+	}
+	data, err := json.Marshal(s.object)
+	if err != nil {
+		return err
+	}
+	s.Object, s.changed = data, false
+	return nil
+}
+
+func (e *engine) patch(p clusterclass.Patch) {
 	var definitions []definition
 	for _, n := range p.Definitions.List() {
 		definitions = append(definitions, define(n))
 	}
-	var ready []pending
-	for _, t := range templates {
-		if e.failed[t] {
+	var ready []*pending
+	for i, s := range e.subjects {
+		if s.failed {
 			continue
 		}
-		matching := slices.DeleteFunc(slices.Clone(definitions), func(d definition) bool { return !d.matches(t) })
+		matching := slices.DeleteFunc(slices.Clone(definitions), func(d definition) bool { return !d.matches(s) })
 		if len(matching) == 0 {
 			continue
 		}
 		fail := func(stage Stage, n *yamldoc.Node, err error) {
-			t.Unsure = true
+			s.Unsure = true
 			if !errors.Is(err, ErrUnsure) {
-				e.failed[t] = true
-				e.failures = append(e.failures, Failure{p.Name, stage, t, n, err})
+				s.failed = true
+				e.failures = append(e.failures, Failure{p.Name, stage, s.Template, n, err})
 			}
 		}
-		values, ok := e.merged[t]
-		if !ok {
+		if s.seen == nil {
 			var err error
-			if values, err = merged(e.global, t.Values); err != nil {
+			if s.seen, err = e.see(i); err != nil {
 				fail(EnabledIf, p.Node, err)
 				continue
 			}
-			e.merged[t] = values
 		}
 		if text := p.EnabledIf.Str(); text != "" {
-			value, err := e.render(text, values)
+			value, err := e.render(text, s.seen)
 			if err != nil {
 				fail(EnabledIf, p.EnabledIf, err)
 				continue
@@ -189,23 +223,39 @@ func (e *engine) patch(p clusterclass.Patch, templates []*Template) {
 			}
 		}
 		for _, d := range matching {
-			list, n, err := e.values(d, values)
+			list, n, err := e.values(d, s.seen)
 			if err != nil {
 				fail(Value, n, err)
 				continue
 			}
-			list.template = t
+			list.subject = s
 			ready = append(ready, list)
 		}
 	}
 	for _, list := range ready {
-		if t := list.template; !e.failed[t] {
-			if n, err := e.apply(list); err != nil && !t.Unsure {
-				e.failed[t] = true
-				e.failures = append(e.failures, Failure{p.Name, Apply, t, n, err})
+		if s := list.subject; !s.failed {
+			if n, err := e.apply(list); err != nil && !s.Unsure {
+				s.failed = true
+				e.failures = append(e.failures, Failure{p.Name, Apply, s.Template, n, err})
 			}
 		}
 	}
+}
+
+// see returns the values that a template sees. The templates of one part of the
+// Cluster stand side by side and see the same.
+func (e *engine) see(i int) (*seen, error) {
+	own := e.subjects[i].Values
+	if i > 0 {
+		if before := e.subjects[i-1]; before.seen != nil && maps.EqualFunc(before.Values, own, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+			return before.seen, nil
+		}
+	}
+	values, err := merged(e.global, own)
+	if err != nil {
+		return nil, err
+	}
+	return &seen{Values: values}, nil
 }
 
 // define reads a definition.
@@ -245,7 +295,7 @@ func given(n *yamldoc.Node) *yamldoc.Node {
 
 // matches reports whether a definition selects a template (patches/inline,
 // matchesSelector).
-func (d *definition) matches(t *Template) bool {
+func (d *definition) matches(t *subject) bool {
 	if t.APIVersion != d.apiVersion || t.Kind != d.kind {
 		return false
 	}
@@ -257,45 +307,57 @@ func (d *definition) matches(t *Template) bool {
 	case h.FieldPath != BootstrapPath && h.FieldPath != InfrastructurePath:
 		return false
 	case h.Kind == "MachineDeployment":
-		return selects(d.deployments, t.Values, "builtin.machineDeployment.class")
+		return selects(d.deployments, t.class)
 	case h.Kind == "MachinePool":
-		return selects(d.pools, t.Values, "builtin.machinePool.class")
+		return selects(d.pools, t.class)
 	}
 	return false
 }
 
-// selects reports whether one of the names, each possibly with a * at an end, is
-// that of a class of workers.
-func selects(names []string, values Values, variable string) bool {
-	value, err := values.Lookup(variable)
+// workerClass returns the class of the workers that a template is for; nil if there
+// is none.
+func workerClass(t *Template) *string {
+	variable := "builtin.machineDeployment.class"
+	switch t.Holder.Kind {
+	case "MachineDeployment":
+	case "MachinePool":
+		variable = "builtin.machinePool.class"
+	default:
+		return nil
+	}
+	value, err := t.Values.Lookup(variable)
 	var class string
 	if err != nil || json.Unmarshal(value, &class) != nil {
-		return false
+		return nil
 	}
-	return slices.ContainsFunc(names, func(name string) bool {
+	return &class
+}
+
+// selects reports whether one of the names, each possibly with a * at an end, is
+// that of a class of workers.
+func selects(names []string, class *string) bool {
+	return class != nil && slices.ContainsFunc(names, func(name string) bool {
 		prefix, atEnd := strings.CutSuffix(name, "*")
 		suffix, atStart := strings.CutPrefix(name, "*")
-		return name == class || atStart && strings.HasSuffix(class, suffix) || atEnd && strings.HasPrefix(class, prefix)
+		return name == *class || atStart && strings.HasSuffix(*class, suffix) || atEnd && strings.HasPrefix(*class, prefix)
 	})
 }
 
 // values computes the values of the operations of a definition
 // (patches/inline, generateJSONPatches). The node is the text at fault.
-func (e *engine) values(d definition, values Values) (pending, *yamldoc.Node, error) {
-	var out pending
+func (e *engine) values(d definition, seen *seen) (*pending, *yamldoc.Node, error) {
+	out := &pending{}
 	for _, o := range d.operations {
-		entry := map[string]any{"op": o.op, "path": o.path}
-		at := o.at
+		step, at := step{op: o.op, path: o.path, at: o.at}, o.at
 		if o.op == "add" || o.op == "replace" {
-			value, n, err := e.value(o, values)
+			value, n, err := e.value(o, seen)
 			if err != nil {
-				return out, n, err
+				return nil, n, err
 			}
-			entry["value"], at = json.RawMessage(value), n
+			step.value, at = value, n
 		}
-		out.patch = append(out.patch, entry)
+		out.steps = append(out.steps, step)
 		out.writes = append(out.writes, Write{o.path, at, o.at})
-		out.steps = append(out.steps, o.at)
 	}
 	return out, nil, nil
 }
@@ -304,7 +366,7 @@ func (e *engine) values(d definition, values Values) (pending, *yamldoc.Node, er
 // comes from. Admission refuses it.
 var ErrNoValue = errors.New("the operation needs exactly one of value, valueFrom.variable and valueFrom.template")
 
-func (e *engine) value(o operation, values Values) ([]byte, *yamldoc.Node, error) {
+func (e *engine) value(o operation, seen *seen) ([]byte, *yamldoc.Node, error) {
 	variable, text := o.variable.Str(), o.template.Str()
 	var out []byte
 	var err error
@@ -317,72 +379,13 @@ func (e *engine) value(o operation, values Values) ([]byte, *yamldoc.Node, error
 		out, err = json.Marshal(n.Value())
 	case variable != "":
 		n = o.variable
-		out, err = values.Lookup(variable)
+		out, err = seen.Lookup(variable)
 	default:
 		n = o.template
-		out, err = e.render(text, values)
+		out, err = e.render(text, seen)
 	}
 	if len(out) == 0 {
 		out = []byte("null")
 	}
 	return out, n, err
-}
-
-// apply changes a template; the node is the path of the operation that fails.
-func (e *engine) apply(list pending) (at *yamldoc.Node, err error) {
-	if len(list.patch) == 0 {
-		return nil, nil
-	}
-	t := list.template
-	data, err := json.Marshal(list.patch)
-	if err != nil {
-		return list.steps[0], err
-	}
-	after, err := ApplyJSON(t.Object, data)
-	if err != nil {
-		return e.culprit(list)
-	}
-	if t.Object, err = Keep(t.Object, after, e.minor); err != nil {
-		return list.steps[0], err
-	}
-	t.Writes = append(t.Writes, list.writes...)
-	return nil, nil
-}
-
-// culprit applies the operations one by one to find the one that fails.
-func (e *engine) culprit(list pending) (*yamldoc.Node, error) {
-	object := []byte(list.template.Object)
-	for i, entry := range list.patch {
-		data, err := json.Marshal([]any{entry})
-		if err != nil {
-			return list.steps[i], err
-		}
-		if object, err = ApplyJSON(object, data); err != nil {
-			return list.steps[i], err
-		}
-	}
-	return list.steps[0], errors.New("the operations cannot be applied together")
-}
-
-// mostCopied bounds what operations may copy, in bytes.
-const mostCopied = 16 << 20
-
-// ApplyJSON returns an object after a JSON patch, unchanged if the patch is empty. A
-// patch on which the library breaks is an error, as in Cluster API.
-func ApplyJSON(object, patch []byte) (out []byte, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			out, err = nil, fmt.Errorf("the operation cannot be applied: %v", r)
-		}
-	}()
-	operations, err := jsonpatch.DecodePatch(patch)
-	if err != nil {
-		return nil, err
-	}
-	if len(operations) == 0 {
-		return object, nil
-	}
-	options := jsonpatch.NewApplyOptions()
-	options.AccumulatedCopySizeLimit = mostCopied
-	return operations.ApplyWithOptions(object, options)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -111,7 +113,7 @@ var hostile = []string{
 func TestHostile(t *testing.T) {
 	for _, text := range hostile {
 		start := time.Now()
-		_, err := newRenderer().render(text, nil)
+		_, err := newRenderer().render(text, &seen{})
 		if d := time.Since(start); d > 20*time.Second {
 			t.Errorf("%s took %v", text, d)
 		}
@@ -131,7 +133,7 @@ func FuzzRender(f *testing.F) {
 	f.Add("{{ .v | default 1 | toJson }}", `{"a":[1,2]}`)
 	f.Fuzz(func(_ *testing.T, text, value string) {
 		data, _ := json.Marshal(value)
-		_, _ = newRenderer().render(text, Values{"v": data, "w": json.RawMessage(`{"a":[1,2]}`)})
+		_, _ = newRenderer().render(text, &seen{Values: Values{"v": data, "w": json.RawMessage(`{"a":[1,2]}`)}})
 	})
 }
 
@@ -144,4 +146,81 @@ func ExampleValues_Lookup() {
 	// Output:
 	// "a" <nil>
 	// "network.mtu" has no value
+}
+
+// TestQuick does without the library of JSON patches what the library does.
+func TestQuick(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	value := func() string {
+		return pick(`1`, `1.50`, `"<x>"`, `null`, `{}`, `[]`, `{"a":{"b":[1,2]},"l":[]}`, `[{"a":1},null]`, `12345678901234567890`)
+	}
+	quick := 0
+	for range 10000 {
+		object := []byte(fmt.Sprintf(`{"apiVersion":"a/v1","kind":"K","metadata":{"labels":{"a":"b"}},"spec":{"a":%s,"l":[1,%s,{"a":%s}],"t":{"spec":%s}}}`, value(), value(), value(), value()))
+		l := &pending{}
+		var entries []any
+		for range 1 + r.IntN(2) {
+			s := step{op: pick("add", "add", "add", "replace", "remove", "remove", "test"), path: pick("/spec", "/spec", "/spec", "/spec", "/spec/", "/metadata/labels/a")}
+			for range 1 + r.IntN(3) {
+				s.path += "/" + pick("a", "b", "l", "l", "l", "t", "spec", "0", "1", "2", "-", pick("3", "-1", "+1", "01", "a~1b", "~0", "~01", "", "x"))
+			}
+			if s.op != "remove" {
+				s.value = json.RawMessage(value())
+			}
+			l.steps, entries = append(l.steps, s), append(entries, s.entry())
+		}
+		var before any
+		if err := decode(object, &before); err != nil {
+			t.Fatal(err)
+		}
+		after, ok := l.quick(before)
+		if !ok {
+			continue
+		}
+		quick++
+		got, err := json.Marshal(after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := ApplyJSON(object, data)
+		if err == nil {
+			want, err = Keep(object, want, 14)
+		}
+		if err != nil || string(got) != string(want) {
+			t.Fatalf("%s after %s is\n%s, want\n%s (%v)", object, data, got, want, err)
+		}
+		if again, err := json.Marshal(before); err != nil || len(again) == 0 || !jsonEqual(again, object) {
+			t.Fatalf("%s was changed to %s", object, again)
+		}
+	}
+	if quick < 500 {
+		t.Errorf("only %d patches were quick", quick)
+	}
+}
+
+func jsonEqual(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// TestTemplatesApart renders each text as if there were no others.
+func TestTemplatesApart(t *testing.T) {
+	r := newRenderer()
+	see := &seen{Values: Values{"v": json.RawMessage(`{"a":1}`)}}
+	for _, c := range [][2]string{
+		{`{{ define "x" }}1{{ end }}{{ template "x" }}`, "1"}, {`{{ template "x" }}`, ""}, {`{{ template "tpl" }}`, ""}, {`{{ template "" }}`, ""}, {``, ""}, {`{{/* */}}`, ""},
+		{`{{ define "tpl" }}2{{ end }}`, "2"}, {`{{ .v.a }}`, "1"}, {`{{ $_ := set .v "a" 3 }}{{ .v.a }}`, "3"}, {`{{ .v.a }}`, "1"},
+		{`{{ $_ := unset .v "a" }}{{ .v.a | default 4 }}`, "4"}, {`{{ $_ := mustMergeOverwrite .v (dict "a" 5) }}{{ .v.a }}`, "5"}, {`{{ .v.a }}`, "1"},
+	} {
+		for _, r := range []*renderer{r, newRenderer()} {
+			if out, err := r.render(c[0], see); string(out) != c[1] {
+				t.Errorf("%s: %q, %v; want %q", c[0], out, err, c[1])
+			}
+		}
+	}
 }

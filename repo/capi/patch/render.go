@@ -47,8 +47,12 @@ var multiplies = map[string]bool{
 // is not safe for concurrent use.
 type renderer struct {
 	functions template.FuncMap
-	parsed    map[string]*template.Template
-	steps     int
+	// base has the functions already: to add them takes longer than to parse most texts.
+	base   *template.Template
+	parsed map[string]*template.Template
+	// step counts what is repeated.
+	step  parse.Node
+	steps int
 }
 
 // hermetic are the functions that templates can call, within limits.
@@ -69,6 +73,8 @@ var hermetic = sync.OnceValue(func() template.FuncMap {
 func newRenderer() *renderer {
 	r := &renderer{parsed: map[string]*template.Template{}, functions: maps.Clone(hermetic())}
 	r.functions[tick] = r.tick
+	r.base = template.New("").Funcs(r.functions)
+	r.step = template.Must(r.base.New("").Parse("{{" + tick + "}}")).Root.Nodes[0]
 	return r
 }
 
@@ -102,18 +108,30 @@ func (r *renderer) parse(text string) (*template.Template, error) {
 	if strings.Contains(text, tick) {
 		return nil, fmt.Errorf("function %q not defined", tick)
 	}
-	t, err := template.New("tpl").Funcs(r.functions).Parse(text)
-	if err != nil {
+	t, own := r.base.New("tpl"), named(text)
+	if own {
+		t = template.New("tpl").Funcs(r.functions)
+	}
+	if _, err := t.Parse(text); err != nil {
 		return nil, err
 	}
-	step := template.Must(template.New("").Funcs(r.functions).Parse("{{" + tick + "}}")).Root.Nodes[0]
-	for _, associated := range t.Templates() {
+	all := []*template.Template{t}
+	if own {
+		all = t.Templates()
+	}
+	for _, associated := range all {
 		if associated.Tree != nil {
-			count(associated.Root, step, true)
+			count(associated.Root, r.step, true)
 		}
 	}
 	r.parsed[text] = t
 	return t, nil
+}
+
+// named reports whether a text may define templates or use them by their names,
+// which other texts must not see.
+func named(text string) bool {
+	return strings.Contains(text, "define") || strings.Contains(text, "block") || strings.Contains(text, "template")
 }
 
 // count puts a step before what can be repeated: the body of a template and of a
@@ -142,15 +160,16 @@ func count(list *parse.ListNode, step parse.Node, repeated bool) {
 
 // render returns the JSON that a template makes of values (patches/inline,
 // renderValueTemplate). Null is nil.
-func (r *renderer) render(text string, values Values) ([]byte, error) {
+func (r *renderer) render(text string, seen *seen) ([]byte, error) {
 	t, err := r.parse(text)
 	if err != nil {
 		return nil, err
 	}
-	data, err := values.data()
+	data, err := seen.data()
 	if err != nil {
 		return nil, err
 	}
+	defer seen.rendered(text)
 	r.steps = 0
 	out := &limited{most: mostText}
 	if err := t.Execute(out, data); err != nil {

@@ -147,17 +147,36 @@ func element(v any, index int, path string) (any, error) {
 	return list[index], nil
 }
 
-// data is what templates see: numbers are float64, as in Cluster API.
-func (v Values) data() (map[string]any, error) {
-	out := make(map[string]any, len(v))
-	for name, value := range v {
+// seen are values as a template of a class sees them.
+type seen struct {
+	Values
+	// decoded are the values without JSON; nil until a text is rendered.
+	decoded map[string]any
+}
+
+// data is what texts see: numbers are float64, as in Cluster API.
+func (s *seen) data() (map[string]any, error) {
+	if s.decoded != nil {
+		return s.decoded, nil
+	}
+	out := make(map[string]any, len(s.Values))
+	for name, value := range s.Values {
 		var decoded any
 		if err := json.Unmarshal(value, &decoded); err != nil {
 			return nil, fmt.Errorf("the value of %q is not JSON: %w", name, err)
 		}
 		out[name] = decoded
 	}
+	s.decoded = out
 	return out, nil
+}
+
+// rendered forgets the data after a text was rendered that may have changed it.
+// Functions that change an argument have set or merge in their names.
+func (s *seen) rendered(text string) {
+	if strings.Contains(text, "set") || strings.Contains(text, "erge") {
+		s.decoded = nil
+	}
 }
 
 // decode reads JSON and keeps numbers as they are written.

@@ -23,6 +23,11 @@ type Maker struct {
 	Settings map[string]string
 	// Discovered are the definitions of variables that the extension gave.
 	Discovered []*yamldoc.Node
+
+	// inputs are the templates for inline patches once they are made, with the values of
+	// these variables replaced.
+	inputs  []patch.Template
+	instead map[string]bool
 }
 
 // Make returns the request for a hook.

@@ -2,6 +2,7 @@ package request
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
@@ -25,7 +26,8 @@ type Samples struct {
 // Templates returns what inline patches are computed from: the values of the
 // variables, which of them are made up, and the templates (core/reconcilers/
 // topology/cluster/patches, createRequest and addVariablesForPatch). A template
-// whose object is not among those of the topology is unsure.
+// whose object is not among those of the topology is unsure. The topology must not
+// change between calls, which are not safe for concurrent use.
 func (m *Maker) Templates(s Samples) (global patch.Values, made map[string]bool, templates []*patch.Template) {
 	t := m.Topology
 	values, made := t.values(nil, s)
@@ -35,6 +37,17 @@ func (m *Maker) Templates(s Samples) (global patch.Values, made map[string]bool,
 		}
 	}
 	global = byName(append(listed(values), builtins(t.clusterBuiltins())))
+	if m.inputs == nil || !maps.Equal(m.instead, s.Instead) {
+		m.inputs, m.instead = m.patched(s), maps.Clone(s.Instead)
+	}
+	for _, template := range m.inputs {
+		templates = append(templates, &template)
+	}
+	return global, made, templates
+}
+
+// patched are the templates that inline patches are applied to.
+func (m *Maker) patched(s Samples) (templates []patch.Template) {
 	for _, i := range m.items(false, s) {
 		item, _ := i.(object)
 		of, _ := item["object"].(object)
@@ -43,13 +56,13 @@ func (m *Maker) Templates(s Samples) (global patch.Values, made map[string]bool,
 			continue // cannot happen: values come from documents
 		}
 		variables, _ := item["variables"].([]any)
-		_, known := t.templates[[2]string{text(of, "kind"), text(of, "metadata", "name")}]
-		templates = append(templates, &patch.Template{
+		_, known := m.Topology.templates[[2]string{text(of, "kind"), text(of, "metadata", "name")}]
+		templates = append(templates, patch.Template{
 			APIVersion: text(of, "apiVersion"), Kind: text(of, "kind"), Object: data, Values: byName(variables), Unsure: !known,
 			Holder: patch.Holder{Kind: text(item, "holderReference", "kind"), FieldPath: text(item, "holderReference", "fieldPath")},
 		})
 	}
-	return global, made, templates
+	return templates
 }
 
 // byName returns a list of variables as values.

@@ -3,6 +3,7 @@ package inventory
 import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // class is a ClusterClass that a template names.
@@ -22,28 +23,35 @@ var classNames = map[string][]string{
 
 // classesOf returns the ClusterClasses that clusterctl pulls in with a
 // template. A variable in the name is taken for its default.
-func classesOf(s *source) []class {
-	if s.kind != layouts.ClusterTemplate || s.err != nil {
+func classesOf(s *source) []*class {
+	if s.kind != layouts.ClusterTemplate {
 		return nil
 	}
-	var out []class
+	var out []*class
 	for _, d := range s.docs.Docs {
-		path, ok := classNames[d.Root.Get("apiVersion").Str()]
-		if !ok || d.Root.Get("kind").Str() != "Cluster" {
-			continue
+		if c := s.in(d).class; c != nil {
+			out = append(out, c)
 		}
-		name := d.Root.Get("spec", "topology").Get(path...)
-		if name == nil {
-			continue
-		}
-		var c class
-		for _, i := range s.within(s.span(d, name)) {
-			c.refs = append(c.refs, &s.template.Refs()[i])
-		}
-		if _, open := s.open(d, name); !open {
-			c.file = layouts.ClusterClassFile(name.Str())
-		}
-		out = append(out, c)
 	}
 	return out
+}
+
+// class returns the one that the object in a document of a template names, or nil.
+func (s *source) class(d *yamldoc.Document) *class {
+	path, ok := classNames[d.Root.Get("apiVersion").Str()]
+	if !ok || d.Root.Get("kind").Str() != "Cluster" {
+		return nil
+	}
+	name := d.Root.Get("spec", "topology").Get(path...)
+	if name == nil {
+		return nil
+	}
+	c := &class{}
+	for _, i := range s.within(s.span(d, name)) {
+		c.refs = append(c.refs, &s.template.Refs()[i])
+	}
+	if _, open := s.open(d, name); !open {
+		c.file = layouts.ClusterClassFile(name.Str())
+	}
+	return c
 }

@@ -78,7 +78,8 @@ func (p Parsed) Images(ctx context.Context, r *repo.Release) ([]Image, error) {
 
 // images collects what find appends for each document.
 func images(ctx context.Context, r *repo.Release, p Parsed, find func(*source, []Image, *yamldoc.Document, *yamldoc.Node, bool) []Image) ([]Image, error) {
-	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true }, p)
+	look := func(s *source, d *yamldoc.Document) *seen { return &seen{images: find(s, nil, d, d.Root, true)} }
+	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true }, p, look)
 	if ctx.Err() != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func images(ctx context.Context, r *repo.Release, p Parsed, find func(*source, [
 				failures = append(failures, d.Err)
 				continue
 			}
-			images = find(s, images, d, d.Root, true)
+			images = append(images, s.in(d).images...)
 		}
 	}
 	return images, errors.Join(failures...)

@@ -61,25 +61,12 @@ func sitesOf(s *source, schemas schemas) []site {
 	}
 	covered := make([]bool, len(refs))
 	for _, d := range s.docs.Docs {
-		start, end := d.Range()
-		if d.Err != nil || len(s.within(s.offset(start), s.offset(end))) == 0 {
-			continue
+		for _, at := range s.in(d).spots {
+			if at.field != nil {
+				at.typ = schemas.typeAt(at.field)
+			}
+			sites[at.ref], covered[at.ref] = at.site, true
 		}
-		look := func(n *yamldoc.Node, field func() Type) {
-			start, end := s.span(d, n)
-			for _, i := range s.within(start, end) {
-				sites[i], covered[i] = s.site(i, start, end, n.Style, field), true
-			}
-		}
-		d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
-			for _, f := range n.Fields() {
-				look(f.Key(), func() Type { return String })
-			}
-			if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
-				look(n, func() Type { return schemas.typeAt(d.Root, path) })
-			}
-			return true
-		})
 	}
 	comments := s.comments()
 	whole := s.file.Healthy()
@@ -97,26 +84,73 @@ func sitesOf(s *source, schemas schemas) []site {
 	return sites
 }
 
+// spot is an expression in a value or key of a document.
+type spot struct {
+	ref int
+	site
+	// field decides about the type, if it is not nil.
+	field *field
+}
+
+// field is a value in an object.
+type field struct {
+	apiVersion, kind string
+	path             yamldoc.Path
+}
+
+// spots returns the expressions in the values and keys of a document.
+func (s *source) spots(d *yamldoc.Document) []spot {
+	start, end := d.Range()
+	if d.Err != nil || len(s.within(d.RawOffset(start), d.RawOffset(end))) == 0 {
+		return nil
+	}
+	var out []spot
+	look := func(n *yamldoc.Node, whole func(*spot)) {
+		start, end := s.span(d, n)
+		for _, i := range s.within(start, end) {
+			at := spot{ref: i}
+			var value bool
+			if at.site, value = s.site(i, start, end, n.Style); value {
+				whole(&at)
+			}
+			out = append(out, at)
+		}
+	}
+	d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
+		for _, f := range n.Fields() {
+			look(f.Key(), func(at *spot) { at.typ = String })
+		}
+		if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
+			look(n, func(at *spot) {
+				at.field = &field{d.Root.Get("apiVersion").Str(), d.Root.Get("kind").Str(), slices.Clone(path)}
+			})
+		}
+		return true
+	})
+	return out
+}
+
 // site looks at an expression in a scalar, of which start and end are the
-// range in the raw file.
-func (s *source) site(ref, start, end int, style yamldoc.Style, field func() Type) site {
+// range in the raw file, and reports whether the type is that of the field, because
+// there is nothing else in the scalar.
+func (s *source) site(ref, start, end int, style yamldoc.Style) (at site, whole bool) {
 	r := &s.template.Refs()[ref]
 	raw := s.raw.Data
 	switch {
 	case start == r.Start && end == r.End: // quotes, if any, are in the default
 		switch {
 		case s.aloneOnLine(ref):
-			return site{typ: Block}
+			return site{typ: Block}, false
 		case s.bracketed(r):
-			return site{typ: List}
+			return site{typ: List}, false
 		}
-		return site{typ: field()}
+		return site{}, true
 	case style == yamldoc.Quoted && start+1 == r.Start && r.End+1 == end && (raw[start] == '"' || raw[start] == '\''):
-		return site{typ: String}
+		return site{typ: String}, false
 	case style == yamldoc.Block && len(s.within(start, end)) == 1 && s.aloneOnLine(ref):
-		return site{typ: String}
+		return site{typ: String}, false
 	}
-	return site{part: true}
+	return site{part: true}, false
 }
 
 // bracketed reports whether an expression is all there is in a flow sequence.
@@ -260,9 +294,39 @@ func (e *evidence) conclude(name string) Type {
 	return Unknown
 }
 
+// schemaAt is the schema of a version in a CustomResourceDefinition.
+type schemaAt struct {
+	apiVersion, kind string
+	// node is nil if the document was let go of; then it is parsed anew.
+	node    *yamldoc.Node
+	doc     *yamldoc.Document
+	version int
+}
+
+// large is the size of components, in bytes, from which on their schemas are not kept
+// in memory. Those in which a variable stands are parsed a second time.
+const large = 4 << 20
+
+// schemas returns those in a document.
+func (s *source) schemas(d *yamldoc.Document) (out []schemaAt) {
+	if d.Root.Get("kind").Str() != "CustomResourceDefinition" {
+		return nil
+	}
+	spec := d.Root.Get("spec")
+	for i, v := range spec.Get("versions").List() {
+		if schema := v.Get("schema", "openAPIV3Schema"); schema != nil {
+			if s.let && len(s.content) > large {
+				schema = nil
+			}
+			out = append(out, schemaAt{spec.Get("group").Str() + "/" + v.Get("name").Str(), spec.Get("names", "kind").Str(), schema, d, i})
+		}
+	}
+	return out
+}
+
 // schemas are those of the CustomResourceDefinitions of a release, by
 // apiVersion and kind.
-type schemas map[[2]string]*yamldoc.Node
+type schemas map[[2]string]*schemaAt
 
 func schemasOf(sources []*source) schemas {
 	out := schemas{}
@@ -271,23 +335,30 @@ func schemasOf(sources []*source) schemas {
 			continue
 		}
 		for _, d := range s.docs.Docs {
-			if d.Root.Get("kind").Str() != "CustomResourceDefinition" {
-				continue
-			}
-			spec := d.Root.Get("spec")
-			for _, v := range spec.Get("versions").List() {
-				if schema := v.Get("schema", "openAPIV3Schema"); schema != nil {
-					out[[2]string{spec.Get("group").Str() + "/" + v.Get("name").Str(), spec.Get("names", "kind").Str()}] = schema
-				}
+			all := s.in(d).schemas
+			for i := range all {
+				out[[2]string{all[i].apiVersion, all[i].kind}] = &all[i]
 			}
 		}
 	}
 	return out
 }
 
+// of returns the schema of a kind, or nil.
+func (s schemas) of(apiVersion, kind string) *yamldoc.Node {
+	at := s[[2]string{apiVersion, kind}]
+	if at == nil {
+		return nil
+	}
+	if at.node == nil {
+		at.node = at.doc.Again().Root.Get("spec", "versions").List()[at.version].Get("schema", "openAPIV3Schema")
+	}
+	return at.node
+}
+
 // typeAt returns the type of a field of an object, "" if it is not known.
-func (s schemas) typeAt(object *yamldoc.Node, path yamldoc.Path) Type {
-	schema := s[[2]string{object.Get("apiVersion").Str(), object.Get("kind").Str()}]
+func (s schemas) typeAt(f *field) Type {
+	schema, path := s.of(f.apiVersion, f.kind), f.path
 	for _, step := range path {
 		next := schema.Get("properties", step)
 		if next == nil {

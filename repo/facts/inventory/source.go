@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -26,18 +27,64 @@ type source struct {
 	// if that fails; err says why.
 	docs *yamldoc.Stream
 	err  error
+	// look is what counts in a document. Where let is set, all documents were looked
+	// at as soon as they were parsed, and let go of, so that no large file is in
+	// memory as a whole; seen are those in which something counts.
+	look func(*source, *yamldoc.Document) *seen
+	let  bool
+	mu   sync.Mutex
+	seen map[*yamldoc.Document]*seen
 	// top are the indices of the expressions that are in no other one.
 	top []int
 	// required are the variables that clusterctl lists; true without default.
 	required map[string]bool
 }
 
+// seen is what counts in a document: for the images of a release, or for its
+// variables.
+type seen struct {
+	images  []Image
+	spots   []spot
+	class   *class
+	schemas []schemaAt
+}
+
+// in returns what counts in a document.
+func (s *source) in(d *yamldoc.Document) *seen {
+	found := s.seen[d]
+	switch {
+	case found != nil:
+	case s.let:
+		found = &seen{}
+	default:
+		found = s.look(s, d)
+		s.seen[d] = found
+	}
+	return found
+}
+
+// letGo looks at a document and lets go of its values.
+func (s *source) letGo(d *yamldoc.Document) {
+	if d.Err != nil || d.Root.Is(yamldoc.Null) {
+		return
+	}
+	found := s.look(s, d)
+	d.Root = nil
+	if len(found.images)+len(found.spots)+len(found.schemas) == 0 && found.class == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen[d] = found
+}
+
 // kinds are the files with variables, in the order in which a user meets them.
 var kinds = [...]layouts.FileKind{layouts.Components, layouts.ClusterTemplate, layouts.ClusterClass}
 
 // load reads the files of a release that want accepts. A file that cannot be
-// read does not hide the others: its error is joined to the result's.
-func load(ctx context.Context, r *repo.Release, want func(name string, kind layouts.FileKind) bool, parsed Parsed) ([]*source, error) {
+// read does not hide the others: its error is joined to the result's. Look returns what
+// counts in a document.
+func load(ctx context.Context, r *repo.Release, want func(name string, kind layouts.FileKind) bool, parsed Parsed, look func(*source, *yamldoc.Document) *seen) ([]*source, error) {
 	kindOf := kindsOf(r)
 	var sources []*source
 	var failures []error
@@ -49,13 +96,8 @@ func load(ctx context.Context, r *repo.Release, want func(name string, kind layo
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			f, err := parsed.file(a, kind, r)
-			if err != nil {
-				failures = append(failures, err)
-				continue
-			}
-			s, err := newSource(f, kind)
-			if err != nil {
+			s := &source{kind: kind, look: look, required: map[string]bool{}, seen: map[*yamldoc.Document]*seen{}}
+			if err := s.read(parsed, a, r); err != nil {
 				failures = append(failures, err)
 				continue
 			}
@@ -82,28 +124,25 @@ func kindsOf(r *repo.Release) func(*repo.Artifact) layouts.FileKind {
 // Parsed are files of a release that were read before, by name.
 type Parsed map[string]*manifest.File
 
-// file reads a file.
-func (p Parsed) file(a *repo.Artifact, kind layouts.FileKind, r *repo.Release) (*manifest.File, error) {
-	kind = readAs(kind, r)
-	if f := p[a.Name]; f != nil && f.Kind == kind {
-		return f, nil
+// read reads a file.
+func (s *source) read(parsed Parsed, a *repo.Artifact, r *repo.Release) error {
+	kind := readAs(s.kind, r)
+	f := parsed[a.Name]
+	if f == nil || f.Kind != kind {
+		data, err := a.Bytes()
+		if err != nil {
+			return err
+		}
+		f, s.let = manifest.NewEach(a, kind, data, s.letGo), true
 	}
-	data, err := a.Bytes()
-	if err != nil {
-		return nil, err
-	}
-	return manifest.New(a, kind, data), nil
-}
-
-func newSource(f *manifest.File, kind layouts.FileKind) (*source, error) {
 	t, bad := f.Template()
 	if bad != nil {
-		return nil, f.Err()
+		return f.Err()
 	}
 	if t == nil {
 		t = &vars.Template{}
 	}
-	s := &source{name: f.Artifact.Name, kind: kind, file: f, raw: f.Raw, content: f.Raw.Text(), template: t, required: map[string]bool{}}
+	s.name, s.file, s.raw, s.content, s.template = f.Artifact.Name, f, f.Raw, f.Raw.Text(), t
 	for i, r := range t.Refs() {
 		if r.Depth == 0 {
 			s.top = append(s.top, i)
@@ -114,10 +153,10 @@ func newSource(f *manifest.File, kind layouts.FileKind) (*source, error) {
 	}
 	if s.err = f.Err(); s.err != nil {
 		s.docs = &yamldoc.Stream{File: s.raw}
-		return s, nil
+		return nil
 	}
 	s.docs = f.Docs()
-	return s, nil
+	return nil
 }
 
 // aloneOnLine reports whether an expression has its line for itself.
@@ -125,18 +164,10 @@ func (s *source) aloneOnLine(ref int) bool {
 	return s.file.Alone(s.template.Refs()[ref])
 }
 
-// offset leads an offset in the parsed text to the raw file.
-func (s *source) offset(off int) int {
-	if text := s.file.Text(); text != nil {
-		return text.RawOffset(off)
-	}
-	return off
-}
-
 // span returns the range of the raw file that a scalar was made from.
 func (s *source) span(d *yamldoc.Document, n *yamldoc.Node) (start, end int) {
 	start, end = d.Offsets(n)
-	return s.offset(start), s.offset(end)
+	return d.RawOffset(start), d.RawOffset(end)
 }
 
 // within returns the expressions that begin in a range of the raw file, without

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Variable is one variable of a release.
@@ -95,7 +96,7 @@ func Variables(ctx context.Context, r *repo.Release) ([]Variable, error) {
 
 // Variables is the function Variables, which does not read these files again.
 func (p Parsed) Variables(ctx context.Context, r *repo.Release) ([]Variable, error) {
-	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true }, p)
+	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true }, p, (*source).lookForVariables)
 	if ctx.Err() != nil {
 		return nil, err
 	}
@@ -112,16 +113,16 @@ func ForTemplate(ctx context.Context, r *repo.Release, flavor string) ([]Variabl
 	if r.Artifact(file) == nil {
 		return nil, fmt.Errorf("%s: no %s here%s", r.Path, file, available(r))
 	}
-	sources, err := load(ctx, r, func(name string, _ layouts.FileKind) bool { return name == file }, nil)
+	sources, err := load(ctx, r, func(name string, _ layouts.FileKind) bool { return name == file }, nil, (*source).lookForVariables)
 	pulled := map[string]bool{}
 	for _, s := range sources {
 		for _, c := range classesOf(s) {
 			pulled[c.file] = true
 		}
 	}
-	more, classErr := load(ctx, r, func(name string, _ layouts.FileKind) bool { return pulled[name] }, nil)
+	more, classErr := load(ctx, r, func(name string, _ layouts.FileKind) bool { return pulled[name] }, nil, (*source).lookForVariables)
 	// Only to tell the types of fields; what is wrong with them is not at issue.
-	components, _ := load(ctx, r, func(_ string, kind layouts.FileKind) bool { return kind == layouts.Components }, nil)
+	components, _ := load(ctx, r, func(_ string, kind layouts.FileKind) bool { return kind == layouts.Components }, nil, (*source).lookForVariables)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -139,6 +140,18 @@ func available(r *repo.Release) string {
 		return "; the release has no cluster templates"
 	}
 	return "; the flavors are: " + strings.Join(names, ", ")
+}
+
+// lookForVariables returns what the variables of a release depend on.
+func (s *source) lookForVariables(d *yamldoc.Document) *seen {
+	found := &seen{spots: s.spots(d)}
+	switch s.kind {
+	case layouts.Components:
+		found.schemas = s.schemas(d)
+	case layouts.ClusterTemplate:
+		found.class = s.class(d)
+	}
+	return found
 }
 
 // variable is a Variable in the making.

@@ -52,9 +52,8 @@ const Keyword = "x-kubernetes-validations"
 // structural is not judged; where it is not, expressions are passed over. Name is
 // what paths begin with; it may be empty.
 func Check(schema *yamldoc.Node, name string) []Fault {
-	c := check{types: map[*yamldoc.Node]*kube.DeclType{}}
-	one := uint64(1)
-	c.schema(schema, place{path: name, root: true, most: &one})
+	c := check{types: map[*yamldoc.Node]*kube.DeclType{}, name: name}
+	c.schema(schema, place{root: true, limited: true, most: 1})
 	if c.total > mostTotalCost && c.highest <= mostCost { // otherwise one rule is to blame
 		c.add("", c.expensive, "all rules together cost %s the limit of the API server; limit lists, maps and texts with maxItems, maxProperties and maxLength", factor(c.total, mostTotalCost))
 	}
@@ -62,7 +61,11 @@ func Check(schema *yamldoc.Node, name string) []Fault {
 }
 
 type check struct {
-	types  map[*yamldoc.Node]*kube.DeclType
+	types map[*yamldoc.Node]*kube.DeclType
+	// name is that of the root, and steps lead from there to the schema that is
+	// looked at.
+	name   string
+	steps  []step
 	faults []Fault
 	// total is the cost of all rules, and expensive the most expensive one.
 	total, highest uint64
@@ -73,14 +76,59 @@ func (c *check) add(path string, n *yamldoc.Node, format string, args ...any) {
 	c.faults = append(c.faults, Fault{path, n, fmt.Sprintf(format, args...)})
 }
 
-// place is where a schema is.
+// step leads to a schema from the one that it is in: a separator and a name.
+type step struct{ separator, name string }
+
+// path leads to the schema that is looked at.
+func (c *check) path() string {
+	path := c.name
+	for _, s := range c.steps {
+		path = strings.TrimPrefix(path+s.separator+s.name, ".")
+	}
+	return path
+}
+
+// place is what matters of where a schema is.
 type place struct {
-	path string
 	root bool
-	// most is how many values there may be; nil if nothing limits it.
-	most *uint64
+	// most is how many values there may be, if something limits it.
+	most    uint64
+	limited bool
 	// unrelated: the old value of a value is not known.
 	unrelated bool
+}
+
+// keywords are those of a schema that matter here.
+type keywords struct {
+	typ, items, properties, extra, maxItems, maxProperties, listType, mapType *yamldoc.Node
+	rules                                                                     []*yamldoc.Node
+}
+
+func keywordsOf(s *yamldoc.Node) (k keywords) {
+	for i := range s.Fields() {
+		value := s.Fields()[i].Value
+		switch s.Fields()[i].Name {
+		case "type":
+			k.typ = value
+		case "items":
+			k.items = value
+		case "properties":
+			k.properties = value
+		case "additionalProperties":
+			k.extra = value
+		case "maxItems":
+			k.maxItems = value
+		case "maxProperties":
+			k.maxProperties = value
+		case "x-kubernetes-list-type":
+			k.listType = value
+		case "x-kubernetes-map-type":
+			k.mapType = value
+		case Keyword:
+			k.rules = value.List()
+		}
+	}
+	return k
 }
 
 // schema judges the rules of a schema and of those in it. It reports whether all
@@ -90,45 +138,46 @@ func (c *check) schema(s *yamldoc.Node, at place) (sound bool) {
 		return true
 	}
 	sound = true
-	in := at
-	in.root = false
-	in.most = nil
-	extra := s.Get("additionalProperties")
-	if at.most != nil {
+	k := keywordsOf(s)
+	in := place{unrelated: at.unrelated}
+	if at.limited {
 		factor, limited := int64(1), true
-		switch typ := s.Get("type").Str(); {
+		switch typ := k.typ.Str(); {
 		case typ == "array":
-			factor, limited = s.Get("maxItems").Int()
-		case typ == "object" && extra != nil:
-			factor, limited = s.Get("maxProperties").Int()
+			factor, limited = k.maxItems.Int()
+		case typ == "object" && k.extra != nil:
+			factor, limited = k.maxProperties.Int()
 		}
 		if limited {
-			most := product(*at.most, uint64(max(factor, 0)))
-			in.most = &most
+			in.most, in.limited = product(at.most, uint64(max(factor, 0))), true
 		}
 	}
-	below := func(n *yamldoc.Node, name string, unrelated bool) {
-		in := in
-		in.path = strings.TrimPrefix(at.path+name, ".")
-		in.unrelated = at.unrelated || unrelated
-		sound = c.schema(n, in) && sound
-	}
-	below(extra, ".*", false)
-	if properties := s.Get("properties"); properties.Is(yamldoc.Map) {
-		for i := range properties.Fields() {
-			if f := &properties.Fields()[i]; properties.Field(f.Name) == f {
-				below(f.Value, "."+f.Name, s.Get("x-kubernetes-map-type").Str() == "atomic")
+	sound = c.inner(k.extra, step{".*", ""}, in) && sound
+	if k.properties.Is(yamldoc.Map) {
+		of := in
+		of.unrelated = of.unrelated || k.mapType.Str() == "atomic"
+		for i := range k.properties.Fields() {
+			if f := &k.properties.Fields()[i]; k.properties.Field(f.Name) == f {
+				sound = c.inner(f.Value, step{".", f.Name}, of) && sound
 			}
 		}
 	}
-	below(s.Get("items"), "[]", s.Get("x-kubernetes-list-type").Str() != "map")
-	rules := s.Get(Keyword).List()
-	for _, r := range rules {
-		sound = c.form(s, r, at) && sound
+	in.unrelated = in.unrelated || k.listType.Str() != "map"
+	sound = c.inner(k.items, step{"[]", ""}, in) && sound
+	for _, r := range k.rules {
+		sound = c.form(s, r) && sound
 	}
-	if sound && len(rules) > 0 {
-		c.remembered(s, rules, at)
+	if sound && len(k.rules) > 0 {
+		c.remembered(s, k.rules, at)
 	}
+	return sound
+}
+
+// inner judges a schema in the one that is looked at.
+func (c *check) inner(s *yamldoc.Node, to step, at place) (sound bool) {
+	c.steps = append(c.steps, to)
+	sound = c.schema(s, at)
+	c.steps = c.steps[:len(c.steps)-1]
 	return sound
 }
 
@@ -145,8 +194,8 @@ type identity struct {
 // remembered judges the rules of a schema unless those of an equal one were in order.
 func (c *check) remembered(s *yamldoc.Node, rules []*yamldoc.Node, at place) {
 	id := identity{resource: at.root || s.Get("x-kubernetes-embedded-resource").Bool(), unrelated: at.unrelated}
-	if at.most != nil {
-		id.most = *at.most + 1
+	if at.limited {
+		id.most = at.most + 1
 	}
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -157,7 +206,7 @@ func (c *check) remembered(s *yamldoc.Node, rules []*yamldoc.Node, at place) {
 		return
 	}
 	before, faults := c.total, len(c.faults)
-	c.rules(s, rules, at)
+	c.rules(s, rules, at, id)
 	if len(c.faults) == faults {
 		good.Store(id, c.total-before)
 	}
@@ -198,43 +247,44 @@ func product(a, b uint64) uint64 {
 var reasons = [...]string{"FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"}
 
 // form judges what stands around the expressions of a rule.
-func (c *check) form(s, r *yamldoc.Node, at place) bool {
+func (c *check) form(s, r *yamldoc.Node) bool {
 	before := len(c.faults)
 	rule, message, expression := r.Get("rule"), r.Get("message"), r.Get("messageExpression")
 	path, reason := r.Get("fieldPath"), r.Get("reason")
 	blank := func(n *yamldoc.Node) bool { return n.Str() != "" && strings.TrimSpace(n.Text()) == "" }
 	broken := func(text string) bool { return strings.ContainsAny(text, "\r\n") }
-	on := at.named()
+	on := c.named()
 	text := strings.TrimSpace(message.Str())
 	switch {
 	case strings.TrimSpace(rule.Str()) == "" && (rule == nil || rule.Is(yamldoc.String)):
-		c.add(at.path, first(rule, r), "a rule of %s is empty", on)
+		c.add(c.path(), first(rule, r), "a rule of %s is empty", on)
 	case blank(message):
-		c.add(at.path, message, "a message of %s is blank", on)
+		c.add(c.path(), message, "a message of %s is blank", on)
 	case broken(text):
-		c.add(at.path, message, "a message of %s has line breaks", on)
+		c.add(c.path(), message, "a message of %s has line breaks", on)
 	case broken(strings.TrimSpace(rule.Str())) && text == "":
-		c.add(at.path, rule, "a rule of %s has line breaks but no message", on)
+		c.add(c.path(), rule, "a rule of %s has line breaks but no message", on)
 	}
 	if blank(expression) {
-		c.add(at.path, expression, "a messageExpression of %s is blank", on)
+		c.add(c.path(), expression, "a messageExpression of %s is blank", on)
 	}
 	if reason.Is(yamldoc.String) && reason.Text() != "" && !slices.Contains(reasons[:], reason.Text()) {
-		c.add(at.path, reason, "the reason of a rule of %s is %q; it must be one of %s", on, reason.Text(), strings.Join(reasons[:], ", "))
+		c.add(c.path(), reason, "the reason of a rule of %s is %q; it must be one of %s", on, reason.Text(), strings.Join(reasons[:], ", "))
 	}
 	if blank(path) || broken(path.Str()) {
-		c.add(at.path, path, "the fieldPath of a rule of %s is blank or has line breaks", on)
+		c.add(c.path(), path, "the fieldPath of a rule of %s is blank or has line breaks", on)
 	} else if path.Str() != "" && !leads(s, path.Text()) {
-		c.add(at.path, path, "the fieldPath %q does not lead to a field of %s", path.Text(), on)
+		c.add(c.path(), path, "the fieldPath %q does not lead to a field of %s", path.Text(), on)
 	}
 	return len(c.faults) == before
 }
 
-func (p place) named() string {
-	if p.path == "" {
-		return "the schema"
+// named is the path in messages.
+func (c *check) named() string {
+	if path := c.path(); path != "" {
+		return path
 	}
-	return p.path
+	return "the schema"
 }
 
 func first(nodes ...*yamldoc.Node) *yamldoc.Node {
@@ -247,17 +297,16 @@ func first(nodes ...*yamldoc.Node) *yamldoc.Node {
 }
 
 // rules compiles the rules of a schema.
-func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place) {
-	t := c.declare(s, at.root || s.Get("x-kubernetes-embedded-resource").Bool())
-	if t == nil {
-		c.add(at.path, first(s.Get(Keyword), s), "%s has rules but a type that expressions cannot read", at.named())
+func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place, id identity) {
+	scope := c.scope(s, id)
+	if scope == nil {
+		c.add(c.path(), first(s.Get(Keyword), s), "%s has rules but a type that expressions cannot read", c.named())
 		return
 	}
-	most := uint64(mostBytes / (t.MinSerializedSize + 1))
-	if at.most != nil {
-		most = *at.most
+	most := uint64(mostBytes / (scope.size + 1))
+	if at.limited {
+		most = at.most
 	}
-	scope := newScope(t)
 	for _, r := range rules {
 		optional := r.Get("optionalOldSelf")
 		text := r.Get("rule").Str()
@@ -266,13 +315,13 @@ func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place) {
 		c.observe(r.Get("rule"), cost)
 		switch {
 		case err != nil:
-			c.add(at.path, r.Get("rule"), "a rule of %s does not compile: %v", at.named(), err)
+			c.add(c.path(), r.Get("rule"), "a rule of %s does not compile: %v", c.named(), err)
 		case cost > mostCost:
-			c.add(at.path, r.Get("rule"), "a rule of %s costs %s the limit of the API server; limit lists, maps and texts with maxItems, maxProperties and maxLength", at.named(), factor(cost, mostCost))
+			c.add(c.path(), r.Get("rule"), "a rule of %s costs %s the limit of the API server; limit lists, maps and texts with maxItems, maxProperties and maxLength", c.named(), factor(cost, mostCost))
 		case compiled.usesOld && at.unrelated:
-			c.add(at.path, r.Get("rule"), "a rule of %s uses oldSelf, which does not exist in an atomic list or map", at.named())
+			c.add(c.path(), r.Get("rule"), "a rule of %s uses oldSelf, which does not exist in an atomic list or map", c.named())
 		case !compiled.usesOld && optional != nil && optional.Kind != yamldoc.Null:
-			c.add(at.path, optional, "a rule of %s has optionalOldSelf but does not use oldSelf", at.named())
+			c.add(c.path(), optional, "a rule of %s has optionalOldSelf but does not use oldSelf", c.named())
 		}
 		expression := r.Get("messageExpression")
 		if err != nil || expression.Str() == "" {
@@ -281,9 +330,9 @@ func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place) {
 		message, err := scope.compile(expression.Text(), cel.StringType, optional.Bool())
 		c.observe(expression, message.cost)
 		if err != nil {
-			c.add(at.path, expression, "a messageExpression of %s does not compile: %v", at.named(), err)
+			c.add(c.path(), expression, "a messageExpression of %s does not compile: %v", c.named(), err)
 		} else if message.cost > mostCost {
-			c.add(at.path, expression, "a messageExpression of %s costs %s the limit of the API server", at.named(), factor(message.cost, mostCost))
+			c.add(c.path(), expression, "a messageExpression of %s costs %s the limit of the API server", c.named(), factor(message.cost, mostCost))
 		}
 	}
 }
@@ -317,12 +366,48 @@ type scope struct {
 	// simple is the name of a type without fields, which is all that expressions know
 	// of it; empty for others.
 	simple string
+	// size is that of the smallest value.
+	size int64
+
+	mu sync.Mutex
 	// env are the environments without and with an optional oldSelf.
 	env [2]*cel.Env
+	// known are the expressions that were compiled.
+	known map[expression]result
+}
+
+// expression is a text that must give a type, with an optional oldSelf or without.
+type expression struct {
+	text     string
+	want     *cel.Type
+	optional bool
+}
+
+type result struct {
+	compiled
+	err error
+}
+
+// scopes are those of schemas, by their content: CRDs repeat each other, and
+// what is compiled to judge the rules is run for the values of the same schema.
+var scopes sync.Map // *scope by identity, without how many values there are
+
+// scope returns the scope of a schema; nil if expressions cannot see its values.
+func (c *check) scope(s *yamldoc.Node, id identity) *scope {
+	key := identity{content: id.content, resource: id.resource}
+	if known, ok := scopes.Load(key); ok {
+		return known.(*scope)
+	}
+	t := c.declare(s, id.resource)
+	if t == nil {
+		return nil
+	}
+	known, _ := scopes.LoadOrStore(key, newScope(t))
+	return known.(*scope)
 }
 
 func newScope(t *kube.DeclType) *scope {
-	s := &scope{typ: t.MaybeAssignTypeName("selfType")}
+	s := &scope{typ: t.MaybeAssignTypeName("selfType"), size: t.MinSerializedSize, known: map[expression]result{}}
 	if !hasFields(s.typ) {
 		s.simple = s.typ.CelType().String()
 	}
@@ -405,7 +490,19 @@ func (s *scope) check(env *cel.Env, text string, optional bool) (*cel.Ast, error
 
 // compile returns an expression that must have a type. The error says why the API
 // server refuses it.
-func (s *scope) compile(text string, want *cel.Type, optional bool) (out compiled, err error) {
+func (s *scope) compile(text string, want *cel.Type, optional bool) (compiled, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.known[expression{text, want, optional}]
+	if !ok {
+		text = strings.Clone(text) // which would keep the memory of its document
+		known.compiled, known.err = s.compileAnew(text, want, optional)
+		s.known[expression{text, want, optional}] = known
+	}
+	return known.compiled, known.err
+}
+
+func (s *scope) compileAnew(text string, want *cel.Type, optional bool) (out compiled, err error) {
 	if out.env, err = s.environment(optional); err != nil {
 		return out, err
 	}

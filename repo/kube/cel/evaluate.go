@@ -61,11 +61,8 @@ type Values struct {
 // value has to match the schema otherwise. Rules that do not compile are passed over, and so are those
 // that call functions of Kubernetes without a binding here. Path is where the value stands.
 func Evaluate(schema, value *yamldoc.Node, of Values, path ...string) []Violation {
-	if !Has(schema) {
-		return nil
-	}
 	e := evaluation{of: of, types: check{types: map[*yamldoc.Node]*kube.DeclType{}}, known: map[[2]*yamldoc.Node]ref.Val{}, budget: mostPerRun}
-	e.value(schema, value, value, place{root: of.Resource}, path)
+	e.value(schema, value, value, place{root: of.Resource}, slices.Clip(path))
 	return e.found
 }
 
@@ -78,7 +75,7 @@ type evaluation struct {
 }
 
 // value evaluates the rules for a value and for those in it. Nearest is the value,
-// or what it is in.
+// or what it is in. What follows the path in its memory is overwritten.
 func (e *evaluation) value(s, n, nearest *yamldoc.Node, at place, path []string) {
 	if n == nil || n.Kind == yamldoc.Null || !s.Is(yamldoc.Map) {
 		return
@@ -92,11 +89,11 @@ func (e *evaluation) value(s, n, nearest *yamldoc.Node, at place, path []string)
 	case yamldoc.List:
 		below.unrelated = at.unrelated || s.Get("x-kubernetes-list-type").Str() != "map"
 		for i, item := range n.List() {
-			e.value(s.Get("items"), item, within(nearest, n, item), below, append(path[:len(path):len(path)], "["+strconv.Itoa(i)+"]"))
+			e.value(s.Get("items"), item, within(nearest, n, item), below, append(path, "["+strconv.Itoa(i)+"]"))
 		}
 	case yamldoc.Map:
 		e.fields(s, n, func(name string, s, v *yamldoc.Node) {
-			e.value(s, v, within(nearest, n, n.Get(name)), below, append(path[:len(path):len(path)], name))
+			e.value(s, v, within(nearest, n, n.Get(name)), below, append(path, name))
 		})
 	}
 }
@@ -169,8 +166,7 @@ func (e *evaluation) compiled(s *yamldoc.Node, rules []*yamldoc.Node, at place) 
 		return known.([]program)
 	}
 	var out []program
-	if t := e.types.declare(s, at.root); t != nil {
-		scope := newScope(t)
+	if scope := e.types.scope(s, id); scope != nil {
 		for _, r := range rules {
 			if p, ok := prepare(scope, r); ok {
 				out = append(out, p)
@@ -189,7 +185,7 @@ func prepare(scope *scope, r *yamldoc.Node) (p program, ok bool) {
 		return p, false
 	}
 	p.usesOld, p.reads = rule.usesOld, readsOf(rule.ast)
-	p.text = strings.TrimSpace(r.Get("message").Str())
+	p.text = strings.Clone(strings.TrimSpace(r.Get("message").Str())) // its document need not be kept
 	if p.text == "" {
 		p.text = strings.Join(strings.Fields(text), " ")
 	}
@@ -252,7 +248,7 @@ func (e *evaluation) rules(s *yamldoc.Node, rules []*yamldoc.Node, n, nearest *y
 		}
 		for _, vars := range e.activations(p, self) {
 			if message, broken := e.run(p, vars); broken {
-				e.found = append(e.found, Violation{path, nearest, parts, message})
+				e.found = append(e.found, Violation{slices.Clone(path), nearest, parts, message})
 				break
 			}
 		}

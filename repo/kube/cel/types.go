@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"strings"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -87,7 +88,7 @@ func (c *check) declareObject(s *yamldoc.Node, resource bool) *kube.DeclType {
 		if t == nil {
 			return
 		}
-		if escaped, ok := kube.Escape(name); ok {
+		if escaped, ok := kube.Escape(strings.Clone(name)); ok { // programs outlive the document
 			fields[escaped] = kube.NewDeclField(escaped, t, required[name], nil, nil)
 		}
 		if required[name] && !hasDefault {

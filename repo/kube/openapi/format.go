@@ -62,13 +62,13 @@ var formats = map[string]func(k *check, text string) bool{
 	},
 	"duration": func(k *check, text string) bool {
 		_, err := time.ParseDuration(text)
-		return err == nil || k.c.pattern(scalaDuration).MatchString(text)
+		return err == nil || pattern(scalaDuration).MatchString(text)
 	},
 	"datetime": func(k *check, text string) bool {
 		day, clock, found := strings.Cut(strings.ToLower(text), "t")
 		clock, _, _ = strings.Cut(clock, "t") // a quirk of the original
 		_, err := time.Parse(time.DateOnly, day)
-		return found && err == nil && k.c.pattern(clockTime).MatchString(clock)
+		return found && err == nil && pattern(clockTime).MatchString(clock)
 	},
 	"uuid":  func(k *check, text string) bool { return k.uuid(text, "[0-9a-f]", "[0-9a-f]") },
 	"uuid3": func(k *check, text string) bool { return k.uuid(text, "3", "[0-9a-f]") },
@@ -77,7 +77,7 @@ var formats = map[string]func(k *check, text string) bool{
 }
 
 func (k *check) uuid(text, version, variant string) bool {
-	return k.c.pattern(strings.NewReplacer("%", version, "&", variant).Replace(uuid)).MatchString(text)
+	return pattern(strings.NewReplacer("%", version, "&", variant).Replace(uuid)).MatchString(text)
 }
 
 // unjudged are formats that the API server checks and this package does not.

@@ -58,8 +58,8 @@ type Violation struct {
 	Message string
 }
 
-// Checker compares values with schemas. The zero value is ready to use; it
-// keeps the patterns it has compiled and is safe for concurrent use.
+// Checker compares values with schemas. The zero value is ready to use, and safe for
+// concurrent use.
 type Checker struct {
 	// Filled says that fields get the defaults of their schema before they are
 	// looked at, if they are missing or are null and may not be
@@ -74,8 +74,6 @@ type Checker struct {
 	// pkg/apiserver/schema, ToKubeOpenAPI): x-kubernetes-int-or-string does not
 	// count, and a format lets any text or list pass for a type.
 	Loose bool
-
-	patterns sync.Map // pattern by its text: *regexp.Regexp or nil
 }
 
 // Check returns what is wrong with a value, in the order of its text. With strict
@@ -157,15 +155,34 @@ func (k *check) value(base, s, n *yamldoc.Node) {
 
 // typesOf returns the types that a schema allows; none is any.
 func (k *check) typesOf(s *yamldoc.Node) (types []string, format string) {
-	format = s.Get("format").Str()
-	if s.Get("x-kubernetes-int-or-string").Bool() && !k.c.Loose {
-		return []string{"integer", "string"}, format
+	var typ, formatted, mixed *yamldoc.Node
+	for i := range s.Fields() {
+		switch f := &s.Fields()[i]; f.Name {
+		case "type":
+			typ = f.Value
+		case "format":
+			formatted = f.Value
+		case "x-kubernetes-int-or-string":
+			mixed = f.Value
+		}
 	}
-	if t := s.Get("type").Str(); t != "" {
-		types = []string{t}
+	if mixed.Bool() && !k.c.Loose {
+		return intOrString, formatted.Str()
 	}
-	return types, format
+	if known, ok := alone[typ.Str()]; ok {
+		return known, formatted.Str()
+	}
+	return []string{typ.Text()}, formatted.Str()
 }
+
+// intOrString are the types of x-kubernetes-int-or-string, and alone are lists of one
+// type, or of none; schemas have few others.
+var (
+	intOrString = []string{"integer", "string"}
+	alone       = map[string][]string{
+		"": nil, "null": {"null"}, "boolean": {"boolean"}, "integer": {"integer"}, "number": {"number"}, "string": {"string"}, "object": {"object"}, "array": {"array"},
+	}
+)
 
 var kinds = [...]string{yamldoc.Null: "null", yamldoc.Bool: "boolean", yamldoc.Int: "integer", yamldoc.Float: "number", yamldoc.String: "string", yamldoc.Map: "object", yamldoc.List: "array"}
 
@@ -231,7 +248,7 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 		}
 	case "pattern":
 		if n.Kind == yamldoc.String && arg.Is(yamldoc.String) {
-			if re := k.c.pattern(arg.Text()); re != nil && !re.MatchString(n.Text()) {
+			if re := pattern(arg.Text()); re != nil && !re.MatchString(n.Text()) {
 				k.fail(Value, f.Name, n, "is %s, which does not match %s", Show(n), arg.Text())
 			}
 		}
@@ -252,11 +269,17 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 			k.fail(Value, f.Name, n, "has %s, but may have at most %d", count(int64(len(n.List())), "entry"), limit)
 		}
 	case "minProperties":
-		if size := k.size(base, n); isInt && n.Kind == yamldoc.Map && size < limit {
+		if !isInt || n.Kind != yamldoc.Map {
+			break
+		}
+		if size := k.size(base, n); size < limit {
 			k.fail(Value, f.Name, n, "has %s, but must have at least %d", count(size, "field"), limit)
 		}
 	case "maxProperties":
-		if size := k.size(base, n); isInt && n.Kind == yamldoc.Map && size > limit {
+		if !isInt || n.Kind != yamldoc.Map {
+			break
+		}
+		if size := k.size(base, n); size > limit {
 			k.fail(Value, f.Name, n, "has %s, but may have at most %d", count(size, "field"), limit)
 		}
 	case "uniqueItems":
@@ -292,7 +315,7 @@ func (k *check) below(name string, base, s, n *yamldoc.Node) {
 // fields checks the fields of a mapping. Of two fields of one name the last
 // counts.
 func (k *check) fields(base, s, n *yamldoc.Node) {
-	extra := s.Get("additionalProperties")
+	properties, extra := s.Get("properties"), s.Get("additionalProperties")
 	open := !k.strict || s != base || s.Get("x-kubernetes-preserve-unknown-fields").Bool() || extra.Bool() || extra.Is(yamldoc.Map)
 	for i := range n.Fields() {
 		f := &n.Fields()[i]
@@ -303,7 +326,7 @@ func (k *check) fields(base, s, n *yamldoc.Node) {
 		if name == "" || name[0] == '[' {
 			name = strconv.Quote(name)
 		}
-		p := field(s, f.Name)
+		p := fieldOf(properties, extra, f.Name)
 		around := p
 		if s != base {
 			around = field(base, f.Name)
@@ -319,11 +342,11 @@ func (k *check) fields(base, s, n *yamldoc.Node) {
 			k.path = append(k.path, name)
 			k.fail(Unknown, "", f.Key(), "is not a known field")
 			k.about(f.Name)
-			k.found[len(k.found)-1].Known = s.Get("properties")
+			k.found[len(k.found)-1].Known = properties
 			k.path = k.path[:len(k.path)-1]
 		}
 	}
-	if properties := s.Get("properties"); s != base && properties.Is(yamldoc.Map) {
+	if s != base && properties.Is(yamldoc.Map) {
 		k.filled(base, properties, n)
 	}
 }
@@ -352,10 +375,14 @@ func (k *check) filled(base, properties, n *yamldoc.Node) {
 
 // field returns the schema of a field; nil if there is none.
 func field(s *yamldoc.Node, name string) *yamldoc.Node {
-	if p := s.Get("properties", name); p != nil {
+	return fieldOf(s.Get("properties"), s.Get("additionalProperties"), name)
+}
+
+func fieldOf(properties, extra *yamldoc.Node, name string) *yamldoc.Node {
+	if p := properties.Get(name); p != nil {
 		return p
 	}
-	if extra := s.Get("additionalProperties"); extra.Is(yamldoc.Map) {
+	if extra.Is(yamldoc.Map) {
 		return extra
 	}
 	return nil
@@ -440,23 +467,34 @@ func (k *check) unique(n *yamldoc.Node) {
 // listType checks that the entries of a set, or the keys of those of a map, are
 // unique (apiextensions-apiserver pkg/apiserver/schema/listtype).
 func (k *check) listType(s *yamldoc.Node, kind string, n *yamldoc.Node) {
-	keys := crd.Schema{Node: s}.ListMapKeys()
-	if kind != "set" && kind != "map" || kind == "map" && len(keys) == 0 {
+	items := n.List()
+	if kind != "set" && kind != "map" || len(items) < 2 {
 		return
 	}
+	keys := crd.Schema{Node: s}.ListMapKeys()
+	if kind == "map" && len(keys) == 0 {
+		return
+	}
+	each := func(item *yamldoc.Node, separator string, write func(name string, v *yamldoc.Node) string) string {
+		var out []string
+		for _, name := range keys {
+			out = append(out, write(name, item.Get(name)))
+		}
+		return strings.Join(out, separator)
+	}
 	seen := map[string]bool{}
-	for i, item := range n.List() {
-		key, shown := Fingerprint(item), Show(item)
+	for i, item := range items {
+		var key string
 		if kind == "map" {
-			var values, words []string
-			for _, name := range keys {
-				v := item.Get(name)
-				values = append(values, Fingerprint(v))
-				words = append(words, name+" "+Show(v))
-			}
-			key, shown = strings.Join(values, "\x00"), strings.Join(words, " and ")
+			key = each(item, "\x00", func(_ string, v *yamldoc.Node) string { return Fingerprint(v) })
+		} else {
+			key = Fingerprint(item)
 		}
 		if seen[key] {
+			shown := Show(item)
+			if kind == "map" {
+				shown = each(item, " and ", func(name string, v *yamldoc.Node) string { return name + " " + Show(v) })
+			}
 			k.path = append(k.path, "["+strconv.Itoa(i)+"]")
 			k.fail(Value, "x-kubernetes-list-type", item, "repeats %s", shown)
 			k.about(keys...)
@@ -491,16 +529,20 @@ func (k *check) combined(base *yamldoc.Node, keyword string, arg, n *yamldoc.Nod
 	}
 }
 
+// patterns are those that were compiled. Schemas repeat them in their versions.
+var patterns sync.Map // *regexp.Regexp or nil by text
+
 // pattern compiles a regular expression; nil if it is none.
-func (c *Checker) pattern(text string) *regexp.Regexp {
-	if v, ok := c.patterns.Load(text); ok {
+func pattern(text string) *regexp.Regexp {
+	if v, ok := patterns.Load(text); ok {
 		return v.(*regexp.Regexp)
 	}
+	text = strings.Clone(text) // which would keep the memory of its document
 	re, err := regexp.Compile(text)
 	if err != nil {
 		re = nil
 	}
-	c.patterns.Store(text, re)
+	patterns.Store(text, re)
 	return re
 }
 
@@ -515,6 +557,8 @@ func same(n, e *yamldoc.Node) bool {
 		return number(n) == number(e)
 	case n.Kind != e.Kind:
 		return false
+	case n.Kind == yamldoc.String:
+		return n.Text() == e.Text()
 	}
 	return Fingerprint(n) == Fingerprint(e)
 }

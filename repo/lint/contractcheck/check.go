@@ -60,23 +60,11 @@ func Check(ctx context.Context, all []File, o Options) (*lint.Report, error) {
 	if o.Profile.Core == 0 {
 		o.Profile.Core = contract.NewestCore
 	}
-	var text bytes.Buffer
-	starts := make([]int, len(all)) // line of the first line
-	line := 1
-	for i, f := range all {
-		starts[i] = line
-		text.Write(f.Data)
-		if !bytes.HasSuffix(f.Data, []byte("\n")) {
-			text.WriteByte('\n')
-		}
-		text.WriteString("---\n")
-		line += bytes.Count(f.Data, []byte("\n")) + 1
-		if !bytes.HasSuffix(f.Data, []byte("\n")) {
-			line++
-		}
-	}
-	artifact := repo.BytesArtifact("infrastructure-components.yaml", text.Bytes())
-	kinds := definitionsOf(artifact, text.Bytes())
+	// The files are not looked at any more once they are joined, so that a caller
+	// who does not need them either has them in memory once.
+	names, starts, text := join(all)
+	artifact := repo.BytesArtifact("infrastructure-components.yaml", text)
+	kinds := definitionsOf(artifact, text)
 	if len(kinds) == 0 {
 		return nil, ErrNoDefinitions
 	}
@@ -112,7 +100,7 @@ func Check(ctx context.Context, all []File, o Options) (*lint.Report, error) {
 			n--
 		}
 		n = max(n, 0)
-		f.File = all[n].Name
+		f.File = names[n]
 		if f.Pos.Line > 0 {
 			f.Pos.Line -= starts[n] - 1
 			if f.End.Line > 0 {
@@ -121,8 +109,31 @@ func Check(ctx context.Context, all []File, o Options) (*lint.Report, error) {
 		}
 	}
 	r.Rename(func(name string) string { return name }) // sorts, and makes fingerprints of the new names
-	r.Files, r.Releases, r.Providers = len(all), 0, 0
+	r.Files, r.Releases, r.Providers = len(names), 0, 0
 	return r, nil
+}
+
+// join makes one text of files, with the names of the files and the lines, counted
+// from 1, with which they begin in the text.
+func join(all []File) (names []string, starts []int, text []byte) {
+	const separator = "---\n"
+	size := 0
+	for _, f := range all {
+		size += len(f.Data) + len("\n"+separator)
+	}
+	text = make([]byte, 0, size)
+	line := 1
+	for _, f := range all {
+		names, starts = append(names, f.Name), append(starts, line)
+		text = append(text, f.Data...)
+		line += bytes.Count(f.Data, []byte("\n")) + 1
+		if !bytes.HasSuffix(f.Data, []byte("\n")) {
+			text = append(text, '\n')
+			line++
+		}
+		text = append(text, separator...)
+	}
+	return names, starts, text
 }
 
 func definitionsOf(a *repo.Artifact, data []byte) []*crd.CRD {

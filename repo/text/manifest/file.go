@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -26,12 +27,17 @@ type File struct {
 	// Raw is the text.
 	Raw *yamldoc.File
 
+	// each is called with every document, once it is parsed.
+	each func(*yamldoc.Document)
+	made atomic.Pointer[made]
+}
+
+// made is what was made of a file, each part on demand and once.
+type made struct {
 	template func() (*vars.Template, *vars.Error)
 	reading  func() reading
 	objects  func() []*Object
 	memo     sync.Map
-	// each is called with every document, once it is parsed.
-	each func(*yamldoc.Document)
 }
 
 // reading is what clusterctl makes of the file.
@@ -50,26 +56,48 @@ func New(a *repo.Artifact, kind layouts.FileKind, data []byte) *File {
 // NewEach is New with a function that is called with every document as soon as it
 // is parsed, concurrently with others, and may replace its Root.
 func NewEach(a *repo.Artifact, kind layouts.FileKind, data []byte, each func(*yamldoc.Document)) *File {
-	f := &File{Artifact: a, Kind: kind, Raw: yamldoc.NewFile(a.Path, data), each: each}
-	f.template = sync.OnceValues(func() (*vars.Template, *vars.Error) {
-		t, err := vars.Parse(data)
+	return &File{Artifact: a, Kind: kind, Raw: yamldoc.NewFile(a.Path, data), each: each}
+}
+
+// parts returns what is made of the file.
+func (f *File) parts() *made {
+	if m := f.made.Load(); m != nil {
+		return m
+	}
+	m := &made{}
+	m.template = sync.OnceValues(func() (*vars.Template, *vars.Error) {
+		t, err := vars.Parse(f.Raw.Data)
 		var at *vars.Error
 		if errors.As(err, &at) {
 			return nil, at
 		}
 		return t, nil
 	})
-	f.reading = sync.OnceValue(f.read)
-	f.objects = sync.OnceValue(f.list)
-	return f
+	m.reading = sync.OnceValue(f.read)
+	m.objects = sync.OnceValue(f.list)
+	if !f.made.CompareAndSwap(nil, m) {
+		if first := f.made.Load(); first != nil {
+			return first // another goroutine asked at the same time
+		}
+	}
+	return m
 }
 
-// Memo returns what compute makes of the file, made once for each key. A key is of
-// a type of its own, as in context.WithValue.
+// Forget lets go of all that was made of the text, which takes many times the memory
+// of it. Whoever asks again gets it made anew: equal, but with other documents and
+// nodes than before.
+func (f *File) Forget() {
+	f.made.Store(nil)
+	f.Raw.Forget()
+}
+
+// Memo returns what compute makes of the file, made once for each key until the file
+// is told to forget. A key is of a type of its own, as in context.WithValue.
 func (f *File) Memo(key any, compute func() any) any {
-	once, ok := f.memo.Load(key)
+	memo := &f.parts().memo
+	once, ok := memo.Load(key)
 	if !ok {
-		once, _ = f.memo.LoadOrStore(key, sync.OnceValue(compute))
+		once, _ = memo.LoadOrStore(key, sync.OnceValue(compute))
 	}
 	return once.(func() any)()
 }
@@ -85,13 +113,13 @@ func (f *File) Template() (*vars.Template, *vars.Error) {
 	if !f.substituted() {
 		return nil, nil
 	}
-	return f.template()
+	return f.parts().template()
 }
 
 // Docs returns the documents as clusterctl parses them: after substitution,
 // with a sample for every variable that has no default. Positions refer to the
 // raw file. It is nil if the substitution fails; Err says why.
-func (f *File) Docs() *yamldoc.Stream { return f.reading().stream }
+func (f *File) Docs() *yamldoc.Stream { return f.parts().reading().stream }
 
 // DocsWith is Docs with another sample for the variables that have no default.
 // It parses the file anew.
@@ -105,14 +133,14 @@ func (f *File) DocsWith(sample func(name string) string) *yamldoc.Stream {
 
 // Text returns what Docs were parsed from; nil if that is the raw file, or if
 // the substitution fails.
-func (f *File) Text() *vars.Text { return f.reading().text }
+func (f *File) Text() *vars.Text { return f.parts().reading().text }
 
 // Err returns why the variables cannot be parsed or replaced, with a position.
-func (f *File) Err() error { return f.reading().err }
+func (f *File) Err() error { return f.parts().reading().err }
 
 // Fault returns the expression that can be parsed but not replaced; nil in
 // nearly all files (see vars.Template.Execute).
-func (f *File) Fault() *vars.Error { return f.reading().fault }
+func (f *File) Fault() *vars.Error { return f.parts().reading().fault }
 
 // options are the variables that clusterctl sets itself when it renders a
 // template (clusterctl: client/config.go, templateOptionsToVariables), with

@@ -50,7 +50,7 @@ func (o *Object) Annotation(key string) (value string, ok bool) {
 
 // Objects returns the documents that are mappings, in their order. The result
 // is shared and must not be changed.
-func (f *File) Objects() []*Object { return f.objects() }
+func (f *File) Objects() []*Object { return f.parts().objects() }
 
 func (f *File) list() []*Object {
 	s := f.Docs()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -24,21 +25,26 @@ func (p Pos) Before(q Pos) bool {
 	return p.Line < q.Line || p.Line == q.Line && p.Column < q.Column
 }
 
-// File is a text with its name, able to tell line and column of any byte.
-// It is safe for concurrent use.
+// File is a text with its name, able to tell line and column of any byte. It is safe
+// for concurrent use.
 type File struct {
 	// Name is shown in messages: the path as the user would type it.
 	Name string
 	// Data is the raw content; it must not change.
 	Data []byte
 
-	once  sync.Once
-	lines []int // offset of the first byte of each line
+	places atomic.Pointer[places]
+}
+
+// places are where lines and characters are in a file. Files are much smaller than
+// what 32 bits can count.
+type places struct {
+	lines []int32 // offset of the first byte of each line
 
 	// runes counts the characters before each block of the file, so that a
 	// column of a very long line is found without walking the line.
-	countOnce sync.Once
-	runes     []int
+	counting sync.Once
+	runes    []int32
 }
 
 // blockSize is the distance in bytes between two counts of characters.
@@ -53,36 +59,50 @@ func (f *File) Text() string { return text(f.Data) }
 // text shares memory with data, which must not change.
 func text(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
-func (f *File) index() []int {
-	f.once.Do(func() {
-		f.lines = make([]int, 1, bytes.Count(f.Data, []byte("\n"))+1)
-		for off := 0; ; {
-			i := bytes.IndexByte(f.Data[off:], '\n')
-			if i < 0 {
-				break
-			}
-			off += i + 1
-			f.lines = append(f.lines, off)
+// Forget lets go of what the file knows about its lines, until it is asked again.
+func (f *File) Forget() { f.places.Store(nil) }
+
+// find returns the places of the file.
+func (f *File) find() *places {
+	if p := f.places.Load(); p != nil {
+		return p
+	}
+	p := &places{lines: make([]int32, 1, bytes.Count(f.Data, []byte("\n"))+1)}
+	for off := 0; ; {
+		i := bytes.IndexByte(f.Data[off:], '\n')
+		if i < 0 {
+			break
 		}
-	})
-	return f.lines
+		off += i + 1
+		p.lines = append(p.lines, int32(off))
+	}
+	if !f.places.CompareAndSwap(nil, p) {
+		if first := f.places.Load(); first != nil {
+			return first // another goroutine looked at the same time
+		}
+	}
+	return p
 }
 
+// lines are the offsets of the first byte of each line.
+func (f *File) lines() []int32 { return f.find().lines }
+
 // counts returns the characters before each block.
-func (f *File) counts() []int {
-	f.countOnce.Do(func() {
-		n := 0
+func (f *File) counts() []int32 {
+	p := f.find()
+	p.counting.Do(func() {
+		n := int32(0)
 		for i, b := range f.Data {
 			if i%blockSize == 0 {
-				f.runes = append(f.runes, n)
+				p.runes = append(p.runes, n)
 			}
 			if startsRune(b) {
 				n++
 			}
 		}
-		f.runes = append(f.runes, n)
+		p.runes = append(p.runes, n)
 	})
-	return f.runes
+	return p.runes
 }
 
 // startsRune tells the first byte of a character from those that continue it.
@@ -91,7 +111,7 @@ func startsRune(b byte) bool { return b&0xC0 != 0x80 }
 // before counts the characters before an offset.
 func (f *File) before(offset int) int {
 	block := offset / blockSize
-	n := f.counts()[block]
+	n := int(f.counts()[block])
 	for _, b := range f.Data[block*blockSize : offset] {
 		if startsRune(b) {
 			n++
@@ -104,12 +124,12 @@ func (f *File) before(offset int) int {
 // file are clamped to its ends.
 func (f *File) Pos(offset int) Pos {
 	offset = min(max(offset, 0), len(f.Data))
-	lines := f.index()
-	i, found := slices.BinarySearch(lines, offset)
+	lines := f.lines()
+	i, found := slices.BinarySearch(lines, int32(offset))
 	if !found {
 		i--
 	}
-	start := lines[i]
+	start := int(lines[i])
 	if offset-start > blockSize {
 		return Pos{Line: i + 1, Column: f.before(offset) - f.before(start) + 1}
 	}
@@ -119,22 +139,22 @@ func (f *File) Pos(offset int) Pos {
 // Offset returns the byte offset of a position, the inverse of Pos. Columns
 // past the end of a line are clamped to it.
 func (f *File) Offset(p Pos) int {
-	lines := f.index()
+	lines := f.lines()
 	if p.Line < 1 {
 		return 0
 	}
 	if p.Line > len(lines) {
 		return len(f.Data)
 	}
-	off, c := lines[p.Line-1], 1
+	off, c := int(lines[p.Line-1]), 1
 	if p.Column > blockSize {
 		// Jump to the last block of the line that begins before the column.
 		first := f.before(off)
 		last := len(f.Data)
 		if p.Line < len(lines) {
-			last = lines[p.Line] - 1
+			last = int(lines[p.Line]) - 1
 		}
-		block, _ := slices.BinarySearch(f.counts(), first+p.Column)
+		block, _ := slices.BinarySearch(f.counts(), int32(min(first+p.Column, len(f.Data)+1)))
 		block = min(block-1, last/blockSize)
 		if at := block * blockSize; at > off {
 			for at < len(f.Data) && !startsRune(f.Data[at]) {
@@ -152,13 +172,13 @@ func (f *File) Offset(p Pos) int {
 
 // Line returns the text of a line, counted from 1, without its line break.
 func (f *File) Line(n int) string {
-	lines := f.index()
+	lines := f.lines()
 	if n < 1 || n > len(lines) {
 		return ""
 	}
 	end := len(f.Data)
 	if n < len(lines) {
-		end = lines[n] - 1
+		end = int(lines[n]) - 1
 	}
 	line := f.Data[lines[n-1]:end]
 	if len(line) > 0 && line[len(line)-1] == '\r' {
@@ -169,12 +189,12 @@ func (f *File) Line(n int) string {
 
 // lineEnd returns the position behind the last character of a line.
 func (f *File) lineEnd(line int) Pos {
-	lines := f.index()
+	lines := f.lines()
 	end := len(f.Data)
 	if line < len(lines) {
-		end = lines[line] - 1
+		end = int(lines[line]) - 1
 	}
-	if end > lines[line-1] && f.Data[end-1] == '\r' {
+	if end > int(lines[line-1]) && f.Data[end-1] == '\r' {
 		end--
 	}
 	return f.Pos(end)
@@ -184,14 +204,14 @@ func (f *File) lineEnd(line int) Pos {
 // and the column it begins with. Lines can have megabytes.
 func (f *File) Excerpt(p Pos) (text string, column int) {
 	const before, after = 60, 120 // bytes
-	lines := f.index()
+	lines := f.lines()
 	if p.Line < 1 || p.Line > len(lines) {
 		return "", 1
 	}
-	first := lines[p.Line-1]
+	first := int(lines[p.Line-1])
 	last := len(f.Data)
 	if p.Line < len(lines) {
-		last = lines[p.Line] - 1
+		last = int(lines[p.Line]) - 1
 	}
 	at := f.Offset(p)
 	start, end := max(first, at-before), min(last, at+after)

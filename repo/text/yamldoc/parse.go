@@ -140,7 +140,7 @@ func (d *Document) parseOther(data []byte) {
 		d.Root = n // not what clusterctl wants, but YAML
 	default:
 		if off := d.slashEscape(n); off >= 0 {
-			d.Err = d.File.Errorf(d.rawOffset(off), "not YAML: %w", ErrEscape)
+			d.Err = d.File.Errorf(d.RawOffset(off), "not YAML: %w", ErrEscape)
 			return
 		}
 		d.fail(kubeErr)
@@ -179,8 +179,8 @@ func (d *Document) slashEscape(n *Node) int {
 	return found
 }
 
-// rawOffset leads an offset in the text to the raw file.
-func (d *Document) rawOffset(off int) int {
+// RawOffset leads an offset in Text to the raw file.
+func (d *Document) RawOffset(off int) int {
 	if d.raw == nil {
 		return off
 	}
@@ -361,7 +361,7 @@ func (d *Document) fail(err error) {
 func (d *Document) pos(line, col int) Pos {
 	p := d.place(line, col)
 	if d.raw == nil {
-		if line > 1 && p.Line > len(d.text.index()) {
+		if line > 1 && p.Line > len(d.text.lines()) {
 			p = d.text.Pos(len(d.text.Data)) // a parser that missed something at the end
 		}
 		return p
@@ -486,7 +486,7 @@ func (d *Document) End(n *Node) Pos {
 	end := d.File.lineEnd(p.Line)
 	if (n.Style == Plain || n.Style == Quoted) && n.Kind != Map && n.Kind != List {
 		_, off := d.Offsets(n)
-		if q := d.File.Pos(d.rawOffset(off)); q.Line == p.Line && q.Column > p.Column {
+		if q := d.File.Pos(d.RawOffset(off)); q.Line == p.Line && q.Column > p.Column {
 			return q
 		}
 	}

@@ -117,8 +117,9 @@ func (d *Document) Unwritable(lost func(*Field) bool, visit func(n *Node, err er
 		if odd && n.Is(String) && !plainText(n.Text()) {
 			found(n, n.Text())
 		}
-		for i := range n.Fields() {
-			f := &n.Fields()[i]
+		fields := n.Fields()
+		for i := range fields {
+			f := &fields[i]
 			way = append(way, step{n, f})
 			if len(f.Name) > safeKey || odd && !plainText(f.Name) {
 				found(f.Key(), map[string]any{f.Name: nil})

@@ -637,7 +637,7 @@ var _ = classRules.Add(lint.Rule{
 
 func classTemplateShared(p *lint.Pass) {
 	owners := map[templateKey]*clusterclass.Class{} // of classes in files of classes
-	for _, f := range p.Release.Files {
+	for _, f := range p.Release.WithClasses() {
 		list := clusterclass.In(f)
 		within := owners
 		if f.Kind != layouts.ClusterClass {

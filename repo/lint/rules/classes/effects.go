@@ -39,9 +39,26 @@ type fault struct {
 
 // situation is a Cluster for which patches are applied.
 type situation struct {
-	class    *clusterclass.Class
-	topology *request.Topology
-	samples  request.Samples
+	class *clusterclass.Class
+	// maker makes the templates for the Cluster.
+	maker   *request.Maker
+	samples request.Samples
+	known   *known
+}
+
+// known is what situations of a class have in common: most templates are the same in
+// all of them, and many remain so when they are patched.
+type known struct {
+	// stored are templates as the API server stores them, by their JSON.
+	stored map[string]json.RawMessage
+	// checked are the violations in templates.
+	checked map[checkedKey][]openapi.Violation
+}
+
+// checkedKey is an object, as JSON, and what it is compared with.
+type checkedKey struct {
+	schema         *yamldoc.Node
+	prefix, object string
 }
 
 // rounds are how often values are made up; what goes wrong with all of them is
@@ -61,7 +78,12 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 	}
 	e := effectList{c: c, seen: map[*yamldoc.Node]bool{}}
 	ordinary := request.Of(c, c.Object.File.Objects())
-	required := situation{class: c, topology: ordinary}.faults(p)
+	known := &known{stored: map[string]json.RawMessage{}, checked: map[checkedKey][]openapi.Violation{}}
+	of := func(t *request.Topology) situation {
+		return situation{class: c, maker: &request.Maker{Topology: t, Core: contract.NewestCore}, known: known}
+	}
+	usual := of(ordinary)
+	required := usual.faults(p)
 	var optional []string
 	for _, v := range c.Variables() {
 		if isOptional(c, v.Name) {
@@ -70,7 +92,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 	}
 	complete := required
 	if len(optional) > 0 {
-		complete = situation{class: c, topology: ordinary, samples: request.Samples{Also: optional}}.faults(p)
+		complete = usual.with(request.Samples{Also: optional}).faults(p)
 	}
 	clusters := clustersOf(p, c)
 	for _, f := range required {
@@ -86,6 +108,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		f.doubtful = len(clusters) > 0 && !slices.ContainsFunc(clusters, func(o *manifest.Object) bool { return !setsVariable(o, unset[0]) })
 		e.add(f, " while variable "+unset[0]+" is not set")
 	}
+	alone := map[string][]fault{}
 	for _, f := range complete {
 		if f.rule != patchApplies || e.seen[f.node] {
 			e.add(f, "")
@@ -94,16 +117,19 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		// Variables may exclude each other. One of them alone should do no harm.
 		f.doubtful = true
 		for _, name := range optional {
-			alone := situation{class: c, topology: ordinary, samples: request.Samples{Also: []string{name}}}
-			if slices.ContainsFunc(alone.faults(p), func(g fault) bool { return g.node == f.node }) {
+			found, ok := alone[name]
+			if !ok {
+				found = usual.with(request.Samples{Also: []string{name}}).faults(p)
+				alone[name] = found
+			}
+			if slices.ContainsFunc(found, func(g fault) bool { return g.node == f.node }) {
 				e.add(f, " while variable "+name+" is set")
 				break
 			}
 		}
 	}
 	for _, o := range clusters {
-		s := situation{class: c, topology: ordinary.With(o), samples: request.Samples{Instead: openValues(o)}}
-		for _, f := range s.faults(p) {
+		for _, f := range of(ordinary.With(o)).with(request.Samples{Instead: openValues(o)}).faults(p) {
 			e.add(f, fmt.Sprintf(" (Cluster of %s)", o.File.Artifact.Name))
 		}
 	}
@@ -156,7 +182,7 @@ func names(set map[string]bool) []string {
 // clustersOf returns the Clusters of the release that use a class.
 func clustersOf(p *lint.Pass, c *clusterclass.Class) []*manifest.Object {
 	var out []*manifest.Object
-	for _, f := range p.Release.Files {
+	for _, f := range p.Release.WithClasses() {
 		if f.Kind != layouts.ClusterTemplate && f != p.File {
 			continue
 		}
@@ -193,6 +219,12 @@ func openValues(o *manifest.Object) map[string]bool {
 	return out
 }
 
+// with returns the situation with other samples.
+func (s situation) with(samples request.Samples) situation {
+	s.samples = samples
+	return s
+}
+
 // faults applies the patches with several values and returns what always goes
 // wrong.
 func (s situation) faults(p *lint.Pass) []fault {
@@ -216,11 +248,10 @@ func (s situation) faults(p *lint.Pass) []fault {
 
 // run applies the patches once.
 func (s situation) run(p *lint.Pass) (out []fault, made map[string]bool) {
-	m := request.Maker{Topology: s.topology, Core: contract.NewestCore}
-	global, made, templates := m.Templates(s.samples)
+	global, made, templates := s.maker.Templates(s.samples)
 	before := map[*patch.Template]json.RawMessage{}
 	for _, t := range templates {
-		stored(p, t)
+		s.known.store(p, t)
 		before[t] = t.Object
 	}
 	failed := map[*patch.Template]bool{}
@@ -240,21 +271,32 @@ func (s situation) run(p *lint.Pass) (out []fault, made map[string]bool) {
 	return out, made
 }
 
-// stored fills in what the API server does when it stores a template.
-func stored(p *lint.Pass, t *patch.Template) {
+// store fills in what the API server does when it stores a template.
+func (k *known) store(p *lint.Pass, t *patch.Template) {
+	object, ok := k.stored[string(t.Object)]
+	if !ok {
+		object = stored(p, t)
+		k.stored[string(t.Object)] = object
+	}
+	t.Object = object
+}
+
+func stored(p *lint.Pass, t *patch.Template) json.RawMessage {
 	group, version := manifest.SplitAPIVersion(t.APIVersion)
 	d := p.Release.CRD(group, t.Kind)
 	if d == nil || d.Version(version) == nil {
-		return
+		return t.Object
 	}
 	var object any
 	if json.Unmarshal(t.Object, &object) != nil {
-		return
+		return t.Object
 	}
 	object, _ = clusterclass.Defaulted(d.Version(version).Schema.Node, object, true)
-	if data, err := json.Marshal(object); err == nil {
-		t.Object = data
+	data, err := json.Marshal(object)
+	if err != nil {
+		return t.Object
 	}
+	return data
 }
 
 // rewritten reports whether a webhook may add fields to a template, by defaults or
@@ -390,12 +432,12 @@ func (s situation) misfits(p *lint.Pass, t *patch.Template, before json.RawMessa
 	if !ok {
 		return nil
 	}
-	is := checked(schema, t.Object, prefix)
+	is := s.known.check(schema, t.Object, prefix)
 	if len(is) == 0 {
 		return nil
 	}
 	was := map[string]bool{}
-	for _, v := range checked(schema, before, prefix) {
+	for _, v := range s.known.check(schema, before, prefix) {
 		was[v.Path+v.Message] = true
 	}
 	var out []fault
@@ -481,6 +523,17 @@ func definitionOf(p *lint.Pass, t *patch.Template) (s crd.Schema, prefix []strin
 		}
 	}
 	return s, nil, false, false
+}
+
+// check compares an object with a schema, unless it is known.
+func (k *known) check(s crd.Schema, object json.RawMessage, prefix []string) []openapi.Violation {
+	key := checkedKey{s.Node, openapi.Join(prefix), string(object)}
+	found, ok := k.checked[key]
+	if !ok {
+		found = checked(s, object, prefix)
+		k.checked[key] = found
+	}
+	return found
 }
 
 // checked compares an object with a schema. Paths are those in the template.

@@ -34,7 +34,8 @@ func schemaDefaults(p *lint.Pass) {
 		for i := range k.Versions {
 			v := &k.Versions[i]
 			d.add = func(n *yamldoc.Node, format string, args ...any) { f.add(v.Name, n, format, args...) }
-			d.schema(v.Schema.Node, nil, resource{})
+			d.path = d.path[:0]
+			d.schema(v.Schema.Node, resource{})
 		}
 		f.report()
 	}
@@ -45,52 +46,72 @@ type defaults struct {
 	checker *openapi.Checker
 	open    func(*yamldoc.Node) bool
 	add     func(n *yamldoc.Node, format string, args ...any)
+	// path leads to the schema that is looked at. Elements of lists are "[0]".
+	path []string
 }
 
 // resource says where a schema is in that of an object: the CRD's own, or one in it.
 type resource struct {
-	// steps lead to it; none is the object itself. Elements of lists are "[0]".
-	steps []string
+	// from is where the steps from the object to the schema begin in the path.
+	from int
 	// meta: in apiVersion, kind or metadata.
 	meta bool
 }
 
-func (r resource) below(step string, embedded bool) resource {
-	r.meta = r.meta || embedded && slices.Contains([]string{"apiVersion", "kind", "metadata"}, step)
-	r.steps = append(r.steps, step) // over that of the sibling before
-	return r
-}
-
 // schema judges the default of a schema and those in it. The API server does not
 // look into additionalProperties.
-func (d *defaults) schema(s *yamldoc.Node, path []string, in resource) {
+func (d *defaults) schema(s *yamldoc.Node, in resource) {
 	if !s.Is(yamldoc.Map) {
 		return
 	}
-	embedded := s.Get("x-kubernetes-embedded-resource").Bool()
+	var value, properties, items *yamldoc.Node
+	embedded := false
+	for i := range s.Fields() {
+		switch f := &s.Fields()[i]; f.Name {
+		case "default":
+			value = f.Value
+		case "properties":
+			properties = f.Value
+		case "items":
+			items = f.Value
+		case "x-kubernetes-embedded-resource":
+			embedded = f.Value.Bool()
+		}
+	}
 	if embedded {
-		in = resource{}
+		in = resource{from: len(d.path)}
 	}
-	if n := s.Get("default"); n != nil && n.Kind != yamldoc.Null {
-		d.judge(s, n, path, in)
+	if value != nil && value.Kind != yamldoc.Null {
+		d.judge(s, value, in)
 	}
-	below := func(s *yamldoc.Node, step string) {
-		d.schema(s, append(path, step), in.below(step, embedded))
-	}
-	if properties := s.Get("properties"); properties.Is(yamldoc.Map) {
+	if properties.Is(yamldoc.Map) {
 		for i := range properties.Fields() {
 			if f := &properties.Fields()[i]; properties.Field(f.Name) == f {
-				below(f.Value, f.Name)
+				d.below(f.Value, f.Name, in, embedded)
 			}
 		}
 	}
-	below(s.Get("items"), "[0]")
+	d.below(items, "[0]", in, embedded)
+}
+
+// below judges a schema in the one that is looked at.
+func (d *defaults) below(s *yamldoc.Node, step string, in resource, embedded bool) {
+	if embedded {
+		switch step {
+		case "apiVersion", "kind", "metadata":
+			in.meta = true
+		}
+	}
+	d.path = append(d.path, step)
+	d.schema(s, in)
+	d.path = d.path[:len(d.path)-1]
 }
 
 // judge compares a default with its schema: first its form, and validation rules only
 // if that is right.
-func (d *defaults) judge(s, n *yamldoc.Node, path []string, in resource) {
-	name := cmp.Or(openapi.Join(path), "the schema")
+func (d *defaults) judge(s, n *yamldoc.Node, in resource) {
+	steps := d.path[in.from:]
+	name := cmp.Or(openapi.Join(d.path), "the schema")
 	found := false
 	add := func(n *yamldoc.Node, at, message string) {
 		if found = true; !d.open(n) {
@@ -110,16 +131,16 @@ func (d *defaults) judge(s, n *yamldoc.Node, path []string, in resource) {
 		add(v.Node, v.Path, v.Message)
 	}
 	if in.meta {
-		for _, problem := range objectmeta.Embedded(around(n, in.steps)) {
+		for _, problem := range objectmeta.Embedded(around(n, steps)) {
 			add(n, "", "does not fit into an object: "+problem.Message)
 		}
 	} else {
-		embedded(s, n, len(in.steps) == 0, func(p objectmeta.Problem) { add(p.Node, "", "has an object that is not valid: "+p.Message) })
+		embedded(s, n, len(steps) == 0, func(p objectmeta.Problem) { add(p.Node, "", "has an object that is not valid: "+p.Message) })
 	}
 	if found {
 		return
 	}
-	for _, v := range cel.Evaluate(s, n, cel.Values{Unchanged: true, Resource: len(in.steps) == 0, Open: d.open}) {
+	for _, v := range cel.Evaluate(s, n, cel.Values{Unchanged: true, Resource: len(steps) == 0, Open: d.open}) {
 		add(v.Node, openapi.Join(v.Path), v.Message)
 	}
 }

@@ -624,7 +624,7 @@ func classFileMissing(p *lint.Pass) {
 
 // classElsewhere returns the file that holds a class, or nil.
 func classElsewhere(p *lint.Pass, name string) *lint.File {
-	for _, f := range p.Release.Files {
+	for _, f := range p.Release.WithClasses() {
 		if !slices.Contains(rendered, f.Kind) {
 			continue
 		}

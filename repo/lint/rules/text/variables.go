@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -148,7 +149,9 @@ var _ = variableRules.Add(lint.Rule{
 
 func variableInComment(p *lint.Pass) {
 	rs := view.Refs(p.File)
-	if len(rs) == 0 {
+	required := firsts(rs)
+	maps.DeleteFunc(required, func(name string, r *vars.Ref) bool { return r.Default != "" || p.File.IsOption(name) })
+	if len(required) == 0 {
 		return
 	}
 	prose := descriptions(p.File)
@@ -159,8 +162,8 @@ func variableInComment(p *lint.Pass) {
 			outside[r.Name] = true
 		}
 	}
-	for name, r := range firsts(rs) {
-		if !outside[name] && r.Default == "" && !p.File.IsOption(name) {
+	for name, r := range required {
+		if !outside[name] {
 			p.Span(r.Start, r.End, "%s only occurs in comments or descriptions, but clusterctl requires a value for it", name)
 		}
 	}
@@ -732,23 +735,47 @@ func scalarsFromDefaults(f *lint.File, match func(r *vars.Ref) bool, visit func(
 			wanted[name] = true
 		}
 	}
-	text := f.Text()
-	if len(wanted) == 0 || text == nil || f.Docs() == nil {
+	if len(wanted) == 0 {
 		return
 	}
-	for _, d := range f.Docs().Docs {
-		if _, any := text.Substituted(d.Range()); !any {
-			continue
+	for _, s := range substituted(f) {
+		if wanted[s.ref.Name] && view.IsDefault(s.ref.Op) && match(&s.ref) {
+			visit(s.doc, s.node, s.ref)
 		}
-		view.Each(d.Root, func(n *yamldoc.Node) {
-			if n.Kind == yamldoc.Map || n.Kind == yamldoc.List {
-				return
-			}
-			if r, ok := f.Variable(d, n); ok && wanted[r.Name] && view.IsDefault(r.Op) && match(&r) {
-				visit(d, n, r)
-			}
-		})
 	}
+}
+
+// scalar is one that came, in part or whole, from a variable.
+type scalar struct {
+	doc  *yamldoc.Document
+	node *yamldoc.Node
+	ref  vars.Ref
+}
+
+// substituted are the scalars of a file that came from variables, in their order.
+func substituted(f *lint.File) []scalar {
+	type key struct{}
+	return f.Memo(key{}, func() any {
+		var out []scalar
+		text := f.Text()
+		if text == nil || f.Docs() == nil {
+			return out
+		}
+		for _, d := range f.Docs().Docs {
+			if _, any := text.Substituted(d.Range()); !any {
+				continue
+			}
+			view.Each(d.Root, func(n *yamldoc.Node) {
+				if n.Kind == yamldoc.Map || n.Kind == yamldoc.List {
+					return
+				}
+				if r, ok := f.Variable(d, n); ok {
+					out = append(out, scalar{d, n, r})
+				}
+			})
+		}
+		return out
+	}).([]scalar)
 }
 
 var _ = variableRules.Add(lint.Rule{
