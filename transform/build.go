@@ -110,6 +110,10 @@ func (o *Options) needed(plan *config.Plan) func(label, name string) bool {
 	return func(label, name string) bool { return o.chosen(label) || parts[label+"/"+name] }
 }
 
+// Prepare starts what a build waits for in the end, beside what the caller does
+// before it. It pays if the build finds nothing in a cache.
+func Prepare() { kustomize.Prepare() }
+
 // Build makes the releases of a plan from the source tree in dir, sorted by
 // label. The same input gives the same bytes at any parallelism. Nothing is
 // written to disk. The error joins all problems of all files, each with its
@@ -331,7 +335,17 @@ func (b *builder) run(ctx context.Context) error {
 	}
 	for _, stage := range [][]task{tasks, series, joins} {
 		errs := make([]error, len(stage))
-		parallel.Each(len(stage), func(n int) {
+		// Components take longest, so none of them is left for the end.
+		order := make([]int, 0, len(stage))
+		for _, first := range []bool{true, false} {
+			for n, t := range stage {
+				if (t.p.plan.Outputs[t.i].Kind == layouts.Components) == first {
+					order = append(order, n)
+				}
+			}
+		}
+		parallel.Each(len(stage), func(i int) {
+			n := order[i]
 			t := stage[n]
 			t.p.outputs[t.i], errs[n] = t.p.make(ctx, &t.p.plan.Outputs[t.i])
 		})

@@ -259,7 +259,7 @@ func compareManifest(t testing.TB, data []byte, v values) (n int) {
 				got, err = out.YAML()
 			}
 			compare(t, what, want, wantErr, got, err)
-			printed, printErr := rendering.PrintProvider(background, rendering.ProviderInput{Provider: foo, File: f, TargetNamespace: target, Raw: raw, Variables: v})
+			printed, printErr := printProvider(rendering.ProviderInput{Provider: foo, File: f, TargetNamespace: target, Raw: raw, Variables: v})
 			if !bytes.Equal(printed, got) || fmt.Sprint(printErr) != fmt.Sprint(err) {
 				t.Errorf("%s: printed %q, %v; rendered %q, %v", what, printed, printErr, got, err)
 			}
@@ -308,6 +308,16 @@ func compareManifest(t testing.TB, data []byte, v values) (n int) {
 
 // images makes no difference between nil and empty.
 func images(list []string) []string { return append([]string{}, list...) }
+
+func printProvider(in rendering.ProviderInput) ([]byte, error) {
+	text, err := rendering.PrintProvider(background, in)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	_, err = text.WriteTo(&out)
+	return out.Bytes(), err
+}
 
 // compare is same, but for the crash that only clusterctl has.
 func compare(t testing.TB, what string, want []byte, wantErr error, got []byte, err error) {

@@ -53,11 +53,17 @@ func moveTo(o *object, target string) (path []string, err error) {
 			return []string{"metadata", "annotations", injectCAFrom}, err
 		}
 		version := o.GroupVersionKind().Version
-		typed, namespaces := webhookServices(kind, version)
-		if typed == nil {
+		if typed, _ := webhookServices(kind, version); typed == nil {
 			return []string{"apiVersion"}, fmt.Errorf("failed to patch %s %s", version, kind)
 		}
-		return nil, edit(o, typed, namespaces, target)
+		move := func() error {
+			typed, namespaces := webhookServices(kind, version)
+			return edit(o, typed, namespaces, target)
+		}
+		if kind == "CustomResourceDefinition" && version == "v1" {
+			return nil, keepingSchemas(o, move)
+		}
+		return nil, move()
 	case "Certificate":
 		return moveCertificate(o, original, target)
 	}

@@ -1,10 +1,12 @@
 package clusterctl
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sort"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -67,14 +69,39 @@ func RenderProvider(ctx context.Context, in ProviderInput) (*Components, error) 
 	return c, nil
 }
 
-// PrintProvider returns what YAML does of the rendered provider. Objects are not
-// held longer than it takes to write them.
-func PrintProvider(ctx context.Context, in ProviderInput) ([]byte, error) {
+// PrintProvider returns what YAML does of the rendered provider, as a text to write.
+// Objects are not held longer than it takes to write them, and their texts are not
+// joined.
+func PrintProvider(ctx context.Context, in ProviderInput) (io.WriterTo, error) {
 	_, objs, err := renderProvider(ctx, in, true)
 	if err != nil {
 		return nil, err
 	}
-	return marshal(contents(objs), objs)
+	texts, err := marshalEach(contents(objs), objs)
+	if err != nil {
+		return nil, err
+	}
+	return printed(texts), nil
+}
+
+// printed are the documents of a text.
+type printed [][]byte
+
+// WriteTo implements io.WriterTo.
+func (p printed) WriteTo(w io.Writer) (int64, error) {
+	b := bufio.NewWriterSize(w, 64<<10) // larger documents pass it by
+	n := 0
+	for i, text := range p {
+		// Flush returns the first error of these.
+		if i > 0 {
+			k, _ := b.WriteString(separator)
+			n += k
+		}
+		k, _ := b.Write(text)
+		n += k
+	}
+	err := b.Flush()
+	return int64(n - b.Buffered()), err
 }
 
 // renderProvider renders objects, and also writes them if print is set: then only
@@ -84,7 +111,7 @@ func renderProvider(ctx context.Context, in ProviderInput, print bool) (*Compone
 	if err != nil {
 		return nil, nil, err
 	}
-	src := newSource(in.File, in.File.Data, nil)
+	src := rawSource(in.File)
 	if !in.Raw {
 		if src, err = substitute(in.File, template, in.Variables); err != nil {
 			return nil, nil, within(err, "failed to perform variable substitution")
@@ -215,12 +242,23 @@ func contents(objs []object) []unstructured.Unstructured {
 	return out
 }
 
+// separator stands between documents.
+const separator = "---\n"
+
 // marshal joins the objects as clusterctl prints them (clusterctl: util/yaml,
-// FromUnstructured, and cmd/util.go, printYamlOutput). Errors have the place of what
-// cannot be written.
+// FromUnstructured, and cmd/util.go, printYamlOutput).
 func marshal(objs []unstructured.Unstructured, sources []object) ([]byte, error) {
+	texts, err := marshalEach(objs, sources)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Join(texts, []byte(separator)), nil
+}
+
+// marshalEach writes each object. Errors have the place of what cannot be written.
+func marshalEach(objs []unstructured.Unstructured, sources []object) ([][]byte, error) {
 	if len(objs) == 0 {
-		return []byte("\n"), nil
+		return [][]byte{[]byte("\n")}, nil
 	}
 	texts := make([][]byte, len(objs))
 	errs := make([]error, len(objs))
@@ -234,5 +272,5 @@ func marshal(objs []unstructured.Unstructured, sources []object) ([]byte, error)
 			return nil, sources[i].unwritable(fmt.Errorf("failed to marshal yaml for %s, %s/%s: %w", o.GroupVersionKind(), o.GetNamespace(), o.GetName(), err))
 		}
 	}
-	return bytes.Join(texts, []byte("---\n")), nil
+	return texts, nil
 }

@@ -27,16 +27,22 @@ type Variables interface {
 // source is a file on its way from raw text to objects.
 type source struct {
 	file *yamldoc.File
-	text []byte
-	raw  func(int) int              // leads offsets in text to the file; nil if they are the same
-	docs func() []*yamldoc.Document // with positions
+	// blocks are the text.
+	blocks []block
+	// whole is the text in one piece, and what leads offsets in it to the file: nil
+	// if they are the same. It is made for errors only.
+	whole func() (text []byte, raw func(int) int)
+	docs  func() []*yamldoc.Document // with positions
+	// chunks are the documents that clusterctl reads, before a separator that it
+	// refuses.
+	chunks func() ([]yamldoc.Chunk, *yamldoc.SplitError)
 }
 
 // object is a document of a source. Src is nil if clusterctl added it.
 type object struct {
 	unstructured.Unstructured
 	src   *source
-	start int // of its chunk in src.text
+	start int // of its chunk in the text of src
 	outcome
 }
 
@@ -49,9 +55,24 @@ type outcome struct {
 	text []byte
 }
 
-func newSource(f *yamldoc.File, text []byte, raw func(int) int) *source {
-	s := &source{file: f, text: text, raw: raw}
-	s.docs = sync.OnceValue(func() []*yamldoc.Document { return yamldoc.ParseText(f, text, raw).Docs })
+// block is a part of a text, from an offset in it on. Documents do not cross blocks.
+type block struct {
+	start int
+	text  []byte
+}
+
+// rawSource is a source whose text is the file.
+func rawSource(f *yamldoc.File) *source {
+	return newSource(f, []block{{0, f.Data}}, func() ([]byte, func(int) int) { return f.Data, nil })
+}
+
+func newSource(f *yamldoc.File, blocks []block, whole func() ([]byte, func(int) int)) *source {
+	s := &source{file: f, blocks: blocks, whole: sync.OnceValues(whole)}
+	s.docs = sync.OnceValue(func() []*yamldoc.Document {
+		text, raw := s.whole()
+		return yamldoc.ParseText(f, text, raw).Docs
+	})
+	s.chunks = sync.OnceValues(s.split)
 	return s
 }
 
@@ -77,9 +98,15 @@ func located(f *yamldoc.File, err error) error {
 // substitute replaces the variables (clusterctl: SimpleProcessor, Process).
 // Missing variables are reported where the first of them stands.
 func substitute(f *yamldoc.File, t *vars.Template, values Variables) (*source, error) {
-	text, err := t.Execute(values.Get)
+	parts, err := t.Parts(values.Get)
 	if err == nil {
-		return newSource(f, text.Data, text.RawOffset), nil
+		return newSource(f, blocks(parts, longPart), func() ([]byte, func(int) int) {
+			text, err := t.Execute(values.Get)
+			if err != nil {
+				return nil, nil // values are the same each time
+			}
+			return text.Data, text.RawOffset
+		}), nil
 	}
 	var missing *vars.MissingError
 	if !errors.As(err, &missing) {
@@ -133,19 +160,112 @@ func (s *source) work(ctx context.Context, do func(o *object)) ([]object, error)
 	return objs[:n], nil
 }
 
-// chunks are the documents that clusterctl reads, before a separator that it
-// refuses.
-func (s *source) chunks() ([]yamldoc.Chunk, *yamldoc.SplitError) {
-	chunks, err := yamldoc.Split(s.text)
+// split cuts the text into chunks.
+func (s *source) split() ([]yamldoc.Chunk, *yamldoc.SplitError) {
+	var all []yamldoc.Chunk
+	for _, b := range s.blocks {
+		chunks, err := yamldoc.Split(b.text)
+		if err != nil || len(all)+len(chunks) > yamldoc.MaxDocuments {
+			return s.splitWhole()
+		}
+		for _, c := range chunks {
+			all = append(all, yamldoc.Chunk{Start: b.start + c.Start, Data: c.Data})
+		}
+	}
+	return all, nil
+}
+
+// splitWhole is split for a text with a separator that clusterctl refuses.
+func (s *source) splitWhole() ([]yamldoc.Chunk, *yamldoc.SplitError) {
+	text, _ := s.whole()
+	chunks, err := yamldoc.Split(text)
 	var split *yamldoc.SplitError
 	if n := len(chunks); errors.As(err, &split) && n > 0 {
 		// The reader fails before it delivers the document in front of a bad
 		// separator.
-		if end := chunks[n-1].Start + len(chunks[n-1].Data); bytes.IndexByte(s.text[end:split.Offset], '\n') < 0 {
+		if end := chunks[n-1].Start + len(chunks[n-1].Data); bytes.IndexByte(text[end:split.Offset], '\n') < 0 {
 			chunks = chunks[:n-1]
 		}
 	}
 	return chunks, split
+}
+
+// longPart is the length from which on it is worth it not to copy text.
+const longPart = 16 << 10
+
+// blocks joins the parts of a text. The whole documents of a part that has at least
+// the length long, which are most of a file, are a block as they stand, and only what
+// is around them is copied.
+func blocks(parts [][]byte, long int) []block {
+	if len(parts) == 1 {
+		return []block{{0, parts[0]}}
+	}
+	type span struct{ start, end int }
+	whole := map[int]span{} // by index of the part
+	size := 0
+	for i, p := range parts {
+		size += len(p)
+		if len(p) >= long {
+			start, end := documents(p)
+			whole[i] = span{start, end}
+			size -= end - start
+		}
+	}
+	var out []block
+	off := 0
+	add := func(text []byte) {
+		if len(text) > 0 {
+			out = append(out, block{off, text})
+			off += len(text)
+		}
+	}
+	copied := make([]byte, 0, size)
+	begun := 0 // what of copied is in no block yet
+	for i, p := range parts {
+		if w := whole[i]; w.start < w.end {
+			copied = append(copied, p[:w.start]...)
+			add(copied[begun:len(copied):len(copied)])
+			begun = len(copied)
+			add(p[w.start:w.end:w.end])
+			p = p[w.end:]
+		}
+		copied = append(copied, p...)
+	}
+	add(copied[begun:])
+	return out
+}
+
+// documents returns where the whole documents of a text are: from behind its first
+// separator to behind its last one. There are none if both are 0.
+func documents(text []byte) (start, end int) {
+	const line = "\n" + separator
+	for i := bytes.Index(text, []byte(line)); i >= 0; {
+		if separates(text, i) {
+			start = i + len(line)
+			break
+		}
+		next := bytes.Index(text[i+1:], []byte(line))
+		if next < 0 {
+			break
+		}
+		i += 1 + next
+	}
+	// A last line without a break is no separator.
+	for end = bytes.LastIndexByte(text, '\n') + 1; end > start; {
+		begin := bytes.LastIndexByte(text[:end-1], '\n') + 1
+		if begin > start && string(text[begin:end]) == separator && separates(text, begin-1) {
+			return start, end
+		}
+		end = begin
+	}
+	return 0, 0
+}
+
+// separates reports whether the separator behind the line break at an offset ends a
+// document. It does not if nothing is between it and another one.
+func separates(text []byte, at int) bool {
+	begin := bytes.LastIndexByte(text[:at], '\n')
+	return begin >= 0 && !bytes.HasPrefix(text[begin+1:at], []byte("---"))
 }
 
 // namespaces are the Namespaces of the text, found without reading most of the
@@ -188,10 +308,11 @@ func mayBeNamespace(data []byte) bool {
 }
 
 func (s *source) rawOffset(off int) int {
-	if s.raw == nil {
+	_, raw := s.whole()
+	if raw == nil {
 		return off
 	}
-	return s.raw(off)
+	return raw(off)
 }
 
 // ordinal spells 11 as 11st, as clusterctl does (util.Ordinalize).

@@ -56,6 +56,15 @@ func shareSchema() {
 	}
 }
 
+// Prepare starts to parse the schema, which takes longer than to find out what there
+// is to build. Builds wait for it.
+func Prepare() {
+	go func() {
+		shareSchema()
+		schema.RUnlock()
+	}()
+}
+
 // Build builds the kustomization in a folder, given relative to the tree with
 // slashes. The objects have the values and the order of `kustomize build`.
 //
@@ -82,6 +91,7 @@ func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[str
 }
 
 func buildAnew(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[string]any, error) {
+	Prepare()
 	s := &scan{tree: tree, allowRemote: opts.AllowRemote, visits: map[string]*visit{}}
 	s.folder(dir, &yamldoc.Error{File: dir})
 	if len(s.problems) > 0 {
@@ -98,6 +108,7 @@ func buildAnew(ctx context.Context, tree *Tree, dir string, opts Options) ([]map
 		return nil, err
 	}
 	if view := (schemas{tree, s.hideSchemas()}); len(view.hide) > 0 && !opts.AllowRemote {
+		view.prepare()
 		// If this fails, kustomize says why of the files as they are.
 		if m, err := run(ctx, view, filepath.Join(tree.dir, filepath.FromSlash(dir)), opts, false); err == nil {
 			objs, err := objects(m)

@@ -3,13 +3,17 @@ package kustomize
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -56,14 +60,25 @@ func (s schemas) ReadFile(path string) ([]byte, error) {
 	return data, nil
 }
 
+// prepare reads the files and hides their schemas before kustomize asks for one
+// after the other.
+func (s schemas) prepare() {
+	names := slices.Collect(maps.Keys(s.hide))
+	parallel.Each(len(names), func(i int) {
+		if data, err := s.Read(filepath.FromSlash(names[i])); err == nil { // or kustomize says why
+			s.hidden(names[i], data)
+		}
+	})
+}
+
 // hidden returns a file without its schemas, or nil if there are none to hide.
+// Builds that need the same file at once do this work once.
 func (t *Tree) hidden(name string, data []byte) *hiding {
-	if h, ok := t.schemas.Load(name); ok {
-		return h.(*hiding)
+	h, ok := t.schemas.Load(name)
+	if !ok {
+		h, _ = t.schemas.LoadOrStore(name, sync.OnceValue(func() *hiding { return hide(name, data) }))
 	}
-	h := hide(name, data)
-	t.schemas.Store(name, h)
-	return h
+	return h.(func() *hiding)()
 }
 
 // restore puts the schemas into built objects.
@@ -91,7 +106,7 @@ func (s schemas) put(v any) any {
 		if at, ok := strings.CutPrefix(v, markPrefix); ok {
 			_, name, _ := strings.Cut(at, " ")
 			if h, ok := s.schemas.Load(name); ok {
-				return clone(h.(*hiding).values[v])
+				return clone(h.(func() *hiding)().values[v])
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func compareBuilds(t *testing.T, root, dir string) int {
 	objs, err := Build(context.Background(), tree, dir, opts)
 	hidden := 0
 	tree.schemas.Range(func(_, h any) bool {
-		if h.(*hiding) != nil {
+		if h.(func() *hiding)() != nil {
 			hidden++
 		}
 		return true

@@ -16,8 +16,9 @@ import (
 )
 
 // Tree is a source tree as kustomize sees it: read only, closed towards the
-// outside, with some files replaced in memory. Files are read once, because
-// flavors share their bases. It is safe for concurrent use.
+// outside, with some files replaced in memory. Files are read once, and paths that
+// exist are looked up once, because flavors share their bases and kustomize asks
+// again and again. It is safe for concurrent use.
 type Tree struct {
 	// Name is the tree as a person would type it, for the names of files that
 	// are traced.
@@ -29,8 +30,10 @@ type Tree struct {
 	files   *files.Folder
 	replace map[string][]byte // by path relative to dir
 	cache   *sync.Map         // path relative to dir → []byte, of what is on disk
-	schemas *sync.Map         // path relative to dir → *hiding
+	schemas *sync.Map         // path relative to dir → func() *hiding
 	digests *sync.Map         // path relative to dir → digest of what is on disk
+	infos   *sync.Map         // path relative to dir → fs.FileInfo, of what is on disk
+	targets *sync.Map         // absolute path → the same without symbolic links
 
 	observer *observer // of a build; may be nil
 }
@@ -52,7 +55,7 @@ func OpenTree(dir string, replace map[string][]byte) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{Name: dir, dir: abs, files: f, replace: replace, cache: &sync.Map{}, schemas: &sync.Map{}, digests: &sync.Map{}}, nil
+	return &Tree{Name: dir, dir: abs, files: f, replace: replace, cache: &sync.Map{}, schemas: &sync.Map{}, digests: &sync.Map{}, infos: &sync.Map{}, targets: &sync.Map{}}, nil
 }
 
 // Close releases the tree.
@@ -164,7 +167,7 @@ func (t *Tree) Exists(path string) bool {
 
 // stat follows links as far as they stay in the tree.
 func (t *Tree) stat(rel string) (fs.FileInfo, error) {
-	info, err := t.files.Stat(filepath.ToSlash(rel))
+	info, err := known(t.infos, filepath.ToSlash(rel), t.files.Stat)
 	t.asked(askKind, rel, func() string {
 		switch {
 		case err != nil:
@@ -175,6 +178,19 @@ func (t *Tree) stat(rel string) (fs.FileInfo, error) {
 		return "file"
 	})
 	return info, err
+}
+
+// known asks for what is not in a map yet. Errors are not kept: a command of the
+// build may make what is missing.
+func known[T any](answers *sync.Map, name string, ask func(string) (T, error)) (T, error) {
+	if v, ok := answers.Load(name); ok {
+		return v.(T), nil
+	}
+	v, err := ask(name)
+	if err == nil {
+		answers.Store(name, v)
+	}
+	return v, err
 }
 
 // CleanedAbs implements filesys.FileSystem: it resolves symbolic links and
@@ -190,7 +206,7 @@ func (t *Tree) CleanedAbs(path string) (dir filesys.ConfirmedDir, name string, e
 	}()
 	abs := filepath.Join(t.dir, rel)
 	if _, replaced := t.replace[filepath.ToSlash(rel)]; !replaced {
-		if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		if abs, err = known(t.targets, abs, filepath.EvalSymlinks); err != nil {
 			return "", "", err
 		}
 		if _, err = t.rel(abs); err != nil {

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -152,12 +154,15 @@ func (a *app) file(r *rendering, name string) (*yamldoc.File, error) {
 }
 
 // print writes the result as clusterctl does.
-func (a *app) print(r *rendering, data []byte) error {
-	if r.writeTo != "" {
-		return a.writeOutput(r.writeTo, data)
+func (a *app) print(r *rendering, text io.WriterTo) error {
+	if r.writeTo == "" {
+		return a.stopping.all(a.Out, text)
 	}
-	_, err := a.Out.Write(data)
-	return err
+	var data bytes.Buffer
+	if _, err := text.WriteTo(&data); err != nil {
+		return err
+	}
+	return a.writeOutput(r.writeTo, data.Bytes())
 }
 
 func (a *app) renderProviderCommand() *cobra.Command {
@@ -280,7 +285,7 @@ rules.
 			if err != nil {
 				return err
 			}
-			return a.print(&r, out)
+			return a.print(&r, bytes.NewReader(out))
 		},
 	}
 	r.flags(cmd)

@@ -87,6 +87,9 @@ func (a *app) build(ctx context.Context, s *source, dir string) (*sourcetree.Bui
 	if err != nil {
 		return nil, err
 	}
+	if o.Cache == nil {
+		transform.Prepare()
+	}
 	t, err := sourcetree.Open(a.short(a.path(dir)), o)
 	if err != nil {
 		return nil, err

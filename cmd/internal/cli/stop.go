@@ -53,6 +53,21 @@ func (g *gate) Write(p []byte) (int, error) {
 // Unwrap returns what is written to.
 func (g *gate) Unwrap() io.Writer { return g.w }
 
+// all writes a text that may come in parts. An interrupt waits for the last of them,
+// as it does for a text that comes at once.
+func (s *stopping) all(w io.Writer, text io.WriterTo) error {
+	if g, ok := w.(*gate); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.shut {
+			return errStopped
+		}
+		w = g.w
+	}
+	_, err := text.WriteTo(w)
+	return err
+}
+
 // wrote takes note of a whole output file; put makes it visible in one step. After
 // the end it does nothing.
 func (s *stopping) wrote(name string, put func() error) error {

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/drone/envsubst/v2"
 )
@@ -49,6 +50,34 @@ func (t *Template) Execute(lookup func(name string) (string, bool)) (*Text, erro
 	return x, nil
 }
 
+// Parts is Execute for who needs neither one piece nor positions: it returns the
+// result in parts that follow each other. Text that stays as it is comes as parts of
+// the data, which is not copied; none of them may be changed.
+func (t *Template) Parts(lookup func(name string) (string, bool)) ([][]byte, error) {
+	if missing := t.missing(lookup); len(missing) > 0 {
+		return nil, &MissingError{missing}
+	}
+	if len(t.refs) == 0 && len(t.escapes) == 0 {
+		return [][]byte{t.data[:len(t.data):len(t.data)]}, nil
+	}
+	src := unsafe.Slice(unsafe.StringData(t.src), len(t.src))
+	parts := make([][]byte, 0, len(t.pieces))
+	e := evaluator{Template: t, lookup: lookup}
+	for _, p := range t.pieces {
+		if p.ref < 0 {
+			parts = append(parts, src[p.start:p.end:p.end])
+			e.copied += p.end - p.start
+			continue
+		}
+		start := len(e.out)
+		if err := e.eval(p.ref); err != nil {
+			return nil, err
+		}
+		parts = append(parts, e.out[start:len(e.out):len(e.out)])
+	}
+	return parts, nil
+}
+
 func (t *Template) missing(lookup func(string) (string, bool)) (names []string) {
 	for _, v := range t.vars {
 		if v.Default != nil {
@@ -66,6 +95,8 @@ type evaluator struct {
 	*Template
 	lookup func(string) (string, bool)
 	out    []byte
+	// copied is how much of the result is not in out.
+	copied int
 }
 
 // eval appends the value of an expression. Arguments are evaluated even if they
@@ -106,7 +137,7 @@ func (e *evaluator) eval(ref int) error {
 		}
 		e.out = append(e.out[:start], result...)
 	}
-	if len(e.out) > MaxSize {
+	if e.copied+len(e.out) > MaxSize {
 		return &Error{r.Start, errTooLarge}
 	}
 	return nil

@@ -58,13 +58,21 @@ type parser struct {
 func (t *Template) parse(data []byte) error {
 	// Data does not change (see Parse), so that its text need not be a copy.
 	p := parser{Template: t, raw: unsafe.String(unsafe.SliceData(data), len(data)), operators: operators()}
-	p.full, t.cuts = convertLegacy(p.raw)
+	var open int
+	p.full, t.cuts, open = convertLegacy(p.raw)
 	t.src, _, _ = strings.Cut(p.full, "\x00")
 	t.data = data[:t.cuts.raw(len(t.src))]
-	// Most files have few expressions, and nothing has to grow for them.
-	if n := min(strings.Count(t.src, "${"), 64); n > 0 {
-		t.refs, t.args, t.pieces = make([]Ref, 0, n), make([][]arg, 0, n), make([]piece, 0, 2*n+1)
+	// Most files have few expressions, though scripts in them may have thousands of
+	// escapes. Nothing has to grow for them.
+	escapes := min(max(0, strings.Count(t.src, "$")-open)/2, 1<<13)
+	open = min(open, 64)
+	if open > 0 {
+		t.refs, t.args = make([]Ref, 0, open), make([][]arg, 0, open)
 	}
+	if escapes > 0 {
+		t.escapes = make([]Escape, 0, escapes)
+	}
+	t.pieces = make([]piece, 0, 2*open+escapes+1)
 	return p.top()
 }
 
@@ -312,10 +320,10 @@ func (c cuts) raw(off int) int {
 
 // convertLegacy removes the white space around the name in ${ NAME }, also
 // where it is not an expression (clusterctl: SimpleProcessor,
-// convertLegacyVars). There a name may contain `$` and only ASCII.
-func convertLegacy(s string) (string, cuts) {
+// convertLegacyVars). There a name may contain `$` and only ASCII. It also counts
+// what may begin an expression.
+func convertLegacy(s string) (converted string, c cuts, open int) {
 	var b strings.Builder
-	var c cuts
 	copied := 0 // how much of s is in b or was cut
 	cutOut := func(start, end int) {
 		if start < end {
@@ -329,21 +337,22 @@ func convertLegacy(s string) (string, cuts) {
 		if i < 0 {
 			break
 		}
-		open := pos + i + len("${")
-		name := spanEnd(s, open, legacySpace)
+		open++
+		start := pos + i + len("${")
+		name := spanEnd(s, start, legacySpace)
 		nameEnd := spanEnd(s, name, legacyName)
 		end := spanEnd(s, nameEnd, legacySpace)
 		if name < nameEnd && end < len(s) && s[end] == '}' {
-			cutOut(open, name)
+			cutOut(start, name)
 			cutOut(nameEnd, end)
 		}
-		pos = open
+		pos = start
 	}
 	if c == nil {
-		return s, nil
+		return s, nil, open
 	}
 	b.WriteString(s[copied:])
-	return b.String(), c
+	return b.String(), c, open
 }
 
 // spanEnd returns the end of the bytes from start on that satisfy in.

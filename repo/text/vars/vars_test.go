@@ -155,6 +155,13 @@ func compare(t *testing.T, data []byte, environments map[string]environment) {
 	for name, env := range environments {
 		want, wantErr := oracleProcess(data, env)
 		text, err := tmpl.Execute(env)
+		parts, partsErr := tmpl.Parts(env)
+		if (err == nil) != (partsErr == nil) || err != nil && err.Error() != partsErr.Error() {
+			t.Fatalf("%q in %s: got error %v, but %v in parts", data, name, err, partsErr)
+		}
+		if joined := bytes.Join(parts, nil); err == nil && !bytes.Equal(joined, text.Data) {
+			t.Fatalf("%q in %s: got %q, but %q in parts", data, name, text.Data, joined)
+		}
 		switch {
 		case wantErr == errCrash:
 			if !errors.As(err, &at) || !strings.HasPrefix(raw[at.Offset:], "${") {
@@ -316,7 +323,10 @@ func FuzzAgainstEnvsubst(f *testing.F) {
 
 func checkConversion(t *testing.T, raw string) {
 	t.Helper()
-	got, cuts := convertLegacy(raw)
+	got, cuts, open := convertLegacy(raw)
+	if want := strings.Count(raw, "${"); open != want {
+		t.Fatalf("%q: %d expressions may begin, want %d", raw, open, want)
+	}
 	if want := oracleConvert(raw); got != want {
 		t.Fatalf("%q: converted to %q, want %q", raw, got, want)
 	}
@@ -496,8 +506,12 @@ func TestLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			var at *Error
-			if _, err := tmpl.Execute(always(test.value)); !errors.As(err, &at) {
+			_, err = tmpl.Execute(always(test.value))
+			if !errors.As(err, &at) {
 				t.Errorf("got error %v", err)
+			}
+			if _, partsErr := tmpl.Parts(always(test.value)); partsErr == nil || partsErr.Error() != err.Error() {
+				t.Errorf("got error %v in parts, want %v", partsErr, err)
 			}
 		})
 	}

@@ -218,20 +218,31 @@ func analyze(s string) (f forms, ok bool) {
 		strings.IndexByte("#,[]{}&*!|>'\"%@`", s[0]) >= 0 {
 		f.plain = false
 	}
+	if s[len(s)-1] == ' ' {
+		f.plain, f.literal = false, false
+	}
 	for i := 0; i < len(s); i++ {
+		for i+8 <= len(s) {
+			w := word(s[i:])
+			if marks := unprintable(w) | like(w, ':') | like(w, '#'); marks != 0 {
+				i += first(marks)
+				break
+			}
+			i += 8
+		}
+		if i == len(s) {
+			break
+		}
 		c := s[i]
 		if simple[c] {
 			continue
 		}
 		switch {
-		case c == ' ':
-			if i+1 == len(s) {
-				f.plain, f.literal = false, false
-			} else if s[i+1] == '\n' {
-				f.plain, f.single, f.literal = false, false, false
-			}
 		case c == '\n':
 			f.plain, f.lines = false, true
+			if i > 0 && s[i-1] == ' ' {
+				f.single, f.literal = false, false
+			}
 			if i+1 < len(s) && s[i+1] == ' ' {
 				f.single = false
 			}
@@ -259,9 +270,9 @@ func analyze(s string) (f forms, ok bool) {
 }
 
 // simple are the characters that never change how a text is written, except at
-// its beginning.
+// its beginning or end.
 var simple = func() (t [256]bool) {
-	for c := '!'; c < 0x7F; c++ {
+	for c := ' '; c < 0x7F; c++ {
 		t[c] = c != ':' && c != '#'
 	}
 	return t
@@ -398,7 +409,7 @@ func (e *emitter) double(s string, indent int, key bool) {
 // literal writes a text of several lines as it is.
 func (e *emitter) literal(s string, indent int) bool {
 	if len(s) > longScalar {
-		e.out = slices.Grow(e.out, len(s)+strings.Count(s, "\n")*indent+4096)
+		e.out = grown(e.out, len(s)+strings.Count(s, "\n")*indent+4096)
 	}
 	e.out = append(e.out, '|')
 	if s[0] == ' ' || s[0] == '\n' {

@@ -117,10 +117,11 @@ func cut(data []byte, more func(start, end int) bool) error {
 // function.
 //
 // The parser of Parse is faster and gives the same values where it is sure of
-// them; the other one is asked for the rest.
+// them; the other one is asked for the rest. The texts of the result may be parts of
+// data, which must not change.
 func ToMap(data []byte) (map[string]any, error) {
 	data = normalize(data)
-	if m, ok := scan(bytes.Clone(data)).Value().(map[string]any); ok {
+	if m, ok := scan(data).Value().(map[string]any); ok {
 		return m, nil
 	}
 	if n, sure, err := read(data); err == nil && sure {

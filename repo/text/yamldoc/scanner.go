@@ -1,8 +1,8 @@
 package yamldoc
 
 import (
+	"encoding/binary"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -128,6 +128,16 @@ func ordinary(data []byte) (ascii, ok bool) {
 	}
 	ascii = true
 	for i := 0; i < len(data); i++ {
+		for i+8 <= len(data) {
+			if marks := unprintable(binary.LittleEndian.Uint64(data[i:])); marks != 0 {
+				i += first(marks)
+				break
+			}
+			i += 8
+		}
+		if i == len(data) {
+			break
+		}
 		c := data[i]
 		if c >= ' ' && c < 0x7F || c == '\n' || c == '\t' {
 			continue
@@ -756,7 +766,7 @@ func (p *scanner) blockScalar(parent int) *Node {
 			}
 		}
 		if len(p.buf) >= longScalar && cap(p.buf)-len(p.buf) < breaks+end-i {
-			p.buf = slices.Grow(p.buf, p.extent(indent))
+			p.buf = grown(p.buf, p.extent(indent))
 		}
 		for range breaks {
 			p.buf = append(p.buf, '\n')
@@ -787,6 +797,10 @@ func (p *scanner) blockScalar(parent int) *Node {
 	}
 	return n
 }
+
+// grown returns a copy of b with room for n bytes more. Unlike slices.Grow it does
+// not write to the room.
+func grown(b []byte, n int) []byte { return append(make([]byte, 0, len(b)+n), b...) }
 
 // longScalar is the length from which on a block scalar gets its memory at once.
 const longScalar = 8 << 10

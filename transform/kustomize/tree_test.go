@@ -1,0 +1,34 @@
+package kustomize
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// What is missing may be made while the tree is open; what is there stays.
+func TestTreeFindsWhatIsMadeLater(t *testing.T) {
+	dir := t.TempDir()
+	tree, err := OpenTree(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	if tree.Exists("made") {
+		t.Error("made exists before it was made")
+	}
+	if _, _, err := tree.CleanedAbs("made"); err == nil {
+		t.Error("made has a target before it was made")
+	}
+	if err := os.Mkdir(filepath.Join(dir, "made"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if !tree.Exists("made") || !tree.IsDir("made") {
+			t.Error("made is not found")
+		}
+		if target, name, err := tree.CleanedAbs("made"); err != nil || target.String() != filepath.Join(tree.dir, "made") || name != "" {
+			t.Errorf("the target of made is %s, %s, %v", target, name, err)
+		}
+	}
+}
