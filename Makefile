@@ -154,7 +154,7 @@ mutate-short: ## The same with a few changes of each package, always the same on
 
 .PHONY: profile
 profile: ## Record where the time goes, for the compiler: cmd/clusterctl-repo/default.pgo
-	$(GO) run ./cmd/internal/profile -corpus "$(or $(CORPUS),../shared/corpus)" -o cmd/clusterctl-repo/default.pgo
+	$(GO) run -trimpath ./cmd/internal/profile -corpus "$(or $(CORPUS),../shared/corpus)" -o cmd/clusterctl-repo/default.pgo
 
 .PHONY: bench
 bench: ## Measure the budgets; BENCH=-write for docs/benchmarks.md

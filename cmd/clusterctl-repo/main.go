@@ -6,15 +6,14 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/memory"
 )
 
 func main() {
-	// The work is short and makes much garbage: trade memory for time.
-	debug.SetGCPercent(800)
+	memory.Trade()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// After the first signal the default is back, so that a second one kills.
 	context.AfterFunc(ctx, stop)

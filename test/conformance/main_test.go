@@ -35,7 +35,8 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	tool = sync.OnceValues(func() (string, error) {
 		path := filepath.Join(dir, "clusterctl-repo")
-		return path, do("go", "build", "-C", "../..", "-trimpath", "-ldflags", "-s -w", "-o", path, "./cmd/clusterctl-repo")
+		// As make build, which shares its cache.
+		return path, do("env", "CGO_ENABLED=0", "go", "build", "-C", "../..", "-trimpath", "-ldflags", "-s -w", "-o", path, "./cmd/clusterctl-repo")
 	})
 	stock = sync.OnceValues(func() (string, error) {
 		if path := os.Getenv("CLUSTERCTL"); path != "" {

@@ -196,14 +196,15 @@ var Packages = []Package{
 		Path:      "cmd/clusterctl-repo",
 		Holds:     "the program's entry: signals and the exit code",
 		Never:     "verbs, flags or the work",
-		Knows:     `cmd/internal/cli`,
+		Knows:     `cmd/internal/cli cmd/internal/memory`,
 		Libraries: `os/signal syscall`,
 	},
 	{
 		Path:  "cmd/internal/cli",
 		Holds: "one file per verb: flags, printing, environment, exit codes",
 		Never: "how the work is done",
-		Knows: `cmd/internal/term
+		Knows: `cmd/internal/memory
+			cmd/internal/term
 			layouts repo
 			layouts/config
 			publish
@@ -240,10 +241,16 @@ var Packages = []Package{
 		Libraries: `crypto/tls github.com/spf13/cobra github.com/spf13/pflag log net/http`,
 	},
 	{
+		Path:      "cmd/internal/memory",
+		Holds:     "how much memory the process takes, and when garbage is collected",
+		Never:     "what the process does",
+		Libraries: `golang.org/x/sys`,
+	},
+	{
 		Path:      "cmd/internal/profile",
 		Holds:     "the program that records where the time goes, for the compiler",
 		Never:     "verbs, flags or the work",
-		Knows:     `cmd/internal/cli`,
+		Knows:     `cmd/internal/cli cmd/internal/memory`,
 		Libraries: `flag`,
 	},
 	{

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/memory"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
@@ -46,6 +47,8 @@ type IO struct {
 	Dir string
 	// Transport makes HTTP requests; nil is the usual one. Tests set it.
 	Transport http.RoundTripper
+	// LargePages lets large work have large pages of memory, until the process ends.
+	LargePages bool
 	// Sleep waits for servers; nil is the usual way. Tests set it.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
@@ -56,7 +59,7 @@ func OS() IO {
 	if err != nil {
 		dir = "."
 	}
-	return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Dir: dir}
+	return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Dir: dir, LargePages: true}
 }
 
 // codeError is an error with its exit code. A nil err prints nothing.
@@ -113,7 +116,7 @@ func Main(ctx context.Context, args []string, io IO) int {
 
 // runUntil is Main; s says how the run ended.
 func runUntil(ctx context.Context, args []string, io IO, s *stopping) int {
-	defer boundMemory()()
+	defer memory.Bound(io.LargePages)()
 	a := &app{IO: io, started: time.Now(), args: args, stopping: s}
 	errs := term.NewWriter(&gate{io.Err, a.stopping}, term.Text)
 	a.Err, a.Out = errs, &gate{io.Out, a.stopping}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/memory"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -54,7 +55,7 @@ refused. What one run did not finish the next one does.
 			if len(d.to) == 0 {
 				return usagef("there is no destination: say --to, such as --to /srv/repository")
 			}
-			defer collectOften()()
+			defer memory.CollectOften()()
 			var sites []publish.Site
 			for _, to := range d.to {
 				site, err := a.site(to, &d)

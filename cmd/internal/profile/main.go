@@ -15,10 +15,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"runtime/pprof"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/memory"
 )
 
 func main() {
@@ -37,7 +37,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	debug.SetGCPercent(800) // as in the program
+	memory.Trade() // as the program does
 	var profile bytes.Buffer
 	if err := pprof.StartCPUProfile(&profile); err != nil {
 		return err

@@ -52,10 +52,12 @@ func Build(ctx context.Context, dir string, p Program, keep bool) (string, error
 		flags += " -X k8s.io/component-base/version." + name + "=" + value
 	}
 	args := append([]string{"build", "-ldflags", flags, "-o", path}, p.Flags...)
-	if p.Name == Tool {
-		args = append(args, "-trimpath") // as make build, which shares its cache
+	build := exec.CommandContext(ctx, "go")
+	if p.Name == Tool { // as make build, which shares its cache
+		args = append(args, "-trimpath")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	}
-	build := exec.CommandContext(ctx, "go", append(args, p.Package)...)
+	build.Args = append(append(build.Args, args...), p.Package)
 	build.Dir = p.Dir
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", p.Name, err, out)

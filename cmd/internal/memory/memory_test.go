@@ -1,4 +1,4 @@
-package cli
+package memory
 
 import (
 	"runtime"
@@ -9,7 +9,7 @@ import (
 
 func TestMemoryLimitFollowsWhatIsInUse(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
-	stop := boundMemory()
+	stop := Bound(false)
 	if got := debug.SetMemoryLimit(-1); got != baseMemory {
 		t.Errorf("the limit begins with %d", got)
 	}
