@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"time"
 
@@ -53,8 +54,10 @@ func makeLargePages() {
 		return // always or never, whatever the program says
 	}
 	reserved.Store(reserve)
+	before := debug.SetGCPercent(-1) // one collection, not two
 	// Without large pages all works as well.
 	_ = unix.Madvise(make([]byte, reserve), unix.MADV_HUGEPAGE)
 	runtime.GC()
+	debug.SetGCPercent(before)
 	reserved.Store(0)
 }
