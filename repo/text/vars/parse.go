@@ -2,6 +2,7 @@ package vars
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -81,7 +82,7 @@ func (p *parser) top() error {
 	literal := 0 // start of the text that is not yet in pieces
 	flush := func(end int) {
 		if literal < end {
-			p.pieces = append(p.pieces, piece{literal, end, -1})
+			p.pieces = add(p.pieces, piece{literal, end, -1})
 		}
 	}
 	for {
@@ -99,7 +100,7 @@ func (p *parser) top() error {
 			if err != nil {
 				return err
 			}
-			p.pieces = append(p.pieces, piece{start, p.pos, ref})
+			p.pieces = add(p.pieces, piece{start, p.pos, ref})
 			literal = p.pos
 		case p.has("$$"):
 			flush(p.pos + 1)
@@ -113,6 +114,14 @@ func (p *parser) top() error {
 	}
 }
 
+// add is append for lists that may become very long: it copies them half as often.
+func add[T any](list []T, entry T) []T {
+	if len(list) == cap(list) {
+		list = slices.Grow(list, len(list)+1)
+	}
+	return append(list, entry)
+}
+
 // expr reads an expression inside parent and returns its index.
 func (p *parser) expr(parent int) (int, error) {
 	start, ref := p.pos, len(p.refs)
@@ -123,8 +132,7 @@ func (p *parser) expr(parent int) (int, error) {
 	if r.Depth >= MaxDepth {
 		return 0, &Error{r.Start, errTooDeep}
 	}
-	p.refs = append(p.refs, r)
-	p.args = append(p.args, nil)
+	p.refs, p.args = add(p.refs, r), add(p.args, nil)
 	p.pos += len("${")
 	if err := p.body(ref); err != nil {
 		if _, nested := err.(*Error); nested {
