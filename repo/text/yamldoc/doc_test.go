@@ -25,7 +25,7 @@ import (
 var traps = []string{
 	"a: 1\n", "a: 1", "a: |\n  x", "a: |\n  x\n", "a: |+\n  x\n\n", "a: >-\n  x\n  y\n",
 	"a: yes\nb: No\nc: on\ny: z\nn: 1\n", "a: 'yes'\n", "a: !!str yes\n", "a: !!int \"3\"\n", "a: !!int x\n", "a: !!float 3\n", "a: !!bool yes\n", "a: !!null ''\n",
-	"a: 0777\nb: 0o777\nc: 0x1F\nd: 0b11\ne: 1_000\nf: -0b11\ng: +5\n", "a: 1.0\nb: 1.10\nc: 1e3\nd: .5\ne: 5.\nf: 1e21\ng: -.5\n",
+	"a: 0777\nb: 0o777\nc: 0x1F\nd: 0b11\ne: 1_000\nf: -0b11\ng: +5\nh: 0b-11\n0b+1: 0b_+1\ni: -0b+1\nj: 0x+1\n", "a: 1.0\nb: 1.10\nc: 1e3\nd: .5\ne: 5.\nf: 1e21\ng: -.5\n",
 	"a: 9007199254740993\nb: 12345678901234567890\nc: 123456789012345678901234567890\n",
 	"a: .inf\n", "a: .nan\n", ".inf: a\n", "1.5: a\n1: b\ntrue: c\n", "~: a\n", "? [a]\n: b\n", "? {a: b}\n: c\n",
 	"a: 2001-01-01\nb: 2001-01-01T00:00:00Z\nc: 1:30\nd: 2001-99-99\n", "a: !!timestamp 2001-01-01\n", "a: !!binary aGk=\n", "a: !!binary x!\n", "a: !foo bar\n", "a: ! 5\n",

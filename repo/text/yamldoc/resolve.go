@@ -103,6 +103,13 @@ func number(text string) (v any, ok bool) {
 			return f, true
 		}
 	}
+	// A sign may also stand behind the prefix of a binary number, but not behind
+	// those of others.
+	if digits, ok := strings.CutPrefix(plain, "0b"); ok {
+		if i, err := strconv.ParseInt(digits, 2, 64); err == nil {
+			return i, true
+		}
+	}
 	return nil, false
 }
 

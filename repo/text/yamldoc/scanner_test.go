@@ -202,7 +202,7 @@ func TestScannerOnCorpus(t *testing.T) {
 func TestPlainKind(t *testing.T) {
 	known := 0
 	for _, text := range []string{
-		"a", "value 5", "true", "True", "yes", "Off", "null", "n", "y", "0", "007", "0x1F", "0b11", "0o17", "1_000", "1e3", "1e999", "1.5", "1.", "12e", "2020-01-01",
+		"a", "value 5", "true", "True", "yes", "Off", "null", "n", "y", "0", "007", "0x1F", "0b11", "0b+1", "0b-1", "0b", "0b+", "-0b+1", "0o+1", "0x+1", "0o17", "1_000", "1e3", "1e999", "1.5", "1.", "12e", "2020-01-01",
 		"2020-1-1", "a b", "a  b", "a-b", "a/b.c_d", "1-2", "9 - 8", "nan", "inf", "Infinity", "x ", "a:b", "a: b", "", "-1", "~", "é", "a #b", "18446744073709551615", "18446744073709551616",
 	} {
 		kind, ok := PlainKind(text)
