@@ -21,8 +21,7 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(250)
-	debug.SetMemoryLimit(1 << 30)
+	debug.SetGCPercent(800)
 	workers, err := strconv.Atoi(os.Args[1])
 	if err == nil {
 		err = parse(workers, os.Args[2:])
