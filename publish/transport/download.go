@@ -152,7 +152,7 @@ func (d *download) begin(f found) error {
 		if _, refused := errors.AsType[*Status](err); !refused || IsTemporary(err) {
 			return err
 		}
-		// The redirect may have expired while nobody read.
+		// The redirect may have expired before anything was read.
 	}
 	return d.connect()
 }

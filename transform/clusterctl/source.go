@@ -250,7 +250,7 @@ func documents(text []byte) (start, end int) {
 		}
 		i += 1 + next
 	}
-	// A last line without a break is no separator.
+	// A last line without a line break does not count as a separator.
 	for end = bytes.LastIndexByte(text, '\n') + 1; end > start; {
 		begin := bytes.LastIndexByte(text[:end-1], '\n') + 1
 		if begin > start && string(text[begin:end]) == separator && separates(text, begin-1) {

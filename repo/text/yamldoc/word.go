@@ -15,7 +15,7 @@ const lows, highs = 0x0101010101010101, 0x8080808080808080
 // word returns the first eight bytes of a text.
 func word(s string) uint64 { return binary.LittleEndian.Uint64([]byte(s[:8])) }
 
-// unprintable marks the bytes that are no printable ASCII.
+// unprintable marks the bytes that are not printable ASCII.
 func unprintable(w uint64) uint64 { return (w | (w - ' '*lows) | (w + lows)) & highs }
 
 // like marks the bytes that are c.
