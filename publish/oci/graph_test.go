@@ -4,12 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"maps"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"sync"
@@ -18,7 +14,6 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 )
@@ -102,53 +97,6 @@ func (s *shelf) index(t *testing.T, parts ...v1.Descriptor) v1.Descriptor {
 }
 
 func emptyShelf() *shelf { return &shelf{have: map[digest.Digest][]byte{}} }
-
-// TestCopiesAsOras copies random images both ways. Some have parts in common, some
-// parts are there already, and some are missing at the source.
-func TestCopiesAsOras(t *testing.T) {
-	for seed := range uint64(300) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		from := emptyShelf()
-		var blobs, nodes []v1.Descriptor
-		for i := range 1 + random.IntN(8) {
-			mediaType := v1.MediaTypeImageLayerGzip
-			if random.IntN(8) == 0 {
-				mediaType = elsewhere[random.IntN(len(elsewhere))]
-			}
-			blobs = append(blobs, from.add(t, mediaType, fmt.Appendf(nil, "blob %d", i)))
-		}
-		some := func(of []v1.Descriptor) (out []v1.Descriptor) {
-			for range random.IntN(5) {
-				out = append(out, of[random.IntN(len(of))])
-			}
-			return out
-		}
-		for range 1 + random.IntN(6) {
-			if len(nodes) > 0 && random.IntN(3) == 0 {
-				nodes = append(nodes, from.index(t, some(nodes)...))
-			} else {
-				nodes = append(nodes, from.manifest(t, some(blobs)...))
-			}
-		}
-		root := from.index(t, nodes...)
-		ours, theirs := emptyShelf(), emptyShelf()
-		for _, d := range some(append(nodes, blobs...)) {
-			ours.have[d.Digest], theirs.have[d.Digest] = from.have[d.Digest], from.have[d.Digest]
-		}
-		if random.IntN(5) == 0 {
-			delete(from.have, blobs[random.IntN(len(blobs))].Digest)
-		}
-		err := copyImage(t.Context(), from, ours, root)
-		theirErr := oras.CopyGraph(t.Context(), from, theirs, root, oras.CopyGraphOptions{Concurrency: maxUploads, MaxMetadataBytes: maxManifest})
-		if (err == nil) != (theirErr == nil) || err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatalf("seed %d: error %v, oras %v", seed, err, theirErr)
-		}
-		// Where one fails, how far each of them came is chance.
-		if err == nil && !maps.EqualFunc(ours.have, theirs.have, bytes.Equal) {
-			t.Fatalf("seed %d: %d parts, oras %d", seed, len(ours.have), len(theirs.have))
-		}
-	}
-}
 
 // TestCopiesWhatWasCutOff: a registry says that a manifest exists whose upload was
 // interrupted, and then refuses the index that refers to it.

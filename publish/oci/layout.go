@@ -186,6 +186,13 @@ func (l *Layout) Save(ctx context.Context, images map[string]v1.Descriptor) (map
 	return used, l.sweep(used)
 }
 
+// foreign reports whether layers of a media type come from their vendor only, so
+// that copies of an image lack them.
+func foreign(mediaType string) bool {
+	return strings.HasPrefix(mediaType, "application/vnd.oci.image.layer.nondistributable.") ||
+		mediaType == "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"
+}
+
 // reach collects the blobs of an image.
 func (l *Layout) reach(ctx context.Context, desc v1.Descriptor, used map[string]repo.Sum) error {
 	name, err := blobName(desc.Digest)
@@ -194,6 +201,9 @@ func (l *Layout) reach(ctx context.Context, desc v1.Descriptor, used map[string]
 	}
 	if _, seen := used[name]; seen {
 		return nil
+	}
+	if there, err := l.Exists(ctx, desc); err != nil || !there && foreign(desc.MediaType) {
+		return err
 	}
 	used[name], _ = sumOf(desc.Digest)
 	next, err := content.Successors(ctx, l, desc)
