@@ -3,7 +3,6 @@ package github
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -122,7 +121,7 @@ func New(o Options) (*Repository, error) {
 	if o.TokenName == "" {
 		o.TokenName = "GITHUB_TOKEN"
 	}
-	if o.Token != "" && api.Scheme != "https" && !loopback(api.Hostname()) {
+	if o.Token != "" && !transport.Protected(api) {
 		return nil, fmt.Errorf("%s is not encrypted, so the token in %s is not sent there; use https", o.APIURL, o.TokenName)
 	}
 	if o.Tool == "" {
@@ -181,10 +180,6 @@ func apiOf(server url.URL) string {
 		server.Path += "/api/v3"
 	}
 	return server.String()
-}
-
-func loopback(host string) bool {
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 
 // String names the repository by its address.

@@ -275,7 +275,7 @@ func (d *Repository) authorize(req *http.Request) error {
 	if slices.ContainsFunc(d.hosts, func(host string) bool { return strings.EqualFold(host, at.Host) }) {
 		return nil // the transport does it
 	}
-	if api := d.api.BaseURL; !loopback(api.Hostname()) || api.Hostname() != at.Hostname() {
+	if api := d.api.BaseURL; !transport.ThisMachine(api.Host) || api.Hostname() != at.Hostname() {
 		return fmt.Errorf("%s wants files to be uploaded to %s, and the token in %s is not for that host", d, at.Host, d.opt.TokenName)
 	}
 	req.Header.Set("Authorization", bearer(d.opt.Token))

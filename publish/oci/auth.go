@@ -68,24 +68,10 @@ func newSession(ref registry.Reference, o Options) *session {
 	if s.credential == nil {
 		s.credential = StaticCredential(Credential{})
 	}
-	if o.PlainHTTP || loopback(s.host) {
+	if o.PlainHTTP || transport.ThisMachine(s.host) {
 		s.scheme = "http"
 	}
 	return s
-}
-
-// loopback reports whether a host, with or without a port, is this machine.
-func loopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
-}
-
-// protected reports whether secrets may go to a server.
-func protected(u *url.URL) bool {
-	return u.Scheme == "https" || u.Scheme == "http" && loopback(u.Host)
 }
 
 // right names what a request needs to be allowed.
@@ -180,7 +166,7 @@ func (s *session) authorize(req *http.Request, questions []string, tried string)
 		s.refused = err.Error()
 		return "", nil
 	}
-	if c != (Credential{}) && !protected(req.URL) {
+	if c != (Credential{}) && !transport.Protected(req.URL) {
 		s.refused = "credentials are not sent to another machine without encryption"
 		return "", nil
 	}
@@ -233,7 +219,7 @@ func (s *session) token(ctx context.Context, q challenge, c Credential, need str
 		s.refused = "the registry does not say where to get a token"
 		return "", nil
 	}
-	if !protected(realm) {
+	if !transport.Protected(realm) {
 		if s.scheme == "https" || c != (Credential{}) {
 			s.refused = fmt.Sprintf("the registry wants a token from %s://%s, and no credentials go there without encryption", realm.Scheme, realm.Host)
 			return "", nil

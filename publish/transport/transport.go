@@ -11,12 +11,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -132,28 +130,6 @@ type RateLimitError struct {
 func (e *RateLimitError) Error() string {
 	return fmt.Sprintf("%s accepts no more requests for %s (rate limit); wait that long, or use a token with a higher limit", e.Host, e.Wait.Round(time.Second))
 }
-
-// keptConnections is how many connections to a host are kept for further requests.
-// It is more than the usual number of requests at a time.
-const keptConnections = 16
-
-// maxHeader is the size in bytes at which the header of an answer is refused. Go
-// accepts ten times as much, of which there are copies.
-const maxHeader = 1 << 20
-
-// Usual makes connections as http.DefaultTransport does, and keeps more of them.
-// That one keeps two for each host, so that with HTTP/1.1 nearly all of several
-// downloads at a time begin with a new handshake.
-var Usual = sync.OnceValue(func() http.RoundTripper {
-	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return http.DefaultTransport
-	}
-	t = t.Clone()
-	t.MaxIdleConnsPerHost = keptConnections
-	t.MaxResponseHeaderBytes = maxHeader
-	return t
-})
 
 // New returns a client over base, which is Usual if nil. The
 // methods of the client put the whole URL of a request in front of an error,
@@ -379,7 +355,7 @@ func (t *tripper) once(req *http.Request) (*http.Response, error) {
 
 // mayGoTo reports whether a server may see the credential.
 func (c Credential) mayGoTo(u *url.URL) bool {
-	if c.Value == "" || u.Scheme != "https" && !loopback(u.Hostname()) {
+	if c.Value == "" || !Protected(u) {
 		return false
 	}
 	for _, host := range c.Hosts {
@@ -388,11 +364,6 @@ func (c Credential) mayGoTo(u *url.URL) bool {
 		}
 	}
 	return false
-}
-
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 // RateLimit reports whether a response is a refusal because of too many

@@ -322,7 +322,7 @@ var Packages = []Package{
 		Holds:     "the destination GitHub releases",
 		Never:     "other destinations, credentials, what the files mean",
 		Knows:     `layouts publish publish/converge publish/transport repo`,
-		Libraries: `github.com/google/go-github/v60 net net/http`,
+		Libraries: `github.com/google/go-github/v60 net/http`,
 	},
 	{
 		Path:      "publish/gitlab",
