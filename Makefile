@@ -93,10 +93,6 @@ unseen: ## Build real source trees after init; UNSEEN="MODULE@VERSION …" names
 	UNSEEN=$$($(GO) mod download -json $(UNSEEN) | sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p' | paste -sd :) \
 		$(GO) test ./transform/propose -run TestRealTrees -count=1 -v
 
-.PHONY: new-package
-new-package: ## Start a package: DIR=repo/facts/example FOR="what lives there" NEVER="what it must not know"
-	@$(GO) run ./test/imports/newpackage "$(DIR)" "$(FOR)" "$(NEVER)"
-
 .PHONY: new-rule
 new-rule: ## Start a rule: ID=CC031 NAME=worker-class-name
 	@$(GO) run ./test/newrule "$(ID)" "$(NAME)"

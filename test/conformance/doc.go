@@ -6,4 +6,6 @@
 //
 // A test that misses its counterpart is skipped and says what is missing, but fails
 // with CONFORMANCE=complete. Install gets what Debian has.
+//
+// It must not know how publishing is implemented.
 package conformance

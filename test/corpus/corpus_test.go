@@ -1,5 +1,5 @@
 // Package corpus holds the configurations with which real provider source
-// trees are built, and tests what they and the conventions lead to.
+// trees are built, and tests what they and the conventions lead to. It must not know any rule.
 package corpus
 
 import (

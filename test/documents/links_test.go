@@ -1,5 +1,7 @@
 // Package documents tests what people read: links lead somewhere, functions
 // that are named exist, and the text avoids phrases that make readers stumble.
+//
+// It must not know what the documents are about.
 package documents
 
 import (

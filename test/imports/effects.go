@@ -33,7 +33,7 @@ func Effects(source map[string]*Source) []string {
 	var problems []string
 	used := map[int]bool{}
 	for _, p := range slices.Sorted(maps.Keys(source)) {
-		if !matches([]string{"layouts/...", "repo/...", "transform/...", "publish/..."}, p) {
+		if !matches("layouts/... repo/... transform/... publish/...", p) {
 			continue
 		}
 		for _, e := range effectsOf(source[p]) {
@@ -108,23 +108,4 @@ func callEffect(s *Source, call *ast.CallExpr, names map[string]string) []effect
 		}
 	}
 	return nil
-}
-
-// Comments returns the packages without a comment that begins with their name.
-func Comments(source map[string]*Source) []string {
-	var problems []string
-	for _, p := range slices.Sorted(maps.Keys(source)) {
-		s := source[p]
-		if s.Name == "" {
-			continue // only tests
-		}
-		want := "Package " + s.Name + " "
-		if s.Name == "main" {
-			want = ""
-		}
-		if s.Doc == "" || !strings.HasPrefix(s.Doc, want) {
-			problems = append(problems, fmt.Sprintf("%s: the package comment must begin with \"Package %s\" and say what the package is for", p, s.Name))
-		}
-	}
-	return problems
 }

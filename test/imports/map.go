@@ -8,31 +8,66 @@ import (
 	"strings"
 )
 
-// Markdown is the map for docs/architecture.md: a section for every folder, and
-// in it a row for every package.
-func Markdown(folders []Folder, packages []Package) string {
+// Markdown is the map for docs/architecture.md: the layers, then a section for
+// every folder, and in it a row for every package.
+func Markdown(source map[string]*Source) string {
 	var b strings.Builder
-	for _, f := range folders {
-		fmt.Fprintf(&b, "### %s\n\nHolds %s; never %s.\n\n", f.Path, f.Holds, f.Never)
-		rows := slices.DeleteFunc(slices.Clone(packages), func(p Package) bool {
-			return p.Path != f.Path && (path.Dir(p.Path) != f.Path || slices.ContainsFunc(folders, func(g Folder) bool { return g.Path == p.Path }))
+	b.WriteString("| layer | packages |\n|---|---|\n")
+	for i := range layers {
+		fmt.Fprintf(&b, "| %d. %s | %s |\n", i+1, layers[i].name, grouped(packagesIn(source, i)))
+	}
+	folders := foldersOf(source)
+	for _, dir := range folders {
+		fmt.Fprintf(&b, "\n### %s\n\n", dir)
+		if i := folderRow(dir); i >= 0 {
+			fmt.Fprintf(&b, "Holds %s; never %s.\n\n", Folders[i].Holds, Folders[i].Never)
+		}
+		rows := slices.DeleteFunc(slices.Sorted(maps.Keys(source)), func(p string) bool {
+			return p != dir && (path.Dir(p) != dir || slices.Contains(folders, p))
 		})
 		if len(rows) == 0 {
 			continue
 		}
-		b.WriteString("| package | holds | must not know | imports |\n|---|---|---|---|\n")
+		b.WriteString("| package | what it is | must not | imports | libraries |\n|---|---|---|---|---|\n")
 		for _, p := range rows {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.Path, p.Holds, p.Never, grouped(p.Knows))
+			s := source[p]
+			holds, never := s.says()
+			own, others := s.split()
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", p, cell(holds), cell(never), grouped(own), cell(strings.Join(others, ", ")))
 		}
-		b.WriteString("\n")
 	}
-	return b.String()
+	return b.String() + "\n"
+}
+
+func cell(text string) string {
+	if text == "" {
+		return "–"
+	}
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "[*", "", "]", "", "[", "").Replace(text)
+}
+
+func packagesIn(source map[string]*Source, i int) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(source)), func(p string) bool { return layerOf(p) != i || matches("test/...", p) })
+}
+
+// split returns the packages of this project that a package imports, and, in the
+// main module, its libraries.
+func (s *Source) split() (own, others []string) {
+	for _, imported := range slices.Sorted(maps.Keys(s.Imports)) {
+		switch {
+		case isOwn(imported):
+			own = append(own, imported)
+		case s.Module == "":
+			others = append(others, imported)
+		}
+	}
+	return own, others
 }
 
 // grouped shortens a list of packages: repo/text/{manifest, vars}.
-func grouped(list string) string {
+func grouped(list []string) string {
 	in := map[string][]string{}
-	for _, p := range strings.Fields(list) {
+	for _, p := range list {
 		in[path.Dir(p)] = append(in[path.Dir(p)], path.Base(p))
 	}
 	var groups []string
@@ -47,55 +82,5 @@ func grouped(list string) string {
 			groups = append(groups, dir+"/{"+strings.Join(names, ", ")+"}")
 		}
 	}
-	if len(groups) == 0 {
-		return "–"
-	}
-	return strings.Join(groups, "; ")
-}
-
-// rowOf is the row of a package as it stands in the table.
-func rowOf(p, holds, never string, s *Source) string {
-	var knows, libraries []string
-	if s != nil {
-		for _, imported := range slices.Sorted(maps.Keys(s.Imports)) {
-			switch {
-			case isOwn(imported):
-				knows = append(knows, imported)
-			case s.Module == "":
-				libraries = append(libraries, imported)
-			}
-		}
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\t{\n\t\tPath:  %q,\n\t\tHolds: %q,\n\t\tNever: %q,\n", p, holds, never)
-	field := func(name string, list []string) {
-		if len(list) > 0 {
-			fmt.Fprintf(&b, "\t\t%s: `%s`,\n", name, wrap(list))
-		}
-	}
-	field("Knows", knows)
-	field("Libraries", libraries)
-	b.WriteString("\t},\n")
-	return b.String()
-}
-
-// wrap gives each folder a line of its own in a long list, so that changes to
-// it merge well.
-func wrap(list []string) string {
-	short := strings.Join(list, " ")
-	if len(short) <= 90 {
-		return short
-	}
-	var b strings.Builder
-	for i, name := range list {
-		switch {
-		case i == 0:
-		case path.Dir(name) != path.Dir(list[i-1]):
-			b.WriteString("\n\t\t\t")
-		default:
-			b.WriteByte(' ')
-		}
-		b.WriteString(name)
-	}
-	return b.String()
+	return cell(strings.Join(groups, "; "))
 }

@@ -88,10 +88,10 @@ func scanFile(root fs.FS, p string, fset *token.FileSet, modules map[string]modu
 	if f.Doc != nil && s.Doc == "" {
 		s.Doc = f.Doc.Text()
 	}
+	s.Name = strings.TrimSuffix(f.Name.Name, "_test")
 	if test {
 		return nil
 	}
-	s.Name = f.Name.Name
 	s.Files = append(s.Files, f)
 	m := modules["."]
 	if s.Module != "" {

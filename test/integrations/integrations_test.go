@@ -1,5 +1,5 @@
 // Package integrations runs what other systems start: the GitHub Action, the
-// pre-commit hooks and the problem matcher, each as that system would.
+// pre-commit hooks and the problem matcher, each as that system would. It must not know the verbs.
 package integrations
 
 import (

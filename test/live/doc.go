@@ -3,4 +3,6 @@
 // Kubernetes and the controllers stay out of the tool.
 //
 // Everything runs in a network namespace that only has a loopback interface.
+//
+// It must not know how behaviour is judged.
 package live

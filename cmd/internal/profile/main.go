@@ -1,7 +1,7 @@
 // Profile runs the program on releases and sources of real providers and writes where
 // its time goes, for the Go compiler: default.pgo beside the main function. The
 // compiler makes what is called most often faster; a profile that is out of date does
-// no harm.
+// no harm. It must not know how the work is done.
 //
 //	go run ./cmd/internal/profile -corpus DIR -o cmd/clusterctl-repo/default.pgo
 package main

@@ -3,4 +3,6 @@
 // data directly above its check; its example is in the package examples.
 //
 // Everything that the real clusterctl refuses is an error of some rule here.
+//
+// It must not know how anything is checked, read or printed.
 package rules

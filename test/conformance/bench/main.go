@@ -2,6 +2,8 @@
 // people use for the same, on servers of this machine, and prints the result as a
 // section of Markdown. Both sides get the same files and meet the same servers in
 // the same way: encrypted and through a proxy where the real ones are encrypted.
+//
+// It must not know how anything is implemented.
 package main
 
 import (

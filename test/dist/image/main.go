@@ -10,6 +10,8 @@
 //
 // The same archives give the same digests. It needs no base image and, without
 // -push, no network.
+//
+// It must not know how the archives were made.
 package main
 
 import (

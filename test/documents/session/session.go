@@ -1,5 +1,7 @@
 // Package session runs the commands of a page as its reader would: one block
 // after the other in one shell, with the output that the page shows.
+//
+// It must not know which page it runs.
 package session
 
 import (

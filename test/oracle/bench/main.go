@@ -2,7 +2,7 @@
 // clusterctl and kustomize, and prints the result as a page of Markdown. It
 // builds all programs itself, at the versions that this module requires, and
 // asserts only what does not depend on the machine: that both sides give the
-// same bytes.
+// same bytes. It must not know how anything is implemented.
 package main
 
 import (

@@ -4,6 +4,8 @@
 // operation for each hook in the catalog of Cluster API, and the schemas of all
 // types that these lead to. The schemas come from openapi-gen, whose output the
 // test that runs this program adds to it (TestOpenAPI); hence the build tag.
+//
+// It must not know our own OpenAPI document.
 package main
 
 import (

@@ -4,8 +4,8 @@
 //
 // It uses the same library as clusterctl, since many rules are that library's:
 // names do not tell case, 1.10 is 1.1, a list is the empty text. The
-// environment is given by the caller; the package reads neither that nor the
-// disk, and it does not know the providers that clusterctl has built in.
+// environment is given by the caller; the package must not read that or the disk,
+// nor know the providers that clusterctl has built in.
 package config
 
 import (

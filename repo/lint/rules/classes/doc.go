@@ -1,5 +1,5 @@
 // Package classes judges ClusterClasses: their files, references, variables and patches
-// (families CC, CV, PA).
+// (families CC, CV, PA). It must not know other subjects.
 package classes
 
 import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"

@@ -1,5 +1,5 @@
 // Package components judges what an installation brings: objects and images, workloads,
-// access rights and webhooks (families COMP, DEP, RBAC, WH).
+// access rights and webhooks (families COMP, DEP, RBAC, WH). It must not know other subjects.
 package components
 
 import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"

@@ -1,5 +1,5 @@
 // Package contracts judges CustomResourceDefinitions by the role that Cluster API's provider
-// contracts give them (families BC, CP, IC, IM, IMP, IPAM).
+// contracts give them (families BC, CP, IC, IM, IMP, IPAM). It must not know other subjects.
 package contracts
 
 import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"

@@ -1,5 +1,5 @@
 // Package definitions judges CustomResourceDefinitions whatever their role, as the API server
-// and clusterctl do (family CRD).
+// and clusterctl do (family CRD). It must not know other subjects.
 package definitions
 
 import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"

@@ -1,4 +1,6 @@
 // Package extensions judges the releases of runtime extensions (family RXS).
+//
+// It must not know other subjects or the network.
 package extensions
 
 import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"

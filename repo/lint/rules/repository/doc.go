@@ -1,5 +1,5 @@
 // Package repository judges folders, versions, names, URLs and metadata.yaml
-// (families META, NAME, REPO).
+// (families META, NAME, REPO). It must not know other subjects.
 package repository
 
 import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"

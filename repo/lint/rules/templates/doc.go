@@ -1,5 +1,5 @@
 // Package templates judges cluster templates: their objects, topologies and owners
-// (families MOVE, TOP, TPL).
+// (families MOVE, TOP, TPL). It must not know other subjects.
 package templates
 
 import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"

@@ -5,6 +5,8 @@
 // no port at all. When it is ready it prints the path of a kubeconfig file. It
 // ends, and the folder with it, when its standard input ends: so it cannot
 // outlive whoever started it, however that ends.
+//
+// It must not know what is tested.
 package main
 
 import (

@@ -1,5 +1,7 @@
 // Package blob keeps the bytes that a fake server was given, in memory or in a
 // folder. It hashes them while they come in, as a server must.
+//
+// It must not know whose bytes they are.
 package blob
 
 import (

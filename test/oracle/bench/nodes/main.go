@@ -4,6 +4,8 @@
 //	nodes WORKERS FILE...
 //
 // It has the settings of the garbage collector that clusterctl-repo has.
+//
+// It must not know releases or variables.
 package main
 
 import (

@@ -4,6 +4,8 @@
 //
 // It exists because the kernel counts the memory of the process that starts
 // another one into the peak of that other one. This one needs next to nothing.
+//
+// It must not know which program it measures.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // Package cost says what running a process cost. It is apart so that the
-// program that measures can stay tiny.
+// program that measures can stay tiny. It must not know which process.
 package cost
 
 import "time"
