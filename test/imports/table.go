@@ -59,7 +59,7 @@ var libraries = []library{
 	{"unsafe", "repo/text/vars repo/text/yamldoc", "Untrusted files are read within the type system."},
 	{"net/http crypto/tls", "cmd/internal/... publish/github publish/gitlab publish/oci publish/open publish/transport repo/extension/probe",
 		"The library works without the network, except for destinations, the probe of extensions and the client of management clusters."},
-	{"net", "publish/github publish/oci publish/transport repo/extension/probe repo/kube/openapi repo/lint/rules/templates", "Below publish, only addresses are parsed."},
+	{"net", "publish/oci publish/transport repo/extension/probe repo/kube/openapi repo/lint/rules/templates", "Below publish, only addresses are parsed."},
 	{"github.com/google/go-github/v60", "publish/github", ownSDK},
 	{"github.com/xanzy/go-gitlab github.com/hashicorp/go-retryablehttp", "publish/gitlab", ownSDK},
 	{"oras.land/oras-go/v2 github.com/opencontainers/go-digest golang.org/x/net", "publish/oci", ownSDK},
