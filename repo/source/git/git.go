@@ -96,8 +96,50 @@ func (r *Repository) Remote(ctx context.Context) string {
 // Changed reports whether tracked files in the folder that was opened differ
 // from those of the commit HEAD.
 func (r *Repository) Changed(ctx context.Context) (bool, error) {
-	out, err := git(ctx, filepath.Join(r.Root, filepath.FromSlash(r.Path)), nil, "status", "--porcelain", "--untracked-files=no", "--", ".")
-	return len(out) > 0, err
+	dir := filepath.Join(r.Root, filepath.FromSlash(r.Path))
+	// Each submodule is asked on its own, because it has its own configuration.
+	out, err := git(ctx, dir, nil, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty", "--", ".")
+	if err != nil || len(out) > 0 {
+		return len(out) > 0, err
+	}
+	modules, err := submodules(ctx, dir, nil)
+	for _, m := range modules {
+		if err != nil {
+			break
+		}
+		var changed bool
+		if changed, err = m.Changed(ctx); changed {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// submodule is one that is checked out, with its name in the superproject and the
+// commit that belongs there.
+type submodule struct {
+	*Repository
+	name, commit string
+}
+
+// submodules returns those in an index, below a folder.
+func submodules(ctx context.Context, dir string, env []string) (found []submodule, err error) {
+	out, err := git(ctx, dir, env, "ls-files", "--stage", "-z")
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range strings.Split(string(out), "\x00") {
+		// 160000 <commit> 0<tab><path>
+		facts, name, ok := strings.Cut(entry, "\t")
+		fields := strings.Fields(facts)
+		if !ok || len(fields) != 3 || fields[0] != "160000" {
+			continue
+		}
+		if r, err := Open(ctx, filepath.Join(dir, filepath.FromSlash(name))); err == nil && r.Path == "." {
+			found = append(found, submodule{r, name, fields[1]})
+		}
+	}
+	return found, nil
 }
 
 // Loose returns those of the files that the commit HEAD does not have as they are
@@ -238,29 +280,19 @@ func extract(ctx context.Context, root, commit, dir string, depth int) error {
 	if depth == deepest {
 		return nil
 	}
-	out, err := git(ctx, root, env, "ls-files", "--stage", "-z")
+	modules, err := submodules(ctx, root, env)
 	if err != nil {
 		return err
 	}
-	for _, entry := range strings.Split(string(out), "\x00") {
-		// 160000 <commit> 0<tab><path>
-		facts, name, ok := strings.Cut(entry, "\t")
-		fields := strings.Fields(facts)
-		if !ok || len(fields) != 3 || fields[0] != "160000" {
+	for _, m := range modules {
+		if _, err := m.Commit(ctx, m.commit); err != nil {
 			continue
 		}
-		to := filepath.Join(dir, filepath.FromSlash(name))
-		sub := &Repository{Root: filepath.Join(root, filepath.FromSlash(name))}
-		if here, err := Open(ctx, sub.Root); err != nil || here.Path != "." {
-			continue // not checked out
-		}
-		if _, err := sub.Commit(ctx, fields[1]); err != nil {
-			continue
-		}
+		to := filepath.Join(dir, filepath.FromSlash(m.name))
 		if err := os.MkdirAll(to, 0o755); err != nil {
 			return err
 		}
-		if err := extract(ctx, sub.Root, fields[1], to, depth+1); err != nil {
+		if err := extract(ctx, m.Root, m.commit, to, depth+1); err != nil {
 			return err
 		}
 	}
@@ -274,11 +306,60 @@ var local = []string{
 	"GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_EXTERNAL_DIFF", "GIT_LITERAL_PATHSPECS",
 }
 
+// guard is put before every command of git. The configuration of a repository can
+// name programs, and comes with a tree that may be anybody's: monitors, hooks and
+// pagers are switched off here, filters in drivers, and transports, which would
+// fetch what a partial clone lacks, in alone.
+var guard = []string{"git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "credential.helper="}
+
+// alone keeps git from asking people, from writing where it only reads, and from
+// running a transport.
+var alone = []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"}
+
+// unfiltered are the commands that run no filter.
+var unfiltered = []string{"config", "ls-files", "ls-tree", "read-tree", "rev-parse"}
+
+// drivers returns the options that switch off the filters which the repository of a
+// folder configures. Those of the user and of the system, such as that of Git LFS,
+// stay.
+func drivers(ctx context.Context, dir string) (options []string, err error) {
+	out, err := git(ctx, dir, nil, "config", "--show-scope", "--includes", "-z", "--name-only", "--get-regexp", `^filter\.`)
+	if exit, ok := errors.AsType[interface {
+		error
+		ExitCode() int
+	}](err); ok && exit.ExitCode() == 1 {
+		return nil, nil // there are none
+	}
+	if err != nil {
+		return nil, err
+	}
+	parts := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	for i := 0; i+1 < len(parts); i += 2 {
+		if parts[i] != "local" && parts[i] != "worktree" {
+			continue
+		}
+		driver := parts[i+1][:strings.LastIndexByte(parts[i+1], '.')]
+		if strings.Contains(driver, "=") { // -c would take the rest for a value
+			return nil, fmt.Errorf("the configuration of the repository has a filter that cannot be switched off: %q", driver)
+		}
+		options = append(options, "-c", driver+".clean=", "-c", driver+".smudge=", "-c", driver+".process=", "-c", driver+".required=false")
+	}
+	return options, nil
+}
+
 // git runs git in a folder, with additions to the environment, and returns what
-// it prints.
+// it prints. No program that the repository names is run.
 func git(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
+	options := guard
+	if !slices.Contains(unfiltered, args[0]) {
+		off, err := drivers(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		options = slices.Concat(guard, off)
+	}
 	var talk bytes.Buffer
-	p := program.Program{Args: append([]string{"git"}, args...), Dir: dir, Env: append([]string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0"}, env...), Unset: local, Stderr: &talk}
+	p := program.Program{Args: slices.Concat(options, args), Dir: dir, Env: slices.Concat(alone, env), Unset: local, Stderr: &talk}
 	out, err := p.Output(ctx)
 	if err != nil && ctx.Err() == nil {
 		if text, _, _ := strings.Cut(strings.TrimSpace(talk.String()), "\n"); text != "" {

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
@@ -176,5 +178,105 @@ func TestLoose(t *testing.T) {
 	}
 	if got, err := r.Loose(t.Context(), []string{at("away.yaml")}); err != nil || len(got) != 1 {
 		t.Errorf("a link out of the tree: %q, %v", got, err)
+	}
+}
+
+// TestRunsNoPrograms: whatever the configuration of a tree and of its submodules
+// names, no question about the tree runs it.
+func TestRunsNoPrograms(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are shell scripts")
+	}
+	marks := t.TempDir()
+	trap := func(name string) string {
+		script := filepath.Join(t.TempDir(), "trap")
+		if err := os.WriteFile(script, []byte("#!/bin/sh\ntouch '"+filepath.Join(marks, name)+"'\ncat\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return script
+	}
+	arm := func(dir, where string) {
+		t.Helper()
+		git := run(t, dir, "rev-parse", "--absolute-git-dir")
+		write(t, filepath.Join(git, "info/attributes"), "* filter=evil diff=evil\n*.bin filter=slow\n")
+		hooks := filepath.Join(git, "own-hooks")
+		for _, hook := range []string{"post-index-change", "post-checkout", "reference-transaction", "pre-auto-gc"} {
+			for _, at := range []string{hooks, filepath.Join(git, "hooks")} {
+				if err := os.MkdirAll(at, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Rename(trap(where+" hook "+hook), filepath.Join(at, hook)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		included := filepath.Join(git, "more")
+		write(t, included, "[filter \"evil\"]\nsmudge = "+trap(where+" included smudge")+"\n")
+		for key, name := range map[string]string{
+			"core.fsmonitor": "fsmonitor", "filter.evil.clean": "clean", "filter.slow.process": "process",
+			"core.sshCommand": "ssh", "core.pager": "pager", "pager.status": "pager of status", "core.editor": "editor", "core.askPass": "askpass",
+			"diff.external": "diff", "diff.evil.textconv": "textconv", "diff.evil.command": "driver", "credential.helper": "credential",
+			"remote.origin.uploadpack": "uploadpack", "core.gitProxy": "proxy", "gpg.program": "gpg", "core.alternateRefsCommand": "refs",
+			"remote.origin.vcs": "vcs", "alias.status": "alias",
+		} {
+			run(t, dir, "config", key, trap(where+" "+name))
+		}
+		run(t, dir, "config", "include.path", included)
+		run(t, dir, "config", "filter.evil.required", "true")
+		run(t, dir, "config", "core.hooksPath", hooks)
+		run(t, dir, "config", "remote.origin.url", "ext::"+trap(where+" transport"))
+		run(t, dir, "config", "remote.origin.promisor", "true")
+		run(t, dir, "config", "extensions.partialClone", "origin")
+	}
+	base, dir := repository(t), repository(t)
+	write(t, filepath.Join(base, "b.bin"), "b")
+	run(t, base, "add", ".")
+	run(t, base, "commit", "-q", "-m", "more")
+	run(t, dir, "submodule", "add", "-q", base, "third/base")
+	run(t, dir, "commit", "-q", "-m", "second")
+	sub := filepath.Join(dir, "third/base")
+	arm(sub, "submodule")
+	arm(dir, "tree")
+	for _, at := range []string{dir, sub} {
+		// git has to read the file, because its time is another one.
+		if err := os.Chtimes(filepath.Join(at, "sub/a.yaml"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := git.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := r.Changed(t.Context()); changed || err != nil {
+		t.Errorf("changed: %v, %v", changed, err)
+	}
+	write(t, filepath.Join(dir, "sub/a.yaml"), "a: 1\r\n")
+	if loose, err := r.Loose(t.Context(), []string{filepath.Join(dir, "sub/a.yaml"), filepath.Join(dir, ".gitmodules")}); len(loose) != 1 || err != nil {
+		t.Errorf("loose: %v, %v", loose, err)
+	}
+	out := t.TempDir()
+	if err := r.Extract(t.Context(), "HEAD", out); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"sub/a.yaml", "third/base/sub/a.yaml"} {
+		if data, err := os.ReadFile(filepath.Join(out, name)); string(data) != "a: 1\n" || err != nil {
+			t.Errorf("extracted %s: %q, %v", name, data, err)
+		}
+	}
+	write(t, filepath.Join(sub, "sub/a.yaml"), "a: 9\n")
+	if changed, err := r.Changed(t.Context()); !changed || err != nil {
+		t.Errorf("with changes: %v, %v", changed, err)
+	}
+	if _, err := r.Commit(t.Context(), strings.Repeat("1", 40)); err == nil {
+		t.Error("found a commit that is nowhere")
+	}
+	r.Remote(t.Context())
+	r.Shallow(t.Context())
+	ran, err := os.ReadDir(marks)
+	for _, e := range ran {
+		t.Errorf("git ran the %s", e.Name())
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
