@@ -35,7 +35,8 @@ type Key struct {
 	Providers []string
 }
 
-// Exception permits releases without a signature.
+// Exception permits releases without a signature. A signature that is there counts
+// in spite of it.
 type Exception struct {
 	// Provider is a pattern of labels in the form of path.Match.
 	Provider string
@@ -68,9 +69,15 @@ func (p *Policy) Check(ctx context.Context, r *repo.Release, as ...layouts.Provi
 	if len(labels) == 0 && r.Provider != (layouts.Provider{}) {
 		labels = []string{r.Provider.Label()}
 	}
-	if reason, ok := p.excepted(labels, r.Version); ok {
+	// An exception is for what its owner does not sign. A signature that is there
+	// has to be right: a wrong one says that the files are not the owner's.
+	reason, excepted := p.excepted(labels, r.Version)
+	if excepted && r.Artifact(layouts.SignatureFile) == nil {
 		pinned, err := sign.Pin(ctx, r)
 		return &Approved{Release: pinned, Labels: labels, Reason: reason}, err
+	}
+	if len(p.Keys) == 0 && excepted {
+		return nil, fmt.Errorf("%s has a %s, so it is not unsigned, and no key is trusted to sign %s; add the key to the policy", r.Path, layouts.SignatureFile, name(labels, r))
 	}
 	if len(p.Keys) == 0 {
 		return nil, fmt.Errorf("%s: no key is trusted to sign %s", r.Path, name(labels, r))

@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,17 +45,35 @@ const head = "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\n"
 func TestCheck(t *testing.T) {
 	ours, oursPEM := newKey()
 	theirs, theirsPEM := newKey()
+	certs, certsPEM := newKey()
+	strangers, _ := newKey()
 	read := func(file string) ([]byte, error) {
 		switch file {
 		case "ours.pub":
 			return oursPEM, nil
 		case "theirs.pub":
 			return theirsPEM, nil
+		case "certs.pub":
+			return certsPEM, nil
 		}
 		return nil, fs.ErrNotExist
 	}
 	signed := func(r *repo.Release, k *sign.PrivateKey, in ...layouts.Provider) *repo.Release {
 		return must(sign.Release(t.Context(), r, k, in...))
+	}
+	// broken is a signed release of which one file was changed, or removed if it is
+	// the list of checksums.
+	broken := func(file string) *repo.Release {
+		r := signed(release(layouts.CertManager), certs)
+		for i, a := range r.Artifacts {
+			if a.Name == file {
+				r.Artifacts[i] = repo.BytesArtifact(file, []byte("changed"))
+			}
+		}
+		if file == layouts.ChecksumFile {
+			r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == file })
+		}
+		return r
 	}
 	shared := layouts.Provider{}
 	bar := layouts.Provider{Type: layouts.Infrastructure, Name: "bar"}
@@ -67,6 +86,7 @@ func TestCheck(t *testing.T) {
 	loose.Loose = map[string]repo.Sum{"config/x.yaml": {}}
 	byKey := head + "keys:\n- {file: ours.pub, providers: [infrastructure-foo]}\n- {file: theirs.pub, providers: ['bootstrap-*']}\n"
 	exception := head + "unsigned:\n- {provider: cert-manager, versions: [v1.0.0], reason: checked by hand}\n"
+	both := byKey + "- {file: certs.pub, providers: [cert-manager]}\n" + strings.TrimPrefix(exception, head)
 	strict := byKey + "requireProvenance: true\n"
 	for name, tc := range map[string]struct {
 		policy string
@@ -87,6 +107,13 @@ func TestCheck(t *testing.T) {
 		"exception, other version":  {policy: strings.Replace(exception, "v1.0.0", "v1.0.1", 1), r: release(layouts.CertManager), want: "no key is trusted"},
 		"exception, other provider": {policy: exception, r: release(foo), want: "no key is trusted"},
 		"half an exception":         {policy: exception, r: release(shared), as: []layouts.Provider{layouts.CertManager, foo}, want: "no key is trusted"},
+		"exception, signed":         {policy: both, r: signed(release(layouts.CertManager), certs)},
+		"exception, another key":    {policy: both, r: signed(release(layouts.CertManager), ours), want: "does not trust for cert-manager"},
+		"exception, unknown key":    {policy: both, r: signed(release(layouts.CertManager), strangers), want: "does not sign SHA256SUMS"},
+		"exception, signed, no key": {policy: exception, r: signed(release(layouts.CertManager), certs), want: "it is not unsigned"},
+		"exception, garbage":        {policy: both, r: broken(layouts.SignatureFile), want: "does not sign SHA256SUMS"},
+		"exception, no checksums":   {policy: both, r: broken(layouts.ChecksumFile), want: "nothing in it can be signed"},
+		"exception, changed file":   {policy: both, r: broken("metadata.yaml"), want: "metadata.yaml"},
 		"cert-manager":              {policy: byKey, r: release(layouts.CertManager), want: "permit it under unsigned in a file of --policy"},
 		"statement":                 {policy: strict, r: stated(clean)},
 		"no statement":              {policy: strict, r: signed(release(foo), ours), want: "has no provenance.intoto.json, which is required"},
