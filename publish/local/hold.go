@@ -9,49 +9,32 @@ import (
 	"syscall"
 )
 
-// holdFile is there while somebody works in a folder.
+// holdFile is there while a run works in a folder.
 const holdFile = stagingPrefix + "lock"
 
 // Hold keeps others who call it out of a folder, which it makes if necessary,
-// until the result is closed or the process ends. The error says so if somebody
-// is in it, or if the lock cannot be had. Where the file system knows no locks
-// or is read-only, everybody gets in.
-func Hold(dir string) (io.Closer, error) {
-	_, err := os.Lstat(dir)
-	h := &held{dir: dir, made: errors.Is(err, fs.ErrNotExist)}
-	if h.made {
-		if err := makeAll(dir); err != nil {
-			return h, nil
-		}
-	}
-	if h.root, err = os.OpenRoot(dir); err != nil {
-		h.root = nil
-		return h, nil
-	}
-	if h.lock, err = lock(h.root, holdFile, os.O_CREATE|os.O_WRONLY); err != nil {
-		h.lock = nil
+// until the result is closed or the process ends. The error says so if another
+// run is in it, or if the lock cannot be had; it calls the folder by name. Where
+// the file system knows no locks or is read-only, everybody gets in.
+func Hold(dir, name string) (io.Closer, error) {
+	h := &held{dir: dir}
+	err := h.enter()
+	// The run that is in the folder may remove it between two steps.
+	for tries := 0; errors.Is(err, fs.ErrNotExist) && tries < 100; tries++ {
+		err = h.enter()
 	}
 	switch {
-	case err == nil, errors.Is(err, errors.ErrUnsupported), readOnly(err):
-		return h, nil // where nothing can be locked or written
-	case h.odd():
-		err = fmt.Errorf("%s in %s is not a plain file; remove it", holdFile, dir)
+	case err == nil:
+		return h, nil
+	case errors.Is(err, errOdd):
+		return nil, fmt.Errorf("%s in %s is not a plain file; remove it", holdFile, dir)
 	case errors.Is(err, errLocked):
-		err = fmt.Errorf("another run works in %s; start again when it has ended", dir)
-	default:
-		err = fmt.Errorf("lock %s: %w", dir, err)
+		return nil, fmt.Errorf("another run works in %s; start again when it has ended", name)
 	}
-	h.root.Close()
-	return nil, err
+	return nil, fmt.Errorf("lock %s: %w", name, err)
 }
 
-func readOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
-
-// odd reports whether something else lies in the place of the lock file.
-func (h *held) odd() bool {
-	info, err := h.root.Lstat(holdFile)
-	return err == nil && !info.Mode().IsRegular()
-}
+var errOdd = errors.New("not a plain file")
 
 type held struct {
 	dir  string
@@ -60,14 +43,43 @@ type held struct {
 	lock io.Closer
 }
 
+// enter makes and locks the folder. That it cannot be made or opened is for the
+// one who writes there to complain about.
+func (h *held) enter() error {
+	if _, err := os.Lstat(h.dir); errors.Is(err, fs.ErrNotExist) {
+		h.made = true
+		if makeAll(h.dir) != nil {
+			return nil
+		}
+	}
+	root, err := os.OpenRoot(h.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil {
+		return nil
+	}
+	lock, err := lock(root, holdFile, os.O_CREATE|os.O_WRONLY)
+	if err == nil {
+		h.root, h.lock = root, lock
+		return nil
+	}
+	info, statErr := root.Lstat(holdFile)
+	root.Close()
+	switch {
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.EROFS):
+		return nil // where nothing can be locked or written
+	case statErr == nil && !info.Mode().IsRegular():
+		return errOdd
+	}
+	return err
+}
+
 // Close lets others in. A folder that was made in vain goes away.
 func (h *held) Close() error {
 	var err error
 	if h.lock != nil {
-		err = errors.Join(h.root.Remove(holdFile), h.lock.Close())
-	}
-	if h.root != nil {
-		err = errors.Join(err, h.root.Close())
+		err = errors.Join(h.root.Remove(holdFile), h.lock.Close(), h.root.Close())
 	}
 	if h.made {
 		os.Remove(h.dir) // stays if there is something in it

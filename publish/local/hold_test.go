@@ -10,11 +10,11 @@ import (
 
 func TestHold(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mirror")
-	first, err := Hold(dir)
+	first, err := Hold(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, err := Hold(dir); err == nil {
+	if second, err := Hold(dir, dir); err == nil {
 		second.Close()
 		if runtime.GOOS == "linux" {
 			t.Error("two are in the folder")
@@ -35,7 +35,7 @@ func TestHold(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, holdFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Hold(dir)
+	again, err := Hold(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestHold(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	none, err := Hold(file)
+	none, err := Hold(file, file)
 	if err != nil {
 		t.Fatal(err)
 	}

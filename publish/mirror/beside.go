@@ -230,7 +230,7 @@ func (m *run) load() error {
 		}
 	}
 	m.lock.settings = Settings{ImageRegistry: m.ImageRegistry, ConfigMaps: m.ConfigMaps, Images: m.WithImages, Platforms: m.Platforms, Folder: strings.TrimSuffix(m.Below, "/"), URL: m.URL}
-	if m.Apart || !m.Near {
+	if m.Apart || m.Folder == nil {
 		m.lock.settings.To = m.To.Name
 	}
 	if err := m.loadImages(); err != nil {

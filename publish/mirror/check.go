@@ -380,7 +380,7 @@ func (c *checker) walk(ctx context.Context) error {
 			c.add(Unfinished, name, "a run of mirror was stopped; run it again to finish it")
 			return nil
 		case strings.HasPrefix(base, ownPrefix):
-			if base != ownPrefix+"lock" {
+			if base != holdFile {
 				c.add(Unfinished, name, "a run that was stopped left it; run mirror repair")
 			}
 			return skip(e)
@@ -407,9 +407,6 @@ func (c *checker) walk(ctx context.Context) error {
 	c.keep(broken)
 	return err
 }
-
-// ownPrefix begins the names of what this program keeps while it works.
-const ownPrefix = ".clusterctl-repo-"
 
 func skip(e fs.DirEntry) error {
 	if e.IsDir() {

@@ -441,7 +441,7 @@ func (m *run) config(releases []Locked) (*Config, error) {
 
 // here is what layouts.MirrorVariable defaults to, "" for the folder itself.
 func (m *run) here() string {
-	if m.Portable {
+	if m.Bundle != "" {
 		return portable
 	}
 	return ""

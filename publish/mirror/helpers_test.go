@@ -183,7 +183,8 @@ func folderOf(t testing.TB, dir string) *local.Folder {
 
 // toFolder are options for a mirror in a folder.
 func toFolder(t testing.TB, dir string) Options {
-	return Options{To: folderOf(t, dir).Site(), Near: true, Dir: dir}
+	folder := folderOf(t, dir)
+	return Options{To: folder.Site(), Folder: folder, Dir: dir}
 }
 
 func mirrored(t testing.TB, wants []Want, opts Options) *Result {

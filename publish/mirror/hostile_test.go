@@ -76,7 +76,7 @@ func TestHostileLockFile(t *testing.T) {
 		if err := plant(filepath.Join(dir, lock), t.TempDir()); err != nil {
 			t.Fatal(err)
 		}
-		if held, err := local.Hold(dir); err == nil || !strings.Contains(err.Error(), "is not a plain file") {
+		if held, err := local.Hold(dir, dir); err == nil || !strings.Contains(err.Error(), "is not a plain file") {
 			t.Errorf("%s: %v", kind, err)
 			if held != nil {
 				held.Close()

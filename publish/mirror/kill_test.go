@@ -18,11 +18,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
-	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
 // The tests below start this test binary again as a mirror of its own, whose
@@ -77,7 +72,7 @@ var children = map[string]func(args []string) error{
 		}
 		_, opts, _, _ := scene(&testing.T{}, args[0], nil, nil)
 		fmt.Println("ready")
-		_, err = Prune(context.Background(), lock.Keep(1), nil, changing(args[0], opts))
+		_, err = Prune(context.Background(), lock.Keep(1), nil, opts)
 		return err
 	},
 	// limited DIR BYTES: mirrors while no file may grow larger.
@@ -151,34 +146,6 @@ func kills() (enough, rounds int) {
 	return enough, 4 * enough
 }
 
-// changing lets releases of a mirror in a folder be replaced and removed.
-func changing(dir string, opts Options) Options {
-	folder, err := local.New(dir)
-	if err != nil {
-		panic(err)
-	}
-	of := opts.To.Of
-	opts.To.Of = func(p layouts.Provider) (publish.Destination, error) {
-		d, err := of(p)
-		return changeable{d, folder, p}, err
-	}
-	return opts
-}
-
-type changeable struct {
-	publish.Destination
-	folder *local.Folder
-	p      layouts.Provider
-}
-
-func (c changeable) Replace(ctx context.Context, r *repo.Release) (publish.Result, error) {
-	return c.folder.Replace(ctx, r)
-}
-
-func (c changeable) Remove(ctx context.Context, version string) error {
-	return c.folder.Remove(ctx, c.p, version)
-}
-
 // repairScene repairs a mirror from where it came from.
 func repairScene(dir string) error {
 	report, err := Check(context.Background(), dir, 2)
@@ -197,7 +164,7 @@ func repairScene(dir string) error {
 			}
 		}
 	}
-	_, err = Run(context.Background(), wants, changing(dir, opts))
+	_, err = Run(context.Background(), wants, opts)
 	return err
 }
 

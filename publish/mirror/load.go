@@ -163,7 +163,7 @@ func (m *run) borrow(ctx context.Context, c *cargo, r *repo.Release, p layouts.P
 			continue
 		}
 		have, stated := b.Stated()
-		if !stated && m.Near {
+		if !stated && m.Folder != nil {
 			if have, err = b.Sum(ctx); err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 )
@@ -28,20 +29,22 @@ type Platforms struct {
 
 // Options say how to mirror.
 type Options struct {
-	// To is where the releases go, and Near whether reading there costs no
-	// network.
-	To   publish.Site
-	Near bool
+	// To is where the releases go, and Folder the folder that it leads to, where
+	// reading costs no network and releases can be replaced and removed; nil if they
+	// go elsewhere.
+	To     publish.Site
+	Folder *local.Folder
 	// Dir is the folder for the files beside the releases: the root of a mirror
-	// that is a folder.
-	Dir string
+	// that is a folder. Of a mirror that is kept in the file Bundle it is the
+	// Staging folder, which is also where To leads.
+	Dir, Bundle string
 	// Below is the path of the releases in Dir with a slash at its end, if they
 	// are not at its root.
 	Below string
 	// Apart is true if the releases are not in Dir.
 	Apart bool
 	// Jobs limits what goes on at the same time: downloads, looks at what there is,
-	// and releases, of which a mirror that is Near may have twice as many under way.
+	// and releases, of which a mirror in a Folder may have twice as many under way.
 	Jobs int
 	// DryRun changes nothing and downloads no more than it needs to know which
 	// providers share a release.
@@ -57,9 +60,6 @@ type Options struct {
 	ConfigMaps bool
 	// Repair puts what the lock says in the place of what is damaged.
 	Repair bool
-	// Portable makes a clusterctl.yaml that finds the mirror in the working
-	// directory, for one that will be unpacked elsewhere.
-	Portable bool
 	// URL is the address of the web server that shows the mirror, which the lock
 	// file keeps.
 	URL string
@@ -101,12 +101,6 @@ type Options struct {
 	Watch func(publish.Progress)
 }
 
-// Replacer is a destination that can put another content in the place of a
-// published release. It swaps both in one step.
-type Replacer interface {
-	Replace(ctx context.Context, r *repo.Release) (publish.Result, error)
-}
-
 // Outcome is what became of one release.
 type Outcome struct {
 	Provider layouts.Provider
@@ -136,6 +130,8 @@ type Result struct {
 	Images *ImageInventory
 	// Written are the files beside the releases that were made or changed.
 	Written []string
+	// Bundle is the checksum of the bundle, if the mirror is kept in one.
+	Bundle repo.Sum
 }
 
 // Run brings what is wanted into the mirror. Each release is there whole or not
@@ -147,23 +143,45 @@ type Result struct {
 // *publish.ConflictError if the mirror has another content than source and lock
 // file. In a dry run the result holds no warnings.
 func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
-	m, err := newRun(opts)
+	return work(ctx, opts, func(m *run) error {
+		tasks, err := m.resolve(ctx, wants)
+		if err != nil {
+			return err
+		}
+		err = m.transfer(ctx, tasks)
+		if closeErr := m.closeJournal(); err == nil {
+			err = closeErr
+		}
+		if err == nil && !opts.DryRun {
+			err = m.finish(ctx)
+		}
+		return err
+	})
+}
+
+// work does something with a mirror while no other run does.
+func work(ctx context.Context, opts Options, do func(m *run) error) (*Result, error) {
+	h, err := hold(ctx, &opts)
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := m.resolve(ctx, wants)
+	worth := false
+	defer func() { h.close(worth) }()
+	m, err := newRun(opts)
 	if err != nil {
 		return nil, err
 	}
 	if !opts.DryRun {
 		cleanSpools(opts.Dir)
 	}
-	err = m.transfer(ctx, tasks)
-	if closeErr := m.closeJournal(); err == nil {
-		err = closeErr
+	if opts.Folder != nil && opts.Repair {
+		if err := opts.Folder.Sweep(); err != nil {
+			return nil, err
+		}
 	}
-	if err == nil && !opts.DryRun {
-		err = m.finish(ctx)
+	err = do(m)
+	if worth = len(m.fresh) > 0; err == nil && opts.Bundle != "" && !opts.DryRun {
+		err = h.store(ctx, &m.result)
 	}
 	return m.ended(err)
 }
@@ -284,7 +302,7 @@ func (m *run) present(ctx context.Context, l *Locked) (*repo.Release, error) {
 		if a == nil || f.differs(a) {
 			return nil, nil
 		}
-		if _, stated := a.Stated(); m.Near && !stated {
+		if _, stated := a.Stated(); m.Folder != nil && !stated {
 			sum, err := a.Sum(ctx)
 			if err != nil {
 				return nil, err

@@ -286,14 +286,11 @@ func TestChangedUpstream(t *testing.T) {
 				}
 				opts := toFolder(t, dir)
 				opts.AcceptChanged = true
+				opts.Folder = nil
 				if _, err := Run(t.Context(), wants, opts); !errors.As(err, new(*publish.ConflictError)) {
 					t.Errorf("a destination that replaces nothing: %v", err)
 				}
-				of, f := opts.To.Of, folderOf(t, dir)
-				opts.To.Of = func(p layouts.Provider) (publish.Destination, error) {
-					d, err := of(p)
-					return replacer{d, f.Replace}, err
-				}
+				opts.Folder = folderOf(t, dir)
 				mirrored(t, wants, opts)
 				whole(t, dir, own)
 				checkSums(t, dir)
@@ -304,15 +301,6 @@ func TestChangedUpstream(t *testing.T) {
 			})
 		}
 	}
-}
-
-type replacer struct {
-	publish.Destination
-	replace func(context.Context, *repo.Release) (publish.Result, error)
-}
-
-func (r replacer) Replace(ctx context.Context, release *repo.Release) (publish.Result, error) {
-	return r.replace(ctx, release)
 }
 
 // A file of somebody else who shares the release is no change of this provider.

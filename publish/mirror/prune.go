@@ -12,11 +12,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
 
-// Remover is a destination that can take a published release away in one step.
-type Remover interface {
-	Remove(ctx context.Context, version string) error
-}
-
 // Keep returns the releases of the lock that are not among the newest n of their
 // provider. Pre-releases count only if nothing else is left.
 func (l *Lock) Keep(n int) (rest []Locked) {
@@ -51,44 +46,37 @@ func (l *Lock) Select(p layouts.Provider, s Selector) (out []Locked) {
 }
 
 // Prune takes releases out of a mirror in a folder, and then files that are in
-// none of its lists, by their paths. It can be repeated after any failure. The
-// destinations of opts.To must be Removers.
+// none of its lists, by their paths. It can be repeated after any failure.
 func Prune(ctx context.Context, gone []Locked, unlisted []string, opts Options) (*Result, error) {
-	m, err := newRun(opts)
-	if err != nil {
-		return nil, err
-	}
+	return work(ctx, opts, func(m *run) error { return m.prune(ctx, gone, unlisted) })
+}
+
+func (m *run) prune(ctx context.Context, gone []Locked, unlisted []string) error {
 	for i := range gone {
 		m.forget(&gone[i])
 	}
 	if m.Sign != nil {
 		// What cannot be signed is found before anything is removed.
 		if _, err := m.standing(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	cleanSpools(opts.Dir)
+	if err := m.Folder.Sweep(); err != nil {
+		return err
+	}
 	for i := range gone {
 		l := &gone[i]
-		to, err := m.to(l.Identity())
-		if err != nil {
-			return nil, err
-		}
-		r, ok := to.(Remover)
-		if !ok {
-			return nil, fmt.Errorf("nothing can be removed from %s", to)
-		}
-		if err := r.Remove(ctx, l.Version); err != nil {
-			return nil, err
+		if err := m.Folder.Remove(ctx, l.Identity(), l.Version); err != nil {
+			return err
 		}
 		if name := configMapName(l); name != "" {
 			unlisted = append(unlisted, layouts.ConfigMapFolder+"/"+name+".yaml")
 		}
 	}
 	if err := m.beside.remove(unlisted); err != nil {
-		return nil, err
+		return err
 	}
-	return m.ended(m.finish(ctx))
+	return m.finish(ctx)
 }
 
 // forget takes a release out of the lock.

@@ -14,7 +14,7 @@ import (
 
 // spoolPrefix begins the name of a spool, which is hidden from everybody who
 // lists releases.
-const spoolPrefix = ".clusterctl-repo-spool-"
+const spoolPrefix = ownPrefix + "spool-"
 
 // spool keeps the files of one release on disk, between a source that is read
 // once and a destination that needs checksums first. It is one file, whose name

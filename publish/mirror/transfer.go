@@ -37,7 +37,7 @@ func (m *run) transfer(ctx context.Context, tasks []*task) error {
 		}
 	}
 	limit := m.Jobs
-	if m.Near && limit > 1 {
+	if m.Folder != nil && limit > 1 {
 		limit *= 2 // so that downloads go on while others are written to the disk
 	}
 	var failed atomic.Bool
@@ -284,14 +284,10 @@ func (m *run) publish(ctx context.Context, p publish.Parcel) (publish.Result, er
 		defer m.release()
 	}
 	result, err := p.Publish(ctx)
-	if _, conflict := errors.AsType[*publish.ConflictError](err); !conflict || !m.AcceptChanged && !m.Repair {
+	if _, conflict := errors.AsType[*publish.ConflictError](err); !conflict || m.Folder == nil || !m.AcceptChanged && !m.Repair {
 		return result, err
 	}
-	r, ok := p.To.(Replacer)
-	if !ok {
-		return result, err
-	}
-	if result, err = r.Replace(ctx, p.Release); err != nil {
+	if result, err = m.Folder.Replace(ctx, p.Release); err != nil {
 		return result, err
 	}
 	return result, p.To.Verify(ctx, p.Release)

@@ -27,7 +27,7 @@ var principles = []principle{
 	{of: "publish/...", not: "transform/...", why: "A destination takes releases whoever made them."},
 	{of: "publish/...", except: "publish/open publish/images publish/github", not: "publish/github/...", why: eachAlone},
 	{of: "publish/...", except: "publish/open publish/images publish/gitlab", not: "publish/gitlab/...", why: eachAlone},
-	{of: "publish/...", except: "publish/open publish/images publish/local", not: "publish/local/...", why: eachAlone},
+	{of: "publish/...", except: "publish/open publish/images publish/mirror publish/local", not: "publish/local/...", why: eachAlone},
 	{of: "publish/...", except: "publish/open publish/images publish/oci", not: "publish/oci/...", why: eachAlone},
 	{of: "repo/kube/... repo/capi/... repo/facts/... repo/lint/... repo/report/...", except: "repo/lint/rules/internal/gendocs", not: "repo/source/...",
 		why: "What judges and reports is given bytes; where they come from is up to the caller."},

@@ -18,7 +18,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/bundle"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
@@ -46,10 +45,8 @@ type mirrorFlags struct {
 	maxWait       time.Duration
 	// since is the lock of the other side of a gap.
 	since string
-	// bundle is the file of DEST, if that is one.
-	bundle string
 	// carried are the bundles among the TARGETs.
-	carried []*bundle.Bundle
+	carried []*mirror.Bundle
 	// given are the settings that are on the command line.
 	given struct{ ImageRegistry, ConfigMaps, WithImages, Platforms bool }
 }
@@ -135,7 +132,7 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 		return usagef("there is no destination: say --to, such as --to /srv/mirror")
 	case len(args) == 0 && f.config == "" && f.certManager == "":
 		return usagef("there is nothing to mirror: name a TARGET, such as infrastructure-aws, or a clusterctl.yaml with --config")
-	case f.since != "" && !bundle.IsBundle(f.to):
+	case f.since != "" && !mirror.IsBundle(f.to):
 		return usagef("--since is for a bundle, such as --to bundle.tar")
 	case len(f.platforms) > 0 && slices.ContainsFunc(f.platforms, func(p string) bool { return !isPlatform(p) }):
 		return usagef("--platform %s: it must be OS/ARCH, such as linux/amd64,linux/arm64", strings.Join(f.platforms, ","))
@@ -159,7 +156,7 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 			return usagef("--since: %w", err)
 		}
 	}
-	if err := a.stageBundle(ctx, f, &opts); err != nil {
+	if err := a.bundleTo(f, &opts); err != nil {
 		return err
 	}
 	if err := a.mirrorTo(f, &opts); err != nil {
@@ -188,14 +185,22 @@ func (a *app) mirror(ctx context.Context, f *mirrorFlags, args []string) error {
 		if result.Lock.Settings.ImageRegistry == "" {
 			return usagef("--push-images needs --image-registry, such as registry.example.com/capi")
 		}
+		if opts.Bundle != "" {
+			b, err := mirror.OpenBundle(opts.Bundle)
+			if err != nil {
+				return err
+			}
+			f.carried = append(f.carried, b)
+		}
 		if err := a.pushImages(ctx, f, result, opts.Dir); err != nil {
 			return err
 		}
 	}
-	if f.bundle != "" {
-		return a.finishBundle(ctx, f, &opts)
-	}
-	if !f.dryRun {
+	switch {
+	case f.dryRun:
+	case opts.Bundle != "":
+		a.say("wrote %s, SHA-256 %s; on the other side: clusterctl-repo mirror %s --to /srv/mirror", a.short(opts.Bundle), result.Bundle, filepath.Base(opts.Bundle))
+	default:
 		a.say("the configuration for clusterctl is %s", a.short(filepath.Join(opts.Dir, layouts.ConfigFile)))
 	}
 	return nil
@@ -228,18 +233,6 @@ func (a *app) runMirror(ctx context.Context, wants []mirror.Want, opts mirror.Op
 			copied++
 		}
 		a.say("%s %s %s from %s (%d files, %d bytes)", word, o.Provider.Label(), o.Version, o.From, o.Files, o.Bytes)
-	}
-	if !opts.DryRun {
-		held, err := local.Hold(opts.Dir)
-		if err != nil {
-			return nil, err
-		}
-		defer held.Close()
-	}
-	if opts.Repair {
-		if err := sweep(opts); err != nil {
-			return nil, err
-		}
 	}
 	result, err := mirror.Run(ctx, wants, opts)
 	a.progress.Done()
@@ -297,12 +290,7 @@ func (a *app) mirrorTo(f *mirrorFlags, opts *mirror.Options) error {
 			opts.Below = open.StaticFolder + "/"
 		}
 	}
-	opts.Near = true
-	of := opts.To.Of
-	opts.To.Of = func(p layouts.Provider) (publish.Destination, error) {
-		d, err := of(p)
-		return replaceable{d, folder, p}, err
-	}
+	opts.Folder = folder
 	return nil
 }
 
@@ -337,21 +325,6 @@ func (a *app) credible(signing *attestation, verify *verification, opts *mirror.
 		}
 	}
 	return nil
-}
-
-// replaceable is a destination in a folder, where a release can be replaced.
-type replaceable struct {
-	publish.Destination
-	folder   *local.Folder
-	provider layouts.Provider
-}
-
-func (r replaceable) Remove(ctx context.Context, version string) error {
-	return r.folder.Remove(ctx, r.provider, version)
-}
-
-func (r replaceable) Replace(ctx context.Context, release *repo.Release) (publish.Result, error) {
-	return r.folder.Replace(ctx, release)
 }
 
 // wants finds out what is to be mirrored.

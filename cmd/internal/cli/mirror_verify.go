@@ -17,8 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/bundle"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
@@ -67,7 +65,7 @@ over the network.`,
 // is an error.
 func (a *app) checkMirror(ctx context.Context, name string, keys *verification) (*mirror.Report, error) {
 	dir := a.path(name)
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() && bundle.IsBundle(name) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() && mirror.IsBundle(name) {
 		return a.checkBundle(ctx, name, keys)
 	}
 	report, err := mirror.Check(ctx, dir, mirror.DefaultJobs)
@@ -111,7 +109,7 @@ func (a *app) checkBundle(ctx context.Context, name string, keys *verification) 
 		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Damaged, Path: name, Message: err.Error() + "; carry the bundle over again"})
 		return report, nil
 	}
-	b, err := bundle.Open(a.path(name))
+	b, err := mirror.OpenBundle(a.path(name))
 	if err != nil {
 		return damaged(err)
 	}
@@ -468,11 +466,14 @@ is trusted.`,
 					}
 				}
 			}
-			verb := "removed"
-			if dryRun {
-				verb = "would remove"
-			} else if err := a.prune(ctx, gone, extra, opts); err != nil {
-				return err
+			verb := "would remove"
+			if !dryRun {
+				verb = "removed"
+				result, err := mirror.Prune(ctx, gone, extra, opts)
+				if err != nil {
+					return err
+				}
+				a.tellMirror(result, opts.Dir)
 			}
 			for _, l := range gone {
 				a.say("%s %s %s", verb, l.Provider, l.Version)
@@ -525,32 +526,4 @@ func pruned(lock *mirror.Lock, args []string, keep int) (out []mirror.Locked, er
 		add(lock.Keep(keep))
 	}
 	return out, nil
-}
-
-func (a *app) prune(ctx context.Context, gone []mirror.Locked, unlisted []string, opts mirror.Options) error {
-	held, err := local.Hold(opts.Dir)
-	if err != nil {
-		return err
-	}
-	defer held.Close()
-	if err := sweep(opts); err != nil {
-		return err
-	}
-	result, err := mirror.Prune(ctx, gone, unlisted, opts)
-	if err == nil {
-		a.tellMirror(result, opts.Dir)
-	}
-	return err
-}
-
-// sweep removes what runs left in a mirror that were killed.
-func sweep(opts mirror.Options) error {
-	if opts.Apart {
-		return nil
-	}
-	folder, err := local.New(filepath.Join(opts.Dir, filepath.FromSlash(opts.Below)))
-	if err != nil {
-		return err
-	}
-	return folder.Sweep()
 }

@@ -1,8 +1,10 @@
-package bundle
+package mirror
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,14 +13,21 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
-// Bundle is an open bundle. It is safe for concurrent use.
+// Bundle is a mirror in one tar file, open for reading; it is safe for concurrent
+// use. The file is the same for the same mirror: SHA256SUMS comes first, with the
+// checksum of everything else, then its signature if there is one, then all other
+// files in the order of their paths. Unpacked with tar, it is the mirror again.
+//
+// It is read without being unpacked, and no content is used that is not what
+// SHA256SUMS says.
 type Bundle struct {
 	name string
 	file *os.File
@@ -26,11 +35,11 @@ type Bundle struct {
 	// signature, or nil.
 	Checksums, Signature []byte
 	names                []string // in order
-	places               map[string]place
+	places               map[string]span
 }
 
-// place is where a file is in the bundle.
-type place struct {
+// span is where a file is in the bundle.
+type span struct {
 	offset, size int64
 	sum          repo.Sum
 }
@@ -38,9 +47,9 @@ type place struct {
 // IsBundle reports whether a path has the name of a bundle.
 func IsBundle(name string) bool { return filepath.Ext(name) == ".tar" }
 
-// Open opens a bundle and reads its index. Contents are compared with it when
-// they are read. The error wraps fs.ErrNotExist if there is no such file.
-func Open(name string) (*Bundle, error) {
+// OpenBundle opens a bundle and reads its index. Contents are compared with it
+// when they are read. The error wraps fs.ErrNotExist if there is no such file.
+func OpenBundle(name string) (*Bundle, error) {
 	info, err := os.Stat(name)
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("it is not a plain file")
@@ -52,19 +61,12 @@ func Open(name string) (*Bundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the bundle %s: %w", name, cause(err))
 	}
-	b := &Bundle{name: name, file: f, places: map[string]place{}}
+	b := &Bundle{name: name, file: f, places: map[string]span{}}
 	if err := b.index(info.Size()); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s is not a whole bundle: %w", name, err)
 	}
 	return b, nil
-}
-
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // index reads the headers of the archive, which has to hold what SHA256SUMS
@@ -95,15 +97,15 @@ func (b *Bundle) index(size int64) error {
 			if h.Name != layouts.ChecksumFile {
 				return fmt.Errorf("it begins with %q, not with %s", h.Name, layouts.ChecksumFile)
 			}
-			if b.Checksums, err = small(t, h); err != nil {
+			if b.Checksums, err = inMemory(t, h); err != nil {
 				return err
 			}
-			if sums, err = parse(b.Checksums); err != nil {
+			if sums, err = parseIndex(b.Checksums); err != nil {
 				return err
 			}
 			continue
 		case h.Name == layouts.SignatureFile && b.Signature == nil:
-			if b.Signature, err = small(t, h); err != nil {
+			if b.Signature, err = inMemory(t, h); err != nil {
 				return err
 			}
 			continue
@@ -122,7 +124,7 @@ func (b *Bundle) index(size int64) error {
 			return fmt.Errorf("it ends within %q", h.Name)
 		}
 		b.names = append(b.names, h.Name)
-		b.places[h.Name] = place{at, h.Size, sum}
+		b.places[h.Name] = span{at, h.Size, sum}
 	}
 	if sums == nil {
 		return errors.New("it is empty")
@@ -153,22 +155,22 @@ func (b *Bundle) ended() error {
 	}
 }
 
-// small reads a file that is kept in memory.
-func small(t io.Reader, h *tar.Header) ([]byte, error) {
+// inMemory reads a file that is kept in memory.
+func inMemory(t io.Reader, h *tar.Header) ([]byte, error) {
 	if h.Size > files.MaxSize {
 		return nil, fmt.Errorf("%s has %d bytes, more than %d", h.Name, h.Size, files.MaxSize)
 	}
 	return io.ReadAll(t)
 }
 
-func parse(data []byte) (map[string]repo.Sum, error) {
-	listed, err := mirror.ParseSums(data)
+func parseIndex(data []byte) (map[string]repo.Sum, error) {
+	listed, err := ParseSums(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", layouts.ChecksumFile, err)
 	}
 	out := make(map[string]repo.Sum, len(listed))
 	for _, s := range listed {
-		if _, twice := out[s.Name]; twice || s.Name == layouts.ChecksumFile || s.Name == layouts.SignatureFile {
+		if s.Name == layouts.ChecksumFile || s.Name == layouts.SignatureFile {
 			return nil, fmt.Errorf("%s lists %q, which it must not", layouts.ChecksumFile, s.Name)
 		}
 		out[s.Name] = s.Sum
@@ -198,51 +200,6 @@ func (b *Bundle) File(name string) (*repo.Artifact, error) {
 	}).Stating(p.sum), nil
 }
 
-// Unpack writes all files into a folder, which must be empty or not exist.
-func (b *Bundle) Unpack(ctx context.Context, dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, name := range b.names {
-		a, err := b.File(name)
-		if err != nil {
-			return err
-		}
-		if err := unpack(ctx, root, name, a); err != nil {
-			return err
-		}
-	}
-	if b.Signature != nil {
-		if err := root.WriteFile(layouts.SignatureFile, b.Signature, 0o666); err != nil {
-			return err
-		}
-	}
-	// The checksums are the sign that everything is there.
-	return root.WriteFile(layouts.ChecksumFile, b.Checksums, 0o666)
-}
-
-func unpack(ctx context.Context, root *os.Root, name string, a *repo.Artifact) error {
-	if dir := path.Dir(name); dir != "." {
-		if err := root.MkdirAll(dir, 0o777); err != nil {
-			return err
-		}
-	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = a.Copy(ctx, f)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
-}
-
 // Verify reads every file and compares it with the checksums. It returns how
 // many bytes it read.
 func (b *Bundle) Verify(ctx context.Context) (bytes int64, err error) {
@@ -257,4 +214,101 @@ func (b *Bundle) Verify(ctx context.Context) (bytes int64, err error) {
 		bytes += a.Size
 	}
 	return bytes, nil
+}
+
+// unpack writes all files into a folder that has none of them.
+func (b *Bundle) unpack(ctx context.Context, root *os.Root) error {
+	for _, name := range b.names {
+		if err := root.MkdirAll(path.Dir(name), 0o777); err != nil {
+			return err
+		}
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if err != nil {
+			return err
+		}
+		a, err := b.File(name)
+		if err == nil {
+			_, err = a.Copy(ctx, f)
+		}
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if b.Signature != nil {
+		if err := root.WriteFile(layouts.SignatureFile, b.Signature, 0o666); err != nil {
+			return err
+		}
+	}
+	return root.WriteFile(layouts.ChecksumFile, b.Checksums, 0o666)
+}
+
+// pack writes the mirror in a folder to w, in one pass. It fails with an
+// *unfitError if a file is not what the checksums of the mirror say.
+func pack(ctx context.Context, w io.Writer, root *os.Root) error {
+	sums, err := root.ReadFile(layouts.ChecksumFile)
+	if err != nil {
+		return err
+	}
+	listed, err := ParseSums(sums)
+	if err != nil {
+		return fmt.Errorf("%s: %w", layouts.ChecksumFile, err)
+	}
+	t := tar.NewWriter(w)
+	add := func(name string, data []byte) error {
+		if err := t.WriteHeader(header(name, int64(len(data)))); err != nil {
+			return err
+		}
+		_, err := t.Write(data)
+		return err
+	}
+	if err := add(layouts.ChecksumFile, sums); err != nil {
+		return err
+	}
+	sig, err := root.ReadFile(layouts.SignatureFile)
+	if err == nil {
+		err = add(layouts.SignatureFile, sig)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	slices.SortFunc(listed, func(a, b Checksum) int { return strings.Compare(a.Name, b.Name) })
+	for _, f := range listed {
+		file, err := openFile(root, f.Name, os.O_RDONLY)
+		if err != nil {
+			return &unfitError{fmt.Errorf("%s: %w", f.Name, cause(err))}
+		}
+		info, err := file.Stat()
+		if err == nil {
+			err = t.WriteHeader(header(f.Name, info.Size()))
+		}
+		if err != nil {
+			file.Close()
+			return err
+		}
+		a := repo.NewArtifact(path.Base(f.Name), f.Name, info.Size(), func() (io.ReadCloser, error) { return file, nil })
+		sum, err := a.Copy(ctx, t)
+		if err != nil {
+			return err
+		}
+		if sum != f.Sum {
+			return &unfitError{fmt.Errorf("%s changed while the bundle was made", f.Name)}
+		}
+	}
+	return t.Close()
+}
+
+// unfitError says that a mirror is not what its checksums say.
+type unfitError struct{ error }
+
+// header says nothing that depends on the machine or the time.
+func header(name string, size int64) *tar.Header {
+	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0).UTC()}
+}
+
+// identity tells bundles with different content apart.
+func (b *Bundle) identity() repo.Sum {
+	return sha256.Sum256(bytes.Join([][]byte{b.Checksums, b.Signature}, []byte{0}))
 }

@@ -1,0 +1,129 @@
+package mirror
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// mirrorIn writes what a mirror consists of for a bundle: files with checksums.
+func mirrorIn(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	var sums strings.Builder
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		a := repo.BytesArtifact(name, []byte(content))
+		sum, err := a.Sum(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&sums, "%s  %s\n", sum, name)
+	}
+	if err := os.WriteFile(filepath.Join(dir, layouts.ChecksumFile), []byte(sums.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// packed returns the mirror in a folder as a bundle.
+func packed(t *testing.T, dir string) []byte {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	var b bytes.Buffer
+	if err := pack(t.Context(), &b, root); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A bundle is the same for the same mirror, and unpacks into it.
+func TestRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{layouts.LockFile: "{}", "a/v1.0.0/x.yaml": "x", "clusterctl.yaml": "", "images/" + strings.Repeat("b", 200): "long"}
+	mirrorIn(t, filepath.Join(dir, "m"), files)
+	first := packed(t, filepath.Join(dir, "m"))
+	if !bytes.Equal(first, packed(t, filepath.Join(dir, "m"))) {
+		t.Error("two bundles of one mirror differ")
+	}
+	name := filepath.Join(dir, "b.tar")
+	if err := os.WriteFile(name, first, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b, err := OpenBundle(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	root, err := beside{filepath.Join(dir, "u")}.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := b.unpack(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if got, err := os.ReadFile(filepath.Join(dir, "u", name)); err != nil || string(got) != content {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// Whatever is changed in a bundle, it is refused, or reads as what it was.
+func TestDamage(t *testing.T) {
+	dir := t.TempDir()
+	mirrorIn(t, filepath.Join(dir, "m"), map[string]string{layouts.LockFile: "{}", "a/v1.0.0/x.yaml": strings.Repeat("x", 700)})
+	whole := packed(t, filepath.Join(dir, "m"))
+	name := filepath.Join(dir, "b.tar")
+	refused := 0
+	for at := 0; at < len(whole); at += 3 {
+		for _, cut := range []bool{false, true} {
+			data := bytes.Clone(whole)
+			if data[at] ^= 0x11; cut {
+				data = whole[:at]
+			}
+			if err := os.WriteFile(name, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			b, err := OpenBundle(name)
+			if err == nil {
+				_, err = b.Verify(t.Context())
+				a, fileErr := b.File("a/v1.0.0/x.yaml")
+				if err == nil && fileErr == nil {
+					if got, readErr := a.Bytes(); readErr != nil || string(got) != strings.Repeat("x", 700) {
+						t.Errorf("byte %d: %q, %v", at, got, readErr)
+					}
+				}
+				b.Close()
+			}
+			if err != nil {
+				refused++
+			}
+		}
+	}
+	if refused < len(whole)/3 {
+		t.Errorf("only %d damaged bundles were refused", refused)
+	}
+	// What leads out of the folder is refused by its name.
+	for _, bad := range []string{"../x", "/etc/x", "a/../../x", "a//b", "SHA256SUMS", `a\..\x`, ""} {
+		sums := strings.Repeat("ab", 32) + "  " + bad + "\n"
+		if _, err := parseIndex([]byte(sums)); err == nil && bad != `a\..\x` {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
