@@ -67,8 +67,10 @@ func filesOf(p layouts.Provider, version string) []string {
 type place struct {
 	name   string
 	stated bool
-	hook   func(step string) error
-	body   func(step string, content []byte) io.Reader // of a file, if not nil
+	// incomplete is why its files cannot be listed.
+	incomplete string
+	hook       func(step string) error
+	body       func(step string, content []byte) io.Reader // of a file, if not nil
 
 	mu       sync.Mutex
 	releases map[string][]string // files by version
@@ -112,7 +114,7 @@ func (p *place) Fetch(ctx context.Context, version string) (*repo.Release, error
 	if !ok {
 		return nil, fmt.Errorf("%s has no %s: %w", p.name, version, fs.ErrNotExist)
 	}
-	r := &repo.Release{Version: version, Path: p.name + "/" + version}
+	r := &repo.Release{Version: version, Path: p.name + "/" + version, Incomplete: p.incomplete}
 	for i := 0; i < len(files); i += 2 {
 		name, content := files[i], []byte(files[i+1])
 		where := p.name + "/" + version + "/" + name

@@ -262,6 +262,10 @@ func (m *run) fill(ctx context.Context, c *cargo) error {
 // check refuses releases that are not what their source, the lock or the user
 // says they are.
 func (m *run) check(ctx context.Context, c *cargo) error {
+	// Of cert-manager one file is copied, whatever else there is.
+	if c.whole.Incomplete != "" && c.whole.Artifact(layouts.ChecksumFile) == nil && c.releases[0].Provider != layouts.CertManager {
+		return fmt.Errorf("%s from %s %s; a release without %s is only copied from where its files can be listed", publish.Name(c.whole), c.from, c.whole.Incomplete, layouts.ChecksumFile)
+	}
 	if m.Verify != nil && !c.trusted {
 		whole := *c.whole
 		whole.Incomplete = "" // nothing else than its files is copied

@@ -3,6 +3,7 @@ package mirror
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -530,6 +531,40 @@ func TestChecksumsOfTheSource(t *testing.T) {
 	own.releases["v1.2.0"] = append(slices.Clone(files), layouts.ChecksumFile, strings.Replace(string(sums), "a", "b", 1))
 	if _, err := Run(t.Context(), []Want{{From: own, Provider: foo}}, toFolder(t, memoryDir(t))); !errors.As(err, new(*repo.ChecksumError)) {
 		t.Errorf("wrong checksums: %v", err)
+	}
+}
+
+// TestUnlistedSource: of a place that cannot list its files, only what a list of
+// checksums names is known to be all.
+func TestUnlistedSource(t *testing.T) {
+	files := filesOf(foo, "v1.0.0")
+	certs := []string{layouts.CertManagerFile, "kind: Namespace\n"}
+	listed := slices.Clone(files)
+	sums := ""
+	for i := 0; i < len(files); i += 2 {
+		sums += fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(files[i+1])), files[i])
+	}
+	listed = append(listed, layouts.ChecksumFile, sums)
+	for name, tc := range map[string]struct {
+		files    []string
+		provider layouts.Provider
+		want     bool
+	}{
+		"with checksums":    {listed, foo, true},
+		"without":           {files, foo, false},
+		"a listed one gone": {listed[2:], foo, false},
+		"cert-manager":      {certs, layouts.CertManager, true},
+	} {
+		from := newPlace("origin", map[string][]string{"v1.0.0": tc.files})
+		from.incomplete = "cannot be listed with this token"
+		dir := memoryDir(t)
+		_, err := Run(t.Context(), []Want{{From: from, Provider: tc.provider, Version: selector(t, "v1.0.0")}}, toFolder(t, dir))
+		if (err == nil) != tc.want {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := tree(t, dir); err != nil && len(got) > 0 {
+			t.Errorf("%s: %v", name, names(got))
+		}
 	}
 }
 

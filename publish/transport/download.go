@@ -211,6 +211,10 @@ func (d *download) accept(resp *http.Response) error {
 	if d.at > 0 && d.etag != "" && etag != "" && etag != d.etag {
 		return fmt.Errorf("GET %s: the file was changed while it was read; begin again", bare(resp.Request.URL))
 	}
+	if d.size < 0 && resp.ContentLength < 0 && resp.ProtoMajor < 2 && len(resp.TransferEncoding) == 0 {
+		// HTTP/1.0 ends such an answer by closing the connection.
+		return fmt.Errorf("GET %s: the server says neither how long the file is nor where it ends, so a file that was cut short would pass for a whole one", bare(resp.Request.URL))
+	}
 	if d.size < 0 {
 		d.size = size
 	}

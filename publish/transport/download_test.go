@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -307,5 +308,39 @@ func TestLink(t *testing.T) {
 	refused.Locate(t.Context())
 	if got := open(refused); !strings.Contains(got, "invalid URL escape") {
 		t.Error(got)
+	}
+}
+
+// TestDownloadWithoutAnEnd: where only the end of the connection ends a file, half
+// of it looks like all of it.
+func TestDownloadWithoutAnEnd(t *testing.T) {
+	const content = "kind: Namespace\n"
+	for answer, want := range map[string]bool{
+		"HTTP/1.0 200 OK\r\n\r\n" + content:                                                                   false,
+		"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + content:                                              false,
+		"HTTP/1.0 200 OK\r\nContent-Length: 16\r\n\r\n" + content:                                             true,
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n" + content + "\r\n0\r\n\r\n":             true,
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n10\r\n" + content + "\r\n": false,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			io.WriteString(conn, answer)
+			conn.Close()
+		}))
+		client := New(nil, Policy{Sleep: func(context.Context, time.Duration) error { return nil }})
+		var got []byte
+		body, err := Download(t.Context(), client, server.URL, nil, -1)
+		if err == nil {
+			got, err = io.ReadAll(body)
+			body.Close()
+		}
+		if (err == nil) != want || want && string(got) != content {
+			t.Errorf("%q: %q, %v", answer, got, err)
+		}
+		server.Close()
 	}
 }
