@@ -4,7 +4,7 @@
 GO ?= go
 BIN := bin/clusterctl-repo
 # What --version prints; empty outside a git checkout.
-STAMP = -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli.commit=$(shell git rev-parse HEAD 2>/dev/null) -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli.date=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+STAMP = -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about.commit=$(shell git rev-parse HEAD 2>/dev/null) -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about.date=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 DEMO_VERSION ?= v0.1.0
 SHELL := /bin/sh
 
@@ -99,7 +99,7 @@ new-rule: ## Start a rule: ID=CC031 NAME=worker-class-name
 
 .PHONY: generate
 generate: ## Write the documents that are made from the code
-	$(GO) test ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/internal/gendocs ./repo/migrate/table ./cmd/internal/cli -count=1 -update
+	$(GO) test ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/internal/gendocs ./repo/migrate/table ./cmd/clusterctl-repo -count=1 -update
 	$(GO) test ./publish/github ./publish/gitlab ./publish/oci -run TestTable -count=1 -p 1 -update
 
 .PHONY: verify
@@ -147,10 +147,6 @@ mutate: ## Change the core in small ways and count which changes the tests notic
 .PHONY: mutate-short
 mutate-short: ## The same with a few changes of each package, always the same ones
 	$(GO) run ./test/mutate -sample 25
-
-.PHONY: profile
-profile: ## Record where the time goes, for the compiler: cmd/clusterctl-repo/default.pgo
-	$(GO) run -trimpath ./cmd/internal/profile -corpus "$(or $(CORPUS),../shared/corpus)" -o cmd/clusterctl-repo/default.pgo
 
 .PHONY: bench
 bench: ## Measure the budgets; BENCH=-write for docs/benchmarks.md

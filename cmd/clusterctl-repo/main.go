@@ -8,16 +8,18 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/memory"
 )
 
 func main() {
-	memory.Trade()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// Most work is short, so collecting garbage rarely saves time for little memory.
+	debug.SetGCPercent(400)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// After the first signal the default is back, so that a second one kills.
 	context.AfterFunc(ctx, stop)
-	os.Exit(cli.Main(ctx, os.Args[1:], cli.OS()))
+	os.Exit(program.Main(ctx, os.Args[1:], cli.OS(about.Version())))
 }

@@ -10,26 +10,24 @@ import (
 	"time"
 )
 
-// grace is how long a command may take to end by itself after an interrupt. What
+// Grace is how long a command may take to end by itself after an interrupt. What
 // waits for a pipe or computes without looking at its context does not end.
-const grace = 120 * time.Millisecond
+const Grace = 120 * time.Millisecond
 
 // stopping is how a run ends before its time.
 type stopping struct {
-	// closing is set by commands that have work to do after an interrupt: those that
-	// watch a cluster report what they have seen, and what was made there has to go.
-	// They wait no longer than grace for anything else.
-	closing atomic.Bool
+	closing atomic.Bool // see CloseWhenStopped
 
 	mu   sync.Mutex
 	shut bool
 	// written are the output files that are whole.
 	written []string
-	// ended is closed when the work is over, which it may be after the run was left.
-	ended chan struct{}
 }
 
-func newStopping() *stopping { return &stopping{ended: make(chan struct{})} }
+// CloseWhenStopped makes an interrupt wait for the end of the verb, which has work to
+// do then: those that watch a cluster report what they have seen, and what was made
+// there has to go. They wait no longer than Grace for anything else.
+func (e *Env) CloseWhenStopped() { e.stopping.closing.Store(true) }
 
 // errStopped is what writers get after the end.
 var errStopped = errors.New("interrupted")
@@ -84,15 +82,18 @@ func (s *stopping) wrote(name string, put func() error) error {
 }
 
 // run calls do, and returns early once ctx is done and do does not end. Nothing
-// that do writes afterwards is let through.
-func (s *stopping) run(ctx context.Context, do func(context.Context) error) error {
+// that do writes afterwards is let through. When all is over it calls ended.
+func (s *stopping) run(ctx context.Context, do func(context.Context) error, ended func()) error {
+	if ended == nil {
+		ended = func() {}
+	}
 	if ctx.Err() != nil {
-		close(s.ended)
+		ended()
 		return errStopped
 	}
 	done := make(chan error, 1)
 	go func() {
-		defer close(s.ended)
+		defer ended()
 		done <- do(ctx)
 	}()
 	select {
@@ -106,7 +107,7 @@ func (s *stopping) run(ctx context.Context, do func(context.Context) error) erro
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(grace):
+	case <-time.After(Grace):
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

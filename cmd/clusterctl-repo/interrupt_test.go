@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+)
+
+// interrupted is how a verb is tried: its arguments, in which DEST stands for a
+// place that is new for each try, and whether it waits until it is interrupted.
+type interrupted struct {
+	args  []string
+	waits bool
+}
+
+// interruptions has a row for every verb. Standard input
+// has no end, and the server in the file kubeconfig never answers.
+func interruptions(example string) map[string]interrupted {
+	cluster := []string{"--kubeconfig", "kubeconfig"}
+	return map[string]interrupted{
+		"build":             {args: []string{"build", example, "--version", "v0.1.0", "--out", "DEST"}},
+		"config":            {args: []string{"config", "repo"}},
+		"contract check":    {args: []string{"contract", "check", "-"}, waits: true},
+		"contract docs":     {args: []string{"contract", "docs", "DEST"}},
+		"contract drive":    {args: append([]string{"contract", "drive", "--namespace", "test", "--template", "template.yaml", "--yes-this-cluster-is-disposable"}, cluster...), waits: true},
+		"contract list":     {args: []string{"contract", "list", "-o", "json"}},
+		"contract matrix":   {args: []string{"contract", "matrix", "repo", "-o", "json"}},
+		"contract plan":     {args: []string{"contract", "plan", "repo"}},
+		"contract replay":   {args: []string{"contract", "replay", "-"}, waits: true},
+		"contract show":     {args: []string{"contract", "show", "InfraMachine", "-o", "json"}},
+		"contract watch":    {args: append([]string{"contract", "watch"}, cluster...), waits: true},
+		"diff":              {args: []string{"diff", "repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/v0.2.0", "-o", "json"}},
+		"explain":           {args: []string{"explain", "META006"}},
+		"extension check":   {args: []string{"extension", "check", "https://127.0.0.1:1", "--timeout", "5s"}},
+		"extension config":  {args: []string{"extension", "config", "repo"}},
+		"extension hooks":   {args: []string{"extension", "hooks", "-o", "json"}},
+		"extension openapi": {args: []string{"extension", "openapi"}},
+		"images":            {args: []string{"images", "repo", "-o", "json"}},
+		"init":              {args: []string{"init", example, "-o", "DEST.yaml"}},
+		"lint":              {args: []string{"lint", example, "--no-cache", "-o", "json", "-o", "sarif=DEST.sarif"}},
+		"lint --watch":      {args: []string{"lint", "repo", "--watch"}, waits: true},
+		"man":               {args: []string{"man", "DEST"}},
+		"migrate":           {args: []string{"migrate", "-"}, waits: true},
+		"mirror":            {args: []string{"mirror", "repo@>=0", "--to", "DEST"}},
+		"mirror prune":      {args: []string{"mirror", "prune", "mirror", "--keep", "1", "--dry-run"}},
+		"mirror repair":     {args: []string{"mirror", "repair", "mirror"}},
+		"mirror verify":     {args: []string{"mirror", "verify", "mirror", "-o", "json"}},
+		"move-plan":         {args: []string{"move-plan", "-"}, waits: true},
+		"publish":           {args: []string{"publish", "repo", "--to", "DEST"}},
+		"release":           {args: []string{"release", "src", "--version", "v0.2.0", "--to", "DEST", "--fail-on", "never"}},
+		"render cluster":    {args: []string{"render", "cluster", "repo/infrastructure-foo/v0.1.0", "c"}},
+		"render provider":   {args: []string{"render", "provider", "repo/infrastructure-foo/v0.1.0"}},
+		"rules":             {args: []string{"rules", "-o", "json"}},
+		"schema":            {args: []string{"schema", "lint"}},
+		"survey":            {args: []string{"survey", "repo", "-o", "json"}},
+		"survey merge":      {args: []string{"survey", "merge", "survey.json", "-o", "json"}},
+		"vars":              {args: []string{"vars", "repo", "-o", "json"}},
+		"version":           {args: []string{"version", "-o", "json"}},
+	}
+}
+
+// verbs are the commands that do something.
+func verbs(c *cobra.Command, path string) (out []string) {
+	for _, sub := range c.Commands() {
+		name := strings.TrimSpace(path + " " + sub.Name())
+		if sub.Hidden || sub.Name() == "help" || sub.Name() == "completion" {
+			continue
+		}
+		if !sub.HasSubCommands() || sub.Annotations[cli.TakesTargets] != "" {
+			out = append(out, name)
+		}
+		out = append(out, verbs(sub, name)...)
+	}
+	return out
+}
+
+// TestInterruptEveryVerb interrupts every command at random moments; INTERRUPTS is
+// how many for each. It ends, says so unless it was done, and leaves nothing half
+// written. After an interrupt nothing begins.
+func TestInterruptEveryVerb(t *testing.T) {
+	example, err := filepath.Abs("../../examples/cluster-api-provider-acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tries := 2
+	if text := os.Getenv("INTERRUPTS"); text != "" {
+		if tries, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newAttacked(t)
+	w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
+	w.must("mirror", "repo@>=0", "--to", "mirror")
+	w.must("survey", "repo", "-o", "json=survey.json")
+	w.write("template.yaml", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: c, namespace: test}\n")
+	over := make(chan struct{})
+	silent := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // before that, a server does not see that its client has left
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+	})
+	slow := httptest.NewServer(silent)
+	t.Cleanup(func() {
+		close(over)
+		slow.CloseClientConnections()
+		slow.Close()
+	})
+	w.write("kubeconfig", "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: \""+slow.URL+"\"}}]\nusers: [{name: u, user: {}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n")
+
+	rows := interruptions(example)
+	for _, verb := range verbs(program.Command(cli.NewEnv(cli.IO{Out: io.Discard, Err: io.Discard, LookupEnv: func(string) (string, bool) { return "", false }}), nil), "") {
+		if _, ok := rows[verb]; !ok {
+			t.Errorf("%s has no row in the table of this test", verb)
+		}
+	}
+	for verb, row := range rows {
+		t.Run(verb, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(1, uint64(len(verb))))
+			args := func(dest string) []string {
+				out := slices.Clone(row.args)
+				for i := range out {
+					out[i] = strings.ReplaceAll(out[i], "DEST", dest)
+				}
+				return out
+			}
+			name := strings.ReplaceAll(verb, " ", "-")
+
+			// Nothing begins after an interrupt.
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			var out, errs bytes.Buffer
+			world := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs, LookupEnv: func(string) (string, bool) { return "", false }, Dir: w.dir}
+			if code := program.Main(ended, args(name+"-never"), world); code != cli.ExitFailed || out.Len() > 0 || !strings.Contains(errs.String(), "error: interrupted") {
+				t.Errorf("interrupted before it began, it exits with %d: %s%s", code, out.String(), errs.String())
+			}
+			if left, _ := filepath.Glob(name + "-never*"); left != nil {
+				t.Errorf("interrupted before it began, it left %q", left)
+			}
+
+			whole, within := cli.ExitOK, 100*time.Millisecond
+			if !row.waits {
+				start := time.Now()
+				whole, _, _, _ = stopped(t, time.Hour, strings.NewReader(""), args(name+"-whole")...)
+				within = time.Since(start)
+			}
+			worst := time.Duration(0)
+			for i := range tries {
+				endless, feed := io.Pipe()
+				t.Cleanup(func() { feed.Close() })
+				after := time.Duration(random.Int64N(int64(within) + 1))
+				dest := fmt.Sprintf("%s-%d", name, i)
+				code, out, errs, took := stopped(t, after, endless, args(dest)...)
+				switch {
+				case code == cli.ExitFailed && strings.Contains(errs, "error: interrupted"):
+				case row.waits && (verb == "contract watch" || verb == "lint --watch"): // they report what they saw
+				case !row.waits && code == whole:
+				default:
+					t.Errorf("after %s: exit code %d: %s%s", after, code, out, errs)
+				}
+				if slices.Contains(row.args, "json") && out != "" && !json.Valid([]byte(out)) {
+					t.Errorf("after %s: half a document: %q", after, out)
+				}
+				_, written, _ := strings.Cut(errs, "already written: ")
+				for file := range strings.SplitSeq(strings.TrimSpace(written), ", ") {
+					if _, err := os.Stat(file); file != "" && err != nil {
+						t.Errorf("after %s: it says that %s is written", after, file)
+					}
+				}
+				if !row.waits {
+					sameReleases(t, name+"-whole", dest)
+				}
+				if took > soon {
+					t.Errorf("interrupted after %s, it took %s more", after, took)
+				}
+				worst = max(worst, took)
+			}
+			t.Logf("at most %s after the interrupt", worst)
+		})
+	}
+}
+
+// sameReleases compares the releases that can be seen in a folder with those that a
+// whole run leaves: each is there with all its files, or not at all.
+func sameReleases(t *testing.T, whole, part string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(part, "*-*", "v*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, release := range found {
+		rel, err := filepath.Rel(part, release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := namesIn(t, release), namesIn(t, filepath.Join(whole, rel)); !slices.Equal(got, want) {
+			t.Errorf("%s has %q, not %q", release, got, want)
+		}
+	}
+}
+
+func namesIn(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		out = append(out, fs.FormatDirEntry(e))
+	}
+	return out
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// TestMigrateKilled kills migrate --write while it writes; KILLS is how often. Every
+// file is then the old one or the new one, and the next run completes.
+func TestMigrateKilled(t *testing.T) {
+	kills, err := strconv.Atoi(os.Getenv("KILLS"))
+	if err != nil {
+		kills = 3
+	}
+	const count = 20
+	old, want := map[string][]byte{}, map[string][]byte{}
+	name := func(i int) string { return fmt.Sprintf("%02d/cluster-template.yaml", i) }
+	for i := range count {
+		padding := bytes.Repeat([]byte("# a comment that stays\n"), 500)
+		text := func(kind string) []byte {
+			return append([]byte(fmt.Sprintf(kind, i)), padding...)
+		}
+		old[name(i)] = text("apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata:\n  name: c%d\nspec:\n  topology:\n    class: x\n")
+		want[name(i)] = text("apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata:\n  name: c%d\nspec:\n  topology:\n    classRef:\n      name: x\n")
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := func(dir string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), program)
+		cmd.Args = []string{"clusterctl-repo", "migrate", dir, "--write"}
+		return cmd
+	}
+	between := 0
+	for n := range kills {
+		random := rand.New(rand.NewPCG(7, uint64(n)))
+		dir := t.TempDir()
+		for file, data := range old {
+			if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := command(dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		// It dies soon after one of the first files is replaced.
+		first := filepath.Join(dir, name(random.IntN(count/2)))
+		var end error
+		for waiting := true; waiting; {
+			select {
+			case end = <-ended:
+				waiting = false
+			default:
+				if data, err := os.ReadFile(first); err == nil && bytes.HasPrefix(data, []byte("apiVersion: cluster.x-k8s.io/v1beta2")) {
+					time.Sleep(time.Duration(random.IntN(1500)) * time.Microsecond)
+					_ = cmd.Process.Kill()
+					end = <-ended
+					waiting = false
+				}
+			}
+		}
+		before, after := 0, 0
+		for file := range old {
+			switch data, err := os.ReadFile(filepath.Join(dir, file)); {
+			case err != nil:
+				t.Error(err)
+			case bytes.Equal(data, old[file]):
+				before++
+			case bytes.Equal(data, want[file]):
+				after++
+			default:
+				t.Errorf("kill %d: %s is neither the old nor the new one (%d bytes)", n, file, len(data))
+			}
+		}
+		if end != nil && before > 0 && after > 0 {
+			between++
+		}
+		if out, err := command(dir).CombinedOutput(); err != nil {
+			t.Fatalf("the next run: %v\n%s", err, out)
+		}
+		for file := range old {
+			if data, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !bytes.Equal(data, want[file]) {
+				t.Errorf("kill %d: %s is not migrated by the next run: %v", n, file, err)
+			}
+		}
+	}
+	t.Logf("%d of %d kills came between two files", between, kills)
+	if between == 0 {
+		t.Error("no kill came while files were written")
+	}
+}

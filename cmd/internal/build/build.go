@@ -1,0 +1,91 @@
+// Package build has the verbs that look at a source tree: build and init.
+// It must not know how a release is built or published.
+package build
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+)
+
+// Command is the verb build.
+func Command(env *cli.Env) *cobra.Command {
+	var s targets.Source
+	var out string
+	cmd := &cobra.Command{
+		Use:   "build [SOURCE] --version VERSION",
+		Short: "Build the releases of a source tree into a folder",
+		Long: `Builds every provider of a source tree and writes OUT/<label>/<version>/ with
+the components, metadata, cluster templates, ClusterClasses and other assets,
+and their checksums. Objects get the provider label; a release with more or
+less than one Namespace, or with an object in another one, is refused.
+
+The same input gives the same bytes. A version that is already in OUT is
+replaced in one step, so OUT is for builds; use release or publish for a
+repository that others read.`,
+		Example: `  # Build the tree you are in into ./out
+  clusterctl-repo build --version v1.2.3
+
+  # One of its providers, with the image of this release
+  clusterctl-repo build --version v1.2.3 --provider infrastructure-acme \
+      --image ghcr.io/acme/cluster-api-provider-acme=ghcr.io/acme/cluster-api-provider-acme:v1.2.3`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := s.Build(cmd.Context(), env, targets.Arg(args))
+			if err != nil {
+				return err
+			}
+			if err := sayDeprecations(cmd.Context(), env, b); err != nil {
+				return err
+			}
+			if err := targets.SaveSeries(env, b); err != nil {
+				return err
+			}
+			return put(cmd.Context(), env, b.Releases, out)
+		},
+	}
+	s.Bind(cmd.Flags())
+	cmd.Flags().StringVar(&out, "out", "out", "folder to write to")
+	return cmd
+}
+
+// sayDeprecations says which kustomizations use fields that kustomize warns of: one
+// line for each.
+func sayDeprecations(ctx context.Context, env *cli.Env, b *sourcetree.Build) error {
+	r, err := check.Deprecations(ctx, b)
+	if err != nil {
+		return err
+	}
+	for _, f := range r.Findings {
+		env.Say("%s:%d:%d: %s: %s; %s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, f.Message, `"kustomize edit fix" does that`)
+	}
+	return nil
+}
+
+// put writes releases into a folder.
+func put(ctx context.Context, env *cli.Env, releases []*repo.Release, out string) error {
+	dest, err := local.New(env.Path(out))
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	for _, r := range releases {
+		result, err := dest.Replace(ctx, r)
+		if err != nil {
+			return err
+		}
+		word := "wrote"
+		if result.Unchanged {
+			word = "unchanged:"
+		}
+		env.Say("%s %s (%d files)", word, filepath.ToSlash(env.Short(result.Where)), len(r.Artifacts))
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package build
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/propose"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+)
+
+// initFlags are the flags of init.
+type initFlags struct {
+	config, version string
+	force, print    bool
+	cache           targets.Cache
+}
+
+// InitCommand is the verb init.
+func InitCommand(env *cli.Env) *cobra.Command {
+	var f initFlags
+	cmd := &cobra.Command{
+		Use:   "init [SOURCE]",
+		Short: "Find out how a source tree is released and write clusterctl-repo.yaml",
+		Long: `Finds the providers of a source tree by the conventions that most of them
+follow, and by its Makefiles, scripts and release workflows, which are read and
+not run. Every part is built in memory before it is written. What cannot be
+built, or is not part of a release, is left out, and the file says why.
+
+A tree that follows the conventions builds without the file; keep it to pin or
+change a decision.`,
+		Example: `  # See what would be built, without writing
+  clusterctl-repo init --print
+
+  # Write clusterctl-repo.yaml into another tree
+  clusterctl-repo init ../cluster-api-provider-acme
+
+  # Choose the metadata.yaml that covers the next version
+  clusterctl-repo init --version v0.4.0`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := env.Path(targets.Arg(args))
+			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+				return cli.Usagef("%s is a file, not the folder of a source tree", env.Short(dir))
+			}
+			existing, err := existingConfig(dir)
+			switch {
+			case err != nil:
+				return cli.Usagef("%s: %w", env.Short(filepath.Join(dir, existing)), cli.Cause(err))
+			case existing != "" && !f.force && !f.print:
+				return cli.Usagef("%s exists; use --force to replace it, or --print to only see the result", env.Short(filepath.Join(dir, existing)))
+			}
+			given, err := given(env, dir, existing, &f)
+			if err != nil {
+				return err
+			}
+			kept, err := f.cache.Open(env)
+			if err != nil {
+				return err
+			}
+			restore := (&targets.Source{}).Mute(env)
+			p, err := propose.Propose(cmd.Context(), env.Short(dir), propose.Options{Given: given, Version: f.version, Cache: kept})
+			restore()
+			if err != nil {
+				return err
+			}
+			return proposed(env, p, dir, filepath.Join(dir, cmp.Or(existing, config.FileName)), f.print)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.config, "config", "", "existing configuration to complete (default: the one in the source tree, with --print)")
+	fl.StringVar(&f.version, "version", "", "version to prove the result with (default: the first of the highest release series)")
+	fl.BoolVar(&f.force, "force", false, "replace an existing file")
+	fl.BoolVar(&f.print, "print", false, "print the configuration instead of writing it")
+	f.cache.Bind(fl)
+	return cmd
+}
+
+// existingConfig returns the name of the configuration at the root of a tree; ""
+// if there is none.
+func existingConfig(dir string) (string, error) {
+	for _, name := range sourcetree.ConfigNames {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			if !info.Mode().IsRegular() {
+				return name, errors.New("it is not a regular file, so it cannot be read or replaced")
+			}
+			return name, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return name, err
+		}
+	}
+	return "", nil
+}
+
+// given is the configuration that init completes; nil begins anew, as --force does.
+func given(env *cli.Env, dir, existing string, f *initFlags) (*config.Config, error) {
+	name := f.config
+	if name == "" {
+		if existing == "" || f.force {
+			return nil, nil
+		}
+	}
+	if name != "" {
+		name = env.Short(name)
+	}
+	c, _, err := sourcetree.LoadConfig(env.Short(dir), name)
+	return c, err
+}
+
+// proposed prints or writes a proposal, with the reasons.
+func proposed(env *cli.Env, p *propose.Proposal, dir, file string, print bool) error {
+	for _, text := range p.Decisions {
+		env.Say("%s", text)
+	}
+	for _, text := range p.LeftOut {
+		env.Say("note: %s", text)
+	}
+	if print {
+		if p.Problem != nil {
+			env.Say("note: the tree does not build yet: %v", p.Problem)
+		}
+		_, err := env.Out.Write(p.Text)
+		return err
+	}
+	if p.Problem != nil {
+		return cli.Exit(cli.ExitFailed, fmt.Errorf("nothing was written, because the tree does not build yet: %w", p.Problem))
+	}
+	if old, err := readRegular(dir, filepath.Base(file)); err == nil && bytes.Equal(old, p.Text) {
+		env.Say("%s is up to date", env.Short(file))
+		return nil
+	}
+	if err := env.WriteFile(file, p.Text); err != nil {
+		return err
+	}
+	for _, r := range p.Releases {
+		env.Say("builds %s %s (%d files)", r.Provider.Label(), r.Version, len(r.Artifacts))
+	}
+	env.Say("wrote %s; next: %s build %s--version %s", env.Short(file), env.Program(), sourceWord(env.Short(dir)), p.Version)
+	return nil
+}
+
+// sourceWord is the argument for a source tree with the space after it; "" for
+// the working directory.
+func sourceWord(dir string) string {
+	if dir == "." {
+		return ""
+	}
+	return dir + " "
+}
+
+// readRegular reads a file of a source tree.
+func readRegular(dir, name string) ([]byte, error) {
+	tree, err := files.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	return tree.ReadFile(name)
+}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+)
+
+// Findings is how verbs report findings: the flags -o and --fail-on.
+type Findings struct {
+	Outputs
+	// Level is the severity from which on the exit code is 1; above Error for never.
+	Level lint.Severity
+	// Least is the severity from which on findings are shown.
+	Least  lint.Severity
+	failOn string
+}
+
+// Bind adds the flags.
+func (f *Findings) Bind(flags *pflag.FlagSet) {
+	f.Formats = report.FindingsFormats
+	f.Outputs.Bind(flags)
+	flags.StringVar(&f.failOn, "fail-on", "error", "exit with 1 from this severity on: error, warning, info or never")
+}
+
+// Parse checks the values before any work is done.
+func (f *Findings) Parse() error {
+	var err error
+	if f.failOn == "never" {
+		f.Level = lint.Error + 1
+	} else if f.Level, err = lint.ParseSeverity(f.failOn); err != nil || f.Level == lint.Off {
+		return Usagef("--fail-on is %q; it must be error, warning, info or never", f.failOn)
+	}
+	return f.Outputs.Parse()
+}
+
+// Judge prints a report on repositories, with options, and turns it into an exit code.
+func (f *Findings) Judge(e *Env, all *lint.Report, options report.Options, repositories ...*repo.Repository) error {
+	least := f.Least
+	if e.quiet {
+		least = lint.Error
+	}
+	r := shownFrom(all, least)
+	if n := len(all.Findings) - len(r.Findings); n > 0 {
+		e.Say("%d findings below --min-severity are not shown", n)
+	}
+	options.Below = e.belowRoot()
+	err := e.summarize(f, r, options)
+	err = errors.Join(err, e.Write(&f.Outputs, func(w io.Writer, format string, style term.Style) error {
+		options.Paint, options.Version, options.Pictures = style, e.Version, nil
+		if format == "html" {
+			for _, r := range repositories {
+				options.Pictures = append(options.Pictures, pictures(r)...)
+			}
+		}
+		return report.WriteFindings(w, format, r, options)
+	}))
+	for _, failure := range r.Failures {
+		e.Complain(failure)
+	}
+	// That the job was not done, because the report is incomplete or could not be
+	// written, weighs more than findings.
+	switch {
+	case err != nil:
+		return Exit(ExitFailed, err)
+	case len(r.Failures) > 0:
+		return Exit(ExitFailed, nil)
+	case all.Worst() >= f.Level:
+		return Exit(ExitFindings, nil)
+	}
+	return nil
+}
+
+// shownFrom returns what is shown of a report: all findings from a severity on.
+func shownFrom(r *lint.Report, least lint.Severity) *lint.Report {
+	below := func(f lint.Finding) bool { return f.Severity < least }
+	if !slices.ContainsFunc(r.Findings, below) {
+		return r
+	}
+	out := *r
+	out.Findings = slices.DeleteFunc(slices.Clone(r.Findings), below)
+	return &out
+}
+
+// belowRoot is the path of the working directory in the repository that GitHub
+// shows: below GITHUB_WORKSPACE, or else below the folder with .git. It is empty if
+// there is none.
+func (e *Env) belowRoot() string {
+	root, _ := e.LookupEnv("GITHUB_WORKSPACE")
+	below := func() string {
+		rel, err := filepath.Rel(root, e.Dir)
+		if root == "" || err != nil || !filepath.IsLocal(rel) {
+			return ""
+		}
+		return filepath.ToSlash(rel)
+	}
+	if rel := below(); rel != "" {
+		return rel
+	}
+	for root = e.Dir; ; root = filepath.Dir(root) {
+		if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
+			return below()
+		}
+		if root == filepath.Dir(root) {
+			return ""
+		}
+	}
+}
+
+// summarize adds the summary that GitHub shows for a job, if annotations are
+// asked for in one.
+func (e *Env) summarize(to *Findings, r *lint.Report, options report.Options) error {
+	name, ok := e.LookupEnv("GITHUB_STEP_SUMMARY")
+	if !ok || name == "" || !to.Has("github") {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		used := int64(0) // by other runs of the same step
+		if info, err := f.Stat(); err == nil {
+			used = info.Size()
+		}
+		w := term.NewWriter(f, term.Text)
+		err = errors.Join(report.WriteGitHubSummary(w, r, options, int(used)), w.Flush(), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("write the summary that GITHUB_STEP_SUMMARY names: %w", Cause(err))
+	}
+	return nil
+}
+
+// mostPictures are shown of a release: that of the default template, and those of others
+// in which something is left behind.
+const mostPictures = 5
+
+// pictures draws the owners in the templates of a repository.
+func pictures(r *repo.Repository) []report.Picture {
+	var out []report.Picture
+	for _, p := range r.Providers {
+		for _, release := range p.Releases {
+			number := 0
+			owners.EachTemplate(release, func(a *repo.Artifact, kind layouts.FileKind, graph *owners.Graph) {
+				if graph == nil || kind != layouts.ClusterTemplate || number == mostPictures || a.Name != layouts.TemplateFile("") && !graph.Leaves() {
+					return
+				}
+				number++
+				out = append(out, report.Picture{Title: fmt.Sprintf("%s %s: owners in %s", release.Provider.Label(), release.Version, a.Name), Graph: report.Owners(graph)})
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+)
+
+// TakesTargets is the annotation of a command that has both commands below it and
+// arguments.
+const TakesTargets = "takes-targets"
+
+// FlagValues are the values of flags that take one of a few words.
+var FlagValues = map[string][]string{
+	"color":        {"auto", "always", "never"},
+	"fail-on":      {"error", "warning", "info", "never"},
+	"severity":     {"error", "warning", "info"},
+	"min-severity": {"error", "warning", "info"},
+	"proof":        {"clusterctl", "apiserver", "contract", "practice"},
+	"contract":     {"v1beta1", "v1beta2"},
+}
+
+// Core is the flag --core-version.
+type Core struct{ value string }
+
+// Bind adds the flag.
+func (c *Core) Bind(f *pflag.FlagSet) {
+	f.StringVar(&c.value, "core-version", "", fmt.Sprintf("judge for this `VERSION` of Cluster API, v1.%d to v1.%d (default: the newest)", contract.OldestCore, contract.NewestCore))
+}
+
+// Parse returns the minor version of Cluster API to judge for.
+func (c *Core) Parse() (int, error) {
+	if c.value == "" {
+		return contract.NewestCore, nil
+	}
+	core, err := contract.ParseCore(c.value)
+	return core, UsageError(err)
+}
+
+// Profile is the Cluster API to judge for: a contract, or "" for the one that is
+// chosen for each CRD, and --core-version.
+func (c *Core) Profile(chosen string) (contract.Profile, error) {
+	p := contract.DefaultProfile()
+	var err error
+	if chosen != "" {
+		if p.Contract, err = contract.ParseContract(chosen); err != nil {
+			return p, UsageError(err)
+		}
+	}
+	p.Core, err = c.Parse()
+	return p, err
+}
+
+// Kubeconfig are the flags that name a cluster.
+type Kubeconfig struct{ File, Context string }
+
+// Bind adds the flags.
+func (k *Kubeconfig) Bind(f *pflag.FlagSet, usage string) {
+	f.StringVar(&k.File, "kubeconfig", "", usage)
+	f.StringVar(&k.Context, "kubeconfig-context", "", "the context in the kubeconfig to use")
+}
+
+// Few lists names, the first ones if there are many.
+func Few(names []string) string {
+	const shown = 10
+	if len(names) > shown {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+)
+
+// Outputs is the flag -o FORMAT[=FILE], which may be repeated.
+type Outputs struct {
+	Formats []string // what the command can do
+	// All are the outputs that were chosen, or else the first format; Parse sets them.
+	All    []Output
+	values []string
+}
+
+// Output is one value of -o.
+type Output struct {
+	Format string
+	File   string // empty for standard output
+}
+
+// Bind adds the flag.
+func (o *Outputs) Bind(f *pflag.FlagSet) {
+	f.StringArrayVarP(&o.values, "output", "o", nil, "`FORMAT[=FILE]`: "+strings.Join(o.Formats, ", ")+"; may be repeated")
+}
+
+// Chosen reports whether the flag was given.
+func (o *Outputs) Chosen() bool { return len(o.values) > 0 }
+
+// Has reports whether one of the outputs has a format.
+func (o *Outputs) Has(format string) bool {
+	return slices.ContainsFunc(o.All, func(o Output) bool { return o.Format == format })
+}
+
+// Parse checks the values before any work is done.
+func (o *Outputs) Parse() error {
+	values := o.values
+	if len(values) == 0 {
+		values = o.Formats[:1]
+	}
+	o.All = nil
+	stdout := 0
+	for _, v := range values {
+		format, file, hasFile := strings.Cut(v, "=")
+		if !slices.Contains(o.Formats, format) {
+			return Usagef("unknown output format %q: expected %s", format, strings.Join(o.Formats, ", "))
+		}
+		if hasFile && file == "" {
+			return Usagef("-o %s has no file after \"=\"", v)
+		}
+		if file == "" || file == "-" {
+			file = ""
+			stdout++
+		}
+		if file != "" && slices.ContainsFunc(o.All, func(o Output) bool { return o.File != "" && filepath.Clean(o.File) == filepath.Clean(file) }) {
+			return Usagef("two outputs go to %s; give each its own file", file)
+		}
+		o.All = append(o.All, Output{format, file})
+	}
+	if stdout > 1 {
+		return Usagef("only one output can go to standard output; give each of the others a file, such as -o json=report.json")
+	}
+	return nil
+}
+
+// forms are the syntaxes of formats. Others are text.
+var forms = map[string]term.Form{"json": term.JSON, "sarif": term.JSON, "junit": term.XML, "html": term.XML, "svg": term.XML, "runbook-html": term.XML}
+
+// A Render writes a format. The style colours only what goes to standard output.
+type Render func(w io.Writer, format string, style term.Style) error
+
+// Write sends what render makes to each output, also if another one fails. Files
+// are written whole. If they cannot be, and none goes to standard output, the text
+// does.
+func (e *Env) Write(to *Outputs, render Render) error {
+	var errs []error
+	shown := false
+	for _, o := range to.All {
+		shown = shown || o.File == ""
+	}
+	for _, o := range to.All {
+		if err := e.writeOne(o, render); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 && !shown {
+		errs = append(errs, e.writeOne(Output{Format: "text"}, render))
+	}
+	return errors.Join(errs...)
+}
+
+func (e *Env) writeOne(o Output, render Render) error {
+	var buf bytes.Buffer
+	to := io.Writer(&buf)
+	if o.File == "" {
+		to = e.Out
+	}
+	w := to
+	form, other := forms[o.Format]
+	switch {
+	case o.Format == "github": // its encoder knows the commands that it writes
+	case o.File == "" && !other:
+		w = e.Text
+	default:
+		w = term.NewWriter(to, form)
+	}
+	style := term.Style{}
+	if o.File == "" {
+		style, _ = term.StyleFor(w, e.color, e.LookupEnv) // Begin has checked the colour
+	}
+	err := render(w, o.Format, style)
+	if escaped, ok := w.(*term.Writer); ok {
+		err = errors.Join(err, escaped.Flush())
+	}
+	if err != nil || o.File == "" {
+		return err
+	}
+	return e.WriteOutput(o.File, buf.Bytes())
+}
+
+// WriteText writes a text that may come in parts to standard output. An interrupt
+// waits for the last of them, as it does for a text that comes at once.
+func (e *Env) WriteText(text io.WriterTo) error { return e.stopping.all(e.Out, text) }
+
+// WriteJSON writes a document in JSON to standard output.
+func (e *Env) WriteJSON(data []byte) error {
+	_, err := term.NewWriter(e.Out, term.JSON).Write(data)
+	return err
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
+)
+
+// Places opens what URLs name.
+func (e *Env) Places() *open.Places {
+	if e.places == nil {
+		e.places = &open.Places{Env: e.LookupEnv, Dir: e.Dir, Base: e.Transport, Tool: "clusterctl-repo/" + e.Version}
+		e.places.Policy = e.Policy()
+	}
+	return e.places
+}
+
+// Policy is how the program deals with slow and failing servers.
+func (e *Env) Policy() transport.Policy {
+	return transport.Policy{
+		Timeout: e.timeout, Attempts: e.retries + 1, Sleep: e.Sleep,
+		Waiting: func(reason string, wait time.Duration) {
+			e.Say("waiting %s because of %s", wait.Round(time.Second), reason)
+		},
+	}
+}
+
+// UsualWait is how long rate limits are obeyed without --max-wait.
+const UsualWait = 15 * time.Minute
+
+// BindMaxWait adds the flag that says how long to obey rate limits.
+func BindMaxWait(f *pflag.FlagSet, wait *time.Duration) {
+	f.DurationVar(wait, "max-wait", UsualWait, "how long to wait at most when a server limits the rate of requests")
+}
+
+// Printable makes a message that may quote a server fit for the terminal. Of
+// the control characters only the colours of our own style stay.
+func (e *Env) Printable(text string) string {
+	if !e.Style.Enabled {
+		return e.Places().Printable(text)
+	}
+	parts := colour().Split(text, -1)
+	codes := append(colour().FindAllString(text, -1), "")
+	var b strings.Builder
+	for i, part := range parts {
+		b.WriteString(e.Places().Printable(part) + codes[i])
+	}
+	return b.String()
+}
+
+var colour = pattern.New(`\x1b[A-Z2-7]*\[[0-9;]*m`)

@@ -1,0 +1,149 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/contractcheck"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+)
+
+func checkCommand(env *cli.Env) *cobra.Command {
+	var core cli.Core
+	var c contractFlag
+	var f cli.Findings
+	var live cli.Kubeconfig
+	var role, settings string
+	cmd := &cobra.Command{
+		Use:   "check (FILE | DIR | - | --kubeconfig FILE)...",
+		Short: "Check CRDs against the contract, without a release",
+		Long: `Checks CustomResourceDefinitions against the contract of their role: files,
+folders with YAML or JSON such as config/crd/bases, or "-" for standard input.
+All are judged together, by the rules that lint applies to the CRDs of a release.
+With --kubeconfig the CRDs of providers in a running cluster are judged; it is only
+read.
+
+The role of each kind is recognized by its name and fields, or given by --role.
+The contract is the one whose label the CRDs have; if none of them has a label,
+because the build adds it later, the one of which the fewest fields are missing.`,
+		Example: `  clusterctl-repo contract check config/crd/bases
+
+  # What the generator writes, before it is a file
+  controller-gen crd paths=./api/... output:crd:stdout | clusterctl-repo contract check -
+
+  # The CRDs of the providers in a running cluster
+  clusterctl-repo contract check --kubeconfig management.kubeconfig`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 && live.File == "" {
+				return cli.Usagef("name files or folders with CRDs, \"-\" for standard input, or give --kubeconfig")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.Parse(); err != nil {
+				return err
+			}
+			var o contractcheck.Options
+			var err error
+			if o.Profile, err = core.Profile(c.value); err != nil {
+				return err
+			}
+			if role != "" {
+				if o.Role, err = contract.ParseRole(role); err != nil {
+					return cli.UsageError(err)
+				}
+			}
+			if o.Severity, err = targets.Severities(env, settings); err != nil {
+				return err
+			}
+			files, err := definitionFiles(env, args)
+			if err != nil {
+				return err
+			}
+			names := args
+			if live.File != "" {
+				cluster, err := targets.Cluster(env, live)
+				if err != nil {
+					return err
+				}
+				all, err := cluster.Definitions(cmd.Context())
+				if err != nil {
+					return err
+				}
+				for _, d := range all {
+					files = append(files, contractcheck.File{Name: d.Name, Data: d.JSON})
+				}
+				names = append(slices.Clone(args), cluster.Host)
+			}
+			r, err := contractcheck.Check(cmd.Context(), files, o)
+			if errors.Is(err, contractcheck.ErrNoDefinitions) {
+				return cli.UsageError(fmt.Errorf("%s: %w%s", cli.Few(names), err, otherFolders(env, args)))
+			}
+			if err != nil {
+				return err
+			}
+			r.Command, r.Subject = "contract check", fmt.Sprintf("the CRDs of %s", cli.Few(names))
+			return f.Judge(env, r, report.Options{})
+		},
+	}
+	c.flag(cmd, "")
+	flags := cmd.Flags()
+	flags.StringVar(&role, "role", "", "the `ROLE` of all kinds (default: recognized)")
+	live.Bind(flags, "check the CRDs of providers in the cluster of this `FILE`")
+	flags.StringVar(&settings, "config", "", "take the severities of rules from the configuration in this `FILE`")
+	core.Bind(cmd.Flags())
+	f.Bind(flags)
+	return cmd
+}
+
+// otherFolders names folders with definitions below those that were given.
+func otherFolders(env *cli.Env, args []string) string {
+	var found []string
+	for _, name := range args {
+		if name != "-" {
+			for _, dir := range contractcheck.Below(env.Path(name)) {
+				found = append(found, env.Short(dir))
+			}
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "; there are some in " + strings.Join(found, ", ")
+}
+
+// definitionFiles reads the arguments of contract check.
+func definitionFiles(env *cli.Env, args []string) ([]contractcheck.File, error) {
+	var out []contractcheck.File
+	for _, name := range args {
+		if name == "-" {
+			data, err := env.ReadInput()
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, contractcheck.File{Name: "-", Data: data})
+			continue
+		}
+		files, err := contractcheck.Read(env.Path(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, cli.Usagef("%s: %w", filepath.ToSlash(name), cli.Cause(err))
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			f.Name = env.Short(f.Name)
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,188 @@
+// Package contract has the verbs about provider contracts: what they demand, which CRDs
+// meet them, and whether controllers behave so. It must not know what a contract says.
+package contract
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+)
+
+// Command is the verb contract, with those below it.
+func Command(env *cli.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "contract",
+		Short: "Show the provider contracts, and judge how providers behave",
+		Long: `Shows what Cluster API demands of the kinds of providers, checks CRDs without a
+release around them, and judges whether controllers behave as the contract says:
+from a recording, beside a running cluster, or by acting in a namespace that was
+made for it.`,
+		Example: `  clusterctl-repo contract show InfraMachine
+  clusterctl-repo contract check config/crd/bases
+  clusterctl-repo contract replay recording.jsonl.gz`,
+	}
+	cmd.AddCommand(listCommand(env), showCommand(env), docsCommand(env), checkCommand(env), matrixCommand(env), planCommand(env), watchCommand(env), driveCommand(env), replayCommand(env))
+	return cmd
+}
+
+// statements are the checks of behaviour by role.
+func statements() map[contract.Role][]report.Statement {
+	out := map[contract.Role][]report.Statement{}
+	for _, c := range behaviour.All {
+		s := report.Statement{ID: c.ID, Level: string(c.Level), Title: c.Title}
+		if c.Role != "" {
+			out[c.Role] = append(out[c.Role], s)
+			continue
+		}
+		for _, page := range contract.Pages {
+			if page.Role != contract.MachinePoolMachine {
+				out[page.Role] = append(out[page.Role], s)
+			}
+		}
+	}
+	return out
+}
+
+// contractFlag is the flag --contract.
+type contractFlag struct{ value string }
+
+func (f *contractFlag) flag(cmd *cobra.Command, fallback string) {
+	cmd.Flags().StringVar(&f.value, "contract", fallback, "the `CONTRACT`, v1beta1 or v1beta2")
+}
+
+func listCommand(env *cli.Env) *cobra.Command {
+	var core cli.Core
+	o := cli.Outputs{Formats: []string{"text", "json"}}
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the roles of the provider contracts",
+		Long:    `Lists the roles with the number of fields that each contract names, and of statements about behaviour.`,
+		Example: `  clusterctl-repo contract list`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.Parse(); err != nil {
+				return err
+			}
+			version, err := core.Parse()
+			if err != nil {
+				return err
+			}
+			return env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
+				return report.WriteContracts(w, format, version, statements())
+			})
+		},
+	}
+	core.Bind(cmd.Flags())
+	o.Bind(cmd.Flags())
+	return cmd
+}
+
+func showCommand(env *cli.Env) *cobra.Command {
+	var core cli.Core
+	var c contractFlag
+	o := cli.Outputs{Formats: report.ContractFormats}
+	cmd := &cobra.Command{
+		Use:   "show ROLE",
+		Short: "Show what a contract demands of a role",
+		Long: `Shows the fields that a contract names for a role (InfraCluster, InfraMachine,
+InfraMachinePool, MachinePoolMachine, BootstrapConfig, ControlPlane) with the
+section of the contract page, what Cluster API does with each, and the
+statements about behaviour. They are the tables that lint judges by. The formats
+json, yaml and openapi are stable.`,
+		Example: `  clusterctl-repo contract show InfraMachine
+  clusterctl-repo contract show ControlPlane --contract v1beta1 -o openapi`,
+		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			for _, p := range contract.Pages {
+				names = append(names, string(p.Role))
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.Parse(); err != nil {
+				return err
+			}
+			role, err := pageRole(args[0])
+			if err != nil {
+				return err
+			}
+			chosen, err := contract.ParseContract(c.value)
+			if err != nil {
+				return cli.UsageError(err)
+			}
+			version, err := core.Parse()
+			if err != nil {
+				return err
+			}
+			return env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
+				return report.WriteContract(w, format, role, chosen, version, statements()[role])
+			})
+		},
+	}
+	c.flag(cmd, string(contract.Accepted[0]))
+	core.Bind(cmd.Flags())
+	o.Bind(cmd.Flags())
+	return cmd
+}
+
+// pageRole reads the name of a role that has a page, in any case.
+func pageRole(s string) (contract.Role, error) {
+	var names []string
+	for _, p := range contract.Pages {
+		if strings.EqualFold(string(p.Role), s) {
+			return p.Role, nil
+		}
+		names = append(names, string(p.Role))
+	}
+	return "", cli.Usagef("unknown role %q: expected %s", s, strings.Join(names, ", "))
+}
+
+func docsCommand(env *cli.Env) *cobra.Command {
+	var core cli.Core
+	var c contractFlag
+	cmd := &cobra.Command{
+		Use:     "docs DIR",
+		Short:   "Write a page for each role of a contract",
+		Long:    `Writes what contract show prints as Markdown into one file for each role.`,
+		Example: `  clusterctl-repo contract docs docs/contract`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			chosen, err := contract.ParseContract(c.value)
+			if err != nil {
+				return cli.UsageError(err)
+			}
+			version, err := core.Parse()
+			if err != nil {
+				return err
+			}
+			if err := env.MakeFolder(args[0]); err != nil {
+				return err
+			}
+			for _, p := range contract.Pages {
+				var b bytes.Buffer
+				if err := report.WriteContract(&b, "markdown", p.Role, chosen, version, statements()[p.Role]); err != nil {
+					return err
+				}
+				name := filepath.Join(args[0], strings.ToLower(string(p.Role))+".md")
+				if err := env.WriteFile(name, b.Bytes()); err != nil {
+					return err
+				}
+				env.Say("wrote %s", filepath.ToSlash(name))
+			}
+			return nil
+		},
+	}
+	c.flag(cmd, string(contract.Accepted[0]))
+	core.Bind(cmd.Flags())
+	return cmd
+}

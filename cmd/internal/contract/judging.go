@@ -1,0 +1,139 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+)
+
+// judging is what replay, watch and drive share: how long checks wait, and how findings
+// are reported.
+type judging struct {
+	out     cli.Findings
+	options behaviour.Options
+	config  string
+}
+
+// bind adds the flags.
+func (j *judging) bind(f *pflag.FlagSet) {
+	j.options = behaviour.DefaultOptions()
+	f.DurationVar(&j.options.Pause, "pause-bound", j.options.Pause, "how soon a pause must show")
+	f.DurationVar(&j.options.Settle, "settle-bound", j.options.Settle, "how soon other effects must follow their cause")
+	f.DurationVar(&j.options.Delete, "delete-bound", j.options.Delete, "how long a deletion may take")
+	f.StringVar(&j.config, "config", "", "take the severities of checks from the configuration in this `FILE`")
+	j.out.Bind(f)
+}
+
+// parse checks the flags.
+func (j *judging) parse(env *cli.Env) error {
+	if err := j.out.Parse(); err != nil {
+		return err
+	}
+	for name, d := range map[string]time.Duration{"--pause-bound": j.options.Pause, "--settle-bound": j.options.Settle, "--delete-bound": j.options.Delete} {
+		if d < time.Second || d > 24*time.Hour {
+			return cli.Usagef("%s is %s; it must be between 1s and 24h", name, d)
+		}
+	}
+	var err error
+	j.options.Severity, err = targets.Severities(env, j.config)
+	return err
+}
+
+// watching is what watch and drive share: the cluster, and what is kept of it.
+type watching struct {
+	judging
+	cluster           cli.Kubeconfig
+	namespace, record string
+	events            bool
+}
+
+// bind adds the flags.
+func (w *watching) bind(f *pflag.FlagSet, cluster, namespace string) {
+	w.cluster.Bind(f, cluster)
+	f.StringVarP(&w.namespace, "namespace", "n", "", namespace)
+	f.BoolVar(&w.events, "events", false, "also watch Events, which some checks need")
+	f.StringVar(&w.record, "record", "", "write a recording into this `FILE`, gzipped if its name ends in .gz")
+	w.judging.bind(f)
+}
+
+// finish reports what was seen in a cluster. ^C ended the watch, but must not end the
+// report.
+func (w *watching) finish(ctx context.Context, env *cli.Env, command string, judge *behaviour.Judge, c *live.Cluster) error {
+	r := judge.Report(command, fmt.Sprintf("%d events of %s", judge.Events, c.Host))
+	lines, err := w.explain(context.WithoutCancel(ctx), env, judge, w.record)
+	if err != nil {
+		return err
+	}
+	return w.out.Judge(env, r, report.Options{Timelines: lines})
+}
+
+// explain says what the stream of a recording could not show, and returns what happened
+// to the objects with findings if an output shows it.
+func (j *judging) explain(ctx context.Context, env *cli.Env, judge *behaviour.Judge, name string) ([]report.Timeline, error) {
+	undecided(env, judge)
+	if !j.out.Has("html") {
+		return nil, nil
+	}
+	return timelines(ctx, env, judge, name)
+}
+
+// timelines reads a recording once more for what happened to the objects with findings.
+// Standard input cannot be read again, so it has none.
+func timelines(ctx context.Context, env *cli.Env, j *behaviour.Judge, name string) ([]report.Timeline, error) {
+	t := j.Timelines()
+	if t.Empty() {
+		return nil, nil
+	}
+	if name == "-" || name == "" {
+		env.Say("the page has no timelines: they take a recording in a file")
+		return nil, nil
+	}
+	if _, err := readRecording(ctx, env, name, t.Add); err != nil {
+		return nil, err
+	}
+	var out []report.Timeline
+	for _, line := range t.All() {
+		l := report.Timeline{Object: line.Object, Omitted: line.Omitted}
+		for _, m := range line.Moments {
+			l.Moments = append(l.Moments, report.Moment{At: m.At, Version: m.ResourceVersion, What: m.What, Changes: m.Changes})
+		}
+		for _, p := range line.Pauses {
+			l.Pauses = append(l.Pauses, report.Span(p))
+		}
+		for _, f := range line.Findings {
+			l.Faults = append(l.Faults, report.Fault{At: f.New.At, Version: f.New.ResourceVersion, Rule: f.Check.ID, Message: f.Message, Severity: f.Severity})
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+// undecided says what a recording could not show.
+func undecided(env *cli.Env, j *behaviour.Judge) {
+	held, violated, open := j.Tally()
+	env.Say("checks that held: %d, violated: %d, not decided: %d", held, violated, open)
+	missing := j.Undecided()
+	for _, c := range behaviour.All {
+		if v := j.Verdict(c.ID); v.Held+v.Violated > 0 {
+			env.Detail("%s held %d times, violated %d times: %s", c.ID, v.Held, v.Violated, c.Title)
+			continue
+		}
+		why := "nothing in the stream exercised it"
+		switch {
+		case missing[c.ID] != "":
+			why = missing[c.ID]
+		case c.Action != "":
+			why = "it takes: " + c.Action
+		}
+		env.Detail("%s not decided, %s: %s", c.ID, strings.TrimSuffix(why, "."), c.Title)
+	}
+}

@@ -1,0 +1,78 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+)
+
+// ExplainCommand is the verb explain.
+func ExplainCommand(env *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain RULE|KIND",
+		Short: "Explain a rule with examples, or the migration of a kind",
+		Long: `Explains what a rule means, what happens to users, who proves it, and what to do.
+RULE is the ID of a rule or its name. For a KIND of Cluster API it shows what
+becomes of its fields in the next contract.`,
+		Example: `  clusterctl-repo explain META006
+  clusterctl-repo explain image-version
+  clusterctl-repo explain KubeadmControlPlane`,
+		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var ids []string
+			for _, r := range rules.Catalogue {
+				ids = append(ids, r.ID+"\t"+r.Title, r.Name+"\t"+r.ID)
+			}
+			return ids, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			style := env.TextStyle()
+			rule := rules.Named(args[0])
+			if rule == nil {
+				if guide := migrationGuide(args[0]); guide != "" {
+					_, err := fmt.Fprint(env.Out, guide)
+					return err
+				}
+				return cli.Usagef("unknown rule %s%s", args[0], suggestion(args[0]))
+			}
+			if rule.Scope == lint.ScopeLive {
+				return report.WriteRule(env.Text, rule, report.Example{Prose: "For example: " + rule.Example}, style)
+			}
+			example, err := examples.Load(rule.ID)
+			if err != nil {
+				return err
+			}
+			return report.WriteRule(env.Text, rule, report.Example{Prose: example.Prose, Bad: shown(example.Bad), Good: shown(example.Good)}, style)
+		},
+	}
+}
+
+// migrationGuide says what becomes of a kind in the next contracts.
+func migrationGuide(kind string) string {
+	var out strings.Builder
+	for _, c := range table.Contracts() {
+		for i := range c.Kinds {
+			if strings.EqualFold(c.Kinds[i].Kind, kind) {
+				out.WriteString(c.Kinds[i].Guide("#"))
+			}
+		}
+	}
+	return out.String()
+}
+
+// shown is what an example shows of its files.
+func shown(files examples.Files) []report.Fragment {
+	var out []report.Fragment
+	for _, f := range files.Shown {
+		out = append(out, report.Fragment{Title: f.Title(), Text: f.Text})
+	}
+	return out
+}

@@ -1,0 +1,88 @@
+package lint
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+)
+
+// fixAll checks all targets and applies the fixes of findings that are not known,
+// or prints what they would change. The report is of what is there afterwards.
+func (f *flags) fixAll(ctx context.Context, env *cli.Env, names []string, o check.Options, known map[string]bool) (*lint.Report, []*repo.Repository, error) {
+	defer f.source.Mute(env)()
+	for _, name := range names {
+		if open.IsURL(name) {
+			return nil, nil, cli.Usagef("--fix needs a folder, but %s is a URL", name)
+		}
+	}
+	all := &lint.Report{}
+	var repositories []*repo.Repository
+	for _, name := range names {
+		fixed, err := check.Fix(ctx, env.Short(env.Path(name)), o, known, !f.diff)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--fix: %w", err)
+		}
+		r := fixed.After
+		if f.diff {
+			r = fixed.Before
+			if err := printDiff(env, fixed); err != nil {
+				return nil, nil, err
+			}
+		} else {
+			sayFixed(env, fixed)
+		}
+		for _, refused := range fixed.Refused {
+			env.Say("not fixed: %s: %s [%s]", place(refused.Finding), refused.Reason, refused.Finding.Rule.ID)
+		}
+		all.Join(r.Report)
+		if r.Repository != nil {
+			repositories = append(repositories, r.Repository)
+		}
+	}
+	return all, repositories, nil
+}
+
+func place(f *lint.Finding) string {
+	if f.Pos.IsZero() {
+		return f.File
+	}
+	return fmt.Sprintf("%s:%d:%d", f.File, f.Pos.Line, f.Pos.Column)
+}
+
+func sayFixed(env *cli.Env, f *check.Fixed) {
+	for _, fixed := range f.Fixes {
+		if fixed.Edit.Rename != "" {
+			env.Say("renamed %s to %s [%s]", fixed.File, fixed.Edit.Rename, fixed.Rule.ID)
+			continue
+		}
+		env.Say("fixed %s: %s [%s]", place(fixed), fixed.Message, fixed.Rule.ID)
+	}
+}
+
+// printDiff prints what a fix would change, as git apply reads it.
+func printDiff(env *cli.Env, f *check.Fixed) error {
+	for _, c := range f.Changed {
+		if _, err := fmt.Fprint(env.Text, fix.Diff(filepath.ToSlash(c.Name), c.Old, c.New)); err != nil {
+			return err
+		}
+	}
+	var old []string
+	for from := range f.Renamed {
+		old = append(old, from)
+	}
+	slices.Sort(old)
+	for _, from := range old {
+		if _, err := fmt.Fprintf(env.Text, "rename from %s\nrename to %s\n", filepath.ToSlash(from), filepath.ToSlash(f.Renamed[from])); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package lint
+
+import (
+	"context"
+	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+)
+
+// askRegistries returns a function that asks for images, each once.
+func askRegistries(ctx context.Context, env *cli.Env, wanted []string) func([]lint.ImageName) []lint.Image {
+	var mu sync.Mutex
+	known := map[lint.ImageName]lint.Image{}
+	return func(names []lint.ImageName) []lint.Image {
+		mu.Lock()
+		defer mu.Unlock()
+		var ask []open.Image
+		var of []lint.ImageName
+		for _, name := range names {
+			if _, ok := known[name]; !ok {
+				known[name] = lint.Image{}
+				ask, of = append(ask, open.Image{Host: name.Host, Repository: name.Path, Reference: name.Reference}), append(of, name)
+			}
+		}
+		for i, s := range env.Places().CheckImages(ctx, ask) {
+			image := lint.Image{Missing: s.Missing()}
+			switch {
+			case image.Missing:
+			case s.Err != nil:
+				image.Err = s.Err
+			default:
+				image.Lacks = s.Lacks(wanted)
+			}
+			known[of[i]] = image
+		}
+		out := make([]lint.Image, len(names))
+		for i, name := range names {
+			out[i] = known[name]
+		}
+		return out
+	}
+}

@@ -1,0 +1,363 @@
+// Package lint has the verb lint, and those about its rules: rules and explain. It must not
+// know what a rule finds.
+package lint
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/policy"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+)
+
+// flags are the flags of lint.
+type flags struct {
+	source       targets.Source
+	out          cli.Findings
+	baseline     string
+	changedSince string
+	contract     string
+	core         cli.Core
+	fix, diff    bool
+	watch        bool
+	minSeverity  string
+	checkImages  bool
+	platforms    []string
+	verification trust.Verification
+	choice       ruleChoice
+	// demands are what releases have to meet before lint reads them, or nil.
+	demands *policy.Policy
+}
+
+// ruleChoice are the flags --select and --ignore.
+type ruleChoice struct{ sel, ignore []string }
+
+func (c *ruleChoice) flag(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&c.sel, "select", nil, "apply only these `RULES`: IDs, names or families such as META; may be repeated")
+	f.StringSliceVar(&c.ignore, "ignore", nil, "leave out these `RULES`: IDs, names or families; may be repeated")
+	for _, name := range []string{"select", "ignore"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return familyWords(), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+// rules are those to apply; nil means all.
+func (c *ruleChoice) rules() ([]*lint.Rule, error) {
+	if len(c.sel)+len(c.ignore) == 0 {
+		return nil, nil
+	}
+	list := rules.All
+	if len(c.sel) > 0 {
+		var err error
+		if list, err = rules.Matching(list, c.sel); err != nil {
+			return nil, cli.Usagef("--select: %w", err)
+		}
+	}
+	out, err := rules.Matching(rules.All, c.ignore)
+	if err != nil {
+		return nil, cli.Usagef("--ignore: %w", err)
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(r *lint.Rule) bool { return slices.Contains(out, r) })
+	if len(list) == 0 {
+		return nil, cli.Usagef("--select and --ignore leave no rule to apply")
+	}
+	return list, nil
+}
+
+// Command is the verb lint.
+func Command(env *cli.Env) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "lint [TARGET]...",
+		Short: "Check releases against the rules of clusterctl and Cluster API",
+		Long: `Checks a release, a provider with all its versions, or a whole repository:
+names, metadata, variables, YAML, components, CRDs and their contracts, cluster
+templates, ClusterClasses, owners, and what clusterctl would make of it all,
+including how it resolves "latest" and what "upgrade plan" would say.
+` + targets.Help + targets.SourceHelp + ` Findings then
+point at the lines of the source tree that cause them.
+
+A comment silences a rule for the value on its line or on the next one, or for
+the whole document if nothing precedes it there:
+
+  # clusterctl-repo:ignore VAR013 the name is shared with other tools
+
+It holds for what "build" makes of the tree too, as long as that lies in the
+tree. In a release on a server, or with --verify-key or --policy, comments
+silence no errors. Nor does a clusterctl-repo.yaml that lies with finished
+releases, unless --config names it.
+
+Without a TARGET the current folder is checked. The exit code is 1 if there are
+findings at or above --fail-on.`,
+		Example: `  # A whole repository, and a report for machines beside the text
+  clusterctl-repo lint /srv/repository -o text -o sarif=findings.sarif
+
+  # What a pull request adds to the source tree
+  clusterctl-repo lint . --changed-since origin/main --fail-on warning
+
+  # Fix what can be fixed safely; first, only see it
+  clusterctl-repo lint . --fix --diff
+  clusterctl-repo lint . --fix
+
+  # Only new findings: record those of today once, and hide them from then on
+  clusterctl-repo lint . -o json=baseline.json --fail-on never
+  clusterctl-repo lint . --baseline baseline.json
+
+  # While editing: what does each save change?
+  clusterctl-repo lint . --watch
+
+  # Before a release: do the registries have the images?
+  clusterctl-repo lint out --check-images --platform linux/amd64 --platform linux/arm64
+
+  # What does a finding mean?
+  clusterctl-repo explain META006`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{"."}
+			}
+			return f.run(cmd.Context(), env, args)
+		},
+	}
+	f.choice.flag(cmd)
+	f.source.Bind(cmd.Flags())
+	f.out.Bind(cmd.Flags())
+	flags := cmd.Flags()
+	flags.StringVar(&f.minSeverity, "min-severity", "info", "show only findings from this severity on: error, warning or info; with -q: error")
+	flags.BoolVar(&f.checkImages, "check-images", false, "ask the registries whether they have each image, with the credentials of docker login")
+	flags.StringArrayVar(&f.platforms, "platform", nil, "with --check-images: an `OS/ARCH` that each image must be built for, such as linux/arm64; may be repeated")
+	flags.StringVar(&f.baseline, "baseline", "", "hide the findings of an earlier report in JSON (`FILE`)")
+	flags.StringVar(&f.changedSince, "changed-since", "", "hide the findings that the same targets have at a git `REVISION`")
+	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
+	f.verification.Bind(flags)
+	f.core.Bind(flags)
+	flags.BoolVar(&f.fix, "fix", false, "fix what can be fixed safely, and report the rest")
+	flags.BoolVar(&f.diff, "diff", false, "with --fix: print what it would change as a unified diff, and write nothing")
+	flags.BoolVar(&f.watch, "watch", false, "check again after each change of a file, and print which findings are new and which are resolved")
+	return cmd
+}
+
+func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
+	if err := f.out.Parse(); err != nil {
+		return err
+	}
+	var err error
+	if f.out.Least, err = least(env, f.minSeverity); err != nil {
+		return err
+	}
+	if f.diff {
+		if err := f.besideDiff(); err != nil {
+			return err
+		}
+	}
+	if f.watch {
+		if err := f.watchable(args); err != nil {
+			return err
+		}
+	}
+	profile, err := f.core.Profile(f.contract)
+	if err != nil {
+		return err
+	}
+	options, err := f.source.Options(env)
+	if err != nil {
+		return err
+	}
+	o := check.Options{Source: options, Profile: profile}
+	if o.Rules, err = f.choice.rules(); err != nil {
+		return err
+	}
+	if len(f.platforms) > 0 && !f.checkImages {
+		return cli.Usagef("--platform only works together with --check-images")
+	}
+	if f.checkImages {
+		o.Images, o.Platforms = askRegistries(ctx, env, f.platforms), f.platforms
+	}
+	known := map[string]bool{}
+	if f.baseline != "" {
+		if known, err = f.readBaseline(env); err != nil {
+			return err
+		}
+	}
+	if f.demands, err = f.verification.Demands(env); err != nil {
+		return err
+	}
+	if f.demands != nil && f.fix {
+		return cli.Usagef("--fix changes files, which a signed release must not; leave out --verify-key and --policy")
+	}
+	if f.changedSince != "" {
+		if err := f.knownSince(ctx, env, args, o, known); err != nil {
+			return err
+		}
+	}
+	if f.demands != nil {
+		o.Foreign = true
+		o.Approve = func(ctx context.Context, r *repo.Repository) error {
+			return trust.ApproveRepository(ctx, env, f.demands, r)
+		}
+	}
+	var r *lint.Report
+	var repositories []*repo.Repository
+	if f.fix {
+		r, repositories, err = f.fixAll(ctx, env, args, o, known)
+	} else {
+		r, repositories, err = f.lint(ctx, env, args, o)
+	}
+	if err != nil {
+		return err
+	}
+	if n := r.Without(known); n > 0 {
+		env.Say("%d %s hidden: %s", n, plural(n, "finding is", "findings are"), f.hiddenBy())
+	}
+	err = f.out.Judge(env, r, report.Options{FailOn: f.out.Level}, repositories...)
+	if _, judged := cli.Code(err); f.watch && (err == nil || judged) {
+		return f.lintAgain(ctx, env, args, o, known, r)
+	}
+	return err
+}
+
+// least is the lowest severity that is shown.
+func least(env *cli.Env, value string) (lint.Severity, error) {
+	s, err := lint.ParseSeverity(value)
+	if err != nil || s == lint.Off {
+		return 0, cli.Usagef("--min-severity is %q; it must be error, warning or info", value)
+	}
+	if env.Quiet() && s < lint.Error {
+		s = lint.Error
+	}
+	return s, nil
+}
+
+// hiddenBy says which findings are known.
+func (f *flags) hiddenBy() string {
+	switch {
+	case f.changedSince == "":
+		return "listed in " + f.baseline
+	case f.baseline == "":
+		return "there at " + f.changedSince
+	}
+	return "listed in " + f.baseline + " or there at " + f.changedSince
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// besideDiff leaves the outputs that go to files: the diff takes standard output.
+func (f *flags) besideDiff() error {
+	if !f.fix {
+		return cli.Usagef("--diff only works together with --fix")
+	}
+	if !f.out.Chosen() {
+		f.out.All = nil
+	}
+	for _, o := range f.out.All {
+		if o.File == "" {
+			return cli.Usagef("--diff prints the diff to standard output; give -o %s a file, as in -o %[1]s=FILE", o.Format)
+		}
+	}
+	return nil
+}
+
+// readBaseline returns the fingerprints in a report, which must not be replaced
+// by one that lacks them.
+func (f *flags) readBaseline(env *cli.Env) (map[string]bool, error) {
+	name := f.baseline
+	for _, o := range f.out.All {
+		if o.File != "" && sameFile(env, o.File, name) {
+			return nil, cli.Usagef("--baseline and -o %s=%s name the same file, which would lose the findings of the baseline; to write a new baseline, leave out --baseline", o.Format, o.File)
+		}
+	}
+	data, err := env.ReadFile(name)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	known, err := check.Fingerprints(name, data)
+	return known, cli.UsageError(err)
+}
+
+// sameFile reports whether two paths lead to one file.
+func sameFile(env *cli.Env, one, other string) bool {
+	p, err := os.Stat(env.Path(one))
+	if err != nil {
+		return env.Path(one) == env.Path(other)
+	}
+	q, err := os.Stat(env.Path(other))
+	return err == nil && os.SameFile(p, q)
+}
+
+// knownSince adds the fingerprints that the targets had at a revision.
+func (f *flags) knownSince(ctx context.Context, env *cli.Env, names []string, o check.Options, known map[string]bool) error {
+	defer f.source.Mute(env)()
+	for _, name := range names {
+		if open.IsURL(name) {
+			return cli.Usagef("--changed-since needs a folder in a git repository, but %s is a URL", name)
+		}
+		before, err := check.Since(ctx, f.changedSince, env.Short(env.Path(name)), o)
+		if err != nil {
+			return fmt.Errorf("--changed-since: %w", err)
+		}
+		for _, finding := range before.Findings {
+			known[finding.Fingerprint] = true
+			for _, p := range finding.Also {
+				known[p.Fingerprint] = true
+			}
+		}
+	}
+	return nil
+}
+
+// lint checks all targets and joins the reports.
+func (f *flags) lint(ctx context.Context, env *cli.Env, names []string, o check.Options) (*lint.Report, []*repo.Repository, error) {
+	defer f.source.Mute(env)()
+	all := &lint.Report{}
+	var repositories []*repo.Repository
+	for _, name := range names {
+		r, err := f.check(ctx, env, name, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		all.Join(r.Report)
+		if r.Repository != nil {
+			repositories = append(repositories, r.Repository)
+		}
+	}
+	// What an interrupt kept from being read is no finding and no failure.
+	return all, repositories, ctx.Err()
+}
+
+// check checks one target.
+func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Options) (*check.Result, error) {
+	if !open.IsURL(name) {
+		r, err := check.Folder(ctx, env.Short(env.Path(name)), o)
+		if err == nil || !targets.IsComponents(env, name, err) {
+			return r, err
+		}
+	}
+	t, err := targets.Open(ctx, env, name, nil)
+	if err == nil && f.demands != nil {
+		err = trust.ApproveTarget(ctx, env, f.demands, t)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.Foreign = o.Foreign || t.From != nil
+	return check.Repository(ctx, t.Repository, t.Partial, o)
+}

@@ -1,0 +1,207 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+)
+
+// DiffCommand is the verb diff.
+func DiffCommand(env *cli.Env) *cobra.Command {
+	var s targets.Source
+	var failOn string
+	var cluster cli.Kubeconfig
+	o := cli.Outputs{Formats: report.InventoryFormats}
+	cmd := &cobra.Command{
+		Use:   "diff OLD NEW",
+		Short: "Show what an upgrade changes",
+		Long: `Compares two releases of a provider, each a TARGET: versions and fields of the
+APIs, contracts, variables, images, permissions, objects, templates and classes.
+A change is breaking if something that works stops working, and needs attention
+if it may need a decision or a value. With several providers in both, each is
+compared with itself.
+` + targets.Help + targets.SourceHelp,
+		Example: `  # What would clusterctl upgrade bring?
+  clusterctl-repo diff \
+      https://github.com/acme/cluster-api-provider-acme/releases/v1.2.0/infrastructure-components.yaml \
+      https://github.com/acme/cluster-api-provider-acme/releases/latest/infrastructure-components.yaml
+
+  # Does this source tree break its users? For a pull request
+  clusterctl-repo diff /srv/repository/infrastructure-acme/v1.2.0 . --fail-on breaking
+
+  # Can this cluster be upgraded, or does it hold objects in a version that goes?
+  clusterctl-repo diff infrastructure-acme/v1.2.0 infrastructure-acme/v2.0.0 \
+      --kubeconfig management.kubeconfig`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			level := diff.Breaking + 1
+			switch failOn {
+			case diff.Breaking.String():
+				level = diff.Breaking
+			case diff.Attention.String():
+				level = diff.Attention
+			case "never":
+			default:
+				return cli.Usagef("--fail-on is %q; it must be breaking, attention or never", failOn)
+			}
+			if err := o.Parse(); err != nil {
+				return err
+			}
+			sides, err := sides(cmd.Context(), env, args, &s)
+			if err != nil {
+				return err
+			}
+			var stored map[string][]string
+			if cluster.File != "" {
+				if stored, err = storedVersions(cmd.Context(), env, cluster); err != nil {
+					return err
+				}
+			}
+			all, compareErr := compareReleases(cmd.Context(), sides[0], sides[1], stored)
+			if len(all) == 0 && compareErr != nil {
+				return compareErr
+			}
+			if err := env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
+				return report.WriteDiff(w, format, all, parts(compareErr)...)
+			}); err != nil {
+				return err
+			}
+			if compareErr != nil {
+				return compareErr
+			}
+			if report.Heaviest(all) >= level {
+				return cli.Exit(cli.ExitFindings, nil)
+			}
+			return nil
+		},
+	}
+	s.Bind(cmd.Flags())
+	cluster.Bind(cmd.Flags(), "also look at what the cluster of this `FILE` stores; it is only read")
+	cmd.Flags().StringVar(&failOn, "fail-on", "never", "exit with 1 if there is a change of this impact: breaking, attention or never")
+	o.Bind(cmd.Flags())
+	return cmd
+}
+
+// sides opens what is compared. How to build a source tree does not concern a release
+// beside it, and a tree that is built in memory has no checksums or provenance to
+// compare.
+func sides(ctx context.Context, env *cli.Env, names []string, s *targets.Source) (sides [2][]*repo.Release, err error) {
+	var finished [2]bool
+	for i, name := range names {
+		if !open.IsURL(name) {
+			_, err := folder.Open(ctx, env.Path(name))
+			finished[i] = err == nil
+		}
+	}
+	built := false
+	for i, name := range names {
+		of := s
+		if finished[i] && !finished[1-i] {
+			of = &targets.Source{Providers: s.Providers}
+		}
+		t, err := targets.Open(ctx, env, name, of)
+		if err != nil {
+			return sides, err
+		}
+		if sides[i], err = t.Newest(); err != nil {
+			return sides, err
+		}
+		built = built || t.Built
+	}
+	if built {
+		for _, side := range sides {
+			for _, r := range side {
+				r.Artifacts = slices.DeleteFunc(r.Artifacts, func(f *repo.Artifact) bool { return layouts.KindOfFile(f.Name).Attests() })
+			}
+		}
+	}
+	return sides, nil
+}
+
+// storedVersions are the versions in which a cluster may hold objects, by the names of
+// their definitions.
+func storedVersions(ctx context.Context, env *cli.Env, k cli.Kubeconfig) (map[string][]string, error) {
+	cluster, err := targets.Cluster(env, k)
+	if err != nil {
+		return nil, err
+	}
+	all, err := cluster.Definitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]string{}
+	for _, d := range all {
+		out[d.Name] = d.StoredVersions
+	}
+	return out, nil
+}
+
+// compareReleases compares the releases of each provider. A provider of one side
+// alone is one change; two releases of different providers that
+// are alone on their sides are compared all the same.
+func compareReleases(ctx context.Context, old, new []*repo.Release, stored map[string][]string) ([]report.Comparison, error) {
+	var all []report.Comparison
+	var failures []error
+	add := func(from, to *repo.Release) {
+		c := report.Comparison{Old: from, New: to}
+		switch {
+		case to == nil:
+			c.Changes = []diff.Change{diff.Gone(from.Provider.Label())}
+		case from == nil:
+			c.Changes = []diff.Change{diff.New(to.Provider.Label())}
+		default:
+			changes, err := diff.Releases(ctx, from, to, stored)
+			c.Changes = changes
+			if err != nil {
+				failures = append(failures, err)
+			}
+		}
+		all = append(all, c)
+	}
+	if len(old) == 1 && len(new) == 1 {
+		if p, q := old[0].Provider, new[0].Provider; p != q {
+			return nil, cli.Usagef("cannot compare %s, a release of %s, with %s, a release of %s", old[0].Path, p, new[0].Path, q)
+		}
+		add(old[0], new[0])
+		return all, errors.Join(failures...)
+	}
+	find := func(list []*repo.Release, r *repo.Release) *repo.Release {
+		for _, other := range list {
+			if other.Provider == r.Provider {
+				return other
+			}
+		}
+		return nil
+	}
+	common := 0
+	for _, r := range old {
+		other := find(new, r)
+		if other != nil {
+			common++
+		}
+		add(r, other)
+	}
+	for _, r := range new {
+		if find(old, r) == nil {
+			add(nil, r)
+		}
+	}
+	if common == 0 {
+		return nil, cli.UsageError(fmt.Errorf("the two sides share no provider"))
+	}
+	return all, errors.Join(failures...)
+}

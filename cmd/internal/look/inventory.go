@@ -1,0 +1,102 @@
+// Package look has the verbs that show what is in a release, between two and in many:
+// vars, images, diff and survey. It must not judge.
+package look
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+)
+
+// inventoryCommand is the common part of vars and images: take what list finds
+// in each release of a target, and print it with write.
+func inventoryCommand[T any](env *cli.Env, use, short, long, example string,
+	list func(context.Context, *repo.Release) ([]T, error),
+	write func(w io.Writer, format string, releases []report.Inventory[T], failures ...error) error,
+) *cobra.Command {
+	var s targets.Source
+	o := cli.Outputs{Formats: report.InventoryFormats}
+	cmd := &cobra.Command{
+		Use:     use + " TARGET",
+		Short:   short,
+		Long:    long + "\n" + targets.Help + targets.SourceHelp,
+		Example: strings.ReplaceAll(example, "COMMAND", "clusterctl-repo "+use),
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Parse(); err != nil {
+				return err
+			}
+			t, err := targets.Open(cmd.Context(), env, args[0], &s)
+			if err != nil {
+				return err
+			}
+			releases, err := t.Newest()
+			if err != nil {
+				return err
+			}
+			var all []report.Inventory[T]
+			var failures []error
+			for _, r := range releases {
+				items, err := list(cmd.Context(), r)
+				if cmd.Context().Err() != nil {
+					return err
+				}
+				failures = append(failures, parts(err)...)
+				all = append(all, report.Inventory[T]{Release: r, Items: items})
+			}
+			if len(failures) > 0 {
+				// Only JSON says that it is incomplete.
+				o.All = slices.DeleteFunc(o.All, func(o cli.Output) bool { return o.Format != "json" })
+			}
+			err = env.Write(&o, func(w io.Writer, format string, _ term.Style) error { return write(w, format, all, failures...) })
+			return errors.Join(append(failures, err)...)
+		},
+	}
+	s.Bind(cmd.Flags())
+	o.Bind(cmd.Flags())
+	return cmd
+}
+
+// parts are the errors that errors.Join joined, also of joined ones.
+func parts(err error) (out []error) {
+	if err == nil {
+		return nil
+	}
+	list, ok := err.(interface{ Unwrap() []error })
+	if !ok || reflect.TypeOf(err) != reflect.TypeOf(errors.Join(err)) {
+		return []error{err}
+	}
+	for _, e := range list.Unwrap() {
+		out = append(out, parts(e)...)
+	}
+	return out
+}
+
+// VarsCommand is the verb vars.
+func VarsCommand(env *cli.Env) *cobra.Command {
+	return inventoryCommand(env, "vars", "List the variables of a release",
+		`Lists the variables of the newest release in TARGET, of each provider that it
+holds: type, default, where they are used, and what "clusterctl generate
+cluster --list-variables" does not show: nested variables, those in
+ClusterClasses, and defaults that a later use does not get.`,
+		`  COMMAND out/infrastructure-acme/v1.2.3
+
+  # For the README of the provider
+  COMMAND . -o markdown
+
+  # What must be set, for a script
+  COMMAND out -o json | jq -r '.variables[] | select(.required) | .provider + " " + .name'`,
+		inventory.Variables, report.WriteVariables)
+}

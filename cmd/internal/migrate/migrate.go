@@ -1,0 +1,272 @@
+// Package migrate has the verb migrate. It must not know what changes between contracts.
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/effect"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/declare"
+)
+
+// Command is the verb migrate.
+func Command(env *cli.Env) *cobra.Command {
+	var to, series string
+	var write, diff bool
+	o := cli.Outputs{Formats: report.MigrationFormats}
+	cmd := &cobra.Command{
+		Use:   "migrate [TARGET|FILE|DIR|-]",
+		Short: "Rewrite manifests for the next contract of Cluster API",
+		Long: `Rewrites templates, ClusterClasses, Clusters and the kustomize sources of them
+from one contract of Cluster API to the next: core, kubeadm bootstrap and control
+plane, addons, ipam and runtime. The text is edited and not written anew:
+comments, order, quotes, blank lines and variables stay what they are.
+
+By default the command shows a diff and writes nothing; with --write it replaces
+the files. What is read from standard input is written to standard output. What
+cannot be migrated is left as it is, or marked with a comment, and reported; the
+exit code is then 1.
+
+Without an argument the current folder is migrated. In a folder, hidden folders,
+vendor and node_modules are passed over. A URL of a release, as clusterctl takes
+it, is migrated for the diff only.
+
+The source tree of a provider is also built, in memory. CRDs get the label of the
+contract where the build proves that no field is missing that must be there; what
+is left in CRDs, with the Go types to add, and in roles is reported. With --series
+metadata.yaml gets a release series with the contract, once the CRDs are ready.`,
+		Example: `  # What would change in this source tree?
+  clusterctl-repo migrate . --to v1beta2
+
+  # Change it, and list what is left to do
+  clusterctl-repo migrate . --to v1beta2 --write -o text
+
+  # The release that brings the contract is v1.3.0
+  clusterctl-repo migrate . --write --series v1.3.0
+
+  # One template, from a pipe
+  clusterctl-repo migrate - < cluster-template.yaml > migrated.yaml`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			contract := table.To(to)
+			if contract == nil {
+				var known []string
+				for _, c := range table.Contracts() {
+					known = append(known, c.To)
+				}
+				return cli.Usagef("cannot migrate to %q: expected %s", to, strings.Join(known, ", "))
+			}
+			if err := o.Parse(); err != nil {
+				return err
+			}
+			name := "."
+			if len(args) > 0 {
+				name = args[0]
+			}
+			m := migration{env: env, opts: migrate.Options{Contract: contract}, write: write, diff: diff, out: o}
+			if series != "" {
+				v, err := layouts.ParseVersion(series)
+				if err != nil {
+					return cli.Usagef("--series: %w", err)
+				}
+				m.series = &v
+			}
+			return m.run(cmd.Context(), name)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "v1beta2", "the contract to migrate to")
+	cmd.Flags().BoolVar(&write, "write", false, "replace the files")
+	cmd.Flags().BoolVar(&diff, "diff", false, "show a diff also with --write or for standard input")
+	cmd.Flags().StringVar(&series, "series", "", "begin the release series of this `VERSION` with the contract in metadata.yaml")
+	o.Bind(cmd.Flags())
+	return cmd
+}
+
+// migration is one run of migrate.
+type migration struct {
+	env         *cli.Env
+	opts        migrate.Options
+	write, diff bool
+	out         cli.Outputs
+	series      *layouts.Version
+}
+
+func (m *migration) run(ctx context.Context, name string) error {
+	if name == "-" {
+		return m.filter(ctx)
+	}
+	if open.IsURL(name) {
+		return m.release(ctx, name)
+	}
+	dir := m.env.Path(name)
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return cli.Usagef("%s: %w", filepath.ToSlash(name), cli.Cause(err))
+	}
+	if err != nil {
+		return err
+	}
+	var r *migrate.Report
+	prefix := filepath.ToSlash(m.env.Short(name))
+	if info.IsDir() {
+		if r, err = migrate.Folder(ctx, dir, prefix, m.opts); err == nil {
+			err = m.provider(ctx, name, prefix, r)
+		}
+	} else {
+		if m.series != nil {
+			return cli.Usagef("--series needs the folder of a source tree")
+		}
+		dir = filepath.Dir(dir)
+		r, err = m.file(m.env.Path(name), prefix)
+	}
+	if err != nil {
+		return err
+	}
+	r.Add(effect.Compare(ctx, r.All, m.opts.Contract)...)
+	if m.write {
+		var changed []check.FixedFile
+		for _, f := range r.Files {
+			if f.Changed(f.Old) {
+				changed = append(changed, check.FixedFile{Name: m.env.Path(filepath.FromSlash(f.Name)), Old: f.Old, New: f.New})
+			}
+		}
+		if err := check.Rewrite(ctx, dir, changed); err != nil {
+			return err
+		}
+	}
+	return m.report(r)
+}
+
+// provider migrates what a source tree says about the contract besides templates.
+func (m *migration) provider(ctx context.Context, name, prefix string, r *migrate.Report) error {
+	source := &targets.Source{}
+	o, err := source.Options(m.env)
+	if err != nil {
+		return err
+	}
+	o.Note = nil // the tree is only looked at
+	defer source.Mute(m.env)()
+	return declare.Provider(ctx, m.env.Short(m.env.Path(name)), prefix, r, declare.Options{
+		Source: o, From: contract.Contract(m.opts.Contract.From), To: contract.Contract(m.opts.Contract.To), Core: contract.NewestCore, Series: m.series,
+	})
+}
+
+// file migrates one file.
+func (m *migration) file(name, shown string) (*migrate.Report, error) {
+	data, err := cli.ReadDocuments(name)
+	if err != nil {
+		return nil, err
+	}
+	return m.one(shown, data), nil
+}
+
+func (m *migration) one(name string, data []byte) *migrate.Report {
+	f := &migrate.File{Name: name, Old: data, Result: migrate.Text(name, data, m.opts)}
+	return &migrate.Report{Files: []*migrate.File{f}, All: []*migrate.File{f}}
+}
+
+// filter migrates standard input to standard output.
+func (m *migration) filter(ctx context.Context) error {
+	if m.write || m.series != nil {
+		return cli.Usagef("--write and --series need files; what is read from standard input is written to standard output")
+	}
+	data, err := m.env.ReadInput()
+	if err != nil {
+		return err
+	}
+	if err := yamldoc.CheckCount(data); err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	r := m.one("-", data)
+	r.Add(effect.Compare(ctx, r.All, m.opts.Contract)...)
+	if m.diff || m.out.Chosen() {
+		return m.report(r)
+	}
+	if _, err := m.env.Out.Write(r.Files[0].New); err != nil {
+		return err
+	}
+	m.talk(r)
+	return m.verdict(r)
+}
+
+// release migrates the templates and classes of a release that cannot be changed.
+func (m *migration) release(ctx context.Context, name string) error {
+	if m.write || m.series != nil {
+		return cli.Usagef("--write and --series need a folder, but %s is a URL", name)
+	}
+	t, err := targets.Open(ctx, m.env, name, nil)
+	if err != nil {
+		return err
+	}
+	releases, err := t.Newest()
+	if err != nil {
+		return err
+	}
+	all := &migrate.Report{}
+	for _, r := range releases {
+		for _, artifact := range r.Artifacts {
+			if kind := artifact.Kind(); kind != layouts.ClusterTemplate && kind != layouts.ClusterClass {
+				continue
+			}
+			data, err := artifact.Bytes()
+			if err != nil {
+				return err
+			}
+			all.Files = append(all.Files, m.one(artifact.Name, data).Files...)
+		}
+	}
+	all.Add(effect.Compare(ctx, all.Files, m.opts.Contract)...)
+	return m.report(all)
+}
+
+// report prints what was asked for. The diff leaves no room on standard output for
+// what a person should know, which then goes to standard error.
+func (m *migration) report(r *migrate.Report) error {
+	if m.write && !m.out.Chosen() && !m.diff {
+		m.out.All = nil
+	}
+	if m.diff && m.out.Chosen() {
+		if err := report.WriteMigration(m.env.Out, "diff", r); err != nil {
+			return err
+		}
+	}
+	if err := m.env.Write(&m.out, func(w io.Writer, format string, _ term.Style) error { return report.WriteMigration(w, format, r) }); err != nil {
+		return err
+	}
+	if !m.out.Chosen() {
+		m.talk(r)
+	}
+	return m.verdict(r)
+}
+
+// talk lists what a person should know.
+func (m *migration) talk(r *migrate.Report) {
+	m.env.Say("%s", strings.TrimRight(report.MigrationSummary(r), "\n"))
+}
+
+// verdict is the exit code.
+func (m *migration) verdict(r *migrate.Report) error {
+	if r.Left() {
+		return cli.Exit(cli.ExitFindings, nil)
+	}
+	return nil
+}

@@ -1,0 +1,332 @@
+// Package mirror has the verb mirror and those that look after mirrors: verify, repair and
+// prune. It must not know what a mirror consists of.
+package mirror
+
+import (
+	"context"
+	"encoding/base64"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
+)
+
+// flags are the flags of mirror.
+type flags struct {
+	to, out, url  string
+	config        string
+	certManager   string
+	imageRegistry string
+	verify        trust.Verification
+	sign          trust.Key
+	jobs          int
+	dryRun        bool
+	acceptChanged bool
+	configMaps    bool
+	images        bool
+	platforms     []string
+	ociFormat     string
+	pushImages    bool
+	maxWait       time.Duration
+	// since is the lock of the other side of a gap.
+	since string
+	// carried are the bundles among the TARGETs.
+	carried []*mirror.Bundle
+	// given are the settings that are on the command line.
+	given struct{ ImageRegistry, ConfigMaps, WithImages, Platforms bool }
+}
+
+// usualCertManager is the value of --cert-manager without a version.
+const usualCertManager = "default"
+
+// Command is the verb mirror, with those below it.
+func Command(env *cli.Env) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "mirror TARGET... --to DEST",
+		Short: "Copy releases between destinations, for sites without internet",
+		Long: `Copies releases, each whole or not at all, and writes beside them what a site
+without internet needs: a clusterctl.yaml with fixed versions, all images with
+the places where they were found, SHA256SUMS, and mirror.lock.json, which says
+where every file came from.
+
+TARGET is a folder as everywhere, the URL of a release in the form of
+clusterctl, or the label of a provider that is built into clusterctl, such as
+infrastructure-aws or cluster-api. A version or a range may follow behind an @;
+without it the latest version is meant, or the one that a URL names. Of a range
+all versions are copied. A bundle, such as bundle.tar, stands for all that it
+holds; LABEL@RANGE is not needed for it.
+
+With --to bundle.tar the mirror is written to one file, to be carried over a gap
+and mirrored from there on the other side. The same mirror gives the same file.
+
+A second run copies what is missing or new, and otherwise transfers nothing. A
+version whose files are not what they were when they were mirrored is refused.
+` + targets.DestHelp,
+		Example: `  # What clusterctl init needs for AWS
+  clusterctl-repo mirror cluster-api bootstrap-kubeadm control-plane-kubeadm \
+      infrastructure-aws@v2.8.1 --cert-manager --to /srv/mirror \
+      --image-registry registry.example.com/capi
+  clusterctl init --config /srv/mirror/clusterctl.yaml --infrastructure aws
+
+  # All versions of a range, and everything that a clusterctl.yaml names
+  clusterctl-repo mirror 'cluster-api@>=1.10 <1.12' --to /srv/mirror
+  clusterctl-repo mirror --config clusterctl.yaml --to /srv/mirror
+
+  # Over a gap in one file, later only what is new, and on the other side
+  clusterctl-repo mirror cluster-api infrastructure-aws --to bundle.tar --sign-key key.pem
+  clusterctl-repo mirror cluster-api infrastructure-aws --to new.tar --since mirror.lock.json
+  clusterctl-repo mirror bundle.tar --to /srv/mirror --verify-key key.pub
+
+  # From one place to another
+  clusterctl-repo mirror /srv/mirror --to 'oci://registry.example.com/capi/{provider}' --out beside`,
+		Args:        cobra.ArbitraryArgs,
+		Annotations: map[string]string{cli.TakesTargets: "true"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given.ImageRegistry, f.given.ConfigMaps, f.given.WithImages = cmd.Flags().Changed("image-registry"), cmd.Flags().Changed("config-maps"), cmd.Flags().Changed("images")
+			f.given.Platforms = cmd.Flags().Changed("platform")
+			return f.run(cmd.Context(), env, args)
+		},
+	}
+	cmd.AddCommand(verifyCommand(env), repairCommand(env), pruneCommand(env))
+	f.bind(cmd.Flags())
+	return cmd
+}
+
+// bind adds the flags.
+func (f *flags) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&f.to, "to", "", "where the releases go")
+	flags.StringVar(&f.since, "since", "", "bundle: leave out what this mirror.lock.json (`file`) of the other side lists")
+	flags.StringVar(&f.out, "out", "", "`folder` for the files beside the releases (default: DEST, if that is a folder)")
+	flags.StringVar(&f.url, "url", "", "static:DIR: the address of the web server, https://gitlab.HOST")
+	flags.StringVar(&f.config, "config", "", "also mirror all providers that this clusterctl.yaml (`file`) names; a TARGET with the same label counts instead")
+	flags.StringVar(&f.certManager, "cert-manager", "", "also mirror cert-manager, in the `version` that the configuration or clusterctl says, or in this one")
+	flags.Lookup("cert-manager").NoOptDefVal = usualCertManager
+	flags.StringVar(&f.imageRegistry, "image-registry", "", "make clusterctl take all images from this registry and path (`HOST/PATH`); the mirror remembers it until it is given again, empty for none")
+	flags.StringVar(&f.ociFormat, "oci-format", open.OCIFiles, "oci://: files, a layer for each file as Cluster API Operator reads it, or archive, the proposed form of Cluster API")
+	flags.BoolVar(&f.images, "images", false, "also bring the container images, with all platforms, as an OCI layout in images; remembered like --image-registry")
+	flags.StringSliceVar(&f.platforms, "platform", nil, "with --images: only for this `OS/ARCH`, such as linux/amd64,linux/arm64; remembered like --image-registry, empty for all")
+	flags.BoolVar(&f.pushImages, "push-images", false, "copy the images that the bundle or the mirror holds into --image-registry")
+	flags.BoolVar(&f.configMaps, "config-maps", false, "also write the releases as ConfigMaps for Cluster API Operator; remembered like --image-registry")
+	f.verify.Bind(flags)
+	f.sign.Bind(flags)
+	flags.IntVar(&f.jobs, "jobs", mirror.DefaultJobs, "how many downloads go on at the same time")
+	flags.BoolVar(&f.acceptChanged, "accept-changed", false, "take versions whose files are not what they were when they were mirrored")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would happen")
+	cli.BindMaxWait(flags, &f.maxWait)
+}
+
+func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
+	switch {
+	case f.to == "":
+		return cli.Usagef("there is no destination: say --to, such as --to /srv/mirror")
+	case len(args) == 0 && f.config == "" && f.certManager == "":
+		return cli.Usagef("there is nothing to mirror: name a TARGET, such as infrastructure-aws, or a clusterctl.yaml with --config")
+	case f.since != "" && !mirror.IsBundle(f.to):
+		return cli.Usagef("--since is for a bundle, such as --to bundle.tar")
+	case len(f.platforms) > 0 && slices.ContainsFunc(f.platforms, func(p string) bool { return !isPlatform(p) }):
+		return cli.Usagef("--platform %s: it must be OS/ARCH, such as linux/amd64,linux/arm64", strings.Join(f.platforms, ","))
+	case f.jobs < 1:
+		return cli.Usagef("--jobs %d: it takes at least one", f.jobs)
+	}
+	opts := mirror.Options{
+		Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, ImageRegistry: f.imageRegistry, ConfigMaps: f.configMaps, WithImages: f.images, Platforms: f.platforms, Given: f.given,
+	}
+	if f.imageRegistry != "" {
+		if err := mirror.CheckRegistry(f.imageRegistry); err != nil {
+			return cli.Usagef("--image-registry: %w", err)
+		}
+	}
+	if f.since != "" {
+		data, err := env.ReadFile(f.since)
+		if err != nil {
+			return cli.Usagef("--since: %w", err)
+		}
+		if opts.Since, err = mirror.ParseLock(f.since, data); err != nil {
+			return cli.Usagef("--since: %w", err)
+		}
+	}
+	if err := bundleTo(env, f, &opts); err != nil {
+		return err
+	}
+	if err := mirrorTo(env, f, &opts); err != nil {
+		return err
+	}
+	if err := credible(env, &f.sign, &f.verify, &opts); err != nil {
+		return err
+	}
+	defer f.close()
+	wants, err := wants(ctx, env, f, args, &opts)
+	if err != nil {
+		return err
+	}
+	if len(wants) == 0 {
+		return cli.Usagef("%s names no provider, so there is nothing to mirror", f.config)
+	}
+	bringImages(env, f, &opts)
+	result, err := runMirror(ctx, env, wants, opts)
+	if err != nil {
+		return err
+	}
+	if core := func(o mirror.Outcome) bool { return o.Provider.Type == layouts.Core }; !f.dryRun && !result.CertManager && slices.ContainsFunc(result.Outcomes, core) {
+		env.Say("note: clusterctl init also needs cert-manager, unless the cluster has it; add --cert-manager")
+	}
+	if f.pushImages && !f.dryRun {
+		if result.Lock.Settings.ImageRegistry == "" {
+			return cli.Usagef("--push-images needs --image-registry, such as registry.example.com/capi")
+		}
+		if opts.Bundle != "" {
+			b, err := mirror.OpenBundle(opts.Bundle)
+			if err != nil {
+				return err
+			}
+			f.carried = append(f.carried, b)
+		}
+		if err := pushImages(ctx, env, f, result, opts.Dir); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.dryRun:
+	case opts.Bundle != "":
+		env.Say("wrote %s, SHA-256 %s; on the other side: clusterctl-repo mirror %s --to /srv/mirror", env.Short(opts.Bundle), result.Bundle, filepath.Base(opts.Bundle))
+	default:
+		env.Say("the configuration for clusterctl is %s", env.Short(filepath.Join(opts.Dir, layouts.ConfigFile)))
+	}
+	return nil
+}
+
+// isPlatform reports whether a text has the form OS/ARCH or OS/ARCH/VARIANT.
+func isPlatform(text string) bool {
+	parts := strings.Split(text, "/")
+	return len(parts) >= 2 && len(parts) <= 3 && !slices.Contains(parts, "") && !strings.ContainsAny(text, " \t,:@")
+}
+
+// runMirror mirrors while no other run does, and tells what it does.
+func runMirror(ctx context.Context, env *cli.Env, wants []mirror.Want, opts mirror.Options) (*mirror.Result, error) {
+	opts.Watch = func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) }
+	copied := 0
+	opts.Tell = func(o mirror.Outcome) {
+		env.Progress.Done()
+		word := env.Style.Green("copied")
+		switch {
+		case opts.DryRun && o.Unchanged:
+			word = "would leave alone"
+		case opts.DryRun:
+			word = "would copy"
+		case o.Unchanged:
+			word = "already there:"
+		case opts.Repair:
+			word = env.Style.Green("restored")
+			copied++
+		default:
+			copied++
+		}
+		env.Say("%s %s %s from %s (%d files, %d bytes)", word, o.Provider.Label(), o.Version, o.From, o.Files, o.Bytes)
+	}
+	result, err := mirror.Run(ctx, wants, opts)
+	env.Progress.Done()
+	if err != nil && copied > 0 {
+		env.Say("the mirror is not complete; run the same command again to finish it")
+	}
+	if err == nil {
+		tellMirror(env, result, opts.Dir)
+	}
+	return result, err
+}
+
+// tellMirror prints what a run on a mirror has to say.
+func tellMirror(env *cli.Env, result *mirror.Result, dir string) {
+	for _, w := range result.Warnings {
+		env.Warn("%s", w)
+	}
+	for _, note := range result.Notes {
+		env.Say("%s %s", env.Style.Yellow("note:"), note)
+	}
+	for _, name := range result.Written {
+		env.Detail("wrote %s", filepath.Join(dir, filepath.FromSlash(name)))
+	}
+}
+
+// mirrorTo opens the destination, and finds the folder for the files beside it.
+func mirrorTo(env *cli.Env, f *flags, opts *mirror.Options) error {
+	if dir, ok := strings.CutPrefix(f.to, "static:"); ok && f.url == "" && f.out == "" {
+		if lock, err := mirror.ReadLock(env.Path(dir)); err == nil {
+			f.url = lock.Settings.URL
+		}
+	}
+	opts.URL, opts.Apart = f.url, f.out != ""
+	env.Places().Policy.MaxWait = f.maxWait
+	site, err := targets.Site(env, f.to, open.Options{URL: f.url, OCIFormat: f.ociFormat})
+	if err != nil {
+		return err
+	}
+	opts.To = site.With(publish.Watch(func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) }))
+	opts.Dir = env.Path(f.out)
+	opts.To.Name = f.to
+	folder, err := env.Places().Folder(f.to)
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	if folder == nil {
+		if f.out == "" {
+			return cli.Usagef("say --out, such as --out mirror: the lock file, clusterctl.yaml and the list of images have no place in %s", f.to)
+		}
+		return nil
+	}
+	if f.out == "" {
+		opts.Dir = folder.String()
+		if dir, ok := strings.CutPrefix(f.to, "static:"); ok {
+			opts.Dir = env.Path(dir)
+			opts.Below = open.StaticFolder + "/"
+		}
+	}
+	opts.Folder = folder
+	return nil
+}
+
+// credible makes the options sign what the mirror holds, and verify what is demanded.
+// What the key, or a trusted one, has signed before is known to be good.
+func credible(env *cli.Env, signing *trust.Key, verify *trust.Verification, opts *mirror.Options) error {
+	if err := signing.Load(env); err != nil {
+		return err
+	}
+	demands, err := verify.Demands(env)
+	if err != nil {
+		return err
+	}
+	if demands != nil {
+		opts.Verify = func(ctx context.Context, r *repo.Release, as []layouts.Provider) error {
+			_, err := trust.Approve(ctx, env, demands, r, as...)
+			return err
+		}
+	}
+	if signing.Private != nil {
+		opts.Sign = func(sums []byte) ([]byte, error) {
+			sig, err := signing.Private.Sign(sums)
+			return base64.StdEncoding.AppendEncode(nil, sig), err
+		}
+	}
+	if signing.Private != nil || demands != nil {
+		opts.Vouched = func(sums, sig []byte) (bool, error) {
+			if signing.Private != nil && trust.SignedBy(sums, sig, []*sign.PublicKey{signing.Private.Public()}) {
+				return true, nil
+			}
+			return verify.Signed(env, sums, sig)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package mirror
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+)
+
+func pruneCommand(env *cli.Env) *cobra.Command {
+	var keep int
+	var unlisted, dryRun bool
+	var key trust.Key
+	var verify trust.Verification
+	cmd := &cobra.Command{
+		Use:   "prune DIR [LABEL@VERSION]...",
+		Short: "Remove releases and leftovers from a mirror",
+		Long: `Removes the named versions or ranges, and with --keep all but the newest
+versions of each provider. clusterctl.yaml, the lock file, the list of images
+and the checksums are written anew. What stopped runs left is always removed,
+and with --unlisted also every file that is in no list. With --sign-key, the
+mirror must have been signed with that key, or else its releases with one that
+is trusted.`,
+		Example: `  # Only the three newest versions of each provider stay
+  clusterctl-repo mirror prune /srv/mirror --keep 3
+  clusterctl-repo mirror prune /srv/mirror 'infrastructure-aws@<2.8' --dry-run`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("keep") && keep < 1 {
+				return cli.Usagef("--keep %d: at least one version must stay", keep)
+			}
+			if verify.Given() && key.File == "" {
+				return cli.Usagef("--verify-key, --policy and --require-provenance say what may be signed, so they need --sign-key")
+			}
+			ctx, dir := cmd.Context(), args[0]
+			var opts mirror.Options
+			lock, err := mirrorAt(env, dir, &opts)
+			if err != nil {
+				return err
+			}
+			if err := credible(env, &key, &verify, &opts); err != nil {
+				return err
+			}
+			bringImages(env, &flags{}, &opts)
+			if opts.Apart {
+				return cli.Usagef("the releases of %s are in %s; only those in a folder can be removed", dir, lock.Settings.To)
+			}
+			gone, err := pruned(lock, args[1:], keep)
+			if err != nil {
+				return err
+			}
+			var extra []string
+			if unlisted {
+				report, err := mirror.Check(ctx, env.Path(dir), mirror.DefaultJobs)
+				if err != nil {
+					return err
+				}
+				for _, p := range report.Problems {
+					if p.Kind == mirror.Unexpected {
+						extra = append(extra, p.Path)
+					}
+				}
+			}
+			verb := "would remove"
+			if !dryRun {
+				verb = "removed"
+				result, err := mirror.Prune(ctx, gone, extra, opts)
+				if err != nil {
+					return err
+				}
+				tellMirror(env, result, opts.Dir)
+			}
+			for _, l := range gone {
+				env.Say("%s %s %s", verb, l.Provider, l.Version)
+			}
+			for _, name := range extra {
+				env.Say("%s %s", verb, name)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&keep, "keep", 0, "how many versions of each provider stay")
+	cmd.Flags().BoolVar(&unlisted, "unlisted", false, "also remove files that are in no list of the mirror")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be removed")
+	key.Bind(cmd.Flags())
+	verify.Bind(cmd.Flags())
+	return cmd
+}
+
+// pruned are the releases that the arguments of prune mean, each once.
+func pruned(lock *mirror.Lock, args []string, keep int) (out []mirror.Locked, err error) {
+	seen := map[[2]string]bool{}
+	add := func(list []mirror.Locked) {
+		for _, l := range list {
+			if key := [2]string{l.Provider, l.Version}; !seen[key] {
+				seen[key] = true
+				out = append(out, l)
+			}
+		}
+	}
+	for _, arg := range args {
+		label, version, named := strings.Cut(arg, "@")
+		p, err := mirror.ParseLabel(label)
+		if err != nil {
+			return nil, cli.Usagef("%s: %w", arg, err)
+		}
+		s, err := mirror.ParseSelector(version)
+		if err != nil {
+			return nil, cli.Usagef("%s: %w", arg, err)
+		}
+		if !named || s.IsLatest() {
+			return nil, cli.Usagef("%s: name the versions to remove, such as %s@v1.2.3 or %s@<2.0", arg, label, label)
+		}
+		found := lock.Select(p, s)
+		if len(found) == 0 {
+			return nil, cli.Usagef("%s: the mirror holds no such version", arg)
+		}
+		add(found)
+	}
+	if keep > 0 {
+		add(lock.Keep(keep))
+	}
+	return out, nil
+}

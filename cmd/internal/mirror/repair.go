@@ -1,0 +1,160 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+)
+
+func repairCommand(env *cli.Env) *cobra.Command {
+	var from []string
+	var key trust.Key
+	var verify trust.Verification
+	cmd := &cobra.Command{
+		Use:   "repair DIR",
+		Short: "Restore what is missing or damaged in a mirror",
+		Long: `Copies again what is missing or damaged in a mirror, from where the lock file
+says that it came from, or from the TARGETs of --from, and writes the files
+beside the releases anew. Only the content of the lock file is accepted. Each
+release is replaced in one step. After the mirror was moved, repair makes its
+clusterctl.yaml default to the new place. With --sign-key, the mirror must have
+been signed with that key, or else its releases with one that is trusted.`,
+		Example: `  clusterctl-repo mirror repair /srv/mirror
+  clusterctl-repo mirror repair /srv/mirror --from /media/usb/mirror`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return repair(cmd.Context(), env, args[0], from, &key, &verify)
+		},
+	}
+	cmd.Flags().StringArrayVar(&from, "from", nil, "read from this `TARGET` instead of the place in the lock file; may be repeated")
+	key.Bind(cmd.Flags())
+	verify.Bind(cmd.Flags())
+	return cmd
+}
+
+func repair(ctx context.Context, env *cli.Env, name string, from []string, key *trust.Key, verify *trust.Verification) error {
+	report, err := checkMirror(ctx, env, name, &trust.Verification{})
+	if err != nil {
+		return err
+	}
+	if report.Lock == nil {
+		return fmt.Errorf("%s cannot be used to repair the mirror: it is missing or damaged; restore it from a copy, or move the mirror away and mirror again", layouts.LockFile)
+	}
+	opts := mirror.Options{Repair: true}
+	if _, err := mirrorAt(env, name, &opts); err != nil {
+		return err
+	}
+	if err := credible(env, key, verify, &opts); err != nil {
+		return err
+	}
+	var given []mirror.Want
+	var read flags
+	defer read.close()
+	for _, arg := range from {
+		more, isBundle, err := wantsOfBundle(env, &read, arg, &mirror.Options{})
+		if err == nil && !isBundle {
+			more, err = wantsOf(ctx, env, arg, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("--from: %w", err)
+		}
+		given = append(given, more...)
+	}
+	var wants []mirror.Want
+	for _, l := range report.Broken {
+		w, err := wantAgain(ctx, env, &l, given)
+		if err != nil {
+			return err
+		}
+		if w.From.String() != l.Source {
+			w.From = mirror.Named(w.From, l.Source)
+		}
+		w.Provider, w.Version = l.Identity(), mirror.Exactly(l.Version)
+		wants = append(wants, w)
+	}
+	bringImages(env, &read, &opts)
+	if err := forgetBlobs(env.Path(name), report); err != nil {
+		return err
+	}
+	if _, err := runMirror(ctx, env, wants, opts); err != nil {
+		return err
+	}
+	left, err := checkMirror(ctx, env, name, &trust.Verification{})
+	if err != nil {
+		return err
+	}
+	if err := writeMirrorReport(env, env.Text, "text", left); err != nil {
+		return err
+	}
+	if len(left.Problems) > 0 {
+		return cli.Exit(cli.ExitFindings, nil)
+	}
+	return nil
+}
+
+// forgetBlobs removes damaged parts of images, which are then fetched again:
+// their names say what they should be.
+func forgetBlobs(dir string, report *mirror.Report) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, p := range report.Problems {
+		if p.Kind == mirror.Damaged && strings.HasPrefix(p.Path, layouts.ImagesFolder+"/") {
+			if err := root.Remove(p.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wantAgain finds where a release of the lock can be read once more.
+func wantAgain(ctx context.Context, env *cli.Env, l *mirror.Locked, given []mirror.Want) (mirror.Want, error) {
+	for _, w := range given {
+		if w.Provider != (layouts.Provider{}) && w.Provider != l.Identity() {
+			continue
+		}
+		if _, err := w.From.Fetch(ctx, l.Version); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return w, err
+		}
+		w.File = cmp.Or(w.File, l.Components)
+		return w, nil
+	}
+	if len(given) > 0 {
+		return mirror.Want{}, fmt.Errorf("%s %s is not whole, and no --from has it; name one that does", l.Provider, l.Version)
+	}
+	source := l.Source
+	if open.IsURL(source) {
+		at := source + "/" + l.Version + "/" + l.Components
+		switch {
+		case strings.Contains(source, "@sha256:"):
+			at = source
+		case strings.HasPrefix(source, "oci://"):
+			at = source + ":" + l.Version
+		}
+		w, err := wantURL(env, at, l.Identity(), l.Version)
+		w.File = cmp.Or(w.File, l.Components)
+		return w, err
+	}
+	wants, err := wantsOf(ctx, env, source, nil)
+	if err != nil {
+		return mirror.Want{}, fmt.Errorf("%s %s came from %s, which cannot be read: %w; name another place with --from", l.Provider, l.Version, source, err)
+	}
+	return wantAgain(ctx, env, l, wants)
+}

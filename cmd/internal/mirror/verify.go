@@ -1,0 +1,240 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+)
+
+func verifyCommand(env *cli.Env) *cobra.Command {
+	var keys trust.Verification
+	o := cli.Outputs{Formats: []string{"text", "json"}}
+	cmd := &cobra.Command{
+		Use:   "verify DIR|BUNDLE",
+		Short: "Check a mirror offline against its lock file, checksums and signatures",
+		Long: `Reads every file of a mirror and compares it with mirror.lock.json and
+SHA256SUMS; a bundle is read without being unpacked. Missing, damaged and
+unexpected files are findings, and so is what a stopped run left. With
+--verify-key, SHA256SUMS of the mirror must be signed, or else every release in
+it, and the files beside them must be what mirror makes of these. Nothing is sent
+over the network.`,
+		Example: `  clusterctl-repo mirror verify /srv/mirror
+  clusterctl-repo mirror verify /srv/mirror --verify-key cosign.pub -o json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Parse(); err != nil {
+				return err
+			}
+			report, err := checkMirror(cmd.Context(), env, args[0], &keys)
+			if err != nil {
+				return err
+			}
+			if err := env.Write(&o, func(w io.Writer, format string, _ term.Style) error { return writeMirrorReport(env, w, format, report) }); err != nil {
+				return err
+			}
+			if len(report.Problems) > 0 {
+				return cli.Exit(cli.ExitFindings, nil)
+			}
+			return nil
+		},
+	}
+	keys.Bind(cmd.Flags())
+	o.Bind(cmd.Flags())
+	return cmd
+}
+
+// checkMirror checks a mirror in a folder. What makes it unusable as a mirror
+// is an error.
+func checkMirror(ctx context.Context, env *cli.Env, name string, keys *trust.Verification) (*mirror.Report, error) {
+	dir := env.Path(name)
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() && mirror.IsBundle(name) {
+		return checkBundle(ctx, env, name, keys)
+	}
+	report, err := mirror.Check(ctx, dir, mirror.DefaultJobs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, cli.UsageError(err)
+	}
+	if err != nil || !keys.Given() {
+		return report, err
+	}
+	signed, err := keys.Signed(env, report.Checksums, report.Signature)
+	if err != nil || signed {
+		return report, err
+	}
+	return report, checkReleases(ctx, env, name, keys, report)
+}
+
+// checkBundle checks a bundle without unpacking it.
+func checkBundle(ctx context.Context, env *cli.Env, name string, keys *trust.Verification) (*mirror.Report, error) {
+	report := &mirror.Report{Problems: []mirror.Problem{}, Notes: []string{}}
+	damaged := func(err error) (*mirror.Report, error) {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Damaged, Path: name, Message: err.Error() + "; carry the bundle over again"})
+		return report, nil
+	}
+	b, err := mirror.OpenBundle(env.Path(name))
+	if err != nil {
+		return damaged(err)
+	}
+	defer b.Close()
+	wants, lock, err := mirror.Carried(b)
+	if err != nil {
+		return damaged(err)
+	}
+	report.Lock, report.Releases, report.Files = lock, len(lock.Releases), len(b.Names())
+	if report.Bytes, err = b.Verify(ctx); err != nil {
+		return damaged(err)
+	}
+	for _, n := range lock.Requires {
+		report.Notes = append(report.Notes, fmt.Sprintf("it is a difference, and the other side has to have %s %s", n.Provider, n.Version))
+	}
+	for _, stranger := range mirror.Strangers(lock, b.Names()) {
+		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unexpected, Path: name, Message: stranger + " belongs to no release in " + layouts.LockFile + ", and no run of mirror writes it; make the bundle anew"})
+	}
+	demands, err := keys.Demands(env)
+	if err != nil || demands == nil {
+		return report, err
+	}
+	if signed, err := keys.Signed(env, b.Checksums, b.Signature); err != nil || signed {
+		return report, err
+	}
+	for i, w := range wants {
+		r, err := w.From.Fetch(ctx, lock.Releases[i].Version)
+		if err == nil {
+			_, err = trust.Approve(ctx, env, demands, r, lock.Releases[i].Identity())
+		}
+		if err != nil {
+			l := lock.Releases[i]
+			report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: name, Message: err.Error(), Provider: l.Provider, Version: l.Version})
+		}
+	}
+	return report, nil
+}
+
+// checkReleases verifies the signature of every release of a mirror.
+func checkReleases(ctx context.Context, env *cli.Env, name string, keys *trust.Verification, report *mirror.Report) error {
+	demands, err := keys.Demands(env)
+	if err != nil || demands == nil {
+		return err
+	}
+	if report.Lock == nil {
+		return nil
+	}
+	var opts mirror.Options
+	if _, err := mirrorAt(env, name, &opts); err != nil {
+		return err
+	}
+	for _, l := range report.Lock.Releases {
+		at := mirror.Problem{Kind: mirror.Unsigned, Path: filepath.ToSlash(filepath.Join(report.Lock.Settings.Folder, l.Provider, l.Version)), Provider: l.Provider, Version: l.Version}
+		p := l.Identity()
+		to, err := opts.To.Of(p)
+		if err != nil {
+			return err
+		}
+		r, err := to.Fetch(ctx, l.Version)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // reported as missing
+		}
+		if err == nil {
+			_, err = trust.Approve(ctx, env, demands, r, p)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			at.Message = fmt.Sprintf("%v; sign the mirror with mirror --sign-key, or remove the release with mirror prune", err)
+			report.Problems = append(report.Problems, at)
+		}
+	}
+	if len(report.Problems) > 0 {
+		return nil
+	}
+	// No signature covers the files beside the releases, so they must follow from
+	// them.
+	differ, err := mirror.Derived(ctx, opts)
+	for _, file := range differ {
+		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: file, Message: "it is not what mirror makes of the releases here, and the mirror is not signed; run mirror repair"})
+	}
+	if s := report.Lock.Settings; s.ImageRegistry != "" {
+		report.Notes = append(report.Notes, fmt.Sprintf("clusterctl takes images from %s; the mirror is not signed, so check that this is meant", s.ImageRegistry))
+	}
+	if report.Lock.Settings.Images {
+		report.Notes = append(report.Notes, "the container images in "+layouts.ImagesFolder+" are not signed; sign the mirror with mirror --sign-key")
+	}
+	return err
+}
+
+// VerifyDocument is what mirror verify writes as JSON.
+var VerifyDocument = report.Document{Kind: "mirror-verify", Version: 1, Body: mirror.Report{}, Title: "what is wrong with a mirror"}
+
+// writeMirrorReport prints what mirror verify found.
+func writeMirrorReport(env *cli.Env, w io.Writer, format string, r *mirror.Report) error {
+	if format == "json" {
+		return VerifyDocument.Write(w, nil, r)
+	}
+	var b strings.Builder
+	for _, p := range r.Problems {
+		fmt.Fprintf(&b, "%s: %s: %s\n", p.Path, p.Kind, p.Message)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	word := "the mirror is whole"
+	if n := len(r.Problems); n > 0 {
+		word = fmt.Sprintf("%d problems", n)
+	}
+	fmt.Fprintf(&b, "%s: %d releases, %d files, %d bytes\n", word, r.Releases, r.Files, r.Bytes)
+	text := printableLines(env, b.String())
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// printableLines is printable for several lines.
+func printableLines(env *cli.Env, text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range lines {
+		if body, ok := strings.CutSuffix(line, "\n"); ok {
+			lines[i] = env.Printable(body) + "\n"
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// mirrorAt fills in the options for a mirror that is there, as its lock says.
+func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*mirror.Lock, error) {
+	lock, err := mirror.ReadLock(env.Path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, cli.UsageError(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := lock.Settings
+	f := flags{to: name, url: s.URL, maxWait: cli.UsualWait}
+	switch {
+	case s.To != "":
+		f.to, f.out = s.To, name
+	case s.Folder == open.StaticFolder:
+		f.to = "static:" + name
+	case s.Folder != "":
+		return nil, fmt.Errorf("%s: unknown folder %q for the releases", layouts.LockFile, s.Folder)
+	}
+	return lock, mirrorTo(env, &f, opts)
+}

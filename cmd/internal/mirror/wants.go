@@ -1,0 +1,189 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
+)
+
+// wants finds out what is to be mirrored.
+func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mirror.Options) ([]mirror.Want, error) {
+	config, providers, err := mirrorConfig(env, f.config)
+	if err != nil {
+		return nil, err
+	}
+	urls := map[layouts.Provider]string{}
+	for _, e := range layouts.EmbeddedProviders {
+		urls[e.Provider] = e.URL()
+	}
+	for _, p := range providers {
+		urls[p.Provider] = p.URL
+	}
+	var out []mirror.Want
+	named := map[layouts.Provider]bool{}
+	for _, arg := range args {
+		more, isBundle, err := wantsOfBundle(env, f, arg, opts)
+		if err == nil && !isBundle {
+			more, err = wantsOf(ctx, env, arg, urls)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range more {
+			named[w.Provider] = true
+		}
+		out = append(out, more...)
+	}
+	for _, p := range providers {
+		if named[p.Provider] {
+			continue
+		}
+		w, err := wantURL(env, p.URL, p.Provider, "")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.config, err)
+		}
+		out = append(out, w)
+	}
+	if f.certManager == "" {
+		return out, nil
+	}
+	cm, err := config.CertManager()
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	if f.certManager != usualCertManager {
+		cm.Version = f.certManager
+	}
+	if _, err := layouts.ParseVersion(cm.Version); err != nil {
+		return nil, cli.Usagef("cert-manager: %w", err)
+	}
+	w, err := wantURL(env, cm.URL, layouts.CertManager, cm.Version)
+	return append(out, w), err
+}
+
+// mirrorConfig reads the clusterctl.yaml that the user names; without one it is
+// empty, since that of the user's own clusterctl is none of the mirror's.
+func mirrorConfig(env *cli.Env, name string) (*clusterctlconfig.Config, []clusterctlconfig.Provider, error) {
+	if name == "" {
+		config, err := clusterctlconfig.Read(layouts.ConfigFile, nil, clusterctlconfig.Env(env.LookupEnv))
+		return config, nil, err
+	}
+	data, err := env.ReadFile(name)
+	if err != nil {
+		return nil, nil, cli.UsageError(err)
+	}
+	config, err := clusterctlconfig.Read(name, data, clusterctlconfig.Env(env.LookupEnv))
+	if err != nil {
+		return nil, nil, cli.UsageError(err)
+	}
+	providers, err := config.Providers()
+	return config, providers, cli.UsageError(err)
+}
+
+// wantsOf reads a TARGET of mirror.
+func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Provider]string) ([]mirror.Want, error) {
+	name, version := arg, ""
+	if _, err := os.Lstat(env.Path(arg)); err != nil {
+		if i := strings.LastIndexByte(arg, '@'); i > strings.LastIndexByte(arg, '/') && !strings.HasPrefix(arg[i:], "@sha256:") {
+			name, version = arg[:i], arg[i+1:]
+			if version == "" {
+				return nil, cli.Usagef("%s: there is no version behind the @", arg)
+			}
+		}
+	}
+	if open.IsURL(name) {
+		w, err := wantURL(env, name, layouts.Provider{}, version)
+		return []mirror.Want{w}, err
+	}
+	if _, err := os.Lstat(env.Path(name)); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `/\`) {
+		p, err := layouts.ParseLabel(name)
+		if err != nil {
+			return nil, cli.Usagef("%s: there is no such folder, and %w", arg, err)
+		}
+		url, ok := urls[p]
+		if !ok {
+			return nil, cli.Usagef("%s: there is no such folder, and clusterctl has no provider %s built in; give its URL, or name it in a clusterctl.yaml and use --config", arg, p)
+		}
+		w, err := wantURL(env, url, p, version)
+		return []mirror.Want{w}, err
+	}
+	t, err := targets.Open(ctx, env, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	selector, err := mirror.ParseSelector(cmp.Or(version, t.Version))
+	if err != nil {
+		return nil, cli.Usagef("%s: %w", arg, err)
+	}
+	var out []mirror.Want
+	for _, p := range t.Repository.Providers {
+		out = append(out, mirror.Want{From: mirror.Provider(p), Near: true, Provider: p.Provider, File: t.File, Version: selector})
+	}
+	if len(out) == 0 {
+		return nil, cli.Usagef("%s holds no provider", name)
+	}
+	return out, nil
+}
+
+// wantURL reads a provider URL. The version overrides that of the URL.
+func wantURL(env *cli.Env, raw string, p layouts.Provider, version string) (mirror.Want, error) {
+	l, err := targets.ParseURL(env, raw)
+	if err != nil {
+		return mirror.Want{}, err
+	}
+	digest := ""
+	if l.Kind == layouts.OCI && strings.Contains(l.Version, ":") {
+		digest, l.Version = l.Version, ""
+	}
+	selector, err := mirror.ParseSelector(cmp.Or(version, l.Version))
+	if err != nil {
+		return mirror.Want{}, cli.Usagef("%s: %w", raw, err)
+	}
+	w := mirror.Want{Provider: p, File: l.File, Version: selector}
+	if l.Kind != layouts.Local {
+		from, err := targets.At(env, l)
+		if err != nil {
+			return w, err
+		}
+		at := l.At("")
+		at.File = ""
+		w.From = mirror.Named(from, strings.TrimRight(at.URL(), "/"))
+		if digest != "" {
+			w.From = mirror.Pinned(w.From, digest)
+		}
+		return w, nil
+	}
+	if w.Provider == (layouts.Provider{}) {
+		if w.Provider, err = layouts.ParseLabel(l.Label); err != nil {
+			return w, cli.Usagef("%s: %w", raw, err)
+		}
+	}
+	base := filepath.FromSlash(l.Base)
+	if runtime.GOOS == "windows" {
+		base = strings.TrimPrefix(base, `\`)
+	}
+	folder, err := local.New(base)
+	if err != nil {
+		return w, cli.UsageError(err)
+	}
+	from, err := folder.Site().Of(w.Provider)
+	if err != nil {
+		return w, cli.UsageError(err)
+	}
+	w.From, w.Near = mirror.Named(from, filepath.Join(base, l.Label)), true
+	return w, nil
+}

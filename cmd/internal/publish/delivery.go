@@ -1,0 +1,252 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
+)
+
+// delivery is how releases are published: the flags that publish and release share.
+type delivery struct {
+	to       []string
+	dryRun   bool
+	receipt  string
+	receipts []receipt
+	// notes is the file of --notes-file.
+	notes string
+	// brokenLatest publishes although clusterctl cannot resolve "latest" then.
+	brokenLatest bool
+	maxWait      time.Duration
+	key          trust.Key
+	// statement says how the releases were made; nil for none.
+	statement *provenance.Build
+	open.Options
+}
+
+// receipt is an entry in the file of --record.
+type receipt struct {
+	Providers []string `json:"providers" doc:"the labels of the providers in the release"`
+	publish.Receipt
+}
+
+// RecordDocument is what --record writes.
+var RecordDocument = report.Document{Kind: "record", Version: 1, Body: recordBody{}, Title: "what was published where"}
+
+type recordBody struct {
+	Releases []receipt `json:"releases" doc:"an entry for each release and place that it was published to"`
+}
+
+// bind adds the flags.
+func (d *delivery) bind(f *pflag.FlagSet) {
+	f.StringSliceVar(&d.to, "to", nil, "where to publish; may be repeated")
+	f.BoolVar(&d.dryRun, "dry-run", false, "look at everything, and only say what would be published")
+	f.StringVar(&d.receipt, "record", "", "write what was published where, with checksums, to this `file` as JSON; - is standard output")
+	cli.BindMaxWait(f, &d.maxWait)
+	d.key.Bind(f)
+	f.StringVar(&d.Target, "target", "", "GitHub, and --gitlab-release: the `commit` of the tag, if the tag does not exist yet; HEAD of the source, GITHUB_SHA or CI_COMMIT_SHA where they fit")
+	f.StringVar(&d.notes, "notes-file", "", "GitHub and GitLab: the text of the release is in this `file`")
+	f.BoolVar(&d.GenerateNotes, "generate-notes", false, "GitHub: let GitHub write the text of the release")
+	f.BoolVar(&d.AdoptDraft, "adopt-draft", false, "finish what another run began and left: a draft on GitHub, a claim for other content elsewhere; only if that run has ended")
+	f.BoolVar(&d.Complete, "complete", false, "GitHub: add files to a published release that lacks nothing but files")
+	f.BoolVar(&d.AllowUnreadable, "allow-unreadable", false, "GitLab: publish also where clusterctl does not look, such as a host whose name does not begin with gitlab.")
+	f.BoolVar(&d.brokenLatest, "allow-broken-latest", false, "publish even if clusterctl can then no longer resolve \"latest\", because the release of a listed series is missing")
+	f.StringVar(&d.OCIFormat, "oci-format", open.OCIFiles, "oci://: files, a layer for each file as Cluster API Operator reads it, or archive, the proposed form of Cluster API")
+	f.BoolVar(&d.GitLabRelease, "gitlab-release", false, "GitLab: also make a release that links to the files")
+}
+
+// site opens a DEST.
+func (d *delivery) site(env *cli.Env, name string) (publish.Site, error) {
+	o := d.Options
+	if d.notes != "" {
+		data, err := env.ReadFile(d.notes)
+		if err != nil {
+			return publish.Site{}, cli.Usagef("--notes-file: %w", err)
+		}
+		o.Notes = string(data)
+	}
+	env.Places().Policy.MaxWait = d.maxWait
+	return targets.Site(env, name, o)
+}
+
+// decorated wraps the destinations of a site as the flags say.
+func (d *delivery) decorated(env *cli.Env, s publish.Site) publish.Site {
+	if d.dryRun {
+		return s.With(publish.DryRun)
+	}
+	return s.With(
+		publish.Watch(func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) }),
+		publish.Record(func(r publish.Receipt) error {
+			d.receipts = append(d.receipts, receipt{Receipt: r})
+			return nil
+		}),
+	)
+}
+
+// checkRecord refuses a file of --record that could not be written in the end.
+func (d *delivery) checkRecord(env *cli.Env) error {
+	if d.receipt == "" || d.receipt == "-" {
+		return nil
+	}
+	name := env.Path(d.receipt)
+	if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
+		return cli.Usagef("--record %s: there is no folder %s", d.receipt, filepath.Dir(d.receipt))
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return cli.Usagef("--record %s: it is a folder", d.receipt)
+	}
+	return nil
+}
+
+// writeRecord writes the file of --record. Failures say what was not published.
+func (d *delivery) writeRecord(env *cli.Env, failures ...error) error {
+	if d.receipt == "" || d.dryRun {
+		return nil
+	}
+	var data bytes.Buffer
+	if err := RecordDocument.Write(&data, failures, recordBody{append([]receipt{}, d.receipts...)}); err != nil {
+		return err
+	}
+	if d.receipt == "-" {
+		return env.WriteJSON(data.Bytes())
+	}
+	if err := env.WriteOutput(d.receipt, data.Bytes()); err != nil {
+		return fmt.Errorf("--record: %w", err)
+	}
+	return nil
+}
+
+// step is what goes to one site.
+type step struct {
+	site     publish.Site
+	releases []*repo.Release
+}
+
+// deliver publishes releases and reads them back. All are checked before the
+// first one is written.
+func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) error {
+	if err := d.key.Load(env); err != nil {
+		return err
+	}
+	if err := d.checkRecord(env); err != nil {
+		return err
+	}
+	var parcels []publish.Parcel
+	for _, s := range steps {
+		for _, r := range s.releases {
+			if r.Components() == nil && r.Artifact(layouts.MetadataFile) == nil {
+				return cli.Usagef("%s %s has neither components nor %s, so clusterctl could not use it; nothing was published", r.Provider.Label(), r.Version, layouts.MetadataFile)
+			}
+			if !strings.HasPrefix(r.Version, "v") {
+				return cli.Usagef("%s %s: clusterctl would take this for the latest version, and then not find v%[2]s; publish it as v%[2]s", r.Provider.Label(), r.Version)
+			}
+		}
+		add, err := d.decorated(env, s.site).Parcels(ctx, s.releases)
+		if err != nil {
+			return err
+		}
+		for i := range add {
+			if add[i].Release, err = d.attest(ctx, add[i].Release, add[i].From); err != nil {
+				return err
+			}
+		}
+		parcels = append(parcels, add...)
+	}
+	if err := d.checkLatest(ctx, env, parcels); err != nil {
+		return err
+	}
+	for i, p := range parcels {
+		result, err := p.Publish(ctx)
+		env.Progress.Done()
+		if err != nil {
+			failures := []error{err}
+			left := len(parcels) - i - 1
+			if left > 0 {
+				failures = append(failures, fmt.Errorf("%d further releases were not begun", left))
+			}
+			if left > 0 && ctx.Err() == nil {
+				env.Say("%d further releases were not begun; the same command goes on from here", left)
+			}
+			return errors.Join(err, d.writeRecord(env, failures...))
+		}
+		for _, r := range p.From {
+			if last := len(d.receipts) - 1; last >= 0 && !d.dryRun {
+				d.receipts[last].Providers = append(d.receipts[last].Providers, r.Provider.Label())
+			}
+			switch name := r.Provider.Label() + " " + r.Version; {
+			case d.dryRun && result.Unchanged:
+				env.Say("would leave alone %s in %s", name, p.To)
+			case d.dryRun:
+				env.Say("would publish %s in %s", name, p.To)
+			case result.Unchanged:
+				env.Say("already published: %s at %s", name, result.Where)
+			default:
+				env.Say("%s %s at %s", env.Style.Green("published"), name, result.Where)
+			}
+		}
+		for _, step := range result.Steps {
+			env.Say("  %s", step)
+		}
+		for _, note := range result.Notes {
+			env.Say("%s %s", env.Style.Yellow("note:"), note)
+		}
+	}
+	return d.writeRecord(env)
+}
+
+// checkLatest refuses what would leave a repository in which clusterctl can no
+// longer resolve "latest".
+func (d *delivery) checkLatest(ctx context.Context, env *cli.Env, parcels []publish.Parcel) error {
+	broken, err := publish.CheckLatest(ctx, parcels)
+	if err != nil {
+		return err
+	}
+	for _, b := range broken {
+		if !b.Before && !d.brokenLatest {
+			hint := "correct metadata.yaml, or allow it with --allow-broken-latest"
+			if errors.Is(b, metadata.ErrNoVersion) {
+				hint = "metadata.yaml lists a release series that has no release: publish that release first, remove the series, or allow it with --allow-broken-latest"
+			}
+			return fmt.Errorf("%w; nothing was published.\n%s", b, hint)
+		}
+		env.Warn("%v", b)
+	}
+	return nil
+}
+
+// attest returns a release, which was made from those of its providers, with its
+// statement and signature.
+func (d *delivery) attest(ctx context.Context, r *repo.Release, from []*repo.Release) (*repo.Release, error) {
+	var err error
+	var in []layouts.Provider
+	for _, one := range from {
+		in = append(in, one.Provider)
+	}
+	if d.statement != nil {
+		if r, err = provenance.Add(ctx, r, *d.statement); err != nil {
+			return nil, err
+		}
+	}
+	if d.key.Private != nil {
+		return sign.Release(ctx, r, d.key.Private, in...)
+	}
+	return r, nil
+}

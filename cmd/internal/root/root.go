@@ -1,0 +1,193 @@
+// Package root makes the program of a table of verbs: the command above them, its
+// help and its errors. It must not know any verb.
+package root
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+)
+
+// A Verb makes the command of a verb.
+type Verb func(*cli.Env) *cobra.Command
+
+// A Group is a part of the list of verbs in the help.
+type Group struct {
+	Title string // empty for the verbs that every program has
+	Verbs []Verb
+}
+
+// A Program is what a user can start.
+type Program struct {
+	Verbs []Group
+	// Flags adds the flags that the command above the verbs has for itself, or is nil.
+	Flags func(*cli.Env, *cobra.Command)
+}
+
+// Main runs the program with the arguments after its name, and returns the exit code.
+func (p Program) Main(ctx context.Context, args []string, io cli.IO) int {
+	env := cli.NewEnv(io)
+	cmd := p.Command(env, args)
+	cmd.SetArgs(args)
+	cmd.SetIn(env.In)
+	cmd.SetOut(env.Out)
+	cmd.SetErr(env.Err)
+	return env.Run(ctx, func(ctx context.Context) error {
+		err := cmd.ExecuteContext(ctx)
+		if _, coded := cli.Code(err); coded {
+			return err
+		}
+		if _, ok := errors.AsType[*sourcetree.InputError](err); ok || errors.Is(err, folder.ErrNotRepository) {
+			return cli.UsageError(err)
+		}
+		return err
+	})
+}
+
+// Command is the command above the verbs; args are the arguments after the
+// program's name.
+func (p Program) Command(env *cli.Env, args []string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "clusterctl-repo",
+		Short: "Assemble, validate and publish Cluster API provider repositories",
+		Long: `clusterctl-repo makes the repositories that clusterctl installs providers from:
+it builds a release from a source tree, checks it against the rules of
+clusterctl and Cluster API, and publishes it completely or not at all. When the
+program is on the PATH, "clusterctl repo" runs it as a plugin.`,
+		Example: `  # In a provider's source tree: what would the release be?
+  clusterctl-repo build --version v1.2.3
+  clusterctl-repo lint out
+
+  # The release target of a Makefile
+  clusterctl-repo release --version v1.2.3 --to /srv/repository`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return env.Begin() },
+	}
+	if env.IsPlugin() {
+		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "clusterctl repo"}
+	}
+	env.Bind(cmd.PersistentFlags())
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		// A mistyped command is the cause of flags that the group does not have.
+		if word := wordAfter(c, args); c.HasSubCommands() && c.Annotations[cli.TakesTargets] == "" && word != "" {
+			return unknownCommand(c, word)
+		}
+		return cli.Usagef("%w%s Run %q for usage.", err, cmp.Or(suggestFlag(c, err), "."), c.CommandPath()+" --help")
+	})
+	for _, group := range p.Verbs {
+		if group.Title != "" {
+			cmd.AddGroup(&cobra.Group{ID: group.Title, Title: group.Title})
+		}
+		for _, verb := range group.Verbs {
+			c := verb(env)
+			c.GroupID = group.Title
+			cmd.AddCommand(c)
+		}
+	}
+	cmd.InitDefaultCompletionCmd()
+	if p.Flags != nil {
+		p.Flags(env, cmd)
+	}
+	cmd.InitDefaultHelpCmd()
+	if help, _, err := cmd.Find([]string{"help"}); err == nil {
+		help.Args = func(c *cobra.Command, args []string) error {
+			_, rest, err := c.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = fmt.Errorf("unknown help topic %q", strings.Join(args, " "))
+			}
+			return err
+		}
+	}
+	// Cobra checks the number of arguments itself; that is wrong usage too.
+	wrapArgs(cmd)
+	completeValues(cmd)
+	return cmd
+}
+
+// wrapArgs marks the errors of argument checks as wrong usage.
+func wrapArgs(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return cli.Usagef("%w; usage: %s", err, c.UseLine())
+			}
+			if i := slices.Index(args, ""); i >= 0 {
+				// An unset variable of a Makefile must not mean this folder.
+				return cli.Usagef("argument %d is empty; usage: %s", i+1, c.UseLine())
+			}
+			return nil
+		}
+	}
+	if cmd.HasSubCommands() && cmd.Annotations[cli.TakesTargets] == "" {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return unknownCommand(c, args[0])
+		}
+		cmd.SuggestionsMinimumDistance = 2
+	}
+	if cmd.HasSubCommands() && cmd.RunE == nil {
+		cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
+	for _, c := range cmd.Commands() {
+		wrapArgs(c)
+	}
+}
+
+// unknownCommand is the error for a word that is not a command of c.
+func unknownCommand(c *cobra.Command, word string) error {
+	hint := ""
+	if s := c.SuggestionsFor(word); len(s) > 0 {
+		nearest := slices.MinFunc(s, func(x, y string) int {
+			return cmp.Compare(layouts.Distance(word, x), layouts.Distance(word, y))
+		})
+		hint = fmt.Sprintf("; did you mean %q?", nearest)
+	}
+	return cli.Usagef("unknown command %q%s Run %q for usage.", word, cmp.Or(hint, "."), c.CommandPath()+" --help")
+}
+
+// wordAfter is the first argument of all after the words of a command, before any flag;
+// "" if there is none.
+func wordAfter(c *cobra.Command, rest []string) string {
+	for ; c.HasParent(); c = c.Parent() {
+		if len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
+			return ""
+		}
+		rest = rest[1:]
+	}
+	if len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
+		return ""
+	}
+	return rest[0]
+}
+
+// suggestFlag proposes a flag of the command for one that it does not have.
+func suggestFlag(c *cobra.Command, err error) string {
+	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !ok {
+		return ""
+	}
+	best, near := 3, ""
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := layouts.Distance(name, f.Name); d < best && !f.Hidden {
+			best, near = d, f.Name
+		}
+	})
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", "--"+near)
+}

@@ -1,0 +1,82 @@
+package targets
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
+)
+
+// Cache says where the results of builds are kept.
+type Cache struct {
+	dir string
+	off bool
+}
+
+// Bind adds the flags.
+func (c *Cache) Bind(f *pflag.FlagSet) {
+	f.StringVar(&c.dir, "cache", "", "keep what kustomize makes in this `folder`, for the next run (default: clusterctl-repo in the user's cache folder)")
+	f.BoolVar(&c.off, "no-cache", false, "neither use nor keep results of builds")
+}
+
+// Open opens the cache; nil if there is none. Builds work without it, so a folder
+// that cannot be used is not an error.
+func (c *Cache) Open(env *cli.Env) (*cache.Cache, error) {
+	dir := c.dir
+	switch {
+	case dir != "" && c.off:
+		return nil, cli.Usagef("--cache and --no-cache contradict each other; use one of them")
+	case c.off:
+		return nil, nil
+	case dir != "":
+		dir = env.Path(dir)
+	default:
+		if dir = CacheFolder(env); dir == "" {
+			return nil, nil
+		}
+	}
+	program, err := ProgramIdentity()
+	if err != nil {
+		return nil, nil
+	}
+	return cache.Open(dir, program), nil
+}
+
+// CacheFolder is where programs of the user keep what they can make again; empty if
+// that is not known.
+func CacheFolder(env *cli.Env) string {
+	below := func(name string, path ...string) string {
+		if v, ok := env.LookupEnv(name); ok && filepath.IsAbs(v) {
+			return filepath.Join(append(append([]string{v}, path...), "clusterctl-repo")...)
+		}
+		return ""
+	}
+	switch runtime.GOOS {
+	case "windows":
+		return below("LocalAppData")
+	case "darwin":
+		return below("HOME", "Library", "Caches")
+	}
+	if dir := below("XDG_CACHE_HOME"); dir != "" {
+		return dir
+	}
+	return below("HOME", ".cache")
+}
+
+// ProgramIdentity tells programs apart, also those without a version.
+func ProgramIdentity() (string, error) {
+	file, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s %d %d", file, info.Size(), info.ModTime().UnixNano()), nil
+}

@@ -1,0 +1,184 @@
+package targets
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+)
+
+// Source is a source tree and how to build it.
+type Source struct {
+	Config      string
+	Version     string
+	Providers   []string
+	Images      []string
+	AsIs        bool
+	AddSeries   bool
+	AllowExec   bool
+	AllowRemote bool
+	Cache       Cache
+	// Input is told of the files that a build reads, or nil.
+	Input func(file string)
+}
+
+// Bind adds the flags.
+func (s *Source) Bind(f *pflag.FlagSet) {
+	f.StringVar(&s.Config, "config", "", "configuration file (default: clusterctl-repo.yaml in the source tree, if it is there)")
+	f.StringVar(&s.Version, "version", "", "version of the release, such as v1.2.3; LABEL=VERSION after a comma for a provider with its own")
+	f.StringSliceVar(&s.Providers, "provider", nil, "build only the provider with this `label`; may be repeated")
+	f.StringSliceVar(&s.Images, "image", nil, "set an image: `OLD=NEW`, where OLD is its name without a tag; LABEL:OLD=NEW for one provider; may be repeated")
+	f.BoolVar(&s.AsIs, "as-is", false, "leave objects exactly as kustomize gives them")
+	f.BoolVar(&s.AddSeries, "add-series", false, "add the release series of the version to metadata.yaml in the source tree if it is missing")
+	f.BoolVar(&s.AllowExec, "allow-exec", false, "run the commands that the configuration lists")
+	f.BoolVar(&s.AllowRemote, "allow-remote", false, "let kustomizations load bases from the network, if the configuration allows it")
+	s.Cache.Bind(f)
+}
+
+// Options are the flags as the library takes them.
+func (s *Source) Options(env *cli.Env) (sourcetree.Options, error) {
+	images, err := parseImages(s.Images)
+	if err != nil {
+		return sourcetree.Options{}, cli.UsageError(err)
+	}
+	kept, err := s.Cache.Open(env)
+	if err != nil {
+		return sourcetree.Options{}, err
+	}
+	o := sourcetree.Options{
+		Version: s.Version, Providers: s.Providers, Images: images, AsIs: s.AsIs, AddSeries: s.AddSeries,
+		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err, Note: func(n sourcetree.Note) { note(env, n) },
+		Cache: kept, Input: s.Input,
+	}
+	if s.Config != "" {
+		o.Config = env.Short(s.Config)
+	}
+	return o, nil
+}
+
+// note passes on what the library says.
+func note(env *cli.Env, n sourcetree.Note) {
+	if n.Detail {
+		env.Detail("%s", n.Text)
+	} else {
+		env.Say("note: %s", n.Text)
+	}
+}
+
+// Build makes the releases of a source tree in memory.
+func (s *Source) Build(ctx context.Context, env *cli.Env, dir string) (*sourcetree.Build, error) {
+	if s.Version == "" {
+		return nil, cli.Usagef("missing version: pass --version, such as --version v1.2.3")
+	}
+	o, err := s.Options(env)
+	if err != nil {
+		return nil, err
+	}
+	if o.Cache == nil {
+		transform.Prepare()
+	}
+	t, err := sourcetree.Open(env.Short(env.Path(dir)), o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Mute(env)()
+	return t.Build(ctx)
+}
+
+// Mute keeps kustomize's notes about deprecated fields, which it
+// writes to the process's standard error without a place and again for each build,
+// from the user; LINT004 and build have them with places. What it logs is
+// for --verbose. Our own streams are not touched.
+// What it may load from the network is bounded.
+func (s *Source) Mute(env *cli.Env) (restore func()) {
+	done := func() {}
+	if s.AllowRemote {
+		done = guardRemotes(env)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return done
+	}
+	saved, logged := os.Stderr, log.Writer()
+	os.Stderr = null
+	if !env.Verbose() {
+		log.SetOutput(io.Discard)
+	}
+	return func() {
+		os.Stderr = saved
+		log.SetOutput(logged)
+		null.Close()
+		done()
+	}
+}
+
+// parseImages reads the values of --image.
+func parseImages(values []string) ([]transform.Image, error) {
+	var out []transform.Image
+	for _, v := range values {
+		old, ref, ok := strings.Cut(v, "=")
+		if !ok || old == "" || ref == "" {
+			return nil, fmt.Errorf("--image must be OLD=NEW, such as controller=ghcr.io/acme/controller:v1.2.3; got %q", v)
+		}
+		image := transform.Image{Image: config.Image{Name: old}}
+		if label, name, ok := strings.Cut(old, ":"); ok {
+			if _, err := layouts.ParseLabel(label); err == nil {
+				image.Provider, image.Name = label, name
+			}
+		}
+		image.NewName, image.NewTag, image.Digest = transform.SplitImage(ref)
+		out = append(out, image)
+	}
+	return out, nil
+}
+
+// Arg is the argument that names a source tree: the working directory by default.
+func Arg(args []string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return "."
+}
+
+// SaveSeries writes the release series that were added into the source tree.
+func SaveSeries(env *cli.Env, b *sourcetree.Build) error {
+	changed, err := b.SaveSeries()
+	for _, name := range changed {
+		env.Say("added the release series to %s; commit the change", env.Short(name))
+	}
+	return err
+}
+
+// Severities are those that a configuration gives rules; nil without a file.
+func Severities(env *cli.Env, file string) (map[string]lint.Severity, error) {
+	if file == "" {
+		return nil, nil
+	}
+	c, _, err := sourcetree.LoadConfig(env.Dir, file)
+	if err != nil {
+		return nil, err
+	}
+	return check.Severities(c)
+}
+
+// Cluster prepares the access to a management cluster.
+func Cluster(env *cli.Env, k cli.Kubeconfig) (*live.Cluster, error) {
+	if k.File != "" {
+		k.File = env.Path(k.File)
+	}
+	c, err := live.Open(k.File, k.Context)
+	return c, cli.UsageError(err)
+}

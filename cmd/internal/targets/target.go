@@ -1,0 +1,348 @@
+// Package targets opens what verbs are pointed at: a TARGET, a source tree with the
+// flags of its build, a DEST. It must not know what a verb does with them.
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+)
+
+// Help is the part of the help that all commands with a TARGET share.
+const Help = `
+TARGET is a folder (a repository <root>/<label>/<version>/<files>, or the
+<label> or <version> folder in it), or the URL of a release as clusterctl
+takes it, such as file:///srv/repository/infrastructure-foo/latest/infrastructure-components.yaml.`
+
+// SourceHelp follows Help for commands that build source trees.
+const SourceHelp = `
+It may also be a source tree, which is then built in memory.`
+
+// Target is what a command looks at.
+type Target struct {
+	Repository *repo.Repository
+	// Version is set if the target names one version.
+	Version string
+	// Latest is set if it names that version as the latest one.
+	Latest bool
+	// File is set if the target names the components file.
+	File string
+	// From is the place of a remote target; nil for a folder.
+	From publish.Destination
+	// Wholes are the releases as they lie at their place, before they are taken
+	// apart by provider; nil for a folder, where they are the same.
+	Wholes []*repo.Release
+	// Partial is set if there may be versions that the target does not show.
+	Partial bool
+	// Built is set if the target is a source tree.
+	Built bool
+}
+
+// Open opens a TARGET. Source trees are built if s is not nil.
+func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, error) {
+	if open.IsURL(name) {
+		l, err := ParseURL(env, name)
+		if err != nil {
+			return nil, err
+		}
+		return openLocation(ctx, env, name, l)
+	}
+	dir := env.Path(name)
+	if s == nil {
+		r, err := folder.Open(ctx, env.Short(dir))
+		if err == nil {
+			return resolved(sourcetree.Finished(r)), nil
+		}
+		return openComponents(ctx, env, name, err)
+	}
+	o, err := s.Options(env)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Mute(env)()
+	r, err := sourcetree.Resolve(ctx, env.Short(dir), o)
+	if err == nil {
+		return resolved(r), nil
+	}
+	return openComponents(ctx, env, name, err)
+}
+
+// resolved is a target that is a folder.
+func resolved(r *sourcetree.Resolved) *Target {
+	return &Target{Repository: r.Repository, Version: r.Version, Partial: r.Partial, Built: r.Build != nil}
+}
+
+// openComponents opens the path of a components file, which works as well as its
+// URL, as in clusterctl; err is why it is nothing else.
+func openComponents(ctx context.Context, env *cli.Env, name string, err error) (*Target, error) {
+	if IsComponents(env, name, err) {
+		l, err := layouts.ParseURL(filepath.ToSlash(env.Path(name)), layouts.Servers{})
+		if err != nil {
+			return nil, cli.UsageError(err)
+		}
+		return openLocation(ctx, env, name, l)
+	}
+	return nil, err
+}
+
+// IsComponents reports whether a path that is not a repository, as err says, is
+// that of a components file.
+func IsComponents(env *cli.Env, name string, err error) bool {
+	l, urlErr := layouts.ParseURL(filepath.ToSlash(env.Path(name)), layouts.Servers{})
+	return urlErr == nil && errors.Is(err, folder.ErrNotRepository) && layouts.KindOfFile(l.File) == layouts.Components
+}
+
+// openLocation opens the release that a URL names.
+func openLocation(ctx context.Context, env *cli.Env, raw string, l layouts.Location) (*Target, error) {
+	if l.Kind != layouts.Local {
+		return openRemote(ctx, env, raw, l)
+	}
+	t, err := Open(ctx, env, filepath.Join(filepath.FromSlash(l.Base), l.Label), nil)
+	if err != nil {
+		return nil, err
+	}
+	if p := t.Repository.Providers; len(p) != 1 || p[0].Label() != l.Label {
+		return nil, cli.Usagef("%s: %s is not the folder of a provider; the form is file:///FOLDER/LABEL/VERSION/FILE with a label such as infrastructure-foo", raw, l.Label)
+	}
+	p := t.Repository.Providers[0]
+	if l.Version == "latest" {
+		if l.Version, err = latest(p); err != nil {
+			return nil, fmt.Errorf("%s: %w", raw, err)
+		}
+	}
+	if err := t.narrow(l.Version); err != nil {
+		return nil, fmt.Errorf("%s: %w", raw, err)
+	}
+	if t.Repository.Providers[0].Releases[0].Artifact(l.File) == nil {
+		return nil, fmt.Errorf("%s: %s has no file %s", raw, t.Repository.Providers[0].Releases[0].Path, l.File)
+	}
+	t.File = l.File
+	return t, nil
+}
+
+// openRemote opens the release at a URL on a server. Without a file, which OCI
+// artifacts have no place for, it is the release of every provider in it.
+func openRemote(ctx context.Context, env *cli.Env, raw string, l layouts.Location) (*Target, error) {
+	from, err := At(env, l)
+	if err != nil {
+		return nil, err
+	}
+	latest := l.Version == "" || l.Version == layouts.Latest
+	if latest {
+		if l.Version, err = newestAt(ctx, from); err != nil {
+			return nil, fmt.Errorf("%s: %w", raw, err)
+		}
+		env.Detail("%s: the latest version is %s", raw, l.Version)
+	}
+	whole, err := from.Fetch(ctx, l.Version)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", raw, err)
+	}
+	switch {
+	case whole.Version == l.Version:
+	case l.Kind == layouts.OCI && strings.Contains(l.Version, ":"): // a digest
+		l.Version = whole.Version
+	default:
+		return nil, fmt.Errorf("%s: the server answers with the release %s", raw, whole.Version)
+	}
+	if l.File != "" && whole.Artifact(l.File) == nil {
+		return nil, fmt.Errorf("%s: %s has no file %s", raw, whole.Path, l.File)
+	}
+	if p, err := layouts.ParseLabel(l.Package); err == nil && l.Kind == layouts.GitLab {
+		whole.Provider = p // so we name packages
+	}
+	releases, err := publish.Split(ctx, whole, l.File)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range releases {
+		Identify(r, l)
+	}
+	t := &Target{Repository: &repo.Repository{Path: raw}, Version: l.Version, Latest: latest, File: l.File, From: from, Wholes: []*repo.Release{whole}, Partial: true}
+	for _, r := range releases {
+		if l.File == "" || r.Artifact(l.File) != nil {
+			t.Repository.Providers = append(t.Repository.Providers, &repo.Provider{Provider: r.Provider, Path: whole.Path, Releases: []*repo.Release{r}})
+		}
+	}
+	if n := len(t.Repository.Providers); l.File != "" && n != 1 {
+		return nil, cli.Usagef("%s: the release holds %[3]d providers, and %[2]s is not the components file of any; name one of their components files", raw, l.File, len(releases))
+	}
+	return t, nil
+}
+
+// Identify names a provider as clusterctl does for the repository on GitHub that
+// it comes from; failing that, and a label, by the name of the repository.
+func Identify(r *repo.Release, l layouts.Location) {
+	if l.Kind != layouts.GitHub {
+		return
+	}
+	for _, a := range r.Artifacts {
+		if p, ok := layouts.EmbeddedAt(l.Owner+"/"+l.Repository, a.Name); ok && p.Type == r.Provider.Type {
+			r.Provider = p
+			return
+		}
+	}
+	if _, name, ok := strings.Cut(l.Repository, "provider-"); ok && r.Provider.Name == "" {
+		r.Provider.Name = name
+	}
+}
+
+// newestAt resolves "latest" at a place as clusterctl does.
+func newestAt(ctx context.Context, from publish.Destination) (string, error) {
+	versions, err := from.Versions(ctx)
+	if err != nil {
+		return "", err
+	}
+	return metadata.Latest(versions, func(version string) ([]byte, error) {
+		r, err := from.Fetch(ctx, version)
+		if err != nil {
+			return nil, err
+		}
+		if f := r.Artifact(layouts.MetadataFile); f != nil {
+			return f.Bytes()
+		}
+		return nil, fmt.Errorf("%s has no %s", r.Path, layouts.MetadataFile)
+	})
+}
+
+// Components returns the components file that the target names, or else the one
+// that the release has.
+func (t *Target) Components(r *repo.Release) *repo.Artifact {
+	if t.File != "" {
+		return r.Artifact(t.File)
+	}
+	return r.Components()
+}
+
+// Destination returns the place that holds a release of the target, as far as
+// it has one that clusterctl can read.
+func (t *Target) Destination(env *cli.Env, r *repo.Release) (publish.Destination, error) {
+	if t.From != nil {
+		return t.From, nil
+	}
+	folder, err := local.New(env.Path(filepath.Dir(filepath.Dir(filepath.Clean(r.Path)))))
+	if err != nil {
+		return nil, err
+	}
+	return folder.Site().Of(r.Provider)
+}
+
+// narrow leaves one version of the only provider.
+func (t *Target) narrow(version string) error {
+	p := t.Repository.Providers[0]
+	i := slices.IndexFunc(p.Releases, func(r *repo.Release) bool { return r.Version == version })
+	if i < 0 {
+		return fmt.Errorf("%s has no version %s", p.Label(), version)
+	}
+	p.Releases = p.Releases[i : i+1]
+	t.Version, t.Partial = version, true
+	return nil
+}
+
+// latest resolves "latest" as clusterctl does.
+func latest(p *repo.Provider) (string, error) {
+	var versions []string
+	byVersion := map[string]*repo.Release{}
+	for _, r := range p.Releases {
+		versions = append(versions, r.Version)
+		byVersion[r.Version] = r
+	}
+	return metadata.Latest(versions, func(version string) ([]byte, error) {
+		r := byVersion[version]
+		if r == nil {
+			return nil, fmt.Errorf("%s has no folder %s", p.Label(), version)
+		}
+		if f := r.Artifact(layouts.MetadataFile); f != nil {
+			return f.Bytes()
+		}
+		return nil, fmt.Errorf("%s has no %s", r.Path, layouts.MetadataFile)
+	})
+}
+
+// Release picks the one release of a target: the version it names, or what
+// clusterctl calls latest.
+func (t *Target) Release() (*repo.Release, error) {
+	switch n := len(t.Repository.Providers); {
+	case n == 0:
+		return nil, cli.Usagef("%s holds no provider", t.Repository.Path)
+	case n > 1:
+		var labels []string
+		for _, p := range t.Repository.Providers {
+			labels = append(labels, p.Label())
+		}
+		return nil, cli.Usagef("%s holds several providers (%s); name the folder of one of them", t.Repository.Path, strings.Join(labels, ", "))
+	}
+	p := t.Repository.Providers[0]
+	if len(p.Releases) == 0 {
+		return nil, fmt.Errorf("%s holds no version", p.Path)
+	}
+	if t.Version == "" {
+		version, err := latest(p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the latest version cannot be found: %w; name the folder of a version", p.Path, err)
+		}
+		if err := t.narrow(version); err != nil {
+			return nil, err
+		}
+	}
+	return t.Repository.Providers[0].Releases[0], nil
+}
+
+// Newest returns one release of each provider: the named one, or the latest.
+func (t *Target) Newest() ([]*repo.Release, error) {
+	if len(t.Repository.Providers) == 0 {
+		return nil, cli.Usagef("%s holds no provider", t.Repository.Path)
+	}
+	var out []*repo.Release
+	for _, p := range t.Repository.Providers {
+		one := Target{Repository: &repo.Repository{Path: t.Repository.Path, Providers: []*repo.Provider{p}}, Version: t.Version}
+		r, err := one.Release()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// DestHelp is the part of the help that all commands with a DEST share.
+const DestHelp = `
+DEST is a folder or file:/// with its path, static:DIR for a web server,
+https://github.com/OWNER/REPO, https://gitlab.HOST/GROUP/PROJECT, or
+oci://HOST/REPO. {provider} in the name of
+a repository stands for the label of each provider. Tokens come from GH_TOKEN or
+GITHUB_TOKEN, GITLAB_TOKEN or CI_JOB_TOKEN, and the store of docker login.`
+
+// ParseURL reads the URL of a release, which must not hold a secret.
+func ParseURL(env *cli.Env, raw string) (layouts.Location, error) {
+	if err := open.WithoutSecret(raw); err != nil {
+		return layouts.Location{}, cli.UsageError(err)
+	}
+	l, err := layouts.ParseURL(raw, env.Places().Servers())
+	return l, cli.UsageError(err)
+}
+
+// At opens the place of a release on a server, for reading.
+func At(env *cli.Env, l layouts.Location) (publish.Destination, error) {
+	dest, err := env.Places().Location(l)
+	return dest, cli.UsageError(err)
+}
+
+// Site opens a DEST.
+func Site(env *cli.Env, name string, o open.Options) (publish.Site, error) {
+	site, err := env.Places().Site(name, o)
+	return site, cli.UsageError(err)
+}
