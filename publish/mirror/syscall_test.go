@@ -1,0 +1,352 @@
+//go:build linux && amd64
+
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+)
+
+// changes are the system calls that change a file system, or what is in a file.
+var changes = []uint64{
+	syscall.SYS_MKDIRAT, syscall.SYS_UNLINKAT, syscall.SYS_RENAMEAT, 316 /* renameat2 */, syscall.SYS_WRITE, syscall.SYS_PWRITE64,
+	syscall.SYS_FTRUNCATE, syscall.SYS_FSYNC, syscall.SYS_FLOCK, 326, /* copy_file_range */
+}
+
+// killedAt runs a child under ptrace, kills it before its n-th change of the disk,
+// and returns how many changes it came to.
+func killedAt(t *testing.T, at int, orders ...string) (steps int, dead bool) {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := child(t, orders...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	if err := cmd.Start(); err != nil {
+		t.Skipf("processes cannot be traced here: %v", err)
+	}
+	pid := cmd.Process.Pid
+	var ws syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &ws, syscall.WALL, nil); err != nil {
+		t.Fatal(err)
+	}
+	const traceSysGood, exitKill = 1, 1 << 20
+	if err := syscall.PtraceSetOptions(pid, syscall.PTRACE_O_TRACECLONE|traceSysGood|exitKill); err != nil {
+		t.Fatal(err)
+	}
+	err := syscall.PtraceSyscall(pid, 0)
+	inside := map[int]bool{}
+	for err == nil {
+		tid, waitErr := syscall.Wait4(-1, &ws, syscall.WALL, nil)
+		if waitErr != nil {
+			t.Fatal(waitErr)
+		}
+		if ws.Exited() || ws.Signaled() {
+			if tid != pid {
+				continue
+			}
+			if code := ws.ExitStatus(); !ws.Signaled() && code != 0 {
+				t.Fatalf("%v: exit status %d", orders, code)
+			}
+			return steps, ws.Signaled()
+		}
+		deliver := 0
+		switch sig := ws.StopSignal(); sig {
+		case syscall.SIGTRAP | 0x80:
+			if inside[tid] = !inside[tid]; !inside[tid] {
+				break
+			}
+			var regs syscall.PtraceRegs
+			if syscall.PtraceGetRegs(tid, &regs) == nil && changing(&regs) {
+				if steps == at {
+					_ = syscall.Kill(pid, syscall.SIGKILL) // it is stopped, and lives
+				}
+				steps++
+			}
+		case syscall.SIGTRAP, syscall.SIGSTOP: // of a new thread
+		default:
+			deliver = int(sig)
+		}
+		if err = syscall.PtraceSyscall(tid, deliver); err == syscall.ESRCH {
+			err = nil // killed meanwhile
+		}
+	}
+	t.Fatal(err)
+	return 0, false
+}
+
+func changing(r *syscall.PtraceRegs) bool {
+	if r.Orig_rax == syscall.SYS_OPENAT {
+		return r.Rdx&(syscall.O_CREAT|syscall.O_TRUNC) != 0
+	}
+	return slices.Contains(changes, r.Orig_rax)
+}
+
+// kept is a mirror in a folder or a bundle below dir, as its user names it.
+func kept(t testing.TB, kind, dir string) (at string, opts Options) {
+	at = filepath.Join(dir, "mirror")
+	if kind == "bundle" {
+		at += ".tar"
+		opts.Bundle = at
+		folder, err := local.New(Staging(at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Dir, opts.Folder, opts.To = Staging(at), folder, folder.Site()
+		return at, opts
+	}
+	return at, toFolder(t, at)
+}
+
+// releasesOf returns the releases that the lock of a mirror lists, and fails if
+// one of them is damaged.
+func releasesOf(t *testing.T, kind, at string) (out []string) {
+	t.Helper()
+	var lock *Lock
+	if kind == "bundle" {
+		b, err := OpenBundle(at)
+		if os.IsNotExist(err) || err != nil && strings.Contains(err.Error(), "no such file") {
+			return nil
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		if _, err := b.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, lock, err = Carried(b); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		report, err := Check(t.Context(), at, 2)
+		if err != nil {
+			return nil
+		}
+		lock = report.Lock
+		for _, p := range report.Problems {
+			if p.Kind == Damaged && p.Provider != "" {
+				t.Errorf("%+v", p)
+			}
+		}
+	}
+	if lock != nil {
+		for _, l := range lock.Releases {
+			out = append(out, l.Provider+" "+l.Version)
+		}
+	}
+	return out
+}
+
+// one is a want of one release of the scene.
+func one(t testing.TB, version string) []Want {
+	_, own := twoPlaces()
+	return []Want{{From: own, Provider: foo, Version: selector(t, version)}}
+}
+
+func init() {
+	// keep KIND DIR: mirrors the scene.
+	children["keep"] = func(args []string) error {
+		t := &testing.T{}
+		wants, _, _, _ := scene(t, args[1], nil, nil)
+		_, opts := kept(t, args[0], args[1])
+		opts.Jobs = 1
+		_, err := Run(context.Background(), wants, opts)
+		return err
+	}
+	// one KIND DIR VERSION: mirrors one release.
+	children["one"] = func(args []string) error {
+		t := &testing.T{}
+		_, opts := kept(t, args[0], args[1])
+		_, err := Run(context.Background(), one(t, args[2]), opts)
+		return err
+	}
+	children["drop"] = func(args []string) error {
+		at, opts := kept(&testing.T{}, args[0], args[1])
+		lock, err := ReadLock(at)
+		if err != nil {
+			return err
+		}
+		_, err = Prune(context.Background(), lock.Keep(1), nil, opts)
+		return err
+	}
+}
+
+// TestKilledAtEveryChange kills a run before each system call that changes the
+// disk. What was in the mirror before stays, and the same command finishes. KILLS
+// kills it at all of them, not only at some.
+func TestKilledAtEveryChange(t *testing.T) {
+	every := 23
+	if os.Getenv("KILLS") != "" {
+		every = 1
+	}
+	for _, order := range []string{"keep folder", "keep bundle", "drop folder"} {
+		verb, kind, _ := strings.Cut(order, " ")
+		t.Run(order, func(t *testing.T) {
+			total, rounds := 1, 0
+			for at := -1; at < total; at += every {
+				dir := memoryDir(t)
+				where, opts := kept(t, kind, dir)
+				mirrored(t, one(t, "v0.9.0"), opts)
+				if verb == "drop" {
+					mirrored(t, one(t, "v1.2.0"), opts)
+				}
+				n, dead := killedAt(t, at, verb, kind, dir)
+				if at < 0 {
+					total = n
+					if n < 20 {
+						t.Fatalf("it changes the disk only %d times", n)
+					}
+					continue
+				}
+				rounds++
+				if before := releasesOf(t, kind, where); verb == "keep" && !slices.Contains(before, "infrastructure-foo v0.9.0") {
+					t.Errorf("at %d of %d: it lost what was there and has %v", at, total, before)
+				}
+				if dead {
+					if err := children[verb]([]string{kind, dir}); err != nil {
+						t.Fatalf("at %d of %d: the same command fails: %v", at, total, err)
+					}
+				}
+				want := 6
+				if verb == "drop" {
+					want = 1
+				}
+				if after := releasesOf(t, kind, where); len(after) != want {
+					t.Errorf("at %d of %d: it has %v", at, total, after)
+				}
+				if kind == "folder" {
+					sound(t, where)
+				}
+				if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+					t.Errorf("at %d of %d: it leaves %v, %v", at, total, entries, err)
+				}
+			}
+			t.Logf("%d kills at %d changes", rounds, total)
+		})
+	}
+}
+
+// TestRivals lets several processes add a release each to one mirror at the same
+// time. Those that exit with 0 have added theirs. KILLS is the number of rounds.
+func TestRivals(t *testing.T) {
+	rounds := 2
+	if _, n := kills(); os.Getenv("KILLS") != "" {
+		rounds = n / 4
+	}
+	versions := []string{"v0.9.0", "v1.2.0", "v1.2.1-rc.0"}
+	_, own := twoPlaces()
+	versions = slices.DeleteFunc(versions, func(v string) bool { return own.releases[v] == nil })
+	if len(versions) < 2 {
+		t.Fatal(versions)
+	}
+	for _, kind := range []string{"folder", "bundle"} {
+		won := 0
+		for range rounds {
+			dir := memoryDir(t)
+			where, _ := kept(t, kind, dir)
+			var want []string
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			for range 2 {
+				for _, v := range versions {
+					wg.Go(func() {
+						out, err := child(t, "one", kind, dir, v).CombinedOutput()
+						mu.Lock()
+						defer mu.Unlock()
+						if err == nil {
+							want = append(want, "infrastructure-foo "+v)
+						} else if _, failed := err.(*exec.ExitError); !failed || !strings.Contains(string(out), "another run works in "+where) {
+							t.Errorf("%v: %s", err, out)
+						}
+					})
+				}
+			}
+			wg.Wait()
+			won += len(want)
+			got := releasesOf(t, kind, where)
+			for _, name := range want {
+				if !slices.Contains(got, name) {
+					t.Errorf("%s: lost %s; it has %v", kind, name, got)
+				}
+			}
+			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+				t.Errorf("%s: left %v, %v", kind, entries, err)
+			}
+		}
+		if won < rounds {
+			t.Errorf("%s: only %d runs ended in %d rounds", kind, won, rounds)
+		}
+		t.Logf("%s: %d runs ended in %d rounds", kind, won, rounds)
+	}
+}
+
+// TestStagingOfOthers plants staging folders next to a good bundle. None counts.
+func TestStagingOfOthers(t *testing.T) {
+	for name, plant := range map[string]func(t *testing.T, staging, bundle string) error{
+		"an old one": func(t *testing.T, staging, _ string) error {
+			opts := toFolder(t, staging)
+			mirrored(t, one(t, "v0.9.0"), opts)
+			return nil
+		},
+		"one without releases": func(t *testing.T, staging, bundle string) error {
+			old := toFolder(t, staging)
+			mirrored(t, one(t, "v0.9.0"), old)
+			b, err := OpenBundle(bundle)
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			origin := fmt.Sprintf("bundle %s\n", b.identity())
+			if err := os.WriteFile(filepath.Join(staging, originFile), []byte(origin), 0o644); err != nil {
+				return err
+			}
+			return os.RemoveAll(filepath.Join(staging, "infrastructure-foo"))
+		},
+		"files": func(_ *testing.T, staging, _ string) error {
+			if err := os.MkdirAll(filepath.Join(staging, "infrastructure-foo", "v1.2.0"), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(staging, "SHA256SUMS"), []byte("x"), 0o644)
+		},
+	} {
+		dir := memoryDir(t)
+		at, opts := kept(t, "bundle", dir)
+		mirrored(t, one(t, "v1.2.0"), opts)
+		if err := plant(t, Staging(at), at); err != nil {
+			t.Fatal(err)
+		}
+		mirrored(t, one(t, "v0.9.0"), opts)
+		if got := releasesOf(t, "bundle", at); len(got) != 2 {
+			t.Errorf("%s: %v", name, got)
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+			t.Errorf("%s: left %v, %v", name, entries, err)
+		}
+	}
+	dir := memoryDir(t)
+	at, opts := kept(t, "bundle", dir)
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, Staging(at)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), one(t, "v0.9.0"), opts); err == nil {
+		t.Error("it follows a link")
+	}
+	if _, err := os.Stat(filepath.Join(outside, "file")); err != nil {
+		t.Error(err)
+	}
+}
