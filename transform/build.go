@@ -169,7 +169,7 @@ func Build(ctx context.Context, dir string, plan *config.Plan, opts Options) ([]
 		}
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b *repo.Release) int { return cmp.Compare(a.Provider.Label(), b.Provider.Label()) })
+	slices.SortStableFunc(out, func(a, b *repo.Release) int { return cmp.Compare(a.Provider.Label(), b.Provider.Label()) })
 	return out, nil
 }
 
@@ -654,7 +654,7 @@ func (b *builder) output(name string) ([]byte, error) {
 
 // release collects the finished files, with their checksums.
 func (p *building) release(ctx context.Context) (*repo.Release, error) {
-	version := p.opts.VersionOf(p.plan.Label()).String()
+	version := cmp.Or(p.plan.Version, p.opts.VersionOf(p.plan.Label()).String())
 	r := &repo.Release{Provider: p.plan.Provider, Version: version, Path: p.plan.Label() + "/" + version}
 	if info, _ := p.plan.Type.Info(); p.plan.ComponentsFile != info.ComponentsFile {
 		r.ComponentsFile = p.plan.ComponentsFile

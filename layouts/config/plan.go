@@ -26,6 +26,9 @@ type Plan struct {
 // version are filled in everywhere.
 type PlannedProvider struct {
 	layouts.Provider
+	// Version is set in a plan with several versions of a provider; otherwise it is
+	// that of the build.
+	Version string
 	// ComponentsFile is the name of the output that clusterctl installs.
 	ComponentsFile string
 	// Outputs are sorted by name. ComponentsFile and metadata.yaml are always

@@ -206,12 +206,16 @@ func (s *shell) write(file string, in stream, appended bool, sc *scope, at Place
 	}
 	for i := range s.out.Products {
 		q := &s.out.Products[i]
-		if q.To != p.To {
+		if q.To != p.To || !in.ok {
 			continue
 		}
 		switch {
 		case p.Kustomize != "" || q.Kustomize != "":
-			q.Kustomize, q.From = "", nil // several builds joined: more than a product says
+			if q.Joined == nil {
+				q.Joined = []Product{*q}
+			}
+			q.Joined = append(q.Joined, p)
+			q.Kustomize, q.From = "", nil
 			q.Through = append(q.Through, "cat")
 		default:
 			q.From = append(q.From, p.From...)

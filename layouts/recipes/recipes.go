@@ -34,6 +34,9 @@ type Product struct {
 	Unrestricted bool
 	// From are the files it is copied from or joined of.
 	From []string
+	// Joined are the builds that the file is joined of, if they are several, with a
+	// line of three dashes between them; Kustomize and From are empty then.
+	Joined []Product
 	// Through are the programs that change the text on the way, such as envsubst.
 	Through []string
 }

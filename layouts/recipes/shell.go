@@ -187,6 +187,7 @@ func (s *shell) fields(words []*syntax.Word, in *scope) ([]string, error) {
 			_, err := io.WriteString(w, s.substitute(c, in))
 			return err
 		},
+		ProcSubst: func(*syntax.ProcSubst) (string, error) { return "", errUnknown },
 		ReadDir2: func(dir string) ([]fs.DirEntry, error) {
 			return fs.ReadDir(s.fsys, path.Clean("./"+strings.TrimPrefix(dir, "/")))
 		},
