@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
@@ -20,6 +21,7 @@ import (
 func Command(env *cli.Env) *cobra.Command {
 	var s targets.Source
 	var out string
+	var suite suiteFlags
 	cmd := &cobra.Command{
 		Use:   "build [SOURCE] --version VERSION",
 		Short: "Build the releases of a source tree into a folder",
@@ -27,6 +29,11 @@ func Command(env *cli.Env) *cobra.Command {
 the components, metadata, cluster templates, ClusterClasses and other assets,
 and their checksums. Objects get the provider label; a release with more or
 less than one Namespace, or with an object in another one, is refused.
+
+SOURCE may also be the E2EConfig of an e2e suite. Then OUT becomes the local
+repository that Cluster API's e2e framework would create from it, with
+clusterctl-config.yaml; pass that file to -e2e.clusterctl-config. --provider
+also takes LABEL:VERSION then, and --version does not apply.
 
 The same input gives the same bytes. A version that is already in OUT is
 replaced in one step, so OUT is for builds; use release or publish for a
@@ -36,9 +43,18 @@ repository that others read.`,
 
   # One of its providers, with the image of this release
   clusterctl-repo build --version v1.2.3 --provider infrastructure-acme \
-      --image ghcr.io/acme/cluster-api-provider-acme=ghcr.io/acme/cluster-api-provider-acme:v1.2.3`,
+      --image ghcr.io/acme/cluster-api-provider-acme=ghcr.io/acme/cluster-api-provider-acme:v1.2.3
+
+  # The local repository of an e2e suite
+  clusterctl-repo build test/e2e/config/docker.yaml --out _artifacts/repository`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if name := targets.Arg(args); localrepo.Is(env.Path(name)) {
+				return suite.build(cmd.Context(), env, &s, name, out)
+			}
+			if suite != (suiteFlags{}) {
+				return cli.Usagef("--from and --offline only work with an E2EConfig")
+			}
 			b, err := s.Build(cmd.Context(), env, targets.Arg(args))
 			if err != nil {
 				return err
@@ -53,6 +69,7 @@ repository that others read.`,
 		},
 	}
 	s.Bind(cmd.Flags())
+	suite.bind(cmd.Flags())
 	cmd.Flags().StringVar(&out, "out", "out", "folder to write to")
 	return cmd
 }

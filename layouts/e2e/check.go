@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Check returns everything that the framework refuses, in its words, and what it
+// takes although it harms: targets that leave the folder of the version, and
+// variables that replace the list of providers. Versions may still be markers, and
+// missing says why there is no file.
+//
+// Five providers have no kubeadm and load their configurations themselves, without
+// the framework's validation: own says what that would refuse then.
+func (c *Config) Check(missing func(File) error) (own string, err error) {
+	k := &checker{c: c, missing: missing}
+	byType := map[string][]Provider{}
+	for i := range c.Providers {
+		p := &c.Providers[i]
+		byType[p.Type.Value] = append(byType[p.Type.Value], *p)
+		k.provider(p, fmt.Sprintf("Providers[%d]", i))
+	}
+	own = k.set(byType)
+	for i, image := range c.Images {
+		at := fmt.Sprintf("Images[%d]", i)
+		if image.Name.Value == "" {
+			k.refuse(image.At, "%s.Name=\"\" is empty", at)
+		}
+		if !slices.Contains([]string{"mustLoad", "tryLoad"}, image.Policy.Value) {
+			k.refuse(image.Policy.At, "%s.LoadBehavior=%q: write mustLoad or tryLoad", at, image.Policy.Value)
+		}
+	}
+	for _, i := range c.Intervals {
+		bad := len(i.Times) == 0 || len(i.Times) > 2
+		times := []string{}
+		for _, t := range i.Times {
+			_, err := time.ParseDuration(t.Value)
+			bad, times = bad || err != nil, append(times, t.Value)
+		}
+		if bad {
+			k.refuse(i.At, "Intervals[%s]=%q: write one or two durations, such as 5m and 10s", i.Name, times)
+		}
+	}
+	for _, v := range c.Variables {
+		if v.Name == "providers" || v.Name == "overridesFolder" {
+			k.refuse(v.Key, "variable %s would replace the field %s of %s; rename it", v.Name, v.Name, ConfigFile)
+		}
+	}
+	return own, errors.Join(k.faults...)
+}
+
+type checker struct {
+	c       *Config
+	missing func(File) error
+	faults  []error
+}
+
+func (k *checker) refuse(at yamldoc.Pos, format string, args ...any) {
+	k.faults = append(k.faults, k.c.Errorf(at, format, args...))
+}
+
+// at is where a text stands, or what it belongs to.
+func at(t Text, owner yamldoc.Pos) yamldoc.Pos {
+	if t.At.IsZero() {
+		return owner
+	}
+	return t.At
+}
+
+func (k *checker) provider(p *Provider, where string) {
+	switch problems := p.Provider().Problems(); {
+	case p.Name.Value == "":
+		k.refuse(at(p.Name, p.At), "%s.Name is empty", where)
+	case !slices.ContainsFunc(layouts.Types, func(t layouts.TypeInfo) bool { return string(t.Type) == p.Type.Value }):
+		var types []string
+		for _, t := range layouts.Types {
+			types = append(types, string(t.Type))
+		}
+		k.refuse(at(p.Type, p.At), "%s.Type=%q: write one of %s", where, p.Type.Value, strings.Join(types, ", "))
+	case len(problems) > 0 && p.Type.Value != string(layouts.Core):
+		k.refuse(at(p.Name, p.At), "%s.Name=%q: %s", where, p.Name.Value, problems[0].Message)
+	}
+	for i := range p.Versions {
+		k.version(&p.Versions[i], fmt.Sprintf("%s.Sources[%d]", where, i))
+	}
+	k.files(p.Files, where)
+}
+
+func (k *checker) version(v *Version, where string) {
+	_, marker := v.Marker()
+	_, err := layouts.ParseVersion(v.Name.Value)
+	switch {
+	case v.Name.Value == "":
+		k.refuse(at(v.Name, v.At), "%s.Name is empty", where)
+	case err != nil && !marker, strings.TrimSpace(v.Name.Value) != v.Name.Value:
+		k.refuse(at(v.Name, v.At), "%s.Name=%q: write a version such as v1.2.3", where, v.Name.Value)
+	}
+	switch {
+	case v.Type.Value != URL && v.Type.Value != Kustomize:
+		k.refuse(at(v.Type, v.At), "%s.Type=%q: write url or kustomize", where, v.Type.Value)
+	case v.Value.Value == "":
+		k.refuse(at(v.Value, v.At), "%s.Value is empty", where)
+	}
+	for i, r := range v.Replacements {
+		if _, err := regexp.Compile(r.Old.Value); err != nil {
+			k.refuse(at(r.Old, r.At), "%s.Replacements[%d].Old=%q: %w", where, i, r.Old.Value, err)
+		}
+	}
+	k.files(v.Files, where)
+}
+
+func (k *checker) files(files []File, where string) {
+	for i, f := range files {
+		if f.Source.Value == "" {
+			k.refuse(at(f.Source, f.At), "%s.Files[%d].SourcePath=\"\": write the path of a file", where, i)
+		} else if err := k.missing(f); err != nil {
+			k.refuse(at(f.Source, f.At), "%s.Files[%d].SourcePath=%q: %w", where, i, f.Source.Value, err)
+		}
+		if name := filepath.Clean(f.Target.Value); f.Source.Value != "" && (name != filepath.Base(name) || name == "." || name == "..") {
+			k.refuse(at(f.Target, f.At), "%s.Files[%d].TargetName=%q: write a file name without a folder", where, i, f.Target.Value)
+		}
+	}
+}
+
+// set checks that the providers are those of a whole management cluster.
+func (k *checker) set(byType map[string][]Provider) (own string) {
+	var faults []error
+	for _, want := range []struct {
+		kind layouts.ProviderType
+		word string
+		name string
+	}{
+		{layouts.Core, "core", layouts.CoreName},
+		{layouts.Bootstrap, "bootstrap", "kubeadm"},
+		{layouts.ControlPlane, "control-plane", "kubeadm"},
+		{layouts.Infrastructure, "infrastructure", ""},
+	} {
+		have := byType[string(want.kind)]
+		switch {
+		case want.name == "" && len(have) == 0:
+			faults = append(faults, k.c.Errorf(yamldoc.Pos{}, "invalid config: it is required to have at least one %s-provider", want.word))
+		case want.name != "" && len(have) != 1:
+			var where yamldoc.Pos
+			if len(have) > 1 {
+				where = have[1].At
+			}
+			faults = append(faults, k.c.Errorf(where, "invalid config: it is required to have exactly one %s-provider", want.word))
+		case want.name != "" && have[0].Name.Value != want.name:
+			faults = append(faults, k.c.Errorf(at(have[0].Name, have[0].At), "invalid config: %s-provider should be named %s", want.word, want.name))
+		}
+	}
+	kubeadm := func(p Provider) bool { return p.Name.Value == "kubeadm" }
+	others, planes := byType[string(layouts.Bootstrap)], byType[string(layouts.ControlPlane)]
+	if len(faults) > 0 && len(others) > 0 && len(planes) > 0 && !slices.ContainsFunc(others, kubeadm) && !slices.ContainsFunc(planes, kubeadm) {
+		return faults[0].Error()
+	}
+	k.faults = append(k.faults, faults...)
+	return ""
+}

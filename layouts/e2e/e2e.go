@@ -1,0 +1,359 @@
+// Package e2e reads the two files in which providers describe local repositories:
+// the E2EConfig of Cluster API's test framework (sigs.k8s.io/cluster-api/test,
+// framework/clusterctl) and the clusterctl-settings.json of its script
+// create-local-repository.py. Every value keeps its place.
+//
+// It must not know how a repository is built, and it reads no disk.
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// ComponentsFile is what the framework calls the components of every provider.
+const ComponentsFile = "components.yaml"
+
+// ConfigFile is the configuration of clusterctl next to the releases.
+const ConfigFile = "clusterctl-config.yaml"
+
+// The types of versions.
+const (
+	URL       = "url"
+	Kustomize = "kustomize"
+)
+
+// Text is a string and where it stands.
+type Text struct {
+	Value string
+	At    yamldoc.Pos
+}
+
+// Config is an E2EConfig.
+type Config struct {
+	// Name is the file, for messages; Dir is the absolute folder that paths in it
+	// are relative to.
+	Name, Dir string
+	Images    []Image
+	Providers []Provider
+	// Variables are sorted by name.
+	Variables []Variable
+	Intervals []Interval
+	// Remarks are what the framework ignores: unknown and repeated keys, further
+	// documents.
+	Remarks []*yamldoc.Error
+}
+
+// Image is a container image to load into the management cluster.
+type Image struct {
+	At           yamldoc.Pos
+	Name, Policy Text
+}
+
+// Provider is a provider with its versions.
+type Provider struct {
+	At         yamldoc.Pos
+	Name, Type Text
+	Versions   []Version
+	Files      []File
+}
+
+// Version says what the components of a version are made from.
+type Version struct {
+	At                          yamldoc.Pos
+	Name, Value, Type, Contract Text
+	Replacements                []Replacement
+	Files                       []File
+}
+
+// Replacement is a regular expression and what takes its place.
+type Replacement struct {
+	At       yamldoc.Pos
+	Old, New Text
+}
+
+// File is a file to copy.
+type File struct {
+	At             yamldoc.Pos
+	Source, Target Text
+}
+
+// Variable is an entry of the configuration of clusterctl.
+type Variable struct {
+	Name string
+	// Key is where the name stands.
+	Key   yamldoc.Pos
+	Value Text
+}
+
+// Interval says how long tests wait, and how often they look.
+type Interval struct {
+	Name  string
+	At    yamldoc.Pos
+	Times []Text
+}
+
+// Provider returns the provider in the words of this project.
+func (p *Provider) Provider() layouts.Provider {
+	return layouts.Provider{Type: layouts.ProviderType(p.Type.Value), Name: p.Name.Value}
+}
+
+// Marker returns what a version name in braces asks for, such as
+// go://sigs.k8s.io/cluster-api@v1.10; only versions by URL may be markers.
+func (v *Version) Marker() (string, bool) {
+	name := v.Name.Value
+	if v.Type.Value != URL || !strings.HasPrefix(name, "{") || !strings.HasSuffix(name, "}") {
+		return "", false
+	}
+	return strings.TrimLeft(strings.TrimRight(name, "}"), "{"), true
+}
+
+// Resolve puts a version in the place of its marker.
+func (v *Version) Resolve(version string) {
+	v.Value.Value = strings.Replace(v.Value.Value, v.Name.Value, version, 1)
+	v.Name.Value = version
+}
+
+// Path makes a path of the configuration absolute.
+func (c *Config) Path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(c.Dir, name)
+}
+
+// Local returns the path of a version by URL that is no URL.
+func (c *Config) Local(v *Version) (string, bool) {
+	scheme, rest, ok := strings.Cut(v.Value.Value, "://")
+	switch {
+	case !ok:
+		rest, _, _ = strings.Cut(v.Value.Value, "?")
+	case strings.EqualFold(scheme, "file"):
+	default:
+		return "", false
+	}
+	return c.Path(rest), true
+}
+
+// Errorf returns an error at a place of the file.
+func (c *Config) Errorf(at yamldoc.Pos, format string, args ...any) error {
+	return &yamldoc.Error{File: c.Name, Pos: at, Err: fmt.Errorf(format, args...)}
+}
+
+// Is reports whether a document looks like an E2EConfig: providers with a type,
+// of which some have versions.
+func Is(d *yamldoc.Document) bool {
+	return slices.ContainsFunc(d.Root.Get("providers").List(), func(p *yamldoc.Node) bool {
+		return p.Get("type") != nil && (p.Get("versions").Is(yamldoc.List) || p.Get("files").Is(yamldoc.List))
+	})
+}
+
+// Decode reads the first document of a stream as the framework does: keys match in
+// any case, scalars become strings by way of JSON, the last of several keys counts.
+// The error joins all values of a wrong type.
+func Decode(stream *yamldoc.Stream) (*Config, error) {
+	c := &Config{Name: stream.File.Name}
+	if len(stream.File.Data) == 0 {
+		return nil, &yamldoc.Error{File: c.Name, Err: errors.New("the e2e test config file should not be empty")}
+	}
+	if len(stream.Docs) == 0 {
+		return c, nil
+	}
+	doc := stream.Docs[0]
+	if doc.Err != nil {
+		return nil, doc.Err
+	}
+	r := &reader{doc: doc, c: c}
+	if len(stream.Docs) > 1 {
+		r.remark(stream.Docs[1].Pos(nil), "only the first document is read")
+	}
+	var ignored Text
+	r.object(doc.Root, "", fields{
+		"managementClusterName": r.text(&ignored),
+		"images": r.list(func(n *yamldoc.Node, at string) {
+			i := Image{At: doc.Pos(n)}
+			r.object(n, at, fields{"name": r.text(&i.Name), "loadBehavior": r.text(&i.Policy)})
+			c.Images = append(c.Images, i)
+		}),
+		"providers": r.list(func(n *yamldoc.Node, at string) { c.Providers = append(c.Providers, r.provider(n, at)) }),
+		"variables": func(n *yamldoc.Node, at string) {
+			r.entries(n, at, func(f *yamldoc.Field, at string) {
+				v := Variable{Name: f.Name, Key: doc.Pos(f.Key())}
+				r.text(&v.Value)(f.Value, at)
+				c.Variables = append(c.Variables, v)
+			})
+		},
+		"intervals": func(n *yamldoc.Node, at string) {
+			r.entries(n, at, func(f *yamldoc.Field, at string) {
+				i := Interval{Name: f.Name, At: doc.Pos(f.Key())}
+				r.list(func(n *yamldoc.Node, at string) {
+					var t Text
+					r.text(&t)(n, at)
+					i.Times = append(i.Times, t)
+				})(f.Value, at)
+				c.Intervals = append(c.Intervals, i)
+			})
+		},
+	})
+	return c, errors.Join(r.faults...)
+}
+
+type reader struct {
+	doc    *yamldoc.Document
+	c      *Config
+	faults []error
+}
+
+// fields are the known keys of a map, with what reads them.
+type fields map[string]func(n *yamldoc.Node, at string)
+
+func (r *reader) remark(at yamldoc.Pos, format string, args ...any) {
+	r.c.Remarks = append(r.c.Remarks, &yamldoc.Error{File: r.c.Name, Pos: at, Err: fmt.Errorf(format, args...)})
+}
+
+func (r *reader) wrong(n *yamldoc.Node, at, want string) {
+	r.faults = append(r.faults, r.c.Errorf(r.doc.Pos(n), "%s must be %s, but %s", strings.TrimPrefix(at, "."), want, "is "+n.Kind.Noun()))
+}
+
+// entries calls a function for the entries of a map that count, sorted by name.
+func (r *reader) entries(n *yamldoc.Node, at string, each func(f *yamldoc.Field, at string)) {
+	if n == nil || n.Is(yamldoc.Null) {
+		return
+	}
+	if !n.Is(yamldoc.Map) {
+		r.wrong(n, at, "a map")
+		return
+	}
+	counting := map[string]*yamldoc.Field{}
+	for i := range n.Fields() {
+		f := &n.Fields()[i]
+		if before := counting[f.Name]; before != nil && !before.Merged && !f.Merged {
+			r.remark(r.doc.Pos(before.Key()), "%s is repeated below, and the last one wins", f.Name)
+		}
+		counting[f.Name] = n.Field(f.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(counting)) {
+		each(counting[name], at+"."+name)
+	}
+}
+
+func (r *reader) object(n *yamldoc.Node, at string, known fields) {
+	r.entries(n, at, func(f *yamldoc.Field, at string) {
+		read := known[f.Name]
+		for name, other := range known {
+			if read == nil && strings.EqualFold(name, f.Name) {
+				read = other
+				r.remark(r.doc.Pos(f.Key()), "%s is usually written %s", f.Name, name)
+			}
+		}
+		if read == nil {
+			r.remark(r.doc.Pos(f.Key()), "unknown key %s is ignored", strings.TrimPrefix(at, "."))
+			return
+		}
+		read(f.Value, at)
+	})
+}
+
+func (r *reader) list(each func(n *yamldoc.Node, at string)) func(*yamldoc.Node, string) {
+	return func(n *yamldoc.Node, at string) {
+		if n == nil || n.Is(yamldoc.Null) {
+			return
+		}
+		if !n.Is(yamldoc.List) {
+			r.wrong(n, at, "a list")
+			return
+		}
+		for i, item := range n.List() {
+			each(item, fmt.Sprintf("%s[%d]", at, i))
+		}
+	}
+}
+
+// text reads a string. Other scalars take the way through JSON that
+// sigs.k8s.io/yaml takes: 1.30 becomes 1.3, and 0x10 becomes 16.
+func (r *reader) text(to *Text) func(*yamldoc.Node, string) {
+	return func(n *yamldoc.Node, at string) {
+		to.At = r.doc.Pos(n)
+		switch {
+		case n == nil || n.Is(yamldoc.Null):
+		case n.Is(yamldoc.String):
+			to.Value = n.Str()
+		case n.Is(yamldoc.Bool):
+			to.Value = strconv.FormatBool(n.Bool())
+		case n.Is(yamldoc.Int), n.Is(yamldoc.Float):
+			if v, ok := n.Int(); ok {
+				to.Value = strconv.FormatInt(v, 10)
+			} else if v, err := strconv.ParseUint(n.Text(), 0, 64); err == nil {
+				to.Value = strconv.FormatUint(v, 10)
+			} else if v, ok := n.Value().(float64); ok {
+				to.Value = strconv.FormatFloat(v, 'g', -1, 32)
+			}
+		default:
+			r.wrong(n, at, "a string")
+		}
+	}
+}
+
+func (r *reader) provider(n *yamldoc.Node, at string) Provider {
+	p := Provider{At: r.doc.Pos(n)}
+	r.object(n, at, fields{
+		"name": r.text(&p.Name), "type": r.text(&p.Type), "files": r.files(&p.Files),
+		"versions": r.list(func(n *yamldoc.Node, at string) {
+			v := Version{At: r.doc.Pos(n)}
+			r.object(n, at, fields{
+				"name": r.text(&v.Name), "value": r.text(&v.Value), "type": r.text(&v.Type), "contract": r.text(&v.Contract),
+				"files": r.files(&v.Files),
+				"replacements": r.list(func(n *yamldoc.Node, at string) {
+					c := Replacement{At: r.doc.Pos(n)}
+					r.object(n, at, fields{"old": r.text(&c.Old), "new": r.text(&c.New)})
+					v.Replacements = append(v.Replacements, c)
+				}),
+			})
+			p.Versions = append(p.Versions, v)
+		}),
+	})
+	return p
+}
+
+func (r *reader) files(to *[]File) func(*yamldoc.Node, string) {
+	return r.list(func(n *yamldoc.Node, at string) {
+		f := File{At: r.doc.Pos(n)}
+		r.object(n, at, fields{"sourcePath": r.text(&f.Source), "targetName": r.text(&f.Target)})
+		*to = append(*to, f)
+	})
+}
+
+// Defaults fills in what the framework assumes; system and machine are those of Go.
+func (c *Config) Defaults(system, machine string) {
+	target := func(files []File) {
+		for i := range files {
+			if f := &files[i]; f.Source.Value != "" && f.Target.Value == "" {
+				f.Target.Value = filepath.Base(f.Source.Value)
+			}
+		}
+	}
+	for i := range c.Providers {
+		target(c.Providers[i].Files)
+		for j := range c.Providers[i].Versions {
+			v := &c.Providers[i].Versions[j]
+			if v.Type.Value == "" {
+				v.Type.Value = Kustomize
+			}
+			target(v.Files)
+		}
+	}
+	names := strings.NewReplacer("{OS}", system, "{ARCH}", machine)
+	for i := range c.Images {
+		if c.Images[i].Name.Value = names.Replace(c.Images[i].Name.Value); c.Images[i].Policy.Value == "" {
+			c.Images[i].Policy.Value = "mustLoad"
+		}
+	}
+}

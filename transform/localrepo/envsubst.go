@@ -1,0 +1,156 @@
+package localrepo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// The programs called envsubst that Makefiles put configurations through. They
+// agree on ${NAME}; only GNU's knows no defaults, and only drone's keeps $NAME.
+const (
+	drone = "drone"
+	a8m   = "a8m"
+	gnu   = "gnu"
+)
+
+var (
+	// substituting is the line of a recipe that prepares a configuration of tests.
+	substituting = pattern.New(`(?im)^\t.*envsubst[^|\n]*<\s*"?(?:\$[({]\w*E2E\w*CONF\w*[)}]|\S*e2e\S*\.yaml)`)
+	strict       = pattern.New(`(?im)^\t.*envsubst[^|\n]*-no-(?:unset|empty)[^|\n]*<\s*"?\$[({]\w*E2E\w*CONF`)
+	simple       = pattern.New(`\$(?:\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)`)
+	withDefault  = pattern.New(`\$(?:\{[A-Za-z_]\w*(?::?[-=+][^{}]*)?\}|[A-Za-z_]\w*)`)
+)
+
+// dialect is the envsubst that the recipes of the tree put E2EConfigs through;
+// empty if they do not, and whether it refuses variables without a value.
+func (s *Suite) dialect() (name string, demanding bool) {
+	names, _ := filepath.Glob(filepath.Join(s.top, "*.mk"))
+	var all []byte
+	for _, name := range append([]string{filepath.Join(s.top, "Makefile"), filepath.Join(s.top, "GNUmakefile")}, names...) {
+		data, err := os.ReadFile(name)
+		if err == nil {
+			all = append(append(all, data...), '\n')
+		}
+	}
+	line := substituting().FindString(string(all))
+	module, _ := os.ReadFile(filepath.Join(s.top, "go.mod"))
+	demanding = strict().Match(all)
+	switch text := string(all) + string(module); {
+	case line == "":
+		return "", false
+	case strings.Contains(text, "a8m/envsubst"):
+		return a8m, demanding
+	case strings.Contains(text, "drone/envsubst"), strings.Contains(line, "tool envsubst"):
+		return drone, demanding
+	}
+	return gnu, demanding
+}
+
+// substituted parses a configuration after the variables of the environment are
+// put into it, as the recipes do. ${PWD} is the root of the tree, where make runs.
+func (s *Suite) substituted(f *yamldoc.File) (*yamldoc.Stream, error) {
+	if !strings.Contains(f.Text(), "$") {
+		return yamldoc.Parse(f), nil
+	}
+	dialect, demanding := s.dialect()
+	lookup := func(name string) (string, bool) {
+		if name == "PWD" {
+			return s.top, true
+		}
+		return s.opts.Env(name)
+	}
+	unset := func(offset int, name string) {
+		if v, ok := lookup(name); !ok || demanding && v == "" {
+			s.Unset = append(s.Unset, &yamldoc.Error{File: f.Name, Pos: f.Pos(offset), Err: fmt.Errorf("variable %s is not set, so envsubst leaves nothing of it", name)})
+		}
+	}
+	var text []byte
+	var raw func(int) int
+	switch dialect {
+	case "":
+		return yamldoc.Parse(f), nil
+	case drone:
+		t, err := vars.Parse(f.Data)
+		var out *vars.Text
+		if err == nil {
+			for _, ref := range t.Refs() {
+				if ref.Depth == 0 && ref.Default == "" && !slices.Contains([]string{":-", "=", ":="}, ref.Op) {
+					unset(ref.Start, ref.Name)
+				}
+			}
+			out, err = t.Execute(func(name string) (string, bool) {
+				v, _ := lookup(name)
+				return v, true
+			})
+		}
+		if at, ok := errors.AsType[*vars.Error](err); ok {
+			return nil, f.Errorf(at.Offset, "envsubst: %w", at.Err)
+		} else if err != nil {
+			return nil, err
+		}
+		text, raw = out.Data, out.RawOffset
+	default:
+		text, raw = replaced(f.Data, dialect == gnu, lookup, unset)
+	}
+	if demanding && len(s.Unset) > 0 {
+		var all []error
+		for _, err := range s.Unset {
+			all = append(all, err)
+		}
+		return nil, errors.Join(all...)
+	}
+	return yamldoc.ParseText(f, text, raw), nil
+}
+
+// replaced puts values in the place of $NAME, ${NAME} and, but for GNU's envsubst,
+// ${NAME:-default}. Raw leads an offset of the result back.
+func replaced(data []byte, plain bool, lookup func(string) (string, bool), unset func(int, string)) (text []byte, raw func(int) int) {
+	rx := withDefault()
+	if plain {
+		rx = simple()
+	}
+	type step struct{ from, to int }
+	steps := []step{{}}
+	last := 0
+	for _, at := range rx.FindAllIndex(data, -1) {
+		ref := strings.Trim(string(data[at[0]+1:at[1]]), "{}")
+		end := strings.IndexFunc(ref, func(r rune) bool { return strings.ContainsRune(":-=+", r) })
+		name, rest := ref, ""
+		if end >= 0 {
+			name, rest = ref[:end], ref[end:]
+		}
+		value, ok := lookup(name)
+		colon := strings.HasPrefix(rest, ":")
+		absent := !ok || colon && value == ""
+		switch op := strings.TrimPrefix(rest, ":"); {
+		case op == "":
+			unset(at[0], name)
+		case op[0] == '+':
+			if value = op[1:]; absent {
+				value = ""
+			}
+		case absent:
+			value = op[1:]
+		}
+		text = append(append(text, data[last:at[0]]...), value...)
+		steps = append(steps, step{len(text) - len(value), at[0]}, step{len(text), at[1]})
+		last = at[1]
+	}
+	text = append(text, data[last:]...)
+	return text, func(off int) int {
+		i, _ := slices.BinarySearchFunc(steps, off+1, func(s step, off int) int { return s.from - off })
+		before := steps[i-1]
+		if (i-1)%2 == 1 {
+			return before.to // inside of a value
+		}
+		return before.to + off - before.from
+	}
+}

@@ -1,0 +1,504 @@
+// Package localrepo makes local repositories for tests and for daily work: of an
+// E2EConfig, as the e2e framework of Cluster API does, and of several source trees,
+// as its script create-local-repository.py does.
+//
+// It must not know how files are fetched or written, nor any rule of lint. It
+// writes nothing: what make would put into the tree is built in memory.
+package localrepo
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+)
+
+// Upstream gives what other places have: the network, or a mirror.
+type Upstream interface {
+	// Version returns the version that a marker stands for.
+	Version(ctx context.Context, p layouts.Provider, m e2e.Marker) (string, error)
+	// Components returns the file at a URL, which is that of the components of a
+	// version.
+	Components(ctx context.Context, p layouts.Provider, version, url string) ([]byte, error)
+}
+
+// Options say how a repository is made.
+type Options struct {
+	// Env returns variables of the environment.
+	Env func(name string) (string, bool)
+	// Parts are the providers to make, as LABEL or NAME, with :VERSION for one
+	// version; none means all.
+	Parts       []string
+	AllowRemote bool
+	Cache       *cache.Cache
+	Upstream    Upstream
+	// Input is told of each file that was read, as an absolute path; it may be nil.
+	Input func(file string)
+	// Note is told what a person may want to know.
+	Note func(sourcetree.Note)
+}
+
+func (o *Options) note(format string, args ...any) {
+	o.Note(sourcetree.Note{Text: fmt.Sprintf(format, args...)})
+}
+
+// Suite is an E2EConfig that was read and checked.
+type Suite struct {
+	Config *e2e.Config
+	// Own is what the framework would refuse although the suite's own loader takes
+	// it; empty if there is nothing.
+	Own string
+	// Unset are variables of the configuration that the environment lacks.
+	Unset []*yamldoc.Error
+	// Refused says what cannot be built; Build fails with it.
+	Refused error
+
+	opts    Options
+	top     string // of the source tree
+	recipes func() *made
+	// marked are the names of versions before they were resolved.
+	markers map[*e2e.Version]e2e.Marker
+}
+
+// Is reports whether a file is an E2EConfig.
+func Is(name string) bool {
+	if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" {
+		return false
+	}
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	data, err := files.Read(name)
+	if err != nil || !bytes.Contains(data, []byte("providers")) {
+		return false
+	}
+	s := yamldoc.Parse(yamldoc.NewFile(name, data))
+	return len(s.Docs) > 0 && e2e.Is(s.Docs[0])
+}
+
+// Open reads an E2EConfig, as the recipes of its tree prepare it, and resolves its
+// markers. The error is an *sourcetree.InputError for a file that cannot be read;
+// everything else that is wrong is in Suite.Refused.
+func Open(ctx context.Context, name string, o Options) (*Suite, error) {
+	wrong := func(err error) error { return &sourcetree.InputError{Err: err} }
+	data, err := files.Read(name)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	s := &Suite{opts: o, markers: map[*e2e.Version]e2e.Marker{}}
+	if s.top, err = top(name); err != nil {
+		return nil, wrong(err)
+	}
+	s.recipes = once(s.top)
+	stream, err := s.substituted(yamldoc.NewFile(name, data))
+	if err != nil {
+		return nil, wrong(err)
+	}
+	if s.Config, err = e2e.Decode(stream); err != nil {
+		return nil, wrong(err)
+	}
+	if s.Config.Dir, err = filepath.Abs(filepath.Dir(name)); err != nil {
+		return nil, wrong(err)
+	}
+	var faults []error
+	faults = append(faults, s.resolve(ctx))
+	s.Config.Defaults(runtime.GOOS, runtime.GOARCH)
+	own, err := s.Config.Check(func(f e2e.File) error {
+		_, _, err := s.output(f)
+		return err
+	})
+	s.Own, s.Refused = own, errors.Join(append(faults, err)...)
+	return s, nil
+}
+
+// top is the root of the source tree that a file lies in: that of its git
+// repository, or else the highest folder above it with a Makefile.
+func top(name string) (string, error) {
+	abs, err := filepath.Abs(filepath.Dir(name))
+	if err != nil {
+		return "", err
+	}
+	found := abs
+	for dir := abs; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir, nil
+		}
+		if _, err := os.Stat(filepath.Join(dir, "Makefile")); err == nil {
+			found = dir
+		}
+		if dir == filepath.Dir(dir) {
+			return found, nil
+		}
+	}
+}
+
+// resolve puts versions in the place of markers, side by side.
+func (s *Suite) resolve(ctx context.Context) error {
+	type task struct {
+		p *e2e.Provider
+		v *e2e.Version
+		m e2e.Marker
+	}
+	var tasks []task
+	var faults []error
+	for i := range s.Config.Providers {
+		p := &s.Config.Providers[i]
+		for j := range p.Versions {
+			v := &p.Versions[j]
+			text, ok := v.Marker()
+			if !ok || !s.chosen(p, v, false) {
+				continue
+			}
+			m, err := e2e.ParseMarker(text)
+			if err != nil {
+				faults = append(faults, s.Config.Errorf(v.Name.At, "failed resolving release url %q: %w", v.Name.Value, err))
+				continue
+			}
+			tasks = append(tasks, task{p, v, m})
+		}
+	}
+	errs, versions := make([]error, len(tasks)), make([]string, len(tasks))
+	atOnce(len(tasks), func(i int) {
+		versions[i], errs[i] = s.opts.Upstream.Version(ctx, tasks[i].p.Provider(), tasks[i].m)
+	})
+	for i, t := range tasks {
+		if errs[i] != nil {
+			faults = append(faults, s.Config.Errorf(t.v.Name.At, "failed resolving release url %q: %w", t.v.Name.Value, errs[i]))
+			continue
+		}
+		s.markers[t.v] = t.m
+		t.v.Resolve(versions[i])
+	}
+	return errors.Join(faults...)
+}
+
+// requests is how many files are fetched at a time.
+const requests = 8
+
+// atOnce does jobs that wait for others, several at a time.
+func atOnce(n int, do func(i int)) {
+	slots := make(chan struct{}, requests)
+	done := make(chan struct{})
+	for i := range n {
+		go func() {
+			slots <- struct{}{}
+			do(i)
+			<-slots
+			done <- struct{}{}
+		}()
+	}
+	for range n {
+		<-done
+	}
+}
+
+// chosen reports whether a version is to be made. The version of a marker is not
+// known before it is resolved, so it counts as chosen then.
+func (s *Suite) chosen(p *e2e.Provider, v *e2e.Version, resolved bool) bool {
+	_, marker := v.Marker()
+	return len(s.opts.Parts) == 0 || slices.ContainsFunc(s.opts.Parts, func(part string) bool {
+		name, version, one := strings.Cut(part, ":")
+		return (name == p.Name.Value || name == p.Provider().Label()) && (!one || version == v.Name.Value || marker && !resolved)
+	})
+}
+
+// Made is the repository of a suite.
+type Made struct {
+	*Suite
+	// Build has the releases, each file as the framework writes it.
+	*sourcetree.Build
+	// Upstream has what the versions by URL are made from, unchanged.
+	Upstream []*repo.Release
+	// Idle are replacements that match nothing.
+	Idle []*yamldoc.Error
+	// Repeated are versions that a later one of the same name replaces.
+	Repeated []*yamldoc.Error
+	Places   map[*repo.Release]*e2e.Version
+}
+
+// release is a version with all that goes into it.
+type release struct {
+	planned  config.PlannedProvider
+	version  *e2e.Version
+	replaced []e2e.Replacement
+	// fetched is what the components are made from, and url where that is from.
+	fetched []byte
+	url     string
+}
+
+func (r *release) set(o config.Output) {
+	r.planned.Outputs = slices.DeleteFunc(r.planned.Outputs, func(other config.Output) bool { return other.Name == o.Name })
+	r.planned.Outputs = append(r.planned.Outputs, o)
+}
+
+// Build makes the repository in memory. The error joins everything that is wrong,
+// or is that of the network.
+func (s *Suite) Build(ctx context.Context) (*Made, error) {
+	if s.Refused != nil {
+		return nil, &sourcetree.InputError{Err: s.Refused}
+	}
+	m := &Made{Suite: s, Places: map[*repo.Release]*e2e.Version{}}
+	releases, dir, overlay, err := s.plan(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	plan := &config.Plan{RemoteBases: true}
+	for _, r := range releases {
+		plan.Providers = append(plan.Providers, r.planned)
+	}
+	opts := transform.Options{AsIs: true, Tolerant: true, AllowRemote: s.opts.AllowRemote, Overlay: overlay, Cache: s.opts.Cache}
+	if s.opts.Input != nil {
+		opts.Input = func(file string) { s.opts.Input(filepath.Join(dir, filepath.FromSlash(file))) }
+	}
+	made, err := transform.Build(ctx, dir, plan, opts)
+	for err != nil && s.supply(ctx, err, dir, overlay) {
+		made, err = transform.Build(ctx, dir, plan, opts)
+	}
+	if err != nil {
+		return nil, &sourcetree.BuildError{Dir: dir, Err: err}
+	}
+	for i, r := range made {
+		s.finish(m, &releases[i], r)
+	}
+	m.Build = &sourcetree.Build{Releases: made, Config: &config.Config{}, Tracer: transform.NewTracer(ctx, dir, plan, opts, made)}
+	for i, r := range made {
+		if a := r.Artifact(e2e.ComponentsFile); releases[i].url != "" && a != nil {
+			a.Path = releases[i].url
+		}
+	}
+	return m, nil
+}
+
+// finish does to a built release what only the framework does.
+func (s *Suite) finish(m *Made, from *release, r *repo.Release) {
+	m.Places[r] = from.version
+	written := from.planned.Output(layouts.ChecksumFile) != nil
+	if !written {
+		r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == layouts.ChecksumFile })
+	}
+	if from.fetched != nil {
+		u := *r
+		u.Artifacts = nil
+		name := path.Base(strings.SplitN(from.url, "?", 2)[0])
+		for _, a := range r.Artifacts {
+			if a.Name != e2e.ComponentsFile && a.Name != name {
+				u.Artifacts = append(u.Artifacts, a)
+			}
+		}
+		u.Artifacts = append(u.Artifacts, repo.BytesArtifact(name, from.fetched).As(layouts.Components))
+		u.ComponentsFile = name
+		u.Sort()
+		m.Upstream = append(m.Upstream, &u)
+	}
+	i := slices.IndexFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == e2e.ComponentsFile })
+	if i < 0 || len(from.replaced) == 0 {
+		return
+	}
+	data, err := r.Artifacts[i].Bytes()
+	if err != nil {
+		return // it lies in memory
+	}
+	before := data
+	for _, c := range from.replaced {
+		rx := regexp.MustCompile(c.Old.Value) // Check has compiled it
+		if !rx.Match(data) {
+			m.Idle = append(m.Idle, &yamldoc.Error{File: s.Config.Name, Pos: cmp.Or(c.Old.At, c.At), Err: fmt.Errorf("replacement %q matches nothing in the components of %s %s", c.Old.Value, r.Provider.Label(), r.Version)})
+			continue
+		}
+		data = rx.ReplaceAll(data, []byte(c.New.Value))
+	}
+	if !bytes.Equal(before, data) {
+		a := repo.BytesArtifact(e2e.ComponentsFile, data).As(layouts.Components)
+		a.Path = path.Join(r.Path, e2e.ComponentsFile)
+		r.Artifacts[i] = a
+	}
+}
+
+// ConfigFile returns the clusterctl-config.yaml of the repository in a folder, as
+// that is named.
+func (s *Suite) ConfigFile(out string) ([]byte, error) {
+	providers := []any{}
+	for _, p := range s.Config.Providers {
+		providers = append(providers, map[string]any{
+			"name": p.Name.Value, "type": p.Type.Value,
+			"url": filepath.Join(out, p.Provider().Label(), layouts.Latest, e2e.ComponentsFile),
+		})
+	}
+	values := map[string]any{"providers": providers, "overridesFolder": filepath.Join(out, layouts.OverridesFolder)}
+	for _, v := range s.Config.Variables {
+		values[v.Name] = v.Value.Value
+		if set, ok := s.opts.Env(v.Name); ok {
+			values[v.Name] = set
+		}
+	}
+	return yamldoc.Marshal(values)
+}
+
+// plan decides what each file is made from, and fetches what lies elsewhere. The
+// paths of the plan are relative to dir, where the overlay adds what is not on disk.
+func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir string, overlay map[string][]byte, err error) {
+	dir = s.common()
+	overlay = map[string][]byte{}
+	byPath := map[string]int{}
+	var faults []error
+	for i := range s.Config.Providers {
+		p := &s.Config.Providers[i]
+		for j := range p.Versions {
+			v := &p.Versions[j]
+			if !s.chosen(p, v, true) {
+				continue
+			}
+			key := p.Provider().Label() + "/" + v.Name.Value
+			n, again := byPath[key]
+			if again {
+				m.Repeated = append(m.Repeated, &yamldoc.Error{File: s.Config.Name, Pos: v.Name.At, Err: fmt.Errorf("%s %s is declared twice: the components of this one win", p.Provider().Label(), v.Name.Value)})
+			} else {
+				n = len(releases)
+				byPath[key] = n
+				releases = append(releases, release{planned: config.PlannedProvider{Provider: p.Provider(), Version: v.Name.Value, ComponentsFile: e2e.ComponentsFile}})
+			}
+			r := &releases[n]
+			r.version, r.replaced, r.url, r.fetched = v, v.Replacements, "", nil
+			out, err := s.components(dir, v)
+			if err != nil {
+				faults = append(faults, err)
+				continue
+			}
+			if out.File == "" && out.Kustomize == "" {
+				r.url = v.Value.Value
+				out.File = path.Join(".fetched", key, e2e.ComponentsFile)
+			}
+			r.set(out)
+			for _, f := range slices.Concat(p.Files, v.Files) {
+				out, from, err := s.output(f)
+				out.Name = filepath.Clean(f.Target.Value)
+				out.Kind = layouts.KindOfFile(out.Name)
+				switch {
+				case out.File != "":
+					out.File = relative(dir, out.File)
+				case out.Kustomize != "":
+					out.Kustomize = relative(dir, out.Kustomize)
+				case err == nil:
+					out.File = relative(dir, s.Config.Path(f.Source.Value))
+					overlay[out.File], err = s.text(ctx, from, overlay, dir)
+				}
+				if err != nil {
+					faults = append(faults, s.Config.Errorf(f.Source.At, "%w", err))
+					continue
+				}
+				if r.set(out); out.Name == e2e.ComponentsFile {
+					r.replaced = nil
+				}
+			}
+		}
+	}
+	for _, part := range s.opts.Parts {
+		if name, _, _ := strings.Cut(part, ":"); !slices.ContainsFunc(releases, func(r release) bool {
+			return (r.planned.Label() == name || r.planned.Name == name) && (!strings.Contains(part, ":") || part == name+":"+r.planned.Version)
+		}) {
+			faults = append(faults, fmt.Errorf("%s declares no %s", s.Config.Name, part))
+		}
+	}
+	errs := make([]error, len(releases))
+	atOnce(len(releases), func(i int) {
+		if r := &releases[i]; r.url != "" {
+			r.fetched, errs[i] = s.opts.Upstream.Components(ctx, r.planned.Provider, r.planned.Version, r.url)
+		}
+	})
+	for i := range releases {
+		r := &releases[i]
+		switch {
+		case errs[i] != nil:
+			faults = append(faults, s.Config.Errorf(r.version.Value.At, "Failed to generate the manifest for %q / %q: %w", r.planned.Label(), r.planned.Version, errs[i]))
+		case r.url != "":
+			overlay[path.Join(".fetched", r.planned.Label(), r.planned.Version, e2e.ComponentsFile)] = r.fetched
+		}
+	}
+	// Build sorts by label, and keeps the order of versions.
+	slices.SortStableFunc(releases, func(a, b release) int { return cmp.Compare(a.planned.Label(), b.planned.Label()) })
+	if err := errors.Join(faults...); err != nil {
+		return nil, "", nil, &sourcetree.InputError{Err: err}
+	}
+	return releases, dir, overlay, nil
+}
+
+// components says what the components of a version are made from: nothing on disk
+// if neither File nor Kustomize is set.
+func (s *Suite) components(dir string, v *e2e.Version) (config.Output, error) {
+	out := config.Output{Name: e2e.ComponentsFile, Kind: layouts.Components}
+	fail := func(why string, args ...any) error {
+		return s.Config.Errorf(v.Value.At, "Failed to generate the manifest for version %q: %s", v.Name.Value, fmt.Sprintf(why, args...))
+	}
+	if v.Type.Value == e2e.Kustomize {
+		name := s.Config.Path(v.Value.Value)
+		if !config.IsKustomization(os.DirFS(name), ".") {
+			return out, fail("%s must be a folder with a kustomization; URLs work only inside of kustomizations", v.Value.Value)
+		}
+		out.Kustomize = relative(dir, name)
+		return out, nil
+	}
+	name, ok := s.Config.Local(v)
+	if !ok {
+		if scheme, _, _ := strings.Cut(v.Value.Value, "://"); !slices.Contains([]string{"http", "https"}, strings.ToLower(scheme)) {
+			return out, fail("unknown scheme %q: write a path, file://, http:// or https://", scheme)
+		}
+		return out, nil
+	}
+	if info, err := os.Stat(name); err != nil || info.IsDir() {
+		return out, fail("failed to read file %s: %v", v.Value.Value, cmp.Or(err, error(fs.ErrInvalid)))
+	}
+	out.File = relative(dir, name)
+	return out, nil
+}
+
+func relative(dir, name string) string {
+	rel, _ := filepath.Rel(dir, name) // both are absolute, and dir encloses name
+	return filepath.ToSlash(rel)
+}
+
+// common is the folder that encloses the source tree and everything that the
+// configuration names on disk.
+func (s *Suite) common() string {
+	dir := s.top
+	enclose := func(name string) {
+		for dir != filepath.Dir(dir) && !strings.HasPrefix(name+"/", dir+"/") {
+			dir = filepath.Dir(dir)
+		}
+	}
+	for i := range s.Config.Providers {
+		p := &s.Config.Providers[i]
+		for _, f := range p.Files {
+			enclose(s.Config.Path(f.Source.Value))
+		}
+		for j := range p.Versions {
+			v := &p.Versions[j]
+			if name, ok := s.Config.Local(v); ok {
+				enclose(name)
+			}
+			for _, f := range v.Files {
+				enclose(s.Config.Path(f.Source.Value))
+			}
+		}
+	}
+	return dir
+}

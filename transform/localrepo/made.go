@@ -1,0 +1,191 @@
+package localrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
+)
+
+// made knows what the recipes of a source tree make.
+type made struct {
+	top      string
+	fsys     fs.FS
+	products map[string]recipes.Product
+	patterns []recipes.Product
+}
+
+func once(top string) func() *made {
+	return sync.OnceValue(func() *made {
+		m := &made{top: top, fsys: os.DirFS(top), products: map[string]recipes.Product{}}
+		for _, p := range recipes.Read(m.fsys).Products {
+			if strings.Contains(p.To, "%") {
+				m.patterns = append(m.patterns, p)
+			} else if _, ok := m.products[p.To]; !ok {
+				m.products[p.To] = p
+			}
+		}
+		return m
+	})
+}
+
+// product returns the recipe that makes a file, by its path in the tree.
+func (m *made) product(name string) (recipes.Product, bool) {
+	if p, ok := m.products[name]; ok {
+		return p, true
+	}
+	for _, p := range m.patterns {
+		before, after, _ := strings.Cut(p.To, "%")
+		rest, ok := strings.CutPrefix(name, before)
+		if !ok {
+			continue
+		}
+		if stem, ok := strings.CutSuffix(rest, after); ok && !strings.Contains(stem, "/") {
+			p.Kustomize = strings.ReplaceAll(p.Kustomize, "%", stem)
+			return p, true
+		}
+	}
+	return recipes.Product{}, false
+}
+
+// source is what a file that is not in the tree is made from: one of a
+// kustomization, several joined, and a file. Paths are absolute.
+type source struct {
+	file          string
+	kustomization string
+	joined        []recipes.Product
+	unrestricted  bool
+}
+
+// find returns what a file is made from: the file itself, what a recipe names, or
+// the kustomization next to it that has its name.
+func (m *made) find(name string) (source, error) {
+	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		return source{file: name}, nil
+	}
+	missing := errors.New("the file does not exist")
+	rel, err := filepath.Rel(m.top, name)
+	if err != nil || !filepath.IsLocal(rel) {
+		return source{}, missing
+	}
+	abs := func(rel string) string { return filepath.Join(m.top, filepath.FromSlash(rel)) }
+	is := func(dir string) bool { return fs.ValidPath(dir) && config.IsKustomization(m.fsys, dir) }
+	rel = filepath.ToSlash(rel)
+	p, ok := m.product(rel)
+	switch {
+	case ok && p.Joined != nil && !slices.ContainsFunc(p.Joined, func(q recipes.Product) bool { return len(q.Through) > 0 || !is(q.Kustomize) }):
+		return source{joined: p.Joined}, nil
+	case ok && len(p.Through) == 0 && p.Kustomize != "" && is(p.Kustomize):
+		return source{kustomization: abs(p.Kustomize), unrestricted: p.Unrestricted}, nil
+	case ok && len(p.Through) == 0 && len(p.From) == 1 && p.From[0] != rel:
+		return m.find(abs(p.From[0]))
+	case ok:
+		return source{}, fmt.Errorf("the file does not exist; %s makes it%s", p.Place, m.target(p.Place))
+	}
+	stem := strings.TrimSuffix(rel, path.Ext(rel))
+	if is(stem) {
+		return source{kustomization: abs(stem), unrestricted: true}, nil
+	}
+	return source{}, missing
+}
+
+var targetLine = pattern.New(`^([A-Za-z0-9][A-Za-z0-9_./-]*)\s*:`)
+
+// target names the make target that a place belongs to.
+func (m *made) target(at recipes.Place) string {
+	data, err := fs.ReadFile(m.fsys, at.File)
+	lines := strings.Split(string(data), "\n")
+	if err != nil || !strings.Contains(path.Base(at.File), "akefile") && path.Ext(at.File) != ".mk" {
+		return ""
+	}
+	for i := min(at.Line, len(lines)) - 1; i >= 0; i-- {
+		if t := targetLine().FindStringSubmatch(lines[i]); t != nil {
+			return fmt.Sprintf(" (make %s)", t[1])
+		}
+	}
+	return ""
+}
+
+// output says what a file of the repository is made from, with absolute paths.
+func (s *Suite) output(f e2e.File) (config.Output, source, error) {
+	from, err := s.recipes().find(s.Config.Path(f.Source.Value))
+	out := config.Output{File: from.file, Kustomize: from.kustomization}
+	if from.unrestricted {
+		out.LoadRestrictor = config.NoRestrictions
+	}
+	return out, from, err
+}
+
+// text builds what a recipe joins, or makes for a kustomization to read.
+func (s *Suite) text(ctx context.Context, from source, overlay map[string][]byte, dir string) ([]byte, error) {
+	if from.file != "" {
+		return os.ReadFile(from.file)
+	}
+	tree, err := kustomize.OpenTree(dir, overlay)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	tree.Cache = s.opts.Cache
+	build := func(name string, unrestricted bool) ([]byte, error) {
+		objs, err := kustomize.Build(ctx, tree, relative(dir, name), kustomize.Options{NoLoadRestrictions: unrestricted, AllowRemote: s.opts.AllowRemote})
+		if err != nil {
+			return nil, err
+		}
+		return kustomize.Marshal(objs)
+	}
+	if from.kustomization != "" {
+		return build(from.kustomization, from.unrestricted)
+	}
+	var parts [][]byte
+	for _, p := range from.joined {
+		part, err := build(filepath.Join(s.top, filepath.FromSlash(p.Kustomize)), p.Unrestricted)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	return bytes.Join(parts, []byte("---\n")), nil
+}
+
+// supply builds the files that kustomizations lack and recipes make, and reports
+// whether there are any.
+func (s *Suite) supply(ctx context.Context, err error, dir string, overlay map[string][]byte) (some bool) {
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range list.Unwrap() {
+			some = s.supply(ctx, err, dir, overlay) || some
+		}
+		return some
+	}
+	missing, ok := errors.AsType[*kustomize.MissingError](err)
+	if !ok {
+		return false
+	}
+	rel := path.Join(missing.Dir, missing.Target)
+	if _, ok := overlay[rel]; ok {
+		return false
+	}
+	from, err := s.recipes().find(filepath.Join(dir, filepath.FromSlash(rel)))
+	if err != nil {
+		return false
+	}
+	data, err := s.text(ctx, from, overlay, dir)
+	if err != nil {
+		return false
+	}
+	overlay[rel] = data
+	return true
+}

@@ -1,0 +1,58 @@
+package localrepo
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
+
+// Mirror takes everything from a repository, and nothing from the network.
+func Mirror(r *repo.Repository) Upstream { return mirror{r} }
+
+type mirror struct{ r *repo.Repository }
+
+func (m mirror) releases(p layouts.Provider) (out []*repo.Release) {
+	for _, in := range m.r.Providers {
+		if in.Provider == p {
+			out = append(out, in.Releases...)
+		}
+	}
+	return out
+}
+
+// Version returns the best version that the mirror has.
+func (m mirror) Version(_ context.Context, p layouts.Provider, marker e2e.Marker) (string, error) {
+	var versions []string
+	for _, r := range m.releases(p) {
+		versions = append(versions, r.Version)
+	}
+	found := marker.Candidates(versions)
+	if len(found) == 0 {
+		return "", fmt.Errorf("%s has no version of %s in the series %s", m.r.Path, p.Label(), marker.Series)
+	}
+	return found[0], nil
+}
+
+// Components returns the file of the URL's name, or the components of the version.
+func (m mirror) Components(_ context.Context, p layouts.Provider, version, url string) ([]byte, error) {
+	for _, r := range m.releases(p) {
+		if r.Version != version {
+			continue
+		}
+		name := path.Base(strings.SplitN(url, "?", 2)[0])
+		a := r.Artifact(name)
+		if a == nil {
+			a = r.Components()
+		}
+		if a == nil {
+			return nil, fmt.Errorf("%s has no file %s", r.Path, name)
+		}
+		return a.Bytes()
+	}
+	return nil, fmt.Errorf("%s does not have %s %s; mirror the configuration again", m.r.Path, p.Label(), version)
+}
