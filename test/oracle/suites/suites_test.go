@@ -1,0 +1,313 @@
+// Package suites compares local repositories with those of the e2e framework.
+package suites
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/drone/envsubst/v2"
+	"github.com/onsi/gomega"
+	framework "sigs.k8s.io/cluster-api/test/framework/clusterctl"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/upstream"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+)
+
+// internet answers all requests of the framework and of ours from memory.
+type internet struct{}
+
+var inSeries = regexp.MustCompile(`/v([0-9]+)/@v/list$`)
+
+func (internet) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := func(code int, body string) (*http.Response, error) {
+		return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r}, nil
+	}
+	switch p := r.URL.Path; {
+	case inSeries.MatchString(p), strings.Contains(p, "absent"), strings.HasSuffix(p, "/v1.9.7/metadata.yaml"):
+		return answer(404, "")
+	case strings.HasSuffix(p, "/@v/list"):
+		var out strings.Builder
+		for major := range 5 {
+			for minor := range 22 {
+				for _, patch := range []string{"0-rc.1", "0", "3", "7"} {
+					fmt.Fprintf(&out, "v%d.%d.%s\n", major, minor, patch)
+				}
+			}
+		}
+		return answer(200, out.String())
+	case strings.HasSuffix(p, "/metadata.yaml"):
+		return answer(200, "kind: Metadata\n")
+	default:
+		return answer(200, "# "+r.URL.String()+"\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: x\n---\n        args:\n        - --leader-elect\n        image: registry.k8s.io/x/"+path.Base(p)+":v1\n        imagePullPolicy: Always\n")
+	}
+}
+
+// givenUp is what the framework says when it gives up.
+type givenUp string
+
+// kustomizeBinary builds the stock program.
+var kustomizeBinary = sync.OnceValues(func() (string, error) {
+	name := filepath.Join(os.TempDir(), fmt.Sprintf("kustomize-oracle-%d", os.Getpid()))
+	out, err := exec.Command("go", "build", "-o", name, "sigs.k8s.io/kustomize/kustomize/v5").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return name, nil
+})
+
+// real makes the repository with the framework.
+func createRepository(t *testing.T, config, out string) (err error) {
+	t.Helper()
+	binary, err := kustomizeBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CAPI_KUSTOMIZE_PATH", binary)
+	before := http.DefaultTransport
+	http.DefaultTransport = internet{}
+	gomega.RegisterFailHandler(func(message string, _ ...int) { panic(givenUp(message)) })
+	defer func() {
+		http.DefaultTransport = before
+		if r := recover(); r != nil {
+			message, ok := r.(givenUp)
+			if !ok {
+				panic(r)
+			}
+			err = fmt.Errorf("%s", string(message))
+		}
+	}()
+	c := framework.LoadE2EConfig(t.Context(), framework.LoadE2EConfigInput{ConfigPath: config})
+	framework.CreateRepository(t.Context(), framework.CreateRepositoryInput{RepositoryFolder: out, E2EConfig: c})
+	return nil
+}
+
+// bypassed makes it as suites do that have no kubeadm.
+func bypassed(t *testing.T, config, out string) {
+	data, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept framework.E2EConfig
+	if err := yaml.Unmarshal(data, &kept); err != nil {
+		t.Fatal(err)
+	}
+	before := http.DefaultTransport
+	http.DefaultTransport = internet{}
+	defer func() { http.DefaultTransport = before }()
+	if err := kept.ResolveReleases(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kept.Defaults()
+	kept.AbsPaths(filepath.Dir(config))
+	framework.CreateRepository(t.Context(), framework.CreateRepositoryInput{RepositoryFolder: out, E2EConfig: &kept})
+}
+
+func ours(t *testing.T, config, out string, kept *cache.Cache) (own string, err error) {
+	t.Helper()
+	web := upstream.New(upstream.Options{Client: transport.New(internet{}, transport.Policy{Attempts: 1}), Get: func(string) ([]byte, bool) { return nil, false }, Put: func(string, []byte) {}})
+	s, err := localrepo.Open(t.Context(), config, localrepo.Options{Env: os.LookupEnv, Upstream: web, Note: func(sourcetree.Note) {}, Cache: kept})
+	if err != nil {
+		return "", err
+	}
+	m, err := s.Build(t.Context())
+	if err != nil {
+		return s.Own, err
+	}
+	dest, err := local.New(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range m.Releases {
+		if _, err := dest.Replace(t.Context(), r); err != nil {
+			return s.Own, err
+		}
+	}
+	data, err := s.ConfigFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Own, os.WriteFile(filepath.Join(out, "clusterctl-config.yaml"), data, 0o600)
+}
+
+// folder reads all files below a folder.
+func folderOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(dir, name)
+		out[rel] = strings.ReplaceAll(string(data), dir, "OUT")
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func sameFiles(t *testing.T, want, got map[string]string) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		text, ok := got[name]
+		switch {
+		case !ok:
+			t.Errorf("%s is missing", name)
+		case text != want[name]:
+			t.Errorf("%s differs: %s", name, firstDifference([]byte(want[name]), []byte(text)))
+		}
+		delete(got, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		t.Errorf("%s is there, and the framework does not write it", name)
+	}
+}
+
+// suites are the real configurations, and what make does before the framework runs.
+var suites = []struct {
+	tree, config string
+	make         []string
+	// substituted is set where envsubst prepares the configuration.
+	substituted bool
+}{
+	{"cluster-api", "test/e2e/config/docker.yaml", []string{"make generate-e2e-templates-main KUSTOMIZE=$KUSTOMIZE"}, false},
+	{"cluster-api-provider-openstack", "test/e2e/data/e2e_conf.yaml", []string{"mkdir -p test/e2e/data/infrastructure-openstack-no-artifact", "make e2e-templates KUSTOMIZE=$KUSTOMIZE"}, false},
+	{"cluster-api-provider-gcp", "test/e2e/config/gcp-ci.yaml", nil, true},
+	{"cluster-api-provider-metal3", "test/e2e/config/e2e_conf.yaml", []string{"mkdir -p test/e2e/_out/main test/e2e/_out/v1.12 test/e2e/_out/v1.13", "make cluster-templates KUSTOMIZE=$KUSTOMIZE -o $KUSTOMIZE", "make clusterclass-templates KUSTOMIZE=$KUSTOMIZE -o $KUSTOMIZE"}, true},
+	{"cluster-api-provider-proxmox", "test/e2e/config/proxmox-ci.yaml", nil, true},
+	{"cluster-api-provider-proxmox", "test/e2e/config/proxmox-dev.yaml", nil, true},
+	{"cluster-api-provider-rke2", "test/e2e/config/e2e_conf.yaml", nil, false},
+	{"cluster-api-addon-provider-helm", "test/e2e/config/helm.yaml", nil, true},
+	{"k0smotron", "e2e/config/aws.yaml", []string{"mkdir -p inttest && touch inttest/Makefile.variables", "make generate-aws-e2e-templates KUSTOMIZE=$KUSTOMIZE"}, false},
+	{"k0smotron", "e2e/config/docker.yaml", []string{"mkdir -p inttest && touch inttest/Makefile.variables", "make generate-e2e-templates-main KUSTOMIZE=$KUSTOMIZE"}, false},
+}
+
+var remoteBase = regexp.MustCompile(`(?m)^\s*- "?(https://|github\.com/).*\n`)
+
+// copyTree copies a source tree without bases from the network.
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(to, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "kustomization.yaml" {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(name, remoteBase.ReplaceAll(data, nil), 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLocalRepositories makes the repositories of real configurations with the
+// framework, after make has prepared their trees, and with the tool from the trees
+// as they are in git.
+func TestLocalRepositories(t *testing.T) {
+	root := os.Getenv("CORPUS")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "..", "shared", "corpus")
+	}
+	root, err := filepath.Abs(filepath.Join(root, "e2e"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(root); err != nil {
+		t.Skipf("no corpus of configurations at %s; set CORPUS to its folder", root)
+	}
+	binary, err := kustomizeBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MANAGER_IMAGE", "example.com/manager:dev")
+	t.Setenv("LOCAL_PROVIDER_VERSION", "v1.9.99")
+	t.Setenv("CAPI_CONFIG_FOLDER", "")
+	t.Setenv("DATE", "20260821")
+	t.Setenv("IMAGE_ID", "an image")
+	for _, s := range suites {
+		t.Run(s.tree+"/"+path.Base(s.config), func(t *testing.T) {
+			dir := t.TempDir()
+			tree := filepath.Join(dir, s.tree)
+			copyTree(t, filepath.Join(root, s.tree), tree)
+			got := filepath.Join(dir, "got")
+			own, err := ours(t, filepath.Join(tree, s.config), got, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range s.make {
+				cmd := exec.Command("bash", "-c", line)
+				cmd.Dir, cmd.Env = tree, append(os.Environ(), "KUSTOMIZE="+binary)
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("%s: %v\n%s", line, err, out)
+				}
+			}
+			config := filepath.Join(tree, s.config)
+			if s.substituted {
+				data, err := os.ReadFile(config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := envsubst.Eval(string(data), func(name string) string {
+					if name == "PWD" {
+						return tree
+					}
+					return os.Getenv(name)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				data = []byte(text)
+				config = strings.TrimSuffix(config, ".yaml") + "-envsubst.yaml"
+				if err := os.WriteFile(config, data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := filepath.Join(dir, "want")
+			if err := createRepository(t, config, want); err != nil {
+				if own == "" || !strings.Contains(err.Error(), "should be named kubeadm") && !strings.Contains(err.Error(), "-provider") {
+					t.Fatalf("the framework refuses what we build: %v", err)
+				}
+				bypassed(t, config, want)
+			} else if own != "" {
+				t.Errorf("we say that the framework refuses: %s", own)
+			}
+			files := folderOf(t, want)
+			t.Logf("%d files", len(files))
+			sameFiles(t, files, folderOf(t, got))
+		})
+	}
+}
+
+func firstDifference(want, got []byte) string {
+	a, b := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("line %d: want %q, got %q", i+1, a[i], b[i])
+		}
+	}
+	return fmt.Sprintf("want %d lines, got %d", len(a), len(b))
+}
