@@ -74,9 +74,7 @@ func NewTracer(ctx context.Context, dir string, plan *config.Plan, opts Options,
 	files := &sourceFiles{tree: tree, dir: filepath.ToSlash(dir)}
 	tracers := map[string]func() *kustomize.Tracer{}
 	for _, r := range releases {
-		i := slices.IndexFunc(plan.Providers, func(p config.PlannedProvider) bool {
-			return p.Label() == r.Provider.Label() && (p.Version == "" || p.Version == r.Version)
-		})
+		i := slices.IndexFunc(plan.Providers, func(p config.PlannedProvider) bool { return p.Label() == r.Provider.Label() })
 		if i < 0 {
 			continue
 		}

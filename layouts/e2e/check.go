@@ -133,6 +133,7 @@ func (k *checker) files(files []File, where string) {
 // set checks that the providers are those of a whole management cluster.
 func (k *checker) set(byType map[string][]Provider) (own string) {
 	var faults []error
+	top := yamldoc.Pos{Line: 1, Column: 1}
 	for _, want := range []struct {
 		kind layouts.ProviderType
 		word string
@@ -146,9 +147,9 @@ func (k *checker) set(byType map[string][]Provider) (own string) {
 		have := byType[string(want.kind)]
 		switch {
 		case want.name == "" && len(have) == 0:
-			faults = append(faults, k.c.Errorf(yamldoc.Pos{}, "invalid config: it is required to have at least one %s-provider", want.word))
+			faults = append(faults, k.c.Errorf(top, "invalid config: it is required to have at least one %s-provider", want.word))
 		case want.name != "" && len(have) != 1:
-			var where yamldoc.Pos
+			where := top
 			if len(have) > 1 {
 				where = have[1].At
 			}

@@ -53,12 +53,6 @@ type Options struct {
 	Upstream    Upstream
 	// Input is told of each file that was read, as an absolute path; it may be nil.
 	Input func(file string)
-	// Note is told what a person may want to know.
-	Note func(sourcetree.Note)
-}
-
-func (o *Options) note(format string, args ...any) {
-	o.Note(sourcetree.Note{Text: fmt.Sprintf(format, args...)})
 }
 
 // Suite is an E2EConfig that was read and checked.
@@ -75,8 +69,6 @@ type Suite struct {
 	opts    Options
 	top     string // of the source tree
 	recipes func() *made
-	// marked are the names of versions before they were resolved.
-	markers map[*e2e.Version]e2e.Marker
 }
 
 // Is reports whether a file is an E2EConfig.
@@ -105,7 +97,7 @@ func Open(ctx context.Context, name string, o Options) (*Suite, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	s := &Suite{opts: o, markers: map[*e2e.Version]e2e.Marker{}}
+	s := &Suite{opts: o}
 	if s.top, err = top(name); err != nil {
 		return nil, wrong(err)
 	}
@@ -186,7 +178,6 @@ func (s *Suite) resolve(ctx context.Context) error {
 			faults = append(faults, s.Config.Errorf(t.v.Name.At, "failed resolving release url %q: %w", t.v.Name.Value, errs[i]))
 			continue
 		}
-		s.markers[t.v] = t.m
 		t.v.Resolve(versions[i])
 	}
 	return errors.Join(faults...)
@@ -224,16 +215,12 @@ func (s *Suite) chosen(p *e2e.Provider, v *e2e.Version, resolved bool) bool {
 
 // Made is the repository of a suite.
 type Made struct {
-	*Suite
-	// Build has the releases, each file as the framework writes it.
-	*sourcetree.Build
-	// Upstream has what the versions by URL are made from, unchanged.
-	Upstream []*repo.Release
+	// Releases have each file as the framework writes it.
+	Releases []*repo.Release
 	// Idle are replacements that match nothing.
 	Idle []*yamldoc.Error
 	// Repeated are versions that a later one of the same name replaces.
 	Repeated []*yamldoc.Error
-	Places   map[*repo.Release]*e2e.Version
 }
 
 // release is a version with all that goes into it.
@@ -257,7 +244,7 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	if s.Refused != nil {
 		return nil, &sourcetree.InputError{Err: s.Refused}
 	}
-	m := &Made{Suite: s, Places: map[*repo.Release]*e2e.Version{}}
+	m := &Made{}
 	releases, dir, overlay, err := s.plan(ctx, m)
 	if err != nil {
 		return nil, err
@@ -280,35 +267,15 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	for i, r := range made {
 		s.finish(m, &releases[i], r)
 	}
-	m.Build = &sourcetree.Build{Releases: made, Config: &config.Config{}, Tracer: transform.NewTracer(ctx, dir, plan, opts, made)}
-	for i, r := range made {
-		if a := r.Artifact(e2e.ComponentsFile); releases[i].url != "" && a != nil {
-			a.Path = releases[i].url
-		}
-	}
+	m.Releases = made
 	return m, nil
 }
 
 // finish does to a built release what only the framework does.
 func (s *Suite) finish(m *Made, from *release, r *repo.Release) {
-	m.Places[r] = from.version
 	written := from.planned.Output(layouts.ChecksumFile) != nil
 	if !written {
 		r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == layouts.ChecksumFile })
-	}
-	if from.fetched != nil {
-		u := *r
-		u.Artifacts = nil
-		name := path.Base(strings.SplitN(from.url, "?", 2)[0])
-		for _, a := range r.Artifacts {
-			if a.Name != e2e.ComponentsFile && a.Name != name {
-				u.Artifacts = append(u.Artifacts, a)
-			}
-		}
-		u.Artifacts = append(u.Artifacts, repo.BytesArtifact(name, from.fetched).As(layouts.Components))
-		u.ComponentsFile = name
-		u.Sort()
-		m.Upstream = append(m.Upstream, &u)
 	}
 	i := slices.IndexFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == e2e.ComponentsFile })
 	if i < 0 || len(from.replaced) == 0 {
