@@ -62,15 +62,29 @@ func (internet) RoundTrip(r *http.Request) (*http.Response, error) {
 // givenUp is what the framework says when it gives up.
 type givenUp string
 
-// kustomizeBinary builds the stock program.
-var kustomizeBinary = sync.OnceValues(func() (string, error) {
-	name := filepath.Join(os.TempDir(), fmt.Sprintf("kustomize-oracle-%d", os.Getpid()))
-	out, err := exec.Command("go", "build", "-o", name, "sigs.k8s.io/kustomize/kustomize/v5").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return name, nil
-})
+// kustomizeBinary builds the stock program into a folder that TestMain removes.
+var (
+	programs        string
+	kustomizeBinary = sync.OnceValues(func() (string, error) {
+		name := filepath.Join(programs, "kustomize")
+		out, err := exec.Command("go", "build", "-o", name, "sigs.k8s.io/kustomize/kustomize/v5").CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("%w: %s", err, out)
+		}
+		return name, nil
+	})
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if programs, err = os.MkdirTemp("", "suites"); err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(programs)
+		return m.Run()
+	}())
+}
 
 // createRepository makes the repository with the framework.
 func createRepository(t *testing.T, config, out string) (err error) {
