@@ -1,7 +1,6 @@
-// Package e2e reads the two files in which providers describe local repositories:
-// the E2EConfig of Cluster API's test framework (sigs.k8s.io/cluster-api/test,
-// framework/clusterctl) and the clusterctl-settings.json of its script
-// create-local-repository.py. Every value keeps its place.
+// Package e2e reads the E2EConfig in which providers describe the local repository
+// of their tests (sigs.k8s.io/cluster-api/test, framework/clusterctl). Every value
+// keeps its place.
 //
 // It must not know how a repository is built, and it reads no disk.
 package e2e

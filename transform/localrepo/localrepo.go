@@ -1,6 +1,5 @@
-// Package localrepo makes local repositories for tests and for daily work: of an
-// E2EConfig, as the e2e framework of Cluster API does, and of several source trees,
-// as its script create-local-repository.py does.
+// Package localrepo makes the local repository of an E2EConfig, as the e2e framework
+// of Cluster API does.
 //
 // It must not know how files are fetched or written, nor any rule of lint. It
 // writes nothing: what make would put into the tree is built in memory.
