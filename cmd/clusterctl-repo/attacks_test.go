@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
 )
 
@@ -305,7 +306,7 @@ func TestAttacksAreDocumented(t *testing.T) {
 		fmt.Fprintf(&rows, "| %s | %s | `%s` |\n", row[0], row[1], row[2])
 	}
 	want := before + head + rows.String() + "\n" + after
-	if *update {
+	if *clitest.Update {
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}

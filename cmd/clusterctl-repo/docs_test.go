@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -12,9 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 )
-
-var update = flag.Bool("update", false, "rewrite docs/commands.md")
 
 const commandsFile = "../../docs/commands.md"
 
@@ -24,7 +22,7 @@ func TestDocsAreNotStale(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString("# Commands\n\n<!-- Made from the code by `make generate`. -->\n")
 	document(&b, program.Command(a, nil))
-	if *update {
+	if *clitest.Update {
 		if err := os.WriteFile(commandsFile, b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}

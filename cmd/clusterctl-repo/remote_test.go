@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
@@ -25,9 +26,8 @@ import (
 
 // guarded runs the program and fails if it prints one of the secrets, which
 // are parted by spaces.
-func guarded(secrets string, run func(cli.IO) int) int {
+func guarded(secrets string, world cli.IO, run func(cli.IO) int) int {
 	var printed bytes.Buffer
-	world := cli.OS("(devel)")
 	world.Out, world.Err = io.MultiWriter(world.Out, &printed), io.MultiWriter(world.Err, &printed)
 	code := run(world)
 	for secret := range strings.FieldsSeq(secrets) {
@@ -55,10 +55,8 @@ type forges struct {
 // a GitLab and a registry, which the program finds under their real names
 // through a proxy, as clusterctl does.
 func TestRemoteScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/remote",
-		UpdateScripts:       *update,
-		RequireExplicitExec: true,
+	clitest.Run(t, testscript.Params{
+		Dir: "testdata/remote",
 		Setup: func(env *testscript.Env) error {
 			f := &forges{gitHub: github.New(github.Options{}), gitLab: gitlab.New(gitlab.Options{})}
 			f.gitHub.AddToken(github.Token{Secret: gitHubToken, Right: github.Admin})
@@ -102,8 +100,7 @@ func TestRemoteScripts(t *testing.T) {
 			env.Values[forges{}] = f
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":   exits,
+		Cmds: map[string]clitest.Cmd{
 			"secrets": noSecrets,
 			"break":   breakForge,
 			"github":  lookAtGitHub,

@@ -21,6 +21,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 )
 
 // run runs the program in this process and returns what it wrote to standard
@@ -213,7 +214,7 @@ func TestSchemasKeepTheirWord(t *testing.T) {
 			t.Fatal(err)
 		}
 		published, err := os.ReadFile(name)
-		if errors.Is(err, fs.ErrNotExist) && *update {
+		if errors.Is(err, fs.ErrNotExist) && *clitest.Update {
 			if err := os.WriteFile(name, now, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -230,7 +231,7 @@ func TestSchemasKeepTheirWord(t *testing.T) {
 		if bytes.Equal(published, now) {
 			continue
 		}
-		if !*update {
+		if !*clitest.Update {
 			t.Errorf("%s is out of date: run make generate", name)
 		} else if err := os.WriteFile(name, now, 0o644); err != nil {
 			t.Fatal(err)

@@ -83,7 +83,7 @@ func TestDirections(t *testing.T) {
 		{"publish/mirror", "k8s.io/client-go", "API servers"},
 		{"transform/check", "os/exec", "repo/source/program"},
 		{"repo/report", "github.com/spf13/cobra", "the command line"},
-		{"repo/report", "testing", "does not list it"},
+		{"repo/report", "plugin", "does not list it"},
 		{"repo/report", "example.com/unknown", "does not list it"},
 	} {
 		source[c.p].Imports[c.imported] = c.p + "/injected.go:1:1"

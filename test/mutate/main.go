@@ -45,10 +45,10 @@ type suite struct {
 }
 
 var targets = []target{
-	{pkg: "repo/lint", tests: []suite{{pkg: "repo/lint"}, {pkg: "repo/lint/rules", run: "^TestExamples"}, {pkg: "cmd/clusterctl-repo", run: "TestScripts/^lint"}}},
+	{pkg: "repo/lint", tests: []suite{{pkg: "repo/lint"}, {pkg: "repo/lint/rules", run: "^TestExamples"}, {pkg: "cmd/internal/lint", run: "TestScripts"}}},
 	{pkg: "repo/text/vars", tests: []suite{{pkg: "repo/text/vars", skip: "IsNotCopied|Linear"}}},
 	{pkg: "repo/capi/metadata", tests: []suite{{pkg: "repo/capi/metadata"}}},
-	{pkg: "repo/move/owners", tests: []suite{{pkg: "repo/move/owners"}, {pkg: "repo/lint/rules", run: "^TestExamples/MOVE"}, {pkg: "cmd/clusterctl-repo", run: "TestScripts/^move_plan"}}},
+	{pkg: "repo/move/owners", tests: []suite{{pkg: "repo/move/owners"}, {pkg: "repo/lint/rules", run: "^TestExamples/MOVE"}, {pkg: "cmd/internal/move"}}},
 	{pkg: "publish/github", files: "put*.go", tests: []suite{{pkg: "publish/github"}}},
 	{pkg: "publish/gitlab", files: "put*.go", tests: []suite{{pkg: "publish/gitlab"}}},
 	{pkg: "publish/oci", files: "put*.go", tests: []suite{{pkg: "publish/oci"}}},

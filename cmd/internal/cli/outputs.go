@@ -97,20 +97,21 @@ func (e *Env) Write(to *Outputs, render Render) error {
 	return errors.Join(errs...)
 }
 
+// writeOne writes texts as they come, and everything else at once: half a document is
+// of no use, so an interrupt must not leave one.
 func (e *Env) writeOne(o Output, render Render) error {
 	var buf bytes.Buffer
-	to := io.Writer(&buf)
-	if o.File == "" {
-		to = e.Out
-	}
-	w := to
 	form, other := forms[o.Format]
+	var w io.Writer
 	switch {
-	case o.Format == "github": // its encoder knows the commands that it writes
+	case o.File == "" && o.Format == "github": // its encoder knows the commands that it writes
+		w = e.Out
+	case o.Format == "github":
+		w = &buf
 	case o.File == "" && !other:
 		w = e.Text
 	default:
-		w = term.NewWriter(to, form)
+		w = term.NewWriter(&buf, form)
 	}
 	style := term.Style{}
 	if o.File == "" {
@@ -120,10 +121,14 @@ func (e *Env) writeOne(o Output, render Render) error {
 	if escaped, ok := w.(*term.Writer); ok {
 		err = errors.Join(err, escaped.Flush())
 	}
-	if err != nil || o.File == "" {
-		return err
+	switch {
+	case err != nil:
+	case o.File != "":
+		err = e.WriteOutput(o.File, buf.Bytes())
+	case buf.Len() > 0:
+		_, err = e.Out.Write(buf.Bytes())
 	}
-	return e.WriteOutput(o.File, buf.Bytes())
+	return err
 }
 
 // WriteText writes a text that may come in parts to standard output. An interrupt

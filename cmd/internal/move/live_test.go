@@ -1,4 +1,4 @@
-package main
+package move_test
 
 import (
 	"bytes"

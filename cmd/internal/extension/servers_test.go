@@ -1,4 +1,4 @@
-package main
+package extension_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package main
+package migrate_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package main
+package look_test
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 // jobArgs are the arguments of the container in a manifest of examples/survey.
 func jobArgs(t *testing.T, name string) []string {
 	t.Helper()
-	file := filepath.Join("..", "..", "examples", "survey", name)
+	file := filepath.Join("..", "..", "..", "examples", "survey", name)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,77 @@
+// Package clitest runs command lines for the tests of verbs, with no more of the program
+// than they use. The program itself must not know it.
+package clitest
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/signal"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/root"
+)
+
+// Update is the flag that rewrites what tests compare with.
+var Update = flag.Bool("update", false, "rewrite the files that tests compare with")
+
+// A Cmd is a command of scripts.
+type Cmd = func(ts *testscript.TestScript, neg bool, args []string)
+
+// Program is a program with some verbs.
+func Program(verbs ...root.Verb) root.Program {
+	return root.Program{Verbs: []root.Group{{Verbs: verbs}}}
+}
+
+// Main runs the tests, whose scripts start the program as clusterctl-repo.
+func Main(m *testing.M, p root.Program) {
+	Start(m, func(ctx context.Context, io cli.IO) int { return p.Main(ctx, os.Args[1:], io) })
+}
+
+// Start is Main for what wraps a program.
+func Start(m *testing.M, run func(context.Context, cli.IO) int) {
+	testscript.Main(m, map[string]func(){
+		"clusterctl-repo": func() {
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+			defer stop()
+			os.Exit(run(ctx, cli.OS("")))
+		},
+	})
+}
+
+// Scripts runs the command lines in testdata as a user would type them. Each script
+// has "exits" and the given commands.
+func Scripts(t *testing.T, cmds map[string]Cmd) {
+	Run(t, testscript.Params{Dir: "testdata", Cmds: cmds})
+}
+
+// Run is Scripts for other parameters.
+func Run(t *testing.T, p testscript.Params) {
+	p.UpdateScripts, p.RequireExplicitExec = *Update, true
+	all := map[string]Cmd{"exits": exits}
+	for name, cmd := range p.Cmds {
+		all[name] = cmd
+	}
+	p.Cmds = all
+	testscript.Run(t, p)
+}
+
+// exits runs the program and checks the exit code: exits CODE ARG…
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: exits CODE [ARG...]")
+	}
+	err := ts.Exec("clusterctl-repo", args[1:]...)
+	got := "0"
+	if e, ok := err.(interface{ ExitCode() int }); ok {
+		got = string(rune('0' + e.ExitCode()))
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}

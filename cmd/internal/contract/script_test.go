@@ -1,0 +1,16 @@
+package contract_test
+
+import (
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/lint"
+)
+
+// program has the verbs that the scripts of this package use.
+var program = clitest.Program(contract.Command, lint.ExplainCommand)
+
+func TestMain(m *testing.M) { clitest.Main(m, program) }
+
+func TestScripts(t *testing.T) { clitest.Scripts(t, nil) }

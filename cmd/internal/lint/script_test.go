@@ -1,0 +1,17 @@
+package lint_test
+
+import (
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/build"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/look"
+)
+
+// program has the verbs that the scripts of this package use.
+var program = clitest.Program(build.Command, lint.Command, lint.ExplainCommand, lint.RulesCommand, look.ImagesCommand)
+
+func TestMain(m *testing.M) { clitest.Main(m, program) }
+
+func TestScripts(t *testing.T) { clitest.Scripts(t, nil) }

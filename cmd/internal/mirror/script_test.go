@@ -1,0 +1,18 @@
+package mirror_test
+
+import (
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/render"
+)
+
+// program has the verbs that the scripts of this package use.
+var program = clitest.Program(lint.Command, mirror.Command, publish.Command, publish.ReleaseCommand, render.Command, render.ConfigCommand)
+
+func TestMain(m *testing.M) { clitest.Main(m, program) }
+
+func TestScripts(t *testing.T) { clitest.Scripts(t, nil) }
