@@ -9,6 +9,7 @@
 // A file that is uploaded twice is there twice, and readers get the last one. So
 // nothing is uploaded again before the package was looked at.
 //
-// The package must not know how a release was made, and nobody outside must know
-// the library that it speaks to GitLab with.
+// The library that it speaks to GitLab with stays inside.
+//
+// The package must not know how a release was made.
 package gitlab

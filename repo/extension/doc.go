@@ -1,5 +1,5 @@
 // Package extension holds the Runtime SDK of Cluster API as data: the hooks, what
-// Cluster API sends to them, and what it takes for an answer. Discovery, patches
+// Cluster API sends to them, and what it accepts as an answer. Discovery, patches
 // and upgrade plans are judged as Cluster API judges them.
 //
 // It must not know the network (repo/extension/probe), the checks

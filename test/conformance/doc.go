@@ -1,5 +1,5 @@
 // Package conformance compares the fake servers, and what this project's program
-// publishes to them, with things that nobody here wrote: GitHub's OpenAPI
+// publishes to them, with things that others wrote: GitHub's OpenAPI
 // description, recorded traffic, gh, python3-gitlab, a real registry, skopeo, the
 // real clusterctl. It only has tests; the module is apart so that what they need
 // stays out of the tool.

@@ -91,6 +91,11 @@ var preparedSandbox = sync.OnceValues(func() (string, error) {
 	script := "cd " + s.tree + `
 printf -- '- {major: 0, minor: 4, contract: v1beta2}\n- {major: 1, minor: 2, contract: v1beta2}\n' >> metadata.yaml
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+mkdir -p test/e2e/config
+cp ../cluster-api-provider-acme/metadata.yaml test/e2e/config/components.yaml
+for p in cluster-api:Core kubeadm:Bootstrap kubeadm:ControlPlane acme:Infrastructure; do
+	printf -- '- {name: %s, type: %sProvider, versions: [{name: v1.2.3, type: url, value: components.yaml}]}\n' ${p%:*} ${p#*:}
+done | sed '1i providers:' > test/e2e/config/docker.yaml
 git init -q -b main . && printf 'out/\nexamples/\n' > .gitignore && git add . && git -c user.name=a -c user.email=a@example.com commit -q -m example
 git update-ref refs/remotes/origin/main HEAD
 for version in v1.2.0 v1.2.3; do ` + command + ` -q build --version $version --out $version && ` + command + ` -q publish $version --to ../srv/repository; done

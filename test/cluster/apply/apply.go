@@ -2,7 +2,7 @@
 // clusterctl and kubectl do, and takes them away again.
 //
 // No controllers run, so an object must not stand in the way of the next one for
-// longer than its acceptance: webhooks nobody answers are switched off at once.
+// longer than its acceptance: webhooks without a server are switched off at once.
 // Definitions that a management cluster has anyway come from a library, when an
 // object first needs them.
 //

@@ -1,5 +1,5 @@
 // Package bucket is the object storage behind a fake server: another host that
-// gives bytes to whoever has a signed address, and that must not be sent
+// gives bytes to any client with a signed address, and that must not be sent
 // credentials. It must not know whose bytes they are.
 package bucket
 
