@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -79,36 +78,38 @@ func openFile(root *os.Root, name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// load opens a file for reading; it returns nil if it is not there.
-func (b beside) load(name string) (*os.File, error) {
-	root, err := os.OpenRoot(b.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	f, err := openFile(root, name, os.O_RDONLY)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return f, err
-}
-
 // read returns a file, nil if it is not there.
 func (b beside) read(name string) (data []byte, err error) {
-	f, err := b.load(name)
-	if err == nil && f != nil {
-		defer f.Close()
-		if data, err = io.ReadAll(io.LimitReader(f, files.MaxSize+1)); err == nil && len(data) > files.MaxSize {
-			err = fmt.Errorf("it has more than %d bytes", files.MaxSize)
-		}
+	root, err := os.OpenRoot(b.dir)
+	if err == nil {
+		data, err = whole(root, name)
+		root.Close()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.path(name), cause(err))
 	}
 	return data, nil
+}
+
+// whole reads a plain file into memory, up to files.MaxSize.
+func whole(root *os.Root, name string) ([]byte, error) {
+	f, err := openFile(root, name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	data, err := files.ReadAll(f, min(info.Size(), files.MaxSize))
+	if errors.Is(err, files.ErrTooLarge) {
+		err = fmt.Errorf("it has more than %d bytes", files.MaxSize)
+	}
+	return data, err
 }
 
 // write replaces a file in one step, durably, unless it has that content.
@@ -229,7 +230,7 @@ func (m *run) load() error {
 			return err
 		}
 	}
-	m.lock.settings = Settings{ImageRegistry: m.ImageRegistry, ConfigMaps: m.ConfigMaps, Images: m.WithImages, Platforms: m.Platforms, Folder: strings.TrimSuffix(m.Below, "/"), URL: m.URL}
+	m.lock.settings = Settings{ImageRegistry: m.ImageRegistry, ConfigMaps: m.ConfigMaps, Images: m.WithImages, ExternalCertManager: m.ExternalCertManager, Platforms: m.Platforms, Folder: strings.TrimSuffix(m.Below, "/"), URL: m.URL}
 	if m.Apart || m.Folder == nil {
 		m.lock.settings.To = m.To.Name
 	}
@@ -295,6 +296,9 @@ func (m *run) settle(last Settings) {
 	}
 	if !m.Given.ConfigMaps {
 		m.ConfigMaps = m.ConfigMaps || last.ConfigMaps
+	}
+	if !m.Given.CertManager {
+		m.ExternalCertManager = m.ExternalCertManager || last.ExternalCertManager
 	}
 	if !m.Given.WithImages {
 		m.WithImages = m.WithImages || last.Images

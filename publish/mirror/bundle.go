@@ -248,7 +248,7 @@ func (b *Bundle) unpack(ctx context.Context, root *os.Root) error {
 // pack writes the mirror in a folder to w, in one pass. It fails with an
 // *unfitError if a file is not what the checksums of the mirror say.
 func pack(ctx context.Context, w io.Writer, root *os.Root) error {
-	sums, err := root.ReadFile(layouts.ChecksumFile)
+	sums, err := whole(root, layouts.ChecksumFile)
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func pack(ctx context.Context, w io.Writer, root *os.Root) error {
 	if err := add(layouts.ChecksumFile, sums); err != nil {
 		return err
 	}
-	sig, err := root.ReadFile(layouts.SignatureFile)
+	sig, err := whole(root, layouts.SignatureFile)
 	if err == nil {
 		err = add(layouts.SignatureFile, sig)
 	}

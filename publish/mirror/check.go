@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
@@ -103,6 +105,7 @@ func Check(ctx context.Context, dir string, jobs int) (*Report, error) {
 	if err := c.lists(); err != nil {
 		return nil, err
 	}
+	c.sizes(layouts.ImagesFolder + "/index.json")
 	if err := c.contents(ctx); err != nil {
 		return nil, err
 	}
@@ -119,8 +122,10 @@ func Check(ctx context.Context, dir string, jobs int) (*Report, error) {
 // wanted is what the lists say about a file.
 type wanted struct {
 	sum repo.Sum
-	// size is that of the lock, or negative.
+	// size is that of the lock or of the index of the images, which by names; it is
+	// negative if neither gives one, and files.MaxSize is then the limit.
 	size int64
+	by   string
 	// of is the release that the file belongs to, or nil.
 	of *Locked
 }
@@ -198,7 +203,7 @@ func (c *checker) lists() error {
 			if w := c.wanted[name]; sums != nil && (w == nil || w.sum != f.sum()) {
 				c.add(Damaged, layouts.ChecksumFile, "it does not give the checksum of %s that %s has; %s", name, layouts.LockFile, again)
 			}
-			c.wanted[name] = &wanted{sum: f.sum(), size: f.Size, of: l}
+			c.wanted[name] = &wanted{sum: f.sum(), size: f.Size, by: layouts.LockFile, of: l}
 		}
 	}
 	c.strangers(listed)
@@ -269,6 +274,41 @@ func ParseSums(data []byte) (out []Checksum, err error) {
 	return out, nil
 }
 
+// sizes learns how large the parts of images are from the manifest or index in a
+// file, as far as the checksums vouch for it.
+func (c *checker) sizes(name string) {
+	w := c.wanted[name]
+	if w == nil || w.size > files.MaxSize {
+		return
+	}
+	data, err := c.beside.read(name)
+	if err != nil || sumOf(data) != w.sum {
+		return // contents reports it
+	}
+	type part struct {
+		Digest string `json:"digest"`
+		Size   int64  `json:"size"`
+	}
+	var m struct {
+		Manifests []part `json:"manifests"`
+		Layers    []part `json:"layers"`
+		Config    part   `json:"config"`
+	}
+	if json.Unmarshal(data, &m) != nil {
+		return
+	}
+	for i, p := range append(append(m.Manifests, m.Layers...), m.Config) {
+		blob := layouts.ImagesFolder + "/blobs/" + strings.Replace(p.Digest, ":", "/", 1)
+		if w := c.wanted[blob]; w == nil || w.size >= 0 {
+			continue
+		}
+		c.wanted[blob].size, c.wanted[blob].by = max(p.Size, 0), name
+		if i < len(m.Manifests) {
+			c.sizes(blob)
+		}
+	}
+}
+
 // contents reads every file that is listed.
 func (c *checker) contents(ctx context.Context) error {
 	names := make([]string, 0, len(c.wanted))
@@ -304,7 +344,11 @@ func (c *checker) contents(ctx context.Context) error {
 		})
 		v.size = info.Size()
 		if w.size >= 0 && w.size != v.size {
-			v.kind, v.why = Damaged, fmt.Sprintf("the file has %d bytes, not the %d of %s", v.size, w.size, layouts.LockFile)
+			v.kind, v.why = Damaged, fmt.Sprintf("the file has %d bytes, not the %d of %s", v.size, w.size, w.by)
+			return nil
+		}
+		if w.size < 0 && v.size > files.MaxSize {
+			v.kind, v.why = Damaged, fmt.Sprintf("the file has %d bytes, more than the %d that it may have", v.size, files.MaxSize)
 			return nil
 		}
 		sum, err := a.Sum(ctx)

@@ -30,10 +30,12 @@ type ConfigProvider struct {
 }
 
 // ConfigCertManager says which cert-manager clusterctl installs. Version is
-// what it asks for at the URL, whatever version stands in that.
+// what it asks for at the URL, whatever version stands in that. clusterctl reads
+// ExternallyProvisioned as a string (clusterctl: client/config/cert_manager_client.go).
 type ConfigCertManager struct {
-	URL     string `json:"url"`
-	Version string `json:"version"`
+	URL                   string `json:"url,omitempty"`
+	Version               string `json:"version,omitempty"`
+	ExternallyProvisioned string `json:"externallyProvisioned,omitempty"`
 }
 
 const configComment = `# Made by clusterctl-repo mirror, which writes it anew in each run. All versions

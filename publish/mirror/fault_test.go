@@ -128,7 +128,7 @@ func completed(t *testing.T, dir, want string) {
 // broken checks what must hold after a run that failed.
 func broken(t *testing.T, dir string, shared, own *place) {
 	t.Helper()
-	whole(t, dir, shared, own)
+	allWhole(t, dir, shared, own)
 	noTrace(t, dir)
 	for name, content := range tree(t, dir) {
 		if slices.Contains(layouts.RootFiles, name) && len(content) == 0 && name != layouts.ImageListFile {

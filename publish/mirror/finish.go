@@ -269,8 +269,9 @@ func (m *run) sign(put func(string, []byte) error, sums []byte) error {
 	return put(layouts.SignatureFile, sig)
 }
 
-// standing returns the locked releases that are still in the mirror, with their
-// images. Old ones may have been removed.
+// standing returns the locked releases, after finding the images of those that
+// were not searched yet. What the mirror lacks stays in the lock, so that verify
+// reports it and repair restores it: only prune forgets.
 func (m *run) standing(ctx context.Context) ([]Locked, error) {
 	all := m.lock.sorted()
 	gone := make([]bool, len(all))
@@ -287,7 +288,9 @@ func (m *run) standing(ctx context.Context) ([]Locked, error) {
 		}
 		r, err := m.at(ctx, l)
 		if errors.Is(err, fs.ErrNotExist) && !touched {
-			gone[i] = true
+			if gone[i] = true; judge && !m.vouched[key] {
+				return fmt.Errorf("the mirror cannot be signed, because it lacks %s %s; %s", l.Provider, l.Version, lostAdvice)
+			}
 			return nil
 		}
 		if err == nil && judge {
@@ -311,12 +314,16 @@ func (m *run) standing(ctx context.Context) ([]Locked, error) {
 	}
 	for i, l := range all {
 		if gone[i] {
-			m.warn("%s %s is no longer in the mirror, so it is taken out of %s", l.Provider, l.Version, layouts.LockFile)
-			delete(m.lock.releases, [2]string{l.Provider, l.Version})
+			m.lost[[2]string{l.Provider, l.Version}] = true
+			m.warn("%s %s is missing from the mirror; %s", l.Provider, l.Version, lostAdvice)
 		}
 	}
-	return m.lock.sorted(), nil
+	return all, nil
 }
+
+// lostAdvice says what to do about a release that the lock lists and the mirror
+// lacks.
+const lostAdvice = "restore it with mirror repair, or forget it with mirror prune"
 
 // standsUp refuses to sign a release of an earlier run that was not verified, or
 // that is no longer what was.
@@ -372,7 +379,7 @@ func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string
 			sums[name] = sumOf(old)
 			continue
 		}
-		if !m.ConfigMaps && old == nil {
+		if !m.ConfigMaps && old == nil || m.lost[[2]string{l.Provider, l.Version}] {
 			continue
 		}
 		r, err := m.at(ctx, l)
@@ -431,10 +438,13 @@ func (m *run) config(releases []Locked) (*Config, error) {
 		}
 		url = movable(url, dir, m.here())
 		if p == layouts.CertManager {
-			c.CertManager = &ConfigCertManager{url, l.Version}
+			c.CertManager = &ConfigCertManager{URL: url, Version: l.Version}
 			continue
 		}
 		c.Providers = append(c.Providers, ConfigProvider{p.Name, p.Type, url})
+	}
+	if m.ExternalCertManager {
+		c.CertManager = &ConfigCertManager{ExternallyProvisioned: "true"}
 	}
 	return c, nil
 }

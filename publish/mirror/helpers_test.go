@@ -270,7 +270,7 @@ func checkSums(t testing.TB, root string) {
 
 // whole checks that every release in a folder is one of the places', with all
 // its files, and returns how many there are.
-func whole(t testing.TB, dir string, places ...*place) (n int) {
+func allWhole(t testing.TB, dir string, places ...*place) (n int) {
 	t.Helper()
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

@@ -109,3 +109,34 @@ func TestModes(t *testing.T) {
 		}
 	}
 }
+
+// A file without end is not read to it, whatever lists it.
+func TestSparseFiles(t *testing.T) {
+	_, own := twoPlaces()
+	dir := memoryDir(t)
+	mirrored(t, []Want{{From: own, Provider: foo}}, toFolder(t, dir))
+	for _, name := range []string{"clusterctl.yaml", "images.json", "mirror.lock.json", "SHA256SUMS"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		old, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, 300<<30); err != nil {
+			t.Skip(err)
+		}
+		start := time.Now()
+		report, err := Check(t.Context(), dir, 2)
+		if err == nil && len(report.Problems) == 0 {
+			t.Errorf("%s: the mirror is called whole", name)
+		}
+		if _, err := Prune(t.Context(), nil, nil, toFolder(t, dir)); err == nil {
+			t.Errorf("%s: prune succeeded", name)
+		}
+		if took := time.Since(start); took > 30*time.Second {
+			t.Errorf("%s: it took %v", name, took)
+		}
+		if err := os.WriteFile(path, old, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

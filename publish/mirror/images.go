@@ -65,8 +65,11 @@ func imageInventory(releases []Locked, images map[[2]string][]inventory.Image, t
 	index := map[string]int{}
 	for _, r := range releases {
 		name := ReleaseName{r.Provider, r.Version}
-		out.Releases = append(out.Releases, name)
-		for _, img := range images[[2]string{r.Provider, r.Version}] {
+		found := images[[2]string{r.Provider, r.Version}]
+		if found != nil {
+			out.Releases = append(out.Releases, name)
+		}
+		for _, img := range found {
 			i, known := index[img.Ref]
 			if !known {
 				i = len(out.Images)

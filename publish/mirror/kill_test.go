@@ -131,7 +131,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		// A look that goes ahead may be killed while another release is put into its
 		// place; the next run removes what that leaves.
 		shared, own := twoPlaces()
-		whole(t, dir, shared, own)
+		allWhole(t, dir, shared, own)
 		completed(t, dir, want)
 	}
 }
@@ -288,7 +288,7 @@ func TestKilledAnywhere(t *testing.T) {
 				n++
 			}
 			shared, own := twoPlaces()
-			whole(t, dir, shared, own)
+			allWhole(t, dir, shared, own)
 		}
 		completed(t, dir, want)
 	}

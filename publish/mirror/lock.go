@@ -40,6 +40,8 @@ type Settings struct {
 	ImageRegistry string `json:"imageRegistry,omitempty"`
 	ConfigMaps    bool   `json:"configMaps,omitempty"`
 	Images        bool   `json:"images,omitempty"`
+	// ExternalCertManager says that the clusters of the site have their own.
+	ExternalCertManager bool `json:"externalCertManager,omitempty"`
 	// Platforms are those of the images; all if there are none.
 	Platforms []string `json:"platforms,omitempty"`
 	// Folder is where the releases are below the root, if not there, and To

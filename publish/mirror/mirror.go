@@ -76,9 +76,12 @@ type Options struct {
 	// Platforms are those that images are brought for, such as linux/amd64; all
 	// if there are none.
 	Platforms []string
+	// ExternalCertManager tells clusterctl that the clusters of the site have their
+	// own cert-manager, so that it installs none.
+	ExternalCertManager bool
 	// Given says which of these settings count even if they are empty. The lock
 	// file keeps them, and otherwise those of the last run count.
-	Given struct{ ImageRegistry, ConfigMaps, WithImages, Platforms bool }
+	Given struct{ ImageRegistry, ConfigMaps, WithImages, Platforms, CertManager bool }
 	// Verify refuses a release by its error before anything of it is published,
 	// or is nil. It gets the release as its source has it, also if several
 	// providers share it, and the providers whose files are copied; reading the
@@ -123,7 +126,7 @@ type Result struct {
 	// Notes are what the user should know but need not act on. They are sorted.
 	Notes []string
 	// CertManager says that the mirror has a cert-manager, without which
-	// clusterctl installs nothing in a cluster that has none.
+	// clusterctl installs nothing in a cluster that has none, or need not have one.
 	CertManager bool
 	// Lock and Images are what the mirror holds now, nil after a dry run.
 	Lock   *Lock
@@ -202,6 +205,7 @@ func newRun(opts Options) (*run, error) {
 		images:  map[[2]string][]inventory.Image{},
 		touched: map[[2]string]bool{},
 		fresh:   map[[2]string]bool{},
+		lost:    map[[2]string]bool{},
 		vouched: map[[2]string]bool{},
 		listed:  map[[2]string]*repo.Release{},
 	}
@@ -221,8 +225,10 @@ func (m *run) ended(err error) (*Result, error) {
 	slices.SortFunc(m.result.Outcomes, func(a, b Outcome) int {
 		return cmp.Or(cmp.Compare(a.Provider.Label(), b.Provider.Label()), compareVersions(a.Version, b.Version))
 	})
-	slices.Sort(m.result.Warnings)
-	slices.Sort(m.result.Notes)
+	for _, list := range []*[]string{&m.result.Warnings, &m.result.Notes} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
 	return &m.result, nil
 }
 
@@ -253,6 +259,8 @@ type run struct {
 	// touched releases are those that this run has seen, fresh those among them
 	// that it has copied.
 	touched, fresh map[[2]string]bool
+	// lost releases are in the lock, but not in the mirror.
+	lost map[[2]string]bool
 	// compare takes what would be written beside the releases, if nothing is.
 	compare func(name string, data []byte) error
 	// vouched releases are those in a lock that was signed.

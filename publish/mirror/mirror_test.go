@@ -75,7 +75,7 @@ func TestMirror(t *testing.T) {
 	if got := slices.Sorted(slices.Values(result.Written)); !slices.Equal(got, slices.Sorted(slices.Values(unsigned))) {
 		t.Errorf("written: %v", got)
 	}
-	if n := whole(t, dir, shared, own); n != 5 {
+	if n := allWhole(t, dir, shared, own); n != 5 {
 		t.Errorf("%d releases", n)
 	}
 	checkSums(t, dir)
@@ -231,27 +231,56 @@ func TestNewVersionsAreAdded(t *testing.T) {
 		{From: shared, Provider: bar, Version: selector(t, "v1.0.0")}, {From: shared, Provider: core, Version: selector(t, "latest")},
 	}, opts)
 	sameTree(t, dir, step)
-	if n := whole(t, dir, shared, own); n != 4 {
+	if n := allWhole(t, dir, shared, own); n != 4 {
 		t.Errorf("%d releases", n)
 	}
 }
 
-func TestRemovedReleases(t *testing.T) {
+// What the lock lists and the mirror lacks is a loss until it is pruned: no run
+// forgets it, verify reports it, and repair restores it.
+func TestLostReleases(t *testing.T) {
+	ctx := t.Context()
 	_, own := twoPlaces()
 	dir := memoryDir(t)
-	mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, ">0.1")}}, toFolder(t, dir))
+	all := []Want{{From: own, Provider: foo, Version: selector(t, ">0.1")}}
+	mirrored(t, all, toFolder(t, dir))
+	before := tree(t, dir)
 	if err := os.RemoveAll(filepath.Join(dir, "infrastructure-foo", "v0.9.0")); err != nil {
 		t.Fatal(err)
 	}
 	result := mirrored(t, []Want{{From: own, Provider: foo}}, toFolder(t, dir))
-	if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "infrastructure-foo v0.9.0 is no longer in the mirror") {
+	if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "infrastructure-foo v0.9.0 is missing from the mirror") {
 		t.Errorf("%q", result.Warnings)
 	}
-	checkSums(t, dir)
-	// What is wanted comes back.
-	result = mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v0.9.0")}}, toFolder(t, dir))
-	if result.Outcomes[0].Unchanged {
-		t.Errorf("%+v", result.Outcomes)
+	report, err := Check(ctx, dir, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Broken) != 1 || report.Broken[0].Version != "v0.9.0" {
+		t.Errorf("%+v", report.Broken)
+	}
+	// A loss is not signed, but one that was signed before may still be listed.
+	opts := toFolder(t, dir)
+	opts.Sign = func([]byte) ([]byte, error) { return []byte("signed"), nil }
+	opts.Verify = func(context.Context, *repo.Release, []layouts.Provider) error { return nil }
+	if _, err := Run(ctx, []Want{{From: own, Provider: foo}}, opts); err == nil || !strings.Contains(err.Error(), "it lacks infrastructure-foo v0.9.0") {
+		t.Errorf("%v", err)
+	}
+	opts = toFolder(t, dir)
+	opts.Repair = true
+	mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v0.9.0")}}, opts)
+	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	// Prune forgets it, there or not.
+	if err := os.RemoveAll(filepath.Join(dir, "infrastructure-foo", "v0.9.0")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Prune(ctx, report.Broken, nil, toFolder(t, dir)); err != nil {
+		t.Fatal(err)
+	}
+	if report, err = Check(ctx, dir, 2); err != nil || len(report.Problems) > 0 {
+		t.Errorf("%+v, %v", report.Problems, err)
 	}
 	checkSums(t, dir)
 }
@@ -293,7 +322,7 @@ func TestChangedUpstream(t *testing.T) {
 				}
 				opts.Folder = folderOf(t, dir)
 				mirrored(t, wants, opts)
-				whole(t, dir, own)
+				allWhole(t, dir, own)
 				checkSums(t, dir)
 				result := mirrored(t, wants, toFolder(t, dir))
 				if !result.Outcomes[0].Unchanged {
@@ -596,7 +625,7 @@ func TestVerify(t *testing.T) {
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Error(diff)
 	}
-	if n := whole(t, dir, own); n != 1 {
+	if n := allWhole(t, dir, own); n != 1 {
 		t.Errorf("%d releases", n)
 	}
 	// What was mirrored without a demand is no exception.

@@ -46,14 +46,24 @@ func (l *Lock) Select(p layouts.Provider, s Selector) (out []Locked) {
 }
 
 // Prune takes releases out of a mirror in a folder, and then files that are in
-// none of its lists, by their paths. It can be repeated after any failure.
+// none of its lists, by their paths. It can be repeated after any failure. Of a
+// mirror whose releases are elsewhere it only forgets those that are gone.
 func Prune(ctx context.Context, gone []Locked, unlisted []string, opts Options) (*Result, error) {
 	return work(ctx, opts, func(m *run) error { return m.prune(ctx, gone, unlisted) })
 }
 
 func (m *run) prune(ctx context.Context, gone []Locked, unlisted []string) error {
 	for i := range gone {
-		m.forget(&gone[i])
+		l := &gone[i]
+		if m.forget(l); !m.Apart {
+			continue
+		}
+		// Elsewhere nothing is removed, but what was removed there can be forgotten.
+		if _, err := m.at(ctx, l); err == nil {
+			return fmt.Errorf("%s %s is still in %s; remove it there first", l.Provider, l.Version, m.To.Name)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	if m.Sign != nil {
 		// What cannot be signed is found before anything is removed.
@@ -61,13 +71,17 @@ func (m *run) prune(ctx context.Context, gone []Locked, unlisted []string) error
 			return err
 		}
 	}
-	if err := m.Folder.Sweep(); err != nil {
-		return err
+	if !m.Apart {
+		if err := m.Folder.Sweep(); err != nil {
+			return err
+		}
 	}
 	for i := range gone {
 		l := &gone[i]
-		if err := m.Folder.Remove(ctx, l.Identity(), l.Version); err != nil {
-			return err
+		if !m.Apart {
+			if err := m.Folder.Remove(ctx, l.Identity(), l.Version); err != nil {
+				return err
+			}
 		}
 		if name := configMapName(l); name != "" {
 			unlisted = append(unlisted, layouts.ConfigMapFolder+"/"+name+".yaml")

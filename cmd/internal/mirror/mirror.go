@@ -46,11 +46,14 @@ type flags struct {
 	// carried are the bundles among the TARGETs.
 	carried []*mirror.Bundle
 	// given are the settings that are on the command line.
-	given struct{ ImageRegistry, ConfigMaps, WithImages, Platforms bool }
+	given struct{ ImageRegistry, ConfigMaps, WithImages, Platforms, CertManager bool }
 }
 
 // usualCertManager is the value of --cert-manager without a version.
 const usualCertManager = "default"
+
+// externalCertManager is the value for a site whose clusters have their own.
+const externalCertManager = "external"
 
 // Command is the verb mirror, with those below it.
 func Command(env *cli.Env) *cobra.Command {
@@ -97,7 +100,7 @@ version whose files are not what they were when they were mirrored is refused.
 		Annotations: map[string]string{cli.TakesTargets: "true"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given.ImageRegistry, f.given.ConfigMaps, f.given.WithImages = cmd.Flags().Changed("image-registry"), cmd.Flags().Changed("config-maps"), cmd.Flags().Changed("images")
-			f.given.Platforms = cmd.Flags().Changed("platform")
+			f.given.Platforms, f.given.CertManager = cmd.Flags().Changed("platform"), cmd.Flags().Changed("cert-manager")
 			return f.run(cmd.Context(), env, args)
 		},
 	}
@@ -113,7 +116,7 @@ func (f *flags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", "", "`folder` for the files beside the releases (default: DEST, if that is a folder)")
 	flags.StringVar(&f.url, "url", "", "static:DIR: the address of the web server, https://gitlab.HOST")
 	flags.StringVar(&f.config, "config", "", "also mirror all providers that this clusterctl.yaml (`file`) names; a TARGET with the same label counts instead")
-	flags.StringVar(&f.certManager, "cert-manager", "", "also mirror cert-manager, in the `version` that the configuration or clusterctl says, or in this one")
+	flags.StringVar(&f.certManager, "cert-manager", "", "also mirror cert-manager, in the `version` that the configuration or clusterctl says, or in this one; external: clusters have their own, so clusterctl installs none (remembered until another version is given)")
 	flags.Lookup("cert-manager").NoOptDefVal = usualCertManager
 	flags.StringVar(&f.imageRegistry, "image-registry", "", "make clusterctl take all images from this registry and path (`HOST/PATH`); the mirror remembers it until it is given again, empty for none")
 	flags.StringVar(&f.ociFormat, "oci-format", open.OCIFiles, "oci://: files, a layer for each file as Cluster API Operator reads it, or archive, the proposed form of Cluster API")

@@ -23,7 +23,8 @@ versions of each provider. clusterctl.yaml, the lock file, the list of images
 and the checksums are written anew. What stopped runs left is always removed,
 and with --unlisted also every file that is in no list. With --sign-key, the
 mirror must have been signed with that key, or else its releases with one that
-is trusted.`,
+is trusted. If the releases are not in DIR, those that their place lacks by now
+can be named, and are only forgotten.`,
 		Example: `  # Only the three newest versions of each provider stay
   clusterctl-repo mirror prune /srv/mirror --keep 3
   clusterctl-repo mirror prune /srv/mirror 'infrastructure-aws@<2.8' --dry-run`,
@@ -45,9 +46,6 @@ is trusted.`,
 				return err
 			}
 			bringImages(env, &flags{}, &opts)
-			if opts.Apart {
-				return cli.Usagef("the releases of %s are in %s; only those in a folder can be removed", dir, lock.Settings.To)
-			}
 			gone, err := pruned(lock, args[1:], keep)
 			if err != nil {
 				return err

@@ -65,6 +65,10 @@ func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mir
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
+	if f.certManager == externalCertManager || f.certManager == usualCertManager && cm.External() {
+		opts.ExternalCertManager = true
+		return out, nil
+	}
 	if f.certManager != usualCertManager {
 		cm.Version = f.certManager
 	}

@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // The cert-manager that clusterctl v1.14.2 installs if nothing else is
 // configured (clusterctl: client/config/cert_manager_client.go).
@@ -15,6 +18,15 @@ type CertManager struct {
 	URL string
 	// Version is the one that is installed, whichever the URL names.
 	Version string
+	// ExternallyProvisioned is a boolean in words: with a true one clusterctl neither
+	// installs nor upgrades cert-manager.
+	ExternallyProvisioned string
+}
+
+// External reports whether clusterctl leaves cert-manager to the user.
+func (m CertManager) External() bool {
+	external, _ := strconv.ParseBool(m.ExternallyProvisioned) // checked when it was read
+	return external
 }
 
 // CertManager returns the entry of the file, completed by the defaults
@@ -30,6 +42,12 @@ func (c *Config) CertManager() (CertManager, error) {
 	}
 	if entry != nil && entry.Version != "" {
 		out.Version = entry.Version
+	}
+	if entry != nil && entry.ExternallyProvisioned != "" {
+		out.ExternallyProvisioned = entry.ExternallyProvisioned
+		if _, err := strconv.ParseBool(entry.ExternallyProvisioned); err != nil {
+			return CertManager{}, fmt.Errorf("%s: cert-manager.externallyProvisioned: %w", c.name, err)
+		}
 	}
 	var err error
 	if out.URL, err = c.expand(out.URL); err != nil {
