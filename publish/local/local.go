@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -205,7 +207,7 @@ func (d *Folder) Put(ctx context.Context, r *repo.Release) (publish.Result, erro
 // Replace is Put for a build folder: a version that is there with other content
 // is exchanged with the new one, so that a reader sees the old files or the new
 // ones, and nothing waits for the disk. Where folders cannot be exchanged, the
-// version is away for a moment. After a power cut the folder has to be built
+// version is away for a moment, which the notes say. After a power cut the folder has to be built
 // again.
 func (d *Folder) Replace(ctx context.Context, r *repo.Release) (publish.Result, error) {
 	open := func(root string) (disk, error) {
@@ -224,11 +226,12 @@ type way struct {
 	verify bool
 }
 
-// Remove takes a release away in one step for readers. The folder of the
-// provider goes too when it is empty. A missing release is not an error.
-func (d *Folder) Remove(ctx context.Context, p layouts.Provider, version string) error {
-	fail := func(err error) error {
-		return fmt.Errorf("remove %s %s from %s: %w", p.Label(), version, d, err)
+// Remove takes a release away in one step for readers, or else says in the note
+// that it took more. The folder of the provider goes too when it is empty. A
+// missing release is not an error.
+func (d *Folder) Remove(ctx context.Context, p layouts.Provider, version string) (note string, err error) {
+	fail := func(err error) (string, error) {
+		return "", fmt.Errorf("remove %s %s from %s: %w", p.Label(), version, d, err)
 	}
 	dir, err := releaseDir(p, version)
 	if err != nil {
@@ -238,7 +241,7 @@ func (d *Folder) Remove(ctx context.Context, p layouts.Provider, version string)
 		if found, err := d.find(step.dir, step.name); err != nil {
 			return fail(err)
 		} else if !found {
-			return nil
+			return "", nil
 		}
 	}
 	disk, err := d.open(d.root)
@@ -250,7 +253,10 @@ func (d *Folder) Remove(ctx context.Context, p layouts.Provider, version string)
 	if err != nil {
 		return fail(err)
 	}
-	err = disk.rename(dir, s.old())
+	if err = disk.rename(dir, s.old()); errors.Is(err, syscall.EXDEV) {
+		note = fmt.Sprintf("%s was removed file by file, because %s", d.path(dir), fixed)
+		err = disk.removeAll(dir)
+	}
 	s.close(false)
 	if err == nil {
 		err = disk.sync(p.Label())
@@ -259,7 +265,45 @@ func (d *Folder) Remove(ctx context.Context, p layouts.Provider, version string)
 		return fail(err)
 	}
 	_ = disk.rmdir(p.Label()) // stays if there is something in it
-	return nil
+	return note, nil
+}
+
+// fixed is why a change takes more than one step: overlayfs does not rename the
+// folders of a lower layer, such as those of a container image.
+const fixed = "the file system cannot rename this folder"
+
+// aside makes a version give room to another one. Where its folder cannot be
+// renamed, it is copied, so that it can be put back, and the note says so.
+func (d *Folder) aside(disk disk, dir, old string) (note string, err error) {
+	if err := disk.rename(dir, old); err == nil || !errors.Is(err, syscall.EXDEV) {
+		return "", err
+	}
+	entries, err := os.ReadDir(d.path(dir))
+	if err == nil {
+		err = disk.mkdir(old)
+	}
+	for _, e := range entries {
+		if err == nil && !e.Type().IsRegular() {
+			err = fmt.Errorf("%s, and it holds %s, which is not a plain file; remove that", fixed, e.Name())
+		}
+		if err != nil {
+			break
+		}
+		err = disk.write(path.Join(old, e.Name()), func(w io.Writer) error {
+			f, err := os.Open(d.path(path.Join(dir, e.Name())))
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			_, err = io.Copy(w, f)
+			return err
+		})
+	}
+	if err != nil {
+		return "", err
+	}
+	note = fmt.Sprintf("%s was away for a moment while it was replaced, because %s", d.path(dir), fixed)
+	return note, disk.removeAll(dir)
 }
 
 // Sweep removes what publishers left that were killed.
@@ -313,8 +357,13 @@ func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (di
 	}
 	defer disk.close()
 	d.clean(disk, r.Provider.Label())
+	result := publish.Result{Where: d.path(dir)}
 	if !unchanged {
-		unchanged, err = d.publish(ctx, disk, dir, r, way{replace: conflict, verify: how.verify})
+		var note string
+		unchanged, note, err = d.publish(ctx, disk, dir, r, way{replace: conflict, verify: how.verify})
+		if note != "" {
+			result.Notes = []string{note}
+		}
 	}
 	if err == nil && unchanged {
 		// Who published it may have died before this.
@@ -323,7 +372,8 @@ func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (di
 	if err != nil {
 		return fail(err)
 	}
-	return publish.Result{Unchanged: unchanged, Where: d.path(dir)}, nil
+	result.Unchanged = unchanged
+	return result, nil
 }
 
 // compare reports whether r is already published. The error is a
@@ -370,24 +420,25 @@ func (d *Folder) find(dir, name string) (found bool, err error) {
 }
 
 // publish stages, verifies and switches. With replace set, what is there makes
-// room. It reports whether another publisher was first, with the same content.
-func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Release, how way) (lost bool, err error) {
+// room; the note says if that took more than one step. It reports whether another
+// publisher was first, with the same content.
+func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Release, how way) (lost bool, note string, err error) {
 	s, err := stage(ctx, disk, path.Dir(dir))
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
 	defer func() { s.close(err != nil) }()
 	sums, err := s.write(ctx, r)
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
 	staged, err := d.verify(ctx, s.release(), r, sums)
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
 	if staged.Artifact(layouts.ChecksumFile) != nil {
 		if err := repo.VerifyChecksums(ctx, staged); err != nil {
-			return false, err
+			return false, "", err
 		}
 	}
 	// visible makes durable that the release is in its place, and reads it there.
@@ -401,12 +452,12 @@ func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Rel
 	if how.replace {
 		switch err := disk.exchange(s.release(), dir); {
 		case err == nil:
-			return false, visible()
-		case !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist):
-			return false, err
+			return false, "", visible()
+		case !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EXDEV):
+			return false, "", err
 		}
-		if err := disk.rename(dir, s.old()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
+		if note, err = d.aside(disk, dir, s.old()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, "", err
 		}
 		defer func() {
 			if err != nil {
@@ -420,11 +471,11 @@ func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Rel
 		// What is there now decides, not how the file system puts it.
 		same, compareErr := d.compare(ctx, r)
 		if _, conflict := errors.AsType[*publish.ConflictError](compareErr); same || conflict {
-			return same, compareErr
+			return same, "", compareErr
 		}
-		return false, err
+		return false, "", err
 	}
-	return false, visible()
+	return false, note, visible()
 }
 
 // verify reads a release back and compares it with what was written.

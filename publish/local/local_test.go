@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -501,4 +502,75 @@ func TestReplace(t *testing.T) {
 	if got, _ := os.ReadFile(filepath.Join(root, "infrastructure-foo", "v1.0.0", "metadata.yaml")); string(got) != "two" {
 		t.Errorf("after a cancelled replacement: %q", got)
 	}
+}
+
+// overlay is a disk on which folders that were there before cannot be renamed, as
+// those of a lower layer of overlayfs.
+type overlay struct {
+	disk
+	lower []string
+}
+
+func (o overlay) rename(from, to string) error {
+	if slices.Contains(o.lower, from) {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EXDEV}
+	}
+	return o.disk.rename(from, to)
+}
+
+func (o overlay) exchange(one, other string) error {
+	return fmt.Errorf("exchange %s and %s: %w", one, other, syscall.EXDEV)
+}
+
+func TestFoldersThatCannotBeRenamed(t *testing.T) {
+	root := memoryDir(t)
+	d := destination(t, root)
+	one := sample("v1.0.0")
+	if _, err := d.Put(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	lower := &Folder{root, func(root string) (disk, error) {
+		disk, err := openDisk(root)
+		return overlay{disk, []string{"infrastructure-foo/v1.0.0"}}, err
+	}}
+	two := release("v1.0.0", "infrastructure-components.yaml", "kind: Other\n", "metadata.yaml", "v1.0.0")
+	result, err := lower.Replace(t.Context(), two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "was away for a moment") {
+		t.Errorf("%q", result.Notes)
+	}
+	holds(t, d, two)
+	if _, err := lower.Put(t.Context(), sample("v1.1.0")); err != nil {
+		t.Fatal(err)
+	}
+	note, err := lower.Remove(t.Context(), foo, "v1.0.0")
+	if err != nil || !strings.Contains(note, "file by file") {
+		t.Errorf("%q, %v", note, err)
+	}
+	if versions, err := d.Versions(t.Context(), foo); err != nil || !slices.Equal(versions, []string{"v1.1.0"}) {
+		t.Errorf("%q, %v", versions, err)
+	}
+	if i := slices.IndexFunc(tree(t, root), func(s string) bool { return strings.Contains(s, stagingPrefix) }); i >= 0 {
+		t.Errorf("left %s", tree(t, root)[i])
+	}
+	// If the new version cannot take the place, the old one comes back.
+	failing := &Folder{root, func(root string) (disk, error) {
+		disk, err := openDisk(root)
+		failed := false
+		lower := overlay{disk, []string{"infrastructure-foo/v1.1.0"}}
+		return hooked{lower, new([]string), func(_ int, m moment, name string) error {
+			if m == before && name == "rename infrastructure-foo/v1.1.0" && !failed {
+				failed = true
+				return errors.New("broken")
+			}
+			return nil
+		}}, err
+	}}
+	three := release("v1.1.0", "infrastructure-components.yaml", "kind: Other\n", "metadata.yaml", "v1.1.0")
+	if _, err := failing.Replace(t.Context(), three); err == nil {
+		t.Error("the replacement succeeded")
+	}
+	holds(t, d, sample("v1.1.0"))
 }

@@ -79,8 +79,12 @@ func (m *run) prune(ctx context.Context, gone []Locked, unlisted []string) error
 	for i := range gone {
 		l := &gone[i]
 		if !m.Apart {
-			if err := m.Folder.Remove(ctx, l.Identity(), l.Version); err != nil {
+			note, err := m.Folder.Remove(ctx, l.Identity(), l.Version)
+			if err != nil {
 				return err
+			}
+			if note != "" {
+				m.note("%s", note)
 			}
 		}
 		if name := configMapName(l); name != "" {
