@@ -231,7 +231,7 @@ func (m *run) bringImages(ctx context.Context, inv *ImageInventory, sums map[str
 	if m.Images == nil {
 		return errors.New("the images cannot be fetched")
 	}
-	files, err := m.Images(ctx, inv.Pullable(), Platforms{m.Platforms, m.otherPlatforms || m.Sign != nil && !m.vouchedImages})
+	files, err := m.Images(ctx, inv.Pullable(), m.Platforms, m.otherPlatforms || m.Sign != nil && !m.vouchedImages)
 	if err != nil {
 		return err
 	}

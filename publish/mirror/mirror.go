@@ -20,13 +20,6 @@ import (
 // DefaultJobs is how many files are downloaded at a time if nobody says it.
 const DefaultJobs = 8
 
-// Platforms say which parts of images are wanted: those of the platforms in Only,
-// or all if there are none. Changed says that the last run wanted others.
-type Platforms struct {
-	Only    []string
-	Changed bool
-}
-
 // Options say how to mirror.
 type Options struct {
 	// To is where the releases go, and Folder the folder that it leads to, where
@@ -69,10 +62,11 @@ type Options struct {
 	// Needs are the releases that a carried difference relies on.
 	Needs []ReleaseName
 	// WithImages also brings the container images, by Images: it makes the
-	// folder layouts.ImagesFolder hold exactly the named ones, and returns its
-	// files with their checksums.
+	// folder layouts.ImagesFolder hold exactly the named ones, for these platforms or
+	// for all, and returns its files with their checksums. Changed says that what is
+	// there may not be what is wanted.
 	WithImages bool
-	Images     func(ctx context.Context, images []MirroredImage, p Platforms) (map[string]repo.Sum, error)
+	Images     func(ctx context.Context, images []MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error)
 	// Platforms are those that images are brought for, such as linux/amd64; all
 	// if there are none.
 	Platforms []string

@@ -14,6 +14,7 @@
 // read here and not written.
 //
 // Blobs are stored first, then the manifest under its digest, and last the tag,
-// which makes the release visible as a whole. The package must not know how a
-// release was made or whether it is any good.
+// which makes the release visible as a whole. Container images of a mirror are
+// copied by a Store. The package must not know how a release was made, whether it
+// is any good, or what images are for.
 package oci

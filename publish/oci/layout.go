@@ -72,8 +72,35 @@ func blobName(d digest.Digest) (string, error) {
 	return "blobs/sha256/" + d.Encoded(), nil
 }
 
-// Exists reports whether a blob of that name and size is there.
-func (l *Layout) Exists(_ context.Context, desc v1.Descriptor) (bool, error) {
+// Exists reports whether a blob of that name and size is there, and of a manifest
+// or index also what it refers to: then nothing has to be copied. An index that
+// lists nothing is not worth having. Layers that only their vendor distributes are
+// not looked for.
+func (l *Layout) Exists(ctx context.Context, desc v1.Descriptor) (bool, error) {
+	there, err := l.has(desc)
+	if err != nil || !there || !slices.Contains(manifests, desc.MediaType) {
+		return there, err
+	}
+	if desc.Size > maxManifest {
+		return false, nil
+	}
+	next, err := content.Successors(ctx, l, desc)
+	if err != nil || len(next) == 0 {
+		return false, ctx.Err() // it is damaged
+	}
+	for _, d := range next {
+		if foreign(d.MediaType) {
+			continue
+		}
+		if there, err := l.Exists(ctx, d); err != nil || !there {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// has reports whether a blob of that name and size is there.
+func (l *Layout) has(desc v1.Descriptor) (bool, error) {
 	name, err := blobName(desc.Digest)
 	if err != nil {
 		return false, err
@@ -202,7 +229,10 @@ func (l *Layout) reach(ctx context.Context, desc v1.Descriptor, used map[string]
 	if _, seen := used[name]; seen {
 		return nil
 	}
-	if there, err := l.Exists(ctx, desc); err != nil || !there && foreign(desc.MediaType) {
+	if there, err := l.has(desc); err != nil || !there {
+		if err == nil && !foreign(desc.MediaType) {
+			err = fmt.Errorf("%s is missing: %w", desc.Digest, errdef.ErrNotFound)
+		}
 		return err
 	}
 	used[name], _ = sumOf(desc.Digest)

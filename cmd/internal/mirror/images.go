@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/images"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
 // imageStore opens the container images of a mirror.
-func imageStore(env *cli.Env, f *flags, dir string) *images.Store {
-	s := &images.Store{Dir: dir, Open: env.Places().Registry}
+func imageStore(env *cli.Env, f *flags, dir string) *oci.Store {
+	s := &oci.Store{Dir: dir, Open: env.Places().Registry}
 	for _, b := range f.carried {
 		s.Carried = append(s.Carried, b)
 	}
@@ -21,13 +22,22 @@ func imageStore(env *cli.Env, f *flags, dir string) *images.Store {
 
 // bringImages makes the options bring the container images too.
 func bringImages(env *cli.Env, f *flags, opts *mirror.Options) {
-	opts.Images = imageStore(env, f, opts.Dir).Bring
+	opts.Images = func(ctx context.Context, images []mirror.MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error) {
+		return imageStore(env, f, opts.Dir).Bring(ctx, wanted(images), platforms, changed)
+	}
+}
+
+func wanted(images []mirror.MirroredImage) (out []oci.Wanted) {
+	for _, img := range images {
+		out = append(out, oci.Wanted{Ref: img.Ref, Target: img.Target, Guess: img.Guess()})
+	}
+	return out
 }
 
 // pushImages copies the images of the mirror into the registry of the site.
 func pushImages(ctx context.Context, env *cli.Env, f *flags, result *mirror.Result, dir string) error {
 	registry := result.Lock.Settings.ImageRegistry
-	n, err := imageStore(env, f, dir).Push(ctx, result.Images.Pullable(), registry)
+	n, err := imageStore(env, f, dir).Push(ctx, wanted(result.Images.Pullable()), registry)
 	if err == nil {
 		env.Say("%d images are in %s", n, registry)
 	}

@@ -1,4 +1,4 @@
-package images_test
+package oci_test
 
 import (
 	"bytes"
@@ -21,8 +21,6 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/clusterctl-repo/clusterctl-repo/publish/images"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -53,11 +51,11 @@ func (c *counted) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-func store(t *testing.T, dir string) (*images.Store, *[]string) {
+func store(t *testing.T, dir string) (*oci.Store, *[]string) {
 	var said []string
 	say := func(text string) { said = append(said, text) }
 	policy := transport.Policy{Sleep: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }}
-	return &images.Store{Dir: dir, Tell: say, Warn: say, Open: func(host, repository string) (*oci.Repository, error) {
+	return &oci.Store{Dir: dir, Tell: say, Warn: say, Open: func(host, repository string) (*oci.Repository, error) {
 		return oci.New(oci.Options{Host: host, Repository: repository, Policy: policy})
 	}}, &said
 }
@@ -131,21 +129,21 @@ func TestOverTheGap(t *testing.T) {
 	l := scratch(t)
 	index := put(t, l, v1.MediaTypeImageIndex, marshal(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{image(t, l, "amd64"), image(t, l, "arm64")}}))
 	one := image(t, l, "one")
-	if err := at(t, from, "a/many").PushImage(t.Context(), "v1", index, l); err != nil {
+	if _, err := at(t, from, "a/many").PushImage(t.Context(), "v1", index, l); err != nil {
 		t.Fatal(err)
 	}
-	if err := at(t, from, "b/one").PushImage(t.Context(), "v2", one, l); err != nil {
+	if _, err := at(t, from, "b/one").PushImage(t.Context(), "v2", one, l); err != nil {
 		t.Fatal(err)
 	}
-	many := mirror.MirroredImage{Ref: from + "/a/many:v1", Confidence: "certain"}
-	pinned := mirror.MirroredImage{Ref: from + "/b/one:v2@" + one.Digest.String(), Confidence: "certain"}
-	guess := mirror.MirroredImage{Ref: from + "/no/such:v1", Confidence: "likely"}
-	all := []mirror.MirroredImage{many, pinned, guess}
+	many := oci.Wanted{Ref: from + "/a/many:v1"}
+	pinned := oci.Wanted{Ref: from + "/b/one:v2@" + one.Digest.String()}
+	guess := oci.Wanted{Ref: from + "/no/such:v1", Guess: true}
+	all := []oci.Wanted{many, pinned, guess}
 
 	near := t.TempDir()
 	s, said := store(t, near)
 	broken.Store(3) // answers that fail are asked for again
-	files, err := s.Bring(t.Context(), all, mirror.Platforms{})
+	files, err := s.Bring(t.Context(), all, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +162,7 @@ func TestOverTheGap(t *testing.T) {
 	}
 	// Nothing is transferred twice, and what is no longer wanted goes.
 	before := sent.Load()
-	again, err := s.Bring(t.Context(), all[:2], mirror.Platforms{})
+	again, err := s.Bring(t.Context(), all[:2], nil, false)
 	if err != nil || len(again) != len(files) || sent.Load() != before {
 		t.Errorf("%d files, %d before; %d bytes; %v", len(again), len(files), sent.Load()-before, err)
 	}
@@ -176,7 +174,7 @@ func TestOverTheGap(t *testing.T) {
 			}
 		}
 	}
-	if again, err = s.Bring(t.Context(), all[:2], mirror.Platforms{}); err != nil || len(again) != len(files) {
+	if again, err = s.Bring(t.Context(), all[:2], nil, false); err != nil || len(again) != len(files) {
 		t.Errorf("%v", err)
 	}
 
@@ -184,8 +182,8 @@ func TestOverTheGap(t *testing.T) {
 	many.Target = to + "/capi/many:v1"
 	far := t.TempDir()
 	s, _ = store(t, far)
-	s.Carried = []mirror.Carrier{c}
-	n, err := s.Push(t.Context(), []mirror.MirroredImage{many, pinned, guess}, to+"/capi")
+	s.Carried = []oci.Carrier{c}
+	n, err := s.Push(t.Context(), []oci.Wanted{many, pinned, guess}, to+"/capi")
 	if err != nil || n != 2 {
 		t.Fatalf("%d images, %v", n, err)
 	}
@@ -201,10 +199,10 @@ func TestOverTheGap(t *testing.T) {
 	}
 	// What was carried is brought without its registry.
 	before = sent.Load()
-	if fresh, err := s.Bring(t.Context(), all[:2], mirror.Platforms{}); err != nil || len(fresh) != len(files) || sent.Load() != before {
+	if fresh, err := s.Bring(t.Context(), all[:2], nil, false); err != nil || len(fresh) != len(files) || sent.Load() != before {
 		t.Errorf("%d files, %v", len(fresh), err)
 	}
-	if fewer, err := s.Bring(t.Context(), all[1:2], mirror.Platforms{}); err != nil || len(fewer) >= len(files) {
+	if fewer, err := s.Bring(t.Context(), all[1:2], nil, false); err != nil || len(fewer) >= len(files) {
 		t.Errorf("%d files, %v", len(fewer), err)
 	}
 }
@@ -224,16 +222,16 @@ func TestPlatforms(t *testing.T) {
 		all = append(all, one, attestation)
 	}
 	index := put(t, l, v1.MediaTypeImageIndex, marshal(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: all, Annotations: map[string]string{"a": "b"}}))
-	if err := at(t, from, "a/many").PushImage(t.Context(), "v1", index, l); err != nil {
+	if _, err := at(t, from, "a/many").PushImage(t.Context(), "v1", index, l); err != nil {
 		t.Fatal(err)
 	}
-	tagged := mirror.MirroredImage{Ref: from + "/a/many:v1", Confidence: "certain"}
-	pinned := mirror.MirroredImage{Ref: from + "/a/many@" + index.Digest.String(), Confidence: "certain"}
+	tagged := oci.Wanted{Ref: from + "/a/many:v1"}
+	pinned := oci.Wanted{Ref: from + "/a/many@" + index.Digest.String()}
 	near := t.TempDir()
 	s, said := store(t, near)
-	brought := func(img mirror.MirroredImage, p mirror.Platforms) v1.Descriptor {
+	brought := func(img oci.Wanted, platforms []string, changed bool) v1.Descriptor {
 		t.Helper()
-		if _, err := s.Bring(t.Context(), []mirror.MirroredImage{img}, p); err != nil {
+		if _, err := s.Bring(t.Context(), []oci.Wanted{img}, platforms, changed); err != nil {
 			t.Fatal(err)
 		}
 		layout, err := oci.OpenLayout(near, "images")
@@ -262,33 +260,33 @@ func TestPlatforms(t *testing.T) {
 		}
 		return out
 	}
-	only := mirror.Platforms{Only: []string{"linux/arm64"}}
-	part := brought(tagged, only)
+	only := []string{"linux/arm64"}
+	part := brought(tagged, only, false)
 	if got := names(part); !slices.Equal(got, []string{"arm64", "unknown"}) {
 		t.Errorf("carries %v", got)
 	}
 	before := sent.Load()
-	if again := brought(tagged, only); again.Digest != part.Digest || sent.Load() != before {
+	if again := brought(tagged, only, false); again.Digest != part.Digest || sent.Load() != before {
 		t.Errorf("a second run makes %s of %s with %d bytes", again.Digest, part.Digest, sent.Load()-before)
 	}
 	to, _, _ := start(t)
 	tagged.Target = to + "/capi/many:v1"
-	if n, err := s.Push(t.Context(), []mirror.MirroredImage{tagged}, to+"/capi"); n != 1 || err != nil {
+	if n, err := s.Push(t.Context(), []oci.Wanted{tagged}, to+"/capi"); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	if got, err := at(t, to, "capi/many").PullImage(t.Context(), "v1", scratch(t), nil); err != nil || got.Digest != part.Digest {
 		t.Errorf("%v: %v", got, err)
 	}
-	if got := names(brought(tagged, mirror.Platforms{Only: []string{"linux/amd64", "linux/riscv64"}, Changed: true})); !slices.Equal(got, []string{"amd64", "unknown"}) {
+	if got := names(brought(tagged, []string{"linux/amd64", "linux/riscv64"}, true)); !slices.Equal(got, []string{"amd64", "unknown"}) {
 		t.Errorf("carries %v", got)
 	}
-	if got := brought(tagged, mirror.Platforms{Changed: true}); got.Digest != index.Digest {
+	if got := brought(tagged, nil, true); got.Digest != index.Digest {
 		t.Errorf("without platforms it is %s", got.Digest)
 	}
-	if got := brought(pinned, only); got.Digest != index.Digest || !strings.Contains(strings.Join(*said, "\n"), "is named by its digest") {
+	if got := brought(pinned, only, false); got.Digest != index.Digest || !strings.Contains(strings.Join(*said, "\n"), "is named by its digest") {
 		t.Errorf("the digest became %s: %q", got.Digest, *said)
 	}
-	_, err := s.Bring(t.Context(), []mirror.MirroredImage{tagged}, mirror.Platforms{Only: []string{"windows/amd64"}, Changed: true})
+	_, err := s.Bring(t.Context(), []oci.Wanted{tagged}, []string{"windows/amd64"}, true)
 	if err == nil || !strings.Contains(err.Error(), "built for linux/amd64, linux/arm64, not for windows/amd64") {
 		t.Error(err)
 	}
@@ -301,7 +299,7 @@ func TestHostileLayout(t *testing.T) {
 		t.Skip(err)
 	}
 	s, _ := store(t, dir)
-	if _, err := s.Bring(t.Context(), nil, mirror.Platforms{}); err == nil {
+	if _, err := s.Bring(t.Context(), nil, nil, false); err == nil {
 		t.Error("a link is followed")
 	}
 	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
@@ -309,14 +307,14 @@ func TestHostileLayout(t *testing.T) {
 	}
 	from, _, _ := start(t)
 	l := scratch(t)
-	if err := at(t, from, "a/one").PushImage(t.Context(), "v1", image(t, l, "one"), l); err != nil {
+	if _, err := at(t, from, "a/one").PushImage(t.Context(), "v1", image(t, l, "one"), l); err != nil {
 		t.Fatal(err)
 	}
 	to, _, _ := start(t)
 	near := t.TempDir()
 	s, _ = store(t, near)
-	img := mirror.MirroredImage{Ref: from + "/a/one:v1", Target: to + "/other:v1", Confidence: "certain"}
-	files, err := s.Bring(t.Context(), []mirror.MirroredImage{img}, mirror.Platforms{})
+	img := oci.Wanted{Ref: from + "/a/one:v1", Target: to + "/other:v1"}
+	files, err := s.Bring(t.Context(), []oci.Wanted{img}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +325,88 @@ func TestHostileLayout(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.Push(t.Context(), []mirror.MirroredImage{img}, to); err == nil {
+	if _, err := s.Push(t.Context(), []oci.Wanted{img}, to); err == nil {
 		t.Error("a damaged blob was pushed")
+	}
+}
+
+// Layers that only their vendor distributes stay where they are, and a registry that
+// refuses the images that have them gets the rest. What is missing of a layout is
+// fetched again, and an index of nothing is not an image.
+func TestForeignLayers(t *testing.T) {
+	from, _, _ := start(t)
+	l := scratch(t)
+	linux := image(t, l, "amd64")
+	linux.Platform = &v1.Platform{OS: "linux", Architecture: "amd64"}
+	config := put(t, l, v1.MediaTypeImageConfig, []byte(`{"os":"windows","architecture":"amd64"}`))
+	const foreign = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"
+	base := v1.Descriptor{MediaType: foreign, Digest: digest.FromString("base"), Size: 4, URLs: []string{"https://vendor.example.com/base"}}
+	windows := put(t, l, v1.MediaTypeImageManifest, marshal(t, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{base}}))
+	windows.Platform = &v1.Platform{OS: "windows", Architecture: "amd64"}
+	index := func(of ...v1.Descriptor) v1.Descriptor {
+		return put(t, l, v1.MediaTypeImageIndex, marshal(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: append([]v1.Descriptor{}, of...)}))
+	}
+	for name, root := range map[string]v1.Descriptor{"both": index(linux, windows), "nothing": index()} {
+		if left, err := at(t, from, "a/"+name).PushImage(t.Context(), "v1", root, l); err != nil || left != nil {
+			t.Fatal(left, err)
+		}
+	}
+	near := t.TempDir()
+	s, said := store(t, near)
+	both := []oci.Wanted{{Ref: from + "/a/both:v1"}}
+	files, err := s.Bring(t.Context(), both, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, sum := range files {
+		got, err := os.ReadFile(filepath.Join(near, "images", filepath.FromSlash(name)))
+		if err != nil || digest.FromBytes(got).Encoded() != sum.String() {
+			t.Errorf("%s is listed: %v", name, err)
+		}
+	}
+	// Something of it gets lost, and comes back.
+	lost := filepath.Join(near, "images/blobs/sha256", linux.Digest.Encoded())
+	if err := os.Remove(lost); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := s.Bring(t.Context(), both, nil, false); err != nil || len(again) != len(files) {
+		t.Errorf("%d files, %v", len(again), err)
+	}
+	if _, err := os.Stat(lost); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Bring(t.Context(), []oci.Wanted{{Ref: from + "/a/nothing:v1"}}, nil, false); err == nil || !strings.Contains(err.Error(), "lists no manifest") {
+		t.Errorf("%v", err)
+	}
+	// docker-registry refuses manifests with URLs unless it was told to allow them.
+	r := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	strict := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodPut && strings.Contains(req.URL.Path, "/manifests/") {
+			data, _ := io.ReadAll(req.Body)
+			if req.Body = io.NopCloser(bytes.NewReader(data)); bytes.Contains(data, []byte(`"urls"`)) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = w.Write([]byte(`{"errors":[{"code":"MANIFEST_INVALID","message":"invalid URL on layer"}]}`))
+				return
+			}
+		}
+		r.ServeHTTP(w, req)
+	}))
+	t.Cleanup(strict.Close)
+	to := strings.TrimPrefix(strict.URL, "http://")
+	both[0].Target = to + "/capi/both:v1"
+	if n, err := s.Push(t.Context(), both, to+"/capi"); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if last := (*said)[len(*said)-1]; !strings.Contains(last, "refuses windows/amd64 of the image") {
+		t.Errorf("%q", last)
+	}
+	end := scratch(t)
+	got, err := at(t, to, "capi/both").PullImage(t.Context(), "v1", end, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if there, err := end.Exists(t.Context(), got); err != nil || !there {
+		t.Errorf("%v %v", there, err)
 	}
 }

@@ -1,11 +1,4 @@
-// Package images brings the container images of a mirror: from registries, or
-// from a bundle, into an OCI image layout beside the releases, and from there
-// into the registry of a site. Every image is copied with all its platforms, under
-// its digest, or with chosen ones under that of a shorter index; what is there
-// already is not transferred again.
-//
-// It must not know what the images are for, nor where credentials come from.
-package images
+package oci
 
 import (
 	"cmp"
@@ -19,20 +12,38 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 )
 
-// Store holds the images of one mirror.
+// Carrier is a folder with a layout that was carried here, file by file.
+type Carrier interface {
+	// File returns a file, whose checksum is stated. The error wraps fs.ErrNotExist
+	// if there is none of that name.
+	File(name string) (*repo.Artifact, error)
+	String() string
+}
+
+// Wanted is an image of a Store.
+type Wanted struct {
+	// Ref is its name, and Target the one that it gets in the registry of a site, or
+	// "" if none was chosen.
+	Ref, Target string
+	// Guess says that it may not exist.
+	Guess bool
+}
+
+// Store brings container images from registries, or from carried folders, into an
+// image layout, and from there into the registry of a site. Every image is copied
+// with all its platforms, under its digest, or with chosen ones under that of a
+// shorter index; what is there already is not transferred again.
 type Store struct {
 	// Dir is the folder of the mirror.
 	Dir string
 	// Open opens a repository of a registry.
-	Open func(host, repository string) (*oci.Repository, error)
+	Open func(host, repository string) (*Repository, error)
 	// Carried are mirrors whose images come first.
-	Carried []mirror.Carrier
+	Carried []Carrier
 	// Tell hears what was done with an image, and Warn what could not be.
 	Tell, Warn func(text string)
 }
@@ -40,7 +51,7 @@ type Store struct {
 // source is where an image is, besides its registry.
 type source struct {
 	images map[string]v1.Descriptor
-	from   oci.Images
+	from   Images
 }
 
 // carried opens the layouts in carried mirrors.
@@ -57,11 +68,11 @@ func (s *Store) carried() (out []source, err error) {
 		if err != nil {
 			return nil, err
 		}
-		images, err := oci.ParseLayout(data)
+		images, err := ParseLayout(data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c, err)
 		}
-		out = append(out, source{images, oci.Blobs(func(name string) (io.ReadCloser, error) {
+		out = append(out, source{images, Blobs(func(name string) (io.ReadCloser, error) {
 			a, err := c.File(layouts.ImagesFolder + "/" + name)
 			if err != nil {
 				return nil, err
@@ -73,10 +84,11 @@ func (s *Store) carried() (out []source, err error) {
 }
 
 // Bring makes the layout in the mirror hold exactly these images, for these
-// platforms. It returns the files of the layout with their checksums. A guess that
-// does not exist is only a warning.
-func (s *Store) Bring(ctx context.Context, images []mirror.MirroredImage, p mirror.Platforms) (map[string]repo.Sum, error) {
-	layout, err := oci.OpenLayout(s.Dir, layouts.ImagesFolder)
+// platforms, or for all if there are none. It returns the files of the layout with
+// their checksums. A guess that does not exist is only a warning. With changed, what
+// is there already is not what is wanted.
+func (s *Store) Bring(ctx context.Context, images []Wanted, platforms []string, changed bool) (map[string]repo.Sum, error) {
+	layout, err := OpenLayout(s.Dir, layouts.ImagesFolder)
 	if err != nil {
 		return nil, err
 	}
@@ -91,29 +103,37 @@ func (s *Store) Bring(ctx context.Context, images []mirror.MirroredImage, p mirr
 	}
 	want := map[string]v1.Descriptor{}
 	for _, img := range images {
-		// A copy onto itself finds out what is missing of what was there.
-		if desc, ok := have[img.Ref]; ok && !p.Changed && oci.CopyImage(ctx, layout, layout, desc) == nil {
-			want[img.Ref] = desc
-			continue
+		if desc, ok := have[img.Ref]; ok && !changed {
+			if there, err := layout.Exists(ctx, desc); err == nil && there {
+				want[img.Ref] = desc
+				continue
+			}
 		}
-		desc, err := s.fetch(ctx, img.Ref, carried, layout, p.Only)
-		if err != nil && ctx.Err() == nil && img.Guess() {
+		desc, verb, err := s.fetch(ctx, img.Ref, carried, layout, platforms)
+		if err == nil {
+			var whole bool
+			if whole, err = layout.Exists(ctx, desc); err == nil && !whole {
+				err = fmt.Errorf("the image %s is an index that lists no manifest", img.Ref)
+			}
+		}
+		if err != nil && ctx.Err() == nil && img.Guess {
 			s.Warn(fmt.Sprintf("the image %s, which is only named in a text or flag, is left out: %v", img.Ref, err))
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
+		s.Tell(verb + " image " + img.Ref)
 		want[img.Ref] = desc
 	}
 	return layout.Save(ctx, want)
 }
 
-// fetch copies an image into a layout, for these platforms.
-func (s *Store) fetch(ctx context.Context, ref string, carried []source, to *oci.Layout, platforms []string) (v1.Descriptor, error) {
+// fetch copies an image into a layout, for these platforms, and says what it did.
+func (s *Store) fetch(ctx context.Context, ref string, carried []source, to *Layout, platforms []string) (desc v1.Descriptor, verb string, err error) {
 	d, tag, digest, err := s.place(ref)
 	if err != nil {
-		return v1.Descriptor{}, err
+		return desc, "", err
 	}
 	if digest != "" && len(platforms) > 0 {
 		// Without some of its platforms it would have another digest.
@@ -122,23 +142,19 @@ func (s *Store) fetch(ctx context.Context, ref string, carried []source, to *oci
 	}
 	for _, c := range carried {
 		if desc, ok := c.images[ref]; ok {
-			desc, err := oci.CopyPlatforms(ctx, c.from, to, desc, platforms)
+			desc, err := CopyPlatforms(ctx, c.from, to, desc, platforms)
 			if err != nil {
-				return desc, fmt.Errorf("read %s: %w", ref, err)
+				return desc, "", fmt.Errorf("read %s: %w", ref, err)
 			}
-			s.Tell("unpacked image " + ref)
-			return desc, nil
+			return desc, "unpacked", nil
 		}
 	}
-	desc, err := d.PullImage(ctx, cmp.Or(digest, tag, "latest"), to, platforms)
-	if err == nil {
-		s.Tell("pulled image " + ref)
-	}
-	return desc, err
+	desc, err = d.PullImage(ctx, cmp.Or(digest, tag, "latest"), to, platforms)
+	return desc, "pulled", err
 }
 
 // place opens the repository of an image.
-func (s *Store) place(ref string) (d *oci.Repository, tag, digest string, err error) {
+func (s *Store) place(ref string) (d *Repository, tag, digest string, err error) {
 	named, err := imageref.Parse(ref)
 	if err != nil {
 		return nil, "", "", fmt.Errorf("%s is not the name of an image: %w", ref, err)
@@ -151,12 +167,12 @@ func (s *Store) place(ref string) (d *oci.Repository, tag, digest string, err er
 // from the layout in the mirror: to their targets, or else, where clusterctl
 // does not rename them, below the registry under their whole names. It returns
 // how many are there.
-func (s *Store) Push(ctx context.Context, images []mirror.MirroredImage, registry string) (n int, err error) {
+func (s *Store) Push(ctx context.Context, images []Wanted, registry string) (n int, err error) {
 	all, err := s.carried()
 	if err != nil {
 		return 0, err
 	}
-	if layout, err := oci.OpenLayout(s.Dir, layouts.ImagesFolder); err == nil {
+	if layout, err := OpenLayout(s.Dir, layouts.ImagesFolder); err == nil {
 		defer layout.Close()
 		have, err := layout.Images()
 		if err != nil {
@@ -176,16 +192,26 @@ func (s *Store) Push(ctx context.Context, images []mirror.MirroredImage, registr
 			if !ok {
 				continue
 			}
-			d, tag, _, err := s.place(to)
+			d, tag, digest, err := s.place(to)
 			if err != nil {
 				return n, err
 			}
-			if err := d.PushImage(ctx, tag, desc, from.from); err != nil {
+			left, err := d.PushImage(ctx, tag, desc, from.from)
+			if err != nil {
 				return n, err
 			}
 			s.Tell("pushed image " + img.Ref + " as " + to)
-			found = true
-			n++
+			if found = true; len(left) == 0 {
+				n++
+				break
+			}
+			text := fmt.Sprintf("the registry refuses %s of the image %s, because only their vendor distributes some layers; the rest was pushed", strings.Join(left, ", "), img.Ref)
+			if digest != "" {
+				text += ", but not under " + digest + ", by which the image is named"
+			} else {
+				n++
+			}
+			s.Warn(text)
 			break
 		}
 		if !found {
@@ -199,7 +225,7 @@ func (s *Store) Push(ctx context.Context, images []mirror.MirroredImage, registr
 }
 
 // Target is what an image is called in the registry of the site.
-func Target(img mirror.MirroredImage, registry string) (string, error) {
+func Target(img Wanted, registry string) (string, error) {
 	if img.Target != "" {
 		return img.Target, nil
 	}
