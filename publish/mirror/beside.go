@@ -20,8 +20,12 @@ import (
 )
 
 // beside is the folder of the files beside the releases. Others may write there,
-// so nothing is followed that is not a plain file or folder.
-type beside struct{ dir string }
+// so nothing is followed that is not a plain file or folder. Of a bundle that is
+// only read, the files are those in it.
+type beside struct {
+	dir string
+	in  *Bundle
+}
 
 func (b beside) path(name string) string { return filepath.Join(b.dir, filepath.FromSlash(name)) }
 
@@ -78,8 +82,31 @@ func openFile(root *os.Root, name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
+// names lists a folder.
+func (b beside) names(dir string) (out []string, err error) {
+	if b.in != nil {
+		for _, name := range b.in.names {
+			if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
+				out = append(out, rest)
+			}
+		}
+		return out, nil
+	}
+	entries, err := os.ReadDir(b.path(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out, err
+}
+
 // read returns a file, nil if it is not there.
 func (b beside) read(name string) (data []byte, err error) {
+	if b.in != nil {
+		return b.in.read(name)
+	}
 	root, err := os.OpenRoot(b.dir)
 	if err == nil {
 		data, err = whole(root, name)

@@ -184,10 +184,6 @@ func (b *Bundle) Close() error { return b.file.Close() }
 // String is the path of the bundle.
 func (b *Bundle) String() string { return b.name }
 
-// Names are the files in the bundle, in order, without the checksums and their
-// signature.
-func (b *Bundle) Names() []string { return slices.Clone(b.names) }
-
 // File returns a file as an artifact that states its checksum. The error wraps
 // fs.ErrNotExist if there is none of that name.
 func (b *Bundle) File(name string) (*repo.Artifact, error) {
@@ -200,20 +196,25 @@ func (b *Bundle) File(name string) (*repo.Artifact, error) {
 	}).Stating(p.sum), nil
 }
 
-// Verify reads every file and compares it with the checksums. It returns how
-// many bytes it read.
-func (b *Bundle) Verify(ctx context.Context) (bytes int64, err error) {
-	for _, name := range b.names {
-		a, err := b.File(name)
-		if err != nil {
-			return bytes, err
-		}
-		if _, err := a.Sum(ctx); err != nil {
-			return bytes, err
-		}
-		bytes += a.Size
+// read returns a file, nil if it is not there.
+func (b *Bundle) read(name string) ([]byte, error) {
+	switch name {
+	case layouts.ChecksumFile:
+		return b.Checksums, nil
+	case layouts.SignatureFile:
+		return b.Signature, nil
 	}
-	return bytes, nil
+	a, err := b.File(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && a.Size > files.MaxSize {
+		err = fmt.Errorf("%s has more than %d bytes", a.Path, files.MaxSize)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.Bytes()
 }
 
 // unpack writes all files into a folder that has none of them.

@@ -2,9 +2,11 @@ package mirror
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,7 +71,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	root, err := beside{filepath.Join(dir, "u")}.open()
+	root, err := beside{dir: filepath.Join(dir, "u")}.open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,7 @@ func TestRoundTrip(t *testing.T) {
 // Whatever is changed in a bundle, it is refused, or reads as what it was.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
-	mirrorIn(t, filepath.Join(dir, "m"), map[string]string{layouts.LockFile: "{}", "a/v1.0.0/x.yaml": strings.Repeat("x", 700)})
+	mirrorIn(t, filepath.Join(dir, "m"), map[string]string{layouts.LockFile: `{"schemaVersion":1}`, "a/v1.0.0/x.yaml": strings.Repeat("x", 700)})
 	whole := packed(t, filepath.Join(dir, "m"))
 	name := filepath.Join(dir, "b.tar")
 	refused := 0
@@ -102,7 +104,18 @@ func TestDamage(t *testing.T) {
 			}
 			b, err := OpenBundle(name)
 			if err == nil {
-				_, err = b.Verify(t.Context())
+				for _, name := range b.names {
+					f, fileErr := b.File(name)
+					if fileErr == nil {
+						_, fileErr = f.Sum(t.Context())
+					}
+					err = errors.Join(err, fileErr)
+				}
+				// The verifier finds what reading finds.
+				report, checkErr := Check(t.Context(), name, 1)
+				if checkErr != nil || err != nil && !slices.ContainsFunc(report.Problems, func(p Problem) bool { return p.Kind == Damaged }) {
+					t.Errorf("byte %d: verify finds %+v, %v", at, report, checkErr)
+				}
 				a, fileErr := b.File("a/v1.0.0/x.yaml")
 				if err == nil && fileErr == nil {
 					if got, readErr := a.Bytes(); readErr != nil || string(got) != strings.Repeat("x", 700) {

@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -10,18 +11,10 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
-// Carrier is a mirror that was carried here, file by file.
-type Carrier interface {
-	// File returns a file below the root, whose checksum is stated. The error
-	// wraps fs.ErrNotExist if there is none of that name.
-	File(name string) (*repo.Artifact, error)
-	String() string
-}
-
 // Carried returns all releases of a mirror that was carried here, and its lock.
 // They keep the places that they came from in the first place. Its lock and its
 // files have to agree.
-func Carried(c Carrier) ([]Want, *Lock, error) {
+func Carried(c *Bundle) ([]Want, *Lock, error) {
 	a, err := c.File(layouts.LockFile)
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +48,7 @@ func Carried(c Carrier) ([]Want, *Lock, error) {
 
 // carried is one of the original places of a carried mirror.
 type carried struct {
-	c    Carrier
+	c    *Bundle
 	lock *Lock
 	book *book
 	name string
@@ -103,4 +96,72 @@ func (s carried) Fetch(_ context.Context, version string) (*repo.Release, error)
 // recorded is what the carried lock says about a release.
 func (s carried) recorded(label, version string) (*Locked, Listing) {
 	return s.book.release(label, version), s.book.listings[[2]string{s.name, version}]
+}
+
+// Reading makes the options read the mirror in its bundle, if it is kept in one,
+// until the result is closed. Nothing can be written then.
+func (o *Options) Reading() (io.Closer, error) {
+	if o.Bundle == "" {
+		return io.NopCloser(nil), nil
+	}
+	b, err := OpenBundle(o.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	data, err := b.read(layouts.LockFile)
+	if err == nil && data == nil {
+		err = fmt.Errorf("%s has no %s", o.Bundle, layouts.LockFile)
+	}
+	var lock *Lock
+	if err == nil {
+		lock, err = ParseLock(o.Bundle+"/"+layouts.LockFile, data)
+	}
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	o.in = b
+	of := o.To.Of
+	o.To.Of = func(p layouts.Provider) (publish.Destination, error) {
+		to, err := of(p)
+		return carriage{to, b, lock, p}, err
+	}
+	return b, nil
+}
+
+// carriage is the place of a provider in a bundle that is only read.
+type carriage struct {
+	publish.Destination
+	b    *Bundle
+	lock *Lock
+	p    layouts.Provider
+}
+
+func (s carriage) Versions(context.Context) (out []string, err error) {
+	for _, l := range s.lock.Releases {
+		if l.Provider == s.p.Label() {
+			out = append(out, l.Version)
+		}
+	}
+	return out, nil
+}
+
+func (s carriage) Fetch(_ context.Context, version string) (*repo.Release, error) {
+	for i := range s.lock.Releases {
+		l := &s.lock.Releases[i]
+		if l.Provider != s.p.Label() || l.Version != version {
+			continue
+		}
+		r := &repo.Release{Provider: s.p, Version: version, Path: s.b.String() + "/" + releasePath(s.lock, l)}
+		for _, f := range l.Files {
+			a, err := s.b.File(releasePath(s.lock, l) + "/" + f.Name)
+			if err != nil {
+				return nil, err
+			}
+			r.Artifacts = append(r.Artifacts, a)
+		}
+		r.Sort()
+		return r, nil
+	}
+	return nil, fmt.Errorf("%s has no %s %s: %w", s.b, s.p.Label(), version, fs.ErrNotExist)
 }

@@ -71,7 +71,7 @@ type Report struct {
 // ReadLock reads the lock file of a mirror. The error wraps fs.ErrNotExist if
 // there is none.
 func ReadLock(dir string) (*Lock, error) {
-	b := beside{dir}
+	b := beside{dir: dir}
 	data, err := b.read(layouts.LockFile)
 	if err == nil && data == nil {
 		return nil, fmt.Errorf("%s is not a mirror: it has no %s: %w", dir, layouts.LockFile, fs.ErrNotExist)
@@ -91,17 +91,27 @@ func ParseLock(name string, data []byte) (*Lock, error) {
 	return l, nil
 }
 
-// Check compares a mirror in a folder with its lock file and its checksums,
-// without network. What is wrong is in the report; the error is about the
+// Check compares a mirror, which is a folder or a bundle, with its lock file and its
+// checksums, without network. What is wrong is in the report; the error is about the
 // folder, which has to be a mirror and readable.
-func Check(ctx context.Context, dir string, jobs int) (*Report, error) {
-	b := beside{dir}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open the mirror %s: %w", dir, cause(err))
+func Check(ctx context.Context, name string, jobs int) (*Report, error) {
+	c := &checker{
+		beside: beside{dir: name}, jobs: max(jobs, 1), wanted: map[string]*wanted{}, again: "run mirror repair", remake: "remove it, then run mirror repair",
+		report: &Report{Problems: []Problem{}, Notes: []string{}},
 	}
-	defer root.Close()
-	c := &checker{beside: b, root: root, jobs: max(jobs, 1), wanted: map[string]*wanted{}, report: &Report{Problems: []Problem{}, Notes: []string{}}}
+	if info, err := os.Stat(name); err == nil && !info.IsDir() && IsBundle(name) {
+		c.again, c.remake = "carry the bundle over again", "make the bundle again"
+		if c.beside.in, err = OpenBundle(name); err != nil {
+			c.add(Damaged, name, "%v; %s", err, c.again)
+			return c.report, nil
+		}
+		defer c.beside.in.Close()
+	} else {
+		if c.root, err = os.OpenRoot(name); err != nil {
+			return nil, fmt.Errorf("open the mirror %s: %w", name, cause(err))
+		}
+		defer c.root.Close()
+	}
 	if err := c.lists(); err != nil {
 		return nil, err
 	}
@@ -109,10 +119,12 @@ func Check(ctx context.Context, dir string, jobs int) (*Report, error) {
 	if err := c.contents(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.walk(ctx); err != nil {
-		return nil, err
+	if c.root != nil {
+		if err := c.walk(ctx); err != nil {
+			return nil, err
+		}
+		c.place()
 	}
-	c.place()
 	slices.SortFunc(c.report.Problems, func(x, y Problem) int {
 		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(string(x.Kind), string(y.Kind)))
 	})
@@ -132,10 +144,14 @@ type wanted struct {
 
 type checker struct {
 	beside beside
-	root   *os.Root
-	jobs   int
-	wanted map[string]*wanted
-	report *Report
+	// root is the folder, or nil for a bundle.
+	root *os.Root
+	// again restores what is not what it was, and remake removes what must not be
+	// there.
+	again, remake string
+	jobs          int
+	wanted        map[string]*wanted
+	report        *Report
 }
 
 func (c *checker) add(kind ProblemKind, name, format string, args ...any) {
@@ -146,13 +162,11 @@ func (c *checker) add(kind ProblemKind, name, format string, args ...any) {
 	c.report.Problems = append(c.report.Problems, p)
 }
 
-const again = "run mirror repair"
-
 // lists reads the lock file and the checksums, and compares the two.
 func (c *checker) lists() error {
 	data, err := c.beside.read(layouts.LockFile)
-	if err != nil {
-		return err
+	if err != nil && c.root != nil {
+		return err // of a damaged one in a bundle contents tells
 	}
 	sums, err := c.beside.read(layouts.ChecksumFile)
 	if err != nil {
@@ -168,16 +182,19 @@ func (c *checker) lists() error {
 	}
 	listed, err := ParseSums(sums)
 	if err != nil {
-		c.add(Damaged, layouts.ChecksumFile, "%v; %s", err, again)
+		c.add(Damaged, layouts.ChecksumFile, "%v; %s", err, c.again)
 	}
 	if sums == nil {
-		c.add(Missing, layouts.ChecksumFile, "the mirror has no checksums; %s", again)
+		c.add(Missing, layouts.ChecksumFile, "the mirror has no checksums; %s", c.again)
 	}
 	for _, s := range listed {
 		c.wanted[s.Name] = &wanted{sum: s.Sum, size: -1}
 	}
 	if data == nil {
-		return nil // the checksums tell that it is missing
+		if c.wanted[layouts.LockFile] == nil {
+			c.add(Missing, layouts.LockFile, "the mirror has no lock file; restore it from a copy of the mirror")
+		}
+		return nil // else the checksums tell
 	}
 	lock, err := parseLock(data)
 	if err != nil {
@@ -185,6 +202,9 @@ func (c *checker) lists() error {
 		return nil
 	}
 	c.report.Lock = lock
+	for _, n := range lock.Requires {
+		c.report.Notes = append(c.report.Notes, fmt.Sprintf("it is a difference, and the other side has to have %s %s", n.Provider, n.Version))
+	}
 	if to := lock.Settings.To; to != "" {
 		c.report.Notes = append(c.report.Notes, fmt.Sprintf("the releases are in %s; only the files beside them are checked here", to))
 		for _, l := range lock.Releases {
@@ -201,7 +221,7 @@ func (c *checker) lists() error {
 		for _, f := range l.Files {
 			name := releasePath(lock, l) + "/" + f.Name
 			if w := c.wanted[name]; sums != nil && (w == nil || w.sum != f.sum()) {
-				c.add(Damaged, layouts.ChecksumFile, "it does not give the checksum of %s that %s has; %s", name, layouts.LockFile, again)
+				c.add(Damaged, layouts.ChecksumFile, "it does not give the checksum of %s that %s has; %s", name, layouts.LockFile, c.again)
 			}
 			c.wanted[name] = &wanted{sum: f.sum(), size: f.Size, by: layouts.LockFile, of: l}
 		}
@@ -216,18 +236,20 @@ func (c *checker) strangers(listed []Checksum) {
 	for i, s := range listed {
 		names[i] = s.Name
 	}
-	for _, name := range Strangers(c.report.Lock, names) {
-		if _, err := c.root.Lstat(filepath.FromSlash(name)); errors.Is(err, fs.ErrNotExist) {
-			continue // it is missing, as after a prune that was stopped
+	for _, name := range strangers(c.report.Lock, names) {
+		if c.root != nil {
+			if _, err := c.root.Lstat(filepath.FromSlash(name)); errors.Is(err, fs.ErrNotExist) {
+				continue // it is missing, as after a prune that was stopped
+			}
 		}
-		c.add(Unexpected, name, "%s lists it, but it belongs to no release in %s, and no run of mirror writes it; remove it, then %s", layouts.ChecksumFile, layouts.LockFile, again)
+		c.add(Unexpected, name, "%s lists it, but it belongs to no release in %s, and no run of mirror writes it; %s", layouts.ChecksumFile, layouts.LockFile, c.remake)
 	}
 }
 
-// Strangers returns those of the files in a mirror that belong neither to its
+// strangers returns those of the files in a mirror that belong neither to its
 // releases nor beside them, although a checksum file lists them: clusterctl would
 // read them like all others.
-func Strangers(lock *Lock, names []string) (out []string) {
+func strangers(lock *Lock, names []string) (out []string) {
 	known := map[string]bool{}
 	for i := range lock.Releases {
 		for _, f := range lock.Releases[i].Files {
@@ -325,7 +347,7 @@ func (c *checker) contents(ctx context.Context) error {
 	err := each(ctx, len(names), c.jobs, func(ctx context.Context, i int) error {
 		w := c.wanted[names[i]]
 		v := &found[i]
-		f, err := openFile(c.root, names[i], os.O_RDONLY)
+		a, close, err := c.open(names[i])
 		if errors.Is(err, fs.ErrNotExist) {
 			v.kind, v.why = Missing, "the file is not there"
 			return nil
@@ -334,15 +356,8 @@ func (c *checker) contents(ctx context.Context) error {
 			v.kind, v.why = Damaged, cause(err).Error()
 			return nil
 		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		a := repo.NewArtifact(path.Base(names[i]), names[i], info.Size(), func() (io.ReadCloser, error) {
-			return io.NopCloser(f), nil
-		})
-		v.size = info.Size()
+		defer close()
+		v.size = a.Size
 		if w.size >= 0 && w.size != v.size {
 			v.kind, v.why = Damaged, fmt.Sprintf("the file has %d bytes, not the %d of %s", v.size, w.size, w.by)
 			return nil
@@ -373,7 +388,7 @@ func (c *checker) contents(ctx context.Context) error {
 		if v.kind == "" {
 			continue
 		}
-		fix := again
+		fix := c.again
 		if c.report.Lock == nil {
 			fix = "restore it from a copy of the mirror"
 		}
@@ -384,6 +399,26 @@ func (c *checker) contents(ctx context.Context) error {
 	}
 	c.keep(broken)
 	return nil
+}
+
+// open opens a file that is listed.
+func (c *checker) open(name string) (a *repo.Artifact, close func() error, err error) {
+	if c.root == nil {
+		a, err = c.beside.in.File(name)
+		return a, func() error { return nil }, err
+	}
+	f, err := openFile(c.root, name, os.O_RDONLY)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return repo.NewArtifact(path.Base(name), name, info.Size(), func() (io.ReadCloser, error) {
+		return io.NopCloser(f), nil
+	}), f.Close, nil
 }
 
 // keep adds releases to the broken ones, in the order of the lock.
@@ -436,7 +471,7 @@ func (c *checker) walk(ctx context.Context) error {
 		advice := "remove it, or run mirror prune --unlisted"
 		if l := releases[path.Dir(name)]; l != nil {
 			broken[l] = true
-			advice = "remove it, or " + again
+			advice = "remove it, or " + c.again
 		}
 		switch {
 		case strings.HasPrefix(name, layouts.OverridesFolder+"/"):

@@ -105,10 +105,14 @@ func (m *run) finish(ctx context.Context) error {
 	}
 	m.unmet()
 	sums := map[string]repo.Sum{}
+	docs, inv, err := m.documents(ctx, releases, sums)
+	if err != nil {
+		return err
+	}
+	if err := m.bringImages(ctx, inv, sums); err != nil {
+		return err
+	}
 	put := func(name string, data []byte) error {
-		if m.compare != nil {
-			return m.compare(name, data)
-		}
 		changed, err := m.beside.write(name, data)
 		if changed {
 			m.result.Written = append(m.result.Written, name)
@@ -116,17 +120,43 @@ func (m *run) finish(ctx context.Context) error {
 		sums[name] = sumOf(data)
 		return err
 	}
-	if err := m.configMaps(ctx, releases, sums, put); err != nil {
+	for _, d := range docs {
+		data, err := d.make()
+		if err == nil && data != nil {
+			err = put(d.name, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := m.sign(put, m.checksums(releases, sums)); err != nil {
 		return err
+	}
+	if err := os.Remove(m.beside.path(journalFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove %s: %w", m.beside.path(journalFile), cause(err))
+	}
+	return nil
+}
+
+// document is a file beside the releases that follows from them. Its content is nil
+// if there should be none.
+type document struct {
+	name string
+	make func() ([]byte, error)
+}
+
+// documents returns what belongs beside the releases, in the order in which it is
+// written, and the images. Sums gets the checksums of files that stay as they are.
+func (m *run) documents(ctx context.Context, releases []Locked, sums map[string]repo.Sum) ([]document, *ImageInventory, error) {
+	docs, err := m.configMaps(ctx, releases, sums)
+	if err != nil {
+		return nil, nil, err
 	}
 	config, err := m.config(releases)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	m.result.CertManager = config.CertManager != nil
-	if err := m.operator(releases, config, put); err != nil {
-		return err
-	}
 	if m.ImageRegistry != "" {
 		var problems []string
 		config.Images, problems = overrides(m.ImageRegistry, usesOf(releases, m.images))
@@ -148,44 +178,15 @@ func (m *run) finish(ctx context.Context) error {
 	if left := inv.unmapped(); config.Images != nil && len(left) > 0 {
 		m.warn("clusterctl rewrites only images of components; it does not take %d from %s: %s; provide them under their own names", len(left), m.ImageRegistry, few(left))
 	}
-	if m.compare == nil {
-		if err := m.bringImages(ctx, inv, sums); err != nil {
-			return err
-		}
-	}
-	text, err := config.Marshal()
-	if err != nil {
-		return err
-	}
-	for _, f := range []struct {
-		name string
-		data func() ([]byte, error)
-	}{
-		{layouts.ImageListFile, func() ([]byte, error) { return inv.list(), nil }},
-		{layouts.ImageInventoryFile, func() ([]byte, error) { return indent(inv) }},
-		{layouts.HaulerFile, inv.hauler},
-		{layouts.ZarfFile, inv.zarf},
-		{layouts.ConfigFile, func() ([]byte, error) { return text, nil }},
-		{layouts.LockFile, func() ([]byte, error) { return indent(m.lock.lock()) }},
-	} {
-		data, err := f.data()
-		if err != nil {
-			return err
-		}
-		if err := put(f.name, data); err != nil {
-			return err
-		}
-	}
-	if m.compare != nil {
-		return nil
-	}
-	if err := m.sign(put, m.checksums(releases, sums)); err != nil {
-		return err
-	}
-	if err := os.Remove(m.beside.path(journalFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove %s: %w", m.beside.path(journalFile), cause(err))
-	}
-	return nil
+	return append(docs,
+		document{operatorFile, func() ([]byte, error) { return m.operator(releases, config) }},
+		document{layouts.ImageListFile, func() ([]byte, error) { return inv.list(), nil }},
+		document{layouts.ImageInventoryFile, func() ([]byte, error) { return indent(inv) }},
+		document{layouts.HaulerFile, inv.hauler},
+		document{layouts.ZarfFile, inv.zarf},
+		document{layouts.ConfigFile, config.Marshal},
+		document{layouts.LockFile, func() ([]byte, error) { return indent(m.lock.lock()) }},
+	), inv, nil
 }
 
 // Derived names the files beside the releases that are not what a run would make
@@ -198,28 +199,37 @@ func Derived(ctx context.Context, opts Options) (differ []string, err error) {
 		return nil, err
 	}
 	clear(m.images) // they are found in the releases
+	releases, err := m.standing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	docs, _, err := m.documents(ctx, releases, map[string]repo.Sum{})
+	if err != nil {
+		return nil, err
+	}
 	seen := map[string]bool{}
-	m.compare = func(name string, data []byte) error {
-		seen[name] = true
-		old, err := m.beside.read(name)
-		if err == nil && !bytes.Equal(old, data) {
-			differ = append(differ, name)
+	for _, d := range docs {
+		data, err := d.make()
+		if err != nil {
+			return nil, err
 		}
-		return err
-	}
-	if err := m.finish(ctx); err != nil {
-		return nil, err
-	}
-	more, err := os.ReadDir(m.beside.path(layouts.ConfigMapFolder))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for _, e := range more {
-		if name := layouts.ConfigMapFolder + "/" + e.Name(); !seen[name] {
-			differ = append(differ, name)
+		if data == nil {
+			continue
+		}
+		seen[d.name] = true
+		if old, err := m.beside.read(d.name); err != nil {
+			return nil, err
+		} else if !bytes.Equal(old, data) {
+			differ = append(differ, d.name)
 		}
 	}
-	return differ, nil
+	more, err := m.beside.names(layouts.ConfigMapFolder)
+	for _, name := range more {
+		if name = layouts.ConfigMapFolder + "/" + name; !seen[name] {
+			differ = append(differ, name)
+		}
+	}
+	return differ, err
 }
 
 // bringImages makes the mirror hold its container images, or none.
@@ -361,11 +371,12 @@ func (m *run) own(l *Locked, r *repo.Release) *repo.Release {
 	return &out
 }
 
-// configMaps writes the ConfigMaps of the releases. Those that are there from
+// configMaps returns the ConfigMaps of the releases. Those that are there from
 // earlier runs are counted even if none are asked for now.
-func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string]repo.Sum, put func(string, []byte) error) error {
+func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string]repo.Sum) (docs []document, err error) {
 	for i := range releases {
 		l := &releases[i]
+		key := [2]string{l.Provider, l.Version}
 		name := configMapName(l)
 		if name == "" {
 			continue
@@ -373,47 +384,42 @@ func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string
 		name = layouts.ConfigMapFolder + "/" + name + ".yaml"
 		old, err := m.beside.read(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if old != nil && !m.Repair && !m.fresh[[2]string{l.Provider, l.Version}] {
+		if old != nil && !m.Repair && !m.fresh[key] {
 			sums[name] = sumOf(old)
 			continue
 		}
-		if !m.ConfigMaps && old == nil || m.lost[[2]string{l.Provider, l.Version}] {
+		if !m.ConfigMaps && old == nil || m.lost[key] {
 			continue
 		}
-		r, err := m.at(ctx, l)
-		if err != nil {
-			return err
-		}
-		data, err := configMap(l, m.own(l, r))
-		if err != nil {
-			m.warn("%s %s: there is no ConfigMap for it: %v", l.Provider, l.Version, err)
-			continue
-		}
-		if err := put(name, data); err != nil {
-			return err
-		}
+		docs = append(docs, document{name, func() ([]byte, error) {
+			r, err := m.at(ctx, l)
+			if err != nil {
+				return nil, err
+			}
+			data, err := configMap(l, m.own(l, r))
+			if err != nil {
+				m.warn("%s %s: there is no ConfigMap for it: %v", l.Provider, l.Version, err)
+			}
+			return data, nil
+		}})
 	}
-	return nil
+	return docs, nil
 }
 
-// operator writes the provider objects of the operator, if that can read the
+// operator makes the provider objects of the operator, if that can read the
 // mirror: where it is a registry, or has ConfigMaps.
-func (m *run) operator(releases []Locked, c *Config, put func(string, []byte) error) error {
+func (m *run) operator(releases []Locked, c *Config) ([]byte, error) {
 	urls, registry := map[layouts.Provider]string{}, false
 	for _, p := range c.Providers {
 		urls[layouts.Provider{Type: p.Type, Name: p.Name}] = p.URL
 		registry = registry || strings.HasPrefix(p.URL, "oci://")
 	}
 	if !registry && !m.ConfigMaps {
-		return nil
+		return nil, nil
 	}
-	data, err := operatorProviders(releases, urls)
-	if err != nil || len(data) == 0 {
-		return err
-	}
-	return put(operatorFile, data)
+	return operatorProviders(releases, urls)
 }
 
 // config makes the clusterctl.yaml.

@@ -36,6 +36,8 @@ type Options struct {
 	Below string
 	// Apart is true if the releases are not in Dir.
 	Apart bool
+	// in is the bundle, if the mirror is read there; see Reading.
+	in *Bundle
 	// Jobs limits what goes on at the same time: downloads, looks at what there is,
 	// and releases, of which a mirror in a Folder may have twice as many under way.
 	Jobs int
@@ -190,7 +192,7 @@ func newRun(opts Options) (*run, error) {
 	}
 	m := &run{
 		Options: opts,
-		beside:  beside{opts.Dir},
+		beside:  beside{dir: opts.Dir, in: opts.in},
 		tokens:  make(chan struct{}, opts.Jobs),
 		looks:   make(chan struct{}, opts.Jobs),
 		ahead:   make(chan struct{}, opts.Jobs),
@@ -255,8 +257,6 @@ type run struct {
 	touched, fresh map[[2]string]bool
 	// lost releases are in the lock, but not in the mirror.
 	lost map[[2]string]bool
-	// compare takes what would be written beside the releases, if nothing is.
-	compare func(name string, data []byte) error
 	// vouched releases are those in a lock that was signed.
 	vouched map[[2]string]bool
 	// vouchedImages says so of the index of the container images.

@@ -50,9 +50,19 @@ func hold(ctx context.Context, o *Options) (*held, error) {
 	if o.Bundle != "" {
 		o.Dir = Staging(o.Bundle)
 	}
-	h := &held{beside: beside{o.Dir}, bundle: o.Bundle}
+	h := &held{beside: beside{dir: o.Dir}, bundle: o.Bundle}
 	if o.DryRun {
-		return h, nil
+		if o.Since != nil {
+			return h, nil
+		}
+		reading, err := o.Reading()
+		if err == nil {
+			h.lock = reading
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = nil // the first run makes it
+		}
+		h.bundle = ""
+		return h, err
 	}
 	name := o.Dir
 	if h.bundle != "" {

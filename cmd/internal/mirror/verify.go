@@ -58,74 +58,29 @@ over the network.`,
 	return cmd
 }
 
-// checkMirror checks a mirror in a folder. What makes it unusable as a mirror
-// is an error.
+// checkMirror checks a mirror in a folder or bundle. What makes it unusable as a
+// mirror is an error.
 func checkMirror(ctx context.Context, env *cli.Env, name string, keys *trust.Verification) (*mirror.Report, error) {
-	dir := env.Path(name)
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() && mirror.IsBundle(name) {
-		return checkBundle(ctx, env, name, keys)
-	}
-	report, err := mirror.Check(ctx, dir, mirror.DefaultJobs)
+	report, err := mirror.Check(ctx, env.Path(name), mirror.DefaultJobs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, cli.UsageError(err)
 	}
-	if err != nil || !keys.Given() {
-		return report, err
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range report.Problems {
+		if p.Path == env.Path(name) {
+			report.Problems[i].Path = name // the bundle as a whole
+		}
+	}
+	if !keys.Given() || report.Lock == nil && report.Checksums == nil {
+		return report, nil
 	}
 	signed, err := keys.Signed(env, report.Checksums, report.Signature)
 	if err != nil || signed {
 		return report, err
 	}
 	return report, checkReleases(ctx, env, name, keys, report)
-}
-
-// checkBundle checks a bundle without unpacking it.
-func checkBundle(ctx context.Context, env *cli.Env, name string, keys *trust.Verification) (*mirror.Report, error) {
-	report := &mirror.Report{Problems: []mirror.Problem{}, Notes: []string{}}
-	damaged := func(err error) (*mirror.Report, error) {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Damaged, Path: name, Message: err.Error() + "; carry the bundle over again"})
-		return report, nil
-	}
-	b, err := mirror.OpenBundle(env.Path(name))
-	if err != nil {
-		return damaged(err)
-	}
-	defer b.Close()
-	wants, lock, err := mirror.Carried(b)
-	if err != nil {
-		return damaged(err)
-	}
-	report.Lock, report.Releases, report.Files = lock, len(lock.Releases), len(b.Names())
-	if report.Bytes, err = b.Verify(ctx); err != nil {
-		return damaged(err)
-	}
-	for _, n := range lock.Requires {
-		report.Notes = append(report.Notes, fmt.Sprintf("it is a difference, and the other side has to have %s %s", n.Provider, n.Version))
-	}
-	for _, stranger := range mirror.Strangers(lock, b.Names()) {
-		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unexpected, Path: name, Message: stranger + " belongs to no release in " + layouts.LockFile + ", and no run of mirror writes it; make the bundle anew"})
-	}
-	demands, err := keys.Demands(env)
-	if err != nil || demands == nil {
-		return report, err
-	}
-	if signed, err := keys.Signed(env, b.Checksums, b.Signature); err != nil || signed {
-		return report, err
-	}
-	for i, w := range wants {
-		r, err := w.From.Fetch(ctx, lock.Releases[i].Version)
-		if err == nil {
-			_, err = trust.Approve(ctx, env, demands, r, lock.Releases[i].Identity())
-		}
-		if err != nil {
-			l := lock.Releases[i]
-			report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: name, Message: err.Error(), Provider: l.Provider, Version: l.Version})
-		}
-	}
-	return report, nil
 }
 
 // checkReleases verifies the signature of every release of a mirror.
@@ -141,6 +96,11 @@ func checkReleases(ctx context.Context, env *cli.Env, name string, keys *trust.V
 	if _, err := mirrorAt(env, name, &opts); err != nil {
 		return err
 	}
+	reading, err := opts.Reading()
+	if err != nil {
+		return err
+	}
+	defer reading.Close()
 	for _, l := range report.Lock.Releases {
 		at := mirror.Problem{Kind: mirror.Unsigned, Path: filepath.ToSlash(filepath.Join(report.Lock.Settings.Folder, l.Provider, l.Version)), Provider: l.Provider, Version: l.Version}
 		p := l.Identity()
@@ -219,6 +179,22 @@ func printableLines(env *cli.Env, text string) string {
 
 // mirrorAt fills in the options for a mirror that is there, as its lock says.
 func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*mirror.Lock, error) {
+	if info, err := os.Stat(env.Path(name)); err == nil && !info.IsDir() && mirror.IsBundle(name) {
+		f := flags{to: name, maxWait: cli.UsualWait}
+		if err := bundleTo(env, &f, opts); err != nil {
+			return nil, err
+		}
+		b, err := mirror.OpenBundle(opts.Bundle)
+		if err != nil {
+			return nil, err
+		}
+		defer b.Close()
+		_, lock, err := mirror.Carried(b)
+		if err != nil {
+			return nil, err
+		}
+		return lock, mirrorTo(env, &f, opts)
+	}
 	lock, err := mirror.ReadLock(env.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, cli.UsageError(err)
