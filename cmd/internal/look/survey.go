@@ -19,7 +19,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/survey"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
@@ -145,7 +144,7 @@ func (f *surveyFlags) run(ctx context.Context, env *cli.Env, source string) erro
 		return err
 	}
 	defer state.Close()
-	if n := state.Known(); n > 0 {
+	if n := state.count(); n > 0 {
 		env.Detail("%d releases were checked before", n)
 	}
 	identity, err := targets.ProgramIdentity()
@@ -153,7 +152,7 @@ func (f *surveyFlags) run(ctx context.Context, env *cli.Env, source string) erro
 		return err
 	}
 	o := check.Options{Profile: contract.DefaultProfile()}
-	s, err := survey.Run(ctx, subjects, survey.Options{
+	s, err := walk(ctx, subjects, walkOptions{
 		Newest: f.newest, Workers: f.jobs, Shard: shard, Program: env.Version, Identity: identity, State: state,
 		Judge: func(ctx context.Context, r *repo.Release) (fleet.Release, error) { return verdict.Of(ctx, r, o) },
 		Done: func(p *fleet.Provider, done, all int) {
@@ -201,7 +200,7 @@ func parseShard(env *cli.Env, text string) (*fleet.Shard, error) {
 }
 
 // surveyState opens the file of what was checked; nil if there is no place for it.
-func surveyState(env *cli.Env, source string, f *surveyFlags) (*survey.State, error) {
+func surveyState(env *cli.Env, source string, f *surveyFlags) (*verdicts, error) {
 	name := f.state
 	if name == "" {
 		cache := targets.CacheFolder(env)
@@ -215,7 +214,7 @@ func surveyState(env *cli.Env, source string, f *surveyFlags) (*survey.State, er
 		sum := sha256.Sum256([]byte(where))
 		name = filepath.Join(cache, "survey", fmt.Sprintf("%x-%s.jsonl", sum[:8], strings.ReplaceAll(f.shard, "/", "-of-")))
 	}
-	s, err := survey.OpenState(env.Path(name), f.fresh)
+	s, err := openState(env.Path(name), f.fresh)
 	if err != nil {
 		return nil, cli.Usagef("--state %s: %w", name, cli.Cause(err))
 	}
@@ -223,11 +222,11 @@ func surveyState(env *cli.Env, source string, f *surveyFlags) (*survey.State, er
 }
 
 // subjects are the providers that a source names.
-func subjects(ctx context.Context, env *cli.Env, source string) ([]survey.Subject, error) {
+func subjects(ctx context.Context, env *cli.Env, source string) ([]subject, error) {
 	env.Places() // opened once, before they are used side by side
 	if open.IsURL(source) {
-		one, err := subject(env, source, layouts.Provider{})
-		return []survey.Subject{one}, err
+		one, err := subjectAt(env, source, layouts.Provider{})
+		return []subject{one}, err
 	}
 	info, err := os.Stat(env.Path(source))
 	switch {
@@ -243,7 +242,7 @@ func subjects(ctx context.Context, env *cli.Env, source string) ([]survey.Subjec
 	if ext := filepath.Ext(source); ext == ".yaml" || ext == ".yml" || ext == ".json" {
 		return configSubjects(env, source, data)
 	}
-	var out []survey.Subject
+	var out []subject
 	seen := map[string]bool{}
 	for i, line := range strings.Split(string(data), "\n") {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
@@ -251,7 +250,7 @@ func subjects(ctx context.Context, env *cli.Env, source string) ([]survey.Subjec
 			continue
 		}
 		seen[line] = true
-		one, err := subject(env, line, layouts.Provider{})
+		one, err := subjectAt(env, line, layouts.Provider{})
 		if err != nil {
 			return nil, cli.Usagef("%s:%d:1: %w", source, i+1, err)
 		}
@@ -264,7 +263,7 @@ func subjects(ctx context.Context, env *cli.Env, source string) ([]survey.Subjec
 }
 
 // configSubjects are the providers of a clusterctl.yaml.
-func configSubjects(env *cli.Env, name string, data []byte) ([]survey.Subject, error) {
+func configSubjects(env *cli.Env, name string, data []byte) ([]subject, error) {
 	c, err := clusterctlconfig.Read(name, data, env.LookupEnv)
 	if err != nil {
 		return nil, cli.UsageError(err)
@@ -273,9 +272,9 @@ func configSubjects(env *cli.Env, name string, data []byte) ([]survey.Subject, e
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
-	var out []survey.Subject
+	var out []subject
 	for _, p := range providers {
-		one, err := subject(env, p.URL, p.Provider)
+		one, err := subjectAt(env, p.URL, p.Provider)
 		if err != nil {
 			return nil, cli.Usagef("%s: %s: %w", name, p.Label(), err)
 		}
@@ -288,12 +287,12 @@ func configSubjects(env *cli.Env, name string, data []byte) ([]survey.Subject, e
 }
 
 // folderSubjects are the providers of a repository.
-func folderSubjects(ctx context.Context, env *cli.Env, dir string) ([]survey.Subject, error) {
+func folderSubjects(ctx context.Context, env *cli.Env, dir string) ([]subject, error) {
 	r, err := folder.Open(ctx, env.Short(env.Path(dir)))
 	if err != nil {
 		return nil, err
 	}
-	var out []survey.Subject
+	var out []subject
 	for _, p := range r.Providers {
 		out = append(out, localSubject(env, p.Label(), filepath.Dir(env.Path(filepath.FromSlash(p.Path))), p.Provider))
 	}
@@ -301,8 +300,8 @@ func folderSubjects(ctx context.Context, env *cli.Env, dir string) ([]survey.Sub
 }
 
 // localSubject is a provider in the folder of a repository.
-func localSubject(env *cli.Env, name, root string, p layouts.Provider) survey.Subject {
-	return survey.Subject{Name: name, Provider: p, Local: true, From: func() (publish.Destination, error) {
+func localSubject(env *cli.Env, name, root string, p layouts.Provider) subject {
+	return subject{Name: name, Provider: p, Local: true, From: func() (publish.Destination, error) {
 		place, err := local.New(root)
 		if err != nil {
 			return nil, err
@@ -312,19 +311,19 @@ func localSubject(env *cli.Env, name, root string, p layouts.Provider) survey.Su
 }
 
 // subject is the provider at the URL of a release.
-func subject(env *cli.Env, raw string, p layouts.Provider) (survey.Subject, error) {
+func subjectAt(env *cli.Env, raw string, p layouts.Provider) (subject, error) {
 	l, err := targets.ParseURL(env, raw)
 	if err != nil {
-		return survey.Subject{}, err
+		return subject{}, err
 	}
 	if l.Kind == layouts.Local {
 		at, err := layouts.ParseLabel(l.Label)
 		if err != nil {
-			return survey.Subject{}, cli.UsageError(err)
+			return subject{}, cli.UsageError(err)
 		}
 		return localSubject(env, raw, filepath.FromSlash(l.Base), at), nil
 	}
-	return survey.Subject{
+	return subject{
 		Name: raw, Provider: p, File: l.File,
 		From:     func() (publish.Destination, error) { return targets.At(env, l) },
 		Identify: func(r *repo.Release) { targets.Identify(r, l) },

@@ -1,4 +1,4 @@
-package survey
+package look
 
 import (
 	"bufio"
@@ -13,10 +13,10 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
 )
 
-// State keeps the verdicts on releases in a file, one a line, as they are made. A
+// verdicts keeps the verdicts on releases in a file, one a line, as they are made. A
 // line that was cut short by the end of the program is left out when it is read,
-// and its release is judged again. A nil State keeps nothing.
-type State struct {
+// and its release is judged again. A nil verdicts keeps nothing.
+type verdicts struct {
 	mu    sync.Mutex
 	known map[string]fleet.Release
 	file  *os.File
@@ -29,13 +29,13 @@ type record struct {
 	Release fleet.Release `json:"release"`
 }
 
-// OpenState reads what a file holds, and opens it to add to it. A file that is not
+// openState reads what a file holds, and opens it to add to it. A file that is not
 // there is made, with its folder. Fresh forgets what it holds.
-func OpenState(name string, fresh bool) (*State, error) {
+func openState(name string, fresh bool) (*verdicts, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return nil, err
 	}
-	s := &State{known: map[string]fleet.Release{}}
+	s := &verdicts{known: map[string]fleet.Release{}}
 	data, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -68,15 +68,15 @@ func OpenState(name string, fresh bool) (*State, error) {
 }
 
 // Close closes the file.
-func (s *State) Close() error {
+func (s *verdicts) Close() error {
 	if s == nil {
 		return nil
 	}
 	return errors.Join(s.err, s.file.Close())
 }
 
-// Err is why verdicts could not be kept, or nil.
-func (s *State) Err() error {
+// failure is why verdicts could not be kept, or nil.
+func (s *verdicts) failure() error {
 	if s == nil {
 		return nil
 	}
@@ -85,8 +85,8 @@ func (s *State) Err() error {
 	return s.err
 }
 
-// Known is how many verdicts there are.
-func (s *State) Known() int {
+// count is how many verdicts there are.
+func (s *verdicts) count() int {
 	if s == nil {
 		return 0
 	}
@@ -95,7 +95,7 @@ func (s *State) Known() int {
 	return len(s.known)
 }
 
-func (s *State) get(key string) (fleet.Release, bool) {
+func (s *verdicts) get(key string) (fleet.Release, bool) {
 	if s == nil {
 		return fleet.Release{}, false
 	}
@@ -105,7 +105,7 @@ func (s *State) get(key string) (fleet.Release, bool) {
 	return r, ok
 }
 
-func (s *State) put(key string, r fleet.Release) {
+func (s *verdicts) put(key string, r fleet.Release) {
 	if s == nil {
 		return
 	}

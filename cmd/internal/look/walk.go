@@ -1,9 +1,4 @@
-// Package survey walks the newest releases of many providers, or of a shard of
-// them. What was judged is kept as soon as it is, so that an interrupted run
-// continues where it was. How a release is judged is passed in.
-//
-// It must not know rules, flags or formats.
-package survey
+package look
 
 import (
 	"cmp"
@@ -24,8 +19,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Subject is a provider to survey.
-type Subject struct {
+// subject is a provider to survey.
+type subject struct {
 	// Name is what the source calls it: a URL, or the label in a folder.
 	Name string
 	// Provider is who it is; zero if only its releases tell.
@@ -41,8 +36,8 @@ type Subject struct {
 	Identify func(*repo.Release)
 }
 
-// Options say what to survey and how.
-type Options struct {
+// walkOptions say what to survey and how.
+type walkOptions struct {
 	// Newest is how many versions of each provider to check; at least 1.
 	Newest int
 	// Workers is how many providers are surveyed side by side.
@@ -55,18 +50,19 @@ type Options struct {
 	// Judge checks one release.
 	Judge func(ctx context.Context, r *repo.Release) (fleet.Release, error)
 	// State keeps what was judged; nil keeps nothing.
-	State *State
+	State *verdicts
 	// Done is told of each surveyed provider; it may be nil.
 	Done func(p *fleet.Provider, done, all int)
 }
 
-// Run surveys the subjects. A provider that cannot be read is in the result with
+// walk surveys the newest releases of many providers, or of a shard of them. What was
+// judged is kept as soon as it is, so that an interrupted run continues. A provider that cannot be read is in the result with
 // its failure. The error is that of the context, or of the state.
-func Run(ctx context.Context, subjects []Subject, o Options) (*fleet.Survey, error) {
+func walk(ctx context.Context, subjects []subject, o walkOptions) (*fleet.Survey, error) {
 	subjects = slices.Clone(subjects)
-	slices.SortStableFunc(subjects, func(a, b Subject) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(subjects, func(a, b subject) int { return cmp.Compare(a.Name, b.Name) })
 	out := &fleet.Survey{Program: o.Program, Newest: o.Newest, Subjects: len(subjects), Source: digest(subjects), Shard: o.Shard, Providers: []fleet.Provider{}}
-	var mine []Subject
+	var mine []subject
 	for i, s := range subjects {
 		if o.Shard == nil || o.Shard.Has(i) {
 			mine = append(mine, s)
@@ -75,7 +71,7 @@ func Run(ctx context.Context, subjects []Subject, o Options) (*fleet.Survey, err
 	var mu sync.Mutex
 	var wait sync.WaitGroup
 	done := 0
-	next := make(chan Subject)
+	next := make(chan subject)
 	for range max(1, o.Workers) {
 		wait.Go(func() {
 			for s := range next {
@@ -105,11 +101,11 @@ func Run(ctx context.Context, subjects []Subject, o Options) (*fleet.Survey, err
 		return nil, context.Cause(ctx)
 	}
 	out.Sort()
-	return out, o.State.Err()
+	return out, o.State.failure()
 }
 
 // digest is what shards of one run agree in.
-func digest(subjects []Subject) string {
+func digest(subjects []subject) string {
 	h := sha256.New()
 	for _, s := range subjects {
 		fmt.Fprintf(h, "%s\x00%s\x00", s.Name, s.File)
@@ -118,7 +114,7 @@ func digest(subjects []Subject) string {
 }
 
 // provider surveys one provider.
-func (o *Options) provider(ctx context.Context, s *Subject) fleet.Provider {
+func (o *walkOptions) provider(ctx context.Context, s *subject) fleet.Provider {
 	p := fleet.Provider{Subject: s.Name, WithoutRelease: []string{}, Releases: []fleet.Release{}}
 	if s.Provider.Type != "" {
 		p.Label = s.Provider.Label()
@@ -129,7 +125,7 @@ func (o *Options) provider(ctx context.Context, s *Subject) fleet.Provider {
 	return p
 }
 
-func (o *Options) fill(ctx context.Context, s *Subject, p *fleet.Provider) error {
+func (o *walkOptions) fill(ctx context.Context, s *subject, p *fleet.Provider) error {
 	from, err := s.From()
 	if err != nil {
 		return err
@@ -191,7 +187,7 @@ func newestFirst(listed []string) []layouts.Version {
 }
 
 // fetch reads a version and finds the provider in it.
-func fetch(ctx context.Context, from publish.Destination, s *Subject, version string) (*repo.Release, error) {
+func fetch(ctx context.Context, from publish.Destination, s *subject, version string) (*repo.Release, error) {
 	whole, err := from.Fetch(ctx, version)
 	if err != nil {
 		return nil, err
@@ -220,7 +216,7 @@ func fetch(ctx context.Context, from publish.Destination, s *Subject, version st
 }
 
 // judge checks a release, or takes what is known of it.
-func (o *Options) judge(ctx context.Context, s *Subject, r *repo.Release) (fleet.Release, error) {
+func (o *walkOptions) judge(ctx context.Context, s *subject, r *repo.Release) (fleet.Release, error) {
 	key, err := stamp(ctx, o.Identity, s, r)
 	if err != nil {
 		return fleet.Release{}, err
@@ -242,7 +238,7 @@ func (o *Options) judge(ctx context.Context, s *Subject, r *repo.Release) (fleet
 // stamp identifies what is judged: the files by their digests where the place
 // states them or they are cheap to read, and else by name, because published
 // releases do not change.
-func stamp(ctx context.Context, identity string, s *Subject, r *repo.Release) (string, error) {
+func stamp(ctx context.Context, identity string, s *subject, r *repo.Release) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00", identity, s.Name, r.Provider.Label(), r.Version)
 	for _, a := range r.Artifacts {

@@ -1,4 +1,4 @@
-package survey_test
+package look
 
 import (
 	"bytes"
@@ -17,7 +17,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/survey"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
 )
@@ -45,18 +44,18 @@ func (p *place) Fetch(_ context.Context, version string) (*repo.Release, error) 
 }
 
 // providers are n subjects: one in ten has a tag without a release.
-func providers(n int) []survey.Subject {
-	var out []survey.Subject
+func providers(n int) []subject {
+	var out []subject
 	for i := range n {
 		p := &place{provider: layouts.Provider{Type: layouts.Infrastructure, Name: fmt.Sprintf("p%d", i)}, versions: []string{"v0.1.0", "v0.2.0", "v0.1.1", "nightly"}, lost: map[string]bool{"v0.2.0": i%10 == 0}}
-		out = append(out, survey.Subject{Name: p.provider.Label(), Provider: p.provider, Local: true, From: func() (publish.Destination, error) { return p, nil }})
+		out = append(out, subject{Name: p.provider.Label(), Provider: p.provider, Local: true, From: func() (publish.Destination, error) { return p, nil }})
 	}
 	return out
 }
 
 // options judge by counting; the number of judged releases is counted in judged.
-func options(judged *atomic.Int64) survey.Options {
-	return survey.Options{Newest: 2, Workers: 4, Program: "test", Identity: "test", Judge: func(_ context.Context, r *repo.Release) (fleet.Release, error) {
+func options(judged *atomic.Int64) walkOptions {
+	return walkOptions{Newest: 2, Workers: 4, Program: "test", Identity: "test", Judge: func(_ context.Context, r *repo.Release) (fleet.Release, error) {
 		judged.Add(1)
 		return fleet.Release{Errors: len(r.Provider.Name), Contracts: []fleet.Contract{}, Findings: []fleet.Finding{}, Images: []string{}}, nil
 	}}
@@ -76,7 +75,7 @@ const many = 500
 // The shards of a run, in any order, are the run.
 func TestShardsAreTheWhole(t *testing.T) {
 	var judged atomic.Int64
-	whole, err := survey.Run(context.Background(), providers(many), options(&judged))
+	whole, err := walk(context.Background(), providers(many), options(&judged))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +90,7 @@ func TestShardsAreTheWhole(t *testing.T) {
 		o.Shard = &fleet.Shard{Index: n - i, Of: n}
 		subjects := providers(many)
 		slices.Reverse(subjects) // the order of the source does not count
-		s, err := survey.Run(context.Background(), subjects, o)
+		s, err := walk(context.Background(), subjects, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,14 +113,14 @@ func TestShardsAreTheWhole(t *testing.T) {
 // was not, and judges every release once.
 func TestInterruptedRunsFinish(t *testing.T) {
 	var once atomic.Int64
-	want, err := survey.Run(context.Background(), providers(many), options(&once))
+	want, err := walk(context.Background(), providers(many), options(&once))
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "state", "x.jsonl")
 	var judged atomic.Int64
 	for round := range 100 {
-		state, err := survey.OpenState(file, false)
+		state, err := openState(file, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +136,7 @@ func TestInterruptedRunsFinish(t *testing.T) {
 			}
 			return judge(ctx, r)
 		}
-		got, err := survey.Run(ctx, providers(many), o)
+		got, err := walk(ctx, providers(many), o)
 		cancel()
 		state.Close()
 		if errors.Is(err, context.Canceled) {
@@ -180,8 +179,8 @@ func TestWhatIsFound(t *testing.T) {
 	broken := &place{err: errors.New("no route")}
 	empty := &place{}
 	subjects = append(subjects,
-		survey.Subject{Name: "broken", From: func() (publish.Destination, error) { return broken, nil }},
-		survey.Subject{Name: "empty", From: func() (publish.Destination, error) { return empty, nil }})
+		subject{Name: "broken", From: func() (publish.Destination, error) { return broken, nil }},
+		subject{Name: "empty", From: func() (publish.Destination, error) { return empty, nil }})
 	var mu sync.Mutex
 	var told []string
 	o := options(&judged)
@@ -190,7 +189,7 @@ func TestWhatIsFound(t *testing.T) {
 		defer mu.Unlock()
 		told = append(told, fmt.Sprintf("%d/%d", done, all))
 	}
-	s, err := survey.Run(context.Background(), subjects, o)
+	s, err := walk(context.Background(), subjects, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +231,7 @@ func TestStateRefusesOtherFiles(t *testing.T) {
 	if err := os.WriteFile(file, []byte("one\ntwo\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := survey.OpenState(file, false); err == nil {
+	if _, err := openState(file, false); err == nil {
 		t.Error("accepted")
 	}
 }
