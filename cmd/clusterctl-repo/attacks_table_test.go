@@ -356,7 +356,7 @@ var bundleAttacks = []attack{
 		w.bundled(nil, func(m []member) ([]member, string) {
 			return list(append(m, file("infrastructure-foo/v9.9.9/metadata.yaml", template), file("overrides/x.yaml", template))), ""
 		})
-	}, tries: verifyBundle, want: "infrastructure-foo/v9.9.9/metadata.yaml belongs to no release"},
+	}, tries: verifyBundle, want: "infrastructure-foo/v9.9.9/metadata.yaml: unexpected"},
 	{name: "bundle with a path that leads out", threat: "a member leads out of the folder", stops: "such names are refused", do: func(w *attacked) {
 		w.bundled(nil, func(m []member) ([]member, string) { return list(append(m, file("../evil", template))), "" })
 	}, tries: useBundle, want: "is not a checksum and the path of a file"},

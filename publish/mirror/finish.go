@@ -213,13 +213,11 @@ func Derived(ctx context.Context, opts Options) (differ []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if data == nil {
-			continue
-		}
 		seen[d.name] = true
+		// A file that should not be there differs as well.
 		if old, err := m.beside.read(d.name); err != nil {
 			return nil, err
-		} else if !bytes.Equal(old, data) {
+		} else if !bytes.Equal(old, data) || old != nil && data == nil {
 			differ = append(differ, d.name)
 		}
 	}

@@ -118,11 +118,11 @@ func (inv *ImageInventory) refs() (out []string) {
 
 // list returns the references that can be pulled, one on each line.
 func (inv *ImageInventory) list() []byte {
-	var b bytes.Buffer
+	list := []byte{} // an empty file, not none
 	for _, ref := range inv.refs() {
-		b.WriteString(ref + "\n")
+		list = append(list, ref+"\n"...)
 	}
-	return b.Bytes()
+	return list
 }
 
 // parseImages takes an image inventory apart by release.
