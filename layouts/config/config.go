@@ -56,6 +56,7 @@ type Discovery struct {
 
 	Disabled bool     `yaml:"disabled" doc:"Build only the providers listed in this file."`
 	Ignore   []string `yaml:"ignore" is:"glob" doc:"Folders in which no provider is looked for; * stands for a part of a name, ** for any number of folders."`
+	LeaveOut []string `yaml:"leaveOut" is:"glob" doc:"Names of files that the recipes of the tree publish and that this configuration leaves out or names otherwise on purpose."`
 }
 
 // Generated is a set of files that is made before the build. Without Run it
@@ -124,6 +125,7 @@ type Image struct {
 	NewName    string  `yaml:"newName" is:"text" doc:"The new image name; unchanged if absent."`
 	NewTag     string  `yaml:"newTag" is:"text" doc:"The new tag, often {version}."`
 	Digest     string  `yaml:"digest" is:"digest" doc:"The new digest, instead of a tag."`
+	Keep       bool    `yaml:"keep" doc:"The image is meant as it is, whatever its tag."`
 	PullPolicy string  `yaml:"pullPolicy" enum:"Always,IfNotPresent,Never" doc:"The imagePullPolicy of the containers whose image was replaced."`
 	Places     []Place `yaml:"places" doc:"Other places that hold this image, its name or its tag."`
 }

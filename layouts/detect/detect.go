@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -24,6 +25,8 @@ type Hints struct {
 	// configuration lies elsewhere: a worktree, a submodule, a folder of a
 	// repository. It is asked only if the tree does not tell; nil tells nothing.
 	Remote func() string
+	// Release returns what the recipes of the tree publish; nil follows them.
+	Release func() *recipes.Release
 }
 
 // Detect returns the configuration that the conventions give for a source
@@ -42,7 +45,9 @@ func Detect(fsys fs.FS, hints Hints) (*config.Config, []config.Note, error) {
 //     cluster.x-k8s.io/provider or else the repository;
 //   - metadata.yaml, from the nearest folder above the kustomization, or else
 //     the only one of the tree;
-//   - the templates and ClusterClasses in the folder templates beside config.
+//   - the templates, ClusterClasses and other files that the recipes of the tree
+//     publish (layouts/recipes), or, where they do not tell, the templates and
+//     ClusterClasses in the folder templates next to config.
 //
 // The notes say which convention led to which value; their keys index the
 // providers of the result. The error says what was looked for, what was found
@@ -52,6 +57,12 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 	if err := d.scan(); err != nil {
 		return nil, nil, err
 	}
+	if hints.Release == nil {
+		hints.Release = func() *recipes.Release { return recipes.Follow(fsys) }
+	}
+	d.release = hints.Release()
+	d.components()
+	c = d.file
 	out := *c
 	out.Providers = nil
 	var problems []error
@@ -80,7 +91,8 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 		add(&NothingError{d.nothing()})
 	}
 	add(d.metadata(&out))
-	d.templates(&out)
+	d.published(&out)
+	d.generated(&out)
 	if len(problems) > 0 {
 		return nil, d.notes, errors.Join(problems...)
 	}
@@ -100,9 +112,10 @@ func Identify(fsys fs.FS, dir string, hints Hints) (layouts.Provider, error) {
 
 type detection struct {
 	*survey
-	file  *config.Config
-	repo  repository
-	notes []config.Note
+	file    *config.Config // as it is given, and what the recipes publish
+	repo    repository
+	release *recipes.Release // nil if the recipes do not tell
+	notes   []config.Note
 
 	// What the scan of the tree found, in lexical order.
 	kustomizations []string // folders
@@ -521,6 +534,11 @@ func (d *detection) nearestMetadata(p config.Provider) (string, error) {
 		return "", nil // the plan says what to do
 	case 1:
 		return d.metadatas[0], nil
+	}
+	if d.release != nil {
+		if m := d.release.Product(layouts.MetadataFile); m != nil && d.isFile(single(*m)) {
+			return single(*m), nil
+		}
 	}
 	err := p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Say which one in %s:\nmetadata: %s",
 		p.Components.Path, strings.Join(d.metadatas, ", "), config.FileName, d.metadatas[0])

@@ -2,8 +2,10 @@ package recipes
 
 import (
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +18,21 @@ func (s *shell) call(args []string, in stream, sc *scope, at Place) stream {
 		return s.kustomize(rest[1:], sc, at)
 	case program == "kustomize" && len(rest) > 2 && rest[0] == "edit" && rest[1] == "set" && rest[2] == "image":
 		s.setImages(rest[3:], sc, at)
+		return stream{}
+	case program == "go" && len(rest) > 1 && rest[0] == "tool", program == "go" && len(rest) > 1 && rest[0] == "run" && strings.Contains(rest[1], "kustomize"):
+		return s.call(rest[1:], in, sc, at)
+	case program == "gh" && len(rest) > 3 && rest[0] == "release" && (rest[1] == "create" || rest[1] == "upload"):
+		if s.follower != nil {
+			s.uploader = at
+			s.upload(operands(rest[3:])...)
+		}
+		return stream{}
+	case strings.HasSuffix(program, ".sh"), (program == "bash" || program == "sh") && len(rest) > 0 && strings.HasSuffix(rest[0], ".sh"):
+		if program == "bash" || program == "sh" {
+			args = rest
+		}
+		s.runs(args, sc)
+		return stream{}
 	case (program == "kubectl" || program == "oc") && len(rest) > 0 && rest[0] == "kustomize":
 		return s.kustomize(rest[1:], sc, at)
 	}
@@ -36,15 +53,61 @@ func (s *shell) call(args []string, in stream, sc *scope, at Place) stream {
 			return stream{ok: true, from: s.paths(files, sc)}
 		}
 		return in
-	case "echo", "printf", "mkdir", "rm":
+	case "make", "gmake":
+		s.startMake(rest, sc)
+	case "goreleaser":
+		s.goreleaser()
+	case "sed", "gsed":
+		s.sed(rest, sc, at)
+		if !slices.ContainsFunc(rest, func(a string) bool { return strings.HasPrefix(a, "-i") || a == "--in-place" }) {
+			return s.filter(program, rest, in, sc, at)
+		}
+	case "rm":
+		s.removes(operands(rest), sc)
+	case "mkdir":
+		for _, dir := range operands(rest) {
+			if s.follower != nil {
+				s.folders[sc.path(dir)] = true
+			}
+		}
+	case "echo", "printf", "chmod", "touch", "ls", "tar", "sha256sum", "docker", "git", "gsutil", "gcloud":
 	case "sudo", "env", "exec", "time", "command", "eval", "xargs":
 		if inner := operands(rest); len(inner) > 0 {
 			return s.call(rest[slices.Index(rest, inner[0]):], in, sc, at)
 		}
 	default:
-		return s.filter(program, rest, in, sc)
+		return s.filter(program, rest, in, sc, at)
 	}
 	return stream{}
+}
+
+// runs follows a script of the tree with its arguments.
+func (s *shell) runs(args []string, sc *scope) {
+	name := sc.path(args[0])
+	text, ok := s.reader.file(name)
+	if !ok || s.follower == nil || s.depth > maxExpansion {
+		return
+	}
+	inner := newScope(sc.dir)
+	maps.Copy(inner.vars, sc.vars)
+	for i, a := range args {
+		inner.vars[strconv.Itoa(i)] = a
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	s.script(name, 1, text, inner)
+}
+
+// removes forgets what was made and is removed.
+func (s *shell) removes(names []string, sc *scope) {
+	for _, name := range names {
+		if s.follower == nil {
+			break
+		}
+		name = sc.path(name)
+		delete(s.folders, name)
+		s.out.Products = slices.DeleteFunc(s.out.Products, func(p Product) bool { return p.To == name || strings.HasPrefix(p.To, name+"/") })
+	}
 }
 
 // programName is the program without its folder, version and mark.
@@ -102,7 +165,7 @@ func (s *shell) kustomize(args []string, sc *scope, at Place) stream {
 	if len(dirs) > 0 {
 		dir = dirs[0]
 	}
-	switch out.kustomize = sc.path(dir); {
+	switch out.kustomize = s.real(sc.path(dir)); {
 	case isUnknown(out.kustomize):
 		out.bad = "the folder of the kustomization depends on " + unknownName(out.kustomize)
 	case strings.HasPrefix(out.kustomize, ".."):
@@ -120,21 +183,79 @@ func unknownName(text string) string {
 	return name
 }
 
-// setImages notes `kustomize edit set image OLD=NEW`.
+// setImages notes `kustomize edit set image OLD=NEW`, or NAME:TAG.
 func (s *shell) setImages(args []string, sc *scope, at Place) {
 	for _, a := range operands(args) {
 		name, ref, ok := strings.Cut(a, "=")
-		if !ok || isUnknown(name) {
+		if !ok {
+			name, _, _ = splitImage(a)
+			ref = a
+		}
+		if !isUnknown(name) {
+			s.image(Image{Place: at, Dir: s.real(sc.dir), Name: name}, ref)
+		}
+	}
+}
+
+// image notes an image that becomes ref.
+func (s *shell) image(image Image, ref string) {
+	name, tag, tagged := splitImage(ref)
+	if tagged {
+		image.Tag = tagOf(tag)
+	}
+	if !isUnknown(name) && strings.Contains(name, "/") {
+		image.NewName = name
+	}
+	s.out.Images = append(s.out.Images, image)
+}
+
+// splitImage splits an image into its name and its tag.
+func splitImage(ref string) (name, tag string, tagged bool) {
+	if i := strings.LastIndex(ref, ":"); i > strings.LastIndex(ref, "/") {
+		return ref[:i], ref[i+1:], true
+	}
+	return ref, "", false
+}
+
+// sed notes the images and pull policies that a call of sed writes.
+func (s *shell) sed(args []string, sc *scope, at Place) {
+	var scripts, names []string
+	for i, a := range args {
+		switch {
+		case i > 0 && (args[i-1] == "-e" || args[i-1] == "--expression"):
+			scripts = append(scripts, a)
+		case strings.HasPrefix(a, "-") || a == "":
+		case len(scripts) == 0 && !slices.Contains(args, "-e"):
+			scripts = append(scripts, a)
+		default:
+			names = append(names, s.real(sc.path(a)))
+		}
+	}
+	for _, script := range scripts {
+		if len(script) < 4 || script[0] != 's' {
 			continue
 		}
-		image := Image{Place: at, Dir: sc.dir, Name: name}
-		if i := strings.LastIndex(ref, ":"); i > strings.LastIndex(ref, "/") {
-			ref = ref[:i]
+		parts := strings.Split(script[1:], script[1:2])
+		if len(parts) < 3 {
+			continue
 		}
-		if !isUnknown(ref) && strings.Contains(ref, "/") {
-			image.NewName = ref
+		old, new := strings.Trim(parts[1], " ^"), strings.Trim(parts[2], " ")
+		for _, file := range names {
+			image := Image{Place: at, File: file}
+			policy, isPolicy := strings.CutPrefix(new, "imagePullPolicy:")
+			ref, isImage := strings.CutPrefix(new, "image:")
+			oldName, _, tagged := splitImage(old)
+			switch {
+			case isPolicy:
+				image.PullPolicy = strings.Trim(policy, ` "'`)
+				s.out.Images = append(s.out.Images, image)
+			case isImage:
+				s.image(image, strings.Trim(ref, ` "'`))
+			case tagged && strings.Contains(oldName, "/") && !strings.ContainsAny(oldName, `*\[ `):
+				image.Name = oldName
+				s.image(image, new)
+			}
 		}
-		s.out.Images = append(s.out.Images, image)
 	}
 }
 
@@ -150,10 +271,24 @@ func (s *shell) copies(args []string, sc *scope, at Place) {
 	sources, to := args[:len(args)-1], args[len(args)-1]
 	dest := sc.path(to)
 	info, err := fs.Stat(s.fsys, path.Clean(dest))
+	for _, from := range sources {
+		if from = s.real(sc.path(from)); s.follower != nil && s.isDir(from) {
+			if s.alias[dest] = from; err == nil || strings.HasSuffix(to, "/") || len(sources) > 1 {
+				delete(s.alias, dest)
+				s.alias[path.Join(dest, path.Base(from))] = from
+			}
+			if !strings.Contains(dest, "/") || path.Base(dest) != path.Base(from) {
+				s.alias[path.Join(dest, path.Base(from))] = from
+			}
+		}
+	}
 	into := err == nil && info.IsDir() || strings.HasSuffix(to, "/") || len(sources) > 1 || !strings.Contains(path.Base(to), ".") || isUnknown(path.Base(to))
 	for _, from := range s.paths(sources, sc) {
+		if from = s.real(from); s.follower != nil && s.isDir(from) {
+			continue
+		}
 		target := dest
-		if into {
+		if into && (err == nil || path.Base(from) != path.Base(dest)) {
 			target = path.Join(dest, path.Base(from))
 		}
 		s.product(Product{Place: at, To: target, From: []string{from}})
@@ -174,8 +309,16 @@ func (s *shell) paths(args []string, sc *scope) []string {
 
 // filter is any other program: what it prints comes from its input, or from the
 // files of the tree among its arguments.
-func (s *shell) filter(program string, args []string, in stream, sc *scope) stream {
+func (s *shell) filter(program string, args []string, in stream, sc *scope, at Place) stream {
 	out := in
+	for _, a := range args {
+		if _, value, ok := strings.Cut(a, "="); ok {
+			a = value
+		}
+		if s.follower != nil && !strings.HasPrefix(a, "-") && program != "sed" && program != "go" && program != "test" && program != "[" {
+			s.opaque = append(s.opaque, opaque{at, program, sc.path(a)})
+		}
+	}
 	out.through = append(slices.Clone(in.through), program)
 	out.ok = true
 	if in.ok {
@@ -195,7 +338,7 @@ func (s *shell) filter(program string, args []string, in stream, sc *scope) stre
 func (s *shell) write(file string, in stream, appended bool, sc *scope, at Place) {
 	p := Product{Place: at, To: sc.path(file), Kustomize: in.kustomize, Unrestricted: in.unrestricted, From: in.from, Through: in.through}
 	if in.bad != "" {
-		s.out.Unread = append(s.out.Unread, Unread{at, in.bad})
+		s.unread(at, false, in.bad)
 		return
 	}
 	if !appended {
@@ -231,9 +374,18 @@ func (s *shell) product(p Product) {
 	p.Name = path.Base(p.To)
 	if isUnknown(p.Name) {
 		if p.Kustomize != "" {
-			s.out.Unread = append(s.out.Unread, Unread{p.Place, "the name of the file depends on " + unknownName(p.Name)})
+			s.unread(p.Place, false, "the name of the file depends on "+unknownName(p.Name))
 		}
 		return
 	}
+	if i := slices.IndexFunc(s.out.Products, func(q Product) bool { return q.To == p.To }); i >= 0 && s.follower != nil {
+		s.out.Products[i] = p
+		return
+	}
 	s.out.Products = append(s.out.Products, p)
+}
+
+func (s *shell) isDir(name string) bool {
+	info, err := fs.Stat(s.fsys, path.Clean(name))
+	return err == nil && info.IsDir()
 }

@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 
@@ -18,11 +19,45 @@ const (
 // unknown stands for a value that cannot be told.
 func unknown(name string) string { return string(markStart) + name + string(markEnd) }
 
+// tagName are the names of variables for the version of a release.
+var tagName = pattern.New(`(?i)(^|_)(tag|version|ref_name)$`)
+
+// untold stands for the value of a variable. That of a version begins with a v,
+// so that a recipe can cut it off.
+func untold(name string) string {
+	switch {
+	case name == "GITHUB_REF":
+		return "refs/tags/v" + unknown(name)
+	case tagName().MatchString(name):
+		return "v" + unknown(name)
+	}
+	return unknown(name)
+}
+
+// tagOf is the tag that a text stands for, with {version} and {number}; empty if it
+// cannot be told.
+func tagOf(text string) string {
+	name, number := strings.CutPrefix(text, string(markStart))
+	if !number {
+		name, number = strings.CutPrefix(text, "v"+string(markStart))
+		if number && strings.HasSuffix(name, string(markEnd)) && strings.Count(name, string(markEnd)) == 1 {
+			return "{version}"
+		}
+	}
+	switch {
+	case !isUnknown(text):
+		return text
+	case number && (tagName().MatchString(strings.TrimSuffix(name, string(markEnd))) || strings.HasPrefix(name, "GITHUB_REF")):
+		return "{number}"
+	}
+	return ""
+}
+
 func isUnknown(text string) bool { return strings.ContainsRune(text, markStart) }
 
 var (
 	assignment = pattern.New(`^\s*(?:(?:export|override|private)\s+)*([A-Za-z0-9_.-]+)\s*(\?=|:::?=|:=|=|\+=|!=)\s*(.*)$`)
-	ruleLine   = pattern.New(`^([^\s#:=][^:=#]*?)\s*::?(?:\s+(.*)|\s*)$`)
+	ruleLine   = pattern.New(`^([^\s#:=][^:=#]*?)\s*::?(?:\s*([^:=\s].*)|\s*)$`)
 	included   = pattern.New(`^\s*-?s?include\s+(.+)$`)
 	// rootNames are what variables for the root of the tree are called.
 	rootNames = pattern.New(`(?i)^((repo|project|git)_?)?(root|root_?dir|dir|root_?directory|curdir|pwd|topdir|top_?level)$`)
@@ -32,17 +67,40 @@ var (
 type rules struct {
 	*reader
 	vars map[string]string
+	// soft are the variables that the environment overrides.
+	soft map[string]bool
+	list []rule
 	seen map[string]bool
 	dir  string // of the Makefile
-	work int    // references that were followed
+	// done are the goals that were made already, each once.
+	done map[string]bool
 }
 
-// makefile reads a Makefile. What it includes by a name that can be told shares
+// rule is a rule of a Makefile, unexpanded.
+type rule struct {
+	file           string
+	targets, needs string
+	lines          []line
+	// whole is set if one shell runs all lines.
+	whole bool
+}
+
+// parse reads a Makefile. What it includes by a name that can be told shares
 // its variables. Of conditional parts both sides are read, the first counts.
+func (r *reader) parse(name, text string) *rules {
+	m := &rules{reader: r, vars: map[string]string{}, soft: map[string]bool{}, seen: map[string]bool{}, done: map[string]bool{}, dir: path.Dir(name)}
+	m.read(name, text)
+	return m
+}
+
+// makefile reads all rules of a Makefile, whichever goal needs them.
 func (r *reader) makefile(name, text string) {
-	m := &rules{reader: r, vars: map[string]string{}, seen: map[string]bool{}, dir: path.Dir(name)}
-	m.variables(name, text)
-	m.recipes(name, text)
+	m := r.parse(name, text)
+	for _, rule := range m.list {
+		if rule.file == name {
+			m.run(rule, "", "", newScope(m.dir))
+		}
+	}
 }
 
 // line is a logical line: one or more lines joined by backslashes.
@@ -73,12 +131,14 @@ func flat(text string) string {
 	return strings.Join(strings.Split(text, "\\\n"), " ")
 }
 
-// variables reads the assignments of a Makefile and of what it includes.
-func (m *rules) variables(name, text string) {
+// read reads the assignments and rules of a Makefile and of what it includes.
+func (m *rules) read(name, text string) {
 	if m.seen[name] {
 		return
 	}
 	m.seen[name] = true
+	whole := strings.Contains(text, "\n.ONESHELL:")
+	open := false // lines of a recipe belong to the last rule
 	defining := false
 	for _, l := range logical(text) {
 		first, _, _ := strings.Cut(strings.TrimSpace(l.text), " ")
@@ -88,46 +148,69 @@ func (m *rules) variables(name, text string) {
 		case first == "endef":
 			defining = false
 		}
-		if defining || strings.HasPrefix(l.text, "\t") {
+		if defining {
+			continue
+		}
+		if command, recipe := strings.CutPrefix(l.text, "\t"); recipe {
+			if open {
+				last := &m.list[len(m.list)-1]
+				last.lines = append(last.lines, line{command, l.at})
+			}
 			continue
 		}
 		if i := included().FindStringSubmatch(flat(l.text)); i != nil {
 			for _, f := range strings.Fields(m.expand(i[1], nil, 0)) {
-				if data, ok := m.read(path.Join(m.dir, f)); ok {
-					m.variables(path.Join(m.dir, f), data)
+				if data, ok := m.file(path.Join(m.dir, f)); ok {
+					m.read(path.Join(m.dir, f), data)
 				}
 			}
+			open = false
 			continue
 		}
-		a := assignment().FindStringSubmatch(flat(l.text))
-		if a == nil {
+		if a := assignment().FindStringSubmatch(flat(l.text)); a != nil {
+			m.assign(a[1], a[2], strings.TrimSpace(uncommented(a[3])))
 			continue
 		}
-		key, op, value := a[1], a[2], strings.TrimSpace(uncommented(a[3]))
-		_, set := m.vars[key]
-		switch {
-		case op == "!=":
-			value = unknown(key)
-		case op == "?=" && set:
+		r := ruleLine().FindStringSubmatch(flat(l.text))
+		if r == nil {
 			continue
-		case op == "+=" && set:
-			value = m.vars[key] + " " + value
-		case strings.Contains(value, "$("+key+")"):
-			value = strings.ReplaceAll(value, "$("+key+")", m.vars[key])
 		}
-		m.vars[key] = value
+		needs, inline, has := strings.Cut(uncommented(r[2]), ";")
+		if open = !assignment().MatchString(needs); !open {
+			continue // a variable of the target
+		}
+		m.list = append(m.list, rule{file: name, targets: r[1], needs: needs, whole: whole})
+		if has {
+			m.list[len(m.list)-1].lines = []line{{inline, l.at}}
+		}
 	}
 }
 
-func (m *rules) read(name string) (string, bool) {
-	if isUnknown(name) {
+func (m *rules) assign(key, op, value string) {
+	_, set := m.vars[key]
+	switch {
+	case op == "!=":
+		value = unknown(key)
+	case op == "?=" && set:
+		return
+	case op == "+=" && set:
+		value = m.vars[key] + " " + value
+	case strings.Contains(value, "$("+key+")"):
+		value = strings.ReplaceAll(value, "$("+key+")", m.vars[key])
+	}
+	m.vars[key] = value
+	m.soft[key] = op == "?="
+}
+
+func (r *reader) file(name string) (string, bool) {
+	if isUnknown(name) || !fs.ValidPath(path.Clean(name)) {
 		return "", false
 	}
-	info, err := fs.Stat(m.fsys, path.Clean(name))
+	info, err := fs.Stat(r.fsys, path.Clean(name))
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
 		return "", false
 	}
-	data, err := fs.ReadFile(m.fsys, path.Clean(name))
+	data, err := fs.ReadFile(r.fsys, path.Clean(name))
 	return string(data), err == nil
 }
 
@@ -142,51 +225,85 @@ func uncommented(text string) string {
 	return text
 }
 
-// recipes reads the rules of a Makefile as scripts, line by line.
-func (m *rules) recipes(name, text string) {
-	auto := map[string]string{}
-	whole := strings.Contains(text, "\n.ONESHELL:")
-	shell := newScope(m.dir)
-	defining := false
-	for _, l := range logical(text) {
-		first, _, _ := strings.Cut(strings.TrimSpace(l.text), " ")
-		switch {
-		case first == "define", first == "endef":
-			defining = first == "define"
-			continue
-		case defining:
-			continue
+// run reads the recipe of a rule as a script, line by line, for a target and what
+// the % of a pattern stands for; empty means the first target as it is written.
+func (m *rules) run(r rule, target, stem string, sc *scope) {
+	needs := m.expand(strings.ReplaceAll(r.needs, "%", stem), nil, 0)
+	auto := map[string]string{"@": target, "^": needs, "<": "", "*": stem}
+	if targets := strings.Fields(m.expand(r.targets, nil, 0)); target == "" && len(targets) > 0 {
+		auto["@"] = targets[0]
+	}
+	if f := strings.Fields(needs); len(f) > 0 {
+		auto["<"] = f[0]
+	}
+	shell := sc.copy()
+	for _, l := range r.lines {
+		if !r.whole {
+			shell = sc.copy()
 		}
-		command, isRecipe := strings.CutPrefix(l.text, "\t")
-		if !isRecipe {
-			rule := ruleLine().FindStringSubmatch(flat(l.text))
-			if rule == nil || assignment().MatchString(flat(l.text)) {
-				continue
-			}
-			targets := strings.Fields(m.expand(rule[1], nil, 0))
-			needs, inline, has := strings.Cut(uncommented(rule[2]), ";")
-			auto = map[string]string{"@": "", "<": "", "^": m.expand(needs, nil, 0)}
-			if len(targets) > 0 {
-				auto["@"] = targets[0]
-			}
-			if f := strings.Fields(auto["^"]); len(f) > 0 {
-				auto["<"] = f[0]
-			}
-			if assignment().MatchString(needs) {
-				continue // a variable of the target
-			}
-			shell = newScope(m.dir)
-			if !has {
-				continue
-			}
-			command = inline
-		}
-		if !whole {
-			shell = newScope(m.dir)
-		}
-		m.script(name, l.at, m.expand(strings.TrimLeft(command, "@-+ \t"), auto, 0), shell)
+		shell.make = m
+		m.script(r.file, l.at, m.expand(strings.TrimLeft(l.text, "@-+ \t"), auto, 0), shell)
 	}
 }
+
+// maxGoals bounds the goals that a release is made of.
+const maxGoals = 500
+
+// goal makes a goal as make does: first what it needs, then its recipe.
+func (m *rules) goal(name string) {
+	name = path.Clean(name)
+	if m.done[name] || len(m.done) > maxGoals || m.follower != nil && m.folders[name] {
+		return
+	}
+	m.done[name] = true
+	patterned := -1
+	found := false
+	stem := ""
+	for i, r := range m.list {
+		for target := range strings.FieldsSeq(m.expand(r.targets, nil, 0)) {
+			target = path.Clean(strings.TrimPrefix(target, "/"))
+			if target == strings.TrimPrefix(name, "/") {
+				found = true
+				m.make(r, name, "")
+			}
+			before, after, ok := strings.Cut(target, "%")
+			if ok && patterned < 0 && len(r.lines) > 0 && before != "" && len(name) > len(before)+len(after) &&
+				strings.HasPrefix(name, before) && strings.HasSuffix(name, after) {
+				patterned, stem = i, name[len(before):len(name)-len(after)]
+			}
+		}
+	}
+	if !found && patterned >= 0 {
+		m.make(m.list[patterned], name, stem)
+	}
+}
+
+func (m *rules) make(r rule, target, stem string) {
+	for need := range strings.FieldsSeq(m.expand(strings.ReplaceAll(r.needs, "%", stem), nil, 0)) {
+		if need != "|" && !isUnknown(need) {
+			m.goal(need)
+		}
+	}
+	m.run(r, target, stem, newScope(m.dir))
+}
+
+// with is the Makefile with variables of the command line and the environment, as
+// a make of its own sees it.
+func (m *rules) with(fixed, env map[string]string) *rules {
+	out := *m
+	out.vars, out.done = maps.Clone(m.vars), map[string]bool{}
+	for key, value := range env {
+		if _, set := m.vars[key]; !set || m.soft[key] {
+			out.vars[key] = escaped(value)
+		}
+	}
+	for key, value := range fixed {
+		out.vars[key] = escaped(value)
+	}
+	return &out
+}
+
+func escaped(value string) string { return strings.ReplaceAll(value, "$", "$$") }
 
 // maxExpansion bounds variables in variables, maxWork all of them together.
 const (
@@ -251,13 +368,10 @@ func (m *rules) value(ref string, auto map[string]string, depth int) string {
 	ref = m.expand(ref, auto, depth)
 	if from, to, ok := strings.Cut(ref, ":"); ok { // $(NAME:.a=.b)
 		old, new, _ := strings.Cut(to, "=")
-		words := strings.Fields(m.value(from, auto, depth+1))
-		for i, w := range words {
-			if stem, ok := strings.CutSuffix(w, strings.TrimPrefix(old, "%")); ok {
-				words[i] = stem + strings.TrimPrefix(new, "%")
-			}
+		if !strings.Contains(old, "%") {
+			old, new = "%"+old, "%"+new
 		}
-		return strings.Join(words, " ")
+		return patsubst(old, new, m.value(from, auto, depth+1))
 	}
 	if v, ok := auto[ref]; ok {
 		return v
@@ -276,11 +390,23 @@ func (m *rules) value(ref string, auto map[string]string, depth int) string {
 	case rootNames().MatchString(ref) && (!ok || isUnknown(v)):
 		return "/"
 	case !ok || raw == "":
-		return unknown(ref)
-	case isUnknown(v) && !strings.ContainsAny(v, "/ :.-"):
-		return unknown(ref) // the nearest name tells the most
+		return untold(ref)
+	case isUnknown(v) && !strings.ContainsAny(v, "/ :.-") && tagOf(v) == "":
+		return untold(ref) // the nearest name tells the most
 	}
 	return v
+}
+
+// patsubst replaces the words of a list that match a pattern of make.
+func patsubst(old, new, list string) string {
+	before, after, _ := strings.Cut(old, "%")
+	words := strings.Fields(list)
+	for i, w := range words {
+		if len(w) >= len(before)+len(after) && strings.HasPrefix(w, before) && strings.HasSuffix(w, after) {
+			words[i] = strings.Replace(new, "%", w[len(before):len(w)-len(after)], 1)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // function evaluates the functions of make that name files.
@@ -312,6 +438,14 @@ func (m *rules) function(name, args string, auto map[string]string, depth int) s
 			}
 		}
 		return strings.Join(words, " ")
+	case "patsubst", "subst":
+		if parts := strings.SplitN(args, ",", 3); len(parts) == 3 {
+			old, new, list := m.expand(parts[0], auto, depth), m.expand(parts[1], auto, depth), m.expand(parts[2], auto, depth)
+			if name == "patsubst" {
+				return patsubst(old, new, list)
+			}
+			return strings.ReplaceAll(list, old, new)
+		}
 	case "info", "warning", "error", "eval":
 		return ""
 	}

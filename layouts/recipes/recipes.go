@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -41,21 +42,38 @@ type Product struct {
 	Through []string
 }
 
-// Image is an image that a recipe sets with `kustomize edit set image`.
+// Ships reports whether the product may go into a release: it is not made for a
+// test or for development.
+func (p Product) Ships() bool {
+	return !slices.ContainsFunc(strings.Split(path.Dir(p.To), "/"), func(name string) bool { return slices.Contains(unshipped, name) })
+}
+
+// unshipped are folders that hold what is made for something else than a release.
+var unshipped = []string{"test", "tests", "e2e", "testdata", "docs", "hack", "tilt", "_artifacts", "artifacts", "ARTIFACTS", "tmp", "dev"}
+
+// Image is an image that a recipe sets with `kustomize edit set image` or with sed.
 type Image struct {
 	Place
-	// Dir is the folder of the kustomization.
-	Dir string
-	// Name is the image to replace.
+	// Dir is the folder of the kustomization, File the file that sed changes; one
+	// of them is set.
+	Dir, File string
+	// Name is the image to replace; empty for all of File.
 	Name string
 	// NewName is its replacement without the tag; empty if it cannot be told.
 	NewName string
+	// Tag is its tag, with {version} for the version of the release and {number} for
+	// the same without its v; empty if it cannot be told.
+	Tag string
+	// PullPolicy is set instead of the image if it is not empty.
+	PullPolicy string
 }
 
 // Unread is a line that builds something, but does not tell what.
 type Unread struct {
 	Place
 	Why string
+	// Detail is set if the line seems to build nothing.
+	Detail bool
 }
 
 // Reading is what the recipes of a tree say.
@@ -146,6 +164,8 @@ func (r *reader) files() []string {
 type reader struct {
 	fsys fs.FS
 	out  Reading
+	work int // references of make that were followed
+	*follower
 }
 
 // workflow reads the scripts in a YAML file: every text under a key that holds
@@ -157,14 +177,20 @@ func (r *reader) workflow(name string, data []byte) {
 		}
 		var last *scope
 		var job string
+		env := map[string]string{}
 		d.Root.Walk(func(at yamldoc.Path, n *yamldoc.Node) bool {
 			text := n.Str()
+			r.step(n, Place{name, d.Pos(n).Line})
+			if len(at) > 1 && at[len(at)-2] == "env" {
+				env[at[len(at)-1]] = expression().ReplaceAllStringFunc(text, told)
+			}
 			if text == "" || !slices.ContainsFunc(at, func(key string) bool { return slices.Contains(commandKeys, key) }) {
 				return true
 			}
 			// Steps of a list are one script in GitLab; in GitHub each begins anew.
 			if of := strings.TrimRight(at.String(), "0123456789"); last == nil || of != job {
 				last, job = newScope("."), of
+				maps.Copy(last.vars, env)
 			}
 			first := d.Pos(n).Line
 			if n.Style == yamldoc.Block {
@@ -185,7 +211,7 @@ func (r *reader) follow() {
 	for range 3 { // kustomize, rename, copy
 		for i := range r.out.Products {
 			p := &r.out.Products[i]
-			if p.Kustomize != "" || len(p.From) != 1 {
+			if p.Kustomize != "" || len(p.From) != 1 || r.follower != nil && r.committed(p.From[0]) {
 				continue
 			}
 			for _, q := range r.out.Products {
@@ -197,4 +223,10 @@ func (r *reader) follow() {
 			}
 		}
 	}
+}
+
+// committed reports whether a file that a recipe makes is in the tree too.
+func (r *reader) committed(name string) bool {
+	_, ok := r.file(name)
+	return ok
 }

@@ -93,7 +93,7 @@ func TestRead(t *testing.T) {
 			},
 			[]string{
 				".github/workflows/r.yml:4: out/a.yaml = build a", ".github/workflows/r.yml:8: out/b.yaml = build b",
-				".gitlab-ci.yml:4: config/x.yaml = build config/g", ".goreleaser.yaml:3: out/\ue000expression\ue001/h.yaml = build h",
+				".gitlab-ci.yml:4: config/x.yaml = build config/g", ".goreleaser.yaml:3: out/v\ue000TAG\ue001/h.yaml = build h",
 				".github/workflows/r.yml:7: image controller=ghcr.io/x/y in config/manager",
 			},
 		},

@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -15,15 +16,17 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
-// scope is the state of a shell: its folder and its variables.
+// scope is the state of a shell: its folder, its variables and the Makefile that
+// started it, nil without one.
 type scope struct {
 	dir  string
 	vars map[string]string
+	make *rules
 }
 
 func newScope(dir string) *scope { return &scope{dir: dir, vars: map[string]string{}} }
 
-func (s *scope) copy() *scope { return &scope{s.dir, maps.Clone(s.vars)} }
+func (s *scope) copy() *scope { return &scope{s.dir, maps.Clone(s.vars), s.make} }
 
 // path makes a path of a script relative to the tree. An absolute one is taken
 // for one in the tree: the root of the tree is expanded to /.
@@ -47,18 +50,38 @@ const maxSteps = 20_000
 
 var expression = pattern.New(`\$?\{\{[^{}]*\}\}`) // of workflows and goreleaser
 
+// told is what an expression of a workflow or of goreleaser stands for.
+func told(text string) string {
+	switch {
+	case strings.Contains(text, "ref_name"), strings.Contains(text, ".Tag"):
+		return "v" + unknown("TAG")
+	case strings.Contains(text, "github.ref"):
+		return untold("GITHUB_REF")
+	case strings.Contains(text, ".Version"):
+		return unknown("VERSION")
+	case strings.Contains(strings.ToLower(text), "version"), strings.Contains(strings.ToLower(text), "tag"):
+		return "v" + unknown("TAG")
+	}
+	return unknown("expression")
+}
+
 // script reads shell commands that begin at a line of a file.
 func (r *reader) script(file string, first int, text string, in *scope) {
-	text = expression().ReplaceAllString(text, unknown("expression"))
+	text = expression().ReplaceAllStringFunc(text, told)
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), file)
 	s := &shell{reader: r, file: file, first: first}
 	if err != nil {
-		if strings.Contains(text, "kustomize") {
-			r.out.Unread = append(r.out.Unread, Unread{Place{file, first}, "the line cannot be read as shell"})
-		}
+		r.unread(Place{file, first}, !strings.Contains(text, "kustomize"), "the line cannot be read as shell")
 		return
 	}
 	s.stmts(f.Stmts, in)
+}
+
+// unread notes what was not understood, once.
+func (r *reader) unread(at Place, detail bool, why string) {
+	if u := (Unread{at, why, detail}); !slices.Contains(r.out.Unread, u) {
+		r.out.Unread = append(r.out.Unread, u)
+	}
 }
 
 func (s *shell) at(n syntax.Node) Place {
@@ -104,8 +127,16 @@ func (s *shell) stmt(st *syntax.Stmt, in *scope) {
 		s.stmt(c.Body, in.copy())
 	case *syntax.DeclClause:
 		s.assign(c.Args, in)
-	default:
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			s.stmt(c.Stmt, in)
+		}
+	case *syntax.CallExpr, nil:
 		s.pipe(st, stream{}, in)
+	case *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause:
+		// They only ask and count.
+	default:
+		s.unread(s.at(st), true, "a construct of the shell is skipped")
 	}
 }
 
@@ -115,7 +146,7 @@ func (s *shell) loop(c *syntax.ForClause, in *scope) {
 		s.stmts(c.Do, in)
 		return
 	}
-	items, _ := s.fields(iter.Items, in)
+	items := s.fields(iter.Items, in)
 	for _, item := range items {
 		in.vars[iter.Name.Value] = item
 		s.stmts(c.Do, in)
@@ -131,15 +162,15 @@ func (s *shell) assign(list []*syntax.Assign, in *scope) {
 		if a.Value != nil {
 			words = append(words, a.Value)
 		}
-		value, err := s.fields(words, in)
-		if err != nil || a.Array != nil {
+		value := s.fields(words, in)
+		if value == nil && a.Value != nil || a.Array != nil {
 			value = []string{unknown(a.Name.Value)}
 		}
 		in.vars[a.Name.Value] = strings.Join(value, " ")
 	}
 }
 
-var errUnknown = errors.New("cannot be told")
+var errUnknown = errors.New("it cannot be told without running it")
 
 // multiplies reports whether the braces of a word stand for more words than a
 // recipe of files needs: {1..1000000}, or many alternatives in a row.
@@ -161,42 +192,52 @@ func multiplies(w *syntax.Word) bool {
 
 var sequence = pattern.New(`[0-9]{3}|[a-zA-Z]\.\.`)
 
-// fields expands words as the shell does, with the files of the tree.
-func (s *shell) fields(words []*syntax.Word, in *scope) ([]string, error) {
+// fields expands words as the shell does, with the files of the tree. Words that
+// stand for something else than text, such as <(…), give nil and are noted.
+func (s *shell) fields(words []*syntax.Word, in *scope) (out []string) {
 	if slices.ContainsFunc(words, multiplies) {
-		return nil, errUnknown
+		return nil
 	}
+	skip := func(err error) {
+		s.unread(s.at(words[0]), true, "a construct of the shell is skipped: "+err.Error())
+		out = nil
+	}
+	defer func() {
+		if r := recover(); r != nil { // the library refuses some constructs so
+			skip(fmt.Errorf("%v", r))
+		}
+	}()
 	cfg := &expand.Config{
-		Env: expand.FuncEnviron(func(name string) string {
-			if v, ok := in.vars[name]; ok {
-				return v
-			}
-			switch {
-			case name == "IFS":
-				return " \t\n"
-			case name == "PWD":
-				return "/" + in.dir
-			case name == "HOME":
-				return unknown(name)
-			case rootNames().MatchString(name):
-				return "/"
-			}
-			return unknown(name)
-		}),
+		Env: expand.FuncEnviron(func(name string) string { return s.variable(name, in) }),
 		CmdSubst: func(w io.Writer, c *syntax.CmdSubst) error {
 			_, err := io.WriteString(w, s.substitute(c, in))
 			return err
 		},
 		ProcSubst: func(*syntax.ProcSubst) (string, error) { return "", errUnknown },
 		ReadDir2: func(dir string) ([]fs.DirEntry, error) {
-			return fs.ReadDir(s.fsys, path.Clean("./"+strings.TrimPrefix(dir, "/")))
+			return s.list(path.Clean("./" + strings.TrimPrefix(dir, "/")))
 		},
 	}
 	out, err := expand.Fields(cfg, words...)
 	if err != nil {
-		return nil, errUnknown
+		skip(err)
 	}
-	return out, nil
+	return out
+}
+
+func (s *shell) variable(name string, in *scope) string {
+	if v, ok := in.vars[name]; ok {
+		return v
+	}
+	switch {
+	case name == "IFS":
+		return " \t\n"
+	case name == "PWD":
+		return "/" + in.dir
+	case name != "HOME" && rootNames().MatchString(name):
+		return "/"
+	}
+	return untold(name)
 }
 
 // substitute evaluates the substitutions that name files: ls, basename, dirname
@@ -205,9 +246,9 @@ func (s *shell) substitute(c *syntax.CmdSubst, in *scope) string {
 	if len(c.Stmts) == 1 && s.steps < maxSteps {
 		s.steps++
 		if call, ok := c.Stmts[0].Cmd.(*syntax.CallExpr); ok {
-			args, err := s.fields(call.Args, in)
+			args := s.fields(call.Args, in)
 			switch {
-			case err != nil || len(args) == 0:
+			case len(args) == 0:
 			case args[0] == "pwd":
 				return "/" + in.dir
 			case args[0] == "git" && slices.Contains(args, "--show-toplevel"):
@@ -221,7 +262,7 @@ func (s *shell) substitute(c *syntax.CmdSubst, in *scope) string {
 			case args[0] == "dirname" && len(args) > 1 && !isUnknown(args[1]):
 				return path.Dir(args[1])
 			case args[0] == "ls" && len(args) == 2 && !isUnknown(args[1]):
-				entries, err := fs.ReadDir(s.fsys, in.path(args[1]))
+				entries, err := s.list(in.path(args[1]))
 				var names []string
 				for _, e := range entries {
 					names = append(names, e.Name())
@@ -275,22 +316,30 @@ func (s *shell) pipe(st *syntax.Stmt, in stream, sc *scope) stream {
 		}
 		for _, r := range st.Redirs {
 			if r.Op == syntax.RdrIn && r.Word != nil {
-				if f, err := s.fields([]*syntax.Word{r.Word}, sc); err == nil && len(f) == 1 {
+				if f := s.fields([]*syntax.Word{r.Word}, sc); len(f) == 1 {
 					in = stream{ok: true, from: []string{sc.path(f[0])}}
 				}
 			}
 		}
-		args, err := s.fields(c.Args, sc)
-		if err != nil || len(args) == 0 {
+		args := s.fields(c.Args, sc)
+		if len(args) == 0 {
 			return stream{}
 		}
-		out = s.call(args, in, sc, s.at(c))
+		env := sc
+		if len(c.Assigns) > 0 {
+			env = sc.copy()
+			s.assign(c.Assigns, env)
+		}
+		if out = s.call(args, in, env, s.at(c)); env.dir != sc.dir {
+			sc.dir = env.dir
+		}
+	case nil:
 	default:
 		s.stmt(&syntax.Stmt{Cmd: st.Cmd, Position: st.Position}, sc)
 	}
 	for _, r := range st.Redirs {
 		if (r.Op == syntax.RdrOut || r.Op == syntax.AppOut || r.Op == syntax.RdrClob) && (r.N == nil || r.N.Value == "1") {
-			if f, err := s.fields([]*syntax.Word{r.Word}, sc); err == nil && len(f) == 1 {
+			if f := s.fields([]*syntax.Word{r.Word}, sc); len(f) == 1 {
 				s.write(f[0], out, r.Op == syntax.AppOut, sc, s.at(st))
 			}
 		}

@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -173,11 +174,12 @@ func (p *proposer) components(i int, c *config.Components) error {
 	if !config.IsKustomization(p.fsys, dir) {
 		return nil // a manifest, or a mistake that the plan reports
 	}
-	err := p.build(dir, c.LoadRestrictor == config.NoRestrictions, nil).err
+	replace := p.replacements(i)
+	err := p.build(dir, c.LoadRestrictor == config.NoRestrictions, replace).err
 	if err == nil {
 		return nil
 	}
-	if c.LoadRestrictor == "" && p.build(dir, true, nil).err == nil {
+	if c.LoadRestrictor == "" && p.build(dir, true, replace).err == nil {
 		c.LoadRestrictor = config.NoRestrictions
 		p.decide(keyOf(i, "components.loadRestrictor"), "%s loads files from outside its folder", dir)
 		return nil
@@ -198,6 +200,21 @@ func (p *proposer) components(i int, c *config.Components) error {
 		p.decide("remoteBases", "%s loads from the network; build it with --allow-remote: %s", dir, firstLine(err))
 	}
 	return err
+}
+
+// replacements is what the source replacements of the i-th provider make of files.
+func (p *proposer) replacements(i int) (out map[string][]byte) {
+	for _, r := range p.c.Providers[i].SourceReplacements {
+		data, ok := out[r.File]
+		if !ok {
+			data, _ = fs.ReadFile(p.fsys, path.Clean(r.File)) // the plan reports an error
+		}
+		if out == nil {
+			out = map[string][]byte{}
+		}
+		out[r.File] = bytes.ReplaceAll(data, []byte(r.Old), []byte(r.New))
+	}
+	return out
 }
 
 // sibling finds another kustomization that builds the i-th provider.
@@ -274,7 +291,7 @@ func (p *proposer) kustomization(dir string) (file string, data []byte) {
 // sourceOf finds the file that a missing one is made from: as a recipe says, or
 // the one beside it whose name it extends, as in manager_image_patch_edited.yaml.
 func (p *proposer) sourceOf(missing string) string {
-	for _, product := range p.reading.Products {
+	for _, product := range p.release.Generated {
 		if product.To == missing && len(product.From) == 1 && p.isFile(product.From[0]) {
 			return product.From[0]
 		}
@@ -321,11 +338,6 @@ func (p *proposer) isFile(name string) bool {
 // the one in a folder that a recipe copies it from, or with the highest series.
 func (p *proposer) chooseMetadata(e *detect.MetadataError) bool {
 	best := p.bestMetadata(e.Files)
-	for _, product := range p.reading.Products {
-		if product.Name == layouts.MetadataFile && len(product.From) == 1 && slices.Contains(e.Files, product.From[0]) {
-			best = product.From[0]
-		}
-	}
 	id, err := detect.Identify(p.fsys, e.Provider, p.hints)
 	if err != nil || best == "" {
 		return false

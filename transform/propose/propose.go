@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -62,20 +61,32 @@ func Propose(ctx context.Context, dir string, o Options) (*Proposal, error) {
 		return nil, err
 	}
 	hints.Remote = sync.OnceValue(hints.Remote)
-	p := &proposer{ctx: ctx, dir: dir, fsys: on, opts: o, hints: hints, reading: recipes.Read(on), given: &config.Config{}, built: map[string]outcome{}}
+	release := recipes.Follow(on)
+	switch guess := recipes.Read(on).Guess(); {
+	case release == nil:
+		release = guess
+	case release.Open != "":
+		for _, product := range guess.Products {
+			if release.Product(product.Name) == nil {
+				release.Products = append(release.Products, product)
+			}
+		}
+	}
+	hints.Release = func() *recipes.Release { return release }
+	p := &proposer{ctx: ctx, dir: dir, fsys: on, opts: o, hints: hints, release: release, given: &config.Config{}, built: map[string]outcome{}}
 	if o.Given != nil {
-		p.given = o.Given
+		given := *o.Given
+		p.given = &given
 	}
 	if p.tree, err = kustomize.OpenTree(dir, nil); err != nil {
 		return nil, err
 	}
 	defer p.tree.Close()
 	p.tree.Cache = o.Cache
-	p.componentsOfRecipes()
 	if err := p.complete(); err != nil {
 		return nil, &sourcetree.InputError{Err: err}
 	}
-	for _, step := range []func(){p.coveringMetadata, p.buildable, p.templates, p.assets, p.images, p.others, p.unread} {
+	for _, step := range []func(){p.coveringMetadata, p.buildable, p.templates, p.images, p.others, p.differences} {
 		if step(); ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -96,7 +107,7 @@ type proposer struct {
 	fsys    fs.FS
 	opts    Options
 	hints   detect.Hints
-	reading *recipes.Reading
+	release *recipes.Release
 
 	given *config.Config // what detection starts from
 	c     *config.Config // what it gave, and what building changed
@@ -137,79 +148,6 @@ func short(t layouts.ProviderType) string {
 	return info.Short
 }
 
-// released reports whether a recipe's product goes into a release rather than
-// into a test.
-func released(p recipes.Product) bool {
-	for name := range strings.SplitSeq(path.Dir(p.To), "/") {
-		switch name {
-		case "test", "tests", "e2e", "testdata", "docs", "hack", "tilt", "_artifacts", "artifacts", "ARTIFACTS", "tmp", "dev":
-			return false
-		}
-	}
-	return true
-}
-
-// componentsOfRecipes adds an entry for each provider whose components a recipe
-// builds.
-func (p *proposer) componentsOfRecipes() {
-	given := *p.given
-	given.Providers = slices.Clone(p.given.Providers)
-	p.given = &given
-	at := map[string]int{} // label → entry
-	for _, product := range p.reading.Products {
-		typ := layouts.TypeOfComponents(product.Name)
-		dir := product.Kustomize
-		if typ == "" || dir == "" || !released(product) || !config.IsKustomization(p.fsys, dir) {
-			continue
-		}
-		if slices.ContainsFunc(given.Providers, func(c config.Provider) bool { return path.Clean(c.Components.Path) == dir }) {
-			continue
-		}
-		id, err := detect.Identify(p.fsys, dir, p.hints)
-		if id.Name == "" || id.Type == "" && err != nil {
-			continue // detection says what is missing
-		}
-		entry := config.Components{Path: dir}
-		if info, _ := typ.Info(); product.Name != info.ComponentsFile {
-			entry.File = product.Name
-		}
-		if product.Unrestricted {
-			entry.LoadRestrictor = config.NoRestrictions
-		}
-		if i, ok := at[(layouts.Provider{Type: typ, Name: id.Name}).Label()]; ok {
-			p.second(i, entry, product)
-			continue
-		}
-		i := len(given.Providers)
-		at[(layouts.Provider{Type: typ, Name: id.Name}).Label()] = i
-		given.Providers = append(given.Providers, config.Provider{Type: short(typ), Name: id.Name, Components: entry})
-		p.decide(keyOf(i, "components"), "%s: %s builds %s from %s", (layouts.Provider{Type: typ, Name: id.Name}).Label(), product.Place, product.Name, dir)
-		p.warnOfFilters(product)
-	}
-}
-
-// second adds further components of a provider as a variant.
-func (p *proposer) second(i int, entry config.Components, product recipes.Product) {
-	c := &p.given.Providers[i]
-	if entry.File == c.Components.File || slices.ContainsFunc(c.Variants, func(v config.Components) bool { return v.File == entry.File }) {
-		return // the same file, built for another purpose
-	}
-	if c.Components.File != "" && entry.File == "" {
-		entry, c.Components = c.Components, entry
-	}
-	c.Variants = append(c.Variants, entry)
-	p.decide(keyOf(i, "variants"), "%s builds %s too; clusterctl reads it only where a URL names it", product.Place, product.Name)
-}
-
-// warnOfFilters tells which programs a recipe sends a file through.
-func (p *proposer) warnOfFilters(product recipes.Product) {
-	for _, program := range product.Through {
-		if program != "cat" && program != "tee" {
-			p.leave("%s sends %s through %s, which the build does not run; compare the result, and use images, patches or replacements for what is missing", product.Place, product.Name, program)
-		}
-	}
-}
-
 // complete runs the detection, and settles the questions that it leaves open.
 func (p *proposer) complete() error {
 	const rounds = 20
@@ -236,6 +174,9 @@ func (p *proposer) detected(notes []config.Note) {
 			p.leave("%s", n.Text)
 		case !own || !strings.HasSuffix(n.Key, ".components"):
 			p.notes = append(p.notes, n)
+			if strings.Contains(n.Text, " builds ") || strings.Contains(n.Text, " publishes ") || strings.Contains(n.Text, " puts ") || strings.HasSuffix(n.Key, ".sourceReplacements") {
+				p.decisions = append(p.decisions, n.Text)
+			}
 		}
 	}
 }
@@ -275,8 +216,8 @@ func (p *proposer) add(entry config.Provider, format string, args ...any) {
 func (p *proposer) chooseFolder(e *detect.AmbiguousError) bool {
 	score := func(dir string) int {
 		n := 0
-		for _, product := range p.reading.Products {
-			if product.Kustomize == dir && released(product) {
+		for _, product := range p.release.Products {
+			if product.Kustomize == dir {
 				n += 100
 			}
 		}
@@ -331,10 +272,16 @@ func (p *proposer) elsewhere() bool {
 	return len(best) > 0
 }
 
-// unread tells which lines of recipes could not be read.
-func (p *proposer) unread() {
-	for _, u := range p.reading.Unread {
-		if !strings.Contains(u.File, "test") {
+// differences tells what the recipes publish and the proposal does not make, and
+// which of their lines could not be read.
+func (p *proposer) differences() {
+	if plan, err := config.Resolve(p.fsys, p.c, ""); err == nil {
+		for _, d := range detect.Compare(p.fsys, p.release, p.c, plan) {
+			p.leave("%s", d.Text)
+		}
+	}
+	for _, u := range p.release.Unread {
+		if !u.Detail && !strings.Contains(u.File, "test") {
 			p.leave("%s builds something that was not understood: %s", u.Place, u.Why)
 		}
 	}

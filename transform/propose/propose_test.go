@@ -136,7 +136,7 @@ release: generate
 `,
 		}),
 		want:    map[string]string{"infrastructure-acme v0.2.0": "cluster-template-metal.yaml cluster-template.yaml infrastructure-components.yaml"},
-		decided: []string{`Makefile:7 builds infrastructure-components.yaml`, `Makefile:4 makes cluster-template.yaml`},
+		decided: []string{`Makefile:7 builds infrastructure-components.yaml`, `Makefile:8 publishes cluster-template.yaml`},
 		text:    []string{"loadRestrictor: none"},
 	},
 	{

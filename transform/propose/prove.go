@@ -1,6 +1,8 @@
 package propose
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,8 +12,11 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
@@ -51,10 +56,10 @@ func (p *proposer) released(file string) bool {
 	return false
 }
 
-// images sets the images that recipes set with kustomize edit, if the components
+// images sets the images and pull policies that recipes set, if the components
 // have them; without, clusterctl refuses a placeholder such as "controller".
 func (p *proposer) images() {
-	if len(p.reading.Images) == 0 {
+	if len(p.release.Images) == 0 {
 		return
 	}
 	for i := range p.c.Providers {
@@ -63,19 +68,79 @@ func (p *proposer) images() {
 			continue
 		}
 		names := imagesOf(b)
-		for _, image := range p.reading.Images {
-			if !slices.Contains(names, image.Name) || slices.ContainsFunc(p.c.Providers[i].Images, func(c config.Image) bool { return c.Name == image.Name }) {
+		for _, image := range p.release.Images {
+			for _, name := range p.replaced(image) {
+				if slices.Contains(names, name) && p.nearest(i, path.Join(image.Dir, path.Dir(image.File))) {
+					p.image(i, image, name)
+				}
+			}
+		}
+		for _, image := range p.release.Images {
+			file, data := p.kustomization(path.Dir(image.File))
+			if image.PullPolicy == "" || file == "" || !bytes.Contains(data, []byte(path.Base(image.File))) || !p.nearest(i, path.Dir(image.File)) {
 				continue
 			}
-			label := labelOf(p.c.Providers[i])
-			if image.NewName == "" {
-				p.leave("%s sets the image %s of %s to a name that the recipe does not tell; pass --image %s=NAME:TAG, or set it under images", image.Place, image.Name, label, image.Name)
-				continue
+			for n := range p.c.Providers[i].Images {
+				p.c.Providers[i].Images[n].PullPolicy = image.PullPolicy
 			}
-			p.c.Providers[i].Images = append(slices.Clone(p.c.Providers[i].Images), config.Image{Name: image.Name, NewName: image.NewName, NewTag: "{version}"})
-			p.decide(keyOf(i, "images"), "%s: %s sets the image %s", label, image.Place, image.Name)
 		}
 	}
+}
+
+// image sets one image of the i-th provider.
+func (p *proposer) image(i int, image recipes.Image, name string) {
+	c := &p.c.Providers[i]
+	local := strings.HasPrefix(image.NewName, "localhost") || strings.HasPrefix(image.NewName, "127.")
+	switch {
+	case slices.ContainsFunc(c.Images, func(c config.Image) bool { return c.Name == name }):
+	case image.NewName == "" || local:
+		p.leave("%s sets the image %s of %s to a name that the recipe does not tell; pass --image %s=NAME:TAG, or set it under images", image.Place, name, labelOf(*c), name)
+	case !strings.Contains(image.Tag, "{"):
+		p.leave("%s sets the image %s of %s to %s with a tag that is not that of the release; pass --image %s=%s:TAG, or set it under images", image.Place, name, labelOf(*c), image.NewName, name, image.NewName)
+	default:
+		set := config.Image{Name: name, NewName: image.NewName, NewTag: image.Tag}
+		if set.NewName == set.Name {
+			set.NewName = ""
+		}
+		c.Images = append(slices.Clone(c.Images), set)
+		p.decide(keyOf(i, "images"), "%s: %s sets the image %s", labelOf(*c), image.Place, name)
+	}
+}
+
+// replaced are the names that the images have in the tree which a recipe sets.
+func (p *proposer) replaced(image recipes.Image) []string {
+	if image.File != "" {
+		if data, err := fs.ReadFile(p.fsys, path.Clean(image.File)); err == nil && image.Name == "" && image.PullPolicy == "" {
+			names := imagesIn(string(data))
+			slices.Sort(names)
+			return slices.Compact(names)
+		}
+		return []string{image.Name}
+	}
+	file, data := p.kustomization(image.Dir)
+	for _, d := range yamldoc.Parse(yamldoc.NewFile(file, data)).Docs {
+		for _, set := range d.Root.Get("images").List() {
+			if set.Get("name").Str() == image.Name {
+				return []string{cmp.Or(set.Get("newName").Str(), image.Name)}
+			}
+		}
+	}
+	return []string{image.Name}
+}
+
+// nearest reports whether no other provider lives nearer to a folder than the i-th.
+func (p *proposer) nearest(i int, dir string) bool {
+	near := func(c config.Provider) int {
+		switch at := base(c.Components.Path); {
+		case at == ".":
+			return 0
+		case dir == at || strings.HasPrefix(dir, at+"/"):
+			return len(at)
+		}
+		return -1
+	}
+	mine := near(p.c.Providers[i])
+	return mine >= 0 && !slices.ContainsFunc(p.c.Providers, func(c config.Provider) bool { return near(c) > mine })
 }
 
 // imagesOf lists the images of built components without their tags.
@@ -90,17 +155,18 @@ func imagesOf(releases []*repo.Release) []string {
 			if err != nil {
 				continue
 			}
-			for line := range strings.Lines(string(data)) {
-				ref, ok := strings.CutPrefix(strings.TrimLeft(strings.TrimSpace(line), "- "), "image: ")
-				if !ok {
-					continue
-				}
-				ref = strings.Trim(ref, `"'`)
-				if at := strings.LastIndexAny(ref, ":@"); at > strings.LastIndex(ref, "/") {
-					ref = ref[:at]
-				}
-				out = append(out, ref)
-			}
+			out = append(out, imagesIn(string(data))...)
+		}
+	}
+	return out
+}
+
+// imagesIn lists the images in a text without their tags.
+func imagesIn(text string) (out []string) {
+	for line := range strings.Lines(text) {
+		if ref, ok := strings.CutPrefix(strings.TrimLeft(strings.TrimSpace(line), "- "), "image: "); ok {
+			ref, _, _ = transform.SplitImage(strings.Trim(ref, `"'`))
+			out = append(out, ref)
 		}
 	}
 	return out

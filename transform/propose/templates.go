@@ -10,7 +10,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 )
 
 // templates makes the cluster templates and ClusterClasses of every provider
@@ -26,8 +25,8 @@ func (p *proposer) templates() {
 		if decided := p.opts.Given != nil && p.declaredTemplates(i); decided {
 			continue
 		}
-		p.recipeTemplates(i)
-		if c := p.c.Providers[i]; len(c.Templates) == 0 && c.Type == short(layouts.Infrastructure) {
+		p.joinTemplates(i)
+		if c := p.c.Providers[i]; len(c.Templates) == 0 && c.Type == short(layouts.Infrastructure) && p.release.Open != "" {
 			p.foundTemplates(i)
 		}
 	}
@@ -52,32 +51,6 @@ func base(components string) string {
 		return "."
 	}
 	return path.Clean("./" + strings.TrimPrefix(before, "/"))
-}
-
-// owns reports whether a folder of templates belongs to the i-th provider: no
-// other one that has templates lives nearer to it.
-func (p *proposer) owns(i int, dir string) bool {
-	near := func(c config.Provider) int {
-		at := base(c.Components.Path)
-		switch {
-		case at == ".":
-			return 0
-		case dir == at || strings.HasPrefix(dir, at+"/"):
-			return len(at)
-		}
-		return -1
-	}
-	mine := near(p.c.Providers[i])
-	first := slices.IndexFunc(p.c.Providers, func(c config.Provider) bool { return c.Type == short(layouts.Infrastructure) })
-	if mine < 0 {
-		return false
-	}
-	for j, c := range p.c.Providers {
-		if j != i && p.hasTemplates(j) && (near(c) > mine || near(c) == mine && (j < i || j == first && j < i)) {
-			return false
-		}
-	}
-	return true
 }
 
 // outputs are what the i-th provider builds now, by name; nil if the plan has a
@@ -110,7 +83,7 @@ func (p *proposer) builtTemplates(i int) {
 		covers := config.Matcher([]string{t.Kustomize})
 		excluded := config.Matcher(t.Exclude)
 		var bad []string
-		good := 0
+		good, before := 0, t.LoadRestrictor
 		for _, dir := range p.kustomizations(root(t.Kustomize)) {
 			switch {
 			case !covers(dir) || excluded(dir):
@@ -127,7 +100,7 @@ func (p *proposer) builtTemplates(i int) {
 				p.leave("%s is left out, because it makes neither a Cluster nor a ClusterClass", dir)
 			}
 		}
-		if t.LoadRestrictor == config.NoRestrictions {
+		if t.LoadRestrictor != before {
 			p.decide(fmt.Sprintf("%s[%d].loadRestrictor", keyOf(i, "templates"), n), "%s loads files from outside their folder", t.Kustomize)
 		}
 		t.Exclude = append(slices.Clone(t.Exclude), bad...)
@@ -155,54 +128,6 @@ func root(pattern string) string {
 func (p *proposer) isTemplate(dir string) bool {
 	kinds := p.objects(dir)
 	return kinds["Cluster"]+kinds["ClusterClass"] > 0
-}
-
-// recipeTemplates adds the templates that recipes build, or copy under another
-// name, to the i-th provider.
-func (p *proposer) recipeTemplates(i int) {
-	have := p.outputs(i)
-	if have == nil {
-		return
-	}
-	for _, product := range p.reading.Products {
-		kind := layouts.KindOfFile(product.Name)
-		if kind != layouts.ClusterTemplate && kind != layouts.ClusterClass || !released(product) {
-			continue
-		}
-		if _, ok := have[product.Name]; ok {
-			continue
-		}
-		t := config.Template{Flavor: nameOf(product.Name, kind)}
-		switch {
-		case product.Kustomize != "" && config.IsKustomization(p.fsys, product.Kustomize) && p.owns(i, product.Kustomize):
-			t.Kustomize = product.Kustomize
-			if !p.tries(product.Kustomize, product.Unrestricted) {
-				p.leave("%s is left out, because %s does not build: %s", product.Name, product.Kustomize, firstLine(p.build(product.Kustomize, true, nil).err))
-				continue
-			}
-			if p.build(product.Kustomize, false, nil).err != nil {
-				t.LoadRestrictor = config.NoRestrictions
-			}
-		case product.Kustomize == "" && len(product.From) == 1 && p.isFile(product.From[0]) && p.owns(i, path.Dir(product.From[0])):
-			t.Files = product.From[0]
-		default:
-			continue
-		}
-		have[product.Name] = config.Output{}
-		p.addTemplate(i, t, kind, product.Place.String()+" makes "+product.Name)
-		p.warnOfFilters(product)
-	}
-	p.joinTemplates(i)
-}
-
-// nameOf is the flavor or class in the name of a file.
-func nameOf(name string, kind layouts.FileKind) string {
-	if kind == layouts.ClusterClass {
-		class, _ := layouts.ClassOf(name)
-		return class
-	}
-	flavor, _ := layouts.Flavor(name)
-	return cmp.Or(flavor, "default")
 }
 
 func (p *proposer) addTemplate(i int, t config.Template, kind layouts.FileKind, why string) {
@@ -374,85 +299,4 @@ func (p *proposer) others() {
 			p.leave("%s is left out, because %s already makes %s; to release it as a further file, add to it: variants: [{path: %s, file: %s}]", dir, c.Components.Path, labelOf(c), v.Path, v.File)
 		}
 	}
-}
-
-// assets adds the other files that recipes copy into a release.
-func (p *proposer) assets() {
-	into := map[string]bool{}
-	for _, product := range p.reading.Products {
-		if kind := layouts.KindOfFile(product.Name); (kind == layouts.Components && product.Kustomize != "" || kind == layouts.Metadata) && released(product) {
-			into[path.Dir(product.To)] = true
-		}
-	}
-	delete(into, ".")
-	for _, product := range p.reading.Products {
-		if !into[path.Dir(product.To)] || layouts.KindOfFile(product.Name) != layouts.Asset && len(product.From) < 2 {
-			continue
-		}
-		i := p.owner(product)
-		if i < 0 {
-			continue
-		}
-		if _, ok := p.outputs(i)[product.Name]; ok {
-			continue
-		}
-		p.asset(i, product)
-	}
-}
-
-// owner is the provider that gets an asset: the one whose components are joined in
-// it, or that lives nearest to its source.
-func (p *proposer) owner(product recipes.Product) int {
-	for i := range p.c.Providers {
-		if len(product.From) == 1 && p.owns(i, path.Dir(product.From[0])) {
-			return i
-		}
-	}
-	if len(p.c.Providers) == 0 {
-		return -1
-	}
-	return 0
-}
-
-func (p *proposer) asset(i int, product recipes.Product) {
-	c := &p.c.Providers[i]
-	a := config.Asset{Name: product.Name}
-	switch {
-	case len(product.Through) > 0 && !slices.Equal(product.Through, []string{"cat"}), product.Kustomize != "", len(product.From) == 0:
-		how := "kustomize"
-		if len(product.Through) > 0 {
-			how = product.Through[0]
-		}
-		p.leave("%s is left out: %s makes it with %s; add it under assets with run", product.Name, product.Place, how)
-		return
-	case len(product.From) == 1 && p.isFile(product.From[0]):
-		if a.Files = product.From[0]; path.Base(a.Files) == a.Name {
-			a.Name = ""
-		}
-	default:
-		for _, from := range product.From {
-			part := config.Part{Output: p.outputNamed(path.Base(from))}
-			if p.isFile(from) {
-				part = config.Part{File: from}
-			}
-			if part.File == "" && part.Output == "" {
-				return
-			}
-			a.Concat = append(a.Concat, part)
-		}
-	}
-	c.Assets = append(slices.Clone(c.Assets), a)
-	p.decide(keyOf(i, "assets"), "%s: %s puts %s into the release", labelOf(*c), product.Place, product.Name)
-}
-
-// outputNamed finds the components of that name among all providers.
-func (p *proposer) outputNamed(name string) string {
-	for _, c := range p.c.Providers {
-		t, _ := layouts.TypeByWord(c.Type)
-		info, _ := t.Info()
-		if cmp.Or(c.Components.File, info.ComponentsFile) == name {
-			return labelOf(c) + "/" + name
-		}
-	}
-	return ""
 }

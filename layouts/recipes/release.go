@@ -1,0 +1,424 @@
+package recipes
+
+import (
+	"cmp"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Release is what the recipes of a tree put into a release: the goals of make that
+// a release workflow runs, or else those that are named after the release,
+// followed in their order.
+type Release struct {
+	// Place is the recipe that builds the components.
+	Place
+	// Products are the files of the release, by name; each name once.
+	Products []Product
+	// Open says why there may be further files; empty if Products are all.
+	Open string
+	// Images are those that are set before the components are built.
+	Images []Image
+	// Unread are the lines of these recipes that were not understood.
+	Unread []Unread
+	// Generated are the files of the tree that are made from another one on the way.
+	Generated []Product
+}
+
+// Product returns the file of that name, or nil.
+func (r *Release) Product(name string) *Product {
+	for i := range r.Products {
+		if r.Products[i].Name == name {
+			return &r.Products[i]
+		}
+	}
+	return nil
+}
+
+// follower is a reader that follows a release: what was made is there for what
+// comes after.
+type follower struct {
+	makes, depth int
+	// alias are copies of folders, by their new name; folders were made.
+	alias   map[string]string
+	folders map[string]bool
+	// uploads are the patterns of files that are uploaded, uploader is what does it.
+	uploads  []string
+	uploader Place
+	// opaque are programs that write to a place in a way that is not understood.
+	opaque []opaque
+}
+
+type opaque struct {
+	Place
+	program, at string
+}
+
+// Follow returns what the recipes of a tree publish; nil if they do not tell.
+func Follow(fsys fs.FS) *Release {
+	r := &reader{fsys: fsys}
+	var workflows []string
+	root := ""
+	for _, name := range r.files() {
+		switch {
+		case kindOf(name) == workflow:
+			workflows = append(workflows, name)
+		case kindOf(name) == makefile && root == "" && path.Dir(name) == "." && !strings.HasSuffix(name, ".mk"):
+			root = name
+		}
+	}
+	for _, name := range workflows {
+		text, ok := r.file(name)
+		if !ok || !uploading().MatchString(text) {
+			continue
+		}
+		if out := follow(fsys, func(r *reader) { r.workflow(name, []byte(text)) }); out != nil {
+			return out
+		}
+	}
+	text, ok := r.file(root)
+	if root == "" || !ok {
+		return nil
+	}
+	for _, goals := range releaseGoals(r.parse(root, text)) {
+		out := follow(fsys, func(r *reader) {
+			m := r.parse(root, text)
+			for _, g := range goals {
+				before := slices.Clone(r.out.Products)
+				m.goal(g)
+				// What an earlier goal made is not what a later one makes of it.
+				for i := range r.out.Products {
+					if j := slices.IndexFunc(before, func(p Product) bool { return p.To == r.out.Products[i].To }); j >= 0 {
+						r.out.Products[i] = before[j]
+					}
+				}
+			}
+		})
+		if out != nil {
+			return out
+		}
+	}
+	return nil
+}
+
+var (
+	uploading = pattern.New(`(?m)uses:.*release|\bgh release (create|upload)|goreleaser`)
+	// goalName are the goals that make a release, devGoal the parts of names of those
+	// that make something else.
+	goalName = pattern.New(`^((build|generate|make|create|prepare)-)?(release|dist|artifacts|publish)(-|$)`)
+	devGoal  = pattern.New(`(^|-)(staging|nightly|alias|dev|local|notes?|e2e|test|tests|clean|git|binary|binaries|docker|image|images|tool|tools|chart|helm|push|tag|upload)(-|$)`)
+)
+
+// releaseGoals are the goals of a Makefile to follow: first the one called release,
+// then all that are named after it.
+func releaseGoals(m *rules) (out [][]string) {
+	var all []string
+	for _, r := range m.list {
+		for target := range strings.FieldsSeq(m.expand(r.targets, nil, 0)) {
+			if goalName().MatchString(target) && !devGoal().MatchString(target) && !slices.Contains(all, target) {
+				all = append(all, target)
+			}
+		}
+	}
+	if slices.Contains(all, "release") {
+		out = append(out, []string{"release"})
+	}
+	return append(out, all)
+}
+
+// follow runs recipes and looks at what lies in the release in the end.
+func follow(fsys fs.FS, run func(*reader)) *Release {
+	r := &reader{fsys: fsys, follower: &follower{alias: map[string]string{}, folders: map[string]bool{}}}
+	run(r)
+	r.follow()
+	out := &Release{Images: r.out.Images, Unread: r.out.Unread}
+	var main Product
+	published := map[string]Product{}
+	add := func(p Product) {
+		if old, ok := published[p.Name]; ok && old.Kustomize != "" && p.Kustomize == "" {
+			return
+		}
+		published[p.Name] = p
+	}
+	if len(r.uploads) > 0 {
+		for _, p := range r.out.Products {
+			if slices.ContainsFunc(r.uploads, func(u string) bool { return covers(u, p.To) }) {
+				add(p)
+			}
+		}
+		for _, u := range r.uploads {
+			r.uploaded(u, add)
+		}
+	}
+	folders := map[string]bool{}
+	for _, p := range r.out.Products {
+		if layouts.KindOfFile(p.Name) != layouts.Components || p.Kustomize == "" && len(r.uploads) == 0 || !p.Ships() {
+			continue
+		}
+		if _, ok := published[p.Name]; ok || len(r.uploads) == 0 {
+			folders[path.Dir(p.To)] = true
+			main = p
+		}
+	}
+	if len(published) == 0 {
+		for _, p := range r.out.Products {
+			if folders[path.Dir(p.To)] {
+				add(p)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(published)) {
+		p := published[name]
+		out.Products = append(out.Products, p)
+		if main.Name == "" && layouts.KindOfFile(name) == layouts.Components {
+			main = p
+		}
+	}
+	if out.Place = main.Place; main.Name == "" {
+		return nil
+	}
+	for _, p := range r.out.Products {
+		if !fs.ValidPath(p.To) || !isYAML(p.To) || len(p.From) != 1 || p.Kustomize != "" || folders[path.Dir(p.To)] {
+			continue
+		}
+		if _, err := fs.Stat(fsys, p.To); err != nil {
+			out.Generated = append(out.Generated, p)
+		}
+	}
+	for _, o := range r.opaque {
+		inside := folders[o.at] || folders[path.Dir(o.at)] && isYAML(o.at)
+		if slices.ContainsFunc(r.out.Products, func(p Product) bool { return p.To == o.at }) {
+			continue // it is read, or changed
+		}
+		if inside || slices.ContainsFunc(r.uploads, func(u string) bool { return isYAML(o.at) && covers(u, o.at) }) {
+			out.Open = o.Place.String() + " writes to " + o.at + " with " + o.program
+		}
+	}
+	if _, ok := published[layouts.MetadataFile]; !ok && out.Open == "" {
+		out.Open = "no recipe publishes " + layouts.MetadataFile
+	}
+	for _, u := range out.Unread {
+		if !u.Detail && out.Open == "" {
+			out.Open = u.Place.String() + " was not understood: " + u.Why
+		}
+	}
+	return out
+}
+
+func isYAML(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+// covers reports whether a pattern of an upload covers a file.
+func covers(upload, name string) bool {
+	if dir, _, deep := strings.Cut(upload, "**"); deep {
+		return strings.HasPrefix(name, strings.TrimSuffix(dir, "/"))
+	}
+	ok, err := path.Match(upload, name)
+	return err == nil && ok
+}
+
+// uploaded adds the files of the tree that an upload covers.
+func (r *reader) uploaded(upload string, add func(Product)) {
+	names, err := fs.Glob(r.fsys, upload)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		if info, err := fs.Stat(r.fsys, name); err == nil && info.Mode().IsRegular() && !slices.ContainsFunc(r.out.Products, func(p Product) bool { return p.To == name }) {
+			add(Product{Place: r.uploader, To: name, Name: path.Base(name), From: []string{name}})
+		}
+	}
+}
+
+// upload notes the patterns of files that are uploaded.
+func (r *reader) upload(names ...string) {
+	for _, name := range names {
+		name = path.Clean(strings.TrimPrefix(strings.Trim(strings.TrimSpace(name), `"'`), "./"))
+		if i := strings.IndexByte(name, '#'); i > 0 {
+			name = name[:i] // FILE#LABEL of gh
+		}
+		if name != "." && !strings.HasPrefix(name, "-") && strings.ContainsAny(name, "./*") {
+			r.uploads = append(r.uploads, strings.TrimPrefix(wild(name), "/"))
+		}
+	}
+}
+
+// wild puts a star for what cannot be told.
+func wild(text string) string {
+	var out strings.Builder
+	skip := false
+	for _, c := range text {
+		switch {
+		case c == markStart:
+			skip = true
+			out.WriteByte('*')
+		case c == markEnd:
+			skip = false
+		case !skip:
+			out.WriteRune(c)
+		}
+	}
+	return strings.ReplaceAll(out.String(), "v*", "*")
+}
+
+// uploadKeys are the inputs of actions that name the files of a release.
+var uploadKeys = []string{"files", "file", "artifacts", "asset_path", "asset_paths", "pattern"}
+
+// step reads what a step of a workflow uploads.
+func (r *reader) step(n *yamldoc.Node, at Place) {
+	if r.follower == nil || !strings.Contains(n.Get("uses").Str(), "release") {
+		return
+	}
+	r.uploader = at
+	for _, key := range uploadKeys {
+		text := expression().ReplaceAllStringFunc(n.Get("with", key).Str(), told)
+		r.upload(strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == ',' || c == ' ' })...)
+	}
+	if strings.Contains(n.Get("uses").Str(), "goreleaser") {
+		r.goreleaser()
+	}
+}
+
+// goreleaser reads its configuration as a part of the recipe that starts it.
+func (r *reader) goreleaser() {
+	for _, name := range []string{".goreleaser.yaml", ".goreleaser.yml"} {
+		text, ok := r.file(name)
+		if !ok || r.follower == nil {
+			continue
+		}
+		r.workflow(name, []byte(text))
+		for _, d := range yamldoc.Parse(yamldoc.NewFile(name, []byte(text))).Docs {
+			for _, f := range d.Root.Get("release", "extra_files").List() {
+				r.uploader = Place{name, d.Pos(f).Line}
+				r.upload(expression().ReplaceAllStringFunc(f.Get("glob").Str(), told))
+			}
+		}
+	}
+}
+
+// startMake follows goals of make in a folder.
+func (s *shell) startMake(args []string, sc *scope) {
+	if s.follower == nil || s.makes > maxGoals || s.depth > maxExpansion {
+		return
+	}
+	s.makes++
+	fixed := map[string]string{}
+	var goals []string
+	dir := sc.dir
+	for i := 0; i < len(args); i++ {
+		key, value, set := strings.Cut(args[i], "=")
+		switch {
+		case args[i] == "-C" && i+1 < len(args):
+			i++
+			dir = sc.path(args[i])
+		case args[i] == "-f" || args[i] == "-j":
+			i++
+		case strings.HasPrefix(args[i], "-"):
+		case set:
+			fixed[key] = value
+		default:
+			goals = append(goals, args[i])
+		}
+	}
+	m := sc.make
+	if m == nil || dir != m.dir {
+		for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
+			if text, ok := s.reader.file(path.Join(dir, name)); ok {
+				m = s.parse(path.Join(dir, name), text)
+				break
+			}
+		}
+	}
+	if m == nil {
+		return
+	}
+	m = m.with(fixed, sc.vars)
+	if len(goals) == 0 && len(m.list) > 0 {
+		goals = strings.Fields(m.list[0].targets)[:1]
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	for _, g := range goals {
+		m.goal(g)
+	}
+}
+
+// Guess takes all recipes for parts of the release: it may hold more, and less.
+func (r *Reading) Guess() *Release {
+	out := &Release{Open: "no recipe is known to make the release", Images: r.Images, Unread: r.Unread}
+	into := map[string]bool{}
+	add := func(p Product) {
+		if out.Product(p.Name) == nil {
+			out.Products = append(out.Products, p)
+			out.Place = p.Place
+		}
+	}
+	for _, p := range r.Products {
+		switch kind := layouts.KindOfFile(p.Name); {
+		case !p.Ships():
+		case kind == layouts.Components && p.Kustomize != "", kind == layouts.ClusterTemplate, kind == layouts.ClusterClass:
+			add(p)
+			into[path.Dir(p.To)] = into[path.Dir(p.To)] || kind == layouts.Components
+		case kind == layouts.Metadata:
+			into[path.Dir(p.To)] = true
+		}
+	}
+	delete(into, ".")
+	for _, p := range r.Products {
+		if into[path.Dir(p.To)] {
+			add(p)
+		}
+	}
+	return out
+}
+
+// list lists a folder, with what was made in it.
+func (r *reader) list(dir string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(r.fsys, r.real(dir))
+	if r.follower == nil {
+		return entries, err
+	}
+	for _, p := range r.out.Products {
+		if path.Dir(p.To) == dir && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == p.Name }) {
+			entries, err = append(entries, made(p.Name)), nil
+		}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
+// real is the folder or file that a copied one is a copy of.
+func (r *reader) real(name string) string {
+	if r.follower == nil {
+		return name
+	}
+	out, longest := name, -1
+	for to, from := range r.alias {
+		if rest, ok := strings.CutPrefix(name+"/", to+"/"); ok && len(to) > longest {
+			out, longest = path.Join(from, rest), len(to)
+		}
+	}
+	return out
+}
+
+// made is a file that a recipe made.
+type made string
+
+// Name implements fs.DirEntry.
+func (m made) Name() string { return string(m) }
+
+// IsDir implements fs.DirEntry.
+func (m made) IsDir() bool { return false }
+
+// Type implements fs.DirEntry.
+func (m made) Type() fs.FileMode { return 0 }
+
+// Info implements fs.DirEntry.
+func (m made) Info() (fs.FileInfo, error) { return nil, fs.ErrNotExist }
