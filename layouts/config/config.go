@@ -125,7 +125,6 @@ type Image struct {
 	NewName    string  `yaml:"newName" is:"text" doc:"The new image name; unchanged if absent."`
 	NewTag     string  `yaml:"newTag" is:"text" doc:"The new tag, often {version}."`
 	Digest     string  `yaml:"digest" is:"digest" doc:"The new digest, instead of a tag."`
-	Keep       bool    `yaml:"keep" doc:"The image is meant as it is, whatever its tag."`
 	PullPolicy string  `yaml:"pullPolicy" enum:"Always,IfNotPresent,Never" doc:"The imagePullPolicy of the containers whose image was replaced."`
 	Places     []Place `yaml:"places" doc:"Other places that hold this image, its name or its tag."`
 }
