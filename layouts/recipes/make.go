@@ -98,7 +98,7 @@ func (r *reader) makefile(name, text string) {
 	m := r.parse(name, text)
 	for _, rule := range m.list {
 		if rule.file == name {
-			m.run(rule, "", "", newScope(m.dir))
+			m.run(rule, "", "%", newScope(m.dir))
 		}
 	}
 }
