@@ -70,12 +70,21 @@ demo: build ## Build, lint and publish all examples into out/repository
 	@echo "clusterctl generate cluster my-cluster --config out/clusterctl.yaml -i acme:$(DEMO_VERSION) -n default --kubernetes-version v1.34.0"
 
 .PHONY: test
-test: ## Run the tests; they need only Go
-	$(GO) test ./...
+test: ## Run the tests with a small share of their random cases; they need only Go
+	$(GO) test -vet=off ./...
+
+.PHONY: test-all
+test-all: ## Run the tests with all their cases, and compare with the real clusterctl
+	TESTS=all $(GO) test -vet=off -timeout 60m ./...
+	cd test/oracle && TESTS=all $(GO) test -vet=off -timeout 60m ./...
+
+.PHONY: check
+check: ## Check a change in work: format, law of imports, vet and tests of what it touches
+	test/check
 
 .PHONY: race
-race: ## Run the tests with the race detector
-	$(GO) test -race -timeout 30m ./...
+race: ## Run the tests of what has goroutines with the race detector
+	$(GO) test -race -vet=off -timeout 30m $$(test/concurrent)
 
 .PHONY: lint
 lint: ## Check the code of this project: gofmt, vet, staticcheck, errcheck, deadcode
@@ -106,10 +115,6 @@ generate: ## Write the documents that are made from the code
 verify: lint generate ## Fail if generated documents were stale
 	git diff --exit-code -- docs
 
-.PHONY: kills
-kills: ## Kill mirror, repair, prune and bundle 200 times each
-	KILLS=200 $(GO) test ./publish/mirror -run Killed -count=1 -v
-
 .PHONY: oracle
 oracle: ## Compare with the real clusterctl (builds it first)
 	cd test/oracle && $(GO) test -timeout 30m ./...
@@ -120,7 +125,7 @@ cluster-test: ## Compare with a real API server (builds it first)
 
 .PHONY: live-test
 live-test: ## Judge the real controllers of Cluster API, and mutants of them (builds them first)
-	cd test/live && $(GO) test -timeout 60m ./...
+	cd test/live && TESTS=all $(GO) test -timeout 60m ./...
 
 # gitlab is the module of python3-gitlab, which has no command of its own.
 .PHONY: conformance-programs
@@ -130,7 +135,7 @@ conformance-programs:
 
 .PHONY: live-short
 live-short: ## Judge the real controllers only
-	cd test/live && $(GO) test -short -timeout 60m ./...
+	cd test/live && $(GO) test -timeout 60m ./...
 
 .PHONY: conformance
 conformance: conformance-programs ## Publish to, and read with, programs of others (installs them if it may)

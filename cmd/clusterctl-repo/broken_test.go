@@ -16,10 +16,11 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 var (
-	breaks    = flag.Int("breaks", 12, "how many faults TestFaultsInOneLine makes in source trees")
+	breaks    = share.Of(4, 40) // faults that TestFaultsInOneLine makes in source trees
 	breakSeed = flag.Uint64("break-seed", 1, "of the faults")
 )
 
@@ -168,7 +169,7 @@ func TestFaultsInOneLine(t *testing.T) {
 	before := map[string]map[string]seenFinding{}
 	copies := map[string]string{}
 	made, elsewhere, noticed, silent := 0, 0, map[string]int{}, map[string]int{}
-	for tries := 0; made < *breaks && tries < 100**breaks; tries++ {
+	for tries := 0; made < breaks && tries < 100*breaks; tries++ {
 		tree := names[random.IntN(len(names))]
 		fault := lineFaults[tries%len(lineFaults)]
 		dir := copies[tree]

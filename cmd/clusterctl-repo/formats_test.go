@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -35,6 +34,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // kindOf is a kind of document that people or machines read, in its formats.
@@ -394,12 +394,8 @@ func marks(line string) string {
 
 // TestFormats lets hostile texts through every format of every kind of document:
 // none has a control character or a workflow command, and none changes its structure.
-// FORMATS says how many inputs there are.
 func TestFormats(t *testing.T) {
-	inputs := 25
-	if n, err := strconv.Atoi(os.Getenv("FORMATS")); err == nil {
-		inputs = n
-	}
+	inputs := share.Of(6, 200)
 	for name, d := range kinds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // interrupted is how a verb is tried: its arguments, in which DEST stands for a
@@ -91,20 +91,15 @@ func verbs(c *cobra.Command, path string) (out []string) {
 	return out
 }
 
-// TestInterruptEveryVerb interrupts every command at random moments; INTERRUPTS is
-// how many for each. It ends, says so unless it was done, and leaves nothing half
-// written. After an interrupt nothing begins.
+// TestInterruptEveryVerb interrupts every command at random moments. It ends, says
+// so unless it was done, and leaves nothing half written. After an interrupt nothing
+// begins.
 func TestInterruptEveryVerb(t *testing.T) {
 	example, err := filepath.Abs("../../examples/cluster-api-provider-acme")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tries := 2
-	if text := os.Getenv("INTERRUPTS"); text != "" {
-		if tries, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	tries := share.Of(1, 20)
 	w := newAttacked(t)
 	w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
 	w.must("mirror", "repo@>=0", "--to", "mirror")

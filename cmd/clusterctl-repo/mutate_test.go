@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -15,9 +14,11 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
-var mutations = flag.Int("mutations", 30, "how many broken releases TestMutations looks at")
+// mutations is how many faults the tests below make.
+var mutations = share.Of(8, 100)
 
 // run calls the program in this process.
 func run(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
@@ -92,7 +93,7 @@ func TestMutations(t *testing.T) {
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	for seed := range *mutations {
+	for seed := range mutations {
 		rng := rand.New(rand.NewPCG(uint64(seed), 1))
 		file := files[rng.IntN(len(files))]
 		good, err := os.ReadFile(file)
@@ -157,7 +158,7 @@ func TestBrokenSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers := map[int]int{}
-	for seed := range *mutations {
+	for seed := range mutations {
 		rng := rand.New(rand.NewPCG(uint64(seed), 2))
 		file := files[rng.IntN(len(files))]
 		good, err := os.ReadFile(file)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // soon tells a run that ends after an interrupt from one that goes on. The goal is
@@ -125,7 +126,7 @@ func TestInterruptAtAnyMoment(t *testing.T) {
 	t.Chdir(t.TempDir())
 	random := rand.New(rand.NewPCG(1, 1))
 	worst := time.Duration(0)
-	for i := range 20 {
+	for i := range share.Of(5, 50) {
 		file := fmt.Sprintf("report%d.json", i)
 		after := time.Duration(random.Int64N(int64(400 * time.Millisecond)))
 		code, out, errs, took := stopped(t, after, strings.NewReader(""), "lint", tree, "-o", "text", "-o", "json="+file, "--fail-on", "never", "--no-cache")

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // board is a place for marks on which one publisher acts at a time, in an order
@@ -104,7 +106,7 @@ func contest(b *board, r *rand.Rand, contents []string, mortal bool) []error {
 // late comers there is never a second winner, and a rerun of the winner's
 // content, or else of any, wins.
 func TestContests(t *testing.T) {
-	for seed := range uint64(20_000) {
+	for seed := range uint64(share.Of(1000, 50_000)) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		b := &board{set: map[string]bool{}}
 		winner := ""

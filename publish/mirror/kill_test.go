@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // The tests below start this test binary again as a mirror of its own, whose
@@ -137,12 +139,9 @@ func TestKilledAtEveryStep(t *testing.T) {
 }
 
 // kills is how many kills a test makes, and rounds how many tries that may take:
-// some children end before. Set KILLS for more.
+// some children end before.
 func kills() (enough, rounds int) {
-	enough = 15
-	if n, err := strconv.Atoi(os.Getenv("KILLS")); err == nil {
-		enough = n
-	}
+	enough = share.Of(5, 200)
 	return enough, 4 * enough
 }
 

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // changes are the system calls that change a file system, or what is in a file.
@@ -164,13 +166,9 @@ func init() {
 }
 
 // TestKilledAtEveryChange kills a run before each system call that changes the
-// disk. What was in the mirror before stays, and the same command finishes. KILLS
-// kills it at all of them, not only at some.
+// disk. What was in the mirror before stays, and the same command finishes.
 func TestKilledAtEveryChange(t *testing.T) {
-	every := 23
-	if os.Getenv("KILLS") != "" {
-		every = 1
-	}
+	every := share.Of(23, 1)
 	for _, order := range []string{"keep folder", "keep bundle", "drop folder"} {
 		verb, kind, _ := strings.Cut(order, " ")
 		t.Run(order, func(t *testing.T) {
@@ -219,12 +217,9 @@ func TestKilledAtEveryChange(t *testing.T) {
 }
 
 // TestRivals lets several processes add a release each to one mirror at the same
-// time. Those that exit with 0 have added theirs. KILLS is the number of rounds.
+// time. Those that exit with 0 have added theirs.
 func TestRivals(t *testing.T) {
-	rounds := 2
-	if _, n := kills(); os.Getenv("KILLS") != "" {
-		rounds = n / 4
-	}
+	rounds := share.Of(2, 200)
 	versions := []string{"v0.9.0", "v1.2.0", "v1.2.1-rc.0"}
 	_, own := twoPlaces()
 	versions = slices.DeleteFunc(versions, func(v string) bool { return own.releases[v] == nil })

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
 	"github.com/clusterctl-repo/clusterctl-repo/test/rivals"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 func gitHubRivalry(t *testing.T) rivals.Place {
@@ -49,7 +50,7 @@ func TestRivals(t *testing.T) {
 	for kind, start := range map[string]func(*testing.T) rivals.Place{"GitHub": gitHubRivalry, "GitLab": gitLabRivalry, "OCI": ociRivalry} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			rivals.Compete(t, 12, start)
+			rivals.Compete(t, share.Of(4, 50), start)
 		})
 	}
 }

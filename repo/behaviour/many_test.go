@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // TestManyMachines judges a Cluster with a thousand Machines that are paused, resumed
 // and deleted together. A judge that looks at all of them for each would take minutes.
 func TestManyMachines(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
-	const n = 1000
+	n := share.Of(200, 1000)
 	l := newLife()
 	l.tick = 50 * time.Microsecond // the bounds of time are those of a small Cluster
 	l.skip("claim", "claim finalizer", "address", "claim answered", "delete claim")

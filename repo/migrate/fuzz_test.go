@@ -1,13 +1,15 @@
 package migrate
 
 import (
-	"flag"
 	"math/rand"
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
-var seeds = flag.Int("seeds", 4000, "broken texts that are migrated")
+// seeds is how many broken texts are migrated.
+var seeds = share.Of(400, 20_000)
 
 // seedText has everything that is edited.
 const seedText = "# head\napiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nmetadata: {name: a}\nspec:\n  rolloutStrategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1}}\n  machineTemplate:\n    nodeDrainTimeout: ${D:=10m} # d\n    infrastructureRef:\n      apiVersion: a/v1\n      kind: K\n      namespace: ${N}\n  kubeadmConfigSpec:\n    files:\n    - path: /a\n      append: false\n      content: |\n        x: y\n    clusterConfiguration:\n      apiServer:\n        timeoutForControlPlane: 1m\n        extraArgs:\n          # c\n          b: \"1\"\n\n          a: >-\n            2\n---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\nspec:\n  workers:\n    machineDeployments:\n    - class: a\n      template:\n        bootstrap:\n          ref: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: x}\n  patches:\n  - definitions:\n    - selector: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate}\n      jsonPatches:\n      - op: add\n        path: /spec/template/spec/kubeadmConfigSpec/clusterConfiguration/apiServer\n        valueFrom:\n          template: |\n            timeoutForControlPlane: 5m\n            extraArgs: {a: \"{{ .x }}\"}\n      - {op: add, path: /spec/template/spec/rolloutStrategy/type, value: RollingUpdate}\n"
@@ -16,7 +18,7 @@ const seedText = "# head\napiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkin
 // nothing more.
 func TestBrokenTexts(t *testing.T) {
 	parts := []string{"\n", " ", "  ", ":", "- ", "{", "}", "[", "]", "#", "'", "\"", "|", "${A}", "${", "{{ .x }}", "&a ", "*a", "!!str ", "---\n", "\t", "null", "? ", "<<: ", "\r", "é", ","}
-	for seed := range *seeds {
+	for seed := range seeds {
 		r := rand.New(rand.NewSource(int64(seed)))
 		text := seedText
 		for range 1 + r.Intn(3) {
@@ -44,7 +46,7 @@ const seedKustomization = "resources:\n- base.yaml\ncomponents: [.]\npatches:\n-
 
 // Broken kustomizations are migrated or left too.
 func TestBrokenKustomizations(t *testing.T) {
-	for seed := range *seeds / 4 {
+	for seed := range seeds / 4 {
 		r := rand.New(rand.NewSource(int64(seed)))
 		broken := func(text string) []byte {
 			lines := strings.SplitAfter(text, "\n")

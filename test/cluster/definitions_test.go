@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -23,9 +22,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
-var definitionMutants = flag.Int("definitions", 3000, "how many changed CRDs to compare with the validation of the API server")
+// definitionMutants is how many changed CRDs are compared with the validation of the
+// API server.
+var definitionMutants = share.Of(600, 6000)
 
 // TestDefinitions compares the rules that speak for the API server with its own
 // validation of CRDs: those of the examples and the corpus as they are, and
@@ -38,7 +40,7 @@ func TestDefinitions(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(5, 6))
 	refused := map[string]int{}
-	for n := range *definitionMutants {
+	for n := range definitionMutants {
 		c := clone(crds[random.IntN(len(crds))])
 		fault := definitionFaults[n%len(definitionFaults)]
 		if !fault.make(random, c) {

@@ -401,7 +401,7 @@ func TestMutatedClusters(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(*seed, 5))
 	refused := 0
-	for n := range *mutations {
+	for n := range mutations {
 		p := pool[random.IntN(len(pool))]
 		p.cluster = runtime.DeepCopyJSON(p.cluster)
 		m := mutator{random: random, other: pool[random.IntN(len(pool))].cluster}
@@ -549,7 +549,7 @@ func TestMutatedExtensions(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 6))
 	said := map[string]int{}
 	refused := 0
-	for n := range *mutations {
+	for n := range mutations {
 		object := runtime.DeepCopyJSON(pool[random.IntN(len(pool))])
 		m := mutator{random: random, other: pool[random.IntN(len(pool))]}
 		what := m.set(object, extensionFields())

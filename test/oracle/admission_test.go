@@ -395,7 +395,7 @@ func TestMutatedClasses(t *testing.T) {
 		}
 	}
 	random := rand.New(rand.NewPCG(*seed, 4))
-	for n := range *mutations {
+	for n := range mutations {
 		object := runtime.DeepCopyJSON(pool[random.IntN(len(pool))])
 		m := mutator{random: random, other: pool[random.IntN(len(pool))]}
 		var done []string

@@ -131,7 +131,7 @@ func TestRules(t *testing.T) {
 		}
 		return `{"rule":` + quoted(celText(r, 2)) + extra + `}`
 	}
-	for range *mutations {
+	for range mutations {
 		list := rule()
 		if r.IntN(4) == 0 {
 			list += "," + rule()

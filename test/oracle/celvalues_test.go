@@ -38,7 +38,7 @@ func TestRuleValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 16))
 	quoted := func(text string) string { data, _ := json.Marshal(text); return string(data) }
 	tried, broken := 0, 0
-	for range *mutations {
+	for range mutations {
 		rule := celText(r, 2)
 		if celForeign.MatchString(rule) {
 			continue

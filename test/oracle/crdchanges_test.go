@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -21,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // TestCRDChanges changes random schemas and compares what diff says of it with
@@ -28,13 +27,7 @@ import (
 // server refuse or prune an object that it took before, is not neutral.
 func TestCRDChanges(t *testing.T) {
 	t.Parallel()
-	rounds := 2000
-	if testing.Short() {
-		rounds = 300
-	}
-	if n, err := strconv.Atoi(os.Getenv("CRD_CHANGES")); err == nil {
-		rounds = n
-	}
+	rounds := share.Of(400, 4000)
 	run, err := runner.New(&config.Config{UnhandledEnforcement: config.EnforcementPolicyNone, Validations: []config.ValidationConfig{{Name: "description", Enforcement: config.EnforcementPolicyNone}}}, runner.DefaultRegistry())
 	if err != nil {
 		t.Fatal(err)

@@ -259,7 +259,7 @@ func TestDefaults(t *testing.T) {
 	}
 	r := defaulted{rand.New(rand.NewPCG(*seed, 17))}
 	refused = 0
-	for i := range *mutations {
+	for i := range mutations {
 		s, _ := r.schema(3)
 		data, err := json.Marshal(s)
 		if err != nil {
@@ -269,8 +269,8 @@ func TestDefaults(t *testing.T) {
 			refused++
 		}
 	}
-	t.Logf("-seed %d: %d random schemas, %d refused", *seed, *mutations, refused)
-	if refused < *mutations/10 || refused > *mutations*9/10 {
+	t.Logf("-seed %d: %d random schemas, %d refused", *seed, mutations, refused)
+	if refused < mutations/10 || refused > mutations*9/10 {
 		t.Error("the schemas are too much alike")
 	}
 	root, missing := corpus()

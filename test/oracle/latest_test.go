@@ -3,7 +3,6 @@ package oracle
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -19,11 +18,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 var (
-	worlds = flag.Int("worlds", 1, "ten versions with their metadata, that are published in all orders")
-	orders = flag.Int("orders", 3, "random orders in which the program publishes ten versions")
+	worlds = share.Of(1, 10) // ten versions with their metadata, that are published in all orders
+	orders = share.Of(3, 30) // random orders in which the program publishes ten versions
 )
 
 // How far clusterctl gets with "latest".
@@ -93,7 +93,7 @@ func TestLatestInAllOrders(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(*seed, 15))
 	verdicts := map[string]int{}
-	for n := range *worlds {
+	for n := range worlds {
 		names, metadata := tenVersions(random)
 		releases := make([]*repo.Release, len(names))
 		for i, name := range names {
@@ -192,7 +192,7 @@ func TestReleaseKeepsLatest(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(*seed, 16))
 	verdicts := map[string]int{}
-	for n := range *orders {
+	for n := range orders {
 		names, metadata := tenVersions(random)
 		root, to := newFolder(t), newFolder(t)
 		put := func(name, text string) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // TestMoveEnds compares what plans announce with how moves by the library end, in
@@ -19,13 +20,7 @@ import (
 // time, so every cluster is moved several times.
 func TestMoveEnds(t *testing.T) {
 	t.Parallel()
-	worlds := 400
-	if testing.Short() {
-		worlds = 100
-	}
-	if n, err := strconv.Atoi(os.Getenv("MOVE_WORLDS")); err == nil {
-		worlds = n
-	}
+	worlds := share.Of(100, 2000)
 	seed := uint64(17)
 	if n, err := strconv.ParseUint(os.Getenv("MOVE_SEED"), 10, 64); err == nil {
 		seed = n
@@ -47,7 +42,7 @@ func TestMoveEnds(t *testing.T) {
 	}
 	t.Log(seen)
 	for _, want := range []string{"ended in discovery", "ended in create", "ended in resume", "sometimes, seen", "moved", "hurts"} {
-		if seen[want] == 0 && !testing.Short() {
+		if seen[want] == 0 && share.All() {
 			t.Errorf("no world: %s", want)
 		}
 	}

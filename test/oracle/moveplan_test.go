@@ -25,6 +25,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // dump writes a management cluster as a List of YAML or JSON.
@@ -117,10 +118,7 @@ func stepOf(err error) owners.Step {
 // the same ones, and refuses for the same reasons.
 func TestMovePlanRandom(t *testing.T) {
 	t.Parallel()
-	rounds := 2000
-	if testing.Short() {
-		rounds = 200
-	}
+	rounds := share.Of(300, 4000)
 	random := rand.New(rand.NewPCG(3, 5))
 	seen := map[string]int{}
 	for round := range rounds {
@@ -151,7 +149,7 @@ func TestMovePlanRandom(t *testing.T) {
 	}
 	t.Log(seen)
 	for _, want := range []string{"verdict left", "verdict moves", "verdict copied", "verdict deleted", "refused in step discovery", "refused in step provisioning", "refused in step pause", "refused in step pause-classes", "failed in step ready", "failed in step resume", "moved", "kept"} {
-		if seen[want] == 0 && !testing.Short() {
+		if seen[want] == 0 && share.All() {
 			t.Errorf("no world with: %s", want)
 		}
 	}

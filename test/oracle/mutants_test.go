@@ -734,7 +734,7 @@ func TestMutants(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 7))
 	const enough = 20
 	made, different := map[string]int{}, 0
-	want := *mutations * 3 / 2
+	want := mutations * 3 / 2
 	for tries, n := 0, 0; n < want; tries++ {
 		if tries > 50*want {
 			t.Fatalf("-seed %d: only %d mutants out of %d tries", *seed, n, tries)

@@ -15,12 +15,13 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // The fuzzer of Go is slow here, because it watches all of clusterctl. Blind
 // mutations of the tables are a hundred times as many in the same time.
 var (
-	mutations = flag.Int("mutations", 2000, "how many mutated files to compare")
+	mutations = share.Of(400, 4000) // mutated files to compare
 	seed      = flag.Uint64("seed", 1, "of the mutations")
 )
 
@@ -82,7 +83,7 @@ func TestMutatedManifests(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(*seed, 1))
 	texts := pool(manifests())
-	for range *mutations {
+	for range mutations {
 		data := mutate(random, texts[random.IntN(len(texts))], texts[random.IntN(len(texts))])
 		compareManifest(t, data, inputs()[random.IntN(len(inputs()))])
 		if t.Failed() {
@@ -95,7 +96,7 @@ func TestMutatedMetadata(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(*seed, 2))
 	texts := pool(metadataCases())
-	for range *mutations {
+	for range mutations {
 		data := mutate(random, texts[random.IntN(len(texts))], texts[random.IntN(len(texts))])
 		r := release(t, map[string]string{"v1.2.3": string(data)}, "v1.2.3")
 		_, want := generate(t, r, "foo:v1.2.3")
@@ -133,7 +134,7 @@ func TestMutatedLint(t *testing.T) {
 	mutated := func(texts [][]byte) string {
 		return string(mutate(random, texts[random.IntN(len(texts))], texts[random.IntN(len(texts))]))
 	}
-	for n := range *mutations {
+	for n := range mutations {
 		var tree map[string]string
 		switch n % 4 {
 		case 0:

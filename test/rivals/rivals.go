@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -30,13 +28,10 @@ type Place struct {
 	Env map[string]string
 }
 
-// Compete makes runs at fresh places, by default this many; RIVALS sets another
-// number. In every run at most one content wins and is whole, publishers of it
-// all succeed, the others are told why not, and a rerun finishes what is left.
+// Compete makes runs at fresh places. In every run at most one content wins and is
+// whole, publishers of it all succeed, the others are told why not, and a rerun
+// finishes what is left.
 func Compete(t *testing.T, runs int, start func(*testing.T) Place) {
-	if n, err := strconv.Atoi(os.Getenv("RIVALS")); err == nil {
-		runs = n
-	}
 	kills, wins := 0, 0
 	for seed := range uint64(runs) {
 		k, won := compete(t, start(t), seed)

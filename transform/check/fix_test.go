@@ -2,7 +2,6 @@ package check_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
@@ -195,13 +195,14 @@ func TestFixBringsNoFinding(t *testing.T) {
 	}
 }
 
-var trees = flag.Int("trees", 40, "how many trees TestFixIsSemantic makes")
+// trees is how many source trees the tests of fixes and of random trees make.
+var trees = share.Of(10, 200)
 
 // TestFixIsSemantic makes random trees: after Fix nothing but the intended values
 // has changed, the trees have no new finding, and a second run does nothing.
 func TestFixIsSemantic(t *testing.T) {
 	edits := 0
-	for seed := range *trees {
+	for seed := range trees {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 11))
 		dir := filepath.Join(t.TempDir(), "tree")
 		write(t, dir, randomTree(rnd))
@@ -249,7 +250,7 @@ func TestFixIsSemantic(t *testing.T) {
 	if edits == 0 {
 		t.Error("nothing was fixed in any tree")
 	}
-	t.Logf("%d edits in %d trees", edits, *trees)
+	t.Logf("%d edits in %d trees", edits, trees)
 }
 
 // legacy is an expression with spaces, which means the same without.

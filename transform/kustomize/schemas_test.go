@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // plain is what kustomize makes of a folder without our help.
@@ -136,10 +138,7 @@ var parts = []string{
 // TestHiddenSchemasChangeNothing compares builds of made-up kustomizations.
 func TestHiddenSchemasChangeNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
-	rounds := 150
-	if testing.Short() {
-		rounds = 30
-	}
+	rounds := share.Of(30, 600)
 	hidden := 0
 	for range rounds {
 		dir := t.TempDir()

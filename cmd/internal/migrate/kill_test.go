@@ -7,18 +7,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
-// TestMigrateKilled kills migrate --write while it writes; KILLS is how often. Every
-// file is then the old one or the new one, and the next run completes.
+// TestMigrateKilled kills migrate --write while it writes. Every file is then the old
+// one or the new one, and the next run completes.
 func TestMigrateKilled(t *testing.T) {
-	kills, err := strconv.Atoi(os.Getenv("KILLS"))
-	if err != nil {
-		kills = 3
-	}
+	kills := share.Of(3, 100)
 	const count = 20
 	old, want := map[string][]byte{}, map[string][]byte{}
 	name := func(i int) string { return fmt.Sprintf("%02d/cluster-template.yaml", i) }

@@ -27,10 +27,11 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 var (
-	mutants = flag.Int("mutants", 2000, "documents that are compared with the real conversion")
+	mutants = share.Of(400, 5000) // documents that are compared with the real conversion
 	seed    = flag.Uint64("seed", 1, "of the mutants")
 )
 
@@ -386,7 +387,7 @@ func TestAgainstConverter(t *testing.T) {
 	m := maker{rand.New(rand.NewPCG(*seed, 0))}
 	all := subjects()
 	refused := 0
-	for i := range *mutants {
+	for i := range mutants {
 		of := all[i%len(all)]
 		if i%4 == 0 {
 			of = all[0]
@@ -409,9 +410,9 @@ func TestAgainstConverter(t *testing.T) {
 			refused++
 		}
 	}
-	t.Logf("seed %d: %d documents, %d refused", *seed, *mutants, refused)
-	if *mutants > 1000 && (refused < *mutants/10 || refused > *mutants*9/10) {
-		t.Errorf("%d of %d documents are refused, so that the test says little", refused, *mutants)
+	t.Logf("seed %d: %d documents, %d refused", *seed, mutants, refused)
+	if refused < mutants/10 || refused > mutants*9/10 {
+		t.Errorf("%d of %d documents are refused, so that the test says little", refused, mutants)
 	}
 }
 
@@ -450,7 +451,7 @@ func TestCorpusAgainstConverter(t *testing.T) {
 		data := d.Text()[start:end]
 		objects++
 		agree(t, of, data)
-		if len(data) > 20_000 && mutated > *mutants/10 || mutated > *mutants/3 {
+		if len(data) > 20_000 && mutated > mutants/10 || mutated > mutants/3 {
 			return
 		}
 		for range 3 {

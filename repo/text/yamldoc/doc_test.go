@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // traps are documents whose reading by clusterctl is easy to get wrong.
@@ -170,7 +170,7 @@ func TestPieces(t *testing.T) {
 		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range *documents {
+	for range documents {
 		w := around[random.IntN(len(around))]
 		text := w.before
 		for range 3 + random.IntN(10) {
@@ -180,8 +180,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// documents is how many documents TestPieces makes up.
-var documents = flag.Int("documents", 20000, "made-up documents to compare")
+// documents is how many documents TestPieces makes up and compares.
+var documents = share.Of(2000, 100_000)
 
 func FuzzReadsWhatClusterctlReads(f *testing.F) {
 	for _, s := range traps {

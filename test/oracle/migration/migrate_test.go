@@ -5,7 +5,6 @@ package migration
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand"
 	"reflect"
@@ -40,10 +39,12 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
-// generated is how many objects of each kind TestMigrateObjects makes.
-var generated = flag.Int("generated", 300, "objects of each kind that are migrated and compared with Cluster API's conversion; the full course is 5000")
+// generated is how many objects of each kind are migrated and compared with Cluster
+// API's conversion.
+var generated = share.Of(100, 5000)
 
 // oldKind is a kind with Cluster API's conversion to the new version.
 type oldKind struct {
@@ -226,7 +227,7 @@ func TestMigrateObjects(t *testing.T) {
 		t.Run(k.kind+" "+k.version, func(t *testing.T) {
 			t.Parallel()
 			failed := 0
-			for i := range *generated {
+			for i := range generated {
 				r := rand.New(rand.NewSource(int64(i)))
 				object := k.empty()
 				fill := filler(int64(i))
@@ -257,7 +258,7 @@ func TestMigrateObjects(t *testing.T) {
 				}
 			}
 			if failed > 0 {
-				t.Errorf("%d of %d objects differ", failed, *generated)
+				t.Errorf("%d of %d objects differ", failed, generated)
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package migration
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand"
 	"strings"
@@ -16,9 +15,11 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
-var patches = flag.Int("patches", 1000, "random patches whose effect is compared before and after")
+// patches is how many random patches are compared before and after.
+var patches = share.Of(300, 5000)
 
 const controlPlaneTemplate = `apiVersion: controlplane.cluster.x-k8s.io/v1beta1
 kind: KubeadmControlPlaneTemplate
@@ -212,7 +213,7 @@ func effects(text, more string) []migrate.Finding {
 func TestMigratePatches(t *testing.T) {
 	compared, manual, refused := 0, 0, 0
 	reasons := map[string]int{}
-	for seed := range *patches {
+	for seed := range patches {
 		r := rand.New(rand.NewSource(int64(seed)))
 		var ops strings.Builder
 		for i := range 1 + r.Intn(4) {
@@ -258,7 +259,7 @@ func TestMigratePatches(t *testing.T) {
 	for reason, n := range reasons {
 		t.Logf("%4d %s", n, reason)
 	}
-	if compared*10 < *patches*9 {
-		t.Errorf("only %d of %d were compared", compared, *patches)
+	if compared*10 < patches*9 {
+		t.Errorf("only %d of %d were compared", compared, patches)
 	}
 }
