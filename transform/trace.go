@@ -74,7 +74,9 @@ func NewTracer(ctx context.Context, dir string, plan *config.Plan, opts Options,
 	files := &sourceFiles{tree: tree, dir: filepath.ToSlash(dir)}
 	tracers := map[string]func() *kustomize.Tracer{}
 	for _, r := range releases {
-		i := slices.IndexFunc(plan.Providers, func(p config.PlannedProvider) bool { return p.Label() == r.Provider.Label() })
+		i := slices.IndexFunc(plan.Providers, func(p config.PlannedProvider) bool {
+			return p.Label() == r.Provider.Label() && (p.Version == "" || p.Version == r.Version)
+		})
 		if i < 0 {
 			continue
 		}

@@ -10,6 +10,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
 
+// ErrUnavailable is why a release cannot be had now, although it may exist.
+var ErrUnavailable = errors.New("not available now")
+
 // Marker asks for the newest version of a series of a Go module.
 type Marker struct {
 	Module string

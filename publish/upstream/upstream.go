@@ -58,7 +58,7 @@ func (w *Web) Components(ctx context.Context, _ layouts.Provider, version, at st
 		return data, nil
 	}
 	if w.opts.Offline {
-		return nil, fmt.Errorf("failed to get %s: --offline is set, and no earlier run has fetched the file", at)
+		return nil, fmt.Errorf("failed to get %s: --offline is set, and no earlier run has fetched the file (%w)", at, e2e.ErrUnavailable)
 	}
 	data, err := w.get(ctx, at)
 	if err != nil {
@@ -79,12 +79,15 @@ func page(data []byte) bool {
 
 func (w *Web) get(ctx context.Context, at string) ([]byte, error) {
 	body, err := transport.Download(ctx, w.opts.Client, at, nil, -1)
-	if err != nil {
-		return nil, transport.Clean(err)
+	var data []byte
+	if err == nil {
+		defer body.Close()
+		data, err = files.ReadAll(body, -1)
 	}
-	defer body.Close()
-	data, err := files.ReadAll(body, -1)
-	return data, transport.Clean(err)
+	if err = transport.Clean(err); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w (%w)", err, e2e.ErrUnavailable)
+	}
+	return data, err
 }
 
 // Version returns the version that a marker stands for: the best one whose release
@@ -95,7 +98,7 @@ func (w *Web) Version(ctx context.Context, _ layouts.Provider, m e2e.Marker) (st
 		if data, ok := w.opts.Get(key); ok {
 			return string(data), nil
 		}
-		return "", errors.New("--offline is set, and no earlier run has resolved the marker")
+		return "", fmt.Errorf("--offline is set, and no earlier run has resolved the marker (%w)", e2e.ErrUnavailable)
 	}
 	versions, err := remembered(w, w.lists, m.Module, func() ([]string, error) { return w.list(ctx, m.Module) })
 	if err != nil {

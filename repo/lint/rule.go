@@ -72,8 +72,8 @@ const (
 	// ScopeKustomizations is once, for the kustomizations that the files were built
 	// from, if they were.
 	ScopeKustomizations
-	// ScopeLive is for rules about running programs. Run never applies them;
-	// another command does, such as "extension check".
+	// ScopeLive is for rules about what is not a release, such as running programs.
+	// Run never applies them; Rule.Command does, such as "extension check".
 	ScopeLive
 )
 

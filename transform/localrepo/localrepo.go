@@ -50,6 +50,9 @@ type Options struct {
 	AllowRemote bool
 	Cache       *cache.Cache
 	Upstream    Upstream
+	// Absent is told of a version that e2e.ErrUnavailable keeps away, which is then
+	// left out; nil makes it an error.
+	Absent func(error)
 	// Input is told of each file that was read, as an absolute path; it may be nil.
 	Input func(file string)
 }
@@ -174,12 +177,24 @@ func (s *Suite) resolve(ctx context.Context) error {
 	})
 	for i, t := range tasks {
 		if errs[i] != nil {
-			faults = append(faults, s.Config.Errorf(t.v.Name.At, "failed resolving release url %q: %w", t.v.Name.Value, errs[i]))
+			err := s.Config.Errorf(t.v.Name.At, "failed resolving release url %q: %w", t.v.Name.Value, errs[i])
+			if !s.absent(err) {
+				faults = append(faults, err)
+			}
 			continue
 		}
 		t.v.Resolve(versions[i])
 	}
 	return errors.Join(faults...)
+}
+
+// absent reports whether an error only leaves a version out.
+func (s *Suite) absent(err error) bool {
+	if s.opts.Absent == nil || !errors.Is(err, e2e.ErrUnavailable) {
+		return false
+	}
+	s.opts.Absent(err)
+	return true
 }
 
 // requests is how many files are fetched at a time.
@@ -220,6 +235,19 @@ type Made struct {
 	Idle []*yamldoc.Error
 	// Repeated are versions that a later one of the same name replaces.
 	Repeated []*yamldoc.Error
+	// Declared are the versions of the configuration by LABEL/VERSION.
+	Declared map[string]*e2e.Version
+	// Tracer leads places in the releases back to the tree.
+	Tracer *transform.Tracer
+
+	places map[string]yamldoc.Pos
+}
+
+// At is where the configuration wants a file of a release that is not in the tree:
+// one that was fetched or built. The folder of a release stands for its version.
+func (m *Made) At(file string) (yamldoc.Pos, bool) {
+	at, ok := m.places[file]
+	return at, ok
 }
 
 // release is a version with all that goes into it.
@@ -243,10 +271,15 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	if s.Refused != nil {
 		return nil, &sourcetree.InputError{Err: s.Refused}
 	}
-	m := &Made{}
+	m := &Made{Declared: map[string]*e2e.Version{}, places: map[string]yamldoc.Pos{}}
 	releases, dir, overlay, err := s.plan(ctx, m)
 	if err != nil {
 		return nil, err
+	}
+	if here, err := filepath.Abs("."); err == nil && !filepath.IsAbs(s.Config.Name) {
+		if rel, err := filepath.Rel(here, dir); err == nil {
+			dir = rel // as findings name files
+		}
 	}
 	plan := &config.Plan{RemoteBases: true}
 	for _, r := range releases {
@@ -265,8 +298,15 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	}
 	for i, r := range made {
 		s.finish(m, &releases[i], r)
+		m.Declared[r.Path] = releases[i].version
+		m.places[r.Path] = releases[i].version.Name.At
 	}
-	m.Releases = made
+	m.Releases, m.Tracer = made, transform.NewTracer(ctx, dir, plan, opts, made)
+	for name, at := range m.places {
+		if _, ok := overlay[name]; ok {
+			m.places[path.Join(filepath.ToSlash(dir), name)] = at
+		}
+	}
 	return m, nil
 }
 
@@ -300,6 +340,12 @@ func (s *Suite) finish(m *Made, from *release, r *repo.Release) {
 	}
 }
 
+// Given reports whether the configuration or the environment sets a variable.
+func (s *Suite) Given(name string) bool {
+	_, ok := s.opts.Env(name)
+	return ok || slices.ContainsFunc(s.Config.Variables, func(v e2e.Variable) bool { return v.Name == name })
+}
+
 // ConfigFile returns the clusterctl-config.yaml of the repository in a folder, as
 // that is named.
 func (s *Suite) ConfigFile(out string) ([]byte, error) {
@@ -331,7 +377,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 		p := &s.Config.Providers[i]
 		for j := range p.Versions {
 			v := &p.Versions[j]
-			if !s.chosen(p, v, true) {
+			if _, unresolved := v.Marker(); unresolved && s.opts.Absent != nil || !s.chosen(p, v, true) {
 				continue
 			}
 			key := p.Provider().Label() + "/" + v.Name.Value
@@ -355,6 +401,10 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 				out.File = path.Join(".fetched", key, e2e.ComponentsFile)
 			}
 			r.set(out)
+			m.places[path.Join(key, e2e.ComponentsFile)] = v.Value.At
+			if r.url != "" {
+				m.places[out.File] = v.Value.At
+			}
 			for _, f := range slices.Concat(p.Files, v.Files) {
 				out, from, err := s.output(f)
 				out.Name = filepath.Clean(f.Target.Value)
@@ -371,6 +421,10 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 				if err != nil {
 					faults = append(faults, s.Config.Errorf(f.Source.At, "%w", err))
 					continue
+				}
+				m.places[path.Join(key, out.Name)] = f.Source.At
+				if _, ok := overlay[out.File]; ok {
+					m.places[out.File] = f.Source.At
 				}
 				if r.set(out); out.Name == e2e.ComponentsFile {
 					r.replaced = nil
@@ -391,15 +445,22 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 			r.fetched, errs[i] = s.opts.Upstream.Components(ctx, r.planned.Provider, r.planned.Version, r.url)
 		}
 	})
+	var present []release
 	for i := range releases {
 		r := &releases[i]
 		switch {
 		case errs[i] != nil:
-			faults = append(faults, s.Config.Errorf(r.version.Value.At, "Failed to generate the manifest for %q / %q: %w", r.planned.Label(), r.planned.Version, errs[i]))
+			err := s.Config.Errorf(r.version.Value.At, "Failed to generate the manifest for %q / %q: %w", r.planned.Label(), r.planned.Version, errs[i])
+			if s.absent(err) {
+				continue
+			}
+			faults = append(faults, err)
 		case r.url != "":
 			overlay[path.Join(".fetched", r.planned.Label(), r.planned.Version, e2e.ComponentsFile)] = r.fetched
 		}
+		present = append(present, *r)
 	}
+	releases = present
 	// Build sorts by label, and keeps the order of versions.
 	slices.SortStableFunc(releases, func(a, b release) int { return cmp.Compare(a.planned.Label(), b.planned.Label()) })
 	if err := errors.Join(faults...); err != nil {

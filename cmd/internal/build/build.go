@@ -21,7 +21,7 @@ import (
 func Command(env *cli.Env) *cobra.Command {
 	var s targets.Source
 	var out string
-	var suite suiteFlags
+	var suite targets.Suite
 	cmd := &cobra.Command{
 		Use:   "build [SOURCE] --version VERSION",
 		Short: "Build the releases of a source tree into a folder",
@@ -50,9 +50,9 @@ repository that others read.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if name := targets.Arg(args); localrepo.Is(env.Path(name)) {
-				return suite.build(cmd.Context(), env, &s, name, out)
+				return buildSuite(cmd.Context(), env, &suite, &s, name, out)
 			}
-			if suite != (suiteFlags{}) {
+			if suite != (targets.Suite{}) {
 				return cli.Usagef("--from and --offline only work with an E2EConfig")
 			}
 			b, err := s.Build(cmd.Context(), env, targets.Arg(args))
@@ -69,7 +69,7 @@ repository that others read.`,
 		},
 	}
 	s.Bind(cmd.Flags())
-	suite.bind(cmd.Flags())
+	suite.Bind(cmd.Flags())
 	cmd.Flags().StringVar(&out, "out", "out", "folder to write to")
 	return cmd
 }

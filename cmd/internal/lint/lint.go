@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/policy"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 
 // flags are the flags of lint.
@@ -36,6 +38,7 @@ type flags struct {
 	checkImages  bool
 	platforms    []string
 	verification trust.Verification
+	suite        targets.Suite
 	choice       ruleChoice
 	// demands are what releases have to meet before lint reads them, or nil.
 	demands *policy.Policy
@@ -60,14 +63,16 @@ func (c *ruleChoice) rules() ([]*lint.Rule, error) {
 	if len(c.sel)+len(c.ignore) == 0 {
 		return nil, nil
 	}
-	list := rules.All
+	list := slices.DeleteFunc(slices.Clone(rules.Catalogue), func(r *lint.Rule) bool {
+		return r.Scope == lint.ScopeLive && !strings.HasPrefix(r.Command, "lint")
+	})
 	if len(c.sel) > 0 {
 		var err error
 		if list, err = rules.Matching(list, c.sel); err != nil {
 			return nil, cli.Usagef("--select: %w", err)
 		}
 	}
-	out, err := rules.Matching(rules.All, c.ignore)
+	out, err := rules.Matching(rules.Catalogue, c.ignore)
 	if err != nil {
 		return nil, cli.Usagef("--ignore: %w", err)
 	}
@@ -90,6 +95,10 @@ templates, ClusterClasses, owners, and what clusterctl would make of it all,
 including how it resolves "latest" and what "upgrade plan" would say.
 ` + targets.Help + targets.SourceHelp + ` Findings then
 point at the lines of the source tree that cause them.
+
+The E2EConfig of an e2e suite is judged with the repository that it describes:
+what the framework refuses or ignores on the line of the configuration (rules
+E2E), and its releases. Of components by URL only errors are reported.
 
 A comment silences a rule for the value on its line or on the next one, or for
 the whole document if nothing precedes it there:
@@ -135,6 +144,7 @@ findings at or above --fail-on.`,
 	}
 	f.choice.flag(cmd)
 	f.source.Bind(cmd.Flags())
+	f.suite.Bind(cmd.Flags())
 	f.out.Bind(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&f.minSeverity, "min-severity", "info", "show only findings from this severity on: error, warning or info; with -q: error")
@@ -345,6 +355,16 @@ func (f *flags) lint(ctx context.Context, env *cli.Env, names []string, o check.
 
 // check checks one target.
 func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Options) (*check.Result, error) {
+	if localrepo.Is(env.Path(name)) {
+		if f.fix || f.watch || f.changedSince != "" {
+			return nil, cli.Usagef("%s is an E2EConfig, to which --fix, --watch and --changed-since do not apply", name)
+		}
+		s, err := f.suite.Open(ctx, env, &f.source, name, true)
+		if err != nil {
+			return nil, err
+		}
+		return check.Suite(ctx, s, o)
+	}
 	if !open.IsURL(name) {
 		r, err := check.Folder(ctx, env.Short(env.Path(name)), o)
 		if err == nil || !targets.IsComponents(env, name, err) {

@@ -1,8 +1,8 @@
 // Package repository judges folders, versions, names, URLs and metadata.yaml
-// (families META, NAME, REPO). It must not know other subjects.
+// (families META, NAME, REPO), and has the rules about configurations of e2e suites (E2E). It must not know other subjects.
 package repository
 
 import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 
 // Families holds the rules of this package. It must not be changed.
-var Families = []*lint.Family{metadataRules, nameRules, repositoryRules}
+var Families = []*lint.Family{metadataRules, nameRules, repositoryRules, suiteRules}

@@ -1,0 +1,58 @@
+package targets
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/upstream"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
+)
+
+// Suite says where an E2EConfig takes releases of others from.
+type Suite struct {
+	from    string
+	offline bool
+}
+
+// Bind adds the flags.
+func (f *Suite) Bind(flags *pflag.FlagSet) {
+	flags.StringVar(&f.from, "from", "", "E2EConfig: take versions by URL from this mirror (`FOLDER`) instead of the network")
+	flags.BoolVar(&f.offline, "offline", false, "E2EConfig: use only versions by URL that earlier runs have fetched")
+}
+
+// Open reads an E2EConfig, and resolves its markers. Tolerant leaves out versions that
+// cannot be fetched now.
+func (f *Suite) Open(ctx context.Context, env *cli.Env, s *Source, name string, tolerant bool) (*localrepo.Suite, error) {
+	switch {
+	case s.Version != "" || len(s.Images) > 0 || s.AddSeries || s.AllowExec:
+		return nil, cli.Usagef("%s is an E2EConfig, which says itself what to build; leave out --version, --image, --add-series and --allow-exec", name)
+	case f.from != "" && f.offline:
+		return nil, cli.Usagef("--from and --offline contradict each other; use one of them")
+	}
+	kept, err := s.Cache.Open(env)
+	if err != nil {
+		return nil, err
+	}
+	o := localrepo.Options{Env: env.LookupEnv, Parts: s.Providers, AllowRemote: s.AllowRemote, Cache: kept}
+	if tolerant {
+		o.Absent = func(err error) { env.Say("note: not checked: %v", err) }
+	}
+	if f.from != "" {
+		t, err := Open(ctx, env, f.from, nil)
+		if err != nil {
+			return nil, err
+		}
+		o.Upstream = localrepo.Mirror(t.Repository)
+	} else {
+		proxy, _ := env.LookupEnv("GOPROXY")
+		o.Upstream = upstream.New(upstream.Options{
+			Client: transport.New(env.Transport, env.Policy()), Proxy: proxy, Offline: f.offline,
+			Get: func(key string) ([]byte, bool) { return kept.Get(key, nil) },
+			Put: func(key string, data []byte) { kept.Put(key, nil, data) },
+		})
+	}
+	return localrepo.Open(ctx, env.Short(env.Path(name)), o)
+}

@@ -1,0 +1,210 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+)
+
+// Suite checks an E2EConfig, and the releases that it describes. What is not in the
+// tree, or depends on what the configuration declares, is reported on its lines.
+func Suite(ctx context.Context, s *localrepo.Suite, o Options) (*Result, error) {
+	c := &config.Config{}
+	if o.Source.Config != "" {
+		var err error
+		if c, _, err = sourcetree.LoadConfig("", o.Source.Config); err != nil {
+			return nil, err
+		}
+	}
+	opts, err := o.lint(c)
+	if err != nil {
+		return nil, err
+	}
+	j := &suiteJudge{Suite: s, o: &o, severity: opts.Severity, report: &lint.Report{Files: 1}}
+	j.say("E2E004", s.Config.Remarks...)
+	j.say("E2E005", s.Unset...)
+	made, err := s.Build(ctx)
+	failed, inTree := errors.AsType[*sourcetree.BuildError](err)
+	refused, ok := errors.AsType[*sourcetree.InputError](err)
+	switch {
+	case err == nil:
+		return j.releases(ctx, made, opts)
+	case inTree:
+		if r := unbuilt(failed, opts); r != nil {
+			j.report.Join(r)
+			return &Result{Report: j.report}, nil
+		}
+	case ok:
+		if places := (&sourcetree.BuildError{Dir: ".", Err: refused.Err}).Places(); places != nil {
+			j.say("E2E001", places...)
+			return &Result{Report: j.report}, nil
+		}
+	}
+	return nil, err
+}
+
+type suiteJudge struct {
+	*localrepo.Suite
+	o        *Options
+	severity map[string]lint.Severity
+	report   *lint.Report
+}
+
+// say reports faults under a rule, if that is to be applied.
+func (j *suiteJudge) say(id string, faults ...*yamldoc.Error) {
+	rule := rules.ByID(id)
+	if j.o.Rules != nil && !slices.Contains(j.o.Rules, rule) {
+		return
+	}
+	var out []lint.Fault
+	for _, at := range faults {
+		out = append(out, lint.Fault{File: path.Clean(at.File), Pos: at.Pos, Message: at.Err.Error()})
+	}
+	j.report.Join(lint.Unbuilt(rule, out, j.severity))
+}
+
+// sayAt reports one fault at a place of the configuration.
+func (j *suiteJudge) sayAt(id string, at yamldoc.Pos, format string, args ...any) {
+	j.say(id, &yamldoc.Error{File: j.Config.Name, Pos: at, Err: fmt.Errorf(format, args...)})
+}
+
+// releases judges what was built.
+func (j *suiteJudge) releases(ctx context.Context, m *localrepo.Made, opts lint.Options) (*Result, error) {
+	j.say("E2E002", m.Idle...)
+	j.say("E2E003", m.Repeated...)
+	r := &repo.Repository{}
+	for _, release := range m.Releases {
+		i := slices.IndexFunc(r.Providers, func(p *repo.Provider) bool { return p.Provider == release.Provider })
+		if i < 0 {
+			i = len(r.Providers)
+			r.Providers = append(r.Providers, &repo.Provider{Provider: release.Provider, Path: release.Provider.Label()})
+		}
+		r.Providers[i].Releases = append(r.Providers[i].Releases, release)
+		j.contract(m, release)
+	}
+	for _, judge := range []func(context.Context, *localrepo.Made) error{j.variables, j.images} {
+		if err := judge(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	j.flavors(m)
+	opts = traced(m.Tracer, opts)
+	opts.Partial = true
+	lead := opts.Trace
+	opts.Trace = func(f *lint.Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) {
+		lead(f, d, n, start, end)
+		at, ok := m.At(f.File)
+		if f.Rule.ID == "META006" { // its file may be right for other versions
+			at, ok = m.At(f.Provider + "/" + f.Version)
+		}
+		if ok {
+			f.Message = strings.TrimPrefix(fmt.Sprintf("%s: %s", strings.TrimPrefix(f.File, ".fetched/"), f.Message), ": ")
+			f.File, f.Pos, f.End, f.Source, f.Edit = j.Config.Name, at, yamldoc.Pos{}, "", nil
+		}
+	}
+	found, err := lint.Run(ctx, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	found.Findings = slices.DeleteFunc(found.Findings, func(f lint.Finding) bool {
+		return f.File == j.Config.Name && f.Severity < lint.Error
+	})
+	j.report.Join(found)
+	return &Result{Report: j.report, Repository: r}, nil
+}
+
+// contract compares the contract of a version with that of its metadata.
+func (j *suiteJudge) contract(m *localrepo.Made, r *repo.Release) {
+	declared := m.Declared[r.Path]
+	v, err := layouts.ParseVersion(r.Version)
+	a := r.Artifact(layouts.MetadataFile)
+	if err != nil || a == nil || declared.Contract.Value == "" || declared.Contract.Value == "*" {
+		return
+	}
+	data, err := a.Bytes()
+	if err != nil {
+		return
+	}
+	meta, err := metadata.Read(yamldoc.NewFile(a.Path, data))
+	if err != nil {
+		return // which is a finding in the release
+	}
+	if s := meta.SeriesOf(v.Major(), v.Minor()); s != nil && s.Contract != declared.Contract.Value {
+		j.sayAt("E2E007", declared.Contract.At, "contract of %s %s is %s, but %s has %s for series %s", r.Provider.Label(), r.Version, declared.Contract.Value, a.Path, s.Contract, v.Series())
+	}
+}
+
+// variables looks for variables that files require, each at the first of these files.
+func (j *suiteJudge) variables(ctx context.Context, m *localrepo.Made) error {
+	said := map[string]bool{}
+	for _, r := range m.Releases {
+		list, _ := inventory.Variables(ctx, r) // lint reports what cannot be read
+		for _, v := range list {
+			if v.Option != "" || said[v.Name] || j.Given(v.Name) {
+				continue
+			}
+			for _, in := range v.Files {
+				if at, ok := m.At(r.Path + "/" + in.File); ok && in.Default == nil {
+					said[v.Name] = true
+					j.sayAt("E2E006", at, "%s requires %s, which neither variables nor the environment sets", in.File, v.Name)
+					break
+				}
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// images looks for images to load that no release uses, although a close one is used.
+func (j *suiteJudge) images(ctx context.Context, m *localrepo.Made) error {
+	used := map[string]bool{}
+	for _, r := range m.Releases {
+		list, _ := inventory.Images(ctx, r)
+		for _, image := range list {
+			used[image.Ref] = true
+		}
+	}
+	for _, image := range j.Config.Images {
+		if ref := image.Name.Value; !used[ref] {
+			name, _, _ := transform.SplitImage(ref)
+			for _, other := range slices.Sorted(maps.Keys(used)) {
+				base, _, _ := transform.SplitImage(other)
+				if base == name || layouts.Distance(ref, other) <= 2 {
+					j.sayAt("E2E008", cmp.Or(image.Name.At, image.At), "no release uses image %s, but one uses %s", ref, other)
+					break
+				}
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// flavors looks for flavors in variables. Flavors of machines are another thing.
+func (j *suiteJudge) flavors(m *localrepo.Made) {
+	for _, v := range j.Config.Variables {
+		if v.Value.Value == "" || v.Name != "FLAVOR" && !strings.HasSuffix(v.Name, "_FLAVOR") || strings.Contains(v.Name, "MACHINE") {
+			continue
+		}
+		file := layouts.TemplateFile(v.Value.Value)
+		if !slices.ContainsFunc(m.Releases, func(r *repo.Release) bool { return r.Artifact(file) != nil }) {
+			j.sayAt("E2E009", v.Value.At, "no release has the file %s of flavor %s", file, v.Value.Value)
+		}
+	}
+}
