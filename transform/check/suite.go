@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
@@ -38,8 +39,8 @@ func Suite(ctx context.Context, s *localrepo.Suite, o Options) (*Result, error) 
 		return nil, err
 	}
 	j := &suiteJudge{Suite: s, o: &o, severity: opts.Severity, report: &lint.Report{Files: 1}}
-	j.say("E2E004", s.Config.Remarks...)
-	j.say("E2E005", s.Unset...)
+	j.say("SUITE004", s.Config.Remarks...)
+	j.say("SUITE005", s.Unset...)
 	made, err := s.Build(ctx)
 	failed, inTree := errors.AsType[*sourcetree.BuildError](err)
 	refused, ok := errors.AsType[*sourcetree.InputError](err)
@@ -53,12 +54,16 @@ func Suite(ctx context.Context, s *localrepo.Suite, o Options) (*Result, error) 
 		}
 	case ok:
 		if places := (&sourcetree.BuildError{Dir: ".", Err: refused.Err}).Places(); places != nil {
-			j.say("E2E001", places...)
+			j.say("SUITE001", places...)
 			return &Result{Report: j.report}, nil
 		}
 	}
 	return nil, err
 }
+
+// ofReleases are rules that do not fit a local repository: the framework names the
+// components file, and suites load images that they have just built.
+var ofReleases = []string{"COMP016", "NAME005"}
 
 type suiteJudge struct {
 	*localrepo.Suite
@@ -87,8 +92,8 @@ func (j *suiteJudge) sayAt(id string, at yamldoc.Pos, format string, args ...any
 
 // releases judges what was built.
 func (j *suiteJudge) releases(ctx context.Context, m *localrepo.Made, opts lint.Options) (*Result, error) {
-	j.say("E2E002", m.Idle...)
-	j.say("E2E003", m.Repeated...)
+	j.say("SUITE002", m.Idle...)
+	j.say("SUITE003", m.Repeated...)
 	r := &repo.Repository{}
 	for _, release := range m.Releases {
 		i := slices.IndexFunc(r.Providers, func(p *repo.Provider) bool { return p.Provider == release.Provider })
@@ -99,12 +104,11 @@ func (j *suiteJudge) releases(ctx context.Context, m *localrepo.Made, opts lint.
 		r.Providers[i].Releases = append(r.Providers[i].Releases, release)
 		j.contract(m, release)
 	}
-	for _, judge := range []func(context.Context, *localrepo.Made) error{j.variables, j.images} {
-		if err := judge(ctx, m); err != nil {
-			return nil, err
-		}
+	j.variables(ctx, m)
+	if !j.Partial {
+		j.images(ctx, m)
+		j.flavors(m)
 	}
-	j.flavors(m)
 	opts = traced(m.Tracer, opts)
 	opts.Partial = true
 	lead := opts.Trace
@@ -124,7 +128,7 @@ func (j *suiteJudge) releases(ctx context.Context, m *localrepo.Made, opts lint.
 		return nil, err
 	}
 	found.Findings = slices.DeleteFunc(found.Findings, func(f lint.Finding) bool {
-		return f.File == j.Config.Name && f.Severity < lint.Error
+		return f.File == j.Config.Name && f.Severity < lint.Error || slices.Contains(ofReleases, f.Rule.ID)
 	})
 	j.report.Join(found)
 	return &Result{Report: j.report, Repository: r}, nil
@@ -147,12 +151,12 @@ func (j *suiteJudge) contract(m *localrepo.Made, r *repo.Release) {
 		return // which is a finding in the release
 	}
 	if s := meta.SeriesOf(v.Major(), v.Minor()); s != nil && s.Contract != declared.Contract.Value {
-		j.sayAt("E2E007", declared.Contract.At, "contract of %s %s is %s, but %s has %s for series %s", r.Provider.Label(), r.Version, declared.Contract.Value, a.Path, s.Contract, v.Series())
+		j.sayAt("SUITE007", declared.Contract.At, "contract of %s %s is %s, but %s has %s for series %s", r.Provider.Label(), r.Version, declared.Contract.Value, a.Path, s.Contract, v.Series())
 	}
 }
 
 // variables looks for variables that files require, each at the first of these files.
-func (j *suiteJudge) variables(ctx context.Context, m *localrepo.Made) error {
+func (j *suiteJudge) variables(ctx context.Context, m *localrepo.Made) {
 	said := map[string]bool{}
 	for _, r := range m.Releases {
 		list, _ := inventory.Variables(ctx, r) // lint reports what cannot be read
@@ -163,17 +167,16 @@ func (j *suiteJudge) variables(ctx context.Context, m *localrepo.Made) error {
 			for _, in := range v.Files {
 				if at, ok := m.At(r.Path + "/" + in.File); ok && in.Default == nil {
 					said[v.Name] = true
-					j.sayAt("E2E006", at, "%s requires %s, which neither variables nor the environment sets", in.File, v.Name)
+					j.sayAt("SUITE006", at, "%s requires %s, which neither variables nor the environment sets", in.File, v.Name)
 					break
 				}
 			}
 		}
 	}
-	return ctx.Err()
 }
 
 // images looks for images to load that no release uses, although a close one is used.
-func (j *suiteJudge) images(ctx context.Context, m *localrepo.Made) error {
+func (j *suiteJudge) images(ctx context.Context, m *localrepo.Made) {
 	used := map[string]bool{}
 	for _, r := range m.Releases {
 		list, _ := inventory.Images(ctx, r)
@@ -187,24 +190,26 @@ func (j *suiteJudge) images(ctx context.Context, m *localrepo.Made) error {
 			for _, other := range slices.Sorted(maps.Keys(used)) {
 				base, _, _ := transform.SplitImage(other)
 				if base == name || layouts.Distance(ref, other) <= 2 {
-					j.sayAt("E2E008", cmp.Or(image.Name.At, image.At), "no release uses image %s, but one uses %s", ref, other)
+					j.sayAt("SUITE008", cmp.Or(image.Name.At, image.At), "no release uses image %s, but one uses %s", ref, other)
 					break
 				}
 			}
 		}
 	}
-	return ctx.Err()
 }
 
-// flavors looks for flavors in variables. Flavors of machines are another thing.
+// machine is what variables are called that hold flavors of machines.
+var machine = pattern.New(`MACHINE|NODE|INSTANCE|SERVER|VM|BASTION`)
+
+// flavors looks for flavors of clusters in variables.
 func (j *suiteJudge) flavors(m *localrepo.Made) {
 	for _, v := range j.Config.Variables {
-		if v.Value.Value == "" || v.Name != "FLAVOR" && !strings.HasSuffix(v.Name, "_FLAVOR") || strings.Contains(v.Name, "MACHINE") {
+		if v.Value.Value == "" || v.Name != "FLAVOR" && !strings.HasSuffix(v.Name, "_FLAVOR") || machine().MatchString(v.Name) {
 			continue
 		}
 		file := layouts.TemplateFile(v.Value.Value)
 		if !slices.ContainsFunc(m.Releases, func(r *repo.Release) bool { return r.Artifact(file) != nil }) {
-			j.sayAt("E2E009", v.Value.At, "no release has the file %s of flavor %s", file, v.Value.Value)
+			j.sayAt("SUITE009", v.Value.At, "no release has the file %s of flavor %s", file, v.Value.Value)
 		}
 	}
 }

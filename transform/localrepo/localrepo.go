@@ -67,6 +67,8 @@ type Suite struct {
 	Unset []*yamldoc.Error
 	// Refused says what cannot be built; Build fails with it.
 	Refused error
+	// Partial is whether versions were left out; see Options.Absent.
+	Partial bool
 
 	opts    Options
 	top     string // of the source tree
@@ -194,6 +196,7 @@ func (s *Suite) absent(err error) bool {
 		return false
 	}
 	s.opts.Absent(err)
+	s.Partial = true
 	return true
 }
 
@@ -260,9 +263,14 @@ type release struct {
 	url     string
 }
 
+// set adds an output in its place: they are sorted by name.
 func (r *release) set(o config.Output) {
-	r.planned.Outputs = slices.DeleteFunc(r.planned.Outputs, func(other config.Output) bool { return other.Name == o.Name })
-	r.planned.Outputs = append(r.planned.Outputs, o)
+	i, found := slices.BinarySearchFunc(r.planned.Outputs, o.Name, func(o config.Output, name string) int { return cmp.Compare(o.Name, name) })
+	if found {
+		r.planned.Outputs[i] = o
+		return
+	}
+	r.planned.Outputs = slices.Insert(r.planned.Outputs, i, o)
 }
 
 // Build makes the repository in memory. The error joins everything that is wrong,

@@ -52,8 +52,8 @@ repository that others read.`,
 			if name := targets.Arg(args); localrepo.Is(env.Path(name)) {
 				return buildSuite(cmd.Context(), env, &suite, &s, name, out)
 			}
-			if suite != (targets.Suite{}) {
-				return cli.Usagef("--from and --offline only work with an E2EConfig")
+			if err := suite.Unused(); err != nil {
+				return err
 			}
 			b, err := s.Build(cmd.Context(), env, targets.Arg(args))
 			if err != nil {

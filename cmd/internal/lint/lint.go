@@ -98,7 +98,7 @@ point at the lines of the source tree that cause them.
 
 The E2EConfig of an e2e suite is judged with the repository that it describes:
 what the framework refuses or ignores on the line of the configuration (rules
-E2E), and its releases. Of components by URL only errors are reported.
+SUITE), and its releases. Of components by URL only errors are reported.
 
 A comment silences a rule for the value on its line or on the next one, or for
 the whole document if nothing precedes it there:
@@ -364,6 +364,9 @@ func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Op
 			return nil, err
 		}
 		return check.Suite(ctx, s, o)
+	}
+	if err := f.suite.Unused(); err != nil {
+		return nil, err
 	}
 	if !open.IsURL(name) {
 		r, err := check.Folder(ctx, env.Short(env.Path(name)), o)

@@ -23,6 +23,14 @@ func (f *Suite) Bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.offline, "offline", false, "E2EConfig: use only versions by URL that earlier runs have fetched")
 }
 
+// Unused refuses the flags for what is not an E2EConfig.
+func (f *Suite) Unused() error {
+	if *f != (Suite{}) {
+		return cli.Usagef("--from and --offline only work with an E2EConfig")
+	}
+	return nil
+}
+
 // Open reads an E2EConfig, and resolves its markers. Tolerant leaves out versions that
 // cannot be fetched now.
 func (f *Suite) Open(ctx context.Context, env *cli.Env, s *Source, name string, tolerant bool) (*localrepo.Suite, error) {

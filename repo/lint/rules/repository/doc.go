@@ -1,5 +1,6 @@
 // Package repository judges folders, versions, names, URLs and metadata.yaml
-// (families META, NAME, REPO), and has the rules about configurations of e2e suites (E2E). It must not know other subjects.
+// (families META, NAME, REPO), and says what is judged in the configurations of e2e
+// suites (SUITE). It must not know other subjects.
 package repository
 
 import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"

@@ -8,66 +8,66 @@ var suiteRules = suites()
 
 func suites() *lint.Family {
 	const create = "cluster-api test/framework/clusterctl/"
-	f := &lint.Family{Prefix: "E2E", Title: "Configurations of e2e suites"}
+	f := &lint.Family{Prefix: "SUITE", Title: "Configurations of e2e suites"}
 	for _, r := range []lint.Rule{
 		{
-			ID: "E2E001", Name: "suite-refused", Severity: lint.Error, Source: create + "e2e_config.go, LoadE2EConfig; repository.go, CreateRepository",
+			ID: "SUITE001", Name: "suite-refused", Severity: lint.Error, Source: create + "e2e_config.go, LoadE2EConfig; repository.go, CreateRepository",
 			Title:   "The e2e framework must accept the configuration",
 			Why:     "The suite ends before its first test. The framework reports only the first fault, and no line.",
 			Fix:     "Correct the value, or run the make target that makes the file.",
 			Example: "sourcePath names a file that neither exists nor is made by a recipe",
 		},
 		{
-			ID: "E2E002", Name: "suite-replacement-idle", Severity: lint.Warning, Source: create + "repository.go, CreateRepository",
+			ID: "SUITE002", Name: "suite-replacement-idle", Severity: lint.Warning, Source: create + "repository.go, CreateRepository",
 			Title:   "Each replacement should match something in the components",
 			Why:     "The framework silently ignores a replacement that matches nothing, so the pod runs with the old image or the old flags.",
 			Fix:     "Correct the regular expression, or delete the replacement.",
 			Example: "old is --metrics-addr=127.0.0.1:8080, a flag that the components no longer have",
 		},
 		{
-			ID: "E2E003", Name: "suite-version-repeated", Severity: lint.Warning, Source: create + "repository.go, CreateRepository",
+			ID: "SUITE003", Name: "suite-version-repeated", Severity: lint.Warning, Source: create + "repository.go, CreateRepository",
 			Title:   "A version should be declared once",
 			Why:     "Both are written to one folder: the components of the last one win, and the files of both are mixed.",
 			Fix:     "Delete one of them, or give it another version.",
 			Example: "v1.10.3 is declared by URL and again by kustomize",
 		},
 		{
-			ID: "E2E004", Name: "suite-key-ignored", Severity: lint.Warning, Source: create + "e2e_config.go, LoadE2EConfig",
+			ID: "SUITE004", Name: "suite-key-ignored", Severity: lint.Warning, Source: create + "e2e_config.go, LoadE2EConfig",
 			Title:   "The configuration should have only keys that the framework reads",
-			Why:     "The framework silently ignores an unknown key, and a key that is repeated below.",
+			Why:     "The framework silently ignores an unknown key, and the first of two equal keys.",
 			Fix:     "Correct the key, or delete it.",
 			Example: "replacement is written instead of replacements",
 		},
 		{
-			ID: "E2E005", Name: "suite-variable-unset", Severity: lint.Warning, Source: "the recipe that puts the configuration through envsubst",
+			ID: "SUITE005", Name: "suite-variable-unset", Severity: lint.Warning, Source: "the recipe that puts the configuration through envsubst",
 			Title:   "The environment should have the variables of the configuration",
 			Why:     "envsubst puts nothing in the place of a variable that is not set, which leaves a wrong image or path.",
 			Fix:     "Set the variable as the Makefile does, or give it a default.",
 			Example: "name: ${MANAGER_IMAGE}, and MANAGER_IMAGE is not set",
 		},
 		{
-			ID: "E2E006", Name: "suite-variable-missing", Severity: lint.Warning, Source: "clusterctl client/yamlprocessor, SimpleProcessor.Process",
+			ID: "SUITE006", Name: "suite-variable-missing", Severity: lint.Warning, Source: "clusterctl client/yamlprocessor, SimpleProcessor.Process",
 			Title:   "The configuration or the environment should set each required variable of a file",
 			Why:     "clusterctl refuses to generate the cluster, minutes after the suite has started, unless the test sets the variable itself.",
 			Fix:     "Add the variable to variables, or set it in the environment.",
 			Example: "cluster-template.yaml uses ${FOO_REGION}, and variables has no FOO_REGION",
 		},
 		{
-			ID: "E2E007", Name: "suite-contract-differs", Severity: lint.Warning, Source: create + "e2e_config.go, GetProviderLatestVersionsByContract",
+			ID: "SUITE007", Name: "suite-contract-differs", Severity: lint.Warning, Source: create + "e2e_config.go, GetProviderLatestVersionsByContract",
 			Title:   "The contract of a version should be that of its metadata.yaml",
 			Why:     "Upgrade tests choose versions by this contract, and clusterctl by the one in metadata.yaml.",
 			Fix:     "Write the contract of the release series.",
 			Example: "contract is v1beta1, and metadata.yaml has v1beta2 for the series",
 		},
 		{
-			ID: "E2E008", Name: "suite-image-unused", Severity: lint.Warning, Source: create + "e2e_config.go, ContainerImage",
+			ID: "SUITE008", Name: "suite-image-unused", Severity: lint.Warning, Source: create + "e2e_config.go, ContainerImage",
 			Title:   "An image to load should be one that the components use",
-			Why:     "The image is loaded into the cluster in vain, and the pods pull the other one, which often does not exist.",
+			Why:     "Loading the image has no effect, and the pods pull the other one, which often does not exist.",
 			Fix:     "Write the image as the components have it, or correct the replacement that sets it.",
 			Example: "images has controller:e2e, and the Deployment uses controller:dev",
 		},
 		{
-			ID: "E2E009", Name: "suite-flavor-missing", Severity: lint.Warning, Source: "clusterctl client/repository/template_client.go, templateClient.Get",
+			ID: "SUITE009", Name: "suite-flavor-missing", Severity: lint.Warning, Source: "clusterctl client/repository/template_client.go, templateClient.Get",
 			Title:   "A flavor that variables name should have a template",
 			Why:     "clusterctl refuses to generate the cluster, because the repository has no template of this flavor.",
 			Fix:     "Add cluster-template-FLAVOR.yaml to the files, or correct the value.",
