@@ -6,12 +6,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
 // Destination is a place that holds releases by version: the folder of a
@@ -204,9 +204,9 @@ const maxName = 255
 var (
 	// The letters that keep their meaning everywhere: in URLs, on every file
 	// system, and as the name of a GitHub asset or GitLab package file.
-	fileName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+	fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 	// Windows opens a device for these, with any extension.
-	deviceName = pattern.New(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
+	deviceName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
 )
 
 // CheckFileName reports whether a file of that name can be published to every
@@ -216,11 +216,11 @@ func CheckFileName(name string) error {
 	switch {
 	case len(name) > maxName:
 		why = fmt.Sprintf("has %d characters, more than %d", len(name), maxName)
-	case !fileName().MatchString(name):
+	case !fileName.MatchString(name):
 		why = "must begin with a letter or digit and consist of letters, digits and . _ + -"
 	case strings.HasSuffix(name, "."):
 		why = "must not end with a dot"
-	case deviceName().MatchString(name):
+	case deviceName.MatchString(name):
 		why = "is the name of a device on Windows"
 	default:
 		return nil

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
 // form is a kind of text: how it is checked, and the pattern that the JSON
@@ -34,18 +33,18 @@ var forms = map[string]form{
 var placeholders = []string{"version", "number", "label", "type", "name"}
 
 var (
-	brace  = pattern.New(`\{([^{}/]*)\}`)
-	dollar = pattern.New(`\$(\w+|\{[^}]*\}?|\([^)]*\)?)`)
-	drive  = pattern.New(`^[A-Za-z]:`)
-	number = pattern.New(`^[1-9]$`)
-	digest = pattern.New(`^[a-z0-9]+([+._-][a-z0-9]+)*:[0-9a-f]{32,}$`)
+	brace  = regexp.MustCompile(`\{([^{}/]*)\}`)
+	dollar = regexp.MustCompile(`\$(\w+|\{[^}]*\}?|\([^)]*\)?)`)
+	drive  = regexp.MustCompile(`^[A-Za-z]:`)
+	number = regexp.MustCompile(`^[1-9]$`)
+	digest = regexp.MustCompile(`^[a-z0-9]+([+._-][a-z0-9]+)*:[0-9a-f]{32,}$`)
 )
 
 func checkVariables(s string, also func(string) bool) error {
-	if v := dollar().FindString(s); v != "" {
+	if v := dollar.FindString(s); v != "" {
 		return fmt.Errorf("%q: the environment is not used here; the variables are {%s}", v, strings.Join(placeholders, "}, {"))
 	}
-	for _, m := range brace().FindAllStringSubmatch(s, -1) {
+	for _, m := range brace.FindAllStringSubmatch(s, -1) {
 		if !slices.Contains(placeholders, m[1]) && !also(m[1]) {
 			return fmt.Errorf("unknown variable %q; known are {%s}%s", m[0], strings.Join(placeholders, "}, {"), didYouMean(m[1], placeholders))
 		}
@@ -60,7 +59,7 @@ func checkPath(s string) error {
 	switch {
 	case strings.Contains(s, `\`):
 		return fmt.Errorf("%q: folders are separated by /, also on Windows", s)
-	case path.IsAbs(s) || drive().MatchString(s):
+	case path.IsAbs(s) || drive.MatchString(s):
 		return fmt.Errorf("%q is absolute; paths are relative to the root of the source tree", s)
 	case strings.HasPrefix(path.Clean(s)+"/", "../"):
 		return fmt.Errorf("%q leads out of the source tree; copy what it names into the tree", s)
@@ -79,7 +78,7 @@ func checkFileName(s string) error {
 
 // checkPattern checks a file name, flavor or class that may refer to stars.
 func checkPattern(s string) error {
-	if err := checkVariables(s, number().MatchString); err != nil {
+	if err := checkVariables(s, number.MatchString); err != nil {
 		return err
 	}
 	return fileName(s)
@@ -111,7 +110,7 @@ func checkRegexp(s string) error {
 }
 
 func checkDigest(s string) error {
-	if !digest().MatchString(s) {
+	if !digest.MatchString(s) {
 		return fmt.Errorf("%q is not a digest such as sha256:4355a46b…", s)
 	}
 	return nil
@@ -125,7 +124,7 @@ func expand(s string, vars map[string]string) string {
 	}
 	var b strings.Builder
 	last := 0
-	for _, m := range brace().FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range brace.FindAllStringSubmatchIndex(s, -1) {
 		value, ok := vars[s[m[2]:m[3]]]
 		if !ok || m[0] > 0 && s[m[0]-1] == '$' {
 			continue

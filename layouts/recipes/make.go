@@ -4,9 +4,8 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"strings"
-
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
 // The marks around the name of a value that cannot be told. They are characters
@@ -20,7 +19,7 @@ const (
 func unknown(name string) string { return string(markStart) + name + string(markEnd) }
 
 // tagName are the names of variables for the version of a release.
-var tagName = pattern.New(`(?i)(^|_)(tag|version|ref_name)$`)
+var tagName = regexp.MustCompile(`(?i)(^|_)(tag|version|ref_name)$`)
 
 // untold stands for the value of a variable. That of a version begins with a v,
 // so that a recipe can cut it off.
@@ -28,7 +27,7 @@ func untold(name string) string {
 	switch {
 	case name == "GITHUB_REF":
 		return "refs/tags/v" + unknown(name)
-	case tagName().MatchString(name):
+	case tagName.MatchString(name):
 		return "v" + unknown(name)
 	}
 	return unknown(name)
@@ -47,7 +46,7 @@ func tagOf(text string) string {
 	switch {
 	case !isUnknown(text):
 		return text
-	case number && (tagName().MatchString(strings.TrimSuffix(name, string(markEnd))) || strings.HasPrefix(name, "GITHUB_REF")):
+	case number && (tagName.MatchString(strings.TrimSuffix(name, string(markEnd))) || strings.HasPrefix(name, "GITHUB_REF")):
 		return "{number}"
 	}
 	return ""
@@ -56,11 +55,11 @@ func tagOf(text string) string {
 func isUnknown(text string) bool { return strings.ContainsRune(text, markStart) }
 
 var (
-	assignment = pattern.New(`^\s*(?:(?:export|override|private)\s+)*([A-Za-z0-9_.-]+)\s*(\?=|:::?=|:=|=|\+=|!=)\s*(.*)$`)
-	ruleLine   = pattern.New(`^([^\s#:=][^:=#]*?)\s*::?(?:\s*([^:=\s].*)|\s*)$`)
-	included   = pattern.New(`^\s*-?s?include\s+(.+)$`)
+	assignment = regexp.MustCompile(`^\s*(?:(?:export|override|private)\s+)*([A-Za-z0-9_.-]+)\s*(\?=|:::?=|:=|=|\+=|!=)\s*(.*)$`)
+	ruleLine   = regexp.MustCompile(`^([^\s#:=][^:=#]*?)\s*::?(?:\s*([^:=\s].*)|\s*)$`)
+	included   = regexp.MustCompile(`^\s*-?s?include\s+(.+)$`)
 	// rootNames are what variables for the root of the tree are called.
-	rootNames = pattern.New(`(?i)^((repo|project|git)_?)?(root|root_?dir|dir|root_?directory|curdir|pwd|topdir|top_?level)$`)
+	rootNames = regexp.MustCompile(`(?i)^((repo|project|git)_?)?(root|root_?dir|dir|root_?directory|curdir|pwd|topdir|top_?level)$`)
 )
 
 // rules is a Makefile that is being read.
@@ -158,7 +157,7 @@ func (m *rules) read(name, text string) {
 			}
 			continue
 		}
-		if i := included().FindStringSubmatch(flat(l.text)); i != nil {
+		if i := included.FindStringSubmatch(flat(l.text)); i != nil {
 			for _, f := range strings.Fields(m.expand(i[1], nil, 0)) {
 				if data, ok := m.file(path.Join(m.dir, f)); ok {
 					m.read(path.Join(m.dir, f), data)
@@ -167,16 +166,16 @@ func (m *rules) read(name, text string) {
 			open = false
 			continue
 		}
-		if a := assignment().FindStringSubmatch(flat(l.text)); a != nil {
+		if a := assignment.FindStringSubmatch(flat(l.text)); a != nil {
 			m.assign(a[1], a[2], strings.TrimSpace(uncommented(a[3])))
 			continue
 		}
-		r := ruleLine().FindStringSubmatch(flat(l.text))
+		r := ruleLine.FindStringSubmatch(flat(l.text))
 		if r == nil {
 			continue
 		}
 		needs, inline, has := strings.Cut(uncommented(r[2]), ";")
-		if open = !assignment().MatchString(needs); !open {
+		if open = !assignment.MatchString(needs); !open {
 			continue // a variable of the target
 		}
 		m.list = append(m.list, rule{file: name, targets: r[1], needs: needs, whole: whole})
@@ -387,7 +386,7 @@ func (m *rules) value(ref string, auto map[string]string, depth int) string {
 	raw, ok := m.vars[ref]
 	v := m.expand(raw, auto, depth)
 	switch {
-	case rootNames().MatchString(ref) && (!ok || isUnknown(v)):
+	case rootNames.MatchString(ref) && (!ok || isUnknown(v)):
 		return "/"
 	case !ok || raw == "":
 		return untold(ref)

@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -121,7 +121,7 @@ const (
 	workflow
 )
 
-var workflowFile = pattern.New(`^(\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.ya?ml|\.goreleaser[^/]*\.ya?ml)$`)
+var workflowFile = regexp.MustCompile(`^(\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.ya?ml|\.goreleaser[^/]*\.ya?ml)$`)
 
 func kindOf(name string) kind {
 	base := path.Base(name)
@@ -130,7 +130,7 @@ func kindOf(name string) kind {
 		return makefile
 	case strings.HasSuffix(base, ".sh"):
 		return script
-	case workflowFile().MatchString(name):
+	case workflowFile.MatchString(name):
 		return workflow
 	}
 	return other
@@ -182,7 +182,7 @@ func (r *reader) workflow(name string, data []byte) {
 			text := n.Str()
 			r.step(n, Place{name, d.Pos(n).Line})
 			if len(at) > 1 && at[len(at)-2] == "env" {
-				env[at[len(at)-1]] = expression().ReplaceAllStringFunc(text, told)
+				env[at[len(at)-1]] = expression.ReplaceAllStringFunc(text, told)
 			}
 			if text == "" || !slices.ContainsFunc(at, func(key string) bool { return slices.Contains(commandKeys, key) }) {
 				return true

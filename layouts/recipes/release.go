@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -75,7 +75,7 @@ func Follow(fsys fs.FS) *Release {
 	}
 	for _, name := range workflows {
 		text, ok := r.file(name)
-		if !ok || !uploading().MatchString(text) {
+		if !ok || !uploading.MatchString(text) {
 			continue
 		}
 		if out := follow(fsys, func(r *reader) { r.workflow(name, []byte(text)) }); out != nil {
@@ -108,11 +108,11 @@ func Follow(fsys fs.FS) *Release {
 }
 
 var (
-	uploading = pattern.New(`(?m)uses:.*release|\bgh release (create|upload)|goreleaser`)
+	uploading = regexp.MustCompile(`(?m)uses:.*release|\bgh release (create|upload)|goreleaser`)
 	// goalName are the goals that make a release, devGoal the parts of names of those
 	// that make something else.
-	goalName = pattern.New(`^((build|generate|make|create|prepare)-)?(release|dist|artifacts|publish)(-|$)`)
-	devGoal  = pattern.New(`(^|-)(staging|nightly|alias|dev|local|notes?|e2e|test|tests|clean|git|binary|binaries|docker|image|images|tool|tools|chart|helm|push|tag|upload)(-|$)`)
+	goalName = regexp.MustCompile(`^((build|generate|make|create|prepare)-)?(release|dist|artifacts|publish)(-|$)`)
+	devGoal  = regexp.MustCompile(`(^|-)(staging|nightly|alias|dev|local|notes?|e2e|test|tests|clean|git|binary|binaries|docker|image|images|tool|tools|chart|helm|push|tag|upload)(-|$)`)
 )
 
 // releaseGoals are the goals of a Makefile to follow: first the one called release,
@@ -121,7 +121,7 @@ func releaseGoals(m *rules) (out [][]string) {
 	var all []string
 	for _, r := range m.list {
 		for target := range strings.FieldsSeq(m.expand(r.targets, nil, 0)) {
-			if goalName().MatchString(target) && !devGoal().MatchString(target) && !slices.Contains(all, target) {
+			if goalName.MatchString(target) && !devGoal.MatchString(target) && !slices.Contains(all, target) {
 				all = append(all, target)
 			}
 		}
@@ -278,7 +278,7 @@ func (r *reader) step(n *yamldoc.Node, at Place) {
 	}
 	r.uploader = at
 	for _, key := range uploadKeys {
-		text := expression().ReplaceAllStringFunc(n.Get("with", key).Str(), told)
+		text := expression.ReplaceAllStringFunc(n.Get("with", key).Str(), told)
 		r.upload(strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == ',' || c == ' ' })...)
 	}
 	if strings.Contains(n.Get("uses").Str(), "goreleaser") {
@@ -297,7 +297,7 @@ func (r *reader) goreleaser() {
 		for _, d := range yamldoc.Parse(yamldoc.NewFile(name, []byte(text))).Docs {
 			for _, f := range d.Root.Get("release", "extra_files").List() {
 				r.uploader = Place{name, d.Pos(f).Line}
-				r.upload(expression().ReplaceAllStringFunc(f.Get("glob").Str(), told))
+				r.upload(expression.ReplaceAllStringFunc(f.Get("glob").Str(), told))
 			}
 		}
 	}

@@ -7,13 +7,12 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
 // scope is the state of a shell: its folder, its variables and the Makefile that
@@ -48,7 +47,7 @@ type shell struct {
 // maxSteps bounds loops in loops.
 const maxSteps = 20_000
 
-var expression = pattern.New(`\$?\{\{[^{}]*\}\}`) // of workflows and goreleaser
+var expression = regexp.MustCompile(`\$?\{\{[^{}]*\}\}`) // of workflows and goreleaser
 
 // told is what an expression of a workflow or of goreleaser stands for.
 func told(text string) string {
@@ -67,7 +66,7 @@ func told(text string) string {
 
 // script reads shell commands that begin at a line of a file.
 func (r *reader) script(file string, first int, text string, in *scope) {
-	text = expression().ReplaceAllStringFunc(text, told)
+	text = expression.ReplaceAllStringFunc(text, told)
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), file)
 	s := &shell{reader: r, file: file, first: first}
 	if err != nil {
@@ -183,14 +182,14 @@ func multiplies(w *syntax.Word) bool {
 			continue
 		}
 		braces += strings.Count(lit.Value, "{")
-		if braces > most || braces > 0 && sequence().MatchString(lit.Value) || len(lit.Value) > 1000 && braces > 0 {
+		if braces > most || braces > 0 && sequence.MatchString(lit.Value) || len(lit.Value) > 1000 && braces > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-var sequence = pattern.New(`[0-9]{3}|[a-zA-Z]\.\.`)
+var sequence = regexp.MustCompile(`[0-9]{3}|[a-zA-Z]\.\.`)
 
 // fields expands words as the shell does, with the files of the tree. Words that
 // stand for something else than text, such as <(…), give nil and are noted.
@@ -234,7 +233,7 @@ func (s *shell) variable(name string, in *scope) string {
 		return " \t\n"
 	case name == "PWD":
 		return "/" + in.dir
-	case name != "HOME" && rootNames().MatchString(name):
+	case name != "HOME" && rootNames.MatchString(name):
 		return "/"
 	}
 	return untold(name)

@@ -12,13 +12,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
 // ProblemKind says in which way a file is not what the mirror should hold.
@@ -495,7 +495,7 @@ func skip(e fs.DirEntry) error {
 }
 
 // urls are the values of url in the clusterctl.yaml of a mirror.
-var urls = pattern.New(`(?m)^\s*(?:- )?url: (.*)$`)
+var urls = regexp.MustCompile(`(?m)^\s*(?:- )?url: (.*)$`)
 
 // place notes that the mirror was moved.
 func (c *checker) place() {
@@ -504,7 +504,7 @@ func (c *checker) place() {
 	if err != nil || absErr != nil {
 		return
 	}
-	for _, m := range urls().FindAllSubmatch(data, -1) {
+	for _, m := range urls.FindAllSubmatch(data, -1) {
 		made := madeIn(strings.Trim(string(m[1]), `"' `))
 		if made == "" || made == portable || made == dir {
 			continue

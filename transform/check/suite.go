@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
@@ -199,12 +199,12 @@ func (j *suiteJudge) images(ctx context.Context, m *localrepo.Made) {
 }
 
 // machine is what variables are called that hold flavors of machines.
-var machine = pattern.New(`MACHINE|NODE|INSTANCE|SERVER|VM|BASTION`)
+var machine = regexp.MustCompile(`MACHINE|NODE|INSTANCE|SERVER|VM|BASTION`)
 
 // flavors looks for flavors of clusters in variables.
 func (j *suiteJudge) flavors(m *localrepo.Made) {
 	for _, v := range j.Config.Variables {
-		if v.Value.Value == "" || v.Name != "FLAVOR" && !strings.HasSuffix(v.Name, "_FLAVOR") || machine().MatchString(v.Name) {
+		if v.Value.Value == "" || v.Name != "FLAVOR" && !strings.HasSuffix(v.Name, "_FLAVOR") || machine.MatchString(v.Name) {
 			continue
 		}
 		file := layouts.TemplateFile(v.Value.Value)

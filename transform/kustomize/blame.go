@@ -6,17 +6,16 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // notFound are the messages of kustomize about a patch without a target, and
 // about two objects that are the same. Both name an object as
 // Kind.version.group/name.namespace (kustomize: kyaml/resid, ResId.String).
-var notFound = []func() *regexp.Regexp{
-	pattern.New(`no matches for Id ([^;\s]+)`),
-	pattern.New(`no resource matches strategic merge patch "([^"]+)"`),
-	pattern.New(`already registered id: ([^;\s]+)`),
+var notFound = []*regexp.Regexp{
+	regexp.MustCompile(`no matches for Id ([^;\s]+)`),
+	regexp.MustCompile(`no resource matches strategic merge patch "([^"]+)"`),
+	regexp.MustCompile(`already registered id: ([^;\s]+)`),
 }
 
 // blamed finds the document that a message of kustomize is about: the last one of
@@ -24,7 +23,7 @@ var notFound = []func() *regexp.Regexp{
 // there is none.
 func (s *scan) blamed(err error) *yamldoc.Error {
 	for _, re := range notFound {
-		m := re().FindStringSubmatch(err.Error())
+		m := re.FindStringSubmatch(err.Error())
 		if m == nil {
 			continue
 		}

@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -409,8 +409,8 @@ func looksRemote(target string) bool {
 			return true
 		}
 	}
-	return strings.Contains(target, "?ref=") || strings.Contains(target, ".git//") || strings.Contains(target, "_git/") || userAtHost().MatchString(target)
+	return strings.Contains(target, "?ref=") || strings.Contains(target, ".git//") || strings.Contains(target, "_git/") || userAtHost.MatchString(target)
 }
 
 // userAtHost is the form user@host:path, also with a slash for the colon.
-var userAtHost = pattern.New(`^[A-Za-z][A-Za-z0-9-]*@[^/:]+(:|/[^/]+/|/.*\.git)`)
+var userAtHost = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*@[^/:]+(:|/[^/]+/|/.*\.git)`)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -23,10 +23,10 @@ const (
 
 var (
 	// substituting is the line of a recipe that prepares a configuration of tests.
-	substituting = pattern.New(`(?im)^\t.*envsubst[^|\n]*<\s*"?(?:\$[({]\w*E2E\w*CONF\w*[)}]|\S*e2e\S*\.yaml)`)
-	strict       = pattern.New(`(?im)^\t.*envsubst[^|\n]*-no-(?:unset|empty)[^|\n]*<\s*"?\$[({]\w*E2E\w*CONF`)
-	simple       = pattern.New(`\$(?:\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)`)
-	withDefault  = pattern.New(`\$(?:\{[A-Za-z_]\w*(?::?[-=+][^{}]*)?\}|[A-Za-z_]\w*)`)
+	substituting = regexp.MustCompile(`(?im)^\t.*envsubst[^|\n]*<\s*"?(?:\$[({]\w*E2E\w*CONF\w*[)}]|\S*e2e\S*\.yaml)`)
+	strict       = regexp.MustCompile(`(?im)^\t.*envsubst[^|\n]*-no-(?:unset|empty)[^|\n]*<\s*"?\$[({]\w*E2E\w*CONF`)
+	simple       = regexp.MustCompile(`\$(?:\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)`)
+	withDefault  = regexp.MustCompile(`\$(?:\{[A-Za-z_]\w*(?::?[-=+][^{}]*)?\}|[A-Za-z_]\w*)`)
 )
 
 // dialect is the envsubst that the recipes of the tree put E2EConfigs through;
@@ -40,9 +40,9 @@ func (s *Suite) dialect() (name string, demanding bool) {
 			all = append(append(all, data...), '\n')
 		}
 	}
-	line := substituting().FindString(string(all))
+	line := substituting.FindString(string(all))
 	module, _ := os.ReadFile(filepath.Join(s.top, "go.mod"))
-	demanding = strict().Match(all)
+	demanding = strict.Match(all)
 	switch text := string(all) + string(module); {
 	case line == "":
 		return "", false
@@ -113,9 +113,9 @@ func (s *Suite) substituted(f *yamldoc.File) (*yamldoc.Stream, error) {
 // replaced puts values in the place of $NAME, ${NAME} and, but for GNU's envsubst,
 // ${NAME:-default}. Raw leads an offset of the result back.
 func replaced(data []byte, plain bool, lookup func(string) (string, bool), unset func(int, string)) (text []byte, raw func(int) int) {
-	rx := withDefault()
+	rx := withDefault
 	if plain {
-		rx = simple()
+		rx = simple
 	}
 	type step struct{ from, to int }
 	steps := []step{{}}

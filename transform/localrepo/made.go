@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +17,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
@@ -102,7 +102,7 @@ func (m *made) find(name string) (source, error) {
 	return source{}, missing
 }
 
-var targetLine = pattern.New(`^([A-Za-z0-9][A-Za-z0-9_./-]*)\s*:`)
+var targetLine = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_./-]*)\s*:`)
 
 // target names the make target that a place belongs to.
 func (m *made) target(at recipes.Place) string {
@@ -112,7 +112,7 @@ func (m *made) target(at recipes.Place) string {
 		return ""
 	}
 	for i := min(at.Line, len(lines)) - 1; i >= 0; i-- {
-		if t := targetLine().FindStringSubmatch(lines[i]); t != nil {
+		if t := targetLine.FindStringSubmatch(lines[i]); t != nil {
 			return fmt.Sprintf(" (make %s)", t[1])
 		}
 	}

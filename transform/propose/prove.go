@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
@@ -33,7 +33,7 @@ func (p *proposer) clusters() []string {
 			return
 		}
 		data, err := fs.ReadFile(p.fsys, name)
-		if err == nil && clusterObject().Match(data) {
+		if err == nil && clusterObject.Match(data) {
 			out = append(out, name)
 		}
 	})
@@ -42,7 +42,7 @@ func (p *proposer) clusters() []string {
 
 // clusterObject finds a Cluster by its first lines, because templates need not be
 // YAML before their variables are set.
-var clusterObject = pattern.New(`(?m)^apiVersion: *["']?cluster\.x-k8s\.io/v[0-9a-z]+["']?\s*\r?\nkind: *["']?Cluster["']?\s*$`)
+var clusterObject = regexp.MustCompile(`(?m)^apiVersion: *["']?cluster\.x-k8s\.io/v[0-9a-z]+["']?\s*\r?\nkind: *["']?Cluster["']?\s*$`)
 
 // released reports whether a template is among those of a provider.
 func (p *proposer) released(file string) bool {

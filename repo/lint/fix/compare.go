@@ -3,9 +3,9 @@ package fix
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -52,7 +52,7 @@ type comparison struct {
 }
 
 // legacy is an expression that means the same without its spaces.
-var legacy = pattern.New(`^\$\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}$`)
+var legacy = regexp.MustCompile(`^\$\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}$`)
 
 func (c *comparison) document(old, changed *yamldoc.Document) error {
 	c.old, c.change = old, changed
@@ -69,8 +69,8 @@ func (c *comparison) document(old, changed *yamldoc.Document) error {
 		if e.end < from || e.start > to {
 			continue
 		}
-		before := legacy().FindStringSubmatch(string(old.File.Data[e.start:e.end]))
-		after := legacy().FindStringSubmatch(e.text)
+		before := legacy.FindStringSubmatch(string(old.File.Data[e.start:e.end]))
+		after := legacy.FindStringSubmatch(e.text)
 		if before == nil || after == nil || before[1] != after[1] {
 			return fmt.Errorf("the document cannot be read without its variables: %w", old.Err.Err)
 		}
