@@ -1,11 +1,11 @@
 package publish
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -35,13 +35,13 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		data, err := a.Bytes()
+		data, err := a.Text()
 		if err != nil {
 			return nil, err
 		}
 		// It will be read again.
 		artifacts[i] = repo.NewArtifact(a.Name, a.Path, int64(len(data)), func() (io.ReadCloser, error) {
-			return io.NopCloser(bytes.NewReader(data)), nil
+			return io.NopCloser(strings.NewReader(data)), nil
 		})
 		if sum, ok := a.Stated(); ok { // then it was compared
 			artifacts[i] = artifacts[i].Hashed(sum)
@@ -91,12 +91,12 @@ func Splits(a *repo.Artifact, file string) bool {
 }
 
 func compareLabels(a, b layouts.Provider) int {
-	return bytes.Compare([]byte(a.Label()), []byte(b.Label()))
+	return strings.Compare(a.Label(), b.Label())
 }
 
 // providerOf reads who a components file belongs to, by the first object that
 // says so, or at least of which type it is, by the name of the file.
-func providerOf(a *repo.Artifact, data []byte) layouts.Provider {
+func providerOf(a *repo.Artifact, data string) layouts.Provider {
 	f := manifest.New(a, layouts.Components, data)
 	p, ok := namedEarly(f)
 	if ok = ok && f.Replaceable(); !ok {
@@ -135,7 +135,7 @@ func namedEarly(f *manifest.File) (layouts.Provider, bool) {
 			chunks = chunks[:len(chunks)-1] // the last may go on
 		}
 		for _, c := range chunks {
-			there := bytes.Contains(c.Data, []byte(layouts.ProviderLabel))
+			there := strings.Contains(c.Data, layouts.ProviderLabel)
 			if !there && !escapes(c.Data) {
 				continue
 			}
@@ -149,6 +149,6 @@ func namedEarly(f *manifest.File) (layouts.Provider, bool) {
 
 // escapes reports whether a document may have a key that does not stand there as it
 // is.
-func escapes(doc []byte) bool {
-	return bytes.IndexByte(doc, '\\') >= 0 || bytes.Contains(doc, []byte("!binary"))
+func escapes(doc string) bool {
+	return strings.Contains(doc, `\`) || strings.Contains(doc, "!binary")
 }

@@ -65,7 +65,7 @@ func TestNamedEarly(t *testing.T) {
 		if !found {
 			want = layouts.Provider{Type: layouts.Infrastructure}
 		}
-		if got := providerOf(a, []byte(text)); got != want {
+		if got := providerOf(a, text); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 		return early

@@ -10,6 +10,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -148,33 +149,60 @@ func (a *Artifact) Open() (io.ReadCloser, error) {
 	return &checked{r, sha256.New(), a}, nil
 }
 
-// Bytes reads the whole content, which must not be changed. It fails for files over
-// MaxFileSize, and for YAML with more documents than yamldoc.MaxDocuments.
-func (a *Artifact) Bytes() ([]byte, error) {
-	if a.Size > MaxFileSize {
-		return nil, fmt.Errorf("%s: the file has %d bytes, more than the %d that are read into memory", a.Path, a.Size, MaxFileSize)
+// Text reads the whole content. It fails for files over MaxFileSize, and for YAML
+// with more documents than yamldoc.MaxDocuments.
+func (a *Artifact) Text() (string, error) {
+	var out strings.Builder
+	err := a.whole(func(r io.Reader) error {
+		out.Grow(int(max(a.Size, 0)))
+		n, err := io.Copy(&out, io.LimitReader(r, MaxFileSize+1))
+		if err == nil && n > MaxFileSize {
+			err = files.ErrTooLarge
+		}
+		return err
+	}, func() error { return yamldoc.CheckCount(out.String()) })
+	if err != nil {
+		return "", err
 	}
-	r, err := a.Open()
+	return out.String(), nil
+}
+
+// Bytes is Text for who needs bytes, which must not be changed.
+func (a *Artifact) Bytes() (data []byte, err error) {
+	err = a.whole(func(r io.Reader) (err error) {
+		if h, ok := r.(*held); ok && int64(len(h.data)) <= MaxFileSize {
+			data = slices.Clip(h.data)
+		} else {
+			data, err = files.ReadAll(r, a.Size)
+		}
+		return err
+	}, func() error { return yamldoc.CheckCount(data) })
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	var data []byte
-	if h, ok := r.(*held); ok && int64(len(h.data)) <= MaxFileSize {
-		data = slices.Clip(h.data)
-	} else {
-		data, err = files.ReadAll(r, a.Size)
+	return data, nil
+}
+
+// whole lets a function read the whole content, and another one count documents.
+func (a *Artifact) whole(read func(io.Reader) error, count func() error) error {
+	if a.Size > MaxFileSize {
+		return fmt.Errorf("%s: the file has %d bytes, more than the %d that are read into memory", a.Path, a.Size, MaxFileSize)
 	}
-	if errors.Is(err, files.ErrTooLarge) {
+	r, err := a.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if err = read(r); errors.Is(err, files.ErrTooLarge) {
 		err = fmt.Errorf("the file has %w", err)
 	}
 	if ext := path.Ext(a.Name); err == nil && (ext == ".yaml" || ext == ".yml" || a.Kind().Read()) {
-		err = yamldoc.CheckCount(data)
+		err = count()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.Path, err)
+		return fmt.Errorf("%s: %w", a.Path, err)
 	}
-	return data, nil
+	return nil
 }
 
 // OddityKind says in which way an entry of a folder is odd.
@@ -302,17 +330,17 @@ func (r *Release) Identify() error {
 	if r.ComponentsFile != "" || r.Provider.Name == "" || slices.ContainsFunc(r.Artifacts, func(a *Artifact) bool { return a.Kind() == layouts.Components }) {
 		return nil
 	}
-	label := []byte(layouts.ProviderLabel + ": " + r.Provider.Label() + "\n")
+	label := layouts.ProviderLabel + ": " + r.Provider.Label() + "\n"
 	found := ""
 	for _, a := range r.Artifacts {
 		if ext := path.Ext(a.Name); a.Kind() != layouts.Asset || ext != ".yaml" && ext != ".yml" || a.Size > MaxFileSize {
 			continue
 		}
-		data, err := a.Bytes()
+		text, err := a.Text()
 		if err != nil {
 			return err
 		}
-		if !bytes.Contains(data, label) {
+		if !strings.Contains(text, label) {
 			continue
 		}
 		if found != "" {

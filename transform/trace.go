@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"path"
@@ -55,7 +54,7 @@ type Source struct {
 	// may be edited there; otherwise both are 0.
 	Start, Stop int
 	// Data is the content of File, if Stop is set.
-	Data []byte
+	Data string
 	// Same is set if the scalar is the one in the built file, unchanged.
 	Same bool
 }
@@ -240,7 +239,7 @@ func (t *Tracer) LocateSpan(artifact string, start, end int) (Source, bool) {
 		// The same expression inside the value of the source.
 		file := s.file
 		expression := d.File.Data[start:min(end, len(d.File.Data))]
-		if i := bytes.Index(file.Data[s.Start:s.Stop], expression); i >= 0 && len(expression) > 0 {
+		if i := strings.Index(file.Data[s.Start:s.Stop], expression); i >= 0 && len(expression) > 0 {
 			s.Start += i
 			s.Stop = s.Start + len(expression)
 			s.Pos, s.End = file.Pos(s.Start), file.Pos(s.Stop)

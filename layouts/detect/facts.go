@@ -183,7 +183,7 @@ func (s *survey) manifest(file string) (m manifest, ok bool) {
 	if err != nil {
 		return m, false
 	}
-	chunks, _ := yamldoc.Split(data) // what follows a bad separator is lost to everyone
+	chunks, _ := yamldoc.Split(string(data)) // what follows a bad separator is lost to everyone
 	for _, c := range chunks {
 		if g := crdGroup(c.Data); g != "" {
 			m.groups = append(m.groups, g)
@@ -207,17 +207,17 @@ var (
 // crdGroup returns the API group of a document that is a CRD. CRDs are by far
 // the largest files of a provider, so the usual layout of generated ones is
 // read line by line; only others are parsed.
-func crdGroup(data []byte) string {
-	if !bytes.Contains(data, []byte("CustomResourceDefinition")) {
+func crdGroup(data string) string {
+	if !strings.Contains(data, "CustomResourceDefinition") {
 		return ""
 	}
-	if at := bytes.Index(data, []byte("\nspec:\n")); at >= 0 && bytes.Contains(data, []byte("\nkind: CustomResourceDefinition\n")) {
-		for line := range bytes.Lines(data[at+len("\nspec:\n"):]) {
-			if text := bytes.TrimRight(line, " \r\n"); len(text) > 0 && text[0] != ' ' && text[0] != '#' {
+	if at := strings.Index(data, "\nspec:\n"); at >= 0 && strings.Contains(data, "\nkind: CustomResourceDefinition\n") {
+		for line := range strings.Lines(data[at+len("\nspec:\n"):]) {
+			if text := strings.TrimRight(line, " \r\n"); text != "" && text[0] != ' ' && text[0] != '#' {
 				break
 			}
-			if m := specGroup.FindSubmatch(line); m != nil {
-				return string(m[1])
+			if m := specGroup.FindStringSubmatch(line); m != nil {
+				return m[1]
 			}
 		}
 	}

@@ -68,9 +68,9 @@ type Edit struct {
 	// takes the place of.
 	Start, End int
 	Text       string
-	// Linted is the content of that file when the finding was made; nil unless
+	// Linted is the content of that file when the finding was made; empty unless
 	// Options.Edits asks for it.
-	Linted []byte
+	Linted string
 	// Proven says that Text is a whole file whose maker has compared what it means
 	// with what is there. It may change more than single values.
 	Proven bool

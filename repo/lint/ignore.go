@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -41,10 +40,10 @@ func NormalizeID(id string) string { return strings.ToUpper(strings.ReplaceAll(i
 // Ignores finds the comments in a file.
 func Ignores(f *yamldoc.File) []*Ignore {
 	var out []*Ignore
-	if !bytes.Contains(f.Data, []byte(IgnoreMark)) {
+	if !strings.Contains(f.Data, IgnoreMark) {
 		return nil
 	}
-	lines := strings.Split(string(f.Data), "\n")
+	lines := strings.Split(f.Data, "\n")
 	text := newOutline(lines)
 	for n, line := range lines {
 		at, rest := comment(line)

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -294,7 +293,7 @@ func (t *texts) share(texts ...*string) {
 func (p *Pass) WantsEdits() bool { return p.part.opts.Edits }
 
 // text returns the content of a file of the release, by its path.
-func (p *Pass) text(path string) []byte {
+func (p *Pass) text(path string) string {
 	if p.File != nil && p.File.Raw.Name == path {
 		return p.File.Raw.Data
 	}
@@ -305,7 +304,7 @@ func (p *Pass) text(path string) []byte {
 			}
 		}
 	}
-	return nil
+	return ""
 }
 
 // Path reports something about a file or folder as a whole.
@@ -357,7 +356,7 @@ func Replace(f *File, d *yamldoc.Document, n *yamldoc.Node, text string) *Edit {
 	from, to := d.Offsets(n)
 	start := f.Raw.Offset(d.Pos(n))
 	end := start + to - from
-	if end > len(f.Raw.Data) || !bytes.Equal(f.Raw.Data[start:end], d.Text()[from:to]) {
+	if end > len(f.Raw.Data) || f.Raw.Data[start:end] != d.Text()[from:to] {
 		return nil
 	}
 	return &Edit{Start: start, End: end, Text: text}

@@ -173,7 +173,7 @@ func (r *part) config() *File {
 	if a == nil {
 		return nil
 	}
-	data, err := a.Bytes()
+	data, err := a.Text()
 	if err != nil {
 		r.fail(err)
 		return nil
@@ -246,7 +246,7 @@ func (r *part) read(release *repo.Release) []*File {
 		if !kind.Read() {
 			continue
 		}
-		data, err := a.Bytes()
+		data, err := a.Text()
 		if err != nil {
 			r.fail(err)
 			continue

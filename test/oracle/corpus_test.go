@@ -32,7 +32,7 @@ func TestProviders(t *testing.T) {
 		t.Run(r.Label()+"/"+r.Version, func(t *testing.T) {
 			t.Parallel()
 			f := read(t, filepath.Join(r.Dir(), r.Components))
-			v := dummies(f.Data)
+			v := dummies([]byte(f.Data))
 			cfg := settings(t, r, "")
 			for _, namespace := range []string{"", "another-system"} {
 				total.Add(1)
@@ -74,7 +74,7 @@ func TestProviders(t *testing.T) {
 // compareComponents compares the data next to the objects with the library.
 func compareComponents(t *testing.T, r real.Release, f *yamldoc.File, v values) {
 	t.Helper()
-	want, wantErr := components(r, f.Data, v, nil, "", false)
+	want, wantErr := components(r, []byte(f.Data), v, nil, "", false)
 	got, err := rendering.RenderProvider(background, rendering.ProviderInput{Provider: provider(r), File: f, Variables: v})
 	if (wantErr == nil) != (err == nil) {
 		t.Errorf("clusterctl: %v, the tool: %v", wantErr, err)
@@ -177,10 +177,10 @@ func TestTemplates(t *testing.T) {
 				t.Parallel()
 				total.Add(1)
 				f := read(t, filepath.Join(r.Dir(), name))
-				texts := [][]byte{f.Data}
+				texts := [][]byte{[]byte(f.Data)}
 				for _, other := range files(t, r.Dir()) {
 					if layouts.KindOfFile(other) == layouts.ClusterClass {
-						texts = append(texts, read(t, filepath.Join(r.Dir(), other)).Data)
+						texts = append(texts, []byte(read(t, filepath.Join(r.Dir(), other)).Data))
 					}
 				}
 				v := dummies(texts...)
@@ -244,7 +244,7 @@ func compareRelease(t *testing.T, r real.Release, verdicts []real.Verdict) {
 	t.Helper()
 	var texts [][]byte
 	for _, name := range files(t, r.Dir()) {
-		texts = append(texts, read(t, filepath.Join(r.Dir(), name)).Data)
+		texts = append(texts, []byte(read(t, filepath.Join(r.Dir(), name)).Data))
 	}
 	v := dummies(texts...)
 	for _, verdict := range verdicts {

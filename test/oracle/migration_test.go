@@ -151,7 +151,7 @@ func sampledObjects(t *testing.T, data []byte, numbers bool) []map[string]any {
 	}
 	out := make([]map[string]any, len(docs))
 	for i, d := range docs {
-		_ = yaml.Unmarshal(d.Data, &out[i]) // nil if it depends on the values
+		_ = yaml.Unmarshal([]byte(d.Data), &out[i]) // nil if it depends on the values
 	}
 	return out
 }

@@ -661,14 +661,14 @@ func part(random *rand.Rand, text string) string {
 	if len(text) <= most {
 		return text
 	}
-	chunks, err := yamldoc.Split([]byte(text))
+	chunks, err := yamldoc.Split(text)
 	if err != nil {
 		return text
 	}
 	var out []string
 	size := 0
 	for _, i := range random.Perm(len(chunks)) {
-		body := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(chunks[i].Data)), "---"))
+		body := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(chunks[i].Data), "---"))
 		needed := strings.Contains(body, "kind: Namespace\n") || strings.Contains(body, "kind: Deployment\n") || strings.Contains(body, "kind: Certificate\n") || strings.Contains(body, "kind: Issuer\n") || strings.Contains(body, "kind: Service\n")
 		if !needed && (size+len(body) > most || len(body) > most/2) {
 			continue

@@ -140,7 +140,7 @@ func TestSettings(t *testing.T) {
 }
 
 func renderWith(t *testing.T, r real.Release, path string, env values) ([]byte, error) {
-	cfg, err := config.Read(path, read(t, path).Data, env.Get)
+	cfg, err := config.Read(path, []byte(read(t, path).Data), env.Get)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func TestImageSettings(t *testing.T) {
 			}
 			path := settings(t, r, images)
 			want, wantErr := binary(t).Run(background, path, nil, "generate", "provider", "-i", "foo:v1.2.3")
-			cfg, err := config.Read(path, read(t, path).Data, values{}.Get)
+			cfg, err := config.Read(path, []byte(read(t, path).Data), values{}.Get)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -356,7 +356,7 @@ func moved(f *lint.Finding, s transform.Source) *lint.Edit {
 		return nil
 	}
 	out := &lint.Edit{Start: s.Start, End: s.Stop, Text: f.Edit.Text}
-	if f.Edit.Linted != nil {
+	if f.Edit.Linted != "" {
 		out.Linted = s.Data
 	}
 	return out

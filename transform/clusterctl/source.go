@@ -1,13 +1,13 @@
 package clusterctl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,7 +31,7 @@ type source struct {
 	blocks []block
 	// whole is the text in one piece, and what leads offsets in it to the file: nil
 	// if they are the same. It is made for errors only.
-	whole func() (text []byte, raw func(int) int)
+	whole func() (text string, raw func(int) int)
 	docs  func() []*yamldoc.Document // with positions
 	// chunks are the documents that clusterctl reads, before a separator that it
 	// refuses.
@@ -58,15 +58,15 @@ type outcome struct {
 // block is a part of a text, from an offset in it on. Documents do not cross blocks.
 type block struct {
 	start int
-	text  []byte
+	text  string
 }
 
 // rawSource is a source whose text is the file.
 func rawSource(f *yamldoc.File) *source {
-	return newSource(f, []block{{0, f.Data}}, func() ([]byte, func(int) int) { return f.Data, nil })
+	return newSource(f, []block{{0, f.Data}}, func() (string, func(int) int) { return f.Data, nil })
 }
 
-func newSource(f *yamldoc.File, blocks []block, whole func() ([]byte, func(int) int)) *source {
+func newSource(f *yamldoc.File, blocks []block, whole func() (string, func(int) int)) *source {
 	s := &source{file: f, blocks: blocks, whole: sync.OnceValues(whole)}
 	s.docs = sync.OnceValue(func() []*yamldoc.Document {
 		text, raw := s.whole()
@@ -100,10 +100,10 @@ func located(f *yamldoc.File, err error) error {
 func substitute(f *yamldoc.File, t *vars.Template, values Variables) (*source, error) {
 	parts, err := t.Parts(values.Get)
 	if err == nil {
-		return newSource(f, blocks(parts, longPart), func() ([]byte, func(int) int) {
+		return newSource(f, blocks(parts, longPart), func() (string, func(int) int) {
 			text, err := t.Execute(values.Get)
 			if err != nil {
-				return nil, nil // values are the same each time
+				return "", nil // values are the same each time
 			}
 			return text.Data, text.RawOffset
 		}), nil
@@ -183,7 +183,7 @@ func (s *source) splitWhole() ([]yamldoc.Chunk, *yamldoc.SplitError) {
 	if n := len(chunks); errors.As(err, &split) && n > 0 {
 		// The reader fails before it delivers the document in front of a bad
 		// separator.
-		if end := chunks[n-1].Start + len(chunks[n-1].Data); bytes.IndexByte(text[end:split.Offset], '\n') < 0 {
+		if end := chunks[n-1].Start + len(chunks[n-1].Data); strings.IndexByte(text[end:split.Offset], '\n') < 0 {
 			chunks = chunks[:n-1]
 		}
 	}
@@ -196,7 +196,7 @@ const longPart = 16 << 10
 // blocks joins the parts of a text. The whole documents of a part that has at least
 // the length long, which are most of a file, are a block as they stand, and only what
 // is around them is copied.
-func blocks(parts [][]byte, long int) []block {
+func blocks(parts []string, long int) []block {
 	if len(parts) == 1 {
 		return []block{{0, parts[0]}}
 	}
@@ -213,47 +213,48 @@ func blocks(parts [][]byte, long int) []block {
 	}
 	var out []block
 	off := 0
-	add := func(text []byte) {
+	add := func(text string) {
 		if len(text) > 0 {
 			out = append(out, block{off, text})
 			off += len(text)
 		}
 	}
-	copied := make([]byte, 0, size)
+	var copied strings.Builder
+	copied.Grow(size)
 	begun := 0 // what of copied is in no block yet
 	for i, p := range parts {
 		if w := whole[i]; w.start < w.end {
-			copied = append(copied, p[:w.start]...)
-			add(copied[begun:len(copied):len(copied)])
-			begun = len(copied)
-			add(p[w.start:w.end:w.end])
+			copied.WriteString(p[:w.start])
+			add(copied.String()[begun:])
+			begun = copied.Len()
+			add(p[w.start:w.end])
 			p = p[w.end:]
 		}
-		copied = append(copied, p...)
+		copied.WriteString(p)
 	}
-	add(copied[begun:])
+	add(copied.String()[begun:])
 	return out
 }
 
 // documents returns where the whole documents of a text are: from behind its first
 // separator to behind its last one. There are none if both are 0.
-func documents(text []byte) (start, end int) {
+func documents(text string) (start, end int) {
 	const line = "\n" + separator
-	for i := bytes.Index(text, []byte(line)); i >= 0; {
+	for i := strings.Index(text, line); i >= 0; {
 		if separates(text, i) {
 			start = i + len(line)
 			break
 		}
-		next := bytes.Index(text[i+1:], []byte(line))
+		next := strings.Index(text[i+1:], line)
 		if next < 0 {
 			break
 		}
 		i += 1 + next
 	}
 	// A last line without a line break does not count as a separator.
-	for end = bytes.LastIndexByte(text, '\n') + 1; end > start; {
-		begin := bytes.LastIndexByte(text[:end-1], '\n') + 1
-		if begin > start && string(text[begin:end]) == separator && separates(text, begin-1) {
+	for end = strings.LastIndexByte(text, '\n') + 1; end > start; {
+		begin := strings.LastIndexByte(text[:end-1], '\n') + 1
+		if begin > start && text[begin:end] == separator && separates(text, begin-1) {
 			return start, end
 		}
 		end = begin
@@ -263,9 +264,9 @@ func documents(text []byte) (start, end int) {
 
 // separates reports whether the separator behind the line break at an offset ends a
 // document. It does not if nothing is between it and another one.
-func separates(text []byte, at int) bool {
-	begin := bytes.LastIndexByte(text[:at], '\n')
-	return begin >= 0 && !bytes.HasPrefix(text[begin+1:at], []byte("---"))
+func separates(text string, at int) bool {
+	begin := strings.LastIndexByte(text[:at], '\n')
+	return begin >= 0 && !strings.HasPrefix(text[begin+1:at], "---")
 }
 
 // namespaces are the Namespaces of the text, found without reading most of the
@@ -289,15 +290,13 @@ func (s *source) namespaces() []object {
 
 // mayBeNamespace reports whether a document may hold the word, also if escapes, a
 // tag or the encoding hide it.
-func mayBeNamespace(data []byte) bool {
-	for _, c := range []byte("\\!\x00") {
-		if bytes.IndexByte(data, c) >= 0 {
-			return true
-		}
+func mayBeNamespace(data string) bool {
+	if strings.ContainsAny(data, "\\!\x00") {
+		return true
 	}
 	const word = "Namespace"
 	for {
-		i := bytes.Index(data, []byte(word))
+		i := strings.Index(data, word)
 		if i < 0 {
 			return false
 		}

@@ -1,9 +1,9 @@
 package clusterctl
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -16,7 +16,7 @@ func TestBlocksHaveTheDocumentsOfTheText(t *testing.T) {
 	tokens := []string{"---\n", "\n---\n", "---", "--", "-", "\n", "a: b\n", "--- # c\n", "---\r\n", " ", "\n---\nc: d\n---\n"}
 	several, uncopied, refused := 0, 0, 0
 	for range 50_000 {
-		var parts [][]byte
+		var parts []string
 		for range 1 + random.IntN(4) {
 			var part []byte
 			for range random.IntN(8) {
@@ -25,9 +25,9 @@ func TestBlocksHaveTheDocumentsOfTheText(t *testing.T) {
 			if random.IntN(20) == 0 {
 				part = append(part, "\n--- wrong\n"...)
 			}
-			parts = append(parts, part)
+			parts = append(parts, string(part))
 		}
-		text := bytes.Join(parts, nil)
+		text := strings.Join(parts, "")
 		list := blocks(parts, 1)
 		var joined []byte
 		for _, b := range list {
@@ -36,11 +36,11 @@ func TestBlocksHaveTheDocumentsOfTheText(t *testing.T) {
 			}
 			joined = append(joined, b.text...)
 		}
-		if !bytes.Equal(joined, text) {
+		if string(joined) != text {
 			t.Fatalf("%q: the blocks are %q", parts, joined)
 		}
 		f := yamldoc.NewFile("c.yaml", text)
-		got, gotErr := newSource(f, list, func() ([]byte, func(int) int) { return text, nil }).chunks()
+		got, gotErr := newSource(f, list, func() (string, func(int) int) { return text, nil }).chunks()
 		want, wantErr := rawSource(f).splitWhole()
 		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(gotErr, wantErr) {
 			t.Fatalf("%q: %v %v, want %v %v", parts, got, gotErr, want, wantErr)

@@ -399,7 +399,7 @@ func Origins(ctx context.Context, tree *Tree, dir string, opts Options) ([]Origi
 		meta, _ := o["metadata"].(map[string]any)
 		annotations, _ := meta["annotations"].(map[string]any)
 		note, _ := annotations[originKey].(string)
-		if m, err := yamldoc.ToMap([]byte(note)); err == nil {
+		if m, err := yamldoc.ToMap(note); err == nil {
 			file, ok := m["path"].(string)
 			if !ok {
 				file, ok = m["configuredIn"].(string) // made by a generator

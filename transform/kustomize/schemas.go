@@ -188,18 +188,18 @@ func schemaText(f *yamldoc.File, d *yamldoc.Document, field *yamldoc.Field) (sta
 	}
 	colon := f.Offset(key) + len(field.Key().Text())
 	line := f.Offset(yamldoc.Pos{Line: key.Line, Column: 1})
-	if colon >= len(f.Data) || f.Data[colon] != ':' || len(bytes.TrimLeft(f.Data[line:f.Offset(key)], " ")) > 0 {
+	if colon >= len(f.Data) || f.Data[colon] != ':' || strings.TrimLeft(f.Data[line:f.Offset(key)], " ") != "" {
 		return 0, 0
 	}
 	_, limit := d.Range()
 	off := colon
 	for {
-		next := bytes.IndexByte(f.Data[off:limit], '\n')
+		next := strings.IndexByte(f.Data[off:limit], '\n')
 		if next < 0 {
 			return colon + 1, limit
 		}
 		off += next + 1
-		rest := bytes.TrimLeft(f.Data[off:limit], " ")
+		rest := strings.TrimLeft(f.Data[off:limit], " ")
 		indent := limit - off - len(rest)
 		if len(rest) > 0 && rest[0] != '\n' && indent < key.Column {
 			return colon + 1, off

@@ -57,7 +57,7 @@ func (s *Suite) dialect() (name string, demanding bool) {
 // substituted parses a configuration after the variables of the environment are
 // put into it, as the recipes do. ${PWD} is the root of the tree, where make runs.
 func (s *Suite) substituted(f *yamldoc.File) (*yamldoc.Stream, error) {
-	if !strings.Contains(f.Text(), "$") {
+	if !strings.Contains(f.Data, "$") {
 		return yamldoc.Parse(f), nil
 	}
 	dialect, demanding := s.dialect()
@@ -72,7 +72,7 @@ func (s *Suite) substituted(f *yamldoc.File) (*yamldoc.Stream, error) {
 			s.Unset = append(s.Unset, &yamldoc.Error{File: f.Name, Pos: f.Pos(offset), Err: fmt.Errorf("variable %s is not set, so envsubst leaves nothing of it", name)})
 		}
 	}
-	var text []byte
+	var text string
 	var raw func(int) int
 	switch dialect {
 	case "":
@@ -112,7 +112,7 @@ func (s *Suite) substituted(f *yamldoc.File) (*yamldoc.Stream, error) {
 
 // replaced puts values in the place of $NAME, ${NAME} and, but for GNU's envsubst,
 // ${NAME:-default}. Raw leads an offset of the result back.
-func replaced(data []byte, plain bool, lookup func(string) (string, bool), unset func(int, string)) (text []byte, raw func(int) int) {
+func replaced(data string, plain bool, lookup func(string) (string, bool), unset func(int, string)) (text string, raw func(int) int) {
 	rx := withDefault
 	if plain {
 		rx = simple
@@ -120,8 +120,9 @@ func replaced(data []byte, plain bool, lookup func(string) (string, bool), unset
 	type step struct{ from, to int }
 	steps := []step{{}}
 	last := 0
-	for _, at := range rx.FindAllIndex(data, -1) {
-		ref := strings.Trim(string(data[at[0]+1:at[1]]), "{}")
+	var b strings.Builder
+	for _, at := range rx.FindAllStringIndex(data, -1) {
+		ref := strings.Trim(data[at[0]+1:at[1]], "{}")
 		end := strings.IndexFunc(ref, func(r rune) bool { return strings.ContainsRune(":-=+", r) })
 		name, rest := ref, ""
 		if end >= 0 {
@@ -140,12 +141,13 @@ func replaced(data []byte, plain bool, lookup func(string) (string, bool), unset
 		case absent:
 			value = op[1:]
 		}
-		text = append(append(text, data[last:at[0]]...), value...)
-		steps = append(steps, step{len(text) - len(value), at[0]}, step{len(text), at[1]})
+		b.WriteString(data[last:at[0]])
+		b.WriteString(value)
+		steps = append(steps, step{b.Len() - len(value), at[0]}, step{b.Len(), at[1]})
 		last = at[1]
 	}
-	text = append(text, data[last:]...)
-	return text, func(off int) int {
+	b.WriteString(data[last:])
+	return b.String(), func(off int) int {
 		i, _ := slices.BinarySearchFunc(steps, off+1, func(s step, off int) int { return s.from - off })
 		before := steps[i-1]
 		if (i-1)%2 == 1 {

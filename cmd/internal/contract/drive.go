@@ -158,13 +158,13 @@ func templateObjects(env *cli.Env, name string) ([]json.RawMessage, error) {
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
-	chunks, err := yamldoc.Split(data)
+	chunks, err := yamldoc.Split(string(data))
 	if err != nil {
 		return nil, cli.Usagef("%s: %w", name, err)
 	}
 	var out []json.RawMessage
 	for _, c := range chunks {
-		text, err := yamldoc.ToJSON(c.Data)
+		text, err := yamldoc.ToJSON([]byte(c.Data))
 		if err != nil {
 			return nil, cli.Usagef("%s: %w", name, err)
 		}

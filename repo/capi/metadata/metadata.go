@@ -52,7 +52,7 @@ type numbers struct{ major, minor int64 }
 // ignored; of two equal keys the last wins. The error is a *doc.Error.
 func Read(f *yamldoc.File) (*Metadata, error) {
 	root := outlineOf(f)
-	w, err := decode(f.Data)
+	w, err := decode([]byte(f.Data))
 	if err != nil {
 		return nil, root.locate(err)
 	}

@@ -1,7 +1,6 @@
 package metadata
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -59,7 +58,7 @@ func WithSeries(f *yamldoc.File, add NewSeries) ([]byte, error) {
 	s := scan(series, add.Version)
 	switch {
 	case s.listed:
-		return f.Data, nil
+		return []byte(f.Data), nil
 	case add.Contract == "":
 		add.Contract = s.lower.Get("contract").Str()
 	}
@@ -143,7 +142,7 @@ func insertSeries(d *yamldoc.Document, series *yamldoc.Node, s scanned, add NewS
 		return nil, errors.New("the list is not written as a block with one entry below the other")
 	}
 	lineEnd := "\n"
-	if bytes.Contains(f.Data, []byte("\r\n")) {
+	if strings.Contains(f.Data, "\r\n") {
 		lineEnd = "\r\n"
 	}
 	indent := line[:dash]
@@ -166,14 +165,14 @@ func insertSeries(d *yamldoc.Document, series *yamldoc.Node, s scanned, add NewS
 	if at > 0 && f.Data[at-1] != '\n' {
 		item = lineEnd + item
 	}
-	return slices.Insert(slices.Clone(f.Data), at, []byte(item)...), nil
+	return []byte(f.Data[:at] + item + f.Data[at:]), nil
 }
 
 // entryEnd returns the line after the entry that begins on a line: after the last
 // line that is indented more than its dash.
 func entryEnd(f *yamldoc.File, number, dash int) int {
 	end := number + 1
-	for n, lines := number+1, bytes.Count(f.Data, []byte("\n"))+1; n <= lines; n++ {
+	for n, lines := number+1, strings.Count(f.Data, "\n")+1; n <= lines; n++ {
 		line := strings.TrimRight(f.Line(n), " \t\r\n")
 		text := strings.TrimLeft(line, " ")
 		if text == "" {

@@ -151,7 +151,7 @@ func load(r *repo.Release) *side {
 	}
 	files, failures := make([]*manifest.File, len(wanted)), make([]error, len(wanted))
 	parallel.Each(len(wanted), func(i int) {
-		data, err := wanted[i].Bytes()
+		data, err := wanted[i].Text()
 		if err != nil {
 			failures[i] = err
 			return

@@ -254,7 +254,7 @@ func migrated(f *manifest.File, old, successor *manifest.Object) *manifest.Objec
 			continue
 		}
 		now := f.Memo(migratedKey{}, func() any {
-			r := migrate.Text(f.Raw.Name, f.Raw.Data, migrate.Options{Contract: contract})
+			r := migrate.Text(f.Raw.Name, []byte(f.Raw.Data), migrate.Options{Contract: contract})
 			return manifest.New(f.Artifact, f.Kind, r.New)
 		}).(*manifest.File)
 		for _, o := range now.Objects() {

@@ -1,9 +1,9 @@
 package inventory
 
 import (
-	"bytes"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -22,7 +22,7 @@ func withoutDefinitions(ctx context.Context, r *repo.Release) Parsed {
 		if !slices.Contains(kinds[:], kind) || ctx.Err() != nil {
 			continue
 		}
-		if data, err := a.Bytes(); err == nil {
+		if data, err := a.Text(); err == nil {
 			out[a.Name] = manifest.New(a, readAs(kind, r), dropDefinitions(data))
 		}
 	}
@@ -30,16 +30,16 @@ func withoutDefinitions(ctx context.Context, r *repo.Release) Parsed {
 }
 
 // definition is how a definition begins that kustomize or controller-gen wrote.
-var definition = []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n")
+const definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n"
 
 // dropDefinitions leaves only the ends of lines of documents that are surely
 // definitions, so that all else keeps its line.
-func dropDefinitions(data []byte) []byte {
+func dropDefinitions(data string) string {
 	chunks, err := yamldoc.Split(data)
-	if err != nil || !bytes.Contains(data, definition) || bytes.IndexByte(data, 0) >= 0 {
+	if err != nil || !strings.Contains(data, definition) || strings.IndexByte(data, 0) >= 0 {
 		return data
 	}
-	var out []byte
+	var out strings.Builder
 	end := 0 // of what is in out
 	for _, c := range chunks {
 		if !isDefinition(c.Data) {
@@ -48,28 +48,29 @@ func dropDefinitions(data []byte) []byte {
 			}
 			continue
 		}
-		out = append(out, data[end:c.Start]...)
+		out.WriteString(data[end:c.Start])
 		end = c.Start + len(c.Data)
-		out = append(out, bytes.Repeat([]byte("\n"), bytes.Count(c.Data, []byte("\n")))...)
+		out.WriteString(strings.Repeat("\n", strings.Count(c.Data, "\n")))
 	}
-	return append(out, data[end:]...)
+	out.WriteString(data[end:])
+	return out.String()
 }
 
 // isDefinition reports whether a document begins as a definition, has no
 // expression, and has no key at its top that could make another kind of it: the
 // last of equal keys counts.
-func isDefinition(doc []byte) bool {
-	doc = bytes.TrimPrefix(doc, []byte("---\n"))
-	rest, ok := bytes.CutPrefix(doc, definition)
-	if !ok || bytes.Contains(rest, []byte("${")) {
+func isDefinition(doc string) bool {
+	doc = strings.TrimPrefix(doc, "---\n")
+	rest, ok := strings.CutPrefix(doc, definition)
+	if !ok || strings.Contains(rest, "${") {
 		return false
 	}
-	for line := range bytes.Lines(rest) {
+	for line := range strings.Lines(rest) {
 		switch line[0] {
 		case ' ', '\n', '-':
 			continue
 		}
-		if key := string(bytes.TrimRight(line, "\n")); key != "spec:" && key != "status:" {
+		if key := strings.TrimRight(line, "\n"); key != "spec:" && key != "status:" {
 			return false
 		}
 	}
@@ -77,11 +78,11 @@ func isDefinition(doc []byte) bool {
 }
 
 // spansLines reports whether an expression may go on in the next line.
-func spansLines(doc []byte) bool {
-	for line := range bytes.Lines(doc) {
+func spansLines(doc string) bool {
+	for line := range strings.Lines(doc) {
 		depth := 0
-		for i, c := range line {
-			switch {
+		for i := range len(line) {
+			switch c := line[i]; {
 			case c == '{' && i > 0 && line[i-1] == '$':
 				depth++
 			case c == '}' && depth > 0:

@@ -129,7 +129,7 @@ func (s *source) read(parsed Parsed, a *repo.Artifact, r *repo.Release) error {
 	kind := readAs(s.kind, r)
 	f := parsed[a.Name]
 	if f == nil || f.Kind != kind {
-		data, err := a.Bytes()
+		data, err := a.Text()
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (s *source) read(parsed Parsed, a *repo.Artifact, r *repo.Release) error {
 	if t == nil {
 		t = &vars.Template{}
 	}
-	s.name, s.file, s.raw, s.content, s.template = f.Artifact.Name, f, f.Raw, f.Raw.Text(), t
+	s.name, s.file, s.raw, s.content, s.template = f.Artifact.Name, f, f.Raw, f.Raw.Data, t
 	for i, r := range t.Refs() {
 		if r.Depth == 0 {
 			s.top = append(s.top, i)

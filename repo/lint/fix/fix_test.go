@@ -13,7 +13,7 @@ import (
 // finding is one whose edit puts text in the place of the n-th occurrence of old.
 func finding(data, old, text string) *lint.Finding {
 	start := strings.Index(data, old)
-	return &lint.Finding{File: "f.yaml", Rule: &lint.Rule{ID: "X001"}, Message: old, Edit: &lint.Edit{Start: start, End: start + len(old), Text: text, Linted: []byte(data)}}
+	return &lint.Finding{File: "f.yaml", Rule: &lint.Rule{ID: "X001"}, Message: old, Edit: &lint.Edit{Start: start, End: start + len(old), Text: text, Linted: data}}
 }
 
 func TestPlan(t *testing.T) {

@@ -67,7 +67,7 @@ func proven(name string, data []byte, findings []*lint.Finding) *File {
 	var out *File
 	for _, f := range findings {
 		e := f.Edit
-		if !e.Proven || !bytes.Equal(e.Linted, data) || e.Start != 0 || e.End != len(data) {
+		if !e.Proven || e.Linted != string(data) || e.Start != 0 || e.End != len(data) {
 			continue
 		}
 		if out == nil {
@@ -94,7 +94,7 @@ type edit struct {
 func prepare(data []byte, f *lint.Finding) (_ edit, reason string) {
 	e := f.Edit
 	switch {
-	case !bytes.Equal(e.Linted, data):
+	case e.Linted != string(data):
 		return edit{}, "the file has changed since it was checked"
 	case e.Start < 0 || e.End < e.Start || e.End > len(data):
 		return edit{}, "the place is outside the file"

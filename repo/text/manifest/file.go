@@ -6,7 +6,6 @@
 package manifest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -48,14 +47,14 @@ type reading struct {
 	fault  *vars.Error // of a substitution that failed
 }
 
-// New returns the file with the given content, which must not change.
-func New(a *repo.Artifact, kind layouts.FileKind, data []byte) *File {
+// New returns the file with the given content.
+func New[T string | []byte](a *repo.Artifact, kind layouts.FileKind, data T) *File {
 	return NewEach(a, kind, data, func(*yamldoc.Document) {})
 }
 
 // NewEach is New with a function that is called with every document as soon as it
 // is parsed, concurrently with others, and may replace its Root.
-func NewEach(a *repo.Artifact, kind layouts.FileKind, data []byte, each func(*yamldoc.Document)) *File {
+func NewEach[T string | []byte](a *repo.Artifact, kind layouts.FileKind, data T, each func(*yamldoc.Document)) *File {
 	return &File{Artifact: a, Kind: kind, Raw: yamldoc.NewFile(a.Path, data), each: each}
 }
 
@@ -178,7 +177,7 @@ func (f *File) read() reading {
 	case t == nil:
 		return reading{stream: yamldoc.ParseEach(f.Raw, f.Raw.Data, nil, f.each)}
 	case len(t.Refs()) == 0 && len(t.Escapes()) == 0:
-		if nul := bytes.IndexByte(f.Raw.Data, 0); nul >= 0 { // where substitution ends
+		if nul := strings.IndexByte(f.Raw.Data, 0); nul >= 0 { // where substitution ends
 			return reading{stream: yamldoc.ParseEach(f.Raw, f.Raw.Data[:nul], func(off int) int { return off }, f.each)}
 		}
 		return reading{stream: yamldoc.ParseEach(f.Raw, f.Raw.Data, nil, f.each)}
@@ -236,7 +235,7 @@ func (f *File) Plain() int {
 	for _, e := range t.Escapes() {
 		end = min(end, e.Start)
 	}
-	if nul := bytes.IndexByte(f.Raw.Data[:end], 0); nul >= 0 {
+	if nul := strings.IndexByte(f.Raw.Data[:end], 0); nul >= 0 {
 		end = nul
 	}
 	return end
@@ -300,8 +299,8 @@ func (f *File) blockVariables(t *vars.Template) map[string]bool {
 
 // Alone reports whether an expression has its line for itself, but for blanks.
 func (f *File) Alone(r vars.Ref) bool {
-	before := bytes.TrimRight(f.Raw.Data[:r.Start], " \t")
-	after := bytes.TrimLeft(f.Raw.Data[r.End:], " \t\r")
+	before := strings.TrimRight(f.Raw.Data[:r.Start], " \t")
+	after := strings.TrimLeft(f.Raw.Data[r.End:], " \t\r")
 	return (len(before) == 0 || before[len(before)-1] == '\n') && (len(after) == 0 || after[0] == '\n')
 }
 

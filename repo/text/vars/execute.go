@@ -6,7 +6,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"github.com/drone/envsubst/v2"
 )
@@ -22,58 +21,60 @@ import (
 // The Data of the result is that of the template if there is nothing to
 // replace.
 func (t *Template) Execute(lookup func(name string) (string, bool)) (*Text, error) {
-	if missing := t.missing(lookup); len(missing) > 0 {
-		return nil, &MissingError{missing}
+	parts, err := t.Parts(lookup)
+	if err != nil {
+		return nil, err
 	}
 	x := &Text{t: t}
-	if len(t.refs) == 0 && len(t.escapes) == 0 {
-		x.Data = t.data[:len(t.data):len(t.data)]
-		x.segments = []segment{{}}
+	if t.unchanged() {
+		x.Data, x.segments = t.data, []segment{{}}
 		return x, nil
 	}
-	x.segments, x.values = make([]segment, 0, len(t.pieces)+1), make([]value, 0, len(t.refs))
-	e := evaluator{Template: t, lookup: lookup, out: make([]byte, 0, len(t.src))}
-	for _, p := range t.pieces {
-		start := len(e.out)
-		x.segments = append(x.segments, segment{start, p.start, p.ref >= 0})
-		if p.ref < 0 {
-			e.out = append(e.out, t.src[p.start:p.end]...)
-			continue
-		}
-		if err := e.eval(p.ref); err != nil {
-			return nil, err
-		}
-		x.values = append(x.values, value{start, len(e.out), p.ref})
+	size := 0
+	for _, part := range parts {
+		size += len(part)
 	}
-	x.segments = append(x.segments, segment{out: len(e.out), in: len(t.src)})
-	x.Data = e.out
+	var out strings.Builder
+	out.Grow(size)
+	x.segments, x.values = make([]segment, 0, len(t.pieces)+1), make([]value, 0, len(t.refs))
+	for i, p := range t.pieces {
+		x.segments = append(x.segments, segment{out.Len(), p.start, p.ref >= 0})
+		if p.ref >= 0 {
+			x.values = append(x.values, value{out.Len(), out.Len() + len(parts[i]), p.ref})
+		}
+		out.WriteString(parts[i])
+	}
+	x.segments = append(x.segments, segment{out: out.Len(), in: len(t.src)})
+	x.Data = out.String()
 	return x, nil
 }
 
+// unchanged reports whether there is nothing to replace.
+func (t *Template) unchanged() bool { return len(t.refs) == 0 && len(t.escapes) == 0 }
+
 // Parts is Execute for who needs neither one piece nor positions: it returns the
 // result in parts that follow each other. Text that stays as it is comes as parts of
-// the data, which is not copied; none of them may be changed.
-func (t *Template) Parts(lookup func(name string) (string, bool)) ([][]byte, error) {
+// the data, which is not copied.
+func (t *Template) Parts(lookup func(name string) (string, bool)) ([]string, error) {
 	if missing := t.missing(lookup); len(missing) > 0 {
 		return nil, &MissingError{missing}
 	}
-	if len(t.refs) == 0 && len(t.escapes) == 0 {
-		return [][]byte{t.data[:len(t.data):len(t.data)]}, nil
+	if t.unchanged() {
+		return []string{t.data}, nil
 	}
-	src := unsafe.Slice(unsafe.StringData(t.src), len(t.src))
-	parts := make([][]byte, 0, len(t.pieces))
+	parts := make([]string, len(t.pieces))
 	e := evaluator{Template: t, lookup: lookup}
-	for _, p := range t.pieces {
+	for i, p := range t.pieces {
 		if p.ref < 0 {
-			parts = append(parts, src[p.start:p.end:p.end])
-			e.copied += p.end - p.start
-			continue
+			parts[i] = t.src[p.start:p.end]
+		} else {
+			e.out = e.out[:0]
+			if err := e.eval(p.ref); err != nil {
+				return nil, err
+			}
+			parts[i] = string(e.out)
 		}
-		start := len(e.out)
-		if err := e.eval(p.ref); err != nil {
-			return nil, err
-		}
-		parts = append(parts, e.out[start:len(e.out):len(e.out)])
+		e.before += len(parts[i])
 	}
 	return parts, nil
 }
@@ -95,8 +96,7 @@ type evaluator struct {
 	*Template
 	lookup func(string) (string, bool)
 	out    []byte
-	// copied is how much of the result is not in out.
-	copied int
+	before int // how much of the result precedes out
 }
 
 // eval appends the value of an expression. Arguments are evaluated even if they
@@ -137,7 +137,7 @@ func (e *evaluator) eval(ref int) error {
 		}
 		e.out = append(e.out[:start], result...)
 	}
-	if e.copied+len(e.out) > MaxSize {
+	if e.before+len(e.out) > MaxSize {
 		return &Error{r.Start, errTooLarge}
 	}
 	return nil
@@ -208,7 +208,7 @@ func affordable(op, value string, args []string) error {
 
 // Text is the result of a template. It is safe for concurrent use.
 type Text struct {
-	Data []byte
+	Data string
 
 	t        *Template
 	segments []segment

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/drone/envsubst/v2/parse"
 )
@@ -56,9 +55,8 @@ type parser struct {
 	operators []operator
 }
 
-func (t *Template) parse(data []byte) error {
-	// Data does not change (see Parse), so that its text need not be a copy.
-	p := parser{Template: t, raw: unsafe.String(unsafe.SliceData(data), len(data)), operators: operators()}
+func (t *Template) parse(data string) error {
+	p := parser{Template: t, raw: data, operators: operators()}
 	var open int
 	p.full, t.cuts, open = convertLegacy(p.raw)
 	t.src, _, _ = strings.Cut(p.full, "\x00")

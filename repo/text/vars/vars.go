@@ -13,7 +13,6 @@
 package vars
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -31,7 +30,7 @@ const MaxSize = 64 << 20
 
 // Template is a parsed text. It does not change and is safe for concurrent use.
 type Template struct {
-	data    []byte  // the raw bytes up to the first NUL, which envsubst takes for the end
+	data    string  // the raw text up to the first NUL, which envsubst takes for the end
 	src     string  // data after conversion of the legacy syntax
 	cuts    cuts    // from src to data
 	pieces  []piece // the top level of src, in order
@@ -107,18 +106,16 @@ func (e *MissingError) Error() string {
 		strings.Join(e.Names, ", "))
 }
 
-// Parse reads data, which must not change as long as the template is in use.
-// Like clusterctl it ignores everything from the first NUL byte on. The error
-// is an *Error; the first fault in reading order ends the parsing.
-func Parse(data []byte) (*Template, error) {
-	if bytes.IndexByte(data, '$') < 0 {
-		if i := bytes.IndexByte(data, 0); i >= 0 {
-			data = data[:i]
-		}
-		return &Template{data: data}, nil
+// Parse reads data. Like clusterctl it ignores everything from the first NUL byte
+// on. The error is an *Error; the first fault in reading order ends the parsing.
+func Parse[T string | []byte](data T) (*Template, error) {
+	text := string(data)
+	if strings.IndexByte(text, '$') < 0 {
+		text, _, _ = strings.Cut(text, "\x00")
+		return &Template{data: text}, nil
 	}
 	t := &Template{}
-	if err := t.parse(data); err != nil {
+	if err := t.parse(text); err != nil {
 		return nil, err
 	}
 	t.vars = variables(t.refs)

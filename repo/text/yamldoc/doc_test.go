@@ -61,7 +61,7 @@ func reference(t *testing.T, data []byte) ([]map[string]any, error) {
 		}
 		var m map[string]any
 		err = yaml.Unmarshal(b, &m)
-		fast, fastErr := yamldoc.ToMap(b)
+		fast, fastErr := yamldoc.ToMap(string(b))
 		twice := bytes.Contains(b, []byte("\r\n")) // the reader has changed line ends, and ToMap does
 		if !twice && (fmt.Sprint(err) != fmt.Sprint(fastErr) || err == nil && !reflect.DeepEqual(m, fast)) {
 			t.Errorf("ToMap of %.300q: %.2000v, %v; want %.2000v, %v", b, fast, fastErr, m, err)
@@ -321,7 +321,7 @@ func TestLongLines(t *testing.T) {
 		if off < len(f.Data) && f.Data[off]&0xC0 == 0x80 {
 			continue
 		}
-		start := bytes.LastIndexByte(f.Data[:off], '\n') + 1
+		start := strings.LastIndexByte(f.Data[:off], '\n') + 1
 		p := f.Pos(off)
 		if want := len([]rune(string(f.Data[start:off]))) + 1; p.Column != want {
 			t.Fatalf("offset %d: column %d, want %d", off, p.Column, want)
@@ -367,12 +367,12 @@ func BenchmarkParse(b *testing.B) {
 
 func TestTooManyDocuments(t *testing.T) {
 	const one = "a\n---\n"
-	full := []byte(strings.Repeat(one, yamldoc.MaxDocuments))
+	full := strings.Repeat(one, yamldoc.MaxDocuments)
 	chunks, err := yamldoc.Split(full)
 	if len(chunks) != yamldoc.MaxDocuments || err != nil || yamldoc.CheckCount(full) != nil {
 		t.Errorf("%d documents: %v", len(chunks), err)
 	}
-	over := append(full, "a"...)
+	over := full + "a"
 	s := yamldoc.Parse(yamldoc.NewFile("x.yaml", over))
 	if len(s.Docs) != 0 || !errors.Is(s.Err, yamldoc.ErrTooMany) || s.Err.Pos.Line != 2*yamldoc.MaxDocuments+1 {
 		t.Errorf("one more: %d documents, %v", len(s.Docs), s.Err)
@@ -387,7 +387,7 @@ func TestTooManyDocuments(t *testing.T) {
 }
 
 func TestAgainAndWithout(t *testing.T) {
-	text := []byte("a: &x {b: [1, c]}\nd: *x\ne:\n  f: text\n---\ng: 1\n")
+	text := "a: &x {b: [1, c]}\nd: *x\ne:\n  f: text\n---\ng: 1\n"
 	f := yamldoc.NewFile("f.yaml", text)
 	s := yamldoc.ParseEach(f, text, nil, func(d *yamldoc.Document) {
 		dropped := d.Root.Get("e")

@@ -222,17 +222,6 @@ func analyze(s string) (f forms, ok bool) {
 		f.plain, f.literal = false, false
 	}
 	for i := 0; i < len(s); i++ {
-		for i+8 <= len(s) {
-			w := word(s[i:])
-			if marks := unprintable(w) | like(w, ':') | like(w, '#'); marks != 0 {
-				i += first(marks)
-				break
-			}
-			i += 8
-		}
-		if i == len(s) {
-			break
-		}
 		c := s[i]
 		if simple[c] {
 			continue
@@ -408,9 +397,6 @@ func (e *emitter) double(s string, indent int, key bool) {
 
 // literal writes a text of several lines as it is.
 func (e *emitter) literal(s string, indent int) bool {
-	if len(s) > longScalar {
-		e.out = grown(e.out, len(s)+strings.Count(s, "\n")*indent+4096)
-	}
 	e.out = append(e.out, '|')
 	if s[0] == ' ' || s[0] == '\n' {
 		e.out = append(e.out, '0'+indentStep)

@@ -1,14 +1,12 @@
 package yamldoc
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
-	"unsafe"
 )
 
 // Pos is a place in a file: line and column count from 1, columns count
@@ -30,8 +28,8 @@ func (p Pos) Before(q Pos) bool {
 type File struct {
 	// Name is shown in messages: the path as the user would type it.
 	Name string
-	// Data is the raw content; it must not change.
-	Data []byte
+	// Data is the raw content.
+	Data string
 
 	places atomic.Pointer[places]
 }
@@ -50,14 +48,10 @@ type places struct {
 // blockSize is the distance in bytes between two counts of characters.
 const blockSize = 4096
 
-// NewFile returns a File over data, which must not change afterwards.
-func NewFile(name string, data []byte) *File { return &File{Name: name, Data: data} }
-
-// Text returns Data as a string without a copy.
-func (f *File) Text() string { return text(f.Data) }
-
-// text shares memory with data, which must not change.
-func text(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
+// NewFile returns a File over data.
+func NewFile[T ~string | ~[]byte](name string, data T) *File {
+	return &File{Name: name, Data: string(data)}
+}
 
 // Forget lets go of what the file knows about its lines, until it is asked again.
 func (f *File) Forget() { f.places.Store(nil) }
@@ -67,9 +61,9 @@ func (f *File) find() *places {
 	if p := f.places.Load(); p != nil {
 		return p
 	}
-	p := &places{lines: make([]int32, 1, bytes.Count(f.Data, []byte("\n"))+1)}
+	p := &places{lines: make([]int32, 1, strings.Count(f.Data, "\n")+1)}
 	for off := 0; ; {
-		i := bytes.IndexByte(f.Data[off:], '\n')
+		i := strings.IndexByte(f.Data[off:], '\n')
 		if i < 0 {
 			break
 		}
@@ -92,11 +86,11 @@ func (f *File) counts() []int32 {
 	p := f.find()
 	p.counting.Do(func() {
 		n := int32(0)
-		for i, b := range f.Data {
+		for i := range len(f.Data) {
 			if i%blockSize == 0 {
 				p.runes = append(p.runes, n)
 			}
-			if startsRune(b) {
+			if startsRune(f.Data[i]) {
 				n++
 			}
 		}
@@ -112,8 +106,8 @@ func startsRune(b byte) bool { return b&0xC0 != 0x80 }
 func (f *File) before(offset int) int {
 	block := offset / blockSize
 	n := int(f.counts()[block])
-	for _, b := range f.Data[block*blockSize : offset] {
-		if startsRune(b) {
+	for i := block * blockSize; i < offset; i++ {
+		if startsRune(f.Data[i]) {
 			n++
 		}
 	}
@@ -133,7 +127,7 @@ func (f *File) Pos(offset int) Pos {
 	if offset-start > blockSize {
 		return Pos{Line: i + 1, Column: f.before(offset) - f.before(start) + 1}
 	}
-	return Pos{Line: i + 1, Column: utf8.RuneCount(f.Data[start:offset]) + 1}
+	return Pos{Line: i + 1, Column: utf8.RuneCountInString(f.Data[start:offset]) + 1}
 }
 
 // Offset returns the byte offset of a position, the inverse of Pos. Columns
@@ -164,7 +158,7 @@ func (f *File) Offset(p Pos) int {
 		}
 	}
 	for ; c < p.Column && off < len(f.Data) && f.Data[off] != '\n'; c++ {
-		_, w := utf8.DecodeRune(f.Data[off:])
+		_, w := utf8.DecodeRuneInString(f.Data[off:])
 		off += w
 	}
 	return off
@@ -180,11 +174,7 @@ func (f *File) Line(n int) string {
 	if n < len(lines) {
 		end = int(lines[n]) - 1
 	}
-	line := f.Data[lines[n-1]:end]
-	if len(line) > 0 && line[len(line)-1] == '\r' {
-		line = line[:len(line)-1]
-	}
-	return string(line)
+	return strings.TrimSuffix(f.Data[lines[n-1]:end], "\r")
 }
 
 // lineEnd returns the position behind the last character of a line.
@@ -224,8 +214,8 @@ func (f *File) Excerpt(p Pos) (text string, column int) {
 	for end < last && !startsRune(f.Data[end]) {
 		end++
 	}
-	text = strings.TrimSuffix(string(f.Data[start:max(start, end)]), "\r")
-	return text, p.Column - utf8.RuneCount(f.Data[start:at])
+	text = strings.TrimSuffix(f.Data[start:max(start, end)], "\r")
+	return text, p.Column - utf8.RuneCountInString(f.Data[start:at])
 }
 
 // Error is a problem at a place in a file: what, and where. It prints as

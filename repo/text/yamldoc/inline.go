@@ -1,17 +1,17 @@
 package yamldoc
 
-import "bytes"
+import "strings"
 
 // Inline parses the text of a scalar as documents of its own, as for a patch that
 // stands inside another file. Their positions are those in the raw file: exact
 // for a literal block (|) and for text on one line, otherwise the nearest line
 // or the beginning of the scalar.
 func (d *Document) Inline(n *Node) *Stream {
-	text := []byte(n.Text())
+	text := n.Text()
 	start := d.Pos(n)
 	if n.Style != Block {
 		from := d.File.Offset(start)
-		if i := bytes.Index(d.File.Data[from:d.File.Offset(d.End(n))], text); i >= 0 {
+		if i := strings.Index(d.File.Data[from:d.File.Offset(d.End(n))], text); i >= 0 {
 			return ParseText(d.File, text, func(off int) int { return from + i + off })
 		}
 		return ParseText(d.File, text, func(int) int { return from })

@@ -16,7 +16,7 @@ type Chunk struct {
 	Start int
 	// Data runs up to the next separator line. It may be blank, and begins
 	// with the separator line of the first document if there is one.
-	Data []byte
+	Data string
 }
 
 // MaxDocuments is how many documents a file may have. Each costs memory even if
@@ -28,14 +28,20 @@ const MaxDocuments = 1_000_000
 var ErrTooMany = errors.New("the file has more than the 1,000,000 documents that are read")
 
 // CheckCount returns ErrTooMany for a text of more than MaxDocuments.
-func CheckCount(data []byte) error {
-	separator := []byte("---")
+func CheckCount[T string | []byte](data T) error {
 	// Most files are too short for so many, so that no line is looked at.
-	if len(data) < (len(separator)+1)*MaxDocuments || bytes.Count(data, separator) < MaxDocuments {
+	if len(data) < len("---\n")*MaxDocuments {
+		return nil
+	}
+	if data, ok := any(data).([]byte); ok && bytes.Count(data, []byte("---")) < MaxDocuments {
+		return nil // without a copy
+	}
+	text := string(data)
+	if strings.Count(text, "---") < MaxDocuments {
 		return nil
 	}
 	n := 0
-	_ = cut(data, func(int, int) bool { n++; return n <= MaxDocuments }) // whoever reads the text reports a wrong separator
+	_ = cut(text, func(int, int) bool { n++; return n <= MaxDocuments }) // whoever reads the text reports a wrong separator
 	if n > MaxDocuments {
 		return ErrTooMany
 	}
@@ -68,8 +74,8 @@ func (e *SplitError) Is(target error) bool { return e.TooMany && target == ErrTo
 // blanks or a comment may follow on such a line, otherwise the error is a
 // *SplitError, and the chunks before it are returned with it. Chunks without a
 // single byte are left out. Behind MaxDocuments it is an error, too, and there are
-// no chunks. Data aliases the input.
-func Split(data []byte) ([]Chunk, error) {
+// no chunks.
+func Split(data string) ([]Chunk, error) {
 	var out []Chunk
 	err := cut(data, func(start, end int) bool {
 		out = append(out, Chunk{start, data[start:end]})
@@ -83,19 +89,19 @@ func Split(data []byte) ([]Chunk, error) {
 
 // cut is Split for a function that gets the range of each chunk, until it returns
 // false.
-func cut(data []byte, more func(start, end int) bool) error {
+func cut(data string, more func(start, end int) bool) error {
 	start := 0
 	flush := func(end int) bool { return end == start || more(start, end) }
 	for off := 0; off < len(data); {
 		end := len(data)
 		next := end
-		if i := bytes.IndexByte(data[off:], '\n'); i >= 0 {
+		if i := strings.IndexByte(data[off:], '\n'); i >= 0 {
 			end, next = off+i, off+i+1
 		}
-		if rest, ok := bytes.CutPrefix(data[off:end], []byte("---")); ok {
-			if text := bytes.TrimSpace(rest); len(text) > 0 && text[0] != '#' {
+		if rest, ok := strings.CutPrefix(data[off:end], "---"); ok {
+			if text := strings.TrimSpace(rest); len(text) > 0 && text[0] != '#' {
 				flush(off)
-				return &SplitError{Offset: off + 3 + bytes.Index(rest, text), Text: string(text)}
+				return &SplitError{Offset: off + 3 + strings.Index(rest, text), Text: text}
 			}
 			// Where nothing precedes it, the line itself belongs to the document.
 			if off > start {
@@ -117,9 +123,8 @@ func cut(data []byte, more func(start, end int) bool) error {
 // function.
 //
 // The parser of Parse is faster and gives the same values where it is sure of
-// them; the other one is asked for the rest. The texts of the result may be parts of
-// data, which must not change.
-func ToMap(data []byte) (map[string]any, error) {
+// them; the other one is asked for the rest.
+func ToMap(data string) (map[string]any, error) {
 	data = normalize(data)
 	if m, ok := scan(data).Value().(map[string]any); ok {
 		return m, nil
@@ -133,9 +138,9 @@ func ToMap(data []byte) (map[string]any, error) {
 }
 
 // toMap is what clusterctl does.
-func toMap(data []byte) (map[string]any, error) {
+func toMap(data string) (map[string]any, error) {
 	var m map[string]any
-	if err := yaml.Unmarshal(data, &m); err != nil {
+	if err := yaml.Unmarshal([]byte(data), &m); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -144,12 +149,10 @@ func toMap(data []byte) (map[string]any, error) {
 // normalize does to line ends what YAMLReader does: CR LF becomes LF, and the
 // last line gets one. Without it a block scalar at the end of a file would
 // lose its line break.
-func normalize(data []byte) []byte {
-	if bytes.IndexByte(data, '\r') >= 0 {
-		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-	}
-	if len(data) > 0 && data[len(data)-1] != '\n' {
-		data = append(data[:len(data):len(data)], '\n')
+func normalize(data string) string {
+	data = strings.ReplaceAll(data, "\r\n", "\n")
+	if data != "" && !strings.HasSuffix(data, "\n") {
+		data += "\n"
 	}
 	return data
 }
@@ -158,7 +161,7 @@ func normalize(data []byte) []byte {
 // are written (sigs.k8s.io/yaml.YAMLToJSON). Only the YAML parser decides where
 // that document ends.
 func ToJSON(data []byte) ([]byte, error) {
-	if n := scan(data); n != nil {
+	if n := scan(string(data)); n != nil {
 		if v, ok := jsonValue(n); ok {
 			if out, err := json.Marshal(v); err == nil {
 				return out, nil

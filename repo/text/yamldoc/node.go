@@ -3,7 +3,6 @@ package yamldoc
 import (
 	"slices"
 	"strconv"
-	"unsafe"
 )
 
 // Kind is the JSON type of a value, with integers kept apart from other
@@ -50,14 +49,23 @@ const (
 // Node is a value of a document. All methods work on a nil Node, which stands
 // for "not there", so that lookups can be chained without checks.
 //
-// Large files have millions of nodes, so a node is small: what it holds, which is a
-// text, fields or items, is told by its kind and shares one pointer and one length.
+// Large files have millions of nodes, so a node is small: what it holds is a span of
+// what its tree holds.
 type Node struct {
 	Kind      Kind
 	Style     Style
+	made      bool  // the text is one of tree.made
 	line, col int32 // in the text that was parsed
-	size      uint32
-	held      unsafe.Pointer // to size bytes, or so many Fields or *Nodes
+	at, size  uint32
+	of        *tree
+}
+
+// tree holds the texts, fields and items of nodes that were made together.
+type tree struct {
+	text   string   // what was parsed
+	made   []string // texts of scalars that do not stand in it as they are
+	fields []Field
+	items  []*Node
 }
 
 // NewScalar returns a node that holds a text and stands nowhere in a file.
@@ -81,43 +89,40 @@ func NewList(items []*Node) *Node {
 	return n
 }
 
+// setText, setFields and setItems give a node a tree of its own.
+func (n *Node) setText(text string) { n.of, n.size = &tree{text: text}, uint32(len(text)) }
+
+func (n *Node) setFields(fields []Field) { n.of, n.size = &tree{fields: fields}, uint32(len(fields)) }
+
+func (n *Node) setItems(items []*Node) { n.of, n.size = &tree{items: items}, uint32(len(items)) }
+
 // Text is the unquoted text of a scalar; "" for everything else.
 func (n *Node) Text() string {
-	if n == nil || n.Kind >= Map {
+	switch {
+	case n == nil || n.Kind >= Map || n.of == nil:
 		return ""
+	case n.made:
+		return n.of.made[n.at]
 	}
-	return unsafe.String((*byte)(n.held), n.size)
+	return n.of.text[n.at : n.at+n.size]
 }
 
 // Fields are the entries of a Map in reading order; nil for everything else. If a
 // key occurs more than once, all are listed and Get finds the last, as clusterctl
 // does.
 func (n *Node) Fields() []Field {
-	if n == nil || n.Kind != Map {
+	if n == nil || n.Kind != Map || n.of == nil {
 		return nil
 	}
-	return unsafe.Slice((*Field)(n.held), n.size)
+	return n.of.fields[n.at : n.at+n.size : n.at+n.size]
 }
 
 // List returns the elements of a List; nil for everything else.
 func (n *Node) List() []*Node {
-	if n == nil || n.Kind != List {
+	if n == nil || n.Kind != List || n.of == nil {
 		return nil
 	}
-	return unsafe.Slice((**Node)(n.held), n.size)
-}
-
-// setText is for nodes of the scalar kinds, setFields for maps and setItems for lists.
-func (n *Node) setText(text string) {
-	n.held, n.size = unsafe.Pointer(unsafe.StringData(text)), uint32(len(text))
-}
-
-func (n *Node) setFields(fields []Field) {
-	n.held, n.size = unsafe.Pointer(unsafe.SliceData(fields)), uint32(len(fields))
-}
-
-func (n *Node) setItems(items []*Node) {
-	n.held, n.size = unsafe.Pointer(unsafe.SliceData(items)), uint32(len(items))
+	return n.of.items[n.at : n.at+n.size : n.at+n.size]
 }
 
 // number is the value of a Bool, Int or Float: bool, int64, uint64 or float64.
@@ -281,9 +286,10 @@ func (p Path) String() string {
 	return string(out)
 }
 
-// Without returns a copy of the value, in memory of its own, in which the values
-// that drop selects are empty.
+// Without returns a copy of the value in which the values that drop selects are
+// empty, so that they need not stay in memory.
 func (n *Node) Without(drop func(*Node) bool) *Node {
+	t := &tree{}
 	copies := map[*Node]*Node{} // aliases share nodes
 	var of func(*Node) *Node
 	of = func(n *Node) *Node {
@@ -295,8 +301,8 @@ func (n *Node) Without(drop func(*Node) bool) *Node {
 		}
 		c := *n
 		copies[n] = &c
+		c.of, c.at, c.size, c.made = t, 0, 0, false
 		if drop(n) {
-			c.held, c.size = nil, 0
 			return &c
 		}
 		switch n.Kind {
@@ -306,13 +312,18 @@ func (n *Node) Without(drop func(*Node) bool) *Node {
 				f := &fields[i]
 				f.Value, f.key = of(f.Value), of(f.key)
 			}
-			c.setFields(fields)
+			c.at, c.size = uint32(len(t.fields)), n.size
+			t.fields = append(t.fields, fields...)
 		case List:
 			items := slices.Clone(n.List())
 			for i := range items {
 				items[i] = of(items[i])
 			}
-			c.setItems(items)
+			c.at, c.size = uint32(len(t.items)), n.size
+			t.items = append(t.items, items...)
+		default:
+			c.at, c.made = uint32(len(t.made)), true
+			t.made = append(t.made, n.Text())
 		}
 		return &c
 	}

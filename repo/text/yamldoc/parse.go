@@ -1,7 +1,6 @@
 package yamldoc
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -60,14 +59,14 @@ func Parse(f *File) *Stream { return ParseText(f, f.Data, nil) }
 
 // ParseText reads the documents of a text that was derived from f, for example
 // by substituting variables. Raw leads an offset in text back to f.
-func ParseText(f *File, text []byte, raw func(int) int) *Stream {
+func ParseText(f *File, text string, raw func(int) int) *Stream {
 	return ParseEach(f, text, raw, func(*Document) {})
 }
 
 // ParseEach is ParseText that calls a function with each document as soon as it is
 // parsed, concurrently with others. The function may replace Root, so that a large
 // text need not be in memory as a whole; see Again.
-func ParseEach(f *File, text []byte, raw func(int) int, each func(*Document)) *Stream {
+func ParseEach(f *File, text string, raw func(int) int, each func(*Document)) *Stream {
 	s := &Stream{File: f}
 	tf := f
 	if raw != nil {
@@ -111,7 +110,7 @@ func (d *Document) Again() *Document {
 // parse sets Root or Err. The parser that knows positions and clusterctl's own
 // differ in corners: odd tags and anchors, empty values in flow maps, control
 // characters. Where that can matter, clusterctl's has the last word.
-func (d *Document) parse(data []byte) {
+func (d *Document) parse(data string) {
 	d.lines = otherLines(data)
 	data = normalize(data)
 	if d.Root = scan(data); d.Root != nil {
@@ -121,9 +120,9 @@ func (d *Document) parse(data []byte) {
 }
 
 // parseOther is parse for documents that the scanner does not read.
-func (d *Document) parseOther(data []byte) {
+func (d *Document) parseOther(data string) {
 	n, sure, err := read(data)
-	d.aliases = bytes.IndexByte(data, '*') >= 0
+	d.aliases = strings.IndexByte(data, '*') >= 0
 	if err == nil && sure {
 		d.Root = n
 		return
@@ -157,7 +156,7 @@ func (d *Document) slashEscape(n *Node) int {
 		}
 		start, end := d.Offsets(n)
 		text := d.text.Data[start:end]
-		if len(text) == 0 || text[0] != '"' {
+		if !strings.HasPrefix(text, `"`) {
 			return
 		}
 		for i := 0; i+1 < len(text); i++ {
@@ -189,13 +188,13 @@ func (d *Document) RawOffset(off int) int {
 
 // read parses one document. Sure is false if clusterctl's parser may see it
 // differently.
-func read(data []byte) (n *Node, sure bool, err error) {
+func read(data string) (n *Node, sure bool, err error) {
 	if off := controlCharacter(data); off >= 0 {
 		p := NewFile("", data).Pos(off)
 		return nil, false, &valueError{int32(p.Line), int32(p.Column), ErrControl}
 	}
 	var root yaml.Node
-	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	loader, err := yaml.NewLoader(strings.NewReader(data))
 	if err == nil {
 		err = loader.Load(&root)
 	}
@@ -205,29 +204,29 @@ func read(data []byte) (n *Node, sure bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if bytes.IndexByte(data, '*') >= 0 {
+	if strings.IndexByte(data, '*') >= 0 {
 		if err := checkAliases(&root); err != nil {
 			return nil, false, err
 		}
 	}
 	b := builder{anchors: map[*yaml.Node]*Node{}, long: longLines(data)}
 	n, err = b.build(root.Content[0])
-	return n, !b.second && !hasOtherBreak(data) && !tabIndent(data) && !endMark(data) && !bytes.Contains(data, []byte(`\/`)), err
+	return n, !b.second && !hasOtherBreak(data) && !tabIndent(data) && !endMark(data) && !strings.Contains(data, `\/`), err
 }
 
 // endMark reports whether a line may end the document before the text does.
-func endMark(data []byte) bool {
-	return bytes.HasPrefix(data, []byte("...")) || bytes.Contains(data, []byte("\n..."))
+func endMark(data string) bool {
+	return strings.HasPrefix(data, "...") || strings.Contains(data, "\n...")
 }
 
 // tabIndent reports whether a tab may stand where only spaces indent, also behind
 // the indicators that begin an entry: the parsers disagree about such lines.
-func tabIndent(data []byte) bool {
-	if bytes.IndexByte(data, '\t') < 0 {
+func tabIndent(data string) bool {
+	if strings.IndexByte(data, '\t') < 0 {
 		return false
 	}
-	for line := range bytes.Lines(data) {
-		if rest := bytes.TrimLeft(line, " -?:"); len(rest) > 0 && rest[0] == '\t' {
+	for line := range strings.Lines(data) {
+		if rest := strings.TrimLeft(line, " -?:"); rest != "" && rest[0] == '\t' {
 			return true
 		}
 	}
@@ -238,9 +237,9 @@ func tabIndent(data []byte) bool {
 // LF.
 const nextLine, lineSeparator, paragraphSeparator = '\u0085', '\u2028', '\u2029'
 
-func hasOtherBreak(data []byte) bool {
+func hasOtherBreak(data string) bool {
 	for rest := data; ; {
-		i := bytes.IndexByte(rest, '\r')
+		i := strings.IndexByte(rest, '\r')
 		if i < 0 {
 			break
 		}
@@ -248,18 +247,18 @@ func hasOtherBreak(data []byte) bool {
 			return true
 		}
 	}
-	return bytes.ContainsRune(data, nextLine) || bytes.ContainsRune(data, lineSeparator) || bytes.ContainsRune(data, paragraphSeparator)
+	return strings.ContainsRune(data, nextLine) || strings.ContainsRune(data, lineSeparator) || strings.ContainsRune(data, paragraphSeparator)
 }
 
 // otherLines returns where the lines of a text begin for a YAML parser, or nil if
 // they are those of a File.
-func otherLines(data []byte) []int {
+func otherLines(data string) []int {
 	if !hasOtherBreak(data) {
 		return nil
 	}
 	lines := []int{0}
 	for off := 0; off < len(data); {
-		r, w := utf8.DecodeRune(data[off:])
+		r, w := utf8.DecodeRuneInString(data[off:])
 		off += w
 		switch r {
 		case '\r':
@@ -277,9 +276,9 @@ func otherLines(data []byte) []int {
 // controlCharacter returns the offset of the first character from DEL to the end
 // of the C1 controls, or -1. The parser with positions lets them pass,
 // clusterctl's does not.
-func controlCharacter(data []byte) int {
-	for i, b := range data {
-		if b == 0x7F || b == 0xC2 && i+1 < len(data) && data[i+1] >= 0x80 && data[i+1] < 0xA0 && data[i+1] != 0x85 {
+func controlCharacter(data string) int {
+	for i := range len(data) {
+		if b := data[i]; b == 0x7F || b == 0xC2 && i+1 < len(data) && data[i+1] >= 0x80 && data[i+1] < 0xA0 && data[i+1] != 0x85 {
 			return i
 		}
 	}
@@ -296,40 +295,35 @@ func equal(v map[string]any, n *Node) bool {
 // fromValue builds nodes from a decoded value. They all stand at the start of
 // the document.
 func fromValue(v any) *Node {
-	n := &Node{line: 1, col: 1}
+	n := &Node{}
 	switch v := v.(type) {
 	case bool:
-		n.Kind = Bool
-		n.setText(strconv.FormatBool(v))
+		n = NewScalar(Bool, Plain, strconv.FormatBool(v))
 	case float64:
 		if i := int64(v); float64(i) == v {
-			n.Kind = Int
-			n.setText(strconv.FormatInt(i, 10))
-			break
+			n = NewScalar(Int, Plain, strconv.FormatInt(i, 10))
+		} else {
+			n = NewScalar(Float, Plain, strconv.FormatFloat(v, 'g', -1, 64))
 		}
-		n.Kind = Float
-		n.setText(strconv.FormatFloat(v, 'g', -1, 64))
 	case string:
-		n.Kind, n.Style = String, Quoted
-		n.setText(v)
+		n = NewScalar(String, Quoted, v)
 	case []any:
-		n.Kind = List
 		items := make([]*Node, len(v))
 		for i, item := range v {
 			items[i] = fromValue(item)
 		}
-		n.setItems(items)
+		n = NewList(items)
 	case map[string]any:
 		if v == nil {
 			break
 		}
-		n.Kind = Map
 		fields := make([]Field, 0, len(v))
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			fields = append(fields, newField(name, fromValue(name), fromValue(v[name])))
 		}
-		n.setFields(fields)
+		n = NewMap(fields)
 	}
+	n.line, n.col = 1, 1
 	return n
 }
 
@@ -377,7 +371,7 @@ func (d *Document) place(line, col int) Pos {
 	data := d.text.Data[d.start : d.start+d.len]
 	off := d.lines[min(line, len(d.lines))-1]
 	for ; col > 1 && off < len(data); col-- {
-		_, w := utf8.DecodeRune(data[off:])
+		_, w := utf8.DecodeRuneInString(data[off:])
 		off += w
 	}
 	return d.text.Pos(d.start + off)
@@ -424,13 +418,13 @@ func (d *Document) Offsets(n *Node) (start, end int) {
 			}
 		}
 	case Plain:
-		if bytes.HasPrefix(rest, []byte(n.Text())) {
+		if strings.HasPrefix(rest, n.Text()) {
 			return start, start + len(n.Text())
 		}
 	case Block:
 		return start, d.blockEnd(start, int(n.line))
 	}
-	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+	if i := strings.IndexByte(rest, '\n'); i >= 0 {
 		return start, start + i
 	}
 	return start, start + len(rest)
@@ -450,7 +444,7 @@ func (d *Document) blockEnd(start, line int) int {
 	// A block scalar in a list item is indented past the dash.
 	off := start
 	for {
-		i := bytes.IndexByte(data[off:], '\n')
+		i := strings.IndexByte(data[off:], '\n')
 		if i < 0 {
 			return len(data)
 		}
@@ -464,7 +458,7 @@ func (d *Document) blockEnd(start, line int) int {
 
 // Text returns the text that was parsed: the raw file or, with variables
 // substituted, what clusterctl parses.
-func (d *Document) Text() []byte { return d.text.Data }
+func (d *Document) Text() string { return d.text.Data }
 
 // Derived reports whether the document was parsed from another text than the raw
 // file.
@@ -504,8 +498,6 @@ func (e *valueError) Unwrap() error { return e.err }
 
 // builder converts the parser's nodes.
 type builder struct {
-	slab    []Node
-	size    int // of the last slab
 	anchors map[*yaml.Node]*Node
 	// second is set by anchors, aliases, tags, and odd entries of flow maps,
 	// which the two parsers judge differently: a second opinion is needed.
@@ -516,16 +508,7 @@ type builder struct {
 	long []int
 }
 
-func (b *builder) node(y *yaml.Node) *Node {
-	if len(b.slab) == 0 {
-		b.size = min(max(2*b.size, 16), 128) // most documents are small
-		b.slab = make([]Node, b.size)
-	}
-	n := &b.slab[0]
-	b.slab = b.slab[1:]
-	n.line, n.col = int32(y.Line), int32(y.Column)
-	return n
-}
+func (b *builder) node(y *yaml.Node) *Node { return &Node{line: int32(y.Line), col: int32(y.Column)} }
 
 func (b *builder) build(y *yaml.Node) (*Node, error) {
 	if y.Anchor != "" || y.Kind == yaml.AliasNode || y.Style&yaml.TaggedStyle != 0 || y.Tag == "!" {
@@ -559,9 +542,9 @@ func (b *builder) build(y *yaml.Node) (*Node, error) {
 		}
 		n.setItems(items)
 	case yaml.MappingNode:
-		n.Kind = Map
 		var fields []Field
 		fields, err = b.mapping(y)
+		n.Kind = Map
 		n.setFields(fields)
 	default:
 		err = b.errorf(y, "unexpected content")
@@ -619,7 +602,6 @@ func (b *builder) scalar(n *Node, y *yaml.Node) error {
 	case string:
 		n.Kind = String
 		n.setText(x)
-		return nil
 	}
 	return nil
 }
@@ -694,10 +676,10 @@ func (b *builder) mapping(y *yaml.Node) ([]Field, error) {
 const keyLimit = 1024
 
 // longLines returns the numbers of the lines that have more bytes than keyLimit.
-func longLines(data []byte) []int {
+func longLines(data string) []int {
 	var out []int
 	for n := 1; len(data) > 0; n++ {
-		end := bytes.IndexByte(data, '\n') + 1
+		end := strings.IndexByte(data, '\n') + 1
 		if end == 0 {
 			end = len(data)
 		}

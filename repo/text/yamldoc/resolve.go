@@ -53,9 +53,24 @@ func PlainKind(text string) (kind Kind, ok bool) {
 			return Null, false
 		}
 	}
-	var n Node
-	ok = n.setPlain(text)
-	return n.Kind, ok
+	return kindOf(text)
+}
+
+// kindOf returns the kind of a plain scalar; ok is false if JSON has no such value.
+func kindOf(text string) (kind Kind, ok bool) {
+	v, other := guess(text)
+	if !other {
+		return String, true
+	}
+	switch x := v.(type) {
+	case bool:
+		return Bool, true
+	case int64, uint64:
+		return Int, true
+	case float64:
+		return Float, !math.IsInf(x, 0) && !math.IsNaN(x)
+	}
+	return Null, true
 }
 
 func isWord(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }

@@ -1,12 +1,8 @@
 package yamldoc
 
 import (
-	"encoding/binary"
-	"math"
 	"strings"
-	"sync"
 	"unicode/utf8"
-	"unsafe"
 )
 
 // scanner reads the YAML that people, kustomize and controller-gen write: block
@@ -17,75 +13,40 @@ import (
 //
 // Every method returns false, or nil, to give up.
 type scanner struct {
-	text string // ends with a line break
 	pos  int
 	line int // counts from 1
 	bol  int // where the line begins
 
 	ascii bool
 	depth int
-	*scratch
 
-	nodes     []Node
-	fieldSlab []Field
-	itemSlab  []*Node
-	// slab and fieldSize are the sizes of the next slabs; small documents leave
-	// little of them unused.
-	slab, fieldSize int
+	buf        []byte  // a scalar of several lines
+	openFields []Field // of the maps that are open
+	openItems  []*Node // of the lists that are open
+
+	*tree
+	nodes []Node // made, and not used yet
+	slab  int    // how many are made at once
 }
 
-// scratch is memory that one document after the other is read with.
-type scratch struct {
-	buf    []byte  // a scalar of several lines
-	fields []Field // of the maps that are open
-	items  []*Node // of the lists that are open
-	// mostFields and mostItems are the largest lengths in this document.
-	mostFields, mostItems int
-}
-
-var scratches = sync.Pool{New: func() any { return &scratch{} }}
-
-// mostScratch is the size in bytes from which on memory is not used again.
-const mostScratch = 64 << 10
-
-// release gives the memory to the next document, without what leads to this one.
-func (s *scratch) release() {
-	if cap(s.fields)*int(unsafe.Sizeof(Field{})) > mostScratch || cap(s.items)*int(unsafe.Sizeof((*Node)(nil))) > mostScratch || cap(s.buf) > mostScratch {
-		return
-	}
-	clear(s.fields[:max(s.mostFields, len(s.fields))])
-	clear(s.items[:max(s.mostItems, len(s.items))])
-	s.buf, s.fields, s.items = s.buf[:0], s.fields[:0], s.items[:0]
-	s.mostFields, s.mostItems = 0, 0
-	scratches.Put(s)
-}
-
-// largeSlab is how many nodes are made at once for large documents, first, and
-// smallSlab what a small document gets if its lines were not enough.
-const largeSlab, smallSlab = 256, 8
-
-// nextSlab is the size of the slab after one.
-func nextSlab(size int) int {
-	if size >= largeSlab {
-		return 2 * largeSlab
-	}
-	return smallSlab
-}
+// largeSlab is the most nodes that are made at once.
+const largeSlab = 256
 
 // deepest is the depth at which the scanner gives up.
 const deepest = 200
 
 // scan reads one document, whose text ends with a line break. It returns nil if
-// another parser has to read it. The texts of the nodes are parts of data, which
-// must not change.
-func scan(data []byte) *Node {
+// another parser has to read it. The texts of the nodes are parts of data.
+func scan(data string) *Node {
 	ascii, ok := ordinary(data)
 	if !ok || tabIndent(data) {
 		return nil
 	}
-	p := scanner{text: text(data), line: 1, ascii: ascii, scratch: scratches.Get().(*scratch)}
-	defer p.release()
-	p.expect()
+	// Each field has a colon, and each item a dash.
+	fields := strings.Count(data, ": ") + strings.Count(data, ":\n")
+	p := scanner{line: 1, ascii: ascii, slab: min(fields+strings.Count(data, "- ")+2, largeSlab)}
+	p.openFields = make([]Field, 0, min(fields, 40))
+	p.tree = &tree{text: data, fields: make([]Field, 0, fields)}
 	if strings.HasPrefix(p.text, "---") {
 		p.pos = 3
 		if !p.endLine() {
@@ -108,36 +69,15 @@ func scan(data []byte) *Node {
 	return root
 }
 
-// expect sets the sizes of the first slabs. Each field has a colon, each element of
-// a list a dash, and most lines have no more than one node.
-func (p *scanner) expect() {
-	lines := min(strings.Count(p.text, "\n"), largeSlab)
-	p.slab, p.fieldSize = lines, lines
-	if lines < largeSlab {
-		p.fieldSize = min(lines, strings.Count(p.text, ":"))
-		p.slab = min(lines, p.fieldSize+strings.Count(p.text, "- ")) + 1
-	}
-}
-
 // ordinary reports whether a text ends with a line break and has no characters
 // that a YAML reader refuses, drops or takes for line breaks, and whether all of
 // them are ASCII.
-func ordinary(data []byte) (ascii, ok bool) {
-	if len(data) == 0 || data[len(data)-1] != '\n' {
+func ordinary(data string) (ascii, ok bool) {
+	if !strings.HasSuffix(data, "\n") {
 		return false, false
 	}
 	ascii = true
 	for i := 0; i < len(data); i++ {
-		for i+8 <= len(data) {
-			if marks := unprintable(binary.LittleEndian.Uint64(data[i:])); marks != 0 {
-				i += first(marks)
-				break
-			}
-			i += 8
-		}
-		if i == len(data) {
-			break
-		}
 		c := data[i]
 		if c >= ' ' && c < 0x7F || c == '\n' || c == '\t' {
 			continue
@@ -146,7 +86,7 @@ func ordinary(data []byte) (ascii, ok bool) {
 			return false, false
 		}
 		ascii = false
-		r, width := utf8.DecodeRune(data[i:])
+		r, width := utf8.DecodeRuneInString(data[i:])
 		switch {
 		case r == utf8.RuneError, r < 0xA0, r == lineSeparator, r == paragraphSeparator, r == '\ufeff', r == '\ufffe', r == '\uffff':
 			return false, false
@@ -166,13 +106,12 @@ func (p *scanner) place(kind Kind, at int) Node {
 	if !p.ascii {
 		col = utf8.RuneCountInString(p.text[p.bol:at])
 	}
-	return Node{Kind: kind, line: int32(p.line), col: int32(col + 1)}
+	return Node{Kind: kind, line: int32(p.line), col: int32(col + 1), of: p.tree}
 }
 
 func (p *scanner) add(n Node) *Node {
 	if len(p.nodes) == 0 {
 		p.nodes = make([]Node, p.slab)
-		p.slab = nextSlab(p.slab)
 	}
 	added := &p.nodes[0]
 	p.nodes = p.nodes[1:]
@@ -273,34 +212,26 @@ func (p *scanner) block(indent int) *Node {
 // list reads a block list whose dashes stand in a column.
 func (p *scanner) list(column int) *Node {
 	n := p.node(List, p.pos)
-	mark := len(p.items)
+	mark := len(p.openItems)
 	for p.column() == column && p.atDash() {
 		p.pos++
 		item := p.entry(column, false)
 		if item == nil {
 			return nil
 		}
-		p.items = append(p.items, item)
+		p.openItems = append(p.openItems, item)
 	}
 	if p.column() > column {
 		return nil
 	}
-	p.mostItems = max(p.mostItems, len(p.items))
-	count := len(p.items) - mark
-	if count > len(p.itemSlab) {
-		p.itemSlab = make([]*Node, max(count, p.fieldSize/8))
-	}
-	copy(p.itemSlab[:count], p.items[mark:])
-	n.setItems(p.itemSlab[:count])
-	p.itemSlab = p.itemSlab[count:]
-	p.items = p.items[:mark]
+	p.closeList(n, mark)
 	return n
 }
 
 // mapping reads a block map whose keys stand in a column.
 func (p *scanner) mapping(column int) *Node {
 	n := p.node(Map, p.pos)
-	mark := len(p.fields)
+	mark := len(p.openFields)
 	for p.column() == column {
 		f, ok := p.key()
 		if !ok {
@@ -309,7 +240,7 @@ func (p *scanner) mapping(column int) *Node {
 		if f.Value = p.entry(column, true); f.Value == nil {
 			return nil
 		}
-		p.fields = append(p.fields, f)
+		p.openFields = append(p.openFields, f)
 	}
 	if p.column() > column {
 		return nil
@@ -320,17 +251,26 @@ func (p *scanner) mapping(column int) *Node {
 
 // closeMap gives a map the fields from a mark.
 func (p *scanner) closeMap(n *Node, mark int) {
-	p.mostFields = max(p.mostFields, len(p.fields))
-	count := len(p.fields) - mark
-	if count > len(p.fieldSlab) {
-		p.fieldSlab = make([]Field, max(count, p.fieldSize))
-		p.fieldSize = nextSlab(p.fieldSize)
-	}
-	copy(p.fieldSlab[:count], p.fields[mark:])
-	n.setFields(p.fieldSlab[:count])
-	p.fieldSlab = p.fieldSlab[count:]
-	p.fields = p.fields[:mark]
+	n.at, n.size = uint32(len(p.tree.fields)), uint32(len(p.openFields)-mark)
+	p.tree.fields = append(p.tree.fields, p.openFields[mark:]...)
+	p.openFields = p.openFields[:mark]
 }
+
+// closeList gives a list the items from a mark.
+func (p *scanner) closeList(n *Node, mark int) {
+	n.at, n.size = uint32(len(p.tree.items)), uint32(len(p.openItems)-mark)
+	p.tree.items = append(p.tree.items, p.openItems[mark:]...)
+	p.openItems = p.openItems[:mark]
+}
+
+// copied gives a node a text that does not stand in the document as it is.
+func (p *scanner) copied(n *Node, text string) {
+	n.made, n.at = true, uint32(len(p.made))
+	p.made = append(p.made, text)
+}
+
+// span gives a node the text between two offsets.
+func span(n *Node, start, end int) { n.at, n.size = uint32(start), uint32(end-start) }
 
 // key reads a key and its colon.
 func (p *scanner) key() (f Field, ok bool) {
@@ -357,9 +297,10 @@ func (p *scanner) key() (f Field, ok bool) {
 		if v, other := guess(text); other {
 			n := p.node(String, start)
 			name, valid := keyName(v)
-			if !n.setPlain(text) || !valid {
+			if n.Kind, ok = kindOf(text); !ok || !valid {
 				return f, false
 			}
+			span(n, start, start+len(text))
 			f.Name, f.key = name, n
 		}
 		p.pos = end
@@ -533,36 +474,16 @@ func (p *scanner) plain(indent int) *Node {
 		}
 		p.buf = append(p.buf, p.text[i:end]...)
 	}
+	span(n, start, start+len(text))
 	if len(p.buf) > 0 {
 		text = string(p.buf)
+		p.copied(n, text)
 	}
-	if !n.setPlain(text) {
+	var ok bool
+	if n.Kind, ok = kindOf(text); !ok {
 		return nil
 	}
 	return n
-}
-
-// setPlain gives a node the type of a plain scalar. It is false if JSON has no such
-// value.
-func (n *Node) setPlain(text string) bool {
-	n.setText(text)
-	v, other := guess(text)
-	if !other {
-		n.Kind = String
-		return true
-	}
-	switch x := v.(type) {
-	case nil:
-		n.Kind = Null
-	case bool:
-		n.Kind = Bool
-	case int64, uint64:
-		n.Kind = Int
-	case float64:
-		n.Kind = Float
-		return !math.IsInf(x, 0) && !math.IsNaN(x)
-	}
-	return true
 }
 
 // quoteEnd returns the offset after a quoted scalar that ends on its line, or -1.
@@ -596,7 +517,7 @@ func (p *scanner) quoted(indent int) *Node {
 		i++
 	}
 	if p.text[i] == quote && (quote == '"' || p.text[i+1] != '\'') {
-		n.setText(p.text[p.pos+1 : i])
+		span(n, p.pos+1, i)
 		p.pos = i + 1
 		return n
 	}
@@ -610,7 +531,7 @@ func (p *scanner) quoted(indent int) *Node {
 			p.pos += 2
 		case c == quote:
 			p.pos++
-			n.setText(string(p.buf))
+			p.copied(n, string(p.buf))
 			return n
 		case c == '\t':
 			return nil
@@ -765,9 +686,6 @@ func (p *scanner) blockScalar(parent int) *Node {
 				p.buf = append(p.buf, ' ')
 			}
 		}
-		if len(p.buf) >= longScalar && cap(p.buf)-len(p.buf) < breaks+end-i {
-			p.buf = grown(p.buf, p.extent(indent))
-		}
 		for range breaks {
 			p.buf = append(p.buf, '\n')
 		}
@@ -786,40 +704,9 @@ func (p *scanner) blockScalar(parent int) *Node {
 	for range breaks {
 		p.buf = append(p.buf, '\n')
 	}
-	if len(p.buf) > longScalar && cap(p.buf)-len(p.buf) < len(p.buf)/8 {
-		n.setText(text(p.buf)) // the next one gets memory of its own
-		p.buf = nil
-	} else {
-		n.setText(string(p.buf))
-	}
+	p.copied(n, string(p.buf))
 	if !p.next() {
 		return nil
-	}
-	return n
-}
-
-// grown returns a copy of b with room for n bytes more. Unlike slices.Grow it does
-// not write to the room.
-func grown(b []byte, n int) []byte { return append(make([]byte, 0, len(b)+n), b...) }
-
-// longScalar is the length from which on a block scalar gets its memory at once.
-const longScalar = 8 << 10
-
-// extent is about how long the rest of a block scalar is, with the line breaks, if
-// its lines have at least an indentation.
-func (p *scanner) extent(indent int) int {
-	n := 1
-	for pos := p.bol; pos < len(p.text); {
-		end := pos + strings.IndexByte(p.text[pos:], '\n')
-		i := pos
-		for p.text[i] == ' ' && i-pos < indent {
-			i++
-		}
-		if i-pos < indent && i < end {
-			break
-		}
-		n += end - i + 1
-		pos = end + 1
 	}
 	return n
 }
@@ -834,23 +721,23 @@ func (p *scanner) flow() *Node {
 		return p.flowMap()
 	}
 	n := p.node(List, p.pos)
-	items := []*Node{}
+	mark := len(p.openItems)
 	p.pos++
 	for p.blanks(); p.text[p.pos] != ']'; {
 		item := p.flowValue()
 		if item == nil || !p.separator(']') {
 			return nil
 		}
-		items = append(items, item)
+		p.openItems = append(p.openItems, item)
 	}
 	p.pos++
-	n.setItems(items)
+	p.closeList(n, mark)
 	return n
 }
 
 func (p *scanner) flowMap() *Node {
 	n := p.node(Map, p.pos)
-	mark := len(p.fields)
+	mark := len(p.openFields)
 	p.pos++
 	for p.blanks(); p.text[p.pos] != '}'; {
 		start := p.pos
@@ -872,7 +759,7 @@ func (p *scanner) flowMap() *Node {
 		if v == nil || v.Kind != Map && v.Kind != List && v.Text() == "" || !p.separator('}') {
 			return nil
 		}
-		p.fields = append(p.fields, newField(name, key, v))
+		p.openFields = append(p.openFields, newField(name, key, v))
 	}
 	p.pos++
 	p.closeMap(n, mark)
@@ -928,10 +815,12 @@ func (p *scanner) flowValue() *Node {
 	if got, _ := p.plainEnd(start); got == start || end == start || p.text[i] == ':' && end < i {
 		return nil
 	}
-	n := p.node(String, start)
-	if !n.setPlain(p.text[start:end]) {
+	kind, ok := kindOf(p.text[start:end])
+	if !ok {
 		return nil
 	}
+	n := p.node(kind, start)
+	span(n, start, end)
 	p.pos = i
 	return n
 }

@@ -33,7 +33,7 @@ func sameNodes(a, b *Node) bool {
 
 // scanned compares the scanner with what the parsers of others make of a document,
 // and reports whether the scanner read it.
-func scanned(t *testing.T, data []byte) bool {
+func scanned(t *testing.T, data string) bool {
 	t.Helper()
 	data = normalize(data)
 	n := scan(data)
@@ -46,14 +46,14 @@ func scanned(t *testing.T, data []byte) bool {
 	if d.Err != nil || !sameNodes(n, d.Root) {
 		t.Errorf("%.2000q:\nthe scanner reads %s\nothers %s, %v", data, describe(n), describe(d.Root), d.Err)
 	}
-	sameJSON(t, data)
+	sameJSON(t, []byte(data))
 	return true
 }
 
 // sameJSON compares ToJSON with the function that it stands for.
 func sameJSON(t *testing.T, data []byte) {
 	t.Helper()
-	if _, ok := jsonValue(scan(data)); !ok {
+	if _, ok := jsonValue(scan(string(data))); !ok {
 		return // of two equal keys the other takes any
 	}
 	got, err := ToJSON(data)
@@ -96,12 +96,12 @@ var odd = []string{
 
 func TestScannerReadsWhatOthersRead(t *testing.T) {
 	for _, s := range usual {
-		if !scanned(t, []byte(s)) {
+		if !scanned(t, s) {
 			t.Errorf("the scanner gives up at %q", s)
 		}
 	}
 	for _, s := range odd {
-		if scan([]byte(s)) != nil {
+		if scan(s) != nil {
 			t.Errorf("the scanner reads %q", s)
 		}
 	}
@@ -114,7 +114,7 @@ func TestScannerOnChangedText(t *testing.T) {
 	read := 0
 	const rounds = 60000
 	for range rounds {
-		if scanned(t, changed(random)) {
+		if scanned(t, string(changed(random))) {
 			read++
 		}
 	}
@@ -158,7 +158,7 @@ func FuzzScanner(f *testing.F) {
 		if len(data) > 1<<14 {
 			t.Skip()
 		}
-		scanned(t, data)
+		scanned(t, string(data))
 	})
 }
 
@@ -182,7 +182,7 @@ func TestScannerOnCorpus(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			chunks, _ := Split(data)
+			chunks, _ := Split(string(data))
 			for _, chunk := range chunks {
 				c.docs, c.bytes = c.docs+1, c.bytes+len(chunk.Data)
 				if !scanned(t, chunk.Data) {
@@ -227,11 +227,11 @@ func TestLongBlockScalars(t *testing.T) {
 	for _, head := range []string{"|", "|-", "|+", ">", "|2"} {
 		for _, lines := range []int{200, 2000} {
 			text := "a:\n  b: " + head + "\n" + strings.Repeat("    line of a long text\n\n     deeper\n", lines) + "  c: |\n    short\nd: " + head + "\n" + strings.Repeat("   x\n", lines) + "e: 1\n"
-			got := scan([]byte(text))
+			got := scan(text)
 			if got == nil {
 				t.Fatalf("%s: the scanner gave up", head)
 			}
-			want, _, err := read([]byte(text))
+			want, _, err := read(text)
 			if err != nil {
 				t.Fatal(err)
 			}

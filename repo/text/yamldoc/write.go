@@ -1,7 +1,6 @@
 package yamldoc
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -136,19 +135,19 @@ func (d *Document) Unwritable(lost func(*Field) bool, visit func(n *Node, err er
 
 // mayHoldOdd reports whether a text may hold values that are not plainText: through
 // escapes, through base64, or because the characters stand there.
-func mayHoldOdd(text []byte) bool {
-	return bytes.IndexByte(text, '\\') >= 0 || bytes.IndexByte(text, 0xC2) >= 0 || bytes.IndexByte(text, 0xEF) >= 0 ||
-		bytes.Contains(text, []byte("binary"))
+func mayHoldOdd(text string) bool {
+	return strings.IndexByte(text, '\\') >= 0 || strings.IndexByte(text, 0xC2) >= 0 || strings.IndexByte(text, 0xEF) >= 0 ||
+		strings.Contains(text, "binary")
 }
 
 // mayHoldLongKeys reports whether a key may have more than safeKey bytes: on a long
 // line, or in a form that takes several lines.
-func mayHoldLongKeys(text []byte) bool {
-	if bytes.IndexByte(text, '?') >= 0 || bytes.IndexByte(text, '*') >= 0 {
+func mayHoldLongKeys(text string) bool {
+	if strings.ContainsAny(text, "?*") {
 		return true
 	}
 	for len(text) > safeKey {
-		i := bytes.LastIndexByte(text[:safeKey+1], '\n')
+		i := strings.LastIndexByte(text[:safeKey+1], '\n')
 		if i < 0 {
 			return true
 		}

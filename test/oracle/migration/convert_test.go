@@ -123,14 +123,14 @@ func indented(t *testing.T, v any) string {
 // means the same, by version, kind and name.
 func coreObjects(t *testing.T, text []byte) map[string]any {
 	t.Helper()
-	docs, err := yamldoc.Split(text)
+	docs, err := yamldoc.Split(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]any{}
 	for _, d := range docs {
 		var o map[string]any
-		if err := yaml.Unmarshal(d.Data, &o); err != nil {
+		if err := yaml.Unmarshal([]byte(d.Data), &o); err != nil {
 			t.Fatal(err)
 		}
 		version, _ := o["apiVersion"].(string)

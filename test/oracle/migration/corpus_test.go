@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -60,7 +59,7 @@ func sampled(t *testing.T, text []byte, numbers bool) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.Data
+	return []byte(out.Data)
 }
 
 // names are the variables of a text.
@@ -198,28 +197,28 @@ func TestMigrateCorpus(t *testing.T) {
 
 // compareFiles compares the documents of a file before and after.
 func compareFiles(t *testing.T, name string, old, migrated []byte) (compared, unread int) {
-	before, err1 := yamldoc.Split(old)
-	after, err2 := yamldoc.Split(migrated)
+	before, err1 := yamldoc.Split(string(old))
+	after, err2 := yamldoc.Split(string(migrated))
 	if err1 != nil || err2 != nil || len(before) != len(after) {
 		t.Errorf("%s: %d documents became %d (%v, %v)", name, len(before), len(after), err1, err2)
 		return 0, 0
 	}
 	for i := range before {
 		var head struct{ APIVersion, Kind string }
-		if yaml.Unmarshal(before[i].Data, &head) != nil || bytes.Equal(before[i].Data, after[i].Data) {
+		if yaml.Unmarshal([]byte(before[i].Data), &head) != nil || before[i].Data == after[i].Data {
 			continue
 		}
 		for _, k := range oldKinds {
 			if head.APIVersion != k.group+"/"+k.version || head.Kind != k.kind {
 				continue
 			}
-			want, err := k.convert(before[i].Data)
+			want, err := k.convert([]byte(before[i].Data))
 			if err != nil {
 				unread++
 				continue
 			}
 			fresh := k.fresh()
-			if err := yaml.Unmarshal(after[i].Data, fresh); err != nil {
+			if err := yaml.Unmarshal([]byte(after[i].Data), fresh); err != nil {
 				t.Errorf("%s: document %d: %v\n%s", name, i, err, after[i].Data)
 				continue
 			}

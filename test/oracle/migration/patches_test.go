@@ -109,15 +109,15 @@ func randomOperation(r *rand.Rand, i int) string {
 // result is the patched template as the API server stores it.
 func result(t *testing.T, text []byte) (string, error) {
 	t.Helper()
-	docs, err := yamldoc.Split(text)
+	docs, err := yamldoc.Split(string(text))
 	if err != nil || len(docs) != 2 {
 		t.Fatal(err, string(text))
 	}
 	var class struct{ Spec json.RawMessage }
-	if err := yaml.Unmarshal(docs[0].Data, &class); err != nil {
+	if err := yaml.Unmarshal([]byte(docs[0].Data), &class); err != nil {
 		t.Fatal(err)
 	}
-	object, err := yaml.YAMLToJSON(docs[1].Data)
+	object, err := yaml.YAMLToJSON([]byte(docs[1].Data))
 	if err != nil {
 		t.Fatal(err)
 	}

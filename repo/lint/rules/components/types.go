@@ -1,7 +1,6 @@
 package components
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,7 +116,7 @@ func rawManifest(p *lint.Pass) {
 	}
 	chunks, _ := yamldoc.Split(p.File.Raw.Data)
 	for _, c := range chunks {
-		if !bytes.Contains(c.Data, []byte("${")) {
+		if !strings.Contains(c.Data, "${") {
 			continue
 		}
 		for _, d := range yamldoc.ParseText(p.File.Raw, c.Data, func(off int) int { return c.Start + off }).Docs {

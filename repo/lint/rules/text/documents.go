@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -43,10 +42,10 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 	line := f.Raw.Line(d.Err.Pos.Line)
 	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 	switch {
-	case !utf8.Valid(text):
+	case !utf8.ValidString(text):
 		off := invalidUTF8(f.Raw.Data)
 		return cause{"YAML004", fmt.Sprintf("the byte %#02x is not UTF-8: %s", f.Raw.Data[off], err), f.Raw.Pos(off)}
-	case bytes.HasPrefix(text, []byte("%")):
+	case strings.HasPrefix(text, "%"):
 		return cause{"YAML004", "clusterctl does not read YAML directives", d.Err.Pos}
 	case errors.Is(why, yamldoc.ErrControl):
 		return cause{"YAML004", err, d.Err.Pos}
@@ -81,9 +80,9 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 }
 
 // invalidUTF8 returns the offset of the first byte that is not UTF-8.
-func invalidUTF8(data []byte) int {
+func invalidUTF8(data string) int {
 	for off := 0; off < len(data); {
-		r, width := utf8.DecodeRune(data[off:])
+		r, width := utf8.DecodeRuneInString(data[off:])
 		if r == utf8.RuneError && width == 1 {
 			return off
 		}
@@ -95,7 +94,7 @@ func invalidUTF8(data []byte) int {
 // insideQuotes reports whether a double quote is open on the line before off.
 func insideQuotes(f *lint.File, off int) bool {
 	before := f.Raw.Data[lineStart(f, off):off]
-	return (bytes.Count(before, []byte(`"`))-bytes.Count(before, []byte(`\"`)))%2 == 1
+	return (strings.Count(before, `"`)-strings.Count(before, `\"`))%2 == 1
 }
 
 var _ = documentRules.Add(lint.Rule{
@@ -147,7 +146,7 @@ func separatorLine(p *lint.Pass) {
 				return
 			}
 		}
-		p.Report(view.AtPos(p.File, s.Err.Pos, "text follows the separator ---: "+short([]byte(text))))
+		p.Report(view.AtPos(p.File, s.Err.Pos, "text follows the separator ---: "+short(text)))
 	}
 }
 
@@ -321,7 +320,7 @@ func yesNoWord(p *lint.Pass) {
 			}
 			for i := range n.Fields() {
 				f := &n.Fields()[i]
-				if f.Key().Kind == yamldoc.Bool && !f.Merged && !strings.EqualFold(f.Key().Text(), f.Name) {
+				if (f.Name == "true" || f.Name == "false") && f.Key().Kind == yamldoc.Bool && !f.Merged && !strings.EqualFold(f.Key().Text(), f.Name) {
 					p.Node(d, f.Key(), "the key %s is read as %q", f.Key().Text(), f.Name)
 				}
 			}
@@ -517,11 +516,11 @@ func duplicateObject(p *lint.Pass) {
 
 // sameText reports whether two documents are written the same.
 func sameText(a, b *yamldoc.Document) bool {
-	text := func(d *yamldoc.Document) []byte {
+	text := func(d *yamldoc.Document) string {
 		start, end := d.Range()
-		return bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(d.Text()[start:end]), []byte("---")))
+		return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(d.Text()[start:end]), "---"))
 	}
-	return bytes.Equal(text(a), text(b))
+	return text(a) == text(b)
 }
 
 var _ = documentRules.Add(lint.Rule{
@@ -569,7 +568,7 @@ func notWritable(p *lint.Pass) {
 			})
 			return unknown && o.Kind != view.ClusterKind // of which clusterctl prints the original
 		}, func(n *yamldoc.Node, err error) {
-			p.On(o, n, "clusterctl reads %q but cannot write it: %v", short([]byte(n.Text())), err)
+			p.On(o, n, "clusterctl reads %q but cannot write it: %v", short(n.Text()), err)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -35,9 +34,9 @@ func firsts(rs []vars.Ref) map[string]*vars.Ref {
 func expression(f *lint.File, r *vars.Ref) string { return short(f.Raw.Data[r.Start:r.End]) }
 
 // short returns the first line of a text, shortened for messages.
-func short(text []byte) string {
+func short(text string) string {
 	const most = 60
-	line, _, cut := strings.Cut(string(text), "\n")
+	line, _, cut := strings.Cut(text, "\n")
 	if runes := []rune(line); len(runes) > most {
 		line, cut = string(runes[:most]), true
 	}
@@ -48,12 +47,12 @@ func short(text []byte) string {
 }
 
 // lineStart returns the offset at which the line around off begins.
-func lineStart(f *lint.File, off int) int { return bytes.LastIndexByte(f.Raw.Data[:off], '\n') + 1 }
+func lineStart(f *lint.File, off int) int { return strings.LastIndexByte(f.Raw.Data[:off], '\n') + 1 }
 
 // cursor tells about the lines of a text, for offsets in ascending order, so that
 // a long line is read once.
 type cursor struct {
-	data       []byte
+	data       string
 	start, off int
 	// line counts from 1; comment says that it is one, of YAML or of a script.
 	line    int
@@ -67,15 +66,15 @@ func newCursor(f *lint.File) *cursor {
 }
 
 func (c *cursor) look() {
-	text := bytes.TrimLeft(c.data[c.start:], " \t")
+	text := strings.TrimLeft(c.data[c.start:], " \t")
 	c.comment = len(text) > 0 && text[0] == '#'
 }
 
 // to moves to the line of an offset.
 func (c *cursor) to(off int) *cursor {
 	skipped := c.data[c.off:max(off, c.off)]
-	if i := bytes.LastIndexByte(skipped, '\n'); i >= 0 {
-		c.line += bytes.Count(skipped, []byte("\n"))
+	if i := strings.LastIndexByte(skipped, '\n'); i >= 0 {
+		c.line += strings.Count(skipped, "\n")
 		c.start = c.off + i + 1
 		c.look()
 	}
@@ -125,7 +124,7 @@ func variableSyntax(p *lint.Pass) {
 	text := data[bad.Offset:end]
 	hint := ""
 	for _, h := range syntaxHints {
-		if h.form().Match(text) {
+		if h.form().MatchString(text) {
 			hint = ": " + h.hint
 			break
 		}
@@ -532,19 +531,19 @@ func descriptions(f *lint.File) prose {
 	return f.Memo(key{}, func() any { return proseOf(f.Raw.Data) }).(prose)
 }
 
-func proseOf(data []byte) prose {
-	if !bytes.Contains(data, []byte("description:")) {
+func proseOf(data string) prose {
+	if !strings.Contains(data, "description:") {
 		return nil
 	}
-	out := make(prose, 1, bytes.Count(data, []byte("\n"))+2)
+	out := make(prose, 1, strings.Count(data, "\n")+2)
 	inside, indent := false, 0
-	for line := range bytes.Lines(data) {
+	for line := range strings.Lines(data) {
 		depth := 0
 		for depth < len(line) && (line[depth] == ' ' || line[depth] == '-') {
 			depth++
 		}
 		if text := line[depth:]; !(inside && depth > indent) && !isBlank(text) {
-			inside, indent = bytes.HasPrefix(text, []byte("description:")), depth
+			inside, indent = strings.HasPrefix(text, "description:"), depth
 		}
 		out = append(out, inside)
 	}
@@ -552,11 +551,11 @@ func proseOf(data []byte) prose {
 }
 
 // isBlank reports whether a text has only white space. Most begin with a letter.
-func isBlank(text []byte) bool {
+func isBlank(text string) bool {
 	if len(text) > 0 && ' ' < text[0] && text[0] < utf8.RuneSelf {
 		return false
 	}
-	return len(bytes.TrimSpace(text)) == 0
+	return len(strings.TrimSpace(text)) == 0
 }
 
 var _ = variableRules.Add(lint.Rule{
@@ -589,12 +588,12 @@ func collapsingDollars(p *lint.Pass) {
 			continue
 		}
 		after := data[e.End:]
-		if at.to(e.Start); at.comment || bytes.HasPrefix(after, []byte("{")) {
+		if at.to(e.Start); at.comment || strings.HasPrefix(after, "{") {
 			continue
 		}
 		what := "a text with two dollar signs"
 		switch {
-		case bytes.HasPrefix(after, []byte("(")):
+		case strings.HasPrefix(after, "("):
 			what = "Kubernetes' escape $$("
 		case len(after) > 0 && (after[0] == '_' || 'A' <= after[0]&^0x20 && after[0]&^0x20 <= 'Z'):
 			continue // no shell means anything else by it than the escape
@@ -647,8 +646,8 @@ func braceInDefault(p *lint.Pass) {
 		if !view.IsDefault(r.Op) || strings.Count(r.Default, "{") == strings.Count(r.Default, "}") {
 			continue
 		}
-		rest, _, _ := bytes.Cut(data[r.End:], []byte("\n"))
-		if close := bytes.IndexByte(rest, '}'); close >= 0 {
+		rest, _, _ := strings.Cut(data[r.End:], "\n")
+		if close := strings.IndexByte(rest, '}'); close >= 0 {
 			p.Span(r.Start, r.End, "the expression ends at the first }, so the default of %s is %q and %q follows every value", r.Name, r.Default, short(rest[:close+1]))
 		}
 	}
@@ -683,7 +682,7 @@ func spacesInVariable(p *lint.Pass) {
 	for _, e := range t.Escapes() {
 		const longest = 200
 		data := p.File.Raw.Data
-		if m := spacedName().Find(data[e.End:min(len(data), e.End+longest)]); m != nil {
+		if m := spacedName().FindString(data[e.End:min(len(data), e.End+longest)]); m != "" {
 			p.Span(e.Start, e.End+len(m), "clusterctl removes the spaces in the escaped $$%s", short(m))
 		}
 	}
@@ -702,7 +701,7 @@ var _ = variableRules.Add(lint.Rule{
 func backslashEscape(p *lint.Pass) {
 	for _, r := range view.Refs(p.File) {
 		before := p.File.Raw.Data[:r.Start]
-		n := len(before) - len(bytes.TrimRight(before[max(0, len(before)-8):], `\`)) - max(0, len(before)-8)
+		n := len(before) - len(strings.TrimRight(before[max(0, len(before)-8):], `\`)) - max(0, len(before)-8)
 		if n%2 == 1 && r.Depth == 0 {
 			p.Span(r.Start-1, r.End, `\%s is not an escape: clusterctl replaces the variable and keeps the backslash`, expression(p.File, &r))
 		}
@@ -721,7 +720,7 @@ var _ = variableRules.Add(lint.Rule{
 
 func nulByte(p *lint.Pass) {
 	data := p.File.Raw.Data
-	if i := bytes.IndexByte(data, 0); i >= 0 {
+	if i := strings.IndexByte(data, 0); i >= 0 {
 		p.Span(i, i+1, "clusterctl drops the %d bytes from this NUL byte on", len(data)-i)
 	}
 }

@@ -60,13 +60,13 @@ func parse(workers int, files []string) error {
 		if err != nil {
 			return err
 		}
-		chunks, err := yamldoc.Split(data)
+		chunks, err := yamldoc.Split(string(data))
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		for _, c := range chunks {
 			total++
-			docs <- c.Data
+			docs <- []byte(c.Data)
 		}
 	}
 	close(docs)

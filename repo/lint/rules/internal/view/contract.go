@@ -23,8 +23,8 @@ func Migration(p *lint.Pass, f *manifest.File) *lint.Edit {
 		return nil
 	}
 	made := f.Memo(migrationKey{}, func() any {
-		r := migrate.Text(f.Raw.Name, f.Raw.Data, migrate.Options{Contract: Newest()})
-		if r.Left > 0 || !r.Changed(f.Raw.Data) {
+		r := migrate.Text(f.Raw.Name, []byte(f.Raw.Data), migrate.Options{Contract: Newest()})
+		if r.Left > 0 || !r.Changed([]byte(f.Raw.Data)) {
 			return ""
 		}
 		for _, finding := range r.Findings {

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -125,11 +124,11 @@ func samples(f *lint.File, name string) []string {
 // wholeValue reports whether an expression is all that follows the colon of a field
 // or the dash of an item, but for a comment.
 func wholeValue(f *lint.File, r vars.Ref) bool {
-	before := bytes.TrimRight(f.Raw.Data[:r.Start], " ")
-	after, _, _ := bytes.Cut(f.Raw.Data[r.End:], []byte("\n"))
-	comment := bytes.HasPrefix(after, []byte(" #"))
-	return len(before) < r.Start && (bytes.HasSuffix(before, []byte(":")) || bytes.HasSuffix(before, []byte("-"))) &&
-		(comment || len(bytes.TrimSpace(after)) == 0)
+	before := strings.TrimRight(f.Raw.Data[:r.Start], " ")
+	after, _, _ := strings.Cut(f.Raw.Data[r.End:], "\n")
+	comment := strings.HasPrefix(after, " #")
+	return len(before) < r.Start && (strings.HasSuffix(before, ":") || strings.HasSuffix(before, "-")) &&
+		(comment || len(strings.TrimSpace(after)) == 0)
 }
 
 // inBroken returns a few of the variables that stand in documents that cannot be
