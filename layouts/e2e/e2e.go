@@ -1,6 +1,6 @@
-// Package e2e reads the E2EConfig in which providers describe the local repository
-// of their tests (sigs.k8s.io/cluster-api/test, framework/clusterctl). Every value
-// keeps its place.
+// Package e2e reads the files in which providers describe local repositories: the
+// E2EConfig of their tests (sigs.k8s.io/cluster-api/test, framework/clusterctl), and
+// clusterctl-settings.json for developers. Every value keeps its place.
 //
 // It must not know how a repository is built, and it reads no disk.
 package e2e
@@ -36,19 +36,29 @@ type Text struct {
 	At    yamldoc.Pos
 }
 
+// Description is a file that was read, and what is ignored in it: unknown and
+// repeated keys, further documents.
+type Description struct {
+	// Name is the file, for messages.
+	Name    string
+	Remarks []*yamldoc.Error
+}
+
+// Errorf returns an error at a place of the file.
+func (d *Description) Errorf(at yamldoc.Pos, format string, args ...any) error {
+	return &yamldoc.Error{File: d.Name, Pos: at, Err: fmt.Errorf(format, args...)}
+}
+
 // Config is an E2EConfig.
 type Config struct {
-	// Name is the file, for messages; Dir is the absolute folder that paths in it
-	// are relative to.
-	Name, Dir string
+	Description
+	// Dir is the absolute folder that paths are relative to.
+	Dir       string
 	Images    []Image
 	Providers []Provider
 	// Variables are sorted by name.
 	Variables []Variable
 	Intervals []Interval
-	// Remarks are what the framework ignores: unknown and repeated keys, further
-	// documents.
-	Remarks []*yamldoc.Error
 }
 
 // Image is a container image to load into the management cluster.
@@ -142,11 +152,6 @@ func (c *Config) Local(v *Version) (string, bool) {
 	return c.Path(rest), true
 }
 
-// Errorf returns an error at a place of the file.
-func (c *Config) Errorf(at yamldoc.Pos, format string, args ...any) error {
-	return &yamldoc.Error{File: c.Name, Pos: at, Err: fmt.Errorf(format, args...)}
-}
-
 // Is reports whether a document looks like an E2EConfig: providers with a type,
 // of which some have versions.
 func Is(d *yamldoc.Document) bool {
@@ -159,21 +164,15 @@ func Is(d *yamldoc.Document) bool {
 // any case, scalars become strings by way of JSON, the last of several keys counts.
 // The error joins all values of a wrong type.
 func Decode(stream *yamldoc.Stream) (*Config, error) {
-	c := &Config{Name: stream.File.Name}
+	c := &Config{Description: Description{Name: stream.File.Name}}
 	if len(stream.File.Data) == 0 {
 		return nil, &yamldoc.Error{File: c.Name, Err: errors.New("the e2e test config file should not be empty")}
 	}
-	if len(stream.Docs) == 0 {
-		return c, nil
+	r, err := newReader(stream, &c.Description)
+	if r == nil {
+		return c, err
 	}
-	doc := stream.Docs[0]
-	if doc.Err != nil {
-		return nil, doc.Err
-	}
-	r := &reader{doc: doc, c: c}
-	if len(stream.Docs) > 1 {
-		r.remark(stream.Docs[1].Pos(nil), "only the first document is read")
-	}
+	doc := r.doc
 	var ignored Text
 	r.object(doc.Root, "", fields{
 		"managementClusterName": r.text(&ignored),
@@ -193,11 +192,7 @@ func Decode(stream *yamldoc.Stream) (*Config, error) {
 		"intervals": func(n *yamldoc.Node, at string) {
 			r.entries(n, at, func(f *yamldoc.Field, at string) {
 				i := Interval{Name: f.Name, At: doc.Pos(f.Key())}
-				r.list(func(n *yamldoc.Node, at string) {
-					var t Text
-					r.text(&t)(n, at)
-					i.Times = append(i.Times, t)
-				})(f.Value, at)
+				r.texts(&i.Times)(f.Value, at)
 				c.Intervals = append(c.Intervals, i)
 			})
 		},
@@ -207,19 +202,34 @@ func Decode(stream *yamldoc.Stream) (*Config, error) {
 
 type reader struct {
 	doc    *yamldoc.Document
-	c      *Config
+	d      *Description
 	faults []error
+}
+
+// newReader reads the first document of a stream; nil if there is none.
+func newReader(stream *yamldoc.Stream, d *Description) (*reader, error) {
+	if len(stream.Docs) == 0 {
+		return nil, nil
+	}
+	r := &reader{doc: stream.Docs[0], d: d}
+	if r.doc.Err != nil {
+		return nil, r.doc.Err
+	}
+	if len(stream.Docs) > 1 {
+		r.remark(stream.Docs[1].Pos(nil), "only the first document is read")
+	}
+	return r, nil
 }
 
 // fields are the known keys of a map, with what reads them.
 type fields map[string]func(n *yamldoc.Node, at string)
 
 func (r *reader) remark(at yamldoc.Pos, format string, args ...any) {
-	r.c.Remarks = append(r.c.Remarks, &yamldoc.Error{File: r.c.Name, Pos: at, Err: fmt.Errorf(format, args...)})
+	r.d.Remarks = append(r.d.Remarks, &yamldoc.Error{File: r.d.Name, Pos: at, Err: fmt.Errorf(format, args...)})
 }
 
 func (r *reader) wrong(n *yamldoc.Node, at, want string) {
-	r.faults = append(r.faults, r.c.Errorf(r.doc.Pos(n), "%s must be %s, but %s", strings.TrimPrefix(at, "."), want, "is "+n.Kind.Noun()))
+	r.faults = append(r.faults, r.d.Errorf(r.doc.Pos(n), "%s must be %s, but %s", strings.TrimPrefix(at, "."), want, "is "+n.Kind.Noun()))
 }
 
 // entries calls a function for the entries of a map that count, sorted by name.
@@ -274,6 +284,14 @@ func (r *reader) list(each func(n *yamldoc.Node, at string)) func(*yamldoc.Node,
 			each(item, fmt.Sprintf("%s[%d]", at, i))
 		}
 	}
+}
+
+func (r *reader) texts(to *[]Text) func(*yamldoc.Node, string) {
+	return r.list(func(n *yamldoc.Node, at string) {
+		var t Text
+		r.text(&t)(n, at)
+		*to = append(*to, t)
+	})
 }
 
 // text reads a string. Other scalars take the way through JSON that

@@ -119,7 +119,9 @@ func (j *suiteJudge) releases(ctx context.Context, m *localrepo.Made, opts lint.
 			at, ok = m.At(f.Provider + "/" + f.Version)
 		}
 		if ok {
-			f.Message = strings.TrimPrefix(fmt.Sprintf("%s: %s", strings.TrimPrefix(f.File, ".fetched/"), f.Message), ": ")
+			if file := strings.TrimPrefix(f.File, ".fetched/"); file != "" && !strings.Contains(f.Message, path.Base(file)) {
+				f.Message = fmt.Sprintf("%s: %s", file, f.Message)
+			}
 			f.File, f.Pos, f.End, f.Source, f.Edit = j.Config.Name, at, yamldoc.Pos{}, "", nil
 		}
 	}

@@ -46,7 +46,10 @@ type Options struct {
 	Env func(name string) (string, bool)
 	// Parts are the providers to make, as LABEL or NAME, with :VERSION for one
 	// version; none means all.
-	Parts       []string
+	Parts []string
+	// Version takes the place of the versions in clusterctl-settings.json: one for
+	// all, and LABEL=VERSION after a comma.
+	Version     string
 	AllowRemote bool
 	Cache       *cache.Cache
 	Upstream    Upstream
@@ -293,10 +296,8 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	for _, r := range releases {
 		plan.Providers = append(plan.Providers, r.planned)
 	}
-	opts := transform.Options{AsIs: true, Tolerant: true, AllowRemote: s.opts.AllowRemote, Overlay: overlay, Cache: s.opts.Cache}
-	if s.opts.Input != nil {
-		opts.Input = func(file string) { s.opts.Input(filepath.Join(dir, filepath.FromSlash(file))) }
-	}
+	opts := s.opts.build(dir)
+	opts.Overlay = overlay
 	made, err := transform.Build(ctx, dir, plan, opts)
 	for err != nil && s.supply(ctx, err, dir, overlay) {
 		made, err = transform.Build(ctx, dir, plan, opts)
@@ -318,12 +319,24 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	return m, nil
 }
 
+// build are the options for a source tree.
+func (o *Options) build(dir string) transform.Options {
+	out := transform.Options{AsIs: true, Tolerant: true, AllowRemote: o.AllowRemote, Cache: o.Cache}
+	if o.Input != nil {
+		out.Input = func(file string) { o.Input(filepath.Join(dir, filepath.FromSlash(file))) }
+	}
+	return out
+}
+
+// asWritten leaves only what was planned, without our checksums.
+func asWritten(r *repo.Release, from *config.PlannedProvider) *repo.Release {
+	r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool { return from.Output(a.Name) == nil })
+	return r
+}
+
 // finish does to a built release what only the framework does.
 func (s *Suite) finish(m *Made, from *release, r *repo.Release) {
-	written := from.planned.Output(layouts.ChecksumFile) != nil
-	if !written {
-		r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == layouts.ChecksumFile })
-	}
+	asWritten(r, &from.planned)
 	i := slices.IndexFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == e2e.ComponentsFile })
 	if i < 0 || len(from.replaced) == 0 {
 		return
@@ -357,20 +370,35 @@ func (s *Suite) Given(name string) bool {
 // ConfigFile returns the clusterctl-config.yaml of the repository in a folder, as
 // that is named.
 func (s *Suite) ConfigFile(out string) ([]byte, error) {
-	providers := []any{}
+	var entries []any
 	for _, p := range s.Config.Providers {
-		providers = append(providers, map[string]any{
-			"name": p.Name.Value, "type": p.Type.Value,
-			"url": filepath.Join(out, p.Provider().Label(), layouts.Latest, e2e.ComponentsFile),
-		})
+		entries = append(entries, entry(p.Provider(), out, layouts.Latest, e2e.ComponentsFile))
 	}
-	values := map[string]any{"providers": providers, "overridesFolder": filepath.Join(out, layouts.OverridesFolder)}
+	values := map[string]any{}
 	for _, v := range s.Config.Variables {
 		values[v.Name] = v.Value.Value
 		if set, ok := s.opts.Env(v.Name); ok {
 			values[v.Name] = set
 		}
 	}
+	return configFile(out, entries, values)
+}
+
+// ConfigFile returns the configuration of clusterctl for the repository in a folder.
+func (d *Development) ConfigFile(out string) ([]byte, error) {
+	var entries []any
+	for _, r := range d.Releases {
+		entries = append(entries, entry(r.Provider, out, r.Version, r.Components().Name))
+	}
+	return configFile(out, entries, map[string]any{})
+}
+
+func entry(p layouts.Provider, out, version, file string) map[string]any {
+	return map[string]any{"name": p.Name, "type": string(p.Type), "url": filepath.Join(out, p.Label(), version, file)}
+}
+
+func configFile(out string, providers []any, values map[string]any) ([]byte, error) {
+	values["providers"], values["overridesFolder"] = append([]any{}, providers...), filepath.Join(out, layouts.OverridesFolder)
 	return yamldoc.Marshal(values)
 }
 

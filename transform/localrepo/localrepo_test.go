@@ -2,8 +2,10 @@ package localrepo_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,6 +138,78 @@ func TestParts(t *testing.T) {
 		m, err := s.Build(t.Context())
 		if want == "" && (err != nil || len(m.Releases) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", part, err)
+		}
+	}
+}
+
+// TestDevelop builds from the settings of a tree, and from a list of trees.
+func TestDevelop(t *testing.T) {
+	dir := filepath.Dir(filepath.Dir(tree(t, config)))
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const series = "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 0, minor: 3, contract: v1beta2}, {major: 0, minor: 4, contract: v1beta2}]\n"
+	const settings = `{"name": "infrastructure-acme", "config": {"componentsFile": "x.yaml", "nextVersion": "v0.4.0", "configFolder": "config"}}`
+	for _, folder := range []string{".", "capi"} {
+		write(folder+"/metadata.yaml", series)
+	}
+	write("list/clusterctl-settings.json", `{"providers": ["infrastructure-acme"], "provider_repos": [".."]}`)
+	for _, folder := range []string{"bootstrap/kubeadm/config/default", "core/config/default"} {
+		write("capi/"+folder+"/kustomization.yaml", "resources: [a.yaml]\n")
+		write("capi/"+folder+"/a.yaml", object)
+	}
+	write("capi/templates/x.yaml", object)
+	for name, tc := range map[string]struct {
+		source, old, new, version string
+		want                      string // LABEL/VERSION/FILE, or a part of an error
+		note                      string
+	}{
+		"tree":        {source: ".", want: "infrastructure-acme/v0.4.0/metadata.yaml infrastructure-acme/v0.4.0/x.yaml"},
+		"list":        {source: "list", want: "infrastructure-acme/v0.4.0/metadata.yaml infrastructure-acme/v0.4.0/x.yaml"},
+		"file":        {source: "list/clusterctl-settings.json", version: "v0.4.9", want: "infrastructure-acme/v0.4.9/metadata.yaml infrastructure-acme/v0.4.9/x.yaml"},
+		"Cluster API": {source: "capi", want: "bootstrap-kubeadm/v0.4.99/bootstrap-components.yaml bootstrap-kubeadm/v0.4.99/metadata.yaml cluster-api/v0.4.99/core-components.yaml cluster-api/v0.4.99/metadata.yaml"},
+		"none":        {source: "t", want: "others"},
+		"old":         {source: ".", old: "v0.4.0", new: "v0.3.0", note: "clusterctl-settings.json:1:87: nextVersion v0.3.0 is older than 0.4", want: "infrastructure-acme/v0.3.0/metadata.yaml infrastructure-acme/v0.3.0/x.yaml"},
+		"no series":   {source: ".", version: "infrastructure-acme=v1.0.0", note: "has no series 1.0", want: "infrastructure-acme/v1.0.0/metadata.yaml infrastructure-acme/v1.0.0/x.yaml"},
+		"unknown key": {source: ".", old: `"config"`, new: `"x": 1, "config"`, note: "unknown key x", want: "infrastructure-acme/v0.4.0/metadata.yaml infrastructure-acme/v0.4.0/x.yaml"},
+		"no label":    {source: ".", old: "infrastructure-acme", new: "acme", want: `clusterctl-settings.json:1:10: name: "acme" is not a provider label`},
+		"no version":  {source: ".", old: "v0.4.0", new: "", want: `pass --version infrastructure-acme=v0.4.99`},
+		"no folder":   {source: ".", old: `"config"}`, new: `"../config"}`, want: "set config.configFolder"},
+		"no file":     {source: ".", old: "x.yaml", new: "a/x.yaml", want: `config.componentsFile is "a/x.yaml"`},
+		"not built":   {source: ".", old: `"config"}`, new: `"kustomize/three"}`, want: "gone.yaml"},
+		"not listed":  {source: "list", old: "infrastructure-acme", new: "infrastructure-other", want: "has the provider infrastructure-acme"},
+		"other label": {source: ".", version: "infrastructure-x=v1.0.0", want: "no source has the provider infrastructure-x"},
+	} {
+		write("clusterctl-settings.json", strings.Replace(settings, tc.old, tc.new, 1))
+		write("kustomize/three/kustomization.yaml", "resources: [gone.yaml]\n")
+		d, others, err := localrepo.Develop(t.Context(), []string{filepath.Join(dir, tc.source)}, localrepo.Options{Version: tc.version})
+		got := ""
+		switch {
+		case err != nil:
+			got = err.Error()
+		case len(others) > 0:
+			got = "others"
+		default:
+			var names []string
+			for _, r := range d.Releases {
+				for _, a := range r.Artifacts {
+					names = append(names, r.Provider.Label()+"/"+r.Version+"/"+a.Name)
+				}
+			}
+			slices.Sort(names)
+			got = strings.Join(names, " ")
+			if notes := fmt.Sprint(d.Notes); !strings.Contains(notes, tc.note) || tc.note == "" && len(d.Notes) > 0 {
+				t.Errorf("%s: notes %s, want %q", name, notes, tc.note)
+			}
+		}
+		if err == nil && got != tc.want || !strings.Contains(got, tc.want) {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
 }

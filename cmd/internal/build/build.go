@@ -22,8 +22,9 @@ func Command(env *cli.Env) *cobra.Command {
 	var s targets.Source
 	var out string
 	var suite targets.Suite
+	var dev, watch bool
 	cmd := &cobra.Command{
-		Use:   "build [SOURCE] --version VERSION",
+		Use:   "build [SOURCE]... --version VERSION",
 		Short: "Build the releases of a source tree into a folder",
 		Long: `Builds every provider of a source tree and writes OUT/<label>/<version>/ with
 the components, metadata, cluster templates, ClusterClasses and other assets,
@@ -34,6 +35,12 @@ SOURCE may also be the E2EConfig of an e2e suite. Then OUT becomes the local
 repository that Cluster API's e2e framework would create from it, with
 clusterctl-config.yaml; pass that file to -e2e.clusterctl-config. --provider
 also takes LABEL:VERSION then, and --version does not apply.
+
+With --dev, OUT becomes the development repository of Cluster API's book, with
+config.yaml, and the "clusterctl init" that uses it is printed. What is built
+stands in the clusterctl-settings.json of each SOURCE: name and config, or
+providers and provider_repos. The tree of Cluster API needs none. A tree that
+has none is built as without --dev. --version replaces nextVersion.
 
 The same input gives the same bytes. A version that is already in OUT is
 replaced in one step, so OUT is for builds; use release or publish for a
@@ -46,9 +53,31 @@ repository that others read.`,
       --image ghcr.io/acme/cluster-api-provider-acme=ghcr.io/acme/cluster-api-provider-acme:v1.2.3
 
   # The local repository of an e2e suite
-  clusterctl-repo build test/e2e/config/docker.yaml --out _artifacts/repository`,
-		Args: cobra.MaximumNArgs(1),
+  clusterctl-repo build test/e2e/config/docker.yaml --out _artifacts/repository
+
+  # Try Cluster API and a provider on a kind cluster, and rebuild after changes
+  clusterctl-repo build ../cluster-api . --dev --watch`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if dev {
+				return nil
+			}
+			return cobra.MaximumNArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if dev {
+				if err := suite.Unused(); err != nil {
+					return err
+				}
+				if !cmd.Flags().Changed("out") {
+					xdg, _ := targets.Home(env)
+					out = filepath.Join(xdg, "cluster-api", "dev-repository")
+				}
+				d := developing{source: &s, out: out}
+				return d.run(cmd.Context(), env, args, watch)
+			}
+			if watch {
+				return cli.Usagef("--watch only works with --dev")
+			}
 			if name := targets.Arg(args); localrepo.Is(env.Path(name)) {
 				return buildSuite(cmd.Context(), env, &suite, &s, name, out)
 			}
@@ -70,7 +99,9 @@ repository that others read.`,
 	}
 	s.Bind(cmd.Flags())
 	suite.Bind(cmd.Flags())
-	cmd.Flags().StringVar(&out, "out", "out", "folder to write to")
+	cmd.Flags().StringVar(&out, "out", "out", "folder to write to; with --dev: $XDG_CONFIG_HOME/cluster-api/dev-repository")
+	cmd.Flags().BoolVar(&dev, "dev", false, "build the development repository of several source trees")
+	cmd.Flags().BoolVar(&watch, "watch", false, "with --dev: rebuild after each change of a file")
 	return cmd
 }
 

@@ -47,7 +47,11 @@ func buildSuite(ctx context.Context, env *cli.Env, f *targets.Suite, s *targets.
 	if err := env.MakeFolder(filepath.Join(out, layouts.OverridesFolder)); err != nil {
 		return err
 	}
-	file := filepath.Join(out, e2e.ConfigFile)
+	return save(env, filepath.Join(out, e2e.ConfigFile), data)
+}
+
+// save writes a file if that changes it.
+func save(env *cli.Env, file string, data []byte) error {
 	if before, err := os.ReadFile(env.Path(file)); err == nil && string(before) == string(data) {
 		return nil
 	}

@@ -174,6 +174,11 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 			return err
 		}
 	}
+	if f.fix || f.watch || f.changedSince != "" {
+		if i := slices.IndexFunc(args, func(name string) bool { return localrepo.Is(env.Path(name)) }); i >= 0 {
+			return cli.Usagef("%s is an E2EConfig, to which --fix, --watch and --changed-since do not apply", args[i])
+		}
+	}
 	if f.watch {
 		if err := f.watchable(args); err != nil {
 			return err
@@ -356,9 +361,6 @@ func (f *flags) lint(ctx context.Context, env *cli.Env, names []string, o check.
 // check checks one target.
 func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Options) (*check.Result, error) {
 	if localrepo.Is(env.Path(name)) {
-		if f.fix || f.watch || f.changedSince != "" {
-			return nil, cli.Usagef("%s is an E2EConfig, to which --fix, --watch and --changed-since do not apply", name)
-		}
 		s, err := f.suite.Open(ctx, env, &f.source, name, true)
 		if err != nil {
 			return nil, err

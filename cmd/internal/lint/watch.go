@@ -3,21 +3,16 @@ package lint
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
-
-// watchInterval is how often --watch looks for changes. Files are looked at again
-// until two looks in a row find the same, so that a save is not read halfway.
-const watchInterval = 250 * time.Millisecond
 
 // watchable refuses targets and reports that cannot be watched.
 func (f *flags) watchable(targets []string) error {
@@ -39,32 +34,17 @@ func (f *flags) watchable(targets []string) error {
 
 // lintAgain checks the targets again after each change of a file, and prints which
 // findings are new and which are gone. It ends with ctx.
-func (f *flags) lintAgain(ctx context.Context, env *cli.Env, targets []string, o check.Options, known map[string]bool, before *lint.Report) error {
+func (f *flags) lintAgain(ctx context.Context, env *cli.Env, names []string, o check.Options, known map[string]bool, before *lint.Report) error {
 	f.out.Level = lint.Error + 1 // what is found does not end the watch
-	env.Say("watching %d files; press Ctrl-C to stop", len(files(env, targets)))
-	checked := files(env, targets)
-	last := checked
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(watchInterval):
-		}
-		now := files(env, targets)
-		settled := sameFiles(now, last)
-		last = now
-		if !settled || sameFiles(now, checked) {
-			continue
-		}
-		checked = now
+	return targets.Watch(ctx, env, names, func() error {
 		start := time.Now()
-		r, _, err := f.lint(ctx, env, targets, o)
+		r, _, err := f.lint(ctx, env, names, o)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
 			env.Complain(err)
-			continue
+			return nil
 		}
 		r.Without(known)
 		added, gone := changes(before, r)
@@ -76,7 +56,8 @@ func (f *flags) lintAgain(ctx context.Context, env *cli.Env, targets []string, o
 		}
 		env.Say("%s: %d new, %d resolved, %d in total (%s)", time.Now().Format(time.TimeOnly), len(added), len(gone), len(r.Findings), time.Since(start).Round(time.Millisecond))
 		before = r
-	}
+		return nil
+	})
 }
 
 // changes returns the findings that only one of two reports has.
@@ -89,44 +70,4 @@ func changes(before, after *lint.Report) (added, gone []lint.Finding) {
 		return slices.DeleteFunc(slices.Clone(findings), func(f lint.Finding) bool { return known[f.Fingerprint] })
 	}
 	return without(after.Findings, before.Findings), without(before.Findings, after.Findings)
-}
-
-// stamp tells versions of a file apart without reading it.
-type stamp struct {
-	size     int64
-	modified time.Time
-}
-
-// files lists the files of the targets. What cannot be looked at counts as absent.
-func files(env *cli.Env, targets []string) map[string]stamp {
-	out := map[string]stamp{}
-	for _, target := range targets {
-		_ = filepath.WalkDir(env.Path(target), func(path string, e fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return nil
-			case e.IsDir() && e.Name() == ".git":
-				return fs.SkipDir
-			case !e.Type().IsRegular():
-				return nil
-			}
-			if info, err := e.Info(); err == nil {
-				out[path] = stamp{info.Size(), info.ModTime()}
-			}
-			return nil
-		})
-	}
-	return out
-}
-
-func sameFiles(a, b map[string]stamp) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for name, s := range a {
-		if t, ok := b[name]; !ok || t.size != s.size || !t.modified.Equal(s.modified) {
-			return false
-		}
-	}
-	return true
 }

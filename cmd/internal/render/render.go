@@ -58,18 +58,6 @@ func (r *rendering) bind(f *pflag.FlagSet) {
 	f.StringVar(&r.writeTo, "write-to", "", "file to write to instead of standard output")
 }
 
-// home returns the folders in which clusterctl keeps its things, found by the
-// rules of its library (adrg/xdg).
-func home(env *cli.Env) (xdg, home string) {
-	if home, _ = env.LookupEnv("HOME"); home == "" {
-		home = "/"
-	}
-	if xdg, _ = env.LookupEnv("XDG_CONFIG_HOME"); !filepath.IsAbs(xdg) {
-		xdg = filepath.Join(home, ".config")
-	}
-	return xdg, home
-}
-
 // prepare opens the release and clusterctl's configuration.
 func (r *rendering) prepare(ctx context.Context, env *cli.Env, name string) error {
 	t, err := targets.Open(ctx, env, name, nil)
@@ -92,7 +80,7 @@ func (r *rendering) prepare(ctx context.Context, env *cli.Env, name string) erro
 		return cli.UsageError(err)
 	}
 	if r.overrides == "" {
-		xdg, home := home(env)
+		xdg, home := targets.Home(env)
 		for _, dir := range layouts.OverrideFolders(xdg, home) {
 			if info, err := os.Stat(dir); err == nil && info.IsDir() {
 				r.overrides = dir
@@ -113,7 +101,7 @@ func clusterctlConfig(env *cli.Env, name string) (*clusterctlconfig.Config, erro
 		}
 		return clusterctlconfig.Read(name, data, lookup)
 	}
-	xdg, home := home(env)
+	xdg, home := targets.Home(env)
 	for _, dir := range []string{filepath.Join(xdg, "cluster-api"), filepath.Join(home, ".cluster-api")} {
 		for _, ext := range []string{"json", "toml", "yaml", "yml"} {
 			name := filepath.Join(dir, "clusterctl."+ext)

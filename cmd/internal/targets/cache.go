@@ -68,6 +68,18 @@ func CacheFolder(env *cli.Env) string {
 	return below("HOME", ".cache")
 }
 
+// Home returns the folders in which clusterctl keeps its things, found by the
+// rules of its library (adrg/xdg).
+func Home(env *cli.Env) (xdg, home string) {
+	if home, _ = env.LookupEnv("HOME"); home == "" {
+		home = "/"
+	}
+	if xdg, _ = env.LookupEnv("XDG_CONFIG_HOME"); !filepath.IsAbs(xdg) {
+		xdg = filepath.Join(home, ".config")
+	}
+	return xdg, home
+}
+
 // ProgramIdentity tells programs apart, also those without a version.
 func ProgramIdentity() (string, error) {
 	file, err := os.Executable()

@@ -114,13 +114,14 @@ func (m *Metadata) SeriesOf(major, minor uint64) *Series {
 	return nil
 }
 
-// NewestSeries returns the highest series that implements a contract, or nil
+// NewestSeries returns the highest series that implements a contract, or any if that
+// is empty; nil if there is none
 // (clusterctl: api/v1alpha3, GetReleaseSeriesForContract).
 func (m *Metadata) NewestSeries(contract string) *Series {
 	var newest *Series
 	for i := range m.Series {
 		s := &m.Series[i]
-		if s.Contract == contract && (newest == nil || !s.before(newest)) {
+		if (contract == "" || s.Contract == contract) && (newest == nil || !s.before(newest)) {
 			newest = s
 		}
 	}

@@ -238,21 +238,28 @@ func copyTree(t *testing.T, from, to string) {
 	}
 }
 
-// TestLocalRepositories makes the repositories of real configurations with the
-// framework, after make has prepared their trees, and with the tool from the trees
-// as they are in git.
-func TestLocalRepositories(t *testing.T) {
+// corpusFolder is a folder of the corpus.
+func corpusFolder(t *testing.T, name string) string {
+	t.Helper()
 	root := os.Getenv("CORPUS")
 	if root == "" {
 		root = filepath.Join("..", "..", "..", "..", "shared", "corpus")
 	}
-	root, err := filepath.Abs(filepath.Join(root, "e2e"))
+	root, err := filepath.Abs(filepath.Join(root, name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(root); err != nil {
-		t.Skipf("no corpus of configurations at %s; set CORPUS to its folder", root)
+		t.Skipf("no corpus at %s; set CORPUS to its folder", root)
 	}
+	return root
+}
+
+// TestLocalRepositories makes the repositories of real configurations with the
+// framework, after make has prepared their trees, and with the tool from the trees
+// as they are in git.
+func TestLocalRepositories(t *testing.T) {
+	root := corpusFolder(t, "e2e")
 	binary, err := kustomizeBinary()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,37 @@
+package e2e
+
+import (
+	"errors"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// SettingsFile is what create-local-repository.py of Cluster API reads.
+const SettingsFile = "clusterctl-settings.json"
+
+// Settings describe the provider of a source tree, or list providers to build and
+// the source trees that have them.
+type Settings struct {
+	Description
+	// Label is the provider, and the others say how it is built.
+	Label, ComponentsFile, NextVersion, Folder Text
+	// Providers are labels, and Trees are folders relative to the file.
+	Providers, Trees []Text
+}
+
+// DecodeSettings reads a clusterctl-settings.json. The error joins all values of a
+// wrong type.
+func DecodeSettings(stream *yamldoc.Stream) (*Settings, error) {
+	s := &Settings{Description: Description{Name: stream.File.Name}}
+	r, err := newReader(stream, &s.Description)
+	if r == nil {
+		return s, err
+	}
+	r.object(r.doc.Root, "", fields{
+		"name": r.text(&s.Label), "providers": r.texts(&s.Providers), "provider_repos": r.texts(&s.Trees),
+		"config": func(n *yamldoc.Node, at string) {
+			r.object(n, at, fields{"componentsFile": r.text(&s.ComponentsFile), "nextVersion": r.text(&s.NextVersion), "configFolder": r.text(&s.Folder)})
+		},
+	})
+	return s, errors.Join(r.faults...)
+}
