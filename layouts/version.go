@@ -2,6 +2,7 @@ package layouts
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -83,3 +84,16 @@ func (v Version) Compare(w Version) int {
 	}
 	return v.sem.Compare(w.sem)
 }
+
+// Tags reports whether a tag is that of an image of the version: its number, with
+// or without the v, maybe with a suffix for the build. A pre-release is another
+// version.
+func (v Version) Tags(tag string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(tag, "v"), strings.TrimPrefix(v.raw, "v"))
+	other, err := ParseVersion(tag)
+	return ok && v.sem != nil && (rest == "" || strings.ContainsAny(rest[:1], "-_") &&
+		(err != nil || v.Prerelease() != "" || !slices.ContainsFunc(stages, func(s string) bool { return strings.HasPrefix(other.Prerelease(), s) })))
+}
+
+// stages are the words that a pre-release begins with.
+var stages = []string{"alpha", "beta", "rc", "pre"}

@@ -53,6 +53,9 @@ type Options struct {
 	// Series is told of what AddSeries added, so that the source can be changed
 	// too: once for each provider. It may be nil.
 	Series func(AddedSeries)
+	// Unmeant is told of images of controllers that were not chosen for the release;
+	// from several goroutines, one at a time. It may be nil.
+	Unmeant func(Unmeant)
 	// AllowRemote lets kustomizations load bases from the network if the plan
 	// permits it too.
 	AllowRemote bool
@@ -188,7 +191,7 @@ type builder struct {
 }
 
 // setImages sets the images of the options that are for the provider.
-func (p *building) setImages(objs []object) {
+func (p *building) setImages(objs []object, meant map[string]bool) {
 	var settings []config.Image
 	var of []int
 	for i, image := range p.opts.Images {
@@ -201,7 +204,7 @@ func (p *building) setImages(objs []object) {
 	for _, name := range imageNames(objs) {
 		p.images[name] = true
 	}
-	unused, _ := setImages(objs, settings)
+	unused, _ := setImages(objs, settings, meant)
 	for n, i := range of {
 		if slices.Contains(unused, n) {
 			continue
@@ -468,10 +471,14 @@ func (p *building) source(ctx context.Context, o *config.Output) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	if o.Kind != layouts.Components || p.opts.AsIs && len(p.plan.Images)+len(p.opts.Images)+len(p.plan.Patches) == 0 {
+	if o.Kind != layouts.Components {
 		return data, nil
 	}
 	objs, err := decode(yamldoc.NewFile(o.File, data))
+	if p.opts.AsIs && len(p.plan.Images)+len(p.opts.Images)+len(p.plan.Patches) == 0 {
+		p.unmeant(objectsOf(objs), nil)
+		return data, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -517,11 +524,9 @@ func decode(f *yamldoc.File) ([]map[string]any, error) {
 
 // components does to built objects what a release needs.
 func (p *building) components(ctx context.Context, o *config.Output, built []map[string]any) ([]map[string]any, error) {
-	objs := make([]object, len(built))
-	for i, m := range built {
-		objs[i] = m
-	}
-	unused, found := setImages(objs, p.plan.Images)
+	objs := objectsOf(built)
+	meant := map[string]bool{}
+	unused, found := setImages(objs, p.plan.Images, meant)
 	p.sawPlaces(found)
 	var problems []error
 	for _, i := range unused {
@@ -537,7 +542,7 @@ func (p *building) components(ctx context.Context, o *config.Output, built []map
 			p.opts.Problem(err)
 		}
 	}
-	p.setImages(objs)
+	p.setImages(objs, meant)
 	if len(p.plan.Patches) > 0 {
 		patches := make([]kustomize.Patch, len(p.plan.Patches))
 		for i, patch := range p.plan.Patches {
@@ -556,14 +561,12 @@ func (p *building) components(ctx context.Context, o *config.Output, built []map
 			}
 			return nil, err
 		}
-		objs = objs[:0]
-		for _, m := range built {
-			objs = append(objs, m)
-		}
+		objs = objectsOf(built)
 	}
 	if o.Name == p.plan.ComponentsFile {
 		p.contract = contractOf(objs)
 	}
+	p.unmeant(objs, meant)
 	if p.opts.AsIs {
 		return built, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
 // image is a container image taken apart.
@@ -69,8 +70,9 @@ type placed struct{ image, place int }
 
 // setImages sets images by their old name in containers and init containers,
 // and in the places that the configuration lists. It returns the indices of
-// the settings that matched nothing, and the places that were found.
-func setImages(objs []object, settings []config.Image) (unused []int, found map[placed]bool) {
+// the settings that matched nothing, and the places that were found. Images whose
+// tag or digest was chosen are added to meant.
+func setImages(objs []object, settings []config.Image, meant map[string]bool) (unused []int, found map[placed]bool) {
 	found = map[placed]bool{}
 	for n, set := range settings {
 		now := image{}
@@ -83,6 +85,9 @@ func setImages(objs []object, settings []config.Image) (unused []int, found map[
 				}
 				now = old.apply(set)
 				c["image"] = now.String()
+				if set.Keep || set.NewTag != "" || set.Digest != "" {
+					meant[now.String()] = true
+				}
 				if set.PullPolicy != "" {
 					c["imagePullPolicy"] = set.PullPolicy
 				}
@@ -145,4 +150,40 @@ func setPlace(o object, place config.Place, value string) (n int) {
 		n++
 	}
 	return n
+}
+
+// Unmeant is an image of a controller that was not chosen for the release: neither
+// the configuration nor an option sets its tag, and its tag is not the version.
+type Unmeant struct {
+	// Label is the provider, Name the image without its tag.
+	Label, Name, Image string
+	// Object and Container run it.
+	Object, Container string
+}
+
+// sidecar are the images that run next to controllers of others.
+var sidecar = pattern.New(`(^|/)(kube-rbac-proxy|cloud-sql-proxy|envoy|istio-proxy|proxyv2|oauth2-proxy)$`)
+
+// unmeant tells of the images of the controllers that were not chosen.
+func (p *building) unmeant(objs []object, meant map[string]bool) {
+	if p.opts.Unmeant == nil {
+		return
+	}
+	version := p.opts.VersionOf(p.plan.Label())
+	for _, o := range objs {
+		if kind := o.kind(); kind != "Deployment" && kind != "StatefulSet" && kind != "DaemonSet" {
+			continue
+		}
+		for _, c := range list(lookup(map[string]any(o), "spec", "template", "spec", "containers")) {
+			ref, _ := c["image"].(string)
+			name, _ := c["name"].(string)
+			i := splitImage(ref)
+			if ref == "" || meant[ref] || version.Tags(i.tag) || strings.Contains(ref, "${") || sidecar().MatchString(i.name) {
+				continue
+			}
+			p.mu.Lock()
+			p.opts.Unmeant(Unmeant{p.plan.Label(), i.name, ref, o.String(), name})
+			p.mu.Unlock()
+		}
+	}
 }

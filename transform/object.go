@@ -5,6 +5,14 @@ import "fmt"
 // object is a decoded Kubernetes object.
 type object map[string]any
 
+func objectsOf(built []map[string]any) []object {
+	out := make([]object, len(built))
+	for i, m := range built {
+		out[i] = m
+	}
+	return out
+}
+
 func (o object) text(path ...string) string {
 	s, _ := lookup(map[string]any(o), path...).(string)
 	return s

@@ -126,6 +126,7 @@ type Image struct {
 	NewTag     string  `yaml:"newTag" is:"text" doc:"The new tag, often {version}."`
 	Digest     string  `yaml:"digest" is:"digest" doc:"The new digest, instead of a tag."`
 	PullPolicy string  `yaml:"pullPolicy" enum:"Always,IfNotPresent,Never" doc:"The imagePullPolicy of the containers whose image was replaced."`
+	Keep       bool    `yaml:"keep" doc:"The image is meant as it is, although release refuses others that are not set and have another tag than the version."`
 	Places     []Place `yaml:"places" doc:"Other places that hold this image, its name or its tag."`
 }
 

@@ -46,9 +46,13 @@ func (d *detection) components() {
 			d.variant(&c.Providers[i], i, entry, product)
 			continue
 		}
-		i := len(c.Providers)
+		i := slices.IndexFunc(given, func(p config.Provider) bool { return labelOf(p) == label })
+		if i < 0 {
+			i = len(c.Providers)
+			c.Providers = append(c.Providers, config.Provider{Type: short(typ), Name: id.Name})
+		}
 		at[label] = i
-		c.Providers = append(c.Providers, config.Provider{Type: short(typ), Name: id.Name, Components: entry})
+		c.Providers[i].Components = entry
 		d.note(fmt.Sprintf("providers[%d].components", i), "%s: %s builds %s from %s", label, product.Place, product.Name, dir)
 	}
 }
@@ -277,10 +281,25 @@ func (d *detection) generated(c *config.Config) {
 // otherwise.
 type Difference struct {
 	recipes.Place
-	// Name is that of the file in the release.
-	Name, Text string
+	// Name is that of the file in the release, As what the build calls it: empty if
+	// it leaves the file out.
+	Name, As string
+	// Filter is a program that the recipe sends the file through and the build does
+	// not run; it is set alone.
+	Filter string
 	// Stops is set if a release must not be made like this.
 	Stops bool
+}
+
+// String says what differs.
+func (d Difference) String() string {
+	switch {
+	case d.Filter != "":
+		return fmt.Sprintf("%s sends %s through %s, which the build does not run", d.Place, d.Name, d.Filter)
+	case d.As != "":
+		return fmt.Sprintf("%s publishes %s, and the build makes it as %s", d.Place, d.Name, d.As)
+	}
+	return fmt.Sprintf("%s publishes %s, and the build leaves it out", d.Place, d.Name)
 }
 
 // Compare says what the recipes publish and a plan does not make.
@@ -291,25 +310,24 @@ func Compare(fsys fs.FS, release *recipes.Release, c *config.Config, plan *confi
 	meant := config.Matcher(c.Discovery.LeaveOut)
 	for _, product := range release.Products {
 		planned, other := find(plan, product)
-		add := func(stops bool, format string, args ...any) {
-			out = append(out, Difference{product.Place, product.Name, fmt.Sprintf(format, args...), stops})
-		}
 		filters := slices.DeleteFunc(slices.Clone(product.Through), func(p string) bool { return p == "cat" || p == "tee" })
 		there := product.Kustomize != "" && config.IsKustomization(fsys, product.Kustomize) ||
 			slices.ContainsFunc(product.From, func(f string) bool { info, err := fs.Stat(fsys, path.Clean(f)); return err == nil && !info.IsDir() })
 		reads := layouts.KindOfFile(product.Name) != layouts.Asset
+		d := Difference{Place: product.Place, Name: product.Name}
 		switch {
-		case meant(product.Name):
-		case planned != nil && len(filters) > 0 && planned.Origin.IsZero():
-			add(false, "%s sends %s through %s, which the build does not run", product.Place, product.Name, filters[0])
+		case meant(product.Name) || planned != nil && (len(filters) == 0 || !planned.Origin.IsZero()):
+			continue
 		case planned != nil:
-		case other != nil && !other.Origin.IsZero():
-			// The configuration names it otherwise.
+			d.Filter = filters[0]
+		case other != nil && !other.Origin.IsZero() && path.Base(other.Source()) != other.Name:
+			continue // the configuration names it otherwise, not only its source does
 		case other != nil:
-			add(reads, "%s publishes %s, and the build makes it as %s", product.Place, product.Name, other.Name)
+			d.As, d.Stops = other.Name, reads
 		default:
-			add(reads && there, "%s publishes %s, and the build leaves it out", product.Place, product.Name)
+			d.Stops = reads && there
 		}
+		out = append(out, d)
 	}
 	return out
 }

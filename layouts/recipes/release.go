@@ -41,6 +41,18 @@ func (r *Release) Product(name string) *Product {
 	return nil
 }
 
+// Sets returns how the recipes set an image, or nil.
+func (r *Release) Sets(name string) *Image {
+	if r == nil {
+		return nil
+	}
+	i := slices.IndexFunc(r.Images, func(i Image) bool { return i.Name == name || i.NewName == name })
+	if i < 0 {
+		return nil
+	}
+	return &r.Images[i]
+}
+
 // follower is a reader that follows a release: what was made is there for what
 // comes after.
 type follower struct {

@@ -277,7 +277,7 @@ func (p *proposer) elsewhere() bool {
 func (p *proposer) differences() {
 	if plan, err := config.Resolve(p.fsys, p.c, ""); err == nil {
 		for _, d := range detect.Compare(p.fsys, p.release, p.c, plan) {
-			p.leave("%s", d.Text)
+			p.leave("%s", d)
 		}
 	}
 	for _, u := range p.release.Unread {

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
@@ -158,7 +159,8 @@ type Tree struct {
 	// Decisions say why values of Config are what they are.
 	Decisions []config.Note
 
-	opts Options
+	release *recipes.Release // nil if no recipe tells
+	opts    Options
 }
 
 // Open finds out what the source tree in dir holds. An error about the tree or
@@ -196,7 +198,10 @@ func Open(dir string, o Options) (*Tree, error) {
 		}
 		o.Input(file)
 	}
-	full, notes, err := detect.Complete(observed(overlaid(on, o.Overlay), o.Input), c, hints)
+	tree := observed(overlaid(on, o.Overlay), o.Input)
+	release := recipes.Follow(tree)
+	hints.Release = func() *recipes.Release { return release }
+	full, notes, err := detect.Complete(tree, c, hints)
 	for _, n := range notes {
 		// Without a key it is about something left out, or decided unusually.
 		o.note(n.Key != "", "%s", n)
@@ -204,7 +209,15 @@ func Open(dir string, o Options) (*Tree, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	return &Tree{Dir: dir, Config: full, Decisions: notes, opts: o}, nil
+	if release != nil {
+		if release.Open != "" {
+			o.note(true, "the recipes may publish more: %s", release.Open)
+		}
+		for _, u := range release.Unread {
+			o.note(true, "%s: %s", u.Place, u.Why)
+		}
+	}
+	return &Tree{Dir: dir, Config: full, Decisions: notes, release: release, opts: o}, nil
 }
 
 // Hints are what the folder of a tree tells about it besides its files.
@@ -237,9 +250,20 @@ type Build struct {
 	Problem *BuildError
 	// Kustomizations are those that the releases were built from, sorted by name.
 	Kustomizations []*yamldoc.Stream
+	// Differences are what the recipes of the tree publish otherwise.
+	Differences []detect.Difference
+	// Unmeant are the images of controllers that were not chosen for these versions.
+	Unmeant []Unmeant
 
 	dir    string // of the tree
 	series []transform.AddedSeries
+}
+
+// Unmeant is an image of a controller that was not chosen.
+type Unmeant struct {
+	transform.Unmeant
+	// Recipe is what a recipe sets instead, nil if none does.
+	Recipe *recipes.Image
 }
 
 // SaveSeries writes what AddSeries added into the source tree, so that the next
@@ -363,15 +387,26 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	if err := choosable(plan, o.Providers, versions); err != nil {
 		return nil, err
 	}
+	differences := detect.Compare(on, t.release, t.Config, plan)
+	for _, d := range differences {
+		if !d.Stops || o.Tolerant { // check.Gates says the others
+			o.note(false, "%s", d)
+		}
+	}
 	start := time.Now()
 	var mu sync.Mutex
 	var problems []error
-	b := &Build{Config: t.Config, dir: t.Dir}
+	b := &Build{Config: t.Config, Differences: differences, dir: t.Dir}
 	opts.Series = func(s transform.AddedSeries) { b.series = append(b.series, s) }
 	opts.Problem = func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		problems = append(problems, err)
+	}
+	opts.Unmeant = func(u transform.Unmeant) {
+		if one := (Unmeant{Unmeant: u, Recipe: t.release.Sets(u.Name)}); !slices.ContainsFunc(b.Unmeant, func(other Unmeant) bool { return other.Label == u.Label && other.Image == u.Image }) {
+			b.Unmeant = append(b.Unmeant, one)
+		}
 	}
 	kustomizations := map[string]*yamldoc.Stream{}
 	opts.Kustomization = func(s *yamldoc.Stream) {
@@ -393,6 +428,7 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	for _, name := range slices.Sorted(maps.Keys(kustomizations)) {
 		b.Kustomizations = append(b.Kustomizations, kustomizations[name])
 	}
+	slices.SortFunc(b.Unmeant, func(a, b Unmeant) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Image, b.Image)) })
 	b.Releases, b.Tracer = releases, transform.NewTracer(ctx, t.Dir, plan, opts, releases)
 	if err := errors.Join(problems...); err != nil {
 		b.Problem = &BuildError{Dir: t.Dir, Err: err}

@@ -91,6 +91,9 @@ repository that others read.`,
 			if err := sayDeprecations(cmd.Context(), env, b); err != nil {
 				return err
 			}
+			for _, refusal := range check.Refusals(b, nil) {
+				env.Warn("%v", refusal)
+			}
 			if err := targets.SaveSeries(env, b); err != nil {
 				return err
 			}

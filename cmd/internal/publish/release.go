@@ -2,6 +2,8 @@ package publish
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -19,6 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // ReleaseCommand is the verb release.
@@ -34,6 +37,8 @@ func ReleaseCommand(env *cli.Env) *cobra.Command {
 back what readers see. Nothing is published if there are findings at or above
 --fail-on. A second run finishes what a first one did not.
 
+Nothing is published either if
+` + refused() + `
 Without --to, the destinations of the configuration are used.
 ` + targets.DestHelp,
 		Example: `  clusterctl-repo release --version v1.2.3 --to /srv/repository
@@ -75,6 +80,9 @@ Without --to, the destinations of the configuration are used.
 					return err
 				}
 			}
+			if err := gate(b, r); err != nil {
+				return err
+			}
 			if statement {
 				if d.statement, err = describe(ctx, env, &s, dir, inputs()); err != nil {
 					return err
@@ -94,6 +102,27 @@ Without --to, the destinations of the configuration are used.
 	d.bind(cmd.Flags())
 	f.Bind(cmd.Flags())
 	return cmd
+}
+
+// gate refuses a build that is not what its maintainers release.
+func gate(b *sourcetree.Build, r *lint.Report) error {
+	var problems []error
+	for _, refusal := range check.Refusals(b, r) {
+		problems = append(problems, refusal)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w\nnothing was published", errors.Join(problems...))
+}
+
+// refused lists the gates for the help.
+func refused() string {
+	var out strings.Builder
+	for _, g := range check.Gates {
+		fmt.Fprintf(&out, "- %s: %s;\n  to release it, %s\n", g.Name, g.Refuses, g.Override)
+	}
+	return out.String()
 }
 
 // gather returns a function that takes names from several goroutines, and one

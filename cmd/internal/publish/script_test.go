@@ -1,16 +1,33 @@
 package publish_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/build"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
 // program has the verbs that the scripts of this package use.
-var program = clitest.Program(lint.Command, publish.Command, publish.ReleaseCommand)
+var program = clitest.Program(build.Command, lint.Command, publish.Command, publish.ReleaseCommand)
 
 func TestMain(m *testing.M) { clitest.Main(m, program) }
 
 func TestScripts(t *testing.T) { clitest.Scripts(t, nil) }
+
+// TestGates requires a part of the script for each gate.
+func TestGates(t *testing.T) {
+	script, err := os.ReadFile("testdata/gate.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range check.Gates {
+		if !strings.Contains("\n"+string(script), "\n# "+g.Name+": ") {
+			t.Errorf("testdata/gate.txtar has no part for the gate %s", g.Name)
+		}
+	}
+}
