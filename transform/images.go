@@ -157,6 +157,8 @@ func setPlace(o object, place config.Place, value string) (n int) {
 type Unmeant struct {
 	// Label is the provider, Name the image without its tag.
 	Label, Name, Image string
+	// Version is that of the release.
+	Version string
 	// Object and Container run it.
 	Object, Container string
 }
@@ -182,7 +184,7 @@ func (p *building) unmeant(objs []object, meant map[string]bool) {
 				continue
 			}
 			p.mu.Lock()
-			p.opts.Unmeant(Unmeant{p.plan.Label(), i.name, ref, o.String(), name})
+			p.opts.Unmeant(Unmeant{p.plan.Label(), i.name, ref, version.String(), o.String(), name})
 			p.mu.Unlock()
 		}
 	}

@@ -20,7 +20,7 @@ type Gate struct {
 	// rules are those whose findings stop a release unless the configuration gives
 	// them a severity.
 	rules []string
-	check func(*sourcetree.Build) []string
+	check func(*sourcetree.Build) []Refusal
 }
 
 // Gates are all reasons, in the order in which they are reported.
@@ -29,18 +29,18 @@ var Gates = []Gate{
 		Name:     "completeness",
 		Refuses:  "the recipes of the tree publish a file that the build leaves out",
 		Override: "list the file under discovery.leaveOut",
-		check:    func(b *sourcetree.Build) []string { return differences(b, false) },
+		check:    func(b *sourcetree.Build) []Refusal { return differences(b, false) },
 	},
 	{
 		Name:     "names",
 		Refuses:  "the recipes publish a file under another name",
 		Override: "name the file in the configuration, or list it under discovery.leaveOut",
-		check:    func(b *sourcetree.Build) []string { return differences(b, true) },
+		check:    func(b *sourcetree.Build) []Refusal { return differences(b, true) },
 	},
 	{
 		Name:     "images",
 		Refuses:  "the image of a controller is not set, and its tag is not the version",
-		Override: "pass --image, or set it under images, with keep: true if it is meant as it is",
+		Override: "pass --image OLD=NEW:TAG, or set it under images, with keep: true if it is meant as it is",
 		check:    unmeant,
 	},
 	{
@@ -61,66 +61,63 @@ var Gates = []Gate{
 	},
 }
 
-// Refusal is one reason not to publish a build.
-type Refusal struct {
-	*Gate
-	Text string
-}
+// Refusal is one reason not to publish a build, and what lets it pass.
+type Refusal struct{ Text, Override string }
 
-// Error returns the reason, and what lets it pass.
+// Error returns both.
 func (r Refusal) Error() string { return r.Text + "; " + r.Override }
 
 // Refusals returns why a build must not be released. Without a report of lint, the
 // gates that need its findings are open.
 func Refusals(b *sourcetree.Build, report *lint.Report) (out []Refusal) {
-	for i := range Gates {
-		g := &Gates[i]
-		var texts []string
+	for _, g := range Gates {
+		var found []Refusal
 		if g.check != nil {
-			texts = g.check(b)
+			found = g.check(b)
 		}
 		if report != nil {
 			for _, f := range report.Findings {
 				if _, said := b.Config.Rules[f.Rule.ID]; slices.Contains(g.rules, f.Rule.ID) && !said {
-					texts = append(texts, f.Message)
+					found = append(found, Refusal{Text: f.Message})
 				}
 			}
 		}
-		for _, text := range texts {
-			out = append(out, Refusal{g, text})
+		for _, r := range found {
+			r.Override = cmp.Or(r.Override, g.Override)
+			out = append(out, r)
 		}
 	}
 	return out
 }
 
-func differences(b *sourcetree.Build, renamed bool) (out []string) {
+func differences(b *sourcetree.Build, renamed bool) (out []Refusal) {
 	for _, d := range b.Differences {
 		if d.Stops && (d.As != "") == renamed {
-			out = append(out, d.String())
+			out = append(out, Refusal{Text: d.String()})
 		}
 	}
 	return out
 }
 
-func unmeant(b *sourcetree.Build) (out []string) {
+func unmeant(b *sourcetree.Build) (out []Refusal) {
 	for _, u := range b.Unmeant {
-		version := ""
-		for _, r := range b.Releases {
-			if r.Provider.Label() == u.Label {
-				version = r.Version
+		text := fmt.Sprintf("%s: container %s of %s runs %s, not the image of %s", u.Label, u.Container, u.Object, u.Image, u.Version)
+		name := u.Name
+		if !strings.Contains(name, "/") {
+			name = "REGISTRY/" + name
+		}
+		if r := u.Recipe; r != nil {
+			name = cmp.Or(r.NewName, name)
+			text += fmt.Sprintf(", which %s sets", r.Place)
+			if r.NewName != "" && strings.Contains(r.Tag, "{") {
+				text += " (clusterctl-repo init writes that into " + config.FileName + ")"
 			}
 		}
-		text := fmt.Sprintf("%s: container %s of %s runs %s, not the image of %s", u.Label, u.Container, u.Object, u.Image, version)
-		name := ""
-		if u.Recipe != nil {
-			name = u.Recipe.NewName
-			text += fmt.Sprintf(" (%s sets another one", u.Recipe.Place)
-			if u.Recipe.NewName != "" && strings.Contains(u.Recipe.Tag, "{") {
-				text += "; clusterctl-repo init writes that into " + config.FileName
-			}
-			text += ")"
+		image := u.Name + "=" + name + ":" + u.Version
+		if len(b.Releases) > 1 {
+			image = u.Label + ":" + image
 		}
-		out = append(out, text+fmt.Sprintf("; --image %s=%s:%s sets it", u.Name, cmp.Or(name, u.Name), version))
+		out = append(out, Refusal{text, "pass --image " + image + ", or set it under images, with keep: true if it is meant as it is"})
 	}
 	return out
 }
