@@ -3,10 +3,10 @@ package transform
 import (
 	"encoding/base64"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/pattern"
 )
 
 // image is a container image taken apart.
@@ -164,7 +164,7 @@ type Unmeant struct {
 }
 
 // sidecar are the images that run next to controllers of others.
-var sidecar = pattern.New(`(^|/)(kube-rbac-proxy|cloud-sql-proxy|envoy|istio-proxy|proxyv2|oauth2-proxy)$`)
+var sidecar = regexp.MustCompile(`(^|/)(kube-rbac-proxy|cloud-sql-proxy|envoy|istio-proxy|proxyv2|oauth2-proxy)$`)
 
 // unmeant tells of the images of the controllers that were not chosen.
 func (p *building) unmeant(objs []object, meant map[string]bool) {
@@ -180,7 +180,7 @@ func (p *building) unmeant(objs []object, meant map[string]bool) {
 			ref, _ := c["image"].(string)
 			name, _ := c["name"].(string)
 			i := splitImage(ref)
-			if ref == "" || meant[ref] || version.Tags(i.tag) || strings.Contains(ref, "${") || sidecar().MatchString(i.name) {
+			if ref == "" || meant[ref] || version.Tags(i.tag) || strings.Contains(ref, "${") || sidecar.MatchString(i.name) {
 				continue
 			}
 			p.mu.Lock()
