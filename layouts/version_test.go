@@ -59,3 +59,18 @@ func TestCompareVersions(t *testing.T) {
 		}
 	}
 }
+
+func TestTags(t *testing.T) {
+	for tag, want := range map[string]bool{
+		"v1.2.3": true, "1.2.3": true, "v1.2.3-build.7": true, "v1.2.3_amd64": true,
+		"v1.2.30": false, "v1.2.3-rc.1": false, "v1.2.2": false, "latest": false, "": false,
+	} {
+		v, err := layouts.ParseVersion("v1.2.3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.Tags(tag); got != want {
+			t.Errorf("v1.2.3 and the tag %q: %v, want %v", tag, got, want)
+		}
+	}
+}

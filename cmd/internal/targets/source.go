@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
@@ -132,6 +133,9 @@ func parseImages(values []string) ([]transform.Image, error) {
 		old, ref, ok := strings.Cut(v, "=")
 		if !ok || old == "" || ref == "" {
 			return nil, fmt.Errorf("--image must be OLD=NEW, such as controller=ghcr.io/acme/controller:v1.2.3; got %q", v)
+		}
+		if _, err := imageref.Parse(ref); err != nil {
+			return nil, fmt.Errorf("--image %s: %q is not an image reference: %w", v, ref, err)
 		}
 		image := transform.Image{Image: config.Image{Name: old}}
 		if label, name, ok := strings.Cut(old, ":"); ok {

@@ -228,6 +228,11 @@ func fileCase(p *lint.Pass) {
 			name = stem + ".yaml"
 		}
 		kind := layouts.KindOfFile(name)
+		if flavor, ok := layouts.Flavor(name); ok && flavor != "" {
+			// clusterctl asks for a flavor in the case that the user types.
+			end := len(name) - len(".yaml")
+			name = name[:end-len(flavor)] + a.Name[end-len(flavor):end] + ".yaml"
+		}
 		if name == a.Name || !kind.Read() || p.Release.Artifact(name) != nil {
 			continue
 		}
