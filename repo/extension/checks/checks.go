@@ -350,8 +350,8 @@ var All = [...]*Check{
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{
 		ID: "LIV036", Name: "patch-order", Since: "v0.1.0",
-		Title:    "The order of items should not matter",
-		Severity: lint.Warning, Proof: lint.Contract,
+		Title:    "The order of items must not matter",
+		Severity: lint.Error, Proof: lint.Contract,
 		Source:  "cluster-api core/reconcilers/topology/cluster/patches, createRequest",
 		Why:     "Cluster API rolls out machines needlessly, because it sends workers in a different order in each call.",
 		Fix:     "Patch every item independently of the others.",
@@ -377,8 +377,8 @@ var All = [...]*Check{
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{
 		ID: "LIV039", Name: "variables-stable", Since: "v0.1.0",
-		Title:    "DiscoverVariables should return the same variables each time",
-		Severity: lint.Warning, Proof: lint.Contract,
+		Title:    "DiscoverVariables must return the same variables each time",
+		Severity: lint.Error, Proof: lint.Contract,
 		Source:  "Cluster API proposal 20220221-runtime-SDK, section Deterministic result",
 		Why:     "Clusters become valid and invalid at random, because the variables of the class change with each reconciliation.",
 		Fix:     "Take the definitions from a fixed list.",
@@ -404,8 +404,8 @@ var All = [...]*Check{
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{
 		ID: "LIV042", Name: "inplace-patch", Since: "v0.1.0",
-		Title:    "Patches of CanUpdate hooks should apply to the current objects and only change spec",
-		Severity: lint.Warning, Proof: lint.Contract,
+		Title:    "Patches of CanUpdate hooks must apply to the current objects and only change spec",
+		Severity: lint.Error, Proof: lint.Contract,
 		Source:  "cluster-api api/runtime/hooks/v1alpha1, CanUpdateMachine",
 		Why:     "Cluster API stops the update if a patch does not apply, and ignores changes outside of spec. For status that is an info.",
 		Fix:     "Return patches from current to desired, in spec only.",
