@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // opaque stands for a value that is not in the text.
@@ -45,7 +46,7 @@ func pointer(path string) []string {
 	}
 	segments := strings.Split(path[1:], "/")
 	for i, s := range segments {
-		segments[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
+		segments[i] = yamldoc.PointerPart(s)
 	}
 	return segments
 }

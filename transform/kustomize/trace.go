@@ -602,7 +602,7 @@ func operation(op *yamldoc.Node, w *wanted) (n, key *yamldoc.Node) {
 	}
 	built := w.built
 	for i, step := range pointer {
-		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
+		step = yamldoc.PointerPart(step)
 		// Elements may have moved: any one of the same list may be it.
 		if !built.Is(yamldoc.List) && step != w.way[i] {
 			return nil, nil

@@ -121,12 +121,9 @@ func (l *pending) quick(object any) (after any, ok bool) {
 	return object, true
 }
 
-// unescaped are the texts that a part of a JSON pointer cannot have as they are.
-var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
-
 // stepped returns a value after an operation at a path below it.
 func stepped(in any, op string, path []string, value any) (out any, ok bool) {
-	name, rest := unescaped.Replace(path[0]), path[1:]
+	name, rest := yamldoc.PointerPart(path[0]), path[1:]
 	if name == "" {
 		return nil, false // to the library it is the value itself, in some places
 	}

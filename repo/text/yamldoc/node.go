@@ -3,6 +3,7 @@ package yamldoc
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Kind is the JSON type of a value, with integers kept apart from other
@@ -328,4 +329,9 @@ func (n *Node) Without(drop func(*Node) bool) *Node {
 		return &c
 	}
 	return of(n)
+}
+
+// PointerPart reads a part of a JSON pointer.
+func PointerPart(part string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
 }

@@ -572,7 +572,7 @@ func pointerPath(pointer string) []string {
 		if part == "-" {
 			break
 		}
-		name := unescapePointer(part)
+		name := yamldoc.PointerPart(part)
 		if i, err := strconv.Atoi(name); err == nil {
 			name = listIndex(i)
 		}

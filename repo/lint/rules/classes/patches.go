@@ -429,11 +429,6 @@ func patchPath(p *lint.Pass, c *clusterclass.Class) {
 	})
 }
 
-// unescapePointer reads a part of a JSON pointer.
-func unescapePointer(part string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
-}
-
 // definedIn returns the schema of what Cluster API makes of a template that a
 // definition selects, if the components define it, and the prefix of its spec in
 // the template. A template of the Cluster may be for an object with more fields.
