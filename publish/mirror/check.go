@@ -356,7 +356,7 @@ func (c *checker) contents(ctx context.Context) error {
 			v.kind, v.why = Damaged, cause(err).Error()
 			return nil
 		}
-		defer close()
+		defer func() { _ = close() }() // reading is over
 		v.size = a.Size
 		if w.size >= 0 && w.size != v.size {
 			v.kind, v.why = Damaged, fmt.Sprintf("the file has %d bytes, not the %d of %s", v.size, w.size, w.by)
