@@ -128,7 +128,7 @@ func migratedObjects(t *testing.T, parts []part, v func(required []string) value
 		if err != nil {
 			continue // clusterctl refuses the template with these values
 		}
-		p.file = yamldoc.NewFile(p.file.Name, migrate.Text(p.file.Name, p.file.Data, migrate.Options{Contract: table.To("v1beta2")}).New)
+		p.file = yamldoc.NewFile(p.file.Name, migrate.Text(p.file.Name, []byte(p.file.Data), migrate.Options{Contract: table.To("v1beta2")}).New)
 		now, err := p.render(v(p.required))
 		if err != nil || len(old) != len(now) {
 			t.Errorf("%s: %d objects became %d: %v", p, len(old), len(now), err)
