@@ -257,7 +257,7 @@ func (m *run) load() error {
 			return err
 		}
 	}
-	m.lock.settings = Settings{ImageRegistry: m.ImageRegistry, ConfigMaps: m.ConfigMaps, Images: m.WithImages, ExternalCertManager: m.ExternalCertManager, Platforms: m.Platforms, Folder: strings.TrimSuffix(m.Below, "/"), URL: m.URL}
+	m.lock.settings = Settings{ImageRegistry: m.ImageRegistry, ConfigMaps: m.ConfigMaps, Images: m.WithImages, ExternalCertManager: m.ExternalCertManager, Platforms: m.Platforms, MoreImages: m.MoreImages, Folder: strings.TrimSuffix(m.Below, "/"), URL: m.URL}
 	if m.Apart || m.Folder == nil {
 		m.lock.settings.To = m.To.Name
 	}
@@ -332,6 +332,9 @@ func (m *run) settle(last Settings) {
 	}
 	if !m.Given.Platforms {
 		m.Platforms = last.Platforms
+	}
+	if m.MoreImages == nil {
+		m.MoreImages = last.MoreImages
 	}
 	m.otherPlatforms = last.Images && !slices.Equal(m.Platforms, last.Platforms)
 }

@@ -175,6 +175,7 @@ func (m *run) documents(ctx context.Context, releases []Locked, sums map[string]
 		}
 		return ""
 	})
+	inv.add(m.MoreImages)
 	if left := inv.unmapped(); config.Images != nil && len(left) > 0 {
 		m.warn("clusterctl rewrites only images of components; it does not take %d from %s: %s; provide them under their own names", len(left), m.ImageRegistry, few(left))
 	}

@@ -88,6 +88,17 @@ func imageInventory(releases []Locked, images map[[2]string][]inventory.Image, t
 	return out
 }
 
+// add adds images that no release names.
+func (inv *ImageInventory) add(refs []string) {
+	for _, ref := range refs {
+		i, known := slices.BinarySearchFunc(inv.Images, ref, func(img MirroredImage, ref string) int { return strings.Compare(img.Ref, ref) })
+		if !known {
+			img := MirroredImage{Ref: ref, Confidence: likely, Places: []ImagePlace{{Image: inventory.Named(ref)}}}
+			inv.Images = slices.Insert(inv.Images, i, img)
+		}
+	}
+}
+
 // unmapped returns the images that can be pulled and have no target.
 func (inv *ImageInventory) unmapped() (out []string) {
 	for _, img := range inv.Images {
@@ -138,6 +149,9 @@ func parseImages(data []byte) (map[[2]string][]inventory.Image, bool) {
 	for _, img := range inv.Images {
 		for _, p := range img.Places {
 			key := [2]string{p.Provider, p.ReleaseName.Version}
+			if p.Provider == "" {
+				continue // the lock file has it
+			}
 			out[key] = append(out[key], p.Image)
 		}
 	}

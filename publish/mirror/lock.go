@@ -44,6 +44,8 @@ type Settings struct {
 	ExternalCertManager bool `json:"externalCertManager,omitempty"`
 	// Platforms are those of the images; all if there are none.
 	Platforms []string `json:"platforms,omitempty"`
+	// MoreImages are images that no release names, such as those that a suite loads.
+	MoreImages []string `json:"moreImages,omitempty"`
 	// Folder is where the releases are below the root, if not there, and To
 	// their place if that is not below the root at all.
 	Folder string `json:"folder,omitempty"`

@@ -72,6 +72,9 @@ type Options struct {
 	// Platforms are those that images are brought for, such as linux/amd64; all
 	// if there are none.
 	Platforms []string
+	// MoreImages are images besides those of the releases, such as those that a suite
+	// of tests loads. The lock file keeps them; nil means those of the last run.
+	MoreImages []string
 	// ExternalCertManager tells clusterctl that the clusters of the site have their
 	// own cert-manager, so that it installs none.
 	ExternalCertManager bool

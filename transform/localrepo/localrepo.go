@@ -76,6 +76,8 @@ type Suite struct {
 	opts    Options
 	top     string // of the source tree
 	recipes func() *made
+	// unresolved says which markers have no version.
+	unresolved error
 }
 
 // Is reports whether a file is an E2EConfig.
@@ -119,14 +121,13 @@ func Open(ctx context.Context, name string, o Options) (*Suite, error) {
 	if s.Config.Dir, err = filepath.Abs(filepath.Dir(name)); err != nil {
 		return nil, wrong(err)
 	}
-	var faults []error
-	faults = append(faults, s.resolve(ctx))
+	s.unresolved = s.resolve(ctx)
 	s.Config.Defaults(runtime.GOOS, runtime.GOARCH)
 	own, err := s.Config.Check(func(f e2e.File) error {
 		_, _, err := s.output(f)
 		return err
 	})
-	s.Own, s.Refused = own, errors.Join(append(faults, err)...)
+	s.Own, s.Refused = own, errors.Join(s.unresolved, err)
 	return s, nil
 }
 
@@ -221,6 +222,31 @@ func atOnce(n int, do func(i int)) {
 	for range n {
 		<-done
 	}
+}
+
+// Remote is a version by URL.
+type Remote struct {
+	layouts.Provider
+	Version, URL string
+	At           yamldoc.Pos
+}
+
+// Remote returns the versions by URL. The error is about markers.
+func (s *Suite) Remote() (out []Remote, err error) {
+	if s.unresolved != nil {
+		return nil, &sourcetree.InputError{Err: s.unresolved}
+	}
+	for i := range s.Config.Providers {
+		p := &s.Config.Providers[i]
+		for j := range p.Versions {
+			v := &p.Versions[j]
+			_, local := s.Config.Local(v)
+			if v.Type.Value == e2e.URL && !local {
+				out = append(out, Remote{p.Provider(), v.Name.Value, v.Value.Value, v.Value.At})
+			}
+		}
+	}
+	return out, nil
 }
 
 // chosen reports whether a version is to be made. The version of a marker is not

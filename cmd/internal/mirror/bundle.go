@@ -61,6 +61,7 @@ func wantsOfBundle(env *cli.Env, f *flags, arg string, opts *mirror.Options) ([]
 		wants[i].Trusted = trusted
 	}
 	opts.Needs = append(opts.Needs, lock.Requires...)
+	opts.MoreImages = append(opts.MoreImages, lock.Settings.MoreImages...)
 	env.Detail("%s holds %d releases", name, len(lock.Releases))
 	if len(wants) == 0 && len(lock.Requires) == 0 {
 		return nil, true, fmt.Errorf("%s holds no release", name)

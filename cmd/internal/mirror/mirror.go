@@ -71,7 +71,9 @@ clusterctl, or the label of a provider that is built into clusterctl, such as
 infrastructure-aws or cluster-api. A version or a range may follow behind an @;
 without it the latest version is meant, or the one that a URL names. Of a range
 all versions are copied. A bundle, such as bundle.tar, stands for all that it
-holds; LABEL@RANGE is not needed for it.
+holds; LABEL@RANGE is not needed for it. The E2EConfig of an e2e suite stands
+for its versions by URL; the images that it loads are listed with the others,
+and brought with --images. "build E2ECONFIG --from DEST" uses such a mirror.
 
 With --to bundle.tar the mirror is written to one file, to be carried over a gap
 and mirrored from there on the other side. The same mirror gives the same file.

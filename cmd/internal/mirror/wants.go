@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
@@ -18,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 
 // wants finds out what is to be mirrored.
@@ -36,9 +38,15 @@ func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mir
 	var out []mirror.Want
 	named := map[layouts.Provider]bool{}
 	for _, arg := range args {
-		more, isBundle, err := wantsOfBundle(env, f, arg, opts)
-		if err == nil && !isBundle {
-			more, err = wantsOf(ctx, env, arg, urls)
+		var more []mirror.Want
+		var err error
+		if localrepo.Is(env.Path(arg)) {
+			more, err = wantsOfSuite(ctx, env, arg, opts)
+		} else {
+			var isBundle bool
+			if more, isBundle, err = wantsOfBundle(env, f, arg, opts); err == nil && !isBundle {
+				more, err = wantsOf(ctx, env, arg, urls)
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -139,6 +147,32 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 	}
 	if len(out) == 0 {
 		return nil, cli.Usagef("%s holds no provider", name)
+	}
+	return out, nil
+}
+
+// wantsOfSuite reads an E2EConfig: the versions by URL, and the images to load.
+func wantsOfSuite(ctx context.Context, env *cli.Env, name string, opts *mirror.Options) (out []mirror.Want, err error) {
+	s, err := (&targets.Suite{}).Open(ctx, env, &targets.Source{}, name, false)
+	if err != nil {
+		return nil, err
+	}
+	remote, err := s.Remote()
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range remote {
+		// The framework takes the link to a download, clusterctl the URL of a release.
+		w, err := wantURL(env, strings.Replace(v.URL, "/releases/download/", "/releases/", 1), v.Provider, v.Version)
+		if err != nil {
+			return nil, s.Config.Errorf(v.At, "%w", err)
+		}
+		out = append(out, w)
+	}
+	for _, image := range s.Config.Images {
+		if ref := image.Name.Value; ref != "" && !slices.Contains(opts.MoreImages, ref) {
+			opts.MoreImages = append(opts.MoreImages, ref)
+		}
 	}
 	return out, nil
 }

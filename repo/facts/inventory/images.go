@@ -155,6 +155,13 @@ func (s *source) image(d *yamldoc.Document, n *yamldoc.Node) Image {
 	return img
 }
 
+// Named returns an image that only has a name.
+func Named(ref string) Image {
+	img := Image{Ref: ref, Guess: true}
+	img.parse()
+	return img
+}
+
 // parse takes the reference apart.
 func (img *Image) parse() {
 	named, err := imageref.Parse(img.Ref)
