@@ -31,7 +31,8 @@ var elsewhere = []struct{ pattern, why string }{
 	{`^mirror .*(cluster-api|--config|/srv/mirror|infrastructure-)|^(mirror|survey|migrate)\b`, "releases on GitHub"},
 	{`--verify-key|--verify-identity|--sign|\bTARGET\b`, "keys"},
 	{`^extension (check|config)`, "a running extension"},
-	{`static:`, "a folder that another page makes"},
+	{`static:|--from \S*/srv/mirror`, "a folder that another page makes"},
+	{`^build \.\./cluster-api `, "a tree of Cluster API"},
 	{`infrastructure-foo`, "the example of a rule"},
 	{`^(diff|lint|publish|verify)\b.*(docs|old|new|beside)/`, "folders that the reader has"},
 }
@@ -180,7 +181,7 @@ func checkBlock(t *testing.T, name string, b session.Block) {
 		if err := os.WriteFile(filepath.Join(dir, "Makefile"), []byte(b.Text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		target := regexp.MustCompile(`(?m)^([a-z-]+):`).FindStringSubmatch(b.Text)
+		target := regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindStringSubmatch(b.Text)
 		if target == nil {
 			t.Fatalf("%s:%d: no target", name, b.Line)
 		}
@@ -218,7 +219,7 @@ func runBlock(t *testing.T, name string, line int, script string) {
 			t.Fatal(err)
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?m)^make ([a-z-]+)`).FindAllStringSubmatch(script, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^make ([a-z0-9-]+)`).FindAllStringSubmatch(script, -1) {
 		if own := !strings.Contains(script, "test-e2e"); own {
 			makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 			recipe, recipeErr := os.ReadFile(filepath.Join(root, "docs/ci/clusterctl-repo.mk"))
