@@ -18,7 +18,7 @@ func lanes(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	var steps []string
-	for _, m := range regexp.MustCompile(`(?m)^lane\d=\((.*)\)$`).FindAllSubmatch(script, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^steps=\((.*)\)$`).FindAllSubmatch(script, -1) {
 		steps = append(steps, strings.Fields(string(m[1]))...)
 	}
 	if len(steps) < 5 {
