@@ -78,9 +78,6 @@ repository that others read.`,
 			if watch {
 				return cli.Usagef("--watch only works with --dev")
 			}
-			if out == "" {
-				return cli.Usagef("--out is empty; name the folder to write to, or leave the flag out")
-			}
 			if name := targets.Arg(args); localrepo.Is(env.Path(name)) {
 				return buildSuite(cmd.Context(), env, &suite, &s, name, out)
 			}

@@ -24,9 +24,6 @@ func (d *developing) run(ctx context.Context, env *cli.Env, args []string, watch
 	if s := d.source; s.Config != "" || len(s.Images) > 0 || s.AddSeries || s.AllowExec || s.AsIs {
 		return cli.Usagef("--dev builds what kustomize gives; leave out --config, --image, --add-series, --allow-exec and --as-is")
 	}
-	if d.out == "" {
-		return cli.Usagef("--out is empty; name a folder, such as --out dev-repository")
-	}
 	if len(args) == 0 {
 		args = []string{"."}
 	}

@@ -16,8 +16,6 @@ func buildSuite(ctx context.Context, env *cli.Env, f *targets.Suite, s *targets.
 	switch {
 	case s.Config != "":
 		return cli.Usagef("%s is an E2EConfig, which says itself what to build; leave out --config", name)
-	case out == "":
-		return cli.Usagef("--out is empty; name a folder, such as --out _artifacts/repository")
 	}
 	defer s.Mute(env)()
 	suite, err := f.Open(ctx, env, s, name, false)

@@ -71,6 +71,7 @@ type Env struct {
 	retries        int
 	stopping       *stopping
 	errs           io.Writer // the stream below Err, which stays open
+	results        *gate     // what Out writes to
 	places         *open.Places
 }
 
@@ -79,7 +80,8 @@ type Env struct {
 func NewEnv(io IO) *Env {
 	e := &Env{IO: io, errs: io.Err, stopping: &stopping{}}
 	e.Version = cmp.Or(e.Version, "(devel)")
-	e.Out, e.Err = &gate{io.Out, e.stopping}, term.NewWriter(&gate{io.Err, e.stopping}, term.Text)
+	e.results = &gate{w: io.Out, s: e.stopping}
+	e.Out, e.Err = e.results, term.NewWriter(&gate{w: io.Err, s: e.stopping}, term.Text)
 	e.Text = term.NewWriter(e.Out, term.Text)
 	return e
 }
@@ -106,8 +108,7 @@ func (e *Env) Begin() error {
 	return UsageError(err)
 }
 
-// Quiet and Verbose report whether the user wants less, or more.
-func (e *Env) Quiet() bool   { return e.quiet }
+// Verbose reports whether the user wants more.
 func (e *Env) Verbose() bool { return e.verbose }
 
 // TextStyle is how Text is coloured.
@@ -197,6 +198,10 @@ func (e *Env) Run(ctx context.Context, do func(context.Context) error) int {
 	err := e.stopping.run(ctx, do, e.Ended)
 	if flushed := errors.Join(e.Text.Flush(), e.Err.(*term.Writer).Flush()); err == nil {
 		err = flushed
+	}
+	if failed := e.results.failure(); failed != nil && (err == nil || err.Error() == "") {
+		// Not every library that prints, such as the one for help, reports this.
+		err = Exit(ExitFailed, fmt.Errorf("write the result: %w", failed))
 	}
 	return e.ended(ctx, err)
 }

@@ -88,7 +88,7 @@ func (e *Env) WriteOutput(name string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, Cause(err))
 	}
-	_, err = (&gate{f, e.stopping}).Write(data)
+	_, err = (&gate{w: f, s: e.stopping}).Write(data)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}

@@ -48,11 +48,7 @@ func (f *Findings) Parse() error {
 
 // Judge prints a report on repositories, with options, and turns it into an exit code.
 func (f *Findings) Judge(e *Env, all *lint.Report, options report.Options, repositories ...*repo.Repository) error {
-	least := f.Least
-	if e.quiet {
-		least = lint.Error
-	}
-	r := shownFrom(all, least)
+	r := shownFrom(all, f.Least)
 	if n := len(all.Findings) - len(r.Findings); n > 0 {
 		e.Say("%d findings below --min-severity are not shown", n)
 	}

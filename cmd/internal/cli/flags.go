@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -21,6 +23,51 @@ var FlagValues = map[string][]string{
 	"min-severity": {"error", "warning", "info"},
 	"proof":        {"clusterctl", "apiserver", "contract", "practice"},
 	"contract":     {"v1beta1", "v1beta2"},
+}
+
+// MayBeEmpty are the flags whose empty value means something, and what. All other flags
+// refuse it: in a Makefile it comes from a variable that is not set.
+var MayBeEmpty = map[string]string{
+	"mirror --image-registry":             "images come from where they are again",
+	"mirror --platform":                   "images come with all platforms again",
+	"render cluster --flavor":             "the default template, as clusterctl takes it",
+	"render cluster --target-namespace":   "the default namespace, as clusterctl takes it",
+	"render cluster --kubernetes-version": "the variable KUBERNETES_VERSION, as clusterctl takes it",
+	"render provider --target-namespace":  "the namespace of the components, as clusterctl takes it",
+}
+
+// RefuseEmpty makes the flags of a command refuse the empty value. The name is that of
+// the command, without the program's.
+func RefuseEmpty(command string, f *pflag.FlagSet) {
+	f.VisitAll(func(f *pflag.Flag) {
+		switch f.Value.Type() {
+		case "stringSlice", "stringArray":
+			if f.DefValue == "[]" {
+				f.DefValue = "" // which help does not show
+			}
+		case "string":
+		default:
+			return
+		}
+		if _, means := MayBeEmpty[command+" --"+f.Name]; !means {
+			f.Value = filled{f.Value}
+		}
+	})
+}
+
+// filled is the value of a flag that must not be empty.
+type filled struct{ pflag.Value }
+
+// Set implements pflag.Value.
+func (f filled) Set(value string) error {
+	parts := []string{value}
+	if f.Type() == "stringSlice" {
+		parts = strings.Split(value, ",")
+	}
+	if slices.ContainsFunc(parts, func(part string) bool { return strings.TrimSpace(part) == "" }) {
+		return errors.New("must not be empty; check the variable that it comes from")
+	}
+	return f.Value.Set(value)
 }
 
 // Core is the flag --core-version.

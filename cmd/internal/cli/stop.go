@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -36,6 +37,8 @@ var errStopped = errors.New("interrupted")
 type gate struct {
 	w io.Writer
 	s *stopping
+	// err is the first error of w.
+	err error
 }
 
 // Write implements io.Writer.
@@ -45,7 +48,16 @@ func (g *gate) Write(p []byte) (int, error) {
 	if g.s.shut {
 		return 0, errStopped
 	}
-	return g.w.Write(p)
+	n, err := g.w.Write(p)
+	g.err = cmp.Or(g.err, err)
+	return n, err
+}
+
+// failure is the first error of the stream below, if there was one.
+func (g *gate) failure() error {
+	g.s.mu.Lock()
+	defer g.s.mu.Unlock()
+	return g.err
 }
 
 // Unwrap returns what is written to.
@@ -54,15 +66,18 @@ func (g *gate) Unwrap() io.Writer { return g.w }
 // all writes a text that may come in parts. An interrupt waits for the last of them,
 // as it does for a text that comes at once.
 func (s *stopping) all(w io.Writer, text io.WriterTo) error {
-	if g, ok := w.(*gate); ok {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.shut {
-			return errStopped
-		}
-		w = g.w
+	g, ok := w.(*gate)
+	if !ok {
+		_, err := text.WriteTo(w)
+		return err
 	}
-	_, err := text.WriteTo(w)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shut {
+		return errStopped
+	}
+	_, err := text.WriteTo(g.w)
+	g.err = cmp.Or(g.err, err)
 	return err
 }
 

@@ -147,7 +147,7 @@ findings at or above --fail-on.`,
 	f.suite.Bind(cmd.Flags())
 	f.out.Bind(cmd.Flags())
 	flags := cmd.Flags()
-	flags.StringVar(&f.minSeverity, "min-severity", "info", "show only findings from this severity on: error, warning or info; with -q: error")
+	flags.StringVar(&f.minSeverity, "min-severity", "info", "show only findings from this severity on: error, warning or info")
 	flags.BoolVar(&f.checkImages, "check-images", false, "ask the registries whether they have each image, with the credentials of docker login")
 	flags.StringArrayVar(&f.platforms, "platform", nil, "with --check-images: an `OS/ARCH` that each image must be built for, such as linux/arm64; may be repeated")
 	flags.StringVar(&f.baseline, "baseline", "", "hide the findings of an earlier report in JSON (`FILE`)")
@@ -166,7 +166,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return err
 	}
 	var err error
-	if f.out.Least, err = least(env, f.minSeverity); err != nil {
+	if f.out.Least, err = least(f.minSeverity); err != nil {
 		return err
 	}
 	if f.diff {
@@ -246,13 +246,10 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 }
 
 // least is the lowest severity that is shown.
-func least(env *cli.Env, value string) (lint.Severity, error) {
+func least(value string) (lint.Severity, error) {
 	s, err := lint.ParseSeverity(value)
 	if err != nil || s == lint.Off {
 		return 0, cli.Usagef("--min-severity is %q; it must be error, warning or info", value)
-	}
-	if env.Quiet() && s < lint.Error {
-		s = lint.Error
 	}
 	return s, nil
 }

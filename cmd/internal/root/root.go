@@ -40,9 +40,6 @@ func (p Program) Main(ctx context.Context, args []string, io cli.IO) int {
 	env := cli.NewEnv(io)
 	cmd := p.Command(env, args)
 	cmd.SetArgs(args)
-	cmd.SetIn(env.In)
-	cmd.SetOut(env.Out)
-	cmd.SetErr(env.Err)
 	return env.Run(ctx, func(ctx context.Context) error {
 		err := cmd.ExecuteContext(ctx)
 		if _, coded := cli.Code(err); coded {
@@ -96,7 +93,10 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 			cmd.AddCommand(c)
 		}
 	}
-	cmd.InitDefaultCompletionCmd()
+	cmd.SetIn(env.In)
+	cmd.SetOut(env.Out)
+	cmd.SetErr(env.Err)
+	cmd.InitDefaultCompletionCmd() // which keeps the output that is set by now
 	if p.Flags != nil {
 		p.Flags(env, cmd)
 	}
@@ -113,7 +113,16 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	// Cobra checks the number of arguments itself; that is wrong usage too.
 	wrapArgs(cmd)
 	completeValues(cmd)
+	refuseEmpty(cmd, "")
 	return cmd
+}
+
+// refuseEmpty does it for the flags of a command and of those below it.
+func refuseEmpty(cmd *cobra.Command, name string) {
+	cli.RefuseEmpty(name, cmd.LocalFlags())
+	for _, c := range cmd.Commands() {
+		refuseEmpty(c, strings.TrimSpace(name+" "+c.Name()))
+	}
 }
 
 // wrapArgs marks the errors of argument checks as wrong usage.

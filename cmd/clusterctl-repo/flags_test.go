@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+)
+
+// silent is a program without a terminal, an environment or input.
+func silent(out io.Writer, errs io.Writer) cli.IO {
+	return cli.IO{In: strings.NewReader(""), Out: out, Err: errs, LookupEnv: func(string) (string, bool) { return "", false }}
+}
+
+// eachFlag calls f for the flags of all commands. A name is that of the command without
+// the program's.
+func eachFlag(f func(name string, c *cobra.Command, flag *pflag.Flag)) {
+	var walk func(c *cobra.Command, name string)
+	walk = func(c *cobra.Command, name string) {
+		c.LocalFlags().VisitAll(func(flag *pflag.Flag) { f(name, c, flag) })
+		for _, sub := range c.Commands() {
+			walk(sub, strings.TrimSpace(name+" "+sub.Name()))
+		}
+	}
+	walk(program.Command(cli.NewEnv(silent(io.Discard, io.Discard)), nil), "")
+}
+
+// TestEmptyFlags gives every flag of every command the empty value. It must be refused
+// as wrong usage, unless the table says what it means.
+func TestEmptyFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	means := map[string]bool{}
+	eachFlag(func(name string, _ *cobra.Command, flag *pflag.Flag) {
+		given := strings.TrimSpace(name + " --" + flag.Name)
+		if _, ok := cli.MayBeEmpty[given]; ok {
+			means[given] = true
+			return
+		}
+		for _, value := range []string{"", " "} {
+			var out, errs bytes.Buffer
+			code := program.Main(t.Context(), append(strings.Fields(name), "--"+flag.Name+"="+value), silent(&out, &errs))
+			if code != cli.ExitUsage || !strings.Contains(errs.String(), "--"+flag.Name) || out.Len() > 0 {
+				t.Errorf("%s=%q exits %d and says %s", given, value, code, errs.String())
+			}
+		}
+	})
+	for given := range cli.MayBeEmpty {
+		if !means[given] {
+			t.Errorf("the table has %q, which is not a flag", given)
+		}
+	}
+	if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {
+		t.Errorf("something was written: %v, %v", entries, err)
+	}
+}
+
+// TestEmptyElements tries an empty value among others.
+func TestEmptyElements(t *testing.T) {
+	for _, args := range [][]string{
+		{"lint", "x", "--select", "META,"}, {"lint", "x", "--ignore", "META001", "--ignore="},
+		{"mirror", "x", "--to", "y", "--verify-key", "k", "--verify-key="},
+	} {
+		if code := program.Main(t.Context(), args, silent(io.Discard, io.Discard)); code != cli.ExitUsage {
+			t.Errorf("%v exits %d", args, code)
+		}
+	}
+}
+
+// TestFullStandardOutput lets every command, and the help of each, write to a full disk.
+// Those that cannot do their work without a cluster or a server are not tried.
+func TestFullStandardOutput(t *testing.T) {
+	example, err := filepath.Abs("../../examples/cluster-api-provider-acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newAttacked(t)
+	w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
+	w.must("mirror", "repo@>=0", "--to", "mirror")
+	w.must("survey", "repo", "-o", "json=survey.json")
+	run := func(args ...string) (code int, printed bool) {
+		for _, full := range []bool{false, true} {
+			var out bytes.Buffer
+			world := silent(&out, io.Discard)
+			world.Dir = w.dir
+			if full {
+				world.Out = failingWriter{syscall.ENOSPC}
+			}
+			code = program.Main(t.Context(), args, world)
+			printed = printed || out.Len() > 0
+		}
+		return code, printed
+	}
+	for verb, row := range interruptions(example) {
+		args := append([]string(nil), row.args...)
+		for i, a := range args {
+			args[i] = strings.ReplaceAll(a, "DEST", filepath.Join(t.TempDir(), "dest"))
+		}
+		if !row.waits {
+			if code, printed := run(args...); printed && code != cli.ExitFailed {
+				t.Errorf("%v to a full disk exits %d", args, code)
+			}
+		}
+		if words := strings.Fields(verb); !strings.HasPrefix(words[len(words)-1], "-") {
+			if code, printed := run(append(words, "--help")...); !printed || code != cli.ExitFailed {
+				t.Errorf("%s --help to a full disk exits %d", verb, code)
+			}
+		}
+	}
+	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"--version"}, {"completion", "bash"}, {"contract"}} {
+		if code, printed := run(args...); !printed || code != cli.ExitFailed {
+			t.Errorf("%v to a full disk exits %d", args, code)
+		}
+	}
+}
+
+// TestQuietKeepsResults compares the reports of lint with and without -q.
+func TestQuietKeepsResults(t *testing.T) {
+	w := newAttacked(t)
+	w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
+	for _, format := range []string{"text", "json", "sarif", "junit", "github", "markdown", "html"} {
+		var codes [2]int
+		var reports [2]bytes.Buffer
+		for i, args := range [][]string{{}, {"-q"}} {
+			world := silent(&reports[i], io.Discard)
+			world.Dir = w.dir
+			codes[i] = program.Main(t.Context(), append([]string{"lint", "repo", "--fail-on", "info", "-o", format}, args...), world)
+		}
+		if codes != [2]int{cli.ExitFindings, cli.ExitFindings} || !bytes.Equal(reports[0].Bytes(), reports[1].Bytes()) {
+			t.Errorf("-o %s: %v, and -q changes the report:\n%s\n%s", format, codes, &reports[0], &reports[1])
+		}
+	}
+}
