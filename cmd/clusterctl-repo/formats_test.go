@@ -291,7 +291,7 @@ func structure(t *testing.T, format, text string) []string {
 			t.Fatalf("%s: %v in %.3000q", format, err, text)
 		}
 		return keys(nil, "", v)
-	case "junit", "html", "svg", "runbook-html":
+	case "junit", "html":
 		d := xml.NewDecoder(strings.NewReader(strings.TrimPrefix(text, "<!DOCTYPE html>\n")))
 		for {
 			token, err := d.Token()
@@ -321,21 +321,21 @@ func structure(t *testing.T, format, text string) []string {
 			}
 			out = append(out, marks(line))
 		}
-	case "mermaid", "dot":
+	case "mermaid":
 		for line := range strings.Lines(text) {
 			out = append(out, quotedText[format].ReplaceAllString(line, `""`))
 		}
 	default:
 		return []string{strconv.Itoa(strings.Count(text, "\n")) + " lines"}
 	}
-	if strings.HasPrefix(format, "runbook") || slices.Contains([]string{"mermaid", "dot", "svg", "html"}, format) {
+	if strings.HasPrefix(format, "runbook") || slices.Contains([]string{"mermaid", "html"}, format) {
 		slices.Sort(out) // objects stand in the order of their names
 	}
 	return out
 }
 
 var (
-	quotedText = map[string]*regexp.Regexp{"dot": regexp.MustCompile(`"(?:[^"\\]|\\.)*"`), "mermaid": regexp.MustCompile(`"[^"]*"`)}
+	quotedText = map[string]*regexp.Regexp{"mermaid": regexp.MustCompile(`"[^"]*"`)}
 	escapes    = regexp.MustCompile("<code>[^<`]*</code>|<span>[$]</span>|[@#!.:]&#8203;|&#[0-9]+;")
 	codeSpan   = regexp.MustCompile("`+")
 )

@@ -9,7 +9,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -108,10 +107,8 @@ func WriteContract(w io.Writer, format string, role contract.Role, c contract.Co
 			"paths":      map[string]any{},
 			"components": map[string]any{"schemas": schemas},
 		})
-	case "markdown":
-		return contractMarkdown(w, &p)
 	}
-	return contractText(w, &p)
+	return p.show(format).print(w)
 }
 
 func writeYAML(w io.Writer, v any) error {
@@ -150,50 +147,47 @@ func (f contractField) condition() string {
 	return strings.Join(parts, "; ")
 }
 
-func contractText(w io.Writer, p *contractPage) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, contract %s, Cluster API %s\nlabel %s on the CRD\nsource %s\n\n", p.Role, p.Contract, p.Core, p.Label, p.Page)
-	rows := [][]string{{"KIND", "FIELD", "TYPE", "NEED", "CORE", "SECTION", "CONDITION"}}
-	for _, f := range p.Fields {
-		rows = append(rows, []string{f.Kind, f.Path, f.Type, f.Need, f.Core, f.Section, f.condition()})
+// show is the page of a role.
+func (c *contractPage) show(format string) *page {
+	p := &page{format: format}
+	if p.isText() {
+		p.para(raw(c.Role + ", contract " + c.Contract + ", Cluster API " + c.Core))
+		p.para(raw("label " + c.Label + " on the CRD"))
+		p.para(raw("source " + c.Page))
+		p.gap()
+	} else {
+		p.heading(1, raw(c.Role+", contract "+c.Contract))
+		p.para(raw("For Cluster API "+c.Core+". The CRD has the label "), code(c.Label), raw(". Source: "), code(c.Page), raw("."))
+		p.heading(2, raw("Fields"))
 	}
-	table(&b, rows)
-	if len(p.Behaviour) > 0 {
-		b.WriteByte('\n')
-		rows = [][]string{{"CHECK", "LEVEL", "STATEMENT"}}
-		for _, s := range p.Behaviour {
-			rows = append(rows, []string{s.ID, s.Level, s.Title})
+	if p.isText() {
+		p.table("Fields", "KIND", "FIELD", "TYPE", "NEED", "CORE", "SECTION", "CONDITION")
+	} else {
+		p.table("Fields", "kind", "field", "type", "need", "Cluster API", "section", "condition")
+	}
+	for _, f := range c.Fields {
+		row := []any{raw(f.Kind), code(f.Path), raw(f.Type), raw(f.Need), raw(f.Core), raw(f.Section), raw(f.condition())}
+		if !p.isText() {
+			row[4] = raw(f.Core + " it")
+		} else if row[6] == raw("") {
+			row = row[:6] // no blanks at the end of the line
 		}
-		table(&b, rows)
+		p.row(row...)
 	}
-	_, err := io.WriteString(w, trimLines(b.String()))
-	return err
-}
-
-// trimLines removes the blanks at the ends of lines that empty cells leave.
-func trimLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
+	if len(c.Behaviour) == 0 {
+		return p
 	}
-	return strings.Join(lines, "\n")
-}
-
-func contractMarkdown(w io.Writer, p *contractPage) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s, contract %s\n\nFor Cluster API %s. The CRD has the label `%s`. Source: `%s`.\n", p.Role, p.Contract, p.Core, p.Label, p.Page)
-	b.WriteString("\n## Fields\n\n| kind | field | type | need | Cluster API | section | condition |\n|---|---|---|---|---|---|---|\n")
-	for _, f := range p.Fields {
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s it | %s | %s |\n", f.Kind, f.Path, f.Type, f.Need, f.Core, f.Section, f.condition())
+	p.gap()
+	if p.isText() {
+		p.table("Behaviour", "CHECK", "LEVEL", "STATEMENT")
+	} else {
+		p.heading(2, raw("Behaviour"))
+		p.table("Behaviour", "check", "level", "statement")
 	}
-	if len(p.Behaviour) > 0 {
-		b.WriteString("\n## Behaviour\n\n| check | level | statement |\n|---|---|---|\n")
-		for _, s := range p.Behaviour {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", s.ID, s.Level, s.Title)
-		}
+	for _, s := range c.Behaviour {
+		p.row(raw(s.ID), raw(s.Level), raw(s.Title))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return p
 }
 
 type rolesBody struct {
@@ -237,8 +231,7 @@ func WriteContracts(w io.Writer, format string, core int, statements map[contrac
 		}
 		rows = append(rows, append(row, strconv.Itoa(e.Behaviour), e.Page))
 	}
-	table(w, rows)
-	return nil
+	return writeTable(w, rows)
 }
 
 // MatrixFormats are the names of the formats that WriteMatrix knows.
@@ -271,125 +264,41 @@ func WriteMatrix(w io.Writer, format string, rows []MatrixRow) error {
 	if format == "json" {
 		return documentOf("support").Write(w, nil, matrixBody{rows})
 	}
-	head := []string{"PROVIDER", "VERSION"}
+	p := &page{format: format}
+	head := []any{"PROVIDER", "VERSION"}
 	for _, c := range contract.Accepted {
-		head = append(head, string(c))
+		head = append(head, raw(c))
 	}
-	cells := [][]string{head}
+	p.table("Providers and contracts", head...)
 	for _, r := range rows {
-		line := []string{visible(r.Provider), visible(r.Version)}
+		line := []any{r.Provider, r.Version}
 		for _, c := range r.Cells {
 			line = append(line, c.text())
 		}
-		cells = append(cells, line)
+		p.row(line...)
 	}
-	switch format {
-	case "markdown":
-		return matrixMarkdown(w, cells, rows)
-	case "html":
-		return matrixHTML(w, cells, rows)
-	}
-	table(w, cells)
-	for _, line := range missing(rows) {
-		if _, err := fmt.Fprintln(w, "  "+line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func missing(rows []MatrixRow) []string {
-	var out []string
+	missing := false
 	for _, r := range rows {
 		for _, c := range r.Cells {
-			if !c.Declared {
-				continue
-			}
 			for _, m := range c.Missing {
-				out = append(out, visible(r.Provider+" "+r.Version)+", "+visible(c.Name)+": "+oneLine(m))
+				if !c.Declared {
+					continue
+				}
+				switch {
+				case missing || p.isText():
+				case format == "html":
+					p.section("", "")
+					p.heading(2, "Missing")
+				default:
+					p.para("Missing:")
+				}
+				missing = true
+				p.at(2).item(r.Provider + " " + r.Version + ", " + c.Name + ": " + m)
 			}
 		}
 	}
-	return out
-}
-
-func matrixMarkdown(w io.Writer, cells [][]string, rows []MatrixRow) error {
-	var b strings.Builder
-	for i, row := range cells {
-		for j := range row {
-			row[j] = prose(row[j])
-		}
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-		if i == 0 {
-			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
-		}
+	if format == "html" {
+		return p.html(w, "Providers and contracts", "Providers and contracts", "")
 	}
-	for i, line := range missing(rows) {
-		if i == 0 {
-			b.WriteString("\nMissing:\n\n")
-		}
-		fmt.Fprintf(&b, "- %s\n", prose(line))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func matrixHTML(w io.Writer, cells [][]string, rows []MatrixRow) error {
-	parts := []markup.Node{pageTable("Providers and contracts", cells, func(int) string { return "" })}
-	var items []markup.Node
-	for _, line := range missing(rows) {
-		items = append(items, el("li", "", markup.Text(line)))
-	}
-	if len(items) > 0 {
-		parts = append(parts, el("section", "", el("h2", "", markup.Text("Missing")), el("ul", "", items...)))
-	}
-	return writePage(w, "Providers and contracts", el("header", "", el("h1", "", markup.Text("Providers and contracts"))), el("main", "", parts...))
-}
-
-// pageTable is a table with a heading in the first cell of each row, which may be a
-// link. On a small screen it scrolls in itself.
-func pageTable(label string, cells [][]string, link func(row int) string) markup.Node {
-	line := func(name, scope string, row []string, first markup.Node) markup.Node {
-		nodes := []markup.Node{markup.El("th", markup.Attrs("scope", scope), first)}
-		for _, text := range row[1:] {
-			class := ""
-			switch {
-			case text == "ready":
-				class = "good"
-			case strings.HasSuffix(text, "missing"):
-				class = "lacks"
-			}
-			if name == "th" {
-				nodes = append(nodes, markup.El("th", markup.Attrs("scope", scope), markup.Text(text)))
-			} else {
-				nodes = append(nodes, el("td", class, markup.Text(text)))
-			}
-		}
-		return el("tr", "", nodes...)
-	}
-	var body []markup.Node
-	for i, row := range cells[1:] {
-		first := markup.Text(row[0])
-		if to := link(i); to != "" {
-			first = markup.El("a", markup.Attrs("href", to), first)
-		}
-		body = append(body, line("td", "row", row, first))
-	}
-	return markup.El("div", markup.Attrs("class", "canvas", "tabindex", "0", "role", "region", "aria-label", label),
-		el("table", "", el("thead", "", line("th", "col", cells[0], markup.Text(cells[0][0]))), el("tbody", "", body...)))
-}
-
-// writePage writes a page that loads nothing and runs no script.
-func writePage(w io.Writer, title string, parts ...markup.Node) error {
-	head := el("head", "",
-		markup.El("meta", markup.Attrs("charset", "utf-8")),
-		markup.El("meta", markup.Attrs("http-equiv", "Content-Security-Policy", "content", fmt.Sprintf("default-src 'none'; style-src %s; base-uri 'none'; form-action 'none'", policyHash(pageStyle)))),
-		markup.El("meta", markup.Attrs("name", "viewport", "content", "width=device-width, initial-scale=1")),
-		markup.El("meta", markup.Attrs("name", "color-scheme", "content", "light dark")),
-		markup.El("title", nil, markup.Text(title)),
-		markup.El("style", nil, markup.Raw(pageStyle)))
-	if _, err := io.WriteString(w, "<!DOCTYPE html>\n"); err != nil {
-		return err
-	}
-	return markup.Write(w, lines(markup.El("html", markup.Attrs("lang", "en"), head, markup.El("body", nil, parts...))))
+	return p.print(w)
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 
@@ -36,13 +35,10 @@ func (c Comparison) title() string {
 // WriteDiff prints comparisons in a format of InventoryFormats. JSON is one
 // object with one list, of which every entry names its provider and versions.
 func WriteDiff(w io.Writer, format string, all []Comparison, failures ...error) error {
-	switch format {
-	case "json":
+	if format == "json" {
 		return diffJSON(w, all, failures)
-	case "markdown":
-		return diffMarkdown(w, all)
 	}
-	return diffText(w, all)
+	return diffPage(format, all).print(w)
 }
 
 type diffBody struct {
@@ -115,53 +111,50 @@ func impacts(changes []diff.Change) string {
 // signs begin a line of text.
 var signs = map[diff.Kind]string{diff.Added: "+", diff.Removed: "-", diff.Changed: "~"}
 
-func diffText(w io.Writer, all []Comparison) error {
-	b := bufio.NewWriter(w)
+// diffPage is a page of comparisons.
+func diffPage(format string, all []Comparison) *page {
+	p := &page{format: format}
 	for i, c := range all {
 		if i > 0 {
-			b.WriteByte('\n')
+			p.gap()
 		}
-		fmt.Fprintf(b, "%s\n%s\n", oneLine(c.title()), impacts(c.Changes))
+		p.heading(2, c.title())
+		if p.isText() {
+			p.para(impacts(c.Changes))
+		} else {
+			p.para(impacts(c.Changes) + ".")
+		}
 		eachArea(c.Changes, func(title string, changes []diff.Change) {
-			fmt.Fprintf(b, "\n%s\n", title)
+			p.gap()
+			p.heading(3, title)
 			for _, change := range changes {
-				mark := ""
-				if change.Impact != diff.Neutral {
-					mark = change.Impact.String() + ": "
+				impact, advice := change.Impact.String(), change.Advice
+				if change.Impact == diff.Neutral {
+					impact, advice = "", ""
 				}
-				fmt.Fprintf(b, "  %s %s%s\n", signs[change.Kind], mark, oneLine(change.Message))
-				if change.Advice != "" && change.Impact != diff.Neutral {
-					fmt.Fprintf(b, "      %s\n", oneLine(change.Advice))
+				if p.isText() {
+					if impact != "" {
+						impact += ": "
+					}
+					p.at(2).item(signs[change.Kind]+" "+impact, change.Message)
+					if advice != "" {
+						p.at(6).para(advice)
+					}
+					continue
 				}
+				var parts []any
+				if impact != "" {
+					parts = []any{strong(impact), " "}
+				}
+				parts = append(parts, change.Message)
+				if advice != "" {
+					parts = append(parts, " – ", advice)
+				}
+				p.item(parts...)
 			}
 		})
 	}
-	return b.Flush()
-}
-
-func diffMarkdown(w io.Writer, all []Comparison) error {
-	b := bufio.NewWriter(w)
-	for i, c := range all {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(b, "## %s\n\n%s.\n", prose(c.title()), impacts(c.Changes))
-		eachArea(c.Changes, func(title string, changes []diff.Change) {
-			fmt.Fprintf(b, "\n### %s\n\n", title)
-			for _, change := range changes {
-				mark := ""
-				if change.Impact != diff.Neutral {
-					mark = "**" + change.Impact.String() + "** "
-				}
-				fmt.Fprintf(b, "- %s%s", mark, prose(change.Message))
-				if change.Advice != "" && change.Impact != diff.Neutral {
-					fmt.Fprintf(b, " – %s", prose(change.Advice))
-				}
-				b.WriteByte('\n')
-			}
-		})
-	}
-	return b.Flush()
+	return p
 }
 
 // Heaviest returns the heaviest impact of all changes.

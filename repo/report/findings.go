@@ -12,7 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/draw"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -52,7 +52,7 @@ type Options struct {
 // classes "bad", "warn", "accent" and "weak" of nodes and edges.
 type Picture struct {
 	Title string
-	Graph *draw.Graph
+	Graph *markup.Graph
 }
 
 // WriteFindings prints a report in a format of FindingsFormats.
@@ -122,7 +122,7 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 		}
 	}
 	if len(o.Latencies) > 0 {
-		table(&b, latencyRows(o.Latencies))
+		_ = writeTable(&b, latencyRows(o.Latencies))
 		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "%s %s%s%s\n", verdict(r), scope(r), silenced(r), incomplete(r))

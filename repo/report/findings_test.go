@@ -23,7 +23,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/draw"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -84,7 +84,7 @@ func nasty() *lint.Report {
 func options() report.Options {
 	return report.Options{Paint: plain{}, Version: "v1.2.3", Pictures: []report.Picture{{
 		Title: "infrastructure-acme v1.2.3",
-		Graph: &draw.Graph{Title: "Owners", Nodes: []draw.Node{{ID: "a", Label: hostile, Class: "bad"}, {ID: "b", Label: "AcmeCluster", Sublabel: "c"}}, Edges: []draw.Edge{{From: "a", To: "b", Label: "owns"}}},
+		Graph: &markup.Graph{Title: "Owners", Nodes: []markup.Vertex{{ID: "a", Label: hostile, Class: "bad"}, {ID: "b", Label: "AcmeCluster", Sublabel: "c"}}, Edges: []markup.Edge{{From: "a", To: "b", Label: "owns"}}},
 	}}}
 }
 

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 )
@@ -54,17 +52,16 @@ func WriteHooks(w io.Writer, format string, core int) error {
 		return h.Path(name)
 	}
 	if format == "json" {
-		out := hooksBody{fmt.Sprintf("v1.%d", core), []jsonHook{}}
+		out := hooksBody{minor(core), []jsonHook{}}
 		for _, h := range hooks {
 			out.Hooks = append(out.Hooks, jsonHook{
-				h.Name, path(h, "{name}"), h.Summary, fmt.Sprintf("v1.%d", h.Since), h.Level.String(), h.Blocks(core), h.Retry, h.Single, h.Named,
+				h.Name, path(h, "{name}"), h.Summary, minor(h.Since), h.Level.String(), h.Blocks(core), h.Retry, h.Single, h.Named,
 				string(extension.CoreVersion(core)), jsonFields(h.Request), jsonFields(h.Response),
 			})
 		}
 		return documentOf("hooks").Write(w, nil, out)
 	}
-	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(tw, "HOOK\tSINCE\tLEVEL\tBLOCKING\tHANDLERS\tCLUSTER API")
+	rows := [][]string{{"HOOK", "SINCE", "LEVEL", "BLOCKING", "HANDLERS", "CLUSTER API"}}
 	for _, h := range hooks {
 		blocking, handlers := "no", "all are called"
 		if h.Blocks(core) {
@@ -78,7 +75,7 @@ func WriteHooks(w io.Writer, format string, core int) error {
 		case h.Named:
 			handlers = "by name"
 		}
-		fmt.Fprintf(tw, "%s\tv1.%d\t%s\t%s\t%s\t%s\n", h.Name, h.Since, h.Level, blocking, handlers, h.Summary)
+		rows = append(rows, []string{h.Name, minor(h.Since), h.Level.String(), blocking, handlers, h.Summary})
 	}
-	return tw.Flush()
+	return writeTable(w, rows)
 }

@@ -2,9 +2,7 @@ package report
 
 import (
 	"cmp"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -16,55 +14,23 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
-//go:embed page.css
-var pageStyle string
-
 //go:embed page.js
 var pageScript string
 
-// findingsHTML writes one page that needs nothing else: it loads nothing, and
-// its policy lets the browser run only the script and the style sheet in it. It
-// is complete without the script, which filters and turns pages.
+// findingsHTML writes one page that needs nothing else. It is complete without the
+// script, which filters and turns pages.
 func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
-	title := job(r) + ": " + verdict(r)
-	head := el("head", "",
-		markup.El("meta", markup.Attrs("charset", "utf-8")),
-		markup.El("meta", markup.Attrs("http-equiv", "Content-Security-Policy", "content",
-			fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", policyHash(pageStyle), policyHash(pageScript)))),
-		markup.El("meta", markup.Attrs("name", "viewport", "content", "width=device-width, initial-scale=1")),
-		markup.El("meta", markup.Attrs("name", "color-scheme", "content", "light dark")),
-		markup.El("title", nil, markup.Text(title)),
-		markup.El("style", nil, markup.Raw(pageStyle)))
 	version := ""
 	if o.Version != "" {
 		version = " " + visible(o.Version)
 	}
-	body := markup.El("body", nil,
+	return writeHTML(w, job(r)+": "+verdict(r), pageScript,
 		markup.El("a", markup.Attrs("class", "skip", "href", "#findings"), markup.Text("Skip to the findings")),
 		el("header", "",
 			el("h1", "", markup.Text("Findings")),
 			el("p", "by", markup.Text("clusterctl-repo"+version+" looked "+looked(r)+silenced(r))),
 			pageCounts(r)),
-		el("main", "", pageFailures(r), pageFilter(r), pageFindings(r), pageTimelines(o.Timelines), pagePictures(o.Pictures), pageLatencies(o.Latencies), pageRules(r)),
-		markup.El("script", nil, markup.Raw(pageScript)))
-	if _, err := io.WriteString(w, "<!DOCTYPE html>\n"); err != nil {
-		return err
-	}
-	return markup.Write(w, lines(markup.El("html", markup.Attrs("lang", "en"), head, body)))
-}
-
-// el makes an element with a class.
-func el(name, class string, children ...markup.Node) markup.Node {
-	if class == "" {
-		return markup.El(name, nil, children...)
-	}
-	return markup.El(name, markup.Attrs("class", class), children...)
-}
-
-// policyHash is how a Content Security Policy names a script or style sheet.
-func policyHash(content string) string {
-	sum := sha256.Sum256([]byte(content))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+		el("main", "", pageFailures(r), pageFilter(r), pageFindings(r), pageTimelines(o.Timelines), pagePictures(o.Pictures), pageLatencies(o.Latencies), pageRules(r)))
 }
 
 // severityNames are the severities as people call them, worst first.
@@ -304,11 +270,16 @@ func pagePictures(pictures []Picture) markup.Node {
 	}
 	parts := []markup.Node{el("h2", "", markup.Text("Who owns whom"))}
 	for i, p := range pictures {
-		parts = append(parts, markup.El("details", markup.Attrs("class", "picture", "open", ""),
-			el("summary", "", el("h3", "", markup.Text(visible(p.Title)))),
-			markup.El("div", markup.Attrs("class", "canvas", "tabindex", "0"), p.Graph.SVG("picture-"+strconv.Itoa(i+1)))))
+		parts = append(parts, p.node(i))
 	}
 	return el("section", "pictures", parts...)
+}
+
+// node is the ith picture of a page.
+func (p Picture) node(i int) markup.Node {
+	return markup.El("details", markup.Attrs("class", "picture", "open", ""),
+		el("summary", "", el("h3", "", markup.Text(visible(p.Title)))),
+		markup.El("div", markup.Attrs("class", "canvas", "tabindex", "0"), p.Graph.SVG("picture-"+strconv.Itoa(i+1))))
 }
 
 func pageRules(r *lint.Report) markup.Node {

@@ -1,10 +1,9 @@
 package report
 
 import (
-	"fmt"
+	"cmp"
 	"io"
 	"strings"
-	"text/tabwriter"
 )
 
 // ImageStatus says whether a registry has an image.
@@ -39,25 +38,22 @@ type imageChecksBody struct {
 
 // WriteImageChecks prints what registries say, in a format of InventoryFormats.
 func WriteImageChecks(w io.Writer, format string, checks []ImageCheck, failures ...error) error {
-	switch format {
-	case "json":
-		return documentOf("image-checks").Write(w, failures, imageChecksBody{append([]ImageCheck{}, checks...)})
-	case "markdown":
-		fmt.Fprint(w, "| image | status | platforms | problem |\n|---|---|---|---|\n")
-		for _, c := range checks {
-			if _, err := fmt.Fprintf(w, "| %s | %s | %s | %s |\n", code(c.Ref), prose(string(c.Status)), prose(strings.Join(c.Platforms, ", ")), prose(c.Problem)); err != nil {
-				return err
-			}
-		}
-		return nil
+	if format == "json" {
+		return documentOf("image-checks").Write(w, failures, imageChecksBody{checks})
 	}
-	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	p := &page{format: format}
+	if p.isText() {
+		p.table("Images")
+	} else {
+		p.table("Images", "image", "status", "platforms", "problem")
+	}
 	for _, c := range checks {
-		rest := strings.Join(c.Platforms, ", ")
-		if c.Problem != "" {
-			rest = c.Problem
+		platforms := strings.Join(c.Platforms, ", ")
+		if p.isText() {
+			p.row(string(c.Status), c.Ref, cmp.Or(c.Problem, platforms))
+		} else {
+			p.row(code(c.Ref), string(c.Status), platforms, c.Problem)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", visible(string(c.Status)), visible(c.Ref), oneLine(rest))
 	}
-	return tw.Flush()
+	return p.print(w)
 }

@@ -1,9 +1,8 @@
 package report
 
 import (
-	"bufio"
-	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -15,21 +14,18 @@ import (
 // JSON is one object with one list, of which every entry names its release; failures
 // say what it lacks.
 func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Image], failures ...error) error {
-	switch format {
-	case "json":
-		return documentOf("images").writeList(w, failures, nil, imagesBody{[]imageEntry{}}, "images", func(yield func(any) bool) {
-			for _, r := range releases {
-				for i := range r.Items {
-					if !yield(imageEntry{nameOf(r.Release), r.Items[i]}) {
-						return
-					}
+	if format != "json" {
+		return inventoryPage(format, releases, (*page).images).print(w)
+	}
+	return documentOf("images").writeList(w, failures, nil, imagesBody{[]imageEntry{}}, "images", func(yield func(any) bool) {
+		for _, r := range releases {
+			for i := range r.Items {
+				if !yield(imageEntry{nameOf(r.Release), r.Items[i]}) {
+					return
 				}
 			}
-		})
-	case "markdown":
-		return eachRelease(w, "### %s %s\n\n", releases, imagesMarkdown)
-	}
-	return eachRelease(w, "", releases, imagesText)
+		}
+	})
 }
 
 type imagesBody struct {
@@ -41,24 +37,36 @@ type imageEntry struct {
 	inventory.Image
 }
 
-func imagesText(w io.Writer, r *repo.Release, images []inventory.Image) error {
-	b := bufio.NewWriter(w)
-	distinct := map[string]bool{}
-	rows := [][]string{{"IMAGE", "CONTAINER", "OBJECT", "PLACE", "REMARK"}}
+// images adds the images of a release.
+func (p *page) images(r *repo.Release, images []inventory.Image) {
+	users := map[string][]string{}
+	var refs []string
+	for i := range images {
+		ref, object := images[i].Ref, images[i].Object
+		if users[ref] == nil {
+			refs = append(refs, ref)
+		}
+		if n := len(users[ref]); n == 0 || users[ref][n-1] != object {
+			users[ref] = append(users[ref], object)
+		}
+	}
+	if !p.isText() {
+		p.table("Images", "Image", "Used by")
+		for _, ref := range refs {
+			p.row(code(ref), few(users[ref]))
+		}
+		return
+	}
+	p.para(code(r.Provider.Label()), " ", code(r.Version), ": ", count(len(refs), "image"), " in ", count(len(images), "container"))
+	if len(images) == 0 {
+		return
+	}
+	p.gap()
+	p.table("Images", "IMAGE", "CONTAINER", "OBJECT", "PLACE", "REMARK")
 	for i := range images {
 		img := &images[i]
-		distinct[img.Ref] = true
-		rows = append(rows, []string{
-			printable(img.Ref), printable(img.Container), printable(img.Object),
-			fmt.Sprintf("%s:%d", printable(img.File), img.Line), remark(img),
-		})
+		p.row(code(img.Ref), code(img.Container), code(img.Object), []any{code(img.File), ":", strconv.Itoa(img.Line)}, remark(img))
 	}
-	fmt.Fprintf(b, "%s %s: %s in %s\n", printable(r.Provider.Label()), printable(r.Version), count(len(distinct), "image"), count(len(images), "container"))
-	if len(images) > 0 {
-		b.WriteByte('\n')
-		table(b, rows)
-	}
-	return b.Flush()
 }
 
 // remark says what is not ordinary about an image.
@@ -82,25 +90,4 @@ func remark(img *inventory.Image) string {
 		return "-"
 	}
 	return strings.Join(parts, "; ")
-}
-
-func imagesMarkdown(w io.Writer, _ *repo.Release, images []inventory.Image) error {
-	users := map[string][]string{}
-	var refs []string
-	for i := range images {
-		ref, object := images[i].Ref, images[i].Object
-		if users[ref] == nil {
-			refs = append(refs, ref)
-		}
-		if n := len(users[ref]); n == 0 || users[ref][n-1] != object {
-			users[ref] = append(users[ref], object)
-		}
-	}
-	var b strings.Builder
-	b.WriteString("| Image | Used by |\n|---|---|\n")
-	for _, ref := range refs {
-		fmt.Fprintf(&b, "| %s | %s |\n", code(ref), list(users[ref], code))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

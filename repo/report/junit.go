@@ -38,18 +38,6 @@ func junitCounts(s *junitSuite) []markup.Attr {
 	return markup.Attrs("tests", strconv.Itoa(s.tests), "failures", strconv.Itoa(s.failures), "errors", strconv.Itoa(s.errors), "skipped", strconv.Itoa(s.skipped))
 }
 
-// lines puts each node on its own line.
-func lines(nodes ...markup.Node) markup.Node {
-	if len(nodes) == 0 {
-		return markup.Node{}
-	}
-	out := []markup.Node{markup.Text("\n")}
-	for _, n := range nodes {
-		out = append(out, n, markup.Text("\n"))
-	}
-	return markup.List(out...)
-}
-
 // findingsJUnit writes a test suite for each file with findings. Those at or above
 // a severity are failures; others are tests that passed, with the finding as
 // their output. The first suite is the run itself, so that a clean report is not

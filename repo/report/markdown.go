@@ -35,13 +35,13 @@ func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency
 		for _, f := range worstFirst(r) {
 			object := ""
 			if f.Object != "" {
-				object = code(visible(f.Object)) + ": "
+				object = codeSpan(visible(f.Object)) + ": "
 			}
 			at := ""
 			if f.Way != "" {
 				at = " (at " + prose(built(f)) + ")"
 			}
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", severityName(f.Severity), code(place(f.File, f.Pos)), object, prose(f.Message), at, f.Rule.ID))
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", severityName(f.Severity), codeSpan(place(f.File, f.Pos)), object, prose(f.Message), at, f.Rule.ID))
 		}
 		fill(&b, rows, size*3/4, "\nAnd %d more.\n")
 		b.WriteString("\n<details><summary>What the rules mean, and what to do</summary>\n\n")
@@ -152,7 +152,7 @@ func ruleProse(s string) string {
 	var b strings.Builder
 	for _, part := range codeSpans(s) {
 		if part.code {
-			b.WriteString(code(visible(part.text)))
+			b.WriteString(codeSpan(visible(part.text)))
 		} else {
 			b.WriteString(prose(part.text))
 		}

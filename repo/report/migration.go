@@ -1,8 +1,8 @@
 package report
 
 import (
-	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
@@ -26,10 +26,9 @@ func WriteMigration(w io.Writer, format string, r *migrate.Report) error {
 	case "json":
 		return migrationJSON(w, r)
 	case "markdown":
-		return migrationMarkdown(w, r)
+		return migrationMarkdown(r).print(w)
 	}
-	_, err := io.WriteString(w, migrationText(r, false))
-	return err
+	return migrationText(r, false).print(w)
 }
 
 // totals counts files and objects.
@@ -113,24 +112,19 @@ func standingText(s migrate.Standing) string {
 	return text + after
 }
 
-// goText are Go types below a finding.
-func goText(code []string) string {
-	var b strings.Builder
-	for _, line := range code {
-		b.WriteString(strings.TrimRight("      "+oneLine(strings.ReplaceAll(line, "\t", "    ")), " ") + "\n")
-	}
-	return b.String()
-}
-
 // migrationTitles are the headings of the levels.
 var migrationTitles = [...]string{migrate.Note: "Notes", migrate.Users: "What users must write now", migrate.Manual: "Left to do by hand"}
 
 // MigrationSummary is the text without Go types.
-func MigrationSummary(r *migrate.Report) string { return migrationText(r, true) }
+func MigrationSummary(r *migrate.Report) string {
+	var b strings.Builder
+	_ = migrationText(r, true).print(&b) // a Builder takes all
+	return b.String()
+}
 
 // migrationText lists what a person should know, the most important last.
-func migrationText(r *migrate.Report, brief bool) string {
-	var b strings.Builder
+func migrationText(r *migrate.Report, brief bool) *page {
+	p := &page{}
 	for level := migrate.Note; level <= migrate.Manual; level++ {
 		title := false
 		alike := map[string]int{}
@@ -145,41 +139,47 @@ func migrationText(r *migrate.Report, brief bool) string {
 				continue
 			}
 			if !title {
-				fmt.Fprintf(&b, "%s:\n", migrationTitles[level])
+				p.heading(2, migrationTitles[level], ":")
 				title = true
 			}
+			place := f.File + ":" + strconv.Itoa(f.Line)
 			if delete(alike, f.Message); level == migrate.Note && n > 1 {
-				fmt.Fprintf(&b, "  %s:%d and %s: %s\n", oneLine(f.File), f.Line, count(n-1, "other place"), oneLine(f.Message))
+				p.at(2).item(place, " and ", count(n-1, "other place"), ": ", f.Message)
 				continue
 			}
-			fmt.Fprintf(&b, "  %s:%d: ", oneLine(f.File), f.Line)
+			parts := []any{place, ": "}
 			if f.Object != "" {
-				fmt.Fprintf(&b, "%s: ", oneLine(f.Object))
+				parts = append(parts, f.Object, ": ")
 			}
-			b.WriteString(oneLine(f.Message))
+			parts = append(parts, f.Message)
 			if f.Help != "" {
-				b.WriteString("; " + oneLine(f.Help))
+				parts = append(parts, "; ", f.Help)
 			}
-			b.WriteByte('\n')
+			p.at(2).item(parts...)
 			if f.Go != nil && !brief {
-				b.WriteString(goText(f.Go))
+				code := make([]string, len(f.Go))
+				for i, line := range f.Go {
+					code[i] = strings.TrimRight(oneLine(strings.ReplaceAll(line, "\t", "    ")), " ")
+				}
+				p.at(6).code("go", strings.Join(code, "\n"))
 			}
 		}
 	}
 	for _, s := range r.Standings {
-		b.WriteString(oneLine(standingText(s)) + "\n")
+		p.para(standingText(s))
 	}
 	changed, migrated, left := totals(r)
-	fmt.Fprintf(&b, "%s in %s migrated", count(migrated, "object"), count(changed, "file"))
+	text := count(migrated, "object") + " in " + count(changed, "file") + " migrated"
 	if left > 0 {
-		fmt.Fprintf(&b, ", %s left as they are", count(left, "object"))
+		text += ", " + count(left, "object") + " left as they are"
 	}
-	b.WriteByte('\n')
-	return b.String()
+	p.para(text)
+	return p
 }
 
-func migrationMarkdown(w io.Writer, r *migrate.Report) error {
-	var b strings.Builder
+// migrationMarkdown has the most important first, with all places.
+func migrationMarkdown(r *migrate.Report) *page {
+	p := &page{format: "markdown"}
 	for level := migrate.Manual; level >= migrate.Note; level-- {
 		title := false
 		for _, f := range r.Findings() {
@@ -187,23 +187,20 @@ func migrationMarkdown(w io.Writer, r *migrate.Report) error {
 				continue
 			}
 			if !title {
-				fmt.Fprintf(&b, "## %s\n\n| place | object | what | help |\n|---|---|---|---|\n", migrationTitles[level])
+				p.heading(2, migrationTitles[level])
+				p.table("", "place", "object", "what", "help")
 				title = true
 			}
-			fmt.Fprintf(&b, "| %s:%d | %s | %s | %s |\n", prose(f.File), f.Line, prose(f.Object), prose(f.Message), prose(f.Help))
-		}
-		if title {
-			b.WriteByte('\n')
+			p.row([]any{f.File, raw(":" + strconv.Itoa(f.Line))}, f.Object, f.Message, f.Help)
 		}
 	}
 	for _, s := range r.Standings {
-		b.WriteString("- " + prose(standingText(s)) + "\n")
+		p.item(standingText(s))
 	}
 	if len(r.Standings) > 0 {
-		b.WriteString("\nThe command contract plan has the Go types of missing fields.\n\n")
+		p.para("The command contract plan has the Go types of missing fields.")
 	}
 	changed, migrated, _ := totals(r)
-	fmt.Fprintf(&b, "%s in %s migrated.\n", count(migrated, "object"), count(changed, "file"))
-	_, err := io.WriteString(w, b.String())
-	return err
+	p.para(count(migrated, "object"), " in ", count(changed, "file"), " migrated.")
+	return p
 }

@@ -11,12 +11,11 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/draw"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
 // MoveFormats are the names of the formats that WriteMovePlans knows.
-var MoveFormats = []string{"text", "json", "dot", "mermaid", "svg", "html", "runbook", "runbook-markdown", "runbook-html"}
+var MoveFormats = []string{"text", "json", "mermaid", "html", "runbook", "runbook-markdown"}
 
 // MovePlan is a plan and what it is of: a template of a release, or the namespace
 // of a management cluster.
@@ -50,20 +49,14 @@ func WriteMovePlans(w io.Writer, format string, plans []MovePlan, o MoveOptions)
 	switch format {
 	case "json":
 		err = movesJSON(b, plans, o)
-	case "dot":
-		movesDot(b, plans)
 	case "mermaid":
 		movesMermaid(b, plans)
-	case "svg":
-		err = movesSVG(b, plans)
 	case "html":
 		err = movesHTML(b, plans, o)
 	case "runbook":
-		runbookText(b, plans, o)
+		err = runbookPage("text", plans).print(b)
 	case "runbook-markdown":
-		runbookMarkdown(b, plans, o)
-	case "runbook-html":
-		err = runbookHTML(b, plans, o)
+		err = runbookPage("markdown", plans).print(b)
 	default:
 		movesText(b, plans, o)
 	}
@@ -384,23 +377,40 @@ func orderOf(p *owners.Plan) []string {
 	return out
 }
 
-// nodeClasses are the classes of nodes in a picture.
-var nodeClasses = map[owners.Verdict]string{owners.Left: "bad", owners.Deleted: "bad", owners.Unclear: "warn", owners.Copied: "accent"}
+// classOf is the class of a node in a picture; empty if it moves.
+func classOf(n *owners.Node) string {
+	switch {
+	case n.Verdict == owners.Left && !n.Lost:
+		return "weak"
+	case n.Verdict == owners.Left, n.Verdict == owners.Deleted:
+		return "bad"
+	case n.Verdict == owners.Unclear:
+		return "warn"
+	case n.Verdict == owners.Copied:
+		return "accent"
+	}
+	return ""
+}
 
 // Most boxes that a picture for people shows.
 const mostBoxes = 400
 
-// shown picks what is worth drawing: not what nothing is linked to and nobody
-// loses, and of too many those that are lost or in the way first, with their
-// owners.
-func shown(g *owners.Graph, most int) []*owners.Node {
+// drawn are the objects worth drawing: not those without links that are left where
+// they belong.
+func drawn(g *owners.Graph) []*owners.Node {
 	var all []*owners.Node
 	for _, n := range g.Nodes {
 		if n.Lost || n.Verdict != owners.Left || len(n.In)+len(n.Out) > 0 || n.Object != nil {
 			all = append(all, n)
 		}
 	}
-	if most == 0 || len(all) <= most {
+	return all
+}
+
+// shown picks at most so many of them: those that are lost first, with their owners.
+func shown(g *owners.Graph, most int) []*owners.Node {
+	all := drawn(g)
+	if len(all) <= most {
 		return all
 	}
 	picked := map[*owners.Node]bool{}
@@ -423,9 +433,9 @@ func shown(g *owners.Graph, most int) []*owners.Node {
 }
 
 // Owners draws the owners in a graph and what becomes of each object.
-func Owners(g *owners.Graph) *draw.Graph {
+func Owners(g *owners.Graph) *markup.Graph {
 	nodes := shown(g, mostBoxes)
-	out := &draw.Graph{Title: "Owners, and what clusterctl move does with each object"}
+	out := &markup.Graph{Title: "Owners, and what clusterctl move does with each object"}
 	if len(nodes) < len(g.Nodes) {
 		out.Title += fmt.Sprintf(" (%d of %d shown)", len(nodes), len(g.Nodes))
 	}
@@ -436,11 +446,7 @@ func Owners(g *owners.Graph) *draw.Graph {
 		if n.Namespace != "" {
 			name = n.Namespace + "/" + name
 		}
-		class := nodeClasses[n.Verdict]
-		if n.Verdict == owners.Left && !n.Lost {
-			class = "weak"
-		}
-		out.Nodes = append(out.Nodes, draw.Node{ID: id[n], Label: visible(n.Kind), Sublabel: visible(name), Tooltip: visible(n.String() + ": " + n.Reason()), Class: class})
+		out.Nodes = append(out.Nodes, markup.Vertex{ID: id[n], Label: visible(n.Kind), Sublabel: visible(name), Tooltip: visible(n.String() + ": " + n.Reason()), Class: classOf(n)})
 	}
 	for _, n := range nodes {
 		for _, e := range n.Out {
@@ -451,7 +457,7 @@ func Owners(g *owners.Graph) *draw.Graph {
 			if e.Link != owners.Owner && e.Link != owners.SoftOwner {
 				class = "weak"
 			}
-			out.Edges = append(out.Edges, draw.Edge{From: id[n], To: id[e.To], Label: edgeLabel(e), Class: class})
+			out.Edges = append(out.Edges, markup.Edge{From: id[n], To: id[e.To], Label: edgeLabel(e), Class: class})
 		}
 	}
 	return out
@@ -465,92 +471,37 @@ func edgeLabel(e *owners.Edge) string {
 	return visible(e.Field[strings.LastIndexByte(e.Field, '.')+1:])
 }
 
-func movesSVG(w io.Writer, plans []MovePlan) error {
-	if len(plans) == 1 {
-		return Owners(plans[0].Graph).Write(w)
-	}
-	all := owners.New()
-	for _, p := range plans {
-		all.Nodes = append(all.Nodes, p.Nodes...)
-	}
-	return Owners(all).Write(w)
-}
-
-// colours of nodes in dot and mermaid, by the classes of pictures.
-var colours = map[string]string{"bad": "#b3141d", "warn": "#8a5a00", "accent": "#0858c7", "weak": "#8c959f", "": "#1f2328"}
-
-func movesDot(w *bufio.Writer, plans []MovePlan) {
-	fmt.Fprintln(w, "digraph move {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];")
-	for i, p := range plans {
-		nodes := shown(p.Graph, 0)
-		id := make(map[*owners.Node]int, len(nodes))
-		fmt.Fprintf(w, "  subgraph cluster_%d {\n    label=%s;\n", i, dotText(p.Title))
-		for k, n := range nodes {
-			id[n] = k
-			style := ""
-			if n.Verdict == owners.Left && !n.Lost {
-				style = ", style=dashed"
-			}
-			fmt.Fprintf(w, "    n%d_%d [label=%s, tooltip=%s, color=\"%s\"%s];\n", i, k, dotText(n.Kind+"\n"+strings.TrimPrefix(n.String(), n.Kind+" ")), dotText(n.Verdict.String()+": "+n.Reason()), colours[nodeClasses[n.Verdict]], style)
-		}
-		fmt.Fprintln(w, "  }")
-		eachEdge(nodes, id, func(from, to int, e *owners.Edge) {
-			style := ""
-			if e.Link != owners.Owner {
-				style = " [style=dashed, label=" + dotText(cmp.Or(edgeLabel(e), e.Link.String())) + "]"
-			}
-			fmt.Fprintf(w, "  n%d_%d -> n%d_%d%s;\n", i, from, i, to, style)
-		})
-	}
-	fmt.Fprintln(w, "}")
-}
-
-func eachEdge(nodes []*owners.Node, id map[*owners.Node]int, visit func(from, to int, e *owners.Edge)) {
-	for k, n := range nodes {
-		for _, e := range n.Out {
-			if to, ok := id[e.To]; ok {
-				visit(k, to, e)
-			}
-		}
-	}
-}
-
-// dotText quotes a text for Graphviz; a line break centres the lines.
-func dotText(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		lines[i] = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(visible(line))
-	}
-	return `"` + strings.Join(lines, `\n`) + `"`
-}
-
 func movesMermaid(w *bufio.Writer, plans []MovePlan) {
 	fmt.Fprintln(w, "flowchart LR")
 	for i, p := range plans {
-		nodes := shown(p.Graph, 0)
+		nodes := drawn(p.Graph)
 		id := make(map[*owners.Node]int, len(nodes))
 		fmt.Fprintf(w, "  subgraph p%d[%s]\n", i, mermaidText(p.Title))
 		for k, n := range nodes {
 			id[n] = k
-			class := cmp.Or(nodeClasses[n.Verdict], "moved")
-			if n.Verdict == owners.Left && !n.Lost {
-				class = "weak"
-			}
-			fmt.Fprintf(w, "    n%d_%d[%s]:::%s\n", i, k, mermaidText(n.String()), class)
+			fmt.Fprintf(w, "    n%d_%d[%s]:::%s\n", i, k, mermaidText(n.String()), cmp.Or(classOf(n), "moved"))
 		}
 		fmt.Fprintln(w, "  end")
-		eachEdge(nodes, id, func(from, to int, e *owners.Edge) {
-			arrow := "-->"
-			if e.Link != owners.Owner {
-				arrow = "-.->"
+		for k, n := range nodes {
+			for _, e := range n.Out {
+				to, ok := id[e.To]
+				if !ok {
+					continue
+				}
+				arrow := "-->"
+				if e.Link != owners.Owner {
+					arrow = "-.->"
+				}
+				fmt.Fprintf(w, "  n%d_%d %s n%d_%d\n", i, k, arrow, i, to)
 			}
-			fmt.Fprintf(w, "  n%d_%d %s n%d_%d\n", i, from, arrow, i, to)
-		})
+		}
 	}
-	for _, class := range []string{"bad", "warn", "accent", "weak"} {
-		fmt.Fprintf(w, "  classDef %s stroke:%s\n", class, colours[class])
-	}
-	fmt.Fprintf(w, "  classDef moved stroke:%s\n", colours[""])
+	fmt.Fprint(w, `  classDef bad stroke:#b3141d
+  classDef warn stroke:#8a5a00
+  classDef accent stroke:#0858c7
+  classDef weak stroke:#8c959f
+  classDef moved stroke:#1f2328
+`)
 }
 
 // mermaidText quotes a text for Mermaid, which knows entities like HTML. It takes
@@ -565,34 +516,16 @@ func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
 	if o.Version != "" {
 		version = " " + visible(o.Version)
 	}
-	main := []markup.Node{moveProblems(plans, o)}
-	for i, p := range plans {
-		main = append(main, movePage(i, p))
+	p := &page{format: "html"}
+	p.moveProblems(plans, o)
+	for i := range plans {
+		p.move(i, &plans[i])
 	}
-	body := markup.El("body", nil,
-		el("header", "",
-			el("h1", "", markup.Text("What clusterctl move would do")),
-			el("p", "by", markup.Text("clusterctl-repo"+version+" planned "+count(len(plans), "move")+". "+conclusion(plans, o)))),
-		el("main", "", main...))
-	if _, err := io.WriteString(w, "<!DOCTYPE html>\n"); err != nil {
-		return err
-	}
-	return markup.Write(w, lines(markup.El("html", markup.Attrs("lang", "en"), moveHead("clusterctl-repo move-plan"), body)))
+	return p.html(w, "clusterctl-repo move-plan", "What clusterctl move would do",
+		"clusterctl-repo"+version+" planned "+count(len(plans), "move")+". "+conclusion(plans, o))
 }
 
-// moveHead is the head of a page that needs nothing else.
-func moveHead(title string) markup.Node {
-	return el("head", "",
-		markup.El("meta", markup.Attrs("charset", "utf-8")),
-		markup.El("meta", markup.Attrs("http-equiv", "Content-Security-Policy", "content",
-			fmt.Sprintf("default-src 'none'; style-src %s; base-uri 'none'; form-action 'none'", policyHash(pageStyle)))),
-		markup.El("meta", markup.Attrs("name", "viewport", "content", "width=device-width, initial-scale=1")),
-		markup.El("meta", markup.Attrs("name", "color-scheme", "content", "light dark")),
-		markup.El("title", nil, markup.Text(title)),
-		markup.El("style", nil, markup.Raw(pageStyle)))
-}
-
-func moveProblems(plans []MovePlan, o MoveOptions) markup.Node {
+func (p *page) moveProblems(plans []MovePlan, o MoveOptions) {
 	var items []markup.Node
 	add := func(text string) { items = append(items, el("li", "", markup.Text(visibleLines(text)))) }
 	for _, err := range o.Problems {
@@ -601,28 +534,30 @@ func moveProblems(plans []MovePlan, o MoveOptions) markup.Node {
 	if o.MoreProblems > 0 {
 		add(fmt.Sprintf("and %d more", o.MoreProblems))
 	}
-	for _, p := range plans {
-		for _, gap := range p.Gaps {
+	for _, plan := range plans {
+		for _, gap := range plan.Gaps {
 			add(gap)
 		}
 	}
-	if len(items) == 0 {
-		return markup.Node{}
+	if len(items) > 0 {
+		p.element(el("section", "failures", el("h2", "", markup.Text("What is missing to be certain")), el("ul", "", items...)))
 	}
-	return el("section", "failures", el("h2", "", markup.Text("What is missing to be certain")), el("ul", "", items...))
 }
 
 // mostArticles of a plan are in a page.
 const mostArticles = 1000
 
-func movePage(i int, p MovePlan) markup.Node {
-	rows := rowsOf(p.Plan)
+// move adds the ith plan.
+func (p *page) move(i int, plan *MovePlan) {
+	rows := rowsOf(plan.Plan)
 	t := tallyOf(rows)
-	parts := []markup.Node{el("h2", "", markup.Text(visible(p.Title))), el("p", "", markup.Text(t.sentence()))}
-	for _, r := range p.Refusals {
-		parts = append(parts, moveArticle("error", "refused", r.Node.String(), r.Reason, nil, r.Fix))
+	p.section("", "group")
+	p.heading(2, plan.Title)
+	p.para(t.sentence())
+	for _, r := range plan.Refusals {
+		p.article("error", "refused", r.Node.String(), r.Reason, nil, r.Fix)
 	}
-	for _, f := range p.Failures {
+	for _, f := range plan.Failures {
 		word := "fails"
 		if f.Hurts {
 			word = "harm"
@@ -632,10 +567,10 @@ func movePage(i int, p MovePlan) markup.Node {
 		if f.Hurts {
 			state = nil
 		}
-		parts = append(parts, moveArticle("error", word, f.Node.String(), f.Reason, nil, f.Fix, state...))
+		p.article("error", word, f.Node.String(), f.Reason, nil, f.Fix, state...)
 	}
-	for _, r := range p.Notes {
-		parts = append(parts, moveArticle("info", "note", r.Node.String(), r.Reason, nil, r.Fix))
+	for _, r := range plan.Notes {
+		p.article("info", "note", r.Node.String(), r.Reason, nil, r.Fix)
 	}
 	articles := 0
 	for k := range rows {
@@ -650,28 +585,25 @@ func movePage(i int, p MovePlan) markup.Node {
 			continue
 		}
 		if articles++; articles <= mostArticles {
-			parts = append(parts, moveArticle(class, r.fate, r.String(), r.why(), r.path(), r.todo()))
+			p.article(class, r.fate, r.String(), r.why(), r.path(), r.todo())
 		}
 	}
 	if articles > mostArticles {
-		parts = append(parts, el("p", "", markup.Text(fmt.Sprintf("And %d more; -o json has them all.", articles-mostArticles))))
+		p.para(fmt.Sprintf("And %d more; -o json has them all.", articles-mostArticles))
 	}
 	var facts []markup.Node
 	for _, row := range t.kinds()[1:] {
 		facts = append(facts, el("dt", "", markup.Text(row[0])), el("dd", "", markup.Text(kindSentence(t.kinds()[0], row))))
 	}
-	parts = append(parts, el("h3", "", markup.Text("Kinds")), el("dl", "", facts...))
-	if order := orderOf(p.Plan); len(order) > 0 {
-		var steps []markup.Node
+	p.heading(3, "Kinds")
+	p.element(el("dl", "", facts...))
+	if order := orderOf(plan.Plan); len(order) > 0 {
+		p.heading(3, "Order")
 		for _, kinds := range order {
-			steps = append(steps, el("li", "", markup.Text(kinds)))
+			p.step(kinds)
 		}
-		parts = append(parts, el("h3", "", markup.Text("Order")), el("ol", "", steps...))
 	}
-	parts = append(parts, markup.El("details", markup.Attrs("class", "picture", "open", ""),
-		el("summary", "", el("h3", "", markup.Text("Who owns whom"))),
-		markup.El("div", markup.Attrs("class", "canvas", "tabindex", "0"), Owners(p.Graph).SVG("picture-"+strconv.Itoa(i+1)))))
-	return el("section", "group", parts...)
+	p.element(Picture{"Who owns whom", Owners(plan.Graph)}.node(i))
 }
 
 func kindSentence(heading, row []string) string {
@@ -684,7 +616,8 @@ func kindSentence(heading, row []string) string {
 	return strings.Join(parts, ", ")
 }
 
-func moveArticle(class, word, object, reason string, path []string, fix string, more ...string) markup.Node {
+// article adds what becomes of an object.
+func (p *page) article(class, word, object, reason string, path []string, fix string, more ...string) {
 	parts := []markup.Node{
 		el("p", "head", el("span", "badge", markup.Text(word)), markup.Text(" "), el("span", "object", markup.Text(visible(object)))),
 		el("p", "message", markup.Text(visible(reason))),
@@ -701,5 +634,5 @@ func moveArticle(class, word, object, reason string, path []string, fix string, 
 	for _, text := range more {
 		parts = append(parts, el("p", "help", markup.Text(visible(text))))
 	}
-	return el("article", "finding "+class, parts...)
+	p.element(el("article", "finding "+class, parts...))
 }

@@ -152,7 +152,7 @@ func flockText(w *bufio.Writer, f flock, o MoveOptions) {
 	}
 	if kinds := t.kinds(); len(kinds) > 1 {
 		w.WriteByte('\n')
-		table(w, kinds)
+		_ = writeTable(w, kinds)
 	}
 	if len(f.plans) > 1 {
 		return // each template has an order of its own

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 )
@@ -91,87 +90,67 @@ func WritePlans(w io.Writer, format string, chosen contract.Contract, core int, 
 		}
 		body.Providers = append(body.Providers, b)
 	}
-	switch format {
-	case "json":
+	if format == "json" {
 		return documentOf("contract-plan").Write(w, nil, body)
-	case "markdown":
-		return writePlan(w, body, planMarkdown)
 	}
-	return writePlan(w, body, planText)
+	return planPage(format, body).print(w)
 }
 
-// planStyle is how a plan looks in a format.
-type planStyle struct {
-	title, role, kind string
-	item, code, words func(string) string
-}
-
-var planText = planStyle{
-	title: "%s\n", role: "\n%s\n", kind: "  %s\n", words: oneLine,
-	item: func(s string) string { return "    " + oneLine(s) + "\n" },
-	code: func(s string) string {
-		return "\n" + strings.ReplaceAll("      "+strings.ReplaceAll(s, "\n", "\n      "), "      \n", "\n") + "\n\n"
-	},
-}
-
-var planMarkdown = planStyle{
-	title: "## %s\n\n", role: "\n### %s\n", kind: "\n#### %s\n\n", words: prose,
-	item: func(s string) string { return "- " + prose(s) + "\n" },
-	code: func(s string) string { return "\n```go\n" + s + "\n```\n" },
-}
-
-func writePlan(w io.Writer, body plansBody, style planStyle) error {
-	var b strings.Builder
+func planPage(format string, body plansBody) *page {
+	page := &page{format: format}
+	todo := func(format string, args ...any) { page.at(4).item(fmt.Sprintf(format, args...)) }
 	for i, p := range body.Providers {
 		if i > 0 {
-			b.WriteByte('\n')
+			page.gap()
 		}
-		fmt.Fprintf(&b, style.title, style.words(p.Provider+" "+p.Version+" and contract "+body.Contract))
+		page.heading(2, p.Provider+" "+p.Version+" and contract "+body.Contract)
 		if p.Ready {
-			b.WriteString(style.item("nothing is left to do"))
+			todo("nothing is left to do")
 		}
 		for _, c := range p.Contracts {
-			b.WriteString(style.item("now, " + c.Name + ": " + c.text()))
+			todo("now, %s: %s", c.Name, c.text())
 		}
 		switch {
 		case p.Series.Series == "":
-			b.WriteString(style.item("metadata.yaml has no release series for this version; add one with contract: " + body.Contract))
+			todo("metadata.yaml has no release series for this version; add one with contract: %s", body.Contract)
 		case p.Series.Change:
-			b.WriteString(style.item(fmt.Sprintf("metadata.yaml: series %s has contract %s, and a series keeps its contract; begin a new series with contract: %s", p.Series.Series, p.Series.Contract, body.Contract)))
+			todo("metadata.yaml: series %s has contract %s, and a series keeps its contract; begin a new series with contract: %s", p.Series.Series, p.Series.Contract, body.Contract)
 		}
-		for _, page := range contract.Pages {
+		for _, role := range contract.Pages {
 			title := false
 			for _, k := range p.Kinds {
-				if k.Role != string(page.Role) || k.Label == "" && len(k.Fields) == 0 {
+				if k.Role != string(role.Role) || k.Label == "" && len(k.Fields) == 0 {
 					continue
 				}
 				if !title {
-					fmt.Fprintf(&b, style.role, page.Role)
+					page.gap()
+					page.heading(3, string(role.Role))
 					title = true
 				}
-				fmt.Fprintf(&b, style.kind, style.words(k.Kind+" "+k.Version))
+				page.at(2).heading(4, k.Kind+" "+k.Version)
 				for _, f := range k.Fields {
-					text := fmt.Sprintf("%s %s: %s", f.Need, f.Path, f.Problem)
 					switch f.Problem {
 					case "moved":
-						text += "; it is " + f.Was
+						todo("%s %s: moved; it is %s", f.Need, f.Path, f.Was)
 					case "wrong type":
-						text += "; it must be " + f.Type
+						todo("%s %s: wrong type; it must be %s", f.Need, f.Path, f.Type)
+					default:
+						todo("%s %s: %s", f.Need, f.Path, f.Problem)
 					}
-					b.WriteString(style.item(text))
 				}
 				switch {
 				case k.Label != "" && k.Safe:
-					b.WriteString(style.item("add the label " + k.Label))
+					todo("add the label %s", k.Label)
 				case k.Label != "":
-					b.WriteString(style.item("add the label " + k.Label + " once the fields that MUST be there are"))
+					todo("add the label %s once the fields that MUST be there are", k.Label)
 				}
 				if k.Go != "" {
-					b.WriteString(style.code(k.Go))
+					page.gap()
+					page.at(6).code("go", k.Go)
+					page.gap()
 				}
 			}
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return page
 }

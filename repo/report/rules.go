@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
@@ -35,16 +34,15 @@ func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 		}
 		return documentOf("rules").Write(w, nil, out)
 	}
-	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(tw, "RULE\tSEVERITY\tPROOF\tTITLE")
+	rows := [][]string{{"RULE", "SEVERITY", "PROOF", "TITLE"}}
 	for _, r := range rules {
 		severity := r.Severity.String()
 		if r.OptIn == lint.EveryFinding || r.Flag != "" {
 			severity = "(" + severity + ")" // not applied unless asked for
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", r.ID, severity, r.Proof, r.Title)
+		rows = append(rows, []string{r.ID, severity, string(r.Proof), r.Title})
 	}
-	return tw.Flush()
+	return writeTable(w, rows)
 }
 
 // Example is what WriteRule shows of a rule's example.

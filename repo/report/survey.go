@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,24 +21,33 @@ const supportNote = "Cluster API's support of contract v1beta1 ends in 2027; pro
 // WriteSurvey prints what a survey found, in a format of SurveyFormats. The same
 // survey gives the same bytes.
 func WriteSurvey(w io.Writer, format string, s *fleet.Survey) error {
-	switch format {
-	case "json":
+	if format == "json" {
 		return documentOf("survey").Write(w, s.Failures(), s)
-	case "markdown":
-		return surveyMarkdown(w, s)
-	case "html":
-		return surveyHTML(w, s)
 	}
-	table(w, surveyCells(s))
-	for _, p := range s.Providers {
-		for _, line := range surveyRemarks(&p) {
-			if _, err := fmt.Fprintf(w, "  %s: %s\n", visible(surveyName(&p)), visible(line)); err != nil {
-				return err
+	p := &page{format: format}
+	if format == "markdown" {
+		p.heading(1, "Providers")
+		p.para(surveySummary(s) + ". " + supportNote)
+	}
+	p.survey(s)
+	for i := range s.Providers {
+		provider := &s.Providers[i]
+		if p.isText() {
+			for _, line := range surveyRemarks(provider) {
+				p.at(2).item(surveyName(provider), ": ", line)
 			}
+			continue
 		}
+		p.section(anchor(i), "")
+		p.provider(provider)
 	}
-	_, err := fmt.Fprintln(w, surveySummary(s))
-	return err
+	if format == "html" {
+		return p.html(w, "Providers", "Providers", surveySummary(s)+". "+supportNote)
+	}
+	if p.isText() {
+		p.para(surveySummary(s))
+	}
+	return p.print(w)
 }
 
 // ReadSurvey reads what WriteSurvey wrote as JSON. Name is that of the file, for errors.
@@ -86,7 +96,7 @@ func surveySummary(s *fleet.Survey) string {
 			errors++
 		}
 	}
-	text := fmt.Sprintf("%s: %d ready for v1beta2, %d with errors in the newest release", plural(len(s.Providers), "provider"), ready, errors)
+	text := fmt.Sprintf("%s: %d ready for v1beta2, %d with errors in the newest release", count(len(s.Providers), "provider"), ready, errors)
 	if n := s.Failed(); n > 0 {
 		text += fmt.Sprintf(", %d could not be surveyed", n)
 	}
@@ -96,44 +106,35 @@ func surveySummary(s *fleet.Survey) string {
 	return text
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
-}
-
-// surveyCells is the table: a line for each provider, with its newest release.
-func surveyCells(s *fleet.Survey) [][]string {
-	head := []string{"PROVIDER", "NEWEST", "VERSIONS"}
-	var contracts []string
-	for _, p := range s.Providers {
-		if len(p.Releases) > 0 {
-			for _, c := range p.Releases[0].Contracts {
-				contracts = append(contracts, visible(c.Name))
+// survey adds the table: a line for each provider, with its newest release.
+func (p *page) survey(s *fleet.Survey) {
+	var contracts []any
+	for _, one := range s.Providers {
+		if len(one.Releases) > 0 {
+			for _, c := range one.Releases[0].Contracts {
+				contracts = append(contracts, c.Name)
 			}
 			break
 		}
 	}
-	head = append(append(head, contracts...), "ERRORS", "WARNINGS", "UPGRADE", "IMAGES", "NO RELEASE")
-	rows := [][]string{head}
-	for _, p := range s.Providers {
-		row := []string{visible(surveyName(&p)), "–", strconv.Itoa(p.Versions)}
-		if len(p.Releases) == 0 {
+	p.table("Providers", slices.Concat([]any{"PROVIDER", "NEWEST", "VERSIONS"}, contracts, []any{"ERRORS", "WARNINGS", "UPGRADE", "IMAGES", "NO RELEASE"})...)
+	for i := range s.Providers {
+		one := &s.Providers[i]
+		row := []any{link{anchor(i), surveyName(one)}, "–", strconv.Itoa(one.Versions)}
+		if len(one.Releases) == 0 {
 			for range len(contracts) + 4 {
 				row = append(row, "–")
 			}
-			rows = append(rows, append(row, strconv.Itoa(len(p.WithoutRelease))))
-			continue
+		} else {
+			r := &one.Releases[0]
+			row[1] = r.Version
+			for _, c := range r.Contracts {
+				row = append(row, MatrixCell(c).text())
+			}
+			row = append(row, strconv.Itoa(r.Errors), strconv.Itoa(r.Warnings), upgradeText(one.Upgrade), strconv.Itoa(len(r.Images)))
 		}
-		r := &p.Releases[0]
-		row[1] = visible(r.Version)
-		for _, c := range r.Contracts {
-			row = append(row, MatrixCell(c).text())
-		}
-		rows = append(rows, append(row, strconv.Itoa(r.Errors), strconv.Itoa(r.Warnings), upgradeText(p.Upgrade), strconv.Itoa(len(r.Images)), strconv.Itoa(len(p.WithoutRelease))))
+		p.row(append(row, strconv.Itoa(len(one.WithoutRelease)))...)
 	}
-	return rows
 }
 
 func upgradeText(u *fleet.Upgrade) string {
@@ -141,11 +142,11 @@ func upgradeText(u *fleet.Upgrade) string {
 	case u == nil:
 		return "–"
 	case u.Problem != "":
-		return "fails from " + visible(u.From)
+		return "fails from " + u.From
 	case u.To == "":
-		return "none from " + visible(u.From)
+		return "none from " + u.From
 	}
-	return visible(u.From) + " to " + visible(u.To)
+	return u.From + " to " + u.To
 }
 
 // surveyRemarks are what the table has no room for.
@@ -155,7 +156,7 @@ func surveyRemarks(p *fleet.Provider) []string {
 		out = append(out, "not surveyed: "+p.Failure)
 	}
 	if len(p.WithoutRelease) > 0 {
-		out = append(out, "versions without a release: "+list(p.WithoutRelease, visible))
+		out = append(out, "versions without a release: "+textOf(few(p.WithoutRelease)...))
 	}
 	if p.Upgrade != nil && p.Upgrade.Problem != "" {
 		out = append(out, "clusterctl upgrade plan fails: "+p.Upgrade.Problem)
@@ -171,42 +172,6 @@ func surveyRemarks(p *fleet.Provider) []string {
 // anchor is the identifier of the part of the page on the i-th provider.
 func anchor(i int) string { return "provider-" + strconv.Itoa(i+1) }
 
-func surveyMarkdown(w io.Writer, s *fleet.Survey) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Providers\n\n%s. %s\n\n", prose(surveySummary(s)), supportNote)
-	for i, row := range surveyCells(s) {
-		for j := range row {
-			row[j] = prose(row[j])
-		}
-		if i > 0 {
-			row[0] = fmt.Sprintf("[%s](#%s)", row[0], anchor(i-1))
-		}
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-		if i == 0 {
-			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
-		}
-	}
-	for i := range s.Providers {
-		p := &s.Providers[i]
-		fmt.Fprintf(&b, "\n<a id=\"%s\"></a>\n\n## %s\n\n", anchor(i), prose(surveyName(p)))
-		if p.Subject != p.Label {
-			fmt.Fprintf(&b, "From %s\n\n", prose(p.Subject))
-		}
-		for _, line := range surveyRemarks(p) {
-			fmt.Fprintf(&b, "- %s\n", prose(line))
-		}
-		for _, r := range p.Releases {
-			fmt.Fprintf(&b, "\n### %s\n\n", prose(r.Version))
-			fmt.Fprintf(&b, "%s, %s, %d infos; images: %s\n\n", plural(r.Errors, "error"), plural(r.Warnings, "warning"), r.Infos, prose(strings.Join(r.Images, ", ")))
-			for _, f := range r.Findings {
-				fmt.Fprintf(&b, "- %s %s: %s: %s\n", prose(f.Severity), prose(f.Rule), prose(findingPlace(f)), prose(f.Message))
-			}
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
 func findingPlace(f fleet.Finding) string {
 	if f.Line == 0 {
 		return f.File
@@ -214,50 +179,57 @@ func findingPlace(f fleet.Finding) string {
 	return f.File + ":" + strconv.Itoa(f.Line)
 }
 
-func surveyHTML(w io.Writer, s *fleet.Survey) error {
-	parts := []markup.Node{pageTable("Providers", surveyCells(s), func(i int) string { return "#" + anchor(i) })}
-	for i := range s.Providers {
-		parts = append(parts, surveySection(&s.Providers[i], i))
+// provider adds what was found of a provider, in Markdown or HTML.
+func (p *page) provider(one *fleet.Provider) {
+	p.heading(2, surveyName(one))
+	if one.Subject != one.Label {
+		p.note("From " + one.Subject)
 	}
-	return writePage(w, "Providers",
-		el("header", "", el("h1", "", markup.Text("Providers")), el("p", "by", markup.Text(surveySummary(s)+". "+supportNote))),
-		el("main", "", parts...))
+	remarks := surveyRemarks(one)
+	for _, line := range remarks {
+		p.item(line)
+	}
+	if len(remarks) == 0 && p.format == "markdown" {
+		p.item()
+	}
+	for i := range one.Releases {
+		r := &one.Releases[i]
+		found := fmt.Sprintf("%s, %s, %d infos", count(r.Errors, "error"), count(r.Warnings, "warning"), r.Infos)
+		if p.format == "html" {
+			p.element(releaseNode(r, found))
+			continue
+		}
+		p.heading(3, r.Version)
+		p.para(found, "; images: ", strings.Join(r.Images, ", "))
+		if len(r.Findings) == 0 {
+			p.item()
+		}
+		for _, f := range r.Findings {
+			p.item(f.Severity, " ", f.Rule, ": ", findingPlace(f), ": ", f.Message)
+		}
+	}
 }
 
-func surveySection(p *fleet.Provider, i int) markup.Node {
-	parts := []markup.Node{el("h2", "", markup.Text(visible(surveyName(p))))}
-	if p.Subject != p.Label {
-		parts = append(parts, el("p", "by", markup.Text("From "+visible(p.Subject))))
+// releaseNode is a release that can be unfolded.
+func releaseNode(r *fleet.Release, found string) markup.Node {
+	inside := &page{format: "html"}
+	inside.element(el("summary", "", markup.Text(visible(r.Version)+": "+found)))
+	for _, f := range r.Findings {
+		inside.element(el("div", "finding "+f.Severity,
+			el("p", "head", el("span", "badge", markup.Text(f.Severity+" "+f.Rule)), el("span", "place", markup.Text(visible(findingPlace(f))))),
+			el("p", "message", markup.Text(visible(f.Message)))))
 	}
-	var remarks []markup.Node
-	for _, line := range surveyRemarks(p) {
-		remarks = append(remarks, el("li", "", markup.Text(visible(line))))
-	}
-	if remarks != nil {
-		parts = append(parts, el("ul", "", remarks...))
-	}
-	for _, r := range p.Releases {
-		var inside []markup.Node
-		inside = append(inside, el("summary", "", markup.Text(fmt.Sprintf("%s: %s, %s, %d infos", visible(r.Version), plural(r.Errors, "error"), plural(r.Warnings, "warning"), r.Infos))))
-		for _, f := range r.Findings {
-			inside = append(inside, el("div", "finding "+f.Severity,
-				el("p", "head", el("span", "badge", markup.Text(f.Severity+" "+f.Rule)), el("span", "place", markup.Text(visible(findingPlace(f))))),
-				el("p", "message", markup.Text(visible(f.Message)))))
-		}
-		for _, c := range r.Contracts {
-			if c.Declared && len(c.Missing) > 0 {
-				inside = append(inside, el("h4", "", markup.Text("Missing for "+visible(c.Name))))
-				var items []markup.Node
-				for _, m := range c.Missing {
-					items = append(items, el("li", "", markup.Text(visible(m))))
-				}
-				inside = append(inside, el("ul", "", items...))
+	for _, c := range r.Contracts {
+		if c.Declared && len(c.Missing) > 0 {
+			inside.heading(4, "Missing for "+c.Name)
+			for _, m := range c.Missing {
+				inside.item(m)
 			}
 		}
-		if len(r.Images) > 0 {
-			inside = append(inside, el("h4", "", markup.Text("Images")), el("p", "place", markup.Text(visible(strings.Join(r.Images, ", ")))))
-		}
-		parts = append(parts, el("details", "", inside...))
 	}
-	return markup.El("section", markup.Attrs("id", anchor(i)), parts...)
+	if len(r.Images) > 0 {
+		inside.heading(4, "Images")
+		inside.element(el("p", "place", markup.Text(visible(strings.Join(r.Images, ", ")))))
+	}
+	return el("details", "", inside.nodes()...)
 }

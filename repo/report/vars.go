@@ -1,15 +1,12 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
@@ -31,21 +28,18 @@ type Inventory[T any] struct {
 // object with one list, of which every entry names its release; failures
 // say what it lacks.
 func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.Variable], failures ...error) error {
-	switch format {
-	case "json":
-		return documentOf("vars").writeList(w, failures, nil, variablesBody{[]variableEntry{}}, "variables", func(yield func(any) bool) {
-			for _, r := range releases {
-				for i := range r.Items {
-					if !yield(variableEntry{nameOf(r.Release), r.Items[i]}) {
-						return
-					}
+	if format != "json" {
+		return inventoryPage(format, releases, (*page).variables).print(w)
+	}
+	return documentOf("vars").writeList(w, failures, nil, variablesBody{[]variableEntry{}}, "variables", func(yield func(any) bool) {
+		for _, r := range releases {
+			for i := range r.Items {
+				if !yield(variableEntry{nameOf(r.Release), r.Items[i]}) {
+					return
 				}
 			}
-		})
-	case "markdown":
-		return eachRelease(w, "### %s %s\n\n", releases, variablesMarkdown)
-	}
-	return eachRelease(w, "", releases, variablesText)
+		}
+	})
 }
 
 type variablesBody struct {
@@ -65,84 +59,78 @@ type ofRelease struct {
 
 func nameOf(r *repo.Release) ofRelease { return ofRelease{r.Provider.Label(), r.Version} }
 
-// eachRelease prints one part for each release, with a title if there are
-// several and title is a format for the label and the version.
-func eachRelease[T any](w io.Writer, title string, releases []Inventory[T], write func(w io.Writer, r *repo.Release, items []T) error) error {
+// inventoryPage has a part for each release; in Markdown with a heading if there are
+// several.
+func inventoryPage[T any](format string, releases []Inventory[T], add func(p *page, r *repo.Release, items []T)) *page {
+	p := &page{format: format}
 	for i, r := range releases {
-		head := ""
 		if i > 0 {
-			head = "\n"
+			p.gap()
 		}
-		if title != "" && len(releases) > 1 {
-			head += fmt.Sprintf(title, prose(r.Release.Provider.Label()), prose(r.Release.Version))
+		if !p.isText() && len(releases) > 1 {
+			p.heading(3, r.Release.Provider.Label()+" "+r.Release.Version)
 		}
-		if _, err := io.WriteString(w, head); err != nil {
-			return err
-		}
-		if err := write(w, r.Release, r.Items); err != nil {
-			return err
-		}
+		add(p, r.Release, r.Items)
 	}
-	return nil
+	return p
 }
 
 // shownPlaces is how many places of one thing are shown to people.
 const shownPlaces = 3
 
-func variablesText(w io.Writer, r *repo.Release, variables []inventory.Variable) error {
+// variables adds the variables of a release.
+func (p *page) variables(r *repo.Release, variables []inventory.Variable) {
 	variables = byNeed(variables)
+	if !p.isText() {
+		p.table("Variables", "Variable", "Type", "Default", "Used in")
+		for i := range variables {
+			v := &variables[i]
+			var files []string
+			for _, u := range v.Uses {
+				if n := len(files); n == 0 || files[n-1] != u.File {
+					files = append(files, u.File)
+				}
+			}
+			p.row(code(v.Name), raw(v.Type), defaultOf(v), few(files))
+		}
+		return
+	}
 	required := 0
 	for i := range variables {
 		if variables[i].Required {
 			required++
 		}
 	}
-	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s %s: %s, %d required\n", printable(r.Provider.Label()), printable(r.Version), count(len(variables), "variable"), required)
-	rows := [][]string{{"VARIABLE", "TYPE", "DEFAULT", "USED AT"}}
+	p.para(code(r.Provider.Label()), " ", code(r.Version), ": ", count(len(variables), "variable"), ", ", strconv.Itoa(required), " required")
+	if len(variables) > 0 {
+		p.gap()
+		p.table("Variables", "VARIABLE", "TYPE", "DEFAULT", "USED AT")
+	}
 	for i := range variables {
 		v := &variables[i]
-		first := v.Uses[0]
-		used := fmt.Sprintf("%s:%d", printable(first.File), first.Line)
+		used := []any{code(v.Uses[0].File), ":", strconv.Itoa(v.Uses[0].Line)}
 		if n := len(v.Uses) - 1; n > 0 {
-			used += fmt.Sprintf(" and %d more", n)
+			used = append(used, fmt.Sprintf(" and %d more", n))
 		}
-		rows = append(rows, []string{visible(v.Name), string(v.Type), shorten(defaultText(v, printable)), used})
+		p.row(v.Name, raw(v.Type), shorten(textOf(defaultOf(v))), used)
 	}
-	if len(variables) > 0 {
-		b.WriteByte('\n')
-		table(b, rows)
-	}
-	title := "\nnotes:\n"
+	noted := false
 	for i := range variables {
 		for _, n := range variables[i].Notes {
-			fmt.Fprintf(b, "%s  %s: %s [%s]\n", title, visible(variables[i].Name), printable(n.Message), n.Kind)
-			title = ""
-			for _, p := range n.Places[:min(len(n.Places), shownPlaces)] {
-				fmt.Fprintf(b, "    %s:%d:%d  %s\n", printable(p.File), p.Line, p.Column, shorten(printable(p.Expression)))
+			if !noted {
+				p.gap()
+				p.para("notes:")
+			}
+			noted = true
+			p.at(2).para(variables[i].Name, ": ", code(n.Message), " [", raw(n.Kind), "]")
+			for _, at := range n.Places[:min(len(n.Places), shownPlaces)] {
+				p.at(4).para(code(at.File), fmt.Sprintf(":%d:%d  ", at.Line, at.Column), raw(shorten(printable(at.Expression))))
 			}
 			if n := len(n.Places) - shownPlaces; n > 0 {
-				fmt.Fprintf(b, "    and %d more\n", n)
+				p.at(4).para(fmt.Sprintf("and %d more", n))
 			}
 		}
 	}
-	return b.Flush()
-}
-
-func variablesMarkdown(w io.Writer, _ *repo.Release, variables []inventory.Variable) error {
-	var b strings.Builder
-	b.WriteString("| Variable | Type | Default | Used in |\n|---|---|---|---|\n")
-	for _, v := range byNeed(variables) {
-		var files []string
-		for _, u := range v.Uses {
-			if n := len(files); n == 0 || files[n-1] != u.File {
-				files = append(files, u.File)
-			}
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", code(v.Name), v.Type, defaultText(&v, code), list(files, code))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // byNeed returns the variables with those first that a user must set, then
@@ -162,84 +150,43 @@ func byNeed(variables []inventory.Variable) []inventory.Variable {
 	return slices.Concat(ranks[:]...)
 }
 
-// defaultText says what the value is if the user gives none, or where it comes
-// from.
-func defaultText(v *inventory.Variable, quote func(string) string) string {
-	var parts []string
+// defaultOf says what the value is if the user gives none, or where it comes from.
+func defaultOf(v *inventory.Variable) []any {
+	var parts []any
 	switch {
 	case v.Required:
-		parts = append(parts, "(required)")
+		parts = []any{"(required)"}
 	case v.Option != "": // what clusterctl always sets has no other default
 	case v.Default != nil:
-		parts = append(parts, quote(*v.Default))
+		parts = []any{code(*v.Default)}
 	default:
-		parts = append(parts, "(empty)")
+		parts = []any{"(empty)"}
 	}
-	if v.Option != "" {
-		word := "option "
-		if !strings.HasPrefix(v.Option, "--") {
-			word = "argument "
-		}
-		parts = append(parts, word+quote(v.Option))
+	if v.Option == "" {
+		return parts
 	}
-	return strings.Join(parts, ", ")
+	if parts != nil {
+		parts = append(parts, ", ")
+	}
+	if strings.HasPrefix(v.Option, "--") {
+		return append(parts, "option ", code(v.Option))
+	}
+	return append(parts, "argument ", code(v.Option))
 }
 
-// table aligns rows of cells.
-func table(w io.Writer, rows [][]string) {
-	columns := 0
-	even := true
-	for _, row := range rows {
-		columns = max(columns, len(row))
-		even = even && len(row) == len(rows[0])
-		for _, cell := range row {
-			even = even && !strings.ContainsAny(cell, "\t\v\n\f") && utf8.ValidString(cell)
+// few are the first few of some names.
+func few(names []string) []any {
+	var parts []any
+	for i, n := range names[:min(len(names), shownPlaces)] {
+		if i > 0 {
+			parts = append(parts, ", ")
 		}
+		parts = append(parts, code(n))
 	}
-	if !even { // what tabwriter has rules for
-		t := tabwriter.NewWriter(w, 0, 0, gap, ' ', 0)
-		for _, row := range rows {
-			fmt.Fprintln(t, strings.Join(row, "\t"))
-		}
-		t.Flush()
-		return
-	}
-	// Tabwriter needs several times the memory of a long table.
-	widths := make([]int, columns)
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	var line []byte
-	for _, row := range rows {
-		line = line[:0]
-		for i, cell := range row {
-			line = append(line, cell...)
-			if i < len(row)-1 {
-				for range widths[i] + gap - utf8.RuneCountInString(cell) {
-					line = append(line, ' ')
-				}
-			}
-		}
-		_, _ = w.Write(append(line, '\n'))
-	}
-}
-
-// gap is how many blanks stand between columns.
-const gap = 2
-
-// list joins the first few of some names.
-func list(names []string, quote func(string) string) string {
-	var shown []string
-	for _, n := range names[:min(len(names), shownPlaces)] {
-		shown = append(shown, quote(n))
-	}
-	out := strings.Join(shown, ", ")
 	if n := len(names) - shownPlaces; n > 0 {
-		out += fmt.Sprintf(" and %d more", n)
+		parts = append(parts, fmt.Sprintf(" and %d more", n))
 	}
-	return out
+	return parts
 }
 
 // printable quotes a text that would spoil a line or the terminal. Texts come
@@ -264,9 +211,9 @@ func shorten(s string) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// code makes a code span for a cell of a Markdown table. The fence is longer
+// codeSpan makes a code span for a cell of a Markdown table. The fence is longer
 // than any row of backticks in the text.
-func code(s string) string {
+func codeSpan(s string) string {
 	s = printable(s)
 	if strings.Contains(s, `\|`) { // which would end the cell, however it is escaped
 		return "<code>" + strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", `\`, "&#92;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "~", "&#126;").Replace(s) + "</code>"

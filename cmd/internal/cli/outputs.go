@@ -72,7 +72,7 @@ func (o *Outputs) Parse() error {
 }
 
 // forms are the syntaxes of formats. Others are text.
-var forms = map[string]term.Form{"json": term.JSON, "sarif": term.JSON, "junit": term.XML, "html": term.XML, "svg": term.XML, "runbook-html": term.XML}
+var forms = map[string]term.Form{"json": term.JSON, "sarif": term.JSON, "junit": term.XML, "html": term.XML}
 
 // A Render writes a format. The style colours only what goes to standard output.
 type Render func(w io.Writer, format string, style term.Style) error

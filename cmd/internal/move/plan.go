@@ -80,9 +80,9 @@ that objects are moved to: providers and their versions, API versions, objects
 and ClusterClasses that exist already, namespaces, and the ExtensionConfigs that
 ClusterClasses need.
 
--o runbook, runbook-markdown and runbook-html write the tasks before, during and
-after the move with their commands, and how to recover from each failure. After
-the move, --verify compares what arrived with a plan saved by -o json=FILE.
+-o runbook (text) and runbook-markdown write the tasks before, during and after the
+move with their commands, and how to recover from each failure. After the move,
+--verify compares what arrived with a plan saved by -o json=FILE.
 
 The exit code is 1 if something would be lost, or clusterctl would refuse, fail or
 do harm, and 3 if too little is known to say that it would not.

@@ -1,4 +1,4 @@
-package draw
+package markup
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 
 // box is a node in its place, or with a nil node the bend of a long edge.
 type box struct {
-	node *Node
+	node *Vertex
 	x, y float64 // left end and middle
 	w, h float64
 	// exit is the right end of the column, where edges begin to bend.

@@ -1,31 +1,26 @@
-// Package draw makes a picture of a graph: nodes in columns, edges from left to
-// right, as SVG. It must not know what the graph means.
-package draw
+package markup
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
-// Graph is what is drawn. The order of nodes and edges is the only thing that
-// decides between equally good pictures, so the same graph gives the same bytes.
+// Graph is drawn as SVG: nodes in columns, edges from left to right. The order of
+// nodes and edges is the only thing that decides between equally good pictures, so
+// the same graph gives the same bytes.
 type Graph struct {
-	// Title and Description are read to people who cannot see the picture. An
-	// empty description lists the edges.
-	Title, Description string
-	Nodes              []Node
+	// Title is read, with a list of the edges, to people who cannot see the picture.
+	Title string
+	Nodes []Vertex
 	// Edges whose ends are no nodes are left out, and those with the same ends
 	// become one.
 	Edges []Edge
 }
 
-// Node is a box.
-type Node struct {
+// Vertex is a box.
+type Vertex struct {
 	// ID is what edges refer to. Of nodes with the same ID the first counts.
 	ID string
 	// Label is the first line, Sublabel the second. What is too long is cut;
@@ -42,9 +37,6 @@ type Edge struct {
 	Label    string
 	Class    string
 }
-
-// Write writes the picture as a file.
-func (g *Graph) Write(w io.Writer) error { return markup.Write(w, g.SVG("graph")) }
 
 // The sizes of things, in pixels.
 const (
@@ -77,15 +69,11 @@ const (
 
 // SVG draws the graph. The id is that of the element; ids of its parts begin
 // with it.
-func (g *Graph) SVG(id string) markup.Node {
+func (g *Graph) SVG(id string) Node {
 	p := arrange(g)
-	description := g.Description
-	if description == "" {
-		description = g.inWords(p)
-	}
-	out := []markup.Node{
-		markup.El("title", markup.Attrs("id", id+"-title"), markup.Text(g.Title)),
-		markup.El("desc", markup.Attrs("id", id+"-desc"), markup.Text(description)),
+	out := []Node{
+		El("title", Attrs("id", id+"-title"), Text(g.Title)),
+		El("desc", Attrs("id", id+"-desc"), Text(g.inWords(p))),
 	}
 	for i := range p.links {
 		out = append(out, p.edge(&p.links[i]))
@@ -100,37 +88,37 @@ func (g *Graph) SVG(id string) markup.Node {
 	for i := range p.links {
 		if l := &p.links[i]; l.label != "" {
 			x, y := places[i].x, places[i].y
-			out = append(out, markup.El("text", markup.Attrs("class", join("edge-label", l.class), "x", px(x), "y", px(y+4),
+			out = append(out, El("text", Attrs("class", join("edge-label", l.class), "x", px(x), "y", px(y+4),
 				"text-anchor", "middle", "font-size", strconv.Itoa(smallSize), "fill", faint, "stroke", paper, "stroke-width", "4", "paint-order", "stroke"),
-				markup.Text(cut(l.label))))
+				Text(cut(l.label))))
 		}
 	}
 	w, h := px(p.width), px(p.height)
-	return markup.El("svg", markup.Attrs("xmlns", "http://www.w3.org/2000/svg", "id", id, "class", "graph", "role", "img",
+	return El("svg", Attrs("xmlns", "http://www.w3.org/2000/svg", "id", id, "class", "graph", "role", "img",
 		"aria-labelledby", id+"-title "+id+"-desc", "width", w, "height", h, "viewBox", "0 0 "+w+" "+h,
 		"font-family", "ui-sans-serif, system-ui, sans-serif"), out...)
 }
 
-func (b *box) draw() markup.Node {
+func (b *box) draw() Node {
 	n := b.node
 	left, top := b.x, b.y-b.h/2
-	parts := []markup.Node{}
+	parts := []Node{}
 	if n.Tooltip != "" {
-		parts = append(parts, markup.El("title", nil, markup.Text(n.Tooltip)))
+		parts = append(parts, El("title", nil, Text(n.Tooltip)))
 	}
-	parts = append(parts, markup.El("rect", markup.Attrs("x", px(left), "y", px(top), "width", px(b.w), "height", px(b.h), "rx", "6", "fill", paper, "stroke", line)))
+	parts = append(parts, El("rect", Attrs("x", px(left), "y", px(top), "width", px(b.w), "height", px(b.h), "rx", "6", "fill", paper, "stroke", line)))
 	baseline := b.y + 4.5
 	if n.Sublabel != "" {
 		baseline = b.y - 3
-		parts = append(parts, markup.El("text", markup.Attrs("class", "sublabel", "x", px(left+padding), "y", px(b.y+13),
-			"font-size", strconv.Itoa(smallSize), "fill", faint), markup.Text(cut(n.Sublabel))))
+		parts = append(parts, El("text", Attrs("class", "sublabel", "x", px(left+padding), "y", px(b.y+13),
+			"font-size", strconv.Itoa(smallSize), "fill", faint), Text(cut(n.Sublabel))))
 	}
-	parts = append(parts, markup.El("text", markup.Attrs("class", "label", "x", px(left+padding), "y", px(baseline),
-		"font-size", strconv.Itoa(labelSize), "font-weight", "600", "fill", ink), markup.Text(cut(n.Label))))
-	return markup.El("g", markup.Attrs("class", join("node", n.Class)), parts...)
+	parts = append(parts, El("text", Attrs("class", "label", "x", px(left+padding), "y", px(baseline),
+		"font-size", strconv.Itoa(labelSize), "font-weight", "600", "fill", ink), Text(cut(n.Label))))
+	return El("g", Attrs("class", join("node", n.Class)), parts...)
 }
 
-func (p *picture) edge(l *link) markup.Node {
+func (p *picture) edge(l *link) Node {
 	points := p.points(l)
 	var d strings.Builder
 	fmt.Fprintf(&d, "M%s %s", px(points[0].x), px(points[0].y))
@@ -156,9 +144,9 @@ func (p *picture) edge(l *link) markup.Node {
 		back = 1
 	}
 	head := fmt.Sprintf("M%s %sl%s -4v8z", px(tip.x), px(tip.y), px(back*arrow))
-	return markup.El("g", markup.Attrs("class", join("edge", l.class), "fill", "none", "stroke", line, "stroke-width", "1.5"),
-		markup.El("path", markup.Attrs("d", d.String())),
-		markup.El("path", markup.Attrs("class", "head", "d", head, "fill", line, "stroke", "none")))
+	return El("g", Attrs("class", join("edge", l.class), "fill", "none", "stroke", line, "stroke-width", "1.5"),
+		El("path", Attrs("d", d.String())),
+		El("path", Attrs("class", "head", "d", head, "fill", line, "stroke", "none")))
 }
 
 // inWords lists what the picture shows.

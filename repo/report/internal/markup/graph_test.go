@@ -1,4 +1,4 @@
-package draw
+package markup
 
 import (
 	"encoding/xml"
@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func svg(t testing.TB, g *Graph) string {
 	t.Helper()
 	var b strings.Builder
-	if err := g.Write(&b); err != nil {
+	if err := Write(&b, g.SVG("graph")); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -30,7 +30,7 @@ func svg(t testing.TB, g *Graph) string {
 func owners() *Graph {
 	return &Graph{
 		Title: "Who owns whom",
-		Nodes: []Node{
+		Nodes: []Vertex{
 			{ID: "cluster", Label: "Cluster", Sublabel: "my-cluster", Class: "accent"},
 			{ID: "infra", Label: "AcmeCluster", Sublabel: "my-cluster"},
 			{ID: "kcp", Label: "KubeadmControlPlane", Sublabel: "my-cluster-control-plane", Tooltip: "KubeadmControlPlane default/my-cluster-control-plane"},
@@ -108,7 +108,7 @@ func TestAccessible(t *testing.T) {
 func random(r *rand.Rand, nodes, edges int) *Graph {
 	g := &Graph{}
 	for i := range nodes {
-		n := Node{ID: fmt.Sprint(i), Label: strings.Repeat("x", 1+r.IntN(60))}
+		n := Vertex{ID: fmt.Sprint(i), Label: strings.Repeat("x", 1+r.IntN(60))}
 		if r.IntN(2) == 0 {
 			n.Sublabel = "below"
 		}
@@ -175,7 +175,7 @@ func TestNoNeedlessReversal(t *testing.T) {
 func TestOrder(t *testing.T) {
 	g := &Graph{}
 	for i := range 10 {
-		g.Nodes = append(g.Nodes, Node{ID: fmt.Sprint("a", i)}, Node{ID: fmt.Sprint("b", 9-i)})
+		g.Nodes = append(g.Nodes, Vertex{ID: fmt.Sprint("a", i)}, Vertex{ID: fmt.Sprint("b", 9-i)})
 		g.Edges = append(g.Edges, Edge{From: fmt.Sprint("a", i), To: fmt.Sprint("b", i)})
 	}
 	p := arrange(g)
@@ -191,9 +191,9 @@ func TestLarge(t *testing.T) {
 	const n = 3000
 	chain, star := &Graph{}, &Graph{}
 	for i := range n {
-		chain.Nodes = append(chain.Nodes, Node{ID: fmt.Sprint(i)})
+		chain.Nodes = append(chain.Nodes, Vertex{ID: fmt.Sprint(i)})
 		chain.Edges = append(chain.Edges, Edge{From: fmt.Sprint(i), To: fmt.Sprint(i + 1)}, Edge{From: "0", To: fmt.Sprint(i)})
-		star.Nodes = append(star.Nodes, Node{ID: fmt.Sprint(i)})
+		star.Nodes = append(star.Nodes, Vertex{ID: fmt.Sprint(i)})
 		star.Edges = append(star.Edges, Edge{From: "0", To: fmt.Sprint(i)}, Edge{From: fmt.Sprint(i), To: "1"})
 	}
 	for _, g := range []*Graph{chain, star} {
@@ -210,13 +210,13 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-func FuzzWellFormed(f *testing.F) {
+func FuzzGraph(f *testing.F) {
 	f.Add("a", "<script>", "\x00\"", "class\" onload=\"x", uint8(7))
 	f.Add("", "]]>", "\xff", "&", uint8(0))
 	f.Fuzz(func(t *testing.T, id, label, tooltip, class string, ends uint8) {
-		g := &Graph{Title: label, Description: tooltip}
+		g := &Graph{Title: label + tooltip}
 		for i := range 3 {
-			g.Nodes = append(g.Nodes, Node{ID: fmt.Sprint(id, i%int(1+ends%3)), Label: label, Sublabel: tooltip, Tooltip: tooltip, Class: class})
+			g.Nodes = append(g.Nodes, Vertex{ID: fmt.Sprint(id, i%int(1+ends%3)), Label: label, Sublabel: tooltip, Tooltip: tooltip, Class: class})
 			g.Edges = append(g.Edges, Edge{From: fmt.Sprint(id, ends%2), To: fmt.Sprint(id, i), Label: label, Class: class})
 		}
 		for name := range first(parse(t, svg(t, g))) {
@@ -234,7 +234,7 @@ func TestLabelsDoNotOverlap(t *testing.T) {
 	g := &Graph{Title: "t"}
 	for i := range 12 {
 		id := fmt.Sprint("n", i)
-		g.Nodes = append(g.Nodes, Node{ID: id, Label: "MachineDeployment", Sublabel: id})
+		g.Nodes = append(g.Nodes, Vertex{ID: id, Label: "MachineDeployment", Sublabel: id})
 		for j := range i {
 			if (i+j)%2 == 0 || j == 0 {
 				g.Edges = append(g.Edges, Edge{From: fmt.Sprint("n", j), To: id, Label: "infrastructureRef"})

@@ -1,0 +1,422 @@
+package report
+
+import (
+	"bufio"
+	"crypto/sha256"
+	_ "embed" // the style sheet of pages
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+)
+
+//go:embed page.css
+var pageStyle string
+
+// page is a document of headings, paragraphs, lists, tables, code and pictures. It is
+// built once and printed as text, Markdown or HTML. Text is laid out by its builder,
+// with gaps and indentation; the other formats follow from the kinds of the blocks.
+type page struct {
+	format string
+	blocks []block
+	indent int // of the next block in text
+}
+
+// kind is what a block is.
+type kind int
+
+const (
+	heading kind = iota
+	paragraph
+	note // a paragraph in small print
+	item // of a list; subsequent ones are one list, and one without parts is an empty list
+	step // of a numbered list
+	task // to be ticked off, with commands
+	grid // a table
+	program
+	gap     // an empty line of text
+	section // begins a part of an HTML page
+	element // of an HTML page
+)
+
+// block is one of the blocks of a page.
+type block struct {
+	kind   kind
+	level  int // of a heading
+	indent int
+	parts  []any         // see inline
+	lines  []string      // of code
+	rows   [][]string    // of a table, ready to be printed
+	nodes  []markup.Node // its rows in HTML, or an element
+	// id, class and label are attributes in HTML.
+	id, class, label string
+}
+
+// Parts of a line besides strings, which are written so that they show as they are.
+type (
+	code   string                     // a name, value or path from a file
+	strong string                     // an important word
+	raw    string                     // a constant of this program, which may have markup
+	link   struct{ to, label string } // leads to the section of that ID
+)
+
+func (p *page) isText() bool { return p.format != "markdown" && p.format != "html" }
+
+func (p *page) add(b block) {
+	b.indent, p.indent = p.indent, 0
+	p.blocks = append(p.blocks, b)
+}
+
+// at indents the next block in text.
+func (p *page) at(indent int) *page {
+	p.indent = indent
+	return p
+}
+
+func (p *page) heading(level int, parts ...any) {
+	p.add(block{kind: heading, level: level, parts: parts})
+}
+func (p *page) para(parts ...any) { p.add(block{kind: paragraph, parts: parts}) }
+func (p *page) note(parts ...any) { p.add(block{kind: note, parts: parts}) }
+func (p *page) item(parts ...any) { p.add(block{kind: item, parts: parts}) }
+func (p *page) step(parts ...any) { p.add(block{kind: step, parts: parts}) }
+func (p *page) gap()              { p.add(block{kind: gap}) }
+
+// table adds a table with a head, to which row adds rows. The cells are strings or
+// other parts.
+func (p *page) table(label string, head ...any) {
+	p.add(block{kind: grid, label: label})
+	if len(head) > 0 {
+		p.row(head...)
+	}
+}
+
+func (p *page) row(cells ...any) {
+	b := &p.blocks[len(p.blocks)-1]
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		switch p.format {
+		case "html":
+			continue
+		case "markdown":
+			row[i] = markdownOf(cell)
+		default:
+			row[i] = textOf(cell)
+		}
+	}
+	if p.format == "html" {
+		b.nodes = append(b.nodes, rowNode(cells, len(b.nodes) == 0))
+		return
+	}
+	b.rows = append(b.rows, row)
+}
+
+// task adds something to be done, the nth in its list.
+func (p *page) task(n int, text string, commands []string) {
+	p.add(block{kind: task, level: n, parts: []any{text}, lines: commands})
+}
+
+func (p *page) code(language, text string) {
+	p.add(block{kind: program, label: language, lines: strings.Split(text, "\n")})
+}
+
+// section begins a part of an HTML page; in Markdown links lead to it.
+func (p *page) section(id, class string) { p.add(block{kind: section, id: id, class: class}) }
+
+// element adds what only HTML shows.
+func (p *page) element(n markup.Node) { p.add(block{kind: element, nodes: []markup.Node{n}}) }
+
+// print prints text or Markdown.
+func (p *page) print(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	last := gap
+	for i := range p.blocks {
+		at := &p.blocks[i]
+		switch {
+		case p.isText():
+			at.text(b)
+		case at.kind != gap && (at.kind != section || at.id != ""):
+			if last != gap && (last != at.kind || at.kind != item) {
+				b.WriteByte('\n')
+			}
+			last = at.kind
+			at.markdown(b)
+		}
+	}
+	return b.Flush()
+}
+
+// inline joins the parts of a line; each kind of part has its own function.
+func inline(parts []any, plain, quoted, bold func(string) string, linked func(link) string) string {
+	var b strings.Builder
+	for _, part := range parts {
+		switch v := part.(type) {
+		case string:
+			b.WriteString(plain(v))
+		case code:
+			b.WriteString(quoted(string(v)))
+		case strong:
+			b.WriteString(bold(string(v)))
+		case raw:
+			b.WriteString(string(v))
+		case link:
+			b.WriteString(linked(v))
+		case []any:
+			b.WriteString(inline(v, plain, quoted, bold, linked))
+		default:
+			fmt.Fprint(&b, v)
+		}
+	}
+	return b.String()
+}
+
+func textOf(parts ...any) string {
+	return inline(parts, oneLine, printable, oneLine, func(l link) string { return oneLine(l.label) })
+}
+
+func markdownOf(parts ...any) string {
+	return inline(parts, prose, codeSpan, func(s string) string { return "**" + prose(s) + "**" },
+		func(l link) string { return "[" + prose(l.label) + "](#" + l.to + ")" })
+}
+
+// text prints a block as text.
+func (b *block) text(out *bufio.Writer) {
+	margin := strings.Repeat(" ", b.indent)
+	switch b.kind {
+	case grid:
+		_ = writeTable(out, b.rows) // Flush says it too
+	case program:
+		for _, line := range b.lines {
+			if line != "" {
+				out.WriteString(margin + line)
+			}
+			out.WriteByte('\n')
+		}
+	case task:
+		fmt.Fprintf(out, "%3d. %s\n", b.level, visible(b.parts[0].(string)))
+		for _, line := range b.lines {
+			out.WriteString("       " + visible(line) + "\n")
+		}
+	case section, element:
+	default:
+		out.WriteString(margin + textOf(b.parts...) + "\n")
+	}
+}
+
+// markdown prints a block as Markdown.
+func (b *block) markdown(out *bufio.Writer) {
+	switch b.kind {
+	case heading:
+		out.WriteString(strings.Repeat("#", b.level) + " " + markdownOf(b.parts...) + "\n")
+	case item, step:
+		if len(b.parts) > 0 {
+			out.WriteString("- " + markdownOf(b.parts...) + "\n")
+		}
+	case task:
+		out.WriteString("- [ ] " + markdownOf(b.parts...) + "\n")
+		if len(b.lines) == 0 {
+			break
+		}
+		out.WriteString("\n  ````sh\n")
+		for _, line := range b.lines {
+			out.WriteString("  " + visible(line) + "\n")
+		}
+		out.WriteString("  ````\n")
+	case grid:
+		for i, row := range b.rows {
+			out.WriteString("| " + strings.Join(row, " | ") + " |\n")
+			if i == 0 {
+				out.WriteString(strings.Repeat("|---", len(row)) + "|\n")
+			}
+		}
+	case program:
+		out.WriteString("```" + b.label + "\n" + strings.Join(b.lines, "\n") + "\n```\n")
+	case section:
+		out.WriteString("<a id=\"" + b.id + "\"></a>\n")
+	case element:
+	default:
+		out.WriteString(markdownOf(b.parts...) + "\n")
+	}
+}
+
+// nodes are the blocks as elements of HTML.
+func (p *page) nodes() []markup.Node {
+	var out []markup.Node
+	for i := 0; i < len(p.blocks); i++ {
+		b, first := &p.blocks[i], i
+		through := func(more func(kind) bool) []block {
+			for i+1 < len(p.blocks) && more(p.blocks[i+1].kind) {
+				i++
+			}
+			return p.blocks[first : i+1]
+		}
+		switch b.kind {
+		case heading:
+			out = append(out, el(fmt.Sprintf("h%d", b.level), "", htmlOf(b.parts...)))
+		case paragraph:
+			out = append(out, el("p", "", htmlOf(b.parts...)))
+		case note:
+			out = append(out, el("p", "by", htmlOf(b.parts...)))
+		case item, step:
+			var items []markup.Node
+			for _, one := range through(func(k kind) bool { return k == b.kind }) {
+				items = append(items, el("li", "", htmlOf(one.parts...)))
+			}
+			list := "ul"
+			if b.kind == step {
+				list = "ol"
+			}
+			out = append(out, el(list, "", items...))
+		case grid:
+			out = append(out, b.table())
+		case section:
+			inside := page{blocks: through(func(k kind) bool { return k != section })[1:]}
+			var attrs []markup.Attr
+			if b.id != "" {
+				attrs = markup.Attrs("id", b.id)
+			}
+			if b.class != "" {
+				attrs = append(attrs, markup.Attrs("class", b.class)...)
+			}
+			out = append(out, markup.El("section", attrs, inside.nodes()...))
+		case element:
+			out = append(out, b.nodes...)
+		case program:
+			out = append(out, el("pre", "", el("code", "", markup.Text(visibleLines(strings.Join(b.lines, "\n"))))))
+		}
+	}
+	return out
+}
+
+func htmlOf(parts ...any) markup.Node {
+	var out []markup.Node
+	for _, part := range parts {
+		switch v := part.(type) {
+		case link:
+			out = append(out, markup.El("a", markup.Attrs("href", "#"+v.to), htmlOf(v.label)))
+		default:
+			out = append(out, markup.Text(textOf(v)))
+		}
+	}
+	return markup.List(out...)
+}
+
+// table is a table that scrolls in itself on a small screen.
+func (b *block) table() markup.Node {
+	return markup.El("div", markup.Attrs("class", "canvas", "tabindex", "0", "role", "region", "aria-label", b.label),
+		el("table", "", el("thead", "", b.nodes[0]), el("tbody", "", b.nodes[1:]...)))
+}
+
+// rowNode is a row of a table, with a heading in the first cell.
+func rowNode(row []any, head bool) markup.Node {
+	scope := "row"
+	if head {
+		scope = "col"
+	}
+	var cells []markup.Node
+	for i, cell := range row {
+		switch text := textOf(cell); {
+		case i == 0 || head:
+			cells = append(cells, markup.El("th", markup.Attrs("scope", scope), htmlOf(cell)))
+		case text == "ready":
+			cells = append(cells, el("td", "good", markup.Text(text)))
+		case strings.HasSuffix(text, "missing"):
+			cells = append(cells, el("td", "lacks", markup.Text(text)))
+		default:
+			cells = append(cells, el("td", "", markup.Text(text)))
+		}
+	}
+	return el("tr", "", cells...)
+}
+
+// html prints an HTML page with a header, which loads nothing and runs no script.
+func (p *page) html(w io.Writer, title, header, by string) error {
+	head := []markup.Node{el("h1", "", markup.Text(header))}
+	if by != "" {
+		head = append(head, el("p", "by", markup.Text(by)))
+	}
+	return writeHTML(w, title, "", el("header", "", head...), el("main", "", p.nodes()...))
+}
+
+// writeHTML writes a page that needs nothing else: it loads nothing, and its policy
+// lets the browser use only the style sheet and the script in it.
+func writeHTML(w io.Writer, title, script string, body ...markup.Node) error {
+	policy := "default-src 'none'; style-src " + policyHash(pageStyle) + "; "
+	if script != "" {
+		policy += "script-src " + policyHash(script) + "; "
+		body = append(body, markup.El("script", nil, markup.Raw(script)))
+	}
+	head := el("head", "",
+		markup.El("meta", markup.Attrs("charset", "utf-8")),
+		markup.El("meta", markup.Attrs("http-equiv", "Content-Security-Policy", "content", policy+"base-uri 'none'; form-action 'none'")),
+		markup.El("meta", markup.Attrs("name", "viewport", "content", "width=device-width, initial-scale=1")),
+		markup.El("meta", markup.Attrs("name", "color-scheme", "content", "light dark")),
+		markup.El("title", nil, markup.Text(title)),
+		markup.El("style", nil, markup.Raw(pageStyle)))
+	if _, err := io.WriteString(w, "<!DOCTYPE html>\n"); err != nil {
+		return err
+	}
+	return markup.Write(w, lines(markup.El("html", markup.Attrs("lang", "en"), head, markup.El("body", nil, body...))))
+}
+
+// policyHash is how a Content Security Policy names a script or style sheet.
+func policyHash(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// el makes an element with a class.
+func el(name, class string, children ...markup.Node) markup.Node {
+	if class == "" {
+		return markup.El(name, nil, children...)
+	}
+	return markup.El(name, markup.Attrs("class", class), children...)
+}
+
+// lines puts each node on its own line.
+func lines(nodes ...markup.Node) markup.Node {
+	if len(nodes) == 0 {
+		return markup.Node{}
+	}
+	out := []markup.Node{markup.Text("\n")}
+	for _, n := range nodes {
+		out = append(out, n, markup.Text("\n"))
+	}
+	return markup.List(out...)
+}
+
+// spacing is how many blanks stand between the columns of a table of text.
+const spacing = 2
+
+// writeTable aligns rows of cells, each of which is one line. Rows may lack their last
+// cells. To fit tables to the width of a terminal, shorten the cells here.
+func writeTable(w io.Writer, rows [][]string) error {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var line []byte
+	for _, row := range rows {
+		line = line[:0]
+		for i, cell := range row {
+			line = append(line, cell...)
+			if i < len(row)-1 {
+				for range widths[i] + spacing - utf8.RuneCountInString(cell) {
+					line = append(line, ' ')
+				}
+			}
+		}
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
