@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 
@@ -213,8 +212,7 @@ func corpus(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("CORPUS")
 	if dir == "" {
-		_, file, _, _ := runtime.Caller(0)
-		dir = filepath.Join(filepath.Dir(file), "..", "..", "..", "shared", "corpus")
+		dir, _ = filepath.Abs(filepath.Join("..", "..", "..", "shared", "corpus"))
 	}
 	dir = filepath.Join(dir, "releases")
 	if _, err := os.Stat(dir); err != nil {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -60,8 +59,7 @@ func binary(t testing.TB) *real.Binary {
 func corpus() (root, missing string) {
 	root = os.Getenv("CORPUS")
 	if root == "" {
-		_, file, _, _ := runtime.Caller(0)
-		root = filepath.Join(filepath.Dir(file), "..", "..", "..", "shared", "corpus")
+		root, _ = filepath.Abs(filepath.Join("..", "..", "..", "shared", "corpus"))
 	}
 	root = filepath.Join(root, "releases")
 	if !exists(root) {
