@@ -26,7 +26,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
@@ -169,7 +168,7 @@ func kinds() map[string]kindOf {
 			return report.WriteMatrix(w, format, filled[[]report.MatrixRow](texts))
 		}},
 		"survey": {report.SurveyFormats, func(w io.Writer, format string, texts func() string) error {
-			s := filled[fleet.Survey](texts)
+			s := filled[inventory.Survey](texts)
 			return report.WriteSurvey(w, format, &s)
 		}},
 		"migrate": {report.MigrationFormats, func(w io.Writer, format string, texts func() string) error {

@@ -24,7 +24,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
-	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
+	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
 func selector(t testing.TB, text string) Selector {

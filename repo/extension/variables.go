@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -72,8 +72,8 @@ func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, pro
 		taken[v.Name] = true
 		for _, violation := range c.CheckAt(v.Node, v.Path...) {
 			switch {
-			case violation.Fault != openapi.Unknown:
-				place := strings.TrimPrefix(strings.TrimPrefix(violation.Path, openapi.Join(v.Path)), ".")
+			case violation.Fault != crd.Unknown:
+				place := strings.TrimPrefix(strings.TrimPrefix(violation.Path, crd.Join(v.Path)), ".")
 				add(InvalidVariable, violation.Node, "%s", strings.TrimSpace(place+" "+violation.Message))
 			case violation.Node.Text() == "metadata" || violation.Node.Text() == "deprecatedV1Beta1Metadata":
 				add(OtherVersion, violation.Node, "%s of Cluster API has no field %s", version, violation.Node.Text())

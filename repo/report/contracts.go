@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -245,7 +245,7 @@ type MatrixRow struct {
 }
 
 // MatrixCell is what a provider lacks for a contract.
-type MatrixCell fleet.Contract
+type MatrixCell inventory.Contract
 
 func (c MatrixCell) text() string {
 	switch {

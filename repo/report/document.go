@@ -15,7 +15,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
@@ -59,7 +59,7 @@ var Documents = []Document{
 	{"contract", 1, contractPage{}, "the contract of a role"},
 	{"contracts", 1, rolesBody{}, "the roles that have a contract"},
 	{"support", 1, matrixBody{}, "which contracts providers support"},
-	{"survey", 1, fleet.Survey{}, "what was found of many providers"},
+	{"survey", 1, inventory.Survey{}, "what was found of many providers"},
 	{"contract-plan", 1, plansBody{}, "what providers need for a contract"},
 	{"hooks", 1, hooksBody{}, "the hooks of the Runtime SDK"},
 	{"move-plan", 2, moveBody{}, "what clusterctl move would do"},

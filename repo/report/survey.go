@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
@@ -20,7 +20,7 @@ const supportNote = "Cluster API's support of contract v1beta1 ends in 2027; pro
 
 // WriteSurvey prints what a survey found, in a format of SurveyFormats. The same
 // survey gives the same bytes.
-func WriteSurvey(w io.Writer, format string, s *fleet.Survey) error {
+func WriteSurvey(w io.Writer, format string, s *inventory.Survey) error {
 	if format == "json" {
 		return documentOf("survey").Write(w, s.Failures(), s)
 	}
@@ -51,11 +51,11 @@ func WriteSurvey(w io.Writer, format string, s *fleet.Survey) error {
 }
 
 // ReadSurvey reads what WriteSurvey wrote as JSON. Name is that of the file, for errors.
-func ReadSurvey(name string, data []byte) (*fleet.Survey, error) {
+func ReadSurvey(name string, data []byte) (*inventory.Survey, error) {
 	var file struct {
 		Kind          string `json:"kind"`
 		SchemaVersion int    `json:"schemaVersion"`
-		fleet.Survey
+		inventory.Survey
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, fmt.Errorf("%s is not a survey in JSON: %w; write one with: survey SOURCE -o json=FILE", name, err)
@@ -72,7 +72,7 @@ func ReadSurvey(name string, data []byte) (*fleet.Survey, error) {
 	return &file.Survey, nil
 }
 
-func surveyName(p *fleet.Provider) string {
+func surveyName(p *inventory.Provider) string {
 	if p.Label == "" {
 		return p.Subject
 	}
@@ -80,7 +80,7 @@ func surveyName(p *fleet.Provider) string {
 }
 
 // surveySummary counts what the reader of a fleet looks for.
-func surveySummary(s *fleet.Survey) string {
+func surveySummary(s *inventory.Survey) string {
 	ready, errors := 0, 0
 	for _, p := range s.Providers {
 		if len(p.Releases) == 0 {
@@ -107,7 +107,7 @@ func surveySummary(s *fleet.Survey) string {
 }
 
 // survey adds the table: a line for each provider, with its newest release.
-func (p *page) survey(s *fleet.Survey) {
+func (p *page) survey(s *inventory.Survey) {
 	var contracts []any
 	for _, one := range s.Providers {
 		if len(one.Releases) > 0 {
@@ -137,7 +137,7 @@ func (p *page) survey(s *fleet.Survey) {
 	}
 }
 
-func upgradeText(u *fleet.Upgrade) string {
+func upgradeText(u *inventory.Upgrade) string {
 	switch {
 	case u == nil:
 		return "–"
@@ -150,7 +150,7 @@ func upgradeText(u *fleet.Upgrade) string {
 }
 
 // surveyRemarks are what the table has no room for.
-func surveyRemarks(p *fleet.Provider) []string {
+func surveyRemarks(p *inventory.Provider) []string {
 	var out []string
 	if p.Failure != "" {
 		out = append(out, "not surveyed: "+p.Failure)
@@ -172,7 +172,7 @@ func surveyRemarks(p *fleet.Provider) []string {
 // anchor is the identifier of the part of the page on the i-th provider.
 func anchor(i int) string { return "provider-" + strconv.Itoa(i+1) }
 
-func findingPlace(f fleet.Finding) string {
+func findingPlace(f inventory.Finding) string {
 	if f.Line == 0 {
 		return f.File
 	}
@@ -180,7 +180,7 @@ func findingPlace(f fleet.Finding) string {
 }
 
 // provider adds what was found of a provider, in Markdown or HTML.
-func (p *page) provider(one *fleet.Provider) {
+func (p *page) provider(one *inventory.Provider) {
 	p.heading(2, surveyName(one))
 	if one.Subject != one.Label {
 		p.note("From " + one.Subject)
@@ -211,7 +211,7 @@ func (p *page) provider(one *fleet.Provider) {
 }
 
 // releaseNode is a release that can be unfolded.
-func releaseNode(r *fleet.Release, found string) markup.Node {
+func releaseNode(r *inventory.Release, found string) markup.Node {
 	inside := &page{format: "html"}
 	inside.element(el("summary", "", markup.Text(visible(r.Version)+": "+found)))
 	for _, f := range r.Findings {

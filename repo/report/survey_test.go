@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 )
 
 // What a survey lacks stands at its beginning, and the document is read as it was.
 func TestReadSurvey(t *testing.T) {
-	s := &fleet.Survey{Source: "x", Newest: 2, Shard: &fleet.Shard{Index: 1, Of: 2}, Providers: []fleet.Provider{
+	s := &inventory.Survey{Source: "x", Newest: 2, Shard: &inventory.Shard{Index: 1, Of: 2}, Providers: []inventory.Provider{
 		{Subject: "a", Failure: "not found"},
-		{Subject: "b", Releases: []fleet.Release{{Version: "v1.0.0", Unread: "no metadata"}, {Version: "v0.9.0"}}},
+		{Subject: "b", Releases: []inventory.Release{{Version: "v1.0.0", Unread: "no metadata"}, {Version: "v0.9.0"}}},
 	}}
 	var first, again bytes.Buffer
 	if err := WriteSurvey(&first, "json", s); err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 	rendering "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
 )
 
 // TestImages compares the overrides of images with the library.
@@ -140,7 +139,7 @@ func TestSettings(t *testing.T) {
 }
 
 func renderWith(t *testing.T, r real.Release, path string, env values) ([]byte, error) {
-	cfg, err := config.Read(path, []byte(read(t, path).Data), env.Get)
+	cfg, err := rendering.Read(path, []byte(read(t, path).Data), env.Get)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +179,7 @@ func TestImageSettings(t *testing.T) {
 			}
 			path := settings(t, r, images)
 			want, wantErr := binary(t).Run(background, path, nil, "generate", "provider", "-i", "foo:v1.2.3")
-			cfg, err := config.Read(path, []byte(read(t, path).Data), values{}.Get)
+			cfg, err := rendering.Read(path, []byte(read(t, path).Data), values{}.Get)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -239,7 +238,7 @@ func TestProviderSettings(t *testing.T) {
 			path := filepath.Join(write(t, tree), "clusterctl.yaml")
 			env := values{"DIR": "dir"}
 			out, wantErr := binary(t).Run(background, path, env.env(), "config", "repositories", "-o", "yaml")
-			cfg, err := config.Read(path, []byte(data), env.Get)
+			cfg, err := rendering.Read(path, []byte(data), env.Get)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,10 @@
 // added nulls, normalised quantities, the order of documents. test/oracle
 // compares it with the real program.
 //
+// Read reads clusterctl.yaml with the library that clusterctl uses, since many
+// rules are that library's: names do not tell case, 1.10 is 1.1, a list is the
+// empty text.
+//
 // It works on data that the caller brings: it must not know where files,
 // variables and settings come from, and it does not read the environment.
 package clusterctl

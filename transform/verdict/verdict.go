@@ -12,7 +12,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -21,8 +20,8 @@ import (
 )
 
 // Of judges a release. The error is that of reading it.
-func Of(ctx context.Context, r *repo.Release, o check.Options) (fleet.Release, error) {
-	out := fleet.Release{Version: r.Version, Contracts: []fleet.Contract{}, Findings: []fleet.Finding{}, Images: []string{}}
+func Of(ctx context.Context, r *repo.Release, o check.Options) (inventory.Release, error) {
+	out := inventory.Release{Version: r.Version, Contracts: []inventory.Contract{}, Findings: []inventory.Finding{}, Images: []string{}}
 	all, err := Definitions(r)
 	if err != nil {
 		return out, err
@@ -31,7 +30,7 @@ func Of(ctx context.Context, r *repo.Release, o check.Options) (fleet.Release, e
 		profile := o.Profile
 		profile.Contract = c
 		declared, missing := contract.Lacks(all, profile)
-		out.Contracts = append(out.Contracts, fleet.Contract{Name: string(c), Declared: declared, Ready: len(missing) == 0, Missing: append([]string{}, missing...)})
+		out.Contracts = append(out.Contracts, inventory.Contract{Name: string(c), Declared: declared, Ready: len(missing) == 0, Missing: append([]string{}, missing...)})
 	}
 	images, imagesErr := inventory.Images(ctx, r) // an error is mostly a finding too
 	for _, image := range images {
@@ -55,7 +54,7 @@ func Of(ctx context.Context, r *repo.Release, o check.Options) (fleet.Release, e
 			out.Infos++
 			continue
 		}
-		out.Findings = append(out.Findings, fleet.Finding{Rule: f.Rule.ID, Severity: f.Severity.String(), File: below(r.Path, f.File), Line: f.Pos.Line, Message: f.Message, Fingerprint: f.Fingerprint})
+		out.Findings = append(out.Findings, inventory.Finding{Rule: f.Rule.ID, Severity: f.Severity.String(), File: below(r.Path, f.File), Line: f.Pos.Line, Message: f.Message, Fingerprint: f.Fingerprint})
 	}
 	var failures []string
 	for _, err := range result.Report.Failures {

@@ -20,7 +20,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/registration"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
@@ -286,7 +285,7 @@ func (f *checkFlags) compare(ctx context.Context, env *cli.Env, o *probe.Options
 		return err
 	}
 	definitions := map[[2]string]*crd.CRD{}
-	var server *registration.Server
+	var server *extension.Server
 	for _, r := range releases {
 		kinds := r.Kinds()
 		for _, artifact := range r.Artifacts {
@@ -313,7 +312,7 @@ func (f *checkFlags) compare(ctx context.Context, env *cli.Env, o *probe.Options
 				if server != nil {
 					return cli.Usagef("%s has several runtime extensions; name the release of one", f.repo)
 				}
-				if server, err = registration.Find(file.Objects(), ""); err != nil {
+				if server, err = extension.FindServer(file.Objects(), ""); err != nil {
 					return fmt.Errorf("%s: %w", artifact.Path, err)
 				}
 				register(env, o, server, artifact.Path)
@@ -335,14 +334,14 @@ func (f *checkFlags) compare(ctx context.Context, env *cli.Env, o *probe.Options
 }
 
 // register fills in what a release says of its server.
-func register(env *cli.Env, o *probe.Options, s *registration.Server, file string) {
+func register(env *cli.Env, o *probe.Options, s *extension.Server, file string) {
 	if o.ServerName == "" {
 		o.ServerName = s.Name()
 		env.Detail("the certificate must be for %s, the Service of the release", s.Name())
 	}
 	o.Registration = &probe.Registration{File: file, Object: "Service " + s.Service, Path: s.Path, Ports: append([]string{fmt.Sprint(s.Port)}, s.Targets...)}
 	if s.Config != nil {
-		o.Registration.Object = registration.Kind + " " + s.Config.Name
+		o.Registration.Object = extension.ConfigKind + " " + s.Config.Name
 		if o.Name == "" {
 			o.Name = s.Config.Name
 		}

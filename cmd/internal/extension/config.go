@@ -10,7 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/registration"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -52,11 +52,11 @@ if it has one.
 			if err := file.Err(); err != nil {
 				return fmt.Errorf("%s: %w", components.Path, err)
 			}
-			s, err := registration.Find(file.Objects(), service)
+			s, err := extension.FindServer(file.Objects(), service)
 			if err != nil {
 				return fmt.Errorf("%s: %w; name it with --service", components.Path, err)
 			}
-			c := registration.Config{Name: name, Namespace: namespace}
+			c := extension.Config{Name: name, Namespace: namespace}
 			if c.Name == "" {
 				c.Name = r.Provider.Name
 				if s.Config != nil {
@@ -76,7 +76,7 @@ if it has one.
 			}
 			made, err := s.Write(c)
 			switch {
-			case errors.Is(err, registration.ErrNoCA):
+			case errors.Is(err, extension.ErrNoCA):
 				return fmt.Errorf("%s: %w; give its CA with --ca-file", components.Path, err)
 			case err != nil:
 				return cli.Usagef("%s: %w", components.Path, err)

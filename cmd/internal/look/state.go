@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 )
 
 // verdicts keeps the verdicts on releases in a file, one a line, as they are made. A
@@ -18,15 +18,15 @@ import (
 // and its release is judged again. A nil verdicts keeps nothing.
 type verdicts struct {
 	mu    sync.Mutex
-	known map[string]fleet.Release
+	known map[string]inventory.Release
 	file  *os.File
 	err   error
 }
 
 // record is a line of the file.
 type record struct {
-	Key     string        `json:"key"`
-	Release fleet.Release `json:"release"`
+	Key     string            `json:"key"`
+	Release inventory.Release `json:"release"`
 }
 
 // openState reads what a file holds, and opens it to add to it. A file that is not
@@ -35,7 +35,7 @@ func openState(name string, fresh bool) (*verdicts, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return nil, err
 	}
-	s := &verdicts{known: map[string]fleet.Release{}}
+	s := &verdicts{known: map[string]inventory.Release{}}
 	data, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -95,9 +95,9 @@ func (s *verdicts) count() int {
 	return len(s.known)
 }
 
-func (s *verdicts) get(key string) (fleet.Release, bool) {
+func (s *verdicts) get(key string) (inventory.Release, bool) {
 	if s == nil {
-		return fleet.Release{}, false
+		return inventory.Release{}, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *verdicts) get(key string) (fleet.Release, bool) {
 	return r, ok
 }
 
-func (s *verdicts) put(key string, r fleet.Release) {
+func (s *verdicts) put(key string, r inventory.Release) {
 	if s == nil {
 		return
 	}

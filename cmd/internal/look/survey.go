@@ -21,11 +21,11 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
-	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
+	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/verdict"
 )
 
@@ -98,7 +98,7 @@ byte. Shards that are missing, twice or of another survey are refused.`,
 			if err := o.Parse(); err != nil {
 				return err
 			}
-			var shards []*fleet.Survey
+			var shards []*inventory.Survey
 			for _, name := range args {
 				data, err := env.ReadFile(name)
 				if err != nil {
@@ -110,7 +110,7 @@ byte. Shards that are missing, twice or of another survey are refused.`,
 				}
 				shards = append(shards, s)
 			}
-			whole, err := fleet.Merge(shards, args)
+			whole, err := inventory.Merge(shards, args)
 			if err != nil {
 				return cli.UsageError(err)
 			}
@@ -154,8 +154,8 @@ func (f *surveyFlags) run(ctx context.Context, env *cli.Env, source string) erro
 	o := check.Options{Profile: contract.DefaultProfile()}
 	s, err := walk(ctx, subjects, walkOptions{
 		Newest: f.newest, Workers: f.jobs, Shard: shard, Program: env.Version, Identity: identity, State: state,
-		Judge: func(ctx context.Context, r *repo.Release) (fleet.Release, error) { return verdict.Of(ctx, r, o) },
-		Done: func(p *fleet.Provider, done, all int) {
+		Judge: func(ctx context.Context, r *repo.Release) (inventory.Release, error) { return verdict.Of(ctx, r, o) },
+		Done: func(p *inventory.Provider, done, all int) {
 			if p.Failure != "" {
 				env.Say("%s: %s", p.Subject, p.Failure)
 			}
@@ -169,7 +169,7 @@ func (f *surveyFlags) run(ctx context.Context, env *cli.Env, source string) erro
 }
 
 // surveyed prints a survey.
-func surveyed(env *cli.Env, o *cli.Outputs, s *fleet.Survey, allow bool) error {
+func surveyed(env *cli.Env, o *cli.Outputs, s *inventory.Survey, allow bool) error {
 	err := env.Write(o, func(w io.Writer, format string, _ term.Style) error { return report.WriteSurvey(w, format, s) })
 	if n := s.Failed(); err == nil && n > 0 && !allow {
 		return cli.Exit(cli.ExitFailed, fmt.Errorf("%d of %d providers could not be surveyed; run the command again to try them once more", n, len(s.Providers)))
@@ -179,7 +179,7 @@ func surveyed(env *cli.Env, o *cli.Outputs, s *fleet.Survey, allow bool) error {
 
 // parseShard reads the value of --shard; nil for none. The index "job" is that of
 // the pod of an Indexed Job, which Kubernetes counts from 0.
-func parseShard(env *cli.Env, text string) (*fleet.Shard, error) {
+func parseShard(env *cli.Env, text string) (*inventory.Shard, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -196,7 +196,7 @@ func parseShard(env *cli.Env, text string) (*fleet.Shard, error) {
 	if !ok || err1 != nil || err2 != nil || n < 1 || i < 1 || i > n {
 		return nil, cli.Usagef("--shard is %q; it must be I/N with I from 1 to N, such as 3/8", text)
 	}
-	return &fleet.Shard{Index: i, Of: n}, nil
+	return &inventory.Shard{Index: i, Of: n}, nil
 }
 
 // surveyState opens the file of what was checked; nil if there is no place for it.

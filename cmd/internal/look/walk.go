@@ -15,7 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -43,25 +43,25 @@ type walkOptions struct {
 	// Workers is how many providers are surveyed side by side.
 	Workers int
 	// Shard is the part to survey; nil is the whole.
-	Shard *fleet.Shard
+	Shard *inventory.Shard
 	// Program is the version of the program, Identity tells builds of it apart: what
 	// another one judged is judged again.
 	Program, Identity string
 	// Judge checks one release.
-	Judge func(ctx context.Context, r *repo.Release) (fleet.Release, error)
+	Judge func(ctx context.Context, r *repo.Release) (inventory.Release, error)
 	// State keeps what was judged; nil keeps nothing.
 	State *verdicts
 	// Done is told of each surveyed provider; it may be nil.
-	Done func(p *fleet.Provider, done, all int)
+	Done func(p *inventory.Provider, done, all int)
 }
 
 // walk surveys the newest releases of many providers, or of a shard of them. What was
 // judged is kept as soon as it is, so that an interrupted run continues. A provider that cannot be read is in the result with
 // its failure. The error is that of the context, or of the state.
-func walk(ctx context.Context, subjects []subject, o walkOptions) (*fleet.Survey, error) {
+func walk(ctx context.Context, subjects []subject, o walkOptions) (*inventory.Survey, error) {
 	subjects = slices.Clone(subjects)
 	slices.SortStableFunc(subjects, func(a, b subject) int { return cmp.Compare(a.Name, b.Name) })
-	out := &fleet.Survey{Program: o.Program, Newest: o.Newest, Subjects: len(subjects), Source: digest(subjects), Shard: o.Shard, Providers: []fleet.Provider{}}
+	out := &inventory.Survey{Program: o.Program, Newest: o.Newest, Subjects: len(subjects), Source: digest(subjects), Shard: o.Shard, Providers: []inventory.Provider{}}
 	var mine []subject
 	for i, s := range subjects {
 		if o.Shard == nil || o.Shard.Has(i) {
@@ -114,8 +114,8 @@ func digest(subjects []subject) string {
 }
 
 // provider surveys one provider.
-func (o *walkOptions) provider(ctx context.Context, s *subject) fleet.Provider {
-	p := fleet.Provider{Subject: s.Name, WithoutRelease: []string{}, Releases: []fleet.Release{}}
+func (o *walkOptions) provider(ctx context.Context, s *subject) inventory.Provider {
+	p := inventory.Provider{Subject: s.Name, WithoutRelease: []string{}, Releases: []inventory.Release{}}
 	if s.Provider.Type != "" {
 		p.Label = s.Provider.Label()
 	}
@@ -125,7 +125,7 @@ func (o *walkOptions) provider(ctx context.Context, s *subject) fleet.Provider {
 	return p
 }
 
-func (o *walkOptions) fill(ctx context.Context, s *subject, p *fleet.Provider) error {
+func (o *walkOptions) fill(ctx context.Context, s *subject, p *inventory.Provider) error {
 	from, err := s.From()
 	if err != nil {
 		return err
@@ -216,10 +216,10 @@ func fetch(ctx context.Context, from publish.Destination, s *subject, version st
 }
 
 // judge checks a release, or takes what is known of it.
-func (o *walkOptions) judge(ctx context.Context, s *subject, r *repo.Release) (fleet.Release, error) {
+func (o *walkOptions) judge(ctx context.Context, s *subject, r *repo.Release) (inventory.Release, error) {
 	key, err := stamp(ctx, o.Identity, s, r)
 	if err != nil {
-		return fleet.Release{}, err
+		return inventory.Release{}, err
 	}
 	if kept, ok := o.State.get(key); ok {
 		return kept, nil
@@ -256,11 +256,11 @@ func stamp(ctx context.Context, identity string, s *subject, r *repo.Release) (s
 
 // upgrade is what clusterctl would say to those who run the oldest checked
 // version.
-func upgrade(p *fleet.Provider, series map[string]*metadata.Metadata) *fleet.Upgrade {
+func upgrade(p *inventory.Provider, series map[string]*metadata.Metadata) *inventory.Upgrade {
 	if len(p.Releases) < 2 {
 		return nil
 	}
-	out := &fleet.Upgrade{From: p.Releases[len(p.Releases)-1].Version}
+	out := &inventory.Upgrade{From: p.Releases[len(p.Releases)-1].Version}
 	var there []string
 	for _, r := range p.Releases {
 		there = append(there, r.Version)

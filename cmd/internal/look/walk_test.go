@@ -18,7 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/fleet"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 )
 
 // place is a destination in memory.
@@ -55,13 +55,13 @@ func providers(n int) []subject {
 
 // options judge by counting; the number of judged releases is counted in judged.
 func options(judged *atomic.Int64) walkOptions {
-	return walkOptions{Newest: 2, Workers: 4, Program: "test", Identity: "test", Judge: func(_ context.Context, r *repo.Release) (fleet.Release, error) {
+	return walkOptions{Newest: 2, Workers: 4, Program: "test", Identity: "test", Judge: func(_ context.Context, r *repo.Release) (inventory.Release, error) {
 		judged.Add(1)
-		return fleet.Release{Errors: len(r.Provider.Name), Contracts: []fleet.Contract{}, Findings: []fleet.Finding{}, Images: []string{}}, nil
+		return inventory.Release{Errors: len(r.Provider.Name), Contracts: []inventory.Contract{}, Findings: []inventory.Finding{}, Images: []string{}}, nil
 	}}
 }
 
-func text(t *testing.T, s *fleet.Survey) []byte {
+func text(t *testing.T, s *inventory.Survey) []byte {
 	t.Helper()
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -83,24 +83,24 @@ func TestShardsAreTheWhole(t *testing.T) {
 		t.Fatalf("%d providers, %d releases", len(whole.Providers), judged.Load())
 	}
 	const n = 8
-	var shards []*fleet.Survey
+	var shards []*inventory.Survey
 	var names []string
 	for i := range n {
 		o := options(&judged)
-		o.Shard = &fleet.Shard{Index: n - i, Of: n}
+		o.Shard = &inventory.Shard{Index: n - i, Of: n}
 		subjects := providers(many)
 		slices.Reverse(subjects) // the order of the source does not count
 		s, err := walk(context.Background(), subjects, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		read := &fleet.Survey{}
+		read := &inventory.Survey{}
 		if err := json.Unmarshal(text(t, s), read); err != nil {
 			t.Fatal(err)
 		}
 		shards, names = append(shards, read), append(names, o.Shard.String())
 	}
-	merged, err := fleet.Merge(shards, names)
+	merged, err := inventory.Merge(shards, names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,10 +129,10 @@ func TestInterruptedRunsFinish(t *testing.T) {
 		o.State = state
 		before := judged.Load()
 		judge := o.Judge
-		o.Judge = func(ctx context.Context, r *repo.Release) (fleet.Release, error) {
+		o.Judge = func(ctx context.Context, r *repo.Release) (inventory.Release, error) {
 			if judged.Load() > before+60 {
 				cancel()
-				return fleet.Release{}, context.Canceled
+				return inventory.Release{}, context.Canceled
 			}
 			return judge(ctx, r)
 		}
@@ -184,7 +184,7 @@ func TestWhatIsFound(t *testing.T) {
 	var mu sync.Mutex
 	var told []string
 	o := options(&judged)
-	o.Done = func(p *fleet.Provider, done, all int) {
+	o.Done = func(p *inventory.Provider, done, all int) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, fmt.Sprintf("%d/%d", done, all))
@@ -209,17 +209,17 @@ func TestWhatIsFound(t *testing.T) {
 }
 
 func TestMergeRefuses(t *testing.T) {
-	shard := func(i, of int, source string) *fleet.Survey {
-		return &fleet.Survey{Source: source, Newest: 2, Shard: &fleet.Shard{Index: i, Of: of}, Providers: []fleet.Provider{}}
+	shard := func(i, of int, source string) *inventory.Survey {
+		return &inventory.Survey{Source: source, Newest: 2, Shard: &inventory.Shard{Index: i, Of: of}, Providers: []inventory.Provider{}}
 	}
-	for want, shards := range map[string][]*fleet.Survey{
+	for want, shards := range map[string][]*inventory.Survey{
 		"shards are missing: [2/3 3/3]": {shard(1, 3, "x")},
 		"are both shard 1/2":            {shard(1, 2, "x"), shard(1, 2, "x")},
 		"different sources":             {shard(1, 2, "x"), shard(2, 2, "y")},
 		"is shard 2/3":                  {shard(1, 2, "x"), shard(2, 3, "x")},
 		"is not a shard":                {{Source: "x"}},
 	} {
-		if _, err := fleet.Merge(shards, []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := inventory.Merge(shards, []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
-	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
+	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 

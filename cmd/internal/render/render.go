@@ -21,7 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
-	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl/config"
+	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
 // Command is the verb render.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -88,7 +87,7 @@ func (r *Reference) Group() string {
 }
 
 // String is the path in words: spec.infrastructure.templateRef.
-func (r *Reference) String() string { return openapi.Join(r.Path) }
+func (r *Reference) String() string { return crd.Join(r.Path) }
 
 // place is where the versions of the API have a reference.
 type place struct{ v1beta1, v1beta2 []string }

@@ -9,8 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/objectmeta"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
@@ -110,7 +109,7 @@ func TestElsewhere(t *testing.T) {
 	c := read(strings.Replace(v1beta1, "x-k8s.io/v1beta1", "x-k8s.io/v1beta2", 1))[0]
 	var got []string
 	for _, v := range c.Check() {
-		if name, ok := c.Elsewhere(v.Path); ok && v.Fault == openapi.Unknown {
+		if name, ok := c.Elsewhere(v.Path); ok && v.Fault == crd.Unknown {
 			got = append(got, v.Path+" = "+name)
 		}
 	}
@@ -200,7 +199,7 @@ func FuzzClass(f *testing.F) {
 				r.Problems()
 			}
 			for _, m := range c.Metadata() {
-				objectmeta.Problems(m)
+				crd.Problems(m)
 			}
 			c.Used()
 			c.HealthChecks()

@@ -6,12 +6,11 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // checker keeps the patterns of the schemas.
-var checker = sync.OnceValue(func() *openapi.Checker { return &openapi.Checker{Received: true} })
+var checker = sync.OnceValue(func() *crd.Checker { return &crd.Checker{Received: true} })
 
 // Schema is what a version of the API says about a ClusterClass; ok is false for
 // a version that Cluster API does not serve.
@@ -21,10 +20,10 @@ func Schema(version string) (s crd.Schema, ok bool) {
 
 // Check compares the spec with the schema of its version, strictly. It finds
 // nothing in a version that is not served.
-func (c *Class) Check() []openapi.Violation { return c.CheckAt(c.Spec, "spec") }
+func (c *Class) Check() []crd.Violation { return c.CheckAt(c.Spec, "spec") }
 
 // CheckAt compares a value with what the API says about its path.
-func (c *Class) CheckAt(n *yamldoc.Node, path ...string) []openapi.Violation {
+func (c *Class) CheckAt(n *yamldoc.Node, path ...string) []crd.Violation {
 	s, ok := Schema(c.Version)
 	if !ok {
 		return nil

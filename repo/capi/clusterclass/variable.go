@@ -8,7 +8,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -49,7 +48,7 @@ var types = [...]string{"object", "array", "string", "integer", "number", "boole
 // (internal/topology/variables, validateClusterClassVariable; apiextensions-apiserver
 // pkg/apiserver/schema, ValidateStructural).
 func (c *Class) SchemaFaults(v Variable) []Fault {
-	k := schemaCheck{defaults: openapi.Checker{Loose: true}}
+	k := schemaCheck{defaults: crd.Checker{Loose: true}}
 	root, ok := Schema(c.Version)
 	if !ok || !v.Node.Is(yamldoc.Map) {
 		return nil
@@ -89,7 +88,7 @@ type schemaCheck struct {
 	keywords crd.Schema
 	// values compares with the schemas themselves, and defaults does so as it is
 	// done for defaults.
-	values, defaults openapi.Checker
+	values, defaults crd.Checker
 	// evaluates says that the rules of the schema are in order.
 	evaluates bool
 	found     []Fault
@@ -100,15 +99,15 @@ func (k *schemaCheck) add(a Aspect, n *yamldoc.Node, format string, args ...any)
 }
 
 // violation files what the API says under the aspects.
-func (k *schemaCheck) violation(v openapi.Violation) {
+func (k *schemaCheck) violation(v crd.Violation) {
 	aspect := OfStructure
 	switch {
-	case v.Fault == openapi.Unknown:
+	case v.Fault == crd.Unknown:
 		k.add(OfKeyword, v.Node, "%s is not a supported keyword", v.Path)
 		return
 	case strings.HasPrefix(v.Path, "x-kubernetes-validations"):
 		aspect = OfRule
-	case v.Path == "type" && v.Fault == openapi.Value:
+	case v.Path == "type" && v.Fault == crd.Value:
 		return // found again below
 	}
 	k.add(aspect, v.Node, "%s", strings.TrimSpace(v.Path+" "+v.Message))
@@ -132,7 +131,7 @@ type inside struct {
 func (k *schemaCheck) schema(s *yamldoc.Node, name string, in inside) {
 	if !s.Is(yamldoc.Map) {
 		if s.Kind != yamldoc.Null {
-			k.add(OfStructure, s, "the schema of %s is %s", name, openapi.Show(s))
+			k.add(OfStructure, s, "the schema of %s is %s", name, crd.Show(s))
 		}
 		return
 	}
@@ -188,9 +187,9 @@ func (k *schemaCheck) decodes(s *yamldoc.Node, name string) {
 		}
 		for _, v := range checker().Check(of, f.Value, true) {
 			switch {
-			case v.Fault == openapi.Unknown:
+			case v.Fault == crd.Unknown:
 				k.add(OfKeyword, v.Node, "%s of %s has the unknown field %s, which Cluster API drops", f.Name, name, v.Path)
-			case v.Fault == openapi.Type && v.Node.Kind != yamldoc.Null:
+			case v.Fault == crd.Type && v.Node.Kind != yamldoc.Null:
 				k.add(OfStructure, v.Node, "%s of %s %s", f.Name, name, v.Message)
 			}
 		}
@@ -233,7 +232,7 @@ func (k *schemaCheck) alternative(s *yamldoc.Node, name string, typ *yamldoc.Nod
 // samples checks defaults, examples and enumerations against the schema.
 func (k *schemaCheck) samples(s *yamldoc.Node, name string, in inside) {
 	of := crd.Schema{Node: s}
-	report := func(a Aspect, c *openapi.Checker, n *yamldoc.Node, what string) {
+	report := func(a Aspect, c *crd.Checker, n *yamldoc.Node, what string) {
 		add := func(n *yamldoc.Node, path, message string) {
 			if path != "" {
 				path = ", in " + path
@@ -247,7 +246,7 @@ func (k *schemaCheck) samples(s *yamldoc.Node, name string, in inside) {
 		// Other values than defaults are tried only where rules stand.
 		if len(list) == 0 && k.evaluates && (a == OfDefault || len(s.Get("x-kubernetes-validations").List()) > 0) {
 			for _, v := range cel.Evaluate(s, n, cel.Values{Unchanged: a == OfDefault}) {
-				add(v.Node, openapi.Join(v.Path), v.Message)
+				add(v.Node, crd.Join(v.Path), v.Message)
 			}
 		}
 	}
@@ -279,7 +278,7 @@ func (k *schemaCheck) below(s *yamldoc.Node, name string, in inside) {
 			continue
 		}
 		if f.Value.Kind != kind {
-			k.add(OfStructure, f.Value, "%s of %s is %s", f.Name, name, openapi.Show(f.Value))
+			k.add(OfStructure, f.Value, "%s of %s is %s", f.Name, name, crd.Show(f.Value))
 			continue
 		}
 		switch f.Name {

@@ -11,7 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -260,7 +260,7 @@ func violations(of schemas, object json.RawMessage) map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	for _, v := range new(openapi.Checker).CheckObject(s, root) {
+	for _, v := range new(crd.Checker).CheckObject(s, root) {
 		out[v.Path+" "+v.Message] = v.Path + " " + v.Message
 	}
 	return out

@@ -8,7 +8,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -178,7 +177,7 @@ func entries(n *yamldoc.Node) []yamldoc.Field {
 
 // sampleText is one of the texts that fit a schema.
 func sampleText(schema *yamldoc.Node, round int) string {
-	checker := openapi.Checker{}
+	checker := crd.Checker{}
 	fit := slices.DeleteFunc(slices.Clone(texts[:]), func(text string) bool {
 		return len(checker.Check(crd.Schema{Node: schema}, yamldoc.NewScalar(yamldoc.String, yamldoc.Quoted, text), false)) > 0
 	})

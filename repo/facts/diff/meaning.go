@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -95,11 +94,11 @@ var definitionParts = []part{
 func (c *comparison) parts(a, b *manifest.Object, old, now *yamldoc.Node, list []part, change Change, where string) {
 	for _, p := range list {
 		x, y := meaningful(old.Get(p.path...)), meaningful(now.Get(p.path...))
-		if x == nil && y == nil || x != nil && y != nil && openapi.Equal(x, y) {
+		if x == nil && y == nil || x != nil && y != nil && crd.Equal(x, y) {
 			continue
 		}
 		row := change
-		row.Path, row.Old, row.New = where+openapi.Join(p.path), show(x), show(y)
+		row.Path, row.Old, row.New = where+crd.Join(p.path), show(x), show(y)
 		switch {
 		case y == nil:
 			row.Kind, row.Impact, row.Message = Removed, p.removed, fmt.Sprintf("%s loses %s", change.Subject, p.what)

@@ -7,7 +7,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -122,7 +121,7 @@ func walk(a, b *yamldoc.Node, path string, visit func(path string, a, b *yamldoc
 				walk(x.node, y.node, path+"["+x.shown+"]", visit)
 			}
 		})
-	case a == nil || b == nil || !openapi.Equal(a, b):
+	case a == nil || b == nil || !crd.Equal(a, b):
 		visit(path, a, b)
 	}
 }
@@ -142,7 +141,7 @@ func elements(list *yamldoc.Node) []element {
 		if name := n.Get("name").Str(); name != "" {
 			e.key, e.shown, e.named = name, name, true
 		} else {
-			e.key, e.shown = openapi.Fingerprint(n), ""
+			e.key, e.shown = crd.Fingerprint(n), ""
 			if n.Kind == yamldoc.String {
 				e.shown = option(n.Text())
 			}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -154,7 +153,7 @@ func value(s *yamldoc.Node, name string) *yamldoc.Node {
 
 // compare tells what a change of the keyword means.
 func (k keyword) compare(a, b *yamldoc.Node) (s schemaChange, ok bool) {
-	if a == nil && b == nil || a != nil && b != nil && openapi.Equal(a, b) {
+	if a == nil && b == nil || a != nil && b != nil && crd.Equal(a, b) {
 		return s, false
 	}
 	s.old, s.new, s.node = show(a), show(b), b
@@ -209,7 +208,7 @@ func show(n *yamldoc.Node) string {
 			return rule
 		}
 	}
-	return openapi.Show(n)
+	return crd.Show(n)
 }
 
 // enumChanges compares the allowed values.

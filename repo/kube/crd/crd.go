@@ -1,8 +1,9 @@
 // Package crd reads CustomResourceDefinitions as the API server and Cluster API
 // read them: names, versions, and what the schema of a version says about a
-// field.
+// field. It compares values with schemas (k8s.io/kube-openapi/pkg/validation/validate),
+// and names with what the API server accepts, and says where the wrong value stands.
 //
-// It must not know any contract of Cluster API, and it judges nothing.
+// It must not know any contract of Cluster API, any rule, or what the values mean.
 package crd
 
 import (

@@ -11,8 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/objectmeta"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -80,18 +79,18 @@ var spokenFor = []struct {
 }
 
 // spoken reports whether another rule is about a violation.
-func spoken(v openapi.Violation) bool {
+func spoken(v crd.Violation) bool {
 	path := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
 			return -1
 		}
 		return r
 	}, v.Path)
-	if v.Fault == openapi.Missing {
+	if v.Fault == crd.Missing {
 		path += "." + v.Fields[0]
 	}
 	for _, s := range spokenFor {
-		if (s.missing || v.Fault != openapi.Missing) && strings.HasPrefix(path, s.prefix) && strings.HasSuffix(path, s.suffix) {
+		if (s.missing || v.Fault != crd.Missing) && strings.HasPrefix(path, s.prefix) && strings.HasSuffix(path, s.suffix) {
 			return true
 		}
 	}
@@ -99,8 +98,8 @@ func spoken(v openapi.Violation) bool {
 }
 
 // violation reports a value that the API does not allow.
-func violation(p *lint.Pass, c *clusterclass.Class, v openapi.Violation) {
-	if v.Fault != openapi.Missing && v.Fault != openapi.Unknown && sampled(c.Object, v.Node) {
+func violation(p *lint.Pass, c *clusterclass.Class, v crd.Violation) {
+	if v.Fault != crd.Missing && v.Fault != crd.Unknown && sampled(c.Object, v.Node) {
 		return
 	}
 	f := lint.At(c.Object.File, c.Object.Doc, v.Node, "%s %s", v.Path, v.Message)
@@ -132,10 +131,10 @@ func classDecodes(p *lint.Pass, c *clusterclass.Class) {
 		return
 	}
 	for _, v := range c.Check() {
-		if v.Fault != openapi.Unknown && v.Fault != openapi.Type || inVariableSchema(v.Path) {
+		if v.Fault != crd.Unknown && v.Fault != crd.Type || inVariableSchema(v.Path) {
 			continue
 		}
-		if _, elsewhere := c.Elsewhere(v.Path); v.Fault == openapi.Type || !elsewhere {
+		if _, elsewhere := c.Elsewhere(v.Path); v.Fault == crd.Type || !elsewhere {
 			violation(p, c, v)
 		}
 	}
@@ -185,7 +184,7 @@ func classReference(p *lint.Pass, c *clusterclass.Class) {
 			continue
 		}
 		for _, v := range c.CheckAt(r.Node, r.Path...) {
-			if v.Fault == openapi.Value || v.Fault == openapi.Missing {
+			if v.Fault == crd.Value || v.Fault == crd.Missing {
 				violation(p, c, v)
 			}
 		}
@@ -405,7 +404,7 @@ var _ = classRules.Add(lint.Rule{
 
 func classTemplateValid(p *lint.Pass) {
 	templates := view.ClassTemplates(p.File)
-	checker := openapi.Checker{Received: true}
+	checker := crd.Checker{Received: true}
 	for _, o := range p.File.Objects() {
 		if templates[o] {
 			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o))
@@ -452,7 +451,7 @@ func classWorkerName(p *lint.Pass, c *clusterclass.Class) {
 // violations reports all that the API does not allow in a value.
 func violations(p *lint.Pass, c *clusterclass.Class, n *yamldoc.Node, path ...string) {
 	for _, v := range c.CheckAt(n, path...) {
-		if v.Fault == openapi.Value {
+		if v.Fault == crd.Value {
 			violation(p, c, v)
 		}
 	}
@@ -820,7 +819,7 @@ var _ = classRules.Add(lint.Rule{
 
 func classFieldOfOtherVersion(p *lint.Pass, c *clusterclass.Class) {
 	for _, v := range c.Check() {
-		if v.Fault != openapi.Unknown || inVariableSchema(v.Path) {
+		if v.Fault != crd.Unknown || inVariableSchema(v.Path) {
 			continue
 		}
 		name, elsewhere := c.Elsewhere(v.Path)
@@ -847,12 +846,12 @@ var _ = classRules.Add(lint.Rule{
 
 func classLimits(p *lint.Pass, c *clusterclass.Class) {
 	for _, v := range c.Check() {
-		if (v.Fault == openapi.Value || v.Fault == openapi.Missing) && !spoken(v) {
+		if (v.Fault == crd.Value || v.Fault == crd.Missing) && !spoken(v) {
 			violation(p, c, v)
 		}
 	}
 	for _, m := range c.Metadata() {
-		for _, f := range objectmeta.Problems(m) {
+		for _, f := range crd.Problems(m) {
 			if !sampled(c.Object, f.Node) {
 				p.On(c.Object, f.Node, "%s", f.Message)
 			}

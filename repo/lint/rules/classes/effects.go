@@ -17,7 +17,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -52,7 +51,7 @@ type known struct {
 	// stored are templates as the API server stores them, by their JSON.
 	stored map[string]json.RawMessage
 	// checked are the violations in templates.
-	checked map[checkedKey][]openapi.Violation
+	checked map[checkedKey][]crd.Violation
 }
 
 // checkedKey is an object, as JSON, and what it is compared with.
@@ -78,7 +77,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 	}
 	e := effectList{c: c, seen: map[*yamldoc.Node]bool{}}
 	ordinary := request.Of(c, c.Object.File.Objects())
-	known := &known{stored: map[string]json.RawMessage{}, checked: map[checkedKey][]openapi.Violation{}}
+	known := &known{stored: map[string]json.RawMessage{}, checked: map[checkedKey][]crd.Violation{}}
 	of := func(t *request.Topology) situation {
 		return situation{class: c, maker: &request.Maker{Topology: t, Core: contract.NewestCore}, known: known}
 	}
@@ -449,8 +448,8 @@ func (s situation) misfits(p *lint.Pass, t *patch.Template, before json.RawMessa
 		if n == nil || sampled(s.class.Object, n) {
 			continue
 		}
-		f := fault{rule: rule, node: n, reads: reads(n), webhook: webhook && v.Fault == openapi.Missing}
-		if v.Fault == openapi.Value && slices.ContainsFunc(names(f.reads), func(name string) bool { return made[name] }) {
+		f := fault{rule: rule, node: n, reads: reads(n), webhook: webhook && v.Fault == crd.Missing}
+		if v.Fault == crd.Value && slices.ContainsFunc(names(f.reads), func(name string) bool { return made[name] }) {
 			continue
 		}
 		f.message = fmt.Sprintf("in %s, %s %s", holderText(t), v.Path, v.Message)
@@ -484,8 +483,8 @@ func (s situation) blanks(t *patch.Template) (out []fault) {
 			if !strings.Contains(value, noValue) {
 				return
 			}
-			field := openapi.Join(path)
-			n, _ := blame(t, openapi.Violation{Fault: openapi.Value, Path: field})
+			field := crd.Join(path)
+			n, _ := blame(t, crd.Violation{Fault: crd.Value, Path: field})
 			if !strings.Contains(n.Str(), "{{") || strings.Contains(n.Str(), noValue) || sampled(s.class.Object, n) {
 				return
 			}
@@ -526,8 +525,8 @@ func definitionOf(p *lint.Pass, t *patch.Template) (s crd.Schema, prefix []strin
 }
 
 // check compares an object with a schema, unless it is known.
-func (k *known) check(s crd.Schema, object json.RawMessage, prefix []string) []openapi.Violation {
-	key := checkedKey{s.Node, openapi.Join(prefix), string(object)}
+func (k *known) check(s crd.Schema, object json.RawMessage, prefix []string) []crd.Violation {
+	key := checkedKey{s.Node, crd.Join(prefix), string(object)}
 	found, ok := k.checked[key]
 	if !ok {
 		found = checked(s, object, prefix)
@@ -537,23 +536,23 @@ func (k *known) check(s crd.Schema, object json.RawMessage, prefix []string) []o
 }
 
 // checked compares an object with a schema. Paths are those in the template.
-func checked(s crd.Schema, object json.RawMessage, prefix []string) []openapi.Violation {
+func checked(s crd.Schema, object json.RawMessage, prefix []string) []crd.Violation {
 	docs := yamldoc.Parse(yamldoc.NewFile("object", object)).Docs
 	if len(docs) == 0 {
 		return nil
 	}
-	checker := openapi.Checker{Received: true}
+	checker := crd.Checker{Received: true}
 	return checker.Check(crd.Schema{Node: s.Node.Get("properties", "spec")}, docs[0].Root.Get(prefix...), true, prefix...)
 }
 
 // blame returns the text of the patch that causes a violation: what the last
 // operation wrote at its path, or above or below it. For a field that the schema
 // does not know and that the operation names, it is the path.
-func blame(t *patch.Template, v openapi.Violation) (n *yamldoc.Node, rule *lint.Rule) {
+func blame(t *patch.Template, v crd.Violation) (n *yamldoc.Node, rule *lint.Rule) {
 	for _, w := range slices.Backward(t.Writes) {
-		whole := openapi.Join(pointerPath(w.Path))
+		whole := crd.Join(pointerPath(w.Path))
 		if _, ok := within(whole, v.Path); ok {
-			if v.Fault == openapi.Unknown {
+			if v.Fault == crd.Unknown {
 				return w.To, patchPathKnown
 			}
 			return w.Node, patchResult

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -42,7 +42,7 @@ func variableDefinitionName(p *lint.Pass, c *clusterclass.Class) {
 			p.On(c.Object, n, "two variables have the name %q", n.Text())
 		default:
 			for _, f := range c.CheckAt(n, append(v.Path, "name")...) {
-				if f.Fault == openapi.Value {
+				if f.Fault == crd.Value {
 					violation(p, c, f)
 				}
 			}

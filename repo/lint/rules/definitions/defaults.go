@@ -6,8 +6,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/objectmeta"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -24,7 +22,7 @@ var _ = definitionRules.Add(lint.Rule{
 })
 
 func schemaDefaults(p *lint.Pass) {
-	checker := openapi.Checker{Loose: true}
+	checker := crd.Checker{Loose: true}
 	for _, k := range view.Definitions(p) {
 		if k.Object.Version != "v1" {
 			continue
@@ -43,7 +41,7 @@ func schemaDefaults(p *lint.Pass) {
 
 // defaults judges the defaults of a schema.
 type defaults struct {
-	checker *openapi.Checker
+	checker *crd.Checker
 	open    func(*yamldoc.Node) bool
 	add     func(n *yamldoc.Node, format string, args ...any)
 	// path leads to the schema that is looked at. Elements of lists are "[0]".
@@ -111,7 +109,7 @@ func (d *defaults) below(s *yamldoc.Node, step string, in resource, embedded boo
 // if that is right.
 func (d *defaults) judge(s, n *yamldoc.Node, in resource) {
 	steps := d.path[in.from:]
-	name := cmp.Or(openapi.Join(d.path), "the schema")
+	name := cmp.Or(crd.Join(d.path), "the schema")
 	found := false
 	add := func(n *yamldoc.Node, at, message string) {
 		if found = true; !d.open(n) {
@@ -122,7 +120,7 @@ func (d *defaults) judge(s, n *yamldoc.Node, in resource) {
 		}
 	}
 	for _, v := range d.checker.Check(crd.Schema{Node: s}, n, !in.meta) {
-		if v.Fault == openapi.Type && v.Path == "" && v.Node.Kind != yamldoc.Float {
+		if v.Fault == crd.Type && v.Path == "" && v.Node.Kind != yamldoc.Float {
 			return // CRD007
 		}
 		if v.Keyword == "x-kubernetes-list-type" {
@@ -131,17 +129,17 @@ func (d *defaults) judge(s, n *yamldoc.Node, in resource) {
 		add(v.Node, v.Path, v.Message)
 	}
 	if in.meta {
-		for _, problem := range objectmeta.Embedded(around(n, steps)) {
+		for _, problem := range crd.Embedded(around(n, steps)) {
 			add(n, "", "does not fit into an object: "+problem.Message)
 		}
 	} else {
-		embedded(s, n, len(steps) == 0, func(p objectmeta.Problem) { add(p.Node, "", "has an object that is not valid: "+p.Message) })
+		embedded(s, n, len(steps) == 0, func(p crd.Problem) { add(p.Node, "", "has an object that is not valid: "+p.Message) })
 	}
 	if found {
 		return
 	}
 	for _, v := range cel.Evaluate(s, n, cel.Values{Unchanged: true, Resource: len(steps) == 0, Open: d.open}) {
-		add(v.Node, openapi.Join(v.Path), v.Message)
+		add(v.Node, crd.Join(v.Path), v.Message)
 	}
 }
 
@@ -168,12 +166,12 @@ func around(n *yamldoc.Node, steps []string) *yamldoc.Node {
 
 // embedded judges the objects in a value (apiextensions-apiserver
 // pkg/apiserver/schema/objectmeta, Validate).
-func embedded(s, n *yamldoc.Node, object bool, add func(objectmeta.Problem)) {
+func embedded(s, n *yamldoc.Node, object bool, add func(crd.Problem)) {
 	if !s.Is(yamldoc.Map) || n == nil {
 		return
 	}
 	if n.Kind == yamldoc.Map && (object || s.Get("x-kubernetes-embedded-resource").Bool()) {
-		for _, p := range objectmeta.Embedded(n) {
+		for _, p := range crd.Embedded(n) {
 			add(p)
 		}
 	}

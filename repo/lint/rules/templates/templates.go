@@ -8,8 +8,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -824,7 +824,7 @@ var _ = templateRules.Add(lint.Rule{
 
 func objectSchema(p *lint.Pass) {
 	templates := view.ClassTemplates(p.File)
-	checker := openapi.Checker{Received: true}
+	checker := crd.Checker{Received: true}
 	for _, o := range p.File.Objects() {
 		if !templates[o] {
 			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o))

@@ -16,8 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/objectmeta"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -128,14 +127,14 @@ var _ = topologyRules.Add(lint.Rule{
 })
 
 func coreSchema(p *lint.Pass) {
-	checker := openapi.Checker{Received: true}
+	checker := crd.Checker{Received: true}
 	for _, o := range p.File.Objects() {
 		s, ok := coreapi.Schema(o.Group, o.Kind, o.Version)
 		if !ok || o.Kind == clusterclass.Kind { // classes have rules of their own
 			continue
 		}
-		view.ReportViolations(p, o, slices.DeleteFunc(checker.CheckObject(s, o.Doc.Root), func(v openapi.Violation) bool {
-			missing := v.Fault == openapi.Missing
+		view.ReportViolations(p, o, slices.DeleteFunc(checker.CheckObject(s, o.Doc.Root), func(v crd.Violation) bool {
+			missing := v.Fault == crd.Missing
 			switch {
 			case view.OfStatus(v):
 				return true
@@ -144,7 +143,7 @@ func coreSchema(p *lint.Pass) {
 			case o.Is(view.CoreGroup, view.ClusterKind) && classless(o) && otherClassName(o) != nil: // of which another rule says all
 				return v.Path == "spec.topology.class" || v.Path == "spec.topology.classRef" || v.Path == "spec.topology" && missing && (v.Fields[0] == "class" || v.Fields[0] == "classRef")
 			case o.Is(view.RuntimeGroup, view.ExtensionKind):
-				return v.Fault != openapi.Unknown && ofExtensionRule(v)
+				return v.Fault != crd.Unknown && ofExtensionRule(v)
 			case o.Is(view.CoreGroup, "MachineDeployment"): // the webhook of Cluster API adds the selector
 				return missing && v.Path == "spec" && v.Fields[0] == "selector"
 			}
@@ -158,17 +157,17 @@ func coreSchema(p *lint.Pass) {
 
 // ofExtensionRule reports whether a rule of the family RXS says what is wrong in an
 // ExtensionConfig.
-func ofExtensionRule(v openapi.Violation) bool {
-	missing := v.Fault == openapi.Missing
+func ofExtensionRule(v crd.Violation) bool {
+	missing := v.Fault == crd.Missing
 	switch field, _ := strings.CutPrefix(v.Path, "spec.clientConfig"); {
 	case v.Path == "spec", field == "", field == ".service":
-		return missing || field == "" && v.Fault == openapi.Value
+		return missing || field == "" && v.Fault == crd.Value
 	case strings.HasPrefix(field, ".service."), strings.HasPrefix(v.Path, "spec.settings."):
 		return true
 	case field == ".url":
-		return v.Fault == openapi.Type
+		return v.Fault == crd.Type
 	case field == ".caBundle":
-		return v.Fault == openapi.Value && v.Node.Text() != ""
+		return v.Fault == crd.Value && v.Node.Text() != ""
 	}
 	return strings.HasPrefix(v.Path, "spec.namespaceSelector.matchExpressions[") && (missing || strings.HasSuffix(v.Path, ".operator"))
 }
@@ -428,7 +427,7 @@ func checkValue(p *lint.Pass, t *topology, value *yamldoc.Node, definition *clus
 	if definition == nil || value == nil || value.Kind == yamldoc.Null && definition.Default() != nil {
 		return
 	}
-	checker := openapi.Checker{Filled: true}
+	checker := crd.Checker{Filled: true}
 	list := checker.Check(definition.Schema, value, true, definition.Name)
 	if len(list) == 0 {
 		list = view.BrokenRules(t.Object, definition.Schema, value, cel.Values{Filled: true}, definition.Name)
@@ -632,7 +631,7 @@ var _ = topologyRules.Add(lint.Rule{
 
 func topologyMetadata(p *lint.Pass, t *topology) {
 	for _, part := range t.parts() {
-		for _, problem := range objectmeta.Problems(part.Get("metadata")) {
+		for _, problem := range crd.Problems(part.Get("metadata")) {
 			if !view.Open(t.Object, problem.Node) {
 				p.On(t.Object, problem.Node, "%s", problem.Message)
 			}

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/objectmeta"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
@@ -438,7 +438,7 @@ func objectName(p *lint.Pass) {
 		if !ok {
 			group = ""
 		}
-		if why := objectmeta.NameProblem(group, kind, n.Text()); why != "" {
+		if why := crd.NameProblem(group, kind, n.Text()); why != "" {
 			p.Node(d, n, "%q is not a valid name of a %s: %s", n.Text(), kind, why)
 		}
 	})
@@ -461,7 +461,7 @@ func labelSyntax(p *lint.Pass) {
 			places = append(places, d.Root.Get("spec", "template", "metadata"))
 		}
 		for _, metadata := range places {
-			for _, problem := range objectmeta.Problems(metadata) {
+			for _, problem := range crd.Problems(metadata) {
 				if _, variable := p.File.Variable(d, problem.Node); !variable {
 					p.Node(d, problem.Node, "%s", problem.Message)
 				}

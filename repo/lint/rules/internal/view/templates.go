@@ -12,7 +12,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
@@ -113,7 +112,7 @@ func Blank(n *yamldoc.Node) bool {
 
 // MisfitsDefinition returns where an object differs from the definition that the
 // release has of its kind. What a webhook of the release may add is not missing.
-func MisfitsDefinition(checker *openapi.Checker, r *lint.Release, o *manifest.Object) []openapi.Violation {
+func MisfitsDefinition(checker *crd.Checker, r *lint.Release, o *manifest.Object) []crd.Violation {
 	definition := r.CRD(o.Group, o.Kind)
 	if definition == nil {
 		return nil
@@ -130,25 +129,25 @@ func MisfitsDefinition(checker *openapi.Checker, r *lint.Release, o *manifest.Ob
 		}
 		return list
 	}
-	return slices.DeleteFunc(list, func(v openapi.Violation) bool {
-		return OfStatus(v) || v.Fault == openapi.Missing && webhook()
+	return slices.DeleteFunc(list, func(v crd.Violation) bool {
+		return OfStatus(v) || v.Fault == crd.Missing && webhook()
 	})
 }
 
 // BrokenRules returns the rules in CEL that a value breaks, which otherwise matches
 // its schema. Rules that read what only the user knows are passed over.
-func BrokenRules(o *manifest.Object, s crd.Schema, value *yamldoc.Node, of cel.Values, path ...string) []openapi.Violation {
+func BrokenRules(o *manifest.Object, s crd.Schema, value *yamldoc.Node, of cel.Values, path ...string) []crd.Violation {
 	of.Open = func(n *yamldoc.Node) bool { return Open(o, n) }
-	var out []openapi.Violation
+	var out []crd.Violation
 	for _, v := range cel.Evaluate(s.Node, value, of, path...) {
-		out = append(out, openapi.Violation{Fault: openapi.Value, Path: openapi.Join(v.Path), Node: v.Node, Reads: v.Reads, Keyword: cel.Keyword, Message: v.Message})
+		out = append(out, crd.Violation{Fault: crd.Value, Path: crd.Join(v.Path), Node: v.Node, Reads: v.Reads, Keyword: cel.Keyword, Message: v.Message})
 	}
 	return out
 }
 
 // Meant returns the known field whose name is almost that of an unknown one, or
 // differs only in the case of its letters; "" if there is none.
-func Meant(v openapi.Violation) string {
+func Meant(v crd.Violation) string {
 	best, least := "", 3
 	for _, f := range Fields(v.Known) {
 		distance := layouts.Distance(f.Name, v.Fields[0])
@@ -164,13 +163,13 @@ func Meant(v openapi.Violation) string {
 
 // OfStatus reports whether a violation is in the status, which the API server
 // drops from new objects.
-func OfStatus(v openapi.Violation) bool {
+func OfStatus(v crd.Violation) bool {
 	return v.Path == "status" || strings.HasPrefix(v.Path, "status.")
 }
 
 // ReportViolations reports where an object differs from its schema, but for
 // values that are samples. With a default in its place the user may be spared.
-func ReportViolations(p *lint.Pass, o *manifest.Object, list []openapi.Violation) {
+func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 	for _, v := range list {
 		place := v.Path
 		if place == "" {
@@ -180,7 +179,7 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []openapi.Violation
 		if name := Meant(v); name != "" {
 			f.Fix = "Did you mean " + name + "?"
 		}
-		if v.Fault == openapi.Type || v.Fault == openapi.Value {
+		if v.Fault == crd.Type || v.Fault == crd.Value {
 			sample := false
 			r, ok := From(o, v.Node)
 			parts := v.Reads

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -18,7 +17,7 @@ func TestMeant(t *testing.T) {
 	for field, want := range map[string]string{
 		"IsPRIVATEnetwork": "isPrivateNetwork", "regoin": "region", "zone": "", "ids": "IDs", "x": "",
 	} {
-		list := new(openapi.Checker).Check(schema, parse("{"+field+": a}"), true)
+		list := new(crd.Checker).Check(schema, parse("{"+field+": a}"), true)
 		if len(list) != 1 || Meant(list[0]) != want {
 			t.Errorf("%s: %v, want %q", field, list, want)
 		}

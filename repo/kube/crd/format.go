@@ -1,4 +1,4 @@
-package openapi
+package crd
 
 import (
 	"encoding/base64"

@@ -1,12 +1,4 @@
-// Package config reads clusterctl.yaml by the rules of clusterctl v1.14: it
-// delivers the variables, the providers, the image overrides and the overrides
-// folder.
-//
-// It uses the same library as clusterctl, since many rules are that library's:
-// names do not tell case, 1.10 is 1.1, a list is the empty text. The
-// environment is given by the caller; the package must not read that or the disk,
-// nor know the providers that clusterctl has built in.
-package config
+package clusterctl
 
 import (
 	"bytes"
@@ -21,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
 // Env looks up a variable of the environment, as os.LookupEnv does.
@@ -34,7 +25,7 @@ type Config struct {
 	env  Env
 }
 
-var _ clusterctl.Variables = (*Config)(nil)
+var _ Variables = (*Config)(nil)
 
 // Read parses a configuration file. Name is shown in messages; its extension
 // tells the format: yaml, yml, json, toml, dotenv or env. Empty data is a
@@ -83,8 +74,8 @@ func (c *Config) unmarshal(key string, into any) error {
 
 // Images returns the image overrides (clusterctl:
 // client/config/imagemeta_client.go).
-func (c *Config) Images() (clusterctl.Images, error) {
-	var images clusterctl.Images
+func (c *Config) Images() (Images, error) {
+	var images Images
 	if err := c.unmarshal("images", &images); err != nil {
 		return nil, fmt.Errorf("%s: failed to unmarshal image override configurations: %w", c.name, err)
 	}

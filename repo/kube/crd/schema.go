@@ -1,9 +1,4 @@
-// Package openapi compares values with OpenAPI v3 schemas as the API server and
-// Cluster API do (k8s.io/kube-openapi/pkg/validation/validate), and says where
-// the wrong value stands.
-//
-// It must not know what the values mean: no kinds, no rules.
-package openapi
+package crd
 
 import (
 	"fmt"
@@ -15,7 +10,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -80,7 +74,7 @@ type Checker struct {
 // it also reports the fields that the schema does not know. A schema that is
 // itself wrong allows everything in the place where it is wrong. Path is where
 // the value stands, if the paths of violations shall begin with it.
-func (c *Checker) Check(s crd.Schema, value *yamldoc.Node, strict bool, path ...string) []Violation {
+func (c *Checker) Check(s Schema, value *yamldoc.Node, strict bool, path ...string) []Violation {
 	k := check{c: c, strict: strict, path: path}
 	k.value(s.Node, s.Node, value)
 	return k.found
@@ -88,7 +82,7 @@ func (c *Checker) Check(s crd.Schema, value *yamldoc.Node, strict bool, path ...
 
 // CheckObject does the same with a whole object, strictly. It may have apiVersion,
 // kind and metadata, whatever the schema says.
-func (c *Checker) CheckObject(s crd.Schema, root *yamldoc.Node) []Violation {
+func (c *Checker) CheckObject(s Schema, root *yamldoc.Node) []Violation {
 	k := check{c: c, strict: true, object: s.Node}
 	k.value(s.Node, s.Node, root)
 	return k.found
@@ -471,7 +465,7 @@ func (k *check) listType(s *yamldoc.Node, kind string, n *yamldoc.Node) {
 	if kind != "set" && kind != "map" || len(items) < 2 {
 		return
 	}
-	keys := crd.Schema{Node: s}.ListMapKeys()
+	keys := Schema{Node: s}.ListMapKeys()
 	if kind == "map" && len(keys) == 0 {
 		return
 	}

@@ -1,8 +1,4 @@
-// Package registration finds in the components of a runtime extension how its
-// server is reached and trusted, and writes the ExtensionConfig that says so.
-//
-// It must not know rules, releases or the network.
-package registration
+package extension
 
 import (
 	"encoding/base64"
@@ -18,13 +14,13 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Group, APIVersion and Kind of ExtensionConfigs.
+// ConfigGroup, ConfigVersion and ConfigKind of ExtensionConfigs.
 const (
-	Group      = "runtime.cluster.x-k8s.io"
-	APIVersion = Group + "/v1beta2"
-	Kind       = "ExtensionConfig"
+	ConfigGroup   = "runtime.cluster.x-k8s.io"
+	ConfigVersion = ConfigGroup + "/v1beta2"
+	ConfigKind    = "ExtensionConfig"
 	// InjectCA is the annotation that lets Cluster API copy a CA from a Secret.
-	InjectCA = Group + "/inject-ca-from-secret"
+	InjectCA = ConfigGroup + "/inject-ca-from-secret"
 )
 
 // defaultPort is the one of an ExtensionConfig without a port.
@@ -45,16 +41,16 @@ type Server struct {
 	Secret string
 }
 
-// Find returns the server among the objects of components. An ExtensionConfig says
+// FindServer returns the server among the objects of components. An ExtensionConfig says
 // which Service it is, or else service, or else the one that a Certificate is for,
 // or the only one. The error says what is missing.
-func Find(objects []*manifest.Object, service string) (*Server, error) {
+func FindServer(objects []*manifest.Object, service string) (*Server, error) {
 	s := &Server{Port: defaultPort}
 	var services []*manifest.Object
 	var names []string
 	for _, o := range objects {
 		switch {
-		case o.Is(Group, Kind) && s.Config == nil:
+		case o.Is(ConfigGroup, ConfigKind) && s.Config == nil:
 			s.Config = o
 		case o.Is("", "Service"):
 			services = append(services, o)
@@ -240,5 +236,5 @@ func (s *Server) Write(c Config) (map[string]any, error) {
 	if len(settings) > 0 {
 		spec["settings"] = settings
 	}
-	return map[string]any{"apiVersion": APIVersion, "kind": Kind, "metadata": metadata, "spec": spec}, nil
+	return map[string]any{"apiVersion": ConfigVersion, "kind": ConfigKind, "metadata": metadata, "spec": spec}, nil
 }

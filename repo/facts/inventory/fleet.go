@@ -1,7 +1,4 @@
-// Package fleet holds what a survey finds of many providers: their versions,
-// readiness for contracts, findings, images and upgrades, for one run or for a
-// shard of it. It must not know how releases are read or judged.
-package fleet
+package inventory
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package objectmeta_test
+package crd_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/objectmeta"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -38,8 +38,8 @@ func TestAsTheAPIServer(t *testing.T) {
 		}
 		doc := document(t, meta)
 		want := apivalidation.ValidateObjectMeta(&meta, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
-		got := len(objectmeta.Problems(doc.Get("metadata"))) > 0
-		if meta.Name == "" || objectmeta.NameProblem("", "ConfigMap", meta.Name) != "" {
+		got := len(crd.Problems(doc.Get("metadata"))) > 0
+		if meta.Name == "" || crd.NameProblem("", "ConfigMap", meta.Name) != "" {
 			got = true
 		}
 		if got != (len(want) > 0) {
@@ -52,14 +52,14 @@ func TestAsTheAPIServer(t *testing.T) {
 	if refused < 2000 || refused > 18000 {
 		t.Errorf("%d of 20000 are refused, so the test compares one side only", refused)
 	}
-	if why := objectmeta.NameProblem("rbac.authorization.k8s.io", "ClusterRole", "foo:Manager"); why != "" {
+	if why := crd.NameProblem("rbac.authorization.k8s.io", "ClusterRole", "foo:Manager"); why != "" {
 		t.Errorf("name of a ClusterRole: %s", why)
 	}
-	if objectmeta.NameProblem("", "Service", "a.b") == "" {
+	if crd.NameProblem("", "Service", "a.b") == "" {
 		t.Error("a Service may not have dots in its name")
 	}
 	large := document(t, metav1.ObjectMeta{Annotations: map[string]string{"a": strings.Repeat("x", 256*1024)}})
-	if len(objectmeta.Problems(large.Get("metadata"))) != 1 {
+	if len(crd.Problems(large.Get("metadata"))) != 1 {
 		t.Error("annotations of more than 256 KiB are accepted")
 	}
 }

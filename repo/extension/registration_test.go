@@ -1,4 +1,4 @@
-package registration_test
+package extension_test
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/registration"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -66,7 +66,7 @@ func TestFind(t *testing.T) {
 		"no such":                {service, "x", "error: the components have no Service x"},
 		"two certificates":       {other + service + certificate + strings.ReplaceAll(certificate, "webhook", "metrics"), "", "error: certificates are for several Services: metrics and webhook"},
 	} {
-		s, err := registration.Find(objects(tc.text), tc.service)
+		s, err := extension.FindServer(objects(tc.text), tc.service)
 		got := ""
 		if err != nil {
 			got = "error: " + err.Error()
@@ -83,27 +83,27 @@ func itoa(n int64) string { return map[int64]string{443: "443", 8443: "8443"}[n]
 
 // TestWrite compares what is written with the schema of Cluster API.
 func TestWrite(t *testing.T) {
-	api, ok := coreapi.Schema(registration.Group, registration.Kind, "v1beta2")
+	api, ok := coreapi.Schema(extension.ConfigGroup, extension.ConfigKind, "v1beta2")
 	if !ok {
 		t.Fatal("no schema")
 	}
 	for name, tc := range map[string]struct {
 		text   string
-		config registration.Config
+		config extension.Config
 		want   []string
 	}{
-		"from a certificate": {service + certificate, registration.Config{Name: "acme"}, []string{
+		"from a certificate": {service + certificate, extension.Config{Name: "acme"}, []string{
 			"runtime.cluster.x-k8s.io/inject-ca-from-secret: acme-system/acme-cert", "port: 443", "name: webhook",
 		}},
-		"elsewhere": {service + certificate, registration.Config{Name: "acme", Namespace: "prod", Settings: map[string]string{"key": "1"}}, []string{
+		"elsewhere": {service + certificate, extension.Config{Name: "acme", Namespace: "prod", Settings: map[string]string{"key": "1"}}, []string{
 			"inject-ca-from-secret: prod/acme-cert", "namespace: prod", `key: "1"`,
 		}},
-		"with a CA": {service, registration.Config{Name: "acme", CA: []byte("PEM")}, []string{"caBundle: UEVN"}},
-		"like the one there is": {service + other + config, registration.Config{Name: "acme", Settings: map[string]string{"size": "large"}}, []string{
+		"with a CA": {service, extension.Config{Name: "acme", CA: []byte("PEM")}, []string{"caBundle: UEVN"}},
+		"like the one there is": {service + other + config, extension.Config{Name: "acme", Settings: map[string]string{"size": "large"}}, []string{
 			"path: /ext", "a: b", "color: red", "size: large", "port: 8443",
 		}},
 	} {
-		s, err := registration.Find(objects(tc.text), "")
+		s, err := extension.FindServer(objects(tc.text), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range new(openapi.Checker).CheckObject(api, yamldoc.Parse(yamldoc.NewFile("x", text)).Docs[0].Root) {
+		for _, v := range new(crd.Checker).CheckObject(api, yamldoc.Parse(yamldoc.NewFile("x", text)).Docs[0].Root) {
 			t.Errorf("%s: %s %s", name, v.Path, v.Message)
 		}
 		for _, want := range tc.want {
@@ -125,11 +125,11 @@ func TestWrite(t *testing.T) {
 			}
 		}
 	}
-	s, err := registration.Find(objects(service), "")
+	s, err := extension.FindServer(objects(service), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, c := range map[string]registration.Config{"no Certificate": {Name: "acme"}, "no name": {Name: "a.b", CA: []byte("x")}, "no namespace": {Name: "a", Namespace: "A", CA: []byte("x")}} {
+	for want, c := range map[string]extension.Config{"no Certificate": {Name: "acme"}, "no name": {Name: "a.b", CA: []byte("x")}, "no namespace": {Name: "a", Namespace: "A", CA: []byte("x")}} {
 		if _, err := s.Write(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v instead of %q", err, want)
 		}

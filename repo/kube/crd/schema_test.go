@@ -1,4 +1,4 @@
-package openapi_test
+package crd_test
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -22,7 +21,7 @@ func read(t testing.TB, text string) *yamldoc.Document {
 }
 
 // check compares the field v of a document with its field s.
-func check(t *testing.T, c *openapi.Checker, text string, strict bool) []string {
+func check(t *testing.T, c *crd.Checker, text string, strict bool) []string {
 	t.Helper()
 	d := read(t, text)
 	var out []string
@@ -67,7 +66,7 @@ func TestCheck(t *testing.T) {
 		{"{type: object, properties: {a: {type: string}}, allOf: [{properties: {a: {minLength: 2}}}]}", "{a: b, c: d}", "2:8 a has 1 character, but must have at least 2\n2:11 c is not a known field"},
 		{"{allOf: [{minLength: 2}]}", "a", "2:4  has 1 character, but must have at least 2"},
 	} {
-		got := strings.Join(check(t, new(openapi.Checker), "s: "+tc.s+"\nv: "+tc.v+"\n", true), "\n")
+		got := strings.Join(check(t, new(crd.Checker), "s: "+tc.s+"\nv: "+tc.v+"\n", true), "\n")
 		// A check begins with the keywords, in their order.
 		if got != tc.want {
 			t.Errorf("%s against %s:\n got %s\nwant %s", tc.v, tc.s, got, tc.want)
@@ -78,12 +77,12 @@ func TestCheck(t *testing.T) {
 func TestDefaultsAndNulls(t *testing.T) {
 	const text = "s: {type: object, required: [a, b], minProperties: 2, properties: {a: {type: string, default: x}, b: {type: string}, c: {type: string}}}\nv: {b: z, c: null}\n"
 	for name, tc := range map[string]struct {
-		checker *openapi.Checker
+		checker *crd.Checker
 		want    int
 	}{
-		"as it is": {new(openapi.Checker), 2}, // a is missing, c is null
-		"filled":   {&openapi.Checker{Filled: true}, 1},
-		"received": {&openapi.Checker{Received: true}, 0},
+		"as it is": {new(crd.Checker), 2}, // a is missing, c is null
+		"filled":   {&crd.Checker{Filled: true}, 1},
+		"received": {&crd.Checker{Received: true}, 0},
 	} {
 		if got := check(t, tc.checker, text, true); len(got) != tc.want {
 			t.Errorf("%s: %q", name, got)
@@ -106,13 +105,13 @@ func TestAlternatives(t *testing.T) {
 		{"not: {properties: {a: {enum: [x]}}}", "{a: z}", ""},
 		{"allOf: [{properties: {a: {enum: [y]}}}]", "{}", `2:4  gets "x" for a by default, which is not allowed`},
 	} {
-		got := strings.Join(check(t, &openapi.Checker{Received: true}, "s: {"+properties+", "+tc.s+"}\nv: "+tc.v+"\n", true), "\n")
+		got := strings.Join(check(t, &crd.Checker{Received: true}, "s: {"+properties+", "+tc.s+"}\nv: "+tc.v+"\n", true), "\n")
 		if got != tc.want {
 			t.Errorf("%s against %s:\n got %s\nwant %s", tc.v, tc.s, got, tc.want)
 		}
 	}
 	open := "s: {type: object, maxProperties: 1, x-kubernetes-preserve-unknown-fields: true}\nv: {a: 1, b: null}\n"
-	if got := check(t, &openapi.Checker{Received: true}, open, true); len(got) != 1 {
+	if got := check(t, &crd.Checker{Received: true}, open, true); len(got) != 1 {
 		t.Errorf("nulls that no schema describes stay: %q", got)
 	}
 }
@@ -132,7 +131,7 @@ v:
   sepc: {}
 `)
 	var got []string
-	for _, v := range new(openapi.Checker).CheckObject(crd.Schema{Node: d.Root.Get("s")}, d.Root.Get("v")) {
+	for _, v := range new(crd.Checker).CheckObject(crd.Schema{Node: d.Root.Get("s")}, d.Root.Get("v")) {
 		got = append(got, v.Path)
 	}
 	if want := []string{"metadata.name", "spec.metadata.name", "sepc"}; !slices.Equal(got, want) {
@@ -148,7 +147,7 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		s := yamldoc.Parse(yamldoc.NewFile("x.yaml", []byte(text)))
 		for _, d := range s.Docs {
-			c := &openapi.Checker{Received: len(text)%2 == 0}
+			c := &crd.Checker{Received: len(text)%2 == 0}
 			c.Check(crd.Schema{Node: d.Root.Get("s")}, d.Root.Get("v"), true)
 		}
 	})
@@ -170,7 +169,7 @@ func TestFormats(t *testing.T) {
 		{"{x-kubernetes-int-or-string: true, format: uuid}", "abc", false, `2:4  is "abc", which is no uuid`},
 		{"{x-kubernetes-int-or-string: true, format: uuid}", "1", false, ""},
 	} {
-		got := strings.Join(check(t, &openapi.Checker{Loose: tc.loose}, "s: "+tc.s+"\nv: "+tc.v+"\n", true), "\n")
+		got := strings.Join(check(t, &crd.Checker{Loose: tc.loose}, "s: "+tc.s+"\nv: "+tc.v+"\n", true), "\n")
 		if got != tc.want {
 			t.Errorf("%s against %s:\n got %s\nwant %s", tc.v, tc.s, got, tc.want)
 		}

@@ -1,11 +1,10 @@
-package openapi_test
+package crd_test
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -24,24 +23,24 @@ additionalProperties: {type: string}
 	s := crd.Schema{Node: parse(text)}
 	for _, tc := range []struct {
 		value                   string
-		plain, filled, received []openapi.Fault
+		plain, filled, received []crd.Fault
 	}{
 		{`{plain: a, filled: b, nullable: c}`, nil, nil, nil},
-		{`{plain: a, nullable: c}`, []openapi.Fault{openapi.Missing}, nil, nil},
-		{`{plain: a, filled: null, nullable: null}`, []openapi.Fault{openapi.Type}, nil, nil},
-		{`{plain: null, filled: b, nullable: c}`, []openapi.Fault{openapi.Type}, []openapi.Fault{openapi.Type}, []openapi.Fault{openapi.Missing}},
-		{`{plain: a, filled: b}`, []openapi.Fault{openapi.Missing}, []openapi.Fault{openapi.Missing}, []openapi.Fault{openapi.Missing}},
-		{`{plain: a, filled: b, nullable: c, other: null}`, []openapi.Fault{openapi.Type}, []openapi.Fault{openapi.Type}, nil},
+		{`{plain: a, nullable: c}`, []crd.Fault{crd.Missing}, nil, nil},
+		{`{plain: a, filled: null, nullable: null}`, []crd.Fault{crd.Type}, nil, nil},
+		{`{plain: null, filled: b, nullable: c}`, []crd.Fault{crd.Type}, []crd.Fault{crd.Type}, []crd.Fault{crd.Missing}},
+		{`{plain: a, filled: b}`, []crd.Fault{crd.Missing}, []crd.Fault{crd.Missing}, []crd.Fault{crd.Missing}},
+		{`{plain: a, filled: b, nullable: c, other: null}`, []crd.Fault{crd.Type}, []crd.Fault{crd.Type}, nil},
 	} {
 		for _, mode := range []struct {
-			checker *openapi.Checker
-			want    []openapi.Fault
+			checker *crd.Checker
+			want    []crd.Fault
 		}{
-			{&openapi.Checker{}, tc.plain},
-			{&openapi.Checker{Filled: true}, tc.filled},
-			{&openapi.Checker{Received: true}, tc.received},
+			{&crd.Checker{}, tc.plain},
+			{&crd.Checker{Filled: true}, tc.filled},
+			{&crd.Checker{Received: true}, tc.received},
 		} {
-			var got []openapi.Fault
+			var got []crd.Fault
 			for _, v := range mode.checker.Check(s, parse(tc.value), true) {
 				got = append(got, v.Fault)
 			}

@@ -1,4 +1,4 @@
-package objectmeta
+package crd
 
 import (
 	"fmt"
