@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -219,7 +219,7 @@ func (d *decoder) check(n *yamldoc.Node, f field) {
 		}
 	case yamldoc.String:
 		if f.enum != nil && !slices.Contains(f.enum, n.Text()) {
-			d.errorf(n, "%q is not a value of %q; it must be %s%s", n.Text(), f.key, alternatives(f.enum), didYouMean(n.Text(), f.enum))
+			d.errorf(n, "%q is not a value of %q; it must be %s%s", n.Text(), f.key, phrase.Or(f.enum), phrase.DidYouMean(n.Text(), f.enum))
 			return
 		}
 		if f.required && n.Text() == "" {
@@ -279,11 +279,11 @@ func unknownKey(name string, t reflect.Type, fields []field) string {
 		known[i] = f.key
 	}
 	msg := fmt.Sprintf("unknown key %q", name)
-	if hint := didYouMean(name, known); hint != "" {
+	if hint := phrase.DidYouMean(name, known); hint != "" {
 		return msg + hint
 	}
 	if places := homes(name, t); len(places) > 0 {
-		return fmt.Sprintf("%s; it belongs to %s", msg, alternatives(places))
+		return fmt.Sprintf("%s; it belongs to %s", msg, phrase.Or(places))
 	}
 	return fmt.Sprintf("%s; known here: %s", msg, strings.Join(known, ", "))
 }
@@ -334,25 +334,4 @@ func quoted(words []string) string {
 		out[i] = strconv.Quote(w)
 	}
 	return strings.Join(out, ", ")
-}
-
-func alternatives(words []string) string {
-	if len(words) == 1 {
-		return words[0]
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
-}
-
-// didYouMean names the nearest word, if one is near enough to be a slip.
-func didYouMean(word string, known []string) string {
-	best, at := 1+len(word)/3, ""
-	for _, k := range known {
-		if dist := layouts.Distance(strings.ToLower(word), strings.ToLower(k)); dist <= best && (at == "" || dist < best) {
-			best, at = dist, k
-		}
-	}
-	if at == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", at)
 }

@@ -82,7 +82,7 @@ func TestDecodeMistakes(t *testing.T) {
 		"no header": {"metadata: m.yaml\n", []string{`c.yaml:1:1: the key "apiVersion" is missing`, `c.yaml:1:1: the key "kind" is missing`}},
 		"a list":    {"- a\n", []string{"c.yaml:1:1: the configuration must be a mapping of keys to values, not a list"}},
 		"other version": {"apiVersion: clusterctl-repo.dev/v1\nkind: Config\n", []string{
-			`c.yaml:1:13: "clusterctl-repo.dev/v1" is not a value of "apiVersion"; it must be clusterctl-repo.dev/v1alpha1; did you mean "clusterctl-repo.dev/v1alpha1"?`,
+			`c.yaml:1:13: "clusterctl-repo.dev/v1" is not a value of "apiVersion"; it must be clusterctl-repo.dev/v1alpha1`,
 		}},
 		"two documents": {header + "---\n" + header, []string{"c.yaml:4:1: a second document; the configuration is one document"}},
 		"all at once": {header + "metdata: m.yaml\nremoteBases: ja\nproviders:\n- type: infra\n  name: My_Provider\n  images: controller\n- colour: red\n", []string{

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // form is a kind of text: how it is checked, and the pattern that the JSON
@@ -46,7 +47,7 @@ func checkVariables(s string, also func(string) bool) error {
 	}
 	for _, m := range brace.FindAllStringSubmatch(s, -1) {
 		if !slices.Contains(placeholders, m[1]) && !also(m[1]) {
-			return fmt.Errorf("unknown variable %q; known are {%s}%s", m[0], strings.Join(placeholders, "}, {"), didYouMean(m[1], placeholders))
+			return fmt.Errorf("unknown variable %q; known are {%s}%s", m[0], strings.Join(placeholders, "}, {"), phrase.DidYouMean(m[1], placeholders))
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // templates finds the cluster templates and ClusterClasses of the providers
@@ -131,7 +132,7 @@ func (d *detection) committed(c *config.Config, i int, dir string) {
 		switch {
 		case templates > 0:
 			p.Templates = []config.Template{{Files: path.Join(dir, "cluster-template*.yaml"), Exclude: strange}}
-			d.note(key+".templates", "%s in %s", count(templates, "finished template"), dir)
+			d.note(key+".templates", "%s in %s", phrase.Count(templates, "finished template"), dir)
 			if s := d.flavorFolders(flavors); len(s) > 0 {
 				d.note(key+".templates", "the kustomizations in %s are not built, because finished templates are there", flavors)
 			}
@@ -147,7 +148,7 @@ func (d *detection) committed(c *config.Config, i int, dir string) {
 	}
 	if p.ClusterClasses == nil && classes > 0 {
 		p.ClusterClasses = []config.ClusterClass{{Files: path.Join(dir, "clusterclass-*.yaml")}}
-		d.note(key+".clusterClasses", "%s in %s", count(classes, "finished ClusterClass file"), dir)
+		d.note(key+".clusterClasses", "%s in %s", phrase.Count(classes, "finished ClusterClass file"), dir)
 	}
 }
 
@@ -160,13 +161,6 @@ func (d *detection) nested(dir string) {
 		}
 		d.note("", "%s is not released, because it is not directly in %s; if it should be, list it under templates or clusterClasses", f, dir)
 	}
-}
-
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // flavorFolders returns the patterns that cover the kustomizations one and two

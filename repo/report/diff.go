@@ -6,6 +6,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Comparison is what changes between two releases of a provider. One of them is
@@ -105,7 +106,7 @@ func impacts(changes []diff.Change) string {
 	for i := range changes {
 		n[changes[i].Impact]++
 	}
-	return fmt.Sprintf("%s: %d breaking, %d that need attention, %d neutral", count(len(changes), "change"), n[diff.Breaking], n[diff.Attention], n[diff.Neutral])
+	return fmt.Sprintf("%s: %d breaking, %d that need attention, %d neutral", phrase.Count(len(changes), "change"), n[diff.Breaking], n[diff.Attention], n[diff.Neutral])
 }
 
 // signs begin a line of text.

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -87,7 +88,7 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 				n++
 			}
 			if n > 1 {
-				fmt.Fprintf(&b, "%s %s: %s\n", paint.Bold(f.Rule.ID), visible(f.Rule.Title), count(n, f.Severity.String()))
+				fmt.Fprintf(&b, "%s %s: %s\n", paint.Bold(f.Rule.ID), phrase.Visible(f.Rule.Title), phrase.Count(n, f.Severity.String()))
 			}
 			excerpts = shownExcerpts
 		}
@@ -151,7 +152,7 @@ func incomplete(r *lint.Report) string {
 	if len(r.Failures) == 0 {
 		return ""
 	}
-	return "; incomplete: " + count(len(r.Failures), "failure") + ", so there may be more"
+	return "; incomplete: " + phrase.Count(len(r.Failures), "failure") + ", so there may be more"
 }
 
 // fromRoot is the path of a file from the root of the repository, if it is one
@@ -168,17 +169,17 @@ func statement(f *lint.Finding) string {
 	if f.Object == "" {
 		return oneLine(f.Message)
 	}
-	return visible(f.Object) + ": " + oneLine(f.Message)
+	return phrase.Visible(f.Object) + ": " + oneLine(f.Message)
 }
 
 // built says where in the built object a finding is whose place is only the
 // nearest one in the source tree.
-func built(f *lint.Finding) string { return visible(f.Way) + " in the built object" }
+func built(f *lint.Finding) string { return phrase.Visible(f.Way) + " in the built object" }
 
 // verdict counts the findings.
 func verdict(r *lint.Report) string {
 	c := r.Count()
-	return fmt.Sprintf("%s, %s, %s", count(c.Errors, "error"), count(c.Warnings, "warning"), count(c.Infos, "info"))
+	return fmt.Sprintf("%s, %s, %s", phrase.Count(c.Errors, "error"), phrase.Count(c.Warnings, "warning"), phrase.Count(c.Infos, "info"))
 }
 
 // job is the command that made a report.
@@ -195,9 +196,9 @@ func job(r *lint.Report) string {
 // scope says what was looked at.
 func scope(r *lint.Report) string {
 	if r.Subject != "" {
-		return "in " + visible(r.Subject)
+		return "in " + phrase.Visible(r.Subject)
 	}
-	return fmt.Sprintf("in %s of %s", count(r.Files, "file"), count(r.Releases, "release"))
+	return fmt.Sprintf("in %s of %s", phrase.Count(r.Files, "file"), phrase.Count(r.Releases, "release"))
 }
 
 // silenced counts what comments and files among the judged ones silence; empty if
@@ -209,20 +210,20 @@ func silenced(r *lint.Report) string {
 		n -= w.Silenced
 	}
 	if n > 0 {
-		parts = append(parts, "comments silence "+count(n, "finding"))
+		parts = append(parts, "comments silence "+phrase.Count(n, "finding"))
 	}
 	for _, w := range r.Weighed {
 		var does []string
 		if w.Silenced > 0 {
-			does = append(does, "silences "+count(w.Silenced, "finding"))
+			does = append(does, "silences "+phrase.Count(w.Silenced, "finding"))
 		}
 		if w.Lowered > 0 {
-			does = append(does, "lowers "+count(w.Lowered, "finding"))
+			does = append(does, "lowers "+phrase.Count(w.Lowered, "finding"))
 		}
 		if w.Kept > 0 {
-			does = append(does, "cannot lower "+count(w.Kept, "error"))
+			does = append(does, "cannot lower "+phrase.Count(w.Kept, "error"))
 		}
-		parts = append(parts, visible(w.File)+" "+strings.Join(does, ", "))
+		parts = append(parts, phrase.Visible(w.File)+" "+strings.Join(does, ", "))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -231,18 +232,11 @@ func silenced(r *lint.Report) string {
 }
 
 func place(file string, p yamldoc.Pos) string {
-	file = visible(file)
+	file = phrase.Visible(file)
 	if p.IsZero() {
 		return file
 	}
 	return fmt.Sprintf("%s:%d:%d", file, p.Line, p.Column)
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 type jsonReport struct {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // githubLevels are the workflow commands by severity.
@@ -61,7 +62,7 @@ func githubCommand(b *strings.Builder, level string, properties []string, messag
 // githubProperty escapes the value of a property, in which colon and comma have
 // a meaning.
 func githubProperty(s string) string {
-	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C", "##", "#\\x23").Replace(visible(s))
+	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C", "##", "#\\x23").Replace(phrase.Visible(s))
 }
 
 // annotations is how many of each level GitHub shows of a step; it drops others

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 //go:embed page.js
@@ -22,7 +23,7 @@ var pageScript string
 func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 	version := ""
 	if o.Version != "" {
-		version = " " + visible(o.Version)
+		version = " " + phrase.Visible(o.Version)
 	}
 	return writeHTML(w, job(r)+": "+verdict(r), pageScript,
 		markup.El("a", markup.Attrs("class", "skip", "href", "#findings"), markup.Text("Skip to the findings")),
@@ -58,7 +59,7 @@ func pageCounts(r *lint.Report) markup.Node {
 		if n == 0 {
 			class += " none"
 		}
-		noun := strings.TrimPrefix(count(n, row.name), strconv.Itoa(n)+" ")
+		noun := strings.TrimPrefix(phrase.Count(n, row.name), strconv.Itoa(n)+" ")
 		items = append(items, el("li", class, el("b", "", markup.Text(strconv.Itoa(n))), markup.Text(" "+noun)))
 	}
 	return el("ul", "counts", items...)
@@ -87,7 +88,7 @@ func pageFilter(r *lint.Report) markup.Node {
 	}
 	options := []markup.Node{markup.El("option", markup.Attrs("value", ""), markup.Text("all rules"))}
 	for _, rule := range rulesOf(r) {
-		options = append(options, markup.El("option", markup.Attrs("value", rule.ID), markup.Text(rule.ID+" "+visible(rule.Title))))
+		options = append(options, markup.El("option", markup.Attrs("value", rule.ID), markup.Text(rule.ID+" "+phrase.Visible(rule.Title))))
 	}
 	return markup.El("form", markup.Attrs("id", "filter", "class", "filter", "hidden", "", "role", "search", "aria-label", "Filter the findings"),
 		markup.El("input", markup.Attrs("type", "search", "name", "text", "placeholder", "Filter by text", "aria-label", "Text", "autocomplete", "off")),
@@ -161,14 +162,14 @@ func pageFindings(r *lint.Report) markup.Node {
 		}
 		if h.version != "" && (begin || h.version != before.version) {
 			begin = true
-			part = append(part, el("h3", "", markup.Text(visible(h.version)+" "), el("span", "tally", markup.Text(count(tally[h.release()], "finding")))))
+			part = append(part, el("h3", "", markup.Text(phrase.Visible(h.version)+" "), el("span", "tally", markup.Text(phrase.Count(tally[h.release()], "finding")))))
 		}
 		if begin || f.File != r.Findings[i-1].File {
 			level := "h4"
 			if h.version == "" {
 				level = "h3" // no release stands above it
 			}
-			part = append(part, markup.El(level, markup.Attrs("class", "file"), markup.Text(cmp.Or(visible(h.name), "the folder"))))
+			part = append(part, markup.El(level, markup.Attrs("class", "file"), markup.Text(cmp.Or(phrase.Visible(h.name), "the folder"))))
 		}
 		ids[f.Fingerprint]++
 		part = append(part, pageFinding(f, ids[f.Fingerprint]))
@@ -186,7 +187,7 @@ func pageFindings(r *lint.Report) markup.Node {
 	if len(rest) > 0 {
 		parts = append(parts, markup.El("p", markup.Attrs("id", "rest"),
 			markup.Text(fmt.Sprintf("These are %d of %s. If no others follow, the browser stopped the script of this page: allow it, or turn off scripts to see all.",
-				pageLength, count(len(r.Findings), "finding")))))
+				pageLength, phrase.Count(len(r.Findings), "finding")))))
 	}
 	return markup.List(append(parts, rest...)...)
 }
@@ -198,9 +199,9 @@ func (h home) release() home { return home{root: h.root, provider: h.provider, v
 func (h home) title(r *lint.Report) []markup.Node {
 	switch {
 	case h.provider != "" && h.root != "":
-		return []markup.Node{markup.Text(visible(h.provider) + " "), el("small", "", markup.Text("in "+visible(h.root)))}
+		return []markup.Node{markup.Text(phrase.Visible(h.provider) + " "), el("small", "", markup.Text("in "+phrase.Visible(h.root)))}
 	case h.provider != "":
-		return []markup.Node{markup.Text(visible(h.provider))}
+		return []markup.Node{markup.Text(phrase.Visible(h.provider))}
 	case r.Subject != "":
 		return []markup.Node{markup.Text("The server")}
 	}
@@ -225,19 +226,19 @@ func pageFinding(f *lint.Finding, nth int) markup.Node {
 		at = markup.El("a", markup.Attrs("class", "place", "href", "#"+id), markup.Text(where))
 	}
 	line := []markup.Node{el("span", "badge", markup.Text(name)), markup.Text(" "), at, markup.Text(" "),
-		markup.El("a", markup.Attrs("class", "rule", "href", "#rule-"+f.Rule.ID, "title", visible(f.Rule.Title)), markup.Text(f.Rule.ID))}
+		markup.El("a", markup.Attrs("class", "rule", "href", "#rule-"+f.Rule.ID, "title", phrase.Visible(f.Rule.Title)), markup.Text(f.Rule.ID))}
 	if f.Object != "" {
-		line = append(line, markup.Text(" "), el("span", "object", markup.Text(visible(f.Object))))
+		line = append(line, markup.Text(" "), el("span", "object", markup.Text(phrase.Visible(f.Object))))
 	}
 	parts := []markup.Node{el("p", "head", line...), el("p", "message", markup.Text(visibleLines(f.Message)))}
 	if s, ok := sourceOf(f); ok {
-		marked := visible(s.marked)
+		marked := phrase.Visible(s.marked)
 		if marked == "" {
 			marked = " " // a place behind the end of the line
 		}
 		parts = append(parts, el("pre", "",
 			markup.El("span", markup.Attrs("class", "number", "aria-hidden", "true"), markup.Text(strconv.Itoa(f.Pos.Line))),
-			el("code", "", markup.Text(visible(s.before)), el("mark", "", markup.Text(marked)), markup.Text(visible(s.after)))))
+			el("code", "", markup.Text(phrase.Visible(s.before)), el("mark", "", markup.Text(marked)), markup.Text(phrase.Visible(s.after)))))
 	}
 	if len(f.Evidence) > 0 {
 		parts = append(parts, el("pre", "", el("code", "", markup.Text(visibleLines(strings.Join(f.Evidence, "\n"))))))
@@ -278,7 +279,7 @@ func pagePictures(pictures []Picture) markup.Node {
 // node is the ith picture of a page.
 func (p Picture) node(i int) markup.Node {
 	return markup.El("details", markup.Attrs("class", "picture", "open", ""),
-		el("summary", "", el("h3", "", markup.Text(visible(p.Title)))),
+		el("summary", "", el("h3", "", markup.Text(phrase.Visible(p.Title)))),
 		markup.El("div", markup.Attrs("class", "canvas", "tabindex", "0"), p.Graph.SVG("picture-"+strconv.Itoa(i+1))))
 }
 
@@ -296,7 +297,7 @@ func pageRules(r *lint.Report) markup.Node {
 			return markup.List(el("dt", "", markup.Text(name)), el("dd", "", withCode(text)))
 		}
 		parts = append(parts, markup.El("details", markup.Attrs("class", "rule", "id", "rule-"+rule.ID),
-			el("summary", "", el("b", "", markup.Text(rule.ID)), markup.Text(" "), withCode(rule.Title), markup.Text(" "), el("span", "tally", markup.Text(count(number[rule.ID], "finding")))),
+			el("summary", "", el("b", "", markup.Text(rule.ID)), markup.Text(" "), withCode(rule.Title), markup.Text(" "), el("span", "tally", markup.Text(phrase.Count(number[rule.ID], "finding")))),
 			el("dl", "",
 				fact("What happens", rule.Why),
 				fact("What to do", rule.Fix),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // WriteImages prints the images of releases in a format of InventoryFormats.
@@ -57,7 +58,7 @@ func (p *page) images(r *repo.Release, images []inventory.Image) {
 		}
 		return
 	}
-	p.para(code(r.Provider.Label()), " ", code(r.Version), ": ", count(len(refs), "image"), " in ", count(len(images), "container"))
+	p.para(code(r.Provider.Label()), " ", code(r.Version), ": ", phrase.Count(len(refs), "image"), " in ", phrase.Count(len(images), "container"))
 	if len(images) == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // junitSuite is a testsuite in the making.
@@ -66,7 +67,7 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 	suites := []*junitSuite{run}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		file := visible(f.File)
+		file := phrase.Visible(f.File)
 		s := suites[len(suites)-1]
 		if s == run || s.name != file {
 			s = &junitSuite{name: file, names: map[string]int{}}

@@ -7,6 +7,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // latencyRows are the times of calls as a table with a head.
@@ -17,7 +18,7 @@ func latencyRows(latencies []extension.Latency) [][]string {
 		if m.Limit > 0 {
 			limit = m.Limit.String()
 		}
-		rows = append(rows, []string{visible(m.Name), strconv.Itoa(m.Calls), short(m.Median), short(m.P95), short(m.Max), limit})
+		rows = append(rows, []string{phrase.Visible(m.Name), strconv.Itoa(m.Calls), short(m.Median), short(m.P95), short(m.Max), limit})
 	}
 	return rows
 }
@@ -35,9 +36,9 @@ func short(d time.Duration) string {
 // looked says what was looked at, for the page.
 func looked(r *lint.Report) string {
 	if r.Subject != "" {
-		return "at " + visible(r.Subject)
+		return "at " + phrase.Visible(r.Subject)
 	}
-	return "at " + count(r.Files, "file") + " of " + count(r.Releases, "release") + " of " + count(r.Providers, "provider")
+	return "at " + phrase.Count(r.Files, "file") + " of " + phrase.Count(r.Releases, "release") + " of " + phrase.Count(r.Providers, "provider")
 }
 
 // pageLatencies is the same table on the page.

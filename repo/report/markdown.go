@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // findingsMarkdown writes a summary for comments of at most size bytes: a table
@@ -16,7 +17,7 @@ import (
 func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency, size int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s: %s\n\n", job(r), verdict(r))
-	at := fmt.Sprintf("at %s of %s", count(r.Files, "file"), count(r.Releases, "release"))
+	at := fmt.Sprintf("at %s of %s", phrase.Count(r.Files, "file"), phrase.Count(r.Releases, "release"))
 	if r.Subject != "" {
 		at = "at " + prose(r.Subject)
 	}
@@ -35,7 +36,7 @@ func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency
 		for _, f := range worstFirst(r) {
 			object := ""
 			if f.Object != "" {
-				object = codeSpan(visible(f.Object)) + ": "
+				object = codeSpan(phrase.Visible(f.Object)) + ": "
 			}
 			at := ""
 			if f.Way != "" {
@@ -152,7 +153,7 @@ func ruleProse(s string) string {
 	var b strings.Builder
 	for _, part := range codeSpans(s) {
 		if part.code {
-			b.WriteString(codeSpan(visible(part.text)))
+			b.WriteString(codeSpan(phrase.Visible(part.text)))
 		} else {
 			b.WriteString(prose(part.text))
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // MigrationFormats are the names of the formats that WriteMigration knows.
@@ -144,7 +145,7 @@ func migrationText(r *migrate.Report, brief bool) *page {
 			}
 			place := f.File + ":" + strconv.Itoa(f.Line)
 			if delete(alike, f.Message); level == migrate.Note && n > 1 {
-				p.at(2).item(place, " and ", count(n-1, "other place"), ": ", f.Message)
+				p.at(2).item(place, " and ", phrase.Count(n-1, "other place"), ": ", f.Message)
 				continue
 			}
 			parts := []any{place, ": "}
@@ -169,9 +170,9 @@ func migrationText(r *migrate.Report, brief bool) *page {
 		p.para(standingText(s))
 	}
 	changed, migrated, left := totals(r)
-	text := count(migrated, "object") + " in " + count(changed, "file") + " migrated"
+	text := phrase.Count(migrated, "object") + " in " + phrase.Count(changed, "file") + " migrated"
 	if left > 0 {
-		text += ", " + count(left, "object") + " left as they are"
+		text += ", " + phrase.Count(left, "object") + " left as they are"
 	}
 	p.para(text)
 	return p
@@ -201,6 +202,6 @@ func migrationMarkdown(r *migrate.Report) *page {
 		p.para("The command contract plan has the Go types of missing fields.")
 	}
 	changed, migrated, _ := totals(r)
-	p.para(count(migrated, "object"), " in ", count(changed, "file"), " migrated.")
+	p.para(phrase.Count(migrated, "object"), " in ", phrase.Count(changed, "file"), " migrated.")
 	return p
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // MoveFormats are the names of the formats that WriteMovePlans knows.
@@ -446,7 +447,7 @@ func Owners(g *owners.Graph) *markup.Graph {
 		if n.Namespace != "" {
 			name = n.Namespace + "/" + name
 		}
-		out.Nodes = append(out.Nodes, markup.Vertex{ID: id[n], Label: visible(n.Kind), Sublabel: visible(name), Tooltip: visible(n.String() + ": " + n.Reason()), Class: classOf(n)})
+		out.Nodes = append(out.Nodes, markup.Vertex{ID: id[n], Label: phrase.Visible(n.Kind), Sublabel: phrase.Visible(name), Tooltip: phrase.Visible(n.String() + ": " + n.Reason()), Class: classOf(n)})
 	}
 	for _, n := range nodes {
 		for _, e := range n.Out {
@@ -468,7 +469,7 @@ func edgeLabel(e *owners.Edge) string {
 	if strings.HasPrefix(e.Field, "metadata.ownerReferences.") {
 		return "" // the usual
 	}
-	return visible(e.Field[strings.LastIndexByte(e.Field, '.')+1:])
+	return phrase.Visible(e.Field[strings.LastIndexByte(e.Field, '.')+1:])
 }
 
 func movesMermaid(w *bufio.Writer, plans []MovePlan) {
@@ -507,14 +508,14 @@ func movesMermaid(w *bufio.Writer, plans []MovePlan) {
 // mermaidText quotes a text for Mermaid, which knows entities like HTML. It takes
 // %%{…}%% for a directive wherever it stands (mermaid: directiveRegex).
 func mermaidText(s string) string {
-	return `"` + strings.NewReplacer("#", "#35;", "%", "#37;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;").Replace(visible(s)) + `"`
+	return `"` + strings.NewReplacer("#", "#35;", "%", "#37;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;").Replace(phrase.Visible(s)) + `"`
 }
 
 // movesHTML writes one page that needs nothing else.
 func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
 	version := ""
 	if o.Version != "" {
-		version = " " + visible(o.Version)
+		version = " " + phrase.Visible(o.Version)
 	}
 	p := &page{format: "html"}
 	p.moveProblems(plans, o)
@@ -522,7 +523,7 @@ func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
 		p.move(i, &plans[i])
 	}
 	return p.html(w, "clusterctl-repo move-plan", "What clusterctl move would do",
-		"clusterctl-repo"+version+" planned "+count(len(plans), "move")+". "+conclusion(plans, o))
+		"clusterctl-repo"+version+" planned "+phrase.Count(len(plans), "move")+". "+conclusion(plans, o))
 }
 
 func (p *page) moveProblems(plans []MovePlan, o MoveOptions) {
@@ -619,20 +620,20 @@ func kindSentence(heading, row []string) string {
 // article adds what becomes of an object.
 func (p *page) article(class, word, object, reason string, path []string, fix string, more ...string) {
 	parts := []markup.Node{
-		el("p", "head", el("span", "badge", markup.Text(word)), markup.Text(" "), el("span", "object", markup.Text(visible(object)))),
-		el("p", "message", markup.Text(visible(reason))),
+		el("p", "head", el("span", "badge", markup.Text(word)), markup.Text(" "), el("span", "object", markup.Text(phrase.Visible(object)))),
+		el("p", "message", markup.Text(phrase.Visible(reason))),
 	}
 	if len(path) > 1 {
 		for i := range path {
-			path[i] = visible(path[i])
+			path[i] = phrase.Visible(path[i])
 		}
 		parts = append(parts, el("p", "help", el("b", "", markup.Text("Owners: ")), markup.Text(strings.Join(path, " > "))))
 	}
 	if fix != "" {
-		parts = append(parts, el("p", "help", el("b", "", markup.Text("What to do: ")), markup.Text(visible(fix))))
+		parts = append(parts, el("p", "help", el("b", "", markup.Text("What to do: ")), markup.Text(phrase.Visible(fix))))
 	}
 	for _, text := range more {
-		parts = append(parts, el("p", "help", markup.Text(visible(text))))
+		parts = append(parts, el("p", "help", markup.Text(phrase.Visible(text))))
 	}
 	p.element(el("article", "finding "+class, parts...))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // conclusion is the last sentence about plans.
@@ -92,16 +93,7 @@ func (f *fold) title() string {
 	if len(f.known) == 1 {
 		return f.first.String()
 	}
-	return fmt.Sprintf("%s (%d): %s", f.first.Kind, len(f.known), fewOf(f.names, len(f.known)))
-}
-
-// fewOf lists some of a number of names.
-func fewOf(names []string, all int) string {
-	shown := names[:min(len(names), mostNamed)]
-	if all > len(shown) {
-		return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), all-len(shown))
-	}
-	return strings.Join(shown, ", ")
+	return fmt.Sprintf("%s (%d): %s", f.first.Kind, len(f.known), phrase.FewOf(f.names, mostNamed, len(f.known)))
 }
 
 func movesText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
@@ -140,7 +132,7 @@ func flockText(w *bufio.Writer, f flock, o MoveOptions) {
 		all[i] = rowsOf(p.Plan)
 		t.add(all[i])
 	}
-	fmt.Fprintf(w, "%s: %s\n", o.Paint.Bold(visible(f.title)), t.sentence())
+	fmt.Fprintf(w, "%s: %s\n", o.Paint.Bold(phrase.Visible(f.title)), t.sentence())
 	for _, p := range f.plans {
 		moveRefusals(w, p, o.Paint)
 		moveFailures(w, p, o.Paint)
@@ -167,13 +159,13 @@ func flockText(w *bufio.Writer, f flock, o MoveOptions) {
 	if len(p.Notes) > 0 {
 		fmt.Fprintf(w, "\n%s\n", o.Paint.Bold("Worth knowing:"))
 		for _, n := range p.Notes {
-			fmt.Fprintf(w, "  %s: %s\n    %s %s\n", o.Paint.Bold(visible(n.Node.String())), visible(n.Reason), o.Paint.Dim("to do:"), visible(n.Fix))
+			fmt.Fprintf(w, "  %s: %s\n    %s %s\n", o.Paint.Bold(phrase.Visible(n.Node.String())), phrase.Visible(n.Reason), o.Paint.Dim("to do:"), phrase.Visible(n.Fix))
 		}
 	}
 	if len(p.Gaps) > 0 {
 		fmt.Fprintf(w, "\n%s\n", o.Paint.Yellow("What is missing to be certain:"))
 		for _, gap := range p.Gaps {
-			fmt.Fprintf(w, "  %s\n", visible(gap))
+			fmt.Fprintf(w, "  %s\n", phrase.Visible(gap))
 		}
 	}
 }
@@ -192,7 +184,7 @@ func moveRefusals(w *bufio.Writer, p MovePlan, paint Painter) {
 			fmt.Fprintf(w, "  and %d more; -o json lists all\n", len(p.Refusals)-i)
 			break
 		}
-		fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(visible(r.Node.String())), visible(r.Reason), paint.Dim("to do:"), visible(r.Fix))
+		fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(phrase.Visible(r.Node.String())), phrase.Visible(r.Reason), paint.Dim("to do:"), phrase.Visible(r.Fix))
 	}
 }
 
@@ -224,7 +216,7 @@ func moveFailures(w *bufio.Writer, p MovePlan, paint Painter) {
 				fmt.Fprintf(w, "  and %d more; -o json lists all\n", len(folds)-i)
 				break
 			}
-			fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(visible(f.title)), visible(f.first.Reason), paint.Dim("to do:"), visible(f.first.Fix))
+			fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(phrase.Visible(f.title)), phrase.Visible(f.first.Reason), paint.Dim("to do:"), phrase.Visible(f.first.Fix))
 		}
 		if step != owners.After {
 			fmt.Fprintf(w, "  %s %s\n  %s %s\n", paint.Dim("source then:"), a.Source, paint.Dim("target then:"), a.Target)
@@ -262,7 +254,7 @@ func foldFailures(list []owners.Failure) []failureFold {
 	for i, k := range order {
 		out[i] = failureFold{first[k], first[k].Node.String()}
 		if n := len(names[k]); n > 1 {
-			out[i].title = fmt.Sprintf("%s (%d): %s", k.kind, n, fewOf(names[k], n))
+			out[i].title = fmt.Sprintf("%s (%d): %s", k.kind, n, phrase.FewOf(names[k], mostNamed, n))
 		}
 	}
 	return out
@@ -284,14 +276,14 @@ func foldText(w *bufio.Writer, f *fold, templates int, paint Painter) {
 	case r.fate == owners.Unclear.String():
 		word = paint.Yellow(word)
 	}
-	fmt.Fprintf(w, "\n%s %s\n", word, paint.Bold(visible(f.title())))
+	fmt.Fprintf(w, "\n%s %s\n", word, paint.Bold(phrase.Visible(f.title())))
 	if templates > 1 {
-		fmt.Fprintf(w, "  %s %d of %d templates: %s\n", paint.Dim("in:"), len(f.files), templates, visible(fewOf(f.files, len(f.files))))
+		fmt.Fprintf(w, "  %s %d of %d templates: %s\n", paint.Dim("in:"), len(f.files), templates, phrase.Visible(phrase.FewOf(f.files, mostNamed, len(f.files))))
 	}
-	fmt.Fprintf(w, "  %s %s\n", paint.Dim("why:"), visible(r.why()))
+	fmt.Fprintf(w, "  %s %s\n", paint.Dim("why:"), phrase.Visible(r.why()))
 	if path := r.path(); len(path) > 1 && len(f.known) == 1 {
 		for i := range path {
-			path[i] = visible(path[i])
+			path[i] = phrase.Visible(path[i])
 		}
 		fmt.Fprintf(w, "  %s %s\n", paint.Dim("owners:"), strings.Join(path, " > "))
 	}
@@ -299,6 +291,6 @@ func foldText(w *bufio.Writer, f *fold, templates int, paint Painter) {
 		fmt.Fprintf(w, "  %s %s\n", paint.Dim("then:"), "Kubernetes deletes it in the source, because all its owners are gone; its controller may delete the infrastructure it stands for")
 	}
 	if fix := r.todo(); fix != "" {
-		fmt.Fprintf(w, "  %s %s\n", paint.Dim("to do:"), visible(fix))
+		fmt.Fprintf(w, "  %s %s\n", paint.Dim("to do:"), phrase.Visible(fix))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 //go:embed page.css
@@ -196,9 +197,9 @@ func (b *block) text(out *bufio.Writer) {
 			out.WriteByte('\n')
 		}
 	case task:
-		fmt.Fprintf(out, "%3d. %s\n", b.level, visible(b.parts[0].(string)))
+		fmt.Fprintf(out, "%3d. %s\n", b.level, phrase.Visible(b.parts[0].(string)))
 		for _, line := range b.lines {
-			out.WriteString("       " + visible(line) + "\n")
+			out.WriteString("       " + phrase.Visible(line) + "\n")
 		}
 	case section, element:
 	default:
@@ -222,7 +223,7 @@ func (b *block) markdown(out *bufio.Writer) {
 		}
 		out.WriteString("\n  ````sh\n")
 		for _, line := range b.lines {
-			out.WriteString("  " + visible(line) + "\n")
+			out.WriteString("  " + phrase.Visible(line) + "\n")
 		}
 		out.WriteString("  ````\n")
 	case grid:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // The SARIF 2.1.0 objects that are written, in the order of the standard.
@@ -284,7 +285,7 @@ func sarifResultOf(f *lint.Finding, rule int, below string) sarifResult {
 	}
 	for i, p := range f.Also {
 		if i == sarifLocations {
-			result.Message.Text += fmt.Sprintf("\n\nThe same fault stands in %s.", count(len(f.Also)-i, "more place"))
+			result.Message.Text += fmt.Sprintf("\n\nThe same fault stands in %s.", phrase.Count(len(f.Also)-i, "more place"))
 			break
 		}
 		result.RelatedLocations = append(result.RelatedLocations, sarifLocationOf(&lint.Finding{File: p.File, Pos: p.Pos}, below))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // SurveyFormats are the names of the formats that WriteSurvey knows.
@@ -96,7 +97,7 @@ func surveySummary(s *inventory.Survey) string {
 			errors++
 		}
 	}
-	text := fmt.Sprintf("%s: %d ready for v1beta2, %d with errors in the newest release", count(len(s.Providers), "provider"), ready, errors)
+	text := fmt.Sprintf("%s: %d ready for v1beta2, %d with errors in the newest release", phrase.Count(len(s.Providers), "provider"), ready, errors)
 	if n := s.Failed(); n > 0 {
 		text += fmt.Sprintf(", %d could not be surveyed", n)
 	}
@@ -194,7 +195,7 @@ func (p *page) provider(one *inventory.Provider) {
 	}
 	for i := range one.Releases {
 		r := &one.Releases[i]
-		found := fmt.Sprintf("%s, %s, %d infos", count(r.Errors, "error"), count(r.Warnings, "warning"), r.Infos)
+		found := fmt.Sprintf("%s, %s, %d infos", phrase.Count(r.Errors, "error"), phrase.Count(r.Warnings, "warning"), r.Infos)
 		if p.format == "html" {
 			p.element(releaseNode(r, found))
 			continue
@@ -213,11 +214,11 @@ func (p *page) provider(one *inventory.Provider) {
 // releaseNode is a release that can be unfolded.
 func releaseNode(r *inventory.Release, found string) markup.Node {
 	inside := &page{format: "html"}
-	inside.element(el("summary", "", markup.Text(visible(r.Version)+": "+found)))
+	inside.element(el("summary", "", markup.Text(phrase.Visible(r.Version)+": "+found)))
 	for _, f := range r.Findings {
 		inside.element(el("div", "finding "+f.Severity,
-			el("p", "head", el("span", "badge", markup.Text(f.Severity+" "+f.Rule)), el("span", "place", markup.Text(visible(findingPlace(f))))),
-			el("p", "message", markup.Text(visible(f.Message)))))
+			el("p", "head", el("span", "badge", markup.Text(f.Severity+" "+f.Rule)), el("span", "place", markup.Text(phrase.Visible(findingPlace(f))))),
+			el("p", "message", markup.Text(phrase.Visible(f.Message)))))
 	}
 	for _, c := range r.Contracts {
 		if c.Declared && len(c.Missing) > 0 {
@@ -229,7 +230,7 @@ func releaseNode(r *inventory.Release, found string) markup.Node {
 	}
 	if len(r.Images) > 0 {
 		inside.heading(4, "Images")
-		inside.element(el("p", "place", markup.Text(visible(strings.Join(r.Images, ", ")))))
+		inside.element(el("p", "place", markup.Text(phrase.Visible(strings.Join(r.Images, ", ")))))
 	}
 	return el("details", "", inside.nodes()...)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Timeline is what happened to an object that findings are about.
@@ -53,7 +54,7 @@ func pageTimelines(all []Timeline) markup.Node {
 			rules = append(rules, f.Rule)
 		}
 		parts = append(parts, markup.El("details", markup.Attrs("class", "timeline"),
-			el("summary", "", el("b", "", markup.Text(visible(t.Object))), markup.Text(" "), el("span", "tally", markup.Text(strings.Join(rules, ", ")))),
+			el("summary", "", el("b", "", markup.Text(phrase.Visible(t.Object))), markup.Text(" "), el("span", "tally", markup.Text(strings.Join(rules, ", ")))),
 			t.picture(), t.table()))
 	}
 	return el("section", "timelines", parts...)
@@ -102,7 +103,7 @@ func (t *Timeline) picture() markup.Node {
 			markup.El("title", nil, markup.Text(f.Rule+" at "+stamp(f.At)))))
 	}
 	return markup.El("svg", markup.Attrs("viewBox", fmt.Sprintf("-8 0 %d %d", timelineWidth+16, timelineHeight), "role", "img",
-		"aria-label", fmt.Sprintf("%s from %s to %s", count(len(t.Moments), "version"), stamp(begin), stamp(end))), parts...)
+		"aria-label", fmt.Sprintf("%s from %s to %s", phrase.Count(len(t.Moments), "version"), stamp(begin), stamp(end))), parts...)
 }
 
 // table lists the moments, and after each the findings that it proves.
@@ -126,7 +127,7 @@ func (t *Timeline) table() markup.Node {
 		}
 	}
 	if t.Omitted > 0 {
-		row("", cell(""), cell(""), cell(""), cell(count(t.Omitted, "more version")))
+		row("", cell(""), cell(""), cell(""), cell(phrase.Count(t.Omitted, "more version")))
 	}
 	return el("table", "", rows...)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // InventoryFormats are the names of the formats that WriteVariables and
@@ -101,7 +102,7 @@ func (p *page) variables(r *repo.Release, variables []inventory.Variable) {
 			required++
 		}
 	}
-	p.para(code(r.Provider.Label()), " ", code(r.Version), ": ", count(len(variables), "variable"), ", ", strconv.Itoa(required), " required")
+	p.para(code(r.Provider.Label()), " ", code(r.Version), ": ", phrase.Count(len(variables), "variable"), ", ", strconv.Itoa(required), " required")
 	if len(variables) > 0 {
 		p.gap()
 		p.table("Variables", "VARIABLE", "TYPE", "DEFAULT", "USED AT")

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // ReadMovePlan reads a plan that WriteMovePlans wrote as JSON. It fails on other
@@ -85,9 +86,9 @@ func WriteVerified(w io.Writer, format string, v Verified, paint Painter) error 
 	}
 	b := bufio.NewWriter(w)
 	for _, d := range v.Deviations {
-		fmt.Fprintf(b, "%s: %s\n  %s %s\n", paint.Bold(visible(d.Object.String())), visible(d.Reason), paint.Dim("to do:"), visible(d.Fix))
+		fmt.Fprintf(b, "%s: %s\n  %s %s\n", paint.Bold(phrase.Visible(d.Object.String())), phrase.Visible(d.Reason), paint.Dim("to do:"), phrase.Visible(d.Fix))
 		for _, c := range d.Commands {
-			fmt.Fprintf(b, "    %s\n", visible(c))
+			fmt.Fprintf(b, "    %s\n", phrase.Visible(c))
 		}
 	}
 	if len(v.Deviations) > 0 {
@@ -95,11 +96,11 @@ func WriteVerified(w io.Writer, format string, v Verified, paint Painter) error 
 	}
 	switch {
 	case len(v.Deviations) > 0:
-		fmt.Fprintln(b, paint.Red(fmt.Sprintf("%s in %s, of %s that should have arrived.", count(len(v.Deviations), "deviation"), visible(v.Target), count(expected, "object"))))
+		fmt.Fprintln(b, paint.Red(fmt.Sprintf("%s in %s, of %s that should have arrived.", phrase.Count(len(v.Deviations), "deviation"), phrase.Visible(v.Target), phrase.Count(expected, "object"))))
 	case len(v.Problems) > 0:
 		fmt.Fprintln(b, paint.Yellow("Not everything could be read, so it is unknown whether all objects arrived."))
 	default:
-		fmt.Fprintf(b, "All %s arrived in %s as planned.\n", count(expected, "object"), visible(v.Target))
+		fmt.Fprintf(b, "All %s arrived in %s as planned.\n", phrase.Count(expected, "object"), phrase.Visible(v.Target))
 	}
 	return b.Flush()
 }

@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -264,11 +263,7 @@ func severities(c *config.Config, known []*lint.Rule) (map[string]lint.Severity,
 	for id, word := range c.Rules {
 		rule := ruleOf(id, known)
 		if rule == nil {
-			hint := ""
-			if near := rules.Suggest(id); near != "" {
-				hint = fmt.Sprintf("; did you mean %q?", near)
-			}
-			return nil, wrong(c.Errorf("rules."+id, "unknown rule %s%s", id, hint))
+			return nil, wrong(c.Errorf("rules."+id, "unknown rule %s%s", id, rules.DidYouMean(id)))
 		}
 		s, err := lint.ParseSeverity(string(word))
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
@@ -191,7 +192,7 @@ func (j *suiteJudge) images(ctx context.Context, m *localrepo.Made) {
 			name, _, _ := transform.SplitImage(ref)
 			for _, other := range slices.Sorted(maps.Keys(used)) {
 				base, _, _ := transform.SplitImage(other)
-				if base == name || layouts.Distance(ref, other) <= 2 {
+				if base == name || phrase.Distance(ref, other) <= 2 {
 					j.sayAt("SUITE008", cmp.Or(image.Name.At, image.At), "no release uses image %s, but one uses %s", ref, other)
 					break
 				}

@@ -109,12 +109,3 @@ func (k *Kubeconfig) Bind(f *pflag.FlagSet, usage string) {
 	f.StringVar(&k.File, "kubeconfig", "", usage)
 	f.StringVar(&k.Context, "kubeconfig-context", "", "the context in the kubeconfig to use")
 }
-
-// Few lists names, the first ones if there are many.
-func Few(names []string) string {
-	const shown = 10
-	if len(names) > shown {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-	}
-	return strings.Join(names, ", ")
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/contractcheck"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 func checkCommand(env *cli.Env) *cobra.Command {
@@ -86,12 +87,12 @@ because the build adds it later, the one of which the fewest fields are missing.
 			}
 			r, err := contractcheck.Check(cmd.Context(), files, o)
 			if errors.Is(err, contractcheck.ErrNoDefinitions) {
-				return cli.UsageError(fmt.Errorf("%s: %w%s", cli.Few(names), err, otherFolders(env, args)))
+				return cli.UsageError(fmt.Errorf("%s: %w%s", phrase.Few(names, 10), err, otherFolders(env, args)))
 			}
 			if err != nil {
 				return err
 			}
-			r.Command, r.Subject = "contract check", fmt.Sprintf("the CRDs of %s", cli.Few(names))
+			r.Command, r.Subject = "contract check", fmt.Sprintf("the CRDs of %s", phrase.Few(names, 10))
 			return f.Judge(env, r, report.Options{})
 		},
 	}

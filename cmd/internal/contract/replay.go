@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 func replayCommand(env *cli.Env) *cobra.Command {
@@ -76,7 +77,7 @@ func (j *judging) replay(ctx context.Context, env *cli.Env, names []string) erro
 		}
 		lines = append(lines, more...)
 	}
-	all.Subject = fmt.Sprintf("%d events of %s", events, cli.Few(subjects))
+	all.Subject = fmt.Sprintf("%d events of %s", events, phrase.Few(subjects, 10))
 	return j.out.Judge(env, all, report.Options{Timelines: lines})
 }
 

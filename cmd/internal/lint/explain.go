@@ -41,7 +41,7 @@ becomes of its fields in the next contract.`,
 					_, err := fmt.Fprint(env.Out, guide)
 					return err
 				}
-				return cli.Usagef("unknown rule %s%s", args[0], suggestion(args[0]))
+				return cli.Usagef("unknown rule %s%s", args[0], rules.DidYouMean(args[0]))
 			}
 			if rule.Scope == lint.ScopeLive {
 				return report.WriteRule(env.Text, rule, report.Example{Prose: "For example: " + rule.Example}, style)

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/policy"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
@@ -236,7 +237,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return err
 	}
 	if n := r.Without(known); n > 0 {
-		env.Say("%d %s hidden: %s", n, plural(n, "finding is", "findings are"), f.hiddenBy())
+		env.Say("hidden: %s, %s", phrase.Count(n, "finding"), f.hiddenBy())
 	}
 	err = f.out.Judge(env, r, report.Options{FailOn: f.out.Level}, repositories...)
 	if _, judged := cli.Code(err); f.watch && (err == nil || judged) {
@@ -263,13 +264,6 @@ func (f *flags) hiddenBy() string {
 		return "there at " + f.changedSince
 	}
 	return "listed in " + f.baseline + " or there at " + f.changedSince
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // besideDiff leaves the outputs that go to files: the diff takes standard output.

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -82,9 +81,3 @@ func familyWords() []string {
 }
 
 // suggestion proposes the rule that was probably meant.
-func suggestion(id string) string {
-	if near := rules.Suggest(id); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	return ""
-}

@@ -25,6 +25,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // flags are the flags of move-plan.
@@ -331,7 +332,7 @@ func (f *flags) movesOfSnapshot(ctx context.Context, env *cli.Env, s *snapshot.S
 			case 1:
 				o.Namespace = all[0]
 			default:
-				return nil, cli.Usagef("several namespaces have Clusters (%s), and clusterctl moves one at a time: name it with --namespace", cli.Few(all))
+				return nil, cli.Usagef("several namespaces have Clusters (%s), and clusterctl moves one at a time: name it with --namespace", phrase.Few(all, 10))
 			}
 		}
 		what = fmt.Sprintf("namespace %s of %s", o.Namespace, what)

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
@@ -81,7 +81,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 		if word := wordAfter(c, args); c.HasSubCommands() && c.Annotations[cli.TakesTargets] == "" && word != "" {
 			return unknownCommand(c, word)
 		}
-		return cli.Usagef("%w%s Run %q for usage.", err, cmp.Or(suggestFlag(c, err), "."), c.CommandPath()+" --help")
+		return cli.Usagef("%w%s Run %q for usage.", err, cmp.Or(unknownFlag(c, err), "."), c.CommandPath()+" --help")
 	})
 	for _, group := range p.Verbs {
 		if group.Title != "" {
@@ -156,15 +156,30 @@ func wrapArgs(cmd *cobra.Command) {
 	}
 }
 
+// unknownFlag proposes a flag of the command for one that it does not have.
+func unknownFlag(c *cobra.Command, err error) string {
+	name, ok := strings.CutPrefix(err.Error(), "unknown flag: ")
+	if !ok {
+		return ""
+	}
+	var known []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, "--"+f.Name)
+		}
+	})
+	return phrase.DidYouMean(name, known)
+}
+
 // unknownCommand is the error for a word that is not a command of c.
 func unknownCommand(c *cobra.Command, word string) error {
-	hint := ""
-	if s := c.SuggestionsFor(word); len(s) > 0 {
-		nearest := slices.MinFunc(s, func(x, y string) int {
-			return cmp.Compare(layouts.Distance(word, x), layouts.Distance(word, y))
-		})
-		hint = fmt.Sprintf("; did you mean %q?", nearest)
+	var known []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			known = append(known, sub.Name())
+		}
 	}
+	hint := phrase.DidYouMean(word, known)
 	return cli.Usagef("unknown command %q%s Run %q for usage.", word, cmp.Or(hint, "."), c.CommandPath()+" --help")
 }
 
@@ -181,22 +196,4 @@ func wordAfter(c *cobra.Command, rest []string) string {
 		return ""
 	}
 	return rest[0]
-}
-
-// suggestFlag proposes a flag of the command for one that it does not have.
-func suggestFlag(c *cobra.Command, err error) string {
-	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
-	if !ok {
-		return ""
-	}
-	best, near := 3, ""
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := layouts.Distance(name, f.Name); d < best && !f.Hidden {
-			best, near = d, f.Name
-		}
-	})
-	if near == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", "--"+near)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -234,11 +235,11 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 		}
 	case "minLength":
 		if isInt && n.Kind == yamldoc.String && int64(utf8.RuneCountInString(n.Text())) < limit {
-			k.fail(Value, f.Name, n, "has %s, but must have at least %d", count(int64(utf8.RuneCountInString(n.Text())), "character"), limit)
+			k.fail(Value, f.Name, n, "has %s, but must have at least %d", phrase.Count(int64(utf8.RuneCountInString(n.Text())), "character"), limit)
 		}
 	case "maxLength":
 		if isInt && n.Kind == yamldoc.String && int64(utf8.RuneCountInString(n.Text())) > limit {
-			k.fail(Value, f.Name, n, "has %s, but may have at most %d", count(int64(utf8.RuneCountInString(n.Text())), "character"), limit)
+			k.fail(Value, f.Name, n, "has %s, but may have at most %d", phrase.Count(int64(utf8.RuneCountInString(n.Text())), "character"), limit)
 		}
 	case "pattern":
 		if n.Kind == yamldoc.String && arg.Is(yamldoc.String) {
@@ -256,25 +257,25 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 		}
 	case "minItems":
 		if isInt && n.Kind == yamldoc.List && int64(len(n.List())) < limit {
-			k.fail(Value, f.Name, n, "has %s, but must have at least %d", count(int64(len(n.List())), "entry"), limit)
+			k.fail(Value, f.Name, n, "has %s, but must have at least %d", phrase.Count(int64(len(n.List())), "entry"), limit)
 		}
 	case "maxItems":
 		if isInt && n.Kind == yamldoc.List && int64(len(n.List())) > limit {
-			k.fail(Value, f.Name, n, "has %s, but may have at most %d", count(int64(len(n.List())), "entry"), limit)
+			k.fail(Value, f.Name, n, "has %s, but may have at most %d", phrase.Count(int64(len(n.List())), "entry"), limit)
 		}
 	case "minProperties":
 		if !isInt || n.Kind != yamldoc.Map {
 			break
 		}
 		if size := k.size(base, n); size < limit {
-			k.fail(Value, f.Name, n, "has %s, but must have at least %d", count(size, "field"), limit)
+			k.fail(Value, f.Name, n, "has %s, but must have at least %d", phrase.Count(size, "field"), limit)
 		}
 	case "maxProperties":
 		if !isInt || n.Kind != yamldoc.Map {
 			break
 		}
 		if size := k.size(base, n); size > limit {
-			k.fail(Value, f.Name, n, "has %s, but may have at most %d", count(size, "field"), limit)
+			k.fail(Value, f.Name, n, "has %s, but may have at most %d", phrase.Count(size, "field"), limit)
 		}
 	case "uniqueItems":
 		if arg.Bool() {
@@ -640,16 +641,6 @@ func showAll(list []*yamldoc.Node) string {
 		words = append(words, Show(n))
 	}
 	return strings.Join(words, ", ")
-}
-
-func count(n int64, word string) string {
-	switch {
-	case n == 1:
-		return "1 " + word
-	case strings.HasSuffix(word, "y"):
-		word = strings.TrimSuffix(word, "y") + "ie"
-	}
-	return strconv.FormatInt(n, 10) + " " + word + "s"
 }
 
 // Equal reports whether two values are equal, whatever the order of their

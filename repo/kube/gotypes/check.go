@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -297,24 +298,9 @@ func (c *checker) object(t *Type, n *yamldoc.Node) {
 		if known := fields[f.Name]; known != nil {
 			c.value(known, f.Value)
 		} else {
-			c.report(unknown, f.Key(), near(fields, f.Name), "")
+			c.report(unknown, f.Key(), phrase.Nearest(f.Name, slices.Sorted(maps.Keys(fields))), "")
 		}
 	})
-}
-
-// near returns the field that was probably meant, or "".
-func near(fields map[string]*Type, name string) string {
-	best, distance := "", 3 // more typing errors than two are no typing error
-	for known := range fields {
-		if max(len(name), len(known))-min(len(name), len(known)) > distance {
-			continue // sure to be farther
-		}
-		d := layouts.Distance(name, known)
-		if d < distance || d == distance && best != "" && known < best {
-			best, distance = known, d
-		}
-	}
-	return best
 }
 
 // whole checks a number for an integer type.

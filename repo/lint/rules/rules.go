@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -18,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/repository"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/templates"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/text"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Families are all rules, sorted by the prefix of their IDs. They must not be
@@ -84,29 +84,24 @@ func Matching(list []*lint.Rule, words []string) ([]*lint.Rule, error) {
 		case one != nil:
 			return nil, fmt.Errorf("rule %s does not apply here", one.ID)
 		default:
-			hint := ""
-			if near := Suggest(word); near != "" {
-				hint = fmt.Sprintf("; did you mean %q?", near)
-			}
-			return nil, fmt.Errorf("unknown rule or family %q%s", word, hint)
+			return nil, fmt.Errorf("unknown rule or family %q%s", word, DidYouMean(word))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(r *lint.Rule) bool { return !chosen[r] }), nil
 }
 
-// Suggest returns the ID of the rule that was probably meant by an unknown ID or
-// by the name of a rule, or "".
-func Suggest(id string) string {
-	if id == "" {
+// DidYouMean is the end of a message about an unknown rule: the ID of the one that
+// was probably meant, by its ID or by its name, or "".
+func DidYouMean(word string) string {
+	var known []string
+	byName := make(map[string]string)
+	for _, r := range Catalogue {
+		name := lint.NormalizeID(r.Name)
+		known, byName[name] = append(known, r.ID, name), r.ID
+	}
+	near := phrase.Nearest(lint.NormalizeID(word), known)
+	if near == "" {
 		return ""
 	}
-	word := lint.NormalizeID(id)
-	best, distance := "", 3 // more typing errors than two are no typing error
-	for _, r := range Catalogue {
-		d := min(layouts.Distance(word, r.ID), layouts.Distance(word, lint.NormalizeID(r.Name)))
-		if d < distance {
-			best, distance = r.ID, d
-		}
-	}
-	return best
+	return fmt.Sprintf("; did you mean %q?", cmp.Or(byName[near], near))
 }

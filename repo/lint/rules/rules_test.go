@@ -75,8 +75,11 @@ func TestByID(t *testing.T) {
 	for id, want := range map[string]string{
 		"META06": "META006", "series-missing": "META006", "serie-missing": "META006", "YML001": "YAML001", "quite something else": "", "": "",
 	} {
-		if got := rules.Suggest(id); got != want {
-			t.Errorf("Suggest(%q) = %q, want %q", id, got, want)
+		if want != "" {
+			want = `; did you mean "` + want + `"?`
+		}
+		if got := rules.DidYouMean(id); got != want {
+			t.Errorf("DidYouMean(%q) = %q, want %q", id, got, want)
 		}
 	}
 }

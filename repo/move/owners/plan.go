@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Plan is what clusterctl move would do with the objects of a management cluster.
@@ -703,7 +704,7 @@ func (b *planner) gaps() {
 			kinds = append(kinds, kind.kind+"."+kind.group)
 		}
 		slices.Sort(kinds)
-		b.gap("the definitions (CRDs) of these kinds are missing, and their labels decide what moves: %s", few(kinds))
+		b.gap("the definitions (CRDs) of these kinds are missing, and their labels decide what moves: %s", phrase.Few(kinds, 8))
 	}
 	if b.options.Complete {
 		return
@@ -725,7 +726,7 @@ func (b *planner) gaps() {
 	}
 	slices.Sort(names)
 	if len(names) > 0 {
-		b.gap("Clusters and Machines refer to objects that are missing: %s", few(names))
+		b.gap("Clusters and Machines refer to objects that are missing: %s", phrase.Few(names, 8))
 	}
 	switch {
 	case len(b.nodes) == 0:
@@ -738,15 +739,6 @@ func (b *planner) gaps() {
 	if owned := slices.ContainsFunc(b.s.Objects, func(o snapshot.Object) bool { return o.UID != "" || len(o.Owners) > 0 }); !owned && len(b.nodes) > 0 {
 		b.gap("no object has a UID or an owner, as if this were a template; name the folder of its release to see the owners that controllers will set")
 	}
-}
-
-// few shortens a list.
-func few(names []string) string {
-	const shown = 8
-	if len(names) > shown {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-	}
-	return strings.Join(names, ", ")
 }
 
 // Certain reports whether nothing was missing to judge.

@@ -210,7 +210,7 @@ func TestGaps(t *testing.T) {
 		{"nothing", "", "the snapshot holds no object"},
 		{"no Cluster", existing("v1", "Secret ns/s", "u", nil, ""), "nothing that is moved is a Cluster"},
 		{"no Secret", strings.ReplaceAll(base, "kind: Secret", "kind: ConfigMap"), "the snapshot holds no Secret"},
-		{"no definitions", existing(core, "Cluster ns/c", "u", nil, ready) + existing(prov, "FooMachine ns/m", "v", nil, ""), "Cluster.cluster.x-k8s.io, FooMachine.foo.cluster.x-k8s.io"},
+		{"no definitions", existing(core, "Cluster ns/c", "u", nil, ready) + existing(prov, "FooMachine ns/m", "v", nil, ""), "Cluster.cluster.x-k8s.io and FooMachine.foo.cluster.x-k8s.io"},
 		{"a reference to nothing", base + existing(core, "Cluster ns/d", "u-d", nil, "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachine, name: f}}\n"+ready), "1 FooMachine.foo.cluster.x-k8s.io"},
 		{"one UID for two", base + existing(prov, "FooMachine ns/a", "u-1", nil, "") + existing(prov, "FooMachine ns/b", "u-1", nil, ""), "FooMachine ns/a and FooMachine ns/b have the same UID"},
 		{"two UIDs for one", base + existing(prov, "FooMachine ns/a", "u-1", nil, "") + existing(prov, "FooMachine ns/a", "u-2", nil, ""), "FooMachine ns/a is there twice with different UIDs"},

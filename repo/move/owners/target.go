@@ -9,6 +9,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // target is the management cluster to which objects are moved.
@@ -238,7 +239,7 @@ func users(t *target, class *Node) string {
 		return ""
 	}
 	slices.Sort(names)
-	return ": " + few(names)
+	return ": " + phrase.Few(names, 8)
 }
 
 func paused(o *snapshot.Object) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -369,7 +370,7 @@ func classKindUnknown(p *lint.Pass, c *clusterclass.Class) {
 				kinds = append(kinds, known[1])
 			}
 		}
-		near := nearestKind(kinds, r.Kind)
+		near := phrase.Nearest(r.Kind, kinds)
 		if !own && near == "" {
 			continue // a kind of another provider
 		}
@@ -379,17 +380,6 @@ func classKindUnknown(p *lint.Pass, c *clusterclass.Class) {
 		}
 		p.Report(f)
 	}
-}
-
-// nearestKind is the name that was probably meant; "" if none is near.
-func nearestKind(names []string, name string) string {
-	best, distance := "", 3 // more typing errors than two are no typing error
-	for _, n := range names {
-		if d := layouts.Distance(n, name); d < distance {
-			best, distance = n, d
-		}
-	}
-	return best
 }
 
 var _ = classRules.Add(lint.Rule{

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -249,7 +250,7 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 			for _, r := range refs {
 				kinds = append(kinds, r.Kind)
 			}
-			if k := nearestKind(kinds, d.kind.Text()); k != "" {
+			if k := phrase.Nearest(d.kind.Text(), kinds); k != "" {
 				f.Fix = "Did you mean " + k + "?"
 			}
 			p.Report(f)
@@ -487,7 +488,7 @@ func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
 						names = append(names, field.Name)
 					}
 				}
-				if near := nearestKind(names, name); near != "" {
+				if near := phrase.Nearest(name, names); near != "" {
 					f.Fix = "Did you mean " + near + "?"
 				}
 				if !seen[f.Pos] {
@@ -573,7 +574,7 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 		open = open || sampled(c.Object, v.Node.Get("name"))
 	}
 	fix := func(name string) string {
-		if near := nearestKind(names, name); near != "" {
+		if near := phrase.Nearest(name, names); near != "" {
 			return "Did you mean " + near + "?"
 		}
 		return ""
@@ -633,7 +634,7 @@ func patchBuiltin(p *lint.Pass, c *clusterclass.Class) {
 			return
 		}
 		f := lint.At(c.Object.File, c.Object.Doc, n, "builtin variable %s does not exist", n.Text())
-		if near := nearestKind(clusterclass.Builtins(), n.Text()); near != "" {
+		if near := phrase.Nearest(n.Text(), clusterclass.Builtins()); near != "" {
 			f.Fix = "Did you mean " + near + "?"
 		}
 		p.Report(f)

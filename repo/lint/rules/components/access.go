@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -170,9 +171,9 @@ func aggregatedVerbs(p *lint.Pass) {
 		}
 		switch {
 		case len(missing) > 0, !isCluster(k) && len(more) > 0:
-			p.On(role, rule.Get("verbs"), "Cluster API may not %s %s", view.Enumerate(append(missing, more...)), k.Plural)
+			p.On(role, rule.Get("verbs"), "Cluster API may not %s %s", phrase.And(append(missing, more...)), k.Plural)
 		case len(more) > 0:
-			f := lint.At(role.File, role.Doc, rule.Get("verbs"), "Cluster API may not %s %s, which it does for a ClusterClass", view.Enumerate(more), k.Plural)
+			f := lint.At(role.File, role.Doc, rule.Get("verbs"), "Cluster API may not %s %s, which it does for a ClusterClass", phrase.And(more), k.Plural)
 			f.Severity = lint.Warning
 			p.Report(f)
 		}
@@ -405,7 +406,7 @@ func leaderElection(p *lint.Pass) {
 				continue // the account is the fault, or has all rights
 			}
 			if missing := lacking(verbs, []string{"get", "create", "update"}); len(missing) > 0 {
-				p.On(o, n, "no role allows %s on leases", view.Enumerate(missing))
+				p.On(o, n, "no role allows %s on leases", phrase.And(missing))
 			}
 		}
 	}
@@ -442,7 +443,7 @@ func ownKinds(p *lint.Pass) {
 			names = append(names, c.Plural+suffix)
 		}
 		o := missing[0].Object
-		f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role of an account in the components covers %s", view.FewOf(names))
+		f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role of an account in the components covers %s", phrase.Few(names, 3))
 		f.Severity = severity
 		p.Report(f)
 	}
@@ -512,7 +513,7 @@ func poolMachineRights(p *lint.Pass, all []*manifest.Object) {
 		}
 		if len(machines) > 0 && !managed {
 			o := pool.Object
-			f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role allows %s on %s, which hold the replicas of a %s", view.Enumerate(createAndDelete), machines[0].Plural, pool.Kind)
+			f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role allows %s on %s, which hold the replicas of a %s", phrase.And(createAndDelete), machines[0].Plural, pool.Kind)
 			f.Severity = lint.Info // another controller may do so
 			p.Report(f)
 		}

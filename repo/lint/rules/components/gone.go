@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -216,7 +217,7 @@ var _ = componentRules.Add(lint.Rule{
 func imagePlatforms(p *lint.Pass) {
 	askedImages(p, func(name lint.ImageName, i lint.Image) string {
 		if len(i.Lacks) > 0 {
-			return fmt.Sprintf("the image %s is not built for %s", name, view.Enumerate(i.Lacks))
+			return fmt.Sprintf("the image %s is not built for %s", name, phrase.And(i.Lacks))
 		}
 		return ""
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -455,7 +456,7 @@ func ignoredFailure(p *lint.Pass) {
 			}
 		}
 		if len(names) > 0 {
-			p.On(w.object, n, "while the controller is down, %s are not validated", view.FewOf(names))
+			p.On(w.object, n, "while the controller is down, %s are not validated", phrase.Few(names, 3))
 		}
 	}
 }
@@ -514,7 +515,7 @@ func templateDryRun(p *lint.Pass) {
 		}
 	}
 	if len(names) > 0 {
-		p.On(object, first, "a webhook validates UPDATE of %s; check that it accepts server-side-apply dry runs", view.FewOf(names))
+		p.On(object, first, "a webhook validates UPDATE of %s; check that it accepts server-side-apply dry runs", phrase.Few(names, 3))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -45,7 +46,7 @@ func managerResources(p *lint.Pass) {
 				}
 			}
 			if len(missing) > 1 || len(missing) == 1 && (missing[0] != requests || p.Asked()) {
-				p.On(o, c.Get("name"), "the controller has no %s", view.Enumerate(missing))
+				p.On(o, c.Get("name"), "the controller has no %s", phrase.And(missing))
 			}
 		}
 	}
@@ -137,8 +138,8 @@ func podSecurity(p *lint.Pass) {
 		if pod == nil {
 			continue
 		}
-		if at, words := risks(podRisks, pod); at != nil {
-			p.On(o, at, "the pod %s", view.Enumerate(words))
+		if at, all := risks(podRisks, pod); at != nil {
+			p.On(o, at, "the pod %s", phrase.And(all))
 		}
 		for _, v := range pod.Get("volumes").List() {
 			if n := v.Get("hostPath"); n != nil {
@@ -147,8 +148,8 @@ func podSecurity(p *lint.Pass) {
 		}
 		soft := false
 		for _, c := range view.ContainersOf(o) {
-			if at, words := risks(containerRisks, c); at != nil {
-				p.On(o, at, "container %s %s", c.Get("name").Str(), view.Enumerate(words))
+			if at, all := risks(containerRisks, c); at != nil {
+				p.On(o, at, "container %s %s", c.Get("name").Str(), phrase.And(all))
 				soft = true
 			}
 		}
@@ -157,7 +158,7 @@ func podSecurity(p *lint.Pass) {
 		}
 		for _, c := range view.ContainersOf(o) {
 			if missing := unrestricted(pod, c); len(missing) > 0 {
-				f := lint.At(p.File, o.Doc, c.Get("name"), "the pod does not meet the restricted standard: no %s", view.Enumerate(missing))
+				f := lint.At(p.File, o.Doc, c.Get("name"), "the pod does not meet the restricted standard: no %s", phrase.And(missing))
 				f.Severity = lint.Info
 				p.Report(f)
 				break

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -554,7 +555,7 @@ func oldStatusVersion(p *lint.Pass) {
 		kinds = append(kinds, k.Kind)
 	}
 	if first != nil {
-		view.Accuse(p, first, at, 0, "%s: status.version is deprecated, and status.versions is missing", view.Enumerate(kinds))
+		view.Accuse(p, first, at, 0, "%s: status.version is deprecated, and status.versions is missing", phrase.And(kinds))
 	}
 }
 
@@ -900,7 +901,7 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 	}
 	visit(k.Judged.Schema, "")
 	if first != nil {
-		view.Accuse(p, k, first, 0, "the schema forbids changes of %s in %s %s, even in a dry run", view.FewOf(fields), k.Kind, k.Judged.Name)
+		view.Accuse(p, k, first, 0, "the schema forbids changes of %s in %s %s, even in a dry run", phrase.Few(fields, 3), k.Kind, k.Judged.Name)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/structural"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -291,7 +292,7 @@ func conversionReviews(p *lint.Pass) {
 	case 1:
 		view.Accuse(p, first, at, lint.Info, "the conversion webhook of %s only accepts ConversionReview v1beta1", first.Kind)
 	default:
-		view.Accuse(p, first, at, lint.Info, "the conversion webhooks of %s only accept ConversionReview v1beta1", view.FewOf(old))
+		view.Accuse(p, first, at, lint.Info, "the conversion webhooks of %s only accept ConversionReview v1beta1", phrase.Few(old, 3))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -768,7 +769,7 @@ func extensionHardening(p *lint.Pass) {
 			missing = append(missing, "NetworkPolicy")
 		}
 		if len(missing) > 0 {
-			p.On(s.workload, s.workload.Get("metadata", "name"), "the extension has no %s", view.Enumerate(missing))
+			p.On(s.workload, s.workload.Get("metadata", "name"), "the extension has no %s", phrase.And(missing))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -758,14 +759,7 @@ func metadataKeys(p *lint.Pass) {
 			if slices.Contains(known, f.Name) || f.Name == "ReleaseSeries" && rootless(d) {
 				continue
 			}
-			hint := ""
-			closest := 3
-			for _, k := range known {
-				if d := layouts.Distance(strings.ToLower(k), strings.ToLower(f.Name)); d < closest {
-					closest, hint = d, fmt.Sprintf("; did you mean %s?", k)
-				}
-			}
-			p.Node(d, f.Key(), "clusterctl ignores the unknown key %s%s", f.Name, hint)
+			p.Node(d, f.Key(), "clusterctl ignores the unknown key %s%s", f.Name, phrase.DidYouMean(f.Name, known))
 		}
 		view.Repeated(n, func(first, again *yamldoc.Field) {
 			p.Node(d, again.Key(), "the key %s is already in line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)

@@ -8,9 +8,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -125,7 +125,7 @@ func unowned(p *lint.Pass) {
 	}
 	first := others[0].Object
 	f := lint.At(p.File, first.Doc, first.Get("metadata", "name"),
-		"clusterctl move leaves behind objects that run in the management cluster, %s: it only considers Secrets, ConfigMaps and kinds of providers", view.FewOf(names))
+		"clusterctl move leaves behind objects that run in the management cluster, %s: it only considers Secrets, ConfigMaps and kinds of providers", phrase.Few(names, 3))
 	f.Fix = "Document how they get to the target cluster, or let a ClusterResourceSet install them in the workload cluster."
 	p.Report(f)
 }

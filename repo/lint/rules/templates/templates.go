@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -476,7 +477,11 @@ func referenceTarget(p *lint.Pass) {
 				break
 			}
 		}
-		switch near := nearestName(candidates, r.name.Text()); {
+		names := make([]string, len(candidates))
+		for i, o := range candidates {
+			names[i] = o.Name
+		}
+		switch near := phrase.Nearest(r.name.Text(), names); {
 		case near != "":
 			f.Fix = "Did you mean " + near + "?"
 		case len(candidates) == 0:
@@ -505,17 +510,6 @@ func resources(p *lint.Pass, index *lint.Index) {
 			p.Report(f)
 		}
 	}
-}
-
-// nearestName returns the name that was probably meant, or "".
-func nearestName(candidates []*manifest.Object, name string) string {
-	best, distance := "", 3
-	for _, o := range candidates {
-		if d := layouts.Distance(name, o.Name); d < distance {
-			best, distance = o.Name, d
-		}
-	}
-	return best
 }
 
 // sameName returns an object of a provider that has the name of a reference, but

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -280,15 +281,15 @@ func topologyVersionOfClass(p *lint.Pass, t *topology) {
 		return
 	}
 	list := t.class.KubernetesVersions()
-	var words []string
+	var all []string
 	for _, v := range list {
 		if v.Str() == text || view.Open(t.class.Object, v) {
 			return
 		}
-		words = append(words, v.Text())
+		all = append(all, v.Text())
 	}
 	if len(list) > 0 {
-		p.On(t.Object, n, "class %s does not allow %s; it allows %s", t.class.Name(), text, view.FewOf(words))
+		p.On(t.Object, n, "class %s does not allow %s; it allows %s", t.class.Name(), text, phrase.Few(all, 3))
 	}
 }
 
@@ -311,7 +312,7 @@ func workerClass(p *lint.Pass, t *topology) {
 		if n.Str() == "" || w.class != nil || view.Open(t.Object, n) {
 			continue
 		}
-		kind, near := "MachineDeployments", ""
+		kind, known := "MachineDeployments", []string(nil)
 		if w.pool {
 			kind = "MachinePools"
 		}
@@ -319,12 +320,12 @@ func workerClass(p *lint.Pass, t *topology) {
 			switch {
 			case c.Pool == w.pool && view.Open(t.class.Object, c.Node.Get("class")):
 				return // it may be that one
-			case c.Pool == w.pool && layouts.Distance(c.Class, n.Text()) < 3:
-				near = c.Class
+			case c.Pool == w.pool:
+				known = append(known, c.Class)
 			}
 		}
 		f := lint.At(t.File, t.Doc, n, "class %s has no %s with class %q", t.class.Name(), kind, n.Text())
-		if near != "" {
+		if near := phrase.Nearest(n.Text(), known); near != "" {
 			f.Fix = "Did you mean " + near + "?"
 		}
 		p.Report(f)
@@ -398,10 +399,12 @@ func reportUnknown(p *lint.Pass, t *topology, name *yamldoc.Node) {
 		f.Severity = lint.Warning
 		f.Message += " itself; one of its extensions may"
 	}
+	var known []string
 	for _, v := range t.class.Variables() {
-		if layouts.Distance(v.Name, name.Text()) < 3 {
-			f.Fix = "Did you mean " + v.Name + "?"
-		}
+		known = append(known, v.Name)
+	}
+	if near := phrase.Nearest(name.Text(), known); near != "" {
+		f.Fix = "Did you mean " + near + "?"
 	}
 	p.Report(f)
 }

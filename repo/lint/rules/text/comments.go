@@ -5,7 +5,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -86,7 +86,7 @@ func deprecatedFields(p *lint.Pass) {
 	for _, stream := range p.Kustomizations {
 		for _, d := range stream.Docs {
 			var first *yamldoc.Field
-			var words []string
+			var all []string
 			if d.Err != nil || !d.Root.Is(yamldoc.Map) {
 				continue
 			}
@@ -99,16 +99,16 @@ func deprecatedFields(p *lint.Pass) {
 				if first == nil {
 					first = f
 				}
-				words = append(words, f.Name+" (use "+instead+")")
+				all = append(all, f.Name+" (use "+instead+")")
 			}
 			if first == nil {
 				continue
 			}
 			verb := "is"
-			if len(words) > 1 {
+			if len(all) > 1 {
 				verb = "are"
 			}
-			f := lint.At(&lint.File{Raw: d.File}, d, first.Key(), "%s %s deprecated in kustomize", view.Enumerate(words), verb)
+			f := lint.At(&lint.File{Raw: d.File}, d, first.Key(), "%s %s deprecated in kustomize", phrase.And(all), verb)
 			f.Object = ""
 			p.Report(f)
 		}

@@ -8,12 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -145,20 +145,17 @@ func BrokenRules(o *manifest.Object, s crd.Schema, value *yamldoc.Node, of cel.V
 	return out
 }
 
-// Meant returns the known field whose name is almost that of an unknown one, or
-// differs only in the case of its letters; "" if there is none.
+// Meant returns the known field whose name is almost that of an unknown one; "" if
+// there is none.
 func Meant(v crd.Violation) string {
-	best, least := "", 3
-	for _, f := range Fields(v.Known) {
-		distance := layouts.Distance(f.Name, v.Fields[0])
-		if strings.EqualFold(f.Name, v.Fields[0]) {
-			distance = 0
-		}
-		if distance < min(least, len(f.Name)) {
-			best, least = f.Name, distance
-		}
+	if len(v.Fields) == 0 {
+		return ""
 	}
-	return best
+	var known []string
+	for _, f := range Fields(v.Known) {
+		known = append(known, f.Name)
+	}
+	return phrase.Nearest(v.Fields[0], known)
 }
 
 // OfStatus reports whether a violation is in the status, which the API server

@@ -2,8 +2,6 @@ package view
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -28,20 +26,4 @@ func ServiceAccount(pod *yamldoc.Node) *yamldoc.Node {
 		return n
 	}
 	return pod.Get("serviceAccount")
-}
-
-// Enumerate joins words for a message: "a, b and c".
-func Enumerate(words []string) string {
-	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
-	}
-	return strings.Join(words, "")
-}
-
-// FewOf is enumerate for a list that may be long.
-func FewOf(words []string) string {
-	if n := len(words) - 3; n > 1 {
-		words = append(words[:3:3], strconv.Itoa(n)+" more")
-	}
-	return Enumerate(words)
 }

@@ -1,0 +1,73 @@
+// Package phrase puts words into messages: numbers with their nouns, lists that are
+// cut, texts that may hold anything, and the word that was probably meant. It must
+// not know what the words are about.
+package phrase
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Count is a number of things: "1 file", "2 files", "3 entries".
+func Count[N ~int | ~int64](n N, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// And joins words: "a, b and c".
+func And(words []string) string { return join(words, " and ") }
+
+// Or joins words: "a, b or c".
+func Or(words []string) string { return join(words, " or ") }
+
+func join(words []string, last string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + last + words[n-1]
+	}
+	return strings.Join(words, "")
+}
+
+// Few joins the first words of a list that may be long: "a, b, c and 5 more". At
+// most one word more than that number is shown.
+func Few(words []string, most int) string { return FewOf(words, most, len(words)) }
+
+// FewOf is Few for a list that was cut before: all is how many words there are.
+func FewOf(words []string, most, all int) string {
+	if all > len(words) || all > most+1 {
+		shown := min(len(words), most)
+		words = append(words[:shown:shown], strconv.Itoa(all-shown)+" more")
+	}
+	return And(words)
+}
+
+// Visible writes characters that cannot be seen, or that move others, as escapes.
+// Texts come from files that nobody has checked, and go to terminals, logs and
+// pages. The result is one line of valid UTF-8.
+func Visible(s string) string {
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
+	if strings.IndexFunc(s, hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+		s = s[n:]
+	}
+	return b.String()
+}

@@ -1,0 +1,60 @@
+package phrase
+
+import "strings"
+
+// Nearest returns the known word that was probably meant, whatever its case, or ""
+// if none is so near that the difference can be a slip. Of two words as near, the
+// one with the same first letter is meant.
+func Nearest(word string, known []string) string {
+	word = strings.ToLower(word)
+	best, near := 2*min(3, len(word)), "" // more than two slips are not a slip
+	for _, k := range known {
+		other := strings.ToLower(k)
+		d := 2 * Distance(word, other)
+		if word != "" && !strings.HasPrefix(other, word[:1]) {
+			d++
+		}
+		if d < best {
+			best, near = d, k
+		}
+	}
+	return near
+}
+
+// DidYouMean is the end of a message about an unknown word: the nearest known one,
+// or "".
+func DidYouMean(word string, known []string) string {
+	if near := Nearest(word, known); near != "" {
+		return `; did you mean "` + near + `"?`
+	}
+	return ""
+}
+
+// Distance counts the insertions, deletions and substitutions of bytes, and the
+// exchanges of neighbours, that lead from a to b. Long words count as far away, which
+// bounds the cost.
+func Distance(a, b string) int {
+	const long = 64
+	if len(a) > long || len(b) > long {
+		return long
+	}
+	var before, last, row [long + 1]int
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before, last = last, row
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}
