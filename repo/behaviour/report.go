@@ -3,6 +3,7 @@ package behaviour
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -25,10 +26,15 @@ func (j *Judge) Report(command, subject string) *lint.Report {
 		r.Findings = append(r.Findings, one)
 	}
 	r.Failures = slices.Clone(j.problems)
+	if held, violated, _ := j.Tally(); held+violated == 0 && len(r.Failures) == 0 {
+		r.Failures = append(r.Failures, errNothing)
+	}
 	out := &lint.Report{Command: command, Subject: subject}
 	out.Join(r)
 	return out
 }
+
+var errNothing = errors.New("nothing was judged: no check could be decided by what happened")
 
 func (f *Finding) lint() lint.Finding {
 	out := lint.Finding{

@@ -3,6 +3,7 @@ package live
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -71,6 +72,8 @@ var (
 	providers   = resource{group: clusterctlGroup, version: "v1alpha3", plural: "providers", kind: "Provider"}
 	secrets     = resource{version: "v1", plural: "secrets", kind: "Secret"}
 	configMaps  = resource{version: "v1", plural: "configmaps", kind: "ConfigMap"}
+	leases      = resource{group: "coordination.k8s.io", version: "v1", plural: "leases", kind: "Lease"}
+	events      = resource{version: "v1", plural: "events", kind: "Event"}
 )
 
 const (
@@ -82,7 +85,13 @@ const (
 type resource struct {
 	group, version, plural, kind string
 	global                       bool
+	status                       bool // has a subresource for it
 }
+
+// String is the name of the resource with its group.
+func (r resource) String() string { return strings.TrimSuffix(r.plural+"."+r.group, ".") }
+
+func (r resource) apiVersion() string { return strings.TrimPrefix(r.group+"/"+r.version, "/") }
 
 func (r resource) path(namespace string) string {
 	parts := []string{"/apis", r.group, r.version}
@@ -93,6 +102,80 @@ func (r resource) path(namespace string) string {
 		parts = append(parts, "namespaces", namespace)
 	}
 	return strings.Join(append(parts, r.plural), "/")
+}
+
+// get reads an answer. The error says why the server refused, which that of
+// Request.DoRaw does not.
+func (c *Cluster) get(ctx context.Context, path string, into any) error {
+	body, err := send(ctx, c.client.Get().AbsPath(path))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+func send(ctx context.Context, r *rest.Request) ([]byte, error) {
+	result := r.SetHeader("Accept", "application/json").Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
+}
+
+// Server returns the UID of the Namespace kube-system, which names a server; it is empty
+// if that must not be read. The error is set if the server cannot be asked.
+func (c *Cluster) Server(ctx context.Context) (string, error) {
+	var object metav1.PartialObjectMetadata
+	err := c.get(ctx, "/api/v1/namespaces/kube-system", &object)
+	var answer apierrors.APIStatus
+	if err != nil && (!errors.As(err, &answer) || apierrors.IsUnauthorized(err)) {
+		return "", fmt.Errorf("the API server cannot be asked: %w", err)
+	}
+	return string(object.UID), nil
+}
+
+// kinds lists the resources of Cluster API and its providers in the versions that the
+// server prefers, or in another one for kinds that the preferred version of their group
+// lacks. They are sorted by group. The error names what could not be read.
+func (c *Cluster) kinds(ctx context.Context) ([]resource, error) {
+	var groups metav1.APIGroupList
+	if err := c.get(ctx, "/apis", &groups); err != nil {
+		return nil, fmt.Errorf("the API groups cannot be read: %w", err)
+	}
+	var out []resource
+	var failed error
+	for _, g := range groups.Groups {
+		if g.Name != coreGroup && !strings.HasSuffix(g.Name, "."+coreGroup) {
+			continue
+		}
+		seen := map[string]int{}
+		for i, v := range slices.Concat([]metav1.GroupVersionForDiscovery{g.PreferredVersion}, g.Versions) {
+			if i > 0 && v == g.PreferredVersion {
+				continue
+			}
+			var list metav1.APIResourceList
+			if err := c.get(ctx, "/apis/"+g.Name+"/"+v.Version, &list); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("the kinds of %s/%s cannot be read: %w", g.Name, v.Version, err))
+				continue
+			}
+			for _, r := range list.APIResources {
+				if i := seen[r.Name]; i == 0 && !strings.Contains(r.Name, "/") && slices.Contains(r.Verbs, "watch") && slices.Contains(r.Verbs, "list") {
+					out = append(out, resource{group: g.Name, version: v.Version, plural: r.Name, kind: r.Kind, global: !r.Namespaced})
+					seen[r.Name] = len(out)
+				}
+			}
+			for _, r := range list.APIResources {
+				plural, sub, _ := strings.Cut(r.Name, "/")
+				if i := seen[plural]; i > 0 && sub == "status" && out[i-1].version == v.Version {
+					out[i-1].status = true
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b resource) int {
+		return cmp.Or(strings.Compare(a.group, b.group), strings.Compare(a.kind, b.kind))
+	})
+	return out, failed
 }
 
 // Read returns what clusterctl would look at to move a namespace, or all of them
@@ -114,7 +197,7 @@ func (c *Cluster) Read(ctx context.Context, namespace string) (*snapshot.Snapsho
 		o := &r.s.Objects[i]
 		d, ok := o.Detail.(*snapshot.Definition)
 		if ok && o.Has(snapshot.Clusterctl) && d.Storage != "" {
-			kinds = append(kinds, resource{d.Group, d.Storage, d.Plural, d.Kind, d.Global})
+			kinds = append(kinds, resource{group: d.Group, version: d.Storage, plural: d.Plural, kind: d.Kind, global: d.Global})
 		}
 	}
 	clusters := slices.IndexFunc(kinds, func(k resource) bool { return k.group == coreGroup && k.kind == "Cluster" })
@@ -196,7 +279,7 @@ func (r *reader) classes(ctx context.Context, namespace string) error {
 			continue
 		}
 		done[k] = true
-		class, err := r.get(ctx, snapshot.Ref{Group: coreGroup, Kind: "ClusterClass", Name: k.name}, k.namespace)
+		class, err := r.one(ctx, snapshot.Ref{Group: coreGroup, Kind: "ClusterClass", Name: k.name}, k.namespace)
 		if err != nil {
 			return err
 		}
@@ -204,7 +287,7 @@ func (r *reader) classes(ctx context.Context, namespace string) error {
 			continue
 		}
 		for _, ref := range class.Templates {
-			if _, err := r.get(ctx, ref, k.namespace); err != nil {
+			if _, err := r.one(ctx, ref, k.namespace); err != nil {
 				return err
 			}
 		}
@@ -212,15 +295,15 @@ func (r *reader) classes(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// get reads one object, and returns what it says if it is a ClusterClass. What is
+// one reads one object, and returns what it says if it is a ClusterClass. What is
 // not there is left out.
-func (r *reader) get(ctx context.Context, ref snapshot.Ref, namespace string) (*snapshot.Class, error) {
+func (r *reader) one(ctx context.Context, ref snapshot.Ref, namespace string) (*snapshot.Class, error) {
 	for i := range r.s.Objects {
 		d, ok := r.s.Objects[i].Detail.(*snapshot.Definition)
 		if !ok || d.Group != ref.Group || d.Kind != ref.Kind {
 			continue
 		}
-		kind := resource{d.Group, cmp.Or(ref.Version, d.Storage), d.Plural, d.Kind, d.Global}
+		kind := resource{group: d.Group, version: cmp.Or(ref.Version, d.Storage), plural: d.Plural, kind: d.Kind, global: d.Global}
 		before := len(r.s.Objects)
 		_, err := r.fetch(ctx, kind, kind.path(namespace)+"/"+url.PathEscape(ref.Name), nil)
 		switch {
@@ -271,10 +354,7 @@ func (r *reader) problem(ctx context.Context, kind resource, namespace string, e
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	where := kind.plural
-	if kind.group != "" {
-		where += "." + kind.group
-	}
+	where := kind.String()
 	if namespace != "" && !kind.global {
 		where += " in namespace " + namespace
 	}
@@ -306,5 +386,5 @@ func (r *reader) fetch(ctx context.Context, kind resource, path string, query ur
 		return "", err
 	}
 	defer body.Close()
-	return r.s.ReadList(ctx, snapshot.Source{Name: path, APIVersion: strings.TrimPrefix(kind.group+"/"+kind.version, "/"), Kind: kind.kind}, body)
+	return r.s.ReadList(ctx, snapshot.Source{Name: path, APIVersion: kind.apiVersion(), Kind: kind.kind}, body)
 }

@@ -86,5 +86,5 @@ func (r *reader) stored(group, kind string) (resource, bool) {
 	if d.Unserved && len(d.Served) > 0 {
 		version = d.Served[0]
 	}
-	return resource{d.Group, version, d.Plural, d.Kind, d.Global}, version != ""
+	return resource{group: d.Group, version: version, plural: d.Plural, kind: d.Kind, global: d.Global}, version != ""
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +17,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/live/drive"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/live/watch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -31,7 +32,7 @@ type driveFlags struct {
 func driveCommand(env *cli.Env) *cobra.Command {
 	var f driveFlags
 	var steps []string
-	for _, s := range drive.Steps {
+	for _, s := range live.Steps {
 		steps = append(steps, s.Name)
 	}
 	cmd := &cobra.Command{
@@ -43,9 +44,12 @@ do meanwhile. Machines are created and deleted for real. Each write is written
 down, so that none is blamed on a controller.
 
 Without --yes-this-cluster-is-disposable it only shows what it would do and to
-which server, and exits with 2. It refuses a namespace that has Clusters, and
-templates with objects of other namespaces. When it is done or interrupted it
-deletes what it made, and names what it could not delete.
+which server, and exits with 2. It refuses a namespace that holds anything that
+controllers could act on, and templates with objects of other namespaces. It
+touches only what it made, and what controllers made of that. When it is done or
+interrupted it deletes that, and names what it could not delete. --record is its
+journal as well: if a run was killed, the same command first removes what it left.
+The exit code is 3 if nothing that happened could be judged.
 
 The steps are: ` + strings.Join(steps[:7], ", ") + `,
 ` + strings.Join(steps[7:], ", ") + `.`,
@@ -57,7 +61,7 @@ The steps are: ` + strings.Join(steps[:7], ", ") + `,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
 	}
 	flags := cmd.Flags()
-	f.bind(flags, "the kubeconfig of the management cluster (required)", "the namespace to act in; it must exist and have no Clusters (required)")
+	f.bind(flags, "the kubeconfig of the management cluster (required)", "the namespace to act in; it must exist and be empty (required)")
 	flags.StringVar(&f.template, "template", "", "create the objects in this `FILE`, a rendered cluster template (required)")
 	flags.StringVar(&f.restart, "restart", "", "a shell `COMMAND` that restarts the provider's controller")
 	flags.StringArrayVar(&f.skip, "skip", nil, "leave out this `STEP`; may be repeated")
@@ -72,7 +76,7 @@ func (f *driveFlags) run(ctx context.Context, env *cli.Env) error {
 		return err
 	}
 	switch {
-	case f.cluster.File == "" || f.namespace == "" || f.template == "":
+	case f.kubeconfig.File == "" || f.namespace == "" || f.template == "":
 		return cli.Usagef("--kubeconfig, --namespace and --template are required")
 	case !layouts.IsDNSLabel(f.namespace):
 		return cli.Usagef("--namespace is %q; it must be the name of a namespace", f.namespace)
@@ -82,7 +86,7 @@ func (f *driveFlags) run(ctx context.Context, env *cli.Env) error {
 		return cli.Usagef("--hold is %s; it must be at least two seconds more than --pause-bound", f.hold)
 	}
 	for _, name := range f.skip {
-		if !slices.ContainsFunc(drive.Steps, func(s drive.Step) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(live.Steps, func(s live.Step) bool { return s.Name == name }) {
 			return cli.Usagef("--skip names the unknown step %q", name)
 		}
 	}
@@ -90,66 +94,81 @@ func (f *driveFlags) run(ctx context.Context, env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := targets.Cluster(env, f.cluster)
+	cluster, err := targets.Cluster(env, f.kubeconfig)
 	if err != nil {
 		return err
 	}
 	if !f.disposable {
 		env.Say("would act in namespace %s of %s:", f.namespace, cluster.Host)
-		for _, s := range drive.Steps {
+		for _, s := range live.Steps {
 			if !slices.Contains(f.skip, s.Name) && (s.Name != "restart" || f.restart != "") {
 				env.Say("  %-14s %s", s.Name, s.Does)
 			}
 		}
 		return cli.Usagef("nothing was done: contract drive creates and deletes real machines; add --yes-this-cluster-is-disposable if %s may be used for that", cluster.Host)
 	}
-	s, err := newSession(env, f.options, f.record)
-	if err != nil {
-		return err
-	}
-	o := drive.Options{
+	o := live.Course{
 		Namespace: f.namespace, Objects: objects, Hold: f.hold, Settle: f.options.Settle + 10*time.Second, Provision: f.provision,
-		Skip: f.skip, Record: s.line, Say: env.Say,
+		Skip: f.skip, Say: env.Say,
 	}
 	if f.restart != "" {
 		o.Restart = func(ctx context.Context) error { return env.Shell(ctx, f.restart) }
 	}
-	if err := drive.Check(ctx, cluster.REST(), o); err != nil {
+	if err := f.undo(ctx, env, cluster, o); err != nil {
+		return err
+	}
+	if err := cluster.CheckDrive(ctx, o); err != nil {
 		return cli.UsageError(err)
 	}
-	left, err := f.driven(ctx, env, cluster, s, o)
+	return f.follow(ctx, env, "contract drive", cluster, func(doing context.Context, s *session) error {
+		told := context.AfterFunc(ctx, func() {
+			env.Say("interrupted; removing what was made in %s, then reporting; interrupt again to leave it there", f.namespace)
+		})
+		o.Record = s.line
+		left, err := cluster.Drive(doing, o)
+		told()
+		tellLeft(env, cluster, left)
+		select {
+		case <-time.After(lag):
+		case <-doing.Done():
+		}
+		return err
+	})
+}
+
+func tellLeft(env *cli.Env, cluster *live.Cluster, left []string) {
 	for _, name := range left {
 		env.Say("left behind: %s in %s", name, cluster.Host)
 	}
-	if err != nil && ctx.Err() == nil {
-		return err
-	}
-	return f.finish(ctx, env, "contract drive", s.judge, cluster)
 }
 
-// driven drives and watches at the same time.
-func (f *driveFlags) driven(ctx context.Context, env *cli.Env, cluster *live.Cluster, s *session, o drive.Options) (left []string, err error) {
-	env.CloseWhenStopped() // what was made has to go
-	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stop := s.tick(watching)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- watch.Run(watching, cluster.REST(), watch.Options{Namespace: f.namespace, Events: f.events}, s.line)
-	}()
-	told := context.AfterFunc(ctx, func() {
-		env.Say("interrupted; removing what was made in %s, then reporting; interrupt again to leave it there", f.namespace)
-	})
-	left, err = drive.Run(ctx, cluster.REST(), o)
-	told()
-	select {
-	case <-time.After(lag):
-	case <-ctx.Done():
+// undo removes what a run left that was killed, if the recording is its journal.
+func (f *driveFlags) undo(ctx context.Context, env *cli.Env, cluster *live.Cluster, o live.Course) error {
+	if f.record == "" {
+		return nil
 	}
-	cancel()
-	err = errors.Join(err, <-ended)
-	stop()
-	return left, errors.Join(err, s.close())
+	if _, err := os.Stat(env.Path(f.record)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var j live.Journal
+	if _, err := readRecording(ctx, env, f.record, j.Add); err != nil || !j.Open() {
+		return err
+	}
+	server, err := cluster.Server(ctx)
+	if err != nil {
+		return err
+	}
+	if j.Namespace != f.namespace || j.Server != server {
+		return cli.Usagef("%s is the journal of a run that did not end, in namespace %s of a server with the UID %q; run it there again, or name another file",
+			f.record, j.Namespace, j.Server)
+	}
+	env.Say("the last run did not end; removing what it left in %s", f.namespace)
+	left, err := cluster.Undo(ctx, o, &j)
+	tellLeft(env, cluster, left)
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("objects of the last run are left in namespace %s; remove them, and run this again", f.namespace)
+	}
+	return err
 }
 
 // templateObjects reads a rendered template.

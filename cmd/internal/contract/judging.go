@@ -2,7 +2,6 @@ package contract
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
@@ -46,34 +44,6 @@ func (j *judging) parse(env *cli.Env) error {
 	var err error
 	j.options.Severity, err = targets.Severities(env, j.config)
 	return err
-}
-
-// watching is what watch and drive share: the cluster, and what is kept of it.
-type watching struct {
-	judging
-	cluster           cli.Kubeconfig
-	namespace, record string
-	events            bool
-}
-
-// bind adds the flags.
-func (w *watching) bind(f *pflag.FlagSet, cluster, namespace string) {
-	w.cluster.Bind(f, cluster)
-	f.StringVarP(&w.namespace, "namespace", "n", "", namespace)
-	f.BoolVar(&w.events, "events", false, "also watch Events, which some checks need")
-	f.StringVar(&w.record, "record", "", "write a recording into this `FILE`, gzipped if its name ends in .gz")
-	w.judging.bind(f)
-}
-
-// finish reports what was seen in a cluster. ^C ended the watch, but must not end the
-// report.
-func (w *watching) finish(ctx context.Context, env *cli.Env, command string, judge *behaviour.Judge, c *live.Cluster) error {
-	r := judge.Report(command, fmt.Sprintf("%d events of %s", judge.Events, c.Host))
-	lines, err := w.explain(context.WithoutCancel(ctx), env, judge, w.record)
-	if err != nil {
-		return err
-	}
-	return w.out.Judge(env, r, report.Options{Timelines: lines})
 }
 
 // explain says what the stream of a recording could not show, and returns what happened

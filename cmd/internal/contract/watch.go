@@ -2,23 +2,43 @@ package contract
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/live/watch"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
-// watchFlags are the flags of contract watch.
-type watchFlags struct {
-	watching
-	time time.Duration
+// watching is what watch and drive share: the cluster, and what is kept of it.
+type watching struct {
+	judging
+	kubeconfig        cli.Kubeconfig
+	namespace, record string
+	events            bool
+}
+
+// bind adds the flags.
+func (w *watching) bind(f *pflag.FlagSet, cluster, namespace string) {
+	w.kubeconfig.Bind(f, cluster)
+	f.StringVarP(&w.namespace, "namespace", "n", "", namespace)
+	f.BoolVar(&w.events, "events", false, "also watch Events, which some checks need")
+	f.StringVar(&w.record, "record", "", "write a recording into this `FILE`, gzipped if its name ends in .gz")
+	w.judging.bind(f)
 }
 
 func watchCommand(env *cli.Env) *cobra.Command {
-	var f watchFlags
+	var w watching
+	var most time.Duration
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Judge how controllers behave in a running cluster, only reading",
@@ -30,52 +50,186 @@ are named, with the checks that cannot be decided without them.
 
 Findings are shown as they are made. After --for, or when interrupted with ^C,
 the report is written; with --record everything can be judged again by "contract
-replay". The exit code is 1 if there are findings at or above --fail-on.`,
+replay". The exit code is 1 if there are findings at or above --fail-on, and 3 if
+nothing that happened could be judged.`,
 		Example: `  # Beside an end-to-end test
   clusterctl-repo contract watch --kubeconfig management.kubeconfig --record life.jsonl.gz &
   watcher=$!
   make test-e2e
   kill -INT $watcher; wait $watcher`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := w.parse(env); err != nil {
+				return err
+			}
+			if most < 0 {
+				return cli.Usagef("--for is %s; it must be more than nothing", most)
+			}
+			cluster, err := targets.Cluster(env, w.kubeconfig)
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			if most > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, most)
+				defer cancel()
+			}
+			env.Say("watching %s; stop with ^C", cluster.Host)
+			return w.follow(ctx, env, "contract watch", cluster, func(ctx context.Context, _ *session) error { <-ctx.Done(); return nil })
+		},
 	}
-	f.bind(cmd.Flags(), "the kubeconfig of the management cluster (default: as clusterctl)", "watch only this namespace (default: all)")
-	cmd.Flags().DurationVar(&f.time, "for", 0, "stop after this time (default: when interrupted)")
+	w.bind(cmd.Flags(), "the kubeconfig of the management cluster (default: as clusterctl)", "watch only this namespace (default: all)")
+	cmd.Flags().DurationVar(&most, "for", 0, "stop after this time (default: when interrupted)")
 	return cmd
 }
 
-func (f *watchFlags) run(ctx context.Context, env *cli.Env) error {
-	if err := f.parse(env); err != nil {
-		return err
-	}
-	if f.time < 0 {
-		return cli.Usagef("--for is %s; it must be more than nothing", f.time)
-	}
-	cluster, err := targets.Cluster(env, f.cluster)
+// follow watches a cluster while something is done, and reports what was seen. ^C ends
+// what is done, but not the report.
+func (w *watching) follow(ctx context.Context, env *cli.Env, command string, c *live.Cluster, do func(context.Context, *session) error) error {
+	s, err := newSession(env, w.options, w.record)
 	if err != nil {
 		return err
-	}
-	s, err := newSession(env, f.options, f.record)
-	if err != nil {
-		return err
-	}
-	if f.time > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.time)
-		defer cancel()
 	}
 	env.CloseWhenStopped()
-	env.Say("watching %s; stop with ^C", cluster.Host)
-	stop := s.tick(ctx)
-	err = patiently(ctx, func() error {
-		return watch.Run(ctx, cluster.REST(), watch.Options{Namespace: f.namespace, Events: f.events}, s.line)
-	})
-	stop()
-	if closeErr := s.close(); err == nil {
-		err = closeErr
+	doing, stop := context.WithCancel(ctx)
+	watching, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	watched, done := make(chan error, 1), make(chan error, 1)
+	go func() {
+		err := c.Watch(watching, live.WatchOptions{Namespace: w.namespace, Events: w.events}, func(line []byte) { _ = s.line(line) }) // see close
+		if err != nil {
+			stop()
+		}
+		watched <- err
+	}()
+	go func() { done <- do(doing, s) }()
+	for running := true; running; {
+		select {
+		case err = <-done:
+			running = false
+		case <-time.After(time.Second):
+			s.pass(time.Now())
+		}
 	}
+	stop()
+	end()
+	if ctx.Err() != nil {
+		err = nil // it was interrupted
+	}
+	select {
+	case watchErr := <-watched:
+		err = errors.Join(err, watchErr)
+	case <-time.After(cli.Grace): // what was seen is reported
+	}
+	if err := errors.Join(err, s.close()); err != nil {
+		return err
+	}
+	r := s.judge.Report(command, fmt.Sprintf("%d events of %s", s.judge.Events, c.Host))
+	lines, err := w.explain(context.WithoutCancel(ctx), env, s.judge, w.record)
 	if err != nil {
 		return err
 	}
-	return f.finish(ctx, env, "contract watch", s.judge, cluster)
+	return w.out.Judge(env, r, report.Options{Timelines: lines})
+}
+
+// session records and judges what comes from a running cluster.
+type session struct {
+	env   *cli.Env
+	mu    sync.Mutex
+	judge *behaviour.Judge
+	order record.Order
+	file  *record.File
+	out   *os.File
+	shown int
+	lines int
+	err   error
+	// closed sessions take nothing more.
+	closed bool
+}
+
+// lag is how long events wait for others that are older.
+const lag = 2 * time.Second
+
+func newSession(env *cli.Env, o behaviour.Options, name string) (*session, error) {
+	s := &session{env: env, judge: behaviour.New(o), order: record.Order{Window: lag, Most: 1 << 16}}
+	if name == "" {
+		return s, nil
+	}
+	f, err := os.OpenFile(env.Path(name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("record %s: %w", name, cli.Cause(err))
+	}
+	s.out, s.file = f, record.Create(name, f)
+	return s, nil
+}
+
+// line takes a line of a recording. What a driver does is in the file when it returns; the
+// error says that the file cannot be written.
+func (s *session) line(line []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return s.err // a watch that did not end in time
+	}
+	s.lines++
+	e, err := record.Decode(line)
+	if s.file != nil && s.err == nil {
+		s.err = s.file.Write(line)
+		if s.err == nil && err == nil && e.Type == record.Action {
+			s.err = s.file.Flush()
+		}
+	}
+	if err != nil {
+		return s.err
+	}
+	e.File, e.Line = "stream", s.lines
+	if s.out != nil {
+		e.File = s.env.Short(s.out.Name())
+	}
+	if e.Type == record.Denied {
+		s.env.Say("%s cannot be watched: %s", e.Note.Get("resource").Str(), e.Note.Get("reason").Str())
+	}
+	s.order.Add(e, s.judge.Add)
+	return s.err
+}
+
+// pass lets time pass also when nothing happens, and shows new findings.
+func (s *session) pass(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now = now.Add(-lag)
+	s.order.Until(now, s.judge.Add)
+	if s.judge.Events > 0 {
+		s.judge.Advance(now)
+	}
+	if s.file != nil && s.err == nil {
+		s.err = s.file.Flush()
+	}
+	all := s.judge.Findings()
+	for _, f := range all[s.shown:] {
+		s.env.Say("%s %s %s: %s: %s", f.New.At.Local().Format(time.TimeOnly), f.Check.ID, f.Severity, f.Object, f.Message)
+	}
+	s.shown = len(all)
+}
+
+// close judges what waits and ends the recording.
+func (s *session) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.order.Flush(s.judge.Add)
+	if s.file == nil {
+		return nil
+	}
+	err := s.err
+	for _, close := range []func() error{s.file.Close, s.out.Close} {
+		if closeErr := close(); err == nil {
+			err = closeErr
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("record: %w", cli.Cause(err))
+	}
+	return nil
 }

@@ -78,6 +78,9 @@ type Act struct {
 	UID        string `json:"uid,omitempty"`
 	// ResourceVersion is that of the object after the write; empty before it.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Server and Run name the server and the run, when it begins.
+	Server string `json:"server,omitempty"`
+	Run    string `json:"run,omitempty"`
 }
 
 // ActionLine records what a driver did.

@@ -1,4 +1,4 @@
-package watch
+package live
 
 import (
 	"bufio"
@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,8 +21,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 )
 
-// Options say what to watch.
-type Options struct {
+// WatchOptions say what to watch.
+type WatchOptions struct {
 	// Namespace to watch, empty for all. Leases are watched in all, because controllers
 	// have them elsewhere.
 	Namespace string
@@ -31,24 +30,26 @@ type Options struct {
 	Events bool
 }
 
-// Run watches until ctx is done, and hands over the lines of a recording. Only one line
+// Watch watches until ctx is done, and hands over the lines of a recording. Only one line
 // is handed over at a time. What must not be read becomes a line DENIED. The error is
 // set if the server cannot be reached at the beginning; later it is tried again.
-func Run(ctx context.Context, client rest.Interface, o Options, sink func(line []byte)) error {
-	return run(ctx, client, o, usual, sink)
+func (c *Cluster) Watch(ctx context.Context, o WatchOptions, sink func(line []byte)) error {
+	return c.watch(ctx, o, usual, sink)
 }
 
-func run(ctx context.Context, client rest.Interface, o Options, p pace, sink func(line []byte)) error {
-	w := &watcher{client: client, options: o, pace: p, watched: map[string]bool{}}
+func (c *Cluster) watch(ctx context.Context, o WatchOptions, p pace, sink func(line []byte)) error {
+	w := &watcher{Cluster: c, options: o, pace: p, watched: map[string]bool{}}
 	var mu sync.Mutex
 	w.sink = func(line []byte) {
 		mu.Lock()
 		defer mu.Unlock()
 		sink(line)
 	}
-	if err := w.begin(ctx); err != nil {
+	server, err := c.Server(ctx)
+	if err != nil {
 		return err
 	}
+	w.sink(record.HeaderLine(time.Now(), server))
 	resources, err := w.discover(ctx)
 	if err != nil {
 		return err
@@ -76,11 +77,9 @@ type pace struct{ again, pause, longest time.Duration }
 
 var usual = pace{30 * time.Second, time.Second, 30 * time.Second}
 
-const suffix = "cluster.x-k8s.io"
-
 type watcher struct {
-	client  rest.Interface
-	options Options
+	*Cluster
+	options WatchOptions
 	sink    func([]byte)
 	pace    pace
 	mu      sync.Mutex
@@ -88,85 +87,18 @@ type watcher struct {
 	running sync.WaitGroup
 }
 
-// resource is a kind in one version.
-type resource struct {
-	group, version, plural, kind string
-	namespaced                   bool
-}
-
-func (r resource) String() string { return strings.TrimSuffix(r.plural+"."+r.group, ".") }
-
-func (r resource) path(namespace string) string {
-	parts := []string{"/apis", r.group, r.version}
-	if r.group == "" {
-		parts = []string{"/api", r.version}
-	}
-	if namespace != "" && r.namespaced && r.plural != "leases" {
-		parts = append(parts, "namespaces", namespace)
-	}
-	return strings.Join(append(parts, r.plural), "/")
-}
-
-// begin writes the header, with the UID of the Namespace kube-system as the name of the
-// server.
-func (w *watcher) begin(ctx context.Context) error {
-	var object metav1.PartialObjectMetadata
-	server := ""
-	body, err := w.client.Get().AbsPath("/api/v1/namespaces/kube-system").DoRaw(ctx)
-	if err == nil && json.Unmarshal(body, &object) == nil {
-		server = string(object.UID)
-	}
-	var answer apierrors.APIStatus
-	if err != nil && (!errors.As(err, &answer) || apierrors.IsUnauthorized(err)) {
-		return fmt.Errorf("the API server cannot be asked: %w", err)
-	}
-	w.sink(record.HeaderLine(time.Now(), server))
-	return nil
-}
-
-// discover lists the resources of Cluster API in the versions that the server prefers.
+// discover lists what is watched: the kinds of Cluster API, Secrets, Leases and Events.
 func (w *watcher) discover(ctx context.Context) ([]resource, error) {
-	var groups metav1.APIGroupList
-	if err := w.get(ctx, "/apis", &groups); err != nil {
-		return nil, fmt.Errorf("the API groups cannot be read: %w", err)
-	}
-	out := []resource{{"", "v1", "secrets", "Secret", true}, {"coordination.k8s.io", "v1", "leases", "Lease", true}}
+	out := []resource{secrets, leases}
 	if w.options.Events {
-		out = append(out, resource{"", "v1", "events", "Event", true})
+		out = append(out, events)
 	}
-	for _, g := range groups.Groups {
-		if g.Name != suffix && !strings.HasSuffix(g.Name, "."+suffix) {
-			continue
-		}
-		versions := []string{g.PreferredVersion.Version}
-		for _, v := range g.Versions {
-			if !slices.Contains(versions, v.Version) {
-				versions = append(versions, v.Version)
-			}
-		}
-		seen := map[string]bool{}
-		for _, v := range versions {
-			var list metav1.APIResourceList
-			if err := w.get(ctx, "/apis/"+g.Name+"/"+v, &list); err != nil {
-				continue
-			}
-			for _, r := range list.APIResources {
-				if !strings.Contains(r.Name, "/") && !seen[r.Name] && slices.Contains(r.Verbs, "watch") && slices.Contains(r.Verbs, "list") {
-					seen[r.Name] = true
-					out = append(out, resource{g.Name, v, r.Name, r.Kind, r.Namespaced})
-				}
-			}
-		}
+	// A group whose versions cannot be read is asked for again later.
+	kinds, err := w.kinds(ctx)
+	if len(kinds) > 0 {
+		err = nil
 	}
-	return out, nil
-}
-
-func (w *watcher) get(ctx context.Context, path string, into any) error {
-	body, err := w.client.Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(body, into)
+	return append(out, kinds...), err
 }
 
 func (w *watcher) start(ctx context.Context, r resource) {
@@ -285,8 +217,12 @@ func (s *stream) follow(ctx context.Context) error {
 }
 
 func (s *stream) request() *rest.Request {
-	request := s.client.Get().AbsPath(s.path(s.options.Namespace)).SetHeader("Accept", "application/json")
-	if s.plural == "leases" {
+	in := s.options.Namespace
+	if s.resource == leases {
+		in = ""
+	}
+	request := s.client.Get().AbsPath(s.path(in)).SetHeader("Accept", "application/json")
+	if s.resource == leases {
 		request = request.Param("fieldSelector", "metadata.namespace!=kube-node-lease")
 	}
 	return request
@@ -317,7 +253,7 @@ func (s *stream) list(ctx context.Context) error {
 		if !seen[uid] {
 			delete(s.known, uid)
 			s.emit(record.Deleted, true, fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":%q}}`,
-				strings.TrimPrefix(s.group+"/"+s.resource.version, "/"), s.kind, old.name, old.namespace, uid, old.version))
+				s.apiVersion(), s.kind, old.name, old.namespace, uid, old.version))
 		}
 	}
 	s.version, s.listed = version, true
@@ -394,7 +330,7 @@ func (s *stream) object(kind string, raw json.RawMessage, initial bool) string {
 	} else {
 		s.known[uid] = state{o.ResourceVersion, o.Namespace, o.Name}
 	}
-	if s.plural == "leases" && !s.held(uid, raw, kind == record.Deleted) {
+	if s.resource == leases && !s.held(uid, raw, kind == record.Deleted) {
 		return uid
 	}
 	if s.kind == "Secret" || o.APIVersion == "" {
@@ -435,7 +371,7 @@ func (s *stream) complete(raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, &o) != nil {
 		return nil
 	}
-	o["apiVersion"] = fmt.Appendf(nil, "%q", strings.TrimPrefix(s.group+"/"+s.resource.version, "/"))
+	o["apiVersion"] = fmt.Appendf(nil, "%q", s.apiVersion())
 	o["kind"] = fmt.Appendf(nil, "%q", s.kind)
 	if s.kind == "Secret" {
 		delete(o, "stringData")

@@ -1,4 +1,4 @@
-package watch
+package live
 
 import (
 	"context"
@@ -16,18 +16,17 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
 )
 
 const (
-	clusters = "/apis/cluster.x-k8s.io/v1beta2/clusters"
-	machines = "/apis/infrastructure.cluster.x-k8s.io/v1beta2/acmemachines"
-	secrets  = "/api/v1/secrets"
-	leases   = "/apis/coordination.k8s.io/v1/leases"
+	clustersURL = "/apis/cluster.x-k8s.io/v1beta2/clusters"
+	machinesURL = "/apis/infrastructure.cluster.x-k8s.io/v1beta2/acmemachines"
+	secretsURL  = "/api/v1/secrets"
+	leasesURL   = "/apis/coordination.k8s.io/v1/leases"
 )
 
-// fake is an API server whose answers a test gives.
-type fake struct {
+// watched is an API server whose answers a test gives.
+type watched struct {
 	t  *testing.T
 	mu sync.Mutex
 	// requests are the paths of LIST and WATCH requests, with "watch " before the latter
@@ -42,14 +41,14 @@ type fake struct {
 	groups   map[string][]string    // group/version: kinds
 }
 
-func newFake(t *testing.T) *fake {
-	return &fake{
+func newWatched(t *testing.T) *watched {
+	return &watched{
 		t: t, open: map[string]int{}, lists: map[string][]string{}, version: "10", denied: map[string]bool{}, events: map[string]chan string{},
 		groups: map[string][]string{"cluster.x-k8s.io/v1beta2": {"Cluster"}, "infrastructure.cluster.x-k8s.io/v1beta2": {"AcmeMachine"}},
 	}
 }
 
-func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *watched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		f.t.Errorf("%s %s: only GET is allowed", r.Method, r.URL)
 	}
@@ -82,7 +81,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serves reports whether a path belongs to a kind that the server has.
-func (f *fake) serves(path string) bool {
+func (f *watched) serves(path string) bool {
 	for gv, kinds := range f.groups {
 		for _, kind := range kinds {
 			if path == "/apis/"+gv+"/"+strings.ToLower(kind)+"s" {
@@ -90,10 +89,10 @@ func (f *fake) serves(path string) bool {
 			}
 		}
 	}
-	return path == secrets || path == leases
+	return path == secretsURL || path == leasesURL
 }
 
-func (f *fake) serveGroups(w http.ResponseWriter) {
+func (f *watched) serveGroups(w http.ResponseWriter) {
 	var out []any
 	for gv := range f.groups {
 		group, version, _ := strings.Cut(gv, "/")
@@ -103,20 +102,20 @@ func (f *fake) serveGroups(w http.ResponseWriter) {
 	f.json(w, map[string]any{"kind": "APIGroupList", "groups": out})
 }
 
-func (f *fake) json(w http.ResponseWriter, v any) {
+func (f *watched) json(w http.ResponseWriter, v any) {
 	if err := json.NewEncoder(w).Encode(v); err != nil {
 		f.t.Error(err)
 	}
 }
 
-func (f *fake) refuse(w http.ResponseWriter, code int, reason, message string) {
+func (f *watched) refuse(w http.ResponseWriter, code int, reason, message string) {
 	w.WriteHeader(code)
 	f.json(w, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message})
 }
 
 // watch sends the lines of the channel of the path until it is closed. The caller holds
 // the lock, which is free meanwhile.
-func (f *fake) watch(w http.ResponseWriter, r *http.Request) {
+func (f *watched) watch(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	f.requests = append(f.requests, "watch "+path+" "+r.URL.Query().Get("resourceVersion"))
 	f.open[path]++
@@ -140,17 +139,17 @@ func (f *fake) watch(w http.ResponseWriter, r *http.Request) {
 }
 
 // channel makes the events that the next watch of a path sends.
-func (f *fake) channel(path string) chan string {
+func (f *watched) channel(path string) chan string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.events[path] = make(chan string)
 	return f.events[path]
 }
 
-func (f *fake) change(do func()) { f.mu.Lock(); defer f.mu.Unlock(); do() }
+func (f *watched) change(do func()) { f.mu.Lock(); defer f.mu.Unlock(); do() }
 
 // count counts requests that begin with a text.
-func (f *fake) count(prefix string) (n int) {
+func (f *watched) count(prefix string) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.requests {
@@ -197,16 +196,16 @@ func (r *recorder) what() []string {
 }
 
 // begin starts a watch and stops it when the test ends.
-func (f *fake) begin(r *recorder, o Options) {
+func (f *watched) begin(r *recorder, o WatchOptions) {
 	server := httptest.NewServer(f)
-	c, err := live.New(&rest.Config{Host: server.URL}, "t")
+	c, err := New(&rest.Config{Host: server.URL}, "t")
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- run(ctx, c.REST(), o, pace{50 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond}, r.sink)
+		done <- c.watch(ctx, o, pace{50 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond}, r.sink)
 	}()
 	f.t.Cleanup(func() {
 		cancel()
@@ -239,46 +238,46 @@ func eventJSON(kind, object string) string {
 // TestReconnect lets the server end a watch, which is resumed where it ended, and forget
 // old versions, which leads to a list whose differences are told.
 func TestReconnect(t *testing.T) {
-	f, r := newFake(t), &recorder{}
-	f.lists[machines] = []string{machineJSON("a", "5"), machineJSON("b", "6")}
-	first := f.channel(machines)
-	f.begin(r, Options{})
+	f, r := newWatched(t), &recorder{}
+	f.lists[machinesURL] = []string{machineJSON("a", "5"), machineJSON("b", "6")}
+	first := f.channel(machinesURL)
+	f.begin(r, WatchOptions{})
 	first <- eventJSON("MODIFIED", machineJSON("a", "11"))
 	first <- eventJSON("BOOKMARK", machineJSON("", "20"))
-	second := f.channel(machines)
+	second := f.channel(machinesURL)
 	close(first)
 	second <- eventJSON("ADDED", machineJSON("c", "21"))
-	if n := f.count("watch " + machines + " 20"); n != 1 {
+	if n := f.count("watch " + machinesURL + " 20"); n != 1 {
 		t.Errorf("%d watches from the bookmark", n)
 	}
-	if n := f.count(machines); n != 1 {
+	if n := f.count(machinesURL); n != 1 {
 		t.Errorf("%d lists before the version expired", n)
 	}
 	f.change(func() {
-		f.lists[machines] = []string{machineJSON("a", "30"), machineJSON("c", "21")}
+		f.lists[machinesURL] = []string{machineJSON("a", "30"), machineJSON("c", "21")}
 		f.version = "31"
 	})
 	second <- eventJSON("ERROR", `{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Expired","message":"too old"}`)
-	close(f.channel(machines)) // the next watch ends at once; it must not be asked again and again
-	eventually(t, "second list", func() bool { return f.count(machines) == 2 && f.count("watch "+machines+" 31") > 0 })
+	close(f.channel(machinesURL)) // the next watch ends at once; it must not be asked again and again
+	eventually(t, "second list", func() bool { return f.count(machinesURL) == 2 && f.count("watch "+machinesURL+" 31") > 0 })
 	want := []string{"ADDED! a 5", "ADDED! b 6", "MODIFIED a 11", "ADDED c 21", "MODIFIED! a 30", "DELETED! b 6"}
 	eventually(t, "events", func() bool { return slices.Equal(r.what(), want) })
 	if f.most != 1 {
 		t.Errorf("%d watches of a resource at the same time", f.most)
 	}
-	before := f.count("watch " + machines)
+	before := f.count("watch " + machinesURL)
 	time.Sleep(100 * time.Millisecond)
-	if n := f.count("watch "+machines) - before; n > 12 {
+	if n := f.count("watch "+machinesURL) - before; n > 12 {
 		t.Errorf("%d watches within 100 ms of a server that ends them at once", n)
 	}
 }
 
 // TestRights wants resources that must not be read to be named once.
 func TestRights(t *testing.T) {
-	f, r := newFake(t), &recorder{}
-	f.denied[secrets] = true
-	f.begin(r, Options{})
-	eventually(t, "list of machines", func() bool { return f.count(machines) == 1 })
+	f, r := newWatched(t), &recorder{}
+	f.denied[secretsURL] = true
+	f.begin(r, WatchOptions{})
+	eventually(t, "list of machines", func() bool { return f.count(machinesURL) == 1 })
 	time.Sleep(100 * time.Millisecond)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -299,9 +298,9 @@ func TestRights(t *testing.T) {
 // TestDefinitionsChange lets kinds come, and change their version, while others are
 // watched.
 func TestDefinitionsChange(t *testing.T) {
-	f, r := newFake(t), &recorder{}
-	f.begin(r, Options{})
-	eventually(t, "first lists", func() bool { return f.count("watch "+machines) == 1 && f.count("watch "+clusters) == 1 })
+	f, r := newWatched(t), &recorder{}
+	f.begin(r, WatchOptions{})
+	eventually(t, "first lists", func() bool { return f.count("watch "+machinesURL) == 1 && f.count("watch "+clustersURL) == 1 })
 	f.change(func() { f.groups["bootstrap.cluster.x-k8s.io/v1beta1"] = []string{"AcmeConfig"} })
 	const v1beta1, v1beta2 = "/apis/bootstrap.cluster.x-k8s.io/v1beta1/acmeconfigs", "/apis/bootstrap.cluster.x-k8s.io/v1beta2/acmeconfigs"
 	gone := f.channel(v1beta1)
@@ -312,21 +311,21 @@ func TestDefinitionsChange(t *testing.T) {
 	})
 	gone <- eventJSON("ERROR", `{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Gone","message":"changed"}`)
 	eventually(t, "new version", func() bool { return f.count("watch "+v1beta2) == 1 })
-	if n := f.count(machines); n != 1 {
+	if n := f.count(machinesURL); n != 1 {
 		t.Errorf("%d lists of a resource that did not change", n)
 	}
 }
 
 // TestSecrets wants names and sizes, never values.
 func TestSecrets(t *testing.T) {
-	f, r := newFake(t), &recorder{}
+	f, r := newWatched(t), &recorder{}
 	value := base64.StdEncoding.EncodeToString([]byte("hunter2"))
 	object := func(version string) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"t","uid":"s","resourceVersion":%q,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"hunter2"}},"data":{"value":%q},"stringData":{"x":"hunter2"}}`, version, value)
 	}
-	f.lists[secrets] = []string{object("1")}
-	events := f.channel(secrets)
-	f.begin(r, Options{})
+	f.lists[secretsURL] = []string{object("1")}
+	events := f.channel(secretsURL)
+	f.begin(r, WatchOptions{})
 	events <- eventJSON("MODIFIED", object("11"))
 	eventually(t, "two versions", func() bool { return len(r.what()) == 2 })
 	for i, line := range r.raw {
@@ -343,13 +342,13 @@ func TestSecrets(t *testing.T) {
 
 // TestLeases wants only changes of the holder, not that it still holds.
 func TestLeases(t *testing.T) {
-	f, r := newFake(t), &recorder{}
+	f, r := newWatched(t), &recorder{}
 	lease := func(version, holder string) string {
 		return fmt.Sprintf(`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l","namespace":"acme-system","uid":"l","resourceVersion":%q},"spec":{"holderIdentity":%q,"renewTime":%q}}`, version, holder, version)
 	}
-	f.lists[leases] = []string{lease("1", "a")}
-	events := f.channel(leases)
-	f.begin(r, Options{Namespace: "t"})
+	f.lists[leasesURL] = []string{lease("1", "a")}
+	events := f.channel(leasesURL)
+	f.begin(r, WatchOptions{Namespace: "t"})
 	events <- eventJSON("MODIFIED", lease("11", "a"))
 	events <- eventJSON("MODIFIED", lease("12", "b"))
 	eventually(t, "two versions", func() bool { return slices.Equal(r.what(), []string{"ADDED! l 1", "MODIFIED l 12"}) })
@@ -357,16 +356,16 @@ func TestLeases(t *testing.T) {
 
 // TestLarge watches ten thousand machines with one LIST and one WATCH.
 func TestLarge(t *testing.T) {
-	f, r := newFake(t), &recorder{}
+	f, r := newWatched(t), &recorder{}
 	const n = 10000
 	for i := range n {
-		f.lists[machines] = append(f.lists[machines], machineJSON(fmt.Sprintf("m%d", i), fmt.Sprint(i+1)))
+		f.lists[machinesURL] = append(f.lists[machinesURL], machineJSON(fmt.Sprintf("m%d", i), fmt.Sprint(i+1)))
 	}
-	events := f.channel(machines)
-	f.begin(r, Options{})
+	events := f.channel(machinesURL)
+	f.begin(r, WatchOptions{})
 	events <- eventJSON("MODIFIED", machineJSON("m7", "20000"))
 	eventually(t, "all machines", func() bool { return len(r.what()) == n+1 })
-	if n := f.count(machines) + f.count("watch "+machines); n != 2 {
+	if n := f.count(machinesURL) + f.count("watch "+machinesURL); n != 2 {
 		t.Errorf("%d requests for the machines", n)
 	}
 }
@@ -375,11 +374,11 @@ func TestLarge(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	c, err := live.New(&rest.Config{Host: server.URL}, "t")
+	c, err := New(&rest.Config{Host: server.URL}, "t")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Run(t.Context(), c.REST(), Options{}, func([]byte) {}); err == nil {
+	if err := c.Watch(t.Context(), WatchOptions{}, func([]byte) {}); err == nil {
 		t.Error("no error")
 	}
 }
