@@ -1,0 +1,63 @@
+package cel
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	kube "k8s.io/apiserver/pkg/cel"
+)
+
+// requestFields are those of the variable request, one line for each type: its name,
+// then fields with their types; those without one are texts (k8s.io/apiserver
+// pkg/admission/plugin/cel, BuildRequestType).
+const requestFields = `
+GroupVersionKind group version kind
+GroupVersionResource group version resource
+UserInfo username uid groups:texts extra:map
+AdmissionRequest kind:GroupVersionKind resource:GroupVersionResource subResource requestKind:GroupVersionKind requestResource:GroupVersionResource requestSubResource name namespace operation userInfo:UserInfo dryRun:bool options:any`
+
+// conditions is the environment of the matchConditions of a webhook.
+var conditions = sync.OnceValues(func() (*cel.Env, error) {
+	texts := kube.NewListType(kube.StringType, -1)
+	known := map[string]*kube.DeclType{"": kube.StringType, "texts": texts, "map": kube.NewMapType(kube.StringType, texts, -1), "bool": kube.BoolType, "any": kube.DynType}
+	var request *kube.DeclType
+	for line := range strings.SplitSeq(strings.TrimSpace(requestFields), "\n") {
+		words := strings.Fields(line)
+		fields := map[string]*kube.DeclField{}
+		for _, word := range words[1:] {
+			name, of, _ := strings.Cut(word, ":")
+			fields[name] = kube.NewDeclField(name, known[of], true, nil, nil)
+		}
+		request = kube.NewObjectType("kubernetes."+words[0], fields)
+		known[words[0]] = request
+	}
+	base, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	options, err := kube.NewDeclTypeProvider(request).EnvOptions(base.CELTypeProvider())
+	if err != nil {
+		return nil, err
+	}
+	return base.Extend(append(options, cel.Variable("request", request.CelType()), cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType))...)
+})
+
+// Condition says why the API server refuses the expression of a webhook's
+// matchConditions, or nil (Kubernetes pkg/apis/admissionregistration/validation,
+// validateMatchConditionsExpression). Expressions that ask the authorizer are not judged.
+func Condition(text string) error {
+	env, err := conditions()
+	if err != nil || strings.Contains(text, "authorizer") {
+		return err
+	}
+	ast, issues := env.Compile(text)
+	if issues != nil && issues.Err() != nil {
+		return summary(issues)
+	}
+	if ast.OutputType() != cel.BoolType {
+		return fmt.Errorf("it gives %s, but must give bool", ast.OutputType())
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package components
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// demand is what the API server asks of the values at a path; a star in it stands
+// for all entries of a list.
+type demand struct {
+	path string
+	test test
+}
+
+// test looks at a value and says what is wrong with it, in words that follow its
+// path. The place is the value itself if it is nil.
+type test func(n *yamldoc.Node, fail failure)
+
+type failure func(at *yamldoc.Node, format string, args ...any)
+
+// judge holds an object against demands.
+type judge struct {
+	p *lint.Pass
+	o *manifest.Object
+}
+
+// demands reports what is wrong with a part of the object, which stands at a path.
+func (j judge) demands(n *yamldoc.Node, at []string, rows []demand) {
+	for _, row := range rows {
+		j.walk(n, at, row.path, row.test)
+	}
+}
+
+func (j judge) walk(n *yamldoc.Node, at []string, path string, t test) {
+	if n == nil || n.Kind == yamldoc.Null {
+		return
+	}
+	step, rest, _ := strings.Cut(path, ".")
+	switch step {
+	case "":
+		t(n, func(place *yamldoc.Node, format string, args ...any) {
+			if place == nil {
+				place = n
+			}
+			if !view.Open(j.o, n) && !view.Open(j.o, place) {
+				j.p.On(j.o, place, "%s%s", written(at), fmt.Sprintf(format, args...))
+			}
+		})
+	case "*":
+		for i, item := range n.List() {
+			j.walk(item, append(at[:len(at):len(at)], "["+strconv.Itoa(i)+"]"), rest, t)
+		}
+	default:
+		j.walk(n.Get(step), append(at[:len(at):len(at)], step), rest, t)
+	}
+}
+
+// written is a path for messages, with a space after it; empty for the object itself.
+func written(at []string) string {
+	if len(at) == 0 {
+		return ""
+	}
+	return strings.ReplaceAll(strings.Join(at, "."), ".[", "[") + " "
+}
+
+// unset reports whether the API server takes a value for none.
+func unset(n *yamldoc.Node) bool {
+	return n == nil || n.Kind == yamldoc.Null || n.Is(yamldoc.String) && n.Text() == "" || n.Is(yamldoc.List) && len(n.List()) == 0
+}
+
+// needs demands fields that are set.
+func needs(names ...string) test {
+	return func(n *yamldoc.Node, fail failure) {
+		for _, name := range names {
+			if n.Is(yamldoc.Map) && unset(n.Get(name)) {
+				fail(view.NearestOf(n, name), "has no %s", name)
+			}
+		}
+	}
+}
+
+// oneOf demands one of some words; the empty one is not named in messages.
+func oneOf(words ...string) test {
+	return func(n *yamldoc.Node, fail failure) {
+		if n.Is(yamldoc.String) && !slices.Contains(words, n.Text()) {
+			fail(nil, "is %q; it must be %s", n.Text(), strings.Join(slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "" }), ", "))
+		}
+	}
+}
+
+// alone demands that a star is the only entry of a list.
+func alone(n *yamldoc.Node, fail failure) {
+	for _, item := range n.List() {
+		if item.Str() == "*" && len(n.List()) > 1 {
+			fail(item, `has other entries besides "*"`)
+		}
+	}
+}
+
+// between demands a number in a range.
+func between(low, high int64) test {
+	return func(n *yamldoc.Node, fail failure) {
+		switch v, ok := n.Int(); {
+		case ok && v < low && high == many:
+			fail(nil, "is %d; it must be at least %d", v, low)
+		case ok && (v < low || v > high):
+			fail(nil, "is %d; it must be between %d and %d", v, low, high)
+		}
+	}
+}
+
+// many is where ranges end that have no end.
+const many = 1<<31 - 1
+
+// form demands a text that a function of the API server has nothing against.
+func form(problems func(string) []string) test {
+	return func(n *yamldoc.Node, fail failure) {
+		if n.Str() == "" {
+			return
+		}
+		if list := problems(n.Text()); len(list) > 0 {
+			why, _, _ := strings.Cut(list[0], " (e.g.")
+			fail(nil, "is %q: %s", n.Text(), why)
+		}
+	}
+}
+
+// choice demands one of some fields, or at most one.
+func choice(needed bool, names ...string) test {
+	return func(n *yamldoc.Node, fail failure) {
+		var set []string
+		for _, name := range names {
+			if v := n.Get(name); v != nil && v.Kind != yamldoc.Null {
+				set = append(set, name)
+			}
+		}
+		switch {
+		case !n.Is(yamldoc.Map):
+		case len(set) > 1:
+			fail(nil, "has %s; only one is allowed", view.Enumerate(set))
+		case len(set) == 0 && needed:
+			fail(nil, "has none of %s", view.Enumerate(names))
+		}
+	}
+}
+
+// distinct demands that the entries of a list differ: in a field, or as a whole if none is named.
+func distinct(name string) test {
+	return func(n *yamldoc.Node, fail failure) {
+		seen := map[string]bool{}
+		for _, item := range n.List() {
+			if name != "" {
+				item = item.Get(name)
+			}
+			if item == nil {
+				continue
+			}
+			if seen[item.Text()] {
+				fail(item, "has two entries with the %s %s", cmp.Or(name, "value"), item.Text())
+			}
+			seen[item.Text()] = true
+		}
+	}
+}
+
+// selects demands a selector of labels that the API server understands
+// (apimachinery meta/v1/validation, ValidateLabelSelector).
+func selects(n *yamldoc.Node, fail failure) {
+	data, err := json.Marshal(n.Value())
+	var s metav1.LabelSelector
+	if err != nil || json.Unmarshal(data, &s) != nil {
+		return // another rule tells of wrong types
+	}
+	for _, e := range metavalidation.ValidateLabelSelector(&s, metavalidation.LabelSelectorValidationOptions{}, nil) {
+		fail(nil, "is not valid: %v", e)
+		return
+	}
+}

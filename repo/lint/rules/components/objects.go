@@ -1,0 +1,588 @@
+package components
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC015", Name: "role-fields", Since: "v0.2.0",
+	Title:    "Roles and bindings must have fields that the API server accepts",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/rbac/validation, ValidatePolicyRule and ValidateClusterRoleBinding",
+	Why:    "The API server refuses the role or binding in the middle of the installation.",
+	Fix:    "Give each rule verbs, apiGroups and resources, or verbs and nonResourceURLs in a ClusterRole, and each binding a roleRef and subjects with kinds and names.",
+	Kinds:  view.Installed, Check: ofKinds(view.RbacGroup, map[string][]demand{
+		"ClusterRole":        append(roleDemands, demand{"rules.*", policyRule}),
+		"Role":               append(roleDemands, demand{"rules.*", policyRule}, demand{"rules.*.nonResourceURLs", onlyInClusterRoles}),
+		"ClusterRoleBinding": append(bindingDemands, demand{"roleRef.kind", oneOf("ClusterRole")}),
+		"RoleBinding":        append(bindingDemands, demand{"roleRef.kind", oneOf("ClusterRole", "Role")}),
+	}),
+})
+
+// ofKinds is the check of a rule that has demands for the objects of a group.
+func ofKinds(group string, rows map[string][]demand) func(*lint.Pass) {
+	return func(p *lint.Pass) {
+		for _, o := range p.File.Objects() {
+			if o.Group == group && (o.Version == "v1" || group == view.RbacGroup) {
+				judge{p, o}.demands(o.Doc.Root, nil, rows[o.Kind])
+			}
+		}
+	}
+}
+
+var roleDemands = []demand{
+	{"rules.*", needs("verbs")},
+	{"aggregationRule", needs("clusterRoleSelectors")},
+	{"aggregationRule.clusterRoleSelectors.*", selects},
+}
+
+func policyRule(n *yamldoc.Node, fail failure) {
+	if urls := n.Get("nonResourceURLs"); !unset(urls) {
+		if !unset(n.Get("apiGroups")) || !unset(n.Get("resources")) || !unset(n.Get("resourceNames")) {
+			fail(urls, "has both nonResourceURLs and resources")
+		}
+		return
+	}
+	needs("apiGroups", "resources")(n, fail)
+}
+
+func onlyInClusterRoles(n *yamldoc.Node, fail failure) {
+	if !unset(n) {
+		fail(nil, "is set, which only a ClusterRole may do")
+	}
+}
+
+var bindingDemands = []demand{
+	{"", needs("roleRef")},
+	{"roleRef", needs("kind", "name")},
+	{"roleRef.name", form(content.IsPathSegmentName)},
+	{"roleRef.apiGroup", oneOf("", view.RbacGroup)},
+	{"subjects.*", needs("kind", "name")},
+	{"subjects.*.kind", oneOf("", "ServiceAccount", "User", "Group")},
+	{"subjects.*", func(n *yamldoc.Node, fail failure) {
+		switch at := n.Get("apiGroup"); n.Get("kind").Str() {
+		case "ServiceAccount":
+			if at.Str() != "" {
+				fail(at, "has the apiGroup %q; a ServiceAccount must have none", at.Str())
+			}
+			if name := n.Get("name"); name != nil {
+				form(validation.IsDNS1123Subdomain)(name, func(_ *yamldoc.Node, format string, args ...any) { fail(name, format, args...) })
+			}
+		case "User", "Group":
+			if at.Str() != "" && at.Str() != view.RbacGroup {
+				fail(at, "has the apiGroup %q; it must be %s", at.Str(), view.RbacGroup)
+			}
+		}
+	}},
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH014", Name: "webhook-fields", Since: "v0.2.0",
+	Title:    "Webhooks must have fields that the API server accepts",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateMutatingWebhook and validateRuleWithOperations",
+	Why:    "The API server refuses the configuration with all its webhooks.",
+	Fix:    "Correct the field. Most come from a +kubebuilder:webhook marker or a patch in config/webhook.",
+	Kinds:  view.Installed, Check: ofKinds(admissionGroup, map[string][]demand{
+		"ValidatingWebhookConfiguration": webhookDemands,
+		"MutatingWebhookConfiguration":   append(webhookDemands, demand{"webhooks.*.reinvocationPolicy", oneOf("Never", "IfNeeded")}),
+	}),
+})
+
+var webhookDemands = []demand{
+	{"webhooks.*.rules.*", needs("operations", "apiGroups", "apiVersions", "resources")},
+	{"webhooks.*.rules.*.operations", alone},
+	{"webhooks.*.rules.*.operations.*", oneOf("*", "CREATE", "UPDATE", "DELETE", "CONNECT")},
+	{"webhooks.*.rules.*.apiGroups", alone},
+	{"webhooks.*.rules.*.apiVersions", alone},
+	{"webhooks.*.rules.*.apiVersions.*", notEmpty},
+	{"webhooks.*.rules.*.resources", webhookedResources},
+	{"webhooks.*.rules.*.resources.*", notEmpty},
+	{"webhooks.*.rules.*.scope", oneOf("*", "Cluster", "Namespaced")},
+	{"webhooks.*.admissionReviewVersions", distinct("")},
+	{"webhooks.*.admissionReviewVersions.*", form(validation.IsDNS1035Label)},
+	{"webhooks.*.failurePolicy", oneOf("Fail", "Ignore")},
+	{"webhooks.*.matchPolicy", oneOf("Equivalent", "Exact")},
+	{"webhooks.*.namespaceSelector", selects},
+	{"webhooks.*.objectSelector", selects},
+	{"webhooks.*.matchConditions", atMost(64)},
+	{"webhooks.*.matchConditions", distinct("name")},
+	{"webhooks.*.matchConditions.*", needs("name", "expression")},
+	{"webhooks.*.matchConditions.*.name", form(validation.IsQualifiedName)},
+	{"webhooks.*.matchConditions.*.expression", func(n *yamldoc.Node, fail failure) {
+		if err := cel.Condition(n.Str()); n.Str() != "" && err != nil {
+			fail(nil, "does not compile: %v", err)
+		}
+	}},
+	{"webhooks.*.clientConfig.url", fault(view.URLFault)},
+	{"webhooks.*.clientConfig.service", needs("name", "namespace")},
+	{"webhooks.*.clientConfig.service.path", fault(view.PathFault)},
+	{"webhooks.*.clientConfig.service.port", between(1, math.MaxUint16)},
+}
+
+func notEmpty(n *yamldoc.Node, fail failure) {
+	if n.Is(yamldoc.String) && n.Text() == "" {
+		fail(nil, "is empty")
+	}
+}
+
+// fault demands a text about which a function finds nothing to say.
+func fault(of func(string) string) test {
+	return func(n *yamldoc.Node, fail failure) {
+		if n.Is(yamldoc.String) {
+			if why := of(n.Text()); why != "" {
+				fail(nil, "%q %s", n.Text(), why)
+			}
+		}
+	}
+}
+
+func atMost(limit int) test {
+	return func(n *yamldoc.Node, fail failure) {
+		if len(n.List()) > limit {
+			fail(nil, "has %d entries; at most %d are allowed", len(n.List()), limit)
+		}
+	}
+}
+
+// webhookedResources demands that no resource is covered by another one.
+func webhookedResources(n *yamldoc.Node, fail failure) {
+	covers := map[string]bool{} // "pods/*" and "*/status", as they stand
+	plain, star := false, false
+	for _, item := range n.List() {
+		text := item.Str()
+		kind, sub, split := strings.Cut(text, "/")
+		switch {
+		case text == "*":
+			plain, star = false, true // what the API server does: only names after the star count
+		case !split:
+			plain = text != ""
+		case text == "*/*" && len(n.List()) > 1, covers[kind+"/*"], covers["*/"+sub]:
+			fail(item, "%q repeats what another entry covers", text)
+		}
+		if split && (kind == "*" || sub == "*") {
+			covers[text] = true
+		}
+	}
+	if plain && star {
+		fail(nil, `has other resources besides "*"`)
+	}
+}
+
+var _ = webhookRules.Add(lint.Rule{
+	ID: "WH015", Name: "service-fields", Since: "v0.2.0",
+	Title:    "Services must have fields that the API server accepts",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/core/validation, ValidateService and validateServicePort",
+	Why:    "The API server refuses the Service in the middle of the installation.",
+	Fix:    "Correct the field. A Service with several ports must name each of them.",
+	Kinds:  view.Installed, Check: ofKinds("", map[string][]demand{"Service": serviceDemands}),
+})
+
+var serviceDemands = []demand{
+	{"", needs("spec")},
+	{"spec", func(n *yamldoc.Node, fail failure) {
+		ports := n.Get("ports")
+		headless := n.Get("clusterIP").Str() == "None"
+		if external := n.Get("type").Str() == "ExternalName"; external {
+			needs("externalName")(n, fail)
+		} else if unset(ports) && !headless {
+			fail(cmp.Or(ports, n), "has no ports")
+		}
+		for _, port := range ports.List() {
+			if len(ports.List()) > 1 && unset(port.Get("name")) {
+				fail(port, "has several ports, so each needs a name; port %s has none", port.Get("port").Text())
+			}
+		}
+	}},
+	{"spec.type", oneOf("", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName")},
+	{"spec.sessionAffinity", oneOf("", "None", "ClientIP")},
+	{"spec.selector", labels},
+	{"spec.ports", distinct("name")},
+	{"spec.ports", func(n *yamldoc.Node, fail failure) {
+		seen := map[string]bool{}
+		for _, port := range n.List() {
+			key := cmp.Or(port.Get("protocol").Str(), "TCP") + " " + port.Get("port").Text()
+			if port.Get("port") != nil && seen[key] {
+				fail(port.Get("port"), "has two entries for %s", key)
+			}
+			seen[key] = true
+		}
+	}},
+	{"spec.ports.*", needs("port")},
+	{"spec.ports.*.name", form(validation.IsDNS1123Label)},
+	{"spec.ports.*.port", between(1, math.MaxUint16)},
+	{"spec.ports.*.protocol", oneOf("", "TCP", "UDP", "SCTP")},
+	{"spec.ports.*.targetPort", func(n *yamldoc.Node, fail failure) {
+		if !isZero(n) { // which is none
+			aPort(n, fail)
+		}
+	}},
+	{"spec.ports.*.appProtocol", form(validation.IsQualifiedName)},
+}
+
+// labels demands labels with valid keys and values.
+func labels(n *yamldoc.Node, fail failure) {
+	for _, f := range view.Fields(n) {
+		for _, why := range append(validation.IsQualifiedName(f.Name), validation.IsValidLabelValue(f.Value.Str())...) {
+			fail(f.Value, "has the label %s: %s, which is not valid: %s", f.Name, f.Value.Text(), why)
+			break
+		}
+	}
+}
+
+// aPort demands the number of a port or a name that one may have.
+func aPort(n *yamldoc.Node, fail failure) {
+	between(1, math.MaxUint16)(n, fail)
+	form(validation.IsValidPortName)(n, fail)
+}
+
+var _ = workloadRules.Add(lint.Rule{
+	ID: "DEP007", Name: "pod-fields", Since: "v0.2.0",
+	Title:    "Workloads must have fields that the API server accepts",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/core/validation, ValidatePodSpec and validateContainerCommon; pkg/apis/apps/validation",
+	Why:    "The API server refuses the workload, so the controller never runs.",
+	Fix:    "Correct the field.",
+	Kinds:  view.Installed, Check: podFields,
+})
+
+func podFields(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		j, pod := judge{p, o}, view.PodOf(o)
+		if o.Group == "apps" {
+			j.demands(o.Doc.Root, nil, workloadDemands[o.Kind])
+			j.demands(pod, nil, []demand{{"restartPolicy", oneOf("", "Always")}})
+		}
+		if pod == nil {
+			continue
+		}
+		j.demands(pod, nil, podDemands)
+		mounted := volumes(o, pod)
+		for _, list := range [...]string{"containers", "initContainers"} {
+			for i, c := range pod.Get(list).List() {
+				at := []string{list + "[" + strconv.Itoa(i) + "]"}
+				j.demands(c, at, containerDemands)
+				j.demands(c, at, []demand{{"volumeMounts.*.name", mounted}})
+				for _, probe := range [...]string{"livenessProbe", "readinessProbe", "startupProbe"} {
+					if n := c.Get(probe); n != nil && list == "initContainers" && c.Get("restartPolicy").Str() != "Always" {
+						j.walk(n, append(at, probe), "", func(_ *yamldoc.Node, fail failure) {
+							fail(nil, "is only allowed for containers that keep running")
+						})
+					}
+					j.demands(c.Get(probe), append(at, probe), probeDemands)
+					if probe != "readinessProbe" {
+						j.demands(c.Get(probe), append(at, probe), []demand{{"successThreshold", onlyOne}})
+					}
+				}
+			}
+		}
+	}
+}
+
+// volumes demands a volume that the pods of an object have.
+func volumes(o *manifest.Object, pod *yamldoc.Node) test {
+	var names []string
+	for _, v := range pod.Get("volumes").List() {
+		if view.Open(o, v.Get("name")) {
+			return func(*yamldoc.Node, failure) {}
+		}
+		names = append(names, v.Get("name").Str())
+	}
+	for _, v := range o.Get("spec", "volumeClaimTemplates").List() {
+		names = append(names, v.Get("metadata", "name").Str())
+	}
+	return func(n *yamldoc.Node, fail failure) {
+		if n.Str() != "" && !slices.Contains(names, n.Text()) {
+			fail(nil, "is %q, but the pod has no volume of that name", n.Text())
+		}
+	}
+}
+
+func onlyOne(n *yamldoc.Node, fail failure) {
+	if v, ok := n.Int(); ok && v != 0 && v != 1 {
+		fail(nil, "is %d; it must be 1", v)
+	}
+}
+
+var notNegative = between(0, many)
+
+// workloadDemands are those of the kinds around pods.
+var workloadDemands = map[string][]demand{
+	"Deployment": {
+		{"", needs("spec")}, {"spec", needs("template")}, {"spec.template", needs("spec")},
+		{"spec.replicas", notNegative}, {"spec.minReadySeconds", notNegative}, {"spec.revisionHistoryLimit", notNegative},
+		{"spec", func(n *yamldoc.Node, fail failure) {
+			ready, _ := n.Get("minReadySeconds").Int()
+			deadline, ok := n.Get("progressDeadlineSeconds").Int()
+			if !ok {
+				deadline = 600
+			}
+			if deadline <= ready {
+				fail(cmp.Or(n.Get("progressDeadlineSeconds"), n.Get("minReadySeconds")), "has progressDeadlineSeconds %d, which must be greater than minReadySeconds, %d", deadline, ready)
+			}
+		}},
+		{"spec.selector", selects},
+		{"spec.strategy.type", oneOf("", "Recreate", "RollingUpdate")},
+		{"spec.strategy", func(n *yamldoc.Node, fail failure) {
+			update := n.Get("rollingUpdate")
+			if n.Get("type").Str() == "Recreate" && update != nil && update.Kind != yamldoc.Null {
+				fail(update, "has both the type Recreate and rollingUpdate")
+			} else if isNone(update.Get("maxSurge")) && isNone(update.Get("maxUnavailable")) {
+				fail(update, "allows neither a new pod nor a missing one: maxSurge and maxUnavailable are both 0")
+			}
+		}},
+		{"spec.strategy.rollingUpdate.maxSurge", share(many)},
+		{"spec.strategy.rollingUpdate.maxUnavailable", share(100)},
+	},
+	"DaemonSet": {
+		{"", needs("spec")}, {"spec", needs("template")}, {"spec.template", needs("spec")},
+		{"spec.minReadySeconds", notNegative}, {"spec.revisionHistoryLimit", notNegative}, {"spec.selector", selects},
+		{"spec.updateStrategy.type", oneOf("", "OnDelete", "RollingUpdate")},
+		{"spec.updateStrategy.rollingUpdate", func(n *yamldoc.Node, fail failure) {
+			surge, unavailable := n.Get("maxSurge"), n.Get("maxUnavailable")
+			some := unavailable == nil || !isNone(unavailable) // the default is 1
+			if more := surge != nil && !isNone(surge); more == some {
+				fail(nil, "must have one of maxSurge and maxUnavailable that is not 0, and only one")
+			}
+		}},
+		{"spec.updateStrategy.rollingUpdate.maxSurge", share(100)},
+		{"spec.updateStrategy.rollingUpdate.maxUnavailable", share(100)},
+	},
+}
+
+func isNone(n *yamldoc.Node) bool { return isZero(n) || n.Str() == "0%" }
+
+// share demands a number that is not negative, or a percentage up to a limit.
+func share(limit int64) test {
+	return func(n *yamldoc.Node, fail failure) {
+		notNegative(n, fail)
+		if text := n.Str(); n.Is(yamldoc.String) {
+			percent, _ := strconv.ParseInt(strings.TrimSuffix(text, "%"), 10, 64)
+			if !view.IsPercent(text) || percent > limit {
+				fail(nil, "is %q; it must be a number or a percentage such as 25%%", text)
+			}
+		}
+	}
+}
+
+var podDemands = []demand{
+	{"", needs("containers")},
+	{"", func(n *yamldoc.Node, fail failure) {
+		seen := map[string]bool{}
+		for _, c := range slices.Concat(n.Get("containers").List(), n.Get("initContainers").List()) {
+			if name := c.Get("name").Str(); name != "" && seen[name] {
+				fail(c.Get("name"), "the pod has two containers named %s", name)
+			} else {
+				seen[name] = true
+			}
+		}
+	}},
+	{"dnsPolicy", oneOf("", "ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")},
+	{"serviceAccountName", form(validation.IsDNS1123Subdomain)},
+	{"priorityClassName", form(validation.IsDNS1123Subdomain)},
+	{"nodeSelector", labels},
+	{"securityContext.runAsUser", notNegative},
+	{"securityContext.runAsGroup", notNegative},
+	{"securityContext.fsGroup", notNegative},
+	{"securityContext.seccompProfile", seccomp},
+	{"tolerations.*", toleration},
+	{"tolerations.*.key", form(validation.IsQualifiedName)},
+	{"tolerations.*.effect", oneOf("", "NoSchedule", "PreferNoSchedule", "NoExecute")},
+	{"topologySpreadConstraints.*", needs("topologyKey", "whenUnsatisfiable", "maxSkew")},
+	{"topologySpreadConstraints.*.whenUnsatisfiable", oneOf("", "DoNotSchedule", "ScheduleAnyway")},
+	{"topologySpreadConstraints.*.maxSkew", between(1, many)},
+	{"volumes", distinct("name")},
+	{"volumes.*", needs("name")},
+	{"volumes.*.name", form(validation.IsDNS1123Label)},
+	{"volumes.*", func(n *yamldoc.Node, fail failure) {
+		var sources []string
+		for _, f := range view.Fields(n) {
+			if f.Name != "name" && f.Value.Kind != yamldoc.Null {
+				sources = append(sources, f.Name)
+			}
+		}
+		if len(sources) > 1 {
+			fail(nil, "has %s; only one source is allowed", view.Enumerate(sources))
+		}
+	}},
+	{"volumes.*.secret", needs("secretName")},
+	{"volumes.*.configMap", needs("name")},
+	{"volumes.*.hostPath", needs("path")},
+	{"volumes.*.persistentVolumeClaim", needs("claimName")},
+	{"volumes.*.csi", needs("driver")},
+	{"volumes.*.secret.items.*", needs("key", "path")},
+	{"volumes.*.configMap.items.*", needs("key", "path")},
+	{"volumes.*.secret.items.*.path", descending},
+	{"volumes.*.configMap.items.*.path", descending},
+	{"volumes.*.secret.defaultMode", between(0, 0o777)},
+	{"volumes.*.configMap.defaultMode", between(0, 0o777)},
+	{"volumes.*.projected.defaultMode", between(0, 0o777)},
+	{"volumes.*.projected.sources.*", choice(false, "secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")},
+	{"volumes.*.projected.sources.*.serviceAccountToken", needs("path")},
+}
+
+func toleration(n *yamldoc.Node, fail failure) {
+	key, operator, value := n.Get("key").Str(), n.Get("operator").Str(), n.Get("value")
+	switch {
+	case key == "" && operator != "Exists":
+		fail(nil, "has no key, which only the operator Exists allows")
+	case operator == "Exists" && value.Str() != "":
+		fail(value, "has a value, which the operator Exists does not allow")
+	case !slices.Contains([]string{"", "Exists", "Equal"}, operator):
+		fail(n.Get("operator"), "has the operator %q; it must be Exists or Equal", operator)
+	case n.Get("tolerationSeconds") != nil && n.Get("effect").Str() != "NoExecute":
+		fail(n.Get("tolerationSeconds"), "has tolerationSeconds, which only the effect NoExecute allows")
+	}
+}
+
+func seccomp(n *yamldoc.Node, fail failure) {
+	file := !unset(n.Get("localhostProfile"))
+	switch kind := n.Get("type").Str(); {
+	case !slices.Contains([]string{"RuntimeDefault", "Unconfined", "Localhost"}, kind):
+		fail(n.Get("type"), "has the type %q; it must be RuntimeDefault, Unconfined or Localhost", kind)
+	case file != (kind == "Localhost"):
+		fail(nil, "must have a localhostProfile if and only if its type is Localhost")
+	}
+}
+
+// descending demands a relative path without "..".
+func descending(n *yamldoc.Node, fail failure) {
+	if text := n.Str(); path.IsAbs(text) || slices.Contains(strings.Split(text, "/"), "..") {
+		fail(nil, `is %q; it must be a relative path without ".."`, text)
+	}
+}
+
+// containerDemands are those of a container.
+var containerDemands = []demand{
+	{"", needs("name", "image")},
+	{"name", form(validation.IsDNS1123Label)},
+	{"imagePullPolicy", oneOf("", "Always", "IfNotPresent", "Never")},
+	{"terminationMessagePolicy", oneOf("", "File", "FallbackToLogsOnError")},
+	{"ports", distinct("name")},
+	{"ports.*", needs("containerPort")},
+	{"ports.*.name", form(validation.IsValidPortName)},
+	{"ports.*.containerPort", between(1, math.MaxUint16)},
+	{"ports.*.hostPort", between(0, math.MaxUint16)},
+	{"ports.*.protocol", oneOf("", "TCP", "UDP", "SCTP")},
+	{"env.*", needs("name")},
+	{"env.*.name", form(validation.IsRelaxedEnvVarName)},
+	{"env.*", func(n *yamldoc.Node, fail failure) {
+		if from := n.Get("valueFrom"); from.Is(yamldoc.Map) && len(from.Fields()) > 0 && !unset(n.Get("value")) {
+			fail(from, "has both value and valueFrom")
+		}
+	}},
+	{"env.*.valueFrom", choice(true, "fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")},
+	{"env.*.valueFrom.fieldRef.fieldPath", fieldOfPod},
+	{"env.*.valueFrom.fieldRef", needs("fieldPath")},
+	{"env.*.valueFrom.resourceFieldRef", needs("resource")},
+	{"env.*.valueFrom.configMapKeyRef", needs("name", "key")},
+	{"env.*.valueFrom.secretKeyRef", needs("name", "key")},
+	{"env.*.valueFrom.configMapKeyRef.key", form(validation.IsConfigMapKey)},
+	{"env.*.valueFrom.secretKeyRef.key", form(validation.IsConfigMapKey)},
+	{"envFrom.*", choice(true, "configMapRef", "secretRef")},
+	{"env.*.valueFrom.configMapKeyRef.name", form(validation.IsDNS1123Subdomain)},
+	{"env.*.valueFrom.secretKeyRef.name", form(validation.IsDNS1123Subdomain)},
+	{"envFrom.*.configMapRef", needs("name")},
+	{"envFrom.*.secretRef", needs("name")},
+	{"envFrom.*.configMapRef.name", form(validation.IsDNS1123Subdomain)},
+	{"envFrom.*.secretRef.name", form(validation.IsDNS1123Subdomain)},
+	{"volumeMounts", distinct("mountPath")},
+	{"volumeMounts.*", needs("name", "mountPath")},
+	{"volumeMounts.*.subPath", descending},
+	{"volumeMounts.*.mountPropagation", oneOf("None", "HostToContainer", "Bidirectional")},
+	{"volumeMounts.*", func(n *yamldoc.Node, fail failure) {
+		if !unset(n.Get("subPath")) && !unset(n.Get("subPathExpr")) {
+			fail(nil, "has both subPath and subPathExpr")
+		}
+	}},
+	{"resources", requestsWithinLimits},
+	{"securityContext.runAsUser", notNegative},
+	{"securityContext.runAsGroup", notNegative},
+	{"securityContext.seccompProfile", seccomp},
+	{"securityContext", func(n *yamldoc.Node, fail failure) {
+		admin := slices.ContainsFunc(n.Get("capabilities", "add").List(), func(c *yamldoc.Node) bool { return c.Str() == "CAP_SYS_ADMIN" })
+		if at := n.Get("allowPrivilegeEscalation"); isFalse(at) && (n.Get("privileged").Bool() || admin) {
+			fail(at, "forbids privilege escalation for a privileged container")
+		}
+	}},
+	{"lifecycle.postStart", choice(true, handlers...)},
+	{"lifecycle.preStop", choice(true, handlers...)},
+}
+
+var handlers = []string{"exec", "httpGet", "tcpSocket", "sleep"}
+
+// fieldsOfPod are those that an environment variable can show.
+var fieldsOfPod = []string{
+	"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "spec.host",
+	"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
+}
+
+func fieldOfPod(n *yamldoc.Node, fail failure) {
+	text := n.Str()
+	of, key, subscript := strings.Cut(strings.TrimSuffix(text, "']"), "['")
+	of = strings.TrimPrefix(of, "metadata.")
+	if subscript && (of == "labels" && len(validation.IsQualifiedName(key)) == 0 || of == "annotations" && len(validation.IsQualifiedName(strings.ToLower(key))) == 0) {
+		return
+	}
+	if text != "" && !slices.Contains(fieldsOfPod, text) {
+		fail(nil, "is %q, which an environment variable cannot show", text)
+	}
+}
+
+// requestsWithinLimits compares quantities, and looks at the names of resources.
+func requestsWithinLimits(n *yamldoc.Node, fail failure) {
+	limits := map[string]resource.Quantity{}
+	for _, list := range [...]string{"limits", "requests"} {
+		for _, f := range view.Fields(n.Get(list)) {
+			quantity, err := resource.ParseQuantity(f.Value.Text())
+			if err != nil {
+				continue // another rule tells of it
+			}
+			bare := !strings.Contains(f.Name, "/")
+			huge := strings.HasPrefix(f.Name, "hugepages-")
+			switch limit, limited := limits[f.Name]; {
+			case bare && !huge && !slices.Contains([]string{"cpu", "memory", "ephemeral-storage"}, f.Name), len(validation.IsQualifiedName(f.Name)) > 0:
+				fail(f.Key(), "%s has %q, which is not a resource of containers", list, f.Name)
+			case quantity.Sign() < 0:
+				fail(f.Value, "%s has %s %s, which is negative", list, f.Name, f.Value.Text())
+			case list == "limits":
+				limits[f.Name] = quantity
+			case limited && quantity.Cmp(limit) > 0:
+				fail(f.Value, "requests %s %s, more than its limit of %s", f.Name, f.Value.Text(), fmt.Sprint(&limit))
+			case (huge || !bare && !strings.Contains(f.Name, "kubernetes.io/")) && (!limited || quantity.Cmp(limit) != 0):
+				fail(f.Value, "requests %s without an equal limit", f.Name)
+			}
+		}
+	}
+}
+
+var probeDemands = []demand{
+	{"", choice(true, "exec", "httpGet", "tcpSocket", "grpc")},
+	{"initialDelaySeconds", notNegative}, {"timeoutSeconds", notNegative}, {"periodSeconds", notNegative},
+	{"successThreshold", notNegative}, {"failureThreshold", notNegative},
+	{"terminationGracePeriodSeconds", between(1, many)},
+	{"exec", needs("command")},
+	{"httpGet", needs("port")},
+	{"httpGet.port", aPort},
+	{"httpGet.scheme", oneOf("", "HTTP", "HTTPS")},
+	{"tcpSocket", needs("port")},
+	{"tcpSocket.port", aPort},
+	{"grpc.port", between(1, math.MaxUint16)},
+}
