@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -95,7 +96,7 @@ func needs(names ...string) test {
 func oneOf(words ...string) test {
 	return func(n *yamldoc.Node, fail failure) {
 		if n.Is(yamldoc.String) && !slices.Contains(words, n.Text()) {
-			fail(nil, "is %q; it must be %s", n.Text(), strings.Join(slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "" }), ", "))
+			fail(nil, "is %q; it must be %s", n.Text(), phrase.Or(slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "" })))
 		}
 	}
 }
@@ -149,9 +150,9 @@ func choice(needed bool, names ...string) test {
 		switch {
 		case !n.Is(yamldoc.Map):
 		case len(set) > 1:
-			fail(nil, "has %s; only one is allowed", view.Enumerate(set))
+			fail(nil, "has %s; only one is allowed", phrase.And(set))
 		case len(set) == 0 && needed:
-			fail(nil, "has none of %s", view.Enumerate(names))
+			fail(nil, "has none of %s", phrase.And(names))
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -419,7 +420,7 @@ var podDemands = []demand{
 			}
 		}
 		if len(sources) > 1 {
-			fail(nil, "has %s; only one source is allowed", view.Enumerate(sources))
+			fail(nil, "has %s; only one source is allowed", phrase.And(sources))
 		}
 	}},
 	{"volumes.*.secret", needs("secretName")},
