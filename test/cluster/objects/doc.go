@@ -1,3 +1,3 @@
 // Package objects compares the rules about objects of Kubernetes with its own
-// validation, which its tests call without a server.
+// validation. It must not start a server: its tests call the validation.
 package objects
