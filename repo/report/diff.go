@@ -43,7 +43,7 @@ func WriteDiff(w io.Writer, format string, all []Comparison, failures ...error) 
 }
 
 type diffBody struct {
-	Changes []diffEntry         `json:"changes" doc:"an entry for each change of each provider, by area, then the heaviest first"`
+	Changes entries[diffEntry]  `json:"changes" doc:"an entry for each change of each provider, by area, then the heaviest first"`
 	Summary map[diff.Impact]int `json:"summary" doc:"the number of changes by impact"`
 }
 
@@ -55,7 +55,7 @@ type diffEntry struct {
 }
 
 func diffJSON(w io.Writer, all []Comparison, failures []error) error {
-	out := diffBody{[]diffEntry{}, map[diff.Impact]int{}}
+	out := diffBody{changesOf(all), map[diff.Impact]int{}}
 	for i := diff.Neutral; i <= diff.Breaking; i++ {
 		out.Summary[i] = 0
 	}
@@ -64,7 +64,11 @@ func diffJSON(w io.Writer, all []Comparison, failures []error) error {
 			out.Summary[c.Changes[i].Impact]++
 		}
 	}
-	return documentOf("diff").writeList(w, failures, nil, out, "changes", func(yield func(any) bool) {
+	return documentOf("diff").Write(w, failures, out)
+}
+
+func changesOf(all []Comparison) entries[diffEntry] {
+	return func(yield func(diffEntry) bool) {
 		for _, c := range all {
 			e := diffEntry{Provider: c.release().Provider.Label()}
 			if c.Old != nil {
@@ -75,12 +79,12 @@ func diffJSON(w io.Writer, all []Comparison, failures []error) error {
 			}
 			for i := range c.Changes {
 				e.Change = c.Changes[i]
-				if !yield(&e) {
+				if !yield(e) {
 					return
 				}
 			}
 		}
-	})
+	}
 }
 
 // areaTitles are the headings of a report.

@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
@@ -83,71 +85,106 @@ func (d Document) Write(w io.Writer, failures []error, body any) error {
 }
 
 func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppressed, body any) error {
-	before, err := d.head(failures, suppressed)
-	if err != nil {
-		return err
-	}
-	var after bytes.Buffer
-	if err := writeJSON(&after, withLists(body)); err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, before+strings.TrimPrefix(after.String(), "{\n"))
-	return err
-}
-
-// writeList is write for a body with a list of that name, which is empty there: the
-// entries are written one at a time, because there may be very many.
-func (d Document) writeList(w io.Writer, failures []error, suppressed []lint.Suppressed, body any, list string, entries iter.Seq[any]) error {
-	var frame bytes.Buffer
-	if err := d.write(&frame, failures, suppressed, body); err != nil {
-		return err
-	}
-	// The field of the body, on a line of its own; no text can look like it.
-	empty := "\n  \"" + list + "\": []"
-	before, after, found := strings.Cut(frame.String(), empty)
-	if !found {
-		return fmt.Errorf("a document of kind %s has no empty list %s", d.Kind, list)
-	}
-	b := bufio.NewWriterSize(w, 1<<16)
-	b.WriteString(before + strings.TrimSuffix(empty, "]"))
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	e.SetIndent("    ", "  ")
-	some := false
-	for entry := range entries {
-		if some {
-			b.WriteByte(',')
-		}
-		some = true
-		b.WriteString("\n    ")
-		text.Reset()
-		if err := e.Encode(withLists(entry)); err != nil {
-			return err
-		}
-		b.Write(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
-	}
-	if some {
-		b.WriteString("\n  ")
-	}
-	b.WriteString("]" + after)
-	return b.Flush()
-}
-
-// head is the beginning of a document, up to the first field of its body.
-func (d Document) head(failures []error, suppressed []lint.Suppressed) (string, error) {
-	h := head{d.Kind, d.Version, []string{}, []jsonSuppressed{}}
+	h := head{Kind: d.Kind, SchemaVersion: d.Version}
 	for _, err := range failures {
 		h.Failures = append(h.Failures, err.Error())
 	}
 	for i := range suppressed {
 		h.Suppressed = append(h.Suppressed, jsonSuppressed{findingJSON(&suppressed[i].Finding), suppressed[i].Reason})
 	}
-	var out bytes.Buffer
-	if err := writeJSON(&out, h); err != nil {
-		return "", err
+	b := bufio.NewWriterSize(w, 1<<16)
+	sep := "{\n  "
+	for _, part := range []any{h, body} {
+		for name, value := range members(reflect.ValueOf(withLists(part))) {
+			b.WriteString(sep + strconv.Quote(name) + ": ")
+			sep = ",\n  "
+			write := func(b *bufio.Writer) error { return encode(b, value, "  ") }
+			if list, ok := value.(stream); ok {
+				write = list.write
+			}
+			if err := write(b); err != nil {
+				return err
+			}
+		}
 	}
-	return strings.TrimSuffix(out.String(), "\n}\n") + ",\n", nil
+	b.WriteString("\n}\n")
+	return b.Flush()
+}
+
+// members are what encoding/json writes of a struct, in its order.
+func members(v reflect.Value) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		v := reflect.Indirect(v)
+		for i := range v.NumField() {
+			f, value := v.Type().Field(i), v.Field(i)
+			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			switch {
+			case f.Anonymous && name == "":
+				for name, value := range members(value) {
+					if !yield(name, value) {
+						return
+					}
+				}
+			case name == "-", !f.IsExported(), strings.Contains(options, "omit") && (value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0):
+			case !yield(cmp.Or(name, f.Name), value.Interface()):
+				return
+			}
+		}
+	}
+}
+
+// stream is a member that is a list with very many entries, which are written one at a
+// time.
+type stream interface {
+	write(*bufio.Writer) error
+	entry() reflect.Type
+}
+
+// entries is the stream of a sequence, with entries of several lines; those of entryLines
+// have one line each.
+type (
+	entries[T any]    iter.Seq[T]
+	entryLines[T any] iter.Seq[T]
+)
+
+func (s entries[T]) write(b *bufio.Writer) error {
+	return writeList(b, iter.Seq[T](s), func(e T) error { return encode(b, withLists(e), "    ") })
+}
+
+func (s entryLines[T]) write(b *bufio.Writer) error {
+	return writeList(b, iter.Seq[T](s), func(e T) error {
+		data, err := json.Marshal(e)
+		b.Write(data)
+		return err
+	})
+}
+
+func (entries[T]) entry() reflect.Type    { return reflect.TypeFor[T]() }
+func (entryLines[T]) entry() reflect.Type { return reflect.TypeFor[T]() }
+
+func writeList[T any](b *bufio.Writer, all iter.Seq[T], write func(T) error) error {
+	sep, end := "[\n    ", "[]"
+	for e := range all {
+		b.WriteString(sep)
+		sep, end = ",\n    ", "\n  ]"
+		if err := write(e); err != nil {
+			return err
+		}
+	}
+	b.WriteString(end)
+	return nil
+}
+
+// encode writes a value with indentation, the first line excepted, and without a line
+// end.
+func encode(b *bufio.Writer, v any, indent string) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent(indent, "  ")
+	err := e.Encode(v)
+	b.Write(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
+	return err
 }
 
 // Schema returns the JSON schema (draft 2020-12) of the document, made of its Go
@@ -301,6 +338,8 @@ func fillLists(v reflect.Value) {
 // schemaOf describes what encoding/json makes of a type.
 func schemaOf(t reflect.Type) *schema {
 	switch {
+	case t.Implements(reflect.TypeFor[stream]()):
+		return &schema{Type: "array", Items: schemaOf(reflect.Zero(t).Interface().(stream).entry())}
 	case t.Implements(closed):
 		return &schema{Type: "string", Enum: reflect.Zero(t).Interface().(closedSet).Words()}
 	case t.Implements(jsonMarshaler):

@@ -240,9 +240,9 @@ func place(file string, p yamldoc.Pos) string {
 }
 
 type jsonReport struct {
-	Summary  jsonSummary    `json:"summary" doc:"how much was looked at and found"`
-	Findings []jsonFinding  `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
-	Measured []jsonMeasured `json:"measured,omitempty" doc:"how long the calls to an extension took; absent if none were made"`
+	Summary  jsonSummary          `json:"summary" doc:"how much was looked at and found"`
+	Findings entries[jsonFinding] `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
+	Measured []jsonMeasured       `json:"measured,omitempty" doc:"how long the calls to an extension took; absent if none were made"`
 }
 
 type jsonSummary struct {
@@ -306,19 +306,19 @@ type jsonMeasured struct {
 func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) error {
 	c := r.Count()
 	out := jsonReport{
-		Summary:  jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
-		Findings: []jsonFinding{},
+		Summary: jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
+		Findings: func(yield func(jsonFinding) bool) {
+			for i := range r.Findings {
+				if !yield(findingJSON(&r.Findings[i])) {
+					return
+				}
+			}
+		},
 	}
 	for _, m := range latencies {
 		out.Measured = append(out.Measured, jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()})
 	}
-	return documentOf("lint").writeList(w, r.Failures, r.Suppressed, out, "findings", func(yield func(any) bool) {
-		for i := range r.Findings {
-			if !yield(findingJSON(&r.Findings[i])) {
-				return
-			}
-		}
-	})
+	return documentOf("lint").write(w, r.Failures, r.Suppressed, out)
 }
 
 func findingJSON(f *lint.Finding) jsonFinding {

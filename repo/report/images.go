@@ -18,19 +18,11 @@ func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Imag
 	if format != "json" {
 		return inventoryPage(format, releases, (*page).images).print(w)
 	}
-	return documentOf("images").writeList(w, failures, nil, imagesBody{[]imageEntry{}}, "images", func(yield func(any) bool) {
-		for _, r := range releases {
-			for i := range r.Items {
-				if !yield(imageEntry{nameOf(r.Release), r.Items[i]}) {
-					return
-				}
-			}
-		}
-	})
+	return documentOf("images").Write(w, failures, imagesBody{entriesOf(releases, func(n ofRelease, i inventory.Image) imageEntry { return imageEntry{n, i} })})
 }
 
 type imagesBody struct {
-	Images []imageEntry `json:"images" doc:"an entry for each container of each release"`
+	Images entries[imageEntry] `json:"images" doc:"an entry for each container of each release"`
 }
 
 type imageEntry struct {

@@ -3,7 +3,6 @@ package report
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -178,21 +177,17 @@ func failureJSON(f *owners.Failure) jsonFailure {
 
 // moveBody is the plan as JSON.
 type moveBody struct {
-	Objects []jsonMove `json:"objects" doc:"an entry for each object of each plan"`
-	moveTail
-}
-
-type moveTail struct {
-	Summary    map[string]int `json:"summary" doc:"the number of objects by verdict" enum:"verdict"`
-	Lost       int            `json:"lost" doc:"the number of objects that the target needs and does not get"`
-	Certain    bool           `json:"certain" doc:"everything that the plan depends on could be read"`
-	Outcome    string         `json:"outcome" doc:"the worst that is foreseen: safe, everything moves; unclear, not everything is known; refused, clusterctl changes nothing; loses, objects are lost; hurts, the move does harm in the target; fails, it stops with an error half-way" enum:"outcome"`
-	Conclusion string         `json:"conclusion" doc:"the outcome in a sentence"`
-	Refusals   []jsonRefusal  `json:"refusals" doc:"why clusterctl would not begin"`
-	Failures   []jsonFailure  `json:"moveFailures" doc:"why the move would fail or do harm"`
-	Notes      []jsonRefusal  `json:"notes" doc:"what is worth knowing"`
-	Gaps       []string       `json:"gaps" doc:"what is not known for certain, in sentences"`
-	Problems   []string       `json:"problems" doc:"what could not be read; the same as failures"`
+	Objects    entryLines[jsonMove] `json:"objects" doc:"an entry for each object of each plan"`
+	Summary    map[string]int       `json:"summary" doc:"the number of objects by verdict" enum:"verdict"`
+	Lost       int                  `json:"lost" doc:"the number of objects that the target needs and does not get"`
+	Certain    bool                 `json:"certain" doc:"everything that the plan depends on could be read"`
+	Outcome    string               `json:"outcome" doc:"the worst that is foreseen: safe, everything moves; unclear, not everything is known; refused, clusterctl changes nothing; loses, objects are lost; hurts, the move does harm in the target; fails, it stops with an error half-way" enum:"outcome"`
+	Conclusion string               `json:"conclusion" doc:"the outcome in a sentence"`
+	Refusals   []jsonRefusal        `json:"refusals" doc:"why clusterctl would not begin"`
+	Failures   []jsonFailure        `json:"moveFailures" doc:"why the move would fail or do harm"`
+	Notes      []jsonRefusal        `json:"notes" doc:"what is worth knowing"`
+	Gaps       []string             `json:"gaps" doc:"what is not known for certain, in sentences"`
+	Problems   []string             `json:"problems" doc:"what could not be read; the same as failures"`
 }
 
 // incomplete says what the plans lack.
@@ -204,79 +199,63 @@ func (o MoveOptions) incomplete() []error {
 	return out
 }
 
-// movesJSON writes the objects one by one, because there may be very many.
-func movesJSON(w *bufio.Writer, plans []MovePlan, o MoveOptions) error {
-	before, err := documentOf("move-plan").head(o.incomplete(), nil)
-	if err != nil {
-		return err
-	}
-	w.WriteString(before + "  \"objects\": [")
-	first := true
-	tail := moveTail{
-		Summary: map[string]int{}, Certain: len(o.Problems) == 0, Conclusion: conclusion(plans, o),
-		Refusals: []jsonRefusal{}, Failures: []jsonFailure{}, Notes: []jsonRefusal{}, Gaps: []string{}, Problems: []string{},
-	}
-	outcome := owners.Safe
-	for _, fate := range fates {
-		tail.Summary[fate.word] = 0
-	}
-	for _, p := range plans {
-		for _, r := range rowsOf(p.Plan) {
-			m := jsonMove{
-				Provider: p.Provider, Version: p.Version, File: p.File, jsonObject: jsonObject{r.Group, r.Kind, r.Namespace, r.Name},
-				Verdict: r.fate, Lost: r.Lost, Reason: r.why(), Fix: r.todo(), Path: r.path(),
-			}
-			if r.Verdict == owners.Moves || r.Verdict == owners.Copied {
-				m.Step = &r.Layer
-				for _, e := range r.In {
-					if e.Link == owners.Owner {
-						m.Owners++
+func movesJSON(w io.Writer, plans []MovePlan, o MoveOptions) error {
+	rows := make([][]moveRow, len(plans))
+	body := moveBody{
+		Objects: func(yield func(jsonMove) bool) {
+			for i, p := range plans {
+				for k := range rows[i] {
+					if !yield(moveJSON(p, &rows[i][k])) {
+						return
 					}
 				}
 			}
-			data, err := json.Marshal(m)
-			if err != nil {
-				return err
-			}
-			if !first {
-				w.WriteByte(',')
-			}
-			first = false
-			fmt.Fprintf(w, "\n    %s", data)
-			tail.Summary[r.fate]++
+		},
+		Summary: map[string]int{}, Certain: len(o.Problems) == 0, Outcome: worstOf(plans, o).String(), Conclusion: conclusion(plans, o),
+	}
+	for _, fate := range fates {
+		body.Summary[fate.word] = 0
+	}
+	for i, p := range plans {
+		rows[i] = rowsOf(p.Plan)
+		for _, r := range rows[i] {
+			body.Summary[r.fate]++
 			if r.Lost {
-				tail.Lost++
+				body.Lost++
 			}
 		}
 		for i := range p.Refusals {
-			tail.Refusals = append(tail.Refusals, refusalJSON(&p.Refusals[i]))
+			body.Refusals = append(body.Refusals, refusalJSON(&p.Refusals[i]))
 		}
 		for i := range p.Failures {
-			tail.Failures = append(tail.Failures, failureJSON(&p.Failures[i]))
+			body.Failures = append(body.Failures, failureJSON(&p.Failures[i]))
 		}
 		for i := range p.Notes {
-			tail.Notes = append(tail.Notes, refusalJSON(&p.Notes[i]))
+			body.Notes = append(body.Notes, refusalJSON(&p.Notes[i]))
 		}
-		outcome = max(outcome, p.Outcome())
-		tail.Gaps = append(tail.Gaps, p.Gaps...)
-		tail.Certain = tail.Certain && p.Certain()
+		body.Gaps = append(body.Gaps, p.Gaps...)
+		body.Certain = body.Certain && p.Certain()
 	}
-	for _, err := range o.Problems {
-		tail.Problems = append(tail.Problems, err.Error())
+	for _, err := range o.incomplete() {
+		body.Problems = append(body.Problems, err.Error())
 	}
-	if o.MoreProblems > 0 {
-		tail.Problems = append(tail.Problems, fmt.Sprintf("and %d more", o.MoreProblems))
+	return documentOf("move-plan").Write(w, o.incomplete(), body)
+}
+
+func moveJSON(p MovePlan, r *moveRow) jsonMove {
+	m := jsonMove{
+		Provider: p.Provider, Version: p.Version, File: p.File, jsonObject: jsonObject{r.Group, r.Kind, r.Namespace, r.Name},
+		Verdict: r.fate, Lost: r.Lost, Reason: r.why(), Fix: r.todo(), Path: r.path(),
 	}
-	if len(o.Problems) > 0 {
-		outcome = max(outcome, owners.Unsure)
+	if r.Verdict == owners.Moves || r.Verdict == owners.Copied {
+		m.Step = &r.Layer
+		for _, e := range r.In {
+			if e.Link == owners.Owner {
+				m.Owners++
+			}
+		}
 	}
-	tail.Outcome = outcome.String()
-	data, err := json.MarshalIndent(tail, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "\n  ],%s\n", data[1:])
-	return err
+	return m
 }
 
 // tally counts what becomes of objects, all together and by kind.
@@ -529,11 +508,8 @@ func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
 func (p *page) moveProblems(plans []MovePlan, o MoveOptions) {
 	var items []markup.Node
 	add := func(text string) { items = append(items, el("li", "", markup.Text(visibleLines(text)))) }
-	for _, err := range o.Problems {
+	for _, err := range o.incomplete() {
 		add(err.Error())
-	}
-	if o.MoreProblems > 0 {
-		add(fmt.Sprintf("and %d more", o.MoreProblems))
 	}
 	for _, plan := range plans {
 		for _, gap := range plan.Gaps {

@@ -32,19 +32,24 @@ func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.V
 	if format != "json" {
 		return inventoryPage(format, releases, (*page).variables).print(w)
 	}
-	return documentOf("vars").writeList(w, failures, nil, variablesBody{[]variableEntry{}}, "variables", func(yield func(any) bool) {
+	return documentOf("vars").Write(w, failures, variablesBody{entriesOf(releases, func(n ofRelease, v inventory.Variable) variableEntry { return variableEntry{n, v} })})
+}
+
+// entriesOf are the items of all releases, each with its release.
+func entriesOf[T, E any](releases []Inventory[T], entry func(ofRelease, T) E) entries[E] {
+	return func(yield func(E) bool) {
 		for _, r := range releases {
-			for i := range r.Items {
-				if !yield(variableEntry{nameOf(r.Release), r.Items[i]}) {
+			for _, item := range r.Items {
+				if !yield(entry(nameOf(r.Release), item)) {
 					return
 				}
 			}
 		}
-	})
+	}
 }
 
 type variablesBody struct {
-	Variables []variableEntry `json:"variables" doc:"an entry for each variable of each release"`
+	Variables entries[variableEntry] `json:"variables" doc:"an entry for each variable of each release"`
 }
 
 type variableEntry struct {
