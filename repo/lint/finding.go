@@ -157,8 +157,10 @@ func sortFindings(list []Finding) {
 		if c := compareFindings(&list[a], &list[b]); c != 0 {
 			return c
 		}
-		if x, y := list[a].origin, list[b].origin; x != nil && y != nil && x.value != y.value {
-			return cmp.Compare(x.value, y.value)
+		if x, y := list[a].origin, list[b].origin; x != nil && y != nil {
+			if c := cmp.Or(cmp.Compare(x.provider, y.provider), cmp.Compare(x.file, y.file), cmp.Compare(x.object, y.object), cmp.Compare(x.value, y.value)); c != 0 {
+				return c
+			}
 		}
 		return cmp.Compare(a, b)
 	})
