@@ -87,7 +87,7 @@ race: ## Run the tests of what has goroutines with the race detector
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 30m $$(test/concurrent)
 
 .PHONY: lint
-lint: ## Check the code of this project: gofmt, vet, staticcheck, errcheck, deadcode
+lint: ## Check the code and the workflows: gofmt, vet, staticcheck, errcheck, deadcode, actionlint
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	@for module in $$(git ls-files '*go.mod' | xargs -n1 dirname | grep -v '^test/tools$$'); do \
 		echo "go vet: $$module"; (cd $$module && $(GO) vet ./...) || exit 1; \
