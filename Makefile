@@ -6,6 +6,7 @@ BIN := bin/clusterctl-repo
 # What --version prints; empty outside a git checkout.
 STAMP = -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about.commit=$(shell git rev-parse HEAD 2>/dev/null) -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about.date=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 DEMO_VERSION ?= v0.1.0
+BENCH ?= .
 SHELL := /bin/sh
 
 .DEFAULT_GOAL := help
@@ -159,6 +160,6 @@ mutate-short: ## The same with a few changes of each package, always the same on
 	$(GO) run ./test/mutate -sample 25
 
 .PHONY: bench
-bench: ## Measure the budgets; BENCH=-write for docs/benchmarks.md
-	cd test/oracle && CORPUS="$(abspath $(CORPUS))" $(GO) run ./bench $(BENCH)
-	cd test/conformance && CORPUS="$(abspath $(CORPUS))" $(GO) run ./bench $(BENCH)
+bench: conformance-programs ## Measure the budgets beside other programs, on a quiet machine; BENCH='Lint|Build' for some
+	cd test/oracle && $(GO) test -vet=off -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 5x .
+	cd test/conformance && $(GO) test -vet=off -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 3x .

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
 )
 
 // Programs are built when the first test asks for them.
@@ -33,6 +35,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	cost.In(dir)
 	tool = sync.OnceValues(func() (string, error) {
 		path := filepath.Join(dir, "clusterctl-repo")
 		// As make build, which shares its cache.

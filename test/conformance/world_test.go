@@ -47,14 +47,36 @@ type world struct {
 // GitLab, and a world's end at which no token may be anywhere.
 func newWorld(t *testing.T, repositories ...github.Repository) *world {
 	t.Helper()
-	w := &world{}
-	o := github.Options{Limit: unlimited, AnonymousLimit: unlimited}
-	if t.Run("description", func(t *testing.T) { w.spec = description(t) }); w.spec != nil {
-		o.Wrap = w.spec.Wrap
+	var spec *openapi.Spec
+	wrap := func(h http.Handler) http.Handler { return h }
+	if t.Run("description", func(t *testing.T) { spec = description(t) }); spec != nil {
+		wrap = spec.Wrap
 	}
-	w.hub, w.lab = github.New(o), gitlab.New(gitlab.Options{})
-	t.Cleanup(w.hub.Close)
-	t.Cleanup(w.lab.Close)
+	w := newServers(t, wrap, repositories...)
+	w.spec = spec
+	t.Cleanup(func() {
+		w.close()
+		if w.spec != nil {
+			for _, p := range w.spec.Problems() {
+				t.Error(p)
+			}
+			t.Logf("compared with GitHub's description: %v; not in it: %d kinds", w.spec.Checked(), len(w.spec.Unknown()))
+		}
+		if leaks := append(w.hub.Leaks(), w.lab.Leaks()...); len(leaks) > 0 {
+			t.Errorf("credentials went to the storage: %v", leaks)
+		}
+		noSecrets(t, w.home)
+	})
+	return w
+}
+
+// newServers is a world that the caller closes. What it wraps sees every request to
+// GitHub and GitLab.
+func newServers(t testing.TB, wrap func(http.Handler) http.Handler, repositories ...github.Repository) *world {
+	t.Helper()
+	w := &world{home: t.TempDir()}
+	w.hub = github.New(github.Options{Limit: unlimited, AnonymousLimit: unlimited, Wrap: wrap})
+	w.lab = gitlab.New(gitlab.Options{Wrap: wrap})
 	w.hub.AddToken(github.Token{Secret: secret, Right: github.Write, Workflows: true})
 	w.lab.AddToken(gitlab.Token{Secret: secret})
 	for _, r := range repositories {
@@ -66,27 +88,23 @@ func newWorld(t *testing.T, repositories ...github.Repository) *world {
 			t.Fatal(err)
 		}
 	}
-	w.proxy = proxy.Start(t, proxy.Hosts{}.Add(w.hub, github.Hosts(gitHubHost)...).Add(w.lab, gitlab.Hosts(gitLabHost)...).Add(http.HandlerFunc(w.tags), goProxy))
-	home := t.TempDir()
-	w.home = home
-	env := append(w.proxy.Env(), "PATH="+os.Getenv("PATH"), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, "config"),
-		"KUBECONFIG="+filepath.Join(home, "none"), "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "GOPROXY=off")
+	var err error
+	w.proxy, err = proxy.New(w.home, proxy.Hosts{}.Add(w.hub, github.Hosts(gitHubHost)...).Add(w.lab, gitlab.Hosts(gitLabHost)...).Add(http.HandlerFunc(w.tags), goProxy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := append(w.proxy.Env(), "PATH="+os.Getenv("PATH"), "HOME="+w.home, "XDG_CONFIG_HOME="+filepath.Join(w.home, "config"),
+		"KUBECONFIG="+filepath.Join(w.home, "none"), "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "GOPROXY=off")
 	w.reader = program{path(t, tool), env}
 	w.tool = w.reader.with("GH_TOKEN="+secret, "GITLAB_TOKEN="+secret)
 	w.clusterctl = program{path(t, stock), env}
-	t.Cleanup(func() {
-		if w.spec != nil {
-			for _, p := range w.spec.Problems() {
-				t.Error(p)
-			}
-			t.Logf("compared with GitHub's description: %v; not in it: %d kinds", w.spec.Checked(), len(w.spec.Unknown()))
-		}
-		if leaks := append(w.hub.Leaks(), w.lab.Leaks()...); len(leaks) > 0 {
-			t.Errorf("credentials went to the storage: %v", leaks)
-		}
-		noSecrets(t, home)
-	})
 	return w
+}
+
+func (w *world) close() {
+	w.proxy.Close()
+	w.hub.Close()
+	w.lab.Close()
 }
 
 // tags is what the Go proxy knows of a repository.

@@ -102,5 +102,4 @@ var Folders = []Folder{
 	{"test", "what proves the program: oracles, fakes, measurements, the law", "code that users run"},
 	{"test/fakes", "servers on loopback with faults as data", "their clients"},
 	{"test/fakes/internal", "what the fakes share", "any protocol"},
-	{"test/oracle/bench/internal", "what the measuring programs share", "what is measured"},
 }

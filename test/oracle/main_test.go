@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -34,6 +35,7 @@ func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "oracle")
 	if err == nil {
 		defer os.RemoveAll(dir)
+		cost.In(dir)
 		err = real.Isolate(dir)
 	}
 	if err != nil {
