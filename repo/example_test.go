@@ -35,7 +35,7 @@ func Example_publish() {
 	ctx := context.Background()
 	root, _ := os.MkdirTemp("", "example-")
 	defer os.RemoveAll(root)
-	tree, err := sourcetree.Open("../examples/cluster-api-provider-acme", sourcetree.Options{Version: "v0.1.0"})
+	tree, err := sourcetree.Open("../examples/cluster-api-provider-acme", sourcetree.Options{Version: sourcetree.Versions{All: "v0.1.0"}})
 	if err != nil {
 		panic(err)
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
@@ -125,6 +126,9 @@ func (g glob) find(fsys fs.FS, exclude []glob, accept func(dir string) bool) ([]
 		if entry.Type()&fs.ModeSymlink != 0 {
 			// A link to a folder matches like the folder, but is not searched.
 			info, err := fs.Stat(fsys, p)
+			if _, ok := g.match(p); ok && accept != nil && errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%s is a link that leads nowhere", p)
+			}
 			isDir = err == nil && info.IsDir()
 		}
 		if isDir == (accept != nil) {

@@ -13,7 +13,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Hints are what the tree itself cannot tell.
@@ -91,7 +90,7 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 		add(&NothingError{d.nothing()})
 	}
 	add(d.metadata(&out))
-	d.published(&out)
+	add(d.published(&out))
 	d.generated(&out)
 	if len(problems) > 0 {
 		return nil, d.notes, errors.Join(problems...)
@@ -121,6 +120,7 @@ type detection struct {
 	kustomizations []string // folders
 	metadatas      []string // files
 	finished       []string // files of cluster templates and ClusterClasses
+	dangling       []string // links that lead nowhere
 
 	// extended are metadata files that were preferred to nearer ones.
 	extended map[string]string
@@ -157,6 +157,10 @@ func (d *detection) scan() error {
 			return fs.SkipDir
 		case entry.IsDir():
 			return nil
+		case entry.Type()&fs.ModeSymlink != 0:
+			if _, err := fs.Stat(d.fsys, p); errors.Is(err, fs.ErrNotExist) {
+				d.dangling = append(d.dangling, p)
+			}
 		}
 		switch entry.Name() {
 		case "kustomization.yaml", "kustomization.yml", "Kustomization":
@@ -318,7 +322,9 @@ func (d *detection) describe(f candidate, said config.Provider, i int) config.Pr
 		d.note(key+".type", "%s", f.typeReason)
 	}
 	if said.Name == "" {
-		d.note(key+".name", "%s", f.nameReason)
+		if d.note(key+".name", "%s", f.nameReason); f.nameReason == d.repo.reason() && d.repo.from == fromFolder {
+			d.note("", "%s is named after the folder %s, which another checkout may not have; say name in its entry", f.Label(), d.repo.name)
+		}
 		if other := d.repo.embedded(f.Provider); other != "" {
 			d.note(key+".name", "clusterctl's own list has this repository as %s: that is the name people install it by", other)
 		}
@@ -518,7 +524,7 @@ func (d *detection) nearestMetadata(p config.Provider) (string, error) {
 		case !slices.Contains(d.metadatas, file):
 		case nearest == "":
 			nearest = file
-		case d.series(file).extend(d.series(nearest)):
+		case SeriesOf(d.fsys, file).extend(SeriesOf(d.fsys, nearest)):
 			d.extended[file] = nearest
 			nearest = file
 		}
@@ -543,37 +549,4 @@ func (d *detection) nearestMetadata(p config.Provider) (string, error) {
 	err := p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Say which one in %s:\nmetadata: %s",
 		p.Components.Path, strings.Join(d.metadatas, ", "), config.FileName, d.metadatas[0])
 	return "", &MetadataError{Provider: clean(p.Components.Path), Files: d.metadatas, Err: err}
-}
-
-// series are the release series of a metadata.yaml with their contracts.
-type series map[string]string
-
-func (d *detection) series(file string) series {
-	out := series{}
-	data, err := fs.ReadFile(d.fsys, file)
-	if err != nil {
-		return out
-	}
-	for _, doc := range yamldoc.Parse(yamldoc.NewFile(file, data)).Docs {
-		for _, s := range doc.Root.Get("releaseSeries").List() {
-			major, _ := s.Get("major").Int()
-			minor, _ := s.Get("minor").Int()
-			out[fmt.Sprintf("%d.%d", major, minor)] = s.Get("contract").Str()
-		}
-	}
-	return out
-}
-
-// extend reports whether s has all series of older, with the same contracts, and
-// more.
-func (s series) extend(older series) bool {
-	if len(older) == 0 || len(s) <= len(older) {
-		return false
-	}
-	for k, contract := range older {
-		if s[k] != contract {
-			return false
-		}
-	}
-	return true
 }

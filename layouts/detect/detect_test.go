@@ -76,6 +76,19 @@ func labels(c *config.Config) []string {
 	return out
 }
 
+// A name that only the folder tells is said aloud: such notes have no key.
+func TestNameOfFolder(t *testing.T) {
+	for text, want := range map[string]bool{"": true, "module example.org/cluster-api-provider-x\n": false} {
+		_, notes, err := Detect(tree(append(product("config/default", "", infra), "go.mod="+text)...), Hints{Folder: "cluster-api-provider-x"})
+		said := slices.ContainsFunc(notes, func(n config.Note) bool {
+			return n.Key == "" && strings.Contains(n.Text, "is named after the folder cluster-api-provider-x")
+		})
+		if err != nil || said != want {
+			t.Errorf("%q: %v, %v", text, err, notes)
+		}
+	}
+}
+
 func TestProviders(t *testing.T) {
 	tests := map[string]struct {
 		files  []string

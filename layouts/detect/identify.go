@@ -72,7 +72,7 @@ func newRepository(fsys fs.FS, hints Hints) repository {
 	for _, c := range []repository{
 		{name: lastName(module), from: "the Go module"},
 		{name: lastName(remote), from: "the git remote"},
-		{name: folder, from: "the name of the folder"},
+		{name: folder, from: fromFolder},
 	} {
 		switch {
 		case c.name == "":
@@ -104,6 +104,18 @@ func newRepository(fsys fs.FS, hints Hints) repository {
 	}
 	r.provider = strings.Trim(notName.ReplaceAllString(r.provider, "-"), "-")
 	return r
+}
+
+// fromFolder is the least reliable of the places that a name is known from.
+const fromFolder = "the name of the folder"
+
+// reason says why a provider has the name of the repository.
+func (r repository) reason() string {
+	reason := fmt.Sprintf("from %s, %s, because no object has the label %s", r.from, r.name, layouts.ProviderLabel)
+	if r.other != "" {
+		reason += "; " + r.other
+	}
+	return reason
 }
 
 // lastName is the last part of the path of a module or a remote, in lower case.
@@ -241,10 +253,7 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 		if repo.provider == "" {
 			return id, fmt.Errorf("%s builds a provider whose name is unknown: it has no label %s, and the repository is not named cluster-api-provider-NAME", dir, layouts.ProviderLabel)
 		}
-		id.Name, id.nameReason = repo.provider, fmt.Sprintf("from %s, %s, because no object has the label %s", repo.from, repo.name, layouts.ProviderLabel)
-		if repo.other != "" {
-			id.nameReason += "; " + repo.other
-		}
+		id.Name, id.nameReason = repo.provider, repo.reason()
 	}
 	return id, nil
 }

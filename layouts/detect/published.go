@@ -83,13 +83,13 @@ func owner(c *config.Config) int {
 // published describes the templates, ClusterClasses and other files that the
 // recipes publish, so far as the configuration leaves it open. If there may be
 // more than the recipes tell, what the conventions find comes first.
-func (d *detection) published(c *config.Config) {
+func (d *detection) published(c *config.Config) (err error) {
 	whole := d.release != nil && d.release.Open == ""
 	if !whole {
-		d.templates(c)
+		err = d.templates(c)
 	}
 	if d.release == nil || len(c.Providers) == 0 {
-		return
+		return err
 	}
 	i := owner(c)
 	p := &c.Providers[i]
@@ -120,6 +120,7 @@ func (d *detection) published(c *config.Config) {
 			d.note(key+"assets", "%s: %s puts %s into the release", labelOf(*p), product.Place, product.Name)
 		}
 	}
+	return err
 }
 
 // said is what the configuration says about a provider.

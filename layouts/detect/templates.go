@@ -17,13 +17,18 @@ import (
 // folder of an infrastructure provider, or of the only provider of the tree,
 // and else at the root; for infrastructure providers in any other folder, if
 // it is the only one with finished cluster templates.
-func (d *detection) templates(c *config.Config) {
+func (d *detection) templates(c *config.Config) error {
 	owner := map[string]int{}       // folder of templates → provider
 	for i, p := range c.Providers { // p is what was said
 		if p.Type != short(layouts.Infrastructure) && len(c.Providers) > 1 {
 			continue
 		}
 		dir := path.Join(base(p.Components.Path), "templates")
+		for _, place := range []string{dir, path.Join(dir, "flavors")} {
+			if p.Templates == nil && slices.Contains(d.dangling, place) {
+				return fmt.Errorf("%s, where templates belong, is a link that leads nowhere", place)
+			}
+		}
 		if _, err := fs.Stat(d.fsys, dir); err != nil {
 			dir = "templates"
 		}
@@ -37,6 +42,7 @@ func (d *detection) templates(c *config.Config) {
 			d.otherTemplates(c, i, dir)
 		}
 	}
+	return nil
 }
 
 // otherTemplates looks for the templates of the i-th provider outside dir, the

@@ -92,7 +92,7 @@ func agree(t *testing.T, seed int, dir string, files map[string]string, g *treeM
 // build returns the files of all releases.
 func build(t *testing.T, dir, version string) (map[string]string, error) {
 	t.Helper()
-	tree, err := sourcetree.Open(dir, sourcetree.Options{Version: version, Tolerant: true})
+	tree, err := sourcetree.Open(dir, sourcetree.Options{Version: sourcetree.Versions{All: version}, Tolerant: true})
 	if err != nil {
 		return nil, err
 	}

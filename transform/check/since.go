@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
@@ -17,7 +19,8 @@ import (
 // Since checks a folder as it was at a revision of the git repository that it is
 // in, and returns the findings, with files named as they are now. A folder that
 // did not exist has none, nor has one that could not be built; Options.Source.Note
-// is told why. A revision that is not known is a *sourcetree.InputError.
+// is told why. What git takes for renamed has the names of today, so that its findings
+// are not new. A revision that is not known is a *sourcetree.InputError.
 func Since(ctx context.Context, revision, dir string, o Options) (_ *lint.Report, err error) {
 	tree, err := git.Open(ctx, dir)
 	if errors.Is(err, git.ErrNoRepository) {
@@ -48,13 +51,24 @@ func Since(ctx context.Context, revision, dir string, o Options) (_ *lint.Report
 	if err := tree.Extract(ctx, commit, base); err != nil {
 		return nil, fmt.Errorf("extract %s: %w", revision, err)
 	}
-	before := filepath.Join(base, filepath.FromSlash(tree.Path))
+	renamed, err := tree.Renamed(ctx, commit)
+	if err != nil {
+		return nil, fmt.Errorf("compare with %s: %w", revision, err)
+	}
+	before := filepath.Join(base, filepath.FromSlash(formerly(renamed, tree.Path, base)))
 	if _, err := os.Stat(before); errors.Is(err, fs.ErrNotExist) {
 		return &lint.Report{}, nil
 	}
 	then := o
 	then.Source.Note = nil
 	then.Source.Stderr = nil
+	then.Approve = func(ctx context.Context, r *repo.Repository) error {
+		rename(r, renamed)
+		if o.Approve == nil {
+			return nil
+		}
+		return o.Approve(ctx, r)
+	}
 	r, err := Folder(ctx, before, then)
 	switch {
 	case ctx.Err() != nil:
@@ -73,6 +87,48 @@ func Since(ctx context.Context, revision, dir string, o Options) (_ *lint.Report
 		return file
 	})
 	return r.Report, nil
+}
+
+// formerly is the name that a folder had in an older tree: its own if it was there, or
+// else the one that most of its renamed files come from.
+func formerly(renamed map[string]string, dir, old string) string {
+	if _, err := os.Stat(filepath.Join(old, filepath.FromSlash(dir))); err == nil {
+		return dir
+	}
+	from, best := map[string]int{}, dir
+	for now, before := range renamed {
+		rest, ok := strings.CutPrefix(now, dir+"/")
+		if former, same := strings.CutSuffix("./"+before, "/"+rest); ok && same {
+			former = path.Clean(former)
+			if from[former]++; from[former] > from[best] {
+				best = former
+			}
+		}
+	}
+	return best
+}
+
+// rename gives the files of old releases the names of today: to those that are copies
+// of a renamed file, and to flavors and classes named after a renamed folder.
+func rename(r *repo.Repository, renamed map[string]string) {
+	names := map[string]string{}
+	for now, before := range renamed {
+		names[path.Base(before)] = path.Base(now)
+		old, today := path.Base(path.Dir(before)), path.Base(path.Dir(now))
+		for _, pattern := range []string{"cluster-template-%s.yaml", "clusterclass-%s.yaml"} {
+			names[fmt.Sprintf(pattern, old)] = fmt.Sprintf(pattern, today)
+		}
+	}
+	for _, p := range r.Providers {
+		for _, release := range p.Releases {
+			for i := range release.Artifacts {
+				a := release.Artifacts[i]
+				if now := names[a.Name]; now != "" && release.Artifact(now) == nil {
+					a.Name = now
+				}
+			}
+		}
+	}
 }
 
 func (o *Options) note(format string, args ...any) {

@@ -357,39 +357,17 @@ func (p *proposer) chooseMetadata(e *detect.MetadataError) bool {
 func (p *proposer) bestMetadata(names []string) string {
 	best, top := "", [2]int64{-1, -1}
 	for _, name := range names {
-		for _, s := range p.series(name) {
-			if best == "" || s[0] > top[0] || s[0] == top[0] && s[1] > top[1] {
-				best, top = name, s
-			}
+		if s, ok := detect.SeriesOf(p.fsys, name).Highest(); ok && (s[0] > top[0] || s[0] == top[0] && s[1] > top[1]) {
+			best, top = name, s
 		}
 	}
 	return best
 }
 
-func (p *proposer) series(name string) (out [][2]int64) {
-	data, err := fs.ReadFile(p.fsys, path.Clean(name))
-	if err != nil {
-		return nil
-	}
-	for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
-		for _, s := range d.Root.Get("releaseSeries").List() {
-			major, _ := s.Get("major").Int()
-			minor, _ := s.Get("minor").Int()
-			out = append(out, [2]int64{major, minor})
-		}
-	}
-	return out
-}
-
 // coveringMetadata gives each provider a metadata.yaml that covers the version: a
 // folder further above may list newer series than the nearest.
 func (p *proposer) coveringMetadata() {
-	var version layouts.Version
-	if p.opts.Version != "" {
-		if v, err := layouts.ParseVersion(p.opts.Version); err == nil {
-			version = v
-		}
-	}
+	version, _ := layouts.ParseVersion(p.opts.Version.All)
 	for i := range p.c.Providers {
 		c := &p.c.Providers[i]
 		used := cmp.Or(c.Metadata, p.c.Metadata)
@@ -407,7 +385,7 @@ func (p *proposer) coveringMetadata() {
 		}
 		best := p.bestMetadata(append([]string{used}, above...))
 		for _, file := range slices.Backward(append([]string{used}, above...)) {
-			if !version.IsZero() && slices.Contains(p.series(file), [2]int64{int64(version.Major()), int64(version.Minor())}) {
+			if _, covers := detect.SeriesOf(p.fsys, file)[[2]int64{int64(version.Major()), int64(version.Minor())}]; covers && !version.IsZero() {
 				best = file
 			}
 		}

@@ -24,9 +24,9 @@ import (
 type Options struct {
 	// Given is a configuration to complete; nil decides nothing.
 	Given *config.Config
-	// Version to prove the proposal with; empty takes the first of the highest
+	// Version to prove the proposal with; zero takes the first of the highest
 	// release series of each provider.
-	Version string
+	Version sourcetree.Versions
 	// Cache keeps what kustomize made; nil keeps nothing.
 	Cache *cache.Cache
 }
@@ -36,8 +36,8 @@ type Proposal struct {
 	Config *config.Config
 	// Text is Config as a commented file.
 	Text []byte
-	// Version is what it was built as, in the form of sourcetree.Options.
-	Version string
+	// Version is what it was built as.
+	Version sourcetree.Versions
 	// Releases are what Text builds; empty with Problem.
 	Releases []*repo.Release
 	// Decisions tell what was taken from recipes or decided by building, LeftOut

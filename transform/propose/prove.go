@@ -199,8 +199,8 @@ func (p *proposer) prove(change func(*config.Config)) ([]*repo.Release, error) {
 }
 
 // version is what the proposal is proven with.
-func (p *proposer) version(t *sourcetree.Tree) string {
-	if p.opts.Version != "" {
+func (p *proposer) version(t *sourcetree.Tree) sourcetree.Versions {
+	if !p.opts.Version.IsZero() {
 		return p.opts.Version
 	}
 	return t.SeriesVersion()

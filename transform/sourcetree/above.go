@@ -23,7 +23,7 @@ func Above(dir string, o Options) (*Tree, error) {
 		return nil, err
 	}
 	// What is said about the releases is not about the tree.
-	o.Version, o.Providers, o.Overlay, o.Given, o.Input, o.Note = "", nil, nil, nil, nil, nil
+	o.Version, o.Providers, o.Overlay, o.Given, o.Input, o.Note = Versions{}, nil, nil, nil, nil, nil
 	for name := dir; at != filepath.Dir(at); {
 		at, name = filepath.Dir(at), filepath.Join(name, "..")
 		_, file, err := LoadConfig(name, "")

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
@@ -50,7 +51,7 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 		}
 		return nil, wrong(fmt.Errorf("%w\nit is not a source tree either: %w", err, detectErr))
 	}
-	if o.Version == "" {
+	if o.Version.IsZero() {
 		t.opts.Version = t.SeriesVersion()
 		o.note(true, "no version given: building as %s", t.opts.Version)
 	}
@@ -58,7 +59,7 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Resolved{Repository: b.Repository(dir), Version: t.opts.Version, Partial: true, Build: b}, nil
+	return &Resolved{Repository: b.Repository(dir), Version: t.opts.Version.All, Partial: true, Build: b}, nil
 }
 
 // Finished takes releases as they are.
@@ -70,11 +71,26 @@ func Finished(r *repo.Repository) *Resolved {
 	return out
 }
 
-// finished takes releases as they are, and reports which options come too late.
+// finished takes releases as they are. It reports which options come too late, and
+// refuses a version that is not there.
 func finished(r *repo.Repository, o *Options) (*Resolved, error) {
 	out := Finished(r)
-	if o.Version != "" || len(o.Images) > 0 || o.AsIs || o.AddSeries {
-		o.note(false, "%s is built already: --version, --image, --as-is and --add-series have no effect on it", r.Path)
+	if len(o.Images) > 0 || o.AsIs || o.AddSeries {
+		o.note(false, "%s is built already: --image, --as-is and --add-series have no effect on it", r.Path)
+	}
+	if !o.Version.IsZero() {
+		var there []string
+		for _, p := range r.Providers {
+			for _, release := range p.Releases {
+				there = append(there, release.Version)
+			}
+			p.Releases = slices.DeleteFunc(p.Releases, func(release *repo.Release) bool { return release.Version != o.Version.Of(p.Label()) })
+		}
+		r.Providers = slices.DeleteFunc(r.Providers, func(p *repo.Provider) bool { return len(p.Releases) == 0 })
+		if slices.Sort(there); len(r.Providers) == 0 {
+			return nil, wrongf("%s is built already and has no version %s; it has %s", r.Path, o.Version, strings.Join(slices.Compact(there), ", "))
+		}
+		out.Version, out.Partial = o.Version.All, true
 	}
 	if len(o.Providers) == 0 {
 		return out, nil

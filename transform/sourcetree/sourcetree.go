@@ -38,11 +38,8 @@ type Options struct {
 	Config string
 	// Given is a configuration to use instead of a file; nil reads the file.
 	Given *config.Config
-	// Version of the releases, such as v1.2.3. Providers with versions of their own
-	// follow after commas: v1.2.3,bootstrap-x=v0.5.0. A version may be a tag as the
-	// configuration describes it. Resolve proposes versions if it is empty, Build
-	// does not.
-	Version string
+	// Version of the releases. Resolve proposes versions if it is zero, Build does not.
+	Version Versions
 	// Providers are the labels of the providers to build; none means all.
 	Providers []string
 	// Images to set, after those of the configuration.
@@ -439,8 +436,8 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	return b, nil
 }
 
-// BuildAs is Build with another version than that of the options.
-func (t *Tree) BuildAs(ctx context.Context, version string) (*Build, error) {
+// BuildAs is Build with other versions than those of the options.
+func (t *Tree) BuildAs(ctx context.Context, version Versions) (*Build, error) {
 	other := *t
 	other.opts.Version = version
 	return other.Build(ctx)
@@ -460,46 +457,20 @@ func (o *Options) runner() func(context.Context, string, []string) ([]byte, erro
 // versions returns the version of the releases, and those of single providers.
 func (t *Tree) versions() (version layouts.Version, each map[string]layouts.Version, err error) {
 	each = map[string]layouts.Version{}
-	shared := false
-	for part := range strings.SplitSeq(t.opts.Version, ",") {
-		label, tag, single := strings.Cut(part, "=")
-		if !single {
-			tag = part
-		}
-		if strings.TrimSpace(part) != part {
-			// clusterctl reads it all the same, and would look for a folder of that name.
-			return version, nil, fmt.Errorf("the version %q begins or ends with a space", part)
-		}
-		text, ok, err := t.Config.Version.Of(tag)
-		switch {
-		case err != nil:
+	if tag := t.opts.Version.All; tag != "" {
+		if version, err = release(t.Config, tag); err != nil {
 			return version, nil, err
-		case !ok && t.Config.Version.TagPattern != "":
-			return version, nil, t.Config.Version.Errorf("tagPattern", "the version %q is not a release: it does not match tagPattern %q", tag, t.Config.Version.TagPattern)
-		}
-		v, err := layouts.ParseVersion(text)
-		if err != nil {
-			return version, nil, err
-		}
-		if !v.HasV() && t.Config.Version.TagPattern == "" && t.Config.Version.StripPrefix == "" {
-			return version, nil, fmt.Errorf("the version %q lacks the leading v, without which clusterctl never finds it as the latest; did you mean v%[1]s? To release it all the same, set version.tagPattern in %s", tag, config.FileName)
-		}
-		switch {
-		case single:
-			each[label] = v
-		case shared:
-			return version, nil, fmt.Errorf("%q names two versions for all providers; write LABEL=VERSION for those of single ones", t.opts.Version)
-		default:
-			version, shared = v, true
 		}
 	}
-	if !shared {
-		for _, p := range t.Config.Providers {
-			if label := labelOf(p); !slices.Contains(t.opts.Providers, label) && len(t.opts.Providers) > 0 {
-				continue
-			} else if _, ok := each[label]; !ok {
-				return version, nil, fmt.Errorf("%s has no version; add one for all providers, or %s=VERSION", label, label)
-			}
+	for label, tag := range t.opts.Version.Each {
+		if each[label], err = release(t.Config, tag); err != nil {
+			return version, nil, err
+		}
+	}
+	for _, p := range t.Config.Providers {
+		label := labelOf(p)
+		if chosen := len(t.opts.Providers) == 0 || slices.Contains(t.opts.Providers, label); chosen && t.opts.Version.Of(label) == "" {
+			return version, nil, fmt.Errorf("%s has no version; add one for all providers, or %s=VERSION", label, label)
 		}
 	}
 	return version, each, nil
@@ -529,55 +500,28 @@ func known(labels, all []string, where string) error {
 	return nil
 }
 
-// SeriesVersion proposes versions for a tree that is only looked at, as
-// Options.Version has them: the first of the highest release series in the
-// metadata of each provider, v0.0.0 if there is none.
-func (t *Tree) SeriesVersion() string {
-	const unknown = "v0.0.0"
+// SeriesVersion proposes versions for a tree that is only looked at: the first of the
+// highest release series in the metadata of each provider, v0.0.0 if there is none.
+func (t *Tree) SeriesVersion() (v Versions) {
 	on, err := files.Open(t.Dir)
 	if err != nil {
-		return unknown
+		return Versions{All: "v0.0.0"}
 	}
 	defer on.Close()
-	out := ""
 	for _, p := range t.Config.Providers {
-		version := highest(on, cmp.Or(p.Metadata, t.Config.Metadata))
-		if version == "" {
-			version = unknown
+		var series [2]int64
+		if file := cmp.Or(p.Metadata, t.Config.Metadata); file != "" {
+			series, _ = detect.SeriesOf(on, file).Highest()
 		}
-		version = t.Config.Version.StripPrefix + version
-		switch {
-		case out == "":
-			out = version
-		case version != strings.Split(out, ",")[0]:
-			out += "," + labelOf(p) + "=" + version
-		}
-	}
-	return cmp.Or(out, unknown)
-}
-
-// highest returns the first version of the highest release series in a file, ""
-// if there is none.
-func highest(on *files.Folder, name string) string {
-	if name == "" {
-		return ""
-	}
-	data, err := on.ReadFile(path.Clean(name))
-	if err != nil {
-		return ""
-	}
-	best, found := [2]int64{}, false
-	for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
-		for _, s := range d.Root.Get("releaseSeries").List() {
-			major, _ := s.Get("major").Int()
-			minor, _ := s.Get("minor").Int()
-			if !found || major > best[0] || major == best[0] && minor > best[1] {
-				best, found = [2]int64{major, minor}, true
-			}
+		tag := fmt.Sprintf("%sv%d.%d.0", t.Config.Version.StripPrefix, series[0], series[1])
+		switch v.All {
+		case "":
+			v.All = tag
+		case tag:
+		default:
+			v.set(labelOf(p), tag)
 		}
 	}
-	if !found {
-		return ""
-	}
-	return fmt.Sprintf("v%d.%d.0", best[0], best[1])
+	v.All = cmp.Or(v.All, "v0.0.0")
+	return v
 }

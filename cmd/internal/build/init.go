@@ -64,12 +64,16 @@ change a decision.`,
 			if err != nil {
 				return err
 			}
+			version, err := sourcetree.ParseVersions(f.version)
+			if err != nil {
+				return err
+			}
 			kept, err := f.cache.Open(env)
 			if err != nil {
 				return err
 			}
 			restore := (&targets.Source{}).Mute(env)
-			p, err := propose.Propose(cmd.Context(), env.Short(dir), propose.Options{Given: given, Version: f.version, Cache: kept})
+			p, err := propose.Propose(cmd.Context(), env.Short(dir), propose.Options{Given: given, Version: version, Cache: kept})
 			restore()
 			if err != nil {
 				return err

@@ -55,12 +55,16 @@ func (s *Source) Options(env *cli.Env) (sourcetree.Options, error) {
 	if err != nil {
 		return sourcetree.Options{}, cli.UsageError(err)
 	}
+	version, err := sourcetree.ParseVersions(s.Version)
+	if err != nil {
+		return sourcetree.Options{}, err
+	}
 	kept, err := s.Cache.Open(env)
 	if err != nil {
 		return sourcetree.Options{}, err
 	}
 	o := sourcetree.Options{
-		Version: s.Version, Providers: s.Providers, Images: images, AsIs: s.AsIs, AddSeries: s.AddSeries,
+		Version: version, Providers: s.Providers, Images: images, AsIs: s.AsIs, AddSeries: s.AddSeries,
 		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err, Note: func(n sourcetree.Note) { note(env, n) },
 		Cache: kept, Input: s.Input,
 	}

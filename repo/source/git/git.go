@@ -255,6 +255,23 @@ func objectID(data []byte, like string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// Renamed returns the names, below Root and with slashes, that tracked files have had
+// in a commit, by those that they have now, as far as git takes them for the same.
+func (r *Repository) Renamed(ctx context.Context, commit string) (map[string]string, error) {
+	out, err := git(ctx, r.Root, nil, "diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules", "--find-renames", "--diff-filter=R", "--name-status", "-z", commit)
+	if err != nil {
+		return nil, err
+	}
+	before := map[string]string{}
+	// R<similarity> NUL <old> NUL <new> NUL
+	for fields := range slices.Chunk(strings.Split(string(out), "\x00"), 3) {
+		if len(fields) == 3 {
+			before[fields[2]] = fields[1]
+		}
+	}
+	return before, nil
+}
+
 // Extract writes the files of a commit into the empty folder dir. Submodules are
 // written as well if their own repositories are there and have the commit that
 // belongs to it; otherwise their folders stay empty.
