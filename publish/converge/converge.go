@@ -3,7 +3,10 @@
 // So it does not matter how far an earlier run has come, what other publishers
 // do meanwhile, and what became of a request that was never answered.
 //
-// It must not know any destination.
+// Publishers of one version agree on one content with Win, at places whose only
+// means are marks that are set and listed, such as the tags of a registry.
+//
+// It must not know any destination, nor how marks are kept.
 package converge
 
 import (

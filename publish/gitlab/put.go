@@ -15,7 +15,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/claim"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
@@ -289,7 +288,7 @@ func (j *job) machine() converge.Machine[state] {
 func (j *job) claim(ctx context.Context, _ state) error {
 	id, err := publish.ContentID(ctx, j.r)
 	if err == nil {
-		err = claim.Win(ctx, &marks{j.p, j.r.Version + claims}, id, j.p.o.Policy.Yield)
+		err = converge.Win(ctx, &marks{j.p, j.r.Version + claims}, id, j.p.o.Policy.Yield)
 	}
 	j.claimed = err == nil
 	return err

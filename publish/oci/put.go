@@ -16,7 +16,6 @@ import (
 	"oras.land/oras-go/v2/content"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/claim"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -398,7 +397,7 @@ func (p *upload) send(ctx context.Context, x blob) error {
 func (p *upload) claim(ctx context.Context, _ state) error {
 	id, err := publish.ContentID(ctx, p.b.release)
 	if err == nil {
-		err = claim.Win(ctx, &marks{p, claimPrefix(p.b.release.Version)}, id, p.d.policy.Yield)
+		err = converge.Win(ctx, &marks{p, claimPrefix(p.b.release.Version)}, id, p.d.policy.Yield)
 	}
 	p.claimed = err == nil
 	return err

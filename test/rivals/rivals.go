@@ -15,7 +15,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/claim"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -214,7 +214,7 @@ func compete(t *testing.T, at Place, seed uint64) (kills int, won bool) {
 // told reports whether a publisher learned that another content has won.
 func told(err error) bool {
 	_, conflict := errors.AsType[*publish.ConflictError](err)
-	_, lost := errors.AsType[*claim.LostError](err)
+	_, lost := errors.AsType[*converge.LostError](err)
 	return conflict || lost
 }
 

@@ -6,8 +6,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/upstream"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 
@@ -55,9 +56,16 @@ func (f *Suite) Open(ctx context.Context, env *cli.Env, s *Source, name string, 
 		}
 		o.Upstream = localrepo.Mirror(t.Repository)
 	} else {
-		proxy, _ := env.LookupEnv("GOPROXY")
-		o.Upstream = upstream.New(upstream.Options{
-			Client: transport.New(env.Transport, env.Policy()), Proxy: proxy, Offline: f.offline,
+		o.Upstream = open.NewWeb(open.WebOptions{
+			Client: transport.New(env.Transport, env.Policy()), Offline: f.offline,
+			Proxy: func(ctx context.Context) (string, error) {
+				if proxy, _ := env.LookupEnv("GOPROXY"); proxy != "" {
+					return proxy, nil
+				}
+				// Without go there is no answer, and the user is asked for one.
+				asked, _ := (&program.Program{Args: []string{"go", "env", "GOPROXY"}}).Output(ctx)
+				return string(asked), context.Cause(ctx)
+			},
 			Get: func(key string) ([]byte, bool) { return kept.Get(key, nil) },
 			Put: func(key string, data []byte) { kept.Put(key, nil, data) },
 		})

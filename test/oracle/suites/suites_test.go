@@ -3,6 +3,7 @@
 package suites
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -24,8 +25,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/upstream"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
@@ -135,7 +136,7 @@ func bypassed(t *testing.T, config, out string) {
 
 func ours(t *testing.T, config, out string, kept *cache.Cache) (own string, err error) {
 	t.Helper()
-	web := upstream.New(upstream.Options{Client: transport.New(internet{}, transport.Policy{Attempts: 1}), Get: func(string) ([]byte, bool) { return nil, false }, Put: func(string, []byte) {}})
+	web := open.NewWeb(open.WebOptions{Client: transport.New(internet{}, transport.Policy{Attempts: 1}), Proxy: func(context.Context) (string, error) { return "https://modules.example", nil }, Get: func(string) ([]byte, bool) { return nil, false }, Put: func(string, []byte) {}})
 	s, err := localrepo.Open(t.Context(), config, localrepo.Options{Env: os.LookupEnv, Upstream: web, Cache: kept})
 	if err != nil {
 		return "", err

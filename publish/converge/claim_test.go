@@ -1,4 +1,4 @@
-package claim
+package converge
 
 import (
 	"context"

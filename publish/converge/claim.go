@@ -1,7 +1,4 @@
-// Package claim lets publishers of one version agree on one content, at places
-// whose only means are marks that are set and listed, such as the tags of a
-// registry. It must not know how marks are kept.
-package claim
+package converge
 
 import (
 	"context"

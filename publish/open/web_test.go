@@ -1,6 +1,7 @@
-package upstream_test
+package open_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,8 +12,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/upstream"
 )
 
 func TestWeb(t *testing.T) {
@@ -32,9 +33,10 @@ func TestWeb(t *testing.T) {
 	}))
 	defer server.Close()
 	var kept sync.Map
-	web := func(offline bool, proxy string) *upstream.Web {
-		return upstream.New(upstream.Options{
-			Client: transport.New(nil, transport.Policy{Attempts: 1}), Proxy: proxy, Offline: offline,
+	web := func(offline bool, proxy string) *open.Web {
+		return open.NewWeb(open.WebOptions{
+			Client: transport.New(nil, transport.Policy{Attempts: 1}), Offline: offline,
+			Proxy: func(context.Context) (string, error) { return proxy, nil },
 			Get: func(key string) ([]byte, bool) {
 				data, ok := kept.Load(key)
 				text, _ := data.([]byte)
@@ -73,6 +75,9 @@ func TestWeb(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", module, err, want)
 		}
+	}
+	if _, err := web(false, "").Version(t.Context(), layouts.Provider{}, e2e.Marker{Module: "m", Series: "1.2"}); err == nil || !strings.Contains(err.Error(), "set GOPROXY") {
+		t.Error(err)
 	}
 	if _, err := web(false, "off").Version(t.Context(), layouts.Provider{}, e2e.Marker{Module: "m", Series: "1.2"}); err == nil || !strings.Contains(err.Error(), "disabling the go proxy") {
 		t.Error(err)

@@ -1,9 +1,4 @@
-// Package upstream fetches what a local repository takes from releases elsewhere:
-// single files by URL, and the newest version of a series of a Go module, as a
-// GOPROXY lists it. Files are fetched once and kept.
-//
-// It must not know what the files are for.
-package upstream
+package open
 
 import (
 	"bytes"
@@ -23,12 +18,13 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
-// Options say how files are fetched.
-type Options struct {
+// WebOptions say how files are fetched.
+type WebOptions struct {
 	// Client is one that transport.New made.
 	Client *http.Client
-	// Proxy is the value of the variable GOPROXY.
-	Proxy string
+	// Proxy returns the value of GOPROXY, which says where Go modules come from. It
+	// is asked when a marker has to be resolved.
+	Proxy func(context.Context) (string, error)
 	// Get and Put keep what was fetched, by a key; Get returns only what Put got.
 	Get func(key string) ([]byte, bool)
 	Put func(key string, data []byte)
@@ -36,17 +32,19 @@ type Options struct {
 	Offline bool
 }
 
-// Web is the network. It is safe for concurrent use.
+// Web fetches what a local repository takes from releases elsewhere: single files by
+// URL, and the newest version of a series of a Go module, as a GOPROXY lists it. Files
+// are fetched once and kept. It is safe for concurrent use.
 type Web struct {
-	opts Options
+	opts WebOptions
 
 	mu    sync.Mutex
 	lists map[string]func() ([]string, error) // by module
 	found map[string]func() (bool, error)     // by URL
 }
 
-// New returns the network under options.
-func New(o Options) *Web {
+// NewWeb returns the network under options.
+func NewWeb(o WebOptions) *Web {
 	return &Web{opts: o, lists: map[string]func() ([]string, error){}, found: map[string]func() (bool, error){}}
 }
 
@@ -145,7 +143,11 @@ const maxMajor = 100
 
 // list asks the proxy for the versions of a module, of each major version.
 func (w *Web) list(ctx context.Context, module string) ([]string, error) {
-	proxy, err := proxyOf(w.opts.Proxy)
+	list, err := w.opts.Proxy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := proxyOf(list)
 	if err != nil {
 		return nil, err
 	}
@@ -191,5 +193,5 @@ func proxyOf(list string) (*url.URL, error) {
 		}
 		return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 	}
-	return &url.URL{Scheme: "https", Host: "proxy.golang.org"}, nil
+	return nil, errors.New("it is not known where Go modules come from; set GOPROXY to the URL of a module proxy")
 }
