@@ -223,14 +223,19 @@ func (d *Repository) below(path string) string {
 }
 
 // marker is a comment in the text of a draft by which a later run knows whose
-// it is and what belongs into it.
-type marker struct{ version, plan, tool string }
+// it is, what belongs into it, and at which commit its tag was to be created; the
+// commit is empty if the tag was there.
+type marker struct{ version, plan, tool, commit string }
 
-const markerStart, markerEnd = "<!-- clusterctl-repo release ", " -->"
+const markerStart, atCommit, markerEnd = "<!-- clusterctl-repo release ", " at ", " -->"
 
 // String returns the comment.
 func (m marker) String() string {
-	return markerStart + m.version + " plan " + m.plan + " by " + strings.ReplaceAll(m.tool, "--", "-") + markerEnd
+	at := ""
+	if m.commit != "" {
+		at = atCommit + m.commit
+	}
+	return markerStart + m.version + " plan " + m.plan + " by " + strings.ReplaceAll(m.tool, "--", "-") + at + markerEnd
 }
 
 // findMarker reads the comment out of a text.
@@ -244,7 +249,11 @@ func findMarker(text string) (m marker, ok bool) {
 	if !ok || len(words) < 4 || words[1] != "plan" || words[3] != "by" {
 		return marker{}, false
 	}
-	return marker{words[0], words[2], strings.Join(words[4:], " ")}, true
+	m = marker{version: words[0], plan: words[2], tool: strings.Join(words[4:], " ")}
+	if at := strings.LastIndex(m.tool, atCommit); at >= 0 {
+		m.tool, m.commit = m.tool[:at], m.tool[at+len(atCommit):]
+	}
+	return m, true
 }
 
 // marked adds the comment to a text, in the place of one that it has.

@@ -12,12 +12,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 )
 
@@ -517,6 +519,50 @@ func TestProtectedTag(t *testing.T) {
 	}
 }
 
+// TestTagOfAnother: somebody pushes the tag to another commit at every request of
+// the publication. What is then visible is not what was asked for, and no run, not
+// even a later one, says that all is well.
+func TestTagOfAnother(t *testing.T) {
+	t.Parallel()
+	h := start(t, fake.Options{})
+	late := 0
+	for _, p := range sequence(t, h) {
+		at, r := h.fresh(commits), sample("v1.0.0")
+		h.Faults.Reset()
+		var once sync.Once
+		h.Faults.Add(rule(p.step, p.nth, 1, fault.Fault{Name: "tag", Call: func() {
+			once.Do(func() {
+				if len(h.Tags("acme/"+at)) == 0 {
+					h.AddTag("acme/"+at, fake.Tag{Name: "v1.0.0", SHA: older})
+				}
+			})
+		}}))
+		target := func(o *Options) { o.Target = younger }
+		_, err := h.open(t, at, target).Put(t.Context(), r)
+		tag := h.Tags("acme/" + at)
+		_, published := h.Published("acme/"+at, "v1.0.0")
+		if good := len(tag) == 1 && tag[0].SHA == younger; good != (err == nil) {
+			t.Errorf("at %v: the tags are %v, but: %v", p, tag, err)
+		} else if good {
+			continue
+		}
+		if published {
+			late++
+		}
+		for name, d := range map[string]*Repository{"the same command": h.open(t, at, target), "without a target": h.open(t, at)} {
+			if _, err := d.Put(t.Context(), r); published && (err == nil || !strings.Contains(err.Error(), older)) {
+				t.Errorf("at %v: %s: %v", p, name, err)
+			}
+			if _, err := d.Plan(t.Context(), r); published && err == nil {
+				t.Errorf("at %v: a dry run of %s accepts it", p, name)
+			}
+		}
+	}
+	if late == 0 {
+		t.Error("the tag never came at the last moment")
+	}
+}
+
 // TestPages goes beyond one page of releases and of assets.
 func TestPages(t *testing.T) {
 	t.Parallel()
@@ -654,14 +700,15 @@ func TestURL(t *testing.T) {
 
 func TestMarker(t *testing.T) {
 	t.Parallel()
-	m := marker{"v1.0.0", strings.Repeat("a", 64), "tool/v1"}
-	for _, text := range []string{"", "News.", "News.\n\n", "<!-- other -->", m.String(), "a\r\n" + marker{"v2", "b", "c"}.String() + "\r\nz"} {
-		marked := m.marked(text)
-		if got, ok := findMarker(marked); !ok || got != m {
-			t.Errorf("%q: got %+v", marked, got)
-		}
-		if m.marked(marked) != marked {
-			t.Errorf("%q is marked twice", marked)
+	for _, m := range []marker{{"v1.0.0", strings.Repeat("a", 64), "tool/v1", ""}, {"v1.0.0", strings.Repeat("a", 64), "tool at home/v1", older}} {
+		for _, text := range []string{"", "News.", "News.\n\n", "<!-- other -->", m.String(), "a\r\n" + marker{"v2", "b", "c", "d"}.String() + "\r\nz"} {
+			marked := m.marked(text)
+			if got, ok := findMarker(marked); !ok || got != m {
+				t.Errorf("%q: got %+v", marked, got)
+			}
+			if m.marked(marked) != marked {
+				t.Errorf("%q is marked twice", marked)
+			}
 		}
 	}
 	for _, text := range []string{"", markerStart, markerStart + markerEnd, markerStart + "v1 plan x" + markerEnd, "v1 plan x by y"} {

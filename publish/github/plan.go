@@ -232,8 +232,8 @@ func (j *job) table() converge.Table[*state] {
 			Is:  func(s *state) bool { return s.published != nil && s.conflict == nil },
 		},
 		{
-			When: "it is published with other content", Step: "refuse",
-			Why:    "a published version never changes",
+			When: "it is published with other content, or its tag is not at the commit that it was published for", Step: "refuse",
+			Why:    "a published version never changes, and a tag that somebody creates at the last moment wins",
 			Is:     func(s *state) bool { return s.published != nil && !s.fillable },
 			Refuse: func(s *state) error { return s.conflict },
 		},
@@ -349,7 +349,18 @@ func (j *job) compare(ctx context.Context, s *state) error {
 	if err := j.load(ctx, s.published); err != nil {
 		return err
 	}
+	m, _ := findMarker(s.published.Body)
 	err := publish.Conflict(ctx, j.released(ctx, s.published, false), j.r)
+	if err == nil && m.commit != "" {
+		if !s.whole {
+			s.commit, err = j.commitOf(ctx, j.r.Version)
+		}
+		if err != nil || s.commit == "" || s.commit == m.commit {
+			return err
+		}
+		s.conflict = fmt.Errorf("it was published for the commit %s, but its tag is at %s: another user created or moved the tag; delete the release and the tag and publish again, or publish under a new version", m.commit, s.commit)
+		return nil
+	}
 	conflict, ok := errors.AsType[*publish.ConflictError](err)
 	if !ok {
 		return err
@@ -357,7 +368,6 @@ func (j *job) compare(ctx context.Context, s *state) error {
 	conflict.Where = string(s.published.Page)
 	s.conflict = conflict
 	incomplete := len(conflict.Changed)+len(conflict.Extra) == 0
-	m, _ := findMarker(s.published.Body)
 	switch {
 	case incomplete && !s.published.Immutable && (j.opt.Complete || m.plan == j.mark.plan):
 		s.fillable, s.unwritable = true, j.writable()

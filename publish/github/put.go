@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,9 +113,13 @@ func (j *job) publish(ctx context.Context, s *state) error {
 		TagName: &j.r.Version, TargetCommitish: optional(s.target), Draft: new(false),
 		Prerelease: new(j.prerelease(j.r.Version)), MakeLatest: &latest,
 	}
+	text := s.work.Body
 	if j.opt.Notes != "" && !j.opt.GenerateNotes {
-		edit.Body = new(j.mark.marked(j.opt.Notes)) // the draft may be of an earlier run
+		text = j.opt.Notes // the draft may be of an earlier run
 	}
+	mark := j.mark
+	mark.commit = cmp.Or(s.target, s.commit)
+	edit.Body = new(mark.marked(text))
 	j.draft, j.all = s.work.ID, len(s.discard) > 0
 	_, err := j.call(ctx, http.MethodPatch, fmt.Sprintf("releases/%d", s.work.ID), edit, nil)
 	return j.visibly(again(err))

@@ -468,6 +468,14 @@ func (s *Server) Latest(repo string) string {
 	return ""
 }
 
+// AddTag creates a tag, as a push does.
+func (s *Server) AddTag(repo string, t Tag) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, _ := s.repo(repo)
+	r.Tags = append(r.Tags, t)
+}
+
 // Tags returns the tags of a repository, oldest first.
 func (s *Server) Tags(repo string) []Tag {
 	s.mu.Lock()
