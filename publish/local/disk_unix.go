@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 func lock(root *os.Root, name string, flag int) (io.Closer, error) {
@@ -46,6 +48,9 @@ func hold(root *os.Root, name string, f *os.File) error {
 	}
 	return nil
 }
+
+// writable asks the system whether this process may make files in a folder.
+func writable(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }
 
 func (d rootDisk) sync(dir string) error {
 	f, err := d.root.Open(dir)

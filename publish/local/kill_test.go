@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
 // The tests below start this test binary again as a publisher of its own,
@@ -334,8 +335,10 @@ func TestReadOnlyDestination(t *testing.T) {
 	if got, err := d.Put(t.Context(), sample("v1.0.0")); err != nil || !got.Unchanged {
 		t.Errorf("what is there already: %+v %v", got, err)
 	}
-	if _, err := d.Put(t.Context(), sample("v1.1.0")); !errors.Is(err, os.ErrPermission) {
-		t.Errorf("a new version: %v", err)
+	for what, do := range map[string]func(context.Context, *repo.Release) (publish.Result, error){"put": d.Put, "plan": d.Plan} {
+		if _, err := do(t.Context(), sample("v1.1.0")); !errors.Is(err, os.ErrPermission) {
+			t.Errorf("%s of a new version: %v", what, err)
+		}
 	}
 	other := sample("v1.0.0")
 	other.Provider.Name = "bar"

@@ -189,12 +189,44 @@ func (d *Folder) Plan(ctx context.Context, r *repo.Release) (publish.Result, err
 	}
 	result := publish.Result{Unchanged: unchanged, Where: d.path(dir)}
 	if !unchanged {
+		if err := Writable(d.path(path.Dir(dir))); err != nil {
+			return publish.Result{}, fmt.Errorf("publish %s to %s: %w", publish.Name(r), d, err)
+		}
 		for _, a := range r.Artifacts {
 			result.Steps = append(result.Steps, fmt.Sprintf("write %s (%d bytes)", a.Name, a.Size))
 		}
 		result.Steps = append(result.Steps, "rename the finished folder to "+result.Where)
 	}
 	return result, nil
+}
+
+// Writable refuses a folder in which nothing can be made, and one that cannot be
+// made, as far as that is known without writing.
+func Writable(dir string) error {
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		if errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+			continue
+		}
+		if err == nil && !info.IsDir() {
+			err = syscall.ENOTDIR
+		}
+		if err == nil {
+			err = writable(at)
+		}
+		if err != nil {
+			return &fs.PathError{Op: "write to", Path: at, Err: cause(err)}
+		}
+		return nil
+	}
+}
+
+// cause drops the words of the system call, which repeat the path.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
 }
 
 // Put publishes a release. It refuses to write through a label or version that

@@ -52,6 +52,13 @@ func hold(ctx context.Context, o *Options) (*held, error) {
 	}
 	h := &held{beside: beside{dir: o.Dir}, bundle: o.Bundle}
 	if o.DryRun {
+		folder := o.Dir
+		if o.Bundle != "" {
+			folder = filepath.Dir(o.Bundle)
+		}
+		if err := local.Writable(folder); err != nil {
+			return nil, err
+		}
 		if o.Since != nil {
 			return h, nil
 		}

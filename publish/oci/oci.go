@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
 	"oras.land/oras-go/v2/registry"
@@ -64,6 +65,8 @@ type Repository struct {
 	form     form
 	takeOver bool
 	policy   transport.Policy
+	// verified are the contents that were read, by the digest of their manifest.
+	verified sync.Map
 }
 
 var _ publish.Destination = (*Repository)(nil)
@@ -200,11 +203,24 @@ func (d *Repository) Fetch(ctx context.Context, version string) (*repo.Release, 
 	return d.open(ctx, version, desc, data)
 }
 
-// Verify reads the files of the tag and compares them with r.
+// Verify reads the files of the tag and compares them with r, unless Put has read
+// them under the digest of the same manifest.
 func (d *Repository) Verify(ctx context.Context, r *repo.Release) error {
-	got, err := d.Fetch(ctx, r.Version)
+	fail := func(err error) error { return fmt.Errorf("read back %s: %w", publish.Name(r), err) }
+	desc, data, err := d.get(ctx, r.Version)
 	if err != nil {
-		return fmt.Errorf("read back %s: %w", publish.Name(r), err)
+		return fail(err)
+	}
+	id, err := publish.ContentID(ctx, r)
+	if err != nil {
+		return fail(err)
+	}
+	if was, ok := d.verified.Load(desc.Digest); ok && was == id {
+		return nil
+	}
+	got, err := d.open(ctx, r.Version, desc, data)
+	if err != nil {
+		return fail(err)
 	}
 	return publish.VerifyFiles(ctx, got, r)
 }

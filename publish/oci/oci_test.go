@@ -13,8 +13,10 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -491,7 +493,7 @@ func TestLargeFile(t *testing.T) {
 	s := serve(t)
 	var mu sync.Mutex
 	sizes := map[string]int64{}
-	s.inner = countBlobs(&mu, sizes, s.inner)
+	s.inner = countBlobs(&mu, sizes, true, s.inner)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := s.open().Put(t.Context(), acme(a)); err != nil {
@@ -506,23 +508,81 @@ func TestLargeFile(t *testing.T) {
 	}
 }
 
-// countBlobs takes blobs and keeps only their sizes.
-func countBlobs(mu *sync.Mutex, sizes map[string]int64, rest http.Handler) http.Handler {
+// countBlobs takes blobs and keeps only their sizes, and the content of small ones.
+// Of large ones it gives zeros back, if it gives any back.
+func countBlobs(mu *sync.Mutex, sizes map[string]int64, back bool, rest http.Handler) http.Handler {
+	kept := map[string][]byte{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		size, there := sizes[path.Base(r.URL.Path)]
+		data := kept[path.Base(r.URL.Path)]
+		mu.Unlock()
 		switch {
 		case r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/uploads/"):
 			w.Header().Set("Location", r.URL.Path+"1")
 			w.WriteHeader(http.StatusAccepted)
 		case r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/uploads/"):
+			const small = 1 << 20
+			start, _ := io.ReadAll(io.LimitReader(r.Body, small))
 			n, _ := io.Copy(io.Discard, r.Body)
 			mu.Lock()
-			sizes[r.URL.Query().Get("digest")] = n
+			name := r.URL.Query().Get("digest")
+			sizes[name] = n + int64(len(start))
+			if n == 0 {
+				kept[name] = start
+			}
 			mu.Unlock()
 			w.WriteHeader(http.StatusCreated)
+		case there && back:
+			w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+			if r.Method != http.MethodHead && data != nil {
+				w.Write(data)
+			} else if r.Method != http.MethodHead {
+				io.CopyN(w, zeros{}, size)
+			}
 		default:
 			rest.ServeHTTP(w, r)
 		}
 	})
+}
+
+// TestDropped: a registry says that it stored what it did not. The version gets no
+// tag, not even that of a claim.
+func TestDropped(t *testing.T) {
+	s := serve(t)
+	var mu sync.Mutex
+	s.inner = countBlobs(&mu, map[string]int64{}, false, s.inner)
+	_, err := s.open().Put(t.Context(), acme())
+	if err == nil || !strings.Contains(err.Error(), "nothing became visible") || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if answer := s.ask(http.MethodGet, "tags/list", "", nil); answer.StatusCode == http.StatusOK {
+		tags, _ := io.ReadAll(answer.Body)
+		if bytes.Contains(tags, []byte("v1.2.3")) {
+			t.Errorf("the tags are %s", tags)
+		}
+	}
+}
+
+// TestSaysOtherwise: a gateway answers 502 to every request that stores, which the
+// registry has carried out.
+func TestSaysOtherwise(t *testing.T) {
+	for _, status := range []int{http.StatusBadGateway, http.StatusGatewayTimeout} {
+		s := serve(t)
+		inner := s.inner
+		s.inner = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPut {
+				inner.ServeHTTP(w, r)
+				return
+			}
+			inner.ServeHTTP(httptest.NewRecorder(), r)
+			w.WriteHeader(status)
+		})
+		if _, err := s.open().Put(t.Context(), acme()); err != nil {
+			t.Errorf("%d: %v", status, err)
+		}
+		s.whole("v1.2.3")
+	}
 }
 
 // TestAttachedAgain finishes the list of referrers that another run left behind or

@@ -76,6 +76,8 @@ type upload struct {
 	// manifest is.
 	stored   []bool
 	manifest bool
+	// read is true once the registry gave everything back.
+	read bool
 	// claimed is true once no other content can be published.
 	claimed bool
 	// tagged is true once the tag may have been set.
@@ -113,6 +115,12 @@ func (p *upload) table() converge.Table[state] {
 			Why: "claims and referrers point to it, and readers ask for tags",
 			Is:  func(state) bool { return !p.manifest },
 			Do:  p.store,
+		},
+		{
+			When: "what was stored was not read again", Step: "read the manifest and the files by their digests",
+			Why: "registries have said that they stored what they had not; no tag leads to that",
+			Is:  func(s state) bool { return !p.read },
+			Do:  p.readBack,
 		},
 		{
 			When: "the version is not claimed", Step: "claim the version by tags `claim-…`, unless `--adopt-draft` is given",
@@ -167,7 +175,7 @@ func (p *upload) look(ctx context.Context, _ bool) (s state, err error) {
 // left counts the steps that remain.
 func (p *upload) left(s state) int {
 	left := len(p.stored) - p.count() + len(s.detached)
-	for _, done := range []bool{p.manifest, p.claimed, s.there} {
+	for _, done := range []bool{p.manifest, p.read, p.claimed, s.there} {
 		if !done {
 			left++
 		}
@@ -288,6 +296,26 @@ func (p *upload) store(ctx context.Context, _ state) error {
 	}
 	p.manifest = err == nil
 	return err
+}
+
+// readBack reads by digest what readers will get under the tag.
+func (p *upload) readBack(ctx context.Context, _ state) error {
+	got, err := p.d.Fetch(ctx, p.b.desc.Digest.String())
+	if err == nil {
+		err = publish.VerifyFiles(ctx, got, p.b.release)
+	}
+	var id string
+	if err == nil {
+		id, err = publish.ContentID(ctx, p.b.release)
+	}
+	if p.read = err == nil; p.read {
+		p.d.verified.Store(p.b.desc.Digest, id)
+		return nil
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	return &publish.Temporary{Err: err} // some registries need a moment
 }
 
 // tag makes the release visible.
@@ -422,10 +450,11 @@ type marks struct {
 func (m *marks) Set(ctx context.Context, mark string) error {
 	d, b := m.p.d, m.p.b
 	err := d.remote.Manifests().PushReference(ctx, b.desc, bytes.NewReader(b.manifest), m.prefix+mark)
-	if err = d.wrote(ctx, "set the tag "+m.prefix+mark, err); err == nil || transport.IsTemporary(err) {
-		return err
+	if err = d.wrote(ctx, "set the tag "+m.prefix+mark, err); err == nil {
+		return nil
 	}
-	// Where tags never change, an equal publisher may have set it.
+	// The registry may have set it although it said something else, and where tags
+	// never change, an equal publisher may have.
 	if _, _, seen := d.get(ctx, m.prefix+mark); seen == nil {
 		return nil
 	}

@@ -173,6 +173,14 @@ func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) erro
 	if err := d.checkLatest(ctx, env, parcels); err != nil {
 		return err
 	}
+	if !d.dryRun && len(parcels) > 1 {
+		// What the last place would refuse is known before the first gets anything.
+		for _, p := range parcels {
+			if _, err := p.To.Plan(ctx, p.Release); err != nil {
+				return fmt.Errorf("%w; nothing was published", err)
+			}
+		}
+	}
 	for i, p := range parcels {
 		result, err := p.Publish(ctx)
 		env.Progress.Done()
