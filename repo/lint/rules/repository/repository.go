@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -313,6 +314,35 @@ func unreadable(p *lint.Pass) {
 		for _, r := range provider.Releases {
 			report(r.Oddities)
 		}
+	}
+}
+
+var _ = repositoryRules.Add(lint.Rule{
+	ID: "REPO023", Name: "checksums", Since: "v0.1.0",
+	Title:    "SHA256SUMS must fit the files of the release",
+	Severity: lint.Error, Proof: lint.Practice,
+	Source: "sha256sum --check; publish and mirror refuse such a release",
+	Why:    "Users who compare checksums refuse the release, and it can be neither published nor mirrored.",
+	Fix:    "Make SHA256SUMS again when all files are final, or restore the file that changed.",
+	Scope:  lint.ScopeRelease, Check: checksums,
+})
+
+func checksums(p *lint.Pass) {
+	sums := p.Release.Artifact(layouts.ChecksumFile)
+	if sums == nil {
+		return
+	}
+	// What cannot be read is another finding.
+	err, differs := errors.AsType[*repo.ChecksumError](repo.VerifyChecksums(context.Background(), p.Release.Release))
+	if !differs {
+		return
+	}
+	for _, problem := range err.Problems {
+		f := lint.Finding{File: sums.Path, Message: problem.Message}
+		if problem.Line > 0 {
+			f.Pos = yamldoc.Pos{Line: problem.Line, Column: 1}
+		}
+		p.Report(f)
 	}
 }
 
