@@ -273,7 +273,7 @@ func (c *check) form(s, r *yamldoc.Node) bool {
 	}
 	if blank(path) || broken(path.Str()) {
 		c.add(c.path(), path, "the fieldPath of a rule of %s is blank or has line breaks", on)
-	} else if path.Str() != "" && !leads(s, path.Text()) {
+	} else if path.Str() != "" && At(s, path.Text()) == nil {
 		c.add(c.path(), path, "the fieldPath %q does not lead to a field of %s", path.Text(), on)
 	}
 	return len(c.faults) == before
@@ -534,16 +534,16 @@ func summary(issues *cel.Issues) error {
 	return issues.Err()
 }
 
-// leads reports whether a path such as .a['b'] leads to a field of a schema
+// At returns the schema that a path such as .a['b'] leads to; nil if there is none
 // (apiextensions-apiserver pkg/apiserver/schema/cel, ValidFieldPath).
-func leads(s *yamldoc.Node, path string) bool {
+func At(s *yamldoc.Node, path string) *yamldoc.Node {
 	for path != "" {
 		var name string
 		switch {
 		case strings.HasPrefix(path, "['"):
 			end := strings.Index(path[2:], "']")
 			if end < 0 {
-				return false
+				return nil
 			}
 			name, path = strings.NewReplacer(`\\`, `\\`, `\'`, `'`).Replace(path[2:2+end]), path[2+end+2:]
 		case path[0] == '.':
@@ -553,10 +553,10 @@ func leads(s *yamldoc.Node, path string) bool {
 			}
 			name, path = path[1:1+end], path[1+end:]
 		default:
-			return false
+			return nil
 		}
 		if name == "" {
-			return false
+			return nil
 		}
 		if properties := s.Get("properties"); properties.Is(yamldoc.Map) && len(properties.Fields()) > 0 {
 			s = properties.Get(name)
@@ -564,8 +564,8 @@ func leads(s *yamldoc.Node, path string) bool {
 			s = s.Get("additionalProperties")
 		}
 		if s == nil {
-			return false
+			return nil
 		}
 	}
-	return true
+	return s
 }

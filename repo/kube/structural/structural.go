@@ -113,6 +113,9 @@ func (w *walk) facts(n *yamldoc.Node) (s keywords) {
 	for i := range n.Fields() {
 		f := &n.Fields()[i]
 		v := f.Value
+		if v.Kind == yamldoc.Null {
+			continue // as if it were not there
+		}
 		switch f.Name {
 		case "description":
 		case "type":
@@ -184,7 +187,8 @@ func (w *walk) schema(n *yamldoc.Node, at place) {
 	}
 	if at == root && w.status {
 		for _, f := range n.Fields() {
-			if slices.Contains(besideStatus[:], f.Name) {
+			zero := f.Value.Kind == yamldoc.Null || f.Value.Is(yamldoc.Bool) && !f.Value.Bool() && f.Name != "additionalProperties"
+			if slices.Contains(besideStatus[:], f.Name) && !zero {
 				w.fail(Root, f.Value, "has %s, which is not allowed at the root of a schema with a status subresource", f.Name)
 			}
 		}
@@ -204,7 +208,12 @@ func (w *walk) schema(n *yamldoc.Node, at place) {
 			if at == root && f.Name == "metadata" {
 				w.rootMetadata(f.Value)
 			}
-			w.below(f.Name, func() { w.schema(f.Value, field) })
+			w.below(f.Name, func() {
+				if f.Value.Kind == yamldoc.Null {
+					w.fail(Type, f.Value, "has no type")
+				}
+				w.schema(f.Value, field)
+			})
 		}
 	}
 	if s.additional.Is(yamldoc.Map) {

@@ -207,6 +207,19 @@ func TestCoreObjects(t *testing.T) {
 // coreSamples are the objects of the corpus's components whose kind is validated, once each.
 func coreSamples(t *testing.T) []object {
 	t.Helper()
+	return samples(t, func(m object, text string) bool {
+		return validated[fmt.Sprint(m["apiVersion"], " ", m["kind"])] != nil
+	})
+}
+
+// definitions are the smaller CRDs of the corpus.
+func definitions(t *testing.T) []object {
+	t.Helper()
+	return samples(t, func(m object, text string) bool { return m["kind"] == "CustomResourceDefinition" && len(text) < 20<<10 })
+}
+
+func samples(t *testing.T, wanted func(m object, text string) bool) []object {
+	t.Helper()
 	root := os.Getenv("CORPUS")
 	if root == "" {
 		root = "../../../../shared/corpus"
@@ -225,12 +238,11 @@ func coreSamples(t *testing.T) []object {
 		file := manifest.New(repo.BytesArtifact(name, nil), layouts.Components, data)
 		for _, o := range file.Objects() {
 			m, _ := o.Doc.Root.Value().(object)
-			text, _ := json.Marshal(m)
-			if validated[fmt.Sprint(m["apiVersion"], " ", m["kind"])] == nil || seen[string(text)] || strings.Contains(string(text), "${") {
-				continue
+			data, _ := json.Marshal(m)
+			if text := string(data); !seen[text] && !strings.Contains(text, "${") && wanted(m, text) {
+				seen[text] = true
+				out = append(out, m)
 			}
-			seen[string(text)] = true
-			out = append(out, m)
 		}
 	}
 	t.Logf("%d objects", len(out))
@@ -271,6 +283,10 @@ func disturb(r *rand.Rand, m object) string {
 		return "nothing"
 	}
 	p := places[r.IntN(len(places))]
+	if r.IntN(8) == 0 {
+		p.set(nil)
+		return "null at " + p.path
+	}
 	switch v := p.value.(type) {
 	case string:
 		words := []any{"", "*", "a", "A b", "Always", "-a", "a/b/c", "70000", "None", "10%", v + "x"}

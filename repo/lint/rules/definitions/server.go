@@ -2,8 +2,14 @@ package definitions
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
+	"unicode"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
@@ -34,7 +40,7 @@ func structuralSchema(p *lint.Pass) {
 		f := faults{p: p, kind: k}
 		for i := range k.Versions {
 			v := &k.Versions[i]
-			if v.Schema.Node == nil {
+			if set(v.Schema.Node) == nil {
 				f.add(v.Name, v.Node, "the version has no schema")
 				continue
 			}
@@ -171,20 +177,28 @@ var _ = definitionRules.Add(lint.Rule{
 	Kinds:  view.DefinitionFiles, Check: eachKind(conversionSettings),
 })
 
+// set is a value, or nil for null, which the API server takes for none.
+func set(n *yamldoc.Node) *yamldoc.Node {
+	if n.Is(yamldoc.Null) {
+		return nil
+	}
+	return n
+}
+
 func conversionSettings(p *lint.Pass, k *contract.Kind) {
 	n, strategy := conversion(k)
-	if n == nil || k.Object.Version != "v1" {
+	if set(n) == nil || k.Object.Version != "v1" {
 		return
 	}
 	webhook := n.Get("webhook")
 	switch strategy {
 	case "None":
-		if webhook.Get("clientConfig") != nil || len(webhook.Get("conversionReviewVersions").List()) > 0 {
+		if set(webhook.Get("clientConfig")) != nil || len(webhook.Get("conversionReviewVersions").List()) > 0 {
 			view.Accuse(p, k, webhook, 0, "%s has a conversion webhook but the strategy None", k.Kind)
 		}
 	case "Webhook":
-		client := webhook.Get("clientConfig")
-		url, service := client.Get("url"), client.Get("service")
+		client := set(webhook.Get("clientConfig"))
+		url, service := set(client.Get("url")), set(client.Get("service"))
 		switch {
 		case client == nil:
 			view.Accuse(p, k, view.NearestOf(n, "webhook"), 0, "the conversion webhook of %s has no clientConfig", k.Kind)
@@ -192,8 +206,14 @@ func conversionSettings(p *lint.Pass, k *contract.Kind) {
 			view.Accuse(p, k, client, 0, "the conversion webhook of %s needs either a service or a url", k.Kind)
 		case service != nil && (service.Get("name").Str() == "" || service.Get("namespace").Str() == ""):
 			view.Accuse(p, k, service, 0, "the service of the conversion webhook of %s needs a name and a namespace", k.Kind)
-		case url != nil && !strings.HasPrefix(url.Str(), "https://"):
-			view.Accuse(p, k, url, 0, "the conversion webhook of %s needs a url with https", k.Kind)
+		case url != nil && view.URLFault(url.Str()) != "":
+			view.Accuse(p, k, url, 0, "the url %q of the conversion webhook of %s %s", url.Str(), k.Kind, view.URLFault(url.Str()))
+		case service != nil && view.PathFault(service.Get("path").Str()) != "":
+			view.Accuse(p, k, service.Get("path"), 0, "the path %q of the conversion webhook of %s %s", service.Get("path").Str(), k.Kind, view.PathFault(service.Get("path").Str()))
+		case service != nil:
+			if port, ok := service.Get("port").Int(); ok && (port < 1 || port > math.MaxUint16) {
+				view.Accuse(p, k, service.Get("port"), 0, "the port of the conversion webhook of %s is %d; it must be between 1 and %d", k.Kind, port, math.MaxUint16)
+			}
 		}
 	default:
 		view.Accuse(p, k, view.NearestOf(n, "strategy"), 0, "the conversion strategy of %s is %q; it must be None or Webhook", k.Kind, strategy)
@@ -273,6 +293,9 @@ func conversionReviews(p *lint.Pass) {
 		list := n.Get("webhook", "conversionReviewVersions")
 		var names []string
 		for _, v := range list.List() {
+			if len(validation.IsDNS1035Label(v.Str())) > 0 || slices.Contains(names, v.Str()) {
+				view.Accuse(p, k, v, 0, "%q in conversionReviewVersions of %s is not a version, or is listed twice", v.Str(), k.Kind)
+			}
 			names = append(names, v.Str())
 		}
 		list = cmp.Or(list, n.Get("webhook"))
@@ -493,8 +516,11 @@ func jsonSize(n *yamldoc.Node) int {
 	return len(n.Text())
 }
 
-// columnTypes are the types of columns.
-var columnTypes = [...]string{"integer", "number", "string", "boolean", "date"}
+// columnTypes and columnFormats are the types and formats of columns.
+var (
+	columnTypes   = [...]string{"integer", "number", "string", "boolean", "date"}
+	columnFormats = [...]string{"int32", "int64", "float", "double", "byte", "date", "date-time", "password"}
+)
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD033", Name: "definition-fields", Since: "v0.1.0",
@@ -541,6 +567,16 @@ func definitionFields(p *lint.Pass, k *contract.Kind) {
 			}
 		}
 	}
+	if n := k.Object.Get("spec", "preserveUnknownFields"); n.Bool() {
+		view.Accuse(p, k, n, 0, "spec.preserveUnknownFields is true; set x-kubernetes-preserve-unknown-fields in the schema instead")
+	}
+	if apihelpers.IsProtectedCommunityGroup(k.Group) {
+		text, _ := k.Object.Annotation(apiextensions.KubeAPIApprovedAnnotation)
+		switch state, _ := apihelpers.GetAPIApprovalState(map[string]string{apiextensions.KubeAPIApprovedAnnotation: text}); state {
+		case apihelpers.APIApprovalMissing, apihelpers.APIApprovalInvalid:
+			view.Accuse(p, k, at("group"), 0, "the group %s belongs to Kubernetes, and the annotation %s has neither a URL nor \"unapproved\"", k.Group, apiextensions.KubeAPIApprovedAnnotation)
+		}
+	}
 	f := faults{p: p, kind: k}
 	for i := range k.Versions {
 		versionFields(&f, &k.Versions[i])
@@ -553,9 +589,15 @@ func versionFields(f *faults, v *crd.Version) {
 	if !isDNSLabel(v.Name) {
 		f.add(v.Name, view.NearestOf(v.Node, "name"), "%q is not a valid version name", v.Name)
 	}
-	if n := v.Node.Get("deprecationWarning"); n != nil && !v.Node.Get("deprecated").Bool() {
-		f.add(v.Name, n, "it has a deprecationWarning but is not deprecated")
+	if n := v.Node.Get("deprecationWarning"); n.Is(yamldoc.String) {
+		switch text := n.Text(); {
+		case !v.Node.Get("deprecated").Bool():
+			f.add(v.Name, n, "it has a deprecationWarning but is not deprecated")
+		case text == "" || len(text) > 256 || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
+			f.add(v.Name, n, "the deprecationWarning must have 1 to 256 printable characters")
+		}
 	}
+	selectableFields(f, v)
 	for _, column := range v.Node.Get("additionalPrinterColumns").List() {
 		name, path := column.Get("name").Str(), column.Get("jsonPath")
 		switch kind := column.Get("type"); {
@@ -563,11 +605,13 @@ func versionFields(f *faults, v *crd.Version) {
 			f.add(v.Name, column, "a printer column has no name")
 		case !slices.Contains(columnTypes[:], kind.Str()):
 			f.add(v.Name, view.NearestOf(column, "type"), "column %q has type %q; it must be one of %s", name, kind.Str(), strings.Join(columnTypes[:], ", "))
+		case column.Get("format").Str() != "" && !slices.Contains(columnFormats[:], column.Get("format").Str()):
+			f.add(v.Name, column.Get("format"), "column %q has format %q; it must be one of %s", name, column.Get("format").Str(), strings.Join(columnFormats[:], ", "))
 		case !strings.HasPrefix(path.Str(), "."):
 			f.add(v.Name, view.NearestOf(column, "jsonPath"), "column %q has the path %q, which does not begin with a dot", name, path.Str())
 		}
 	}
-	scale := v.Subresources.Get("scale")
+	scale := set(v.Subresources.Get("scale"))
 	if scale == nil {
 		return
 	}
@@ -585,5 +629,42 @@ func versionFields(f *faults, v *crd.Version) {
 		if !fits && (path != "" || !row.optional) {
 			f.add(v.Name, view.NearestOf(scale, row.name), "%s of the scale subresource is %q; it must begin with %s", row.name, path, strings.Join(row.prefixes, " or "))
 		}
+	}
+}
+
+// mostSelectable is how many fields of a version may be selected.
+const mostSelectable = 8
+
+// selectableFields checks the fields that "kubectl get --field-selector" can select by
+// (ValidateCustomResourceSelectableFields).
+func selectableFields(f *faults, v *crd.Version) {
+	list := v.Node.Get("selectableFields")
+	if v.Schema.Node == nil {
+		return // another rule tells of it
+	}
+	seen := map[string]bool{}
+	for _, entry := range list.List() {
+		n := view.NearestOf(entry, "jsonPath")
+		path := entry.Get("jsonPath").Str()
+		var at *yamldoc.Node
+		if strings.HasPrefix(path, ".") && !strings.Contains(path, "[") {
+			at = cel.At(v.Schema.Node, path)
+		}
+		switch {
+		case path == "":
+			f.add(v.Name, n, "a selectable field has no jsonPath")
+		case at == nil:
+			f.add(v.Name, n, "the selectable field %q is not a field of the schema", path)
+		case path == ".metadata" || strings.HasPrefix(path, ".metadata."):
+			f.add(v.Name, n, "the selectable field %q is in the metadata, which is not allowed", path)
+		case !slices.Contains([]string{"string", "boolean", "integer"}, at.Get("type").Str()):
+			f.add(v.Name, n, "the selectable field %q is not a string, boolean or integer", path)
+		case seen[path]:
+			f.add(v.Name, n, "the selectable field %q is listed twice", path)
+		}
+		seen[path] = true
+	}
+	if len(seen) > mostSelectable {
+		f.add(v.Name, list, "it has %d selectable fields; at most %d are allowed", len(seen), mostSelectable)
 	}
 }
