@@ -3,12 +3,11 @@ package definitions
 import (
 	"cmp"
 	"math"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
 
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
@@ -516,6 +515,9 @@ func jsonSize(n *yamldoc.Node) int {
 	return len(n.Text())
 }
 
+// approval is the annotation that CRDs in groups of Kubernetes must have (validateAPIApproval).
+const approval = "api-approved.kubernetes.io"
+
 // columnTypes and columnFormats are the types and formats of columns.
 var (
 	columnTypes   = [...]string{"integer", "number", "string", "boolean", "date"}
@@ -570,11 +572,10 @@ func definitionFields(p *lint.Pass, k *contract.Kind) {
 	if n := k.Object.Get("spec", "preserveUnknownFields"); n.Bool() {
 		view.Accuse(p, k, n, 0, "spec.preserveUnknownFields is true; set x-kubernetes-preserve-unknown-fields in the schema instead")
 	}
-	if apihelpers.IsProtectedCommunityGroup(k.Group) {
-		text, _ := k.Object.Annotation(apiextensions.KubeAPIApprovedAnnotation)
-		switch state, _ := apihelpers.GetAPIApprovalState(map[string]string{apiextensions.KubeAPIApprovedAnnotation: text}); state {
-		case apihelpers.APIApprovalMissing, apihelpers.APIApprovalInvalid:
-			view.Accuse(p, k, at("group"), 0, "the group %s belongs to Kubernetes, and the annotation %s has neither a URL nor \"unapproved\"", k.Group, apiextensions.KubeAPIApprovedAnnotation)
+	if domain := "." + k.Group; strings.HasSuffix(domain, ".k8s.io") || strings.HasSuffix(domain, ".kubernetes.io") {
+		text, _ := k.Object.Annotation(approval)
+		if u, err := url.ParseRequestURI(text); !strings.HasPrefix(text, "unapproved") && (err != nil || u.Host == "" || u.Scheme == "") {
+			view.Accuse(p, k, at("group"), 0, "the group %s belongs to Kubernetes, and the annotation %s has neither a URL nor \"unapproved\"", k.Group, approval)
 		}
 	}
 	f := faults{p: p, kind: k}
