@@ -42,7 +42,7 @@ func TestManyIgnores(t *testing.T) {
 		if got := len(lint.Ignores(yamldoc.NewFile("x.yaml", []byte(text)))); got != n {
 			t.Errorf("%s: %d comments", name, got)
 		}
-		if took := time.Since(start); took > 2*time.Second {
+		if took := time.Since(start); took > 20*time.Second { // quadratic work takes minutes
 			t.Errorf("%s: %s", name, took)
 		}
 	}
