@@ -272,7 +272,7 @@ func (s *shell) copies(args []string, sc *scope, at Place) {
 	dest := sc.path(to)
 	info, err := fs.Stat(s.fsys, path.Clean(dest))
 	for _, from := range sources {
-		if from = s.real(sc.path(from)); s.follower != nil && s.isDir(from) {
+		if from = s.real(sc.path(from)); s.follower != nil && len(s.alias) < maxNoted && s.isDir(from) {
 			if s.alias[dest] = from; err == nil || strings.HasSuffix(to, "/") || len(sources) > 1 {
 				delete(s.alias, dest)
 				s.alias[path.Join(dest, path.Base(from))] = from
@@ -315,7 +315,7 @@ func (s *shell) filter(program string, args []string, in stream, sc *scope, at P
 		if _, value, ok := strings.Cut(a, "="); ok {
 			a = value
 		}
-		if s.follower != nil && !strings.HasPrefix(a, "-") && program != "sed" && program != "go" && program != "test" && program != "[" {
+		if s.follower != nil && len(s.opaque) < maxNoted && !strings.HasPrefix(a, "-") && program != "sed" && program != "go" && program != "test" && program != "[" {
 			s.opaque = append(s.opaque, opaque{at, program, sc.path(a)})
 		}
 	}
@@ -382,7 +382,9 @@ func (s *shell) product(p Product) {
 		s.out.Products[i] = p
 		return
 	}
-	s.out.Products = append(s.out.Products, p)
+	if len(s.out.Products) < maxNoted {
+		s.out.Products = append(s.out.Products, p)
+	}
 }
 
 func (s *shell) isDir(name string) bool {

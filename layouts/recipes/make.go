@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -102,6 +103,10 @@ func (r *reader) makefile(name, text string) {
 	}
 }
 
+// directives are words that begin lines of which nothing is to be known: of
+// conditional parts both sides are read.
+var directives = []string{"ifeq", "ifneq", "ifdef", "ifndef", "else", "endif", "endef", "export", "unexport", "vpath", "undefine"}
+
 // line is a logical line: one or more lines joined by backslashes.
 type line struct {
 	text string
@@ -112,15 +117,16 @@ type line struct {
 // shell reads it.
 func logical(text string) []line {
 	var out []line
-	joined := false
+	var parts []string
 	for i, l := range strings.Split(text, "\n") {
-		l = strings.TrimSuffix(l, "\r")
-		if joined {
-			out[len(out)-1].text += "\n" + l
-		} else {
-			out = append(out, line{l, i + 1})
+		parts = append(parts, strings.TrimSuffix(l, "\r"))
+		if !strings.HasSuffix(parts[len(parts)-1], `\`) {
+			out = append(out, line{strings.Join(parts, "\n"), i + 2 - len(parts)})
+			parts = nil
 		}
-		joined = strings.HasSuffix(l, `\`)
+	}
+	if len(parts) > 0 {
+		out = append(out, line{strings.Join(parts, "\n"), strings.Count(text, "\n") + 2 - len(parts)})
 	}
 	return out
 }
@@ -144,10 +150,15 @@ func (m *rules) read(name, text string) {
 		switch {
 		case first == "define":
 			defining = true
+			m.unread(Place{name, l.at}, true, "a definition of several lines is skipped")
 		case first == "endef":
 			defining = false
 		}
 		if defining {
+			continue
+		}
+		if len(l.text) > maxValue {
+			m.unread(Place{name, l.at}, false, "the line is too long")
 			continue
 		}
 		if command, recipe := strings.CutPrefix(l.text, "\t"); recipe {
@@ -172,6 +183,9 @@ func (m *rules) read(name, text string) {
 		}
 		r := ruleLine.FindStringSubmatch(flat(l.text))
 		if r == nil {
+			if uncommented(strings.TrimSpace(l.text)) != "" && !slices.Contains(directives, first) && !strings.HasPrefix(first, "$(") {
+				m.unread(Place{name, l.at}, true, "a line of make is skipped")
+			}
 			continue
 		}
 		needs, inline, has := strings.Cut(uncommented(r[2]), ";")
@@ -192,10 +206,15 @@ func (m *rules) assign(key, op, value string) {
 		value = unknown(key)
 	case op == "?=" && set:
 		return
+	case op == "+=" && set && !m.spend(Place{path.Join(m.dir, "Makefile"), 1}, len(m.vars[key])/10):
+		return
 	case op == "+=" && set:
 		value = m.vars[key] + " " + value
-	case strings.Contains(value, "$("+key+")"):
+	case strings.Contains(value, "$("+key+")") && strings.Count(value, "$(")*len(m.vars[key]) <= maxFile:
 		value = strings.ReplaceAll(value, "$("+key+")", m.vars[key])
+	}
+	if len(value) > maxValue {
+		value = unknown(key)
 	}
 	m.vars[key] = value
 	m.soft[key] = op == "?="
@@ -251,7 +270,7 @@ const maxGoals = 500
 // goal makes a goal as make does: first what it needs, then its recipe.
 func (m *rules) goal(name string) {
 	name = path.Clean(name)
-	if m.done[name] || len(m.done) > maxGoals || m.follower != nil && m.folders[name] {
+	if m.done[name] || len(m.done) > maxGoals || !m.spend(Place{path.Join(m.dir, "Makefile"), 1}, 10*len(m.list)) || m.follower != nil && m.folders[name] {
 		return
 	}
 	m.done[name] = true
@@ -304,14 +323,14 @@ func (m *rules) with(fixed, env map[string]string) *rules {
 
 func escaped(value string) string { return strings.ReplaceAll(value, "$", "$$") }
 
-// maxExpansion bounds variables in variables, maxWork all of them together.
-const (
-	maxExpansion = 20
-	maxWork      = 200_000
-)
+// maxExpansion bounds variables in variables.
+const maxExpansion = 20
 
 // expand replaces the variables of make. What cannot be told becomes a mark.
 func (m *rules) expand(text string, auto map[string]string, depth int) string {
+	if !strings.Contains(text, "$") {
+		return text
+	}
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
 		if text[i] != '$' || i+1 == len(text) {
@@ -358,7 +377,7 @@ func closing(text string) int {
 
 // value returns what a reference such as NAME or `dir NAMES` stands for.
 func (m *rules) value(ref string, auto map[string]string, depth int) string {
-	if m.work++; depth > maxExpansion || m.work > maxWork {
+	if depth > maxExpansion || !m.spend(Place{path.Join(m.dir, "Makefile"), 1}, len(ref)+len(m.vars[ref])/10+10) {
 		return unknown("loop")
 	}
 	if name, rest, ok := strings.Cut(ref, " "); ok {

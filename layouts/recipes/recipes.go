@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -164,8 +166,31 @@ func (r *reader) files() []string {
 type reader struct {
 	fsys fs.FS
 	out  Reading
-	work int // references of make that were followed
+	work int // of spend
+
+	parser *syntax.Parser // of shells, nil at first
 	*follower
+}
+
+// maxWork bounds what is followed in all recipes of a tree, and maxValue the length
+// of a variable, which may be made of itself. maxNoted bounds how many things of a
+// kind are noted, because they are compared with each other.
+const (
+	maxWork  = 2_000_000
+	maxValue = 1 << 16
+	maxNoted = 2_000
+)
+
+// spend pays for following something: a command, a reference, or so many bytes or
+// files. It is false if recipes ask for more than those of a provider ever do.
+func (r *reader) spend(at Place, cost int) bool {
+	if r.work > maxWork {
+		return false
+	}
+	if r.work += cost; r.work > maxWork {
+		r.unread(at, false, "the recipes are too long to be followed to their end")
+	}
+	return r.work <= maxWork
 }
 
 // workflow reads the scripts in a YAML file: every text under a key that holds

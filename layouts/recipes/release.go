@@ -394,6 +394,9 @@ func (r *Reading) Guess() *Release {
 // list lists a folder, with what was made in it.
 func (r *reader) list(dir string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(r.fsys, r.real(dir))
+	if !r.spend(Place{dir, 1}, 10*len(entries)+len(r.out.Products)) {
+		return nil, err
+	}
 	if r.follower == nil {
 		return entries, err
 	}

@@ -41,11 +41,7 @@ type shell struct {
 	*reader
 	file  string
 	first int
-	steps int
 }
-
-// maxSteps bounds loops in loops.
-const maxSteps = 20_000
 
 var expression = regexp.MustCompile(`\$?\{\{[^{}]*\}\}`) // of workflows and goreleaser
 
@@ -66,8 +62,14 @@ func told(text string) string {
 
 // script reads shell commands that begin at a line of a file.
 func (r *reader) script(file string, first int, text string, in *scope) {
+	if !r.spend(Place{file, first}, len(text)+50) {
+		return
+	}
 	text = expression.ReplaceAllStringFunc(text, told)
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), file)
+	if r.parser == nil {
+		r.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	f, err := r.parser.Parse(strings.NewReader(text), file)
 	s := &shell{reader: r, file: file, first: first}
 	if err != nil {
 		r.unread(Place{file, first}, !strings.Contains(text, "kustomize"), "the line cannot be read as shell")
@@ -78,7 +80,7 @@ func (r *reader) script(file string, first int, text string, in *scope) {
 
 // unread notes what was not understood, once.
 func (r *reader) unread(at Place, detail bool, why string) {
-	if u := (Unread{at, why, detail}); !slices.Contains(r.out.Unread, u) {
+	if u := (Unread{at, why, detail}); (len(r.out.Unread) < maxNoted || !detail) && !slices.Contains(r.out.Unread, u) {
 		r.out.Unread = append(r.out.Unread, u)
 	}
 }
@@ -94,7 +96,7 @@ func (s *shell) stmts(list []*syntax.Stmt, in *scope) {
 }
 
 func (s *shell) stmt(st *syntax.Stmt, in *scope) {
-	if s.steps++; s.steps > maxSteps {
+	if !s.spend(s.at(st), 100) {
 		return
 	}
 	switch c := st.Cmd.(type) {
@@ -165,7 +167,9 @@ func (s *shell) assign(list []*syntax.Assign, in *scope) {
 		if value == nil && a.Value != nil || a.Array != nil {
 			value = []string{unknown(a.Name.Value)}
 		}
-		in.vars[a.Name.Value] = strings.Join(value, " ")
+		if in.vars[a.Name.Value] = strings.Join(value, " "); len(in.vars[a.Name.Value]) > maxValue {
+			in.vars[a.Name.Value] = unknown(a.Name.Value)
+		}
 	}
 }
 
@@ -174,15 +178,20 @@ var errUnknown = errors.New("it cannot be told without running it")
 // multiplies reports whether the braces of a word stand for more words than a
 // recipe of files needs: {1..1000000}, or many alternatives in a row.
 func multiplies(w *syntax.Word) bool {
-	const most = 4
-	braces := 0
+	const most = 1000
+	words := 1
 	for _, part := range w.Parts {
 		lit, ok := part.(*syntax.Lit)
-		if !ok {
+		if !ok || !strings.Contains(lit.Value, "{") && words == 1 {
 			continue
 		}
-		braces += strings.Count(lit.Value, "{")
-		if braces > most || braces > 0 && sequence.MatchString(lit.Value) || len(lit.Value) > 1000 && braces > 0 {
+		for braces := range strings.SplitSeq(lit.Value, "{") {
+			words *= strings.Count(braces, ",") + 1
+			if words > most || len(lit.Value) > most {
+				return true
+			}
+		}
+		if sequence.MatchString(lit.Value) {
 			return true
 		}
 	}
@@ -207,7 +216,12 @@ func (s *shell) fields(words []*syntax.Word, in *scope) (out []string) {
 		}
 	}()
 	cfg := &expand.Config{
-		Env: expand.FuncEnviron(func(name string) string { return s.variable(name, in) }),
+		Env: expand.FuncEnviron(func(name string) string {
+			if value := s.variable(name, in); len(words) > 0 && s.spend(s.at(words[0]), len(value)/10+1) {
+				return value
+			}
+			return unknown(name)
+		}),
 		CmdSubst: func(w io.Writer, c *syntax.CmdSubst) error {
 			_, err := io.WriteString(w, s.substitute(c, in))
 			return err
@@ -242,8 +256,7 @@ func (s *shell) variable(name string, in *scope) string {
 // substitute evaluates the substitutions that name files: ls, basename, dirname
 // and the root of the tree.
 func (s *shell) substitute(c *syntax.CmdSubst, in *scope) string {
-	if len(c.Stmts) == 1 && s.steps < maxSteps {
-		s.steps++
+	if len(c.Stmts) == 1 && s.spend(s.at(c), 100) {
 		if call, ok := c.Stmts[0].Cmd.(*syntax.CallExpr); ok {
 			args := s.fields(call.Args, in)
 			switch {
