@@ -29,7 +29,7 @@ func coreReads(c *change) {
 		return
 	}
 	c.mark("reads")
-	c.later(c.opts.Pause, func(c *change) {
+	c.later(max(apart, c.opts.Pause-lag), func(c *change) { // core takes no time for it
 		delete(c.o.seen.had, "reads")
 		mp := c.owner(c.o, machinePool)
 		if mp == nil || c.cur.Get("status", "ready").True() || !c.cur.Get("status", "initialization", "provisioned").True() || !c.pausedSince(c.o).IsZero() || c.o.isDeleting() {

@@ -500,7 +500,7 @@ func machineAsked(c *change) {
 	if !c.o.isDeleting() || c.prev.Get("metadata", "deletionTimestamp").Exists() || !c.prev.Exists() || c.user || c.gap {
 		return
 	}
-	if a, ok := c.acted[c.o.uid]; ok && c.now.Sub(a) < apart {
+	if c.driven() {
 		return
 	}
 	m := c.machineOf(c.o)

@@ -27,8 +27,19 @@ func DefaultOptions() Options {
 	return Options{Pause: 10 * time.Second, Settle: 30 * time.Second, Delete: 10 * time.Minute}
 }
 
-// apart is how far two watches may be behind one another.
-const apart = 2 * time.Second
+// Assumptions about how events arrive. The resourceVersions of one server come from one
+// counter, so they order what happened across all kinds but Events, which may have a store
+// of their own; times of arrival do not.
+const (
+	// lag is how much later than another one a watch may tell the same moment.
+	lag = 6 * time.Second
+	// apart is how long two things may take that belong together.
+	apart = 2 * time.Second
+	// unsure is how much later than it was made a version may arrive without being late.
+	unsure = 3 * time.Second
+	// longGap is how far back a list may look that does not tell when it was late.
+	longGap = 2 * time.Minute
+)
 
 // Proof is a version of an object.
 type Proof struct {
@@ -53,6 +64,9 @@ type Finding struct {
 	Diff []string
 	// Repeated counts further violations by the same object.
 	Repeated int
+
+	namespace, cluster string
+	made               time.Time
 }
 
 // Verdict counts how often a check was decided.
@@ -62,10 +76,17 @@ type Verdict struct{ Held, Violated int }
 type Judge struct {
 	opts     Options
 	now      time.Time
-	first    time.Time
+	waiting  queue
+	began    time.Time // when the first event came
+	newest   time.Time // of all events that came
+	counter  uint64    // the largest resourceVersion that came
+	seq      int
 	byTag    map[string][]*Check
 	objects  map[string]*object // by UID
 	named    map[name]*object
+	newer    map[name]string // the last UID of a name
+	older    map[string]bool // UIDs that another one followed without their end
+	mixed    bool
 	members  map[string]map[*object]bool // by Cluster
 	children map[string]map[*object]bool // by UID of the owner
 	clusters map[string]*clusterState
@@ -74,7 +95,7 @@ type Judge struct {
 	acted    map[string]time.Time       // last action on a UID
 	restarts []time.Time
 	timers   timers
-	timerSeq int
+	last     map[string]time.Time // by kind, when the last version came
 
 	findings []*Finding
 	found    map[[2]string]*Finding
@@ -94,18 +115,26 @@ type Judge struct {
 }
 
 // skew is how far the clock of the recorder is ahead of that of the server, from the
-// times of the last writes.
+// times of the last writes. The times of writers have whole seconds.
 type skew struct {
-	last [8]time.Duration
+	last [64]time.Duration
 	n    int
 }
 
-// learn takes the time at which a write was seen. The times of writers have whole
-// seconds.
-func (s *skew) learn(at time.Time, old, new []record.Writer) {
-	var newest time.Time
+// learn takes the time at which writes were seen, and returns those of the oldest and the
+// newest of them; both are zero if no manager wrote.
+func (s *skew) learn(at time.Time, old, new []record.Writer) (first, newest time.Time) {
 	for _, w := range new {
-		if t, err := time.Parse(time.RFC3339, w.Time); err == nil && t.After(newest) && !slices.Contains(old, w) {
+		t, err := time.Parse(time.RFC3339, w.Time)
+		// What others take from a manager changes its fields, but not its time.
+		known := func(o record.Writer) bool { o.Fields = w.Fields; return o == w }
+		if err != nil || slices.ContainsFunc(old, known) {
+			continue
+		}
+		if first.IsZero() || t.Before(first) {
+			first = t
+		}
+		if t.After(newest) {
 			newest = t
 		}
 	}
@@ -113,17 +142,15 @@ func (s *skew) learn(at time.Time, old, new []record.Writer) {
 		s.last[s.n%len(s.last)] = at.Sub(newest)
 		s.n++
 	}
+	return first, newest
 }
 
 // best is the smallest of the last ones: seeing a write late makes it larger.
 func (s *skew) best() time.Duration {
-	var best time.Duration
-	for i, d := range s.last[:min(s.n, len(s.last))] {
-		if i == 0 || d.Abs() < best.Abs() {
-			best = d
-		}
+	if s.n == 0 {
+		return 0
 	}
-	return best
+	return slices.Min(s.last[:min(s.n, len(s.last))])
 }
 
 type name struct{ group, kind, namespace, name string }
@@ -139,9 +166,9 @@ type clusterState struct {
 // New returns a Judge.
 func New(opts Options) *Judge {
 	j := &Judge{
-		opts: opts, byTag: map[string][]*Check{}, objects: map[string]*object{}, named: map[name]*object{},
+		opts: opts, byTag: map[string][]*Check{}, objects: map[string]*object{}, named: map[name]*object{}, newer: map[name]string{}, older: map[string]bool{},
 		members: map[string]map[*object]bool{}, children: map[string]map[*object]bool{}, clusters: map[string]*clusterState{},
-		tags: map[[2]string]string{}, journal: map[string]map[string]bool{}, acted: map[string]time.Time{},
+		tags: map[[2]string]string{}, journal: map[string]map[string]bool{}, acted: map[string]time.Time{}, last: map[string]time.Time{},
 		found: map[[2]string]*Finding{}, verdicts: map[string]*Verdict{}, ids: map[string]*object{}, ips: map[[4]string]*object{},
 		pools: map[[2]string]map[string]bool{}, kinds: map[string]bool{}, read: map[string]bool{}, denied: map[string]string{},
 	}
@@ -161,29 +188,55 @@ type timer struct {
 	do  func()
 }
 
-type timers []timer
+func (t timer) before(u timer) bool { return cmp.Or(t.at.Compare(u.at), cmp.Compare(t.seq, u.seq)) < 0 }
 
-func (t timers) Len() int { return len(t) }
-func (t timers) Less(i, j int) bool {
-	return cmp.Or(t[i].at.Compare(t[j].at), cmp.Compare(t[i].seq, t[j].seq)) < 0
+// arrived is an event that waits for others that are older.
+type arrived struct {
+	*record.Event
+	version uint64
+	seq     int
 }
-func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
-func (t *timers) Push(x any)   { *t = append(*t, x.(timer)) }
-func (t *timers) Pop() any {
-	old := *t
-	last := old[len(old)-1]
-	old[len(old)-1] = timer{}
-	*t = old[:len(old)-1]
+
+func (a arrived) before(b arrived) bool {
+	return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.seq, b.seq)) < 0
+}
+
+type (
+	timers = pile[timer]
+	queue  = pile[arrived]
+)
+
+// pile is a heap.
+type pile[T interface{ before(T) bool }] []T
+
+func (p pile[T]) Len() int           { return len(p) }
+func (p pile[T]) Less(i, j int) bool { return p[i].before(p[j]) }
+func (p pile[T]) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
+func (p *pile[T]) Push(x any)        { *p = append(*p, x.(T)) }
+func (p *pile[T]) Pop() any {
+	var none T
+	last := (*p)[len(*p)-1]
+	(*p)[len(*p)-1] = none
+	*p = (*p)[:len(*p)-1]
 	return last
 }
 
 func (j *Judge) after(d time.Duration, do func()) {
-	j.timerSeq++
-	heap.Push(&j.timers, timer{j.now.Add(d), j.timerSeq, do})
+	j.seq++
+	heap.Push(&j.timers, timer{j.now.Add(d), j.seq, do})
 }
 
-// Advance tells the time: what did not happen until then is judged.
+// Advance tells the time: what did not happen until then is judged, as far as no event can
+// still come that happened before.
 func (j *Judge) Advance(now time.Time) {
+	if now.After(j.newest) {
+		j.newest = now
+	}
+	j.release(j.newest.Add(-lag))
+	j.advance(j.newest.Add(-lag))
+}
+
+func (j *Judge) advance(now time.Time) {
 	for len(j.timers) > 0 && j.timers[0].at.Before(now) {
 		t := heap.Pop(&j.timers).(timer)
 		if t.at.After(j.now) {
@@ -194,6 +247,56 @@ func (j *Judge) Advance(now time.Time) {
 	if now.After(j.now) {
 		j.now = now
 	}
+}
+
+// release judges the events that waited long enough, in the order in which they happened.
+func (j *Judge) release(until time.Time) {
+	for len(j.waiting) > 0 && !j.waiting[0].At.After(until) {
+		j.add(heap.Pop(&j.waiting).(arrived).Event)
+	}
+}
+
+// Add takes the next event in the order in which they came. An event that came later than
+// what happened after it, by its resourceVersion, happened no later than that came.
+func (j *Judge) Add(e *record.Event) {
+	switch e.Type {
+	case record.Header:
+		j.header(e)
+	case record.Resource:
+		j.read[short(e.Note)] = true
+	case record.Denied:
+		j.denied[short(e.Note)] = e.Note.Get("reason").Str()
+	case record.Added, record.Modified, record.Deleted:
+		j.Events++
+		j.turns(e)
+	}
+	if j.seq++; j.began.IsZero() {
+		j.began = e.At
+	}
+	w := arrived{e, j.counter, j.seq}
+	version := uint64(0)
+	switch {
+	case e.Initial: // lists tell versions of any age
+	case e.Type == record.Action:
+		version, _ = strconv.ParseUint(e.Note.Get("action", "resourceVersion").Str(), 10, 64)
+	case e.Object.Exists() && e.Kind() != eventKind:
+		version = e.Version()
+	}
+	if version > 0 {
+		w.version = version
+		if version < j.counter {
+			early := *e
+			for _, later := range j.waiting {
+				if later.version > version && later.At.Before(early.At) && !later.Initial {
+					early.At = later.At
+				}
+			}
+			w.Event = &early
+		}
+		j.counter = max(j.counter, version)
+	}
+	heap.Push(&j.waiting, w)
+	j.Advance(e.At)
 }
 
 // change is a new version of an object, as a check sees it.
@@ -210,32 +313,20 @@ type change struct {
 	wiped bool
 	// gap says that versions between may be missing.
 	gap bool
+	// made is when the version was made, as far as its writers tell, else when it came.
+	made time.Time
 }
 
-// Add judges the next event.
-func (j *Judge) Add(e *record.Event) {
-	if j.first.IsZero() {
-		j.first = e.At
-	}
-	j.Advance(e.At)
-	switch e.Type {
-	case record.Action:
+// add judges the next event.
+func (j *Judge) add(e *record.Event) {
+	j.advance(e.At)
+	if e.Type == record.Action {
 		j.act(e)
 		return
-	case record.Header:
-		j.header(e)
-		return
-	case record.Resource:
-		j.read[short(e.Note)] = true
-		return
-	case record.Denied:
-		j.denied[short(e.Note)] = e.Note.Get("reason").Str()
-		return
-	case record.Added, record.Modified, record.Deleted:
-	default:
+	}
+	if !e.Object.Exists() {
 		return
 	}
-	j.Events++
 	group, kind := e.Group(), e.Kind()
 	tag, ok := j.tags[[2]string{group, kind}]
 	if !ok {
@@ -259,7 +350,7 @@ func (j *Judge) Add(e *record.Event) {
 		return
 	}
 	o.tag = tag
-	c := &change{Judge: j, o: o, prev: o.cur, cur: e.Object, old: old, gap: e.Initial}
+	c := &change{Judge: j, o: o, prev: o.cur, cur: e.Object, old: old, gap: e.Initial, made: e.At}
 	if fresh {
 		c.prev = record.Value{}
 	}
@@ -296,7 +387,6 @@ func (j *Judge) find(e *record.Event, group, kind string) (o *object, old Proof,
 	version := e.Version()
 	if o != nil {
 		if o.replaced {
-			j.mixed(e, o)
 			return nil, old, false
 		}
 		if o.gone || version != 0 && version <= o.version && e.Type != record.Deleted {
@@ -319,21 +409,30 @@ func (j *Judge) find(e *record.Event, group, kind string) (o *object, old Proof,
 	}
 	created, _ := time.Parse(time.RFC3339, meta.Get("creationTimestamp").Str())
 	// Recordings of others do not tell what a list held, so the age does.
-	o.watched = e.Type == record.Added && !e.Initial && e.At.Add(-j.skew.best()).Sub(created).Abs() < 5*time.Second
+	o.watched = e.Type == record.Added && !e.Initial && e.At.Add(-j.skew.best()).Sub(created).Abs() < lag+apart
 	o.byUser = byUser(nil, e.Writers, true)
 	j.objects[uid], j.named[n] = o, o
 	return o, old, true
 }
 
-// mixed notes that objects of the same name take turns.
-func (j *Judge) mixed(e *record.Event, o *object) {
-	const text = "%s:%d: events of two servers are mixed: %s has two UIDs by turns; judge the recordings one by one"
-	for _, p := range j.problems {
-		if strings.Contains(p.Error(), "two servers") {
-			return
-		}
+// turns notes that objects of the same name take turns, which is so if two servers write
+// into one recording.
+func (j *Judge) turns(e *record.Event) {
+	meta := e.Object.Get("metadata")
+	n, uid := name{e.Group(), e.Kind(), meta.Get("namespace").Str(), meta.Get("name").Str()}, meta.Get("uid").Str()
+	before := j.newer[n]
+	switch {
+	case e.Type == record.Deleted && before == uid:
+		delete(j.newer, n)
+		return
+	case before != "" && before != uid && j.older[uid] && !j.mixed:
+		j.mixed = true
+		j.problems = append(j.problems, fmt.Errorf("%s:%d: events of two servers are mixed: %s has two UIDs by turns; judge the recordings one by one",
+			e.File, e.Line, &object{kind: n.kind, namespace: n.namespace, name: n.name}))
+	case before != "" && before != uid:
+		j.older[before] = true
 	}
-	j.problems = append(j.problems, fmt.Errorf(text, e.File, e.Line, o))
+	j.newer[n] = uid
 }
 
 func (j *Judge) header(e *record.Event) {
@@ -378,15 +477,14 @@ func unnamed(old, new []record.Writer) bool {
 
 func (j *Judge) update(c *change, e *record.Event, fresh bool) {
 	o := c.o
-	if e.Type == record.Modified && !e.Initial {
-		j.skew.learn(e.At, o.writers, e.Writers)
-	}
 	anonymous := unnamed(o.writers, e.Writers)
 	o.proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
 	o.version = max(o.version, e.Version())
+	before := o.writers
 	o.cur, o.writers = c.cur, e.Writers
 	o.owners = ownersOf(c.cur)
 	j.index(c)
+	j.late(c, e, before, fresh)
 	if !o.isDeleting() && c.cur.Get("metadata", "deletionTimestamp").Exists() {
 		o.deleting = e.At
 	}
@@ -418,6 +516,57 @@ func (j *Judge) update(c *change, e *record.Event, fresh bool) {
 	if fresh {
 		j.cause(o.cluster, e.At)
 	}
+}
+
+// late looks at whether the version, or one before it that is missing, was made long before
+// it came: what was judged meanwhile was judged too early.
+func (j *Judge) late(c *change, e *record.Event, before []record.Writer, fresh bool) {
+	kind := c.o.group + "/" + c.o.kind
+	from := j.last[kind]
+	if from.IsZero() || !e.Initial { // a list has many
+		j.last[kind] = e.At
+	}
+	if fresh && !e.Initial {
+		return
+	}
+	if from.IsZero() {
+		from = j.began
+	}
+	if limit := e.At.Add(-longGap); from.Before(limit) {
+		from = limit
+	}
+	if !e.Initial && e.Type == record.Deleted {
+		return
+	}
+	first, newest := j.skew.learn(e.At, before, e.Writers)
+	if !newest.IsZero() {
+		first, newest = first.Add(j.skew.best()), newest.Add(j.skew.best()+time.Second)
+		if newest.Before(c.made) {
+			c.made = newest
+		}
+		if e.At.Sub(first) > unsure {
+			c.gap = true
+		}
+		if !e.Initial || first.Before(from) { // removals and deletions name no writer
+			from = first
+		}
+	}
+	if c.gap {
+		j.withdraw(c.o, from.Add(-lag))
+	}
+}
+
+// withdraw takes back the findings in the Cluster of an object since a time.
+func (j *Judge) withdraw(o *object, from time.Time) {
+	j.findings = slices.DeleteFunc(j.findings, func(f *Finding) bool {
+		near := f.cluster == o.cluster || (o.cluster == "" || f.cluster == "") && f.namespace == o.namespace
+		if !near && f.UID != o.uid || f.made.Before(from) {
+			return false
+		}
+		delete(j.found, [2]string{f.Check.ID, f.UID})
+		j.verdicts[f.Check.ID].Violated -= 1 + f.Repeated
+		return true
+	})
 }
 
 // remember keeps the last values that must not change.
@@ -652,6 +801,7 @@ func (j *Judge) end(c *change, e *record.Event) {
 	o := c.o
 	o.proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
 	o.cur = e.Object
+	j.late(c, e, o.writers, false)
 	if e.Version() > 0 {
 		c.user = j.journal[o.uid][strconv.FormatUint(e.Version(), 10)]
 	}
@@ -723,6 +873,8 @@ func (j *Judge) act(e *record.Event) {
 // Finish ends the stream: what would have to be seen later stays open. It returns the
 // findings in the order of objects and checks.
 func (j *Judge) Finish() []*Finding {
+	j.release(j.newest)
+	j.advance(j.newest.Add(-lag))
 	if j.stale > 0 {
 		j.problems = append(j.problems, fmt.Errorf("%s: the recording is out of order; events that came after newer ones of the same object were left out: %d", j.staleAt, j.stale))
 		j.stale = 0
@@ -789,7 +941,7 @@ func tagOfResource(resource string) string {
 // happens if the object is gone.
 func (c *change) later(d time.Duration, do func(*change)) {
 	saved := *c
-	c.after(d, func() {
+	c.even(d, func(*change) {
 		if !saved.o.gone {
 			saved.cur = saved.o.cur
 			do(&saved)
@@ -797,10 +949,20 @@ func (c *change) later(d time.Duration, do func(*change)) {
 	})
 }
 
-// even looks again also if the object is gone.
+// even looks again also if the object is gone. What takes longer than its bound may only
+// have been told late.
 func (c *change) even(d time.Duration, do func(*change)) {
 	saved := *c
+	if d > apart {
+		d += lag
+	}
 	c.after(d, func() { do(&saved) })
+}
+
+// driven reports whether the driver acted on the object just before.
+func (c *change) driven() bool {
+	at, ok := c.acted[c.o.uid]
+	return ok && c.now.Sub(at) < apart+lag
 }
 
 func (c *change) held() { c.verdicts[c.check.ID].Held++ }
@@ -828,7 +990,7 @@ func (c *change) reportOn(o *object, paths []string, format string, args ...any)
 	if severity == lint.Off || len(c.findings) >= mostFindings {
 		return
 	}
-	f := &Finding{Check: c.check, Severity: severity, Object: o.String(), UID: o.uid, Message: fmt.Sprintf(format, args...), New: o.proof}
+	f := &Finding{Check: c.check, Severity: severity, Object: o.String(), UID: o.uid, Message: fmt.Sprintf(format, args...), New: o.proof, namespace: o.namespace, cluster: o.cluster, made: c.now}
 	if o == c.o {
 		f.Old = c.old
 		if f.Old.Line == f.New.Line && f.Old.File == f.New.File && f.Old.ResourceVersion == f.New.ResourceVersion {

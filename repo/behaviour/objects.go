@@ -207,7 +207,7 @@ func (c *change) noticed(since time.Time) time.Time {
 		}
 		return since.Add(apart)
 	}
-	return since.Add(c.opts.Pause)
+	return since.Add(c.opts.Pause + lag)
 }
 
 func quietCluster(c *change) {
@@ -230,7 +230,7 @@ func (c *change) quiet(since time.Time, when string) {
 		c.quietBirth(since, when)
 		return
 	}
-	if c.user || c.gap || len(c.o.owners) == 0 || c.now.Before(c.noticed(since)) {
+	if c.user || c.gap || len(c.o.owners) == 0 || c.made.Before(c.noticed(since)) {
 		return
 	}
 	done := work(c.prev, c.cur)
@@ -391,7 +391,7 @@ func pausedFinalizer(c *change) {
 		c.o.lost = append(c.o.lost, lost...)
 		return
 	}
-	if hasAnnotation(c.cur, deleteForMove) || c.now.Before(c.noticed(since)) {
+	if hasAnnotation(c.cur, deleteForMove) || c.made.Before(c.noticed(since)) {
 		return
 	}
 	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"}, "the finalizer %s was removed %s after the pause began", lost[0], c.now.Sub(since).Round(100*time.Millisecond))
@@ -399,10 +399,10 @@ func pausedFinalizer(c *change) {
 
 func pausedGone(c *change) {
 	since := c.pausedSince(c.o)
-	if since.IsZero() || c.user || c.prev.Get("metadata", "finalizers").Len() == 0 || hasAnnotation(c.cur, deleteForMove) || c.now.Before(c.noticed(since)) {
+	if since.IsZero() || c.user || c.prev.Get("metadata", "finalizers").Len() == 0 || hasAnnotation(c.cur, deleteForMove) || c.made.Before(c.noticed(since)) {
 		return
 	}
-	if u, ok := c.acted[c.o.uid]; ok && c.now.Sub(u) < apart {
+	if c.driven() {
 		return
 	}
 	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"}, "the object went away %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
@@ -441,7 +441,7 @@ func finalizerKept(c *change) {
 	if c.user || c.gap || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() {
 		return
 	}
-	if a, ok := c.acted[c.o.uid]; ok && c.now.Sub(a) < apart {
+	if c.driven() {
 		return
 	}
 	if lost := lostFinalizers(c.prev, c.cur); len(lost) > 0 {
@@ -700,7 +700,7 @@ func ownerKept(c *change) {
 	if before.uid == "" || before.uid == now.uid {
 		return
 	}
-	if a, ok := c.acted[c.o.uid]; ok && c.now.Sub(a) < apart {
+	if c.driven() {
 		return
 	}
 	paths := []string{"metadata.ownerReferences"}

@@ -280,7 +280,7 @@ func poolScaledGone(c *change) {
 	if c.user || pool == nil || m == nil || !pool.alive() || pool.isDeleting() || c.o.seen.had["scaled"] {
 		return
 	}
-	if a, ok := c.acted[c.o.uid]; ok && c.now.Sub(a) < apart {
+	if c.driven() {
 		return
 	}
 	c.mark("scaled")

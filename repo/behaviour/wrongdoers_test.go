@@ -627,7 +627,7 @@ var wrong = map[string]func(*life){
 		l.instead("delete claim", func(l *life) {
 			l.deleting("IPAddressClaim", "k")
 			l.gone("IPAddressClaim", "k")
-			l.wait(10 * time.Second)
+			l.wait(15 * time.Second)
 			l.gone("IPAddress", "k")
 		})
 	},

@@ -129,12 +129,15 @@ func (f *driveFlags) run(ctx context.Context, env *cli.Env) error {
 		told()
 		tellLeft(env, cluster, left)
 		select {
-		case <-time.After(lag):
+		case <-time.After(linger):
 		case <-doing.Done():
 		}
 		return err
 	})
 }
+
+// linger is how long the watch goes on after the end, for what is under way.
+const linger = 2 * time.Second
 
 func tellLeft(env *cli.Env, cluster *live.Cluster, left []string) {
 	for _, name := range left {

@@ -138,7 +138,6 @@ type session struct {
 	env   *cli.Env
 	mu    sync.Mutex
 	judge *behaviour.Judge
-	order record.Order
 	file  *record.File
 	out   *os.File
 	shown int
@@ -148,11 +147,8 @@ type session struct {
 	closed bool
 }
 
-// lag is how long events wait for others that are older.
-const lag = 2 * time.Second
-
 func newSession(env *cli.Env, o behaviour.Options, name string) (*session, error) {
-	s := &session{env: env, judge: behaviour.New(o), order: record.Order{Window: lag, Most: 1 << 16}}
+	s := &session{env: env, judge: behaviour.New(o)}
 	if name == "" {
 		return s, nil
 	}
@@ -190,7 +186,7 @@ func (s *session) line(line []byte) error {
 	if e.Type == record.Denied {
 		s.env.Say("%s cannot be watched: %s", e.Note.Get("resource").Str(), e.Note.Get("reason").Str())
 	}
-	s.order.Add(e, s.judge.Add)
+	s.judge.Add(e)
 	return s.err
 }
 
@@ -198,8 +194,6 @@ func (s *session) line(line []byte) error {
 func (s *session) pass(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now = now.Add(-lag)
-	s.order.Until(now, s.judge.Add)
 	if s.judge.Events > 0 {
 		s.judge.Advance(now)
 	}
@@ -207,7 +201,7 @@ func (s *session) pass(now time.Time) {
 		s.err = s.file.Flush()
 	}
 	all := s.judge.Findings()
-	for _, f := range all[s.shown:] {
+	for _, f := range all[min(s.shown, len(all)):] {
 		s.env.Say("%s %s %s: %s: %s", f.New.At.Local().Format(time.TimeOnly), f.Check.ID, f.Severity, f.Object, f.Message)
 	}
 	s.shown = len(all)
@@ -218,7 +212,6 @@ func (s *session) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.order.Flush(s.judge.Add)
 	if s.file == nil {
 		return nil
 	}

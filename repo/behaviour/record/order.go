@@ -1,19 +1,13 @@
 package record
 
-import (
-	"container/heap"
-	"time"
-)
+import "container/heap"
 
-// Order gives events back in the order of their times. It holds what arrived within
-// Window of the newest event, and at most Most events.
+// Order gives events back in the order of their times. It holds at most Most events.
 type Order struct {
-	Window time.Duration
-	Most   int
+	Most int
 
 	waiting queue
 	seq     int
-	newest  time.Time
 }
 
 type waiting struct {
@@ -53,17 +47,7 @@ func (o *Order) Add(e *Event, next func(*Event)) {
 		w.version = e.Version()
 	}
 	heap.Push(&o.waiting, w)
-	if e.At.After(o.newest) {
-		o.newest = e.At
-	}
-	for len(o.waiting) > o.Most || o.Window > 0 && len(o.waiting) > 0 && o.newest.Sub(o.waiting[0].At) > o.Window {
-		next(heap.Pop(&o.waiting).(waiting).Event)
-	}
-}
-
-// Until hands over the events up to a time.
-func (o *Order) Until(t time.Time, next func(*Event)) {
-	for len(o.waiting) > 0 && !o.waiting[0].At.After(t) {
+	for len(o.waiting) > o.Most {
 		next(heap.Pop(&o.waiting).(waiting).Event)
 	}
 }
