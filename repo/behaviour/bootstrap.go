@@ -25,15 +25,15 @@ var bootstrapChecks = []*Check{
 	row("BEH403", "bootstrap-secret-fixed", "dataSecretName must not change", Must, pageConfig+"data secret",
 		"The Machine keeps the name of the old Secret, and clusterctl move breaks the reference.",
 		"Derive the name from that of the BootstrapConfig.",
-		Check{Role: contract.BootstrapConfig, Violation: "two versions have different names", on: []string{bootstrapRole}, version: bootstrapFixed}),
+		Check{Role: contract.BootstrapConfig, Violation: "two versions have different names, or a later one has none", on: []string{bootstrapRole}, version: bootstrapFixed}),
 	row("BEH404", "bootstrap-secret-value", "The bootstrap Secret must have the key value", Must, pageConfig+"data secret",
 		"The machine starts with empty user data and never joins.",
 		"Write the data under the key value.",
 		Check{Role: contract.BootstrapConfig, Violation: "the Secret lacks the key, or it is empty", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapValue}),
-	row("BEH405", "bootstrap-secret-form", "The bootstrap Secret should have the label of the Cluster and its configuration as owner", Should, pageConfig+"data secret; "+pageOwners,
+	row("BEH405", "bootstrap-secret-form", "The bootstrap Secret should have the label of the Cluster and its configuration as controlling owner", Should, pageConfig+"data secret; "+pageOwners,
 		"Controllers that cache only labelled Secrets do not see it, and clusterctl move leaves it behind.",
-		"Set the label cluster.x-k8s.io/cluster-name and an owner reference to the BootstrapConfig.",
-		Check{Role: contract.BootstrapConfig, Violation: "the Secret lacks one of them", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapForm}),
+		"Set the label cluster.x-k8s.io/cluster-name to the name of the Cluster, and an owner reference to the BootstrapConfig with controller: true.",
+		Check{Role: contract.BootstrapConfig, Violation: "the Secret lacks one of them, the label has another value, or the owner does not control", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapForm}),
 	row("BEH406", "bootstrap-stays-created", "dataSecretCreated must stay true", Must, pageConfig+"initialization completed",
 		"A running Machine is considered new.",
 		"Never set it back; report later problems in conditions.",
@@ -77,7 +77,7 @@ var controlPlaneChecks = []*Check{
 	row("BEH507", "plane-scales", "A ControlPlane should reach spec.replicas", Should, pagePlane+"replicas, scale subresource",
 		"Users who scale the control plane see no change.",
 		"Create or delete one Machine after the other until the number is reached.",
-		Check{Role: contract.ControlPlane, Action: actScale, Violation: "spec.replicas changed, and twice the bound later nothing has changed for the bound and the number of Machines differs", Within: Delete, Risk: Medium, on: []string{controlPlane}, version: planeScales}),
+		Check{Role: contract.ControlPlane, Action: actScale, Violation: "spec.replicas changed, all Machines have Nodes, nothing has changed for four times the bound, and the number of Machines differs", Within: Settle, Risk: Medium, on: []string{controlPlane}, version: planeScales}),
 	row("BEH508", "plane-selector", "status.selector should match exactly the Machines of the ControlPlane", Should, pagePlane+"replicas, scale subresource",
 		"Autoscalers count the wrong Machines.",
 		"Write the labels of the Machines as a selector, for example cluster.x-k8s.io/cluster-name=NAME,cluster.x-k8s.io/control-plane.",
@@ -97,7 +97,7 @@ var controlPlaneChecks = []*Check{
 	row("BEH512", "plane-rollout", "rollout.after should make new Machines", Should, pagePlane+"rolloutAfter",
 		"Users who renew certificates by a rollout keep the old Machines.",
 		"Replace Machines that were created before the time.",
-		Check{Role: contract.ControlPlane, Action: "set rollout.after", Violation: "the time is past, and no Machine was created when the bound has passed", Within: Delete, Risk: Medium, on: []string{controlPlane}, version: planeRollout}),
+		Check{Role: contract.ControlPlane, Action: "set rollout.after", Violation: "the time is past, and no Machine was created when the bound, or for a time in the past four times the settle bound, has passed", Within: Delete, Risk: Medium, on: []string{controlPlane}, version: planeRollout}),
 	row("BEH513", "plane-domains", "Control plane Machines should only be in failure domains for control planes", Should, pagePlane+"placement",
 		"The control plane runs where its endpoint or etcd does not reach it.",
 		"Choose only failure domains with controlPlane: true.",
@@ -109,7 +109,7 @@ var controlPlaneChecks = []*Check{
 	row("BEH515", "plane-endpoint-fixed", "The endpoint of a ControlPlane must not change", Must, pagePlane+"control plane endpoint",
 		"The Cluster copies the endpoint once; kubeconfigs and certificates keep the old address.",
 		"Set spec.controlPlaneEndpoint only if it is empty.",
-		Check{Role: contract.ControlPlane, Violation: "host or port differ from those of an earlier version", on: []string{controlPlane}, version: endpointFixed}),
+		Check{Role: contract.ControlPlane, Violation: "host or port differ from those of an earlier version, or are removed", on: []string{controlPlane}, version: endpointFixed}),
 	row("BEH516", "plane-up-to-date", "Control plane Machines have the condition UpToDate", Should, pagePlane+"machines, UpToDate",
 		"Users and Cluster topology cannot see the progress of a rollout.",
 		"Set the condition UpToDate on every Machine.",
@@ -157,7 +157,12 @@ func bootstrapName(c *change) {
 
 func bootstrapFixed(c *change) {
 	before, now := c.o.seen.secret, c.cur.Get("status", "dataSecretName").Str()
-	if before == "" || now == "" || c.user {
+	if before == "" || c.user || c.wiped || now == "" && (c.o.isDeleting() || c.gap) {
+		return
+	}
+	if now == "" {
+		c.report([]string{"status.dataSecretName"}, "dataSecretName %s was removed", before)
+		c.o.seen.secret = ""
 		return
 	}
 	if before != now {
@@ -203,10 +208,10 @@ func bootstrapValue(c *change) {
 func bootstrapForm(c *change) {
 	c.withSecret(func(c *change, s *object) {
 		switch {
-		case s.label(clusterLabel) == "":
-			c.report([]string{"status.dataSecretName"}, "the Secret %s has no label %s", s.name, clusterLabel)
-		case !slices.ContainsFunc(s.owners, func(r owner) bool { return r.uid == c.o.uid }):
-			c.report([]string{"status.dataSecretName"}, "the Secret %s has no owner reference to the configuration", s.name)
+		case s.label(clusterLabel) == "" || c.clusterOf(c.o) != nil && s.label(clusterLabel) != c.clusterOf(c.o).name:
+			c.report([]string{"status.dataSecretName"}, "the Secret %s has the label %s=%q; it must name the Cluster", s.name, clusterLabel, s.label(clusterLabel))
+		case controllerOf(s.owners).uid != c.o.uid:
+			c.report([]string{"status.dataSecretName"}, "the Secret %s is not controlled by the configuration", s.name)
 		default:
 			c.held()
 		}
@@ -391,7 +396,7 @@ func planeScales(c *change) {
 	if !c.prev.Exists() || c.prev.Get("spec", "replicas").Equal(c.cur.Get("spec", "replicas")) {
 		return
 	}
-	want := c.cur.Get("spec", "replicas")
+	want, wait := c.cur.Get("spec", "replicas"), 4*c.opts.Settle
 	var look func(*change)
 	look = func(c *change) {
 		all, newest := c.machinesOf(c.o)
@@ -402,14 +407,15 @@ func planeScales(c *change) {
 			c.held()
 			return
 		}
-		if c.now.Sub(newest) < c.opts.Delete || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Delete {
-			c.later(c.opts.Delete, look)
+		waits := slices.ContainsFunc(all, func(m *object) bool { return m.isDeleting() || !m.get("status", "nodeRef").Exists() })
+		if waits || c.now.Sub(newest) < wait || c.now.Sub(c.o.proof.At) < wait || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < wait {
+			c.later(wait, look)
 			return
 		}
 		c.prev = record.Value{}
 		c.report([]string{"spec.replicas", "status.replicas"}, "spec.replicas is %d, but the ControlPlane has %d Machines and nothing changes", number(want), len(all))
 	}
-	c.later(2*c.opts.Delete, look)
+	c.later(wait, look)
 }
 
 // selects reports whether a selector in the form KEY, !KEY, KEY=VALUE or KEY!=VALUE matches.
@@ -592,16 +598,16 @@ func planeRollout(c *change) {
 	if err != nil {
 		return
 	}
-	wait := c.opts.Delete
+	wait := 4 * c.opts.Settle // the write itself wakes the controller
 	if d := at.Sub(c.now.Add(-c.skew.best())); d > 0 {
-		wait += d
+		wait = c.opts.Delete + d
 	}
 	if wait > 24*time.Hour {
 		return
 	}
 	start := c.now
 	c.later(wait, func(c *change) {
-		if rolloutOf(c.cur) != after || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Delete {
+		if rolloutOf(c.cur) != after || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < wait {
 			return
 		}
 		all, _ := c.machinesOf(c.o)

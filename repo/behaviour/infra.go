@@ -19,11 +19,11 @@ var clusterChecks = []*Check{
 	row("BEH102", "cluster-endpoint", "A provisioned InfraCluster should have a control plane endpoint", Should, pageCluster+"control plane endpoint",
 		"Machines never join: the Cluster has no address of the API server.",
 		"Set spec.controlPlaneEndpoint before reporting provisioned, unless the control plane provider sets one.",
-		Check{Role: contract.InfraCluster, Violation: "neither the InfraCluster, the Cluster nor the control plane has an endpoint when the bound has passed", Within: Delete, Risk: Medium, Beware: "a control plane provider that is slow to set it", on: []string{infraCluster}, version: clusterEndpoint}),
+		Check{Role: contract.InfraCluster, Violation: "neither the InfraCluster, the Cluster nor the control plane has an endpoint when four times the bound have passed", Within: Settle, Risk: Medium, Beware: "a control plane provider that is slow to set it", on: []string{infraCluster}, version: clusterEndpoint}),
 	row("BEH103", "cluster-endpoint-fixed", "The endpoint of an InfraCluster must not change", Must, pageCluster+"control plane endpoint",
 		"The Cluster copies the endpoint once; kubeconfigs and certificates keep the old address.",
 		"Set spec.controlPlaneEndpoint only if it is empty.",
-		Check{Role: contract.InfraCluster, Violation: "host or port differ from those of an earlier version", on: []string{infraCluster}, version: endpointFixed}),
+		Check{Role: contract.InfraCluster, Violation: "host or port differ from those of an earlier version, or are removed", on: []string{infraCluster}, version: endpointFixed}),
 	row("BEH104", "cluster-endpoint-given", "An endpoint given in the Cluster is respected", Typical, pageCluster+"control plane endpoint",
 		"Users who reserve an address for the API server get another one.",
 		"Use Cluster.spec.controlPlaneEndpoint if it is set.",
@@ -71,7 +71,7 @@ var machineChecks = []*Check{
 	row("BEH204", "machine-node", "The provider ID should be that of the Node", Should, pageMachine+"provider ID",
 		"The Machine waits for its Node for ever; MachineHealthChecks and rollouts stop.",
 		"Use the value that the cloud controller manager or the kubelet writes into Node.spec.providerID.",
-		Check{Role: contract.InfraMachine, Violation: "the Machine of a provisioned InfraMachine in an initialized Cluster has no status.nodeRef when the bound has passed", Within: Delete, Risk: Medium, Beware: "clusters without a cloud controller manager or network plugin", on: []string{infraMachine}, version: machineNode}),
+		Check{Role: contract.InfraMachine, Violation: "the Machine of a provisioned InfraMachine in an initialized Cluster has no status.nodeRef when the bound has passed, or a younger Machine got one", Within: Delete, Risk: Medium, Beware: "clusters without a cloud controller manager or network plugin", on: []string{infraMachine}, version: machineNode}),
 	row("BEH205", "machine-stays-provisioned", "An InfraMachine must stay provisioned", Must, pageMachine+"initialization completed",
 		"A running Machine is considered new; controllers stop working on it.",
 		"Never set status.initialization.provisioned back; report later problems in conditions.",
@@ -136,9 +136,9 @@ func clusterEndpoint(c *change) {
 	if !c.turned() {
 		return
 	}
-	c.later(c.opts.Delete, func(c *change) {
+	c.later(4*c.opts.Settle, func(c *change) {
 		cl := c.clusterOf(c.o)
-		if cl == nil || c.o.isDeleting() {
+		if cl == nil || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < 4*c.opts.Settle {
 			return
 		}
 		if endpoint(c.cur) != "" || endpoint(cl.cur) != "" {
@@ -149,13 +149,20 @@ func clusterEndpoint(c *change) {
 			return
 		}
 		c.prev = record.Value{}
-		c.report([]string{"status.initialization", "spec.controlPlaneEndpoint"}, "provisioned, but there is no control plane endpoint %s later", c.opts.Delete)
+		c.report([]string{"status.initialization", "spec.controlPlaneEndpoint"}, "provisioned, but there is no control plane endpoint %s later", 4*c.opts.Settle)
 	})
 }
 
 func endpointFixed(c *change) {
 	before, now := c.o.seen.endpoint, endpoint(c.cur)
-	if before == "" || now == "" || c.user {
+	if before == "" || c.user {
+		return
+	}
+	if host, port := endpointOf(c.cur); now == "" && (host != "" || port != 0 || c.o.isDeleting() || c.gap) {
+		return // half an endpoint is another fault
+	}
+	if now == "" {
+		c.report([]string{"spec.controlPlaneEndpoint"}, "the endpoint %s was removed", before)
 		return
 	}
 	if before == now {
@@ -256,7 +263,6 @@ func domainsStay(c *change) {
 
 func externallyManaged(c *change) {
 	if !hasAnnotation(c.cur, managedAnnotation) {
-		c.learnWriters()
 		return
 	}
 	if c.user || !hasAnnotation(c.prev, managedAnnotation) || c.o.isDeleting() {
@@ -271,7 +277,7 @@ func externallyManaged(c *change) {
 		return
 	}
 	for _, w := range c.o.writers {
-		if w.Subresource == "status" && w.Manager != "manager" && c.kinds["writer "+w.Manager+" "+c.o.kind+"."+c.o.group] {
+		if w.Subresource == "status" && w.Manager != "manager" && c.kinds[c.writerKey(w)] {
 			c.report([]string{"status", "metadata.annotations"}, "the controller %s wrote the status of an externally managed object", w.Manager)
 			return
 		}
@@ -282,9 +288,13 @@ func externallyManaged(c *change) {
 func (c *change) learnWriters() {
 	for _, w := range c.o.writers {
 		if w.Subresource == "status" && !byUser(nil, []record.Writer{w}, true) {
-			c.kinds["writer "+w.Manager+" "+c.o.kind+"."+c.o.group] = true
+			c.kinds[c.writerKey(w)] = true
 		}
 	}
+}
+
+func (c *change) writerKey(w record.Writer) string {
+	return "writer " + w.Manager + " " + c.o.kind + "." + c.o.group
 }
 
 func goesLast(c *change) {
@@ -360,6 +370,7 @@ func machineNode(c *change) {
 	if !c.turned() || c.ownedBy(machinePool) {
 		return
 	}
+	since := c.now
 	var look func(*change)
 	look = func(c *change) {
 		m, cl := c.machineOf(c.o), c.clusterOf(c.o)
@@ -369,14 +380,26 @@ func machineNode(c *change) {
 		switch {
 		case m.get("status", "nodeRef").Exists():
 			c.held()
-		case !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Delete:
-			c.later(c.opts.Delete, look)
+		case !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < 2*c.opts.Settle || c.now.Sub(since) < c.opts.Delete && !c.youngerHasNode(m):
+			c.later(2*c.opts.Settle, look)
 		case c.planeReady(cl):
 			c.prev = record.Value{}
-			c.report([]string{"spec.providerID", "status.initialization"}, "provisioned, but Machine %s has no Node %s later", m.name, c.opts.Delete)
+			c.report([]string{"spec.providerID", "status.initialization"}, "provisioned, but Machine %s has no Node %s later", m.name, c.now.Sub(since).Round(time.Second))
 		}
 	}
-	c.later(c.opts.Delete, look)
+	c.later(2*c.opts.Settle, look)
+}
+
+// youngerHasNode reports whether a Machine of the Cluster with an InfraMachine of the same
+// kind, made after this one, has had its Node for a while.
+func (c *change) youngerHasNode(m *object) bool {
+	for _, other := range c.membersTagged(m.cluster, machine) {
+		ref := refOf(other.get("spec", "infrastructureRef"))
+		if other.born.After(m.born) && other.get("status", "nodeRef").Exists() && ref.kind == c.o.kind && ref.group == c.o.group && c.now.Sub(other.born) > 2*c.opts.Settle {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *change) planeReady(cl *object) bool {

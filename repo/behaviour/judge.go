@@ -313,6 +313,8 @@ type change struct {
 	wiped bool
 	// gap says that versions between may be missing.
 	gap bool
+	// wrote are the managers that wrote it.
+	wrote []record.Writer
 	// made is when the version was made, as far as its writers tell, else when it came.
 	made time.Time
 }
@@ -446,8 +448,12 @@ func (j *Judge) header(e *record.Event) {
 	j.server = cmp.Or(j.server, server)
 }
 
-// userManagers begin the names under which people and tools of people write.
-var userManagers = []string{"kubectl", "clusterctl", "k9s", "Mozilla", "node-fetch", "helm", "argocd", "kustomize-controller", "OpenAPI-Generator"}
+// people are the names under which people and tools of people write. Those that begin with
+// kubectl- are its commands. The default names of generated clients, as OpenAPI-Generator,
+// are not among them: controllers have them too.
+var people = []string{
+	"kubectl", "clusterctl", "k9s", "Mozilla", "helm", "helm-controller", "kustomize-controller", "argocd", "argocd-controller", "argocd-application-controller", "argocd-server",
+}
 
 // byUser reports whether the managers that wrote between two versions are all tools of
 // people. Removals carry no name.
@@ -458,7 +464,7 @@ func byUser(old, new []record.Writer, fresh bool) bool {
 			continue
 		}
 		changed++
-		if !slices.ContainsFunc(userManagers, func(p string) bool { return strings.HasPrefix(w.Manager, p) }) {
+		if !slices.Contains(people, w.Manager) && !strings.HasPrefix(w.Manager, "kubectl-") {
 			return false
 		}
 	}
@@ -478,6 +484,11 @@ func unnamed(old, new []record.Writer) bool {
 func (j *Judge) update(c *change, e *record.Event, fresh bool) {
 	o := c.o
 	anonymous := unnamed(o.writers, e.Writers)
+	for _, w := range e.Writers {
+		if fresh || !slices.ContainsFunc(o.writers, func(old record.Writer) bool { old.Fields = w.Fields; return old == w }) {
+			c.wrote = append(c.wrote, w)
+		}
+	}
 	o.proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
 	o.version = max(o.version, e.Version())
 	before := o.writers
@@ -496,6 +507,9 @@ func (j *Judge) update(c *change, e *record.Event, fresh bool) {
 		}
 	}
 	j.track(c, e.At)
+	if !hasAnnotation(c.cur, managedAnnotation) {
+		c.learnWriters()
+	}
 	for _, check := range j.byTag[o.tag] {
 		if check.version != nil {
 			one := *c

@@ -85,12 +85,11 @@ type object struct {
 type memory struct {
 	providerID, endpoint, secret, poolKind, address string
 	before                                          map[string]string // a wipe
-	writes                                          []time.Time
+	writes, specs                                   []time.Time
 	flips                                           map[string]*flip
 	left                                            map[string]bool // IDs that left a pool
 	finalized                                       uint64          // resourceVersion of the first version with a finalizer
 	patched                                         time.Time       // a person changed the spec
-	cause                                           time.Time
 	finalizers                                      []string
 	had                                             map[string]bool
 	owners                                          map[string]string // API versions of owners before a pause

@@ -41,7 +41,7 @@ var objectChecks = []*Check{
 	row("BEH001", "quiet-while-paused", "Controllers must not act on objects of a paused Cluster", Must, pagePause+"; "+pageMove,
 		"Users who move, back up or repair a Cluster rely on the pause. A controller that continues to work creates or deletes infrastructure twice.",
 		"Return from Reconcile when annotations.IsPaused is true or paused.EnsurePausedCondition says so, before anything else.",
-		Check{Action: actPoke, Violation: "a status, a provider ID or an endpoint changes, or an owned object is created, after the object shows Paused=True or the bound has passed", Within: Pause, Risk: Medium,
+		Check{Action: actPoke, Violation: "a status, a provider ID or an endpoint changes, the controller writes other fields of the spec or labels, or an owned object is created, after the object shows Paused=True or the bound has passed", Within: Pause, Risk: Medium,
 			Beware: "requests under way when the pause begins; writes of the driver and of people are left out", on: providerRoles, version: quietCluster}),
 	row("BEH002", "quiet-while-annotated", "Controllers must not act on objects with the paused annotation", Must, pagePause,
 		"Users who pause one object to repair it by hand compete with the controller.",
@@ -90,7 +90,8 @@ var objectChecks = []*Check{
 	row("BEH013", "comes-to-rest", "Controllers should come to rest", Practice, "cluster-api test/framework/resourceversion_helpers.go, ValidateResourceVersionStable",
 		"Writes without a cause load the API server and wake every other controller.",
 		"Patch only when something differs; do not write times or counters that change by themselves.",
-		Check{Violation: "more than ten writes within a minute to an object of a Cluster in which nothing happened for a minute", on: providerRoles, version: comesToRest, Beware: "bootstrap configurations of pools, whose tokens rotate, are left out"}),
+		Check{Violation: "more than ten writes within a minute to an object of a Cluster in which nothing happened for a minute, or more than twenty of its spec",
+			on: append([]string{cluster, machine, machineSet, deployment, machinePool}, providerRoles...), version: comesToRest, Beware: "bootstrap configurations of pools, whose tokens rotate, are left out"}),
 	row("BEH014", "no-fight", "Fields of the spec should not change back and forth", Practice, "Server-side apply, section Conflicts",
 		"Two controllers fight over the field; neither result lasts.",
 		"Let one controller own the field, or use server-side apply with separate field managers.",
@@ -122,7 +123,7 @@ var objectChecks = []*Check{
 	row("BEH021", "owner-kept", "The owner reference that core sets must stay", Must, pageOwners,
 		"clusterctl move loses the object, and deleting the Cluster leaves it behind.",
 		"Patch objects with the patch helper instead of replacing metadata.ownerReferences.",
-		Check{Violation: "the controlling owner changes to another UID, or the reference to it disappears, not during a pause", Risk: Medium, on: providerRoles, version: ownerKept}),
+		Check{Violation: "the controlling owner changes to another UID, or the reference to it, or to the Cluster, the Machine or the MachinePool that core sets, disappears, not during a pause", Risk: Medium, on: providerRoles, version: ownerKept}),
 	row("BEH022", "owner-chain", "Objects made by providers should have owners up to the Cluster", Should, pageOwners,
 		"clusterctl move leaves the object behind, and deleting the Cluster does not delete it.",
 		"Set an owner reference when you create the object.",
@@ -142,7 +143,7 @@ var objectChecks = []*Check{
 	row("BEH026", "block-move-removed", "The annotation block-move should be removed when the object can move", Should, pageMove,
 		"clusterctl move waits for the annotation to go and fails after its time limit.",
 		"Remove clusterctl.cluster.x-k8s.io/block-move as soon as the Cluster is paused and nothing is under way.",
-		Check{Action: actPause, Violation: "the annotation is still there when the bound after the pause has passed", Within: Delete, on: providerRoles, paused: blockMoveRemoved}),
+		Check{Action: actPause, Violation: "the annotation is still there when four times the bound after the pause have passed", Within: Settle, on: providerRoles, paused: blockMoveRemoved}),
 }
 
 // work returns the changes that only a controller makes to its own objects: of the
@@ -233,12 +234,35 @@ func (c *change) quiet(since time.Time, when string) {
 	if c.user || c.gap || len(c.o.owners) == 0 || c.made.Before(c.noticed(since)) {
 		return
 	}
-	done := work(c.prev, c.cur)
+	done := append(work(c.prev, c.cur), c.wishes()...)
 	if len(done) == 0 {
 		c.held()
 		return
 	}
 	c.report(nil, "the controller changed %s %s, %s after it began", fewChanges(done), when, c.now.Sub(since).Round(100*time.Millisecond))
+}
+
+// wishes are the changes of the spec and the labels by a controller of the kind: one that
+// writes the status of its objects. Nobody else is known to be one.
+func (c *change) wishes() []string {
+	var out []string
+	for _, part := range []string{"spec", "metadata.labels"} {
+		for _, d := range record.Diff(at(c.prev, part), at(c.cur, part)) {
+			d.Path = strings.TrimSuffix(part+"."+d.Path, ".")
+			if part != "spec" || !strings.HasPrefix(d.Path, "spec.providerID") && !strings.HasPrefix(d.Path, "spec.controlPlaneEndpoint") { // see work
+				out = append(out, d.String())
+			}
+		}
+	}
+	if len(out) == 0 || len(c.wrote) == 0 {
+		return nil
+	}
+	for _, w := range c.wrote {
+		if w.Subresource != "" || !c.kinds[c.writerKey(w)] {
+			return nil
+		}
+	}
+	return out
 }
 
 // quietBirth is for what a controller makes: it belongs to a paused object.
@@ -527,6 +551,7 @@ func (j *Judge) warn(e *record.Event) {
 const (
 	restAfter  = time.Minute
 	restWrites = 10
+	specWrites = 20
 	fights     = 3
 )
 
@@ -535,8 +560,9 @@ func comesToRest(c *change) {
 	if s == nil || c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() || c.o.tag == bootstrapRole && c.ownedBy(machinePool) {
 		return
 	}
+	c.specLoop()
 	w := &c.o.seen.writes
-	if c.now.Sub(s.cause) < restAfter || c.now.Sub(c.o.seen.cause) < restAfter {
+	if c.now.Sub(s.cause) < restAfter {
 		*w = nil
 		return
 	}
@@ -547,6 +573,22 @@ func comesToRest(c *change) {
 	*w = (*w)[1:]
 	if c.now.Sub((*w)[0]) < time.Minute {
 		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(s.cause))
+	}
+}
+
+// specLoop finds controllers that write the spec again and again. Each such write is a
+// cause for others to work, so that nothing ever seems to be at rest.
+func (c *change) specLoop() {
+	w := &c.o.seen.specs
+	if generationOf(c.prev) == generationOf(c.cur) {
+		return
+	}
+	if *w = append(*w, c.now); len(*w) <= specWrites {
+		return
+	}
+	*w = (*w)[1:]
+	if c.now.Sub((*w)[0]) < time.Minute {
+		c.report(nil, "more than %d writes of the spec within a minute", specWrites)
 	}
 }
 
@@ -696,7 +738,12 @@ func ownerKept(c *change) {
 	if c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() {
 		return
 	}
-	before, now := controllerOf(ownersOf(c.prev)), controllerOf(c.o.owners)
+	old := ownersOf(c.prev)
+	before, now := controllerOf(old), controllerOf(c.o.owners)
+	if lost := c.lostOwner(old); lost.uid != "" && lost.uid != before.uid && !c.driven() {
+		c.report([]string{"metadata.ownerReferences"}, "the owner reference to %s %s disappeared", lost.kind, lost.name)
+		return
+	}
 	if before.uid == "" || before.uid == now.uid {
 		return
 	}
@@ -710,6 +757,23 @@ func ownerKept(c *change) {
 	case c.objects[before.uid].alive():
 		c.report(paths, "the owner reference to %s %s disappeared", before.kind, before.name)
 	}
+}
+
+// lostOwner is the owner that core gave the object, if it is there and the reference to it
+// is not any more. Core does not control InfraClusters and ControlPlanes.
+func (c *change) lostOwner(old []owner) owner {
+	for _, r := range old {
+		if p := c.objects[r.uid]; p.alive() && !p.isDeleting() && slices.Contains(coreOwners[c.o.tag], p.tag) &&
+			!slices.ContainsFunc(c.o.owners, func(now owner) bool { return now.uid == r.uid }) {
+			return r
+		}
+	}
+	return owner{}
+}
+
+// coreOwners are the kinds of the owners that core gives to objects of a role.
+var coreOwners = map[string][]string{
+	infraCluster: {cluster}, controlPlane: {cluster}, infraMachine: {machine}, infraPool: {machinePool}, bootstrapRole: {machine, machinePool},
 }
 
 func controllerOf(list []owner) owner {
@@ -832,7 +896,7 @@ func blockMoveRemoved(c *change) {
 		return
 	}
 	since := c.pausedSince(c.o)
-	c.later(c.opts.Delete, func(c *change) {
+	c.later(4*c.opts.Settle, func(c *change) {
 		if !c.pausedSince(c.o).Equal(since) {
 			return
 		}
@@ -841,6 +905,6 @@ func blockMoveRemoved(c *change) {
 			return
 		}
 		c.prev = record.Value{}
-		c.report([]string{"metadata.annotations"}, "the annotation %s is still there %s after the pause began", blockMove, c.opts.Delete)
+		c.report([]string{"metadata.annotations"}, "the annotation %s is still there %s after the pause began", blockMove, 4*c.opts.Settle)
 	})
 }
