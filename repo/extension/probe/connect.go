@@ -44,6 +44,7 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 		p.as(lint.Error, "LIV005", here, "the server does not support TLS 1.2 or newer: %s", explain(err))
 		return nil
 	case errors.As(err, &network) && network.Op == "dial":
+		p.unreached = true
 		rule := &checks.ByID("LIV001").Rule
 		p.put(lint.Finding{Rule: rule, Severity: rule.Severity, File: p.at(here), Message: explain(err), Fix: "Start the server, or correct the address."})
 		return nil

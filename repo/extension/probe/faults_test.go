@@ -289,7 +289,7 @@ func faults() []fault {
 		{id: "LIV040", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "metadata": object{"labels": object{"a": "b"}}})},
 		{id: "LIV040", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "deprecatedV1Beta1Metadata": object{"labels": object{"a": "b"}}}), options: func(o *probe.Options) { o.Core = 12 }},
 		{id: "LIV041", server: answer("GenerateUpgradePlan", object{"status": "Success", "controlPlaneUpgrades": []object{{"version": "v1.33.0"}, {"version": "v1.34.0"}}}), message: "leaves out"},
-		{id: "LIV042", server: change("CanUpdateMachine", func(r, a object) {
+		{id: "LIV042", severity: lint.Warning, server: change("CanUpdateMachine", func(r, a object) {
 			if a["machinePatch"] != nil {
 				a["machinePatch"] = object{"patchType": "JSONPatch", "patch": encode([]object{{"op": "add", "path": "/metadata/labels/a", "value": "b"}})}
 			}
@@ -555,6 +555,8 @@ func faults() []fault {
 		{id: "LIV073", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 30}), message: "without"},
 		{id: "LIV074", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 2147483647, "message": "later"}), message: "24855 days"},
 		{id: "LIV075", server: answer("BeforeClusterDelete", object{"status": "Success", "retryAfterSeconds": 1, "message": "not yet"}), options: func(o *probe.Options) { o.RetryBudget = 6 * time.Second }, message: "still blocks"},
+		{id: "LIV075", severity: lint.Info, server: answer("BeforeClusterUpgrade", object{"status": "Success", "retryAfterSeconds": 1, "message": "not yet"}), options: func(o *probe.Options) { o.RetryBudget = 6 * time.Second }, message: "still blocks"},
+		{id: "LIV075", severity: lint.Info, server: answer("BeforeClusterUpgrade", object{"status": "Success", "retryAfterSeconds": 60, "message": "not yet"}), options: func(o *probe.Options) { o.RetryBudget = 2 * time.Second }, message: "is not known"},
 		{id: "LIV076", server: func(s *server) {
 			var calls atomic.Int64
 			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
@@ -589,6 +591,38 @@ func faults() []fault {
 				next.ServeHTTP(w, r)
 			})(s)
 		}, message: "after calls of other pure hooks"},
+	}
+}
+
+// TestLaterHooksAreCheckedToo has a hook with a warning before one that remembers: its fault
+// is found all the same.
+func TestLaterHooksAreCheckedToo(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	s := healthy()
+	var stored atomic.Bool
+	var turn atomic.Int64
+	between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		real := json.Valid(body) && len(body) > 10
+		switch {
+		case strings.Contains(r.URL.Path, "validatetopology"):
+			stored.Store(true)
+		case strings.Contains(r.URL.Path, "generateupgradeplan") && real && !bytes.Contains(body, []byte("marker")) && turn.Add(1)%2 == 0:
+			write(w, object{"status": "Failure", "message": "not now"})
+			return
+		case strings.Contains(r.URL.Path, "discovervariables") && stored.Load() && real:
+			write(w, object{"status": "Success", "variables": []object{}})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})(s)
+	r := probe.Run(limited(t, 5*time.Minute), options(t, s.start(t, ca), ca))
+	found := map[string]bool{}
+	for _, f := range r.Findings {
+		found[f.Rule.ID] = true
+	}
+	if !found["LIV072"] || !found["LIV078"] {
+		t.Errorf("got %v", found)
 	}
 }
 

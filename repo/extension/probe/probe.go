@@ -91,6 +91,7 @@ type probe struct {
 	o             *Options
 	maker         *request.Maker
 	client        *client
+	older         *client // speaks HTTP/1.1 only; nil if the server does not
 	discoveryHook *extension.Hook
 	// in is discovery in the form that the server takes, and took how long it took.
 	in   call
@@ -106,6 +107,8 @@ type probe struct {
 	retries map[string]map[string]*extension.RetryResponse
 	// fewer say which handlers were called less often than they should.
 	fewer []string
+	// unreached says that nobody listens.
+	unreached bool
 	// pure are the handlers of pure hooks that gave an answer.
 	pure []*handler
 }
@@ -149,6 +152,9 @@ func Run(ctx context.Context, o Options) *Result {
 		}
 		p.report.Failures = append(p.report.Failures, fmt.Errorf("check of %s: not everything was checked: %w", o.URL, err))
 	}
+	if p.unreached {
+		p.report.Failures = append(p.report.Failures, fmt.Errorf("check of %s: nothing was judged, because there is no connection", o.URL))
+	}
 	p.report.Subject = p.scope(handlers)
 	p.report.Join(&lint.Report{}) // sorts
 	return &Result{Report: &p.report, Latencies: p.latencies()}
@@ -167,12 +173,16 @@ func (p *probe) run(ctx context.Context) int {
 	if found == nil {
 		return 0
 	}
+	p.protocols(ctx, config, found)
+	if p.older != nil {
+		defer p.older.close()
+	}
 	p.together(ctx,
 		func(ctx context.Context) { p.handlers(ctx, found) },
 		func(ctx context.Context) { p.strangers(ctx) },
-		func(ctx context.Context) { p.protocols(ctx, config, found) },
 	)
 	p.remains(ctx)
+	p.sample(ctx)
 	p.crowd(ctx, found)
 	p.slow(ctx, config)
 	p.ready(ctx)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
@@ -55,9 +56,14 @@ func (p *probe) repeat(ctx context.Context, w place, in call, done func(reply) b
 		enough  bool
 		made    int
 		workers sync.WaitGroup
+		calls   atomic.Int64
 	)
 	one := func() bool {
-		r := p.client.do(limited, in)
+		client := p.client
+		if calls.Add(1)%2 == 0 && p.older != nil {
+			client = p.older
+		}
+		r := client.do(limited, in)
 		if limited.Err() != nil {
 			return false
 		}
@@ -125,6 +131,13 @@ func (p *probe) scope(handlers int) string {
 // first one.
 func (h *handler) unsteady(ctx context.Context) {
 	first, _ := h.outcome(h.first)
+	if h.older != nil {
+		r := h.older.do(ctx, h.in)
+		if status, _ := h.outcome(r); (!r.ok() || h.kind(r) != h.kind(h.first)) && ctx.Err() == nil && !h.client.alike(ctx, h, r) {
+			h.add("LIV055", h.place, "in HTTP/1.1: %s", short(status))
+			return
+		}
+	}
 	h.repeat(ctx, h.place, h.in, func(r reply) bool {
 		if r.tooLarge {
 			h.add("LIV061", h.place, "a repeated call: %s", r.String())
@@ -150,6 +163,12 @@ func (h *handler) unsteady(ctx context.Context) {
 		}
 		return false
 	})
+}
+
+// alike reports whether a call of this client ends as another one did.
+func (c *client) alike(ctx context.Context, h *handler, r reply) bool {
+	again := c.do(ctx, h.in)
+	return again.ok() == r.ok() && h.kind(again) == h.kind(r)
 }
 
 // kind is the status of an answer, or that there is none.
@@ -281,6 +300,9 @@ func (h *handler) follow(ctx context.Context) {
 		return
 	}
 	budget := h.o.RetryBudget
+	if budget < 0 {
+		return
+	}
 	start, due := time.Now(), 0
 	// Early, twice: another extension may have been shorter.
 	for range 2 {
@@ -313,8 +335,19 @@ func (h *handler) follow(ctx context.Context) {
 		}
 		r = last
 	}
-	if due >= leastRounds && h.hook.Name == "BeforeClusterDelete" {
-		h.add("LIV075", h.place, "it still blocks after %s and %d calls that were due", time.Since(start).Round(time.Second), due)
+	say := h.note // it may have a reason
+	if h.hook.Name == "BeforeClusterDelete" {
+		say = h.add
+	}
+	switch spent := time.Since(start).Round(time.Second); {
+	case due > 0 && r.RetryAfterSeconds >= 2*h.answer.(*extension.RetryResponse).RetryAfterSeconds:
+		say("LIV075", h.place, "it still blocks after %s and %d calls that were due, and asks for more time with each: %d s, and now %d s",
+			spent, due, h.answer.(*extension.RetryResponse).RetryAfterSeconds, r.RetryAfterSeconds)
+	case due >= leastRounds:
+		say("LIV075", h.place, "it still blocks after %s and %d calls that were due", spent, due)
+	default:
+		h.note("LIV075", h.place, "whether it stops blocking is not known: it was called %d times when it was due, because it wants to wait for %d s; raise --retry-budget",
+			due, r.RetryAfterSeconds)
 	}
 }
 

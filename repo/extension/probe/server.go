@@ -39,19 +39,21 @@ func (p *probe) strangers(ctx context.Context) {
 	p.breaks(ctx, place{hook: p.discoveryHook.Name}, p.discoveryHook, p.in)
 }
 
-// protocols asks for discovery in HTTP/1.1. The first calls were in HTTP/2, if the
-// server offers it.
+// protocols asks for discovery in HTTP/1.1, and keeps the client for calls of handlers if
+// the server speaks it. The first calls were in HTTP/2, if the server offers it.
 func (p *probe) protocols(ctx context.Context, config *tls.Config, found *extension.DiscoveryResponse) {
 	old := newClient(p.o.URL, config, false)
-	defer old.close()
 	w := place{hook: p.discoveryHook.Name}
 	switch r := old.do(ctx, p.in); {
 	case ctx.Err() != nil:
 	case !r.ok():
 		p.add("LIV055", w, "in HTTP/1.1: %s", r.String())
 	default:
+		p.older = old
 		p.sameHandlers(w, r, found, "discovery in HTTP/1.1")
+		return
 	}
+	old.close()
 }
 
 // crowd calls discovery many times at once.

@@ -378,7 +378,7 @@ func (h *handler) inPlace(ctx context.Context) {
 			case "status": // libraries write it without being asked
 				h.note("LIV042", h.place, "%s changes %s, which Cluster API ignores", field, at)
 			default:
-				h.add("LIV042", h.place, "%s changes %s, which Cluster API ignores", field, at)
+				h.warn("LIV042", h.place, "%s changes %s, which Cluster API ignores", field, at)
 			}
 		}
 	}
