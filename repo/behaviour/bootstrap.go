@@ -412,7 +412,6 @@ func planeScales(c *change) {
 			c.later(wait, look)
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"spec.replicas", "status.replicas"}, "spec.replicas is %d, but the ControlPlane has %d Machines and nothing changes", number(want), len(all))
 	}
 	c.later(wait, look)
@@ -557,20 +556,19 @@ func planeMetadata(c *change) {
 		}
 	}
 	had, _ := c.machinesOf(c.o)
+	replicas := c.prev.Get("spec", "replicas")
 	c.later(2*c.opts.Settle, func(c *change) {
 		if !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < 2*c.opts.Settle || c.o.isDeleting() || !c.cur.Get("spec", "machineTemplate", "metadata").Equal(now) {
 			return
 		}
 		all, _ := c.machinesOf(c.o)
 		for _, m := range all {
-			if !slices.Contains(had, m) && len(had) > 0 && c.cur.Get("spec", "replicas").Equal(c.prev.Get("spec", "replicas")) {
-				c.prev = record.Value{}
+			if !slices.Contains(had, m) && len(had) > 0 && c.cur.Get("spec", "replicas").Equal(replicas) {
 				c.report([]string{"spec.machineTemplate.metadata"}, "changed labels made the new Machine %s", m.name)
 				return
 			}
 			for l := range now.Get("labels").Items() {
 				if m.label(l.Key()) != l.Str() {
-					c.prev = record.Value{}
 					c.report([]string{"spec.machineTemplate.metadata"}, "the label %s is not on Machine %s %s later", l.Key(), m.name, 2*c.opts.Settle)
 					return
 				}
@@ -618,7 +616,6 @@ func planeRollout(c *change) {
 			}
 		}
 		if len(all) > 0 {
-			c.prev = record.Value{}
 			c.report([]string{"spec.rollout", "spec.rolloutAfter"}, "the time for the rollout was %s, but no Machine was created since", after)
 		}
 	})

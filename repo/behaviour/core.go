@@ -3,7 +3,6 @@ package behaviour
 import (
 	"slices"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 )
 
@@ -42,7 +41,6 @@ func coreReads(c *change) {
 		if !slices.ContainsFunc(c.o.owners, func(r owner) bool { return r.uid == mp.uid }) || !mp.get("status").Exists() {
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"status.initialization", "status.ready"}, "the pool is provisioned, but MachinePool %s does not accept it; core reads only status.ready", mp.name)
 	})
 }

@@ -148,7 +148,6 @@ func clusterEndpoint(c *change) {
 		if cp := c.referred(cl, cl.get("spec", "controlPlaneRef")); cp != nil && endpoint(cp.cur) != "" {
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"status.initialization", "spec.controlPlaneEndpoint"}, "provisioned, but there is no control plane endpoint %s later", 4*c.opts.Settle)
 	})
 }
@@ -321,7 +320,6 @@ func orphanDeleted(c *change) {
 		if len(c.o.owners) > 0 || !c.pausedSince(c.o).IsZero() {
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "deleted without an owner at %s, but still there %s later", clock(c.o.deleting), 2*c.opts.Settle)
 	})
 }
@@ -383,7 +381,6 @@ func machineNode(c *change) {
 		case !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < 2*c.opts.Settle || c.now.Sub(since) < c.opts.Delete && !c.youngerHasNode(m):
 			c.later(2*c.opts.Settle, look)
 		case c.planeReady(cl):
-			c.prev = record.Value{}
 			c.report([]string{"spec.providerID", "status.initialization"}, "provisioned, but Machine %s has no Node %s later", m.name, c.now.Sub(since).Round(time.Second))
 		}
 	}
@@ -464,7 +461,6 @@ func deletedBeforeCluster(c *change) {
 		if cl := c.clusterOf(c.o); cl == nil || infrastructureReady(cl.cur) || !c.pausedSince(c.o).IsZero() {
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "deleted at %s, but still there %s later; the infrastructure of the Cluster was never ready", clock(c.o.deleting), c.opts.Settle)
 	})
 }

@@ -126,7 +126,6 @@ func (c *change) answered() {
 				return
 			}
 		}
-		c.prev = record.Value{}
 		c.report([]string{"spec.poolRef", "status.addressRef"}, "the claim has no address %s later, although its pool gives addresses", c.opts.Settle)
 	})
 }
@@ -358,7 +357,6 @@ func claimDeleted(c *change) {
 			c.later(c.opts.Settle, look)
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers", "spec.poolRef"}, "deleted at %s, but still there %s later", clock(c.o.deleting), c.now.Sub(c.o.deleting).Round(time.Second))
 	}
 	c.later(c.opts.Delete, look)
@@ -413,7 +411,6 @@ func claimReleased(c *change) {
 	look = func(c *change) {
 		if m.gone && m.isDeleting() && !c.o.isDeleting() {
 			if c.now.Sub(m.proof.At) >= 2*c.opts.Settle {
-				c.prev = record.Value{}
 				c.report([]string{"metadata.ownerReferences", "metadata.deletionTimestamp"}, "%s is gone, but its claim is not being deleted", m)
 				return
 			}

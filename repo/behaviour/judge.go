@@ -969,6 +969,7 @@ func (c *change) even(d time.Duration, do func(*change)) {
 	saved := *c
 	if d > apart {
 		d += lag
+		saved.prev = record.Value{} // what was before does not tell why
 	}
 	c.after(d, func() { do(&saved) })
 }

@@ -302,7 +302,6 @@ func showsPaused(c *change) {
 			c.held()
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"status.conditions[Paused]"}, "the condition Paused is %s, %s after the pause began at %s", p.Get("status").Str(), c.opts.Pause, clock(since))
 	})
 }
@@ -321,7 +320,6 @@ func (c *change) resumes(format string) {
 			c.held()
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"status.conditions[Paused]"}, format, c.opts.Settle, clock(ended))
 	})
 }
@@ -341,7 +339,6 @@ func missingPaused(c *change) {
 			return
 		}
 		c.kinds[key] = true
-		c.prev = record.Value{}
 		c.report([]string{"metadata.finalizers", "status.conditions"}, "%s is reconciled, but has no condition Paused", c.o.kind)
 	})
 }
@@ -386,7 +383,6 @@ func catchesUp(c *change) {
 			c.held()
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"metadata.generation", "status.observedGeneration"}, "generation %d, made during the pause, is not observed %s after it", want, c.opts.Settle)
 	})
 }
@@ -484,7 +480,6 @@ func finalizerRestored(c *change) {
 		}
 		for _, f := range lost {
 			if !slices.Contains(finalizersOf(c.cur), f) {
-				c.prev = record.Value{}
 				c.report([]string{"metadata.finalizers"}, "the finalizer %s, lost during the pause, is not back %s after it", f, c.opts.Settle)
 				return
 			}
@@ -509,7 +504,6 @@ func deletionEnds(c *change) {
 			c.later(c.opts.Settle, look)
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "deleted at %s, but still there %s later", clock(c.o.deleting), c.now.Sub(c.o.deleting).Round(time.Second))
 	}
 	c.later(c.opts.Delete, look)
@@ -700,7 +694,6 @@ func generationFollows(c *change) {
 			c.held()
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"metadata.generation", "status.observedGeneration"}, "status.observedGeneration is %d, %s after generation %d", got, 2*c.opts.Settle, want)
 	})
 }
@@ -820,7 +813,6 @@ func ownerVersion(c *change) {
 		}
 		for _, r := range c.o.owners {
 			if older[r.uid+" "+r.apiVersion] {
-				c.prev = record.Value{}
 				c.report([]string{"metadata.ownerReferences"}, "the owner reference to %s %s still has the version %s, %s after the pause", r.kind, r.name, r.apiVersion, c.opts.Settle)
 				return
 			}
@@ -879,7 +871,6 @@ func (c *change) rebuilt(before map[string]string) {
 			if was == is || was == "" {
 				continue
 			}
-			c.prev = record.Value{}
 			if path == "initialized" {
 				c.report([]string{"status"}, "the wiped status does not report the initialization again %s later", c.opts.Settle)
 			} else {
@@ -904,7 +895,6 @@ func blockMoveRemoved(c *change) {
 			c.held()
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"metadata.annotations"}, "the annotation %s is still there %s after the pause began", blockMove, 4*c.opts.Settle)
 	})
 }

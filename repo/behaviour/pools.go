@@ -95,7 +95,6 @@ func poolProvisioned(c *change) {
 			c.held()
 			return
 		}
-		c.prev = record.Value{}
 		c.report([]string{"spec.providerIDList", "status.replicas", "status.ready", "status.initialization"}, "the pool has instances, but does not report that it is provisioned %s later", c.opts.Settle)
 	})
 }
@@ -135,7 +134,6 @@ func (c *change) rests(do func(*change)) {
 	version := c.o.version
 	c.later(c.opts.Settle, func(c *change) {
 		if c.o.version == version && !c.o.isDeleting() && c.pausedSince(c.o).IsZero() {
-			c.prev = record.Value{}
 			do(c)
 		}
 	})
