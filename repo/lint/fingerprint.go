@@ -172,9 +172,9 @@ type valueWalk struct {
 	// one; nil for others.
 	seen map[*yamldoc.Node]bool
 	path []step
-	// keys are the nodes to find among the keys, by their text. Keys have no nodes
-	// of their own until they are asked for, so this takes a second walk.
-	keys map[string][]*yamldoc.Node
+	// keys are the nodes to find among the keys, by where they stand. Keys have no
+	// nodes of their own until they are asked for, so this takes a second walk.
+	keys map[yamldoc.Spot][]*yamldoc.Node
 }
 
 // fewNodes is the size up to which a map of nodes is used again.
@@ -198,9 +198,9 @@ func (w *valueWalk) document(d *yamldoc.Document, wanted []*origin) {
 	}
 	w.walk(d)
 	if len(w.nodes) > 0 { // keys, or nodes of another document
-		w.keys = map[string][]*yamldoc.Node{}
+		w.keys = map[yamldoc.Spot][]*yamldoc.Node{}
 		for n := range w.nodes {
-			w.keys[n.Text()] = append(w.keys[n.Text()], n)
+			w.keys[n.Spot()] = append(w.keys[n.Spot()], n)
 		}
 		w.walk(d)
 	}
@@ -241,7 +241,7 @@ func (w *valueWalk) visit(n *yamldoc.Node) {
 	for i := range n.Fields() {
 		f := &n.Fields()[i]
 		w.path = append(w.path, step{field: f})
-		for _, n := range w.keys[f.Name] {
+		for _, n := range w.keys[f.Spot()] {
 			if f.IsKey(n) {
 				w.found(n, "key")
 			}

@@ -263,8 +263,19 @@ func (p *Pass) Report(f Finding) {
 	if origin := p.part.opts.Origin; origin != nil {
 		o.madeIn, o.madeAt = origin(&f, o.doc, o.node, o.start, o.end)
 	}
+	f.Message, f.Object = short(f.Message), short(f.Object)
 	p.part.texts.share(&f.Message, &f.Object, &f.Source, &f.Fix, &o.object)
 	p.part.add(f)
+}
+
+// short leaves out the middle of a text that nobody would read to its end, because
+// a value of megabytes is in it.
+func short(text string) string {
+	const most, end = 2000, 200
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-end], "") + " … " + strings.ToValidUTF8(text[len(text)-end:], "")
 }
 
 // texts are those of findings, each held once: all versions of a provider have
@@ -290,7 +301,10 @@ func (t *texts) share(texts ...*string) {
 }
 
 // WantsEdits reports whether findings should have edits that cost time to make.
-func (p *Pass) WantsEdits() bool { return p.part.opts.Edits }
+func (p *Pass) WantsEdits() bool { return p.part.opts.Migrate != nil }
+
+// Migrated is what Options.Migrate makes of a file.
+func (p *Pass) Migrated(f *yamldoc.File) string { return p.part.opts.Migrate(f) }
 
 // text returns the content of a file of the release, by its path.
 func (p *Pass) text(path string) string {

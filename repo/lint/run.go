@@ -34,8 +34,10 @@ type Options struct {
 	// Profile is the Cluster API to judge for; the zero value is
 	// contract.DefaultProfile.
 	Profile contract.Profile
-	// Edits makes edits keep the content of their files, so that they can be made.
-	Edits bool
+	// Migrate brings a file to the newest contract; empty if it cannot, or if something
+	// would be left to do. If it is set, edits keep the content of their files, so that
+	// they can be made.
+	Migrate func(*yamldoc.File) string
 	// Trace leads a finding back to where its fault was made, if the files are
 	// built ones: at the node of the document if there is one, at the byte range
 	// otherwise. It may be called from several goroutines.
@@ -117,7 +119,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	all.report.weigh(opts.Own)
 	run.texts = nil
 	all.report.finish()
-	all.report.merge(opts.Edits)
+	all.report.merge(opts.Migrate != nil)
 	return &all.report, nil
 }
 

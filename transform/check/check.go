@@ -235,9 +235,12 @@ func resolved(ctx context.Context, t *sourcetree.Resolved, opts lint.Options) (*
 
 // lint returns the options of a run under a configuration.
 func (o *Options) lint(c *config.Config) (lint.Options, error) {
-	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Edits: o.edits, Foreign: o.Foreign, Images: o.Images, Platforms: o.Platforms}
+	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Foreign: o.Foreign, Images: o.Images, Platforms: o.Platforms}
 	if out.Rules == nil {
 		out.Rules = rules.All
+	}
+	if o.edits {
+		out.Migrate = migrated
 	}
 	var err error
 	if out.Severity, err = severities(c, out.Rules); err != nil {

@@ -3,8 +3,12 @@ package check
 import (
 	"context"
 	"path/filepath"
+	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Rewrite replaces files that still have their old content: all of them, or none
@@ -24,4 +28,17 @@ func Rewrite(ctx context.Context, dir string, changed []FixedFile) error {
 		f.disk[key], f.memory[key], f.names[key] = c.Old, c.New, []string{filepath.ToSlash(c.Name)}
 	}
 	return f.replaceAll(func() error { return nil })
+}
+
+// migrated is what a migration to the newest contract makes of a file; empty if it
+// would leave something to do by hand, or if users would have to write other values
+// for variables.
+func migrated(f *yamldoc.File) string {
+	all := table.Contracts()
+	r := migrate.Text(f.Name, []byte(f.Data), migrate.Options{Contract: all[len(all)-1]})
+	report := migrate.Report{Files: []*migrate.File{{Result: r}}}
+	if r.Left > 0 || slices.ContainsFunc(report.Findings(), func(f migrate.Finding) bool { return f.Level > migrate.Note }) || !r.Changed([]byte(f.Data)) {
+		return ""
+	}
+	return string(r.New)
 }

@@ -168,6 +168,16 @@ func (f *Field) Key() *Node {
 	return n
 }
 
+// Spot is where a value or a key begins in the text that was parsed. Two keys of a
+// document never share one.
+type Spot struct{ line, col int32 }
+
+// Spot tells where n begins.
+func (n *Node) Spot() Spot { return Spot{n.line, n.col} }
+
+// Spot tells where the key begins.
+func (f *Field) Spot() Spot { return Spot{f.line, f.col} }
+
 // IsKey reports whether n is what Key returned.
 func (f *Field) IsKey(n *Node) bool {
 	return n != nil && n.line == f.line && n.col == f.col && n.Style == f.style && (f.key == n || f.key == nil && n.Kind == String && n.Text() == f.Name)

@@ -2,7 +2,6 @@ package view
 
 import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
@@ -15,25 +14,13 @@ func Newest() *table.Contract {
 
 type migrationKey struct{}
 
-// Migration is the edit that brings a file to the newest contract. It is nil if
-// something would be left to do by hand, if users would have to write other values
-// for variables, or if no edits are wanted.
+// Migration is the edit that brings a file to the newest contract. It is nil if no
+// edits are wanted, or if this one would leave something to do.
 func Migration(p *lint.Pass, f *manifest.File) *lint.Edit {
 	if !p.WantsEdits() {
 		return nil
 	}
-	made := f.Memo(migrationKey{}, func() any {
-		r := migrate.Text(f.Raw.Name, []byte(f.Raw.Data), migrate.Options{Contract: Newest()})
-		if r.Left > 0 || !r.Changed([]byte(f.Raw.Data)) {
-			return ""
-		}
-		for _, finding := range r.Findings {
-			if finding.Level > migrate.Note {
-				return ""
-			}
-		}
-		return string(r.New)
-	}).(string)
+	made := f.Memo(migrationKey{}, func() any { return p.Migrated(f.Raw) }).(string)
 	if made == "" {
 		return nil
 	}
