@@ -179,6 +179,7 @@ func together(ctx context.Context, all []*source, prefix string, o Options) (*Re
 		default:
 			s.result, s.seen = text(name, s.data, opts)
 		}
+		s.result.remaining(name, s.data, o.Contract)
 	}
 	late := func(s *source) bool {
 		return k.is[s.name] || s.partial || s.list != nil || strings.Contains(string(s.data), "jsonPatches")

@@ -355,7 +355,7 @@ func (o *object) repeat(e *tree.Entry, list *tree.Node) {
 	}
 	base, sure := o.file.opts.base(o.kind.Kind, o.root.Text("metadata", "name"), o.row.Path)
 	if !sure {
-		o.manual(e, "kustomize replaces lists, and the patch is merged into objects with different "+e.Name, "write all arguments of each object into a patch for it", true)
+		o.manual(e, "kustomize replaces lists, and the patch is merged into objects with different "+e.Name, "write all arguments of each object into a patch for it")
 		return
 	}
 	for _, a := range base {
@@ -363,7 +363,7 @@ func (o *object) repeat(e *tree.Entry, list *tree.Node) {
 			continue
 		}
 		if strings.Contains(a.value, "\n") {
-			o.manual(e, "kustomize replaces lists, so the patch must repeat the argument "+a.name, "add it", true)
+			o.manual(e, "kustomize replaces lists, so the patch must repeat the argument "+a.name, "add it")
 			continue
 		}
 		fields := tree.NewMap(list)

@@ -82,7 +82,7 @@ func (r *Result) Changed(old []byte) bool { return !bytes.Equal(r.New, old) }
 // stays as it is, and a finding says why.
 func Text(name string, data []byte, o Options) *Result {
 	r, _ := text(name, data, o)
-	return r
+	return r.remaining(name, data, o.Contract)
 }
 
 // text is Text with the migrated objects by group/kind.
@@ -103,9 +103,15 @@ func text(name string, data []byte, o Options) (*Result, map[string][]*tree.Node
 			return r, nil
 		}
 	}
-	f := &file{name: name, opts: o, result: r, step: listStep(content), uses: countVariables(content), added: classAdditions(content, o.Contract)}
-	migrated := strings.Join(f.documents(tree.Split(content), 0), "")
-	f.shared()
+	f := &file{name: name, opts: o, step: listStep(content), added: classAdditions(content, o.Contract)}
+	migrated := ""
+	for again := true; again; {
+		r = &Result{New: data}
+		f.result, f.uses, f.seen, f.converted = r, countVariables(content), nil, map[string]int{}
+		migrated = strings.Join(f.documents(tree.Split(content), 0), "")
+		// How often a variable is used elsewhere is known at the end, and said then.
+		again = f.shared == nil && f.share()
+	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
 	if windows {
 		migrated = strings.ReplaceAll(migrated, "\n", "\r\n")
@@ -136,20 +142,24 @@ type file struct {
 	step   int // see listStep
 	// uses counts the expressions of each variable, left those that remain.
 	uses map[string]int
-	// converted counts the expressions whose values were converted, with the
-	// place of the first.
-	converted map[string]*conversion
+	// converted counts the expressions whose values were converted, shared the
+	// others of the same variables, once that is known.
+	converted, shared map[string]int
 	// added are the fields that patches of classes add to, by kind.
 	added map[string][]string
 	// seen are the migrated objects by group/kind.
 	seen map[string][]*tree.Node
 }
 
-type conversion struct {
-	n      int
-	line   int
-	object string
-	path   string
+// share finds the variables of which only some expressions were converted.
+func (f *file) share() bool {
+	f.shared = map[string]int{}
+	for name, n := range f.converted {
+		if others := f.uses[name] - n; others > 0 {
+			f.shared[name] = others
+		}
+	}
+	return len(f.shared) > 0
 }
 
 // documents migrates documents. Classes come last, because their patches depend on

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -44,7 +45,8 @@ func (o *object) migrate() {
 	version := o.root.Get("apiVersion")
 	o.bump(version, o.kind)
 	for _, u := range unknown {
-		o.file.result.add(u)
+		o.row = table.Row{Path: u.path}
+		o.manual(u.entry, o.kind.Kind+" "+u.version+" has no field "+u.path, "remove it, or correct its name")
 	}
 }
 
@@ -250,7 +252,7 @@ func (o *object) join(n *tree.Node, e, target *tree.Entry, to []string) {
 		return
 	case e.Owner() == nil || !e.Value.IsMap() || !target.Value.IsMap():
 		if e.Owner() != nil {
-			o.manual(e, "the object sets both "+e.Name+" and "+strings.Join(to, "."), "keep the one that is meant", true)
+			o.manual(e, "the object sets both "+e.Name+" and "+strings.Join(to, "."), "keep the one that is meant")
 		}
 		return
 	}
@@ -343,10 +345,32 @@ func (o *object) line(e *tree.Entry) int {
 
 func (o *object) note(e *tree.Entry, message string) { o.report(Note, e, message, "") }
 
-// manual reports that something is left to do and marks its line.
-func (o *object) manual(e *tree.Entry, message, help string, mark bool) {
+// manual reports that something is left to do and marks its line, so that a later
+// run still knows it.
+func (o *object) manual(e *tree.Entry, message, help string) {
 	o.report(Manual, e, message, help)
-	if mark {
-		e.Note("TODO migrate to " + o.kind.To + ": " + message + "; " + help)
+	e.Note(todo(o.file.opts.Contract) + message + "; " + help)
+}
+
+// todo is how the comments begin that mark what is left to do.
+func todo(c *table.Contract) string { return "TODO migrate to " + c.To + ": " }
+
+// remaining adds what the comments of earlier runs say is left to do.
+func (r *Result) remaining(name string, old []byte, c *table.Contract) *Result {
+	n := 0
+	for line := range bytes.Lines(old) {
+		n++
+		_, text, ok := strings.Cut(string(line), "# "+todo(c))
+		if !ok {
+			continue
+		}
+		f := Finding{Level: Manual, File: name, Line: n, Message: strings.TrimSpace(text), Help: "do it, and remove the comment"}
+		if i := strings.LastIndex(f.Message, "; "); i >= 0 {
+			f.Message, f.Help = f.Message[:i], f.Message[i+2:]
+		}
+		if !slices.ContainsFunc(r.Findings, func(o Finding) bool { return o.Message == f.Message && o.Help == f.Help }) {
+			r.add(f)
+		}
 	}
+	return r
 }

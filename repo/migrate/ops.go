@@ -123,7 +123,7 @@ func (p *operations) operation(item *tree.Entry) {
 	switch op {
 	case "add", "replace", "remove", "test":
 	default:
-		p.object.manual(item, "the operation \""+op+"\" of "+joined(segments)+" is about a field that changes", "change the patch by hand", true)
+		p.object.manual(item, "the operation \""+op+"\" of "+joined(segments)+" is about a field that changes", "change the patch by hand")
 		return
 	}
 	s := p.skeleton(item, op, segments)
@@ -134,7 +134,7 @@ func (p *operations) operation(item *tree.Entry) {
 		}
 	}
 	if s.object.stuck != "" {
-		p.object.manual(item, s.object.stuck, "change the patch by hand", true)
+		p.object.manual(item, s.object.stuck, "change the patch by hand")
 		s.restore(item)
 		return
 	}
@@ -297,12 +297,12 @@ func (p *operations) write(item *tree.Entry, op string, s *skeleton) {
 		if cut >= 0 && cut < len(path)-1 && op == "add" {
 			key := joined(path[:cut+1])
 			if s.from == nil || s.text {
-				p.object.manual(to, "the value must be put into "+key+", which the template does not have", "add "+key+" with a template that makes all of it", true)
+				p.object.manual(to, "the value must be put into "+key+", which the template does not have", "add "+key+" with a template that makes all of it")
 				s.restore(item)
 				return
 			}
 			if p.created[key] {
-				p.object.report(Manual, to, "another patch also creates "+key+", and one would replace the other", "join the two patches")
+				p.object.manual(to, "another patch also creates "+key+", and one would replace the other", "join the two patches")
 			}
 			p.created[key] = true
 			for range len(path) - cut - 1 {
@@ -434,7 +434,7 @@ func (p *operations) argument(item *tree.Entry, op string, segments []string) {
 	list, name := segments[:len(segments)-1], segments[len(segments)-1]
 	p.object.row = table.Row{Path: dotted(segments)}
 	fail := func(why string) {
-		p.object.manual(item, "the arguments at "+joined(list)+" are a list now, and "+why, "patch the whole list", true)
+		p.object.manual(item, "the arguments at "+joined(list)+" are a list now, and "+why, "patch the whole list")
 	}
 	args, arg := p.arguments(list), patched(item, name)
 	index, somewhere := args.index(name)

@@ -56,13 +56,13 @@ func (o *object) empty(n *tree.Node, schema *yamldoc.Node, at string) {
 			case field == nil:
 			case o.file.patched(o.kind.Kind, here) && vanishes(e.Value, field):
 				o.row = table.Row{Path: here}
-				o.report(Manual, e, here+" is empty, which "+o.kind.To+" refuses; it was kept because a patch adds to it", "remove it where no patch does, and let the patches create it")
+				o.manual(e, here+" is empty, which "+o.kind.To+" refuses, and was kept because a patch adds to it", "remove it where no patch does, and let the patches create it")
 			case !vanishes(e.Value, field):
 				o.optional(e, field)
 				o.empty(e.Value, field, here)
 			case slices.ContainsFunc(schema.Get("required").List(), func(r *yamldoc.Node) bool { return r.Str() == e.Name }):
 				o.row = table.Row{Path: e.Name}
-				o.manual(e, o.kind.To+" demands that "+e.Name+" holds something", "set a field in it, if only to its default", true)
+				o.manual(e, o.kind.To+" demands that "+e.Name+" holds something", "set a field in it, if only to its default")
 			default:
 				o.remove(e)
 			}
@@ -85,7 +85,7 @@ func (o *object) optional(e *tree.Entry, schema *yamldoc.Node) {
 		return
 	}
 	o.row = table.Row{Path: e.Name}
-	o.manual(e, "the default of "+r.Name+" is empty, which "+o.kind.To+" refuses", "give it another default, or make it required", true)
+	o.manual(e, "the default of "+r.Name+" is empty, which "+o.kind.To+" refuses", "give it another default, or make it required")
 }
 
 func demands(schema *yamldoc.Node, name string) bool {
@@ -105,7 +105,7 @@ func vanishes(v *tree.Node, schema *yamldoc.Node) bool {
 		}
 		for _, e := range v.Entries {
 			field := schema.Get("properties", e.Name)
-			if field == nil || !vanishes(e.Value, field) {
+			if field == nil || !isNull(e.Value) && !vanishes(e.Value, field) {
 				return false
 			}
 		}
@@ -114,4 +114,9 @@ func vanishes(v *tree.Node, schema *yamldoc.Node) bool {
 		return len(v.Entries) == 0 && demands(schema, "minItems")
 	}
 	return (v.Raw == `""` || v.Raw == "''") && demands(schema, "minLength")
+}
+
+// isNull reports whether a value is null, which the API server drops.
+func isNull(v *tree.Node) bool {
+	return v.Kind == tree.Leaf && v.Empty() && !v.BlockVariables()
 }

@@ -9,54 +9,70 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// unknown reports the fields that the old version does not have. They are kept:
-// only their author knows what they were meant to be.
-func (o *object) unknown() []Finding {
-	version := o.root.Text("apiVersion")
-	_, version, _ = strings.Cut(version, "/")
-	s, ok := coreapi.Schema(o.kind.Group, o.kind.Kind, version)
+// unknownField is one that neither version has.
+type unknownField struct {
+	entry         *tree.Entry
+	path, version string
+}
+
+// unknown finds the fields that the old version does not have, nor the new one at
+// the same place. They are kept: only their author knows what they were meant to be.
+func (o *object) unknown() []unknownField {
+	_, version, _ := strings.Cut(o.root.Text("apiVersion"), "/")
+	old, ok := coreapi.Schema(o.kind.Group, o.kind.Kind, version)
 	if !ok {
 		return nil
 	}
-	var out []Finding
-	var walk func(n *tree.Node, schema *yamldoc.Node, path []string)
-	walk = func(n *tree.Node, schema *yamldoc.Node, path []string) {
-		if schema == nil || schema.Get("x-kubernetes-preserve-unknown-fields").Bool() {
+	now, _ := coreapi.Schema(o.kind.Group, o.kind.Kind, o.kind.To)
+	var out []unknownField
+	var walk func(n *tree.Node, schemas []*yamldoc.Node, path []string)
+	walk = func(n *tree.Node, schemas []*yamldoc.Node, path []string) {
+		below := func(of func(*yamldoc.Node) *yamldoc.Node) (next []*yamldoc.Node) {
+			for _, s := range schemas {
+				if s = of(s); s != nil {
+					next = append(next, s)
+				}
+			}
+			return next
+		}
+		if len(schemas) == 0 || slices.ContainsFunc(schemas, func(s *yamldoc.Node) bool { return s.Get("x-kubernetes-preserve-unknown-fields").Bool() }) {
 			return
 		}
 		switch {
 		case n.IsList():
+			items := below(func(s *yamldoc.Node) *yamldoc.Node { return s.Get("items") })
 			for _, e := range n.Entries {
-				walk(e.Value, schema.Get("items"), path)
+				walk(e.Value, items, path)
 			}
 		case n.IsMap():
-			properties := schema.Get("properties")
-			if properties == nil {
-				if more := schema.Get("additionalProperties"); more.Is(yamldoc.Map) {
-					for _, e := range n.Entries {
-						walk(e.Value, more, append(path, e.Name))
-					}
-				}
-				return
-			}
+			known := below(func(s *yamldoc.Node) *yamldoc.Node { return s.Get("properties") })
 			for _, e := range n.Entries {
-				here := append(path, e.Name)
-				if f := properties.Field(e.Name); f != nil {
-					walk(e.Value, f.Value, here)
-					continue
-				}
-				if strings.HasPrefix(e.Name, "$") || e.Name == "<<" || len(path) == 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, e.Name) {
-					continue
-				}
-				out = append(out, Finding{
-					Level: Manual, File: o.file.name, Line: e.Line, Object: o.name, Path: strings.Join(here, "."),
-					Message: o.kind.Kind + " " + version + " has no field " + strings.Join(here, ".") + "; it was kept as it is",
-					Help:    "remove it, or correct its name",
+				here := append(path[:len(path):len(path)], e.Name)
+				next := below(func(s *yamldoc.Node) *yamldoc.Node {
+					if f := s.Get("properties").Field(e.Name); f != nil {
+						return f.Value
+					}
+					if more := s.Get("additionalProperties"); more.Is(yamldoc.Map) {
+						return more
+					}
+					return nil
 				})
+				if len(next) > 0 {
+					walk(e.Value, next, here)
+					continue
+				}
+				if len(known) == 0 || strings.HasPrefix(e.Name, "$") || e.Name == "<<" || len(path) == 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, e.Name) {
+					continue
+				}
+				out = append(out, unknownField{e, strings.Join(here, "."), version})
 			}
 		}
 	}
-	walk(o.root, s.Node, nil)
+	schemas := []*yamldoc.Node{old.Node}
+	if now.Node != nil {
+		schemas = append(schemas, now.Node)
+	}
+	walk(o.root, schemas, nil)
 	return out
 }
 
@@ -73,7 +89,7 @@ func (f *file) nested(n *tree.Node) {
 			return true
 		}
 		text, indent := dedent(content)
-		inner := &file{name: f.name, opts: f.opts, result: &Result{}, step: f.step, uses: f.uses}
+		inner := &file{name: f.name, opts: f.opts, result: &Result{}, step: f.step, uses: f.uses, converted: f.converted, shared: f.shared}
 		out := strings.Join(inner.documents(tree.Split(text+"\n"), e.Line), "")
 		f.result.Findings = append(f.result.Findings, inner.result.Findings...)
 		f.result.Migrated += inner.result.Migrated

@@ -77,7 +77,7 @@ func (o *object) seconds(e *tree.Entry) {
 		s, ok := parseSeconds(raw)
 		if !ok {
 			if _, err := strconv.Atoi(raw); err != nil {
-				o.manual(e, fmt.Sprintf("%q is not a duration", raw), "write the number of seconds", true)
+				o.manual(e, fmt.Sprintf("%q is not a duration", raw), "write the number of seconds")
 			}
 			return
 		}
@@ -98,7 +98,7 @@ func (o *object) seconds(e *tree.Entry) {
 		v.SetRaw(raw[:r.End])
 	case before == "" && after == "" && r.Op == "":
 		v.SetRaw(raw)
-		o.file.convert(name, o.line(e), o.name, o.row.Path)
+		o.converts(e, name)
 		o.users(e, name, "")
 	case before == "" && after == "" && slices.Contains([]string{":-", ":=", "=", "-"}, r.Op):
 		s, ok := parseSeconds(r.Default)
@@ -107,7 +107,7 @@ func (o *object) seconds(e *tree.Entry) {
 			return
 		}
 		v.SetRaw("${" + name + r.Op + s + "}")
-		o.file.convert(name, o.line(e), o.name, o.row.Path)
+		o.converts(e, name)
 		o.users(e, name, r.Default+", the default, is now "+s)
 	default:
 		o.unknownSeconds(e, raw)
@@ -117,7 +117,7 @@ func (o *object) seconds(e *tree.Entry) {
 
 // unknownSeconds leaves a value whose seconds cannot be written.
 func (o *object) unknownSeconds(e *tree.Entry, raw string) {
-	o.manual(e, fmt.Sprintf("the value must be a number of seconds, but %s is a duration", raw), "use a variable that holds seconds", true)
+	o.manual(e, fmt.Sprintf("the value must be a number of seconds, but %s is a duration", raw), "use a variable that holds seconds")
 }
 
 // users says what they must write for a variable now.
@@ -153,18 +153,18 @@ func (o *object) args(e *tree.Entry) {
 		if v.Empty() {
 			return
 		}
-		o.manual(e, "arguments are a list of name and value now", "write each argument as an item with name and value", true)
+		o.manual(e, "arguments are a list of name and value now", "write each argument as an item with name and value")
 		return
 	case len(v.Entries) == 0:
 		v.SetRaw("[]")
 		return
 	case v.BlockVariables():
-		o.manual(e, "a variable stands for arguments, which are a list of name and value now", "let the variable hold items with name and value", true)
+		o.manual(e, "a variable stands for arguments, which are a list of name and value now", "let the variable hold items with name and value")
 		return
 	}
 	for _, c := range v.Entries {
 		if c.Value.IsMap() || c.Value.IsList() || strings.HasPrefix(c.Name, "$") && !tree.HasVariables(c.Name) || o.partial && c.Value.Empty() && c.Value.Raw != "" {
-			o.manual(c, "arguments are a list of name and value now, and this entry fits none", "write the list by hand", true)
+			o.manual(c, "arguments are a list of name and value now, and this entry fits none", "write the list by hand")
 			return
 		}
 	}
@@ -219,7 +219,7 @@ func (o *object) reference(e *tree.Entry) {
 	n := e.Value
 	if !n.IsMap() {
 		if !n.Empty() {
-			o.manual(e, "an object reference has apiGroup, kind and name now", "write them out", true)
+			o.manual(e, "an object reference has apiGroup, kind and name now", "write them out")
 		}
 		return
 	}
@@ -232,7 +232,7 @@ func (o *object) reference(e *tree.Entry) {
 	slash := strings.IndexByte(masked, '/')
 	switch {
 	case n.Get("apiGroup") != nil:
-		o.manual(version, "the reference sets both apiVersion and apiGroup", "remove apiVersion", true)
+		o.manual(version, "the reference sets both apiVersion and apiGroup", "remove apiVersion")
 		return
 	case slash > 0:
 		end := ""
@@ -242,7 +242,7 @@ func (o *object) reference(e *tree.Entry) {
 		o.file.release(raw[slash:])
 		version.Value.SetRaw(raw[:slash] + end)
 	case tree.HasVariables(raw):
-		o.manual(version, fmt.Sprintf("apiGroup must be a group, but %s holds group and version", raw), "write the group", true)
+		o.manual(version, fmt.Sprintf("apiGroup must be a group, but %s holds group and version", raw), "write the group")
 	default: // the core group
 		o.remove(version)
 		return

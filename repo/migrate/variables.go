@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 )
 
@@ -40,28 +41,16 @@ func (f *file) release(text string) []string {
 	return nil
 }
 
-// convert remembers that the value of one expression means something else now.
-func (f *file) convert(name string, line int, object, path string) {
+// converts remembers that the value of one expression means something else now. One
+// that is also used where its value stays what it was is reported: one value cannot
+// fit both.
+func (o *object) converts(e *tree.Entry, name string) {
+	f := o.file
 	if f.converted == nil {
-		f.converted = map[string]*conversion{}
+		f.converted = map[string]int{}
 	}
-	if f.converted[name] == nil {
-		f.converted[name] = &conversion{line: line, object: object, path: path}
-	}
-	f.converted[name].n++
-}
-
-// shared reports variables that are also used where their values stay what they
-// were: one value cannot fit both.
-func (f *file) shared() {
-	for name, c := range f.converted {
-		if others := f.uses[name] - c.n; others > 0 {
-			f.result.add(Finding{
-				Level: Manual, File: f.name, Line: c.line, Object: c.object, Path: c.path,
-				Message: fmt.Sprintf("%s is a number of seconds here, but is also used %s where that may be wrong", name, times(others)),
-				Help:    "use another variable here",
-			})
-		}
+	if f.converted[name]++; f.converted[name] == 1 && f.shared[name] > 0 {
+		o.manual(e, fmt.Sprintf("%s is a number of seconds here, but is also used %s where that may be wrong", name, times(f.shared[name])), "use another variable here")
 	}
 }
 
