@@ -3,12 +3,19 @@ package oracle
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
@@ -205,5 +212,101 @@ func (m *maker) compareSets(t *testing.T, round int, plan *owners.Plan, from, to
 		if want := o.GetDeletionTimestamp() != nil && slices.Contains(made, keyOf(o)); want != hurts && !strings.HasPrefix(o.GetKind(), "FooA") { // there are two of that name
 			t.Errorf("round %d: %s is being deleted and moved: %v; announced: %v", round, keyOf(o), want, hurts)
 		}
+	}
+}
+
+// fresh is a target that gives what is made there UIDs of its own, as an API server does.
+type fresh struct {
+	*recorder
+	mu   sync.Mutex
+	made []kube.Object
+}
+
+func (f *fresh) NewClient(context.Context) (kube.Client, error) { return f, nil }
+
+func (f *fresh) Create(ctx context.Context, o kube.Object, opts ...kube.CreateOption) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	old := o.GetUID()
+	o.SetUID(types.UID(fmt.Sprintf("made-%d", len(f.made))))
+	if err := f.recorder.Create(ctx, o, opts...); err != nil {
+		o.SetUID(old) // which nobody learns
+		return err
+	}
+	f.made = append(f.made, o.DeepCopyObject().(kube.Object))
+	return nil
+}
+
+// doomed are the objects that Kubernetes deletes in the target, because none of their
+// owners is there.
+func (f *fresh) doomed(there []*unstructured.Unstructured) []string {
+	alive := map[types.UID]bool{}
+	for _, o := range there {
+		alive[o.GetUID()] = true
+	}
+	for _, o := range f.made {
+		alive[o.GetUID()] = true
+	}
+	gone := map[string]bool{}
+	for again := true; again; {
+		again = false
+		for _, o := range f.made {
+			refs := o.GetOwnerReferences()
+			if len(refs) > 0 && alive[o.GetUID()] && !slices.ContainsFunc(refs, func(r metav1.OwnerReference) bool { return alive[r.UID] }) {
+				alive[o.GetUID()], gone[keyOf(o)], again = false, true, true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(gone))
+}
+
+// TestMoveKept compares plans with moves to management clusters that hold some of the
+// global objects already, and what these own.
+func TestMoveKept(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(29, 31))
+	moved, hurt := 0, 0
+	for round := range share.Of(200, 4000) {
+		m := &maker{world: newWorld(), random: random}
+		m.make(t)
+		source := m.dump(t)
+		plan := owners.FromSnapshot(source, owners.Options{Namespace: "one", Complete: true})
+		there := &world{crds: m.crds}
+		for _, o := range m.objects {
+			gvk := o.GroupVersionKind()
+			n := plan.Find(owners.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})
+			if n != nil && n.Verdict == owners.Copied && !n.Keep && m.one(2) {
+				c := o.DeepCopy()
+				c.SetUID("there-" + c.GetUID())
+				c.SetOwnerReferences(nil)
+				there.objects = append(there.objects, c)
+			}
+		}
+		plan = owners.FromSnapshot(source, owners.Options{Namespace: "one", Complete: true, Target: there.dump(t), TargetComplete: true})
+		if len(there.objects) == 0 || len(plan.Refusals) > 0 || slices.ContainsFunc(plan.Failures, func(f owners.Failure) bool { return !f.Hurts }) {
+			continue
+		}
+		from := m.start(t)
+		to := &fresh{recorder: &recorder{source: there.start(t)}}
+		if err := clientOf(t, from).ObjectMover().Move(background, "one", clientOf(t, to), false); err != nil {
+			t.Fatalf("round %d: the library fails, but the plan says that it does not: %v", round, err)
+		}
+		var announced []string
+		for _, f := range plan.Failures {
+			if strings.Contains(f.Reason, "Kubernetes deletes it in the target") {
+				announced = append(announced, f.Node.Kind+" "+f.Node.Namespace+"/"+f.Node.Name)
+			}
+		}
+		slices.Sort(announced)
+		if got := to.doomed(there.objects); !slices.Equal(got, announced) {
+			m.tell(t, plan)
+			t.Fatalf("round %d: Kubernetes deletes %v, but the plan says %v", round, got, announced)
+		}
+		moved++
+		hurt += len(announced)
+	}
+	t.Logf("%d moves, %d objects deleted in the target", moved, hurt)
+	if moved == 0 || hurt == 0 {
+		t.Errorf("%d moves, %d objects deleted in the target: the test tries nothing", moved, hurt)
 	}
 }

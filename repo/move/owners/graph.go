@@ -69,6 +69,9 @@ type Node struct {
 	// Absent is set for an object that is named as an owner but is not there, and
 	// Namesake if instead of it there is one of the same name with another UID.
 	Absent, Namesake bool
+	// Missing is set for one that is absent because the snapshot holds none of its
+	// kind, so that it may well exist.
+	Missing bool
 	// Keep is set if clusterctl must not delete the object in the source, because
 	// others need it there.
 	Keep bool

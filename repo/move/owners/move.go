@@ -139,7 +139,7 @@ func (g *Graph) Resolve() {
 		n.global = true
 		return first
 	})
-	g.spreadTo((*Node).perhapsMovable, func(n *Node) bool { return n.tenant || n.Scope == Unknown || n.Scope == Undefined }, func(l Link) bool { return l != Reference }, func(n *Node, e *Edge) bool {
+	g.spreadTo((*Node).perhapsMovable, func(n *Node) bool { return n.tenant || n.Missing || n.Scope == Unknown || n.Scope == Undefined }, func(l Link) bool { return l != Reference }, func(n *Node, e *Edge) bool {
 		first := !n.possible
 		if first {
 			n.possible, n.may = true, e
@@ -166,7 +166,9 @@ func (g *Graph) Resolve() {
 func (n *Node) movable() bool { return (n.Scope == Discovered || n.Scope == Unknown) && !n.Absent }
 
 // perhapsMovable reports whether it may do so.
-func (n *Node) perhapsMovable() bool { return n.movable() || n.Scope == Undefined && !n.Absent }
+func (n *Node) perhapsMovable() bool {
+	return n.movable() || n.Missing || n.Scope == Undefined && !n.Absent
+}
 
 // wanted reports whether the object is to be moved, if its owners are.
 func (n *Node) wanted() bool { return n.movable() && (n.tenant || n.Move != Unmarked) }
@@ -188,6 +190,8 @@ func (n *Node) settle() {
 		default:
 			n.Cause = Marked
 		}
+	case n.Missing:
+		n.Verdict, n.Cause = Unclear, NotThere
 	case n.perhaps:
 		n.Verdict, n.Cause, n.By = Unclear, MayBeOwned, n.may
 		if n.By == nil {

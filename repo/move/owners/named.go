@@ -2,6 +2,7 @@ package owners
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 )
@@ -51,8 +52,8 @@ func (b *planner) needs(by *Node, o *snapshot.Object, i int32, f snapshot.Field)
 		return
 	case f.Namespace == "" && by.Namespace == "" && !b.infra[o.Namespace]:
 		return // of a global object without a namespace: that of its provider
-	case !f.Reference && !by.foreign():
-		return
+	case !f.Reference && !by.foreign() && !(by.Kind == "Cluster" && strings.HasPrefix(f.Path, "spec.topology.")):
+		return // but patches of a class may make a reference of any variable
 	}
 	n := b.nodes[i]
 	if n == nil {

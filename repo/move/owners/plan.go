@@ -199,6 +199,8 @@ type planner struct {
 	absent      map[string]*Node
 	undefined   map[groupKind]int
 	secrets     bool
+	machines    bool // whether the snapshot has any
+	missing     int  // owners that it should have
 	// external are the nodes that clusterctl does not list, but fetches one by one.
 	external map[*Node]bool
 	// target is nil if the target is not known.
@@ -235,6 +237,7 @@ func (b *planner) index() {
 				b.infra[o.Namespace] = true
 			}
 		}
+		b.machines = b.machines || o.Group == coreGroup && o.Kind == "Machine"
 		if o.UID == "" {
 			continue
 		}
@@ -518,6 +521,12 @@ func (b *planner) owner(n *Node, o *snapshot.Object, r *snapshot.Owner) *Node {
 		id.Namespace = ""
 		absent = &Node{ID: id, Absent: true, Namesake: namesake}
 		absent.Scope = b.node(&snapshot.Object{Group: r.Group, Kind: r.Kind, Name: r.Name}).Scope
+		if r.Group == coreGroup && r.Kind == "Machine" && !b.options.Complete && !b.Restore && !b.machines {
+			absent.Missing, absent.Namespace = true, o.Namespace
+			if b.missing++; b.missing == 1 {
+				b.gap("the snapshot holds no Machine, but objects that Machines own")
+			}
+		}
 		b.absent[key] = absent
 		b.Nodes = append(b.Nodes, absent) // without its name, which another may have
 	}
@@ -584,7 +593,7 @@ func (b *planner) collect() {
 	var gone []*Node
 	for _, n := range b.Nodes {
 		// Of a kind that clusterctl does not list the snapshot need not have all.
-		if n.Verdict == Moves || n.Absent && n.Scope == Discovered {
+		if n.Verdict == Moves || n.Absent && !n.Missing && n.Scope == Discovered {
 			gone = append(gone, n)
 		}
 	}
@@ -636,7 +645,7 @@ func (b *planner) settleLosses() {
 func (b *planner) refuse() {
 	// Clusters that it only knows as owners it cannot read.
 	for _, n := range b.Nodes {
-		if n.Group != coreGroup || n.movable() || n.Scope == Undefined {
+		if n.Group != coreGroup || n.movable() || n.Missing || n.Scope == Undefined {
 			continue
 		}
 		if i, ok := b.lookup(n.ID); ok && b.odd[i] {

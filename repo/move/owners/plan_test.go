@@ -390,3 +390,66 @@ func BenchmarkPlan(b *testing.B) {
 		})
 	}
 }
+
+// TestTarget names what a move does with what is in the target already, and with a
+// dump that lacks some of the source.
+func TestTarget(t *testing.T) {
+	identity := crdOf("FooIdentity", "Cluster", byClusterctl+`, clusterctl.cluster.x-k8s.io/move-hierarchy: ""`)
+	provider := existing("clusterctl.cluster.x-k8s.io/v1alpha3", "Provider foo-system/infrastructure-foo", "u-p", nil, "type: InfrastructureProvider\nproviderName: foo\nversion: v1.0.0\n")
+	source := base + provider + identity + existing(prov, "FooIdentity id", "u-id", nil, "") +
+		existing("v1", "Secret foo-system/id", "u-s", []string{prov + " FooIdentity id u-id"}, "")
+	target := definitionOf("cluster.x-k8s.io", "v1beta2", "Cluster", "Namespaced", byClusterctl) + identity + provider
+	for _, c := range []struct {
+		name, source, target, want string
+		outcome                    owners.Outcome
+	}{
+		{"nothing there", source, target, "", owners.Safe},
+		{"the identity without its Secret", source, target + existing(prov, "FooIdentity id", "other", nil, ""), "the UID that its owner FooIdentity id has in the source", owners.Hurts},
+		{
+			"both", source, target + existing(prov, "FooIdentity id", "other", nil, "") + existing("v1", "Secret foo-system/id", "more", nil, ""), "", owners.Safe,
+		},
+		{
+			"another scope", base + provider + existing(prov, "FooMoved ns/m", "u-m", nil, ""), target + crdOf("FooMoved", "Cluster", byClusterctl),
+			"FooMoved has no namespaces in the target, but has namespaces in the source", owners.Fails,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := owners.FromSnapshot(taken(t, c.source), owners.Options{Namespace: "ns", Complete: true, Target: taken(t, c.target)})
+			var got []string
+			for _, f := range p.Failures {
+				got = append(got, f.Reason)
+			}
+			text := strings.Join(got, "\n")
+			if c.want == "" && text != "" || !strings.Contains(text, c.want) {
+				t.Errorf("%q, want %q", text, c.want)
+			}
+			if c.want != "" && p.Outcome() != c.outcome {
+				t.Errorf("%v, want %v: %v", p.Outcome(), c.outcome, p.Refusals)
+			}
+		})
+	}
+}
+
+// TestMissingMachines: that a dump holds no Machine does not mean that there is none.
+func TestMissingMachines(t *testing.T) {
+	text := base + existing(prov, "FooMachine ns/m", "u-m", []string{core + " Machine m u-machine"}, "")
+	p := planOf(t, text)
+	n := p.Find(owners.ID{Group: "foo.cluster.x-k8s.io", Kind: "FooMachine", Namespace: "ns", Name: "m"})
+	if p.Outcome() != owners.Unsure || n.Verdict != owners.Unclear || !strings.Contains(strings.Join(p.Gaps, "\n"), "no Machine") {
+		t.Error(p.Outcome(), n.Verdict, n.Reason(), p.Gaps, p.Refusals)
+	}
+	machine := existing(core, "Machine ns/x", "u-x", []string{core + " Cluster c u-c"}, "status: {nodeRef: {name: node1}}\n")
+	if p := planOf(t, text+machine); p.Outcome() != owners.Refuses {
+		t.Error("with another Machine:", p.Outcome(), p.Gaps)
+	}
+}
+
+// TestVariable: a plain variable of a class may name a credential.
+func TestVariable(t *testing.T) {
+	cluster := existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: k}, version: v1, variables: [{name: credentials, value: my-secret}]}}\n"+ready)
+	p := planOf(t, base+existing(core, "ClusterClass ns/k", "u-k", nil, "")+cluster+existing("v1", "Secret ns/my-secret", "u-s", nil, "type: Opaque\n"))
+	n := p.Find(owners.ID{Kind: "Secret", Namespace: "ns", Name: "my-secret"})
+	if n.Verdict != owners.Unclear || n.Cause != owners.MayBeNamed || p.Outcome() != owners.Unsure {
+		t.Error(n.Verdict, n.Reason(), p.Outcome(), p.Refusals)
+	}
+}

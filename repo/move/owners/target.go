@@ -20,10 +20,11 @@ type target struct {
 	objects     map[ID]*snapshot.Object
 	providers   []*snapshot.Object
 	namespaces  bool // whether Namespaces are in the snapshot
+	doomed      map[*Node]bool
 }
 
 func newTarget(s *snapshot.Snapshot, complete bool) *target {
-	t := &target{s: s, complete: complete, definitions: map[groupKind]*snapshot.Definition{}, objects: map[ID]*snapshot.Object{}}
+	t := &target{s: s, complete: complete, definitions: map[groupKind]*snapshot.Definition{}, objects: map[ID]*snapshot.Object{}, doomed: map[*Node]bool{}}
 	for i := range s.Objects {
 		o := &s.Objects[i]
 		t.objects[idOf(o)] = o
@@ -155,6 +156,14 @@ func (b *planner) targetKinds(t *target) {
 		}
 	})
 	for _, k := range order {
+		if d := t.definitions[groupKind{k.group, k.kind}]; d != nil && d.Global != (first[k].Namespace == "") {
+			scope := map[bool]string{false: "has namespaces", true: "has no namespaces"}
+			b.failure(Failure{
+				Step: Create, Node: first[k], Reason: fmt.Sprintf("%s %s in the target, but %s in the source, so it cannot be created", k.kind, scope[d.Global], scope[!d.Global]),
+				Fix: "install the version of the provider in the target that defines " + k.kind + " as the source does",
+			})
+			continue
+		}
 		if t.served(k.group, k.kind, k.version) != no {
 			continue
 		}
@@ -200,6 +209,7 @@ func (b *planner) targetObjects(t *target) {
 	b.moving(func(n *Node, o *snapshot.Object) {
 		there := t.objects[n.ID]
 		if there == nil {
+			b.orphan(t, n)
 			return
 		}
 		class, isClass := o.Detail.(*snapshot.Class)
@@ -225,6 +235,42 @@ func (b *planner) targetObjects(t *target) {
 			})
 		}
 	})
+}
+
+// orphan reports an object that is made in the target for owners of which clusterctl
+// keeps those that are there. It does not learn their UIDs, and so writes those of the
+// source, which Kubernetes takes for owners that are gone (mover.go,
+// createTargetObject and buildOwnerChain).
+func (b *planner) orphan(t *target, n *Node) {
+	if b.Restore || !b.doomed(t, n) {
+		return
+	}
+	owner := n.first(func(e *Edge) bool { return e.Link == Owner }).From
+	b.failure(Failure{
+		Step: After, Node: n, Hurts: true, Reason: fmt.Sprintf("Kubernetes deletes it in the target, because it is made for the UID that its owner %s has in the source", owner),
+		Fix: "delete the global object that owns it in the target before the move, or give that object there what the source has and this one is for",
+	})
+}
+
+// doomed reports whether all owners of an object are kept as they are in the target,
+// or doomed themselves.
+func (b *planner) doomed(t *target, n *Node) bool {
+	known, ok := t.doomed[n]
+	if ok {
+		return known
+	}
+	all := false
+	for _, e := range n.In {
+		if e.Link != Owner {
+			continue
+		}
+		kept := e.From.Verdict == Copied && !e.From.Keep
+		if all = t.objects[e.From.ID] != nil && kept || t.objects[e.From.ID] == nil && b.doomed(t, e.From); !all {
+			break
+		}
+	}
+	t.doomed[n] = all
+	return all
 }
 
 func users(t *target, class *Node) string {

@@ -131,13 +131,14 @@ type builder struct {
 // a ClusterClass or both, with the owners that the controllers of Cluster API will
 // set, and may set for what they do not know themselves. Types may be nil.
 //
-// Namespaces do not count, because clusterctl puts all objects into one. Of
+// Namespaces do not count, because clusterctl puts all objects into one, which it
+// also creates in the target of a move. Of
 // objects with the same name the first counts, and those without one are left
 // out. A Cluster that is only named is taken to be there.
 func Template(objects []*manifest.Object, types Types) *Graph {
 	b := &builder{Graph: New(), byKind: map[groupKind][]*Node{}, byName: map[string][]*Node{}}
 	for _, o := range objects {
-		if o.Kind == "" || o.Name == "" {
+		if o.Kind == "" || o.Name == "" || o.Group == "" && o.Kind == "Namespace" {
 			continue
 		}
 		n := NewNode(ID{Group: o.Group, Kind: o.Kind, Name: o.Name}, o, types)

@@ -26,8 +26,7 @@ const (
 // of objects, in any order. The name stands in messages. What cannot be read
 // becomes a problem; the error is that of ctx.
 func (s *Snapshot) Read(ctx context.Context, name string, in io.Reader) error {
-	_, err := s.read(ctx, Source{Name: name}, in)
-	return err
+	return s.file(ctx, name, in)
 }
 
 // Source is where a list comes from.
@@ -126,6 +125,9 @@ func (s *Snapshot) ReadFile(ctx context.Context, name string) error {
 
 func (s *Snapshot) file(ctx context.Context, name string, in io.Reader) error {
 	r, err := s.read(ctx, Source{Name: name}, in)
+	if r.next != "" {
+		s.Problem(&yamldoc.Error{File: name, Err: errors.New("the list goes on (metadata.continue), and this is one page of it; ask for all of it, as kubectl get does")})
+	}
 	if r.first != nil && r.first.savedAs() == filepath.Base(name) {
 		s.Saved++
 	}

@@ -369,3 +369,23 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// TestPart: one page of a list, and a text that was cut, are not all that there is.
+func TestPart(t *testing.T) {
+	const one = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n"
+	for text, want := range map[string]string{
+		`{"kind":"SecretList","apiVersion":"v1","metadata":{"continue":"more"},"items":[]}`: "the list goes on",
+		one + "---\n" + strings.TrimSuffix(one, "}\n") + "}":                                "the file ends in the middle of a line",
+		one + "---\n" + one:           "",
+		strings.TrimSuffix(one, "\n"): "",
+		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: A\n  metadata:\n    name: abc": "the file ends in the middle of a line",
+	} {
+		s := &snapshot.Snapshot{}
+		if err := s.Read(t.Context(), "x", strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(s.Problems); want == "" && len(s.Problems) > 0 || !strings.Contains(got, want) {
+			t.Errorf("%q: %s, want %q", text, got, want)
+		}
+	}
+}

@@ -20,6 +20,9 @@ type splitter struct {
 	in   *bufio.Reader
 	line int // of what is read next
 	emit func(piece) error
+	// whole is set if the line read last ends with a line break.
+	whole     bool
+	documents int
 	// behind is what stands on the line of a marker, which begins a document.
 	behind []byte
 }
@@ -99,6 +102,7 @@ func (s *splitter) readLine(buf []byte) ([]byte, error) {
 		switch {
 		case err == nil, errors.Is(err, io.EOF) && len(buf) > 0:
 			s.line++
+			s.whole = err == nil
 			return buf, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
@@ -237,7 +241,13 @@ func (s *splitter) document() error {
 	if len(bytes.TrimSpace(head)) == 0 {
 		return nil
 	}
-	return s.emit(piece{data: head, line: first, yaml: true, cut: depth >= 0})
+	if err := s.emit(piece{data: head, line: first, yaml: true, cut: depth >= 0}); err != nil {
+		return err
+	}
+	if s.documents++; !s.whole && (s.documents > 1 || depth >= 0) {
+		return s.failure(s.line-1, "the file ends in the middle of a line; what comes after it is missing, or it needs a line break")
+	}
+	return nil
 }
 
 // listHead is what the lines before the items of a YAML list say about them.
