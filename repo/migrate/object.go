@@ -357,6 +357,11 @@ func todo(c *table.Contract) string { return "TODO migrate to " + c.To + ": " }
 
 // remaining adds what the comments of earlier runs say is left to do.
 func (r *Result) remaining(name string, old []byte, c *table.Contract) *Result {
+	type task struct{ message, help string }
+	said := map[task]int{} // by this run, which finds some of it again
+	for _, f := range r.Findings {
+		said[task{f.Message, f.Help}]++
+	}
 	n := 0
 	for line := range bytes.Lines(old) {
 		n++
@@ -368,7 +373,7 @@ func (r *Result) remaining(name string, old []byte, c *table.Contract) *Result {
 		if i := strings.LastIndex(f.Message, "; "); i >= 0 {
 			f.Message, f.Help = f.Message[:i], f.Message[i+2:]
 		}
-		if !slices.ContainsFunc(r.Findings, func(o Finding) bool { return o.Message == f.Message && o.Help == f.Help }) {
+		if said[task{f.Message, f.Help}]--; said[task{f.Message, f.Help}] < 0 {
 			r.add(f)
 		}
 	}
