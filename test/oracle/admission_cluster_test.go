@@ -242,6 +242,10 @@ func (s *admitting) tree(t *testing.T, files examples.Files, env []string) error
 				if err := s.extension(o.Object); err != nil {
 					return err
 				}
+			case "KubeadmControlPlane":
+				if err := admitCore(o.Object); err != nil {
+					return err
+				}
 			}
 		}
 	}

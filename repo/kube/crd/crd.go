@@ -3,6 +3,9 @@
 // field. It compares values with schemas (k8s.io/kube-openapi/pkg/validation/validate),
 // and names with what the API server accepts, and says where the wrong value stands.
 //
+// The library validates without places, and its formats (kube-openapi
+// pkg/validation/strfmt) alone cost 1.3 ms at each start, in package variables.
+//
 // It must not know any contract of Cluster API, any rule, or what the values mean.
 package crd
 

@@ -4,6 +4,10 @@
 // in pkg/apis/apiextensions/validation. It does not judge the expressions in
 // x-kubernetes-validations, nor whether a default fits more than the type of its schema.
 //
+// ValidateCustomResourceDefinition itself brings metrics and the machinery of servers
+// along: linked, it made the program 5.1 MB larger and a start take 38 instead of 20 ms
+// of CPU.
+//
 // It must not know rules, nor what the kinds are for.
 package structural
 
