@@ -23,7 +23,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
@@ -63,7 +62,7 @@ type Options struct {
 	// their slash-separated path in the tree.
 	Overlay map[string][]byte
 	// Cache keeps what kustomize made for a later build; nil keeps nothing.
-	Cache *cache.Cache
+	Cache *kustomize.Cache
 	// Input is told of each source file that was read, by its slash-separated path
 	// in the tree, maybe more than once; nothing is taken from Cache then. It may
 	// be nil.

@@ -10,13 +10,12 @@ import (
 	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
 )
 
 // observer notes what a build asks a tree.
 type observer struct {
 	mu   sync.Mutex
-	seen cache.Seen
+	seen Seen
 	// unsure is set if an answer cannot be asked for again.
 	unsure bool
 }
@@ -33,7 +32,7 @@ const (
 // observed returns a view of the tree that notes what it is asked.
 func (t *Tree) observed() *Tree {
 	view := *t
-	view.observer = &observer{seen: cache.Seen{}}
+	view.observer = &observer{seen: Seen{}}
 	return &view
 }
 
@@ -86,18 +85,18 @@ func texts(names []string, err error) string {
 	if err != nil {
 		return failed
 	}
-	return cache.Digest([]byte(strings.Join(names, "\x00")))
+	return digest([]byte(strings.Join(names, "\x00")))
 }
 
 // digest sums up the content of a file, once for all builds.
 func (t *Tree) digest(name string, data []byte, replaced bool) string {
 	if replaced {
-		return cache.Digest(data)
+		return digest(data)
 	}
 	if d, ok := t.digests.Load(name); ok {
 		return d.(string)
 	}
-	d := cache.Digest(data)
+	d := digest(data)
 	t.digests.Store(name, d)
 	return d
 }
@@ -108,7 +107,7 @@ func (t *Tree) buildKey(dir string, opts Options) string {
 	for _, name := range slices.Sorted(maps.Keys(t.replace)) {
 		replaced = append(replaced, []byte(name), t.replace[name])
 	}
-	return fmt.Sprintf("kustomize build %s in %s, %t, with %s", dir, t.dir, opts.NoLoadRestrictions, cache.Digest(replaced...))
+	return fmt.Sprintf("kustomize build %s in %s, %t, with %s", dir, t.dir, opts.NoLoadRestrictions, digest(replaced...))
 }
 
 // kept returns what an earlier build of the same files made.

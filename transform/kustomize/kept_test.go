@@ -9,12 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
 )
 
 // buildWith builds a folder with a cache.
-func buildWith(t *testing.T, root string, c *cache.Cache) (string, error) {
+func buildWith(t *testing.T, root string, c *Cache) (string, error) {
 	t.Helper()
 	tree, err := OpenTree(root, nil)
 	if err != nil {
@@ -71,7 +69,7 @@ func TestKeptBuildsAreThoseOfTheFiles(t *testing.T) {
 		},
 	}
 	random := rand.New(rand.NewPCG(11, 12))
-	c := cache.Open(t.TempDir(), "test")
+	c := OpenCache(t.TempDir(), "test")
 	for i := range 150 {
 		change := random.IntN(len(changes))
 		if i%3 == 0 {
@@ -109,7 +107,7 @@ func TestKeptObjectsAreThoseOfKustomize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := cache.Open(t.TempDir(), "test")
+	c := OpenCache(t.TempDir(), "test")
 	var built [][]byte
 	for range 2 {
 		tree, err := OpenTree(root, nil)

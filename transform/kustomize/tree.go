@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
 )
 
 // Tree is a source tree as kustomize sees it: read only, closed towards the
@@ -24,7 +23,7 @@ type Tree struct {
 	// are traced.
 	Name string
 	// Cache keeps what builds make of the tree; nil keeps nothing.
-	Cache *cache.Cache
+	Cache *Cache
 
 	dir     string // absolute, without symbolic links
 	files   *files.Folder

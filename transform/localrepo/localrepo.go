@@ -27,7 +27,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
@@ -51,7 +51,7 @@ type Options struct {
 	// all, and LABEL=VERSION after a comma.
 	Version     string
 	AllowRemote bool
-	Cache       *cache.Cache
+	Cache       *kustomize.Cache
 	Upstream    Upstream
 	// Absent is told of a version that e2e.ErrUnavailable keeps away, which is then
 	// left out; nil makes it an error.

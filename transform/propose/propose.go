@@ -15,7 +15,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
@@ -28,7 +27,7 @@ type Options struct {
 	// release series of each provider.
 	Version sourcetree.Versions
 	// Cache keeps what kustomize made; nil keeps nothing.
-	Cache *cache.Cache
+	Cache *kustomize.Cache
 }
 
 // Proposal is a configuration for a source tree.

@@ -27,7 +27,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
 // Options say how a source tree is built. The zero value builds what the
@@ -59,7 +59,7 @@ type Options struct {
 	// slash-separated path in the tree.
 	Overlay map[string][]byte
 	// Cache keeps what kustomize made for a later build; nil keeps nothing.
-	Cache *cache.Cache
+	Cache *kustomize.Cache
 	// Input is told of each file that Open and Build read in the tree, by its
 	// slash-separated path there, and of Config as it was named; maybe more than
 	// once. It may be nil.

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/verdict"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
 func matrixCommand(env *cli.Env) *cobra.Command {
@@ -76,7 +76,7 @@ func eachNewest(ctx context.Context, env *cli.Env, name string, s *targets.Sourc
 		return err
 	}
 	for _, r := range releases {
-		all, err := verdict.Definitions(r)
+		all, err := check.Definitions(r)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/verdict"
 )
 
 // surveyFlags are the flags of survey.
@@ -154,7 +153,7 @@ func (f *surveyFlags) run(ctx context.Context, env *cli.Env, source string) erro
 	o := check.Options{Profile: contract.DefaultProfile()}
 	s, err := walk(ctx, subjects, walkOptions{
 		Newest: f.newest, Workers: f.jobs, Shard: shard, Program: env.Version, Identity: identity, State: state,
-		Judge: func(ctx context.Context, r *repo.Release) (inventory.Release, error) { return verdict.Of(ctx, r, o) },
+		Judge: func(ctx context.Context, r *repo.Release) (inventory.Release, error) { return check.Judge(ctx, r, o) },
 		Done: func(p *inventory.Provider, done, all int) {
 			if p.Failure != "" {
 				env.Say("%s: %s", p.Subject, p.Failure)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
 // Cache says where the results of builds are kept.
@@ -26,7 +26,7 @@ func (c *Cache) Bind(f *pflag.FlagSet) {
 
 // Open opens the cache; nil if there is none. Builds work without it, so a folder
 // that cannot be used is not an error.
-func (c *Cache) Open(env *cli.Env) (*cache.Cache, error) {
+func (c *Cache) Open(env *cli.Env) (*kustomize.Cache, error) {
 	dir := c.dir
 	switch {
 	case dir != "" && c.off:
@@ -44,7 +44,7 @@ func (c *Cache) Open(env *cli.Env) (*cache.Cache, error) {
 	if err != nil {
 		return nil, nil
 	}
-	return cache.Open(dir, program), nil
+	return kustomize.OpenCache(dir, program), nil
 }
 
 // CacheFolder is where programs of the user keep what they can make again; empty if

@@ -27,7 +27,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/cache"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 
@@ -134,7 +134,7 @@ func bypassed(t *testing.T, config, out string) {
 	framework.CreateRepository(t.Context(), framework.CreateRepositoryInput{RepositoryFolder: out, E2EConfig: &kept})
 }
 
-func ours(t *testing.T, config, out string, kept *cache.Cache) (own string, err error) {
+func ours(t *testing.T, config, out string, kept *kustomize.Cache) (own string, err error) {
 	t.Helper()
 	web := open.NewWeb(open.WebOptions{Client: transport.New(internet{}, transport.Policy{Attempts: 1}), Proxy: func(context.Context) (string, error) { return "https://modules.example", nil }, Get: func(string) ([]byte, bool) { return nil, false }, Put: func(string, []byte) {}})
 	s, err := localrepo.Open(t.Context(), config, localrepo.Options{Env: os.LookupEnv, Upstream: web, Cache: kept})

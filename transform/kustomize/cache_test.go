@@ -1,4 +1,4 @@
-package cache
+package kustomize
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 func same(string) string { return "answer" }
 
 func TestEntriesCountWhileTheAnswersAreTheSame(t *testing.T) {
-	c := Open(filepath.Join(t.TempDir(), "cache"), "program 1")
+	c := OpenCache(filepath.Join(t.TempDir(), "cache"), "program 1")
 	if _, ok := c.Get("key", same); ok {
 		t.Error("an empty cache has an entry")
 	}
@@ -23,7 +23,7 @@ func TestEntriesCountWhileTheAnswersAreTheSame(t *testing.T) {
 	for name, got := range map[string]func() ([]byte, bool){
 		"another answer":  func() ([]byte, bool) { return c.Get("key", func(q string) string { return q }) },
 		"another key":     func() ([]byte, bool) { return c.Get("other", same) },
-		"another program": func() ([]byte, bool) { return Open(c.dir, "program 2").Get("key", same) },
+		"another program": func() ([]byte, bool) { return OpenCache(c.dir, "program 2").Get("key", same) },
 		"no cache":        func() ([]byte, bool) { return (*Cache)(nil).Get("key", same) },
 	} {
 		if _, ok := got(); ok {
@@ -33,7 +33,7 @@ func TestEntriesCountWhileTheAnswersAreTheSame(t *testing.T) {
 }
 
 func TestDamagedEntriesCountAsMissing(t *testing.T) {
-	c := Open(t.TempDir(), "program")
+	c := OpenCache(t.TempDir(), "program")
 	c.Put("key", Seen{"a": "answer"}, []byte("result"))
 	file := c.name("key")
 	whole, err := os.ReadFile(file)
@@ -61,8 +61,8 @@ func TestDamagedEntriesCountAsMissing(t *testing.T) {
 }
 
 func TestCacheIsBounded(t *testing.T) {
-	c := Open(t.TempDir(), "program")
-	big := make([]byte, Limit/10)
+	c := OpenCache(t.TempDir(), "program")
+	big := make([]byte, cacheLimit/10)
 	for i := range 12 {
 		c.Put(fmt.Sprint(i), Seen{}, big)
 		old := time.Now().Add(time.Duration(i-100) * time.Hour)
@@ -81,7 +81,7 @@ func TestCacheIsSafeForConcurrentUse(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			c := Open(dir, "program")
+			c := OpenCache(dir, "program")
 			for range 50 {
 				c.Put("key", Seen{}, fmt.Append(nil, i))
 				if got, ok := c.Get("key", same); !ok || len(got) != 1 {

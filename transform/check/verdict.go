@@ -1,6 +1,4 @@
-// Package verdict judges one release for a survey: findings, readiness for the
-// contracts, images. It must not know where releases are or how they are shown.
-package verdict
+package check
 
 import (
 	"cmp"
@@ -16,11 +14,11 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
-// Of judges a release. The error is that of reading it.
-func Of(ctx context.Context, r *repo.Release, o check.Options) (inventory.Release, error) {
+// Judge says of one release what a survey shows: findings, readiness for the
+// contracts, images. The error is that of reading it.
+func Judge(ctx context.Context, r *repo.Release, o Options) (inventory.Release, error) {
 	out := inventory.Release{Version: r.Version, Contracts: []inventory.Contract{}, Findings: []inventory.Finding{}, Images: []string{}}
 	all, err := Definitions(r)
 	if err != nil {
@@ -40,7 +38,7 @@ func Of(ctx context.Context, r *repo.Release, o check.Options) (inventory.Releas
 	out.Images = slices.Compact(out.Images)
 	one := &repo.Repository{Path: r.Path, Providers: []*repo.Provider{{Provider: r.Provider, Path: r.Path, Releases: []*repo.Release{r}}}}
 	o.Foreign = true
-	result, err := check.Repository(ctx, one, true, o)
+	result, err := Repository(ctx, one, true, o)
 	if err != nil {
 		return out, err
 	}

@@ -1,9 +1,4 @@
-// Package cache keeps what was made from files, until one of the files changes.
-// An entry says what its maker saw: the content of each file it read, and what it
-// looked for in vain. It counts only as long as all of that is the same.
-//
-// It must not know what the results are.
-package cache
+package kustomize
 
 import (
 	"bytes"
@@ -19,26 +14,29 @@ import (
 	"time"
 )
 
-// Limit is how many bytes a cache may hold; the entries that were not used for the
+// cacheLimit is how many bytes a cache may hold; the entries that were not used for the
 // longest time go first.
-const Limit = 256 << 20
+const cacheLimit = 256 << 20
 
-// Cache is a folder of results. It is safe for concurrent use, also by several
+// Cache keeps what was built from files, until one of the files changes. It is a
+// folder of entries, each of which says what its maker saw: the content of each file it
+// read, and what it looked for in vain. It counts only as long as all of that is the
+// same. It is safe for concurrent use, also by several
 // processes. A nil Cache holds nothing.
 type Cache struct {
 	dir     string
 	program string
 }
 
-// Open returns the cache in a folder, which is made when something is kept. Program
+// OpenCache returns the cache in a folder, which is made when something is kept. Program
 // names the program and its version: another one does not use its entries.
-func Open(dir, program string) *Cache { return &Cache{dir, program} }
+func OpenCache(dir, program string) *Cache { return &Cache{dir, program} }
 
 // Seen is what a maker saw: a digest of each answer, by question.
 type Seen map[string]string
 
-// Digest sums up an answer.
-func Digest(parts ...[]byte) string {
+// digest sums up an answer.
+func digest(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {
 		var size [8]byte
@@ -59,7 +57,7 @@ type head struct {
 
 // name is the file of an entry.
 func (c *Cache) name(key string) string {
-	return filepath.Join(c.dir, Digest([]byte(c.program), []byte(key))[:40])
+	return filepath.Join(c.dir, digest([]byte(c.program), []byte(key))[:40])
 }
 
 // Get returns the result that was kept for a key, if every question gets the same
@@ -74,7 +72,7 @@ func (c *Cache) Get(key string, ask func(question string) string) (result []byte
 		return nil, false
 	}
 	sum, rest, ok := bytes.Cut(data, []byte("\n"))
-	if !ok || string(sum) != Digest(rest) {
+	if !ok || string(sum) != digest(rest) {
 		return nil, false
 	}
 	line, result, ok := bytes.Cut(rest, []byte("\n"))
@@ -96,11 +94,11 @@ func (c *Cache) Get(key string, ask func(question string) string) (result []byte
 
 // Put keeps a result. What cannot be kept is made again next time, so that it
 // tells nobody.
-func (c *Cache) Put(key string, seen Seen, result []byte) {
-	if c == nil || len(result) > Limit/8 {
+func (c *Cache) Put(key string, saw Seen, result []byte) {
+	if c == nil || len(result) > cacheLimit/8 {
 		return
 	}
-	line, err := json.Marshal(head{c.program + "\n" + key, seen})
+	line, err := json.Marshal(head{c.program + "\n" + key, saw})
 	if err != nil || os.MkdirAll(c.dir, 0o700) != nil {
 		return
 	}
@@ -109,7 +107,7 @@ func (c *Cache) Put(key string, seen Seen, result []byte) {
 	if err != nil {
 		return
 	}
-	_, err = f.Write(slices.Concat([]byte(Digest(rest)+"\n"), rest))
+	_, err = f.Write(slices.Concat([]byte(digest(rest)+"\n"), rest))
 	if err = cmp.Or(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), c.name(key))
 	}
@@ -150,7 +148,7 @@ func (c *Cache) shrink() {
 	}
 	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, f := range files {
-		if size <= Limit {
+		if size <= cacheLimit {
 			return
 		}
 		if os.Remove(filepath.Join(c.dir, f.Name())) == nil {
