@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // Writer is an entry of managedFields: who wrote which fields, without the fields.
@@ -197,9 +194,6 @@ func (p *parser) managers() error {
 		FieldsV1                              json.RawMessage `json:"fieldsV1"`
 	}
 	if len(raw) > 0 && raw[0] == '[' {
-		if p.quickManagers(raw) {
-			return nil
-		}
 		if err := json.Unmarshal(raw, &entries); err != nil {
 			return fmt.Errorf("managedFields: %w", err)
 		}
@@ -208,76 +202,6 @@ func (p *parser) managers() error {
 		p.writers = append(p.writers, Writer{e.Manager, e.Operation, e.Subresource, e.Time, maphash.Bytes(seed, e.FieldsV1)})
 	}
 	return nil
-}
-
-// quickManagers reads managedFields as API servers write them; it is false for
-// anything else.
-func (p *parser) quickManagers(raw []byte) bool {
-	q := parser{in: raw}
-	if q.enter() != nil {
-		return false
-	}
-	var out []Writer
-	for first := true; ; first = false {
-		more, err := q.more(']', first)
-		if err != nil {
-			return false
-		}
-		if !more {
-			break
-		}
-		if q.in[q.pos] != '{' || q.enter() != nil {
-			return false
-		}
-		var w Writer
-		for first := true; ; first = false {
-			more, err := q.more('}', first)
-			if err != nil {
-				return false
-			}
-			if !more {
-				break
-			}
-			q.text = q.text[:0]
-			if q.pos >= len(q.in) || q.in[q.pos] != '"' || q.str() != nil {
-				return false
-			}
-			key := len(q.text)
-			q.space()
-			if q.pos >= len(q.in) || q.in[q.pos] != ':' {
-				return false
-			}
-			q.pos++
-			q.space()
-			start := q.pos
-			if q.pos < len(q.in) && q.in[q.pos] == '"' {
-				if q.str() != nil {
-					return false
-				}
-				value := string(q.text[key:])
-				switch string(q.text[:key]) {
-				case "manager":
-					w.Manager = value
-				case "operation":
-					w.Operation = value
-				case "subresource":
-					w.Subresource = value
-				case "time":
-					w.Time = value
-				}
-				continue
-			}
-			if q.skip() != nil {
-				return false
-			}
-			if string(q.text[:key]) == "fieldsV1" {
-				w.Fields = maphash.Bytes(seed, q.in[start:q.pos])
-			}
-		}
-		out = append(out, w)
-	}
-	p.writers = append(p.writers, out...)
-	return true
 }
 
 // skip passes over a value.
@@ -327,89 +251,30 @@ func (p *parser) skip() error {
 
 // str reads a string and appends what it means to the text.
 func (p *parser) str() error {
-	p.pos++
-	start := p.pos
-	for p.pos < len(p.in) {
-		c := p.in[p.pos]
-		switch {
-		case c == '"':
-			p.text = append(p.text, p.in[start:p.pos]...)
+	start, escaped := p.pos, false
+	for p.pos++; p.pos < len(p.in); p.pos++ {
+		switch c := p.in[p.pos]; {
+		case c == '"' && !escaped:
+			p.text = append(p.text, p.in[start+1:p.pos]...)
 			p.pos++
 			return nil
-		case c == '\\':
-			p.text = append(p.text, p.in[start:p.pos]...)
-			if err := p.escape(); err != nil {
+		case c == '"':
+			p.pos++
+			var text string
+			if err := json.Unmarshal(p.in[start:p.pos], &text); err != nil {
 				return err
 			}
-			start = p.pos
+			p.text = append(p.text, text...)
+			return nil
+		case c == '\\':
+			escaped = true
+			p.pos++
 		case c < ' ':
 			return errors.New("a string has a control character")
-		default:
-			p.pos++
 		}
 	}
+	p.pos = len(p.in)
 	return errEnd
-}
-
-func (p *parser) escape() error {
-	if p.pos+1 >= len(p.in) {
-		p.pos = len(p.in)
-		return errEnd
-	}
-	c := p.in[p.pos+1]
-	p.pos += 2
-	switch c {
-	case '"', '\\', '/':
-		p.text = append(p.text, c)
-	case 'b':
-		p.text = append(p.text, '\b')
-	case 'f':
-		p.text = append(p.text, '\f')
-	case 'n':
-		p.text = append(p.text, '\n')
-	case 'r':
-		p.text = append(p.text, '\r')
-	case 't':
-		p.text = append(p.text, '\t')
-	case 'u':
-		r, err := p.hex()
-		if err != nil {
-			return err
-		}
-		if utf16.IsSurrogate(r) {
-			if p.pos+1 < len(p.in) && p.in[p.pos] == '\\' && p.in[p.pos+1] == 'u' {
-				back := p.pos
-				p.pos += 2
-				second, err := p.hex()
-				if err != nil {
-					return err
-				}
-				if both := utf16.DecodeRune(r, second); both != utf8.RuneError {
-					p.text = utf8.AppendRune(p.text, both)
-					return nil
-				}
-				p.pos = back
-			}
-			r = utf8.RuneError
-		}
-		p.text = utf8.AppendRune(p.text, r)
-	default:
-		return fmt.Errorf("unknown escape %q", c)
-	}
-	return nil
-}
-
-func (p *parser) hex() (rune, error) {
-	if p.pos+4 > len(p.in) {
-		p.pos = len(p.in)
-		return 0, errEnd
-	}
-	n, err := strconv.ParseUint(string(p.in[p.pos:p.pos+4]), 16, 32)
-	if err != nil {
-		return 0, errors.New("bad \\u escape")
-	}
-	p.pos += 4
-	return rune(n), nil
 }
 
 // literal reads a number, true, false or null.
