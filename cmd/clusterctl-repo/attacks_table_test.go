@@ -418,7 +418,7 @@ var registryAttacks = []attack{
 			return append(layers, w.registry.blob(template, a))
 		})
 	}, tries: atRegistry, want: "infrastructure-foo-v0.1.0-components.yaml"},
-	{name: "layer without a title", threat: "a layer has no name, which other readers take for something", stops: "such artifacts are refused", do: func(w *attacked) {
+	{name: "layer without a title", threat: "a layer has no name, which only other readers use", stops: "such artifacts are refused", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, nil)) })
 	}, tries: atRegistry[:1], want: "has layers without the name of a file"},
 	{name: "title with a path", threat: "the name of a layer is a path", stops: "nothing may lie beside the files", do: func(w *attacked) {

@@ -19,7 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
 )
 
-// attack is a row of the table in docs/publishing.md.
+// attack is a row of the table in docs/attacks.md.
 type attack struct {
 	// name is in its last column, threat and stops are in the others.
 	name, threat, stops string
@@ -142,7 +142,7 @@ releaseSeries:
 
 const template = "apiVersion: v1\nkind: Secret\nmetadata: {name: evil}\n"
 
-// attacks are all that the table in docs/publishing.md promises.
+// attacks are all that the table in docs/attacks.md promises.
 var attacks = slices.Concat(releaseAttacks, listAttacks, folderAttacks, policyAttacks, mirrorAttacks, bundleAttacks, registryAttacks)
 
 // releaseAttacks are about the files and folders of releases.
@@ -283,7 +283,7 @@ var provenElsewhere = [][3]string{
 
 // The table in the documentation has exactly these attacks; -update writes it.
 func TestAttacksAreDocumented(t *testing.T) {
-	const file, head = "../../docs/publishing.md", "| attack | what stops it | test |\n|---|---|---|\n"
+	const file, head = "../../docs/attacks.md", "| attack | what stops it | test |\n|---|---|---|\n"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +291,7 @@ func TestAttacksAreDocumented(t *testing.T) {
 	before, after, ok := strings.Cut(string(text), head)
 	_, after, ended := strings.Cut(after, "\n\n")
 	if !ok || !ended {
-		t.Fatal("docs/publishing.md has no table of attacks")
+		t.Fatal("docs/attacks.md has no table of attacks")
 	}
 	var rows strings.Builder
 	names := map[string]bool{}
@@ -313,6 +313,6 @@ func TestAttacksAreDocumented(t *testing.T) {
 		return
 	}
 	if want != string(text) {
-		t.Error("the table of attacks in docs/publishing.md is out of date: run make generate")
+		t.Error("the table of attacks in docs/attacks.md is out of date: run make generate")
 	}
 }

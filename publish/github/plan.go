@@ -233,7 +233,7 @@ func (j *job) table() converge.Table[*state] {
 		},
 		{
 			When: "it is published with other content, or its tag is not at the commit that it was published for", Step: "refuse",
-			Why:    "a published version never changes, and a tag that somebody creates at the last moment wins",
+			Why:    "a published version never changes, and a tag that another user creates at the last moment wins",
 			Is:     func(s *state) bool { return s.published != nil && !s.fillable },
 			Refuse: func(s *state) error { return s.conflict },
 		},
@@ -269,7 +269,7 @@ func (j *job) table() converge.Table[*state] {
 		},
 		{
 			When: "the draft to adopt has files that the release does not have", Step: "refuse",
-			Why:    "whoever added them wanted them to be published",
+			Why:    "they were added to be published",
 			Is:     func(s *state) bool { return s.adopt && len(s.extra) > 0 },
 			Refuse: tooMuch,
 		},
