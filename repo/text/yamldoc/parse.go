@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	goyaml "go.yaml.in/yaml/v2"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
@@ -38,6 +39,7 @@ type Document struct {
 	lines []int // where the parser's lines begin in the document, if they are not those of text
 
 	aliases bool
+	odd     bool // only clusterctl's parser reads it
 }
 
 // Aliases reports whether a value of the document may stand in several places,
@@ -51,6 +53,8 @@ type Stream struct {
 	Docs []*Document
 	// Err is a separator line that clusterctl refuses; nothing after it is read.
 	Err *Error
+	// Lost are the places where text begins that clusterctl drops, see unread.
+	Lost []Pos
 }
 
 // Parse reads all documents of a raw file. Problems are part of the result:
@@ -89,12 +93,29 @@ func ParseEach(f *File, text string, raw func(int) int, each func(*Document)) *S
 		docs[i].parse(chunks[i].Data)
 		each(docs[i])
 	})
-	for _, d := range docs {
+	lost := func(off int) {
+		if raw != nil {
+			off = raw(off)
+		}
+		s.Lost = append(s.Lost, f.Pos(off))
+	}
+	end := 0
+	for i, d := range docs {
+		if off := separated(text[end:d.start]); off >= 0 {
+			lost(end + off)
+		}
+		if off := d.unread(chunks[i].Data); off >= 0 {
+			lost(d.start + off)
+		}
+		end = d.start + d.len
 		if d.Err == nil && d.Root.Is(Null) {
 			continue // nothing but comments: clusterctl skips it
 		}
 		d.Index = len(s.Docs) + 1
 		s.Docs = append(s.Docs, d)
+	}
+	if off := separated(text[end:]); off >= 0 && err == nil {
+		lost(end + off)
 	}
 	return s
 }
@@ -132,7 +153,7 @@ func (d *Document) parseOther(data string) {
 	case kubeErr == nil && err == nil && equal(v, n):
 		d.Root = n
 	case kubeErr == nil:
-		d.Root = fromValue(v)
+		d.Root, d.odd = fromValue(v), true
 	case err != nil:
 		d.fail(err)
 	case n.Kind != Map && n.Kind != Null:
@@ -214,6 +235,81 @@ func read(data string) (n *Node, sure bool, err error) {
 	return n, !b.second && !hasOtherBreak(data) && !tabIndent(data) && !endMark(data) && !strings.Contains(data, `\/`), err
 }
 
+// unread returns where the text begins that clusterctl drops from a chunk, or -1: its
+// parser stops after one document. Split looks for separators at the lines of a File,
+// and the parser also at ..., at the other line breaks of YAML 1.1, and where text
+// cannot belong to the document, such as after a less indented line.
+func (d *Document) unread(data string) int {
+	if d.lines == nil && !d.odd && !endMark(data) || !d.Root.Is(Map) && !d.Root.Is(Null) {
+		return -1
+	}
+	decoder := goyaml.NewDecoder(strings.NewReader(normalize(data)))
+	var err error
+	for first := true; ; first = false {
+		var v any
+		if err = decoder.Decode(&v); err != nil || v != nil && !first {
+			break
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return -1
+	}
+	bad := 0 // the line before the one at which the parser gives up, which has no mark
+	if err != nil {
+		_, _ = fmt.Sscanf(err.Error(), "yaml: line %d:", &bad)
+	}
+	begun, ended, last := false, false, 0
+	for off, next, n := 0, 0, 1; next >= 0; off, n = next, n+1 {
+		line := data[off:]
+		if next = nextLineOf(data, off); next >= 0 {
+			line = data[off:next]
+		}
+		text := strings.Trim(line, " \t\r\n\u0085\u2028\u2029")
+		mark := strings.HasPrefix(line, "---") || strings.HasPrefix(line, "...")
+		if mark {
+			ended = begun
+			text = strings.TrimSpace(text[3:])
+		}
+		if something := text != "" && text[0] != '#'; something && ended {
+			return off
+		} else if begun = begun || mark || something; something && n <= bad+1 {
+			last = off
+		}
+	}
+	return last
+}
+
+// separated returns where text begins on a separator line that Split takes for a comment,
+// because a parser would see the next line there, or -1.
+func separated(line string) int {
+	if !hasOtherBreak(line) {
+		return -1
+	}
+	for off := nextLineOf(line, 0); off >= 0 && off < len(line); off = nextLineOf(line, off) {
+		if text := strings.TrimLeft(line[off:], "- \t\r\n\u0085\u2028\u2029"); text != "" && text[0] != '#' {
+			return off
+		}
+	}
+	return -1
+}
+
+// nextLineOf returns where a YAML parser sees the next line begin after an offset, or -1
+// if there is no further line break.
+func nextLineOf(data string, off int) int {
+	for i, r := range data[off:] {
+		switch r {
+		case '\r':
+			if strings.HasPrefix(data[off+i:], "\r\n") {
+				continue
+			}
+			fallthrough
+		case '\n', nextLine, lineSeparator, paragraphSeparator:
+			return off + i + utf8.RuneLen(r)
+		}
+	}
+	return -1
+}
+
 // endMark reports whether a line may end the document before the text does.
 func endMark(data string) bool {
 	return strings.HasPrefix(data, "...") || strings.Contains(data, "\n...")
@@ -257,18 +353,8 @@ func otherLines(data string) []int {
 		return nil
 	}
 	lines := []int{0}
-	for off := 0; off < len(data); {
-		r, w := utf8.DecodeRuneInString(data[off:])
-		off += w
-		switch r {
-		case '\r':
-			if off < len(data) && data[off] == '\n' {
-				off++
-			}
-			fallthrough
-		case '\n', nextLine, lineSeparator, paragraphSeparator:
-			lines = append(lines, off)
-		}
+	for off := nextLineOf(data, 0); off >= 0; off = nextLineOf(data, off) {
+		lines = append(lines, off)
 	}
 	return lines
 }

@@ -151,6 +151,24 @@ func separatorLine(p *lint.Pass) {
 }
 
 var _ = documentRules.Add(lint.Rule{
+	ID: "YAML016", Name: "document-lost", Since: "v0.1.0",
+	Title:    "A document must begin after a line feed and a separator line",
+	Severity: lint.Error, Proof: lint.Clusterctl,
+	Source: "k8s.io/apimachinery/pkg/util/yaml, YAMLReader; sigs.k8s.io/yaml, Unmarshal",
+	Why:    "clusterctl silently drops the objects that follow: it splits files at line feeds only, and of each part it reads one document.",
+	Fix:    "End the lines with a line feed, and put --- on its own line between documents.",
+	Kinds:  view.Substituted, Check: documentLost,
+})
+
+func documentLost(p *lint.Pass) {
+	if s := p.File.Docs(); s != nil {
+		for _, pos := range s.Lost {
+			p.Report(view.AtPos(p.File, pos, "clusterctl drops everything from here to the next line with ---, because it reads one document of each part"))
+		}
+	}
+}
+
+var _ = documentRules.Add(lint.Rule{
 	ID: "YAML003", Name: "duplicate-key", Since: "v0.1.0",
 	Title:    "A mapping should not have duplicate keys",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
