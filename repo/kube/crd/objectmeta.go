@@ -18,7 +18,18 @@ const mostAnnotations = 256 * 1024
 type Problem struct {
 	Node    *yamldoc.Node
 	Message string
+	// Valid tells a text that would be accepted in its place; nil if it is not a text
+	// that is refused.
+	Valid func(text string) bool
 }
+
+// valid is the Valid of a function of apimachinery.
+func valid(form func(string) []string) func(string) bool {
+	return func(text string) bool { return len(form(text)) == 0 }
+}
+
+// annotationKey is the form of the key of an annotation.
+func annotationKey(text string) []string { return validation.IsQualifiedName(strings.ToLower(text)) }
 
 // Problems returns what the API server has against the labels and annotations of an
 // object's metadata. Values that are not strings are left out (apimachinery
@@ -27,21 +38,21 @@ func Problems(metadata *yamldoc.Node) []Problem {
 	var out []Problem
 	for _, f := range fields(metadata.Get("labels")) {
 		if why := wrong(validation.IsQualifiedName(f.Name)); why != "" {
-			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is not a valid label key: %s", f.Name, why)})
+			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is not a valid label key: %s", f.Name, why), valid(validation.IsQualifiedName)})
 		}
 		if why := wrong(validation.IsValidLabelValue(f.Value.Str())); why != "" {
-			out = append(out, Problem{f.Value, fmt.Sprintf("%q is not a valid label value: %s", f.Value.Str(), why)})
+			out = append(out, Problem{f.Value, fmt.Sprintf("%q is not a valid label value: %s", f.Value.Str(), why), valid(validation.IsValidLabelValue)})
 		}
 	}
 	size := 0
 	for _, f := range fields(metadata.Get("annotations")) {
-		if why := wrong(validation.IsQualifiedName(strings.ToLower(f.Name))); why != "" {
-			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is not a valid annotation key: %s", f.Name, why)})
+		if why := wrong(annotationKey(f.Name)); why != "" {
+			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is not a valid annotation key: %s", f.Name, why), valid(annotationKey)})
 		}
 		size += len(f.Name) + len(f.Value.Str())
 	}
 	if size > mostAnnotations {
-		out = append(out, Problem{metadata.Get("annotations"), fmt.Sprintf("the annotations have %d bytes, but may have at most %d", size, mostAnnotations)})
+		out = append(out, Problem{metadata.Get("annotations"), fmt.Sprintf("the annotations have %d bytes, but may have at most %d", size, mostAnnotations), nil})
 	}
 	return out
 }
@@ -55,7 +66,7 @@ func Embedded(o *yamldoc.Node) []Problem {
 		if n == nil {
 			n = o
 		}
-		out = append(out, Problem{n, fmt.Sprintf(format, args...)})
+		out = append(out, Problem{n, fmt.Sprintf(format, args...), nil})
 	}
 	for _, name := range [...]string{"apiVersion", "kind"} {
 		switch n := o.Get(name); {

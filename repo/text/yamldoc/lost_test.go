@@ -29,8 +29,13 @@ func TestLost(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		want := 0
-		for _, c := range chunks {
+		want, end := 0, 0
+		for _, c := range append(chunks, yamldoc.Chunk{Start: len(text)}) {
+			if strings.ContainsAny(text[end:c.Start], "\r\u0085\u2028\u2029") {
+				want = -1 // a separator line may hold text, see the oracle
+				break
+			}
+			end = c.Start + len(c.Data)
 			var m map[string]any
 			data := strings.ReplaceAll(c.Data, "\r\n", "\n")
 			if data != "" && !strings.HasSuffix(data, "\n") {
@@ -56,6 +61,9 @@ func TestLost(t *testing.T) {
 				}
 				break
 			}
+		}
+		if want < 0 {
+			continue
 		}
 		got := yamldoc.Parse(yamldoc.NewFile("a.yaml", text)).Lost
 		if len(got) != want {

@@ -841,11 +841,7 @@ func classLimits(p *lint.Pass, c *clusterclass.Class) {
 		}
 	}
 	for _, m := range c.Metadata() {
-		for _, f := range crd.Problems(m) {
-			if !sampled(c.Object, f.Node) {
-				p.On(c.Object, f.Node, "%s", f.Message)
-			}
-		}
+		view.JudgeMetadata(p, c.Object, m)
 	}
 	for _, n := range c.Taints() {
 		if problem := clusterclass.TaintProblem(n.Get("key").Str()); problem != "" && n.Get("key").Is(yamldoc.String) && !sampled(c.Object, n.Get("key")) {

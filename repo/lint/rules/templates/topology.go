@@ -597,8 +597,10 @@ var _ = topologyRules.Add(lint.Rule{
 
 func clusterNameValue(p *lint.Pass, o *manifest.Object) {
 	n := o.Get("metadata", "name")
-	if problems := validation.IsValidLabelValue(n.Str()); len(problems) > 0 && !view.Open(o, n) {
-		p.On(o, n, "%q is not a valid label value: %s", n.Text(), problems[0])
+	if problems := validation.IsValidLabelValue(n.Str()); len(problems) > 0 {
+		view.Judge(p, o, lint.At(o.File, o.Doc, n, "%q is not a valid label value: %s", n.Text(), problems[0]), n, func(n *yamldoc.Node) bool {
+			return n.Is(yamldoc.String) && len(validation.IsValidLabelValue(n.Text())) == 0
+		})
 	}
 }
 
@@ -634,11 +636,7 @@ var _ = topologyRules.Add(lint.Rule{
 
 func topologyMetadata(p *lint.Pass, t *topology) {
 	for _, part := range t.parts() {
-		for _, problem := range crd.Problems(part.Get("metadata")) {
-			if !view.Open(t.Object, problem.Node) {
-				p.On(t.Object, problem.Node, "%s", problem.Message)
-			}
-		}
+		view.JudgeMetadata(p, t.Object, part.Get("metadata"))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -357,32 +358,29 @@ var _ = documentRules.Add(lint.Rule{
 })
 
 func objectIdentity(p *lint.Pass) {
-	view.Objects(p.File, func(d *yamldoc.Document) {
+	for _, o := range p.File.Objects() {
 		for _, path := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
 			name := strings.Join(path, ".")
-			n := d.Root.Get(path...)
+			n := o.Get(path...)
+			ok := func(n *yamldoc.Node) bool { return n.Str() != "" }
 			switch {
-			case isList(d) && name == "metadata.name":
-			case n == nil && name == "metadata.name" && d.Root.Get("metadata", "generateName") != nil:
-				p.Node(d, d.Root.Get("metadata", "generateName"), "generateName instead of metadata.name: clusterctl asks for objects by name")
+			case isList(o) && name == "metadata.name":
+			case n == nil && name == "metadata.name" && o.Get("metadata", "generateName") != nil:
+				p.On(o, o.Get("metadata", "generateName"), "generateName instead of metadata.name: clusterctl asks for objects by name")
 			case n == nil || n.Is(yamldoc.Null):
-				p.Node(d, n, "document %d of the file has no %s", d.Index, name)
+				p.On(o, n, "document %d of the file has no %s", o.Doc.Index, name)
 			case !n.Is(yamldoc.String):
-				if _, ok := p.File.Variable(d, n); !ok {
-					p.Node(d, n, "%s must be a string, but %s is %s", name, view.ScalarText(n), n.Kind.Noun())
-				}
+				view.Judge(p, o, lint.At(p.File, o.Doc, n, "%s must be a string, but %s is %s", name, view.ScalarText(n), n.Kind.Noun()), n, ok)
 			case n.Text() == "":
-				if _, ok := p.File.Variable(d, n); !ok {
-					p.Node(d, n, "%s is empty", name)
-				}
+				view.Judge(p, o, lint.At(p.File, o.Doc, n, "%s is empty", name), n, ok)
 			}
 		}
-	})
+	}
 }
 
 // isList reports whether a document is a list of objects.
-func isList(d *yamldoc.Document) bool {
-	return strings.HasSuffix(d.Root.Get("kind").Str(), "List") && d.Root.Get("items").Is(yamldoc.List)
+func isList(o *manifest.Object) bool {
+	return strings.HasSuffix(o.Kind, "List") && o.Get("items").Is(yamldoc.List)
 }
 
 var _ = documentRules.Add(lint.Rule{
@@ -396,11 +394,11 @@ var _ = documentRules.Add(lint.Rule{
 })
 
 func listObject(p *lint.Pass) {
-	view.Objects(p.File, func(d *yamldoc.Document) {
-		if isList(d) {
-			p.Node(d, d.Root.Get("kind"), "clusterctl treats this %s with %d items as one object", d.Root.Get("kind").Str(), len(d.Root.Get("items").List()))
+	for _, o := range p.File.Objects() {
+		if isList(o) {
+			p.On(o, o.Get("kind"), "clusterctl treats this %s with %d items as one object", o.Kind, len(o.Get("items").List()))
 		}
-	})
+	}
 }
 
 var _ = documentRules.Add(lint.Rule{
@@ -414,25 +412,20 @@ var _ = documentRules.Add(lint.Rule{
 })
 
 func labelValues(p *lint.Pass) {
-	view.Objects(p.File, func(d *yamldoc.Document) {
+	isText := func(n *yamldoc.Node) bool { return n.Is(yamldoc.String) || n.Is(yamldoc.Null) } // null is an empty text
+	for _, o := range p.File.Objects() {
 		for _, field := range []string{"labels", "annotations"} {
-			all := d.Root.Get("metadata", field)
+			all := o.Get("metadata", field)
 			for _, f := range view.Fields(all) {
-				if f.Value.Is(yamldoc.String) || f.Value.Is(yamldoc.Null) { // null is an empty text
+				if isText(f.Value) || all.Get(f.Name) != f.Value { // a merge key or a second entry hides it
 					continue
 				}
-				if all.Get(f.Name) != f.Value { // a merge key or a second entry hides it
-					continue
-				}
-				if _, ok := p.File.Variable(d, f.Value); ok {
-					continue
-				}
-				finding := lint.At(p.File, d, f.Value, "the value of %s %s is %s, not a string", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
-				finding.Edit = lint.Replace(p.File, d, f.Value, strconv.Quote(f.Value.Text()))
-				p.Report(finding)
+				finding := lint.At(p.File, o.Doc, f.Value, "the value of %s %s is %s, not a string", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
+				finding.Edit = lint.Replace(p.File, o.Doc, f.Value, strconv.Quote(f.Value.Text()))
+				view.Judge(p, o, finding, f.Value, isText)
 			}
 		}
-	})
+	}
 }
 
 var _ = documentRules.Add(lint.Rule{
@@ -446,20 +439,17 @@ var _ = documentRules.Add(lint.Rule{
 })
 
 func objectName(p *lint.Pass) {
-	view.Objects(p.File, func(d *yamldoc.Document) {
-		n := d.Root.Get("metadata", "name")
-		kind := d.Root.Get("kind").Str()
-		if _, variable := p.File.Variable(d, n); variable || !n.Is(yamldoc.String) || n.Text() == "" || kind == "" || kind == "Namespace" || isList(d) {
-			return // others are for YAML007 and COMP002
+	for _, o := range p.File.Objects() {
+		n := o.Get("metadata", "name")
+		if n.Str() == "" || o.Kind == "" || o.Kind == "Namespace" || isList(o) {
+			continue // others are for YAML007 and COMP002
 		}
-		group, _, ok := strings.Cut(d.Root.Get("apiVersion").Str(), "/")
-		if !ok {
-			group = ""
+		if why := crd.NameProblem(o.Group, o.Kind, n.Text()); why != "" {
+			view.Judge(p, o, lint.At(p.File, o.Doc, n, "%q is not a valid name of a %s: %s", n.Text(), o.Kind, why), n, func(n *yamldoc.Node) bool {
+				return n.Str() != "" && crd.NameProblem(o.Group, o.Kind, n.Text()) == ""
+			})
 		}
-		if why := crd.NameProblem(group, kind, n.Text()); why != "" {
-			p.Node(d, n, "%q is not a valid name of a %s: %s", n.Text(), kind, why)
-		}
-	})
+	}
 }
 
 var _ = documentRules.Add(lint.Rule{
@@ -473,19 +463,12 @@ var _ = documentRules.Add(lint.Rule{
 })
 
 func labelSyntax(p *lint.Pass) {
-	view.Objects(p.File, func(d *yamldoc.Document) {
-		places := []*yamldoc.Node{d.Root.Get("metadata")}
-		if group, _, _ := strings.Cut(d.Root.Get("apiVersion").Str(), "/"); workloads[group] {
-			places = append(places, d.Root.Get("spec", "template", "metadata"))
+	for _, o := range p.File.Objects() {
+		view.JudgeMetadata(p, o, o.Get("metadata"))
+		if workloads[o.Group] {
+			view.JudgeMetadata(p, o, o.Get("spec", "template", "metadata"))
 		}
-		for _, metadata := range places {
-			for _, problem := range crd.Problems(metadata) {
-				if _, variable := p.File.Variable(d, problem.Node); !variable {
-					p.Node(d, problem.Node, "%s", problem.Message)
-				}
-			}
-		}
-	})
+	}
 }
 
 // workloads are the groups whose kinds have the metadata of what they make in
@@ -504,32 +487,27 @@ var _ = documentRules.Add(lint.Rule{
 
 func duplicateObject(p *lint.Pass) {
 	type identity struct{ group, kind, name string }
-	seen := map[identity]*yamldoc.Document{}
-	view.Objects(p.File, func(d *yamldoc.Document) {
-		group, _, ok := strings.Cut(d.Root.Get("apiVersion").Str(), "/")
-		if !ok {
-			group = ""
-		}
-		id := identity{group, d.Root.Get("kind").Str(), d.Root.Get("metadata", "name").Str()}
-		if id.kind == "" || id.name == "" || isList(d) {
-			return
+	seen := map[identity]*manifest.Object{}
+	for _, o := range p.File.Objects() {
+		id := identity{o.Group, o.Kind, o.Name}
+		if id.kind == "" || id.name == "" || isList(o) {
+			continue
 		}
 		first := seen[id]
 		if first == nil {
-			seen[id] = d
-			return
+			seen[id] = o
+			continue
 		}
-		name := d.Root.Get("metadata", "name")
-		f := lint.At(p.File, d, name, "%s %s is already defined in line %d", id.kind, id.name, first.Pos(first.Root.Get("metadata", "name")).Line)
-		if a, b := first.Root.Get("metadata", "namespace").Str(), d.Root.Get("metadata", "namespace").Str(); a != b {
+		f := lint.At(p.File, o.Doc, o.Get("metadata", "name"), "%s %s is already defined in line %d", id.kind, id.name, first.Doc.Pos(first.Get("metadata", "name")).Line)
+		if first.Namespace != o.Namespace {
 			f.Message += ", and clusterctl puts both into the same namespace"
 		}
-		if sameText(first, d) {
+		if sameText(first.Doc, o.Doc) {
 			f.Severity = lint.Warning
 			f.Message += " with the same content"
 		}
 		p.Report(f)
-	})
+	}
 }
 
 // sameText reports whether two documents are written the same.

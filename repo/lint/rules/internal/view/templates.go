@@ -176,7 +176,12 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 		if name := Meant(v); name != "" {
 			f.Fix = "Did you mean " + name + "?"
 		}
-		if v.Fault == crd.Type || v.Fault == crd.Value {
+		switch {
+		case v.Fault == crd.Type && SameType(o, v.Node):
+			if r, _ := From(o, v.Node); v.Node.Style == yamldoc.Quoted {
+				f.Fix = "Remove the quotes around the value: ${" + r.Name + "} in quotes is a string whatever the user sets."
+			}
+		case v.Fault == crd.Type || v.Fault == crd.Value:
 			sample := false
 			r, ok := From(o, v.Node)
 			parts := v.Reads

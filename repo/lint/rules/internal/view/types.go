@@ -5,7 +5,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Misfits calls visit for the values of an object that do not fit the type that
@@ -25,7 +24,7 @@ func Misfits(o *manifest.Object, visit func(gotypes.Problem)) {
 	for _, problem := range all[o] {
 		switch {
 		case problem.Path == "metadata.namespace" && problem.Kind.Fatal() && Overwritten(o.Kind):
-		case Open(o, problem.Node) && (problem.Kind != gotypes.WrongType || problem.Node.Style == yamldoc.Plain):
+		case Open(o, problem.Node) && (problem.Kind != gotypes.WrongType || !SameType(o, problem.Node)):
 		default:
 			visit(problem)
 		}

@@ -1,0 +1,81 @@
+package view_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
+)
+
+// TestNever compares the verdict on texts with variables with that of apimachinery on
+// all short values: Never is right if none of them is accepted, and only then.
+func TestNever(t *testing.T) {
+	demands := map[string]func(string) bool{
+		"subdomain": func(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 },
+		"label":     func(s string) bool { return len(validation.IsValidLabelValue(s)) == 0 },
+		"key":       func(s string) bool { return len(validation.IsQualifiedName(s)) == 0 },
+	}
+	literals := []string{"", "", "a", "-", "_", ".", "a-", "-a", "B", "/", "x_y", "a.b", "_md_0", "é", "a/"}
+	expressions := []string{"${A}", "${A}", "${A^^}", "${A,,}", "${A:=x}", "${A:=X_}", "${CLUSTER_NAME}", "${NAMESPACE}", "${#A}", "${A}${A}", "${WORKER_MACHINE_COUNT}"}
+	var values []string
+	for _, c := range []string{"", "a", "Z", "0", "-", "_", ".", "/"} {
+		for _, d := range []string{"", "b", "1", "Y", "-", "_", "."} {
+			for _, e := range []string{"", "c", "2"} {
+				values = append(values, c+d+e)
+			}
+		}
+	}
+	names := []string{"a", "my-cluster", "a.b", "c1"} // that clusterctl accepts
+	random := rand.New(rand.NewPCG(5, 6))
+	never := 0
+	for range share.Of(200, 20_000) {
+		pick := func(of []string) string { return of[random.IntN(len(of))] }
+		text := pick(literals) + pick(expressions) + pick(literals)
+		if random.IntN(3) == 0 {
+			text += pick(expressions) + pick(literals)
+		}
+		data := fmt.Sprintf("v: %q\n", text)
+		f := manifest.New(repo.BytesArtifact("cluster-template.yaml", []byte(data)), layouts.ClusterTemplate, data)
+		d := f.Docs().Docs[0]
+		template, _ := f.Template()
+		for what, valid := range demands {
+			possible := false
+			for i, value := range values {
+				out, err := template.Execute(func(name string) (string, bool) {
+					switch name {
+					case "CLUSTER_NAME":
+						return names[i%len(names)], true
+					case "NAMESPACE":
+						return names[i%2], true
+					case "WORKER_MACHINE_COUNT":
+						return fmt.Sprint(i % 3), true
+					}
+					return value, true
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := yamldoc.Parse(yamldoc.NewFile("", out.Data)).Docs[0].Root.Get("v")
+				possible = possible || valid(n.Text())
+			}
+			got := view.Never(f, d, d.Root.Get("v"), func(n *yamldoc.Node) bool { return valid(n.Text()) })
+			if got == possible {
+				t.Fatalf("%s %s: never is %t, although a value makes it valid: %t", what, text, got, possible)
+			}
+			if got {
+				never++
+			}
+		}
+	}
+	if never == 0 {
+		t.Error("no text is invalid for all values")
+	}
+}
