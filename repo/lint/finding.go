@@ -176,6 +176,25 @@ func sortFindings(list []Finding) {
 	}
 }
 
+// yield leaves out the findings about a fault that another rule explains, so that one
+// fault gives one finding.
+func (r *Report) yield() {
+	type about struct {
+		file string
+		pos  yamldoc.Pos
+		rule string
+	}
+	found := map[about]Severity{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		at := about{f.File, f.Pos, f.Rule.ID}
+		found[at] = max(found[at], f.Severity)
+	}
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
+		return !f.Pos.IsZero() && slices.ContainsFunc(f.Rule.Yields, func(id string) bool { return found[about{f.File, f.Pos, id}] >= f.Severity })
+	})
+}
+
 // finish sorts the findings, drops duplicates and gives them fingerprints.
 func (r *Report) finish() {
 	sortFindings(r.Findings)

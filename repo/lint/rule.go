@@ -110,6 +110,9 @@ type Rule struct {
 	// ScopeFile, and none means every kind that is read.
 	Scope Scope
 	Kinds []layouts.FileKind
+	// Yields names the rules that explain the same fault better: a finding is left out
+	// if one of theirs is at the same place and at least as severe.
+	Yields []string
 	// Check is nil for ScopeLive.
 	Check func(*Pass)
 	// Command applies a rule of ScopeLive ("extension check"), and Example says in

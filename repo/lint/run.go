@@ -114,6 +114,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 		all.apply(ScopeKustomizations, Pass{Repository: r, Kustomizations: opts.Kustomizations})
 	}
 	all.collect()
+	all.report.yield()
 	all.comments()
 	all.collect()
 	all.report.weigh(opts.Own)

@@ -101,7 +101,7 @@ func TestSimulations(t *testing.T) {
 				}
 				return metadata.ReadValid(yamldoc.NewFile(layouts.MetadataFile, data), "infrastructure-foo")
 			})
-			explain(fmt.Sprintf("no upgrade from %s (%v)", installed, err), err != nil, "META009", "META010", "REPO002")
+			explain(fmt.Sprintf("no upgrade from %s (%v)", installed, err), err != nil, "META006", "META009", "META010", "REPO002")
 			broken = broken || err != nil
 		}
 		if !broken && (found["META009"] || found["META010"]) {

@@ -67,6 +67,7 @@ func webhookVersion(p *lint.Pass) {
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP018", Name: "typed-object", Since: "v0.1.0",
+	Yields:   []string{"YAML009"},
 	Title:    "Objects that clusterctl converts must match their Go types",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl internal/util/objs.go, FixImages; client/repository/components.go, fixTargetNamespace; apimachinery pkg/runtime/converter.go",

@@ -500,6 +500,7 @@ func earlierSeriesMissing(p *lint.Pass) {
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META010", Name: "newest-breaks-upgrades", Since: "v0.1.0",
+	Yields:   []string{"META006"},
 	Title:    "The newest version, including pre-releases, must have metadata that lists it",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/cluster/upgrader_info.go, getUpgradeInfo",

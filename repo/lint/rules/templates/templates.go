@@ -690,6 +690,7 @@ func served(r *lint.Release, group, kind string) (versions []string, known bool)
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL012", Name: "typed-cluster", Since: "v0.1.0",
+	Yields:   []string{"YAML009"},
 	Title:    "Clusters must match the types of Cluster API",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",

@@ -119,6 +119,7 @@ func usedClass(p *lint.Pass, o *manifest.Object) *clusterclass.Class {
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP001", Name: "core-schema", Since: "v0.1.0",
+	Yields:   []string{"TPL012", "CC025", "VAR021"},
 	Title:    "Objects of Cluster API must match its CustomResourceDefinitions",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "CustomResourceDefinitions of Cluster API " + coreapi.Release,

@@ -316,6 +316,7 @@ func numberChanges(p *lint.Pass) {
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML006", Name: "yes-no-word", Since: "v0.1.0",
+	Yields:   []string{"YAML009", "TPL012", "TPL015", "TOP001", "COMP018"},
 	Title:    "Words that YAML 1.1 reads as booleans should be in quotes",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "sigs.k8s.io/yaml (YAML 1.1)",
