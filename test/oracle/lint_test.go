@@ -1,10 +1,12 @@
 package oracle
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -479,6 +481,17 @@ var damages = map[string]func(claim) bool{
 		return slices.ContainsFunc(c.objects(), func(o unstructured.Unstructured) bool {
 			return o.GetKind() == "Namespace" && o.GetName() == "default"
 		})
+	},
+	// Without the text clusterctl reads the same objects.
+	"YAML016": func(c claim) bool {
+		at := yamldoc.NewFile("", c.data).Offset(c.Pos)
+		rest := []byte{}
+		if next := bytes.Index(c.data[at:], []byte("\n---")); next >= 0 {
+			rest = c.data[at+next:]
+		}
+		without := c
+		without.data = slices.Concat(c.data[:at], rest)
+		return reflect.DeepEqual(c.objects(), without.objects())
 	},
 	// Objects with different namespaces end up in the same.
 	"TPL006": func(c claim) bool {

@@ -717,7 +717,8 @@ func classNamespace(p *lint.Pass) {
 	list := clusterclass.In(p.File)
 	for _, c := range list {
 		for _, r := range c.References() {
-			if n := r.Node.Get("namespace"); n.Is(yamldoc.String) && c.Version == clusterclass.V1Beta1 {
+			n := r.Node.Get("namespace")
+			if n.Is(yamldoc.String) && c.Version == clusterclass.V1Beta1 && view.Spelling(c.Object, n) != view.Spelling(c.Object, c.Object.Get("metadata", "namespace")) {
 				f := lint.At(c.Object.File, c.Object.Doc, n, "%s names the namespace %s, but templates are always taken from the namespace of the class", r.String(), n.Text())
 				f.Severity = lint.Warning
 				p.Report(f)
@@ -730,8 +731,8 @@ func classNamespace(p *lint.Pass) {
 	var first *manifest.Object
 	others := 0
 	for _, o := range p.File.Objects() {
-		switch {
-		case o.Namespace == "":
+		switch from, _ := view.From(o, o.Get("metadata", "namespace")); {
+		case o.Namespace == "", from.Name == "NAMESPACE": // what clusterctl puts there
 		case first == nil:
 			first = o
 		default:

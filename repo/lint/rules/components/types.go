@@ -82,7 +82,9 @@ func typedObject(p *lint.Pass) {
 		if o.Kind != view.ClusterKind {
 			view.Misfits(o, func(problem gotypes.Problem) {
 				if problem.Kind.Fatal() {
-					p.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
+					f := lint.At(o.File, o.Doc, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
+					f.Fix = view.MisfitFix(o, problem)
+					p.Report(f)
 				}
 			})
 		}

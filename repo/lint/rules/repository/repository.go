@@ -229,10 +229,13 @@ func fileCase(p *lint.Pass) {
 			name = stem + ".yaml"
 		}
 		kind := layouts.KindOfFile(name)
-		if flavor, ok := layouts.Flavor(name); ok && flavor != "" {
-			// clusterctl asks for a flavor in the case that the user types.
-			end := len(name) - len(".yaml")
-			name = name[:end-len(flavor)] + a.Name[end-len(flavor):end] + ".yaml"
+		// clusterctl asks for flavors and classes in the case that users write.
+		part, _ := layouts.Flavor(name)
+		if class, ok := layouts.ClassOf(name); ok {
+			part = class
+		}
+		if end := len(name) - len(".yaml"); part != "" {
+			name = name[:end-len(part)] + a.Name[end-len(part):end] + ".yaml"
 		}
 		if name == a.Name || !kind.Read() || p.Release.Artifact(name) != nil {
 			continue

@@ -109,7 +109,9 @@ func unowned(p *lint.Pass) {
 		}
 		switch reason(n).Cause {
 		case owners.NotDiscovered:
-			others = append(others, n)
+			if n.Object.Kind != "Namespace" { // which clusterctl creates in the target (TPL005)
+				others = append(others, n)
+			}
 		case owners.Unowned, owners.NotOwned:
 			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) {
 				p.On(n.Object, name, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())

@@ -695,7 +695,7 @@ var _ = templateRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
 	Why:    "clusterctl refuses the template, because it cannot convert a Cluster with a value of the wrong type. A variable in quotes is always a string.",
-	Fix:    "Write a value of the right type; use a variable without quotes for a number or boolean.",
+	Fix:    "Write a value of the type that the field has: numbers and booleans without quotes, strings in quotes.",
 	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: typedCluster,
 })
 
@@ -707,6 +707,7 @@ func typedCluster(p *lint.Pass) {
 					return
 				}
 				f := lint.At(o.File, o.Doc, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
+				f.Fix = view.MisfitFix(o, problem)
 				if p.Release.Provider.Type != layouts.Infrastructure {
 					// Only --from reads this template, and does not look into it.
 					f.Severity = lint.Warning

@@ -70,6 +70,14 @@ func spelled(f *lint.File, d *yamldoc.Document, n *yamldoc.Node) (text string, s
 	return f.Raw.Data[start:end], start, end
 }
 
+// Spelling is a scalar as the file writes it: with its variables, if it has any.
+func Spelling(o *manifest.Object, n *yamldoc.Node) string {
+	if text, _, _ := spelled(o.File, o.Doc, n); text != "" {
+		return strings.Trim(text, `"'`)
+	}
+	return n.Str()
+}
+
 // SameType reports whether a scalar is of its type whatever values users give its
 // variables: in quotes it is a string, and a count of machines is a number.
 func SameType(o *manifest.Object, n *yamldoc.Node) bool {
@@ -87,8 +95,7 @@ func Judge(p *lint.Pass, o *manifest.Object, f lint.Finding, n *yamldoc.Node, ok
 	switch {
 	case !variable:
 	case Never(o.File, o.Doc, n, ok):
-		text, _, _ := spelled(o.File, o.Doc, n)
-		f.Message = strings.Replace(f.Message, n.Text(), strings.Trim(text, `"'`), 1)
+		f.Message = strings.Replace(f.Message, n.Text(), Spelling(o, n), 1)
 	case Open(o, n):
 		return
 	default:

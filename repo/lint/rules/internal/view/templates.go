@@ -178,8 +178,8 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 		}
 		switch {
 		case v.Fault == crd.Type && SameType(o, v.Node):
-			if r, _ := From(o, v.Node); v.Node.Style == yamldoc.Quoted {
-				f.Fix = "Remove the quotes around the value: ${" + r.Name + "} in quotes is a string whatever the user sets."
+			if v.Node.Style == yamldoc.Quoted {
+				f.Fix = "Remove the quotes: a variable in quotes is always a string. Write " + Spelling(o, v.Node) + "."
 			}
 		case v.Fault == crd.Type || v.Fault == crd.Value:
 			sample := false

@@ -5,6 +5,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Misfits calls visit for the values of an object that do not fit the type that
@@ -47,4 +48,18 @@ func Misfit(problem gotypes.Problem) string {
 		return fmt.Sprintf("%s is not %s: %s", problem.Path, problem.Want, problem.Got)
 	}
 	return fmt.Sprintf("%s is %s, not %s", problem.Path, problem.Got, problem.Want)
+}
+
+// MisfitFix says what to write instead of a value that the conversion refuses, or "".
+func MisfitFix(o *manifest.Object, problem gotypes.Problem) string {
+	n := problem.Node
+	scalar := n.Kind != yamldoc.Map && n.Kind != yamldoc.List && n.Kind != yamldoc.Null
+	switch {
+	case problem.Kind != gotypes.WrongType || !scalar:
+	case problem.Want == "a string":
+		return "Put the value in quotes: \"" + Spelling(o, n) + "\"."
+	case n.Style == yamldoc.Quoted && Variable(o, n):
+		return "Remove the quotes: a variable in quotes is always a string. Write " + Spelling(o, n) + "."
+	}
+	return ""
 }
