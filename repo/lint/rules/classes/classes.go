@@ -104,7 +104,7 @@ func violation(p *lint.Pass, c *clusterclass.Class, v crd.Violation) {
 		return
 	}
 	f := lint.At(c.Object.File, c.Object.Doc, v.Node, "%s %s", v.Path, v.Message)
-	if name := view.Meant(v); name != "" {
+	if name := view.Meant(c.Object, v); name != "" {
 		f.Fix = "Did you mean " + name + "?"
 	}
 	p.Report(f)
@@ -377,6 +377,9 @@ func classKindUnknown(p *lint.Pass, c *clusterclass.Class) {
 		f := lint.At(c.Object.File, c.Object.Doc, r.Node.Get("kind"), "%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group)
 		if near != "" {
 			f.Fix = "Did you mean " + near + "?"
+			if slices.ContainsFunc(p.File.Objects(), func(o *manifest.Object) bool { return o.Is(group, r.Kind) }) {
+				f.Fix += " Correct the kind of the object as well."
+			}
 		}
 		p.Report(f)
 	}

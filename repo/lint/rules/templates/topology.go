@@ -386,28 +386,32 @@ var _ = topologyRules.Add(lint.Rule{
 	Kinds:  rendered, Check: perTopology(unknownVariable),
 })
 
-func unknownVariable(p *lint.Pass, t *topology) {
-	t.values(t.node.Get("variables"), func(name, _ *yamldoc.Node, definition *clusterclass.Variable) {
-		if definition == nil {
-			reportUnknown(p, t, name)
-		}
-	})
-}
+func unknownVariable(p *lint.Pass, t *topology) { reportUnknown(p, t, t.node.Get("variables")) }
 
-func reportUnknown(p *lint.Pass, t *topology, name *yamldoc.Node) {
-	f := lint.At(t.File, t.Doc, name, "class %s does not define variable %q", t.class.Name(), name.Text())
-	if t.class.Discovers() {
-		f.Severity = lint.Warning
-		f.Message += " itself; one of its extensions may"
-	}
-	var known []string
-	for _, v := range t.class.Variables() {
-		known = append(known, v.Name)
-	}
-	if near := phrase.Nearest(name.Text(), known); near != "" {
-		f.Fix = "Did you mean " + near + "?"
-	}
-	p.Report(f)
+// reportUnknown reports the values in a list that belong to no variable of the class.
+func reportUnknown(p *lint.Pass, t *topology, list *yamldoc.Node) {
+	set := map[string]bool{}
+	t.values(list, func(name, _ *yamldoc.Node, _ *clusterclass.Variable) { set[name.Text()] = true })
+	t.values(list, func(name, _ *yamldoc.Node, definition *clusterclass.Variable) {
+		if definition != nil {
+			return
+		}
+		f := lint.At(t.File, t.Doc, name, "class %s does not define variable %q", t.class.Name(), name.Text())
+		if t.class.Discovers() {
+			f.Severity = lint.Warning
+			f.Message += " itself; one of its extensions may"
+		}
+		var known []string
+		for _, v := range t.class.Variables() {
+			if !set[v.Name] {
+				known = append(known, v.Name)
+			}
+		}
+		if near := phrase.Nearest(name.Text(), known); near != "" {
+			f.Fix = "Did you mean " + near + "?"
+		}
+		p.Report(f)
+	})
 }
 
 var _ = topologyRules.Add(lint.Rule{
@@ -451,10 +455,9 @@ var _ = topologyRules.Add(lint.Rule{
 
 func variableOverride(p *lint.Pass, t *topology) {
 	for _, part := range t.parts() {
-		t.values(part.Get("variables", "overrides"), func(name, value *yamldoc.Node, definition *clusterclass.Variable) {
-			if definition == nil {
-				reportUnknown(p, t, name)
-			}
+		list := part.Get("variables", "overrides")
+		reportUnknown(p, t, list)
+		t.values(list, func(_, value *yamldoc.Node, definition *clusterclass.Variable) {
 			checkValue(p, t, value, definition)
 		})
 	}

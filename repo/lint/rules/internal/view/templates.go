@@ -145,15 +145,23 @@ func BrokenRules(o *manifest.Object, s crd.Schema, value *yamldoc.Node, of cel.V
 	return out
 }
 
-// Meant returns the known field whose name is almost that of an unknown one; "" if
-// there is none.
-func Meant(v crd.Violation) string {
-	if len(v.Fields) == 0 {
+// Meant returns the known field whose name is almost that of an unknown one; "" if there
+// is none, or if the mapping in the object has that one, too.
+func Meant(o *manifest.Object, v crd.Violation) string {
+	if len(v.Fields) == 0 || len(Fields(v.Known)) == 0 {
 		return ""
 	}
+	var mapping *yamldoc.Node
+	Each(o.Doc.Root, func(n *yamldoc.Node) {
+		if mapping == nil && slices.ContainsFunc(n.Fields(), func(f yamldoc.Field) bool { return f.IsKey(v.Node) }) {
+			mapping = n
+		}
+	})
 	var known []string
 	for _, f := range Fields(v.Known) {
-		known = append(known, f.Name)
+		if mapping.Get(f.Name) == nil {
+			known = append(known, f.Name)
+		}
 	}
 	return phrase.Nearest(v.Fields[0], known)
 }
@@ -173,7 +181,7 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 			place = "the " + o.Kind
 		}
 		f := lint.At(o.File, o.Doc, v.Node, "%s %s", place, v.Message)
-		if name := Meant(v); name != "" {
+		if name := Meant(o, v); name != "" {
 			f.Fix = "Did you mean " + name + "?"
 		}
 		switch {

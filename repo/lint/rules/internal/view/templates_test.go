@@ -4,21 +4,23 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // TestMeant suggests a field for one that is unknown: another case of letters before
 // other letters, and nothing that is far away.
 func TestMeant(t *testing.T) {
-	parse := func(text string) *yamldoc.Node {
-		return yamldoc.Parse(yamldoc.NewFile("a", []byte(text))).Docs[0].Root
+	parse := func(text string) *yamldoc.Document {
+		return yamldoc.Parse(yamldoc.NewFile("a", []byte(text))).Docs[0]
 	}
-	schema := crd.Schema{Node: parse("{type: object, properties: {isPrivateNetwork: {type: string}, region: {type: string}, id: {type: string}, IDs: {type: string}}}")}
+	schema := crd.Schema{Node: parse("{type: object, properties: {isPrivateNetwork: {type: string}, region: {type: string}, id: {type: string}, IDs: {type: string}}}").Root}
 	for field, want := range map[string]string{
-		"IsPRIVATEnetwork": "isPrivateNetwork", "regoin": "region", "zone": "", "ids": "IDs", "x": "",
+		"IsPRIVATEnetwork": "isPrivateNetwork", "regoin": "region", "zone": "", "ids": "IDs", "x": "", "region: b, regoin": "",
 	} {
-		list := new(crd.Checker).Check(schema, parse("{"+field+": a}"), true)
-		if len(list) != 1 || Meant(list[0]) != want {
+		d := parse("{" + field + ": a}")
+		list := new(crd.Checker).Check(schema, d.Root, true)
+		if len(list) != 1 || Meant(&manifest.Object{Doc: d}, list[0]) != want {
 			t.Errorf("%s: %v, want %q", field, list, want)
 		}
 	}

@@ -1,0 +1,77 @@
+package rules_test
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// literal is advice that says what to write in the place of a finding.
+var literal = regexp.MustCompile(`(?s)(?:^Did you mean (\S+)\?$|\bWrite (\S+)\.$|^Put the value in quotes: (".*")\.$)`)
+
+// repaired is the file of a finding after its edit, or after its literal advice; ok is
+// false if it has neither.
+func repaired(f *lint.Finding, text string) (out string, ok bool) {
+	if f.Edit != nil && f.Edit.Rename == "" {
+		f.Edit.Linted = text
+		made, _ := fix.Plan(f.File, []byte(text), []*lint.Finding{f})
+		return string(made.New), true
+	}
+	m := literal.FindStringSubmatch(f.Fix)
+	if m == nil || f.Pos.IsZero() || f.End.IsZero() {
+		return "", false
+	}
+	file := yamldoc.NewFile(f.File, text)
+	return text[:file.Offset(f.Pos)] + m[1] + m[2] + m[3] + text[file.Offset(f.End):], true
+}
+
+// TestFixes does in every bad example what each finding says, one at a time: the finding
+// is gone, and no other has come.
+func TestFixes(t *testing.T) {
+	tried := 0
+	for _, r := range rules.All {
+		e, err := examples.Load(r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Source {
+			continue
+		}
+		before, err := gendocs.Findings(context.Background(), e.Bad)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range before {
+			f := &before[i]
+			text, ok := repaired(f, e.Bad.Text[f.File])
+			if !ok {
+				continue
+			}
+			tried++
+			files := e.Bad
+			files.Text = maps.Clone(files.Text)
+			files.Text[f.File] = text
+			count := map[string]int{}
+			for _, f := range before {
+				count[f.Rule.ID]++
+			}
+			for _, g := range lintFiles(t, files) {
+				if count[g.Rule.ID]--; count[g.Rule.ID] < 0 || g.Rule == f.Rule && count[g.Rule.ID] == 0 {
+					t.Errorf("%s: %s\nadvice: %s\nafter it: %s", r.ID, show(*f), f.Help(), show(g))
+				}
+			}
+		}
+	}
+	t.Logf("%d findings fixed", tried)
+	if tried < 12 {
+		t.Errorf("only %d findings say literally what to write", tried)
+	}
+}
