@@ -437,7 +437,7 @@ func (p *building) source(ctx context.Context, o *config.Output) ([]byte, error)
 	switch {
 	case o.Run != nil:
 		if p.opts.Run == nil {
-			return nil, o.Origin.Errorf("run", "%s is made by the command %q, which runs only with --allow-exec", o.Name, strings.Join(o.Run, " "))
+			return nil, o.Origin.Errorf("run", "%s is made by the command %q, which runs only with --allow exec", o.Name, strings.Join(o.Run, " "))
 		}
 		data, err := p.opts.Run(ctx, p.dir, o.Run)
 		if err != nil {

@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,6 +25,7 @@ func TestDocsAreNotStale(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString("# Commands\n\n<!-- Made from the code by `make generate`. -->\n")
 	document(&b, program.Command(a, nil))
+	b.WriteString(flags())
 	if *clitest.Update {
 		if err := os.WriteFile(commandsFile, b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
@@ -38,27 +42,16 @@ func TestDocsAreNotStale(t *testing.T) {
 
 func document(b *bytes.Buffer, c *cobra.Command) {
 	if c.HasParent() {
-		fmt.Fprintf(b, "\n## %s\n\n%s\n\n```\n%s\n```\n", c.CommandPath(), strings.TrimSpace(c.Long), c.UseLine())
+		fmt.Fprintf(b, "\n## %s\n\n%s\n\n```\n%s\n```\n", c.CommandPath(), markdown(c.Long), c.UseLine())
 		if c.Example != "" {
 			fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.ReplaceAll(strings.TrimPrefix(c.Example, "  "), "\n  ", "\n"))
 		}
 		var rows []string
 		c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Hidden || f.Name == "help" {
-				return
+			if !f.Hidden && f.Name != "help" {
+				name, text := cli.Describe(f)
+				rows = append(rows, fmt.Sprintf("| `%s` | %s |", name, markdown(text)))
 			}
-			name, text := pflag.UnquoteUsage(f)
-			flag := "--" + f.Name
-			if f.Shorthand != "" {
-				flag = "-" + f.Shorthand + ", " + flag
-			}
-			if name != "" {
-				flag += " " + name
-			}
-			if d := f.DefValue; d != "" && d != "false" && d != "[]" {
-				text += fmt.Sprintf(" (default %s)", d)
-			}
-			rows = append(rows, fmt.Sprintf("| `%s` | %s |", flag, text))
 		})
 		if len(rows) > 0 {
 			fmt.Fprintf(b, "\n| flag | meaning |\n|---|---|\n%s\n", strings.Join(rows, "\n"))
@@ -71,6 +64,48 @@ func document(b *bytes.Buffer, c *cobra.Command) {
 	}
 }
 
+// markdown is the text of a help: placeholders are not HTML, and indented lines are code.
+func markdown(text string) string {
+	var b strings.Builder
+	code := false
+	escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "*", "&#42;", "|", "&#124;")
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		item := code || strings.HasSuffix(b.String(), "\n\n") // what continues an item of a list is no code
+		if indented := strings.HasPrefix(line, "  ") && item; indented != code && strings.TrimSpace(line) != "" {
+			code = indented
+			b.WriteString("```\n")
+		}
+		if code {
+			b.WriteString(strings.TrimPrefix(line, "  "))
+		} else {
+			b.WriteString(escape.Replace(line))
+		}
+	}
+	if code {
+		b.WriteString("\n```")
+	}
+	return strings.ReplaceAll(b.String(), "\n\n```\n", "\n```\n\n")
+}
+
+// flags is the glossary of the flags, with the commands that have them.
+func flags() string {
+	var b strings.Builder
+	b.WriteString("\n## All flags\n\nA flag means the same in every command that has it.\n\n| flag | meaning | commands |\n|---|---|---|\n")
+	commands := map[string][]string{}
+	eachFlag(func(name string, _ *cobra.Command, f *pflag.Flag) {
+		if _, own := cli.Glossary[name+"--"+f.Name]; !own && !f.Hidden && f.Name != "help" && !strings.HasPrefix(name, "completion") {
+			if name == "" {
+				name = "all"
+			}
+			commands[f.Name] = append(commands[f.Name], name)
+		}
+	})
+	for _, name := range slices.Sorted(maps.Keys(commands)) {
+		fmt.Fprintf(&b, "| `--%s` | %s | %s |\n", name, markdown(strings.ReplaceAll(cli.Glossary[name], "`", "")), strings.Join(commands[name], ", "))
+	}
+	return b.String()
+}
+
 // TestHelpIsComplete wants every command to have a description and an example.
 func TestHelpIsComplete(t *testing.T) {
 	a := cli.NewEnv(cli.IO{LookupEnv: func(string) (string, bool) { return "", false }})
@@ -79,9 +114,12 @@ func TestHelpIsComplete(t *testing.T) {
 		if c.Short == "" || c.Long == "" || c.Example == "" || strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s: short %q, long %d bytes, example %q", c.CommandPath(), c.Short, len(c.Long), c.Example)
 		}
-		for line := range strings.Lines(c.Long + "\n" + c.Example) {
-			if len(line) > 110 && !strings.Contains(line, "file:///") {
-				t.Errorf("%s: a line of %d characters: %s", c.CommandPath(), len(line), line)
+		var help strings.Builder
+		c.SetOut(&help)
+		_ = c.Help()
+		for line := range strings.Lines(help.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%s: a line of %d characters: %s", c.CommandPath(), n, line)
 			}
 		}
 		for _, sub := range c.Commands() {

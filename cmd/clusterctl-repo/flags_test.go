@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,6 +32,40 @@ func eachFlag(f func(name string, c *cobra.Command, flag *pflag.Flag)) {
 		}
 	}
 	walk(program.Command(cli.NewEnv(silent(io.Discard, io.Discard)), nil), "")
+}
+
+// TestGlossary wants every flag of every command to mean what the glossary says: the
+// sentence, the placeholder, and only values after it.
+func TestGlossary(t *testing.T) {
+	used := map[string]bool{}
+	values := regexp.MustCompile(`^(: ([a-z0-9-]+( \([^()]+\))?(, |$|; may be repeated$))+|; may be repeated)?$`)
+	eachFlag(func(name string, c *cobra.Command, flag *pflag.Flag) {
+		key := name + "--" + flag.Name
+		if _, ok := cli.Glossary[key]; !ok {
+			key = flag.Name
+		}
+		used[key] = true
+		sentence, ok := cli.Glossary[key]
+		if rest, begins := strings.CutPrefix(flag.Usage, sentence); !ok || !begins || !values.MatchString(rest) {
+			t.Errorf("%s --%s: %q is not the sentence of the glossary with values", name, flag.Name, flag.Usage)
+		}
+		placeholder, _ := pflag.UnquoteUsage(flag)
+		if wants := flag.Value.Type() != "bool"; wants != (strings.Count(sentence, "`") == 2) || wants && placeholder != strings.ToUpper(placeholder) {
+			t.Errorf("%s --%s: the placeholder is %q", name, flag.Name, placeholder)
+		}
+	})
+	for key, sentence := range cli.Glossary {
+		if !used[key] {
+			t.Errorf("the glossary has %q, which is not a flag", key)
+		}
+		if len(sentence) > 120 || strings.HasSuffix(sentence, ".") {
+			t.Errorf("--%s: one short sentence without a full stop: %q", key, sentence)
+		}
+	}
+	if len(used) > 100 {
+		t.Errorf("%d flags are more than 100", len(used))
+	}
+	t.Logf("%d flags", len(used))
 }
 
 // TestEmptyFlags gives every flag of every command the empty value. It must be refused

@@ -168,7 +168,7 @@ func TestBrokenSources(t *testing.T) {
 		if err := os.WriteFile(file, mutate(rng, good), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for _, args := range [][]string{{"build", "src", "--version", "v0.1.0"}, {"init", "src", "--print"}, {"lint", "src"}, {"images", "src"}} {
+		for _, args := range [][]string{{"build", "src", "--version", "v0.1.0"}, {"init", "src", "--dry-run"}, {"lint", "src"}, {"images", "src"}} {
 			code, stdout, stderr := run(t, dir, args...)
 			answers[code]++
 			switch {

@@ -61,7 +61,7 @@ func TestRemoteGit(t *testing.T) {
 			defer cancel()
 			var printed safeBuffer
 			most := highWater()
-			code := program.Main(ctx, []string{"--timeout", "1s", "--retries", "0", "build", "src", "--version", "v1.0.0", "--allow-remote", "--out", "out"}, cli.IO{
+			code := program.Main(ctx, []string{"--timeout", "1s", "--retries", "0", "build", "src", "--version", "v1.0.0", "--allow=remote", "--out", "out"}, cli.IO{
 				In: strings.NewReader(""), Out: &printed, Err: &printed, Dir: dir, Transport: s.Client().Transport,
 				LookupEnv: func(string) (string, bool) { return "", false },
 			})

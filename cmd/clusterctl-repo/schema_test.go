@@ -55,21 +55,21 @@ func TestSchemas(t *testing.T) {
 		"lint":          {"lint", example, "-o", "json"},
 		"vars":          {"vars", "out", "-o", "json"},
 		"images":        {"images", "out", "-o", "json"},
-		"image-checks":  {"images", "repo/infrastructure-foo/v0.1.0", "--check", "-o", "json"}, // it has none, so nothing is asked
+		"image-checks":  {"images", "repo/infrastructure-foo/v0.1.0", "--check-images", "-o", "json"}, // it has none, so nothing is asked
 		"diff":          {"diff", "repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/v0.1.0", "-o", "json"},
 		"rules":         {"rules", "-o", "json"},
 		"contract":      {"contract", "show", "InfraMachine", "-o", "json"},
 		"contracts":     {"contract", "list", "-o", "json"},
 		"support":       {"contract", "matrix", "out", "-o", "json"},
-		"survey":        {"survey", "repo", "-o", "json", "--state", "survey.jsonl"},
-		"contract-plan": {"contract", "plan", "out", "-o", "json"},
+		"survey":        {"survey", "repo", "-o", "json", "--cache", "kept"},
+		"contract-plan": {"contract", "matrix", "out", "--contract", "v1beta2", "-o", "json"},
 		"hooks":         {"extension", "hooks", "-o", "json"},
 		"move-plan":     {"move-plan", "out", "-o", "json"},
-		"record":        {"publish", "repo", "--to", "published", "--record", "-", "--allow-broken-latest"},
+		"record":        {"publish", "repo", "--to", "published", "--receipt", "-", "--allow=broken-latest"},
 		"mirror-verify": {"mirror", "verify", "mirror", "-o", "json"},
 		"version":       {"version", "-o", "json"},
 		"migrate":       {"migrate", "old", "-o", "json"},
-		"move-verify":   {"move-plan", "--verify", "plan.json", "--to", "dump.yaml", "-o", "json"},
+		"move-verify":   {"move-plan", "--verify", "plan.json", "--to-snapshot", "dump.yaml", "-o", "json"},
 	}
 	old := `apiVersion: cluster.x-k8s.io/v1beta1
 kind: Cluster
@@ -156,7 +156,7 @@ func TestIncompleteDocuments(t *testing.T) {
 	if err := os.WriteFile("other/infrastructure-foo/v0.1.0/metadata.yaml", []byte("other: content\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	code, text, errs := runHere(t, "publish", "whole", "--to", "other", "--record", "-", "--allow-broken-latest")
+	code, text, errs := runHere(t, "publish", "whole", "--to", "other", "--receipt", "-", "--allow=broken-latest")
 	var record struct{ Failures, Releases []any }
 	if err := json.Unmarshal(text, &record); err != nil || code != cli.ExitFailed || len(record.Failures) != 1 || len(record.Releases) != 0 {
 		t.Errorf("the record of a release that is refused is %s (%v), exit code %d\n%s", text, err, code, errs)

@@ -129,7 +129,7 @@ func TestInterruptAtAnyMoment(t *testing.T) {
 	for i := range share.Of(5, 50) {
 		file := fmt.Sprintf("report%d.json", i)
 		after := time.Duration(random.Int64N(int64(400 * time.Millisecond)))
-		code, out, errs, took := stopped(t, after, strings.NewReader(""), "lint", tree, "-o", "text", "-o", "json="+file, "--fail-on", "never", "--no-cache")
+		code, out, errs, took := stopped(t, after, strings.NewReader(""), "lint", tree, "-o", "text", "-o", "json="+file, "--fail-on", "never", "--cache=off")
 		data, readErr := os.ReadFile(file)
 		var doc any
 		switch {

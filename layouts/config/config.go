@@ -33,8 +33,8 @@ type Config struct {
 	Version     Version             `yaml:"version" doc:"Which git tags are release versions."`
 	Discovery   Discovery           `yaml:"discovery" doc:"How providers are found in the tree."`
 	Metadata    string              `yaml:"metadata" is:"path" doc:"The metadata.yaml that all providers share, unless they name their own."`
-	RemoteBases bool                `yaml:"remoteBases" doc:"Kustomizations may load bases from the network. The command line has to agree with --allow-remote."`
-	Generated   []Generated         `yaml:"generated" doc:"Files that a command makes before the build. Commands run only with --allow-exec; without it the files have to be there."`
+	RemoteBases bool                `yaml:"remoteBases" doc:"Kustomizations may load bases from the network. The command line has to agree with --allow remote."`
+	Generated   []Generated         `yaml:"generated" doc:"Files that a command makes before the build. Commands run only with --allow exec; without it the files have to be there."`
 	Providers   []Provider          `yaml:"providers" doc:"The providers of this tree. An entry refines the detected provider with the same label or the same components path, or adds one."`
 	Rules       map[string]Severity `yaml:"rules" doc:"Severities by rule ID, for lint."`
 	Roles       map[string]string   `yaml:"roles" doc:"Roles in the contracts of Cluster API by KIND.GROUP, for kinds whose names do not tell, such as FooThing.infrastructure.cluster.x-k8s.io: InfraMachine."`
@@ -209,7 +209,7 @@ type Asset struct {
 	Files   string   `yaml:"files" is:"glob" doc:"Files to copy."`
 	Exclude []string `yaml:"exclude" is:"glob" doc:"What the pattern finds but should not."`
 	Concat  []Part   `yaml:"concat" doc:"Files to join into one, in this order, as documents of one YAML stream."`
-	Run     []string `yaml:"run" doc:"A command whose output becomes the file; runs only with --allow-exec."`
+	Run     []string `yaml:"run" doc:"A command whose output becomes the file; runs only with --allow exec."`
 	Name    string   `yaml:"name" is:"pattern" doc:"The name in the release, with {1}, {2} for what the stars of the pattern stand for and {version}; the name of the source if absent."`
 }
 

@@ -167,7 +167,7 @@ func (r *resolver) generated(g Generated) {
 		}
 		how := "make it before the build"
 		if len(g.Run) > 0 {
-			how = fmt.Sprintf("it is made by %q, which runs only with --allow-exec", strings.Join(g.Run, " "))
+			how = fmt.Sprintf("it is made by %q, which runs only with --allow exec", strings.Join(g.Run, " "))
 		}
 		r.add(g.Errorf(fmt.Sprintf("files[%d]", i), "the generated file %s does not exist; %s", f, how))
 	}

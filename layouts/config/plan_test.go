@@ -172,7 +172,7 @@ func TestResolveMistakes(t *testing.T) {
 			"c.yaml:8:41: the image a gets a tag and a digest; say one"}},
 		"generated": {base("generated:\n- files: [a.yaml]\n- files: [metadata.yaml, b.yaml]\n  run: [make, b]\n"), baseFiles, []string{
 			"c.yaml:9:11: the generated file a.yaml does not exist; make it before the build",
-			`c.yaml:10:26: the generated file b.yaml does not exist; it is made by "make b", which runs only with --allow-exec`}},
+			`c.yaml:10:26: the generated file b.yaml does not exist; it is made by "make b", which runs only with --allow exec`}},
 		"label twice": {base("- type: infrastructure\n  name: example\n  components: {path: config/default}\n"), baseFiles, []string{
 			"c.yaml:9:9: infrastructure-example is described twice; join the entries, and use variants for further components files"}},
 		"publish": {base("publish: [{to: x, providers: [infrastructure-other]}]\n"), baseFiles, []string{

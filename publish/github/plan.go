@@ -244,13 +244,13 @@ func (j *job) table() converge.Table[*state] {
 			Refuse: func(s *state) error { return s.unwritable },
 		},
 		{
-			When: "it is published and lacks nothing but files, under the same plan or with `--complete`", Step: "upload the files",
+			When: "it is published and lacks nothing but files, under the same plan or with `--allow completion`", Step: "upload the files",
 			Why: "others can publish a draft before its files are there",
 			Is:  func(s *state) bool { return s.published != nil },
 			Do:  func(ctx context.Context, s *state) error { return j.visibly(j.fill(ctx, s)) },
 		},
 		{
-			When: "there is no draft but those of others, without `--adopt-draft`", Step: "refuse",
+			When: "there is no draft but those of others, without `--allow draft`", Step: "refuse",
 			Why:    "a person may be writing it right now",
 			Is:     func(s *state) bool { return s.blocked != nil },
 			Refuse: func(s *state) error { return s.blocked },
@@ -373,7 +373,7 @@ func (j *job) compare(ctx context.Context, s *state) error {
 		s.fillable, s.unwritable = true, j.writable()
 		return j.audit(ctx, s) // what readers could not read is removed
 	case incomplete && !s.published.Immutable:
-		s.conflict = fmt.Errorf("%w; if the published files are good and it was only not finished, ask to complete it (--complete)", conflict)
+		s.conflict = fmt.Errorf("%w; if the published files are good and it was only not finished, ask to complete it (--allow completion)", conflict)
 	}
 	return nil
 }
@@ -403,7 +403,7 @@ func (j *job) choose(s *state) error {
 	switch {
 	case len(s.foreign) == 0:
 	case !j.opt.AdoptDraft:
-		return fmt.Errorf("there is a draft of it that another user made: %s; publish or delete that, or ask to adopt it (--adopt-draft)", pages(s.foreign))
+		return fmt.Errorf("there is a draft of it that another user made: %s; publish or delete that, or ask to adopt it (--allow draft)", pages(s.foreign))
 	case len(s.foreign) > 1:
 		return fmt.Errorf("there are %d drafts of it: %s; delete all but one", len(s.foreign), pages(s.foreign))
 	default:

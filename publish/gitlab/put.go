@@ -237,7 +237,7 @@ func (j *job) table() converge.Table[state] {
 			Is:  func(s state) bool { return len(s.steps)+len(s.tidy) == 0 },
 		},
 		{
-			When: "the version is not claimed, and the token may list packages", Step: "claim the version by hidden files, unless `--adopt-draft` is given",
+			When: "the version is not claimed, and the token may list packages", Step: "claim the version by hidden files, unless `--allow draft` is given",
 			Why: "GitLab lets the last file of a name win, so publishers agree on one content first",
 			Is:  func(s state) bool { return !j.claimed && s.listed && !j.p.o.TakeOver },
 			Do:  j.claim,

@@ -200,7 +200,7 @@ func (e *ChangedError) Error() string {
 	if e.From != e.Locked {
 		other = fmt.Sprintf(" (from %s)", e.Locked)
 	}
-	return fmt.Sprintf("%s at %s is not what it was when it was mirrored%s: %s; a released version must never change, so find out who changed it and why before you take it with --accept-changed", e.Release, e.From, other, strings.Join(parts, "; "))
+	return fmt.Sprintf("%s at %s is not what it was when it was mirrored%s: %s; a released version must never change, so find out who changed it and why before you take it with --allow changed", e.Release, e.From, other, strings.Join(parts, "; "))
 }
 
 // book is the lock in memory.

@@ -123,7 +123,7 @@ func (p *upload) table() converge.Table[state] {
 			Do:  p.readBack,
 		},
 		{
-			When: "the version is not claimed", Step: "claim the version by tags `claim-…`, unless `--adopt-draft` is given",
+			When: "the version is not claimed", Step: "claim the version by tags `claim-…`, unless `--allow draft` is given",
 			Why: "registries let the last tag win, so publishers agree on one content first",
 			Is:  func(state) bool { return !p.claimed && !p.d.takeOver },
 			Do:  p.claim,

@@ -199,7 +199,7 @@ func migrationMarkdown(r *migrate.Report) *page {
 		p.item(standingText(s))
 	}
 	if len(r.Standings) > 0 {
-		p.para("The command contract plan has the Go types of missing fields.")
+		p.para("The command contract matrix --contract has the Go types of missing fields.")
 	}
 	changed, migrated, _ := totals(r)
 	p.para(phrase.Count(migrated, "object"), " in ", phrase.Count(changed, "file"), " migrated.")

@@ -147,12 +147,12 @@ func TestGHMade(t *testing.T) {
 		{name: "equal", gh: entries, says: "already published", published: true},
 		{name: "other content", gh: append([]string{other}, rest...), code: 3, says: "changed metadata.yaml", published: true},
 		{name: "incomplete", gh: rest, code: 3, says: "ask to complete it", published: true},
-		{name: "incomplete, to complete", gh: rest, flags: []string{"--complete"}, says: "published", published: true},
+		{name: "incomplete, to complete", gh: rest, flags: []string{"--allow=completion"}, says: "published", published: true},
 		{name: "draft", gh: append([]string{"--draft"}, entries...), code: 3, says: "ask to adopt it"},
 		{name: "empty draft", gh: []string{"--draft"}, code: 3, says: "ask to adopt it"},
-		{name: "draft, to adopt", gh: append([]string{"--draft"}, entries...), flags: []string{"--adopt-draft"}, says: "published", published: true},
-		{name: "draft with other content, to adopt", gh: append([]string{"--draft", other}, rest...), flags: []string{"--adopt-draft"}, says: "published", published: true},
-		{name: "empty draft, to adopt", gh: []string{"--draft"}, flags: []string{"--adopt-draft"}, says: "published", published: true},
+		{name: "draft, to adopt", gh: append([]string{"--draft"}, entries...), flags: []string{"--allow=draft"}, says: "published", published: true},
+		{name: "draft with other content, to adopt", gh: append([]string{"--draft", other}, rest...), flags: []string{"--allow=draft"}, says: "published", published: true},
+		{name: "empty draft, to adopt", gh: []string{"--draft"}, flags: []string{"--allow=draft"}, says: "published", published: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, github.Repository{Owner: "acme", Name: "provider"})
@@ -228,7 +228,7 @@ func TestPythonReads(t *testing.T) {
 	r, contents := infrastructure(t)
 	w := newWorld(t)
 	python := w.pythonAt(t)
-	dest := []string{"publish", r.dir, "--to", "https://" + gitLabHost + "/" + labProject, "--gitlab-release", "--target", "main"}
+	dest := []string{"publish", r.dir, "--to", "https://" + gitLabHost + "/" + labProject, "--gitlab-release", "--commit", "main"}
 	for _, says := range []string{"published", "already published"} {
 		if out := w.tool.must(t, dest...); !strings.Contains(out, says) {
 			t.Errorf("no %q in %s", says, out)

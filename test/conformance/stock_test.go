@@ -206,7 +206,7 @@ func stockReads(t *testing.T, root string, many bool) {
 		dests = append(dests, "https://github.com/private/{provider}", "https://gitlab.example.com/private/"+labProject)
 	}
 	for i, to := range dests {
-		out := w.tool.must(t, "publish", root, "--to", to, "--record", filepath.Join(w.home, fmt.Sprintf("record-%d.json", i)))
+		out := w.tool.must(t, "publish", root, "--to", to, "--receipt", filepath.Join(w.home, fmt.Sprintf("record-%d.json", i)))
 		if n := strings.Count(out, "published "); n != len(all) {
 			t.Errorf("published %d of %d releases at %s:\n%s", n, len(all), to, out)
 		}

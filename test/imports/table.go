@@ -56,6 +56,7 @@ var libraries = []library{
 	{"os/exec", "repo/source/program", "One package runs programs, so that all of them stop when they must."},
 	{"syscall", "cmd/clusterctl-repo publish/local publish/mirror repo/extension/probe repo/source/files repo/source/program", "What differs between systems stays in few places."},
 	{"golang.org/x/sys", "publish/local", "What differs between systems stays in few places."},
+	{"golang.org/x/term", "cmd/internal/term", "One package knows the terminal."},
 	{"net/http crypto/tls", "cmd/internal/... publish/github publish/gitlab publish/oci publish/open publish/transport repo/extension/probe",
 		"The library works without the network, except for destinations, the probe of extensions and the client of management clusters."},
 	{"net", "publish/oci publish/transport repo/extension/probe repo/kube/crd repo/lint/rules/templates", "Below publish, only addresses are parsed."},

@@ -206,7 +206,7 @@ func tool(ctx context.Context, t *testing.T, r *rig.Rig, args ...string) *course
 }
 
 // bounds are shorter than the defaults, because everything is in memory.
-var bounds = []string{"--pause-bound", "8s", "--settle-bound", "15s", "--delete-bound", "60s"}
+var bounds = []string{"--bound=pause=8s", "--bound=settle=15s", "--bound=delete=60s"}
 
 // drive lets contract drive act with a template in a namespace that it makes.
 func drive(t *testing.T, r *rig.Rig, ns, template string, args ...string) *course {
@@ -215,7 +215,7 @@ func drive(t *testing.T, r *rig.Rig, ns, template string, args ...string) *cours
 	if err := os.WriteFile(file, []byte(template), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args = slices.Concat([]string{"drive", "--namespace", namespace(t, r, ns), "--template", file, "--yes-this-cluster-is-disposable", "--hold", "12s", "--provision", "3m"}, bounds, args)
+	args = slices.Concat([]string{"drive", "--namespace", namespace(t, r, ns), file, "--yes-this-cluster-is-disposable", "--bound", "hold=12s", "--bound", "provision=3m"}, bounds, args)
 	return tool(t.Context(), t, r, args...)
 }
 

@@ -239,7 +239,7 @@ func BenchmarkBuild(bb *testing.B) {
 	var ours, theirs []cost.Process
 	for _, dir := range dirs {
 		s := b.source(dir)
-		ours = append(ours, b.run(append([]string{"build", dir, "--no-cache", "--as-is", "--version", s.version, "--out", out}, s.flags...)...))
+		ours = append(ours, b.run(append([]string{"build", dir, "--cache=off", "--as-is", "--version", s.version, "--out", out}, s.flags...)...))
 		for _, p := range s.plan.Providers {
 			for _, o := range p.Outputs {
 				if o.Kustomize == "" {

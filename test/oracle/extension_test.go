@@ -173,12 +173,12 @@ func TestExampleExtension(t *testing.T) {
 		"discover":   {"--server-name", exampleName, "--level", "discover"},
 		"pure":       {"--server-name", exampleName},
 		"all":        {"--server-name", exampleName, "--level", "all"},
-		"own class":  {"--server-name", exampleName, "--cluster-class", class},
+		"own class":  {"--server-name", exampleName, "--objects", class},
 		"v1.12":      {"--server-name", exampleName, "--core-version", "v1.12", "--level", "all"},
 		"v1.13":      {"--server-name", exampleName, "--core-version", "v1.13", "--level", "all"},
-		"by release": {"--repo", release, "--cluster-class", class},
+		"by release": {release, "--objects", class},
 		// With the CRDs of the templates, and the ClusterClass of their provider.
-		"by repository": {"--repo", filepath.Dir(release), "--cluster-class", class},
+		"by repository": {filepath.Dir(release), "--objects", class},
 	} {
 		findings, took, measured := checked(t, append(args, common...)...)
 		for _, f := range findings {

@@ -76,7 +76,7 @@ type RemoteError struct{ Target string }
 
 // Error says what to do.
 func (e *RemoteError) Error() string {
-	return e.Target + " is loaded from the network; builds use only the source tree, so that they can be repeated: keep a copy in the tree, or set remoteBases in the configuration and run with --allow-remote"
+	return e.Target + " is loaded from the network; builds use only the source tree, so that they can be repeated: keep a copy in the tree, or set remoteBases in the configuration and run with --allow remote"
 }
 
 // MissingError is a file that a kustomization names and that does not exist.

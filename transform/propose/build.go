@@ -197,7 +197,7 @@ func (p *proposer) components(i int, c *config.Components) error {
 	}
 	if _, ok := errors.AsType[*kustomize.RemoteError](err); ok && !p.c.RemoteBases {
 		p.c.RemoteBases = true
-		p.decide("remoteBases", "%s loads from the network; build it with --allow-remote: %s", dir, firstLine(err))
+		p.decide("remoteBases", "%s loads from the network; build it with --allow remote: %s", dir, firstLine(err))
 	}
 	return err
 }

@@ -301,7 +301,7 @@ jobs:
 			"config/default/kustomization.yaml": acme["config/default/kustomization.yaml"] + "configurations: []\n",
 			"config/manager/kustomization.yaml": "resources: [manager.yaml, https://github.com/example/operator/releases/download/v1/x.yaml]\n",
 		}),
-		left: []string{`not proven, because only a build with --allow-remote`},
+		left: []string{`not proven, because only a build with --allow remote`},
 		text: []string{"remoteBases: true"},
 	},
 	{

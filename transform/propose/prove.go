@@ -213,7 +213,7 @@ func (p *proposer) proposal() (*Proposal, error) {
 		return nil, p.ctx.Err()
 	}
 	if _, ok := errors.AsType[*kustomize.RemoteError](problem); ok && p.c.RemoteBases {
-		p.leave("the result is not proven, because only a build with --allow-remote loads what it needs")
+		p.leave("the result is not proven, because only a build with --allow remote loads what it needs")
 		problem = nil
 	}
 	notes := slices.Clone(p.notes)

@@ -150,17 +150,7 @@ func manFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 		if f.Hidden {
 			return
 		}
-		value, text := pflag.UnquoteUsage(f)
-		name := `\fB` + roffLine("--"+f.Name) + `\fR`
-		if f.Shorthand != "" {
-			name = `\fB` + roffLine("-"+f.Shorthand) + `\fR, ` + name
-		}
-		if value != "" {
-			name += ` \fI` + roffLine(value) + `\fR`
-		}
-		if d := f.DefValue; d != "" && d != "false" && d != "[]" {
-			text += " (default " + d + ")"
-		}
-		fmt.Fprintf(b, ".TP\n%s\n%s\n", name, roffLine(text))
+		name, text := cli.Describe(f)
+		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roffLine(name), roffLine(text))
 	})
 }

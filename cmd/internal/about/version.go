@@ -142,7 +142,7 @@ whose output "render" prints, and the contracts of Cluster API it checks.
 // command that otherwise shows its help.
 func VersionFlag(env *cli.Env, cmd *cobra.Command) {
 	o := cli.Outputs{Formats: []string{"text", "json"}}
-	asked := cmd.Flags().Bool("version", false, "print the version of this program")
+	asked := cmd.Flags().Bool("version", false, "")
 	o.Bind(cmd.Flags())
 	_ = cmd.Flags().MarkHidden("output") // it is for --version only
 	cmd.RunE = func(c *cobra.Command, _ []string) error {

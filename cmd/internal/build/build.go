@@ -50,7 +50,7 @@ repository that others read.`,
 
   # One of its providers, with the image of this release
   clusterctl-repo build --version v1.2.3 --provider infrastructure-acme \
-      --image ghcr.io/acme/cluster-api-provider-acme=ghcr.io/acme/cluster-api-provider-acme:v1.2.3
+      --image ghcr.io/acme/controller=ghcr.io/acme/controller:v1.2.3
 
   # The local repository of an e2e suite
   clusterctl-repo build test/e2e/config/docker.yaml --out _artifacts/repository
@@ -101,10 +101,11 @@ repository that others read.`,
 		},
 	}
 	s.Bind(cmd.Flags())
+	s.BindSeries(cmd.Flags())
 	suite.Bind(cmd.Flags())
-	cmd.Flags().StringVar(&out, "out", "out", "folder to write to; with --dev: $XDG_CONFIG_HOME/cluster-api/dev-repository")
-	cmd.Flags().BoolVar(&dev, "dev", false, "build the development repository of several source trees")
-	cmd.Flags().BoolVar(&watch, "watch", false, "with --dev: rebuild after each change of a file")
+	cmd.Flags().StringVar(&out, "out", "out", "")
+	cmd.Flags().BoolVar(&dev, "dev", false, "")
+	cmd.Flags().BoolVar(&watch, "watch", false, "")
 	return cmd
 }
 

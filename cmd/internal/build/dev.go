@@ -22,7 +22,7 @@ type developing struct {
 // run builds, and rebuilds after changes if watch is set.
 func (d *developing) run(ctx context.Context, env *cli.Env, args []string, watch bool) error {
 	if s := d.source; s.Config != "" || len(s.Images) > 0 || s.AddSeries || s.AllowExec || s.AsIs {
-		return cli.Usagef("--dev builds what kustomize gives; leave out --config, --image, --add-series, --allow-exec and --as-is")
+		return cli.Usagef("--dev builds what kustomize gives; leave out --config, --image, --add-series, --allow exec and --as-is")
 	}
 	if len(args) == 0 {
 		args = []string{"."}
@@ -45,16 +45,12 @@ func (d *developing) run(ctx context.Context, env *cli.Env, args []string, watch
 
 // build writes the repository, and returns the command that uses it.
 func (d *developing) build(ctx context.Context, env *cli.Env, args []string) (command string, err error) {
-	kept, err := d.source.Cache.Open(env)
-	if err != nil {
-		return "", err
-	}
 	defer d.source.Mute(env)()
 	var sources []string
 	for _, name := range args {
 		sources = append(sources, env.Short(env.Path(name)))
 	}
-	made, others, err := localrepo.Develop(ctx, sources, localrepo.Options{Version: d.source.Version, Parts: d.source.Providers, AllowRemote: d.source.AllowRemote, Cache: kept})
+	made, others, err := localrepo.Develop(ctx, sources, localrepo.Options{Version: d.source.Version, Parts: d.source.Providers, AllowRemote: d.source.AllowRemote, Cache: d.source.Cache.Open(env)})
 	if err != nil {
 		return "", err
 	}

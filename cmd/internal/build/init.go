@@ -40,7 +40,7 @@ built, or is not part of a release, is left out, and the file says why.
 A tree that follows the conventions builds without the file; keep it to pin or
 change a decision.`,
 		Example: `  # See what would be built, without writing
-  clusterctl-repo init --print
+  clusterctl-repo init --dry-run
 
   # Write clusterctl-repo.yaml into another tree
   clusterctl-repo init ../cluster-api-provider-acme
@@ -58,7 +58,7 @@ change a decision.`,
 			case err != nil:
 				return cli.Usagef("%s: %w", env.Short(filepath.Join(dir, existing)), cli.Cause(err))
 			case existing != "" && !f.force && !f.print:
-				return cli.Usagef("%s exists; use --force to replace it, or --print to only see the result", env.Short(filepath.Join(dir, existing)))
+				return cli.Usagef("%s exists; use --force to replace it, or --dry-run to only see the result", env.Short(filepath.Join(dir, existing)))
 			}
 			given, err := given(env, dir, existing, &f)
 			if err != nil {
@@ -68,12 +68,8 @@ change a decision.`,
 			if err != nil {
 				return err
 			}
-			kept, err := f.cache.Open(env)
-			if err != nil {
-				return err
-			}
 			restore := (&targets.Source{}).Mute(env)
-			p, err := propose.Propose(cmd.Context(), env.Short(dir), propose.Options{Given: given, Version: version, Cache: kept})
+			p, err := propose.Propose(cmd.Context(), env.Short(dir), propose.Options{Given: given, Version: version, Cache: f.cache.Open(env)})
 			restore()
 			if err != nil {
 				return err
@@ -82,10 +78,10 @@ change a decision.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.config, "config", "", "existing configuration to complete (default: the one in the source tree, with --print)")
-	fl.StringVar(&f.version, "version", "", "version to prove the result with (default: the first of the highest release series)")
-	fl.BoolVar(&f.force, "force", false, "replace an existing file")
-	fl.BoolVar(&f.print, "print", false, "print the configuration instead of writing it")
+	fl.StringVar(&f.config, "config", "", "")
+	fl.StringVar(&f.version, "version", "", "")
+	fl.BoolVar(&f.force, "force", false, "")
+	fl.BoolVar(&f.print, "dry-run", false, "")
 	f.cache.Bind(fl)
 	return cmd
 }

@@ -88,11 +88,11 @@ func NewEnv(io IO) *Env {
 
 // Bind adds the flags that all verbs have.
 func (e *Env) Bind(f *pflag.FlagSet) {
-	f.StringVar(&e.color, "color", "auto", "colour the output: auto, always or never")
-	f.BoolVarP(&e.quiet, "quiet", "q", false, "print only errors and results")
-	f.BoolVarP(&e.verbose, "verbose", "v", false, "explain what was chosen and why")
-	f.DurationVar(&e.timeout, "timeout", time.Minute, "how long a server may make no progress before a request counts as failed")
-	f.IntVar(&e.retries, "retries", 4, "how often to repeat a failed request; pauses double from 0.5s to 32s, so 12 outlast five minutes")
+	f.StringVar(&e.color, "color", "auto", "")
+	f.BoolVarP(&e.quiet, "quiet", "q", false, "")
+	f.BoolVarP(&e.verbose, "verbose", "v", false, "")
+	f.DurationVar(&e.timeout, "timeout", time.Minute, "")
+	f.IntVar(&e.retries, "retries", 4, "")
 }
 
 // Begin checks the flags of Bind.

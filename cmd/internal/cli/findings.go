@@ -32,7 +32,7 @@ type Findings struct {
 func (f *Findings) Bind(flags *pflag.FlagSet) {
 	f.Formats = report.FindingsFormats
 	f.Outputs.Bind(flags)
-	flags.StringVar(&f.failOn, "fail-on", "error", "exit with 1 from this severity on: error, warning, info or never")
+	flags.StringVar(&f.failOn, "fail-on", "error", "")
 }
 
 // Parse checks the values before any work is done.

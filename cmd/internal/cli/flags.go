@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -19,10 +18,9 @@ const TakesTargets = "takes-targets"
 var FlagValues = map[string][]string{
 	"color":        {"auto", "always", "never"},
 	"fail-on":      {"error", "warning", "info", "never"},
-	"severity":     {"error", "warning", "info"},
 	"min-severity": {"error", "warning", "info"},
-	"proof":        {"clusterctl", "apiserver", "contract", "practice"},
 	"contract":     {"v1beta1", "v1beta2"},
+	"oci-format":   {"files", "archive"},
 }
 
 // MayBeEmpty are the flags whose empty value means something, and what. All other flags
@@ -75,7 +73,7 @@ type Core struct{ value string }
 
 // Bind adds the flag.
 func (c *Core) Bind(f *pflag.FlagSet) {
-	f.StringVar(&c.value, "core-version", "", fmt.Sprintf("judge for this `VERSION` of Cluster API, v1.%d to v1.%d (default: the newest)", contract.OldestCore, contract.NewestCore))
+	f.StringVar(&c.value, "core-version", "", "")
 }
 
 // Parse returns the minor version of Cluster API to judge for.
@@ -105,7 +103,7 @@ func (c *Core) Profile(chosen string) (contract.Profile, error) {
 type Kubeconfig struct{ File, Context string }
 
 // Bind adds the flags.
-func (k *Kubeconfig) Bind(f *pflag.FlagSet, usage string) {
-	f.StringVar(&k.File, "kubeconfig", "", usage)
-	f.StringVar(&k.Context, "kubeconfig-context", "", "the context in the kubeconfig to use")
+func (k *Kubeconfig) Bind(f *pflag.FlagSet) {
+	f.StringVar(&k.File, "kubeconfig", "", "")
+	f.StringVar(&k.Context, "kubeconfig-context", "", "")
 }

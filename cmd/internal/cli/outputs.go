@@ -29,7 +29,7 @@ type Output struct {
 
 // Bind adds the flag.
 func (o *Outputs) Bind(f *pflag.FlagSet) {
-	f.StringArrayVarP(&o.values, "output", "o", nil, "`FORMAT[=FILE]`: "+strings.Join(o.Formats, ", ")+"; may be repeated")
+	f.StringArrayVarP(&o.values, "output", "o", nil, strings.Join(o.Formats, ", "))
 }
 
 // Chosen reports whether the flag was given.

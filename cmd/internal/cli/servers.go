@@ -35,7 +35,7 @@ const UsualWait = 15 * time.Minute
 
 // BindMaxWait adds the flag that says how long to obey rate limits.
 func BindMaxWait(f *pflag.FlagSet, wait *time.Duration) {
-	f.DurationVar(wait, "max-wait", UsualWait, "how long to wait at most when a server limits the rate of requests")
+	f.DurationVar(wait, "max-wait", UsualWait, "")
 }
 
 // Printable makes a message that may quote a server fit for the terminal. Of

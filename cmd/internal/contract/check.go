@@ -39,7 +39,8 @@ because the build adds it later, the one of which the fewest fields are missing.
 		Example: `  clusterctl-repo contract check config/crd/bases
 
   # What the generator writes, before it is a file
-  controller-gen crd paths=./api/... output:crd:stdout | clusterctl-repo contract check -
+  controller-gen crd paths=./api/... output:crd:stdout \
+      | clusterctl-repo contract check -
 
   # The CRDs of the providers in a running cluster
   clusterctl-repo contract check --kubeconfig management.kubeconfig`,
@@ -98,9 +99,9 @@ because the build adds it later, the one of which the fewest fields are missing.
 	}
 	c.flag(cmd, "")
 	flags := cmd.Flags()
-	flags.StringVar(&role, "role", "", "the `ROLE` of all kinds (default: recognized)")
-	live.Bind(flags, "check the CRDs of providers in the cluster of this `FILE`")
-	flags.StringVar(&settings, "config", "", "take the severities of rules from the configuration in this `FILE`")
+	flags.StringVar(&role, "role", "", "")
+	live.Bind(flags)
+	flags.StringVar(&settings, "config", "", "")
 	core.Bind(cmd.Flags())
 	f.Bind(flags)
 	return cmd

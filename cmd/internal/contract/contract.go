@@ -30,7 +30,7 @@ made for it.`,
   clusterctl-repo contract check config/crd/bases
   clusterctl-repo contract replay recording.jsonl.gz`,
 	}
-	cmd.AddCommand(listCommand(env), showCommand(env), docsCommand(env), checkCommand(env), matrixCommand(env), planCommand(env), watchCommand(env), driveCommand(env), replayCommand(env))
+	cmd.AddCommand(listCommand(env), showCommand(env), docsCommand(env), checkCommand(env), matrixCommand(env), watchCommand(env), driveCommand(env), replayCommand(env))
 	return cmd
 }
 
@@ -56,7 +56,7 @@ func statements() map[contract.Role][]report.Statement {
 type contractFlag struct{ value string }
 
 func (f *contractFlag) flag(cmd *cobra.Command, fallback string) {
-	cmd.Flags().StringVar(&f.value, "contract", fallback, "the `CONTRACT`, v1beta1 or v1beta2")
+	cmd.Flags().StringVar(&f.value, "contract", fallback, "")
 }
 
 func listCommand(env *cli.Env) *cobra.Command {
@@ -144,7 +144,7 @@ func pageRole(s string) (contract.Role, error) {
 		}
 		names = append(names, string(p.Role))
 	}
-	return "", cli.Usagef("unknown role %q: expected %s", s, strings.Join(names, ", "))
+	return "", cli.Unknown("role", s, names)
 }
 
 func docsCommand(env *cli.Env) *cobra.Command {

@@ -23,22 +23,19 @@ import (
 // driveFlags are the flags of contract drive.
 type driveFlags struct {
 	watching
-	template, restart string
-	skip              []string
-	hold, provision   time.Duration
-	disposable        bool
+	restart         string
+	skip            []string
+	hold, provision time.Duration // how long pauses last, and machines take to start and to go
+	disposable      bool
 }
 
 func driveCommand(env *cli.Env) *cobra.Command {
 	var f driveFlags
-	var steps []string
-	for _, s := range live.Steps {
-		steps = append(steps, s.Name)
-	}
+	steps := steps()
 	cmd := &cobra.Command{
-		Use:   "drive --namespace NS --template FILE",
+		Use:   "drive FILE --kubeconfig FILE --namespace NAMESPACE",
 		Short: "Act as a user in a disposable namespace, and judge what controllers do",
-		Long: `Creates the Cluster of a rendered template in a namespace that was made for it,
+		Long: `Creates the Cluster of the rendered template FILE in a namespace that was made for it,
 pauses, pokes, strips, wipes, scales and deletes, and judges what the controllers
 do meanwhile. Machines are created and deleted for real. Each write is written
 down, so that none is blamed on a controller.
@@ -54,43 +51,53 @@ The exit code is 3 if nothing that happened could be judged.
 The steps are: ` + strings.Join(steps[:7], ", ") + `,
 ` + strings.Join(steps[7:], ", ") + `.`,
 		Example: `  kubectl create namespace drive
-  clusterctl generate cluster c1 -n drive --kubernetes-version v1.34.0 > cluster.yaml
-  clusterctl-repo contract drive --kubeconfig test.kubeconfig -n drive --template cluster.yaml \
+  clusterctl generate cluster c1 -n drive \
+      --kubernetes-version v1.34.0 > cluster.yaml
+  clusterctl-repo contract drive cluster.yaml \
+      --kubeconfig test.kubeconfig -n drive \
     --yes-this-cluster-is-disposable --record life.jsonl.gz`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
 	flags := cmd.Flags()
-	f.bind(flags, "the kubeconfig of the management cluster (required)", "the namespace to act in; it must exist and be empty (required)")
-	flags.StringVar(&f.template, "template", "", "create the objects in this `FILE`, a rendered cluster template (required)")
-	flags.StringVar(&f.restart, "restart", "", "a shell `COMMAND` that restarts the provider's controller")
-	flags.StringArrayVar(&f.skip, "skip", nil, "leave out this `STEP`; may be repeated")
-	flags.DurationVar(&f.hold, "hold", 24*time.Second, "how long pauses last")
-	flags.DurationVar(&f.provision, "provision", 20*time.Minute, "how long machines may take to start and to go")
-	flags.BoolVar(&f.disposable, "yes-this-cluster-is-disposable", false, "act; without it nothing is written")
+	f.hold, f.provision = 24*time.Second, 20*time.Minute
+	f.bind(flags)
+	f.bounds["hold"], f.bounds["provision"] = &f.hold, &f.provision
+	flags.Lookup("bound").Usage = f.bounds.names()
+	flags.StringVar(&f.restart, "restart", "", "")
+	flags.StringArrayVar(&f.skip, "skip", nil, "")
+	flags.BoolVar(&f.disposable, "yes-this-cluster-is-disposable", false, "")
 	return cmd
 }
 
-func (f *driveFlags) run(ctx context.Context, env *cli.Env) error {
+// steps are the names of all steps.
+func steps() (names []string) {
+	for _, s := range live.Steps {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func (f *driveFlags) run(ctx context.Context, env *cli.Env, template string) error {
 	if err := f.parse(env); err != nil {
 		return err
 	}
 	switch {
-	case f.kubeconfig.File == "" || f.namespace == "" || f.template == "":
-		return cli.Usagef("--kubeconfig, --namespace and --template are required")
+	case f.kubeconfig.File == "" || f.namespace == "":
+		return cli.Usagef("--kubeconfig and --namespace are required")
 	case !layouts.IsDNSLabel(f.namespace):
 		return cli.Usagef("--namespace is %q; it must be the name of a namespace", f.namespace)
 	case f.namespace == "default" || strings.HasPrefix(f.namespace, "kube-"):
 		return cli.Usagef("--namespace is %s; use a namespace that was made for this", f.namespace)
 	case f.hold < f.options.Pause+2*time.Second:
-		return cli.Usagef("--hold is %s; it must be at least two seconds more than --pause-bound", f.hold)
+		return cli.Usagef("--bound hold=%s must be at least two seconds more than the bound of pause", f.hold)
 	}
 	for _, name := range f.skip {
-		if !slices.ContainsFunc(live.Steps, func(s live.Step) bool { return s.Name == name }) {
-			return cli.Usagef("--skip names the unknown step %q", name)
+		if !slices.Contains(steps(), name) {
+			return cli.Unknown("step", name, steps())
 		}
 	}
-	objects, err := templateObjects(env, f.template)
+	objects, err := templateObjects(env, template)
 	if err != nil {
 		return err
 	}

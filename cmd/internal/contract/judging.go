@@ -2,6 +2,9 @@ package contract
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,16 +21,50 @@ import (
 type judging struct {
 	out     cli.Findings
 	options behaviour.Options
+	bounds  bounds
 	config  string
+}
+
+// bounds are the limits of time that --bound changes: how soon a pause must show, how soon
+// other effects must follow their cause, how long a deletion may take.
+type bounds map[string]*time.Duration
+
+// String implements pflag.Value.
+func (b bounds) String() string { return "" }
+
+// Type implements pflag.Value.
+func (b bounds) Type() string { return "bounds" }
+
+// Set implements pflag.Value.
+func (b bounds) Set(value string) error {
+	name, text, _ := strings.Cut(value, "=")
+	to := b[name]
+	if to == nil {
+		return fmt.Errorf("unknown limit %q; it can be %s", name, b.names())
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < time.Second || d > 24*time.Hour {
+		return fmt.Errorf("it must be between 1s and 24h, such as %s=30s", name)
+	}
+	*to = d
+	return nil
+}
+
+// names lists the limits with their values.
+func (b bounds) names() string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(b)) {
+		out = append(out, fmt.Sprintf("%s (%s)", name, *b[name]))
+	}
+	return strings.Join(out, ", ")
 }
 
 // bind adds the flags.
 func (j *judging) bind(f *pflag.FlagSet) {
 	j.options = behaviour.DefaultOptions()
-	f.DurationVar(&j.options.Pause, "pause-bound", j.options.Pause, "how soon a pause must show")
-	f.DurationVar(&j.options.Settle, "settle-bound", j.options.Settle, "how soon other effects must follow their cause")
-	f.DurationVar(&j.options.Delete, "delete-bound", j.options.Delete, "how long a deletion may take")
-	f.StringVar(&j.config, "config", "", "take the severities of checks from the configuration in this `FILE`")
+	j.bounds = bounds{"pause": &j.options.Pause, "settle": &j.options.Settle, "delete": &j.options.Delete}
+	f.Var(j.bounds, "bound", j.bounds.names())
+	f.StringVar(&j.config, "config", "", "")
 	j.out.Bind(f)
 }
 
@@ -35,11 +72,6 @@ func (j *judging) bind(f *pflag.FlagSet) {
 func (j *judging) parse(env *cli.Env) error {
 	if err := j.out.Parse(); err != nil {
 		return err
-	}
-	for name, d := range map[string]time.Duration{"--pause-bound": j.options.Pause, "--settle-bound": j.options.Settle, "--delete-bound": j.options.Delete} {
-		if d < time.Second || d > 24*time.Hour {
-			return cli.Usagef("%s is %s; it must be between 1s and 24h", name, d)
-		}
 	}
 	var err error
 	j.options.Severity, err = targets.Severities(env, j.config)

@@ -9,15 +9,19 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
 func matrixCommand(env *cli.Env) *cobra.Command {
 	var core cli.Core
+	var c contractFlag
 	var s targets.Source
 	o := cli.Outputs{Formats: report.MatrixFormats}
 	cmd := &cobra.Command{
@@ -25,43 +29,66 @@ func matrixCommand(env *cli.Env) *cobra.Command {
 		Short: "Show which providers are ready for which contract",
 		Long: `Shows for the newest release of each provider which contracts its CRDs declare,
 and which fields that the contract demands are missing.
+
+With --contract it lists what each provider still needs for that one, role by
+role: the fields to add, with Go types as the contract demands them, the label
+that declares the contract, and whether the release series in metadata.yaml names
+it. "migrate" makes these changes in a source tree where they are certain.
 ` + targets.Help + targets.SourceHelp,
 		Example: `  clusterctl-repo contract matrix out -o markdown
 
-  # Is what this source tree releases next ready?
-  clusterctl-repo contract matrix .`,
+  # Is what this source tree releases next ready, and what is left to do?
+  clusterctl-repo contract matrix .
+  clusterctl-repo contract matrix . --contract v1beta2`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			planned := c.value != ""
+			if planned {
+				o.Formats = report.PlanFormats
+			}
 			if err := o.Parse(); err != nil {
 				return err
 			}
-			version, err := core.Parse()
+			profile, err := core.Profile(c.value)
 			if err != nil {
 				return err
 			}
-			rows := []report.MatrixRow{}
+			rows, plans := []report.MatrixRow{}, []report.ProviderPlan{}
 			for _, name := range args {
-				more, err := matrix(cmd.Context(), env, name, &s, version)
+				err := eachNewest(cmd.Context(), env, name, &s, func(r *repo.Release, all []*crd.CRD) error {
+					row := matrixRow(r, all, profile.Core)
+					rows = append(rows, row)
+					if !planned {
+						return nil
+					}
+					series, err := seriesOf(r)
+					if err != nil {
+						return err
+					}
+					plan := report.ProviderPlan{Provider: row.Provider, Version: row.Version, Matrix: row, Steps: contract.Plan(all, profile)}
+					if series != nil {
+						plan.Series, plan.Contract = series.String(), series.Contract
+					}
+					plans = append(plans, plan)
+					return nil
+				})
 				if err != nil {
 					return err
 				}
-				rows = append(rows, more...)
 			}
-			return env.Write(&o, func(w io.Writer, format string, _ term.Style) error { return report.WriteMatrix(w, format, rows) })
+			return env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
+				if planned {
+					return report.WritePlans(w, format, profile.Contract, profile.Core, plans)
+				}
+				return report.WriteMatrix(w, format, rows)
+			})
 		},
 	}
+	c.flag(cmd, "")
 	core.Bind(cmd.Flags())
 	s.Bind(cmd.Flags())
 	o.Bind(cmd.Flags())
 	return cmd
-}
-
-func matrix(ctx context.Context, env *cli.Env, name string, s *targets.Source, core int) (rows []report.MatrixRow, err error) {
-	err = eachNewest(ctx, env, name, s, func(r *repo.Release, all []*crd.CRD) error {
-		rows = append(rows, matrixRow(r, all, core))
-		return nil
-	})
-	return rows, err
 }
 
 // eachNewest calls do with the newest release of each provider in a target, and its
@@ -96,4 +123,22 @@ func matrixRow(r *repo.Release, all []*crd.CRD, core int) report.MatrixRow {
 		row.Cells = append(row.Cells, cell)
 	}
 	return row
+}
+
+// seriesOf is the release series of a release; nil if it has none.
+func seriesOf(r *repo.Release) (*metadata.Series, error) {
+	file := r.Artifact(layouts.MetadataFile)
+	version, err := layouts.ParseVersion(r.Version)
+	if file == nil || err != nil {
+		return nil, nil
+	}
+	data, err := file.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	m, err := metadata.Read(yamldoc.NewFile(file.Path, data))
+	if err != nil {
+		return nil, err
+	}
+	return m.SeriesOf(version.Major(), version.Minor()), nil
 }

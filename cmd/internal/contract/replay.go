@@ -36,7 +36,8 @@ was read is judged all the same.`,
 		Example: `  clusterctl-repo contract replay recording.jsonl.gz
 
   # A slow cloud, and a report for code scanning
-  clusterctl-repo contract replay --delete-bound 30m recording.jsonl.gz -o text -o sarif=behaviour.sarif`,
+  clusterctl-repo contract replay --bound delete=30m recording.jsonl.gz \
+      -o text -o sarif=behaviour.sarif`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := j.parse(env); err != nil {

@@ -28,11 +28,11 @@ type watching struct {
 }
 
 // bind adds the flags.
-func (w *watching) bind(f *pflag.FlagSet, cluster, namespace string) {
-	w.kubeconfig.Bind(f, cluster)
-	f.StringVarP(&w.namespace, "namespace", "n", "", namespace)
-	f.BoolVar(&w.events, "events", false, "also watch Events, which some checks need")
-	f.StringVar(&w.record, "record", "", "write a recording into this `FILE`, gzipped if its name ends in .gz")
+func (w *watching) bind(f *pflag.FlagSet) {
+	w.kubeconfig.Bind(f)
+	f.StringVarP(&w.namespace, "namespace", "n", "", "")
+	f.BoolVar(&w.events, "events", false, "")
+	f.StringVar(&w.record, "record", "", "")
 	w.judging.bind(f)
 }
 
@@ -46,14 +46,17 @@ func watchCommand(env *cli.Env) *cobra.Command {
 run or a person at work. It only reads: one LIST and one WATCH for each resource
 of *.cluster.x-k8s.io, for Secrets, of which only the sizes of the values are
 kept, for Leases, and with --events for Events. Resources that must not be read
-are named, with the checks that cannot be decided without them.
+are named, with the checks that cannot be decided without them. Without
+--kubeconfig the cluster is the one that clusterctl would take, and without
+--namespace all namespaces are watched.
 
 Findings are shown as they are made. After --for, or when interrupted with ^C,
 the report is written; with --record everything can be judged again by "contract
 replay". The exit code is 1 if there are findings at or above --fail-on, and 3 if
 nothing that happened could be judged.`,
 		Example: `  # Beside an end-to-end test
-  clusterctl-repo contract watch --kubeconfig management.kubeconfig --record life.jsonl.gz &
+  clusterctl-repo contract watch --kubeconfig management.kubeconfig \
+      --record life.jsonl.gz &
   watcher=$!
   make test-e2e
   kill -INT $watcher; wait $watcher`,
@@ -79,8 +82,8 @@ nothing that happened could be judged.`,
 			return w.follow(ctx, env, "contract watch", cluster, func(ctx context.Context, _ *session) error { <-ctx.Done(); return nil })
 		},
 	}
-	w.bind(cmd.Flags(), "the kubeconfig of the management cluster (default: as clusterctl)", "watch only this namespace (default: all)")
-	cmd.Flags().DurationVar(&most, "for", 0, "stop after this time (default: when interrupted)")
+	w.bind(cmd.Flags())
+	cmd.Flags().DurationVar(&most, "for", 0, "")
 	return cmd
 }
 

@@ -30,13 +30,11 @@ import (
 type checkFlags struct {
 	caFile, clientCert, clientKey string
 	serverName, service, name     string
-	classFile, clusterFile        string
-	repo, level, ready            string
-	restart, save, config         string
-	settings, skip                []string
+	level, ready, restart         string
+	save, config                  string
+	settings, skip, objects       []string
 	timeout, retries              time.Duration
 	rarity                        int
-	chance                        float64
 	core                          cli.Core
 	out                           cli.Findings
 }
@@ -44,7 +42,7 @@ type checkFlags struct {
 func checkCommand(env *cli.Env) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
-		Use:   "check URL",
+		Use:   "check URL [TARGET]",
 		Short: "Check whether a running extension keeps to the Runtime SDK",
 		Long: `Calls the server of a runtime extension as Cluster API does, and reports what
 Cluster API would refuse, and what would surprise its users. No cluster is
@@ -58,58 +56,57 @@ for the Cluster in the request.
 
 Pure hooks and discovery are asked again and again, in other orders and at other
 times: often enough to see a fault of one call in twelve with a chance of 99.99 %
-(--rare, --chance). All answers are compared. The retries of hooks that block are
+(--rare). All answers are compared. The retries of hooks that block are
 followed, early, when they are due, and late, within --retry-budget.
 
 Requests are complete. They are made from the ClusterClass and the Cluster that
-are given, or from ones that are built in. With --repo the server is compared
-with the release: its ExtensionConfig and Service, the ClusterClasses that name
+are given with --objects, or from ones that are built in. With a TARGET the server
+is compared with the release: its ExtensionConfig and Service, the ClusterClasses that name
 its handlers, and the CRDs that patched objects must fit.
 
 The exit code is 1 if there are findings at or above --fail-on.`,
 		Example: `  # A server on this machine
-  clusterctl-repo extension check https://localhost:9443 --ca-file ca.crt --service acme-system/acme-webhook
+  clusterctl-repo extension check https://localhost:9443 --ca-file ca.crt \
+    --service acme-system/acme-webhook
 
   # With the ClusterClass that uses it, against the release that it is part of
   clusterctl-repo extension check https://localhost:9443 --ca-file ca.crt \
-    --repo out/runtime-extension-acme --cluster-class clusterclass-acme.yaml
+    out/runtime-extension-acme --objects clusterclass-acme.yaml
 
   # Call hooks that act too, and keep what was sent
-  clusterctl-repo extension check https://localhost:9443 --ca-file ca.crt --level all --save calls`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
+  clusterctl-repo extension check https://localhost:9443 --ca-file ca.crt \
+    --level all --out calls`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0], args[1:]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.caFile, "ca-file", "", "trust the certificates in this PEM `FILE`, as in caBundle (default: those of the system)")
-	flags.StringVar(&f.clientCert, "client-cert", "", "show this client certificate, a PEM `FILE`")
-	flags.StringVar(&f.clientKey, "client-key", "", "the key of the client certificate, a PEM `FILE`")
-	flags.StringVar(&f.serverName, "server-name", "", "the `NAME` that the certificate must be for (default: that of --service, of --repo, or the host)")
-	flags.StringVar(&f.service, "service", "", "the Service in the cluster, as `NAMESPACE/NAME`")
-	flags.StringVar(&f.name, "name", "", "the `NAME` of the ExtensionConfig (default: that of --repo)")
-	flags.StringVar(&f.classFile, "cluster-class", "", "make requests from the ClusterClass and the templates in this `FILE`")
-	flags.StringVar(&f.clusterFile, "cluster", "", "make requests from the Cluster in this `FILE`")
-	flags.StringVar(&f.repo, "repo", "", "compare the server with the release in this `TARGET`")
-	flags.StringVar(&f.level, "level", extension.Pure.String(), "what may be called: "+strings.Join(extension.Levels(), ", "))
-	flags.StringArrayVar(&f.settings, "setting", nil, "send this setting, `KEY=VALUE`; may be repeated")
-	flags.StringArrayVar(&f.skip, "skip", nil, "do not call this `HANDLER`; may be repeated")
-	flags.StringVar(&f.ready, "ready-url", "", "the `URL` of the readiness endpoint")
-	flags.StringVar(&f.restart, "restart", "", "a shell `COMMAND` that restarts the server; it is checked again after it")
-	flags.StringVar(&f.save, "save", "", "write requests and answers into this `FOLDER`")
-	flags.StringVar(&f.config, "config", "", "take the severities of checks from the configuration in this `FILE`")
-	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "stop after this time")
-	flags.IntVar(&f.rarity, "rare", probe.Rarity, "repeat requests so often that a fault of one call in `N` is seen")
-	flags.Float64Var(&f.chance, "chance", probe.Chance, "with this chance, from 0.5 to 0.999999")
-	flags.DurationVar(&f.retries, "retry-budget", probe.RetryBudget, "follow the retries of hooks that block for this time; 0 for not at all")
+	flags.StringVar(&f.caFile, "ca-file", "", "")
+	flags.StringVar(&f.clientCert, "client-cert", "", "")
+	flags.StringVar(&f.clientKey, "client-key", "", "")
+	flags.StringVar(&f.serverName, "server-name", "", "")
+	flags.StringVar(&f.service, "service", "", "")
+	flags.StringVar(&f.name, "name", "", "")
+	flags.StringArrayVar(&f.objects, "objects", nil, "")
+	flags.StringVar(&f.level, "level", extension.Pure.String(), strings.Join(extension.Levels(), ", "))
+	flags.StringArrayVar(&f.settings, "setting", nil, "")
+	flags.StringArrayVar(&f.skip, "skip", nil, "")
+	flags.StringVar(&f.ready, "ready-url", "", "")
+	flags.StringVar(&f.restart, "restart", "", "")
+	flags.StringVar(&f.save, "out", "", "")
+	flags.StringVar(&f.config, "config", "", "")
+	flags.DurationVar(&f.timeout, "for", 2*time.Minute, "")
+	flags.IntVar(&f.rarity, "rare", probe.Rarity, "")
+	flags.DurationVar(&f.retries, "retry-budget", probe.RetryBudget, "")
 	f.core.Bind(flags)
 	f.out.Bind(flags)
 	return cmd
 }
 
-func (f *checkFlags) run(ctx context.Context, env *cli.Env, address string) error {
+func (f *checkFlags) run(ctx context.Context, env *cli.Env, address string, release []string) error {
 	if err := f.out.Parse(); err != nil {
 		return err
 	}
-	o, err := f.probeOptions(ctx, env, address)
+	o, err := f.probeOptions(ctx, env, address, release)
 	if err != nil {
 		return err
 	}
@@ -122,8 +119,9 @@ func (f *checkFlags) run(ctx context.Context, env *cli.Env, address string) erro
 	return f.out.Judge(env, r.Report, report.Options{Latencies: r.Latencies})
 }
 
-// probeOptions checks the flags and reads the files before anything is called.
-func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address string) (*probe.Options, error) {
+// probeOptions checks the flags and reads the files before anything is called. The
+// release that the server is compared with is none or one.
+func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address string, release []string) (*probe.Options, error) {
 	o := &probe.Options{ServerName: f.serverName, Name: f.name, Skip: f.skip}
 	var err error
 	if o.URL, err = serverURL(address, "https"); err != nil {
@@ -138,15 +136,13 @@ func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address str
 	}
 	switch {
 	case f.timeout <= 0:
-		return nil, cli.Usagef("--timeout is %s; it must be positive", f.timeout)
+		return nil, cli.Usagef("--for is %s; it must be positive", f.timeout)
 	case f.rarity < 1:
 		return nil, cli.Usagef("--rare is %d; it must be at least 1", f.rarity)
-	case f.chance < 0.5 || f.chance > 0.999999:
-		return nil, cli.Usagef("--chance is %v; it must be from 0.5 to 0.999999", f.chance)
 	case f.retries < 0:
 		return nil, cli.Usagef("--retry-budget is %s; it must not be negative", f.retries)
 	}
-	o.Rarity, o.Chance, o.RetryBudget = f.rarity, f.chance, f.retries
+	o.Rarity, o.Chance, o.RetryBudget = f.rarity, probe.Chance, f.retries
 	if f.retries == 0 {
 		o.RetryBudget = -1
 	}
@@ -173,14 +169,14 @@ func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address str
 	if err := f.trust(env, o); err != nil {
 		return nil, err
 	}
-	if err := f.compare(ctx, env, o); err != nil {
-		return nil, err
+	o.Schema = coreapi.Schema
+	for _, name := range release {
+		if err := compare(ctx, env, name, o); err != nil {
+			return nil, err
+		}
 	}
 	var files []*manifest.File
-	for _, name := range []string{f.classFile, f.clusterFile} {
-		if name == "" {
-			continue
-		}
+	for _, name := range f.objects {
 		file, err := readManifest(env, name)
 		if err != nil {
 			return nil, err
@@ -271,12 +267,8 @@ func readManifest(env *cli.Env, name string) (*manifest.File, error) {
 }
 
 // compare reads the release that the server belongs to.
-func (f *checkFlags) compare(ctx context.Context, env *cli.Env, o *probe.Options) error {
-	o.Schema = coreapi.Schema
-	if f.repo == "" {
-		return nil
-	}
-	t, err := targets.Open(ctx, env, f.repo, &targets.Source{})
+func compare(ctx context.Context, env *cli.Env, name string, o *probe.Options) error {
+	t, err := targets.Open(ctx, env, name, &targets.Source{})
 	if err != nil {
 		return err
 	}
@@ -310,7 +302,7 @@ func (f *checkFlags) compare(ctx context.Context, env *cli.Env, o *probe.Options
 			}
 			if r.Provider.Type == layouts.RuntimeExtension {
 				if server != nil {
-					return cli.Usagef("%s has several runtime extensions; name the release of one", f.repo)
+					return cli.Usagef("%s has several runtime extensions; name the release of one", name)
 				}
 				if server, err = extension.FindServer(file.Objects(), ""); err != nil {
 					return fmt.Errorf("%s: %w", artifact.Path, err)
@@ -320,7 +312,7 @@ func (f *checkFlags) compare(ctx context.Context, env *cli.Env, o *probe.Options
 		}
 	}
 	if server == nil {
-		return cli.Usagef("%s has no runtime extension; name the release of one", f.repo)
+		return cli.Usagef("%s has no runtime extension; name the release of one", name)
 	}
 	o.Schema = func(group, kind, version string) (crd.Schema, bool) {
 		if c := definitions[[2]string{group, kind}]; c != nil {

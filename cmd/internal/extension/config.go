@@ -26,10 +26,12 @@ extension: its Service, and the Secret of its Certificate for the CA. Settings
 and the selector of namespaces are those of the ExtensionConfig in the release,
 if it has one.
 ` + targets.Help + targets.SourceHelp,
-		Example: `  clusterctl-repo extension config out/runtime-extension-acme | kubectl apply -f -
+		Example: `  clusterctl-repo extension config out/runtime-extension-acme \
+      | kubectl apply -f -
 
   # For a server with certificates from elsewhere
-  clusterctl-repo extension config out/runtime-extension-acme --name acme --ca-file ca.crt`,
+  clusterctl-repo extension config out/runtime-extension-acme --name acme \
+      --ca-file ca.crt`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := targets.Open(cmd.Context(), env, args[0], &targets.Source{})
@@ -90,10 +92,10 @@ if it has one.
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&name, "name", "", "the `NAME` of the ExtensionConfig (default: that in the release, or that of the provider)")
-	flags.StringVar(&service, "service", "", "the `NAME` of the Service, if it is not clear")
-	flags.StringVar(&namespace, "target-namespace", "", "the `NAMESPACE` that the provider is installed in (default: its own)")
-	flags.StringVar(&caFile, "ca-file", "", "trust the certificates in this PEM `FILE` instead of a Secret")
-	flags.StringArrayVar(&settings, "setting", nil, "send this setting with each request, `KEY=VALUE`; may be repeated")
+	flags.StringVar(&name, "name", "", "")
+	flags.StringVar(&service, "service", "", "")
+	flags.StringVar(&namespace, "target-namespace", "", "")
+	flags.StringVar(&caFile, "ca-file", "", "")
+	flags.StringArrayVar(&settings, "setting", nil, "")
 	return cmd
 }

@@ -1,30 +1,25 @@
 package lint
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
 // ExplainCommand is the verb explain.
 func ExplainCommand(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain RULE|KIND",
-		Short: "Explain a rule with examples, or the migration of a kind",
+		Use:   "explain RULE",
+		Short: "Explain a rule with examples",
 		Long: `Explains what a rule means, what happens to users, who proves it, and what to do.
-RULE is the ID of a rule or its name. For a KIND of Cluster API it shows what
-becomes of its fields in the next contract.`,
+RULE is the ID of a rule or its name. "migrate KIND" explains what becomes of a
+kind of Cluster API in the next contract.`,
 		Example: `  clusterctl-repo explain META006
-  clusterctl-repo explain image-version
-  clusterctl-repo explain KubeadmControlPlane`,
+  clusterctl-repo explain image-version`,
 		Args: cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
@@ -37,11 +32,7 @@ becomes of its fields in the next contract.`,
 			style := env.TextStyle()
 			rule := rules.Named(args[0])
 			if rule == nil {
-				if guide := migrationGuide(args[0]); guide != "" {
-					_, err := fmt.Fprint(env.Out, guide)
-					return err
-				}
-				return cli.Usagef("unknown rule %s%s", args[0], rules.DidYouMean(args[0]))
+				return cli.UsageError(rules.Unknown(args[0]))
 			}
 			if rule.Scope == lint.ScopeLive {
 				return report.WriteRule(env.Text, rule, report.Example{Prose: "For example: " + rule.Example}, style)
@@ -53,19 +44,6 @@ becomes of its fields in the next contract.`,
 			return report.WriteRule(env.Text, rule, report.Example{Prose: example.Prose, Bad: shown(example.Bad), Good: shown(example.Good)}, style)
 		},
 	}
-}
-
-// migrationGuide says what becomes of a kind in the next contracts.
-func migrationGuide(kind string) string {
-	var out strings.Builder
-	for _, c := range table.Contracts() {
-		for i := range c.Kinds {
-			if strings.EqualFold(c.Kinds[i].Kind, kind) {
-				out.WriteString(c.Kinds[i].Guide("#"))
-			}
-		}
-	}
-	return out.String()
 }
 
 // shown is what an example shows of its files.

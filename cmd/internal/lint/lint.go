@@ -50,8 +50,8 @@ type ruleChoice struct{ sel, ignore []string }
 
 func (c *ruleChoice) flag(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&c.sel, "select", nil, "apply only these `RULES`: IDs, names or families such as META; may be repeated")
-	f.StringSliceVar(&c.ignore, "ignore", nil, "leave out these `RULES`: IDs, names or families; may be repeated")
+	f.StringSliceVar(&c.sel, "select", nil, "")
+	f.StringSliceVar(&c.ignore, "ignore", nil, "")
 	for _, name := range []string{"select", "ignore"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return familyWords(), cobra.ShellCompDirectiveNoFileComp
@@ -131,7 +131,8 @@ findings at or above --fail-on.`,
   clusterctl-repo lint . --watch
 
   # Before a release: do the registries have the images?
-  clusterctl-repo lint out --check-images --platform linux/amd64 --platform linux/arm64
+  clusterctl-repo lint out --check-images --platform linux/amd64 \
+      --platform linux/arm64
 
   # What does a finding mean?
   clusterctl-repo explain META006`,
@@ -148,17 +149,17 @@ findings at or above --fail-on.`,
 	f.suite.Bind(cmd.Flags())
 	f.out.Bind(cmd.Flags())
 	flags := cmd.Flags()
-	flags.StringVar(&f.minSeverity, "min-severity", "info", "show only findings from this severity on: error, warning or info")
-	flags.BoolVar(&f.checkImages, "check-images", false, "ask the registries whether they have each image, with the credentials of docker login")
-	flags.StringArrayVar(&f.platforms, "platform", nil, "with --check-images: an `OS/ARCH` that each image must be built for, such as linux/arm64; may be repeated")
-	flags.StringVar(&f.baseline, "baseline", "", "hide the findings of an earlier report in JSON (`FILE`)")
-	flags.StringVar(&f.changedSince, "changed-since", "", "hide the findings that the same targets have at a git `REVISION`")
-	flags.StringVar(&f.contract, "contract", "", "judge CRDs by this `CONTRACT`, v1beta1 or v1beta2 (default: the one that Cluster API chooses for each)")
+	flags.StringVar(&f.minSeverity, "min-severity", "info", "")
+	flags.BoolVar(&f.checkImages, "check-images", false, "")
+	flags.StringArrayVar(&f.platforms, "platform", nil, "")
+	flags.StringVar(&f.baseline, "baseline", "", "")
+	flags.StringVar(&f.changedSince, "changed-since", "", "")
+	flags.StringVar(&f.contract, "contract", "", "")
 	f.verification.Bind(flags)
 	f.core.Bind(flags)
-	flags.BoolVar(&f.fix, "fix", false, "fix what can be fixed safely, and report the rest")
-	flags.BoolVar(&f.diff, "diff", false, "with --fix: print what it would change as a unified diff, and write nothing")
-	flags.BoolVar(&f.watch, "watch", false, "check again after each change of a file, and print which findings are new and which are resolved")
+	flags.BoolVar(&f.fix, "fix", false, "")
+	flags.BoolVar(&f.diff, "diff", false, "")
+	flags.BoolVar(&f.watch, "watch", false, "")
 	return cmd
 }
 

@@ -3,7 +3,6 @@ package lint
 import (
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,20 +16,19 @@ import (
 // RulesCommand is the verb rules.
 func RulesCommand(env *cli.Env) *cobra.Command {
 	o := cli.Outputs{Formats: []string{"text", "json"}}
-	var severity, proof string
 	cmd := &cobra.Command{
-		Use:   "rules [RULE|FAMILY]...",
+		Use:   "rules [RULE|FAMILY|SEVERITY|PROOF]...",
 		Short: "List the rules",
 		Long: `Lists all rules with their severity and who proves them: clusterctl (it
 refuses, or silently does something else), apiserver, contract (a MUST or
 SHOULD of the provider contract) or practice. Those of the family LIV are the
-checks of "extension check"; all others belong to lint. Arguments and flags
-choose among them.`,
+checks of running programs; all others belong to lint. Arguments choose among
+them: rules and families, severities, and proofs.`,
 		Example: `  clusterctl-repo rules
   clusterctl-repo rules -o json
 
   # The errors about metadata that clusterctl itself proves
-  clusterctl-repo rules META --severity error --proof clusterctl`,
+  clusterctl-repo rules META error clusterctl`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return familyWords(), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -38,14 +36,8 @@ choose among them.`,
 			if err := o.Parse(); err != nil {
 				return err
 			}
-			list := rules.Catalogue
-			var err error
-			if len(args) > 0 {
-				if list, err = rules.Matching(list, args); err != nil {
-					return cli.UsageError(err)
-				}
-			}
-			if list, err = filtered(list, severity, proof); err != nil {
+			list, err := matching(args)
+			if err != nil {
 				return err
 			}
 			return env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
@@ -54,20 +46,33 @@ choose among them.`,
 		},
 	}
 	o.Bind(cmd.Flags())
-	cmd.Flags().StringVar(&severity, "severity", "", "only rules of this severity: error, warning or info")
-	cmd.Flags().StringVar(&proof, "proof", "", "only rules proven by this: clusterctl, apiserver, contract or practice")
 	return cmd
 }
 
-// filtered leaves the rules of a severity and a proof; empty words leave all.
-func filtered(list []*lint.Rule, severity, proof string) ([]*lint.Rule, error) {
-	for _, f := range []struct{ flag, value string }{{"severity", severity}, {"proof", proof}} {
-		if f.value != "" && !slices.Contains(cli.FlagValues[f.flag], f.value) {
-			return nil, cli.Usagef("--%s is %q; it must be one of %s", f.flag, f.value, strings.Join(cli.FlagValues[f.flag], ", "))
+// matching are the rules that words choose: of the rules and families among them, if there
+// are any, those with one of the severities and one of the proofs.
+func matching(words []string) ([]*lint.Rule, error) {
+	var severities []lint.Severity
+	var proven []lint.Proof
+	var named []string
+	for _, word := range words {
+		if s, err := lint.ParseSeverity(word); err == nil && s != lint.Off {
+			severities = append(severities, s)
+		} else if slices.Contains(lint.Proof("").Words(), word) {
+			proven = append(proven, lint.Proof(word))
+		} else {
+			named = append(named, word)
+		}
+	}
+	list := rules.Catalogue
+	if len(named) > 0 {
+		var err error
+		if list, err = rules.Matching(list, named); err != nil {
+			return nil, cli.UsageError(err)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(r *lint.Rule) bool {
-		return severity != "" && r.Severity.String() != severity || proof != "" && string(r.Proof) != proof
+		return len(severities) > 0 && !slices.Contains(severities, r.Severity) || len(proven) > 0 && !slices.Contains(proven, r.Proof)
 	}), nil
 }
 
@@ -79,5 +84,3 @@ func familyWords() []string {
 	}
 	return out
 }
-
-// suggestion proposes the rule that was probably meant.

@@ -36,14 +36,15 @@ if it may need a decision or a value. With several providers in both, each is
 compared with itself.
 ` + targets.Help + targets.SourceHelp,
 		Example: `  # What would clusterctl upgrade bring?
-  clusterctl-repo diff \
-      https://github.com/acme/cluster-api-provider-acme/releases/v1.2.0/infrastructure-components.yaml \
-      https://github.com/acme/cluster-api-provider-acme/releases/latest/infrastructure-components.yaml
+  releases=https://github.com/acme/cluster-api-provider-acme/releases
+  clusterctl-repo diff $releases/v1.2.0/infrastructure-components.yaml \
+      $releases/latest/infrastructure-components.yaml
 
   # Does this source tree break its users? For a pull request
-  clusterctl-repo diff /srv/repository/infrastructure-acme/v1.2.0 . --fail-on breaking
+  clusterctl-repo diff /srv/repository/infrastructure-acme/v1.2.0 . \
+      --fail-on breaking
 
-  # Can this cluster be upgraded, or does it hold objects in a version that goes?
+  # Can this cluster be upgraded, or does it hold objects of an old version?
   clusterctl-repo diff infrastructure-acme/v1.2.0 infrastructure-acme/v2.0.0 \
       --kubeconfig management.kubeconfig`,
 		Args: cobra.ExactArgs(2),
@@ -90,8 +91,8 @@ compared with itself.
 		},
 	}
 	s.Bind(cmd.Flags())
-	cluster.Bind(cmd.Flags(), "also look at what the cluster of this `FILE` stores; it is only read")
-	cmd.Flags().StringVar(&failOn, "fail-on", "never", "exit with 1 if there is a change of this impact: breaking, attention or never")
+	cluster.Bind(cmd.Flags())
+	cmd.Flags().StringVar(&failOn, "fail-on", "never", "breaking, attention, never")
 	o.Bind(cmd.Flags())
 	return cmd
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
-// imageCheck is "images --check".
+// imageCheck is "images --check-images".
 type imageCheck struct {
 	env      *cli.Env
 	on       bool
@@ -93,7 +93,7 @@ func ImagesCommand(env *cli.Env) *cobra.Command {
 	list := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if c.ctx = cmd.Context(); len(c.wanted) > 0 && !c.on {
-			return cli.Usagef("--platform only works together with --check")
+			return cli.Usagef("--platform only works together with --check-images")
 		}
 		err := list(cmd, args)
 		switch {
@@ -106,8 +106,8 @@ func ImagesCommand(env *cli.Env) *cobra.Command {
 		}
 		return nil
 	}
-	cmd.Flags().BoolVar(&c.on, "check", false, "ask the registries whether they have each image, with the credentials of docker login; exit with 1 if one is missing")
-	cmd.Flags().StringArrayVar(&c.wanted, "platform", nil, "with --check: an `OS/ARCH` that each image must be built for, such as linux/arm64; may be repeated")
+	cmd.Flags().BoolVar(&c.on, "check-images", false, "")
+	cmd.Flags().StringArrayVar(&c.wanted, "platform", nil, "")
 	return cmd
 }
 
@@ -119,7 +119,8 @@ Deployments and DaemonSets.`,
 		`  COMMAND /srv/repository
 
   # Do the registries have them, for both architectures?
-  COMMAND out/infrastructure-acme --check --platform linux/amd64 --platform linux/arm64
+  COMMAND out/infrastructure-acme --check-images \
+      --platform linux/amd64 --platform linux/arm64
 
   # Only the references, for a script
   COMMAND out/infrastructure-acme -o json | jq -r '.images[].ref'`,

@@ -114,7 +114,7 @@ func TestJobShardsAreTheWhole(t *testing.T) {
 		t.Fatalf("merge: %v\n%s", err, out)
 	}
 	whole := filepath.Join(dir, "whole.json")
-	one := exec.Command("clusterctl-repo", "survey", filepath.Join(dir, "fleet.txt"), "-o", "json="+whole, "--state", filepath.Join(dir, "whole.jsonl"))
+	one := exec.Command("clusterctl-repo", "survey", filepath.Join(dir, "fleet.txt"), "-o", "json="+whole, "--cache", filepath.Join(dir, "whole"))
 	if out, err := one.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -30,8 +30,8 @@ type record struct {
 }
 
 // openState reads what a file holds, and opens it to add to it. A file that is not
-// there is made, with its folder. Fresh forgets what it holds.
-func openState(name string, fresh bool) (*verdicts, error) {
+// there is made, with its folder.
+func openState(name string) (*verdicts, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return nil, err
 	}
@@ -39,10 +39,6 @@ func openState(name string, fresh bool) (*verdicts, error) {
 	data, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
-	}
-	flags := os.O_APPEND | os.O_CREATE | os.O_WRONLY
-	if fresh {
-		data, flags = nil, flags|os.O_TRUNC
 	}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, len(data)+1)
@@ -58,7 +54,7 @@ func openState(name string, fresh bool) (*verdicts, error) {
 	if kept == 0 && read > 1 {
 		return nil, errors.New("the file is not the state of a survey")
 	}
-	if s.file, err = os.OpenFile(name, flags, 0o644); err != nil {
+	if s.file, err = os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
 		return nil, err
 	}
 	if len(data) > 0 && data[len(data)-1] != '\n' {

@@ -31,8 +31,9 @@ import (
 // surveyFlags are the flags of survey.
 type surveyFlags struct {
 	newest, jobs int
-	shard, state string
-	fresh, allow bool
+	shard        string
+	cache        targets.Cache
+	allow        bool
 	out          cli.Outputs
 }
 
@@ -51,28 +52,29 @@ of one release on each line, such as
 https://github.com/OWNER/REPO/releases/latest/infrastructure-components.yaml,
 a URL, or the folder of a repository.
 
-What was checked is kept in --state, so that an interrupted run continues, and
-the next one checks only what is new. A provider that cannot be read is on the
+What was checked is kept in the folder of --cache, so that an interrupted run
+continues, and the next one checks only what is new. A provider that cannot be read is on the
 page with the reason, and the exit code is then 3.`,
 		Example: `  # The providers of a management cluster
-  clusterctl-repo survey ~/.config/cluster-api/clusterctl.yaml -o html=fleet.html
+  clusterctl-repo survey ~/.config/cluster-api/clusterctl.yaml \
+      -o html=fleet.html
 
   # A mirror
   clusterctl-repo survey /srv/repository --newest 3
 
   # One of eight machines, and the page of all of them
   clusterctl-repo survey fleet.txt --shard 3/8 -o json=shard-3.json
-  clusterctl-repo survey merge shard-*.json -o json=fleet.json -o html=fleet.html`,
+  clusterctl-repo survey merge shard-*.json -o json=fleet.json \
+      -o html=fleet.html`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: map[string]string{cli.TakesTargets: "yes"},
 		RunE:        func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.IntVar(&f.newest, "newest", 2, "how many versions of each provider to check")
-	fl.IntVar(&f.jobs, "jobs", 4, "how many providers to look at side by side")
-	fl.StringVar(&f.shard, "shard", "", "survey only the part `I/N` of the providers, such as 3/8; job/8 in an Indexed Job of Kubernetes")
-	fl.StringVar(&f.state, "state", "", "keep what was checked in this `file` (default: in the user's cache folder)")
-	fl.BoolVar(&f.fresh, "fresh", false, "check everything again")
+	fl.IntVar(&f.newest, "newest", 2, "")
+	fl.IntVar(&f.jobs, "jobs", 4, "")
+	fl.StringVar(&f.shard, "shard", "", "")
+	f.cache.Bind(fl)
 	allowFlag(cmd, &f.allow)
 	f.out.Bind(fl)
 	cmd.AddCommand(surveyMergeCommand(env))
@@ -80,7 +82,7 @@ page with the reason, and the exit code is then 3.`,
 }
 
 func allowFlag(cmd *cobra.Command, allow *bool) {
-	cmd.Flags().BoolVar(allow, "allow-failures", false, "exit with 0 although some providers cannot be read")
+	cli.Allow(cmd.Flags(), "failures", allow)
 }
 
 func surveyMergeCommand(env *cli.Env) *cobra.Command {
@@ -200,22 +202,19 @@ func parseShard(env *cli.Env, text string) (*inventory.Shard, error) {
 
 // surveyState opens the file of what was checked; nil if there is no place for it.
 func surveyState(env *cli.Env, source string, f *surveyFlags) (*verdicts, error) {
-	name := f.state
-	if name == "" {
-		cache := targets.CacheFolder(env)
-		if cache == "" {
-			return nil, nil
-		}
-		where := source
-		if !open.IsURL(source) {
-			where = env.Path(source)
-		}
-		sum := sha256.Sum256([]byte(where))
-		name = filepath.Join(cache, "survey", fmt.Sprintf("%x-%s.jsonl", sum[:8], strings.ReplaceAll(f.shard, "/", "-of-")))
+	folder := f.cache.Folder(env)
+	if folder == "" {
+		return nil, nil
 	}
-	s, err := openState(env.Path(name), f.fresh)
+	where := source
+	if !open.IsURL(source) {
+		where = env.Path(source)
+	}
+	sum := sha256.Sum256([]byte(where))
+	name := filepath.Join(folder, "survey", fmt.Sprintf("%x-%s.jsonl", sum[:8], strings.ReplaceAll(f.shard, "/", "-of-")))
+	s, err := openState(name)
 	if err != nil {
-		return nil, cli.Usagef("--state %s: %w", name, cli.Cause(err))
+		return nil, cli.Usagef("--cache: %s: %w", env.Short(name), cli.Cause(err))
 	}
 	return s, nil
 }

@@ -120,7 +120,7 @@ func TestInterruptedRunsFinish(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "x.jsonl")
 	var judged atomic.Int64
 	for round := range 100 {
-		state, err := openState(file, false)
+		state, err := openState(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestStateRefusesOtherFiles(t *testing.T) {
 	if err := os.WriteFile(file, []byte("one\ntwo\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openState(file, false); err == nil {
+	if _, err := openState(file); err == nil {
 		t.Error("accepted")
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/effect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/declare"
@@ -34,7 +35,7 @@ func Command(env *cli.Env) *cobra.Command {
 	var write, diff bool
 	o := cli.Outputs{Formats: report.MigrationFormats}
 	cmd := &cobra.Command{
-		Use:   "migrate [TARGET|FILE|DIR|-]",
+		Use:   "migrate [TARGET|FILE|DIR|KIND|-]",
 		Short: "Rewrite manifests for the next contract of Cluster API",
 		Long: `Rewrites templates, ClusterClasses, Clusters and the kustomize sources of them
 from one contract of Cluster API to the next: core, kubeadm bootstrap and control
@@ -52,16 +53,22 @@ it, is migrated for the diff only.
 
 The source tree of a provider is also built, in memory. CRDs get the label of the
 contract where the build proves that no field is missing that must be there; what
-is left in CRDs, with the Go types to add, and in roles is reported. With --series
-metadata.yaml gets a release series with the contract, once the CRDs are ready.`,
+is left in CRDs, with the Go types to add, and in roles is reported. With --version
+metadata.yaml gets a release series with the contract, once the CRDs are ready.
+
+For a KIND of Cluster API, such as KubeadmControlPlane, it only prints what becomes
+of the fields of the kind.`,
 		Example: `  # What would change in this source tree?
-  clusterctl-repo migrate . --to v1beta2
+  clusterctl-repo migrate . --contract v1beta2
 
   # Change it, and list what is left to do
-  clusterctl-repo migrate . --to v1beta2 --write -o text
+  clusterctl-repo migrate . --contract v1beta2 --write -o text
 
   # The release that brings the contract is v1.3.0
-  clusterctl-repo migrate . --write --series v1.3.0
+  clusterctl-repo migrate . --write --version v1.3.0
+
+  # What becomes of the fields of a kind?
+  clusterctl-repo migrate KubeadmControlPlane
 
   # One template, from a pipe
   clusterctl-repo migrate - < cluster-template.yaml > migrated.yaml`,
@@ -86,17 +93,17 @@ metadata.yaml gets a release series with the contract, once the CRDs are ready.`
 			if series != "" {
 				v, err := layouts.ParseVersion(series)
 				if err != nil {
-					return cli.Usagef("--series: %w", err)
+					return cli.Usagef("--version: %w", err)
 				}
 				m.series = &v
 			}
 			return m.run(cmd.Context(), name)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "v1beta2", "the contract to migrate to")
-	cmd.Flags().BoolVar(&write, "write", false, "replace the files")
-	cmd.Flags().BoolVar(&diff, "diff", false, "show a diff also with --write or for standard input")
-	cmd.Flags().StringVar(&series, "series", "", "begin the release series of this `VERSION` with the contract in metadata.yaml")
+	cmd.Flags().StringVar(&to, "contract", "v1beta2", "")
+	cmd.Flags().BoolVar(&write, "write", false, "")
+	cmd.Flags().BoolVar(&diff, "diff", false, "")
+	cmd.Flags().StringVar(&series, "version", "", "")
 	o.Bind(cmd.Flags())
 	return cmd
 }
@@ -120,6 +127,14 @@ func (m *migration) run(ctx context.Context, name string) error {
 	dir := m.env.Path(name)
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
+		text, kinds := guide(name)
+		switch {
+		case text != "":
+			_, err := fmt.Fprint(m.env.Out, text)
+			return err
+		case phrase.Nearest(name, kinds) != "":
+			return cli.Unknown("file, folder or kind", name, kinds)
+		}
 		return cli.Usagef("%s: %w", filepath.ToSlash(name), cli.Cause(err))
 	}
 	if err != nil {
@@ -133,7 +148,7 @@ func (m *migration) run(ctx context.Context, name string) error {
 		}
 	} else {
 		if m.series != nil {
-			return cli.Usagef("--series needs the folder of a source tree")
+			return cli.Usagef("--version needs the folder of a source tree")
 		}
 		dir = filepath.Dir(dir)
 		r, err = m.file(m.env.Path(name), prefix)
@@ -187,7 +202,7 @@ func (m *migration) one(name string, data []byte) *migrate.Report {
 // filter migrates standard input to standard output.
 func (m *migration) filter(ctx context.Context) error {
 	if m.write || m.series != nil {
-		return cli.Usagef("--write and --series need files; what is read from standard input is written to standard output")
+		return cli.Usagef("--write and --version need files; what is read from standard input is written to standard output")
 	}
 	data, err := m.env.ReadInput()
 	if err != nil {
@@ -211,7 +226,7 @@ func (m *migration) filter(ctx context.Context) error {
 // release migrates the templates and classes of a release that cannot be changed.
 func (m *migration) release(ctx context.Context, name string) error {
 	if m.write || m.series != nil {
-		return cli.Usagef("--write and --series need a folder, but %s is a URL", name)
+		return cli.Usagef("--write and --version need a folder, but %s is a URL", name)
 	}
 	t, err := targets.Open(ctx, m.env, name, nil)
 	if err != nil {
@@ -269,4 +284,19 @@ func (m *migration) verdict(r *migrate.Report) error {
 		return cli.Exit(cli.ExitFindings, nil)
 	}
 	return nil
+}
+
+// guide says what becomes of a kind in the next contracts; "" for what is not one.
+// Known are all kinds.
+func guide(kind string) (text string, known []string) {
+	var out strings.Builder
+	for _, c := range table.Contracts() {
+		for i := range c.Kinds {
+			known = append(known, c.Kinds[i].Kind)
+			if strings.EqualFold(c.Kinds[i].Kind, kind) {
+				out.WriteString(c.Kinds[i].Guide("#"))
+			}
+		}
+	}
+	return out.String(), known
 }

@@ -27,7 +27,6 @@ import (
 // flags are the flags of mirror.
 type flags struct {
 	to, out, url  string
-	config        string
 	certManager   string
 	imageRegistry string
 	verify        trust.Verification
@@ -66,14 +65,21 @@ without internet needs: a clusterctl.yaml with fixed versions, all images with
 the places where they were found, SHA256SUMS, and mirror.lock.json, which says
 where every file came from.
 
-TARGET is a folder as everywhere, the URL of a release in the form of
-clusterctl, or the label of a provider that is built into clusterctl, such as
-infrastructure-aws or cluster-api. A version or a range may follow behind an @;
+TARGET is a folder of releases, the URL of a release in the form of clusterctl,
+or the label of a provider that is built into clusterctl, such as
+infrastructure-aws or cluster-api. Append @VERSION or @RANGE to select versions;
 without it the latest version is meant, or the one that a URL names. Of a range
 all versions are copied. A bundle, such as bundle.tar, stands for all that it
-holds; LABEL@RANGE is not needed for it. The E2EConfig of an e2e suite stands
-for its versions by URL; the images that it loads are listed with the others,
-and brought with --images. "build E2ECONFIG --from DEST" uses such a mirror.
+holds. A clusterctl.yaml stands for all providers that it names; another TARGET
+with the same label counts instead. The E2EConfig of an e2e suite stands for its
+versions by URL; the images that it loads are listed with the others, and brought
+with --images. "build E2ECONFIG --from DEST" uses such a mirror.
+
+The files for the site go into DEST if that is a folder, else into --out. The
+mirror remembers --cert-manager, --image-registry, --images, --platform and
+--config-maps until they are given again; an empty --image-registry or \
+      --platform
+takes them back.
 
 With --to bundle.tar the mirror is written to one file, to be carried over a gap
 and mirrored from there on the other side. The same mirror gives the same file.
@@ -89,15 +95,18 @@ version whose files are not what they were when they were mirrored is refused.
 
   # All versions of a range, and everything that a clusterctl.yaml names
   clusterctl-repo mirror 'cluster-api@>=1.10 <1.12' --to /srv/mirror
-  clusterctl-repo mirror --config clusterctl.yaml --to /srv/mirror
+  clusterctl-repo mirror clusterctl.yaml --to /srv/mirror
 
   # Over a gap in one file, later only what is new, and on the other side
-  clusterctl-repo mirror cluster-api infrastructure-aws --to bundle.tar --sign-key key.pem
-  clusterctl-repo mirror cluster-api infrastructure-aws --to new.tar --since mirror.lock.json
+  clusterctl-repo mirror cluster-api infrastructure-aws --to bundle.tar \
+      --sign-key key.pem
+  clusterctl-repo mirror cluster-api infrastructure-aws --to new.tar \
+      --since mirror.lock.json
   clusterctl-repo mirror bundle.tar --to /srv/mirror --verify-key key.pub
 
   # From one place to another
-  clusterctl-repo mirror /srv/mirror --to 'oci://registry.example.com/capi/{provider}' --out beside`,
+  clusterctl-repo mirror /srv/mirror \
+      --to 'oci://registry.example.com/capi/{provider}' --out beside`,
 		Args:        cobra.ArbitraryArgs,
 		Annotations: map[string]string{cli.TakesTargets: "true"},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -113,24 +122,23 @@ version whose files are not what they were when they were mirrored is refused.
 
 // bind adds the flags.
 func (f *flags) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&f.to, "to", "", "where the releases go")
-	flags.StringVar(&f.since, "since", "", "bundle: leave out what this mirror.lock.json (`file`) of the other side lists")
-	flags.StringVar(&f.out, "out", "", "`folder` for the files beside the releases (default: DEST, if that is a folder)")
-	flags.StringVar(&f.url, "url", "", "static:DIR: the address of the web server, https://gitlab.HOST")
-	flags.StringVar(&f.config, "config", "", "also mirror all providers that this clusterctl.yaml (`file`) names; a TARGET with the same label counts instead")
-	flags.StringVar(&f.certManager, "cert-manager", "", "also mirror cert-manager, in the `version` that the configuration or clusterctl says, or in this one; external: clusters have their own, so clusterctl installs none (remembered until another version is given)")
+	flags.StringVar(&f.to, "to", "", "")
+	flags.StringVar(&f.since, "since", "", "")
+	flags.StringVar(&f.out, "out", "", "")
+	flags.StringVar(&f.url, "url", "", "")
+	flags.StringVar(&f.certManager, "cert-manager", "", "")
 	flags.Lookup("cert-manager").NoOptDefVal = usualCertManager
-	flags.StringVar(&f.imageRegistry, "image-registry", "", "make clusterctl take all images from this registry and path (`HOST/PATH`); the mirror remembers it until it is given again, empty for none")
-	flags.StringVar(&f.ociFormat, "oci-format", open.OCIFiles, "oci://: files, a layer for each file as Cluster API Operator reads it, or archive, the proposed form of Cluster API")
-	flags.BoolVar(&f.images, "images", false, "also bring the container images, with all platforms, as an OCI layout in images; remembered like --image-registry")
-	flags.StringSliceVar(&f.platforms, "platform", nil, "with --images: only for this `OS/ARCH`, such as linux/amd64,linux/arm64; remembered like --image-registry, empty for all")
-	flags.BoolVar(&f.pushImages, "push-images", false, "copy the images that the bundle or the mirror holds into --image-registry")
-	flags.BoolVar(&f.configMaps, "config-maps", false, "also write the releases as ConfigMaps for Cluster API Operator; remembered like --image-registry")
+	flags.StringVar(&f.imageRegistry, "image-registry", "", "")
+	flags.StringVar(&f.ociFormat, "oci-format", open.OCIFiles, "")
+	flags.BoolVar(&f.images, "images", false, "")
+	flags.StringSliceVar(&f.platforms, "platform", nil, "")
+	flags.BoolVar(&f.pushImages, "push-images", false, "")
+	flags.BoolVar(&f.configMaps, "config-maps", false, "")
 	f.verify.Bind(flags)
 	f.sign.Bind(flags)
-	flags.IntVar(&f.jobs, "jobs", mirror.DefaultJobs, "how many downloads go on at the same time")
-	flags.BoolVar(&f.acceptChanged, "accept-changed", false, "take versions whose files are not what they were when they were mirrored")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would happen")
+	flags.IntVar(&f.jobs, "jobs", mirror.DefaultJobs, "")
+	cli.Allow(flags, "changed", &f.acceptChanged)
+	flags.BoolVar(&f.dryRun, "dry-run", false, "")
 	cli.BindMaxWait(flags, &f.maxWait)
 }
 
@@ -138,8 +146,8 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	switch {
 	case f.to == "":
 		return cli.Usagef("there is no destination: say --to, such as --to /srv/mirror")
-	case len(args) == 0 && f.config == "" && f.certManager == "":
-		return cli.Usagef("there is nothing to mirror: name a TARGET, such as infrastructure-aws, or a clusterctl.yaml with --config")
+	case len(args) == 0 && f.certManager == "":
+		return cli.Usagef("there is nothing to mirror: name a TARGET, such as infrastructure-aws, or a clusterctl.yaml")
 	case f.since != "" && !mirror.IsBundle(f.to):
 		return cli.Usagef("--since is for a bundle, such as --to bundle.tar")
 	case len(f.platforms) > 0 && slices.ContainsFunc(f.platforms, func(p string) bool { return !isPlatform(p) }):
@@ -177,9 +185,6 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	wants, err := wants(ctx, env, f, args, &opts)
 	if err != nil {
 		return err
-	}
-	if len(wants) == 0 {
-		return cli.Usagef("%s names no provider, so there is nothing to mirror", f.config)
 	}
 	bringImages(env, f, &opts)
 	result, err := runMirror(ctx, env, wants, opts)

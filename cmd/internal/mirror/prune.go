@@ -80,9 +80,9 @@ can be named, and are only forgotten.`,
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&keep, "keep", 0, "how many versions of each provider stay")
-	cmd.Flags().BoolVar(&unlisted, "unlisted", false, "also remove files that are in no list of the mirror")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be removed")
+	cmd.Flags().IntVar(&keep, "keep", 0, "")
+	cmd.Flags().BoolVar(&unlisted, "unlisted", false, "")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "")
 	key.Bind(cmd.Flags())
 	verify.Bind(cmd.Flags())
 	return cmd

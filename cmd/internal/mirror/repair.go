@@ -38,7 +38,7 @@ been signed with that key, or else its releases with one that is trusted.`,
 			return repair(cmd.Context(), env, args[0], from, &key, &verify)
 		},
 	}
-	cmd.Flags().StringArrayVar(&from, "from", nil, "read from this `TARGET` instead of the place in the lock file; may be repeated")
+	cmd.Flags().StringArrayVar(&from, "from", nil, "")
 	key.Bind(cmd.Flags())
 	verify.Bind(cmd.Flags())
 	return cmd

@@ -18,13 +18,18 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 
 // wants finds out what is to be mirrored.
 func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mirror.Options) ([]mirror.Want, error) {
-	config, providers, err := mirrorConfig(env, f.config)
+	args, name, err := configuration(env, args)
+	if err != nil {
+		return nil, err
+	}
+	config, providers, err := mirrorConfig(env, name)
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +67,14 @@ func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mir
 		}
 		w, err := wantURL(env, p.URL, p.Provider, "")
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.config, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		out = append(out, w)
 	}
 	if f.certManager == "" {
+		if len(out) == 0 {
+			return nil, cli.Usagef("%s names no provider, so there is nothing to mirror", name)
+		}
 		return out, nil
 	}
 	cm, err := config.CertManager()
@@ -87,6 +95,23 @@ func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mir
 	return append(out, w), err
 }
 
+// configuration finds the clusterctl.yaml among the TARGETs, and returns the others.
+func configuration(env *cli.Env, args []string) (others []string, config string, err error) {
+	for _, arg := range args {
+		info, err := os.Stat(env.Path(arg))
+		ext := filepath.Ext(arg)
+		if err != nil || info.IsDir() || ext != ".yaml" && ext != ".yml" && ext != ".json" || localrepo.Is(env.Path(arg)) {
+			others = append(others, arg)
+			continue
+		}
+		if config != "" {
+			return nil, "", cli.Usagef("%s and %s are both configurations of clusterctl; name one of them", config, arg)
+		}
+		config = arg
+	}
+	return others, config, nil
+}
+
 // mirrorConfig reads the clusterctl.yaml that the user names; without one it is
 // empty, since that of the user's own clusterctl is none of the mirror's.
 func mirrorConfig(env *cli.Env, name string) (*clusterctlconfig.Config, []clusterctlconfig.Provider, error) {
@@ -104,6 +129,14 @@ func mirrorConfig(env *cli.Env, name string) (*clusterctlconfig.Config, []cluste
 	}
 	providers, err := config.Providers()
 	return config, providers, cli.UsageError(err)
+}
+
+// builtIn are the labels that clusterctl knows.
+func builtIn() (labels []string) {
+	for _, e := range layouts.EmbeddedProviders {
+		labels = append(labels, e.Label())
+	}
+	return labels
 }
 
 // wantsOf reads a TARGET of mirror.
@@ -128,7 +161,7 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 		}
 		url, ok := urls[p]
 		if !ok {
-			return nil, cli.Usagef("%s: there is no such folder, and clusterctl has no provider %s built in; give its URL, or name it in a clusterctl.yaml and use --config", arg, p)
+			return nil, cli.Usagef("%s: there is no such folder, and clusterctl has no provider %s built in; give its URL, or a clusterctl.yaml that names it; %s", arg, p, phrase.Unknown("label", p.Label(), builtIn()))
 		}
 		w, err := wantURL(env, url, p, version)
 		return []mirror.Want{w}, err

@@ -76,13 +76,13 @@ Objects without a UID get one of their own. A folder that clusterctl move
 With --kubeconfig or --kubeconfig-context it asks a management cluster for what
 clusterctl would list there. It only reads, and of Secrets only the metadata.
 
-With --to-kubeconfig, or --to and a dump, it also compares the management cluster
+With --to-kubeconfig, or --to-snapshot, it also compares the management cluster
 that objects are moved to: providers and their versions, API versions, objects
 and ClusterClasses that exist already, namespaces, and the ExtensionConfigs that
 ClusterClasses need.
 
--o runbook (text) and runbook-markdown write the tasks before, during and after the
-move with their commands, and how to recover from each failure. After the move,
+The formats runbook (text) and runbook-markdown have the tasks before, during and
+after the move with their commands, and how to recover from each failure. After the move,
 --verify compares what arrived with a plan saved by -o json=FILE.
 
 The exit code is 1 if something would be lost, or clusterctl would refuse, fail or
@@ -93,16 +93,19 @@ do harm, and 3 if too little is known to say that it would not.
 
   # A management cluster from a dump
   kubectl get crd -o json > crds.json
-  kinds=$(kubectl api-resources --verbs=list -o name | grep cluster.x-k8s.io | paste -sd, -)
+  kinds=$(kubectl api-resources --verbs=list -o name | grep cluster.x-k8s.io \
+      | paste -sd, -)
   kubectl get "$kinds,secrets,configmaps" -A -o json > objects.json
   clusterctl-repo move-plan crds.json objects.json -n my-clusters
 
   # Both ends as they are now, with a runbook and the plan to verify later
-  clusterctl-repo move-plan --kubeconfig old --to-kubeconfig new -n my-clusters \
+  clusterctl-repo move-plan --kubeconfig old \
+      --to-kubeconfig new -n my-clusters \
     -o text -o runbook-markdown=runbook.md -o json=plan.json
 
   # After the move: did everything arrive?
-  clusterctl-repo move-plan --verify plan.json --kubeconfig old --to-kubeconfig new
+  clusterctl-repo move-plan --verify plan.json --kubeconfig old \
+      --to-kubeconfig new
 
   # A picture for the ticket, and the objects that are lost for a script
   clusterctl-repo move-plan dump/ -o html=plan.html -o json |
@@ -117,14 +120,14 @@ do harm, and 3 if too little is known to say that it would not.
 // bind adds the flags.
 func (f *flags) bind(flags *pflag.FlagSet) {
 	f.source.Bind(flags)
-	flags.StringVarP(&f.namespace, "namespace", "n", "", "the namespace to move; if not given that of the context, or in a snapshot the only one with Clusters")
-	f.from.Bind(flags, "ask the management cluster of this kubeconfig")
-	flags.StringVar(&f.toKubeconfig, "to-kubeconfig", "", "compare the management cluster of this kubeconfig, to which objects are moved")
-	flags.StringVar(&f.toContext, "to-kubeconfig-context", "", "the context in that kubeconfig to use")
-	flags.StringArrayVar(&f.to, "to", nil, "compare the management cluster in this dump, to which objects are moved; may be repeated")
-	flags.StringVar(&f.verify, "verify", "", "after the move, compare the target with the plan in this `FILE`, made by -o json")
-	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "plan all namespaces as one move, as only clusterctl's library can")
-	flags.BoolVar(&f.all, "all", false, "show each object and each template in text, not only what is lost")
+	flags.StringVarP(&f.namespace, "namespace", "n", "", "")
+	f.from.Bind(flags)
+	flags.StringVar(&f.toKubeconfig, "to-kubeconfig", "", "")
+	flags.StringVar(&f.toContext, "to-kubeconfig-context", "", "")
+	flags.StringArrayVar(&f.to, "to-snapshot", nil, "")
+	flags.StringVar(&f.verify, "verify", "", "")
+	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "")
+	flags.BoolVar(&f.all, "all", false, "")
 	f.out.Bind(flags)
 }
 
@@ -226,7 +229,7 @@ func (f *flags) movesOfTarget(env *cli.Env, t *targets.Target, err error) (*move
 		return nil, cli.Usagef("--namespace and --all-namespaces are for snapshots; a template has one namespace")
 	}
 	if f.target() {
-		return nil, cli.Usagef("--to and --to-kubeconfig are for snapshots, not for templates")
+		return nil, cli.Usagef("--to-snapshot and --to-kubeconfig are for snapshots, not for templates")
 	}
 	releases, err := t.Newest()
 	if err != nil {
@@ -282,7 +285,7 @@ func (f *flags) targetCluster(ctx context.Context, env *cli.Env, wanted []snapsh
 		return s, c.Host, err
 	}
 	if f.toKubeconfig != "" || f.toContext != "" {
-		return nil, "", cli.Usagef("--to and --to-kubeconfig exclude each other")
+		return nil, "", cli.Usagef("--to-snapshot and --to-kubeconfig exclude each other")
 	}
 	s = &snapshot.Snapshot{}
 	for _, name := range f.to {

@@ -16,10 +16,10 @@ import (
 // verifyMove compares what arrived with a plan.
 func (f *flags) verifyMove(ctx context.Context, env *cli.Env, args []string) error {
 	if len(args) > 0 {
-		return cli.Usagef("--verify takes the plan from its file; name the target with --to-kubeconfig or --to, and the source with --kubeconfig")
+		return cli.Usagef("--verify takes the plan from its file; name the target with --to-kubeconfig or --to-snapshot, and the source with --kubeconfig")
 	}
 	if !f.target() {
-		return cli.Usagef("--verify needs the target: name it with --to-kubeconfig or --to")
+		return cli.Usagef("--verify needs the target: name it with --to-kubeconfig or --to-snapshot")
 	}
 	for _, o := range f.out.All {
 		if o.Format != "text" && o.Format != "json" {

@@ -42,13 +42,13 @@ type delivery struct {
 	open.Options
 }
 
-// receipt is an entry in the file of --record.
+// receipt is an entry in the file of --receipt.
 type receipt struct {
 	Providers []string `json:"providers" doc:"the labels of the providers in the release"`
 	publish.Receipt
 }
 
-// RecordDocument is what --record writes.
+// RecordDocument is what --receipt writes.
 var RecordDocument = report.Document{Kind: "record", Version: 1, Body: recordBody{}, Title: "what was published where"}
 
 type recordBody struct {
@@ -57,20 +57,20 @@ type recordBody struct {
 
 // bind adds the flags.
 func (d *delivery) bind(f *pflag.FlagSet) {
-	f.StringSliceVar(&d.to, "to", nil, "where to publish; may be repeated")
-	f.BoolVar(&d.dryRun, "dry-run", false, "look at everything, and only say what would be published")
-	f.StringVar(&d.receipt, "record", "", "write what was published where, with checksums, to this `file` as JSON; - is standard output")
+	f.StringSliceVar(&d.to, "to", nil, "")
+	f.BoolVar(&d.dryRun, "dry-run", false, "")
+	f.StringVar(&d.receipt, "receipt", "", "")
 	cli.BindMaxWait(f, &d.maxWait)
 	d.key.Bind(f)
-	f.StringVar(&d.Target, "target", "", "GitHub, and --gitlab-release: the `commit` of the tag, if the tag does not exist yet; HEAD of the source, GITHUB_SHA or CI_COMMIT_SHA where they fit")
-	f.StringVar(&d.notes, "notes-file", "", "GitHub and GitLab: the text of the release is in this `file`")
-	f.BoolVar(&d.GenerateNotes, "generate-notes", false, "GitHub: let GitHub write the text of the release")
-	f.BoolVar(&d.AdoptDraft, "adopt-draft", false, "finish what another run began and left: a draft on GitHub, a claim for other content elsewhere; only if that run has ended")
-	f.BoolVar(&d.Complete, "complete", false, "GitHub: add files to a published release that lacks nothing but files")
-	f.BoolVar(&d.AllowUnreadable, "allow-unreadable", false, "GitLab: publish also where clusterctl does not look, such as a host whose name does not begin with gitlab.")
-	f.BoolVar(&d.brokenLatest, "allow-broken-latest", false, "publish even if clusterctl can then no longer resolve \"latest\", because the release of a listed series is missing")
-	f.StringVar(&d.OCIFormat, "oci-format", open.OCIFiles, "oci://: files, a layer for each file as Cluster API Operator reads it, or archive, the proposed form of Cluster API")
-	f.BoolVar(&d.GitLabRelease, "gitlab-release", false, "GitLab: also make a release that links to the files")
+	f.StringVar(&d.Target, "commit", "", "")
+	f.StringVar(&d.notes, "notes-file", "", "")
+	f.BoolVar(&d.GenerateNotes, "generate-notes", false, "")
+	cli.Allow(f, "draft", &d.AdoptDraft)
+	cli.Allow(f, "completion", &d.Complete)
+	cli.Allow(f, "unreadable", &d.AllowUnreadable)
+	cli.Allow(f, "broken-latest", &d.brokenLatest)
+	f.StringVar(&d.OCIFormat, "oci-format", open.OCIFiles, "")
+	f.BoolVar(&d.GitLabRelease, "gitlab-release", false, "")
 }
 
 // site opens a DEST.
@@ -101,22 +101,22 @@ func (d *delivery) decorated(env *cli.Env, s publish.Site) publish.Site {
 	)
 }
 
-// checkRecord refuses a file of --record that could not be written in the end.
+// checkRecord refuses a file of --receipt that could not be written in the end.
 func (d *delivery) checkRecord(env *cli.Env) error {
 	if d.receipt == "" || d.receipt == "-" {
 		return nil
 	}
 	name := env.Path(d.receipt)
 	if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
-		return cli.Usagef("--record %s: there is no folder %s", d.receipt, filepath.Dir(d.receipt))
+		return cli.Usagef("--receipt %s: there is no folder %s", d.receipt, filepath.Dir(d.receipt))
 	}
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return cli.Usagef("--record %s: it is a folder", d.receipt)
+		return cli.Usagef("--receipt %s: it is a folder", d.receipt)
 	}
 	return nil
 }
 
-// writeRecord writes the file of --record. Failures say what was not published.
+// writeRecord writes the file of --receipt. Failures say what was not published.
 func (d *delivery) writeRecord(env *cli.Env, failures ...error) error {
 	if d.receipt == "" || d.dryRun {
 		return nil
@@ -129,7 +129,7 @@ func (d *delivery) writeRecord(env *cli.Env, failures ...error) error {
 		return env.WriteJSON(data.Bytes())
 	}
 	if err := env.WriteOutput(d.receipt, data.Bytes()); err != nil {
-		return fmt.Errorf("--record: %w", err)
+		return fmt.Errorf("--receipt: %w", err)
 	}
 	return nil
 }
@@ -229,9 +229,9 @@ func (d *delivery) checkLatest(ctx context.Context, env *cli.Env, parcels []publ
 	}
 	for _, b := range broken {
 		if !b.Before && !d.brokenLatest {
-			hint := "correct metadata.yaml, or allow it with --allow-broken-latest"
+			hint := "correct metadata.yaml, or allow it with --allow broken-latest"
 			if errors.Is(b, metadata.ErrNoVersion) {
-				hint = "metadata.yaml lists a release series that has no release: publish that release first, remove the series, or allow it with --allow-broken-latest"
+				hint = "metadata.yaml lists a release series that has no release: publish that release first, remove the series, or allow it with --allow broken-latest"
 			}
 			return fmt.Errorf("%w; nothing was published.\n%s", b, hint)
 		}

@@ -30,7 +30,8 @@ refused. What one run did not finish the next one does.
   clusterctl-repo publish out --to /srv/repository
 
   # A GitHub release with its tag; what would happen?
-  clusterctl-repo publish out --to https://github.com/acme/cluster-api-provider-acme --dry-run
+  clusterctl-repo publish out \
+      --to https://github.com/acme/cluster-api-provider-acme --dry-run
 
   # One OCI artifact for each provider
   clusterctl-repo publish out --to 'oci://registry.example.com/capi/{provider}'`,
@@ -71,7 +72,7 @@ refused. What one run did not finish the next one does.
 		},
 	}
 	d.bind(cmd.Flags())
-	cmd.Flags().StringSliceVar(&labels, "provider", nil, "publish only the provider with this `label`; may be repeated")
+	cmd.Flags().StringSliceVar(&labels, "provider", nil, "")
 	return cmd
 }
 

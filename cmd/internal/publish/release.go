@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -44,11 +45,12 @@ Without --to, the destinations of the configuration are used.
 		Example: `  clusterctl-repo release --version v1.2.3 --to /srv/repository
 
   # From a workflow, with contents: write
-  clusterctl-repo release --version "$GITHUB_REF_NAME" --to "https://github.com/$GITHUB_REPOSITORY"
+  clusterctl-repo release --version "$GITHUB_REF_NAME" \
+      --to "https://github.com/$GITHUB_REPOSITORY"
 
   # The image of this release, and the series of a new minor version
   clusterctl-repo release --version v1.3.0 --add-series --to /srv/repository \
-      --image ghcr.io/acme/cluster-api-provider-acme=ghcr.io/acme/cluster-api-provider-acme:v1.3.0`,
+      --image ghcr.io/acme/controller=ghcr.io/acme/controller:v1.3.0`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, dir := cmd.Context(), targets.Arg(args)
@@ -98,7 +100,8 @@ Without --to, the destinations of the configuration are used.
 		},
 	}
 	s.Bind(cmd.Flags())
-	cmd.Flags().BoolVar(&statement, "provenance", true, "add "+layouts.ProvenanceFile+", which says how the files were made (in-toto, SLSA v1)")
+	s.BindSeries(cmd.Flags())
+	cmd.Flags().BoolVar(&statement, "provenance", true, "")
 	d.bind(cmd.Flags())
 	f.Bind(cmd.Flags())
 	return cmd
@@ -120,7 +123,7 @@ func gate(b *sourcetree.Build, r *lint.Report) error {
 func refused() string {
 	var out strings.Builder
 	for _, g := range check.Gates {
-		fmt.Fprintf(&out, "- %s: %s;\n  to release it, %s\n", g.Name, g.Refuses, g.Override)
+		fmt.Fprintln(&out, term.Wrap("- ", fmt.Sprintf("%s: %s; to release it, %s", g.Name, g.Refuses, g.Override), 80, 2))
 	}
 	return out.String()
 }

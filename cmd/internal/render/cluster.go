@@ -27,10 +27,12 @@ infrastructure provider, with the ClusterClasses that it uses. Variables come
 from the environment and from clusterctl's configuration file, by clusterctl's
 rules.
 ` + targets.Help,
-		Example: `  clusterctl-repo render cluster out/infrastructure-acme/v1.2.3 my-cluster --kubernetes-version v1.34.0
+		Example: `  clusterctl-repo render cluster out/infrastructure-acme/v1.2.3 my-cluster \
+      --kubernetes-version v1.34.0
 
   # Which variables does a flavor need?
-  clusterctl-repo render cluster out/infrastructure-acme/v1.2.3 my-cluster --flavor topology --list-variables`,
+  clusterctl-repo render cluster out/infrastructure-acme/v1.2.3 my-cluster \
+      --flavor topology --list-variables`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -66,11 +68,11 @@ rules.
 	}
 	r.bind(cmd.Flags())
 	f := cmd.Flags()
-	f.StringVarP(&flavor, "flavor", "f", "", "flavor of the template (default: cluster-template.yaml)")
-	f.StringVarP(&in.Namespace, "target-namespace", "n", "default", "namespace of the cluster")
-	f.StringVar(&in.KubernetesVersion, "kubernetes-version", "", "Kubernetes version (default: the variable KUBERNETES_VERSION)")
-	f.Int64Var(&controlPlane, "control-plane-machine-count", 1, "number of control plane machines")
-	f.Int64Var(&worker, "worker-machine-count", 0, "number of worker machines")
-	f.BoolVar(&list, "list-variables", false, "print the variables instead of the cluster")
+	f.StringVarP(&flavor, "flavor", "f", "", "")
+	f.StringVarP(&in.Namespace, "target-namespace", "n", "default", "")
+	f.StringVar(&in.KubernetesVersion, "kubernetes-version", "", "")
+	f.Int64Var(&controlPlane, "control-plane-machine-count", 1, "")
+	f.Int64Var(&worker, "worker-machine-count", 0, "")
+	f.BoolVar(&list, "list-variables", false, "")
 	return cmd
 }

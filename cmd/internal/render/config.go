@@ -28,10 +28,12 @@ registry.
 
   # For a web server that shows a folder
   clusterctl-repo publish out --to static:/srv/www
-  clusterctl-repo config static:/srv/www --url https://gitlab.example.com > clusterctl.yaml
+  clusterctl-repo config static:/srv/www \
+      --url https://gitlab.example.com > clusterctl.yaml
 
   # For an air-gapped site with its own registry
-  clusterctl-repo config /srv/repository --pin --image-repository registry.example.com/capi`,
+  clusterctl-repo config /srv/repository --pin \
+      --image-registry registry.example.com/capi`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			type entry struct {
@@ -98,8 +100,8 @@ registry.
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&url, "url", "", "static:DIR: the `address` of the web server that shows DIR, https://gitlab.HOST")
-	cmd.Flags().BoolVar(&pin, "pin", false, "name the version instead of latest")
-	cmd.Flags().StringVar(&images, "image-repository", "", "take all images from this `registry` and path")
+	cmd.Flags().StringVar(&url, "url", "", "")
+	cmd.Flags().BoolVar(&pin, "pin", false, "")
+	cmd.Flags().StringVar(&images, "image-registry", "", "")
 	return cmd
 }

@@ -25,7 +25,8 @@ func providerCommand(env *cli.Env) *cobra.Command {
 		Long: `Prints what "clusterctl generate provider" prints. Variables come from the
 environment and from clusterctl's configuration file, by clusterctl's rules.
 ` + targets.Help,
-		Example: `  clusterctl-repo render provider out/infrastructure-acme/v1.2.3 --target-namespace infra
+		Example: `  clusterctl-repo render provider out/infrastructure-acme/v1.2.3 \
+      --target-namespace infra
   clusterctl-repo render provider out/infrastructure-acme/v1.2.3 --describe`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,9 +74,9 @@ environment and from clusterctl's configuration file, by clusterctl's rules.
 		},
 	}
 	r.bind(cmd.Flags())
-	cmd.Flags().StringVarP(&namespace, "target-namespace", "n", "", "namespace to install into (default: that of the components)")
-	cmd.Flags().BoolVar(&raw, "raw", false, "leave the variables as they are")
-	cmd.Flags().BoolVar(&describe, "describe", false, "print what the provider is, its variables and images")
+	cmd.Flags().StringVarP(&namespace, "target-namespace", "n", "", "")
+	cmd.Flags().BoolVar(&raw, "raw", false, "")
+	cmd.Flags().BoolVar(&describe, "describe", false, "")
 	return cmd
 }
 

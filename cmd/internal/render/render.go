@@ -54,8 +54,8 @@ type rendering struct {
 
 // bind adds the flags.
 func (r *rendering) bind(f *pflag.FlagSet) {
-	f.StringVar(&r.config, "config", "", "clusterctl's configuration file (default: where clusterctl looks for it)")
-	f.StringVar(&r.writeTo, "write-to", "", "file to write to instead of standard output")
+	f.StringVar(&r.config, "config", "", "")
+	f.StringVar(&r.writeTo, "write-to", "", "")
 }
 
 // prepare opens the release and clusterctl's configuration.

@@ -1,6 +1,7 @@
 package root
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,18 +10,16 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 )
 
-// completeValues lets shells complete the values of flags. Formats are taken from
-// the usage of -o, which lists them.
+// completeValues lets shells complete the values of flags, which their usage lists until
+// they are explained.
 func completeValues(cmd *cobra.Command) {
 	offer := func(f *pflag.Flag) {
-		values := cli.FlagValues[f.Name]
-		if f.Name == "output" {
-			_, list, _ := strings.Cut(f.Usage, ": ")
-			list, _, _ = strings.Cut(list, ";")
-			for word := range strings.SplitSeq(strings.ReplaceAll(list, " or ", ", "), ", ") {
-				if word = strings.Trim(word, " `"); word != "" && !strings.Contains(word, " ") {
-					values = append(values, word)
-				}
+		values := slices.Clone(cli.FlagValues[f.Name])
+		if f.Usage != "" {
+			values = nil
+			for word := range strings.SplitSeq(f.Usage, ", ") {
+				word, _, _ = strings.Cut(word, " ")
+				values = append(values, word)
 			}
 		}
 		if values != nil {

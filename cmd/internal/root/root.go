@@ -3,11 +3,11 @@
 package root
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
@@ -81,7 +80,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 		if word := wordAfter(c, args); c.HasSubCommands() && c.Annotations[cli.TakesTargets] == "" && word != "" {
 			return unknownCommand(c, word)
 		}
-		return cli.Usagef("%w%s Run %q for usage.", err, cmp.Or(unknownFlag(c, err), "."), c.CommandPath()+" --help")
+		return flagError(c, err)
 	})
 	for _, group := range p.Verbs {
 		if group.Title != "" {
@@ -96,6 +95,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	cmd.SetIn(env.In)
 	cmd.SetOut(env.Out)
 	cmd.SetErr(env.Err)
+	cmd.CompletionOptions.DisableNoDescFlag = true
 	cmd.InitDefaultCompletionCmd() // which keeps the output that is set by now
 	if p.Flags != nil {
 		p.Flags(env, cmd)
@@ -113,15 +113,20 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	// Cobra checks the number of arguments itself; that is wrong usage too.
 	wrapArgs(cmd)
 	completeValues(cmd)
-	refuseEmpty(cmd, "")
+	finish(cmd, "")
+	help(cmd)
 	return cmd
 }
 
-// refuseEmpty does it for the flags of a command and of those below it.
-func refuseEmpty(cmd *cobra.Command, name string) {
+// finish explains the flags of a command, and of those below it, and makes them refuse
+// the empty value.
+func finish(cmd *cobra.Command, name string) {
+	cmd.InitDefaultHelpFlag()
+	cli.Explain(name, cmd.LocalNonPersistentFlags())
+	cli.Explain(name, cmd.PersistentFlags())
 	cli.RefuseEmpty(name, cmd.LocalFlags())
 	for _, c := range cmd.Commands() {
-		refuseEmpty(c, strings.TrimSpace(name+" "+c.Name()))
+		finish(c, strings.TrimSpace(name+" "+c.Name()))
 	}
 }
 
@@ -130,7 +135,10 @@ func wrapArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return cli.Usagef("%w; usage: %s", err, c.UseLine())
+				if words := err.Error(); strings.HasPrefix(words, "accepts ") || strings.HasPrefix(words, "requires ") {
+					err = fmt.Errorf("wrong number of arguments: %d given; usage: %s", len(args), c.UseLine())
+				}
+				return cli.UsageError(err)
 			}
 			if i := slices.Index(args, ""); i >= 0 {
 				// An unset variable of a Makefile must not mean this folder.
@@ -156,21 +164,6 @@ func wrapArgs(cmd *cobra.Command) {
 	}
 }
 
-// unknownFlag proposes a flag of the command for one that it does not have.
-func unknownFlag(c *cobra.Command, err error) string {
-	name, ok := strings.CutPrefix(err.Error(), "unknown flag: ")
-	if !ok {
-		return ""
-	}
-	var known []string
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			known = append(known, "--"+f.Name)
-		}
-	})
-	return phrase.DidYouMean(name, known)
-}
-
 // unknownCommand is the error for a word that is not a command of c.
 func unknownCommand(c *cobra.Command, word string) error {
 	var known []string
@@ -179,8 +172,7 @@ func unknownCommand(c *cobra.Command, word string) error {
 			known = append(known, sub.Name())
 		}
 	}
-	hint := phrase.DidYouMean(word, known)
-	return cli.Usagef("unknown command %q%s Run %q for usage.", word, cmp.Or(hint, "."), c.CommandPath()+" --help")
+	return cli.UsageError(fmt.Errorf("%w. Run %q for usage", cli.Unknown("command", word, known), c.CommandPath()+" --help"))
 }
 
 // wordAfter is the first argument of all after the words of a command, before any flag;
@@ -196,4 +188,32 @@ func wordAfter(c *cobra.Command, rest []string) string {
 		return ""
 	}
 	return rest[0]
+}
+
+// flagError says what is wrong with a flag, and what there is instead.
+func flagError(c *cobra.Command, err error) error {
+	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
+		var known []string
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				known = append(known, f.Name)
+			}
+		})
+		err = cli.Unknown("flag", name, known)
+	} else if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		var number *strconv.NumError
+		if f := e.GetFlag(); f.Name == "version" && !c.HasParent() {
+			err = fmt.Errorf("--version prints the version of this program and takes no value; the one of a release follows a command, as in \"build --version %s\"", e.GetValue())
+		} else if errors.As(err, &number) || f.Value.Type() == "bool" || f.Value.Type() == "duration" {
+			// The words of a library about its functions help nobody.
+			err = fmt.Errorf("--%s is %q; it must be %s", f.Name, e.GetValue(), forms[f.Value.Type()])
+		}
+	}
+	return cli.Usagef("%w. Run %q for usage.", err, c.CommandPath()+" --help")
+}
+
+// forms are the forms of values, by the types of pflag.
+var forms = map[string]string{
+	"bool": "given without a value, or be true or false", "duration": "a duration, such as 90s or 5m",
+	"int": "a whole number", "int64": "a whole number",
 }

@@ -13,43 +13,36 @@ import (
 )
 
 // Cache says where the results of builds are kept.
-type Cache struct {
-	dir string
-	off bool
-}
+type Cache struct{ dir string }
+
+// off is the value of --cache that keeps nothing.
+const off = "off"
 
 // Bind adds the flags.
 func (c *Cache) Bind(f *pflag.FlagSet) {
-	f.StringVar(&c.dir, "cache", "", "keep what kustomize makes in this `folder`, for the next run (default: clusterctl-repo in the user's cache folder)")
-	f.BoolVar(&c.off, "no-cache", false, "neither use nor keep results of builds")
+	f.StringVar(&c.dir, "cache", "", "")
 }
 
 // Open opens the cache; nil if there is none. Builds work without it, so a folder
 // that cannot be used is not an error.
-func (c *Cache) Open(env *cli.Env) (*kustomize.Cache, error) {
-	dir := c.dir
-	switch {
-	case dir != "" && c.off:
-		return nil, cli.Usagef("--cache and --no-cache contradict each other; use one of them")
-	case c.off:
-		return nil, nil
-	case dir != "":
-		dir = env.Path(dir)
-	default:
-		if dir = CacheFolder(env); dir == "" {
-			return nil, nil
-		}
-	}
+func (c *Cache) Open(env *cli.Env) *kustomize.Cache {
 	program, err := ProgramIdentity()
-	if err != nil {
-		return nil, nil
+	if dir := c.Folder(env); dir != "" && err == nil {
+		return kustomize.OpenCache(dir, program)
 	}
-	return kustomize.OpenCache(dir, program), nil
+	return nil
 }
 
-// CacheFolder is where programs of the user keep what they can make again; empty if
-// that is not known.
-func CacheFolder(env *cli.Env) string {
+// Folder is where results are kept; empty for nowhere. Without the flag it is where
+// programs of the user keep what they can make again.
+func (c *Cache) Folder(env *cli.Env) string {
+	switch c.dir {
+	case off:
+		return ""
+	case "":
+	default:
+		return env.Path(c.dir)
+	}
 	below := func(name string, path ...string) string {
 		if v, ok := env.LookupEnv(name); ok && filepath.IsAbs(v) {
 			return filepath.Join(append(append([]string{v}, path...), "clusterctl-repo")...)

@@ -38,16 +38,18 @@ type Source struct {
 
 // Bind adds the flags.
 func (s *Source) Bind(f *pflag.FlagSet) {
-	f.StringVar(&s.Config, "config", "", "configuration file (default: clusterctl-repo.yaml in the source tree, if it is there)")
-	f.StringVar(&s.Version, "version", "", "version of the release, such as v1.2.3; LABEL=VERSION after a comma for a provider with its own")
-	f.StringSliceVar(&s.Providers, "provider", nil, "build only the provider with this `label`; may be repeated")
-	f.StringSliceVar(&s.Images, "image", nil, "set an image: `OLD=NEW`, where OLD is its name without a tag; LABEL:OLD=NEW for one provider; may be repeated")
-	f.BoolVar(&s.AsIs, "as-is", false, "leave objects exactly as kustomize gives them")
-	f.BoolVar(&s.AddSeries, "add-series", false, "add the release series of the version to metadata.yaml in the source tree if it is missing")
-	f.BoolVar(&s.AllowExec, "allow-exec", false, "run the commands that the configuration lists")
-	f.BoolVar(&s.AllowRemote, "allow-remote", false, "let kustomizations load bases from the network, if the configuration allows it")
+	f.StringVar(&s.Config, "config", "", "")
+	f.StringVar(&s.Version, "version", "", "")
+	f.StringSliceVar(&s.Providers, "provider", nil, "")
+	f.StringSliceVar(&s.Images, "image", nil, "")
+	f.BoolVar(&s.AsIs, "as-is", false, "")
+	cli.Allow(f, "exec", &s.AllowExec)
+	cli.Allow(f, "remote", &s.AllowRemote)
 	s.Cache.Bind(f)
 }
+
+// BindSeries adds --add-series, for verbs that make releases.
+func (s *Source) BindSeries(f *pflag.FlagSet) { f.BoolVar(&s.AddSeries, "add-series", false, "") }
 
 // Options are the flags as the library takes them.
 func (s *Source) Options(env *cli.Env) (sourcetree.Options, error) {
@@ -59,14 +61,10 @@ func (s *Source) Options(env *cli.Env) (sourcetree.Options, error) {
 	if err != nil {
 		return sourcetree.Options{}, err
 	}
-	kept, err := s.Cache.Open(env)
-	if err != nil {
-		return sourcetree.Options{}, err
-	}
 	o := sourcetree.Options{
 		Version: version, Providers: s.Providers, Images: images, AsIs: s.AsIs, AddSeries: s.AddSeries,
 		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err, Note: func(n sourcetree.Note) { note(env, n) },
-		Cache: kept, Input: s.Input,
+		Cache: s.Cache.Open(env), Input: s.Input,
 	}
 	if s.Config != "" {
 		o.Config = env.Short(s.Config)

@@ -20,8 +20,8 @@ type Suite struct {
 
 // Bind adds the flags.
 func (f *Suite) Bind(flags *pflag.FlagSet) {
-	flags.StringVar(&f.from, "from", "", "E2EConfig: take versions by URL from this mirror (`FOLDER`) instead of the network")
-	flags.BoolVar(&f.offline, "offline", false, "E2EConfig: use only versions by URL that earlier runs have fetched")
+	flags.StringVar(&f.from, "from", "", "")
+	flags.BoolVar(&f.offline, "offline", false, "")
 }
 
 // Unused refuses the flags for what is not an E2EConfig.
@@ -37,14 +37,11 @@ func (f *Suite) Unused() error {
 func (f *Suite) Open(ctx context.Context, env *cli.Env, s *Source, name string, tolerant bool) (*localrepo.Suite, error) {
 	switch {
 	case s.Version != "" || len(s.Images) > 0 || s.AddSeries || s.AllowExec:
-		return nil, cli.Usagef("%s is an E2EConfig, which says itself what to build; leave out --version, --image, --add-series and --allow-exec", name)
+		return nil, cli.Usagef("%s is an E2EConfig, which says itself what to build; leave out --version, --image, --add-series and --allow exec", name)
 	case f.from != "" && f.offline:
 		return nil, cli.Usagef("--from and --offline contradict each other; use one of them")
 	}
-	kept, err := s.Cache.Open(env)
-	if err != nil {
-		return nil, err
-	}
+	kept := s.Cache.Open(env)
 	o := localrepo.Options{Env: env.LookupEnv, Parts: s.Providers, AllowRemote: s.AllowRemote, Cache: kept}
 	if tolerant {
 		o.Absent = func(err error) { env.Say("note: not checked: %v", err) }

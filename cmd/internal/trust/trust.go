@@ -36,7 +36,7 @@ type Key struct {
 
 // Bind adds the flag.
 func (k *Key) Bind(f *pflag.FlagSet) {
-	f.StringVar(&k.File, "sign-key", "", "sign "+layouts.ChecksumFile+" with the private key in this `file`: PEM, also of cosign, whose password is in "+password)
+	f.StringVar(&k.File, "sign-key", "", "")
 }
 
 // Load reads the key.
@@ -71,9 +71,9 @@ type Verification struct {
 
 // Bind adds the flags.
 func (v *Verification) Bind(f *pflag.FlagSet) {
-	f.StringArrayVar(&v.files, "verify-key", nil, "demand that releases are signed with the public key, or certificate, in this `file`; with several, by one of them")
-	f.StringVar(&v.policy, "policy", "", "demand what this trust policy (`file`) says: the keys of each provider, and what may be unsigned and why")
-	f.BoolVar(&v.requireProvenance, "require-provenance", false, "with --verify-key or --policy: also demand "+layouts.ProvenanceFile+", with a source commit that has every input")
+	f.StringArrayVar(&v.files, "verify-key", nil, "")
+	f.StringVar(&v.policy, "policy", "", "")
+	f.BoolVar(&v.requireProvenance, "require-provenance", false, "")
 }
 
 // Given reports whether anything is demanded.

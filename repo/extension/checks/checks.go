@@ -237,7 +237,7 @@ var All = [...]*Check{
 		Severity: lint.Warning, Proof: lint.Practice,
 		Source:  "Cluster API book, Implementing Runtime Extensions, section Error management",
 		Why:     "The check cannot test the handler further, because it refuses the example. It may need settings or specific objects.",
-		Fix:     "Pass what the handler needs with --setting, --cluster-class and --cluster, or skip it with --skip.",
+		Fix:     "Pass what the handler needs with --setting and --objects, or skip it with --skip.",
 		Example: "Failure: extensionConfigName is not set",
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{
@@ -336,7 +336,7 @@ var All = [...]*Check{
 		Severity: lint.Error, Proof: lint.APIServer,
 		Source:  "apiextensions-apiserver pkg/apiserver/validation",
 		Why:     "The API server refuses the object, so Cluster API stops reconciling the Cluster.",
-		Fix:     "Correct the field. The CRDs are taken from --repo.",
+		Fix:     "Correct the field. The CRDs are taken from the TARGET.",
 		Example: "A patch that sets an image to a number.",
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{

@@ -84,10 +84,20 @@ func Matching(list []*lint.Rule, words []string) ([]*lint.Rule, error) {
 		case one != nil:
 			return nil, fmt.Errorf("rule %s does not apply here", one.ID)
 		default:
-			return nil, fmt.Errorf("unknown rule or family %q%s", word, DidYouMean(word))
+			return nil, Unknown(word)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(r *lint.Rule) bool { return !chosen[r] }), nil
+}
+
+// Unknown is the error for a word that is neither a rule nor a family. It names the rule
+// that was probably meant, and the families.
+func Unknown(word string) error {
+	var families []string
+	for _, f := range Families {
+		families = append(families, f.Prefix)
+	}
+	return fmt.Errorf("unknown rule or family %q%s (families: %s)", word, DidYouMean(word), strings.Join(families, ", "))
 }
 
 // DidYouMean is the end of a message about an unknown rule: the ID of the one that

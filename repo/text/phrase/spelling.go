@@ -1,6 +1,11 @@
 package phrase
 
-import "strings"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Nearest returns the known word that was probably meant, whatever its case, or ""
 // if none is so near that the difference can be a slip. Of two words as near, the
@@ -28,6 +33,28 @@ func DidYouMean(word string, known []string) string {
 		return `; did you mean "` + near + `"?`
 	}
 	return ""
+}
+
+// Unknown is a message about a word that is not among those there are. It names the one
+// that was probably meant, and lists them, nearest first. Flags are written with dashes.
+func Unknown(what, word string, known []string) string {
+	if len(known) == 0 {
+		return fmt.Sprintf("unknown %s %q: there are none", what, word)
+	}
+	near := slices.SortedStableFunc(slices.Values(known), func(a, b string) int {
+		return cmp.Compare(Distance(word, a), Distance(word, b))
+	})
+	dashes, hint := "", ""
+	if what == "flag" {
+		dashes = "--"
+	}
+	if meant := Nearest(word, known); meant != "" {
+		hint = fmt.Sprintf("; did you mean %q?", dashes+meant)
+	}
+	for i := range near {
+		near[i] = dashes + near[i]
+	}
+	return fmt.Sprintf("unknown %s %q%s (known: %s)", what, dashes+word, hint, Few(near, 10))
 }
 
 // Distance counts the insertions, deletions and substitutions of bytes, and the
