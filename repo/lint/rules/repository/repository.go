@@ -322,8 +322,8 @@ func unreadable(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO023", Name: "checksums", Since: "v0.1.0",
-	Title:    "SHA256SUMS must fit the files of the release",
-	Severity: lint.Error, Proof: lint.Practice,
+	Title:    "SHA256SUMS should fit the files of the release",
+	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "sha256sum --check; publish and mirror refuse such a release",
 	Why:    "Users who compare checksums refuse the release, and it can be neither published nor mirrored.",
 	Fix:    "Make SHA256SUMS again when all files are final, or restore the file that changed.",
