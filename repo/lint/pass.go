@@ -176,7 +176,7 @@ func (r *Release) OfKind(kind layouts.FileKind) []*File {
 
 // WithClasses are the files that hold a ClusterClass or a Cluster that uses one. Rules
 // that look for these in other files than their own ask for them here, because all
-// other templates may have to be parsed anew. Only file and release rules may ask.
+// other templates may have to be parsed again. Only file and release rules may ask.
 func (r *Release) WithClasses() []*File { return r.classes() }
 
 // hasClass reports whether a file belongs to WithClasses.

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Impact is what a change means for somebody who upgrades.
+// Impact is what a change means for users who upgrade.
 type Impact int
 
 // The impacts, mildest first.

@@ -14,7 +14,7 @@ import (
 )
 
 // objects compares the other objects that clusterctl installs. It deletes and
-// creates them anew at an upgrade, so hardly anything here breaks.
+// recreates them at an upgrade, so hardly anything here breaks.
 func (c *comparison) objects() {
 	pairs(others(c.old), others(c.new), idOf, func(i id, a, b **manifest.Object) {
 		change := Change{Area: InObjects, Subject: i.String()}

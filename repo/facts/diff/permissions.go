@@ -11,7 +11,7 @@ import (
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
-// right is what a rule of a role lets somebody do with a resource.
+// right is what a rule of a role lets a subject do with a resource.
 type right struct {
 	// namespace is empty for the whole cluster.
 	namespace, what, name string

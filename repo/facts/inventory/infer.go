@@ -297,7 +297,7 @@ func (e *evidence) conclude(name string) Type {
 // schemaAt is the schema of a version in a CustomResourceDefinition.
 type schemaAt struct {
 	apiVersion, kind string
-	// node is nil if the document was let go of; then it is parsed anew.
+	// node is nil if the document was let go of; then it is parsed again.
 	node    *yamldoc.Node
 	doc     *yamldoc.Document
 	version int

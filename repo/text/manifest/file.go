@@ -83,7 +83,7 @@ func (f *File) parts() *made {
 }
 
 // Forget lets go of all that was made of the text, which takes many times the memory
-// of it. Whoever asks again gets it made anew: equal, but with other documents and
+// of it. It is made again on demand: equal, but with other documents and
 // nodes than before.
 func (f *File) Forget() {
 	f.made.Store(nil)
@@ -121,7 +121,7 @@ func (f *File) Template() (*vars.Template, *vars.Error) {
 func (f *File) Docs() *yamldoc.Stream { return f.parts().reading().stream }
 
 // DocsWith is Docs with another sample for the variables that have no default.
-// It parses the file anew.
+// It parses the file again.
 func (f *File) DocsWith(sample func(name string) string) *yamldoc.Stream {
 	t, _ := f.Template()
 	if t == nil {

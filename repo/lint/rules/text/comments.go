@@ -9,7 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var commentRules = &lint.Family{Prefix: "LINT", Title: "Comments that silence rules, and source trees"}
+var commentRules = &lint.Family{Prefix: "LINT", Title: "Suppression comments, and source trees"}
 
 func onComment(p *lint.Pass, i *lint.Ignore, message string) {
 	p.Report(lint.Finding{File: i.File, Pos: i.Pos, End: i.End, Source: i.Source, Message: message})
@@ -17,7 +17,7 @@ func onComment(p *lint.Pass, i *lint.Ignore, message string) {
 
 var _ = commentRules.Add(lint.Rule{
 	ID: "LINT001", Name: "ignore-comment", Since: "v0.1.0",
-	Title:    "A comment that silences rules should name them and give a reason",
+	Title:    "A suppression comment should name rules and give a reason",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "clusterctl-repo, " + lint.IgnoreMark,
 	Why:    "The comment has no effect. Without a reason, readers cannot tell whether it is still needed.",
@@ -44,10 +44,10 @@ func ignoreComment(p *lint.Pass) {
 
 var _ = commentRules.Add(lint.Rule{
 	ID: "LINT002", Name: "ignore-unused", Since: "v0.1.0",
-	Title:    "A comment that silences a rule should be needed",
+	Title:    "A suppression comment should be needed",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "clusterctl-repo, " + lint.IgnoreMark,
-	Why:    "The comment no longer silences a finding here, but it would hide the next one.",
+	Why:    "The comment no longer suppresses a finding here, but it would hide the next one.",
 	Fix:    "Remove the rule from the comment, or the whole comment.",
 	Scope:  lint.ScopeComments, Check: ignoreUnused,
 })

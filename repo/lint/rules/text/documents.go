@@ -531,7 +531,7 @@ var _ = documentRules.Add(lint.Rule{
 })
 
 // namespaced reports whether clusterctl puts its namespace into a field of the object,
-// as fixTargetNamespace does beside metadata.
+// as fixTargetNamespace does besides metadata.
 func namespaced(o *yamldoc.Node, f *yamldoc.Field) bool {
 	if f.Name != "namespace" {
 		return false

@@ -827,7 +827,7 @@ var _ = variableRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl util/yaml/yaml.go ToUnstructured",
 	Why:    `The default changes the meaning of the YAML: without quotes a leading * is an alias, a leading & an anchor, and text after " #" a comment.`,
-	Fix:    "Put the expression in quotes.",
+	Fix:    "If the default is text, put the expression in quotes. If it is meant as YAML, such as an anchor, write it outside the variable.",
 	Kinds:  view.Substituted, Check: defaultNeedsQuotes,
 })
 

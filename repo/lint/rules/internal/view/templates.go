@@ -135,7 +135,7 @@ func MisfitsDefinition(checker *crd.Checker, r *lint.Release, o *manifest.Object
 }
 
 // BrokenRules returns the rules in CEL that a value breaks, which otherwise matches
-// its schema. Rules that read what only the user knows are passed over.
+// its schema. Rules that read what only the user knows are skipped.
 func BrokenRules(o *manifest.Object, s crd.Schema, value *yamldoc.Node, of cel.Values, path ...string) []crd.Violation {
 	of.Open = func(n *yamldoc.Node) bool { return Open(o, n) }
 	var out []crd.Violation
