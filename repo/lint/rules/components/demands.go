@@ -2,14 +2,12 @@ package components
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -30,6 +28,11 @@ type demand struct {
 type test func(n *yamldoc.Node, fail failure)
 
 type failure func(at *yamldoc.Node, format string, args ...any)
+
+// at is a failure of which the place is another value.
+func (f failure) at(place *yamldoc.Node) failure {
+	return func(_ *yamldoc.Node, format string, args ...any) { f(place, format, args...) }
+}
 
 // judge holds an object against demands.
 type judge struct {
@@ -177,15 +180,29 @@ func distinct(name string) test {
 }
 
 // selects demands a selector of labels that the API server understands
-// (apimachinery meta/v1/validation, ValidateLabelSelector).
+// (apimachinery meta/v1/validation, ValidateLabelSelector, which would link the
+// network).
 func selects(n *yamldoc.Node, fail failure) {
-	data, err := json.Marshal(n.Value())
-	var s metav1.LabelSelector
-	if err != nil || json.Unmarshal(data, &s) != nil {
-		return // another rule tells of wrong types
-	}
-	for _, e := range metavalidation.ValidateLabelSelector(&s, metavalidation.LabelSelectorValidationOptions{}, nil) {
-		fail(nil, "is not valid: %v", e)
-		return
+	labels(n.Get("matchLabels"), fail)
+	for _, e := range n.Get("matchExpressions").List() {
+		if unset(e.Get("key")) {
+			fail(e, "has an expression without a key")
+		} else {
+			form(validation.IsQualifiedName)(e.Get("key"), fail.at(e.Get("key")))
+		}
+		values := e.Get("values")
+		switch op := e.Get("operator").Str(); {
+		case op == "In" || op == "NotIn":
+			if unset(values) {
+				fail(e, "has an expression with the operator %s and without values", op)
+			}
+		case op != "Exists" && op != "DoesNotExist":
+			fail(cmp.Or(e.Get("operator"), e), "has the operator %q; it must be In, NotIn, Exists or DoesNotExist", op)
+		case !unset(values):
+			fail(values, "has values, which the operator %s does not allow", op)
+		}
+		for _, v := range values.List() {
+			form(validation.IsValidLabelValue)(v, fail.at(v))
+		}
 	}
 }

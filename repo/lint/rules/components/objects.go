@@ -83,7 +83,7 @@ var bindingDemands = []demand{
 				fail(at, "has the apiGroup %q; a ServiceAccount must have none", at.Str())
 			}
 			if name := n.Get("name"); name != nil {
-				form(validation.IsDNS1123Subdomain)(name, func(_ *yamldoc.Node, format string, args ...any) { fail(name, format, args...) })
+				form(validation.IsDNS1123Subdomain)(name, fail.at(name))
 			}
 		case "User", "Group":
 			if at.Str() != "" && at.Str() != view.RbacGroup {
