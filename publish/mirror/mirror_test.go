@@ -308,7 +308,7 @@ func TestChangedUpstream(t *testing.T) {
 				own.releases["v1.2.0"] = tc.change(slices.Clone(own.releases["v1.2.0"]))
 				_, err := Run(t.Context(), wants, toFolder(t, dir))
 				changed, ok := errors.AsType[*ChangedError](err)
-				if !ok || changed.Release != "infrastructure-foo v1.2.0" || !cmp.Equal(changed.Difference, tc.difference) || !strings.Contains(err.Error(), "--allow=changed") {
+				if !ok || changed.Release != "infrastructure-foo v1.2.0" || !cmp.Equal(changed.Difference, tc.difference) || !strings.Contains(err.Error(), "--allow changed") {
 					t.Errorf("%v", err)
 				}
 				if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
