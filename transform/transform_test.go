@@ -246,7 +246,7 @@ func TestBuildRefuses(t *testing.T) {
 		},
 		"remote base": {
 			edits: []string{"- ../crd\n", "- https://github.com/acme/base//config?ref=v1\n"},
-			want:  []string{"config/default/kustomization.yaml:5:3: ", "loaded from the network", "--allow=remote"},
+			want:  []string{"config/default/kustomization.yaml:5:3: ", "loaded from the network", "--allow remote"},
 		},
 		"remote patch": {
 			edits: []string{"- ../crd\n", "- ../crd\npatches:\n- path: https://example.com/p.yaml\n"},
@@ -307,7 +307,7 @@ func TestBuildRefuses(t *testing.T) {
 		},
 		"command that is not allowed": {
 			edits: []string{"    path: config/default\n", "    path: config/default\n  assets:\n  - run: [echo, hello]\n    name: hello.txt\n"},
-			want:  []string{"clusterctl-repo.yaml:9:10: ", "--allow=exec"},
+			want:  []string{"clusterctl-repo.yaml:9:10: ", "--allow exec"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,8 +49,9 @@ repository that others read.`,
   clusterctl-repo build --version v1.2.3
 
   # One of its providers, with the image of this release
+  image=ghcr.io/acme/cluster-api-provider-acme
   clusterctl-repo build --version v1.2.3 --provider infrastructure-acme \
-      --image ghcr.io/acme/controller=ghcr.io/acme/controller:v1.2.3
+      --image $image=$image:v1.2.3
 
   # The local repository of an e2e suite
   clusterctl-repo build test/e2e/config/docker.yaml --out _artifacts/repository

@@ -49,8 +49,9 @@ Without --to, the destinations of the configuration are used.
       --to "https://github.com/$GITHUB_REPOSITORY"
 
   # The image of this release, and the series of a new minor version
+  image=ghcr.io/acme/cluster-api-provider-acme
   clusterctl-repo release --version v1.3.0 --add-series --to /srv/repository \
-      --image ghcr.io/acme/controller=ghcr.io/acme/controller:v1.3.0`,
+      --image $image=$image:v1.3.0`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, dir := cmd.Context(), targets.Arg(args)
