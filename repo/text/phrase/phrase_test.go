@@ -25,7 +25,10 @@ func TestWords(t *testing.T) {
 		phrase.Visible("plain é"):         "plain é",
 		phrase.DidYouMean("E", abc):       `; did you mean "e"?`,
 		phrase.DidYouMean("x", abc):       "",
-		phrase.DidYouMean("word", abc):    "",
+		phrase.Unknown("command", "lnit", []string{"diff", "init", "lint"}): `unknown command "lnit"; did you mean "lint"? (known: lint, init and diff)`,
+		phrase.Unknown("flag", "fxi", []string{"diff", "fix"}):              `unknown flag "--fxi"; did you mean "--fix"? (known: --fix and --diff)`,
+		phrase.Unknown("file", "a", nil):                                    `unknown file "a": there are none`,
+		phrase.DidYouMean("word", abc):                                      "",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

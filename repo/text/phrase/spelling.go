@@ -41,14 +41,19 @@ func Unknown(what, word string, known []string) string {
 	if len(known) == 0 {
 		return fmt.Sprintf("unknown %s %q: there are none", what, word)
 	}
-	near := slices.SortedStableFunc(slices.Values(known), func(a, b string) int {
-		return cmp.Compare(Distance(word, a), Distance(word, b))
-	})
+	meant := Nearest(word, known)
+	far := func(s string) int {
+		if s == meant {
+			return -1
+		}
+		return Distance(word, s)
+	}
+	near := slices.SortedStableFunc(slices.Values(known), func(a, b string) int { return cmp.Compare(far(a), far(b)) })
 	dashes, hint := "", ""
 	if what == "flag" {
 		dashes = "--"
 	}
-	if meant := Nearest(word, known); meant != "" {
+	if meant != "" {
 		hint = fmt.Sprintf("; did you mean %q?", dashes+meant)
 	}
 	for i := range near {
