@@ -354,11 +354,12 @@ func paused(do func(o m)) func(*tape) bool {
 func TestDoctored(t *testing.T) {
 	lines := newTape(t)
 	right := verdicts((&tape{lines: lines}).events())
-	found, tried := 0, 0
+	found, tried, nowhere := 0, 0, 0
 	missed := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(doctored)) {
 		one := doctored[name]
-		for seed, made := uint64(0), 0; made < share.Of(1, 5) && seed < 60; seed++ {
+		made := 0
+		for seed := uint64(0); made < share.Of(1, 5) && seed < 60; seed++ {
 			tape := &tape{lines: slices.Clone(lines), random: rand.New(rand.NewPCG(seed, uint64(len(name))))}
 			if !one.do(tape) {
 				continue
@@ -376,12 +377,17 @@ func TestDoctored(t *testing.T) {
 				missed[name]++
 			}
 		}
+		if made == 0 {
+			t.Logf("the recording has no place for %s", name)
+			nowhere++
+		}
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(missed), func(a, b string) int { return cmp.Or(missed[b]-missed[a], strings.Compare(a, b)) }) {
 		t.Logf("missed %d × %s", missed[name], name)
 	}
 	t.Logf("%d of %d gaps found", found, tried)
-	if 10*found < 9*tried || tried < len(doctored) {
-		t.Errorf("%d of %d gaps found; want nine of ten of each kind of %d", found, tried, len(doctored))
+	// One try of each kind tells less than five.
+	if 10*found < share.Of(8, 9)*tried || nowhere > 3 {
+		t.Errorf("%d of %d gaps found, and no place for %d of %d kinds", found, tried, nowhere, len(doctored))
 	}
 }
