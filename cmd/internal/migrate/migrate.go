@@ -82,6 +82,9 @@ of the fields of the kind.`,
 				}
 				return cli.Usagef("cannot migrate to %q: expected %s", to, strings.Join(known, ", "))
 			}
+			if write && diff {
+				return cli.Usagef("--diff writes nothing, so it contradicts --write; use one of them")
+			}
 			if err := o.Parse(); err != nil {
 				return err
 			}

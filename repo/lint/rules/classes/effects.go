@@ -621,7 +621,7 @@ func reported(p *lint.Pass, c *clusterclass.Class) {
 const generator = "cluster-api core/reconcilers/topology/cluster/patches/inline"
 
 var patchApplies = patchRules.Add(lint.Rule{
-	ID: "PA020", Name: "class-patch-applies", Since: "v0.2.0",
+	ID: "PA020", Name: "class-patch-applies", Since: "v0.1.0",
 	Title:    "JSON patches must apply to the templates that they select",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "cluster-api core/reconcilers/topology/cluster/patches, applyPatchesToRequest",
@@ -631,7 +631,7 @@ var patchApplies = patchRules.Add(lint.Rule{
 })
 
 var patchVariableValue = patchRules.Add(lint.Rule{
-	ID: "PA021", Name: "patch-variable-value", Since: "v0.2.0",
+	ID: "PA021", Name: "patch-variable-value", Since: "v0.1.0",
 	Title:    "Variables in patches must have a value for every selected template",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: generator + ", calculateValue",
@@ -641,7 +641,7 @@ var patchVariableValue = patchRules.Add(lint.Rule{
 })
 
 var patchRenders = patchRules.Add(lint.Rule{
-	ID: "PA022", Name: "patch-renders", Since: "v0.2.0",
+	ID: "PA022", Name: "patch-renders", Since: "v0.1.0",
 	Title:    "Templates in patches must render, and values must render to YAML",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: generator + ", renderValueTemplate and patchIsEnabled",
@@ -651,7 +651,7 @@ var patchRenders = patchRules.Add(lint.Rule{
 })
 
 var patchResult = patchRules.Add(lint.Rule{
-	ID: "PA023", Name: "patch-result", Since: "v0.2.0",
+	ID: "PA023", Name: "patch-result", Since: "v0.1.0",
 	Title:    "Patched templates must match their CustomResourceDefinitions",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "spec.versions[].schema of the CustomResourceDefinition in the components",
@@ -661,7 +661,7 @@ var patchResult = patchRules.Add(lint.Rule{
 })
 
 var patchNoValue = patchRules.Add(lint.Rule{
-	ID: "PA024", Name: "patch-no-value", Since: "v0.2.0",
+	ID: "PA024", Name: "patch-no-value", Since: "v0.1.0",
 	Title:    "Templates in patches should not write that a variable has no value",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: generator + ", renderValueTemplate",

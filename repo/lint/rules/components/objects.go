@@ -22,7 +22,7 @@ import (
 )
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC015", Name: "role-fields", Since: "v0.2.0",
+	ID: "RBAC015", Name: "role-fields", Since: "v0.1.0",
 	Title:    "Roles and bindings must have fields that the API server accepts",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/rbac/validation, ValidatePolicyRule and ValidateClusterRoleBinding",
@@ -94,7 +94,7 @@ var bindingDemands = []demand{
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH014", Name: "webhook-fields", Since: "v0.2.0",
+	ID: "WH014", Name: "webhook-fields", Since: "v0.1.0",
 	Title:    "Webhooks must have fields that the API server accepts",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateMutatingWebhook and validateRuleWithOperations",
@@ -187,7 +187,7 @@ func webhookedResources(n *yamldoc.Node, fail failure) {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH015", Name: "service-fields", Since: "v0.2.0",
+	ID: "WH015", Name: "service-fields", Since: "v0.1.0",
 	Title:    "Services must have fields that the API server accepts",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/core/validation, ValidateService and validateServicePort",
@@ -255,7 +255,7 @@ func aPort(n *yamldoc.Node, fail failure) {
 }
 
 var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP007", Name: "pod-fields", Since: "v0.2.0",
+	ID: "DEP007", Name: "pod-fields", Since: "v0.1.0",
 	Title:    "Workloads must have fields that the API server accepts",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/core/validation, ValidatePodSpec and validateContainerCommon; pkg/apis/apps/validation",

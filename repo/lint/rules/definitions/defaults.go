@@ -12,7 +12,7 @@ import (
 )
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD035", Name: "schema-defaults", Since: "v0.2.0",
+	ID: "CRD035", Name: "schema-defaults", Since: "v0.1.0",
 	Title:    "A default in the schema of a CRD must fit the schema and its validation rules",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "k8s.io/apiextensions-apiserver pkg/apiserver/schema/defaulting/validation.go, ValidateDefaults",

@@ -52,7 +52,7 @@ func structuralSchema(p *lint.Pass) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD034", Name: "validation-rules", Since: "v0.2.0",
+	ID: "CRD034", Name: "validation-rules", Since: "v0.1.0",
 	Title:    "The validation rules of a CRD must compile and stay within the cost limit",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: crdValidation + ", ValidateCustomResourceDefinitionOpenAPISchema; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel, Compile",

@@ -16,7 +16,7 @@ import (
 )
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP025", Name: "core-admission", Since: "v0.2.0",
+	ID: "TOP025", Name: "core-admission", Since: "v0.1.0",
 	Title:    "Control planes, workers and health checks must pass the webhooks of Cluster API",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api core/webhooks/admission, MachineDeployment and MachineHealthCheck; controlplane/kubeadm/webhooks/admission, validateKubeadmControlPlaneSpec",

@@ -521,7 +521,7 @@ func sameText(a, b *yamldoc.Document) bool {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML015", Name: "not-writable", Since: "v0.2.0",
+	ID: "YAML015", Name: "not-writable", Since: "v0.1.0",
 	Title:    "Values and keys must be ones that clusterctl can write",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "sigs.k8s.io/yaml, Marshal; clusterctl util/yaml/yaml.go, FromUnstructured",
