@@ -166,7 +166,7 @@ func TestExampleExtension(t *testing.T) {
 	if err := core.Discover(t.Context(), url, bytesOf(ca)); err != nil {
 		t.Errorf("Cluster API refuses it: %v", err)
 	}
-	common := []string{url, "--ca-file", ca, "--ready-url", ready}
+	common := []string{"--ca-file", ca, "--ready-url", ready}
 	release := filepath.Join(builtExamples(t), "runtime-extension-acme")
 	class := filepath.Join("..", "..", "examples", "cluster-api-provider-acme", "templates", "clusterclass-quick-start.yaml")
 	for name, args := range map[string][]string{
@@ -180,7 +180,7 @@ func TestExampleExtension(t *testing.T) {
 		// With the CRDs of the templates, and the ClusterClass of their provider.
 		"by repository": {filepath.Dir(release), "--objects", class},
 	} {
-		findings, took, measured := checked(t, append(args, common...)...)
+		findings, took, measured := checked(t, append(append([]string{url}, args...), common...)...)
 		for _, f := range findings {
 			if strings.HasPrefix(name, "by ") && strings.HasPrefix(f, "LIV068") {
 				continue // the port is not the one of the pods, of course
