@@ -341,7 +341,7 @@ func (s *admitting) compare(p pair, said map[string]int) (refused bool, err erro
 		return false, err
 	}
 	r.Artifacts = append(r.Artifacts, repo.BytesArtifact(layouts.TemplateFile(""), escaped(data)))
-	report, err := lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}, Partial: true})
+	report, err := lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}, Partial: true})
 	if err != nil {
 		return false, err
 	}
@@ -566,7 +566,7 @@ func TestMutatedExtensions(t *testing.T) {
 		}
 		id := layouts.Provider{Type: layouts.RuntimeExtension, Name: "foo"}
 		r := &repo.Release{Provider: id, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("runtime-extension-components.yaml", escaped(data))}}
-		report, err := lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}, Partial: true})
+		report, err := lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}, Partial: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -198,7 +198,7 @@ func ofClass(r *lint.Rule) bool {
 
 // classRules are the rules about ClusterClasses.
 var classRules = sync.OnceValue(func() []*lint.Rule {
-	return slices.DeleteFunc(slices.Clone(rules.All), func(r *lint.Rule) bool { return !ofClass(r) })
+	return slices.DeleteFunc(slices.Clone(eachAlone()), func(r *lint.Rule) bool { return !ofClass(r) })
 })
 
 // uncheckable are refusals that no rule finds.
