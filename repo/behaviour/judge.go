@@ -188,7 +188,7 @@ type timer struct {
 	do  func()
 }
 
-func (t timer) before(u timer) bool { return cmp.Or(t.at.Compare(u.at), cmp.Compare(t.seq, u.seq)) < 0 }
+func (t timer) Compare(u timer) int { return cmp.Or(t.at.Compare(u.at), cmp.Compare(t.seq, u.seq)) }
 
 // arrived is an event that waits for others that are older.
 type arrived struct {
@@ -197,8 +197,8 @@ type arrived struct {
 	seq     int
 }
 
-func (a arrived) before(b arrived) bool {
-	return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.seq, b.seq)) < 0
+func (a arrived) Compare(b arrived) int {
+	return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.seq, b.seq))
 }
 
 type (
@@ -207,10 +207,10 @@ type (
 )
 
 // pile is a heap.
-type pile[T interface{ before(T) bool }] []T
+type pile[T interface{ Compare(T) int }] []T
 
 func (p pile[T]) Len() int           { return len(p) }
-func (p pile[T]) Less(i, j int) bool { return p[i].before(p[j]) }
+func (p pile[T]) Less(i, j int) bool { return p[i].Compare(p[j]) < 0 }
 func (p pile[T]) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
 func (p *pile[T]) Push(x any)        { *p = append(*p, x.(T)) }
 func (p *pile[T]) Pop() any {

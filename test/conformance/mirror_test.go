@@ -93,9 +93,9 @@ func TestMirrorChain(t *testing.T) {
 		// config is what clusterctl reads the mirror with; empty if it cannot.
 		config string
 	}{
-		{"GitHub to GitLab", []string{"--config", upstream, "--to", "https://gitlab.example.com/" + labProject, "--out", lab}, filepath.Join(lab, layouts.ConfigFile)},
-		{"GitLab to OCI", []string{"--config", filepath.Join(lab, layouts.ConfigFile), "--to", "oci://" + host + "/mirror/{provider}", "--out", images}, ""},
-		{"OCI to folder", []string{"--config", stored, "--to", folder}, filepath.Join(folder, layouts.ConfigFile)},
+		{"GitHub to GitLab", []string{upstream, "--to", "https://gitlab.example.com/" + labProject, "--out", lab}, filepath.Join(lab, layouts.ConfigFile)},
+		{"GitLab to OCI", []string{filepath.Join(lab, layouts.ConfigFile), "--to", "oci://" + host + "/mirror/{provider}", "--out", images}, ""},
+		{"OCI to folder", []string{stored, "--to", folder}, filepath.Join(folder, layouts.ConfigFile)},
 	} {
 		ok := t.Run(tt.name, func(t *testing.T) {
 			logs := []*fault.Injector{w.hub.Faults, w.lab.Faults, registry}
