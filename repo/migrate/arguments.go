@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 )
 
 // argumentList are the names of the arguments at one path, in the order that they
@@ -19,7 +19,7 @@ type argumentList struct {
 	// base counts the items of each object that no patch has added.
 	base []int
 	// changed are the operations that changed the list last.
-	changed *tree.Node
+	changed *edit.Node
 	// moved is set when they moved items that no patch has added.
 	moved bool
 	// before are the names that the list may have if they do not take place, others
@@ -113,7 +113,7 @@ func (a *argumentList) index(name string) (index int, somewhere bool) {
 }
 
 // add appends an argument to every object.
-func (a *argumentList) add(list *tree.Node, arg placed) {
+func (a *argumentList) add(list *edit.Node, arg placed) {
 	if len(a.objects) == 0 {
 		a.put(nil)
 	}
@@ -124,7 +124,7 @@ func (a *argumentList) add(list *tree.Node, arg placed) {
 }
 
 // remove takes an argument out of every object.
-func (a *argumentList) remove(list *tree.Node, index int) {
+func (a *argumentList) remove(list *edit.Node, index int) {
 	for i, args := range a.objects {
 		a.before = append(a.before, namesOf(args[index:])...)
 		a.objects[i] = slices.Delete(slices.Clone(args), index, index+1)
@@ -137,14 +137,14 @@ func (a *argumentList) remove(list *tree.Node, index int) {
 }
 
 // replaced notes the arguments that an operation on something around them leaves.
-func (p *operations) replaced(item *tree.Entry, op string, segments []string, rows []table.Row) {
+func (p *operations) replaced(item *edit.Entry, op string, segments []string, rows []table.Row) {
 	for _, row := range rows {
 		path := strings.Split(row.Path, ".")
 		if row.Value != table.Args || len(path) < len(segments) || op == "test" {
 			continue
 		}
 		a := p.arguments(path)
-		value := tree.NewMap(item.Value)
+		value := edit.NewMap(item.Value)
 		if e := item.Value.Get("value"); e != nil {
 			value = e.Value
 		} else if e := item.Value.At("valueFrom", "template"); e != nil {
@@ -163,7 +163,7 @@ func (p *operations) replaced(item *tree.Entry, op string, segments []string, ro
 }
 
 // replace puts arguments in the place of all others.
-func (a *argumentList) replace(list *tree.Node, args []placed) {
+func (a *argumentList) replace(list *edit.Node, args []placed) {
 	if len(a.objects) == 0 {
 		a.put(nil)
 	}
@@ -189,15 +189,15 @@ func (a *argumentList) one() ([]placed, bool) {
 }
 
 // patched is the argument that an operation writes, with the text of its value.
-func patched(item *tree.Entry, name string) placed {
+func patched(item *edit.Entry, name string) placed {
 	arg := placed{argument: argument{name: name, key: asText(name)}, unsure: true}
 	if e := item.Value.Get("value"); e != nil {
 		arg.value = e.Value.String()
 		arg.unsure = strings.Contains(arg.value, "\n")
 	} else if e := item.Value.At("valueFrom", "variable"); e != nil {
-		variable := tree.Unquote(e.Value.Raw)
+		variable := edit.Unquote(e.Value.Raw)
 		arg.value, arg.template = "{{ toJson ."+variable+" }}", true
-		arg.unsure = strings.ContainsAny(variable, "[]-/ ") || tree.HasVariables(variable)
+		arg.unsure = strings.ContainsAny(variable, "[]-/ ") || edit.HasVariables(variable)
 	} else if e := item.Value.At("valueFrom", "template"); e != nil {
 		text, ok := oneLine(e.Value.Raw)
 		arg.value, arg.template = text, true
@@ -208,7 +208,7 @@ func patched(item *tree.Entry, name string) placed {
 
 // whole makes an operation on one item of a list one that writes all of it, because
 // patches of classes cannot name an item. It is false if the list is not known.
-func (p *operations) whole(item *tree.Entry, op string, list []string, args *argumentList, index int, arg placed) bool {
+func (p *operations) whole(item *edit.Entry, op string, list []string, args *argumentList, index int, arg placed) bool {
 	all, ok := args.one()
 	if !ok || op != "remove" && arg.unsure {
 		return false
@@ -231,20 +231,20 @@ func (p *operations) whole(item *tree.Entry, op string, list []string, args *arg
 		from.Rename("value")
 		e = from
 	} else if e == nil {
-		e = tree.NewEntry("value", tree.NewLeaf(""))
+		e = edit.NewEntry("value", edit.NewLeaf(""))
 		item.Value.Insert(len(item.Value.Entries), e)
 	}
-	items := tree.NewList(item.Value, p.object.step)
+	items := edit.NewList(item.Value, p.object.step)
 	for _, a := range all {
-		fields := tree.NewMap(items)
-		fields.Insert(0, tree.NewEntry("name", tree.NewLeaf(a.key)))
-		fields.Insert(1, tree.NewEntry("value", tree.NewLeaf(a.value)))
-		items.Insert(len(items.Entries), tree.NewItem(fields))
+		fields := edit.NewMap(items)
+		fields.Insert(0, edit.NewEntry("name", edit.NewLeaf(a.key)))
+		fields.Insert(1, edit.NewEntry("value", edit.NewLeaf(a.value)))
+		items.Insert(len(items.Entries), edit.NewItem(fields))
 	}
 	switch {
 	case template:
-		holder := tree.NewMap(item.Value)
-		from := tree.NewEntry("template", tree.NewLeaf(""))
+		holder := edit.NewMap(item.Value)
+		from := edit.NewEntry("template", edit.NewLeaf(""))
 		holder.Insert(0, from)
 		e.Rename("valueFrom")
 		e.Set(holder)

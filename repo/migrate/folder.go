@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -152,7 +152,7 @@ type source struct {
 	// with what it applies to.
 	partial bool
 	list    *target
-	seen    map[string][]*tree.Node
+	seen    map[string][]*edit.Node
 	result  *Result
 }
 

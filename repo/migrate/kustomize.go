@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 )
 
 // target is what JSON patches of kustomize apply to.
@@ -64,17 +64,17 @@ func newKustomizations(all []*source, c *table.Contract) *kustomizations {
 }
 
 // read parses a kustomization file; nil if that is not possible.
-func read(data []byte) *tree.Document {
+func read(data []byte) *edit.Document {
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
-	d, err := tree.Parse(text, 0)
-	if err != nil || sound(text, d) != nil || d.Anchors || !d.Root.IsMap() {
+	d, err := edit.Parse(text, 0)
+	if err != nil || d.Anchors || !d.Root.IsMap() {
 		return nil
 	}
 	return d
 }
 
 // entries are the items of a list of a kustomization.
-func entries(n *tree.Node, name string) []*tree.Entry {
+func entries(n *edit.Node, name string) []*edit.Entry {
 	if e := n.Get(name); e != nil && e.Value.IsList() {
 		return e.Value.Entries
 	}
@@ -96,7 +96,7 @@ func (k *kustomizations) mark(s *source) {
 	}
 	for _, list := range []string{"resources", "bases", "components"} {
 		for _, e := range entries(d.Root, list) {
-			name := path.Join(path.Dir(s.name), tree.Unquote(e.Value.Raw))
+			name := path.Join(path.Dir(s.name), edit.Unquote(e.Value.Raw))
 			for _, base := range []string{"", "/kustomization.yaml", "/kustomization.yml", "/Kustomization"} {
 				if k.files[name+base] != nil {
 					k.parts[s.name] = append(k.parts[s.name], name+base)
@@ -109,7 +109,7 @@ func (k *kustomizations) mark(s *source) {
 		}
 	}
 	for _, e := range entries(d.Root, "patchesStrategicMerge") {
-		if f := file(tree.Unquote(e.Value.Raw)); f != nil {
+		if f := file(edit.Unquote(e.Value.Raw)); f != nil {
 			f.partial = true
 			k.uses[s.name] = append(k.uses[s.name], use{unit: f.name})
 		} else {
@@ -148,7 +148,7 @@ func (k *kustomizations) mark(s *source) {
 }
 
 // inlineUse remembers a patch inside a kustomization.
-func (k *kustomizations) inlineUse(s *source, e *tree.Entry, u use) {
+func (k *kustomizations) inlineUse(s *source, e *edit.Entry, u use) {
 	_, content, ok := strings.Cut(e.Value.Raw, "\n")
 	if !ok {
 		return
@@ -163,7 +163,7 @@ func (k *kustomizations) inlineUse(s *source, e *tree.Entry, u use) {
 
 // additions remembers the fields that a list of JSON patches adds to.
 func (k *kustomizations) additions(kind, text string) {
-	d, err := tree.Parse(strings.ReplaceAll(text, "\r\n", "\n"), 0)
+	d, err := edit.Parse(strings.ReplaceAll(text, "\r\n", "\n"), 0)
 	if err != nil || !d.Root.IsList() {
 		return
 	}
@@ -184,12 +184,12 @@ func (k *kustomizations) patched(kind, field string) bool {
 
 // isOperations reports whether a patch is a list of JSON patches.
 func isOperations(data []byte) bool {
-	d, err := tree.Parse(strings.ReplaceAll(string(data), "\r\n", "\n"), 0)
+	d, err := edit.Parse(strings.ReplaceAll(string(data), "\r\n", "\n"), 0)
 	return err == nil && d.Root.IsList()
 }
 
 // target reads what a patch applies to; nil if it is not of a migrated kind.
-func (k *kustomizations) target(patch *tree.Node) *target {
+func (k *kustomizations) target(patch *edit.Node) *target {
 	e := patch.Get("target")
 	if e == nil {
 		return nil
@@ -211,8 +211,8 @@ func (k *kustomizations) target(patch *tree.Node) *target {
 // targets are the migrated objects that the patches of a file may apply to: those
 // of the same folder for classes, for patches of kustomize those that the
 // kustomizations are made of.
-func (k *kustomizations) targets(s *source) map[string][]*tree.Node {
-	out := map[string][]*tree.Node{}
+func (k *kustomizations) targets(s *source) map[string][]*edit.Node {
+	out := map[string][]*edit.Node{}
 	take := func(other *source) {
 		if other == nil || other == s || other.partial || other.list != nil {
 			return
@@ -265,7 +265,6 @@ func (k *kustomizations) file(name string, s *source, o Options) *Result {
 	if d == nil || strings.Contains(string(s.data), "\r") {
 		return r
 	}
-	before := d.String()
 	k.current = s.name
 	f := &file{name: name, opts: o, result: r, step: listStep(string(s.data)), uses: countVariables(string(s.data))}
 	f.opts.Partial = true
@@ -278,7 +277,7 @@ func (k *kustomizations) file(name string, s *source, o Options) *Result {
 			if t == nil {
 				continue
 			}
-			if v := e.Value.At("target", "version"); v != nil && slices.Contains(t.kind.From, tree.Unquote(v.Value.Raw)) {
+			if v := e.Value.At("target", "version"); v != nil && slices.Contains(t.kind.From, edit.Unquote(v.Value.Raw)) {
 				setText(v, t.kind.To)
 			}
 		}
@@ -287,14 +286,7 @@ func (k *kustomizations) file(name string, s *source, o Options) *Result {
 		k.inline(f, d, e, nil)
 	}
 	k.replacements(d.Root)
-	after := d.String()
-	if after == before {
-		return r
-	}
-	again, err := tree.Parse(after, 0)
-	if err == nil {
-		err = sound(after, again)
-	}
+	after, err := d.Result()
 	if err != nil {
 		return &Result{New: s.data, Left: 1, Findings: []Finding{{
 			Level: Manual, File: name, Line: 1, Message: "the kustomization cannot be edited safely: " + err.Error(), Help: "migrate its patches by hand",
@@ -305,8 +297,8 @@ func (k *kustomizations) file(name string, s *source, o Options) *Result {
 }
 
 // inline migrates a patch in the text of a kustomization.
-func (k *kustomizations) inline(f *file, d *tree.Document, e *tree.Entry, t *target) {
-	if e.Value.Kind != tree.Leaf {
+func (k *kustomizations) inline(f *file, d *edit.Document, e *edit.Entry, t *target) {
+	if e.Value.Kind != edit.Leaf {
 		return
 	}
 	head, content, ok := strings.Cut(e.Value.Raw, "\n")
@@ -315,7 +307,7 @@ func (k *kustomizations) inline(f *file, d *tree.Document, e *tree.Entry, t *tar
 	}
 	text, indent := dedent(content)
 	now := text
-	if p, err := tree.Parse(text+"\n", e.Line); err == nil && p.Root.IsList() && sound(text+"\n", p) == nil {
+	if p, err := edit.Parse(text+"\n", e.Line); err == nil && p.Root.IsList() {
 		if t != nil {
 			k.run(f, p.Root, t, inlineUnit(k.current, e.Line))
 			now = strings.TrimSuffix(p.String(), "\n")
@@ -324,7 +316,7 @@ func (k *kustomizations) inline(f *file, d *tree.Document, e *tree.Entry, t *tar
 		f.opts.base = func(kind, name, at string) ([]argument, bool) {
 			return k.base(inlineUnit(k.current, e.Line), kind, name, at)
 		}
-		now = strings.TrimSuffix(strings.Join(f.documents(tree.Split(text+"\n"), e.Line), ""), "\n")
+		now = strings.TrimSuffix(strings.Join(f.documents(edit.Split(text+"\n"), e.Line), ""), "\n")
 	}
 	if now != text {
 		e.Value.SetRaw(head + "\n" + reindent(now, indent))
@@ -333,9 +325,9 @@ func (k *kustomizations) inline(f *file, d *tree.Document, e *tree.Entry, t *tar
 }
 
 // run migrates the list of JSON patches of a unit.
-func (k *kustomizations) run(f *file, list *tree.Node, t *target, unit string) {
-	o := &object{file: f, kind: t.kind, root: &tree.Node{Kind: tree.Map}, name: strings.TrimSpace("patch of " + t.kind.Kind + " " + t.name), step: f.step, partial: true}
-	var targets []*tree.Node
+func (k *kustomizations) run(f *file, list *edit.Node, t *target, unit string) {
+	o := &object{file: f, kind: t.kind, root: &edit.Node{Kind: edit.Map}, name: strings.TrimSpace("patch of " + t.kind.Kind + " " + t.name), step: f.step, partial: true}
+	var targets []*edit.Node
 	for _, n := range f.opts.Targets[t.kind.Group+"/"+t.kind.Kind] {
 		if t.name == "" || n.Text("metadata", "name") == t.name {
 			targets = append(targets, n)
@@ -350,17 +342,14 @@ func (k *kustomizations) run(f *file, list *tree.Node, t *target, unit string) {
 func (k *kustomizations) operations(name string, s *source, o Options) *Result {
 	r := &Result{New: s.data}
 	text := string(s.data)
-	d, err := tree.Parse(text, 0)
-	if err == nil {
-		err = sound(text, d)
-	}
+	d, err := edit.Parse(text, 0)
 	if err != nil || d.Anchors || strings.Contains(text, "\r") || !d.Root.IsList() {
 		return r
 	}
 	f := &file{name: name, opts: o, result: r, step: listStep(text), uses: countVariables(text)}
 	k.run(f, d.Root, s.list, s.name)
-	after := d.String()
-	if again, err := tree.Parse(after, 0); err != nil || sound(after, again) != nil {
+	after, err := d.Result()
+	if err != nil {
 		return &Result{New: s.data, Left: 1, Findings: []Finding{{
 			Level: Manual, File: name, Line: 1, Message: "the patches cannot be edited safely", Help: "migrate them by hand",
 		}}}
@@ -370,17 +359,17 @@ func (k *kustomizations) operations(name string, s *source, o Options) *Result {
 }
 
 // replacements migrates the kinds and field paths of replacements.
-func (k *kustomizations) replacements(root *tree.Node) {
-	one := func(selector *tree.Node, field *tree.Entry) {
-		t := k.target(&tree.Node{Kind: tree.Map, Entries: []*tree.Entry{tree.NewEntry("target", selector.Clone())}})
+func (k *kustomizations) replacements(root *edit.Node) {
+	one := func(selector *edit.Node, field *edit.Entry) {
+		t := k.target(&edit.Node{Kind: edit.Map, Entries: []*edit.Entry{edit.NewEntry("target", selector.Clone())}})
 		if t == nil {
 			return
 		}
 		if v := selector.Get("version"); v != nil {
 			setText(v, t.kind.To)
 		}
-		if field != nil && field.Value.Kind == tree.Leaf {
-			if to, ok := movedPath(t.kind, tree.Unquote(field.Value.Raw)); ok {
+		if field != nil && field.Value.Kind == edit.Leaf {
+			if to, ok := movedPath(t.kind, edit.Unquote(field.Value.Raw)); ok {
 				setText(field, to)
 			}
 		}

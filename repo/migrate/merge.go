@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 )
 
 // kustomize merges the maps of arguments of the old version key by key, but
@@ -38,8 +38,8 @@ func holdings(text string, c *table.Contract) []holding {
 	if !strings.Contains(text, "xtraArgs") {
 		return nil
 	}
-	for _, chunk := range tree.Split(strings.ReplaceAll(text, "\r\n", "\n")) {
-		d, err := tree.Parse(chunk, 0)
+	for _, chunk := range edit.Split(strings.ReplaceAll(text, "\r\n", "\n")) {
+		d, err := edit.Parse(chunk, 0)
 		if err != nil || d.Root == nil || d.Anchors || !d.Root.IsMap() {
 			continue
 		}
@@ -64,7 +64,7 @@ func holdings(text string, c *table.Contract) []holding {
 
 // arguments reads a map or list of arguments, in the order of the list that they
 // become.
-func arguments(n *tree.Node) []argument {
+func arguments(n *edit.Node) []argument {
 	var out []argument
 	switch {
 	case n.IsMap():
@@ -129,7 +129,7 @@ type argumentPatch struct {
 
 // learnPatches remembers what the JSON patches of a unit make of arguments.
 func (k *kustomizations) learnPatches(unit, text string) {
-	d, err := tree.Parse(strings.ReplaceAll(text, "\r\n", "\n"), 0)
+	d, err := edit.Parse(strings.ReplaceAll(text, "\r\n", "\n"), 0)
 	if err != nil || !d.Root.IsList() || k.patches[unit] != nil {
 		return
 	}
@@ -349,7 +349,7 @@ func inlineUnit(kustomization string, line int) string {
 }
 
 // repeat adds the arguments that a merged patch must repeat, as items of a list.
-func (o *object) repeat(e *tree.Entry, list *tree.Node) {
+func (o *object) repeat(e *edit.Entry, list *edit.Node) {
 	if !o.partial || o.file.opts.base == nil {
 		return
 	}
@@ -359,20 +359,20 @@ func (o *object) repeat(e *tree.Entry, list *tree.Node) {
 		return
 	}
 	for _, a := range base {
-		if slices.ContainsFunc(list.Entries, func(e *tree.Entry) bool { return e.Value.Text("name") == a.name }) {
+		if slices.ContainsFunc(list.Entries, func(e *edit.Entry) bool { return e.Value.Text("name") == a.name }) {
 			continue
 		}
 		if strings.Contains(a.value, "\n") {
 			o.manual(e, "kustomize replaces lists, so the patch must repeat the argument "+a.name, "add it")
 			continue
 		}
-		fields := tree.NewMap(list)
-		fields.Insert(0, tree.NewEntry("name", tree.NewLeaf(a.key)))
-		fields.Insert(1, tree.NewEntry("value", tree.NewLeaf(a.value)))
-		at := slices.IndexFunc(list.Entries, func(e *tree.Entry) bool { return e.Value.Text("name") > a.name })
+		fields := edit.NewMap(list)
+		fields.Insert(0, edit.NewEntry("name", edit.NewLeaf(a.key)))
+		fields.Insert(1, edit.NewEntry("value", edit.NewLeaf(a.value)))
+		at := slices.IndexFunc(list.Entries, func(e *edit.Entry) bool { return e.Value.Text("name") > a.name })
 		if at < 0 {
 			at = len(list.Entries)
 		}
-		list.Insert(at, tree.NewItem(fields))
+		list.Insert(at, edit.NewItem(fields))
 	}
 }

@@ -8,12 +8,13 @@ package migrate
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 )
 
 // Level says what is left to do.
@@ -57,7 +58,7 @@ type Options struct {
 	Partial bool
 	// Targets are migrated objects of other files by group/kind, to which patches
 	// in this one may apply.
-	Targets map[string][]*tree.Node
+	Targets map[string][]*edit.Node
 	// patched reports whether a JSON patch adds to a field of a kind.
 	patched func(kind, path string) bool
 	// base says what a merged patch must repeat of the arguments at a path.
@@ -86,7 +87,7 @@ func Text(name string, data []byte, o Options) *Result {
 }
 
 // text is Text with the migrated objects by group/kind.
-func text(name string, data []byte, o Options) (*Result, map[string][]*tree.Node) {
+func text(name string, data []byte, o Options) (*Result, map[string][]*edit.Node) {
 	r := &Result{New: data}
 	if !bytes.Contains(data, []byte("cluster.x-k8s.io")) {
 		return r, nil
@@ -108,7 +109,7 @@ func text(name string, data []byte, o Options) (*Result, map[string][]*tree.Node
 	for again := true; again; {
 		r = &Result{New: data}
 		f.result, f.uses, f.seen, f.converted = r, countVariables(content), nil, map[string]int{}
-		migrated = strings.Join(f.documents(tree.Split(content), 0), "")
+		migrated = strings.Join(f.documents(edit.Split(content), 0), "")
 		// How often a variable is used elsewhere is known at the end, and said then.
 		again = f.shared == nil && f.share()
 	}
@@ -134,6 +135,23 @@ func old(text string, c *table.Contract) bool {
 	return false
 }
 
+// mentions reports whether a text that cannot be read seems to hold an object of
+// an old version.
+func mentions(text string, c *table.Contract) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimLeft(strings.TrimSpace(line), "- ")
+		if value, ok := strings.CutPrefix(line, "apiVersion:"); ok {
+			group, version, _ := strings.Cut(strings.Trim(strings.TrimSpace(value), `"'`), "/")
+			for _, k := range c.Kinds {
+				if k.Group == group && slices.Contains(k.From, version) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // file is one text with what its documents share.
 type file struct {
 	name   string
@@ -148,7 +166,7 @@ type file struct {
 	// added are the fields that patches of classes add to, by kind.
 	added map[string][]string
 	// seen are the migrated objects by group/kind.
-	seen map[string][]*tree.Node
+	seen map[string][]*edit.Node
 }
 
 // share finds the variables of which only some expressions were converted.
@@ -194,31 +212,22 @@ func (f *file) document(text string, before int) string {
 		})
 		return text
 	}
-	d, err := tree.Parse(text, before)
-	if err == nil {
-		err = sound(text, d)
-	}
+	d, err := edit.Parse(text, before)
 	if err != nil {
 		if !mentions(text, f.opts.Contract) {
 			return text
 		}
-		return back(lineOf(err), err)
+		line := 0
+		if at, ok := errors.AsType[*edit.Error](err); ok {
+			line = at.Line
+		}
+		return back(line, err)
 	}
 	if d.Root == nil {
 		return text
 	}
 	f.value(d, d.Root)
-	out := d.String()
-	if out == text {
-		return text
-	}
-	again, err := tree.Parse(out, before)
-	if err == nil {
-		err = sound(out, again)
-	}
-	if err == nil {
-		err = same(d.Root, again.Root)
-	}
+	out, err := d.Result()
 	if err != nil {
 		return back(before+1, fmt.Errorf("the result would not be what it should (%w)", err))
 	}
@@ -227,7 +236,7 @@ func (f *file) document(text string, before int) string {
 
 // value migrates an object, the items of a list of objects, or what is nested in
 // an object of another kind.
-func (f *file) value(d *tree.Document, n *tree.Node) {
+func (f *file) value(d *edit.Document, n *edit.Node) {
 	if !n.IsMap() {
 		return
 	}
@@ -248,13 +257,16 @@ func (f *file) value(d *tree.Document, n *tree.Node) {
 	}
 	o := &object{file: f, kind: k, root: n, step: f.step, partial: f.opts.Partial}
 	o.name = strings.TrimSpace(k.Kind + " " + n.Text("metadata", "name"))
-	if d.Anchors {
+	message, help := "", ""
+	switch {
+	case d.Anchors:
+		message, help = "the document has anchors, aliases or merge keys, so that one line can be the value of several places", "write the values out, and migrate again"
+	case n.Closed():
+		message, help = "the object has a collection in braces or brackets that cannot be edited safely, as with a comment or a tag in it", "write it in block style, and migrate again"
+	}
+	if message != "" {
 		f.result.Left++
-		f.result.add(Finding{
-			Level: Manual, File: f.name, Line: n.Entries[0].Line, Object: o.name,
-			Message: "the document has anchors, aliases or merge keys, so that one line can be the value of several places",
-			Help:    "write the values out, and migrate again",
-		})
+		f.result.add(Finding{Level: Manual, File: f.name, Line: n.Entries[0].Line, Object: o.name, Message: message, Help: help})
 		return
 	}
 	f.result.Migrated++
@@ -263,9 +275,9 @@ func (f *file) value(d *tree.Document, n *tree.Node) {
 }
 
 // remember keeps an object for the patches that apply to it.
-func (f *file) remember(k *table.Kind, n *tree.Node) {
+func (f *file) remember(k *table.Kind, n *edit.Node) {
 	if f.seen == nil {
-		f.seen = map[string][]*tree.Node{}
+		f.seen = map[string][]*edit.Node{}
 	}
 	f.seen[k.Group+"/"+k.Kind] = append(f.seen[k.Group+"/"+k.Kind], n)
 }

@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 )
 
 // object is one object that is being rewritten.
 type object struct {
 	file    *file
 	kind    *table.Kind
-	root    *tree.Node
+	root    *edit.Node
 	name    string
 	step    int
 	partial bool
@@ -21,9 +21,9 @@ type object struct {
 	row table.Row
 	// after is the entry that was put after another one last, so that fields keep
 	// their order.
-	after map[*tree.Entry]*tree.Entry
+	after map[*edit.Entry]*edit.Entry
 	// made are the entries that were created on the way to a moved one.
-	made map[*tree.Entry]bool
+	made map[*edit.Entry]bool
 	// anchorLine is the line of what has none of its own; pathOnly is set where no
 	// value is needed; stuck says why a value could not be converted.
 	anchorLine int
@@ -33,7 +33,7 @@ type object struct {
 
 // migrate carries out the table.
 func (o *object) migrate() {
-	o.after, o.made = map[*tree.Entry]*tree.Entry{}, map[*tree.Entry]bool{}
+	o.after, o.made = map[*edit.Entry]*edit.Entry{}, map[*edit.Entry]bool{}
 	unknown := o.unknown()
 	if o.kind.Kind == "ClusterClass" {
 		o.patches()
@@ -74,7 +74,7 @@ func (o *object) carry(row table.Row) {
 		}
 		if row.Also != "" {
 			_, _, also := split(row.Path, row.Also)
-			copied := tree.NewEntry(e.Name, e.Value.Clone())
+			copied := edit.NewEntry(e.Name, e.Value.Clone())
 			o.place(n, copied, from, also)
 		}
 		if !slices.Equal(from, to) {
@@ -84,13 +84,13 @@ func (o *object) carry(row table.Row) {
 }
 
 // fill writes the default of a field into a map that is there.
-func (o *object) fill(parent *tree.Entry, name string) {
+func (o *object) fill(parent *edit.Entry, name string) {
 	if parent == nil || !parent.Value.IsMap() || o.row.IfEmpty && len(parent.Value.Entries) > 0 {
 		return
 	}
-	e := tree.NewEntry(name, tree.NewLeaf(o.row.Default))
+	e := edit.NewEntry(name, edit.NewLeaf(o.row.Default))
 	if len(parent.Value.Entries) == 0 && !parent.Value.Flow {
-		parent.Set(tree.NewMap(parent.Owner()))
+		parent.Set(edit.NewMap(parent.Owner()))
 	}
 	parent.Value.Insert(0, e)
 }
@@ -114,14 +114,14 @@ func split(path, to string) (base string, from, dst []string) {
 }
 
 // nodes returns the maps at a path that ends with a list, or the root.
-func nodes(root *tree.Node, base string) []*tree.Node {
-	out := []*tree.Node{root}
+func nodes(root *edit.Node, base string) []*edit.Node {
+	out := []*edit.Node{root}
 	if base == "" {
 		return out
 	}
 	for _, part := range strings.Split(strings.TrimSuffix(base, "[]"), "[]") {
 		path := strings.Split(strings.TrimPrefix(part, "."), ".")
-		var next []*tree.Node
+		var next []*edit.Node
 		for _, n := range out {
 			if e := n.At(path...); e != nil && e.Value.IsList() {
 				for _, item := range e.Value.Entries {
@@ -138,7 +138,7 @@ func nodes(root *tree.Node, base string) []*tree.Node {
 
 // place moves an entry from one path below n to another. An entry that is not in
 // the tree is only put there.
-func (o *object) place(n *tree.Node, e *tree.Entry, from, to []string) {
+func (o *object) place(n *edit.Node, e *edit.Entry, from, to []string) {
 	common := 0
 	for common < len(from)-1 && common < len(to)-1 && from[common] == to[common] {
 		common++
@@ -182,12 +182,12 @@ func (o *object) place(n *tree.Node, e *tree.Entry, from, to []string) {
 }
 
 // insert puts an entry below at, and creates what is missing on the way.
-func (o *object) insert(at *tree.Node, e *tree.Entry, path []string, index, indent int, flow bool, anchor *tree.Entry) {
+func (o *object) insert(at *edit.Node, e *edit.Entry, path []string, index, indent int, flow bool, anchor *edit.Entry) {
 	top := true
 	for _, name := range path[:len(path)-1] {
 		next := at.Get(name)
 		if next == nil {
-			next = tree.NewEntry(name, tree.NewMap(at))
+			next = edit.NewEntry(name, edit.NewMap(at))
 			if top {
 				next.Lead = e.TakeLead()
 				by := at.Indent - indent
@@ -199,10 +199,10 @@ func (o *object) insert(at *tree.Node, e *tree.Entry, path []string, index, inde
 			}
 			o.made[next] = true
 		} else if !next.Value.IsMap() {
-			next.Set(tree.NewMap(at))
+			next.Set(edit.NewMap(at))
 		}
 		if next.Value.Flow && len(next.Value.Entries) == 0 && !at.Flow {
-			next.Set(tree.NewMap(at))
+			next.Set(edit.NewMap(at))
 		}
 		at, index, top = next.Value, len(next.Value.Entries), false
 	}
@@ -219,15 +219,15 @@ func (o *object) insert(at *tree.Node, e *tree.Entry, path []string, index, inde
 }
 
 // shiftLead moves only the lines before an entry.
-func shiftLead(e *tree.Entry, by int) {
-	bare := &tree.Entry{Lead: e.Lead}
+func shiftLead(e *edit.Entry, by int) {
+	bare := &edit.Entry{Lead: e.Lead}
 	bare.Shift(by)
 	e.Lead = bare.Lead
 }
 
 // prune removes maps that were emptied, up to one that stays, and reports whether
 // an entry of that one was removed.
-func (o *object) prune(n, stop *tree.Node) bool {
+func (o *object) prune(n, stop *edit.Node) bool {
 	for n != stop && len(n.Entries) == 0 {
 		e := n.Parent()
 		if e == nil {
@@ -245,7 +245,7 @@ func (o *object) prune(n, stop *tree.Node) bool {
 
 // join merges a map into one that is there already. Anything else is left where
 // it is, because only one of the two can be meant.
-func (o *object) join(n *tree.Node, e, target *tree.Entry, to []string) {
+func (o *object) join(n *edit.Node, e, target *edit.Entry, to []string) {
 	switch {
 	case e.Value.Empty() && e.Owner() != nil:
 		e.Owner().Remove(e)
@@ -272,7 +272,7 @@ func (o *object) join(n *tree.Node, e, target *tree.Entry, to []string) {
 
 // drop removes a field. Its comments stay. A variable that is used nowhere else
 // stays too, in a comment, because users may set it.
-func (o *object) drop(e *tree.Entry) {
+func (o *object) drop(e *edit.Entry) {
 	text := entryText(e)
 	owner := e.Owner()
 	if o.row.Path != "status" {
@@ -298,22 +298,22 @@ func (o *object) drop(e *tree.Entry) {
 }
 
 // entryText is an entry as it is written, without the lines before and after it.
-func entryText(e *tree.Entry) string {
-	lone := &tree.Node{Kind: e.Owner().Kind, Indent: e.Owner().Indent}
+func entryText(e *edit.Entry) string {
+	lone := &edit.Node{Kind: e.Owner().Kind, Indent: e.Owner().Indent}
 	c := *e
 	c.Lead, c.Tail = nil, nil
-	lone.Entries = []*tree.Entry{&c}
+	lone.Entries = []*edit.Entry{&c}
 	lone.Adopt()
 	return lone.String()
 }
 
 // bump writes the new version of a migrated kind.
-func (o *object) bump(e *tree.Entry, k *table.Kind) {
-	if e == nil || e.Value.Kind != tree.Leaf {
+func (o *object) bump(e *edit.Entry, k *table.Kind) {
+	if e == nil || e.Value.Kind != edit.Leaf {
 		return
 	}
 	for _, v := range k.From {
-		if tree.Unquote(e.Value.Raw) == k.Group+"/"+v {
+		if edit.Unquote(e.Value.Raw) == k.Group+"/"+v {
 			e.Value.SetRaw(strings.Replace(e.Value.Raw, k.Group+"/"+v, k.APIVersion(), 1))
 			e.Touch()
 			return
@@ -322,7 +322,7 @@ func (o *object) bump(e *tree.Entry, k *table.Kind) {
 }
 
 // report adds a finding about a field.
-func (o *object) report(level Level, e *tree.Entry, message, help string) {
+func (o *object) report(level Level, e *edit.Entry, message, help string) {
 	o.file.result.add(Finding{
 		Level: level, File: o.file.name, Line: o.line(e), Object: o.name, Path: o.row.Path,
 		Message: message, Help: help,
@@ -330,7 +330,7 @@ func (o *object) report(level Level, e *tree.Entry, message, help string) {
 }
 
 // line is that of an entry in the old text, or of what is around it.
-func (o *object) line(e *tree.Entry) int {
+func (o *object) line(e *edit.Entry) int {
 	for e != nil {
 		if e.Line > 0 {
 			return e.Line
@@ -343,11 +343,11 @@ func (o *object) line(e *tree.Entry) int {
 	return o.root.Entries[0].Line
 }
 
-func (o *object) note(e *tree.Entry, message string) { o.report(Note, e, message, "") }
+func (o *object) note(e *edit.Entry, message string) { o.report(Note, e, message, "") }
 
 // manual reports that something is left to do and marks its line, so that a later
 // run still knows it.
-func (o *object) manual(e *tree.Entry, message, help string) {
+func (o *object) manual(e *edit.Entry, message, help string) {
 	o.report(Manual, e, message, help)
 	e.Note(todo(o.file.opts.Contract) + message + "; " + help)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -17,9 +17,9 @@ const opaque = "\x00"
 type operations struct {
 	object *object // that the list is in, for reports
 	kind   *table.Kind
-	list   *tree.Node
+	list   *edit.Node
 	// targets are the migrated objects that the list applies to, as far as known.
-	targets []*tree.Node
+	targets []*edit.Node
 	// created are the maps that earlier operations create.
 	created map[string]bool
 	// lists are the arguments that the targets have after the operations so far, by
@@ -98,7 +98,7 @@ func concerns(row table.Row, path string) bool {
 }
 
 // operation rewrites one operation.
-func (p *operations) operation(item *tree.Entry) {
+func (p *operations) operation(item *edit.Entry) {
 	op, segments := item.Value.Text("op"), pointer(item.Value.Text("path"))
 	if segments == nil {
 		return
@@ -144,20 +144,20 @@ func (p *operations) operation(item *tree.Entry) {
 // skeleton is an object that holds nothing but the value of an operation.
 type skeleton struct {
 	object *object
-	bones  map[*tree.Entry]bool
-	index  map[*tree.Entry]string
-	value  *tree.Entry
+	bones  map[*edit.Entry]bool
+	index  map[*edit.Entry]string
+	value  *edit.Entry
 	indent int
 	// from is the entry in the operation that holds the value, nil if there is none.
-	from *tree.Entry
+	from *edit.Entry
 	text bool // the value is a template
 	// whole is where all of the value is now, also with what other rows made of it.
 	whole string
 }
 
-func (p *operations) skeleton(item *tree.Entry, op string, segments []string) *skeleton {
-	s := &skeleton{bones: map[*tree.Entry]bool{}, index: map[*tree.Entry]string{}}
-	var value *tree.Node
+func (p *operations) skeleton(item *edit.Entry, op string, segments []string) *skeleton {
+	s := &skeleton{bones: map[*edit.Entry]bool{}, index: map[*edit.Entry]string{}}
+	var value *edit.Node
 	if e := item.Value.Get("value"); e != nil {
 		s.from, value = e, e.Value
 	} else if e := item.Value.At("valueFrom", "template"); e != nil {
@@ -166,9 +166,9 @@ func (p *operations) skeleton(item *tree.Entry, op string, segments []string) *s
 		}
 	}
 	if value == nil {
-		value = tree.NewLeaf(opaque)
+		value = edit.NewLeaf(opaque)
 	}
-	root := &tree.Node{Kind: tree.Map}
+	root := &edit.Node{Kind: edit.Map}
 	if !s.text {
 		root.Indent = item.Value.Indent
 	}
@@ -176,18 +176,18 @@ func (p *operations) skeleton(item *tree.Entry, op string, segments []string) *s
 	at := root
 	for i, segment := range segments {
 		last := i == len(segments)-1
-		var next *tree.Node
+		var next *edit.Node
 		switch {
 		case last:
 			next = value
 		case isIndex(segments[i+1]):
-			next = &tree.Node{Kind: tree.List, Indent: root.Indent}
+			next = &edit.Node{Kind: edit.List, Indent: root.Indent}
 		default:
-			next = &tree.Node{Kind: tree.Map, Indent: root.Indent}
+			next = &edit.Node{Kind: edit.Map, Indent: root.Indent}
 		}
-		e := tree.NewEntry(segment, next)
-		if isIndex(segment) && at.Kind == tree.List {
-			e = tree.NewItem(next)
+		e := edit.NewEntry(segment, next)
+		if isIndex(segment) && at.Kind == edit.List {
+			e = edit.NewItem(next)
 			s.index[e] = segment
 		}
 		at.Insert(0, e)
@@ -200,32 +200,32 @@ func (p *operations) skeleton(item *tree.Entry, op string, segments []string) *s
 	}
 	s.object = &object{
 		file: p.object.file, kind: p.kind, root: root, name: p.object.name, step: p.object.step, partial: true,
-		after: map[*tree.Entry]*tree.Entry{}, made: map[*tree.Entry]bool{}, anchorLine: item.Line, pathOnly: op == "remove",
+		after: map[*edit.Entry]*edit.Entry{}, made: map[*edit.Entry]bool{}, anchorLine: item.Line, pathOnly: op == "remove",
 	}
 	s.value.Line = item.Line
 	return s
 }
 
 // restore puts an untouched value back.
-func (s *skeleton) restore(item *tree.Entry) {
+func (s *skeleton) restore(item *edit.Entry) {
 	if s.from != nil && !s.text {
 		s.from.Set(s.value.Value)
 	}
 }
 
 // templateTree reads a template that makes a map or a list; nil for others.
-func templateTree(v *tree.Node) *tree.Node {
-	if v.Kind != tree.Leaf {
+func templateTree(v *edit.Node) *edit.Node {
+	if v.Kind != edit.Leaf {
 		return nil
 	}
 	text := v.Raw
 	if head, content, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(head, "|") && !strings.ContainsAny(head, "0123456789") {
 		text, _ = dedent(content)
-	} else if text = tree.Unquote(text); strings.Contains(text, "\n") {
+	} else if text = edit.Unquote(text); strings.Contains(text, "\n") {
 		return nil
 	}
-	d, err := tree.Parse(text, 0)
-	if err != nil || sound(text, d) != nil || d.Root == nil || d.Anchors || !d.Root.IsMap() && !d.Root.IsList() {
+	d, err := edit.Parse(text, 0)
+	if err != nil || d.Root == nil || d.Anchors || !d.Root.IsMap() && !d.Root.IsList() {
 		return nil
 	}
 	return d.Body()
@@ -235,14 +235,14 @@ func templateTree(v *tree.Node) *tree.Node {
 type part struct {
 	segments []string
 	made     int // where the first map that was created on the way is; -1 if none
-	entry    *tree.Entry
+	entry    *edit.Entry
 }
 
 // parts finds what became of the value.
 func (s *skeleton) parts() []part {
 	var out []part
-	var walk func(n *tree.Node, path []string, made int)
-	walk = func(n *tree.Node, path []string, made int) {
+	var walk func(n *edit.Node, path []string, made int)
+	walk = func(n *edit.Node, path []string, made int) {
 		for _, e := range n.Entries {
 			name := e.Name
 			if i, ok := s.index[e]; ok {
@@ -257,7 +257,7 @@ func (s *skeleton) parts() []part {
 			if s.object.made[e] && m < 0 {
 				m = len(path)
 			}
-			if (s.bones[e] || s.object.made[e]) && e != s.value && e.Value.Kind != tree.Leaf {
+			if (s.bones[e] || s.object.made[e]) && e != s.value && e.Value.Kind != edit.Leaf {
 				walk(e.Value, here, m)
 				continue
 			}
@@ -271,7 +271,7 @@ func (s *skeleton) parts() []part {
 }
 
 // write puts the parts back as operations.
-func (p *operations) write(item *tree.Entry, op string, s *skeleton) {
+func (p *operations) write(item *edit.Entry, op string, s *skeleton) {
 	parts := s.parts()
 	if len(parts) == 0 {
 		p.object.report(Note, item, "removed the patch of "+item.Value.Text("path")+", which has no effect", "")
@@ -316,21 +316,21 @@ func (p *operations) write(item *tree.Entry, op string, s *skeleton) {
 }
 
 // another adds an operation like the first after a place.
-func (p *operations) another(item, place *tree.Entry) *tree.Entry {
-	fields := &tree.Node{Kind: tree.Map, Flow: item.Value.Flow, Indent: item.Value.Indent}
+func (p *operations) another(item, place *edit.Entry) *edit.Entry {
+	fields := &edit.Node{Kind: edit.Map, Flow: item.Value.Flow, Indent: item.Value.Indent}
 	for _, name := range []string{"op", "path"} {
 		e := item.Value.Get(name)
-		fields.Insert(len(fields.Entries), tree.NewEntry(name, tree.NewLeaf(e.Value.Raw)))
+		fields.Insert(len(fields.Entries), edit.NewEntry(name, edit.NewLeaf(e.Value.Raw)))
 	}
-	e := tree.NewItem(fields)
+	e := edit.NewItem(fields)
 	p.list.Insert(p.list.Index(place)+1, e)
 	return e
 }
 
 // setText replaces the text of a scalar, keeping its quotes.
-func setText(e *tree.Entry, text string) {
+func setText(e *edit.Entry, text string) {
 	raw := e.Value.Raw
-	if tree.Unquote(raw) == text {
+	if edit.Unquote(raw) == text {
 		return
 	}
 	if raw != "" && (raw[0] == '"' || raw[0] == '\'') {
@@ -340,7 +340,7 @@ func setText(e *tree.Entry, text string) {
 }
 
 // setValue writes the value of an operation.
-func (p *operations) setValue(to, value *tree.Entry, s *skeleton, fresh bool) {
+func (p *operations) setValue(to, value *edit.Entry, s *skeleton, fresh bool) {
 	if s.from == nil {
 		return
 	}
@@ -349,25 +349,25 @@ func (p *operations) setValue(to, value *tree.Entry, s *skeleton, fresh bool) {
 			setTemplate(s.from, value.Value)
 			return
 		}
-		holder := tree.NewEntry("valueFrom", tree.NewMap(to.Value))
+		holder := edit.NewEntry("valueFrom", edit.NewMap(to.Value))
 		to.Value.Insert(len(to.Value.Entries), holder)
-		e := tree.NewEntry("template", tree.NewLeaf(""))
+		e := edit.NewEntry("template", edit.NewLeaf(""))
 		holder.Value.Insert(0, e)
 		setTemplate(e, value.Value)
 		return
 	}
 	e := to.Value.Get("value")
 	if e == nil {
-		e = tree.NewEntry("value", tree.NewLeaf(""))
+		e = edit.NewEntry("value", edit.NewLeaf(""))
 		to.Value.Insert(len(to.Value.Entries), e)
 	}
 	v := value.Value
 	lead := value.TakeLead()
-	if v.Kind == tree.Leaf || v.Flow {
+	if v.Kind == edit.Leaf || v.Flow {
 		v.Shift(s.indent - value.Owner().Indent)
 	} else {
 		step := 2
-		if v.Kind == tree.List {
+		if v.Kind == edit.List {
 			step = p.object.step
 		}
 		v.Indented(to.Value.Indent + step)
@@ -380,7 +380,7 @@ func (p *operations) setValue(to, value *tree.Entry, s *skeleton, fresh bool) {
 }
 
 // setTemplate writes a value as the text of a template.
-func setTemplate(e *tree.Entry, v *tree.Node) {
+func setTemplate(e *edit.Entry, v *edit.Node) {
 	v.Indented(0)
 	text := strings.TrimSuffix(v.String(), "\n")
 	was := e.Value.Raw
@@ -392,7 +392,7 @@ func setTemplate(e *tree.Entry, v *tree.Node) {
 		}
 		return
 	}
-	if was != "" && tree.Unquote(was) == text {
+	if was != "" && edit.Unquote(was) == text {
 		return
 	}
 	e.Value.SetRaw("|\n" + reindent(text, e.Owner().Indent+2))
@@ -412,8 +412,8 @@ func (p *operations) missing(segments []string) bool {
 }
 
 // follow goes down a pointer.
-func follow(n *tree.Node, segments []string) *tree.Entry {
-	var e *tree.Entry
+func follow(n *edit.Node, segments []string) *edit.Entry {
+	var e *edit.Entry
 	for _, s := range segments {
 		if n.IsList() {
 			i, err := strconv.Atoi(s)
@@ -430,7 +430,7 @@ func follow(n *tree.Node, segments []string) *tree.Entry {
 }
 
 // argument rewrites the patch of one argument, which is an item of a list now.
-func (p *operations) argument(item *tree.Entry, op string, segments []string) {
+func (p *operations) argument(item *edit.Entry, op string, segments []string) {
 	list, name := segments[:len(segments)-1], segments[len(segments)-1]
 	p.object.row = table.Row{Path: dotted(segments)}
 	fail := func(why string) {
@@ -464,9 +464,9 @@ func (p *operations) argument(item *tree.Entry, op string, segments []string) {
 	switch {
 	case item.Value.Get("value") != nil:
 		e := item.Value.Get("value")
-		fields := tree.NewMap(item.Value)
-		fields.Insert(0, tree.NewEntry("name", tree.NewLeaf(asText(name))))
-		value := tree.NewEntry("value", e.Value)
+		fields := edit.NewMap(item.Value)
+		fields.Insert(0, edit.NewEntry("name", edit.NewLeaf(asText(name))))
+		value := edit.NewEntry("value", e.Value)
 		value.Comment, e.Comment = e.Comment, ""
 		value.Shift(2)
 		fields.Insert(1, value)
@@ -474,7 +474,7 @@ func (p *operations) argument(item *tree.Entry, op string, segments []string) {
 	case item.Value.At("valueFrom", "variable") != nil:
 		e := item.Value.At("valueFrom", "variable")
 		if arg.unsure {
-			fail("the variable " + tree.Unquote(e.Value.Raw) + " cannot be named in a template")
+			fail("the variable " + edit.Unquote(e.Value.Raw) + " cannot be named in a template")
 			return
 		}
 		e.Rename("template")
@@ -510,7 +510,7 @@ func (p *operations) argument(item *tree.Entry, op string, segments []string) {
 func oneLine(raw string) (string, bool) {
 	head, content, block := strings.Cut(raw, "\n")
 	if !block {
-		return tree.Unquote(raw), raw != ""
+		return edit.Unquote(raw), raw != ""
 	}
 	if !strings.HasPrefix(head, "|") && !strings.HasPrefix(head, ">") || strings.ContainsAny(head, "0123456789+") {
 		return "", false

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 )
 
 // patches migrates the patches of a ClusterClass. They follow the kind that they
@@ -35,7 +35,7 @@ func (o *object) patches() {
 			p := operations{object: o, kind: k, list: list.Value, targets: o.selected(selector.Value, k), created: created, lists: lists}
 			p.migrate()
 			// v1beta2 refuses what patches nothing.
-			if list.Value.Empty() && !tree.HasVariables(entryText(patch)) {
+			if list.Value.Empty() && !edit.HasVariables(entryText(patch)) {
 				o.clear(definitions, d)
 				o.clear(all, patch)
 			}
@@ -47,7 +47,7 @@ func (o *object) patches() {
 }
 
 // clear removes an item of a list, or keeps it if it is a patch with definitions.
-func (o *object) clear(list, item *tree.Entry) {
+func (o *object) clear(list, item *edit.Entry) {
 	if d := item.Value.Get("definitions"); d == nil || len(d.Value.Entries) == 0 {
 		list.Value.Remove(item)
 	}
@@ -55,9 +55,9 @@ func (o *object) clear(list, item *tree.Entry) {
 
 // selected are the templates that a selector of this class selects, as far as the
 // class names them; otherwise all of the kind.
-func (o *object) selected(selector *tree.Node, k *table.Kind) []*tree.Node {
+func (o *object) selected(selector *edit.Node, k *table.Kind) []*edit.Node {
 	var names []string
-	ref := func(n *tree.Node, path ...string) {
+	ref := func(n *edit.Node, path ...string) {
 		for _, field := range []string{"ref", "templateRef"} {
 			if n.Text(append(path, field, "kind")...) == k.Kind {
 				names = append(names, n.Text(append(path, field, "name")...))
@@ -79,7 +79,7 @@ func (o *object) selected(selector *tree.Node, k *table.Kind) []*tree.Node {
 			}
 			for _, worker := range nodes(o.root, "spec.workers."+workers+"[]") {
 				class := worker.Text("class")
-				if !slices.ContainsFunc(classes.Value.Entries, func(e *tree.Entry) bool { return selects(tree.Unquote(e.Value.Raw), class) }) {
+				if !slices.ContainsFunc(classes.Value.Entries, func(e *edit.Entry) bool { return selects(edit.Unquote(e.Value.Raw), class) }) {
 					continue
 				}
 				for _, part := range []string{"bootstrap", "infrastructure"} {
@@ -89,8 +89,8 @@ func (o *object) selected(selector *tree.Node, k *table.Kind) []*tree.Node {
 			}
 		}
 	}
-	for _, all := range [][]*tree.Node{o.file.seen[k.Group+"/"+k.Kind], o.file.opts.Targets[k.Group+"/"+k.Kind]} {
-		var out []*tree.Node
+	for _, all := range [][]*edit.Node{o.file.seen[k.Group+"/"+k.Kind], o.file.opts.Targets[k.Group+"/"+k.Kind]} {
+		var out []*edit.Node
 		for _, n := range all {
 			if slices.Contains(names, n.Text("metadata", "name")) {
 				out = append(out, n)
@@ -116,7 +116,7 @@ func selects(name, class string) bool {
 }
 
 // targets are the objects of a kind in this file, and in others that belong to it.
-func (f *file) targets(group, kind string) []*tree.Node {
+func (f *file) targets(group, kind string) []*edit.Node {
 	return append(f.seen[group+"/"+kind], f.opts.Targets[group+"/"+kind]...)
 }
 
@@ -127,11 +127,11 @@ func classAdditions(text string, c *table.Contract) map[string][]string {
 		return nil
 	}
 	out := map[string][]string{}
-	for _, chunk := range tree.Split(strings.ReplaceAll(text, "\r\n", "\n")) {
+	for _, chunk := range edit.Split(strings.ReplaceAll(text, "\r\n", "\n")) {
 		if !strings.Contains(chunk, "jsonPatches") {
 			continue
 		}
-		d, err := tree.Parse(chunk, 0)
+		d, err := edit.Parse(chunk, 0)
 		if err != nil || d.Root == nil {
 			continue
 		}

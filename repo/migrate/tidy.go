@@ -5,7 +5,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -40,7 +40,7 @@ func (o *object) specPath() string {
 }
 
 // empty removes what is empty below a value, and reports what is but must be there.
-func (o *object) empty(n *tree.Node, schema *yamldoc.Node, at string) {
+func (o *object) empty(n *edit.Node, schema *yamldoc.Node, at string) {
 	switch {
 	case schema == nil:
 	case n.IsList():
@@ -71,11 +71,11 @@ func (o *object) empty(n *tree.Node, schema *yamldoc.Node, at string) {
 }
 
 // optional reports a variable whose default is refused because it is empty.
-func (o *object) optional(e *tree.Entry, schema *yamldoc.Node) {
-	if e.Value.Kind != tree.Leaf || schema == nil || !demands(schema, "minLength") {
+func (o *object) optional(e *edit.Entry, schema *yamldoc.Node) {
+	if e.Value.Kind != edit.Leaf || schema == nil || !demands(schema, "minLength") {
 		return
 	}
-	raw := tree.Unquote(e.Value.Raw)
+	raw := edit.Unquote(e.Value.Raw)
 	t, err := vars.Parse([]byte(raw))
 	if err != nil || len(t.Refs()) != 1 {
 		return
@@ -95,7 +95,7 @@ func demands(schema *yamldoc.Node, name string) bool {
 
 // vanishes reports whether a value is empty, or holds nothing that is not, where
 // the schema demands that it holds something.
-func vanishes(v *tree.Node, schema *yamldoc.Node) bool {
+func vanishes(v *edit.Node, schema *yamldoc.Node) bool {
 	switch {
 	case v.BlockVariables():
 		return false
@@ -117,6 +117,6 @@ func vanishes(v *tree.Node, schema *yamldoc.Node) bool {
 }
 
 // isNull reports whether a value is null, which the API server drops.
-func isNull(v *tree.Node) bool {
-	return v.Kind == tree.Leaf && v.Empty() && !v.BlockVariables()
+func isNull(v *edit.Node) bool {
+	return v.Kind == edit.Leaf && v.Empty() && !v.BlockVariables()
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // unknownField is one that neither version has.
 type unknownField struct {
-	entry         *tree.Entry
+	entry         *edit.Entry
 	path, version string
 }
 
@@ -25,8 +25,8 @@ func (o *object) unknown() []unknownField {
 	}
 	now, _ := coreapi.Schema(o.kind.Group, o.kind.Kind, o.kind.To)
 	var out []unknownField
-	var walk func(n *tree.Node, schemas []*yamldoc.Node, path []string)
-	walk = func(n *tree.Node, schemas []*yamldoc.Node, path []string) {
+	var walk func(n *edit.Node, schemas []*yamldoc.Node, path []string)
+	walk = func(n *edit.Node, schemas []*yamldoc.Node, path []string) {
 		below := func(of func(*yamldoc.Node) *yamldoc.Node) (next []*yamldoc.Node) {
 			for _, s := range schemas {
 				if s = of(s); s != nil {
@@ -78,10 +78,10 @@ func (o *object) unknown() []unknownField {
 
 // nested migrates manifests in block scalars of other objects, such as those in
 // the data of a ConfigMap.
-func (f *file) nested(n *tree.Node) {
-	n.Walk(func(e *tree.Entry) bool {
+func (f *file) nested(n *edit.Node) {
+	n.Walk(func(e *edit.Entry) bool {
 		v := e.Value
-		if v.Kind != tree.Leaf || !strings.HasPrefix(v.Raw, "|") || !old(v.Raw, f.opts.Contract) {
+		if v.Kind != edit.Leaf || !strings.HasPrefix(v.Raw, "|") || !old(v.Raw, f.opts.Contract) {
 			return true
 		}
 		head, content, ok := strings.Cut(v.Raw, "\n")
@@ -90,7 +90,7 @@ func (f *file) nested(n *tree.Node) {
 		}
 		text, indent := dedent(content)
 		inner := &file{name: f.name, opts: f.opts, result: &Result{}, step: f.step, uses: f.uses, converted: f.converted, shared: f.shared}
-		out := strings.Join(inner.documents(tree.Split(text+"\n"), e.Line), "")
+		out := strings.Join(inner.documents(edit.Split(text+"\n"), e.Line), "")
 		f.result.Findings = append(f.result.Findings, inner.result.Findings...)
 		f.result.Migrated += inner.result.Migrated
 		f.result.Left += inner.result.Left

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // convert changes the value of an entry as the current row says. It is false if
 // the entry was removed.
-func (o *object) convert(e *tree.Entry) bool {
+func (o *object) convert(e *edit.Entry) bool {
 	if e.Value.Raw == opaque {
 		if !o.pathOnly && o.row.Value != table.Same && o.row.Value != table.NoFalse && o.row.Value != table.NoZero {
 			o.stuck = "the value comes from a variable or a template, and must be converted: " + string(o.row.Value)
@@ -49,7 +49,7 @@ func (o *object) convert(e *tree.Entry) bool {
 	case table.Schema:
 		o.schema(e.Value)
 	case table.Selector:
-		if k := o.file.opts.Contract.Find(tree.Unquote(e.Value.Raw), e.Owner().Text("kind")); k != nil {
+		if k := o.file.opts.Contract.Find(edit.Unquote(e.Value.Raw), e.Owner().Text("kind")); k != nil {
 			o.bump(e, k)
 		}
 	}
@@ -57,7 +57,7 @@ func (o *object) convert(e *tree.Entry) bool {
 }
 
 // remove takes away a value that means "not set" in the old version.
-func (o *object) remove(e *tree.Entry) bool {
+func (o *object) remove(e *edit.Entry) bool {
 	owner := e.Owner()
 	owner.Remove(e)
 	if len(owner.Entries) == 0 && !owner.Flow && owner.Parent() != nil {
@@ -67,13 +67,13 @@ func (o *object) remove(e *tree.Entry) bool {
 }
 
 // seconds makes a duration a number of seconds.
-func (o *object) seconds(e *tree.Entry) {
+func (o *object) seconds(e *edit.Entry) {
 	v := e.Value
-	if v.Kind != tree.Leaf || v.Empty() {
+	if v.Kind != edit.Leaf || v.Empty() {
 		return
 	}
-	raw := tree.Unquote(v.Raw)
-	if !tree.HasVariables(raw) {
+	raw := edit.Unquote(v.Raw)
+	if !edit.HasVariables(raw) {
 		s, ok := parseSeconds(raw)
 		if !ok {
 			if _, err := strconv.Atoi(raw); err != nil {
@@ -102,7 +102,7 @@ func (o *object) seconds(e *tree.Entry) {
 		o.users(e, name, "")
 	case before == "" && after == "" && slices.Contains([]string{":-", ":=", "=", "-"}, r.Op):
 		s, ok := parseSeconds(r.Default)
-		if !ok || tree.HasVariables(r.ArgRaw) {
+		if !ok || edit.HasVariables(r.ArgRaw) {
 			o.unknownSeconds(e, raw)
 			return
 		}
@@ -116,12 +116,12 @@ func (o *object) seconds(e *tree.Entry) {
 }
 
 // unknownSeconds leaves a value whose seconds cannot be written.
-func (o *object) unknownSeconds(e *tree.Entry, raw string) {
+func (o *object) unknownSeconds(e *edit.Entry, raw string) {
 	o.manual(e, fmt.Sprintf("the value must be a number of seconds, but %s is a duration", raw), "use a variable that holds seconds")
 }
 
 // users says what they must write for a variable now.
-func (o *object) users(e *tree.Entry, name, was string) {
+func (o *object) users(e *edit.Entry, name, was string) {
 	help := fmt.Sprintf("tell users who set %s to write whole seconds, such as 600 instead of 10m", name)
 	if was != "" {
 		help += " (" + was + ")"
@@ -144,7 +144,7 @@ func parseSeconds(text string) (string, bool) {
 }
 
 // args makes a map of arguments a list.
-func (o *object) args(e *tree.Entry) {
+func (o *object) args(e *edit.Entry) {
 	v := e.Value
 	switch {
 	case v.IsList():
@@ -163,14 +163,14 @@ func (o *object) args(e *tree.Entry) {
 		return
 	}
 	for _, c := range v.Entries {
-		if c.Value.IsMap() || c.Value.IsList() || strings.HasPrefix(c.Name, "$") && !tree.HasVariables(c.Name) || o.partial && c.Value.Empty() && c.Value.Raw != "" {
+		if c.Value.IsMap() || c.Value.IsList() || strings.HasPrefix(c.Name, "$") && !edit.HasVariables(c.Name) || o.partial && c.Value.Empty() && c.Value.Raw != "" {
 			o.manual(c, "arguments are a list of name and value now, and this entry fits none", "write the list by hand")
 			return
 		}
 	}
 	entries := slices.Clone(v.Entries)
-	slices.SortStableFunc(entries, func(a, b *tree.Entry) int { return cmp.Compare(a.Name, b.Name) })
-	list := tree.NewList(e.Owner(), o.step)
+	slices.SortStableFunc(entries, func(a, b *edit.Entry) int { return cmp.Compare(a.Name, b.Name) })
+	list := edit.NewList(e.Owner(), o.step)
 	list.Flow = v.Flow
 	for _, c := range entries {
 		list.Insert(len(list.Entries), o.arg(c, list, v.Indent))
@@ -180,19 +180,19 @@ func (o *object) args(e *tree.Entry) {
 }
 
 // arg is the item for one argument.
-func (o *object) arg(c *tree.Entry, list *tree.Node, indent int) *tree.Entry {
-	fields := tree.NewMap(list)
-	item := tree.NewItem(fields)
+func (o *object) arg(c *edit.Entry, list *edit.Node, indent int) *edit.Entry {
+	fields := edit.NewMap(list)
+	item := edit.NewItem(fields)
 	item.Line = c.Line
-	name := tree.NewEntry("name", tree.NewLeaf(asText(strings.TrimRight(c.Key, " "))))
-	value := tree.NewEntry("value", c.Value)
+	name := edit.NewEntry("name", edit.NewLeaf(asText(strings.TrimRight(c.Key, " "))))
+	value := edit.NewEntry("value", c.Value)
 	if c.Value.Empty() {
-		value = tree.NewEntry("value", tree.NewLeaf(`""`))
+		value = edit.NewEntry("value", edit.NewLeaf(`""`))
 	}
 	name.Line, value.Line = c.Line, c.Line
 	if !list.Flow {
 		value.Shift(fields.Indent - indent)
-		bare := &tree.Entry{Lead: c.Lead, Tail: c.Tail}
+		bare := &edit.Entry{Lead: c.Lead, Tail: c.Tail}
 		bare.Shift(list.Indent - indent)
 		item.Lead, item.Tail = bare.Lead, bare.Tail
 	}
@@ -204,7 +204,7 @@ func (o *object) arg(c *tree.Entry, list *tree.Node, indent int) *tree.Entry {
 
 // asText quotes a key that would not be a text as a value.
 func asText(key string) string {
-	d := yamldoc.Parse(yamldoc.NewFile("", []byte("v: "+tree.Mask(key)+"\n")))
+	d := yamldoc.Parse(yamldoc.NewFile("", []byte("v: "+edit.Mask(key)+"\n")))
 	if len(d.Docs) == 1 && d.Docs[0].Err == nil && d.Docs[0].Root.Get("v").Is(yamldoc.String) {
 		return key
 	}
@@ -215,7 +215,7 @@ func asText(key string) string {
 var unversioned = []string{"namespace", "uid", "resourceVersion", "fieldPath"}
 
 // reference keeps group, kind and name of an object reference.
-func (o *object) reference(e *tree.Entry) {
+func (o *object) reference(e *edit.Entry) {
 	n := e.Value
 	if !n.IsMap() {
 		if !n.Empty() {
@@ -225,7 +225,7 @@ func (o *object) reference(e *tree.Entry) {
 	}
 	o.trim(n, "the referenced object is in the namespace of this one")
 	version := n.Get("apiVersion")
-	if version == nil || version.Value.Kind != tree.Leaf {
+	if version == nil || version.Value.Kind != edit.Leaf {
 		return
 	}
 	raw, masked := version.Value.Raw, version.Value.Masked()
@@ -241,7 +241,7 @@ func (o *object) reference(e *tree.Entry) {
 		}
 		o.file.release(raw[slash:])
 		version.Value.SetRaw(raw[:slash] + end)
-	case tree.HasVariables(raw):
+	case edit.HasVariables(raw):
 		o.manual(version, fmt.Sprintf("apiGroup must be a group, but %s holds group and version", raw), "write the group")
 	default: // the core group
 		o.remove(version)
@@ -251,7 +251,7 @@ func (o *object) reference(e *tree.Entry) {
 }
 
 // trim removes fields of a reference that it has no more.
-func (o *object) trim(n *tree.Node, why string) {
+func (o *object) trim(n *edit.Node, why string) {
 	row := o.row
 	defer func() { o.row = row }()
 	for _, name := range unversioned {
@@ -264,7 +264,7 @@ func (o *object) trim(n *tree.Node, why string) {
 
 // templateReference keeps apiVersion, kind and name, with the new version of a
 // migrated kind.
-func (o *object) templateReference(e *tree.Entry) {
+func (o *object) templateReference(e *edit.Entry) {
 	n := e.Value
 	if !n.IsMap() {
 		return
@@ -279,7 +279,7 @@ func (o *object) templateReference(e *tree.Entry) {
 var schemaFlags = []string{"uniqueItems", "exclusiveMaximum", "exclusiveMinimum", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"}
 
 // schema removes what means "not set" from a JSON schema.
-func (o *object) schema(n *tree.Node) {
+func (o *object) schema(n *edit.Node) {
 	if !n.IsMap() {
 		return
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 )
 
@@ -44,7 +44,7 @@ func (f *file) release(text string) []string {
 // converts remembers that the value of one expression means something else now. One
 // that is also used where its value stays what it was is reported: one value cannot
 // fit both.
-func (o *object) converts(e *tree.Entry, name string) {
+func (o *object) converts(e *edit.Entry, name string) {
 	f := o.file
 	if f.converted == nil {
 		f.converted = map[string]int{}

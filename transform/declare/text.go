@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 )
 
 // generated is the annotation of definitions that controller-gen writes: what is
@@ -15,25 +15,25 @@ const generated = "controller-gen.kubebuilder.io/version"
 // one: in the labels of a kustomization, and in definitions and patches of them that
 // are wanted with the value. Line is that of the first change; 0 without one.
 func labelled(text string, o Options, wanted map[string]string, value string) (out string, line int) {
-	chunks := tree.Split(text)
+	chunks := edit.Split(text)
 	before := 0
 	for i, chunk := range chunks {
 		lines := strings.Count(chunk, "\n")
-		d, err := tree.Parse(chunk, before)
+		d, err := edit.Parse(chunk, before)
 		before += lines
 		if err != nil || d.Root == nil || d.Anchors || strings.Contains(chunk, "\r") || d.String() != chunk {
 			continue
 		}
 		for _, labels := range labelMaps(d.Root, wanted, value) {
 			e := labels.Get(o.From.Label())
-			if e == nil || e.Value.Kind != tree.Leaf || labels.Get(o.To.Label()) != nil {
+			if e == nil || e.Value.Kind != edit.Leaf || labels.Get(o.To.Label()) != nil {
 				continue
 			}
 			quote := ""
 			if raw := e.Value.Raw; raw != "" && (raw[0] == '"' || raw[0] == '\'') {
 				quote = raw[:1]
 			}
-			added := tree.NewEntry(o.To.Label(), tree.NewLeaf(quote+value+quote))
+			added := edit.NewEntry(o.To.Label(), edit.NewLeaf(quote+value+quote))
 			if e.Key != e.Name {
 				added.Key = strings.Replace(e.Key, e.Name, added.Name, 1)
 			}
@@ -48,9 +48,9 @@ func labelled(text string, o Options, wanted map[string]string, value string) (o
 }
 
 // labelMaps are the labels in a document that definitions get with a value.
-func labelMaps(root *tree.Node, wanted map[string]string, value string) []*tree.Node {
-	var out []*tree.Node
-	take := func(e *tree.Entry) {
+func labelMaps(root *edit.Node, wanted map[string]string, value string) []*edit.Node {
+	var out []*edit.Node
+	take := func(e *edit.Entry) {
 		if e != nil && e.Value.IsMap() {
 			out = append(out, e.Value)
 		}

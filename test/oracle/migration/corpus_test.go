@@ -12,7 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/tree"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -79,8 +79,8 @@ func names(t *testing.T, text []byte) []string {
 // their own, and the words after values.
 func commentsOf(text []byte) []string {
 	var out []string
-	for _, chunk := range tree.Split(string(text)) {
-		d, err := tree.Parse(chunk, 0)
+	for _, chunk := range edit.Split(string(text)) {
+		d, err := edit.Parse(chunk, 0)
 		if err != nil || d.Root == nil {
 			continue
 		}
@@ -91,7 +91,7 @@ func commentsOf(text []byte) []string {
 				}
 			}
 		}
-		d.Root.Walk(func(e *tree.Entry) bool {
+		d.Root.Walk(func(e *edit.Entry) bool {
 			take(e.Lead...)
 			take(e.Comment)
 			take(e.Tail...)

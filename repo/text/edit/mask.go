@@ -1,4 +1,4 @@
-package tree
+package edit
 
 import (
 	"bytes"
@@ -7,8 +7,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 )
 
-// Mask replaces what is computed before the text becomes YAML by letters of the
-// same length: expressions ${…} of clusterctl and actions {{…}} of Go templates.
+// Mask replaces what is computed before the text becomes YAML by letters and digits
+// of the same length: expressions ${…} of clusterctl and actions {{…}} of Go templates.
 // One that has its lines for itself becomes a comment. The structure of the text
 // can then be read, and every offset is that of the text.
 func Mask(text string) string {
@@ -42,7 +42,9 @@ func Mask(text string) string {
 func cover(text []byte, start, end int) {
 	alone := blankBefore(text, start) && blankAfter(text, end)
 	for i := start; i < end; i++ {
-		if text[i] != '\n' && text[i] != '\r' {
+		switch c := text[i]; {
+		case c == '\n' || c == '\r' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z':
+		default:
 			text[i] = 'x'
 		}
 	}
@@ -72,4 +74,28 @@ func blankAfter(text []byte, at int) bool {
 	}
 	line = bytes.TrimSpace(line)
 	return len(line) == 0 || bytes.HasPrefix(line, []byte("{{")) || line[0] == '#'
+}
+
+// Split cuts a text into documents, each with the separator line before it. In a
+// row they are the text.
+func Split(text string) []string {
+	var out []string
+	start, at := 0, 0
+	for line := range strings.Lines(text) {
+		if at > start && isSeparator(line) {
+			out = append(out, text[start:at])
+			start = at
+		}
+		at += len(line)
+	}
+	if start < len(text) {
+		out = append(out, text[start:])
+	}
+	return out
+}
+
+// isSeparator reports whether a line begins a document.
+func isSeparator(line string) bool {
+	rest, ok := strings.CutPrefix(line, "---")
+	return ok && (rest == "" || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
 }

@@ -1,12 +1,16 @@
-// Package tree is the text of a YAML document as a tree whose entries can be
-// renamed, moved and removed while every other byte stays as it was written:
-// comments, order, quotes, blank lines and variables.
+// Package edit is the one editor of YAML. A document is a tree whose entries can be
+// set, renamed, moved and removed while every other byte stays as it was written:
+// comments, order, quotes, blank lines and variables. Scalars can also be replaced
+// in the text itself, by position. Both are checked the same way: the text is read
+// again, and every value must be the one that it was, or that it was set to.
 //
 // It must not know what the entries mean.
-package tree
+package edit
 
 import (
 	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Kind is the form of a value.
@@ -31,8 +35,10 @@ type Node struct {
 	// Raw is the text of a Leaf as it is written, without the comment after it.
 	Raw string
 
-	masked string // Raw with expressions made harmless
-	dirty  bool   // of a flow collection
+	masked string        // Raw with expressions made harmless
+	y      *yamldoc.Node // what Raw reads as, if it was read with the text around it
+	dirty  bool          // of a flow collection
+	closed bool          // a flow collection that has no Entries although it holds some
 	parent *Entry
 }
 
@@ -55,6 +61,8 @@ type Entry struct {
 	gap   string // blanks before a value on the same line
 	below bool   // the value begins on the next line
 	owner *Node
+	// merged are the entries that the merge key << brings in.
+	merged []yamldoc.Field
 }
 
 // NewLeaf returns a scalar with the given text.
@@ -231,14 +239,18 @@ func (n *Node) leave(i int, lines []string) {
 // stand for lines.
 func (e *Entry) comments() []string {
 	out := append([]string(nil), e.Lead...)
-	if c := strings.TrimSpace(e.Comment); c != "" {
+	c := strings.TrimSpace(e.Comment)
+	if head, _, ok := strings.Cut(e.Value.Raw, "\n"); ok && strings.IndexByte("|>", (head + " ")[0]) >= 0 {
+		c = strings.TrimSpace(head[len(stripComment(head)):])
+	}
+	if c != "" {
 		indent := 0
 		if e.owner != nil {
 			indent = e.owner.Indent
 		}
 		out = append(out, strings.Repeat(" ", indent)+c)
 	}
-	if e.Value != nil && e.Value.Kind != Leaf {
+	if e.Value.Kind != Leaf {
 		for _, child := range e.Value.Entries {
 			for _, line := range child.comments() {
 				if strings.TrimSpace(line) != "" {
@@ -365,7 +377,7 @@ func (n *Node) BlockVariables() bool {
 // SetRaw replaces the text of a scalar.
 func (n *Node) SetRaw(raw string) {
 	n.Kind, n.Flow, n.Entries = Leaf, false, nil
-	n.Raw, n.masked = raw, Mask(raw)
+	n.Raw, n.masked, n.y, n.closed = raw, Mask(raw), nil, false
 	if n.parent != nil {
 		n.parent.touch()
 	}

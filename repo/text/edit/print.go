@@ -1,4 +1,4 @@
-package tree
+package edit
 
 import "strings"
 
@@ -79,7 +79,12 @@ func (e *Entry) writeValue(out *strings.Builder) {
 		if lead := firstLead(v); len(lead) > 0 {
 			t += " # " + strings.Join(lead, " ")
 		}
-		out.WriteString(t + e.Comment + "\n")
+		if head, content, ok := strings.Cut(t, "\n"); ok && (t[0] == '|' || t[0] == '>') {
+			t = head + e.Comment + "\n" + content
+		} else {
+			t += e.Comment
+		}
+		out.WriteString(t + "\n")
 		return
 	}
 	if e.compact() {

@@ -1,0 +1,275 @@
+package edit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
+)
+
+// roots are the folders of real manifests, if they are there.
+func corpus(t *testing.T) []string {
+	dir := os.Getenv("CORPUS")
+	if dir == "" {
+		dir = "../../../../shared/corpus"
+	}
+	var out []string
+	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && (strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")) {
+			out = append(out, path)
+		}
+		return nil
+	})
+	if len(out) == 0 {
+		t.Skip("no corpus; set CORPUS to its folder")
+	}
+	return out
+}
+
+func TestTextStaysTheSame(t *testing.T) {
+	for name, text := range map[string]string{
+		"empty":    "",
+		"comments": "# a\n\n# b\n",
+		"mapping":  "# head\na: 1 # one\n\n# two\nb:\n  c: 'x: y' # q\n  # tail of b\n# before d\nd: {e: f, g: [1, 2]}\n",
+		"lists":    "a:\n- b: 1\n  c: 2\n- # note\n  d: 3\n-\n  e: 4\nf:\n  - - 1\n    - 2\n  - g\n",
+		"blocks":   "a: |\n  x: 1\n\n    # no comment\n  y\n\nb: >-\n  text\nc: |+\n  kept\n\n\n",
+		"last":     "a: |\n  x",
+		"vars":     "a: ${A:=1}\nb: \"${B}\"\n${C:-}\nd:\n  ${D}\n  e: ${E:='x: y'}\n",
+		"goes on":  "a: one\n  two\n  three # c\nb: \"x\n  y\" # d\nc: {a: 1,\n  b: 2}\nd: 1\n",
+		"below":    "a:\n  # c\n  text\nb:\n  {a: 1}\n",
+		"props":    "a: &x\n  b: 1\nc: *x\nd: !!str 1\n",
+		"json":     "{\"a\": [1, {\"b\": null}]}\n",
+		"go":       "a:\n  {{- if .x }}\n  b: {{ .y }}\n  {{- end }}\n",
+		"null":     "a:\nb: ~\nc:\n  - \n  -\n",
+		"windows":  "---\na: 1\n...\n",
+	} {
+		d, err := Parse(text, 0)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		d.Root.Walk(func(e *Entry) bool { e.Value.IsMap(); return true })
+		if got := d.String(); got != text {
+			t.Errorf("%s:\n%q, want\n%q", name, got, text)
+		}
+	}
+}
+
+// The text of every real file comes out as it went in.
+func TestCorpusStaysTheSame(t *testing.T) {
+	read, refused := 0, 0
+	for _, name := range corpus(t) {
+		data, err := os.ReadFile(name)
+		if err != nil || len(data) > 1<<20 || strings.Contains(string(data), "\r") {
+			continue
+		}
+		for _, text := range Split(string(data)) {
+			d, err := Parse(text, 0)
+			if err != nil {
+				refused++
+				t.Logf("%s: %v", name, err)
+				continue
+			}
+			read++
+			d.Root.Walk(func(e *Entry) bool { e.Value.IsMap(); return true })
+			if d.String() != text {
+				t.Errorf("%s changes", name)
+				break
+			}
+		}
+	}
+	t.Logf("%d documents read, %d refused", read, refused)
+	if refused*50 > read {
+		t.Errorf("%d of %d documents are refused", refused, read)
+	}
+}
+
+// everything has each form in which values are written.
+const everything = `# head
+---
+# about
+kind: K # c
+metadata: {name: a, labels: {x: "1", z: 'b c'}, l: [a, "*b", {c: d!}]}
+spec: # c0
+  # first
+  strategy: {type: T, more: {n: 1}}
+  text: one
+    two
+
+    three # end
+  q: "a
+    b"
+
+  # about files
+  files:
+  - path: /a
+    # inside
+    append: false
+    content: |
+      x: y
+
+      # no comment
+    # deeper
+  - # note
+    path: ${P:=/b}
+  - - 1
+    - {a: b}
+  -
+    e: >-
+      folded
+
+  list:
+    - a
+    # in between
+    - "b"
+  timeout: ${D:=10m} # d
+  ${LINES}
+  empty:
+  nil: ~
+  below:
+    text
+  flow: [a,
+    b]
+# last
+`
+
+// Whatever is edited, the text means what it meant but for that, and keeps its
+// comments. The values are followed here without the tree.
+func TestNothingElseChanges(t *testing.T) {
+	type place struct {
+		e    *Entry
+		path []any
+	}
+	var below func(n *Node, path []any, out *[]place)
+	below = func(n *Node, path []any, out *[]place) {
+		if !n.IsMap() && !n.IsList() {
+			return
+		}
+		for i, e := range n.Entries {
+			here := append(path[:len(path):len(path)], any(e.Name))
+			if n.Kind == List {
+				here[len(path)] = i
+			}
+			*out = append(*out, place{e, here})
+			below(e.Value, here, out)
+		}
+	}
+	value := func(text string) any {
+		s := yamldoc.Parse(yamldoc.NewFile("", Mask(text)))
+		if len(s.Docs) != 1 || s.Docs[0].Err != nil {
+			t.Fatalf("not one document:\n%s", text)
+		}
+		return s.Docs[0].Root.Value()
+	}
+	// replaced is a value with something else at a path: nothing, or under another name.
+	var replaced func(v any, path []any, with func(old any) (name string, value any, there bool)) any
+	replaced = func(v any, path []any, with func(old any) (string, any, bool)) any {
+		switch v := v.(type) {
+		case map[string]any:
+			key := path[0].(string)
+			if len(path) > 1 {
+				v[key] = replaced(v[key], path[1:], with)
+				return v
+			}
+			name, now, there := with(v[key])
+			delete(v, key)
+			if there {
+				v[cmp.Or(name, key)] = now
+			}
+			return v
+		case []any:
+			i := path[0].(int)
+			if len(path) > 1 {
+				v[i] = replaced(v[i], path[1:], with)
+			} else if _, now, there := with(v[i]); there {
+				v[i] = now
+			} else {
+				v = slices.Delete(v, i, i+1)
+			}
+			return v
+		}
+		t.Fatalf("nothing at %v", path)
+		return nil
+	}
+	scalars := map[string]any{"5": 5., `"5"`: "5", "plain": "plain", "true": true, "|\n          two\n          lines": "two\nlines\n", "{a: 1}": map[string]any{"a": 1.}}
+	for seed := range share.Of(300, 3_000) {
+		r := rand.New(rand.NewSource(int64(seed)))
+		text := everything
+		for step := range 3 {
+			d, err := Parse(text, 0)
+			if err != nil {
+				t.Fatalf("seed %d: %v in\n%s", seed, err, text)
+			}
+			var all []place
+			below(d.Root, nil, &all)
+			p := all[r.Intn(len(all))]
+			want, what := value(text), ""
+			named := p.e.Owner().Kind == Map
+			switch op := r.Intn(3); {
+			case op == 0 && named:
+				name := fmt.Sprintf("new%d", step)
+				want, what = replaced(want, p.path, func(old any) (string, any, bool) { return name, old, true }), "rename"
+				p.e.Rename(name)
+			case op == 1 && len(p.e.Owner().Entries) > 1:
+				want, what = replaced(want, p.path, func(any) (string, any, bool) { return "", nil, false }), "remove"
+				p.e.Owner().Remove(p.e)
+			default:
+				raw := slices.Sorted(maps.Keys(scalars))[r.Intn(len(scalars))]
+				if inFlow := p.e.Owner().Flow; inFlow && strings.Contains(raw, "\n") || p.e.Value.Kind != Leaf && !p.e.Value.Flow {
+					continue
+				}
+				want, what = replaced(want, p.path, func(any) (string, any, bool) { return "", scalars[raw], true }), "set "+raw
+				p.e.Value.SetRaw(raw)
+			}
+			out, err := d.Result()
+			if err != nil {
+				t.Fatalf("seed %d: %s of %v: %v in\n%s", seed, what, p.path, err, text)
+			}
+			if got := value(out); !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d: %s of %v: (-want +got)\n%s\nfrom\n%s", seed, what, p.path, gocmp.Diff(want, got), text)
+			}
+			for _, c := range []string{"# head", "# about\n", "# c\n", "# c0", "# first", "# about files", "# note", "# in between", "# last", "# d\n"} {
+				if strings.Count(out, c) != 1 {
+					t.Fatalf("seed %d: %s of %v loses %q:\n%s", seed, what, p.path, c, out)
+				}
+			}
+			text = out
+		}
+	}
+}
+
+// What was not meant does not get through.
+func TestResult(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		edit func(root *Node)
+		want string
+	}{
+		"another value":  {"a: 1\nb: 2\n", func(n *Node) { n.Get("a").Value.SetRaw("1\nc: 2") }, "would also change"},
+		"not a value":    {"a: 1\n", func(n *Node) { n.Get("a").Value.SetRaw("[") }, "could not be edited again"},
+		"through alias":  {"a: &x 1\nb: *x\n", func(n *Node) { n.Get("a").Value.SetRaw("&x 2") }, "would also change b"},
+		"through merge":  {"a: &x\n  c: 1\nb:\n  <<: *x\n", func(n *Node) { n.At("a", "c").Value.SetRaw("2") }, "would also change b.c"},
+		"an old key":     {"a: 1\nb: 2\n", func(n *Node) { n.Get("a").Rename("b") }, "occurs twice"},
+		"lost by indent": {"a:\n  b: |2\n     x\nc: 1\n", func(n *Node) { n.At("a", "b").Value.Shift(2) }, "would also change a.b"},
+	} {
+		d, err := Parse(tc.text, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		tc.edit(d.Root)
+		if out, err := d.Result(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q:\n%s", name, err, tc.want, out)
+		}
+	}
+}
