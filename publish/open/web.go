@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
@@ -56,7 +55,7 @@ func (w *Web) Components(ctx context.Context, _ layouts.Provider, version, at st
 		return data, nil
 	}
 	if w.opts.Offline {
-		return nil, fmt.Errorf("failed to get %s: --offline is set, and no earlier run has fetched the file (%w)", at, e2e.ErrUnavailable)
+		return nil, fmt.Errorf("failed to get %s: --offline is set, and no earlier run has fetched the file (%w)", at, layouts.ErrUnavailable)
 	}
 	data, err := w.get(ctx, at)
 	if err != nil {
@@ -83,20 +82,20 @@ func (w *Web) get(ctx context.Context, at string) ([]byte, error) {
 		data, err = files.ReadAll(body, -1)
 	}
 	if err = transport.Clean(err); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w (%w)", err, e2e.ErrUnavailable)
+		err = fmt.Errorf("%w (%w)", err, layouts.ErrUnavailable)
 	}
 	return data, err
 }
 
 // Version returns the version that a marker stands for: the best one whose release
 // has a metadata.yaml.
-func (w *Web) Version(ctx context.Context, _ layouts.Provider, m e2e.Marker) (string, error) {
+func (w *Web) Version(ctx context.Context, _ layouts.Provider, m layouts.Marker) (string, error) {
 	key := fmt.Sprintf("marker %s %s %t", m.Module, m.Series, m.Pre)
 	if w.opts.Offline {
 		if data, ok := w.opts.Get(key); ok {
 			return string(data), nil
 		}
-		return "", fmt.Errorf("--offline is set, and no earlier run has resolved the marker (%w)", e2e.ErrUnavailable)
+		return "", fmt.Errorf("--offline is set, and no earlier run has resolved the marker (%w)", layouts.ErrUnavailable)
 	}
 	versions, err := remembered(w, w.lists, m.Module, func() ([]string, error) { return w.list(ctx, m.Module) })
 	if err != nil {

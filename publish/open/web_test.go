@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 )
@@ -71,15 +70,15 @@ func TestWeb(t *testing.T) {
 		}
 	}
 	for module, want := range map[string]string{"endless": "seems to answer every request", "absent": "no versions found", "m": "no suitable release"} {
-		_, err := web(false, server.URL).Version(t.Context(), layouts.Provider{}, e2e.Marker{Module: module, Series: "9.9"})
+		_, err := web(false, server.URL).Version(t.Context(), layouts.Provider{}, layouts.Marker{Module: module, Series: "9.9"})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", module, err, want)
 		}
 	}
-	if _, err := web(false, "").Version(t.Context(), layouts.Provider{}, e2e.Marker{Module: "m", Series: "1.2"}); err == nil || !strings.Contains(err.Error(), "set GOPROXY") {
+	if _, err := web(false, "").Version(t.Context(), layouts.Provider{}, layouts.Marker{Module: "m", Series: "1.2"}); err == nil || !strings.Contains(err.Error(), "set GOPROXY") {
 		t.Error(err)
 	}
-	if _, err := web(false, "off").Version(t.Context(), layouts.Provider{}, e2e.Marker{Module: "m", Series: "1.2"}); err == nil || !strings.Contains(err.Error(), "disabling the go proxy") {
+	if _, err := web(false, "off").Version(t.Context(), layouts.Provider{}, layouts.Marker{Module: "m", Series: "1.2"}); err == nil || !strings.Contains(err.Error(), "disabling the go proxy") {
 		t.Error(err)
 	}
 }

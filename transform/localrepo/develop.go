@@ -14,7 +14,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
@@ -104,9 +103,9 @@ func Develop(ctx context.Context, sources []string, o Options) (d *Development, 
 
 // readSettings returns the clusterctl-settings.json of a source, which is that file or
 // its folder, and the folder; nil if there is none.
-func readSettings(source string) (*e2e.Settings, string, error) {
-	dir, name := source, filepath.Join(source, e2e.SettingsFile)
-	if filepath.Base(source) == e2e.SettingsFile {
+func readSettings(source string) (*settings, string, error) {
+	dir, name := source, filepath.Join(source, settingsFile)
+	if filepath.Base(source) == settingsFile {
 		dir, name = filepath.Dir(source), source
 	}
 	data, err := files.Read(name)
@@ -115,7 +114,7 @@ func readSettings(source string) (*e2e.Settings, string, error) {
 	} else if err != nil {
 		return nil, dir, err
 	}
-	s, err := e2e.DecodeSettings(yamldoc.Parse(yamldoc.NewFile(name, data)))
+	s, err := decodeSettings(yamldoc.Parse(yamldoc.NewFile(name, data)))
 	return s, dir, err
 }
 
@@ -134,12 +133,12 @@ func (d *Development) source(source string) {
 	case len(s.Providers) == 0:
 		d.add(dir, s)
 	default:
-		known := map[string]*e2e.Settings{}
+		known := map[string]*settings{}
 		trees := map[string]string{}
 		for _, t := range s.Trees {
 			other, tree, err := readSettings(filepath.Join(dir, filepath.FromSlash(t.Value)))
 			if err == nil && other == nil {
-				err = s.Errorf(t.At, "%s does not have %s, which says how its provider is built", t.Value, e2e.SettingsFile)
+				err = s.Errorf(t.At, "%s does not have %s, which says how its provider is built", t.Value, settingsFile)
 			}
 			if err != nil {
 				d.faults = append(d.faults, err)
@@ -162,7 +161,7 @@ func (d *Development) source(source string) {
 func (d *Development) own(dir, label string) bool {
 	for _, p := range ours {
 		if p.label == label && config.IsKustomization(os.DirFS(dir), p.folder) {
-			s := &e2e.Settings{Description: e2e.Description{Name: dir}}
+			s := &settings{Description: Description{Name: dir}}
 			s.Label.Value, s.Folder.Value, s.ComponentsFile.Value = label, p.folder, p.components
 			d.add(dir, s)
 			return true
@@ -172,8 +171,8 @@ func (d *Development) own(dir, label string) bool {
 }
 
 // add plans a release.
-func (d *Development) add(dir string, s *e2e.Settings) {
-	wrong := func(at e2e.Text, format string, args ...any) {
+func (d *Development) add(dir string, s *settings) {
+	wrong := func(at Text, format string, args ...any) {
 		d.faults = append(d.faults, s.Errorf(at.At, format, args...))
 	}
 	p, err := layouts.ParseLabel(s.Label.Value)
@@ -219,7 +218,7 @@ func (d *Development) add(dir string, s *e2e.Settings) {
 }
 
 // version returns the version of a release, and notes if metadata.yaml has another one.
-func (d *Development) version(dir string, s *e2e.Settings) string {
+func (d *Development) version(dir string, s *settings) string {
 	given := cmp.Or(d.versions[s.Label.Value], d.versions[""])
 	version := cmp.Or(given, s.NextVersion.Value)
 	name := filepath.Join(dir, layouts.MetadataFile)

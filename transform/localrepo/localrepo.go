@@ -1,5 +1,6 @@
 // Package localrepo makes the local repository of an E2EConfig, as the e2e framework
-// of Cluster API does.
+// of Cluster API does (sigs.k8s.io/cluster-api/test, framework/clusterctl), or of a
+// clusterctl-settings.json for developers. Every value of these files keeps its place.
 //
 // It must not know how files are fetched or written, nor any rule of lint. It
 // writes nothing: what make would put into the tree is built in memory.
@@ -22,7 +23,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -34,7 +34,7 @@ import (
 // Upstream gives what other places have: the network, or a mirror.
 type Upstream interface {
 	// Version returns the version that a marker stands for.
-	Version(ctx context.Context, p layouts.Provider, m e2e.Marker) (string, error)
+	Version(ctx context.Context, p layouts.Provider, m layouts.Marker) (string, error)
 	// Components returns the file at a URL, which is that of the components of a
 	// version.
 	Components(ctx context.Context, p layouts.Provider, version, url string) ([]byte, error)
@@ -53,7 +53,7 @@ type Options struct {
 	AllowRemote bool
 	Cache       *kustomize.Cache
 	Upstream    Upstream
-	// Absent is told of a version that e2e.ErrUnavailable keeps away, which is then
+	// Absent is told of a version that layouts.ErrUnavailable keeps away, which is then
 	// left out; nil makes it an error.
 	Absent func(error)
 	// Input is told of each file that was read, as an absolute path; it may be nil.
@@ -62,7 +62,7 @@ type Options struct {
 
 // Suite is an E2EConfig that was read and checked.
 type Suite struct {
-	Config *e2e.Config
+	Config *Config
 	// Own is what the framework would refuse although the suite's own loader takes
 	// it; empty if there is nothing.
 	Own string
@@ -94,7 +94,7 @@ func Is(name string) bool {
 		return false
 	}
 	s := yamldoc.Parse(yamldoc.NewFile(name, data))
-	return len(s.Docs) > 0 && e2e.Is(s.Docs[0])
+	return len(s.Docs) > 0 && isConfig(s.Docs[0])
 }
 
 // Open reads an E2EConfig, as the recipes of its tree prepare it, and resolves its
@@ -115,15 +115,15 @@ func Open(ctx context.Context, name string, o Options) (*Suite, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	if s.Config, err = e2e.Decode(stream); err != nil {
+	if s.Config, err = decode(stream); err != nil {
 		return nil, wrong(err)
 	}
 	if s.Config.Dir, err = filepath.Abs(filepath.Dir(name)); err != nil {
 		return nil, wrong(err)
 	}
 	s.unresolved = s.resolve(ctx)
-	s.Config.Defaults(runtime.GOOS, runtime.GOARCH)
-	own, err := s.Config.Check(func(f e2e.File) error {
+	s.Config.defaults(runtime.GOOS, runtime.GOARCH)
+	own, err := s.Config.check(func(f File) error {
 		_, _, err := s.output(f)
 		return err
 	})
@@ -155,9 +155,9 @@ func top(name string) (string, error) {
 // resolve puts versions in the place of markers, side by side.
 func (s *Suite) resolve(ctx context.Context) error {
 	type task struct {
-		p *e2e.Provider
-		v *e2e.Version
-		m e2e.Marker
+		p *Provider
+		v *Version
+		m layouts.Marker
 	}
 	var tasks []task
 	var faults []error
@@ -169,7 +169,7 @@ func (s *Suite) resolve(ctx context.Context) error {
 			if !ok || !s.chosen(p, v, false) {
 				continue
 			}
-			m, err := e2e.ParseMarker(text)
+			m, err := layouts.ParseMarker(text)
 			if err != nil {
 				faults = append(faults, s.Config.Errorf(v.Name.At, "failed resolving release url %q: %w", v.Name.Value, err))
 				continue
@@ -196,7 +196,7 @@ func (s *Suite) resolve(ctx context.Context) error {
 
 // absent reports whether an error only leaves a version out.
 func (s *Suite) absent(err error) bool {
-	if s.opts.Absent == nil || !errors.Is(err, e2e.ErrUnavailable) {
+	if s.opts.Absent == nil || !errors.Is(err, layouts.ErrUnavailable) {
 		return false
 	}
 	s.opts.Absent(err)
@@ -241,7 +241,7 @@ func (s *Suite) Remote() (out []Remote, err error) {
 		for j := range p.Versions {
 			v := &p.Versions[j]
 			_, local := s.Config.Local(v)
-			if v.Type.Value == e2e.URL && !local {
+			if v.Type.Value == byURL && !local {
 				out = append(out, Remote{p.Provider(), v.Name.Value, v.Value.Value, v.Value.At})
 			}
 		}
@@ -251,7 +251,7 @@ func (s *Suite) Remote() (out []Remote, err error) {
 
 // chosen reports whether a version is to be made. The version of a marker is not
 // known before it is resolved, so it counts as chosen then.
-func (s *Suite) chosen(p *e2e.Provider, v *e2e.Version, resolved bool) bool {
+func (s *Suite) chosen(p *Provider, v *Version, resolved bool) bool {
 	_, marker := v.Marker()
 	return len(s.opts.Parts) == 0 || slices.ContainsFunc(s.opts.Parts, func(part string) bool {
 		name, version, one := strings.Cut(part, ":")
@@ -268,7 +268,7 @@ type Made struct {
 	// Repeated are versions that a later one of the same name replaces.
 	Repeated []*yamldoc.Error
 	// Declared are the versions of the configuration by LABEL/VERSION.
-	Declared map[string]*e2e.Version
+	Declared map[string]*Version
 	// Tracer leads places in the releases back to the tree.
 	Tracer *transform.Tracer
 
@@ -285,8 +285,8 @@ func (m *Made) At(file string) (yamldoc.Pos, bool) {
 // release is a version with all that goes into it.
 type release struct {
 	planned  config.PlannedProvider
-	version  *e2e.Version
-	replaced []e2e.Replacement
+	version  *Version
+	replaced []Replacement
 	// fetched is what the components are made from, and url where that is from.
 	fetched []byte
 	url     string
@@ -308,7 +308,7 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	if s.Refused != nil {
 		return nil, &sourcetree.InputError{Err: s.Refused}
 	}
-	m := &Made{Declared: map[string]*e2e.Version{}, places: map[string]yamldoc.Pos{}}
+	m := &Made{Declared: map[string]*Version{}, places: map[string]yamldoc.Pos{}}
 	releases, dir, overlay, err := s.plan(ctx, m)
 	if err != nil {
 		return nil, err
@@ -363,7 +363,7 @@ func asWritten(r *repo.Release, from *config.PlannedProvider) *repo.Release {
 // finish does to a built release what only the framework does.
 func (s *Suite) finish(m *Made, from *release, r *repo.Release) {
 	asWritten(r, &from.planned)
-	i := slices.IndexFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == e2e.ComponentsFile })
+	i := slices.IndexFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == componentsFile })
 	if i < 0 || len(from.replaced) == 0 {
 		return
 	}
@@ -381,8 +381,8 @@ func (s *Suite) finish(m *Made, from *release, r *repo.Release) {
 		data = rx.ReplaceAll(data, []byte(c.New.Value))
 	}
 	if !bytes.Equal(before, data) {
-		a := repo.BytesArtifact(e2e.ComponentsFile, data).As(layouts.Components)
-		a.Path = path.Join(r.Path, e2e.ComponentsFile)
+		a := repo.BytesArtifact(componentsFile, data).As(layouts.Components)
+		a.Path = path.Join(r.Path, componentsFile)
 		r.Artifacts[i] = a
 	}
 }
@@ -390,7 +390,7 @@ func (s *Suite) finish(m *Made, from *release, r *repo.Release) {
 // Given reports whether the configuration or the environment sets a variable.
 func (s *Suite) Given(name string) bool {
 	_, ok := s.opts.Env(name)
-	return ok || slices.ContainsFunc(s.Config.Variables, func(v e2e.Variable) bool { return v.Name == name })
+	return ok || slices.ContainsFunc(s.Config.Variables, func(v Variable) bool { return v.Name == name })
 }
 
 // ConfigFile returns the clusterctl-config.yaml of the repository in a folder, as
@@ -398,7 +398,7 @@ func (s *Suite) Given(name string) bool {
 func (s *Suite) ConfigFile(out string) ([]byte, error) {
 	var entries []any
 	for _, p := range s.Config.Providers {
-		entries = append(entries, entry(p.Provider(), out, layouts.Latest, e2e.ComponentsFile))
+		entries = append(entries, entry(p.Provider(), out, layouts.Latest, componentsFile))
 	}
 	values := map[string]any{}
 	for _, v := range s.Config.Variables {
@@ -449,7 +449,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 			} else {
 				n = len(releases)
 				byPath[key] = n
-				releases = append(releases, release{planned: config.PlannedProvider{Provider: p.Provider(), Version: v.Name.Value, ComponentsFile: e2e.ComponentsFile}})
+				releases = append(releases, release{planned: config.PlannedProvider{Provider: p.Provider(), Version: v.Name.Value, ComponentsFile: componentsFile}})
 			}
 			r := &releases[n]
 			r.version, r.replaced, r.url, r.fetched = v, v.Replacements, "", nil
@@ -460,10 +460,10 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 			}
 			if out.File == "" && out.Kustomize == "" {
 				r.url = v.Value.Value
-				out.File = path.Join(".fetched", key, e2e.ComponentsFile)
+				out.File = path.Join(".fetched", key, componentsFile)
 			}
 			r.set(out)
-			m.places[path.Join(key, e2e.ComponentsFile)] = v.Value.At
+			m.places[path.Join(key, componentsFile)] = v.Value.At
 			if r.url != "" {
 				m.places[out.File] = v.Value.At
 			}
@@ -488,7 +488,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 				if _, ok := overlay[out.File]; ok {
 					m.places[out.File] = f.Source.At
 				}
-				if r.set(out); out.Name == e2e.ComponentsFile {
+				if r.set(out); out.Name == componentsFile {
 					r.replaced = nil
 				}
 			}
@@ -518,7 +518,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 			}
 			faults = append(faults, err)
 		case r.url != "":
-			overlay[path.Join(".fetched", r.planned.Label(), r.planned.Version, e2e.ComponentsFile)] = r.fetched
+			overlay[path.Join(".fetched", r.planned.Label(), r.planned.Version, componentsFile)] = r.fetched
 		}
 		present = append(present, *r)
 	}
@@ -533,12 +533,12 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 
 // components says what the components of a version are made from: nothing on disk
 // if neither File nor Kustomize is set.
-func (s *Suite) components(dir string, v *e2e.Version) (config.Output, error) {
-	out := config.Output{Name: e2e.ComponentsFile, Kind: layouts.Components}
+func (s *Suite) components(dir string, v *Version) (config.Output, error) {
+	out := config.Output{Name: componentsFile, Kind: layouts.Components}
 	fail := func(why string, args ...any) error {
 		return s.Config.Errorf(v.Value.At, "Failed to generate the manifest for version %q: %s", v.Name.Value, fmt.Sprintf(why, args...))
 	}
-	if v.Type.Value == e2e.Kustomize {
+	if v.Type.Value == byKustomize {
 		name := s.Config.Path(v.Value.Value)
 		if !config.IsKustomization(os.DirFS(name), ".") {
 			return out, fail("%s must be a folder with a kustomization; URLs work only inside of kustomizations", v.Value.Value)

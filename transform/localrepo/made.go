@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
@@ -120,7 +119,7 @@ func (m *made) target(at recipes.Place) string {
 }
 
 // output says what a file of the repository is made from, with absolute paths.
-func (s *Suite) output(f e2e.File) (config.Output, source, error) {
+func (s *Suite) output(f File) (config.Output, source, error) {
 	from, err := s.recipes().find(s.Config.Path(f.Source.Value))
 	out := config.Output{File: from.file, Kustomize: from.kustomization}
 	if from.unrestricted {

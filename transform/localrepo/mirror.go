@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -26,7 +25,7 @@ func (m mirror) releases(p layouts.Provider) (out []*repo.Release) {
 }
 
 // Version returns the best version that the mirror has.
-func (m mirror) Version(_ context.Context, p layouts.Provider, marker e2e.Marker) (string, error) {
+func (m mirror) Version(_ context.Context, p layouts.Provider, marker layouts.Marker) (string, error) {
 	var versions []string
 	for _, r := range m.releases(p) {
 		versions = append(versions, r.Version)

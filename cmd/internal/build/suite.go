@@ -8,7 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 
 // buildSuite writes the local repository of an E2EConfig.
@@ -45,7 +45,7 @@ func buildSuite(ctx context.Context, env *cli.Env, f *targets.Suite, s *targets.
 	if err := env.MakeFolder(filepath.Join(out, layouts.OverridesFolder)); err != nil {
 		return err
 	}
-	return save(env, filepath.Join(out, e2e.ConfigFile), data)
+	return save(env, filepath.Join(out, localrepo.ConfigFile), data)
 }
 
 // save writes a file if that changes it.

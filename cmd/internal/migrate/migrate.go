@@ -26,7 +26,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/declare"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/propose"
 )
 
 // Command is the verb migrate.
@@ -183,7 +183,7 @@ func (m *migration) provider(ctx context.Context, name, prefix string, r *migrat
 	}
 	o.Note = nil // the tree is only looked at
 	defer source.Mute(m.env)()
-	return declare.Provider(ctx, m.env.Short(m.env.Path(name)), prefix, r, declare.Options{
+	return propose.Migrate(ctx, m.env.Short(m.env.Path(name)), prefix, r, propose.Migration{
 		Source: o, From: contract.Contract(m.opts.Contract.From), To: contract.Contract(m.opts.Contract.To), Core: contract.NewestCore, Series: m.series,
 	})
 }

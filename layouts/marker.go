@@ -1,4 +1,4 @@
-package e2e
+package layouts
 
 import (
 	"cmp"
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
 
 // ErrUnavailable is why a release cannot be had now, although it may exist.
@@ -36,7 +34,7 @@ func ParseMarker(text string) (Marker, error) {
 	}
 	series, pre := strings.CutPrefix(parts[1], "latest-")
 	numbers := strings.Split(strings.TrimPrefix(strings.TrimSpace(series), "v")+".0", ".")
-	v, err := layouts.ParseVersion(strings.Join(append(numbers, "0")[:max(3, len(numbers))], "."))
+	v, err := ParseVersion(strings.Join(append(numbers, "0")[:max(3, len(numbers))], "."))
 	if err != nil {
 		return Marker{}, fmt.Errorf("parsing semver for %s: write a series such as v1.2", series)
 	}
@@ -47,15 +45,15 @@ func ParseMarker(text string) (Marker, error) {
 // first. All pre-releases come before stable versions, as there.
 func (m Marker) Candidates(versions []string) []string {
 	const most = 5
-	var found []layouts.Version
+	var found []Version
 	for _, text := range versions {
-		v, err := layouts.ParseVersion(text)
+		v, err := ParseVersion(text)
 		if err == nil && v.Series() == m.Series && (m.Pre || v.Prerelease() == "") {
 			found = append(found, v)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b layouts.Version) int {
-		stable := func(v layouts.Version) int { return min(1, len(v.Prerelease())) }
+	slices.SortStableFunc(found, func(a, b Version) int {
+		stable := func(v Version) int { return min(1, len(v.Prerelease())) }
 		return cmp.Or(stable(b)-stable(a), b.Compare(a))
 	})
 	var out []string
@@ -73,5 +71,5 @@ func (m Marker) Page(version string) string {
 			at = owner + rest
 		}
 	}
-	return "https://" + at + "/releases/download/" + version + "/" + layouts.MetadataFile
+	return "https://" + at + "/releases/download/" + version + "/" + MetadataFile
 }

@@ -1,4 +1,4 @@
-package declare
+package propose
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
-// Options say what to declare.
-type Options struct {
+// Migration says which contract a tree is to declare.
+type Migration struct {
 	// Source says how the tree is built. Version and Overlay are set here.
 	Source sourcetree.Options
 	// From and To are the contracts.
@@ -35,11 +35,11 @@ type Options struct {
 	Series *layouts.Version
 }
 
-// Provider completes the migration of a folder that is a source tree: labels are
+// Migrate completes the migration of a folder that is a source tree: labels are
 // added where a build proves that they say the truth, and findings tell what is
 // left to do in CRDs, roles and metadata.yaml. Names in the report begin with
 // prefix. A folder that is no source tree stays as it is.
-func Provider(ctx context.Context, dir, prefix string, r *migrate.Report, o Options) error {
+func Migrate(ctx context.Context, dir, prefix string, r *migrate.Report, o Migration) error {
 	s := &side{ctx: ctx, dir: dir, prefix: prefix, report: r, opts: o, overlay: map[string][]byte{}, disk: map[string][]byte{}}
 	read := map[string]bool{}
 	first := o.Source
@@ -84,7 +84,7 @@ type side struct {
 	ctx         context.Context
 	dir, prefix string
 	report      *migrate.Report
-	opts        Options
+	opts        Migration
 	// overlay is the new content of files by their names below dir, disk that of
 	// those that are changed here.
 	overlay, disk map[string][]byte

@@ -1,4 +1,4 @@
-package declare
+package propose
 
 import "testing"
 
@@ -30,7 +30,7 @@ func TestLabelled(t *testing.T) {
 			if tt.want == "" {
 				tt.want = tt.text
 			}
-			o := Options{From: "v1beta1", To: "v1beta2"}
+			o := Migration{From: "v1beta1", To: "v1beta2"}
 			got, line := labelled(tt.text, o, wanted, "v1")
 			if got != tt.want || line != tt.line {
 				t.Errorf("line %d:\n%s", line, got)

@@ -1,4 +1,4 @@
-package e2e
+package localrepo
 
 import (
 	"errors"
@@ -13,14 +13,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Check returns everything that the framework refuses, in its words, and what it
+// check returns everything that the framework refuses, in its words, and what it
 // takes although it harms: targets that leave the folder of the version, and
 // variables that replace the list of providers. Versions may still be markers, and
 // missing says why there is no file.
 //
 // Five providers have no kubeadm and load their configurations themselves, without
 // the framework's validation: own says what that would refuse then.
-func (c *Config) Check(missing func(File) error) (own string, err error) {
+func (c *Config) check(missing func(File) error) (own string, err error) {
 	k := &checker{c: c, missing: missing}
 	byType := map[string][]Provider{}
 	for i := range c.Providers {
@@ -104,7 +104,7 @@ func (k *checker) version(v *Version, where string) {
 		k.refuse(at(v.Name, v.At), "%s.Name=%q: write a version such as v1.2.3", where, v.Name.Value)
 	}
 	switch {
-	case v.Type.Value != URL && v.Type.Value != Kustomize:
+	case v.Type.Value != byURL && v.Type.Value != byKustomize:
 		k.refuse(at(v.Type, v.At), "%s.Type=%q: write url or kustomize", where, v.Type.Value)
 	case v.Value.Value == "":
 		k.refuse(at(v.Value, v.At), "%s.Value is empty", where)

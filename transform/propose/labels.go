@@ -1,4 +1,4 @@
-package declare
+package propose
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ const generated = "controller-gen.kubebuilder.io/version"
 // labelled adds the label of the new contract with a value next to that of the old
 // one: in the labels of a kustomization, and in definitions and patches of them that
 // are wanted with the value. Line is that of the first change; 0 without one.
-func labelled(text string, o Options, wanted map[string]string, value string) (out string, line int) {
+func labelled(text string, o Migration, wanted map[string]string, value string) (out string, line int) {
 	chunks := edit.Split(text)
 	before := 0
 	for i, chunk := range chunks {

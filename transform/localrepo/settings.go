@@ -1,4 +1,4 @@
-package e2e
+package localrepo
 
 import (
 	"errors"
@@ -6,12 +6,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// SettingsFile is what create-local-repository.py of Cluster API reads.
-const SettingsFile = "clusterctl-settings.json"
+// settingsFile is what create-local-repository.py of Cluster API reads.
+const settingsFile = "clusterctl-settings.json"
 
-// Settings describe the provider of a source tree, or list providers to build and
+// settings describe the provider of a source tree, or list providers to build and
 // the source trees that have them.
-type Settings struct {
+type settings struct {
 	Description
 	// Label is the provider, and the others say how it is built.
 	Label, ComponentsFile, NextVersion, Folder Text
@@ -19,10 +19,10 @@ type Settings struct {
 	Providers, Trees []Text
 }
 
-// DecodeSettings reads a clusterctl-settings.json. The error joins all values of a
+// decodeSettings reads a clusterctl-settings.json. The error joins all values of a
 // wrong type.
-func DecodeSettings(stream *yamldoc.Stream) (*Settings, error) {
-	s := &Settings{Description: Description{Name: stream.File.Name}}
+func decodeSettings(stream *yamldoc.Stream) (*settings, error) {
+	s := &settings{Description: Description{Name: stream.File.Name}}
 	r, err := newReader(stream, &s.Description)
 	if r == nil {
 		return s, err

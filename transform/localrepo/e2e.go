@@ -1,9 +1,4 @@
-// Package e2e reads the files in which providers describe local repositories: the
-// E2EConfig of their tests (sigs.k8s.io/cluster-api/test, framework/clusterctl), and
-// clusterctl-settings.json for developers. Every value keeps its place.
-//
-// It must not know how a repository is built, and it reads no disk.
-package e2e
+package localrepo
 
 import (
 	"errors"
@@ -18,16 +13,16 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// ComponentsFile is what the framework calls the components of every provider.
-const ComponentsFile = "components.yaml"
+// componentsFile is what the framework calls the components of every provider.
+const componentsFile = "components.yaml"
 
 // ConfigFile is the configuration of clusterctl next to the releases.
 const ConfigFile = "clusterctl-config.yaml"
 
 // The types of versions.
 const (
-	URL       = "url"
-	Kustomize = "kustomize"
+	byURL       = "url"
+	byKustomize = "kustomize"
 )
 
 // Text is a string and where it stands.
@@ -119,7 +114,7 @@ func (p *Provider) Provider() layouts.Provider {
 // go://sigs.k8s.io/cluster-api@v1.10; only versions by URL may be markers.
 func (v *Version) Marker() (string, bool) {
 	name := v.Name.Value
-	if v.Type.Value != URL || !strings.HasPrefix(name, "{") || !strings.HasSuffix(name, "}") {
+	if v.Type.Value != byURL || !strings.HasPrefix(name, "{") || !strings.HasSuffix(name, "}") {
 		return "", false
 	}
 	return strings.TrimLeft(strings.TrimRight(name, "}"), "{"), true
@@ -152,18 +147,18 @@ func (c *Config) Local(v *Version) (string, bool) {
 	return c.Path(rest), true
 }
 
-// Is reports whether a document looks like an E2EConfig: providers with a type,
+// isConfig reports whether a document looks like an E2EConfig: providers with a type,
 // of which some have versions.
-func Is(d *yamldoc.Document) bool {
+func isConfig(d *yamldoc.Document) bool {
 	return slices.ContainsFunc(d.Root.Get("providers").List(), func(p *yamldoc.Node) bool {
 		return p.Get("type") != nil && (p.Get("versions").Is(yamldoc.List) || p.Get("files").Is(yamldoc.List))
 	})
 }
 
-// Decode reads the first document of a stream as the framework does: keys match in
+// decode reads the first document of a stream as the framework does: keys match in
 // any case, scalars become strings by way of JSON, the last of several keys counts.
 // The error joins all values of a wrong type.
-func Decode(stream *yamldoc.Stream) (*Config, error) {
+func decode(stream *yamldoc.Stream) (*Config, error) {
 	c := &Config{Description: Description{Name: stream.File.Name}}
 	if len(stream.File.Data) == 0 {
 		return nil, &yamldoc.Error{File: c.Name, Err: errors.New("the e2e test config file should not be empty")}
@@ -348,8 +343,8 @@ func (r *reader) files(to *[]File) func(*yamldoc.Node, string) {
 	})
 }
 
-// Defaults fills in what the framework assumes; system and machine are those of Go.
-func (c *Config) Defaults(system, machine string) {
+// defaults fills in what the framework assumes; system and machine are those of Go.
+func (c *Config) defaults(system, machine string) {
 	target := func(files []File) {
 		for i := range files {
 			if f := &files[i]; f.Source.Value != "" && f.Target.Value == "" {
@@ -362,7 +357,7 @@ func (c *Config) Defaults(system, machine string) {
 		for j := range c.Providers[i].Versions {
 			v := &c.Providers[i].Versions[j]
 			if v.Type.Value == "" {
-				v.Type.Value = Kustomize
+				v.Type.Value = byKustomize
 			}
 			target(v.Files)
 		}

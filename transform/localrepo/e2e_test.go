@@ -1,4 +1,4 @@
-package e2e_test
+package localrepo
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/e2e"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -18,18 +18,18 @@ const whole = `providers:
 variables: {A: 1.30, B: 007, C: 1e3, D: null, E: true, F: "1.30", G: 0x10}
 `
 
-func decode(t *testing.T, text string) (*e2e.Config, error) {
+func decoded(t *testing.T, text string) (*Config, error) {
 	t.Helper()
-	c, err := e2e.Decode(yamldoc.Parse(yamldoc.NewFile("e2e.yaml", []byte(text))))
+	c, err := decode(yamldoc.Parse(yamldoc.NewFile("yaml", []byte(text))))
 	if c != nil {
-		c.Defaults("linux", "arm64")
+		c.defaults("linux", "arm64")
 	}
 	return c, err
 }
 
 // Scalars become strings by way of JSON, as sigs.k8s.io/yaml converts them.
 func TestDecode(t *testing.T) {
-	c, err := decode(t, whole)
+	c, err := decoded(t, whole)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,10 +41,10 @@ func TestDecode(t *testing.T) {
 		t.Errorf("variables %q, want %q", got, want)
 	}
 	v := c.Providers[0].Versions[0]
-	if v.Type.Value != e2e.Kustomize || v.Files[0].Target.Value != "metadata.yaml" {
+	if v.Type.Value != byKustomize || v.Files[0].Target.Value != "metadata.yaml" {
 		t.Errorf("defaults are missing: %+v", v)
 	}
-	if own, err := c.Check(func(e2e.File) error { return nil }); own != "" || err != nil {
+	if own, err := c.check(func(File) error { return nil }); own != "" || err != nil {
 		t.Errorf("a good configuration is refused: %q, %v", own, err)
 	}
 }
@@ -52,9 +52,9 @@ func TestDecode(t *testing.T) {
 // Each fault is refused at its place, in the framework's words.
 func TestCheck(t *testing.T) {
 	for name, tc := range map[string]struct{ old, new, want string }{
-		"type":        {"InfrastructureProvider", "Infrastructure", `e2e.yaml:5:24: Providers[3].Type="Infrastructure"`},
-		"name":        {"{name: docker, ", "{", "e2e.yaml:5:3: Providers[3].Name is empty"},
-		"version":     {"v1.2.3", "v1.2", `e2e.yaml:2:61: Providers[0].Sources[0].Name="v1.2"`},
+		"type":        {"InfrastructureProvider", "Infrastructure", `yaml:5:24: Providers[3].Type="Infrastructure"`},
+		"name":        {"{name: docker, ", "{", "yaml:5:3: Providers[3].Name is empty"},
+		"version":     {"v1.2.3", "v1.2", `yaml:2:61: Providers[0].Sources[0].Name="v1.2"`},
 		"value":       {"../config", `""`, "Providers[0].Sources[0].Value is empty"},
 		"source type": {"value: ../config", "type: helm, value: x", `Providers[0].Sources[0].Type="helm"`},
 		"expression":  {"value: ../config", "value: ../config, replacements: [{old: 'a(['}]", `Replacements[0].Old="a([": error parsing regexp`},
@@ -62,14 +62,14 @@ func TestCheck(t *testing.T) {
 		"missing":     {"../metadata.yaml", "gone", `Providers[0].Sources[0].Files[0].SourcePath="gone": is missing`},
 		"kubeadm":     {"kubeadm, type: Boot", "other, type: Boot", "bootstrap-provider should be named kubeadm"},
 		"core":        {"cluster-api, type: Core", "capi, type: Core", "core-provider should be named cluster-api"},
-		"variable":    {"A: 1.30", "providers: x", "e2e.yaml:6:13: variable providers would replace"},
+		"variable":    {"A: 1.30", "providers: x", "yaml:6:13: variable providers would replace"},
 		"interval":    {"variables:", "intervals: {default/x: [5x]}\nvariables:", `Intervals[default/x]=["5x"]`},
 		"image":       {"variables:", "images: [{loadBehavior: x}]\nvariables:", `Images[0].LoadBehavior="x"`},
 		"wrong type":  {"type: BootstrapProvider", "type: [x]", ".Type must be a string"},
 	} {
-		c, err := decode(t, strings.Replace(whole, tc.old, tc.new, 1))
+		c, err := decoded(t, strings.Replace(whole, tc.old, tc.new, 1))
 		if err == nil {
-			_, err = c.Check(func(f e2e.File) error {
+			_, err = c.check(func(f File) error {
 				if f.Source.Value == "gone" {
 					return errors.New("is missing")
 				}
@@ -80,11 +80,11 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
 		}
 	}
-	c, err := decode(t, strings.ReplaceAll(whole, "kubeadm", "rke2"))
+	c, err := decoded(t, strings.ReplaceAll(whole, "kubeadm", "rke2"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if own, err := c.Check(func(e2e.File) error { return nil }); err != nil || !strings.Contains(own, "kubeadm") {
+	if own, err := c.check(func(File) error { return nil }); err != nil || !strings.Contains(own, "kubeadm") {
 		t.Errorf("without kubeadm: %q, %v", own, err)
 	}
 }
@@ -99,12 +99,12 @@ func TestMarkers(t *testing.T) {
 		"go://m":              "module or version missing",
 		"go://m@v1.2.3":       "parsing semver",
 	} {
-		m, err := e2e.ParseMarker(text)
+		m, err := layouts.ParseMarker(text)
 		if got := strings.Join(m.Candidates(versions), " "); err == nil && got != want || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
 		}
 	}
-	if m, _ := e2e.ParseMarker("go://sigs.k8s.io/cluster-api@v1.10"); m.Page("v1.10.1") != "https://github.com/kubernetes-sigs/cluster-api/releases/download/v1.10.1/metadata.yaml" {
+	if m, _ := layouts.ParseMarker("go://sigs.k8s.io/cluster-api@v1.10"); m.Page("v1.10.1") != "https://github.com/kubernetes-sigs/cluster-api/releases/download/v1.10.1/metadata.yaml" {
 		t.Error(m.Page("v1.10.1"))
 	}
 }
