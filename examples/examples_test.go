@@ -13,8 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -51,39 +49,17 @@ var examples = map[string]map[string][]string{
 	},
 }
 
-// resolve goes from a source tree to a plan, as the command line does.
-func resolve(t *testing.T, dir string) *config.Plan {
-	t.Helper()
-	c := &config.Config{}
-	file := filepath.Join(dir, config.FileName)
-	if data, err := os.ReadFile(file); err == nil {
-		if c, err = config.Decode(file, data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fsys := os.DirFS(dir)
-	c, _, err := detect.Complete(fsys, c, detect.Hints{Folder: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := config.Resolve(fsys, c, version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
-}
-
 func build(t *testing.T, dir string) []*repo.Release {
 	t.Helper()
-	v, err := layouts.ParseVersion(version)
+	tree, err := transform.Open(dir, transform.Options{Version: transform.Versions{All: version}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	releases, err := transform.Build(context.Background(), dir, resolve(t, dir), transform.Options{Version: v})
+	b, err := tree.Build(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return releases
+	return b.Releases
 }
 
 func read(t *testing.T, a *repo.Artifact) []byte {

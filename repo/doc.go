@@ -12,7 +12,7 @@
 //
 //   - transform/check lints a folder, finished releases or a source tree, and
 //     fixes what it finds: Folder, Fix, Since;
-//   - transform/sourcetree builds the releases of a source tree in memory: Open
+//   - transform builds the releases of a source tree in memory: Open
 //     and Tree.Build;
 //   - repo/source/folder reads a repository from a disk, publish/open from a URL;
 //   - publish/local writes releases to a folder; publish/open opens every other

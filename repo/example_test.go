@@ -9,8 +9,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // Lint a source tree. Findings point at the lines that cause them, whatever
@@ -35,7 +35,7 @@ func Example_publish() {
 	ctx := context.Background()
 	root, _ := os.MkdirTemp("", "example-")
 	defer os.RemoveAll(root)
-	tree, err := sourcetree.Open("../examples/cluster-api-provider-acme", sourcetree.Options{Version: sourcetree.Versions{All: "v0.1.0"}})
+	tree, err := transform.Open("../examples/cluster-api-provider-acme", transform.Options{Version: transform.Versions{All: "v0.1.0"}})
 	if err != nil {
 		panic(err)
 	}

@@ -26,69 +26,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
-// Options of a build.
-type Options struct {
-	// Version of the release.
-	Version layouts.Version
-	// Versions are those of providers, by label, that differ from Version.
-	Versions map[string]layouts.Version
-	// Providers are the labels of the releases to make; empty for all. Outputs of
-	// others are made only if a file of these is joined from them.
-	Providers []string
-	// Images to set in the components, after those of the configuration.
-	Images []Image
-	// AsIs leaves objects as kustomize gives them: no provider label, and no
-	// check of namespaces. Configured images and patches still apply.
-	AsIs bool
-	// Tolerant leaves what is wrong with objects and metadata as it is, for lint
-	// to report, and keeps the provider labels that objects have.
-	Tolerant bool
-	// Problem is told what a tolerant build leaves undone. It may be nil, and is
-	// called from several goroutines.
-	Problem func(error)
-	// AddSeries adds the release series of the version to metadata.yaml if it is
-	// missing there, with the contract that the CRDs of the components have.
-	AddSeries bool
-	// Series is told of what AddSeries added, so that the source can be changed
-	// too: once for each provider. It may be nil.
-	Series func(AddedSeries)
-	// Unmeant is told of images of controllers that were not chosen for the release;
-	// from several goroutines, one at a time. It may be nil.
-	Unmeant func(Unmeant)
-	// AllowRemote lets kustomizations load bases from the network if the plan
-	// permits it too.
-	AllowRemote bool
-	// Overlay is the content of source files to use instead of those on disk, by
-	// their slash-separated path in the tree.
-	Overlay map[string][]byte
-	// Cache keeps what kustomize made for a later build; nil keeps nothing.
-	Cache *kustomize.Cache
-	// Input is told of each source file that was read, by its slash-separated path
-	// in the tree, maybe more than once; nothing is taken from Cache then. It may
-	// be nil.
-	Input func(file string)
-	// Kustomization is told of the kustomizations that were built from, maybe more
-	// than once and from several goroutines. It may be nil.
-	Kustomization func(*yamldoc.Stream)
-	// Run starts a command in a folder and returns its standard output. It is
-	// nil if the user did not allow commands.
-	Run func(ctx context.Context, dir string, argv []string) ([]byte, error)
-}
-
 // Image is an image to set in components.
 type Image struct {
 	// Provider is the label of the provider whose components it is for; empty for
 	// all that have the image.
 	Provider string
 	config.Image
-}
-
-// VersionOf returns the version of a provider.
-func (o *Options) VersionOf(label string) layouts.Version {
-	if v, ok := o.Versions[label]; ok {
-		return v
-	}
-	return o.Version
 }
 
 func (o *Options) chosen(label string) bool {
@@ -116,16 +59,19 @@ func (o *Options) needed(plan *config.Plan) func(label, name string) bool {
 // before it. It pays if the build finds nothing in a cache.
 func Prepare() { kustomize.Prepare() }
 
-// Build makes the releases of a plan from the source tree in dir, sorted by
+// Make makes the releases of a plan from the source tree in dir, sorted by
 // label. The same input gives the same bytes at any parallelism. Nothing is
 // written to disk. The error joins all problems of all files, each with its
 // position where one is known; then there is no result.
 //
 // The path of an artifact that is a source file unchanged is that file's, so
 // that findings in it point there; the others are named <label>/<version>/<name>.
-func Build(ctx context.Context, dir string, plan *config.Plan, opts Options) ([]*repo.Release, error) {
+func Make(ctx context.Context, dir string, plan *config.Plan, opts Options) (*Build, error) {
 	needed := opts.needed(plan)
-	b := &builder{needed: needed, dir: dir, opts: opts, allowRemote: opts.AllowRemote && plan.RemoteBases, images: map[string]bool{}, setIn: make([]map[string]bool, len(opts.Images))}
+	b := &builder{
+		needed: needed, dir: dir, opts: opts, allowRemote: opts.AllowRemote && plan.RemoteBases, command: opts.runner(),
+		images: map[string]bool{}, setIn: make([]map[string]bool, len(opts.Images)), kustomizations: map[string]*yamldoc.Stream{},
+	}
 	for i := range plan.Providers {
 		p := &plan.Providers[i]
 		if !needed(p.Label(), "") {
@@ -163,15 +109,23 @@ func Build(ctx context.Context, dir string, plan *config.Plan, opts Options) ([]
 			}
 		}
 	}
-	var out []*repo.Release
+	out := &Build{dir: dir, series: b.series, Unmeant: b.unmeant}
 	for _, p := range b.providers {
 		r, err := p.release(ctx)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, r)
+		out.Releases = append(out.Releases, r)
 	}
-	slices.SortStableFunc(out, func(a, b *repo.Release) int { return cmp.Compare(a.Provider.Label(), b.Provider.Label()) })
+	slices.SortStableFunc(out.Releases, func(a, b *repo.Release) int { return cmp.Compare(a.Provider.Label(), b.Provider.Label()) })
+	for _, name := range slices.Sorted(maps.Keys(b.kustomizations)) {
+		out.Kustomizations = append(out.Kustomizations, b.kustomizations[name])
+	}
+	slices.SortFunc(out.Unmeant, func(a, b Unmeant) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Image, b.Image)) })
+	if err := errors.Join(b.problems...); err != nil {
+		out.Problem = &BuildError{Dir: dir, Err: err}
+	}
+	out.Tracer = newTracer(ctx, dir, plan, opts, out.Releases)
 	return out, nil
 }
 
@@ -183,10 +137,17 @@ type builder struct {
 	opts        Options
 	allowRemote bool
 	providers   []*building
+	// command starts a command in a folder; nil if commands are not allowed.
+	command func(ctx context.Context, dir string, argv []string) ([]byte, error)
 
 	mu     sync.Mutex
 	images map[string]bool   // the images there are
 	setIn  []map[string]bool // the labels of the providers that had each of opts.Images
+	// What goes into the result.
+	problems       []error
+	series         []addedSeries
+	unmeant        []Unmeant
+	kustomizations map[string]*yamldoc.Stream
 }
 
 // setImages sets the images of the options that are for the provider.
@@ -376,7 +337,7 @@ func (p *building) make(ctx context.Context, o *config.Output) ([]byte, error) {
 		return nil, err
 	}
 	if o.Kind == layouts.Metadata {
-		if data, err = p.series(o, data); err != nil {
+		if data, err = p.addSeries(o, data); err != nil {
 			return nil, err
 		}
 	}
@@ -398,34 +359,32 @@ func (p *building) replace(name, part string, data []byte) []byte {
 	return data
 }
 
-// AddedSeries is a release series that AddSeries added to the metadata.yaml of a
+// addedSeries is a release series that was added to the metadata.yaml of a
 // provider, which several providers of a tree may share.
-type AddedSeries struct {
-	// File is in the tree, with slashes, and Before its text there, unless Replaced
+type addedSeries struct {
+	// file is in the tree, with slashes, and before its text there, unless replaced
 	// says that the source is not what is released (sourceReplacements).
-	File     string
-	Before   []byte
-	Replaced bool
-	Series   metadata.NewSeries
+	file     string
+	before   []byte
+	replaced bool
+	metadata.NewSeries
 }
 
-// series makes sure that metadata.yaml lists the series of the version.
-func (p *building) series(o *config.Output, data []byte) ([]byte, error) {
+// addSeries makes sure that metadata.yaml lists the series of the version.
+func (p *building) addSeries(o *config.Output, data []byte) ([]byte, error) {
 	f := yamldoc.NewFile(cmp.Or(o.File, o.Name), data)
 	if !p.opts.AddSeries {
 		if p.opts.Tolerant {
 			return data, nil
 		}
-		return data, metadata.CheckSeries(f, p.opts.VersionOf(p.plan.Label()))
+		return data, metadata.CheckSeries(f, p.plan.Version)
 	}
-	add := metadata.NewSeries{Version: p.opts.VersionOf(p.plan.Label()), Contract: p.contract}
+	add := metadata.NewSeries{Version: p.plan.Version, Contract: p.contract}
 	after, err := metadata.WithSeries(f, add)
-	if err == nil && p.opts.Series != nil && o.File != "" && !bytes.Equal(data, after) {
-		added := AddedSeries{File: o.File, Before: data, Series: add}
-		added.Replaced = slices.ContainsFunc(p.plan.SourceReplacements, func(r config.SourceReplacement) bool { return r.File == o.File })
+	if err == nil && o.File != "" && !bytes.Equal(data, after) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.opts.Series(added)
+		p.series = append(p.series, addedSeries{o.File, data, p.replacesIn(o.File), add})
 	}
 	return after, err
 }
@@ -436,10 +395,10 @@ func (p *building) source(ctx context.Context, o *config.Output) ([]byte, error)
 	}
 	switch {
 	case o.Run != nil:
-		if p.opts.Run == nil {
+		if p.command == nil {
 			return nil, o.Origin.Errorf("run", "%s is made by the command %q, which runs only with --allow exec", o.Name, strings.Join(o.Run, " "))
 		}
-		data, err := p.opts.Run(ctx, p.dir, o.Run)
+		data, err := p.command(ctx, p.dir, o.Run)
 		if err != nil {
 			return nil, o.Origin.Errorf("run", "%q: %w", strings.Join(o.Run, " "), err)
 		}
@@ -454,11 +413,12 @@ func (p *building) source(ctx context.Context, o *config.Output) ([]byte, error)
 		if err != nil {
 			return nil, err
 		}
-		if p.opts.Kustomization != nil {
-			for _, k := range kustomize.Kustomizations(p.tree, o.Kustomize) {
-				p.opts.Kustomization(k)
-			}
+		files := kustomize.Kustomizations(p.tree, o.Kustomize)
+		p.mu.Lock()
+		for _, k := range files {
+			p.kustomizations[k.File.Name] = k
 		}
+		p.mu.Unlock()
 		if o.Kind == layouts.Components {
 			if objs, err = p.components(ctx, o, objs); err != nil {
 				return nil, err
@@ -475,7 +435,7 @@ func (p *building) source(ctx context.Context, o *config.Output) ([]byte, error)
 	}
 	objs, err := decode(yamldoc.NewFile(o.File, data))
 	if p.opts.AsIs && len(p.plan.Images)+len(p.opts.Images)+len(p.plan.Patches) == 0 {
-		p.unmeant(objectsOf(objs), nil)
+		p.judgeImages(objectsOf(objs), nil)
 		return data, nil
 	}
 	if err != nil {
@@ -537,9 +497,9 @@ func (p *building) components(ctx context.Context, o *config.Output, built []map
 		if !p.opts.Tolerant {
 			return nil, err
 		}
-		if p.opts.Problem != nil {
-			p.opts.Problem(err)
-		}
+		p.mu.Lock()
+		p.problems = append(p.problems, err)
+		p.mu.Unlock()
 	}
 	p.setImages(objs, meant)
 	if len(p.plan.Patches) > 0 {
@@ -565,7 +525,7 @@ func (p *building) components(ctx context.Context, o *config.Output, built []map
 	if o.Name == p.plan.ComponentsFile {
 		p.contract = contractOf(objs)
 	}
-	p.unmeant(objs, meant)
+	p.judgeImages(objs, meant)
 	if p.opts.AsIs {
 		return built, nil
 	}
@@ -656,7 +616,7 @@ func (b *builder) output(name string) ([]byte, error) {
 
 // release collects the finished files, with their checksums.
 func (p *building) release(ctx context.Context) (*repo.Release, error) {
-	version := cmp.Or(p.plan.Version, p.opts.VersionOf(p.plan.Label()).String())
+	version := p.plan.Version.String()
 	r := &repo.Release{Provider: p.plan.Provider, Version: version, Path: p.plan.Label() + "/" + version}
 	if info, _ := p.plan.Type.Info(); p.plan.ComponentsFile != info.ComponentsFile {
 		r.ComponentsFile = p.plan.ComponentsFile

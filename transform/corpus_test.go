@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
@@ -35,30 +33,24 @@ func build(t testing.TB, source string, version string, opts transform.Options) 
 
 func buildTraced(t testing.TB, source string, version string, opts transform.Options) ([]*repo.Release, *transform.Tracer) {
 	t.Helper()
-	c := &config.Config{}
-	file := filepath.Join("..", "test", "corpus", filepath.Base(source)+".yaml")
-	if data, err := os.ReadFile(file); err == nil {
-		if c, err = config.Decode(file, data); err != nil {
-			t.Fatal(err)
-		}
+	if file := filepath.Join("..", "test", "corpus", filepath.Base(source)+".yaml"); exists(file) {
+		opts.Config = file
 	}
-	fsys := os.DirFS(source)
-	full, _, err := detect.Complete(fsys, c, detect.Hints{Folder: filepath.Base(source)})
+	opts.Version = transform.Versions{All: version}
+	tree, err := transform.Open(source, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := config.Resolve(fsys, full, version)
+	b, err := tree.Build(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opts.Version, err = layouts.ParseVersion(version); err != nil {
-		t.Fatal(err)
-	}
-	releases, err := transform.Build(context.Background(), source, plan, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return releases, transform.NewTracer(context.Background(), source, plan, opts, releases)
+	return b.Releases, b.Tracer
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // corpusVersions are the versions in the corpus, by source tree. All providers

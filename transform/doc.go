@@ -1,9 +1,9 @@
-// Package transform makes releases: it turns a plan of a source tree
-// (layouts/config) into the files of a release. Each step is a pure function
-// over objects or text; build.go puts them in order. The package below it,
-// clusterctl, does to a finished release what clusterctl does when it installs
-// from it.
+// Package transform makes the releases of a source tree, in memory: Open finds its
+// configuration and detects what that leaves open (layouts/detect), Build turns the
+// plan of it (layouts/config) into files, each step a function over objects or text.
+// Resolve takes a folder that may be a source tree or hold finished releases.
 //
-// It must not know where releases are published, and it applies no lint rules:
-// it refuses only what cannot become a release.
+// It must not know where releases are published, nor rules of lint: it refuses only
+// what cannot become a release. It prints nothing; what a person may want to know goes
+// to Options.Note.
 package transform

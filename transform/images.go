@@ -4,9 +4,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 )
 
 // image is a container image taken apart.
@@ -161,17 +163,16 @@ type Unmeant struct {
 	Version string
 	// Object and Container run it.
 	Object, Container string
+	// Recipe is what a recipe of the tree sets instead, nil if none does.
+	Recipe *recipes.Image
 }
 
 // sidecar are the images that run next to controllers of others.
 var sidecar = regexp.MustCompile(`(^|/)(kube-rbac-proxy|cloud-sql-proxy|envoy|istio-proxy|proxyv2|oauth2-proxy)$`)
 
-// unmeant tells of the images of the controllers that were not chosen.
-func (p *building) unmeant(objs []object, meant map[string]bool) {
-	if p.opts.Unmeant == nil {
-		return
-	}
-	version := p.opts.VersionOf(p.plan.Label())
+// judgeImages notes the images of the controllers that were not chosen, each once.
+func (p *building) judgeImages(objs []object, meant map[string]bool) {
+	version, label := p.plan.Version, p.plan.Label()
 	for _, o := range objs {
 		if kind := o.kind(); kind != "Deployment" && kind != "StatefulSet" && kind != "DaemonSet" {
 			continue
@@ -184,7 +185,9 @@ func (p *building) unmeant(objs []object, meant map[string]bool) {
 				continue
 			}
 			p.mu.Lock()
-			p.opts.Unmeant(Unmeant{p.plan.Label(), i.name, ref, version.String(), o.String(), name})
+			if !slices.ContainsFunc(p.unmeant, func(other Unmeant) bool { return other.Label == label && other.Image == ref }) {
+				p.unmeant = append(p.unmeant, Unmeant{label, i.name, ref, version.String(), o.String(), name, nil})
+			}
 			p.mu.Unlock()
 		}
 	}

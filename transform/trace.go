@@ -25,7 +25,7 @@ type Tracer struct {
 	opts Options
 
 	mu     sync.Mutex
-	builts map[string]*built // by the path that Build gave the artifact
+	builts map[string]*built // by the path that Make gave the artifact
 }
 
 // built is one file of a release and what leads back from it.
@@ -40,7 +40,7 @@ type built struct {
 
 // Source is a place in the source tree.
 type Source struct {
-	// File is named like the source tree that Build was given.
+	// File is named like the source tree that Make was given.
 	File     string
 	Pos, End yamldoc.Pos
 	// Text is the line of Pos, or the part of it that begins at column Column.
@@ -59,8 +59,8 @@ type Source struct {
 	Same bool
 }
 
-// NewTracer prepares to trace what Build made with the same arguments.
-func NewTracer(ctx context.Context, dir string, plan *config.Plan, opts Options, releases []*repo.Release) *Tracer {
+// newTracer prepares to trace what Make made with the same arguments.
+func newTracer(ctx context.Context, dir string, plan *config.Plan, opts Options, releases []*repo.Release) *Tracer {
 	t := &Tracer{ctx: ctx, dir: dir, opts: opts, builts: map[string]*built{}}
 	tree := sync.OnceValue(func() *kustomize.Tree {
 		tree, err := kustomize.OpenTree(dir, opts.Overlay)
@@ -74,7 +74,7 @@ func NewTracer(ctx context.Context, dir string, plan *config.Plan, opts Options,
 	tracers := map[string]func() *kustomize.Tracer{}
 	for _, r := range releases {
 		i := slices.IndexFunc(plan.Providers, func(p config.PlannedProvider) bool {
-			return p.Label() == r.Provider.Label() && (p.Version == "" || p.Version == r.Version)
+			return p.Label() == r.Provider.Label() && (p.Version.IsZero() || p.Version.String() == r.Version)
 		})
 		if i < 0 {
 			continue

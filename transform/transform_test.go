@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -124,27 +123,24 @@ func edit(t *testing.T, archive string, pairs ...string) string {
 
 func buildTree(t *testing.T, archive, version string, opts Options) ([]*repo.Release, error) {
 	t.Helper()
-	dir := write(t, archive)
-	data, err := os.ReadFile(filepath.Join(dir, config.FileName))
+	b, err := buildWhole(t, archive, version, opts)
+	if err != nil {
+		return nil, err
+	}
+	return b.Releases, nil
+}
+
+func buildWhole(t *testing.T, archive, version string, opts Options) (*Build, error) {
+	t.Helper()
+	var err error
+	if opts.Version, err = ParseVersions(version); err != nil {
+		t.Fatal(err)
+	}
+	source, err := Open(write(t, archive), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.Decode(config.FileName, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	full, _, err := detect.Complete(os.DirFS(dir), c, detect.Hints{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := config.Resolve(os.DirFS(dir), full, version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if opts.Version, err = layouts.ParseVersion(version); err != nil {
-		t.Fatal(err)
-	}
-	return Build(context.Background(), dir, plan, opts)
+	return source.Build(context.Background())
 }
 
 func content(t *testing.T, releases []*repo.Release, name string) string {
@@ -401,7 +397,7 @@ func TestBuildStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	plan := &config.Plan{Providers: []config.PlannedProvider{{Outputs: []config.Output{{Name: "x", File: "x"}}}}}
-	if _, err := Build(ctx, t.TempDir(), plan, Options{}); err == nil {
+	if _, err := Make(ctx, t.TempDir(), plan, Options{}); err == nil {
 		t.Error("built after being cancelled")
 	}
 }
@@ -479,12 +475,8 @@ providers:
 
 // TestSeveral builds providers with versions, images and joined files of their own.
 func TestSeveral(t *testing.T) {
-	v5, err := layouts.ParseVersion("v0.5.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	versions := map[string]layouts.Version{"control-plane-x": v5}
-	releases, err := buildTree(t, several, "v0.1.0", Options{Versions: versions, Images: []Image{
+	const versions = "v0.1.0,control-plane-x=v0.5.0"
+	releases, err := buildTree(t, several, versions, Options{Images: []Image{
 		{Provider: "bootstrap-x", Image: config.Image{Name: "controller", NewName: "ghcr.io/a"}},
 		{Provider: "control-plane-x", Image: config.Image{Name: "controller", NewName: "ghcr.io/b"}},
 	}})
@@ -504,7 +496,7 @@ func TestSeveral(t *testing.T) {
 		t.Errorf("one provider that joins a file of another: %v", err)
 	}
 
-	_, err = buildTree(t, several, "v0.1.0", Options{Versions: versions, Images: []Image{{Image: config.Image{Name: "controller", NewName: "ghcr.io/x"}}}})
+	_, err = buildTree(t, several, versions, Options{Images: []Image{{Image: config.Image{Name: "controller", NewName: "ghcr.io/x"}}}})
 	if err == nil || !strings.Contains(err.Error(), "--image bootstrap-x:controller=ghcr.io/x") {
 		t.Errorf("an image of several providers: %v", err)
 	}
@@ -514,13 +506,12 @@ func TestSeveral(t *testing.T) {
 // write into the source.
 func TestAddSeries(t *testing.T) {
 	labelled := edit(t, tree, "  name: fooclusters.infrastructure.cluster.x-k8s.io\n", "  name: fooclusters.infrastructure.cluster.x-k8s.io\n  labels: {cluster.x-k8s.io/v1beta1: v1}\n")
-	var added AddedSeries
-	releases, err := buildTree(t, labelled, "v1.2.0", Options{AddSeries: true, Series: func(s AddedSeries) { added = s }})
+	b, err := buildWhole(t, labelled, "v1.2.0", Options{AddSeries: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := content(t, releases, "metadata.yaml")
-	if !strings.Contains(got, "  minor: 2\n  contract: v1beta1\n# the end") || added.File != "metadata.yaml" || added.Series.Contract != "v1beta1" || strings.Contains(string(added.Before), "minor: 2") {
+	got, added := content(t, b.Releases, "metadata.yaml"), b.series[0]
+	if !strings.Contains(got, "  minor: 2\n  contract: v1beta1\n# the end") || added.file != "metadata.yaml" || added.Contract != "v1beta1" || strings.Contains(string(added.before), "minor: 2") {
 		t.Errorf("%+v, released:\n%s", added, got)
 	}
 }

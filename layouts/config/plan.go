@@ -26,9 +26,8 @@ type Plan struct {
 // version are filled in everywhere.
 type PlannedProvider struct {
 	layouts.Provider
-	// Version is set in a plan with several versions of a provider; otherwise it is
-	// that of the build.
-	Version string
+	// Version is that of the release; zero if it is not known yet.
+	Version layouts.Version
 	// ComponentsFile is the name of the output that clusterctl installs.
 	ComponentsFile string
 	// Outputs are sorted by name. ComponentsFile and metadata.yaml are always
@@ -101,18 +100,13 @@ func (p *PlannedProvider) Names() []string {
 // Resolve makes a complete configuration concrete: it finds the files that the
 // patterns mean, names the outputs and fills in the version. It reads only
 // fsys. Generated files must exist by now; their commands belong before it.
-// An empty version leaves its placeholders as they are.
+// version returns that of a provider label; nil, or the zero version, leaves
+// placeholders as they are.
 //
 // The error joins every problem of the whole configuration, with the position
 // where a configuration file caused it: sources that are not there, patterns
 // that match nothing, files without a usable name, two sources for one name.
-func Resolve(fsys fs.FS, c *Config, version string) (*Plan, error) {
-	return ResolveEach(fsys, c, func(string) string { return version })
-}
-
-// ResolveEach is Resolve for providers whose versions differ: version returns that
-// of a provider label.
-func ResolveEach(fsys fs.FS, c *Config, version func(label string) string) (*Plan, error) {
+func Resolve(fsys fs.FS, c *Config, version func(label string) layouts.Version) (*Plan, error) {
 	r := &resolver{fsys: fsys}
 	for _, g := range c.Generated {
 		r.generated(g)
@@ -182,7 +176,7 @@ type planning struct {
 	named map[string]int
 }
 
-func (r *resolver) provider(c *Provider, sharedMetadata string, versionOf func(label string) string) PlannedProvider {
+func (r *resolver) provider(c *Provider, sharedMetadata string, versionOf func(label string) layouts.Version) PlannedProvider {
 	t, _ := layouts.TypeByWord(c.Type)
 	w := &planning{resolver: r, named: map[string]int{}}
 	w.out.Provider = layouts.Provider{Type: t, Name: c.Name}
@@ -191,7 +185,10 @@ func (r *resolver) provider(c *Provider, sharedMetadata string, versionOf func(l
 		r.add(c.Errorf("name", "%s", problem.Message))
 	}
 	w.vars = map[string]string{"label": w.out.Label(), "type": c.Type, "name": c.Name}
-	if version := versionOf(w.out.Label()); version != "" {
+	if versionOf != nil {
+		w.out.Version = versionOf(w.out.Label())
+	}
+	if version := w.out.Version.String(); version != "" {
 		w.vars["version"], w.vars["number"] = version, strings.TrimPrefix(version, "v")
 	}
 

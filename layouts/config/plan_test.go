@@ -87,7 +87,7 @@ func TestResolveOutputs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := Resolve(tree(append(tt.files, baseFiles...)...), c, "v1.2.3")
+			plan, err := Resolve(tree(append(tt.files, baseFiles...)...), c, all("v1.2.3"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func TestResolveTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := Resolve(tree(append(baseFiles, "config/image.yaml=image: c:main")...), c, "v1.2.3")
+	plan, err := Resolve(tree(append(baseFiles, "config/image.yaml=image: c:main")...), c, all("v1.2.3"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestResolveMistakes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Resolve(tree(tt.files...), c, "v1.2.3")
+			_, err = Resolve(tree(tt.files...), c, all("v1.2.3"))
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -200,7 +200,7 @@ func TestResolveMistakes(t *testing.T) {
 // TestResolveNoMetadata keeps the advice apart, because it has several lines.
 func TestResolveNoMetadata(t *testing.T) {
 	c := &Config{Providers: []Provider{{Type: "addon", Name: "x", Components: Components{Path: "config/default"}}}}
-	_, err := Resolve(tree(baseFiles[1]), c, "")
+	_, err := Resolve(tree(baseFiles[1]), c, nil)
 	if err == nil || !strings.Contains(err.Error(), "addon-x: no metadata.yaml") || !strings.Contains(err.Error(), "\nreleaseSeries:\n") {
 		t.Errorf("error %v lacks the file to create", err)
 	}
@@ -263,4 +263,10 @@ func FuzzGlob(f *testing.F) {
 			t.Errorf("%q (-matching +found):\n%s", pattern, diff)
 		}
 	})
+}
+
+// all gives all providers one version.
+func all(version string) func(string) layouts.Version {
+	v, _ := layouts.ParseVersion(version)
+	return func(string) layouts.Version { return v }
 }

@@ -98,7 +98,7 @@ func (d *detection) published(c *config.Config) (err error) {
 	have := map[string]bool{}
 	only := *c
 	only.Providers, only.Publish = []config.Provider{*p}, nil
-	if plan, err := config.Resolve(d.fsys, &only, ""); err == nil && !whole {
+	if plan, err := config.Resolve(d.fsys, &only, nil); err == nil && !whole {
 		for _, name := range plan.Providers[0].Names() {
 			have[name] = true
 		}

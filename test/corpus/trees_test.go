@@ -89,7 +89,7 @@ func TestTrees(t *testing.T) {
 // publish and the plan lacks must be among the differences.
 func plannedOf(t *testing.T, dir string, c *config.Config, release *recipes.Release) map[string]string {
 	t.Helper()
-	plan, err := config.Resolve(os.DirFS(dir), c, "v1.0.0")
+	plan, err := config.Resolve(os.DirFS(dir), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

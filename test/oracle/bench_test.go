@@ -218,7 +218,7 @@ func (b *bench) source(dir string) sourceTree {
 		b.Fatalf("the corpus has no release of %s: %v", label, err)
 	}
 	s.version = filepath.Base(versions[0])
-	if s.plan, err = config.Resolve(os.DirFS(dir), full, s.version); err != nil {
+	if s.plan, err = config.Resolve(os.DirFS(dir), full, nil); err != nil {
 		b.Fatalf("%s: %v", dir, err)
 	}
 	return s

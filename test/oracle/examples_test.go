@@ -5,9 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
@@ -43,30 +40,16 @@ func builtExamples(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	version, err := layouts.ParseVersion(exampleVersion)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, dir := range exampleSources(t) {
-		c := &config.Config{}
-		if file := filepath.Join(dir, config.FileName); exists(file) {
-			if c, err = config.Decode(file, bytesOf(file)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c, _, err := detect.Complete(os.DirFS(dir), c, detect.Hints{Folder: dir})
+		tree, err := transform.Open(dir, transform.Options{Version: transform.Versions{All: exampleVersion}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := config.Resolve(os.DirFS(dir), c, exampleVersion)
+		b, err := tree.Build(background)
 		if err != nil {
 			t.Fatal(err)
 		}
-		releases, err := transform.Build(background, dir, plan, transform.Options{Version: version})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range releases {
+		for _, r := range b.Releases {
 			if _, err := to.Put(background, r); err != nil {
 				t.Fatal(err)
 			}

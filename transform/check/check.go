@@ -14,13 +14,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // Options of a check. The zero value applies all rules for the newest Cluster API.
 type Options struct {
 	// Source says how source trees are built, and where the configuration is.
-	Source sourcetree.Options
+	Source transform.Options
 	// Rules to apply; none means rules.All.
 	Rules []*lint.Rule
 	// Select asks for optional findings; see lint.Options.
@@ -56,12 +55,12 @@ type Result struct {
 
 // Folder checks a folder with finished releases, or a source tree. Why a tree
 // cannot be built is a finding if its place is known, and otherwise a
-// *sourcetree.BuildError. A wrong configuration or a folder that is neither is a
-// *sourcetree.InputError. For finished releases, comments and the configuration of
+// *transform.BuildError. A wrong configuration or a folder that is neither is a
+// *transform.InputError. For finished releases, comments and the configuration of
 // the source tree that they lie in hold too, and one that lies with them as far as
 // lint.Own lets it.
 func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
-	c, file, err := sourcetree.LoadConfig(dir, o.Source.Config)
+	c, file, err := transform.LoadConfig(dir, o.Source.Config)
 	with := file != "" && o.Source.Config == ""
 	if with && o.Foreign {
 		o.note("%s is not applied to the releases that it lies with; --config applies it", file)
@@ -74,8 +73,8 @@ func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := sourcetree.Resolve(ctx, dir, o.Source)
-	if failed, ok := errors.AsType[*sourcetree.BuildError](err); ok {
+	t, err := transform.Resolve(ctx, dir, o.Source)
+	if failed, ok := errors.AsType[*transform.BuildError](err); ok {
 		if r := unbuilt(failed, opts); r != nil {
 			return &Result{Report: r}, nil
 		}
@@ -126,12 +125,12 @@ func holds(dir string, r *repo.Repository) bool {
 // inTree adds what the source tree that finished releases lie in says of them: its
 // comments, and its configuration unless another one is given.
 func (o *Options) inTree(ctx context.Context, dir string, r *repo.Repository, configured bool, opts lint.Options) (lint.Options, error) {
-	tree, err := sourcetree.Above(dir, o.Source)
+	tree, err := transform.Above(dir, o.Source)
 	if tree == nil || err != nil {
 		return opts, err
 	}
 	if holds(tree.Dir, r) {
-		c, file, err := sourcetree.LoadConfig(tree.Dir, "")
+		c, file, err := transform.LoadConfig(tree.Dir, "")
 		if configured || file == "" || err != nil {
 			return opts, err
 		}
@@ -170,17 +169,17 @@ func (o *Options) inTree(ctx context.Context, dir string, r *repo.Repository, co
 }
 
 // Build checks what a source tree was made into.
-func Build(ctx context.Context, b *sourcetree.Build, o Options) (*Result, error) {
+func Build(ctx context.Context, b *transform.Build, o Options) (*Result, error) {
 	opts, err := o.lint(b.Config)
 	if err != nil {
 		return nil, err
 	}
-	return resolved(ctx, &sourcetree.Resolved{Repository: b.Repository(""), Partial: true, Build: b}, opts)
+	return resolved(ctx, &transform.Resolved{Repository: b.Repository(""), Partial: true, Build: b}, opts)
 }
 
 // Deprecations are the findings about fields of kustomizations that kustomize warns
 // of, of a tree that is built and not checked.
-func Deprecations(ctx context.Context, b *sourcetree.Build) (*lint.Report, error) {
+func Deprecations(ctx context.Context, b *transform.Build) (*lint.Report, error) {
 	o := Options{Rules: []*lint.Rule{rules.ByID("LINT004")}}
 	opts, err := o.lint(b.Config)
 	if err != nil {
@@ -202,7 +201,7 @@ func Repository(ctx context.Context, r *repo.Repository, partial bool, o Options
 	c := &config.Config{}
 	if o.Source.Config != "" {
 		var err error
-		if c, _, err = sourcetree.LoadConfig("", o.Source.Config); err != nil {
+		if c, _, err = transform.LoadConfig("", o.Source.Config); err != nil {
 			return nil, err
 		}
 	}
@@ -210,10 +209,10 @@ func Repository(ctx context.Context, r *repo.Repository, partial bool, o Options
 	if err != nil {
 		return nil, err
 	}
-	return resolved(ctx, &sourcetree.Resolved{Repository: r, Partial: partial}, opts)
+	return resolved(ctx, &transform.Resolved{Repository: r, Partial: partial}, opts)
 }
 
-func resolved(ctx context.Context, t *sourcetree.Resolved, opts lint.Options) (*Result, error) {
+func resolved(ctx context.Context, t *transform.Resolved, opts lint.Options) (*Result, error) {
 	opts.Partial = t.Partial
 	if t.Build != nil {
 		opts = traced(t.Build.Tracer, opts)
@@ -253,7 +252,7 @@ func (o *Options) lint(c *config.Config) (lint.Options, error) {
 	return out, err
 }
 
-func wrong(err error) error { return &sourcetree.InputError{Err: err} }
+func wrong(err error) error { return &transform.InputError{Err: err} }
 
 // Severities are those that a configuration gives to the rules of the catalogue,
 // by ID.
@@ -305,7 +304,7 @@ func rolesOf(c *config.Config) (map[string]contract.Role, error) {
 
 // unbuilt reports why a source tree cannot be built as findings, if the places
 // are known.
-func unbuilt(e *sourcetree.BuildError, opts lint.Options) *lint.Report {
+func unbuilt(e *transform.BuildError, opts lint.Options) *lint.Report {
 	var faults []lint.Fault
 	for _, at := range e.Places() {
 		faults = append(faults, lint.Fault{File: at.File, Pos: at.Pos, Message: at.Err.Error()})

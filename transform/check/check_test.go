@@ -10,8 +10,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // provider is a small source tree with one fault: a label that is a number.
@@ -113,7 +113,7 @@ func TestFolderRefuses(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, files)
 		_, err := check.Folder(t.Context(), dir, check.Options{})
-		if _, ok := errors.AsType[*sourcetree.InputError](err); !ok {
+		if _, ok := errors.AsType[*transform.InputError](err); !ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -145,7 +145,7 @@ func TestSince(t *testing.T) {
 		commit(t, dir)
 		var notes []string
 		o := check.Options{}
-		o.Source.Note = func(n sourcetree.Note) {
+		o.Source.Note = func(n transform.Note) {
 			if !n.Detail {
 				notes = append(notes, n.Text)
 			}
@@ -196,7 +196,7 @@ func TestSinceRefuses(t *testing.T) {
 	dir := tree(t)
 	for _, revision := range []string{"HEAD", "nothing"} {
 		_, err := check.Since(t.Context(), revision, dir, check.Options{})
-		if _, ok := errors.AsType[*sourcetree.InputError](err); !ok {
+		if _, ok := errors.AsType[*transform.InputError](err); !ok {
 			t.Errorf("%s: %v", revision, err)
 		}
 		if revision == "HEAD" {

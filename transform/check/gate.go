@@ -8,7 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
 // A Gate is a reason for which a release is refused. What the build of a version
@@ -20,7 +20,7 @@ type Gate struct {
 	// rules are those whose findings stop a release unless the configuration gives
 	// them a severity.
 	rules []string
-	check func(*sourcetree.Build) []Refusal
+	check func(*transform.Build) []Refusal
 }
 
 // Gates are all reasons, in the order in which they are reported.
@@ -29,13 +29,13 @@ var Gates = []Gate{
 		Name:     "completeness",
 		Refuses:  "the recipes of the tree publish a file that the build leaves out",
 		Override: "list the file under discovery.leaveOut",
-		check:    func(b *sourcetree.Build) []Refusal { return differences(b, false) },
+		check:    func(b *transform.Build) []Refusal { return differences(b, false) },
 	},
 	{
 		Name:     "names",
 		Refuses:  "the recipes publish a file under another name",
 		Override: "name the file in the configuration, or list it under discovery.leaveOut",
-		check:    func(b *sourcetree.Build) []Refusal { return differences(b, true) },
+		check:    func(b *transform.Build) []Refusal { return differences(b, true) },
 	},
 	{
 		Name:     "images",
@@ -69,7 +69,7 @@ func (r Refusal) Error() string { return r.Text + "; " + r.Override }
 
 // Refusals returns why a build must not be released. Without a report of lint, the
 // gates that need its findings are open.
-func Refusals(b *sourcetree.Build, report *lint.Report) (out []Refusal) {
+func Refusals(b *transform.Build, report *lint.Report) (out []Refusal) {
 	for _, g := range Gates {
 		var found []Refusal
 		if g.check != nil {
@@ -90,7 +90,7 @@ func Refusals(b *sourcetree.Build, report *lint.Report) (out []Refusal) {
 	return out
 }
 
-func differences(b *sourcetree.Build, renamed bool) (out []Refusal) {
+func differences(b *transform.Build, renamed bool) (out []Refusal) {
 	for _, d := range b.Differences {
 		if d.Stops && (d.As != "") == renamed {
 			out = append(out, Refusal{Text: d.String()})
@@ -99,7 +99,7 @@ func differences(b *sourcetree.Build, renamed bool) (out []Refusal) {
 	return out
 }
 
-func unmeant(b *sourcetree.Build) (out []Refusal) {
+func unmeant(b *transform.Build) (out []Refusal) {
 	for _, u := range b.Unmeant {
 		text := fmt.Sprintf("%s: container %s of %s runs %s, not the image of %s", u.Label, u.Container, u.Object, u.Image, u.Version)
 		name := u.Name

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // TestOutputInsideTheTree builds random trees, writes the releases where people
@@ -92,7 +92,7 @@ func agree(t *testing.T, seed int, dir string, files map[string]string, g *treeM
 // build returns the files of all releases.
 func build(t *testing.T, dir, version string) (map[string]string, error) {
 	t.Helper()
-	tree, err := sourcetree.Open(dir, sourcetree.Options{Version: sourcetree.Versions{All: version}, Tolerant: true})
+	tree, err := transform.Open(dir, transform.Options{Version: transform.Versions{All: version}, Tolerant: true})
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // judged are the rules that the comments are about.
@@ -145,7 +145,7 @@ func TestOwnConfiguration(t *testing.T) {
 			file := filepath.Join(dir, test.at, "clusterctl-repo.yaml")
 			var notes []string
 			o := check.Options{Rules: judged, Foreign: test.foreign}
-			o.Source.Note = func(n sourcetree.Note) { notes = append(notes, n.Text) }
+			o.Source.Note = func(n transform.Note) { notes = append(notes, n.Text) }
 			if test.named {
 				o.Source.Config = file
 			}

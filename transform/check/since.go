@@ -13,14 +13,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
 // Since checks a folder as it was at a revision of the git repository that it is
 // in, and returns the findings, with files named as they are now. A folder that
 // did not exist has none, nor has one that could not be built; Options.Source.Note
 // is told why. What git takes for renamed has the names of today, so that its findings
-// are not new. A revision that is not known is a *sourcetree.InputError.
+// are not new. A revision that is not known is a *transform.InputError.
 func Since(ctx context.Context, revision, dir string, o Options) (_ *lint.Report, err error) {
 	tree, err := git.Open(ctx, dir)
 	if errors.Is(err, git.ErrNoRepository) {
@@ -133,6 +133,6 @@ func rename(r *repo.Repository, renamed map[string]string) {
 
 func (o *Options) note(format string, args ...any) {
 	if o.Source.Note != nil {
-		o.Source.Note(sourcetree.Note{Text: fmt.Sprintf(format, args...)})
+		o.Source.Note(transform.Note{Text: fmt.Sprintf(format, args...)})
 	}
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // Suite checks an E2EConfig, and the releases that it describes. What is not in the
@@ -31,7 +30,7 @@ func Suite(ctx context.Context, s *localrepo.Suite, o Options) (*Result, error) 
 	c := &config.Config{}
 	if o.Source.Config != "" {
 		var err error
-		if c, _, err = sourcetree.LoadConfig("", o.Source.Config); err != nil {
+		if c, _, err = transform.LoadConfig("", o.Source.Config); err != nil {
 			return nil, err
 		}
 	}
@@ -43,8 +42,8 @@ func Suite(ctx context.Context, s *localrepo.Suite, o Options) (*Result, error) 
 	j.say("SUITE004", s.Config.Remarks...)
 	j.say("SUITE005", s.Unset...)
 	made, err := s.Build(ctx)
-	failed, inTree := errors.AsType[*sourcetree.BuildError](err)
-	refused, ok := errors.AsType[*sourcetree.InputError](err)
+	failed, inTree := errors.AsType[*transform.BuildError](err)
+	refused, ok := errors.AsType[*transform.InputError](err)
 	switch {
 	case err == nil:
 		return j.releases(ctx, made, opts)
@@ -54,7 +53,7 @@ func Suite(ctx context.Context, s *localrepo.Suite, o Options) (*Result, error) 
 			return &Result{Report: j.report}, nil
 		}
 	case ok:
-		if places := (&sourcetree.BuildError{Dir: ".", Err: refused.Err}).Places(); places != nil {
+		if places := (&transform.BuildError{Dir: ".", Err: refused.Err}).Places(); places != nil {
 			j.say("SUITE001", places...)
 			return &Result{Report: j.report}, nil
 		}

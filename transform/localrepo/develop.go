@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
@@ -19,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 type ownProvider struct{ label, folder, components string }
@@ -47,7 +45,7 @@ type Development struct {
 	Trees []string
 
 	opts     Options
-	versions map[string]string // of Options.Version, by label; that of all others is under ""
+	versions transform.Versions // of Options.Version
 	planned  []inTree
 	faults   []error
 }
@@ -62,13 +60,9 @@ type inTree struct {
 // describe; with providers and provider_repos, those of several trees. Others are the
 // trees that are to be built in another way. The error joins everything that is wrong.
 func Develop(ctx context.Context, sources []string, o Options) (d *Development, others []string, err error) {
-	d = &Development{opts: o, versions: map[string]string{}}
-	for part := range strings.SplitSeq(o.Version, ",") {
-		label, version, single := strings.Cut(part, "=")
-		if !single {
-			label, version = "", part
-		}
-		d.versions[label] = version
+	d = &Development{opts: o}
+	if d.versions, err = transform.ParseVersions(o.Version); err != nil {
+		return nil, nil, err
 	}
 	for _, source := range sources {
 		found := len(d.planned) + len(d.faults)
@@ -76,13 +70,13 @@ func Develop(ctx context.Context, sources []string, o Options) (d *Development, 
 			others = append(others, source)
 		}
 	}
-	for label := range d.versions {
-		if label != "" && len(others) == 0 && !slices.ContainsFunc(d.planned, func(in inTree) bool { return in.planned.Label() == label }) {
+	for label := range d.versions.Each {
+		if len(others) == 0 && !slices.ContainsFunc(d.planned, func(in inTree) bool { return in.planned.Label() == label }) {
 			d.faults = append(d.faults, fmt.Errorf("no source has the provider %s, for which --version gives a version", label))
 		}
 	}
 	if err := errors.Join(d.faults...); err != nil {
-		return nil, nil, &sourcetree.InputError{Err: err}
+		return nil, nil, &transform.InputError{Err: err}
 	}
 	d.planned = slices.DeleteFunc(d.planned, func(p inTree) bool {
 		return len(o.Parts) > 0 && !slices.Contains(o.Parts, p.planned.Label())
@@ -91,12 +85,12 @@ func Develop(ctx context.Context, sources []string, o Options) (d *Development, 
 	errs := make([]error, len(d.planned))
 	atOnce(len(d.planned), func(i int) {
 		p := d.planned[i]
-		made, err := transform.Build(ctx, p.tree, &config.Plan{RemoteBases: true, Providers: []config.PlannedProvider{p.planned}}, o.build(p.tree))
+		made, err := transform.Make(ctx, p.tree, &config.Plan{RemoteBases: true, Providers: []config.PlannedProvider{p.planned}}, o.build(p.tree))
 		if err != nil {
-			errs[i] = fmt.Errorf("%s: %w", p.tree, &sourcetree.BuildError{Dir: p.tree, Err: err})
+			errs[i] = fmt.Errorf("%s: %w", p.tree, &transform.BuildError{Dir: p.tree, Err: err})
 			return
 		}
-		d.Releases[i] = asWritten(made[0], &p.planned)
+		d.Releases[i] = asWritten(made.Releases[0], &p.planned)
 	})
 	return d, others, errors.Join(errs...)
 }
@@ -218,8 +212,8 @@ func (d *Development) add(dir string, s *settings) {
 }
 
 // version returns the version of a release, and notes if metadata.yaml has another one.
-func (d *Development) version(dir string, s *settings) string {
-	given := cmp.Or(d.versions[s.Label.Value], d.versions[""])
+func (d *Development) version(dir string, s *settings) layouts.Version {
+	given := d.versions.Of(s.Label.Value)
 	version := cmp.Or(given, s.NextVersion.Value)
 	name := filepath.Join(dir, layouts.MetadataFile)
 	var m *metadata.Metadata
@@ -232,7 +226,7 @@ func (d *Development) version(dir string, s *settings) string {
 	}
 	if newest == nil {
 		d.faults = append(d.faults, cmp.Or(err, fmt.Errorf("%s lists no release series", name)))
-		return version
+		return layouts.Version{}
 	}
 	next := fmt.Sprintf("v%s.99", newest)
 	if version == "" && s.Label.At.IsZero() {
@@ -247,5 +241,5 @@ func (d *Development) version(dir string, s *settings) string {
 	case v.Series() != newest.String() && given == "":
 		d.Notes = append(d.Notes, s.Errorf(s.NextVersion.At, "nextVersion %s is older than %s, the newest series of %s; pass --version %s=%s", version, newest, name, s.Label.Value, next))
 	}
-	return version
+	return v
 }

@@ -28,7 +28,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // Upstream gives what other places have: the network, or a mirror.
@@ -98,10 +97,10 @@ func Is(name string) bool {
 }
 
 // Open reads an E2EConfig, as the recipes of its tree prepare it, and resolves its
-// markers. The error is an *sourcetree.InputError for a file that cannot be read;
+// markers. The error is an *transform.InputError for a file that cannot be read;
 // everything else that is wrong is in Suite.Refused.
 func Open(ctx context.Context, name string, o Options) (*Suite, error) {
-	wrong := func(err error) error { return &sourcetree.InputError{Err: err} }
+	wrong := func(err error) error { return &transform.InputError{Err: err} }
 	data, err := files.Read(name)
 	if err != nil {
 		return nil, wrong(err)
@@ -234,7 +233,7 @@ type Remote struct {
 // Remote returns the versions by URL. The error is about markers.
 func (s *Suite) Remote() (out []Remote, err error) {
 	if s.unresolved != nil {
-		return nil, &sourcetree.InputError{Err: s.unresolved}
+		return nil, &transform.InputError{Err: s.unresolved}
 	}
 	for i := range s.Config.Providers {
 		p := &s.Config.Providers[i]
@@ -306,7 +305,7 @@ func (r *release) set(o config.Output) {
 // or is that of the network.
 func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	if s.Refused != nil {
-		return nil, &sourcetree.InputError{Err: s.Refused}
+		return nil, &transform.InputError{Err: s.Refused}
 	}
 	m := &Made{Declared: map[string]*Version{}, places: map[string]yamldoc.Pos{}}
 	releases, dir, overlay, err := s.plan(ctx, m)
@@ -324,19 +323,19 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	}
 	opts := s.opts.build(dir)
 	opts.Overlay = overlay
-	made, err := transform.Build(ctx, dir, plan, opts)
+	made, err := transform.Make(ctx, dir, plan, opts)
 	for err != nil && s.supply(ctx, err, dir, overlay) {
-		made, err = transform.Build(ctx, dir, plan, opts)
+		made, err = transform.Make(ctx, dir, plan, opts)
 	}
 	if err != nil {
-		return nil, &sourcetree.BuildError{Dir: dir, Err: err}
+		return nil, &transform.BuildError{Dir: dir, Err: err}
 	}
-	for i, r := range made {
+	for i, r := range made.Releases {
 		s.finish(m, &releases[i], r)
 		m.Declared[r.Path] = releases[i].version
 		m.places[r.Path] = releases[i].version.Name.At
 	}
-	m.Releases, m.Tracer = made, transform.NewTracer(ctx, dir, plan, opts, made)
+	m.Releases, m.Tracer = made.Releases, made.Tracer
 	for name, at := range m.places {
 		if _, ok := overlay[name]; ok {
 			m.places[path.Join(filepath.ToSlash(dir), name)] = at
@@ -449,7 +448,8 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 			} else {
 				n = len(releases)
 				byPath[key] = n
-				releases = append(releases, release{planned: config.PlannedProvider{Provider: p.Provider(), Version: v.Name.Value, ComponentsFile: componentsFile}})
+				version, _ := layouts.ParseVersion(v.Name.Value) // check has parsed it
+				releases = append(releases, release{planned: config.PlannedProvider{Provider: p.Provider(), Version: version, ComponentsFile: componentsFile}})
 			}
 			r := &releases[n]
 			r.version, r.replaced, r.url, r.fetched = v, v.Replacements, "", nil
@@ -496,7 +496,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 	}
 	for _, part := range s.opts.Parts {
 		if name, _, _ := strings.Cut(part, ":"); !slices.ContainsFunc(releases, func(r release) bool {
-			return (r.planned.Label() == name || r.planned.Name == name) && (!strings.Contains(part, ":") || part == name+":"+r.planned.Version)
+			return (r.planned.Label() == name || r.planned.Name == name) && (!strings.Contains(part, ":") || part == name+":"+r.planned.Version.String())
 		}) {
 			faults = append(faults, fmt.Errorf("%s declares no %s", s.Config.Name, part))
 		}
@@ -504,7 +504,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 	errs := make([]error, len(releases))
 	atOnce(len(releases), func(i int) {
 		if r := &releases[i]; r.url != "" {
-			r.fetched, errs[i] = s.opts.Upstream.Components(ctx, r.planned.Provider, r.planned.Version, r.url)
+			r.fetched, errs[i] = s.opts.Upstream.Components(ctx, r.planned.Provider, r.planned.Version.String(), r.url)
 		}
 	})
 	var present []release
@@ -518,7 +518,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 			}
 			faults = append(faults, err)
 		case r.url != "":
-			overlay[path.Join(".fetched", r.planned.Label(), r.planned.Version, componentsFile)] = r.fetched
+			overlay[path.Join(".fetched", r.planned.Label(), r.planned.Version.String(), componentsFile)] = r.fetched
 		}
 		present = append(present, *r)
 	}
@@ -526,7 +526,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 	// Build sorts by label, and keeps the order of versions.
 	slices.SortStableFunc(releases, func(a, b release) int { return cmp.Compare(a.planned.Label(), b.planned.Label()) })
 	if err := errors.Join(faults...); err != nil {
-		return nil, "", nil, &sourcetree.InputError{Err: err}
+		return nil, "", nil, &transform.InputError{Err: err}
 	}
 	return releases, dir, overlay, nil
 }

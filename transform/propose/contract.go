@@ -19,13 +19,13 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
 // Migration says which contract a tree is to declare.
 type Migration struct {
 	// Source says how the tree is built. Version and Overlay are set here.
-	Source sourcetree.Options
+	Source transform.Options
 	// From and To are the contracts.
 	From, To contract.Contract
 	// Core is the minor version of Cluster API to judge for.
@@ -108,16 +108,16 @@ func (s *side) profile() contract.Profile {
 
 // build builds the tree with what is changed so far. It is nil if the folder is no
 // source tree or cannot be built, which is not what the migration is about.
-func (s *side) build(o sourcetree.Options) (*sourcetree.Build, error) {
+func (s *side) build(o transform.Options) (*transform.Build, error) {
 	o.Overlay = s.overlay
-	r, err := sourcetree.Resolve(s.ctx, s.dir, o)
+	r, err := transform.Resolve(s.ctx, s.dir, o)
 	if s.ctx.Err() != nil {
 		return nil, context.Cause(s.ctx)
 	}
-	if _, wrong := errors.AsType[*sourcetree.InputError](err); wrong {
+	if _, wrong := errors.AsType[*transform.InputError](err); wrong {
 		return nil, nil
 	}
-	if broken, ok := errors.AsType[*sourcetree.BuildError](err); ok {
+	if broken, ok := errors.AsType[*transform.BuildError](err); ok {
 		s.report.Standings = append(s.report.Standings, migrate.Standing{Contract: string(s.opts.To), Problem: "the source tree cannot be built: " + broken.Error()})
 		return nil, nil
 	}
@@ -129,7 +129,7 @@ func (s *side) build(o sourcetree.Options) (*sourcetree.Build, error) {
 
 // look is what a build holds.
 type look struct {
-	build    *sourcetree.Build
+	build    *transform.Build
 	releases []released
 	// objects are those of the components, others the content of other files.
 	objects map[string]any
@@ -141,7 +141,7 @@ type released struct {
 	crds []*crd.CRD
 }
 
-func (s *side) look(b *sourcetree.Build) (*look, error) {
+func (s *side) look(b *transform.Build) (*look, error) {
 	out := &look{build: b, objects: map[string]any{}, others: map[string][]byte{}}
 	for _, r := range b.Releases {
 		one := released{Release: r}

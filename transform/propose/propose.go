@@ -15,8 +15,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // Options say what is decided already.
@@ -25,7 +25,7 @@ type Options struct {
 	Given *config.Config
 	// Version to prove the proposal with; zero takes the first of the highest
 	// release series of each provider.
-	Version sourcetree.Versions
+	Version transform.Versions
 	// Cache keeps what kustomize made; nil keeps nothing.
 	Cache *kustomize.Cache
 }
@@ -36,7 +36,7 @@ type Proposal struct {
 	// Text is Config as a commented file.
 	Text []byte
 	// Version is what it was built as.
-	Version sourcetree.Versions
+	Version transform.Versions
 	// Releases are what Text builds; empty with Problem.
 	Releases []*repo.Release
 	// Decisions tell what was taken from recipes or decided by building, LeftOut
@@ -48,14 +48,14 @@ type Proposal struct {
 }
 
 // Propose finds the configuration for the tree in dir. The error is an
-// *sourcetree.InputError if the tree shows no provider; it says what to do.
+// *transform.InputError if the tree shows no provider; it says what to do.
 func Propose(ctx context.Context, dir string, o Options) (*Proposal, error) {
 	on, err := files.Open(dir)
 	if err != nil {
-		return nil, &sourcetree.InputError{Err: fmt.Errorf("cannot read the source tree %s: %w", dir, pathless(err))}
+		return nil, &transform.InputError{Err: fmt.Errorf("cannot read the source tree %s: %w", dir, pathless(err))}
 	}
 	defer on.Close()
-	hints, err := sourcetree.Hints(dir)
+	hints, err := transform.Hints(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func Propose(ctx context.Context, dir string, o Options) (*Proposal, error) {
 	defer p.tree.Close()
 	p.tree.Cache = o.Cache
 	if err := p.complete(); err != nil {
-		return nil, &sourcetree.InputError{Err: err}
+		return nil, &transform.InputError{Err: err}
 	}
 	for _, step := range []func(){p.coveringMetadata, p.buildable, p.templates, p.images, p.others, p.differences} {
 		if step(); ctx.Err() != nil {
@@ -274,7 +274,7 @@ func (p *proposer) elsewhere() bool {
 // differences tells what the recipes publish and the proposal does not make, and
 // which of their lines could not be read.
 func (p *proposer) differences() {
-	if plan, err := config.Resolve(p.fsys, p.c, ""); err == nil {
+	if plan, err := config.Resolve(p.fsys, p.c, nil); err == nil {
 		for _, d := range detect.Compare(p.fsys, p.release, p.c, plan) {
 			p.leave("%s", d)
 		}

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/propose"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // files are those of a source tree, by name.
@@ -380,7 +380,7 @@ func built(t *testing.T, dir string, p *propose.Proposal) map[string]string {
 	if err := os.WriteFile(filepath.Join(dir, config.FileName), p.Text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := sourcetree.Open(dir, sourcetree.Options{Version: p.Version})
+	tree, err := transform.Open(dir, transform.Options{Version: p.Version})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // clusters lists the YAML files that hold a Cluster.
@@ -186,8 +185,8 @@ func (p *proposer) prove(change func(*config.Config)) ([]*repo.Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := sourcetree.Options{Given: read, Version: p.opts.Version, Cache: p.opts.Cache}
-	t, err := sourcetree.Open(p.dir, o)
+	o := transform.Options{Given: read, Version: p.opts.Version, Cache: p.opts.Cache}
+	t, err := transform.Open(p.dir, o)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +198,7 @@ func (p *proposer) prove(change func(*config.Config)) ([]*repo.Release, error) {
 }
 
 // version is what the proposal is proven with.
-func (p *proposer) version(t *sourcetree.Tree) sourcetree.Versions {
+func (p *proposer) version(t *transform.Tree) transform.Versions {
 	if !p.opts.Version.IsZero() {
 		return p.opts.Version
 	}
@@ -225,7 +224,7 @@ func (p *proposer) proposal() (*Proposal, error) {
 		return nil, fmt.Errorf("write the configuration: %w", err)
 	}
 	out := &Proposal{Config: p.c, Text: text, Decisions: p.decisions, LeftOut: p.left, Problem: problem, Releases: releases}
-	if t, err := sourcetree.Open(p.dir, sourcetree.Options{Given: p.c}); err == nil {
+	if t, err := transform.Open(p.dir, transform.Options{Given: p.c}); err == nil {
 		out.Version = p.version(t)
 	}
 	return out, nil

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // rightsRules are about what the contract needs of roles.
@@ -119,7 +119,7 @@ func (s *side) lacking(r released, group, resource string, verbs []string) []str
 }
 
 // series begins a release series with the new contract, once all kinds declare it.
-func (s *side) series(b *sourcetree.Build) {
+func (s *side) series(b *transform.Build) {
 	if s.opts.Series == nil {
 		return
 	}

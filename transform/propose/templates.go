@@ -59,7 +59,7 @@ func (p *proposer) outputs(i int) map[string]config.Output {
 	only := *p.c
 	only.Providers = []config.Provider{p.c.Providers[i]}
 	only.Publish = nil
-	plan, err := config.Resolve(p.fsys, &only, "")
+	plan, err := config.Resolve(p.fsys, &only, nil)
 	if err != nil || len(plan.Providers) != 1 {
 		return nil
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // Command is the verb build.
@@ -112,7 +112,7 @@ repository that others read.`,
 
 // sayDeprecations says which kustomizations use fields that kustomize warns of: one
 // line for each.
-func sayDeprecations(ctx context.Context, env *cli.Env, b *sourcetree.Build) error {
+func sayDeprecations(ctx context.Context, env *cli.Env, b *transform.Build) error {
 	r, err := check.Deprecations(ctx, b)
 	if err != nil {
 		return err

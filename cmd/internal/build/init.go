@@ -15,8 +15,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/propose"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // initFlags are the flags of init.
@@ -64,7 +64,7 @@ change a decision.`,
 			if err != nil {
 				return err
 			}
-			version, err := sourcetree.ParseVersions(f.version)
+			version, err := transform.ParseVersions(f.version)
 			if err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ change a decision.`,
 // existingConfig returns the name of the configuration at the root of a tree; ""
 // if there is none.
 func existingConfig(dir string) (string, error) {
-	for _, name := range sourcetree.ConfigNames {
+	for _, name := range transform.ConfigNames {
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			if !info.Mode().IsRegular() {
 				return name, errors.New("it is not a regular file, so it cannot be read or replaced")
@@ -113,7 +113,7 @@ func given(env *cli.Env, dir, existing string, f *initFlags) (*config.Config, er
 	if name != "" {
 		name = env.Short(name)
 	}
-	c, _, err := sourcetree.LoadConfig(env.Short(dir), name)
+	c, _, err := transform.LoadConfig(env.Short(dir), name)
 	return c, err
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // ReleaseCommand is the verb release.
@@ -109,7 +109,7 @@ Without --to, the destinations of the configuration are used.
 }
 
 // gate refuses a build that is not what its maintainers release.
-func gate(b *sourcetree.Build, r *lint.Report) error {
+func gate(b *transform.Build, r *lint.Report) error {
 	var problems []error
 	for _, refusal := range check.Refusals(b, r) {
 		problems = append(problems, refusal)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
 // A Verb makes the command of a verb.
@@ -44,7 +44,7 @@ func (p Program) Main(ctx context.Context, args []string, io cli.IO) int {
 		if _, coded := cli.Code(err); coded {
 			return err
 		}
-		if _, ok := errors.AsType[*sourcetree.InputError](err); ok || errors.Is(err, folder.ErrNotRepository) {
+		if _, ok := errors.AsType[*transform.InputError](err); ok || errors.Is(err, folder.ErrNotRepository) {
 			return cli.UsageError(err)
 		}
 		return err

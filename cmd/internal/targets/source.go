@@ -18,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
 )
 
 // Source is a source tree and how to build it.
@@ -52,18 +51,18 @@ func (s *Source) Bind(f *pflag.FlagSet) {
 func (s *Source) BindSeries(f *pflag.FlagSet) { f.BoolVar(&s.AddSeries, "add-series", false, "") }
 
 // Options are the flags as the library takes them.
-func (s *Source) Options(env *cli.Env) (sourcetree.Options, error) {
+func (s *Source) Options(env *cli.Env) (transform.Options, error) {
 	images, err := parseImages(s.Images)
 	if err != nil {
-		return sourcetree.Options{}, cli.UsageError(err)
+		return transform.Options{}, cli.UsageError(err)
 	}
-	version, err := sourcetree.ParseVersions(s.Version)
+	version, err := transform.ParseVersions(s.Version)
 	if err != nil {
-		return sourcetree.Options{}, err
+		return transform.Options{}, err
 	}
-	o := sourcetree.Options{
+	o := transform.Options{
 		Version: version, Providers: s.Providers, Images: images, AsIs: s.AsIs, AddSeries: s.AddSeries,
-		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err, Note: func(n sourcetree.Note) { note(env, n) },
+		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err, Note: func(n transform.Note) { note(env, n) },
 		Cache: s.Cache.Open(env), Input: s.Input,
 	}
 	if s.Config != "" {
@@ -73,7 +72,7 @@ func (s *Source) Options(env *cli.Env) (sourcetree.Options, error) {
 }
 
 // note passes on what the library says.
-func note(env *cli.Env, n sourcetree.Note) {
+func note(env *cli.Env, n transform.Note) {
 	if n.Detail {
 		env.Detail("%s", n.Text)
 	} else {
@@ -82,7 +81,7 @@ func note(env *cli.Env, n sourcetree.Note) {
 }
 
 // Build makes the releases of a source tree in memory.
-func (s *Source) Build(ctx context.Context, env *cli.Env, dir string) (*sourcetree.Build, error) {
+func (s *Source) Build(ctx context.Context, env *cli.Env, dir string) (*transform.Build, error) {
 	if s.Version == "" {
 		return nil, cli.Usagef("missing version: pass --version, such as --version v1.2.3")
 	}
@@ -93,7 +92,7 @@ func (s *Source) Build(ctx context.Context, env *cli.Env, dir string) (*sourcetr
 	if o.Cache == nil {
 		transform.Prepare()
 	}
-	t, err := sourcetree.Open(env.Short(env.Path(dir)), o)
+	t, err := transform.Open(env.Short(env.Path(dir)), o)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +159,7 @@ func Arg(args []string) string {
 }
 
 // SaveSeries writes the release series that were added into the source tree.
-func SaveSeries(env *cli.Env, b *sourcetree.Build) error {
+func SaveSeries(env *cli.Env, b *transform.Build) error {
 	changed, err := b.SaveSeries()
 	for _, name := range changed {
 		env.Say("added the release series to %s; commit the change", env.Short(name))
@@ -173,7 +172,7 @@ func Severities(env *cli.Env, file string) (map[string]lint.Severity, error) {
 	if file == "" {
 		return nil, nil
 	}
-	c, _, err := sourcetree.LoadConfig(env.Dir, file)
+	c, _, err := transform.LoadConfig(env.Dir, file)
 	if err != nil {
 		return nil, err
 	}

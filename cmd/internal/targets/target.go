@@ -18,7 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/sourcetree"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
 // Help is the part of the help that all commands with a TARGET share.
@@ -64,7 +64,7 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 	if s == nil {
 		r, err := folder.Open(ctx, env.Short(dir))
 		if err == nil {
-			return resolved(sourcetree.Finished(r)), nil
+			return resolved(transform.Finished(r)), nil
 		}
 		return openComponents(ctx, env, name, err)
 	}
@@ -73,7 +73,7 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 		return nil, err
 	}
 	defer s.Mute(env)()
-	r, err := sourcetree.Resolve(ctx, env.Short(dir), o)
+	r, err := transform.Resolve(ctx, env.Short(dir), o)
 	if err == nil {
 		return resolved(r), nil
 	}
@@ -81,7 +81,7 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 }
 
 // resolved is a target that is a folder.
-func resolved(r *sourcetree.Resolved) *Target {
+func resolved(r *transform.Resolved) *Target {
 	return &Target{Repository: r.Repository, Version: r.Version, Partial: r.Partial, Built: r.Build != nil}
 }
 

@@ -1,4 +1,4 @@
-package sourcetree
+package transform
 
 import (
 	"cmp"
@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -26,7 +25,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
-	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
@@ -38,31 +36,35 @@ type Options struct {
 	Config string
 	// Given is a configuration to use instead of a file; nil reads the file.
 	Given *config.Config
-	// Version of the releases. Resolve proposes versions if it is zero, Build does not.
+	// Version of the releases, for Tree.Build; Resolve proposes versions if it is zero.
 	Version Versions
-	// Providers are the labels of the providers to build; none means all.
+	// Providers are the labels of the providers to build; none means all. Outputs of
+	// others are made only if a file of these is joined from them.
 	Providers []string
 	// Images to set, after those of the configuration.
-	Images []transform.Image
-	// AsIs leaves objects as kustomize gives them.
+	Images []Image
+	// AsIs leaves objects as kustomize gives them: no provider label, and no check of
+	// namespaces. Configured images and patches still apply.
 	AsIs bool
-	// AddSeries adds the release series of Version to metadata.yaml.
+	// AddSeries adds the release series of the version to metadata.yaml if it is
+	// missing there, with the contract that the CRDs of the components have.
 	AddSeries bool
 	// AllowExec runs the commands that the configuration lists.
 	AllowExec bool
 	// AllowRemote lets kustomizations load bases from the network, if the
 	// configuration permits it.
 	AllowRemote bool
-	// Tolerant leaves what is wrong with objects to lint; see Build.Problem.
+	// Tolerant leaves what is wrong with objects and metadata to lint, and keeps the
+	// provider labels that objects have; see Build.Problem.
 	Tolerant bool
 	// Overlay is the content of files to use instead of those on disk, by their
 	// slash-separated path in the tree.
 	Overlay map[string][]byte
 	// Cache keeps what kustomize made for a later build; nil keeps nothing.
 	Cache *kustomize.Cache
-	// Input is told of each file that Open and Build read in the tree, by its
-	// slash-separated path there, and of Config as it was named; maybe more than
-	// once. It may be nil.
+	// Input is told of each file that is read in the tree, by its slash-separated path
+	// there, and of Config as it was named; maybe more than once. Nothing is taken
+	// from Cache then. It may be nil.
 	Input func(file string)
 	// Stderr gets what commands print on standard error; nil throws it away.
 	Stderr io.Writer
@@ -245,7 +247,7 @@ type Build struct {
 	Releases []*repo.Release
 	Config   *config.Config
 	// Tracer leads places in the releases back to the tree.
-	Tracer *transform.Tracer
+	Tracer *Tracer
 	// Problem is what a tolerant build left undone, or nil.
 	Problem *BuildError
 	// Kustomizations are those that the releases were built from, sorted by name.
@@ -256,14 +258,7 @@ type Build struct {
 	Unmeant []Unmeant
 
 	dir    string // of the tree
-	series []transform.AddedSeries
-}
-
-// Unmeant is an image of a controller that was not chosen.
-type Unmeant struct {
-	transform.Unmeant
-	// Recipe is what a recipe sets instead, nil if none does.
-	Recipe *recipes.Image
+	series []addedSeries
 }
 
 // SaveSeries writes what AddSeries added into the source tree, so that the next
@@ -273,23 +268,23 @@ type Unmeant struct {
 func (b *Build) SaveSeries() (changed []string, err error) {
 	texts := map[string]struct{ before, after []byte }{}
 	for _, s := range b.series {
-		if s.Replaced {
-			return nil, wrongf("%s has sourceReplacements, so --add-series cannot change it; add the series by hand", s.File)
+		if s.replaced {
+			return nil, wrongf("%s has sourceReplacements, so --add-series cannot change it; add the series by hand", s.file)
 		}
-		differs := func(other transform.AddedSeries) bool {
-			return other.File == s.File && other.Series.Version.Series() == s.Series.Version.Series() && other.Series.Contract != s.Series.Contract
+		differs := func(other addedSeries) bool {
+			return other.file == s.file && other.Version.Series() == s.Version.Series() && other.Contract != s.Contract
 		}
 		if slices.ContainsFunc(b.series, differs) {
-			return nil, wrongf("%s belongs to several providers, whose CRDs have different contracts; add series %s by hand", s.File, s.Series.Version.Series())
+			return nil, wrongf("%s belongs to several providers, whose CRDs have different contracts; add series %s by hand", s.file, s.Version.Series())
 		}
-		text, again := texts[s.File]
+		text, again := texts[s.file]
 		if !again {
-			text.before, text.after = s.Before, s.Before
+			text.before, text.after = s.before, s.before
 		}
-		if text.after, err = metadata.WithSeries(yamldoc.NewFile(s.File, text.after), s.Series); err != nil {
+		if text.after, err = metadata.WithSeries(yamldoc.NewFile(s.file, text.after), s.NewSeries); err != nil {
 			return nil, wrong(err)
 		}
-		texts[s.File] = text
+		texts[s.file] = text
 	}
 	for _, file := range slices.Sorted(maps.Keys(texts)) {
 		name := filepath.Join(b.dir, filepath.FromSlash(file))
@@ -376,11 +371,12 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 		return nil, fmt.Errorf("%s: %w", t.Dir, cause(err))
 	}
 	defer on.Close()
-	opts := transform.Options{
-		Cache:   o.Cache,
-		Version: version, Versions: versions, Providers: o.Providers, Images: o.Images, AsIs: o.AsIs, Tolerant: o.Tolerant, AddSeries: o.AddSeries, AllowRemote: o.AllowRemote, Run: run, Overlay: o.Overlay, Input: o.Input,
-	}
-	plan, err := config.ResolveEach(observed(overlaid(on, o.Overlay), o.Input), t.Config, func(label string) string { return opts.VersionOf(label).String() })
+	plan, err := config.Resolve(observed(overlaid(on, o.Overlay), o.Input), t.Config, func(label string) layouts.Version {
+		if v, ok := versions[label]; ok {
+			return v
+		}
+		return version
+	})
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -394,45 +390,21 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 		}
 	}
 	start := time.Now()
-	var mu sync.Mutex
-	var problems []error
-	b := &Build{Config: t.Config, Differences: differences, dir: t.Dir}
-	opts.Series = func(s transform.AddedSeries) { b.series = append(b.series, s) }
-	opts.Problem = func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		problems = append(problems, err)
-	}
-	opts.Unmeant = func(u transform.Unmeant) {
-		if one := (Unmeant{Unmeant: u, Recipe: t.release.Sets(u.Name)}); !slices.ContainsFunc(b.Unmeant, func(other Unmeant) bool { return other.Label == u.Label && other.Image == u.Image }) {
-			b.Unmeant = append(b.Unmeant, one)
-		}
-	}
-	kustomizations := map[string]*yamldoc.Stream{}
-	opts.Kustomization = func(s *yamldoc.Stream) {
-		mu.Lock()
-		defer mu.Unlock()
-		kustomizations[s.File.Name] = s
-	}
-	releases, err := transform.Build(ctx, t.Dir, plan, opts)
+	b, err := Make(ctx, t.Dir, plan, *o)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
 		return nil, &BuildError{Dir: t.Dir, Err: err}
 	}
-	for _, r := range releases {
+	b.Config, b.Differences = t.Config, differences
+	for i := range b.Unmeant {
+		b.Unmeant[i].Recipe = t.release.Sets(b.Unmeant[i].Name)
+	}
+	for _, r := range b.Releases {
 		o.note(true, "built %s %s: %d files", r.Provider.Label(), r.Version, len(r.Artifacts))
 	}
 	o.note(true, "built in %s", time.Since(start).Round(time.Millisecond))
-	for _, name := range slices.Sorted(maps.Keys(kustomizations)) {
-		b.Kustomizations = append(b.Kustomizations, kustomizations[name])
-	}
-	slices.SortFunc(b.Unmeant, func(a, b Unmeant) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Image, b.Image)) })
-	b.Releases, b.Tracer = releases, transform.NewTracer(ctx, t.Dir, plan, opts, releases)
-	if err := errors.Join(problems...); err != nil {
-		b.Problem = &BuildError{Dir: t.Dir, Err: err}
-	}
 	return b, nil
 }
 

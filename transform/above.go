@@ -1,4 +1,4 @@
-package sourcetree
+package transform
 
 import (
 	"context"
@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
-	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
 // Above returns the source tree that a folder with finished releases lies in: the
@@ -57,23 +57,26 @@ func (t *Tree) Builds(label string) bool {
 
 // Tracer leads places in finished releases of the tree's providers back to it. The
 // tree may have changed since they were built.
-func (t *Tree) Tracer(ctx context.Context, r *repo.Repository) (*transform.Tracer, error) {
+func (t *Tree) Tracer(ctx context.Context, r *repo.Repository) (*Tracer, error) {
 	on, err := files.Open(t.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Dir, cause(err))
 	}
 	defer on.Close()
-	newest := map[string]string{}
+	newest := map[string]layouts.Version{}
 	var releases []*repo.Release
 	for _, p := range r.Providers {
 		for _, release := range p.Releases {
-			newest[p.Label()] = release.Version
+			newest[p.Label()], _ = layouts.ParseVersion(release.Version)
 			releases = append(releases, release)
 		}
 	}
-	plan, err := config.ResolveEach(on, t.Config, func(label string) string { return newest[label] })
+	plan, err := config.Resolve(on, t.Config, func(label string) layouts.Version { return newest[label] })
 	if err != nil {
 		return nil, wrong(err)
 	}
-	return transform.NewTracer(ctx, t.Dir, plan, transform.Options{Cache: t.opts.Cache, AllowRemote: t.opts.AllowRemote}, releases), nil
+	for i := range plan.Providers {
+		plan.Providers[i].Version = layouts.Version{} // the same sources for all releases
+	}
+	return newTracer(ctx, t.Dir, plan, Options{Cache: t.opts.Cache, AllowRemote: t.opts.AllowRemote}, releases), nil
 }

@@ -1,4 +1,4 @@
-package sourcetree
+package transform
 
 import (
 	"bytes"
