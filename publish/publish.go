@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -187,6 +188,32 @@ func Conflict(ctx context.Context, published, r *repo.Release) error {
 		err = &ConflictError{Release: Name(r), Where: published.Path, Difference: diff}
 	}
 	return err
+}
+
+// Versions returns the semantic versions among words, oldest first, each once.
+func Versions(words []string) []string {
+	var found []layouts.Version
+	seen := map[string]bool{}
+	for _, word := range words {
+		if v, err := layouts.ParseVersion(word); err == nil && !seen[word] {
+			seen[word] = true
+			found = append(found, v)
+		}
+	}
+	slices.SortStableFunc(found, layouts.Version.Compare)
+	out := make([]string, len(found))
+	for i, v := range found {
+		out[i] = v.String()
+	}
+	return out
+}
+
+// Failed is the error of a release that could not be published to a place.
+func Failed(r *repo.Release, to fmt.Stringer, err error) error {
+	if _, ok := errors.AsType[*ConflictError](err); ok {
+		return err // names itself
+	}
+	return fmt.Errorf("publish %s to %s: %w", Name(r), to, err)
 }
 
 // Name returns how messages call a release: its label and version, or only the

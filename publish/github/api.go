@@ -244,19 +244,15 @@ func decode(body io.Reader, out any) error {
 // call makes a request to the API; path begins below the repository. Only what
 // is read is repeated.
 func (d *Repository) call(ctx context.Context, method, path string, in, out any, options ...sdk.RequestOption) (next int, err error) {
-	for failed := 1; ; failed++ {
+	again := func(err error) bool { return method == http.MethodGet && errors.Is(err, errCut) }
+	err = d.opt.Policy.Repeat(ctx, again, func() error {
 		req, err := d.api.NewRequest(method, strings.TrimSuffix("repos/"+d.full()+"/"+path, "/"), in, options...)
-		if err != nil {
-			return 0, err
+		if err == nil {
+			next, err = d.send(ctx, req, out)
 		}
-		next, err := d.send(ctx, req, out)
-		if method != http.MethodGet || !errors.Is(err, errCut) {
-			return next, err
-		}
-		if err := d.opt.Policy.Retry(ctx, failed, err); err != nil {
-			return 0, err
-		}
-	}
+		return err
+	})
+	return next, err
 }
 
 func (d *Repository) get(ctx context.Context, path string, out any) error {

@@ -496,11 +496,11 @@ func (j *job) sum(ctx context.Context, a asset) (repo.Sum, error) {
 func (d *Repository) Plan(ctx context.Context, r *repo.Release) (publish.Result, error) {
 	j, err := d.prepare(ctx, r)
 	if err != nil {
-		return publish.Result{}, d.fail(r, err)
+		return publish.Result{}, publish.Failed(r, d, err)
 	}
 	s, done, err := j.machine().Plan(ctx)
 	if err != nil {
-		return publish.Result{}, d.fail(r, err)
+		return publish.Result{}, publish.Failed(r, d, err)
 	}
 	result := publish.Result{Unchanged: done, Where: d.page(r.Version), Notes: j.notes(ctx, s)}
 	if !done {
@@ -559,12 +559,4 @@ func (j *job) notes(ctx context.Context, s *state) (out []string) {
 		out = append(out, "releases of this repository are immutable: once published, this version can never be replaced, and its tag never be used again")
 	}
 	return out
-}
-
-// fail says what could not be done.
-func (d *Repository) fail(r *repo.Release, err error) error {
-	if _, ok := errors.AsType[*publish.ConflictError](err); ok {
-		return err // names itself
-	}
-	return fmt.Errorf("publish %s to %s: %w", publish.Name(r), d, err)
 }

@@ -33,19 +33,19 @@ import (
 func (d *Repository) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
 	j, err := d.prepare(ctx, r)
 	if err != nil {
-		return publish.Result{}, d.fail(r, err)
+		return publish.Result{}, publish.Failed(r, d, err)
 	}
 	s, err := j.machine().Run(ctx)
 	if _, conflict := errors.AsType[*publish.ConflictError](err); conflict {
 		j.discard(ctx, s.discard)
 	}
 	if err != nil {
-		return publish.Result{}, d.fail(r, err)
+		return publish.Result{}, publish.Failed(r, d, err)
 	}
 	result := publish.Result{Unchanged: !j.mine, Where: j.page(r.Version), Notes: j.notes(ctx, s)}
 	result.Notes = append(result.Notes, j.discard(ctx, s.discard)...)
 	if ctx.Err() != nil {
-		return publish.Result{}, d.fail(r, context.Cause(ctx))
+		return publish.Result{}, publish.Failed(r, d, context.Cause(ctx))
 	}
 	return result, nil
 }
@@ -151,19 +151,19 @@ func (j *job) remove(ctx context.Context, a asset) error {
 func (j *job) discard(ctx context.Context, drafts []*release) (notes []string) {
 	for _, r := range drafts {
 		at := fmt.Sprintf("releases/%d", r.ID)
-		for failed := 1; ; failed++ {
+		err := j.opt.Policy.Repeat(ctx, nil, func() error {
 			var now release
 			err := j.get(ctx, at, &now)
 			if err == nil && now.Draft {
 				_, err = j.call(ctx, http.MethodDelete, at, nil, nil)
 			}
-			if err == nil || refused(err, http.StatusNotFound) {
-				break
+			if refused(err, http.StatusNotFound) {
+				return nil
 			}
-			if err := j.opt.Policy.Retry(ctx, failed, err); err != nil {
-				notes = append(notes, fmt.Sprintf("the unfinished draft %s could not be deleted: %v", r.Page, err))
-				break
-			}
+			return err
+		})
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("the unfinished draft %s could not be deleted: %v", r.Page, err))
 		}
 	}
 	return notes

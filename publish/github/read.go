@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"slices"
 	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -37,30 +36,9 @@ func (d *Repository) Versions(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return fail(err)
 	}
-	return versions(tags), nil
-}
-
-// versions returns the semantic versions among the tags, oldest first, each
-// once.
-func versions(tags []string) []string {
-	var found []layouts.Version
-	for _, tag := range tags {
-		if v, err := layouts.ParseVersion(tag); err == nil {
-			found = append(found, v)
-		}
-	}
-	slices.SortStableFunc(found, layouts.Version.Compare)
-	var out []string
-	seen := map[string]bool{}
-	for _, v := range found {
-		// A release that is published while pages are read moves others onto
-		// the next page.
-		if !seen[v.String()] {
-			seen[v.String()] = true
-			out = append(out, v.String())
-		}
-	}
-	return out
+	// A release that is published while pages are read moves others onto the next
+	// page, so that they come twice.
+	return publish.Versions(tags), nil
 }
 
 // Fetch lists a published release. The files of a public repository on
@@ -238,5 +216,5 @@ func (d *Repository) Tags(ctx context.Context) ([]string, error) {
 	for i, t := range all {
 		tags[i] = t.Name
 	}
-	return versions(tags), nil
+	return publish.Versions(tags), nil
 }

@@ -43,15 +43,8 @@ type garbled struct{ error }
 // read does what changes nothing again, as long as the answer is garbled. All
 // other failures that may pass the transport has repeated already.
 func (p *Package) read(ctx context.Context, do func() error) error {
-	for failed := 1; ; failed++ {
-		err := p.explain(do())
-		if _, ok := errors.AsType[*garbled](err); !ok {
-			return err
-		}
-		if err := p.o.Policy.Retry(ctx, failed, err); err != nil {
-			return err
-		}
-	}
+	again := func(err error) bool { _, ok := errors.AsType[*garbled](err); return ok }
+	return p.o.Policy.Repeat(ctx, again, func() error { return p.explain(do()) })
 }
 
 // all reads the pages of a list, and keeps what keep makes of its entries.

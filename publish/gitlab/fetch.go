@@ -23,18 +23,13 @@ func (p *Package) Versions(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the versions at %s: %w", p, err)
 	}
-	var versions []layouts.Version
+	var visible []string
 	for _, k := range found {
-		if v, err := layouts.ParseVersion(k.version); err == nil && k.visible {
-			versions = append(versions, v)
+		if k.visible {
+			visible = append(visible, k.version)
 		}
 	}
-	slices.SortStableFunc(versions, layouts.Version.Compare)
-	out := make([]string, len(versions))
-	for i, v := range versions {
-		out[i] = v.String()
-	}
-	return slices.Compact(out), nil
+	return publish.Versions(visible), nil
 }
 
 // Fetch lists a published release. If the package cannot be listed, the release

@@ -27,7 +27,7 @@ func (p *Package) Plan(ctx context.Context, r *repo.Release) (publish.Result, er
 	}
 	s, done, err := j.machine().Plan(ctx)
 	if err != nil {
-		return publish.Result{}, p.fail(r, err)
+		return publish.Result{}, publish.Failed(r, p, err)
 	}
 	result := j.result(s)
 	result.Unchanged = done
@@ -37,7 +37,7 @@ func (p *Package) Plan(ctx context.Context, r *repo.Release) (publish.Result, er
 	if p.o.Release {
 		steps, err := p.planRelease(ctx, r)
 		if err != nil {
-			return publish.Result{}, p.fail(r, err)
+			return publish.Result{}, publish.Failed(r, p, err)
 		}
 		result.Unchanged = result.Unchanged && len(steps) == 0
 		result.Steps = append(result.Steps, steps...)
@@ -64,7 +64,7 @@ func (p *Package) Put(ctx context.Context, r *repo.Release) (publish.Result, err
 		err = fmt.Errorf("%w; this run had uploaded files before it noticed, which readers may get; delete them, and publish with a token that may list packages", err)
 	}
 	if err != nil {
-		return publish.Result{}, p.fail(r, err)
+		return publish.Result{}, publish.Failed(r, p, err)
 	}
 	result := j.result(s)
 	result.Unchanged = !j.changed
@@ -76,14 +76,6 @@ func (p *Package) Put(ctx context.Context, r *repo.Release) (publish.Result, err
 		result.Unchanged = result.Unchanged && !made
 	}
 	return result, nil
-}
-
-// fail says what was tried.
-func (p *Package) fail(r *repo.Release, err error) error {
-	if _, ok := errors.AsType[*publish.ConflictError](err); ok {
-		return err // names itself
-	}
-	return fmt.Errorf("publish %s to %s: %w", publish.Name(r), p, err)
 }
 
 // job is one run of Put.
@@ -124,18 +116,18 @@ func (p *Package) begin(ctx context.Context, r *repo.Release) (*job, error) {
 		return nil, err
 	}
 	if err := checkVersion(r.Version); err != nil {
-		return nil, p.fail(r, err)
+		return nil, publish.Failed(r, p, err)
 	}
 	j := &job{
 		p: p, r: r, order: order(r), sums: map[string]repo.Sum{}, keep: p.o.TokenKind == DeployToken,
 		sent: map[string]bool{}, broken: map[string][]repo.Sum{}, deleted: map[int]bool{}, refused: map[string]error{},
 	}
 	if err := p.preflight(ctx); err != nil {
-		return nil, p.fail(r, err)
+		return nil, publish.Failed(r, p, err)
 	}
 	if p.o.Release && p.o.Ref == "" {
 		if err := p.tagged(ctx, r); err != nil {
-			return nil, p.fail(r, err)
+			return nil, publish.Failed(r, p, err)
 		}
 	}
 	return j, nil

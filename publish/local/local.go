@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -150,18 +149,13 @@ func (d *Folder) Versions(ctx context.Context, p layouts.Provider) ([]string, er
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list the versions of %s: %w", p, err)
 	}
-	var versions []layouts.Version
+	var folders []string
 	for _, e := range entries {
-		if v, err := layouts.ParseVersion(e.Name()); err == nil && e.IsDir() {
-			versions = append(versions, v)
+		if e.IsDir() {
+			folders = append(folders, e.Name())
 		}
 	}
-	slices.SortStableFunc(versions, layouts.Version.Compare)
-	out := make([]string, len(versions))
-	for i, v := range versions {
-		out[i] = v.String()
-	}
-	return out, nil
+	return publish.Versions(folders), nil
 }
 
 // Fetch lists a published release. Its files may be links as long as they do

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -159,25 +160,12 @@ func (b beside) write(name string, data []byte) (changed bool, err error) {
 		}
 	}
 	// The prefix makes the next run remove it, should this one be killed.
-	tmp := spoolPrefix + rand.Text()
-	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return fail(err)
-	}
-	defer func() { _ = root.Remove(tmp) }() // what stays is swept by the next run
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = plain(root, name)
-	}
-	if err == nil {
-		err = root.Rename(tmp, name)
-	}
+	err = files.Write(root, name, spoolPrefix+rand.Text(), func(w io.Writer) error {
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+		return plain(root, name)
+	})
 	if err != nil {
 		return fail(err)
 	}

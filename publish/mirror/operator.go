@@ -11,18 +11,6 @@ import (
 // operatorFile holds the provider objects of Cluster API Operator.
 const operatorFile = layouts.ConfigMapFolder + "/providers.yaml"
 
-// operatorKinds are the kinds of those objects (cluster-api-operator:
-// api/v1alpha2).
-var operatorKinds = map[layouts.ProviderType]string{
-	layouts.Core:             "CoreProvider",
-	layouts.Bootstrap:        "BootstrapProvider",
-	layouts.ControlPlane:     "ControlPlaneProvider",
-	layouts.Infrastructure:   "InfrastructureProvider",
-	layouts.IPAM:             "IPAMProvider",
-	layouts.RuntimeExtension: "RuntimeExtensionProvider",
-	layouts.Addon:            "AddonProvider",
-}
-
 // operatorProviders returns the objects that make the operator install the
 // releases that clusterctl.yaml names: from the registry where the URL is
 // oci://REFERENCE, else from the ConfigMaps. The namespace is left to who
@@ -31,19 +19,20 @@ func operatorProviders(releases []Locked, urls map[layouts.Provider]string) ([]b
 	var out bytes.Buffer
 	for _, l := range newest(releases) {
 		p := l.Identity()
-		kind, ok := operatorKinds[p.Type]
+		word, ok := operatorTypes[p.Type]
 		if !ok {
 			continue
 		}
 		fetch := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{
 			"provider.cluster.x-k8s.io/name": p.Name,
-			"provider.cluster.x-k8s.io/type": operatorTypes[p.Type],
+			"provider.cluster.x-k8s.io/type": word,
 		}}}
 		if reference, ok := strings.CutPrefix(urls[p], "oci://"); ok {
 			fetch = map[string]any{"oci": reference}
 		}
 		text, err := yamldoc.Marshal(map[string]any{
-			"apiVersion": "operator.cluster.x-k8s.io/v1alpha2", "kind": kind,
+			// The operator calls its kinds as clusterctl calls the types.
+			"apiVersion": "operator.cluster.x-k8s.io/v1alpha2", "kind": string(p.Type),
 			"metadata": map[string]any{"name": p.Name},
 			"spec":     map[string]any{"version": l.Version, "fetchConfig": fetch},
 		})

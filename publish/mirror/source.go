@@ -11,6 +11,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 )
@@ -110,21 +111,11 @@ func (s Selector) choose(ctx context.Context, from Source, read func(version str
 		}
 		return []string{latest}, nil
 	}
-	var found []layouts.Version
-	for _, text := range versions {
-		if v, err := layouts.ParseVersion(text); err == nil && s.fits(text) {
-			found = append(found, v)
-		}
-	}
+	found := publish.Versions(slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return !s.fits(v) }))
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s has no version in the range %q; it has %s", from, s.text, few(versions))
 	}
-	slices.SortStableFunc(found, layouts.Version.Compare)
-	out := make([]string, len(found))
-	for i, v := range found {
-		out[i] = v.String()
-	}
-	return out, nil
+	return found, nil
 }
 
 // few joins the last of many names.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // Names of what a run keeps in the folder that it works in.
@@ -216,23 +217,11 @@ func (h *held) pack(ctx context.Context) (sum repo.Sum, err error) {
 	if err := root.Remove(partFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return sum, err
 	}
-	f, err := root.OpenFile(partFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return sum, err
-	}
 	digest := sha256.New()
-	err = pack(ctx, io.MultiWriter(f, digest), root)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = parent.Rename(filepath.Base(h.dir)+"/"+partFile, filepath.Base(h.bundle))
-	}
+	err = files.Write(parent, filepath.Base(h.bundle), filepath.Base(h.dir)+"/"+partFile, func(w io.Writer) error {
+		return pack(ctx, io.MultiWriter(w, digest), root)
+	})
 	if err != nil {
-		_ = root.Remove(partFile) // the next run removes it as well
 		return sum, cause(err)
 	}
 	if d, err := parent.Open("."); err == nil {

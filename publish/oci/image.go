@@ -256,17 +256,11 @@ func (x *index) onlyPlatforms(platforms []string) ([]byte, []v1.Descriptor, erro
 // repeat does again what can be repeated, since it begins by looking, as long as
 // the errors are temporary.
 func (d *Repository) repeat(ctx context.Context, do func() error) error {
-	for failed := 1; ; failed++ {
-		err := do()
-		if err == nil {
-			return nil
-		}
-		err = d.explain(ctx, err)
+	return d.policy.Repeat(ctx, nil, func() error {
+		err := d.explain(ctx, do())
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = &publish.Temporary{Err: err}
 		}
-		if err = d.policy.Retry(ctx, failed, err); err != nil {
-			return err
-		}
-	}
+		return err
+	})
 }

@@ -24,6 +24,7 @@ import (
 	"oras.land/oras-go/v2/errdef"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // unfinished begins the names of blobs on their way.
@@ -132,27 +133,13 @@ func (l *Layout) Push(_ context.Context, desc v1.Descriptor, r io.Reader) error 
 	if err != nil {
 		return err
 	}
-	tmp := unfinished + rand.Text()
-	f, err := l.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = l.root.Remove(tmp) }() // it is gone after the rename
-	v := content.NewVerifyReader(r, desc)
-	_, err = io.Copy(f, v)
-	if err == nil {
-		err = v.Verify()
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return l.root.Rename(tmp, name)
+	return files.Write(l.root, name, unfinished+rand.Text(), func(w io.Writer) error {
+		v := content.NewVerifyReader(r, desc)
+		if _, err := io.Copy(w, v); err != nil {
+			return err
+		}
+		return v.Verify()
+	})
 }
 
 // Images reads which images the layout holds, by name.
@@ -255,23 +242,10 @@ func (l *Layout) replace(name string, data []byte) error {
 			return nil
 		}
 	}
-	tmp := unfinished + rand.Text()
-	f, err := l.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
+	return files.Write(l.root, name, unfinished+rand.Text(), func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
-	}
-	defer func() { _ = l.root.Remove(tmp) }() // it is gone after the rename
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return l.root.Rename(tmp, name)
+	})
 }
 
 // sweep removes the blobs of no image, and those that were on their way when a

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -166,11 +165,11 @@ func (d *Repository) checkTag(version string) error {
 
 // Versions lists the tags that are versions, oldest first.
 func (d *Repository) Versions(ctx context.Context) ([]string, error) {
-	var versions []layouts.Version
+	var versions []string
 	err := d.remote.Tags(ctx, "", func(tags []string) error {
 		for _, tag := range tags {
-			if v, err := layouts.ParseVersion(tag); err == nil && d.checkTag(tag) == nil {
-				versions = append(versions, v)
+			if d.checkTag(tag) == nil {
+				versions = append(versions, tag)
 			}
 		}
 		return nil
@@ -178,12 +177,7 @@ func (d *Repository) Versions(ctx context.Context) ([]string, error) {
 	if err = d.explain(ctx, err); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list the tags of %s: %w", d, err)
 	}
-	slices.SortStableFunc(versions, layouts.Version.Compare)
-	out := make([]string, len(versions))
-	for i, v := range versions {
-		out[i] = v.String()
-	}
-	return out, nil
+	return publish.Versions(versions), nil
 }
 
 // Fetch lists the files of a release, by its tag or by the digest of its

@@ -34,35 +34,28 @@ const (
 
 // get reads the manifest under a tag or digest. The error wraps fs.ErrNotExist
 // if there is none.
-func (d *Repository) get(ctx context.Context, reference string) (v1.Descriptor, []byte, error) {
-	for failed := 1; ; failed++ {
-		desc, data, broken, err := d.getOnce(ctx, reference)
-		if broken {
-			if err = d.policy.Retry(ctx, failed, err); err == nil {
-				continue
-			}
+func (d *Repository) get(ctx context.Context, reference string) (desc v1.Descriptor, data []byte, err error) {
+	broken := false // the answer broke off or was damaged
+	err = d.policy.Repeat(ctx, func(error) bool { return broken }, func() (err error) {
+		broken = false
+		var body io.ReadCloser
+		if desc, body, err = d.remote.Manifests().FetchReference(ctx, reference); err != nil {
+			return d.explain(ctx, err)
 		}
-		if err != nil {
-			err = fmt.Errorf("read %s: %w", d.reference(reference), err)
+		defer body.Close()
+		if desc.Size > maxManifest {
+			return fmt.Errorf("the manifest has %d bytes, more than the %d that are allowed", desc.Size, maxManifest)
 		}
-		return desc, data, err
-	}
-}
-
-// getOnce reports whether the answer broke off or was damaged.
-func (d *Repository) getOnce(ctx context.Context, reference string) (desc v1.Descriptor, data []byte, broken bool, err error) {
-	desc, body, err := d.remote.Manifests().FetchReference(ctx, reference)
+		if data, err = content.ReadAll(body, desc); err != nil {
+			broken = ctx.Err() == nil
+			return d.explain(ctx, &publish.Temporary{Err: err})
+		}
+		return nil
+	})
 	if err != nil {
-		return desc, nil, false, d.explain(ctx, err)
+		err = fmt.Errorf("read %s: %w", d.reference(reference), err)
 	}
-	defer body.Close()
-	if desc.Size > maxManifest {
-		return desc, nil, false, fmt.Errorf("the manifest has %d bytes, more than the %d that are allowed", desc.Size, maxManifest)
-	}
-	if data, err = content.ReadAll(body, desc); err != nil {
-		return desc, nil, ctx.Err() == nil, d.explain(ctx, &publish.Temporary{Err: err})
-	}
-	return desc, data, false, nil
+	return desc, data, err
 }
 
 // open makes a release of a manifest.

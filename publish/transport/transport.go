@@ -95,6 +95,20 @@ func (p Policy) Retry(ctx context.Context, failed int, err error) error {
 	return p.Sleep(ctx, p.backoff(failed))
 }
 
+// Repeat does something, and does it again while the error is one for which again
+// is true, nil standing for all, and Retry lets it. The error is the last one.
+func (p Policy) Repeat(ctx context.Context, again func(error) bool, do func() error) error {
+	for failed := 1; ; failed++ {
+		err := do()
+		if err == nil || again != nil && !again(err) {
+			return err
+		}
+		if err = p.Retry(ctx, failed, err); err != nil {
+			return err
+		}
+	}
+}
+
 // AtLeast returns the policy with pauses that are at least as long as what pause
 // returns.
 func (p Policy) AtLeast(pause func() time.Duration) Policy {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -49,6 +50,29 @@ func Replace(name string, old, content []byte) error {
 		return fail(err)
 	}
 	return nil
+}
+
+// Write puts a file into a folder in one step, durably: what was there before
+// stays until the new content is whole. Temp is the name that the content has until
+// then, which must be free.
+func Write(root *os.Root, name, temp string, content func(io.Writer) error) error {
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	if err = content(f); err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = root.Rename(temp, name)
+	}
+	if err != nil {
+		_ = root.Remove(temp) // the error above counts
+	}
+	return err
 }
 
 // pathless drops the words of the system call, which repeat the path.
