@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -206,6 +207,21 @@ func Versions(words []string) []string {
 		out[i] = v.String()
 	}
 	return out
+}
+
+// mediaTypes are those of files, by their extension. They are the same on every
+// machine, unlike those of package mime.
+var mediaTypes = map[string]string{
+	".yaml": "application/yaml",
+	".yml":  "application/yaml",
+	".json": "application/json",
+	".md":   "text/markdown",
+	".txt":  "text/plain",
+}
+
+// MediaType names the type of a file by its extension.
+func MediaType(file string) string {
+	return cmp.Or(mediaTypes[path.Ext(file)], "application/octet-stream")
 }
 
 // Failed is the error of a release that could not be published to a place.

@@ -8,11 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	sdk "github.com/google/go-github/v60/github"
@@ -198,7 +196,7 @@ func (j *job) uploadAll(ctx context.Context, r *release, files []*repo.Artifact)
 	failed := func() bool { mu.Lock(); defer mu.Unlock(); return failure != nil }
 	for i, a := range files {
 		if i > 0 && len(files) > many && strings.HasPrefix(j.api.BaseURL.Host, "api.") {
-			fail(j.sleep(ctx, pace))
+			fail(j.opt.Policy.Wait(ctx, pace))
 		}
 		slots <- struct{}{}
 		if failed() {
@@ -213,47 +211,22 @@ func (j *job) uploadAll(ctx context.Context, r *release, files []*repo.Artifact)
 	return failure
 }
 
-// sleep waits as the policy does.
-func (j *job) sleep(ctx context.Context, d time.Duration) error {
-	if j.opt.Policy.Sleep != nil {
-		return j.opt.Policy.Sleep(ctx, d)
-	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
-}
-
 // upload streams a file into a release, and checks what GitHub says about it.
 func (j *job) upload(ctx context.Context, r *release, a *repo.Artifact) error {
 	at, _, _ := strings.Cut(r.UploadURL, "{") // a template for the query
-	var broken atomic.Pointer[error]          // of the file, not of the network
-	open := func() (io.ReadCloser, error) {
-		body, err := a.Open()
-		if err != nil {
-			return nil, err
-		}
-		return &source{ReadCloser: body, a: a, broken: &broken}, nil
-	}
-	body, err := open()
+	body := publish.NewBody(a)
+	req, err := j.api.NewUploadRequest(at+"?name="+url.QueryEscape(a.Name), body, a.Size, publish.MediaType(a.Name))
 	if err != nil {
 		return err
 	}
-	req, err := j.api.NewUploadRequest(at+"?name="+url.QueryEscape(a.Name), body, a.Size, mediaType(a.Name))
-	if err != nil {
-		body.Close()
-		return err
-	}
-	req.GetBody = open
+	req.GetBody = func() (io.ReadCloser, error) { return publish.NewBody(a), nil }
 	if err := j.authorize(req); err != nil {
 		return err
 	}
 	var got asset
 	_, err = j.send(ctx, req, &got)
-	if cause := broken.Load(); cause != nil && ctx.Err() == nil {
-		return *cause
+	if source, ok := errors.AsType[*publish.SourceError](err); ok && ctx.Err() == nil {
+		return source.Unwrap()
 	}
 	if err != nil {
 		return again(err)
@@ -285,48 +258,4 @@ func (d *Repository) authorize(req *http.Request) error {
 	}
 	req.Header.Set("Authorization", bearer(d.opt.Token))
 	return nil
-}
-
-// source is the content of a file on its way to the server. It remembers an
-// error of the file, which is none of the network.
-type source struct {
-	io.ReadCloser
-	a      *repo.Artifact
-	n      int64
-	closed atomic.Bool // by the client, perhaps while it reads
-	broken *atomic.Pointer[error]
-}
-
-func (s *source) Close() error {
-	s.closed.Store(true)
-	return s.ReadCloser.Close()
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.ReadCloser.Read(p)
-	s.n += int64(n)
-	if s.n > s.a.Size || err == io.EOF && s.n < s.a.Size {
-		// The client would call it an error of the request.
-		err = fmt.Errorf("%s: the file no longer has the %d bytes it had when it was listed; it must not change while it is published", s.a.Path, s.a.Size)
-	}
-	if err != nil && err != io.EOF && !s.closed.Load() {
-		s.broken.Store(&err)
-	}
-	return n, err
-}
-
-// mediaType names the type of a file by its ending. It is the same on every
-// machine, unlike that of package mime.
-func mediaType(name string) string {
-	switch path.Ext(name) {
-	case ".yaml", ".yml":
-		return "application/yaml"
-	case ".json":
-		return "application/json"
-	case ".md":
-		return "text/markdown"
-	case ".txt":
-		return "text/plain"
-	}
-	return "application/octet-stream"
 }

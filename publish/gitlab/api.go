@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/xanzy/go-gitlab"
 
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
@@ -163,9 +164,9 @@ func (p *Package) upload(ctx context.Context, version string, a *repo.Artifact, 
 		return sent, got, err
 	}
 	req.Method = http.MethodPut
-	var last *body
+	var last *publish.Body
 	if err := req.SetBody(retryablehttp.ReaderFunc(func() (io.Reader, error) {
-		last = newBody(a)
+		last = publish.NewBody(a)
 		if a.Size == 0 {
 			return http.NoBody, nil // so that the length is known to be 0
 		}
@@ -179,7 +180,7 @@ func (p *Package) upload(ctx context.Context, version string, a *repo.Artifact, 
 		return sent, got, p.explain(err)
 	}
 	got = newStored(said.PackageID, said.ID, said.FileName, said.Size, said.FileSHA256)
-	sent, ok := last.sum()
+	sent, ok := last.Sum()
 	if !ok { // a server that did not need to read it all
 		sent, err = a.Digest(ctx)
 		return sent, got, err

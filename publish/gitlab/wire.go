@@ -137,8 +137,8 @@ func (p *Package) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	if source, ok := errors.AsType[*sourceError](err); ok {
-		return source.error
+	if source, ok := errors.AsType[*publish.SourceError](err); ok {
+		return source.Unwrap()
 	}
 	if excess, ok := errors.AsType[*transport.ExcessError](err); ok {
 		return excess

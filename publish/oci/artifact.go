@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 
 	"github.com/opencontainers/go-digest"
@@ -34,21 +33,13 @@ const (
 // emptySum is the checksum of no bytes at all.
 var emptySum = repo.Sum(sha256.Sum256(nil))
 
-// mediaTypes are those of layers, by the extension of the file. They are
-// registered types on purpose: no reader needs to learn a new one.
-var mediaTypes = map[string]string{
-	".yaml": "application/yaml",
-	".yml":  "application/yaml",
-	".json": "application/json",
-	".md":   "text/markdown",
-	".txt":  "text/plain",
-}
-
+// mediaType is that of a layer. It is a registered type on purpose: no reader needs
+// to learn a new one.
 func mediaType(file string) string {
 	if file == layouts.ChecksumFile {
-		return mediaTypes[".txt"]
+		file += ".txt"
 	}
-	return cmp.Or(mediaTypes[path.Ext(file)], "application/octet-stream")
+	return publish.MediaType(file)
 }
 
 // bundle is a release as it will be stored.

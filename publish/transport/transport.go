@@ -118,10 +118,15 @@ func (p Policy) AtLeast(pause func() time.Duration) Policy {
 	return p
 }
 
+// Wait waits as Sleep does.
+func (p Policy) Wait(ctx context.Context, d time.Duration) error {
+	return p.withDefaults().Sleep(ctx, d)
+}
+
 // Yield waits for a random time, which is longer in later rounds, so that one of
 // several publishers gets ahead.
 func (p Policy) Yield(ctx context.Context, round int) error {
-	return p.withDefaults().Sleep(ctx, rand.N(200*time.Millisecond<<min(round, 6)))
+	return p.Wait(ctx, rand.N(200*time.Millisecond<<min(round, 6)))
 }
 
 // Credential is what one server gets to see. It is never sent to another host,

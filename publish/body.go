@@ -1,4 +1,4 @@
-package gitlab
+package publish
 
 import (
 	"crypto/sha256"
@@ -11,11 +11,10 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
-// body reads an artifact from the start, for an upload. It does not give away the
+// Body reads an artifact from the start, for an upload. It does not give away the
 // last bytes of a file that is not what it should be, so that the server cannot
-// take it for whole. It opens the file when it is first read, because the library
-// makes a body only to look at it.
-type body struct {
+// take it for whole. It opens the file when it is first read.
+type Body struct {
 	a *repo.Artifact
 
 	mu     sync.Mutex // HTTP/2 closes while it reads
@@ -25,14 +24,16 @@ type body struct {
 	hash   hash.Hash
 }
 
-func newBody(a *repo.Artifact) *body { return &body{a: a, hash: sha256.New()} }
+// NewBody returns the content of an artifact for one upload.
+func NewBody(a *repo.Artifact) *Body { return &Body{a: a, hash: sha256.New()} }
 
-// sourceError is a failure of the file that is uploaded, not of the server.
-type sourceError struct{ error }
+// SourceError is a failure of the file that is uploaded, not of the server.
+type SourceError struct{ error }
 
-func (e *sourceError) Unwrap() error { return e.error }
+// Unwrap returns the failure.
+func (e *SourceError) Unwrap() error { return e.error }
 
-func (b *body) open() (io.Reader, error) {
+func (b *Body) open() (io.Reader, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -41,15 +42,15 @@ func (b *body) open() (io.Reader, error) {
 	if b.r == nil {
 		r, err := b.a.Open()
 		if err != nil {
-			return nil, &sourceError{err}
+			return nil, &SourceError{err}
 		}
 		b.r = r
 	}
 	return b.r, nil
 }
 
-// Read fails with a *sourceError if the file does.
-func (b *body) Read(p []byte) (int, error) {
+// Read fails with a *SourceError if the file does.
+func (b *Body) Read(p []byte) (int, error) {
 	r, err := b.open()
 	if err != nil {
 		return 0, err
@@ -70,22 +71,22 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	switch {
 	case left < 0 || left > 0 && err == io.EOF:
-		return 0, &sourceError{fmt.Errorf("%s: the file no longer has the %d bytes it had when it was listed; it must not change while it is read", b.a.Path, b.a.Size)}
+		return 0, &SourceError{fmt.Errorf("%s: the file no longer has the %d bytes it had when it was listed; it must not change while it is read", b.a.Path, b.a.Size)}
 	case err != nil && err != io.EOF:
-		return 0, &sourceError{err}
+		return 0, &SourceError{err}
 	}
 	return n, err
 }
 
-// sum returns the checksum, if all was read.
-func (b *body) sum() (repo.Sum, bool) {
+// Sum returns the checksum of what was read, if all was read.
+func (b *Body) Sum() (repo.Sum, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return repo.Sum(b.hash.Sum(nil)), b.read == b.a.Size
 }
 
 // Close ends reading.
-func (b *body) Close() error {
+func (b *Body) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true

@@ -1,4 +1,4 @@
-package gitlab
+package publish_test
 
 import (
 	"crypto/sha256"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -35,16 +36,16 @@ func TestBody(t *testing.T) {
 			if tt.stated != "" {
 				a = a.Stating(sha256.Sum256([]byte(tt.stated)))
 			}
-			b := newBody(a)
+			b := publish.NewBody(a)
 			got, err := io.ReadAll(b)
-			sum, whole := b.sum()
+			sum, whole := b.Sum()
 			if tt.ok {
 				if err != nil || string(got) != listed || !whole || sum != sha256.Sum256(got) {
 					t.Errorf("%s, %s: %q, %v", tt.name, way, got, err)
 				}
 				continue
 			}
-			if _, source := errors.AsType[*sourceError](err); !source || len(got) >= len(listed) {
+			if _, source := errors.AsType[*publish.SourceError](err); !source || len(got) >= len(listed) {
 				t.Errorf("%s, %s: gave away %q, %v", tt.name, way, got, err)
 			}
 		}
