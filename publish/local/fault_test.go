@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -114,7 +115,7 @@ func (w *halfWriter) Write(p []byte) (int, error) {
 // hook lets hook watch what d does, and returns the steps that it took.
 func (d *Folder) hook(hook func(step int, m moment, name string) error) (*Folder, *[]string) {
 	steps := new([]string)
-	return &Folder{d.root, func(root string) (disk, error) {
+	return &Folder{root: d.root, open: func(root string) (disk, error) {
 		disk, err := openDisk(root)
 		return hooked{disk, steps, hook}, err
 	}}, steps
@@ -316,25 +317,61 @@ func TestReadBackFindsTampering(t *testing.T) {
 	}
 }
 
-// What Put of a Site leaves to Verify is found there.
+// Verify reads what changed since Put, and nothing that Put has read.
 func TestVerifyFindsTampering(t *testing.T) {
-	root := memoryDir(t)
-	d, _ := destination(t, root).hook(func(_ int, m moment, step string) error {
-		if _, dir, ok := strings.Cut(step, "rename "); ok && m == after {
-			return os.WriteFile(filepath.Join(root, dir, "metadata.yaml"), []byte("v1.0.1"), 0o644)
+	for name, tamper := range map[string]func(dir string) error{
+		"nothing": nil,
+		"changed": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte("v1.0.1"), 0o644)
+		},
+		"replaced": func(dir string) error {
+			old := filepath.Join(dir, "metadata.yaml")
+			info, err := os.Stat(old)
+			if err != nil {
+				return err
+			}
+			other := filepath.Join(filepath.Dir(filepath.Dir(dir)), "other")
+			if err := os.WriteFile(other, []byte("v1.0.1"), info.Mode()); err != nil {
+				return err
+			}
+			if err := os.Chtimes(other, info.ModTime(), info.ModTime()); err != nil {
+				return err
+			}
+			return os.Rename(other, old)
+		},
+		"lost":  func(dir string) error { return os.Remove(filepath.Join(dir, "metadata.yaml")) },
+		"added": func(dir string) error { return os.WriteFile(filepath.Join(dir, "x.yaml"), nil, 0o644) },
+	} {
+		root := memoryDir(t)
+		d := destination(t, root)
+		to, err := d.Site().Of(foo)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	})
-	to, err := d.Site().Of(foo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := sample("v1.0.0")
-	if _, err := to.Put(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Verify(t.Context(), r); err == nil || !strings.Contains(err.Error(), "read back") {
-		t.Errorf("got %v", err)
+		r := sample("v1.0.0")
+		result, err := to.Put(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tamper == nil {
+			got, err := to.Fetch(t.Context(), r.Version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if was, ok := d.read.Load(got.Path); !ok || !same(was.([]fs.FileInfo), got.Path) {
+				t.Error("it does not know what Put has read")
+			}
+			if err = to.Verify(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if err := tamper(result.Where); err != nil {
+			t.Fatal(err)
+		}
+		if err := to.Verify(t.Context(), r); err == nil || !strings.Contains(err.Error(), "read back") {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -24,6 +26,9 @@ import (
 type Folder struct {
 	root string
 	open func(root string) (disk, error)
+	// read holds, by their path, the stamps of releases whose files were read back
+	// before they came into their place.
+	read sync.Map
 }
 
 // New returns the destination at a path, which may be a symbolic link and need
@@ -36,7 +41,7 @@ func New(path string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("destination folder %s: %w", path, err)
 	}
-	return &Folder{root, openDisk}, nil
+	return &Folder{root: root, open: openDisk}, nil
 }
 
 // Site returns the folder as a place to publish to.
@@ -65,15 +70,19 @@ func (s shelf) Plan(ctx context.Context, r *repo.Release) (publish.Result, error
 	return s.d.Plan(ctx, r)
 }
 
-// Put does not read the release in its place, because that is what Verify does.
 func (s shelf) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
-	return s.d.put(ctx, r, s.d.open, way{})
+	return s.d.Put(ctx, r)
 }
 
+// Verify reads the release, unless its files are the very ones that Put has read
+// before it moved them here.
 func (s shelf) Verify(ctx context.Context, r *repo.Release) error {
 	got, err := s.Fetch(ctx, r.Version)
 	if err != nil {
 		return fmt.Errorf("read back %s: %w", publish.Name(r), err)
+	}
+	if was, ok := s.d.read.LoadAndDelete(got.Path); ok && len(got.Artifacts) == len(r.Artifacts) && same(was.([]fs.FileInfo), got.Path) {
+		return nil
 	}
 	return publish.VerifyFiles(ctx, got, r)
 }
@@ -227,7 +236,7 @@ func cause(err error) error {
 // is a symbolic link, and next to a name that differs only by case. If r has a
 // checksum file, that must be true.
 func (d *Folder) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
-	return d.put(ctx, r, d.open, way{verify: true})
+	return d.put(ctx, r, d.open, false)
 }
 
 // Replace is Put for a build folder: a version that is there with other content
@@ -240,16 +249,7 @@ func (d *Folder) Replace(ctx context.Context, r *repo.Release) (publish.Result, 
 		disk, err := d.open(root)
 		return volatile{disk}, err
 	}
-	return d.put(ctx, r, open, way{replace: true, verify: true})
-}
-
-// way says how a release is put into its place.
-type way struct {
-	// replace exchanges what is there with other content.
-	replace bool
-	// verify reads the release again when it is in its place. It is always read
-	// before that.
-	verify bool
+	return d.put(ctx, r, open, true)
 }
 
 // Remove takes a release away in one step for readers, or else says in the note
@@ -354,13 +354,13 @@ func (d *Folder) Sweep() error {
 	return nil
 }
 
-func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (disk, error), how way) (publish.Result, error) {
+func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (disk, error), replace bool) (publish.Result, error) {
 	fail := func(err error) (publish.Result, error) {
 		if _, ok := errors.AsType[*publish.ConflictError](err); ok {
 			return publish.Result{}, err // names itself
 		}
 		verb := "publish"
-		if how.replace {
+		if replace {
 			verb = "write"
 		}
 		return publish.Result{}, fmt.Errorf("%s %s to %s: %w", verb, publish.Name(r), d, err)
@@ -374,7 +374,7 @@ func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (di
 	}
 	unchanged, err := d.compare(ctx, r)
 	_, conflict := errors.AsType[*publish.ConflictError](err)
-	if err != nil && !(conflict && how.replace) {
+	if err != nil && !(conflict && replace) {
 		return fail(err)
 	}
 	disk, err := open(d.root)
@@ -386,7 +386,7 @@ func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (di
 	result := publish.Result{Where: d.path(dir)}
 	if !unchanged {
 		var note string
-		unchanged, note, err = d.publish(ctx, disk, dir, r, way{replace: conflict, verify: how.verify})
+		unchanged, note, err = d.publish(ctx, disk, dir, r, conflict)
 		if note != "" {
 			result.Notes = []string{note}
 		}
@@ -445,10 +445,10 @@ func (d *Folder) find(dir, name string) (found bool, err error) {
 	return found, nil
 }
 
-// publish stages, verifies and switches. With replace set, what is there makes
+// publish stages, reads back and switches. With replace set, what is there makes
 // room; the note says if that took more than one step. It reports whether another
 // publisher was first, with the same content.
-func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Release, how way) (lost bool, note string, err error) {
+func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Release, replace bool) (lost bool, note string, err error) {
 	s, err := stage(ctx, disk, path.Dir(dir))
 	if err != nil {
 		return false, "", err
@@ -458,6 +458,7 @@ func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Rel
 	if err != nil {
 		return false, "", err
 	}
+	stamps := stampsOf(d.path(s.release()))
 	staged, err := d.verify(ctx, s.release(), r, sums)
 	if err != nil {
 		return false, "", err
@@ -467,15 +468,22 @@ func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Rel
 			return false, "", err
 		}
 	}
-	// visible makes durable that the release is in its place, and reads it there.
+	// visible makes durable that the release is in its place. It is read there only
+	// if it is no longer what was moved.
 	visible := func() error {
 		err := disk.sync(path.Dir(dir))
-		if err == nil && how.verify {
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if err == nil && !same(stamps, d.path(dir)) {
 			_, err = d.verify(ctx, dir, r, sums)
+		}
+		if err == nil {
+			d.read.Store(d.path(dir), stamps)
 		}
 		return err
 	}
-	if how.replace {
+	if replace {
 		switch err := disk.exchange(s.release(), dir); {
 		case err == nil:
 			return false, "", visible()
@@ -502,6 +510,30 @@ func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Rel
 		return false, "", err
 	}
 	return false, note, visible()
+}
+
+// stampsOf returns what tells the files of a folder from others, and from what they
+// were before something wrote to them; nil if that cannot be told.
+func stampsOf(dir string) (out []fs.FileInfo) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return nil
+		}
+		out = append(out, info)
+	}
+	return out
+}
+
+// same reports whether a folder holds the very files that have the stamps.
+func same(stamps []fs.FileInfo, dir string) bool {
+	return stamps != nil && slices.EqualFunc(stamps, stampsOf(dir), func(a, b fs.FileInfo) bool {
+		return os.SameFile(a, b) && a.Name() == b.Name() && a.Mode() == b.Mode() && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+	})
 }
 
 // verify reads a release back and compares it with what was written.

@@ -529,7 +529,7 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 	if _, err := d.Put(t.Context(), one); err != nil {
 		t.Fatal(err)
 	}
-	lower := &Folder{root, func(root string) (disk, error) {
+	lower := &Folder{root: root, open: func(root string) (disk, error) {
 		disk, err := openDisk(root)
 		return overlay{disk, []string{"infrastructure-foo/v1.0.0"}}, err
 	}}
@@ -556,7 +556,7 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 		t.Errorf("left %s", tree(t, root)[i])
 	}
 	// If the new version cannot take the place, the old one comes back.
-	failing := &Folder{root, func(root string) (disk, error) {
+	failing := &Folder{root: root, open: func(root string) (disk, error) {
 		disk, err := openDisk(root)
 		failed := false
 		lower := overlay{disk, []string{"infrastructure-foo/v1.1.0"}}

@@ -287,10 +287,7 @@ func (m *run) publish(ctx context.Context, p publish.Parcel) (publish.Result, er
 	if _, conflict := errors.AsType[*publish.ConflictError](err); !conflict || m.Folder == nil || !m.AcceptChanged && !m.Repair {
 		return result, err
 	}
-	if result, err = m.Folder.Replace(ctx, p.Release); err != nil {
-		return result, err
-	}
-	return result, p.To.Verify(ctx, p.Release)
+	return m.Folder.Replace(ctx, p.Release)
 }
 
 // preview tells what would become of releases.
