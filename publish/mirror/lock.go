@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -292,6 +293,9 @@ func parseLock(data []byte) (*Lock, error) {
 	}
 	if l.SchemaVersion != lockVersion {
 		return nil, fmt.Errorf("it has the schema version %d, and this program knows %d; use the program that wrote it, or a newer one", l.SchemaVersion, lockVersion)
+	}
+	if l.Sources == nil || l.Releases == nil {
+		return nil, errors.New("it lists no sources and no releases, so no mirror wrote it")
 	}
 	return l, l.check()
 }
