@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -61,6 +62,9 @@ type Options struct {
 	Images func([]ImageName) []Image
 	// Platforms are those that images should be built for, such as linux/arm64.
 	Platforms []string
+	// Watch is told how many files of all the rules have seen. It may be called from
+	// several goroutines.
+	Watch func(done, all int)
 }
 
 // CheckImages is the flag for rules that ask registries.
@@ -103,6 +107,16 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	for _, rule := range opts.Rules {
 		if opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
+		}
+	}
+	for _, p := range r.Providers {
+		for _, release := range p.Releases {
+			kindOf := release.Kinds()
+			for _, a := range release.Artifacts {
+				if kindOf(a).Read() {
+					run.all++
+				}
+			}
 		}
 	}
 	all := run.providers(ctx)
@@ -193,6 +207,15 @@ type run struct {
 	byScope    map[Scope][]*Rule
 	texts      *texts
 	room       *room
+	judged     atomic.Int64 // files, for Watch
+	all        int
+}
+
+// watch counts files that the rules have seen.
+func (r *run) watch(files int) {
+	if r.opts.Watch != nil {
+		r.opts.Watch(int(r.judged.Add(int64(files))), r.all)
+	}
 }
 
 // apply calls the rules of a scope, each for every pass that it is for, on all
@@ -313,8 +336,10 @@ func (r *part) files(pass Pass) {
 		for _, f := range alone {
 			pass.Release.forget(f)
 		}
+		r.watch(len(alone))
 	}
 	r.apply(ScopeFile, pass.each(rest)...)
+	r.watch(len(rest))
 }
 
 // parse parses files, before rules that wait for the same one keep processors

@@ -38,6 +38,8 @@ type Options struct {
 	// built for; see lint.Options.
 	Images    func([]lint.ImageName) []lint.Image
 	Platforms []string
+	// Watch is told how many files have been judged; see lint.Options.
+	Watch func(done, all int)
 	// Foreign says that the releases are those of others: comments in them silence
 	// no errors, and no configuration holds but that of Source.
 	Foreign bool
@@ -234,7 +236,7 @@ func resolved(ctx context.Context, t *transform.Resolved, opts lint.Options) (*R
 
 // lint returns the options of a run under a configuration.
 func (o *Options) lint(c *config.Config) (lint.Options, error) {
-	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Foreign: o.Foreign, Images: o.Images, Platforms: o.Platforms}
+	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Foreign: o.Foreign, Images: o.Images, Platforms: o.Platforms, Watch: o.Watch}
 	if out.Rules == nil {
 		out.Rules = rules.All
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,12 +96,18 @@ func (e *Env) Bind(f *pflag.FlagSet) {
 	f.IntVar(&e.retries, "retries", 4, "")
 }
 
-// Begin checks the flags of Bind.
-func (e *Env) Begin() error {
+// stepwise are the verbs that publish, or build into a folder.
+var stepwise = []string{"build", "mirror", "prune", "publish", "release", "repair"}
+
+// Begin checks the flags of Bind, for a verb with this name.
+func (e *Env) Begin(verb string) error {
 	var err error
 	e.Style, err = term.StyleFor(e.Err, e.color, e.LookupEnv)
+	e.stopping.mu.Lock()
+	e.stopping.stepwise = slices.Contains(stepwise, verb)
+	e.stopping.mu.Unlock()
 	if !e.quiet {
-		e.Progress = term.NewProgress(e.Err)
+		e.Progress = term.NewProgress(e.Err, verb)
 	}
 	if e.timeout <= 0 || e.retries < 0 {
 		err = errors.Join(err, errors.New("--timeout must be positive, and --retries not negative"))
@@ -196,6 +203,9 @@ func Code(err error) (code int, ok bool) {
 // is done and do does not end.
 func (e *Env) Run(ctx context.Context, do func(context.Context) error) int {
 	err := e.stopping.run(ctx, do, e.Ended)
+	if !e.stopping.left() {
+		e.Progress.Close()
+	}
 	if flushed := errors.Join(e.Text.Flush(), e.Err.(*term.Writer).Flush()); err == nil {
 		err = flushed
 	}

@@ -23,6 +23,13 @@ type stopping struct {
 	shut bool
 	// written are the output files that are whole.
 	written []string
+	// stepwise is set for verbs that make their work visible in whole steps, and go on
+	// where they were left.
+	stepwise bool
+	// line is where a line of progress stands, and said tells that something was
+	// written after it.
+	line io.Writer
+	said bool
 }
 
 // CloseWhenStopped makes an interrupt wait for the end of the verb, which has work to
@@ -48,9 +55,37 @@ func (g *gate) Write(p []byte) (int, error) {
 	if g.s.shut {
 		return 0, errStopped
 	}
+	g.s.makeRoom()
 	n, err := g.w.Write(p)
 	g.err = cmp.Or(g.err, err)
 	return n, err
+}
+
+// Line implements term.Lined. An error does not matter here.
+func (g *gate) Line(text string, news bool) {
+	g.s.mu.Lock()
+	defer g.s.mu.Unlock()
+	if g.s.shut || text != "" && g.s.said && !news {
+		return
+	}
+	if text == "" {
+		g.s.makeRoom()
+		return
+	}
+	_, _ = io.WriteString(g.w, emptyLine+text)
+	g.s.line, g.s.said = g.w, false
+}
+
+// emptyLine makes a terminal remove the line that the cursor is in.
+const emptyLine = "\r\x1b[K"
+
+// makeRoom removes the line of progress, before something else is written.
+func (s *stopping) makeRoom() {
+	if s.line != nil {
+		_, _ = io.WriteString(s.line, emptyLine)
+		s.line = nil
+	}
+	s.said = true
 }
 
 // failure is the first error of the stream below, if there was one.
@@ -76,6 +111,7 @@ func (s *stopping) all(w io.Writer, text io.WriterTo) error {
 	if s.shut {
 		return errStopped
 	}
+	s.makeRoom()
 	_, err := text.WriteTo(g.w)
 	g.err = cmp.Or(g.err, err)
 	return err
@@ -126,6 +162,7 @@ func (s *stopping) run(ctx context.Context, do func(context.Context) error, ende
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.makeRoom()
 	s.shut = true
 	return errStopped
 }
@@ -141,7 +178,12 @@ func (s *stopping) left() bool {
 func (s *stopping) interrupted() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := "interrupted; nothing unfinished is visible, and running the same command again finishes it"
+	text := "interrupted"
+	if s.stepwise {
+		text += "; nothing unfinished is visible, and running the same command again finishes it"
+	} else if len(s.written) == 0 {
+		text += " before there was a result"
+	}
 	if len(s.written) > 0 {
 		text += "; already written: " + strings.Join(s.written, ", ")
 	}

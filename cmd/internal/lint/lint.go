@@ -195,6 +195,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return err
 	}
 	o := check.Options{Source: options, Profile: profile}
+	o.Watch = func(done, all int) { env.Progress.Count("lint", done, all, "files") }
 	if o.Rules, err = f.choice.rules(); err != nil {
 		return err
 	}

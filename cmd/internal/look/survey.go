@@ -161,6 +161,7 @@ func (f *surveyFlags) run(ctx context.Context, env *cli.Env, source string) erro
 				env.Say("%s: %s", p.Subject, p.Failure)
 			}
 			env.Detail("%d of %d: %s", done, all, p.Subject)
+			env.Progress.Count("survey", done, all, "providers")
 		},
 	})
 	if err != nil {

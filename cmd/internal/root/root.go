@@ -69,7 +69,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
   clusterctl-repo release --version v1.2.3 --to /srv/repository`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return env.Begin() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return env.Begin(c.Name()) },
 	}
 	if env.IsPlugin() {
 		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "clusterctl repo"}
