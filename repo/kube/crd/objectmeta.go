@@ -2,6 +2,7 @@ package crd
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -17,10 +18,19 @@ const mostAnnotations = 256 * 1024
 // Problem is a value that the API server refuses, and what is wrong with it.
 type Problem struct {
 	Node    *yamldoc.Node
-	Message string
+	message string
 	// Valid tells a text that would be accepted in its place; nil if it is not a text
 	// that is refused.
 	Valid func(text string) bool
+}
+
+// Says is the sentence about a text that is refused; whatever the text is if it is
+// something else that is.
+func (p Problem) Says(text string) string {
+	if p.Valid == nil {
+		return p.message
+	}
+	return strconv.Quote(text) + " " + p.message
 }
 
 // valid is the Valid of a function of apimachinery.
@@ -38,16 +48,16 @@ func Problems(metadata *yamldoc.Node) []Problem {
 	var out []Problem
 	for _, f := range fields(metadata.Get("labels")) {
 		if why := wrong(validation.IsQualifiedName(f.Name)); why != "" {
-			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is not a valid label key: %s", f.Name, why), valid(validation.IsQualifiedName)})
+			out = append(out, Problem{f.Key(), "is not a valid label key: " + why, valid(validation.IsQualifiedName)})
 		}
 		if why := wrong(validation.IsValidLabelValue(f.Value.Str())); why != "" {
-			out = append(out, Problem{f.Value, fmt.Sprintf("%q is not a valid label value: %s", f.Value.Str(), why), valid(validation.IsValidLabelValue)})
+			out = append(out, Problem{f.Value, "is not a valid label value: " + why, valid(validation.IsValidLabelValue)})
 		}
 	}
 	size := 0
 	for _, f := range fields(metadata.Get("annotations")) {
 		if why := wrong(annotationKey(f.Name)); why != "" {
-			out = append(out, Problem{f.Key(), fmt.Sprintf("%q is not a valid annotation key: %s", f.Name, why), valid(annotationKey)})
+			out = append(out, Problem{f.Key(), "is not a valid annotation key: " + why, valid(annotationKey)})
 		}
 		size += len(f.Name) + len(f.Value.Str())
 	}

@@ -44,9 +44,9 @@ type Violation struct {
 	// Fields are the one that is Missing or Unknown, or the keys in which an entry
 	// of a list repeats another (x-kubernetes-list-type).
 	Fields []string
-	// Known are the fields that may stand where an Unknown one does; nil if there are
-	// none.
-	Known *yamldoc.Node
+	// In is the mapping that has an Unknown field, and Known are the fields that it may
+	// have; nil if there are none.
+	In, Known *yamldoc.Node
 	// Reads are the parts of the value that matter, if not all of it does.
 	Reads []*yamldoc.Node
 	// Message says what is wrong, in words that follow the path.
@@ -337,7 +337,8 @@ func (k *check) fields(base, s, n *yamldoc.Node) {
 			k.path = append(k.path, name)
 			k.fail(Unknown, "", f.Key(), "is not a known field")
 			k.about(f.Name)
-			k.found[len(k.found)-1].Known = properties
+			last := &k.found[len(k.found)-1]
+			last.In, last.Known = n, properties
 			k.path = k.path[:len(k.path)-1]
 		}
 	}

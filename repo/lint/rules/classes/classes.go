@@ -104,7 +104,7 @@ func violation(p *lint.Pass, c *clusterclass.Class, v crd.Violation) {
 		return
 	}
 	f := lint.At(c.Object.File, c.Object.Doc, v.Node, "%s %s", v.Path, v.Message)
-	if name := view.Meant(c.Object, v); name != "" {
+	if name := view.Meant(v); name != "" {
 		f.Fix = "Did you mean " + name + "?"
 	}
 	p.Report(f)

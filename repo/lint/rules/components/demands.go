@@ -2,7 +2,6 @@ package components
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,15 +23,9 @@ type demand struct {
 }
 
 // test looks at a value and says what is wrong with it, in words that follow its
-// path. The place is the value itself if it is nil.
-type test func(n *yamldoc.Node, fail failure)
-
-type failure func(at *yamldoc.Node, format string, args ...any)
-
-// at is a failure of which the place is another value.
-func (f failure) at(place *yamldoc.Node) failure {
-	return func(_ *yamldoc.Node, format string, args ...any) { f(place, format, args...) }
-}
+// path. It names what decides besides the value (view.Failure.By): the values of users
+// may be other ones.
+type test func(n *yamldoc.Node, fail view.Failure)
 
 // judge holds an object against demands.
 type judge struct {
@@ -54,14 +47,7 @@ func (j judge) walk(n *yamldoc.Node, at []string, path string, t test) {
 	step, rest, _ := strings.Cut(path, ".")
 	switch step {
 	case "":
-		t(n, func(place *yamldoc.Node, format string, args ...any) {
-			if place == nil {
-				place = n
-			}
-			if !view.Open(j.o, n) && !view.Open(j.o, place) {
-				j.p.On(j.o, place, "%s%s", written(at), fmt.Sprintf(format, args...))
-			}
-		})
+		t(n, view.Failure{Pass: j.p, Object: j.o, Value: n, Path: at})
 	case "*":
 		for i, item := range n.List() {
 			j.walk(item, append(at[:len(at):len(at)], "["+strconv.Itoa(i)+"]"), rest, t)
@@ -71,14 +57,6 @@ func (j judge) walk(n *yamldoc.Node, at []string, path string, t test) {
 	}
 }
 
-// written is a path for messages, with a space after it; empty for the object itself.
-func written(at []string) string {
-	if len(at) == 0 {
-		return ""
-	}
-	return strings.ReplaceAll(strings.Join(at, "."), ".[", "[") + " "
-}
-
 // unset reports whether the API server takes a value for none.
 func unset(n *yamldoc.Node) bool {
 	return n == nil || n.Kind == yamldoc.Null || n.Is(yamldoc.String) && n.Text() == "" || n.Is(yamldoc.List) && len(n.List()) == 0
@@ -86,10 +64,10 @@ func unset(n *yamldoc.Node) bool {
 
 // needs demands fields that are set.
 func needs(names ...string) test {
-	return func(n *yamldoc.Node, fail failure) {
+	return func(n *yamldoc.Node, fail view.Failure) {
 		for _, name := range names {
 			if n.Is(yamldoc.Map) && unset(n.Get(name)) {
-				fail(view.NearestOf(n, name), "has no %s", name)
+				fail.By(cmp.Or(n.Get(name), n)).Says("has no %s", name)
 			}
 		}
 	}
@@ -97,30 +75,30 @@ func needs(names ...string) test {
 
 // oneOf demands one of some words; the empty one is not named in messages.
 func oneOf(words ...string) test {
-	return func(n *yamldoc.Node, fail failure) {
+	return func(n *yamldoc.Node, fail view.Failure) {
 		if n.Is(yamldoc.String) && !slices.Contains(words, n.Text()) {
-			fail(nil, "is %q; it must be %s", n.Text(), phrase.Or(slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "" })))
+			fail.Says("is %q; it must be %s", n.Text(), phrase.Or(slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "" })))
 		}
 	}
 }
 
 // alone demands that a star is the only entry of a list.
-func alone(n *yamldoc.Node, fail failure) {
+func alone(n *yamldoc.Node, fail view.Failure) {
 	for _, item := range n.List() {
 		if item.Str() == "*" && len(n.List()) > 1 {
-			fail(item, `has other entries besides "*"`)
+			fail.By(item).Says(`has other entries besides "*"`)
 		}
 	}
 }
 
 // between demands a number in a range.
 func between(low, high int64) test {
-	return func(n *yamldoc.Node, fail failure) {
+	return func(n *yamldoc.Node, fail view.Failure) {
 		switch v, ok := n.Int(); {
 		case ok && v < low && high == many:
-			fail(nil, "is %d; it must be at least %d", v, low)
+			fail.Says("is %d; it must be at least %d", v, low)
 		case ok && (v < low || v > high):
-			fail(nil, "is %d; it must be between %d and %d", v, low, high)
+			fail.Says("is %d; it must be between %d and %d", v, low, high)
 		}
 	}
 }
@@ -130,20 +108,20 @@ const many = 1<<31 - 1
 
 // form demands a text that a function of the API server has nothing against.
 func form(problems func(string) []string) test {
-	return func(n *yamldoc.Node, fail failure) {
+	return func(n *yamldoc.Node, fail view.Failure) {
 		if n.Str() == "" {
 			return
 		}
 		if list := problems(n.Text()); len(list) > 0 {
 			why, _, _ := strings.Cut(list[0], " (e.g.")
-			fail(nil, "is %q: %s", n.Text(), why)
+			fail.Says("is %q: %s", n.Text(), why)
 		}
 	}
 }
 
 // choice demands one of some fields, or at most one.
 func choice(needed bool, names ...string) test {
-	return func(n *yamldoc.Node, fail failure) {
+	return func(n *yamldoc.Node, fail view.Failure) {
 		var set []string
 		for _, name := range names {
 			if v := n.Get(name); v != nil && v.Kind != yamldoc.Null {
@@ -153,17 +131,17 @@ func choice(needed bool, names ...string) test {
 		switch {
 		case !n.Is(yamldoc.Map):
 		case len(set) > 1:
-			fail(nil, "has %s; only one is allowed", phrase.And(set))
+			fail.Says("has %s; only one is allowed", phrase.And(set))
 		case len(set) == 0 && needed:
-			fail(nil, "has none of %s", phrase.And(names))
+			fail.Says("has none of %s", phrase.And(names))
 		}
 	}
 }
 
 // distinct demands that the entries of a list differ: in a field, or as a whole if none is named.
 func distinct(name string) test {
-	return func(n *yamldoc.Node, fail failure) {
-		seen := map[string]bool{}
+	return func(n *yamldoc.Node, fail view.Failure) {
+		seen := map[string]*yamldoc.Node{}
 		for _, item := range n.List() {
 			if name != "" {
 				item = item.Get(name)
@@ -171,38 +149,38 @@ func distinct(name string) test {
 			if item == nil {
 				continue
 			}
-			if seen[item.Text()] {
-				fail(item, "has two entries with the %s %s", cmp.Or(name, "value"), item.Text())
+			if first := seen[item.Text()]; first != nil {
+				fail.By(item, first).Says("has two entries with the %s %s", cmp.Or(name, "value"), item.Text())
 			}
-			seen[item.Text()] = true
+			seen[item.Text()] = item
 		}
 	}
 }
 
 // selects demands a selector of labels that the API server understands
-// (apimachinery meta/v1/validation, ValidateLabelSelector, which would link the
-// network).
-func selects(n *yamldoc.Node, fail failure) {
+// (apimachinery meta/v1/validation, ValidateLabelSelector: the package imports that of
+// the network, so it is not called).
+func selects(n *yamldoc.Node, fail view.Failure) {
 	labels(n.Get("matchLabels"), fail)
 	for _, e := range n.Get("matchExpressions").List() {
 		if unset(e.Get("key")) {
-			fail(e, "has an expression without a key")
+			fail.By(e, e.Get("key")).Says("has an expression without a key")
 		} else {
-			form(validation.IsQualifiedName)(e.Get("key"), fail.at(e.Get("key")))
+			form(validation.IsQualifiedName)(e.Get("key"), fail.By(e.Get("key")))
 		}
-		values := e.Get("values")
-		switch op := e.Get("operator").Str(); {
+		values, operator := e.Get("values"), e.Get("operator")
+		switch op := operator.Str(); {
 		case op == "In" || op == "NotIn":
 			if unset(values) {
-				fail(e, "has an expression with the operator %s and without values", op)
+				fail.By(e, operator, values).Says("has an expression with the operator %s and without values", op)
 			}
 		case op != "Exists" && op != "DoesNotExist":
-			fail(cmp.Or(e.Get("operator"), e), "has the operator %q; it must be In, NotIn, Exists or DoesNotExist", op)
+			fail.By(operator, e).Says("has the operator %q; it must be In, NotIn, Exists or DoesNotExist", op)
 		case !unset(values):
-			fail(values, "has values, which the operator %s does not allow", op)
+			fail.By(values, operator).Says("has values, which the operator %s does not allow", op)
 		}
 		for _, v := range values.List() {
-			form(validation.IsValidLabelValue)(v, fail.at(v))
+			form(validation.IsValidLabelValue)(v, fail.By(v))
 		}
 	}
 }

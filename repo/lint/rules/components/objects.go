@@ -53,19 +53,19 @@ var roleDemands = []demand{
 	{"aggregationRule.clusterRoleSelectors.*", selects},
 }
 
-func policyRule(n *yamldoc.Node, fail failure) {
+func policyRule(n *yamldoc.Node, fail view.Failure) {
 	if urls := n.Get("nonResourceURLs"); !unset(urls) {
 		if !unset(n.Get("apiGroups")) || !unset(n.Get("resources")) || !unset(n.Get("resourceNames")) {
-			fail(urls, "has both nonResourceURLs and resources")
+			fail.By(urls).Says("has both nonResourceURLs and resources")
 		}
 		return
 	}
 	needs("apiGroups", "resources")(n, fail)
 }
 
-func onlyInClusterRoles(n *yamldoc.Node, fail failure) {
+func onlyInClusterRoles(n *yamldoc.Node, fail view.Failure) {
 	if !unset(n) {
-		fail(nil, "is set, which only a ClusterRole may do")
+		fail.Says("is set, which only a ClusterRole may do")
 	}
 }
 
@@ -76,18 +76,18 @@ var bindingDemands = []demand{
 	{"roleRef.apiGroup", oneOf("", view.RbacGroup)},
 	{"subjects.*", needs("kind", "name")},
 	{"subjects.*.kind", oneOf("", "ServiceAccount", "User", "Group")},
-	{"subjects.*", func(n *yamldoc.Node, fail failure) {
+	{"subjects.*", func(n *yamldoc.Node, fail view.Failure) {
 		switch at := n.Get("apiGroup"); n.Get("kind").Str() {
 		case "ServiceAccount":
 			if at.Str() != "" {
-				fail(at, "has the apiGroup %q; a ServiceAccount must have none", at.Str())
+				fail.By(at, n.Get("kind")).Says("has the apiGroup %q; a ServiceAccount must have none", at.Str())
 			}
 			if name := n.Get("name"); name != nil {
-				form(validation.IsDNS1123Subdomain)(name, fail.at(name))
+				form(validation.IsDNS1123Subdomain)(name, fail.By(name, n.Get("kind")))
 			}
 		case "User", "Group":
 			if at.Str() != "" && at.Str() != view.RbacGroup {
-				fail(at, "has the apiGroup %q; it must be %s", at.Str(), view.RbacGroup)
+				fail.By(at, n.Get("kind")).Says("has the apiGroup %q; it must be %s", at.Str(), view.RbacGroup)
 			}
 		}
 	}},
@@ -126,9 +126,9 @@ var webhookDemands = []demand{
 	{"webhooks.*.matchConditions", distinct("name")},
 	{"webhooks.*.matchConditions.*", needs("name", "expression")},
 	{"webhooks.*.matchConditions.*.name", form(validation.IsQualifiedName)},
-	{"webhooks.*.matchConditions.*.expression", func(n *yamldoc.Node, fail failure) {
+	{"webhooks.*.matchConditions.*.expression", func(n *yamldoc.Node, fail view.Failure) {
 		if err := cel.Condition(n.Str()); n.Str() != "" && err != nil {
-			fail(nil, "does not compile: %v", err)
+			fail.Says("does not compile: %v", err)
 		}
 	}},
 	{"webhooks.*.clientConfig.url", fault(view.URLFault)},
@@ -137,34 +137,34 @@ var webhookDemands = []demand{
 	{"webhooks.*.clientConfig.service.port", between(1, math.MaxUint16)},
 }
 
-func notEmpty(n *yamldoc.Node, fail failure) {
+func notEmpty(n *yamldoc.Node, fail view.Failure) {
 	if n.Is(yamldoc.String) && n.Text() == "" {
-		fail(nil, "is empty")
+		fail.Says("is empty")
 	}
 }
 
 // fault demands a text about which a function finds nothing to say.
 func fault(of func(string) string) test {
-	return func(n *yamldoc.Node, fail failure) {
+	return func(n *yamldoc.Node, fail view.Failure) {
 		if n.Is(yamldoc.String) {
 			if why := of(n.Text()); why != "" {
-				fail(nil, "%q %s", n.Text(), why)
+				fail.Says("%q %s", n.Text(), why)
 			}
 		}
 	}
 }
 
 func atMost(limit int) test {
-	return func(n *yamldoc.Node, fail failure) {
+	return func(n *yamldoc.Node, fail view.Failure) {
 		if len(n.List()) > limit {
-			fail(nil, "has %d entries; at most %d are allowed", len(n.List()), limit)
+			fail.Says("has %d entries; at most %d are allowed", len(n.List()), limit)
 		}
 	}
 }
 
 // webhookedResources demands that no resource is covered by another one.
-func webhookedResources(n *yamldoc.Node, fail failure) {
-	covers := map[string]bool{} // "pods/*" and "*/status", as they stand
+func webhookedResources(n *yamldoc.Node, fail view.Failure) {
+	covers := map[string]*yamldoc.Node{} // "pods/*" and "*/status", as they stand
 	plain, star := false, false
 	for _, item := range n.List() {
 		text := item.Str()
@@ -174,15 +174,15 @@ func webhookedResources(n *yamldoc.Node, fail failure) {
 			plain, star = false, true // what the API server does: only names after the star count
 		case !split:
 			plain = text != ""
-		case text == "*/*" && len(n.List()) > 1, covers[kind+"/*"], covers["*/"+sub]:
-			fail(item, "%q repeats what another entry covers", text)
+		case text == "*/*" && len(n.List()) > 1, covers[kind+"/*"] != nil, covers["*/"+sub] != nil:
+			fail.By(item, covers[kind+"/*"], covers["*/"+sub]).Says("%q repeats what another entry covers", text)
 		}
 		if split && (kind == "*" || sub == "*") {
-			covers[text] = true
+			covers[text] = item
 		}
 	}
 	if plain && star {
-		fail(nil, `has other resources besides "*"`)
+		fail.By(n).By(n.List()...).Says(`has other resources besides "*"`)
 	}
 }
 
@@ -198,17 +198,17 @@ var _ = webhookRules.Add(lint.Rule{
 
 var serviceDemands = []demand{
 	{"", needs("spec")},
-	{"spec", func(n *yamldoc.Node, fail failure) {
+	{"spec", func(n *yamldoc.Node, fail view.Failure) {
 		ports := n.Get("ports")
 		headless := n.Get("clusterIP").Str() == "None"
 		if external := n.Get("type").Str() == "ExternalName"; external {
-			needs("externalName")(n, fail)
+			needs("externalName")(n, fail.By(n, n.Get("type")))
 		} else if unset(ports) && !headless {
-			fail(cmp.Or(ports, n), "has no ports")
+			fail.By(cmp.Or(ports, n), n.Get("type"), n.Get("clusterIP")).Says("has no ports")
 		}
 		for _, port := range ports.List() {
 			if len(ports.List()) > 1 && unset(port.Get("name")) {
-				fail(port, "has several ports, so each needs a name; port %s has none", port.Get("port").Text())
+				fail.By(port, port.Get("name")).Says("has several ports, so each needs a name; port %s has none", port.Get("port").Text())
 			}
 		}
 	}},
@@ -216,21 +216,21 @@ var serviceDemands = []demand{
 	{"spec.sessionAffinity", oneOf("", "None", "ClientIP")},
 	{"spec.selector", labels},
 	{"spec.ports", distinct("name")},
-	{"spec.ports", func(n *yamldoc.Node, fail failure) {
-		seen := map[string]bool{}
+	{"spec.ports", func(n *yamldoc.Node, fail view.Failure) {
+		seen := map[string]*yamldoc.Node{}
 		for _, port := range n.List() {
 			key := cmp.Or(port.Get("protocol").Str(), "TCP") + " " + port.Get("port").Text()
-			if port.Get("port") != nil && seen[key] {
-				fail(port.Get("port"), "has two entries for %s", key)
+			if first := seen[key]; port.Get("port") != nil && first != nil {
+				fail.By(port.Get("port"), port.Get("protocol"), first.Get("port"), first.Get("protocol")).Says("has two entries for %s", key)
 			}
-			seen[key] = true
+			seen[key] = port
 		}
 	}},
 	{"spec.ports.*", needs("port")},
 	{"spec.ports.*.name", form(validation.IsDNS1123Label)},
 	{"spec.ports.*.port", between(1, math.MaxUint16)},
 	{"spec.ports.*.protocol", oneOf("", "TCP", "UDP", "SCTP")},
-	{"spec.ports.*.targetPort", func(n *yamldoc.Node, fail failure) {
+	{"spec.ports.*.targetPort", func(n *yamldoc.Node, fail view.Failure) {
 		if !isZero(n) { // which is none
 			aPort(n, fail)
 		}
@@ -239,17 +239,17 @@ var serviceDemands = []demand{
 }
 
 // labels demands labels with valid keys and values.
-func labels(n *yamldoc.Node, fail failure) {
+func labels(n *yamldoc.Node, fail view.Failure) {
 	for _, f := range view.Fields(n) {
 		for _, why := range append(validation.IsQualifiedName(f.Name), validation.IsValidLabelValue(f.Value.Str())...) {
-			fail(f.Value, "has the label %s: %s, which is not valid: %s", f.Name, f.Value.Text(), why)
+			fail.By(f.Value).Says("has the label %s: %s, which is not valid: %s", f.Name, f.Value.Text(), why)
 			break
 		}
 	}
 }
 
 // aPort demands the number of a port or a name that one may have.
-func aPort(n *yamldoc.Node, fail failure) {
+func aPort(n *yamldoc.Node, fail view.Failure) {
 	between(1, math.MaxUint16)(n, fail)
 	form(validation.IsValidPortName)(n, fail)
 }
@@ -283,8 +283,8 @@ func podFields(p *lint.Pass) {
 				j.demands(c, at, []demand{{"volumeMounts.*.name", mounted}})
 				for _, probe := range [...]string{"livenessProbe", "readinessProbe", "startupProbe"} {
 					if n := c.Get(probe); n != nil && list == "initContainers" && c.Get("restartPolicy").Str() != "Always" {
-						j.walk(n, append(at, probe), "", func(_ *yamldoc.Node, fail failure) {
-							fail(nil, "is only allowed for containers that keep running")
+						j.walk(n, append(at, probe), "", func(_ *yamldoc.Node, fail view.Failure) {
+							fail.By(n, c.Get("restartPolicy")).Says("is only allowed for containers that keep running")
 						})
 					}
 					j.demands(c.Get(probe), append(at, probe), probeDemands)
@@ -299,26 +299,23 @@ func podFields(p *lint.Pass) {
 
 // volumes demands a volume that the pods of an object have.
 func volumes(o *manifest.Object, pod *yamldoc.Node) test {
-	var names []string
+	var names []*yamldoc.Node
 	for _, v := range pod.Get("volumes").List() {
-		if view.Open(o, v.Get("name")) {
-			return func(*yamldoc.Node, failure) {}
-		}
-		names = append(names, v.Get("name").Str())
+		names = append(names, v.Get("name"))
 	}
 	for _, v := range o.Get("spec", "volumeClaimTemplates").List() {
-		names = append(names, v.Get("metadata", "name").Str())
+		names = append(names, v.Get("metadata", "name"))
 	}
-	return func(n *yamldoc.Node, fail failure) {
-		if n.Str() != "" && !slices.Contains(names, n.Text()) {
-			fail(nil, "is %q, but the pod has no volume of that name", n.Text())
+	return func(n *yamldoc.Node, fail view.Failure) {
+		if n.Str() != "" && !slices.ContainsFunc(names, func(name *yamldoc.Node) bool { return name.Str() == n.Text() }) {
+			fail.By(n).By(names...).Says("is %q, but the pod has no volume of that name", n.Text())
 		}
 	}
 }
 
-func onlyOne(n *yamldoc.Node, fail failure) {
+func onlyOne(n *yamldoc.Node, fail view.Failure) {
 	if v, ok := n.Int(); ok && v != 0 && v != 1 {
-		fail(nil, "is %d; it must be 1", v)
+		fail.Says("is %d; it must be 1", v)
 	}
 }
 
@@ -329,24 +326,24 @@ var workloadDemands = map[string][]demand{
 	"Deployment": {
 		{"", needs("spec")}, {"spec", needs("template")}, {"spec.template", needs("spec")},
 		{"spec.replicas", notNegative}, {"spec.minReadySeconds", notNegative}, {"spec.revisionHistoryLimit", notNegative},
-		{"spec", func(n *yamldoc.Node, fail failure) {
+		{"spec", func(n *yamldoc.Node, fail view.Failure) {
 			ready, _ := n.Get("minReadySeconds").Int()
 			deadline, ok := n.Get("progressDeadlineSeconds").Int()
 			if !ok {
 				deadline = 600
 			}
 			if deadline <= ready {
-				fail(cmp.Or(n.Get("progressDeadlineSeconds"), n.Get("minReadySeconds")), "has progressDeadlineSeconds %d, which must be greater than minReadySeconds, %d", deadline, ready)
+				fail.By(n.Get("progressDeadlineSeconds"), n.Get("minReadySeconds")).Says("has progressDeadlineSeconds %d, which must be greater than minReadySeconds, %d", deadline, ready)
 			}
 		}},
 		{"spec.selector", selects},
 		{"spec.strategy.type", oneOf("", "Recreate", "RollingUpdate")},
-		{"spec.strategy", func(n *yamldoc.Node, fail failure) {
+		{"spec.strategy", func(n *yamldoc.Node, fail view.Failure) {
 			update := n.Get("rollingUpdate")
 			if n.Get("type").Str() == "Recreate" && update != nil && update.Kind != yamldoc.Null {
-				fail(update, "has both the type Recreate and rollingUpdate")
+				fail.By(update, n.Get("type")).Says("has both the type Recreate and rollingUpdate")
 			} else if isNone(update.Get("maxSurge")) && isNone(update.Get("maxUnavailable")) {
-				fail(update, "allows neither a new pod nor a missing one: maxSurge and maxUnavailable are both 0")
+				fail.By(update, update.Get("maxSurge"), update.Get("maxUnavailable")).Says("allows neither a new pod nor a missing one: maxSurge and maxUnavailable are both 0")
 			}
 		}},
 		{"spec.strategy.rollingUpdate.maxSurge", share(many)},
@@ -356,11 +353,11 @@ var workloadDemands = map[string][]demand{
 		{"", needs("spec")}, {"spec", needs("template")}, {"spec.template", needs("spec")},
 		{"spec.minReadySeconds", notNegative}, {"spec.revisionHistoryLimit", notNegative}, {"spec.selector", selects},
 		{"spec.updateStrategy.type", oneOf("", "OnDelete", "RollingUpdate")},
-		{"spec.updateStrategy.rollingUpdate", func(n *yamldoc.Node, fail failure) {
+		{"spec.updateStrategy.rollingUpdate", func(n *yamldoc.Node, fail view.Failure) {
 			surge, unavailable := n.Get("maxSurge"), n.Get("maxUnavailable")
 			some := unavailable == nil || !isNone(unavailable) // the default is 1
 			if more := surge != nil && !isNone(surge); more == some {
-				fail(nil, "must have one of maxSurge and maxUnavailable that is not 0, and only one")
+				fail.By(n, surge, unavailable).Says("must have one of maxSurge and maxUnavailable that is not 0, and only one")
 			}
 		}},
 		{"spec.updateStrategy.rollingUpdate.maxSurge", share(100)},
@@ -372,12 +369,12 @@ func isNone(n *yamldoc.Node) bool { return isZero(n) || n.Str() == "0%" }
 
 // share demands a number that is not negative, or a percentage up to a limit.
 func share(limit int64) test {
-	return func(n *yamldoc.Node, fail failure) {
+	return func(n *yamldoc.Node, fail view.Failure) {
 		notNegative(n, fail)
 		if text := n.Str(); n.Is(yamldoc.String) {
 			percent, _ := strconv.ParseInt(strings.TrimSuffix(text, "%"), 10, 64)
 			if !view.IsPercent(text) || percent > limit {
-				fail(nil, "is %q; it must be a number or a percentage such as 25%%", text)
+				fail.Says("is %q; it must be a number or a percentage such as 25%%", text)
 			}
 		}
 	}
@@ -385,14 +382,14 @@ func share(limit int64) test {
 
 var podDemands = []demand{
 	{"", needs("containers")},
-	{"", func(n *yamldoc.Node, fail failure) {
-		seen := map[string]bool{}
+	{"", func(n *yamldoc.Node, fail view.Failure) {
+		seen := map[string]*yamldoc.Node{}
 		for _, c := range slices.Concat(n.Get("containers").List(), n.Get("initContainers").List()) {
-			if name := c.Get("name").Str(); name != "" && seen[name] {
-				fail(c.Get("name"), "the pod has two containers named %s", name)
-			} else {
-				seen[name] = true
+			name := c.Get("name")
+			if first := seen[name.Str()]; first != nil && name.Str() != "" {
+				fail.By(name, first).Says("the pod has two containers named %s", name.Text())
 			}
+			seen[name.Str()] = name
 		}
 	}},
 	{"dnsPolicy", oneOf("", "ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")},
@@ -412,7 +409,7 @@ var podDemands = []demand{
 	{"volumes", distinct("name")},
 	{"volumes.*", needs("name")},
 	{"volumes.*.name", form(validation.IsDNS1123Label)},
-	{"volumes.*", func(n *yamldoc.Node, fail failure) {
+	{"volumes.*", func(n *yamldoc.Node, fail view.Failure) {
 		var sources []string
 		for _, f := range view.Fields(n) {
 			if f.Name != "name" && f.Value.Kind != yamldoc.Null {
@@ -420,7 +417,7 @@ var podDemands = []demand{
 			}
 		}
 		if len(sources) > 1 {
-			fail(nil, "has %s; only one source is allowed", phrase.And(sources))
+			fail.Says("has %s; only one source is allowed", phrase.And(sources))
 		}
 	}},
 	{"volumes.*.secret", needs("secretName")},
@@ -439,34 +436,34 @@ var podDemands = []demand{
 	{"volumes.*.projected.sources.*.serviceAccountToken", needs("path")},
 }
 
-func toleration(n *yamldoc.Node, fail failure) {
-	key, operator, value := n.Get("key").Str(), n.Get("operator").Str(), n.Get("value")
-	switch {
-	case key == "" && operator != "Exists":
-		fail(nil, "has no key, which only the operator Exists allows")
-	case operator == "Exists" && value.Str() != "":
-		fail(value, "has a value, which the operator Exists does not allow")
-	case !slices.Contains([]string{"", "Exists", "Equal"}, operator):
-		fail(n.Get("operator"), "has the operator %q; it must be Exists or Equal", operator)
-	case n.Get("tolerationSeconds") != nil && n.Get("effect").Str() != "NoExecute":
-		fail(n.Get("tolerationSeconds"), "has tolerationSeconds, which only the effect NoExecute allows")
+func toleration(n *yamldoc.Node, fail view.Failure) {
+	key, operator, value, seconds := n.Get("key"), n.Get("operator"), n.Get("value"), n.Get("tolerationSeconds")
+	switch op := operator.Str(); {
+	case key.Str() == "" && op != "Exists":
+		fail.By(n, key, operator).Says("has no key, which only the operator Exists allows")
+	case op == "Exists" && value.Str() != "":
+		fail.By(value, operator).Says("has a value, which the operator Exists does not allow")
+	case !slices.Contains([]string{"", "Exists", "Equal"}, op):
+		fail.By(operator).Says("has the operator %q; it must be Exists or Equal", op)
+	case !unset(seconds) && n.Get("effect").Str() != "NoExecute":
+		fail.By(seconds, n.Get("effect")).Says("has tolerationSeconds, which only the effect NoExecute allows")
 	}
 }
 
-func seccomp(n *yamldoc.Node, fail failure) {
-	file := !unset(n.Get("localhostProfile"))
-	switch kind := n.Get("type").Str(); {
+func seccomp(n *yamldoc.Node, fail view.Failure) {
+	file, of := n.Get("localhostProfile"), n.Get("type")
+	switch kind := of.Str(); {
 	case !slices.Contains([]string{"RuntimeDefault", "Unconfined", "Localhost"}, kind):
-		fail(n.Get("type"), "has the type %q; it must be RuntimeDefault, Unconfined or Localhost", kind)
-	case file != (kind == "Localhost"):
-		fail(nil, "must have a localhostProfile if and only if its type is Localhost")
+		fail.By(of).Says("has the type %q; it must be RuntimeDefault, Unconfined or Localhost", kind)
+	case unset(file) == (kind == "Localhost"):
+		fail.By(n, of, file).Says("must have a localhostProfile if and only if its type is Localhost")
 	}
 }
 
 // descending demands a relative path without "..".
-func descending(n *yamldoc.Node, fail failure) {
+func descending(n *yamldoc.Node, fail view.Failure) {
 	if text := n.Str(); path.IsAbs(text) || slices.Contains(strings.Split(text, "/"), "..") {
-		fail(nil, `is %q; it must be a relative path without ".."`, text)
+		fail.Says(`is %q; it must be a relative path without ".."`, text)
 	}
 }
 
@@ -484,9 +481,9 @@ var containerDemands = []demand{
 	{"ports.*.protocol", oneOf("", "TCP", "UDP", "SCTP")},
 	{"env.*", needs("name")},
 	{"env.*.name", form(validation.IsRelaxedEnvVarName)},
-	{"env.*", func(n *yamldoc.Node, fail failure) {
+	{"env.*", func(n *yamldoc.Node, fail view.Failure) {
 		if from := n.Get("valueFrom"); from.Is(yamldoc.Map) && len(from.Fields()) > 0 && !unset(n.Get("value")) {
-			fail(from, "has both value and valueFrom")
+			fail.By(from, n.Get("value")).Says("has both value and valueFrom")
 		}
 	}},
 	{"env.*.valueFrom", choice(true, "fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")},
@@ -508,19 +505,20 @@ var containerDemands = []demand{
 	{"volumeMounts.*", needs("name", "mountPath")},
 	{"volumeMounts.*.subPath", descending},
 	{"volumeMounts.*.mountPropagation", oneOf("None", "HostToContainer", "Bidirectional")},
-	{"volumeMounts.*", func(n *yamldoc.Node, fail failure) {
+	{"volumeMounts.*", func(n *yamldoc.Node, fail view.Failure) {
 		if !unset(n.Get("subPath")) && !unset(n.Get("subPathExpr")) {
-			fail(nil, "has both subPath and subPathExpr")
+			fail.By(n, n.Get("subPath"), n.Get("subPathExpr")).Says("has both subPath and subPathExpr")
 		}
 	}},
 	{"resources", requestsWithinLimits},
 	{"securityContext.runAsUser", notNegative},
 	{"securityContext.runAsGroup", notNegative},
 	{"securityContext.seccompProfile", seccomp},
-	{"securityContext", func(n *yamldoc.Node, fail failure) {
-		admin := slices.ContainsFunc(n.Get("capabilities", "add").List(), func(c *yamldoc.Node) bool { return c.Str() == "CAP_SYS_ADMIN" })
+	{"securityContext", func(n *yamldoc.Node, fail view.Failure) {
+		added := n.Get("capabilities", "add").List()
+		admin := slices.ContainsFunc(added, func(c *yamldoc.Node) bool { return c.Str() == "CAP_SYS_ADMIN" })
 		if at := n.Get("allowPrivilegeEscalation"); isFalse(at) && (n.Get("privileged").Bool() || admin) {
-			fail(at, "forbids privilege escalation for a privileged container")
+			fail.By(at, n.Get("privileged")).By(added...).Says("forbids privilege escalation for a privileged container")
 		}
 	}},
 	{"lifecycle.postStart", choice(true, handlers...)},
@@ -535,21 +533,22 @@ var fieldsOfPod = []string{
 	"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
 }
 
-func fieldOfPod(n *yamldoc.Node, fail failure) {
+func fieldOfPod(n *yamldoc.Node, fail view.Failure) {
 	text := n.Str()
-	of, key, subscript := strings.Cut(strings.TrimSuffix(text, "']"), "['")
-	of = strings.TrimPrefix(of, "metadata.")
-	if subscript && (of == "labels" && len(validation.IsQualifiedName(key)) == 0 || of == "annotations" && len(validation.IsQualifiedName(strings.ToLower(key))) == 0) {
-		return
-	}
-	if text != "" && !slices.Contains(fieldsOfPod, text) {
-		fail(nil, "is %q, which an environment variable cannot show", text)
+	rest, closed := strings.CutSuffix(text, "']")
+	of, key, opened := strings.Cut(rest, "['")
+	switch {
+	case closed && opened && of == "metadata.labels" && len(validation.IsQualifiedName(key)) == 0:
+	case closed && opened && of == "metadata.annotations" && len(validation.IsQualifiedName(strings.ToLower(key))) == 0:
+	case text != "" && !slices.Contains(fieldsOfPod, text):
+		fail.Says("is %q, which an environment variable cannot show", text)
 	}
 }
 
 // requestsWithinLimits compares quantities, and looks at the names of resources.
-func requestsWithinLimits(n *yamldoc.Node, fail failure) {
+func requestsWithinLimits(n *yamldoc.Node, fail view.Failure) {
 	limits := map[string]resource.Quantity{}
+	values := n.Get("limits")
 	for _, list := range [...]string{"limits", "requests"} {
 		for _, f := range view.Fields(n.Get(list)) {
 			quantity, err := resource.ParseQuantity(f.Value.Text())
@@ -560,15 +559,15 @@ func requestsWithinLimits(n *yamldoc.Node, fail failure) {
 			huge := strings.HasPrefix(f.Name, "hugepages-")
 			switch limit, limited := limits[f.Name]; {
 			case bare && !huge && !slices.Contains([]string{"cpu", "memory", "ephemeral-storage"}, f.Name), len(validation.IsQualifiedName(f.Name)) > 0:
-				fail(f.Key(), "%s has %q, which is not a resource of containers", list, f.Name)
+				fail.By(f.Key()).Says("%s has %q, which is not a resource of containers", list, f.Name)
 			case quantity.Sign() < 0:
-				fail(f.Value, "%s has %s %s, which is negative", list, f.Name, f.Value.Text())
+				fail.By(f.Value).Says("%s has %s %s, which is negative", list, f.Name, f.Value.Text())
 			case list == "limits":
 				limits[f.Name] = quantity
 			case limited && quantity.Cmp(limit) > 0:
-				fail(f.Value, "requests %s %s, more than its limit of %s", f.Name, f.Value.Text(), fmt.Sprint(&limit))
+				fail.By(f.Value, values.Get(f.Name)).Says("requests %s %s, more than its limit of %s", f.Name, f.Value.Text(), fmt.Sprint(&limit))
 			case (huge || !bare && !strings.Contains(f.Name, "kubernetes.io/")) && (!limited || quantity.Cmp(limit) != 0):
-				fail(f.Value, "requests %s without an equal limit", f.Name)
+				fail.By(f.Value, values.Get(f.Name)).Says("requests %s without an equal limit", f.Name)
 			}
 		}
 	}

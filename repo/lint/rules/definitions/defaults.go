@@ -130,10 +130,10 @@ func (d *defaults) judge(s, n *yamldoc.Node, in resource) {
 	}
 	if in.meta {
 		for _, problem := range crd.Embedded(around(n, steps)) {
-			add(n, "", "does not fit into an object: "+problem.Message)
+			add(n, "", "does not fit into an object: "+problem.Says(problem.Node.Text()))
 		}
 	} else {
-		embedded(s, n, len(steps) == 0, func(p crd.Problem) { add(p.Node, "", "has an object that is not valid: "+p.Message) })
+		embedded(s, n, len(steps) == 0, func(p crd.Problem) { add(p.Node, "", "has an object that is not valid: "+p.Says(p.Node.Text())) })
 	}
 	if found {
 		return

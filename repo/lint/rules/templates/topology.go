@@ -602,8 +602,10 @@ var _ = topologyRules.Add(lint.Rule{
 func clusterNameValue(p *lint.Pass, o *manifest.Object) {
 	n := o.Get("metadata", "name")
 	if problems := validation.IsValidLabelValue(n.Str()); len(problems) > 0 {
-		view.Judge(p, o, lint.At(o.File, o.Doc, n, "%q is not a valid label value: %s", n.Text(), problems[0]), n, func(n *yamldoc.Node) bool {
+		view.Judge(p, o, n, func(n *yamldoc.Node) bool {
 			return n.Is(yamldoc.String) && len(validation.IsValidLabelValue(n.Text())) == 0
+		}, func(value string) lint.Finding {
+			return lint.At(o.File, o.Doc, n, "%q is not a valid label value: %s", value, problems[0])
 		})
 	}
 }
@@ -621,8 +623,8 @@ var _ = topologyRules.Add(lint.Rule{
 func clusterNetwork(p *lint.Pass, o *manifest.Object) {
 	for _, of := range []string{"pods", "services"} {
 		for _, n := range o.Get("spec", "clusterNetwork", of, "cidrBlocks").List() {
-			if _, _, err := net.ParseCIDR(n.Str()); err != nil && n.Is(yamldoc.String) && !view.Open(o, n) {
-				p.On(o, n, "%q is not in CIDR notation", n.Text())
+			if _, _, err := net.ParseCIDR(n.Str()); err != nil && n.Is(yamldoc.String) {
+				view.Failure{Pass: p, Object: o, Value: n}.Says("%q is not in CIDR notation", n.Text())
 			}
 		}
 	}
@@ -659,11 +661,8 @@ var _ = topologyRules.Add(lint.Rule{
 
 func upgradeConcurrency(p *lint.Pass, t *topology) {
 	n := t.Get("metadata", "annotations", concurrency)
-	if n == nil || !n.Is(yamldoc.String) || view.Open(t.Object, n) {
-		return
-	}
-	if v, err := strconv.Atoi(n.Text()); err != nil || v < 1 {
-		p.On(t.Object, n, "%q is not an integer of 1 or more", n.Text())
+	if v, err := strconv.Atoi(n.Str()); n.Is(yamldoc.String) && (err != nil || v < 1) {
+		view.Failure{Pass: p, Object: t.Object, Value: n}.Says("%q is not an integer of 1 or more", n.Text())
 	}
 }
 
@@ -681,8 +680,8 @@ func topologyTaints(p *lint.Pass, t *topology) {
 	for _, part := range t.parts() {
 		for _, taint := range part.Get("taints").List() {
 			n := taint.Get("key")
-			if problem := clusterclass.TaintProblem(n.Str()); n.Str() != "" && problem != "" && !view.Open(t.Object, n) {
-				p.On(t.Object, n, "taint %q %s", n.Text(), problem)
+			if problem := clusterclass.TaintProblem(n.Str()); n.Str() != "" && problem != "" {
+				view.Failure{Pass: p, Object: t.Object, Value: n}.Says("taint %q %s", n.Text(), problem)
 			}
 		}
 	}
@@ -706,14 +705,14 @@ func topologyRollout(p *lint.Pass, t *topology) {
 		}
 		unavailable, surge := strategy.Get("rollingUpdate", "maxUnavailable"), strategy.Get("rollingUpdate", "maxSurge")
 		for _, n := range []*yamldoc.Node{unavailable, surge} {
-			if problem := limitProblem(n); problem != "" && !view.Open(t.Object, n) {
-				p.On(t.Object, n, "%s", problem)
+			if problem := limitProblem(n); problem != "" {
+				view.Failure{Pass: p, Object: t.Object, Value: n}.Says("%s", problem)
 			}
 		}
 		a, isA := unavailable.Int()
 		b, isB := surge.Int()
-		if isA && isB && a == 0 && b == 0 && !view.Open(t.Object, unavailable) && !view.Open(t.Object, surge) {
-			p.On(t.Object, surge, "maxUnavailable and maxSurge are both 0, so no machine can ever be replaced")
+		if isA && isB && a == 0 && b == 0 {
+			view.Failure{Pass: p, Object: t.Object, Value: surge}.By(surge, unavailable).Says("maxUnavailable and maxSurge are both 0, so no machine can ever be replaced")
 		}
 	}
 }

@@ -371,9 +371,11 @@ func objectIdentity(p *lint.Pass) {
 			case n == nil || n.Is(yamldoc.Null):
 				p.On(o, n, "document %d of the file has no %s", o.Doc.Index, name)
 			case !n.Is(yamldoc.String):
-				view.Judge(p, o, lint.At(p.File, o.Doc, n, "%s must be a string, but %s is %s", name, view.ScalarText(n), n.Kind.Noun()), n, ok)
+				view.Judge(p, o, n, ok, func(value string) lint.Finding {
+					return lint.At(p.File, o.Doc, n, "%s must be a string, but %s is %s", name, cmp.Or(value, "it"), n.Kind.Noun())
+				})
 			case n.Text() == "":
-				view.Judge(p, o, lint.At(p.File, o.Doc, n, "%s is empty", name), n, ok)
+				view.Judge(p, o, n, ok, func(string) lint.Finding { return lint.At(p.File, o.Doc, n, "%s is empty", name) })
 			}
 		}
 	}
@@ -423,7 +425,7 @@ func labelValues(p *lint.Pass) {
 				}
 				finding := lint.At(p.File, o.Doc, f.Value, "the value of %s %s is %s, not a string", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
 				finding.Edit = lint.Replace(p.File, o.Doc, f.Value, strconv.Quote(f.Value.Text()))
-				view.Judge(p, o, finding, f.Value, isText)
+				view.Judge(p, o, f.Value, isText, func(string) lint.Finding { return finding })
 			}
 		}
 	}
@@ -446,8 +448,10 @@ func objectName(p *lint.Pass) {
 			continue // others are for YAML007 and COMP002
 		}
 		if why := crd.NameProblem(o.Group, o.Kind, n.Text()); why != "" {
-			view.Judge(p, o, lint.At(p.File, o.Doc, n, "%q is not a valid name of a %s: %s", n.Text(), o.Kind, why), n, func(n *yamldoc.Node) bool {
+			view.Judge(p, o, n, func(n *yamldoc.Node) bool {
 				return n.Str() != "" && crd.NameProblem(o.Group, o.Kind, n.Text()) == ""
+			}, func(value string) lint.Finding {
+				return lint.At(p.File, o.Doc, n, "%q is not a valid name of a %s: %s", value, o.Kind, why)
 			})
 		}
 	}

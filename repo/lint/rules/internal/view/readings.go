@@ -1,6 +1,8 @@
 package view
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
@@ -62,7 +64,7 @@ func spelled(f *lint.File, d *yamldoc.Document, n *yamldoc.Node) (text string, s
 	}
 	from, to := d.Offsets(n)
 	start, end = f.Text().RawOffset(from), f.Text().RawOffset(to)
-	for _, r := range Refs(f) {
+	for _, r := range slices.Backward(Refs(f)) {
 		if r.Depth == 0 && r.End == start { // its value is empty
 			start = r.Start
 		}
@@ -87,29 +89,66 @@ func SameType(o *manifest.Object, n *yamldoc.Node) bool {
 	return n.Style != yamldoc.Plain || Never(o.File, o.Doc, n, func(r *yamldoc.Node) bool { return r.Kind != n.Kind })
 }
 
-// Judge makes a finding about a value that may come from variables true for all users:
-// it stays as it is if no value is ok, it depends on them if only a default is not, and
-// there is none if only a sample is not.
-func Judge(p *lint.Pass, o *manifest.Object, f lint.Finding, n *yamldoc.Node, ok func(*yamldoc.Node) bool) {
-	r, variable := From(o, n)
-	switch {
-	case !variable:
-	case Never(o.File, o.Doc, n, ok):
-		f.Message = strings.Replace(f.Message, n.Text(), Spelling(o, n), 1)
-	case Open(o, n):
+// Judge reports a value that is not ok, and may come from variables. If no values of
+// them make it ok, the finding is true for all users, and about the value as the file
+// writes it; otherwise Settle looks at it. Say makes the finding for the value as it
+// is to be written.
+func Judge(p *lint.Pass, o *manifest.Object, n *yamldoc.Node, ok func(*yamldoc.Node) bool, say func(value string) lint.Finding) {
+	if Never(o.File, o.Doc, n, ok) {
+		p.Report(say(Spelling(o, n)))
 		return
-	default:
-		f.Severity = lint.Warning
-		f.Message += ", unless the user sets " + r.Name
+	}
+	Settle(p, o, say(n.Text()), n)
+}
+
+// Settle reports a finding that some values decide: not if only the user knows one of
+// them, and as a warning if one of them is the default of a variable.
+func Settle(p *lint.Pass, o *manifest.Object, f lint.Finding, by ...*yamldoc.Node) {
+	if slices.ContainsFunc(by, func(n *yamldoc.Node) bool { return Open(o, n) }) {
+		return
+	}
+	for _, n := range by {
+		if r, ok := From(o, n); ok {
+			f.Severity = lint.Warning
+			f.Message += ", unless the user sets " + r.Name
+			break
+		}
 	}
 	p.Report(f)
+}
+
+// Failure reports what is wrong with a value of an object.
+type Failure struct {
+	Pass   *lint.Pass
+	Object *manifest.Object
+	Value  *yamldoc.Node
+	Path   []string // of the value, for messages
+	by     []*yamldoc.Node
+}
+
+// By adds values that decide; those that are not there do not. The first one is where
+// the finding is; without any it is the value itself.
+func (f Failure) By(nodes ...*yamldoc.Node) Failure {
+	f.by = slices.DeleteFunc(slices.Concat(f.by, nodes), func(n *yamldoc.Node) bool { return n == nil })
+	return f
+}
+
+// Says reports a message, in words that follow the path.
+func (f Failure) Says(format string, args ...any) {
+	by := f.By(f.Value).by
+	message := fmt.Sprintf(format, args...)
+	if len(f.Path) > 0 {
+		message = crd.Join(f.Path) + " " + message
+	}
+	Settle(f.Pass, f.Object, lint.At(f.Object.File, f.Object.Doc, by[0], "%s", message), by...)
 }
 
 // JudgeMetadata judges the labels and annotations of an object's metadata.
 func JudgeMetadata(p *lint.Pass, o *manifest.Object, metadata *yamldoc.Node) {
 	for _, problem := range crd.Problems(metadata) {
-		Judge(p, o, lint.At(o.File, o.Doc, problem.Node, "%s", problem.Message), problem.Node, func(r *yamldoc.Node) bool {
-			return problem.Valid == nil || problem.Valid(r.Text())
+		n := problem.Node
+		Judge(p, o, n, func(r *yamldoc.Node) bool { return problem.Valid == nil || problem.Valid(r.Text()) }, func(value string) lint.Finding {
+			return lint.At(o.File, o.Doc, n, "%s", problem.Says(value))
 		})
 	}
 }

@@ -146,20 +146,14 @@ func BrokenRules(o *manifest.Object, s crd.Schema, value *yamldoc.Node, of cel.V
 }
 
 // Meant returns the known field whose name is almost that of an unknown one; "" if there
-// is none, or if the mapping in the object has that one, too.
-func Meant(o *manifest.Object, v crd.Violation) string {
-	if len(v.Fields) == 0 || len(Fields(v.Known)) == 0 {
+// is none, or if the mapping has that one, too.
+func Meant(v crd.Violation) string {
+	if len(v.Fields) == 0 {
 		return ""
 	}
-	var mapping *yamldoc.Node
-	Each(o.Doc.Root, func(n *yamldoc.Node) {
-		if mapping == nil && slices.ContainsFunc(n.Fields(), func(f yamldoc.Field) bool { return f.IsKey(v.Node) }) {
-			mapping = n
-		}
-	})
 	var known []string
 	for _, f := range Fields(v.Known) {
-		if mapping.Get(f.Name) == nil {
+		if v.In.Get(f.Name) == nil {
 			known = append(known, f.Name)
 		}
 	}
@@ -181,37 +175,25 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 			place = "the " + o.Kind
 		}
 		f := lint.At(o.File, o.Doc, v.Node, "%s %s", place, v.Message)
-		if name := Meant(o, v); name != "" {
+		if name := Meant(v); name != "" {
 			f.Fix = "Did you mean " + name + "?"
 		}
+		var by []*yamldoc.Node
 		switch {
 		case v.Fault == crd.Type && SameType(o, v.Node):
 			if v.Node.Style == yamldoc.Quoted {
 				f.Fix = "Remove the quotes: a variable in quotes is always a string. Write " + Spelling(o, v.Node) + "."
 			}
 		case v.Fault == crd.Type || v.Fault == crd.Value:
-			sample := false
-			r, ok := From(o, v.Node)
+			by = []*yamldoc.Node{v.Node}
 			parts := v.Reads
 			if parts == nil {
-				parts = []*yamldoc.Node{v.Node}
+				parts = by
 			}
 			for _, part := range parts {
-				Each(part, func(n *yamldoc.Node) {
-					sample = sample || Open(o, n)
-					if !ok && v.Reads != nil {
-						r, ok = From(o, n)
-					}
-				})
-			}
-			if sample {
-				continue
-			}
-			if ok {
-				f.Severity = lint.Warning
-				f.Message += ", unless the user sets " + r.Name
+				Each(part, func(n *yamldoc.Node) { by = append(by, n) })
 			}
 		}
-		p.Report(f)
+		Settle(p, o, f, by...)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -20,7 +19,7 @@ func TestMeant(t *testing.T) {
 	} {
 		d := parse("{" + field + ": a}")
 		list := new(crd.Checker).Check(schema, d.Root, true)
-		if len(list) != 1 || Meant(&manifest.Object{Doc: d}, list[0]) != want {
+		if len(list) != 1 || Meant(list[0]) != want {
 			t.Errorf("%s: %v, want %q", field, list, want)
 		}
 	}

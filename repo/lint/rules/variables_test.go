@@ -1,0 +1,203 @@
+package rules_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// related are good objects whose values depend on each other, by file.
+var related = map[string]string{
+	"infrastructure-components.yaml": fooNamespace + `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, namespace: foo-system, labels: {x: y}}
+spec:
+  minReadySeconds: 700
+  progressDeadlineSeconds: 701
+  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}
+  selector: {matchLabels: {x: y}, matchExpressions: [{key: x, operator: In, values: [y]}, {key: x, operator: Exists}]}
+  template:
+    metadata: {labels: {x: y}}
+    spec:
+      tolerations:
+      - {key: a, operator: Equal, value: b, effect: NoExecute, tolerationSeconds: 3}
+      - {operator: Exists, effect: NoSchedule, tolerationSeconds: null}
+      securityContext: {seccompProfile: {type: Localhost, localhostProfile: a.json}}
+      volumes: [{name: data, emptyDir: {}}, {name: cert, secret: {secretName: a, defaultMode: 420}}]
+      initContainers:
+      - {name: first, image: ghcr.io/x/y:v1.0.0, restartPolicy: Always, startupProbe: {tcpSocket: {port: 80}, successThreshold: 1}}
+      containers:
+      - name: manager
+        image: ghcr.io/x/y:v1.0.0
+        resources: {limits: {cpu: 2, memory: 2Gi, foo.com/gpu: 1}, requests: {cpu: 1, memory: 1Gi, foo.com/gpu: 1}}
+        securityContext: {allowPrivilegeEscalation: false, privileged: false, capabilities: {add: [CHOWN]}}
+        env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: B, value: "", valueFrom: {secretKeyRef: {name: a, key: b}}}]
+        ports: [{name: a, containerPort: 80}, {name: b, containerPort: 81, protocol: UDP}]
+        volumeMounts: [{name: data, mountPath: /a, subPath: a}, {name: cert, mountPath: /b, subPathExpr: b}]
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: a, namespace: foo-system}
+spec:
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}
+  selector: {matchLabels: {x: y}}
+  template: {metadata: {labels: {x: y}}, spec: {containers: [{name: a, image: ghcr.io/x/y:v1.0.0}]}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: a, namespace: foo-system}
+spec: {type: ExternalName, externalName: foo.com}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: b, namespace: foo-system}
+spec: {clusterIP: None, selector: {x: y}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: c, namespace: foo-system}
+spec: {selector: {x: y}, ports: [{name: a, port: 80}, {name: b, port: 80, protocol: UDP}]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: a}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}, {nonResourceURLs: [/metrics], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: a}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: a}
+subjects: [{kind: ServiceAccount, name: a, namespace: foo-system}, {kind: Group, apiGroup: rbac.authorization.k8s.io, name: A_b}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: a}
+webhooks:
+- name: a.foo.com
+  admissionReviewVersions: [v1, v1beta1]
+  sideEffects: None
+  reinvocationPolicy: Never
+  clientConfig: {service: {name: c, namespace: foo-system, path: /a, port: 80}}
+  namespaceSelector: {matchExpressions: [{key: a, operator: NotIn, values: [b]}]}
+  rules: [{operations: [CREATE, UPDATE], apiGroups: [foo.com], apiVersions: [v1], resources: [a, b/status], scope: Namespaced}]
+`,
+	"cluster-template.yaml": `apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: KubeadmControlPlane
+metadata: {name: a}
+spec: {replicas: 3, version: v1.34.0, rollout: {strategy: {rollingUpdate: {maxSurge: 0}}}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: a}
+spec:
+  clusterName: a
+  rollout: {strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}}
+  selector: {matchLabels: {x: y}}
+  template: {metadata: {labels: {x: y}}, spec: {clusterName: a, version: v1.34.0, bootstrap: {dataSecretName: ""}}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineHealthCheck
+metadata: {name: a}
+spec:
+  clusterName: a
+  selector: {matchLabels: {cluster.x-k8s.io/cluster-name: a}}
+  checks: {nodeStartupTimeoutSeconds: 30}
+  remediation: {triggerIf: {unhealthyLessThanOrEqualTo: 40%}}
+`,
+}
+
+// TestOpenValues puts a variable in the place of each value of good objects. The value
+// may be the one that stood there, so no rule about what the API server and Cluster API
+// refuse may call it an error; and a variable with the wrong default is at most a
+// warning, since users may set it.
+func TestOpenValues(t *testing.T) {
+	var own []*lint.Rule
+	for _, id := range []string{"RBAC015", "DEP007", "WH014", "WH015", "TOP025"} {
+		own = append(own, rules.ByID(id))
+	}
+	errors := func(name, text string) (out []string) {
+		release := &repo.Release{
+			Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0",
+			Artifacts: []*repo.Artifact{repo.BytesArtifact(name, []byte(text))},
+		}
+		r := &repo.Repository{Providers: []*repo.Provider{{Provider: release.Provider, Releases: []*repo.Release{release}}}}
+		report, err := lint.Run(t.Context(), r, lint.Options{Rules: own})
+		if err != nil || len(report.Failures) > 0 {
+			t.Fatal(err, report.Failures)
+		}
+		for _, f := range report.Findings {
+			if f.Severity == lint.Error {
+				out = append(out, show(f))
+			}
+		}
+		return out
+	}
+	for name, text := range related {
+		if list := errors(name, text); list != nil {
+			t.Fatalf("as they are: %v", list)
+		}
+		file := manifest.New(repo.BytesArtifact(name, []byte(text)), layouts.KindOfFile(name), text)
+		for _, d := range file.Docs().Docs {
+			eachScalar(d.Root, func(n *yamldoc.Node) {
+				from, to := d.Offsets(n)
+				was := text[from:to]
+				for _, expression := range []string{"${V}", "${V:=99999}", "${V:=Wrong_}"} {
+					if n.Is(yamldoc.String) {
+						expression = `"` + expression + `"`
+					}
+					if strings.Contains(expression, "W") && !n.Is(yamldoc.String) {
+						continue
+					}
+					for _, f := range errors(name, text[:from]+expression+text[to:]) {
+						t.Errorf("%s in the place of %q: %s", expression, was, f)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestSpelledValues is about messages on values that are wrong for all users: they have
+// the value as the file writes it, once, and in its place.
+func TestSpelledValues(t *testing.T) {
+	for text, want := range map[string]string{
+		"labels: {foo1: ${WORKER_MACHINE_COUNT}}": "YAML009 the value of label foo1 is an integer, not a string",
+		`labels: {foo: "${A}_"}`:                  `YAML014 "${A}_" is not a valid label value`,
+		`labels: {foo: "${A:=x}_"}`:               `YAML014 "${A:=x}_" is not a valid label value`,
+		`labels: {foo: "${A:=x_}"}`:               `YAML014 "x_" is not a valid label value`,
+	} {
+		var got []string
+		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
+			"infrastructure-foo/v1.0.0/cluster-template.yaml": "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n  " + text + "\n",
+		}}) {
+			if strings.HasPrefix(f.Rule.ID, "YAML") {
+				got = append(got, f.Rule.ID+" "+f.Message)
+			}
+		}
+		if len(got) != 1 || !strings.HasPrefix(got[0], want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// eachScalar visits the values of a document, but for those that say which object it is.
+func eachScalar(n *yamldoc.Node, visit func(*yamldoc.Node)) {
+	for _, f := range n.Fields() {
+		if f.Name != "apiVersion" && f.Name != "kind" || n.Get("metadata") == nil {
+			eachScalar(f.Value, visit)
+		}
+	}
+	for _, item := range n.List() {
+		eachScalar(item, visit)
+	}
+	if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
+		visit(n)
+	}
+}
