@@ -231,7 +231,7 @@ func WriteContracts(w io.Writer, format string, core int, statements map[contrac
 		}
 		rows = append(rows, append(row, strconv.Itoa(e.Behaviour), e.Page))
 	}
-	return writeTable(w, rows)
+	return writeTable(w, rows, columns(w))
 }
 
 // MatrixFormats are the names of the formats that WriteMatrix knows.

@@ -123,7 +123,7 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 		}
 	}
 	if len(o.Latencies) > 0 {
-		_ = writeTable(&b, latencyRows(o.Latencies))
+		_ = writeTable(&b, latencyRows(o.Latencies), columns(w))
 		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "%s %s%s%s\n", verdict(r), scope(r), silenced(r), incomplete(r))

@@ -77,5 +77,5 @@ func WriteHooks(w io.Writer, format string, core int) error {
 		}
 		rows = append(rows, []string{h.Name, minor(h.Since), h.Level.String(), blocking, handlers, h.Summary})
 	}
-	return writeTable(w, rows)
+	return writeTable(w, rows, columns(w))
 }

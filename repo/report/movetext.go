@@ -144,7 +144,7 @@ func flockText(w *bufio.Writer, f flock, o MoveOptions) {
 	}
 	if kinds := t.kinds(); len(kinds) > 1 {
 		w.WriteByte('\n')
-		_ = writeTable(w, kinds)
+		_ = writeTable(w, kinds, 0) // numbers
 	}
 	if len(f.plans) > 1 {
 		return // each template has an order of its own

@@ -138,7 +138,7 @@ func (p *page) print(w io.Writer) error {
 		at := &p.blocks[i]
 		switch {
 		case p.isText():
-			at.text(b)
+			at.text(b, columns(w))
 		case at.kind != gap && (at.kind != section || at.id != ""):
 			if last != gap && (last != at.kind || at.kind != item) {
 				b.WriteByte('\n')
@@ -184,11 +184,11 @@ func markdownOf(parts ...any) string {
 }
 
 // text prints a block as text.
-func (b *block) text(out *bufio.Writer) {
+func (b *block) text(out *bufio.Writer, columns int) {
 	margin := strings.Repeat(" ", b.indent)
 	switch b.kind {
 	case grid:
-		_ = writeTable(out, b.rows) // Flush says it too
+		_ = writeTable(out, b.rows, columns) // Flush says it too
 	case program:
 		for _, line := range b.lines {
 			if line != "" {
@@ -392,9 +392,29 @@ func lines(nodes ...markup.Node) markup.Node {
 // spacing is how many blanks stand between the columns of a table of text.
 const spacing = 2
 
+// least is what is left of a cell at least that is shortened.
+const least = 20
+
+// columns is the width of the terminal that w writes to; 0 if it writes to none.
+func columns(w io.Writer) int {
+	if t, ok := w.(interface{ Columns() int }); ok {
+		return t.Columns()
+	}
+	return 0
+}
+
+// fit shortens a cell to a width. An address stays whole, so that it can be copied.
+func fit(cell string, width int) string {
+	width = max(width, least)
+	if utf8.RuneCountInString(cell) <= width || strings.Contains(cell, "://") {
+		return cell
+	}
+	return string([]rune(cell)[:width-1]) + "…"
+}
+
 // writeTable aligns rows of cells, each of which is one line. Rows may lack their last
-// cells. To fit tables to the width of a terminal, shorten the cells here.
-func writeTable(w io.Writer, rows [][]string) error {
+// cells. On a terminal with so many columns the last cells of rows are shortened.
+func writeTable(w io.Writer, rows [][]string, columns int) error {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -404,10 +424,17 @@ func writeTable(w io.Writer, rows [][]string) error {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	room := columns
+	for _, width := range widths[:max(len(widths)-1, 0)] {
+		room -= width + spacing
+	}
 	var line []byte
 	for _, row := range rows {
 		line = line[:0]
 		for i, cell := range row {
+			if i == len(widths)-1 && columns > 0 {
+				cell = fit(cell, room)
+			}
 			line = append(line, cell...)
 			if i < len(row)-1 {
 				for range widths[i] + spacing - utf8.RuneCountInString(cell) {

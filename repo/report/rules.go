@@ -42,7 +42,7 @@ func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 		}
 		rows = append(rows, []string{r.ID, severity, string(r.Proof), r.Title})
 	}
-	return writeTable(w, rows)
+	return writeTable(w, rows, columns(w))
 }
 
 // Example is what WriteRule shows of a rule's example.

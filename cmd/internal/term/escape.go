@@ -49,6 +49,9 @@ func NewWriter(w io.Writer, form Form) *Writer { return &Writer{w: w, form: form
 // Unwrap returns what is written to.
 func (w *Writer) Unwrap() io.Writer { return w.w }
 
+// Columns is the width of the terminal that is written to; 0 if it is none.
+func (w *Writer) Columns() int { return Width(w) }
+
 // Write implements io.Writer.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
