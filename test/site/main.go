@@ -1,5 +1,5 @@
 // Site prepares the documents for the generator of the web site: one page for
-// each rule, links out of docs led to the repository, the README as the first
+// each rule and each command, links out of docs led to the repository, the README as the first
 // page.
 //
 //	go run ./test/site OUT
@@ -44,15 +44,13 @@ func run(root, out string) error {
 	if err != nil {
 		return err
 	}
-	s := site{root: os.DirFS(root), pages: map[string]string{}, rules: map[string]string{}}
+	s := site{root: os.DirFS(root), pages: map[string]string{}, parts: map[string]string{}}
 	for from := range pages {
 		s.pages[from] = address(from)
 	}
 	for from, text := range pages {
-		if strings.HasPrefix(from, "docs/rules/") {
-			for _, id := range heading.FindAllStringSubmatch(text, -1) {
-				s.rules[strings.ToLower(id[1])] = "rules/" + id[1] + ".md"
-			}
+		for _, one := range s.partsOf(from, text) {
+			s.parts[one.anchor()] = one.address
 		}
 	}
 	for from, text := range pages {
@@ -103,36 +101,76 @@ func address(from string) string {
 type site struct {
 	root  fs.FS
 	pages map[string]string // address by path in the project
-	rules map[string]string // address by anchor
+	parts map[string]string // address by anchor
 }
 
+// part is a section of a document that has a page of its own.
+type part struct {
+	name, body, address string
+	start, end          int // in the document
+}
+
+// anchor leads to the section in the document.
+func (p part) anchor() string { return strings.ReplaceAll(strings.ToLower(p.name), " ", "-") }
+
 var (
-	heading = regexp.MustCompile(`(?m)^## ([A-Z]+\d{3})$`)
+	section = regexp.MustCompile(`(?m)^## (.*)$`)
+	rule    = regexp.MustCompile(`^[A-Z]+\d{3}$`)
 	bold    = regexp.MustCompile(`^\*\*.*?\*\*`)
+	// sentence is the first one of a text.
+	sentence = regexp.MustCompile(`(?s)^.*?\.\s`)
 )
 
-// split makes a page for each rule of a family, and leaves a list of them.
+const (
+	commands = "docs/commands.md"
+	program  = "clusterctl-repo "
+)
+
+// partsOf returns the rules of a family, or the commands.
+func (s *site) partsOf(from, text string) []part {
+	var out []part
+	at := section.FindAllStringSubmatchIndex(text, -1)
+	for i, m := range at {
+		p := part{name: text[m[2]:m[3]], start: m[0], end: len(text)}
+		if i+1 < len(at) {
+			p.end = at[i+1][0]
+		}
+		p.body = strings.TrimSpace(text[m[1]:p.end])
+		switch {
+		case strings.HasPrefix(from, "docs/rules/") && rule.MatchString(p.name):
+			p.address = "rules/" + p.name + ".md"
+		case from == commands && strings.HasPrefix(p.name, program):
+			p.address = "commands/" + strings.ReplaceAll(p.name[len(program):], " ", "-") + ".md"
+		default:
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// split gives each part a page, and leaves a list of them in the place of the parts,
+// which follow each other.
 func (s *site) split(from, text string) map[string]string {
-	to := address(from)
-	at := heading.FindAllStringSubmatchIndex(text, -1)
-	if !strings.HasPrefix(from, "docs/rules/") || len(at) == 0 {
-		return map[string]string{to: text}
+	parts := s.partsOf(from, text)
+	if len(parts) == 0 {
+		return map[string]string{address(from): text}
 	}
 	pages := map[string]string{}
-	list := strings.TrimSpace(text[:at[0][0]]) + "\n\n"
+	list := text[:parts[0].start]
 	family, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
-	for i, m := range at {
-		end := len(text)
-		if i+1 < len(at) {
-			end = at[i+1][0]
+	for _, p := range parts {
+		title, heading, body := strings.Trim(bold.FindString(p.body), "*"), p.name, p.body
+		if title != "" { // a rule: its title is the heading of the page
+			heading += ": " + title
+			body = strings.TrimSpace(bold.ReplaceAllString(body, ""))
+		} else {
+			title = strings.ReplaceAll(sentence.FindString(body), "\n", " ")
 		}
-		id, body := text[m[2]:m[3]], strings.TrimSpace(text[m[1]:end])
-		title := strings.Trim(bold.FindString(body), "*")
-		body = strings.TrimSpace(bold.ReplaceAllString(body, "")) // it is the heading of the page
-		pages["rules/"+id+".md"] = fmt.Sprintf("# %s: %s\n\n%s\n\nFamily [%s](%s)\n", id, title, body, family, from[strings.LastIndexByte(from, '/')+1:])
-		list += fmt.Sprintf("- [%s](%s#%s): %s\n", id, path.Base(from), strings.ToLower(id), title)
+		pages[p.address] = fmt.Sprintf("# %s\n\n%s\n\nSee [%s](%s).\n", heading, body, family, path.Base(from))
+		list += fmt.Sprintf("- [%s](%s#%s): %s\n", p.name, path.Base(from), p.anchor(), strings.TrimSpace(title))
 	}
-	pages[to] = list
+	pages[address(from)] = list + "\n" + text[parts[len(parts)-1].end:]
 	return pages
 }
 
@@ -171,8 +209,8 @@ func (s *site) target(from, to, link string) string {
 	file, anchor, _ := strings.Cut(link, "#")
 	name := path.Join(path.Dir(from), file)
 	page, ok := s.pages[name]
-	if rule, isRule := s.rules[anchor]; isRule && (name == "docs/rules.md" || strings.HasPrefix(name, "docs/rules/")) {
-		page, ok, anchor = rule, true, ""
+	if own := s.parts[anchor]; own != "" && (name == commands || name == "docs/rules.md" || strings.HasPrefix(name, "docs/rules/")) {
+		page, ok, anchor = own, true, ""
 	}
 	if !ok {
 		kind := "blob"

@@ -75,14 +75,16 @@ func TestPreparedLinks(t *testing.T) {
 }
 
 func TestTargets(t *testing.T) {
-	s := site{root: os.DirFS(root), pages: map[string]string{"docs/rules.md": "rules.md", "docs/rules/meta.md": "rules/meta.md", "docs/using.md": "using.md", "README.md": "index.md"},
-		rules: map[string]string{"meta006": "rules/META006.md"}}
+	s := site{root: os.DirFS(root), pages: map[string]string{"docs/commands.md": "commands.md", "docs/rules.md": "rules.md", "docs/rules/meta.md": "rules/meta.md", "docs/using.md": "using.md", "README.md": "index.md"},
+		parts: map[string]string{"meta006": "rules/META006.md", "clusterctl-repo-render-provider": "commands/render-provider.md"}}
 	for _, tt := range []struct{ from, to, link, want string }{
 		{"README.md", "index.md", "docs/using.md#formats", "using.md#formats"},
 		{"docs/using.md", "using.md", "../README.md", "index.md"},
 		{"docs/using.md", "using.md", "rules/meta.md#meta006", "rules/META006.md"},
 		{"docs/using.md", "using.md", "rules.md#meta006", "rules/META006.md"},
 		{"docs/rules/meta.md", "rules/META006.md", "../rules.md", "../rules.md"},
+		{"docs/using.md", "using.md", "commands.md#clusterctl-repo-render-provider", "commands/render-provider.md"},
+		{"docs/commands.md", "commands/render-provider.md", "commands.md", "../commands.md"},
 		{"docs/using.md", "using.md", "../repo/lint/run.go", source + "/blob/main/repo/lint/run.go"},
 		{"docs/using.md", "using.md", "../repo/lint", source + "/tree/main/repo/lint"},
 		{"docs/using.md", "using.md", "https://example.com/a.md", "https://example.com/a.md"},
@@ -96,6 +98,9 @@ func TestTargets(t *testing.T) {
 var (
 	reference = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
 	anchor    = regexp.MustCompile(`\bid="([^"]*)"`)
+	// loaded is what a browser gets from elsewhere without being asked. For the
+	// component "source" the theme's script does.
+	loaded = regexp.MustCompile(`\bsrc="(?:https?:)?//[^"]*"|<link [^>]*rel="(?:stylesheet|icon|preconnect|preload)"[^>]*href="(?:https?:)?//[^"]*"|data-md-component="source"`)
 )
 
 // TestBuiltLinks follows every link of the site in out/site, to the anchor.
@@ -125,6 +130,9 @@ func TestBuiltLinks(t *testing.T) {
 	}
 	links, broken := 0, 0
 	for name, text := range pages {
+		for _, m := range loaded.FindAllString(text, -1) {
+			t.Errorf("%s loads something from another host: %s", name, m)
+		}
 		for _, m := range reference.FindAllStringSubmatch(text, -1) {
 			to := html.UnescapeString(m[1])
 			if name == "/404.html" || strings.Contains(to, ":") || strings.HasPrefix(to, "//") {
