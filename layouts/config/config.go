@@ -72,6 +72,8 @@ type Generated struct {
 // Provider describes the release of one provider.
 type Provider struct {
 	Origin `yaml:"-"`
+	// Contract is the one that the CRDs declare, where a message proposes a metadata.yaml.
+	Contract string `yaml:"-"`
 
 	Type               string              `yaml:"type" enum:"core,bootstrap,control-plane,infrastructure,ipam,runtime-extension,addon" doc:"The provider type; from the API group of the CRDs if absent."`
 	Name               string              `yaml:"name" is:"name" doc:"The provider name, without its type; from the provider label or the name of the repository if absent."`

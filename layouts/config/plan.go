@@ -272,13 +272,17 @@ func (w *planning) metadata(c *Provider, shared string) {
 	file := cmp.Or(c.Metadata, shared)
 	switch {
 	case file == "":
+		major, minor := w.out.Version.Major(), w.out.Version.Minor()
+		if w.out.Version.IsZero() {
+			minor = 1
+		}
 		w.add(c.Errorf("", `%s: no metadata.yaml, without which clusterctl cannot install the provider. Create it at the root of the tree:
 apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
 kind: Metadata
 releaseSeries:
-- major: 0   # one entry for each series of versions …
-  minor: 1
-  contract: v1beta1   # … with the Cluster API contract it follows`, w.out.Label()))
+- major: %d   # one entry for each series of versions …
+  minor: %d
+  contract: %s   # … with the Cluster API contract it follows`, w.out.Label(), major, minor, cmp.Or(c.Contract, "v1beta2")))
 		return
 	case !w.isFile(path.Clean(expand(file, w.vars))):
 		w.add(c.Errorf("metadata", "%s: the metadata file %s does not exist", w.out.Label(), file))

@@ -255,8 +255,17 @@ func (d *detection) header() string {
 
 // entryLines are the lines of configuration that describe a provider.
 func entryLines(dir string, id identity) string {
-	return fmt.Sprintf("providers:\n- type: %s\n  name: %s\n  components:\n    path: %s",
-		cmp.Or(short(id.Type), "infrastructure"), cmp.Or(id.Name, "NAME"), dir)
+	typ := short(id.Type)
+	if typ == "" {
+		var others []string
+		for _, t := range layouts.Types {
+			if t.Type != layouts.Infrastructure {
+				others = append(others, t.Short)
+			}
+		}
+		typ = "infrastructure   # or " + strings.Join(others, ", ")
+	}
+	return fmt.Sprintf("providers:\n- type: %s\n  name: %s\n  components:\n    path: %s", typ, cmp.Or(id.Name, "NAME"), dir)
 }
 
 func clean(p string) string {
@@ -347,7 +356,7 @@ func (d *detection) unambiguous(found []candidate, taken []bool) ([]candidate, e
 		}
 		label := f.Label()
 		if other, ok := byLabel[label]; ok {
-			problems = append(problems, &AmbiguousError{Label: label, Folders: [2]string{other, f.dir}, entry: entryLines(other, f.identity)})
+			problems = append(problems, &AmbiguousError{Label: label, Folders: [2]string{other, f.dir}, header: d.header(), entry: entryLines(other, f.identity)})
 			continue
 		}
 		byLabel[label] = f.dir
@@ -360,13 +369,14 @@ func (d *detection) unambiguous(found []candidate, taken []bool) ([]candidate, e
 type AmbiguousError struct {
 	Label   string
 	Folders [2]string
-	entry   string
+	// header begins a file that does not exist yet, entry chooses the first folder.
+	header, entry string
 }
 
 // Error returns which lines of configuration settle the question.
 func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("both %s and %s build %s. Choose one in %s:\n%s\nor leave one out:\ndiscovery:\n  ignore:\n  - %s",
-		e.Folders[0], e.Folders[1], e.Label, config.FileName, e.entry, e.Folders[1])
+	return fmt.Sprintf("both %s and %s build %s. Choose one in %s:\n%s%s\nor leave one out:\n%sdiscovery:\n  ignore:\n  - %s",
+		e.Folders[0], e.Folders[1], e.Label, config.FileName, e.header, e.entry, e.header, e.Folders[1])
 }
 
 // UndecidedError is a kustomization that builds a provider whose type or name the
@@ -483,7 +493,9 @@ func (d *detection) metadata(c *config.Config) error {
 		if err != nil {
 			return err
 		}
-		files[i] = file
+		if files[i] = file; file == "" {
+			c.Providers[i].Contract = d.contract(clean(p.Components.Path))
+		}
 		shared = shared && file != "" && file == files[0]
 	}
 	if shared {

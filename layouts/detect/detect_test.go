@@ -228,13 +228,13 @@ func TestQuestions(t *testing.T) {
 		fix    string // lines of the message that decode, after filling in NAME and FOLDER
 	}{
 		"nothing": {nil, "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor; " +
-			"no other kustomization builds CRDs of Cluster API either. Say in clusterctl-repo.yaml where it is:\nproviders:\n- type: infrastructure\n  name: NAME\n  components:\n    path: FOLDER", ""},
+			"no other kustomization builds CRDs of Cluster API either. Say in clusterctl-repo.yaml where it is:\nproviders:\n- type: infrastructure   # or core, bootstrap, control-plane, ipam, runtime-extension, addon\n  name: NAME\n  components:\n    path: FOLDER", ""},
 		"elsewhere": {join(product("config/thing", "", infra), "go.mod=module example.org/cluster-api-provider-x\n"), "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor. " +
 			"These kustomizations build CRDs of Cluster API; name the right ones in clusterctl-repo.yaml:\n", "providers:\n- type: infrastructure\n  name: x\n  components:\n    path: config/thing"},
 		"another product": {product("config/default", "", "example.org"), "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor; " +
 			"config/default builds no provider: it has no CRD of an API group of Cluster API and no label cluster.x-k8s.io/provider. " +
 			"If config/default is one all the same, say so in clusterctl-repo.yaml:\n",
-			"providers:\n- type: infrastructure\n  name: NAME\n  components:\n    path: config/default"},
+			"providers:\n- type: infrastructure   # or core, bootstrap, control-plane, ipam, runtime-extension, addon\n  name: NAME\n  components:\n    path: config/default"},
 		"no name": {product("config/default", "", infra), "",
 			"config/default builds a provider whose name is unknown: it has no label cluster.x-k8s.io/provider, and the repository is not named cluster-api-provider-NAME.\nSay it in clusterctl-repo.yaml:\n",
 			"providers:\n- type: infrastructure\n  name: NAME\n  components:\n    path: config/default"},
@@ -243,7 +243,7 @@ func TestQuestions(t *testing.T) {
 			"providers:\n- type: bootstrap\n  name: NAME\n  components:\n    path: config/default"},
 		"neither type nor CRD": {product("config/default", "thing", "example.org"), "",
 			"config/default builds a provider \"thing\" of unknown type: it has no CRD of an API group of Cluster API, and the label in config/default/kustomization.yaml lacks the prefix of a type.\nSay it in clusterctl-repo.yaml:\n",
-			"providers:\n- type: infrastructure\n  name: thing\n  components:\n    path: config/default"},
+			"providers:\n- type: infrastructure   # or core, bootstrap, control-plane, ipam, runtime-extension, addon\n  name: thing\n  components:\n    path: config/default"},
 		"foreign CRDs in a known repository": {join(product("config/default", "", "example.org"), "go.mod=module example.org/cluster-api-bootstrap-provider-x\n"), "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor; " +
 			"config/default builds no provider: it has no CRD of an API group of Cluster API and no label cluster.x-k8s.io/provider. " +
 			"If config/default is one all the same, say so in clusterctl-repo.yaml:\n",

@@ -46,6 +46,8 @@ type facts struct {
 	missing bool
 	// broken says why a kustomization on the way cannot be read.
 	broken error
+	// files are those that were read.
+	files []string
 }
 
 // kustomization is the part of kustomize's format that matters here.
@@ -88,11 +90,13 @@ func (s *survey) facts(dir string) facts {
 		queue = queue[1:]
 		k, name := s.kustomization(at)
 		if k == nil {
+			f.files = append(f.files, at)
 			m, ok := s.manifest(at)
 			m.addTo(&f, at)
 			f.missing = f.missing || !ok
 			continue
 		}
+		f.files = append(f.files, name)
 		if f.broken == nil {
 			f.broken = k.err
 		}
@@ -112,6 +116,21 @@ func (s *survey) facts(dir string) facts {
 		}
 	}
 	return f
+}
+
+// contract is the newest contract whose label the files of a kustomization hold; "" if
+// there is none.
+func (s *survey) contract(dir string) string {
+	files := s.facts(dir).files
+	for _, contract := range []string{"v1beta2", "v1beta1"} {
+		if slices.ContainsFunc(files, func(name string) bool {
+			data, err := fs.ReadFile(s.fsys, name)
+			return err == nil && bytes.Contains(data, []byte(" cluster.x-k8s.io/"+contract+":"))
+		}) {
+			return contract
+		}
+	}
+	return ""
 }
 
 func (m manifest) addTo(f *facts, file string) {

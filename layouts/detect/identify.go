@@ -225,6 +225,7 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 		var err error
 		id.Type, id.typeReason, err = typeOf(dir, f.types, repo)
 		if err != nil {
+			id.Name = cmp.Or(id.Name, repo.provider)
 			return id, err
 		}
 		if typed {

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -307,11 +308,18 @@ func (s *shell) paths(args []string, sc *scope) []string {
 	return out
 }
 
+// imageEntry is an entry for the images of a kustomization, as programs such as yq
+// write it.
+var imageEntry = regexp.MustCompile(`"name": *"([^"]+)", *"newName": *"([^"]+)", *"newTag": *"([^"]+)"`)
+
 // filter is any other program: what it prints comes from its input, or from the
 // files of the tree among its arguments.
 func (s *shell) filter(program string, args []string, in stream, sc *scope, at Place) stream {
 	out := in
 	for _, a := range args {
+		if m := imageEntry.FindStringSubmatch(a); m != nil && strings.HasSuffix(program, "q") && !isUnknown(m[1]) {
+			s.image(Image{Place: at, Dir: s.real(sc.dir), Name: m[1]}, m[2]+":"+m[3])
+		}
 		if _, value, ok := strings.Cut(a, "="); ok {
 			a = value
 		}

@@ -3,6 +3,7 @@ package recipes_test
 import (
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 )
@@ -25,6 +26,12 @@ func FuzzRecipes(f *testing.F) {
 			"Makefile": {Data: []byte(makefile)}, "hack/a.sh": {Data: []byte(script)}, ".github/workflows/release.yml": {Data: []byte(workflow)},
 			"metadata.yaml": {Data: []byte("kind: Metadata\n")}, "config/default/kustomization.yaml": {Data: []byte("resources: []\n")},
 		}
+		start := time.Now()
+		defer func() {
+			if d := time.Since(start); d > 5*time.Second {
+				t.Errorf("it took %s", d)
+			}
+		}()
 		products := recipes.Read(fsys).Products
 		if r := recipes.Follow(fsys); r != nil {
 			products = append(products, r.Products...)

@@ -57,6 +57,10 @@ func TestRead(t *testing.T) {
 			map[string]string{"a/Makefile": "all:\n\tcd b; kustomize build config/default > ../../out/x.yaml\n\tkubectl kustomize config/default > y.yaml\n\t(cd c && kustomize build . > z.yaml) && kustomize build d > w.yaml\n"},
 			[]string{"a/Makefile:2: out/x.yaml = build a/b/config/default", "a/Makefile:3: a/y.yaml = build a/config/default", "a/Makefile:4: a/c/z.yaml = build a/c", "a/Makefile:4: a/w.yaml = build a/d"},
 		},
+		"images that yq writes into a kustomization": {
+			map[string]string{"Makefile": "IMG = r.io/a\nTAG ?= dev\nx:\n\t$(YQ) -y '.images[0]={\"name\":\"old\",\"newName\":\"$(IMG)\",\"newTag\":\"$(TAG)\"}' in/kustomization.yaml > out/kustomization.yaml\n"},
+			[]string{"Makefile:4: out/kustomization.yaml | yq", "Makefile:4: image old=r.io/a in ."},
+		},
 		"pipes, tee, copies and joins": {
 			map[string]string{"m.yaml": "", "Makefile": "all:\n\tkustomize build c | sed 's/a/b/' | envsubst > out/a.yaml\n\tkustomize build d | tee out/b.yaml > /dev/null\n\tsed s/x/y/ m.yaml > out/m.yaml\n\tenvsubst < m.yaml > out/n.yaml\n\tcat out/a.yaml > out/all.yaml\n\techo '---' >> out/all.yaml\n\tcat out/b.yaml >> out/all.yaml\n\tcp -r m.yaml k.yaml out\n"},
 			[]string{

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
@@ -189,13 +190,15 @@ func (p *proposer) components(i int, c *config.Components) error {
 			return nil
 		}
 	}
-	if other := p.sibling(i, dir); other != "" {
+	_, remote := errors.AsType[*kustomize.RemoteError](err)
+	built := func(product recipes.Product) bool { return product.Kustomize == dir }
+	if other := p.sibling(i, dir); other != "" && !(remote && slices.ContainsFunc(p.release.Products, built)) {
 		p.notes = slices.DeleteFunc(p.notes, func(n config.Note) bool { return n.Key == keyOf(i, "components") })
 		p.decide(keyOf(i, "components.path"), "%s does not build, and %s builds the same provider: %s", dir, other, firstLine(err))
 		c.Path = other
 		return nil
 	}
-	if _, ok := errors.AsType[*kustomize.RemoteError](err); ok && !p.c.RemoteBases {
+	if remote && !p.c.RemoteBases {
 		p.c.RemoteBases = true
 		p.decide("remoteBases", "%s loads from the network; build it with --allow remote: %s", dir, firstLine(err))
 	}

@@ -280,6 +280,17 @@ jobs:
 		decided: []string{`config/default does not build, and config/acme builds the same provider`},
 	},
 	{
+		name: "components from the network, which the recipe builds",
+		files: with(acme, files{
+			"Makefile":                             "release:\n\tsed -i 's@image: .*@image: ghcr.io/acme/acme:$(TAG)@' config/acme/manager_image_patch.yaml\n\tkustomize build config/default > out/infrastructure-components.yaml\n\tcp metadata.yaml out/metadata.yaml\n",
+			"config/default/kustomization.yaml":    "resources: [../acme, https://github.com/example/operator/releases/download/v1/x.yaml]\n",
+			"config/acme/kustomization.yaml":       acme["config/default/kustomization.yaml"],
+			"config/acme/manager_image_patch.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: manager, namespace: system}\nspec:\n  template:\n    spec:\n      containers:\n      - name: manager\n        image: controller:latest\n",
+		}),
+		left: []string{`not proven, because only a build with --allow remote`},
+		text: []string{"remoteBases: true", "path: config/default", "newName: ghcr.io/acme/acme"},
+	},
+	{
 		name: "no config/default: all in config",
 		files: func() files {
 			f := with(acme, files{"config/kustomization.yaml": "namespace: acme-system\nresources: [crd, manager]\n"})

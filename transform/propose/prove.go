@@ -63,13 +63,15 @@ func (p *proposer) images() {
 	}
 	for i := range p.c.Providers {
 		b, err := p.prove(func(c *config.Config) { c.Providers = []config.Provider{p.c.Providers[i]}; c.Publish = nil })
-		if err != nil {
+		_, remote := errors.AsType[*kustomize.RemoteError](err)
+		if err != nil && !remote {
 			continue
 		}
 		names := imagesOf(b)
 		for _, image := range p.release.Images {
 			for _, name := range p.replaced(image) {
-				if slices.Contains(names, name) && p.nearest(i, path.Join(image.Dir, path.Dir(image.File))) {
+				// What only the network completes is taken from the file that sed changes.
+				if (slices.Contains(names, name) || remote && image.File != "" && image.Name == "" && name != "") && p.nearest(i, path.Join(image.Dir, path.Dir(image.File))) {
 					p.image(i, image, name)
 				}
 			}

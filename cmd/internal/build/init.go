@@ -145,7 +145,11 @@ func proposed(env *cli.Env, p *propose.Proposal, dir, file string, print bool) e
 	for _, r := range p.Releases {
 		env.Say("builds %s %s (%d files)", r.Provider.Label(), r.Version, len(r.Artifacts))
 	}
-	env.Say("wrote %s; next: %s build %s--version %s", env.Short(file), env.Program(), sourceWord(env.Short(dir)), p.Version)
+	allow := ""
+	if p.Config.RemoteBases {
+		allow = " --allow remote"
+	}
+	env.Say("wrote %s; next: %s build %s--version %s%s", env.Short(file), env.Program(), sourceWord(env.Short(dir)), p.Version, allow)
 	return nil
 }
 

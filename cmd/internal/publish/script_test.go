@@ -13,7 +13,7 @@ import (
 )
 
 // program has the verbs that the scripts of this package use.
-var program = clitest.Program(build.Command, lint.Command, publish.Command, publish.ReleaseCommand)
+var program = clitest.Program(build.Command, build.InitCommand, lint.Command, publish.Command, publish.ReleaseCommand)
 
 func TestMain(m *testing.M) { clitest.Main(m, program) }
 
