@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -19,7 +19,7 @@ func WriteMigration(w io.Writer, format string, r *migrate.Report) error {
 	switch format {
 	case "diff":
 		for _, f := range r.Files {
-			if _, err := io.WriteString(w, fix.Diff(f.Name, f.Old, f.New)); err != nil {
+			if _, err := io.WriteString(w, edit.Diff(f.Name, f.Old, f.New)); err != nil {
 				return err
 			}
 		}

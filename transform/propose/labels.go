@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
@@ -21,9 +22,10 @@ func labelled(text string, o Migration, wanted map[string]string, value string) 
 		lines := strings.Count(chunk, "\n")
 		d, err := edit.Parse(chunk, before)
 		before += lines
-		if err != nil || d.Root == nil || d.Anchors || strings.Contains(chunk, "\r") || d.String() != chunk {
+		if err != nil || d.Root == nil || d.Anchors || strings.Contains(chunk, "\r") {
 			continue
 		}
+		first := 0
 		for _, labels := range labelMaps(d.Root, wanted, value) {
 			e := labels.Get(o.From.Label())
 			if e == nil || e.Value.Kind != edit.Leaf || labels.Get(o.To.Label()) != nil {
@@ -38,11 +40,11 @@ func labelled(text string, o Migration, wanted map[string]string, value string) 
 				added.Key = strings.Replace(e.Key, e.Name, added.Name, 1)
 			}
 			labels.Insert(labels.Index(e)+1, added)
-			if line == 0 {
-				line = e.Line
-			}
+			first = cmp.Or(first, e.Line)
 		}
-		chunks[i] = d.String()
+		if now, err := d.Result(); err == nil {
+			chunks[i], line = now, cmp.Or(line, first)
+		}
 	}
 	return strings.Join(chunks, ""), line
 }

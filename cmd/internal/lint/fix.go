@@ -10,7 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
@@ -70,7 +70,7 @@ func sayFixed(env *cli.Env, f *check.Fixed) {
 // printDiff prints what a fix would change, as git apply reads it.
 func printDiff(env *cli.Env, f *check.Fixed) error {
 	for _, c := range f.Changed {
-		if _, err := fmt.Fprint(env.Text, fix.Diff(filepath.ToSlash(c.Name), c.Old, c.New)); err != nil {
+		if _, err := fmt.Fprint(env.Text, edit.Diff(filepath.ToSlash(c.Name), c.Old, c.New)); err != nil {
 			return err
 		}
 	}

@@ -3,11 +3,11 @@ package metadata
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -65,16 +65,11 @@ func WithSeries(f *yamldoc.File, add NewSeries) ([]byte, error) {
 	if add.Contract == "" {
 		return nil, fail(series, "neither CRDs nor a lower series tell the contract of series %s", add.Version.Series())
 	}
-	out, err := insertSeries(d, series, s, add)
+	out, err := edit.Rewrite(f.Data, func(d *edit.Document) error { return insertSeries(d, series, s, add) })
 	if err != nil {
 		return nil, fail(series, "%w", err)
 	}
-	// The reader has the last word: one entry more, and nothing else.
-	_, now, err := readSeries(yamldoc.NewFile(f.Name, out))
-	if err != nil || !extends(series, now, add) {
-		return nil, fail(series, "the text cannot be extended safely")
-	}
-	return out, nil
+	return []byte(out), nil
 }
 
 // readSeries returns the list of release series.
@@ -131,75 +126,31 @@ func scan(series *yamldoc.Node, version layouts.Version) scanned {
 
 func below(a, b [2]int64) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }
 
-// insertSeries writes an entry next to the lower series, or at the low end of the
-// list.
-func insertSeries(d *yamldoc.Document, series *yamldoc.Node, s scanned, add NewSeries) ([]byte, error) {
-	f := d.File
-	first := d.Pos(series.List()[0])
-	line := f.Line(first.Line)
-	dash := strings.IndexByte(line, '-')
-	if dash < 0 || strings.TrimSpace(line[:dash]) != "" || len(series.List()[0].Fields()) == 0 {
-		return nil, errors.New("the list is not written as a block with one entry below the other")
+// insertSeries puts an entry next to the lower series, or at the low end of the list.
+func insertSeries(d *edit.Document, series *yamldoc.Node, s scanned, add NewSeries) error {
+	var list *edit.Node
+	if e := d.Root.Get("releaseSeries"); e != nil && e.Value.IsList() && !e.Value.Flow && len(series.List()[0].Fields()) > 0 {
+		list = e.Value
+	} else {
+		return errors.New("the list is not written as a block with one entry below the other")
 	}
-	lineEnd := "\n"
-	if strings.Contains(f.Data, "\r\n") {
-		lineEnd = "\r\n"
+	at := slices.Index(series.List(), s.lower)
+	switch {
+	case at < 0 && s.descending:
+		at = len(list.Entries)
+	case at < 0:
+		at = 0
+	case !s.descending:
+		at++
 	}
-	indent := line[:dash]
-	item := fmt.Sprintf("%s- major: %d%s%s  minor: %d%s%s  contract: %s%s", indent, add.Version.Major(), lineEnd, indent, add.Version.Minor(), lineEnd, indent, add.Contract, lineEnd)
-
-	neighbour := s.lower
-	before := s.descending // the new entry stands before the lower one
-	if neighbour == nil {
-		if s.descending {
-			neighbour, before = series.List()[len(series.List())-1], false
-		} else {
-			neighbour, before = series.List()[0], true
-		}
+	fields := edit.NewMap(list)
+	for _, field := range [][2]string{{"major", fmt.Sprint(add.Version.Major())}, {"minor", fmt.Sprint(add.Version.Minor())}, {"contract", add.Contract}} {
+		fields.Insert(len(fields.Entries), edit.NewEntry(field[0], edit.NewLeaf(field[1])))
 	}
-	number := d.Pos(neighbour).Line
-	if !before {
-		number = entryEnd(f, number, dash)
+	item := edit.NewItem(fields)
+	if at < len(list.Entries) && (s.descending || at == 0) {
+		item.Lead = list.Entries[at].TakeLead()
 	}
-	at := f.Offset(yamldoc.Pos{Line: number, Column: 1})
-	if at > 0 && f.Data[at-1] != '\n' {
-		item = lineEnd + item
-	}
-	return []byte(f.Data[:at] + item + f.Data[at:]), nil
-}
-
-// entryEnd returns the line after the entry that begins on a line: after the last
-// line that is indented more than its dash.
-func entryEnd(f *yamldoc.File, number, dash int) int {
-	end := number + 1
-	for n, lines := number+1, strings.Count(f.Data, "\n")+1; n <= lines; n++ {
-		line := strings.TrimRight(f.Line(n), " \t\r\n")
-		text := strings.TrimLeft(line, " ")
-		if text == "" {
-			continue
-		}
-		if len(line)-len(text) <= dash {
-			break
-		}
-		end = n + 1
-	}
-	return end
-}
-
-// extends reports whether a list is another one with one series added.
-func extends(before, now *yamldoc.Node, add NewSeries) bool {
-	rest := now.Value()
-	list, ok := rest.([]any)
-	old, ok2 := before.Value().([]any)
-	if !ok || !ok2 || len(list) != len(old)+1 {
-		return false
-	}
-	for i, n := range now.List() {
-		major, _ := n.Get("major").Int()
-		minor, _ := n.Get("minor").Int()
-		if major == int64(add.Version.Major()) && minor == int64(add.Version.Minor()) && n.Get("contract").Str() == add.Contract {
-			return reflect.DeepEqual(slices.Delete(list, i, i+1), old)
-		}
-	}
-	return false
+	list.Insert(at, item)
+	return nil
 }

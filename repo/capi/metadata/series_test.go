@@ -2,6 +2,7 @@ package metadata_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -13,7 +14,8 @@ func TestWithSeries(t *testing.T) {
 	for name, tc := range map[string]struct{ version, contract, series, want string }{
 		"newest last":           {"v1.2.0", "", "- major: 1\n  minor: 0\n  contract: v1beta1 # old\n- major: 1\n  minor: 1\n  contract: v1beta2\n# the end\n", "- major: 1\n  minor: 0\n  contract: v1beta1 # old\n- major: 1\n  minor: 1\n  contract: v1beta2\n- major: 1\n  minor: 2\n  contract: v1beta2\n# the end\n"},
 		"newest first":          {"v1.2.0", "", "  - major: 1\n    minor: 1\n    contract: v1beta2\n  - major: 1\n    minor: 0\n    contract: v1beta1\n", "  - major: 1\n    minor: 2\n    contract: v1beta2\n  - major: 1\n    minor: 1\n    contract: v1beta2\n  - major: 1\n    minor: 0\n    contract: v1beta1\n"},
-		"no line end":           {"v1.2.0", "", "- {major: 1, minor: 0, contract: v1beta1}", "- {major: 1, minor: 0, contract: v1beta1}\n- major: 1\n  minor: 2\n  contract: v1beta1\n"},
+		"no line end":           {"v1.2.0", "", "- {major: 1, minor: 0, contract: v1beta1}", "- {major: 1, minor: 0, contract: v1beta1}\n- major: 1\n  minor: 2\n  contract: v1beta1"},
+		"flow over lines":       {"v1.2.0", "", "- {major: 1,\nminor: 0, contract: v1beta1}\n", "- {major: 1,\nminor: 0, contract: v1beta1}\n- major: 1\n  minor: 2\n  contract: v1beta1\n"},
 		"contract first":        {"v1.2.0", "", "- contract: v1beta1\n  major: 1\n  minor: 0\n\nx: y\n", "- contract: v1beta1\n  major: 1\n  minor: 0\n- major: 1\n  minor: 2\n  contract: v1beta1\n\nx: y\n"},
 		"between":               {"v1.1.0", "", "- major: 1\n  minor: 0\n  contract: v1beta1\n- major: 2\n  minor: 0\n  contract: v1beta2\n", "- major: 1\n  minor: 0\n  contract: v1beta1\n- major: 1\n  minor: 1\n  contract: v1beta1\n- major: 2\n  minor: 0\n  contract: v1beta2\n"},
 		"between, newest first": {"v1.1.0", "", "- major: 2\n  minor: 0\n  contract: v1beta2\n- major: 1\n  minor: 0\n  contract: v1beta1\n", "- major: 2\n  minor: 0\n  contract: v1beta2\n- major: 1\n  minor: 1\n  contract: v1beta1\n- major: 1\n  minor: 0\n  contract: v1beta1\n"},
@@ -24,7 +26,10 @@ func TestWithSeries(t *testing.T) {
 		"comments inside":       {"v1.1.0", "", "- major: 1\n  # the first\n  minor: 0\n\n  contract: v1beta1\n\n  # of the entry\n# of the file\n", "- major: 1\n  # the first\n  minor: 0\n\n  contract: v1beta1\n\n  # of the entry\n- major: 1\n  minor: 1\n  contract: v1beta1\n# of the file\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			const head = "# c\napiVersion: x\nreleaseSeries:\n"
+			head := "# c\napiVersion: x\nreleaseSeries:\n"
+			if strings.Contains(tc.series, "\r") {
+				head = strings.ReplaceAll(head, "\n", "\r\n")
+			}
 			got, err := metadata.WithSeries(yamldoc.NewFile("metadata.yaml", []byte(head+tc.series)), metadata.NewSeries{Version: version(t, tc.version), Contract: tc.contract})
 			if err != nil {
 				t.Fatal(err)
@@ -42,7 +47,7 @@ func TestWithSeries(t *testing.T) {
 		"flow list":         "releaseSeries: [{major: 1, minor: 0, contract: v1beta1}]\n",
 		"no contract":       "releaseSeries:\n- major: 1\n  minor: 0\n",
 		"only higher":       "releaseSeries:\n- major: 2\n  minor: 0\n  contract: v1beta2\n",
-		"flow over lines":   "releaseSeries:\n- {major: 1,\nminor: 0, contract: v1beta1}\n",
+		"line ends":         "releaseSeries:\r\n- major: 1\n  minor: 0\n  contract: v1beta1\n",
 		"empty":             "",
 		"list of something": "releaseSeries:\n- x\n",
 		"alias of the list": "a: &a\n- major: 1\n  minor: 0\n  contract: v1beta1\nreleaseSeries: *a\n",

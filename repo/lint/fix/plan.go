@@ -1,13 +1,13 @@
 package fix
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 )
 
 // File is a file with edits made in memory.
@@ -35,28 +35,28 @@ func Plan(name string, data []byte, findings []*lint.Finding) (*File, []Refusal)
 		return f, nil
 	}
 	var refused []Refusal
-	var edits []edit
+	var changes []change
 	for _, f := range findings {
-		e, reason := prepare(data, f)
+		c, reason := prepare(data, f)
 		if reason != "" {
 			refused = append(refused, Refusal{f, reason})
 			continue
 		}
-		edits = append(edits, e)
+		changes = append(changes, c)
 	}
-	slices.SortStableFunc(edits, func(x, y edit) int {
-		return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(x.end, y.end))
+	slices.SortStableFunc(changes, func(x, y change) int {
+		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End))
 	})
-	edits = disjoint(edits)
-	p := &plan{data: data}
-	edits = p.sound(edits)
+	p := &plan{data: string(data)}
+	changes = p.sound(disjoint(changes))
 	refused = append(refused, p.refused...)
-	if len(edits) == 0 {
+	text, err := p.make(changes)
+	if len(changes) == 0 || err != nil {
 		return nil, refused
 	}
-	out := &File{Name: name, Old: data, New: apply(data, edits)}
-	for _, e := range edits {
-		out.Fixed = append(out.Fixed, e.findings...)
+	out := &File{Name: name, Old: data, New: []byte(text)}
+	for _, c := range changes {
+		out.Fixed = append(out.Fixed, c.findings...)
 	}
 	return out, refused
 }
@@ -80,154 +80,94 @@ func proven(name string, data []byte, findings []*lint.Finding) *File {
 	return out
 }
 
-// edit is a byte range of the old text with what takes its place.
-type edit struct {
-	start, end int
-	text       string
-	// whole is set if the range was meant to be a whole scalar.
-	whole    bool
+// change is an edit with the findings that ask for it.
+type change struct {
+	edit.Splice
 	findings []*lint.Finding
 }
 
-// prepare checks an edit against the text of the file. An edit of a whole file
-// is made as small as it can be.
-func prepare(data []byte, f *lint.Finding) (_ edit, reason string) {
+// prepare checks an edit against the text of the file.
+func prepare(data []byte, f *lint.Finding) (_ change, reason string) {
 	e := f.Edit
 	switch {
 	case e.Linted != string(data):
-		return edit{}, "the file has changed since it was checked"
+		return change{}, "the file has changed since it was checked"
 	case e.Start < 0 || e.End < e.Start || e.End > len(data):
-		return edit{}, "the place is outside the file"
+		return change{}, "the place is outside the file"
+	case string(data[e.Start:e.End]) == e.Text:
+		return change{}, "the edit changes nothing"
 	}
-	old := data[e.Start:e.End]
-	out := edit{start: e.Start, end: e.End, text: e.Text, findings: []*lint.Finding{f}}
-	if e.End-e.Start == len(data) || bytes.ContainsRune(old, '\n') || len(old) == 0 {
-		out = trim(data, out)
-	} else {
-		out.whole = true
-		if strings.ContainsRune("&!*", rune(old[0])) {
-			return edit{}, fmt.Sprintf("the value is written with %s; change it by hand", [...]string{'&': "an anchor", '!': "a tag", '*': "an alias"}[old[0]])
+	for mark, name := range map[string]string{"&": "an anchor", "!": "a tag", "*": "an alias"} {
+		if strings.HasPrefix(string(data[e.Start:e.End]), mark) {
+			return change{}, fmt.Sprintf("the value is written with %s; change it by hand", name)
 		}
 	}
-	if out.start == out.end && out.text == "" {
-		return edit{}, "the edit changes nothing"
-	}
-	// New lines end like those around them.
-	if strings.Contains(out.text, "\n") && bytes.Contains(data, []byte("\r\n")) {
-		out.text = strings.ReplaceAll(strings.ReplaceAll(out.text, "\r\n", "\n"), "\n", "\r\n")
-	}
-	return out, ""
+	return change{edit.Splice{Start: e.Start, End: e.End, Text: e.Text}, []*lint.Finding{f}}, ""
 }
 
-// trim drops the lines that the old and the new text have in common at both ends.
-// An entry that is added to a list shares lines with its neighbours; of the two
-// ways to cut it out, the one that begins with its dash is right.
-func trim(data []byte, e edit) edit {
-	old, text := strings.SplitAfter(string(data[e.start:e.end]), "\n"), strings.SplitAfter(e.text, "\n")
-	out := trimmed(e, old, text, true)
-	if first := strings.TrimSpace(out.text); out.start == out.end && !strings.HasPrefix(first, "-") {
-		if other := trimmed(e, old, text, false); other.start == other.end && strings.HasPrefix(strings.TrimSpace(other.text), "-") {
-			return other
-		}
-	}
-	return out
-}
-
-// trimmed begins with the lines at the start or with those at the end.
-func trimmed(e edit, old, text []string, head bool) edit {
-	// A text with the other kind of line ends differs in nothing else.
-	same := func(a, b string) bool {
-		return strings.TrimRight(a, "\r\n") == strings.TrimRight(b, "\r\n") && strings.HasSuffix(a, "\n") == strings.HasSuffix(b, "\n")
-	}
-	front := func() {
-		for len(old) > 0 && len(text) > 0 && same(old[0], text[0]) {
-			e.start += len(old[0])
-			old, text = old[1:], text[1:]
-		}
-	}
-	if head {
-		front()
-	}
-	for len(old) > 0 && len(text) > 0 && same(old[len(old)-1], text[len(text)-1]) {
-		e.end -= len(old[len(old)-1])
-		old, text = old[:len(old)-1], text[:len(text)-1]
-	}
-	front()
-	e.text = strings.Join(text, "")
-	return e
-}
-
-// disjoint joins equal edits and leaves out those that overlap an earlier one.
+// disjoint joins equal changes and leaves out those that overlap an earlier one.
 // Two insertions at one place would depend on their order.
-func disjoint(edits []edit) []edit {
-	var out []edit
-	for _, e := range edits {
+func disjoint(changes []change) []change {
+	var out []change
+	for _, c := range changes {
 		if len(out) > 0 {
 			last := &out[len(out)-1]
-			if last.start == e.start && last.end == e.end && last.text == e.text {
-				last.findings = append(last.findings, e.findings...)
+			if last.Splice == c.Splice {
+				last.findings = append(last.findings, c.findings...)
 				continue
 			}
-			if e.start < last.end || e.start == last.start {
+			if c.Start < last.End || c.Start == last.Start {
 				continue
 			}
 		}
-		out = append(out, e)
+		out = append(out, c)
 	}
 	return out
 }
 
-// apply makes edits that are sorted and do not overlap.
-func apply(data []byte, edits []edit) []byte {
-	var out bytes.Buffer
-	at := 0
-	for _, e := range edits {
-		out.Write(data[at:e.start])
-		out.WriteString(e.text)
-		at = e.end
-	}
-	out.Write(data[at:])
-	return out.Bytes()
-}
-
-// plan chooses the edits of one file whose result means what it should.
+// plan chooses the changes of one file whose result means what it should.
 type plan struct {
-	data    []byte
+	data    string
 	refused []Refusal
 }
 
-// sound returns the edits that can be made together, halving the list around
+// sound returns the changes that can be made together, halving the list around
 // those that cannot.
-func (p *plan) sound(edits []edit) []edit {
-	err := p.check(edits)
+func (p *plan) sound(changes []change) []change {
+	_, err := p.make(changes)
 	switch {
 	case err == nil:
-		return edits
-	case len(edits) == 1:
-		p.refuse(edits, err)
+		return changes
+	case len(changes) == 1:
+		p.refuse(changes, err)
 		return nil
 	}
-	half := len(edits) / 2
-	left, right := p.sound(edits[:half:half]), p.sound(edits[half:])
+	half := len(changes) / 2
+	left, right := p.sound(changes[:half:half]), p.sound(changes[half:])
 	both := append(left[:len(left):len(left)], right...)
-	if err := p.check(both); err != nil {
+	if _, err := p.make(both); err != nil {
 		p.refuse(right, err)
 		return left
 	}
 	return both
 }
 
-func (p *plan) refuse(edits []edit, err error) {
-	for _, e := range edits {
-		for _, f := range e.findings {
+func (p *plan) refuse(changes []change, err error) {
+	for _, c := range changes {
+		for _, f := range c.findings {
 			p.refused = append(p.refused, Refusal{f, err.Error()})
 		}
 	}
 }
 
-func (p *plan) check(edits []edit) error {
-	if len(edits) == 0 {
-		return nil
+// make returns the text after changes.
+func (p *plan) make(changes []change) (string, error) {
+	if len(changes) == 0 {
+		return p.data, nil
 	}
-	return compare(p.data, apply(p.data, edits), edits)
+	var splices []edit.Splice
+	for _, c := range changes {
+		splices = append(splices, c.Splice)
+	}
+	return edit.Replace(p.data, splices)
 }

@@ -273,3 +273,48 @@ func TestResult(t *testing.T) {
 		}
 	}
 }
+
+func TestDiff(t *testing.T) {
+	lines := func(n int, change map[int]string) string {
+		var out strings.Builder
+		for i := range n {
+			if text, ok := change[i]; ok {
+				out.WriteString(text)
+				continue
+			}
+			out.WriteString("line " + string(rune('a'+i%26)) + "\n")
+		}
+		return out.String()
+	}
+	if got := Diff("f", []byte("a\n"), []byte("a\n")); got != "" {
+		t.Errorf("equal: %q", got)
+	}
+	got := Diff("dir/f.yaml", []byte(lines(30, nil)), []byte(lines(30, map[int]string{1: "new\n", 20: "", 29: "line d\nmore"})))
+	want := `--- a/dir/f.yaml
++++ b/dir/f.yaml
+@@ -1,5 +1,5 @@
+ line a
+-line b
++new
+ line c
+ line d
+ line e
+@@ -18,7 +18,6 @@
+ line r
+ line s
+ line t
+-line u
+ line v
+ line w
+ line x
+@@ -28,3 +27,4 @@
+ line b
+ line c
+ line d
++more
+\ No newline at end of file
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

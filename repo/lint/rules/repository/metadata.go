@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -173,8 +174,13 @@ func metadataKind(p *lint.Pass) {
 				f := lint.At(p.File, d, n, "kind is missing, which the contract demands and clusterctl v1.11.0 refuses")
 				f.Severity = lint.Warning
 				if n == nil {
-					start := p.File.Raw.Offset(d.Pos(nil))
-					f.Edit = &lint.Edit{Start: start, End: start, Text: "kind: " + metadata.Kind + "\n"}
+					text, err := edit.Rewrite(p.File.Raw.Data, func(d *edit.Document) error {
+						d.Root.Insert(0, edit.NewEntry("kind", edit.NewLeaf(metadata.Kind)))
+						return nil
+					})
+					if err == nil {
+						f.Edit = &lint.Edit{End: len(p.File.Raw.Data), Text: text, Proven: true}
+					}
 				}
 				p.Report(f)
 			}
@@ -350,7 +356,7 @@ func seriesMissing(p *lint.Pass) {
 	if m, s := ownSeries(p); m != nil && s == nil {
 		f := atSeries(m, "%s belongs to series %s, but metadata.yaml lists only %s", p.Release.Version, p.Release.Parsed.Series(), listed(m))
 		if data, err := metadata.WithSeries(m.File, metadata.NewSeries{Version: p.Release.Parsed}); err == nil {
-			f.Edit = &lint.Edit{End: len(m.File.Data), Text: string(data)}
+			f.Edit = &lint.Edit{End: len(m.File.Data), Text: string(data), Proven: true}
 		}
 		p.Report(f)
 	}

@@ -1,0 +1,132 @@
+package edit
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Splice puts a text in the place of the bytes from Start to End: of a whole scalar,
+// or of an expression ${ A } that is written without its spaces.
+type Splice struct {
+	Start, End int
+	Text       string
+}
+
+// Replace makes splices in a file, in their order and without overlap, at once. The
+// error says what they would change besides: through an anchor, for example, one line
+// is the value of several places.
+func Replace(text string, splices []Splice) (string, error) {
+	var out strings.Builder
+	at := 0
+	for _, s := range splices {
+		out.WriteString(text[at:s.Start] + s.Text)
+		at = s.End
+	}
+	out.WriteString(text[at:])
+	before, after := yamldoc.Parse(yamldoc.NewFile("", Mask(text))), yamldoc.Parse(yamldoc.NewFile("", Mask(out.String())))
+	switch {
+	case before.Err != nil || after.Err != nil:
+		return "", errors.New("the file cannot be split into documents")
+	case len(before.Docs) != len(after.Docs):
+		return "", errors.New("the file would have another number of documents")
+	}
+	uses := make([]int, len(splices))
+	for i, d := range before.Docs {
+		if d.Err != nil {
+			if err := respelled(text, d, splices); err != nil {
+				return "", err
+			}
+			continue
+		}
+		if after.Docs[i].Err != nil {
+			return "", fmt.Errorf("the file would no longer be valid YAML: %w", after.Docs[i].Err.Err)
+		}
+		err := Same(d.Root, after.Docs[i].Root, func(want, got *yamldoc.Node) bool {
+			start, end := d.Offsets(want)
+			for i, s := range splices {
+				if s.Start < start || s.End > end || s.Start == s.End {
+					continue
+				}
+				uses[i]++
+				v := Scalar(s.Text)
+				return spelling(text[s.Start:s.End], s.Text) || s.Start == start && s.End == end && v != nil && v.Kind == got.Kind && v.Text() == got.Text()
+			}
+			return false
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	for _, n := range uses {
+		if n > 1 {
+			return "", fmt.Errorf("the value is used in %d places, through an alias or a merge key; change it by hand", n)
+		}
+	}
+	return out.String(), nil
+}
+
+// spaced is an expression that means the same without its spaces.
+var spaced = regexp.MustCompile(`^\$\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}$`)
+
+// spelling reports whether two texts are the same expression.
+func spelling(a, b string) bool {
+	x, y := spaced.FindStringSubmatch(a), spaced.FindStringSubmatch(b)
+	return x != nil && y != nil && x[1] == y[1]
+}
+
+// respelled fails unless the splices in a document leave every expression what it is:
+// before variables have values, the document is not YAML.
+func respelled(text string, d *yamldoc.Document, splices []Splice) error {
+	from, to := d.Range()
+	for _, s := range splices {
+		if s.End >= from && s.Start <= to && !spelling(text[s.Start:s.End], s.Text) {
+			return fmt.Errorf("the document cannot be read without its variables: %w", d.Err.Err)
+		}
+	}
+	return nil
+}
+
+// Rewrite edits the first document of a file that holds something. Lines end as they
+// did. The error says why that is not possible, or what change says.
+func Rewrite(text string, change func(d *Document) error) (string, error) {
+	content := strings.ReplaceAll(text, "\r\n", "\n")
+	chunks := Split(content)
+	for i, chunk := range chunks {
+		d, err := Parse(chunk, 0)
+		if err == nil && d.Root == nil {
+			continue
+		}
+		if err == nil && len(content) < len(text) && strings.ReplaceAll(content, "\n", "\r\n") != text {
+			err = errors.New("the file mixes line endings")
+		}
+		if err == nil {
+			d.settle()
+			err = change(d)
+		}
+		if err == nil {
+			chunks[i], err = d.Result()
+		}
+		if err != nil {
+			return "", err
+		}
+		break
+	}
+	out := strings.Join(chunks, "")
+	if len(content) < len(text) {
+		out = strings.ReplaceAll(out, "\n", "\r\n")
+	}
+	return out, nil
+}
+
+// settle gives the comments at the end that are indented to the last entry.
+func (d *Document) settle() {
+	r := reader{pending: d.tail}
+	for n := d.Root; n.Kind != Leaf && len(n.Entries) > 0; n = r.last.Value {
+		r.last = n.Entries[len(n.Entries)-1]
+	}
+	d.tail = r.lead(d.Root.Indent, false)
+}
