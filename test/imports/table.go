@@ -10,7 +10,7 @@ var layers = []layer{
 	{"Cluster API", "repo/capi/..."},
 	{"what releases take part in", "repo/behaviour/record repo/extension/... repo/migrate/... repo/move/... repo/trust/..."},
 	{"facts", "repo/facts/..."},
-	{"the engine of lint", "repo/lint repo/lint/fix"},
+	{"the engine of lint", "repo/lint"},
 	{"the rules", "repo/behaviour/... repo/extension/checks repo/lint/..."},
 	{"reports", "repo/report/..."},
 	{"the network", "repo/extension/probe repo/live/..."},

@@ -15,7 +15,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
@@ -31,7 +30,7 @@ type Fixed struct {
 	// Fixes are the findings that were fixed, in the order in which that was done.
 	Fixes []*lint.Finding
 	// Refused are the edits that were not made.
-	Refused []fix.Refusal
+	Refused []Unfixed
 	// Renamed are the new paths of files and folders by their old ones.
 	Renamed map[string]string
 }
@@ -122,7 +121,7 @@ func (f *fixing) round() (bool, error) {
 		if finding.Edit == nil || finding.Edit.Rename != "" || f.known[finding.Fingerprint] {
 			continue
 		}
-		key, err := fix.Locate(f.dir, filepath.FromSlash(finding.File))
+		key, err := locate(f.dir, filepath.FromSlash(finding.File))
 		if err != nil {
 			f.refuse(finding, err.Error())
 			continue
@@ -138,30 +137,28 @@ func (f *fixing) round() (bool, error) {
 		}
 		byFile[key] = append(byFile[key], finding)
 	}
-	var planned []string
-	plans := map[string]*fix.File{}
+	var keys []string
+	plans := map[string]*plan{}
 	for _, key := range slices.Sorted(mapKeys(byFile)) {
 		data, err := f.content(key)
 		if err != nil {
 			f.refuse(byFile[key][0], err.Error())
 			continue
 		}
-		file, refused := fix.Plan(f.names[key][0], data, byFile[key])
-		for _, r := range refused {
+		p := planned(string(data), byFile[key])
+		for _, r := range p.refused {
 			f.refuse(r.Finding, r.Reason)
 		}
-		if len(refused) > 0 && file == nil {
+		if len(p.fixed) > 0 {
+			plans[key], keys = p, append(keys, key)
+		} else if len(p.refused) > 0 {
 			f.barred[key] = true
 		}
-		if file != nil {
-			plans[key] = file
-			planned = append(planned, key)
-		}
 	}
-	if len(planned) == 0 {
+	if len(keys) == 0 {
 		return false, nil
 	}
-	return true, f.accept(planned, plans)
+	return true, f.accept(keys, plans)
 }
 
 func (f *fixing) refuse(finding *lint.Finding, reason string) {
@@ -170,7 +167,7 @@ func (f *fixing) refuse(finding *lint.Finding, reason string) {
 			return
 		}
 	}
-	f.out.Refused = append(f.out.Refused, fix.Refusal{Finding: finding, Reason: reason})
+	f.out.Refused = append(f.out.Refused, Unfixed{Finding: finding, Reason: reason})
 }
 
 // content is that of a file as far as it was fixed.
@@ -187,40 +184,40 @@ func (f *fixing) content(key string) ([]byte, error) {
 
 // accept keeps the plans that bring no new finding: all of them, or else those
 // that do not by themselves.
-func (f *fixing) accept(planned []string, plans map[string]*fix.File) error {
-	r, fresh, err := f.with(planned, plans)
+func (f *fixing) accept(keys []string, plans map[string]*plan) error {
+	r, fresh, err := f.with(keys, plans)
 	if err != nil {
 		return err
 	}
 	if fresh == nil {
-		f.keep(planned, plans, r)
+		f.keep(keys, plans, r)
 		return nil
 	}
-	if len(planned) == 1 {
-		f.barred[planned[0]] = true
-		for _, finding := range plans[planned[0]].Fixed {
+	if len(keys) == 1 {
+		f.barred[keys[0]] = true
+		for _, finding := range plans[keys[0]].fixed {
 			f.refuse(finding, fmt.Sprintf("the file would then have another finding: %s [%s]", fresh.Message, fresh.Rule.ID))
 		}
 		return nil
 	}
-	half := len(planned) / 2
-	if err := f.accept(planned[:half], plans); err != nil {
+	half := len(keys) / 2
+	if err := f.accept(keys[:half], plans); err != nil {
 		return err
 	}
-	return f.accept(planned[half:], plans)
+	return f.accept(keys[half:], plans)
 }
 
-func (f *fixing) keep(planned []string, plans map[string]*fix.File, r *Result) {
-	for _, key := range planned {
-		f.memory[key] = plans[key].New
-		f.out.Fixes = append(f.out.Fixes, plans[key].Fixed...)
+func (f *fixing) keep(keys []string, plans map[string]*plan, r *Result) {
+	for _, key := range keys {
+		f.memory[key] = []byte(plans[key].new)
+		f.out.Fixes = append(f.out.Fixes, plans[key].fixed...)
 	}
 	f.out.After = r
 }
 
 // with checks the folder with further fixed files, and returns a finding that
 // was not there before, if there is one.
-func (f *fixing) with(planned []string, plans map[string]*fix.File) (*Result, *lint.Finding, error) {
+func (f *fixing) with(keys []string, plans map[string]*plan) (*Result, *lint.Finding, error) {
 	o := f.opts
 	o.Source.Note = nil
 	o.Source.Overlay = map[string][]byte{}
@@ -246,8 +243,8 @@ func (f *fixing) with(planned []string, plans map[string]*fix.File) (*Result, *l
 			return nil, nil, err
 		}
 	}
-	for _, key := range planned {
-		if err := add(key, plans[key].New); err != nil {
+	for _, key := range keys {
+		if err := add(key, []byte(plans[key].new)); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -2,10 +2,13 @@ package check
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -21,7 +24,7 @@ func Rewrite(ctx context.Context, dir string, changed []FixedFile) error {
 		if err := attested(filepath.ToSlash(c.Name)); err != nil {
 			return err
 		}
-		key, err := fix.Locate(dir, c.Name)
+		key, err := locate(dir, c.Name)
 		if err != nil {
 			return err
 		}
@@ -41,4 +44,32 @@ func migrated(f *yamldoc.File) string {
 		return ""
 	}
 	return string(r.New)
+}
+
+// locate returns where a file below root really is, with symbolic links
+// followed. The error says if that is outside of root.
+func locate(root, name string) (string, error) {
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return "", cause(err)
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return "", cause(err)
+	}
+	rel, err := filepath.Rel(root, real)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", errors.New("a symbolic link leads out of the folder")
+	}
+	return real, nil
+}
+
+// cause drops the words of the system call, which repeat the path.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -21,9 +21,11 @@ var literal = regexp.MustCompile(`(?s)(?:^Did you mean (\S+)\?$|\bWrite (\S+)\.$
 // false if it has neither.
 func repaired(f *lint.Finding, text string) (out string, ok bool) {
 	if f.Edit != nil && f.Edit.Rename == "" {
-		f.Edit.Linted = text
-		made, _ := fix.Plan(f.File, []byte(text), []*lint.Finding{f})
-		return string(made.New), true
+		if f.Edit.Proven {
+			return f.Edit.Text, true
+		}
+		out, err := edit.Replace(text, []edit.Splice{{Start: f.Edit.Start, End: f.Edit.End, Text: f.Edit.Text}})
+		return out, err == nil
 	}
 	m := literal.FindStringSubmatch(f.Fix)
 	if m == nil || f.Pos.IsZero() || f.End.IsZero() {

@@ -174,13 +174,7 @@ func metadataKind(p *lint.Pass) {
 				f := lint.At(p.File, d, n, "kind is missing, which the contract demands and clusterctl v1.11.0 refuses")
 				f.Severity = lint.Warning
 				if n == nil {
-					text, err := edit.Rewrite(p.File.Raw.Data, func(d *edit.Document) error {
-						d.Root.Insert(0, edit.NewEntry("kind", edit.NewLeaf(metadata.Kind)))
-						return nil
-					})
-					if err == nil {
-						f.Edit = &lint.Edit{End: len(p.File.Raw.Data), Text: text, Proven: true}
-					}
+					f.Edit = completed(p)
 				}
 				p.Report(f)
 			}
@@ -355,11 +349,33 @@ var _ = metadataRules.Add(lint.Rule{
 func seriesMissing(p *lint.Pass) {
 	if m, s := ownSeries(p); m != nil && s == nil {
 		f := atSeries(m, "%s belongs to series %s, but metadata.yaml lists only %s", p.Release.Version, p.Release.Parsed.Series(), listed(m))
-		if data, err := metadata.WithSeries(m.File, metadata.NewSeries{Version: p.Release.Parsed}); err == nil {
-			f.Edit = &lint.Edit{End: len(m.File.Data), Text: string(data), Proven: true}
+		if _, err := metadata.WithSeries(m.File, metadata.NewSeries{Version: p.Release.Parsed}); err == nil {
+			f.Edit = completed(p)
 		}
 		p.Report(f)
 	}
+}
+
+// completed is the edit that adds both the kind and the series of the version, as far
+// as they are missing. The name of an object is that of its findings, so those about
+// the series are others once there is a kind.
+func completed(p *lint.Pass) *lint.Edit {
+	text := p.File.Raw.Data
+	if m, s := ownSeries(p); m != nil && s == nil {
+		if data, err := metadata.WithSeries(m.File, metadata.NewSeries{Version: p.Release.Parsed}); err == nil {
+			text = string(data)
+		}
+	}
+	text, err := edit.Rewrite(text, func(d *edit.Document) error {
+		if d.Root.IsMap() && d.Root.Get("kind") == nil {
+			d.Root.Insert(0, edit.NewEntry("kind", edit.NewLeaf(metadata.Kind)))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return &lint.Edit{End: len(p.File.Raw.Data), Text: text, Proven: true}
 }
 
 var _ = metadataRules.Add(lint.Rule{

@@ -1,4 +1,4 @@
-package fix_test
+package check
 
 import (
 	"os"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/fix"
 )
 
 // finding is one whose edit puts text in the place of the n-th occurrence of old.
@@ -47,12 +46,12 @@ func TestPlan(t *testing.T) {
 			t.Fatalf("%s: %q is not in %q", name, tc.old, tc.data)
 		}
 		f := finding(tc.data, tc.old, tc.text)
-		file, refused := fix.Plan("f.yaml", []byte(tc.data), []*lint.Finding{f})
+		p := planned(tc.data, []*lint.Finding{f})
 		switch {
-		case tc.refused == "" && (file == nil || string(file.New) != tc.want || len(file.Fixed) != 1 || len(refused) != 0):
-			t.Errorf("%s: %+v, refused %+v; want %q", name, file, refused, tc.want)
-		case tc.refused != "" && (file != nil || len(refused) != 1 || !strings.Contains(refused[0].Reason, tc.refused)):
-			t.Errorf("%s: %+v, refused %+v; want %q", name, file, refused, tc.refused)
+		case tc.refused == "" && (p.new != tc.want || len(p.fixed) != 1 || len(p.refused) != 0):
+			t.Errorf("%s: %+v; want %q", name, p, tc.want)
+		case tc.refused != "" && (p.fixed != nil || len(p.refused) != 1 || !strings.Contains(p.refused[0].Reason, tc.refused)):
+			t.Errorf("%s: %+v; want %q", name, p, tc.refused)
 		}
 	}
 }
@@ -62,13 +61,13 @@ func TestPlan(t *testing.T) {
 func TestPlanTogether(t *testing.T) {
 	data := "a: 1\nb: &b 2\nc: *b\nd: 4\n"
 	findings := []*lint.Finding{finding(data, "1", `"1"`), finding(data, "2", `"2"`), finding(data, "4", `"4"`), finding(data, "4", `"4"`)}
-	file, refused := fix.Plan("f.yaml", []byte(data), findings)
-	if file == nil || string(file.New) != "a: \"1\"\nb: &b 2\nc: *b\nd: \"4\"\n" || len(file.Fixed) != 3 || len(refused) != 1 {
-		t.Errorf("%+v, refused %+v", file, refused)
+	p := planned(data, findings)
+	if p.new != "a: \"1\"\nb: &b 2\nc: *b\nd: \"4\"\n" || len(p.fixed) != 3 || len(p.refused) != 1 {
+		t.Errorf("%+v", p)
 	}
-	file, refused = fix.Plan("f.yaml", []byte("# "+data), findings)
-	if file != nil || len(refused) != 4 || !strings.Contains(refused[0].Reason, "has changed since it was checked") {
-		t.Errorf("changed file: %+v, refused %+v", file, refused)
+	p = planned("# "+data, findings)
+	if p.fixed != nil || len(p.refused) != 4 || !strings.Contains(p.refused[0].Reason, "has changed since it was checked") {
+		t.Errorf("changed file: %+v", p)
 	}
 }
 
@@ -88,11 +87,11 @@ func TestLocate(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	if real, err := fix.Locate(root, filepath.Join(root, "near")); err != nil || filepath.Base(real) != "a" {
+	if real, err := locate(root, filepath.Join(root, "near")); err != nil || filepath.Base(real) != "a" {
 		t.Errorf("near: %q, %v", real, err)
 	}
 	for _, name := range []string{"far", "broken", "missing"} {
-		if real, err := fix.Locate(root, filepath.Join(root, name)); err == nil {
+		if real, err := locate(root, filepath.Join(root, name)); err == nil {
 			t.Errorf("%s: %q", name, real)
 		}
 	}
