@@ -122,6 +122,15 @@ func (b beside) read(name string) (data []byte, err error) {
 	return data, nil
 }
 
+// lock reads the lock file, which is nil if there is none, and its content.
+func (b beside) lock() (l *Lock, data []byte, err error) {
+	if data, err = b.read(layouts.LockFile); data == nil || err != nil {
+		return nil, nil, err
+	}
+	l, err = ParseLock(b.path(layouts.LockFile), data)
+	return l, data, err
+}
+
 // whole reads a plain file into memory, up to files.MaxSize.
 func whole(root *os.Root, name string) ([]byte, error) {
 	f, err := openFile(root, name, os.O_RDONLY)
@@ -187,9 +196,6 @@ func cause(err error) error {
 // has one entry on each line.
 const journalFile = ".clusterctl-repo-mirror.jsonl"
 
-// journal is open while releases are copied.
-type journal struct{ f *os.File }
-
 // write appends an entry in one piece. A line that a killed process leaves
 // unfinished is ended by the next one.
 func (m *run) write(e entry) error {
@@ -206,13 +212,13 @@ func (m *run) write(e entry) error {
 		if err != nil {
 			return fmt.Errorf("write %s: %w", m.beside.path(journalFile), cause(err))
 		}
-		m.journal = &journal{f}
+		m.journal = f
 	}
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	if _, err := m.journal.f.Write(slices.Concat([]byte("\n"), line, []byte("\n"))); err != nil {
+	if _, err := m.journal.Write(slices.Concat([]byte("\n"), line, []byte("\n"))); err != nil {
 		return fmt.Errorf("write %s: %w", m.beside.path(journalFile), cause(err))
 	}
 	return nil
@@ -222,7 +228,7 @@ func (m *run) closeJournal() error {
 	if m.journal == nil {
 		return nil
 	}
-	if err := m.journal.f.Close(); err != nil {
+	if err := m.journal.Close(); err != nil {
 		return fmt.Errorf("write %s: %w", m.beside.path(journalFile), cause(err))
 	}
 	return nil
@@ -230,22 +236,19 @@ func (m *run) closeJournal() error {
 
 // load reads what earlier runs left.
 func (m *run) load() error {
-	data, err := m.beside.read(layouts.LockFile)
+	l, data, err := m.beside.lock()
 	if err != nil {
 		return err
 	}
-	if data != nil {
-		l, err := parseLock(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.beside.path(layouts.LockFile), err)
-		}
+	if l != nil {
 		m.lock.add(l)
 		m.settle(l.Settings)
 		if err := m.vouch(l, data); err != nil {
 			return err
 		}
 	}
-	m.lock.settings = Settings{ImageRegistry: m.ImageRegistry, ConfigMaps: m.ConfigMaps, Images: m.WithImages, ExternalCertManager: m.ExternalCertManager, Platforms: m.Platforms, MoreImages: m.MoreImages, Folder: strings.TrimSuffix(m.Below, "/"), URL: m.URL}
+	m.lock.settings = m.Settings
+	m.lock.settings.Folder = strings.TrimSuffix(m.Below, "/")
 	if m.Apart || m.Folder == nil {
 		m.lock.settings.To = m.To.Name
 	}
@@ -259,7 +262,7 @@ func (m *run) load() error {
 	for _, e := range entries {
 		m.remember(e)
 	}
-	if data != nil || found {
+	if l != nil || found {
 		return nil
 	}
 	for _, name := range layouts.RootFiles {
@@ -305,26 +308,21 @@ func (m *run) vouch(l *Lock, data []byte) error {
 
 // settle takes the settings of earlier runs that the user did not give.
 func (m *run) settle(last Settings) {
-	if !m.Given.ImageRegistry && m.ImageRegistry == "" && last.ImageRegistry != "" {
-		m.ImageRegistry = last.ImageRegistry
-		m.note("clusterctl takes images from %s, as in the last run", m.ImageRegistry)
+	s := &m.Settings
+	if !m.Given.ImageRegistry && s.ImageRegistry == "" && last.ImageRegistry != "" {
+		s.ImageRegistry = last.ImageRegistry
+		m.note("clusterctl takes images from %s, as in the last run", s.ImageRegistry)
 	}
-	if !m.Given.ConfigMaps {
-		m.ConfigMaps = m.ConfigMaps || last.ConfigMaps
-	}
-	if !m.Given.CertManager {
-		m.ExternalCertManager = m.ExternalCertManager || last.ExternalCertManager
-	}
-	if !m.Given.WithImages {
-		m.WithImages = m.WithImages || last.Images
-	}
+	s.ConfigMaps = s.ConfigMaps || last.ConfigMaps && !m.Given.ConfigMaps
+	s.ExternalCertManager = s.ExternalCertManager || last.ExternalCertManager && !m.Given.CertManager
+	s.Images = s.Images || last.Images && !m.Given.Images
 	if !m.Given.Platforms {
-		m.Platforms = last.Platforms
+		s.Platforms = last.Platforms
 	}
-	if m.MoreImages == nil {
-		m.MoreImages = last.MoreImages
+	if s.MoreImages == nil {
+		s.MoreImages = last.MoreImages
 	}
-	m.otherPlatforms = last.Images && !slices.Equal(m.Platforms, last.Platforms)
+	m.otherPlatforms = last.Images && !slices.Equal(s.Platforms, last.Platforms)
 }
 
 // loadJournal reads the entries of a run that was stopped. What is not whole is
@@ -358,11 +356,8 @@ func (m *run) loadImages() error {
 	if !bytes.Contains(sums, []byte(sumOf(data).String()+"  "+layouts.ImageInventoryFile+"\n")) {
 		return nil
 	}
-	known, ok := parseImages(data)
-	if ok {
-		for key, images := range known {
-			m.images[key] = images
-		}
+	if known, ok := parseImages(data); ok {
+		m.images = known
 	}
 	return nil
 }
@@ -375,7 +370,7 @@ func (m *run) remember(e entry) {
 
 // checksums returns the content of the checksum file of the mirror: a line for
 // each file of the releases, and for each beside them.
-func (m *run) checksums(releases []Locked, beside map[string]repo.Sum) []byte {
+func (m *finisher) checksums(releases []Locked, beside map[string]repo.Sum) []byte {
 	lines := make([]string, 0, len(beside))
 	add := func(sum, name string) { lines = append(lines, fmt.Sprintf("%s  %s\n", sum, name)) }
 	for _, r := range releases {

@@ -15,15 +15,7 @@ import (
 // They keep the places that they came from in the first place. Its lock and its
 // files have to agree.
 func Carried(c *Bundle) ([]Want, *Lock, error) {
-	a, err := c.File(layouts.LockFile)
-	if err != nil {
-		return nil, nil, err
-	}
-	data, err := a.Bytes()
-	if err != nil {
-		return nil, nil, err
-	}
-	lock, err := ParseLock(a.Path, data)
+	lock, err := c.lock()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,17 +59,30 @@ func (s carried) Versions(context.Context) (out []string, err error) {
 
 // Fetch lists the files of all that share a release.
 func (s carried) Fetch(_ context.Context, version string) (*repo.Release, error) {
-	from := s.book.from(s.name, version)
-	if len(from) == 0 {
-		return nil, fmt.Errorf("%s has no %s: %w", s.c, version, fs.ErrNotExist)
+	return s.c.release(s.lock, version, s.book.from(s.name, version))
+}
+
+// lock reads the lock file.
+func (b *Bundle) lock() (*Lock, error) {
+	l, _, err := beside{dir: b.name, in: b}.lock()
+	if err == nil && l == nil {
+		err = fmt.Errorf("%s has no %s", b, layouts.LockFile)
 	}
-	r := &repo.Release{Version: version, Path: s.c.String() + "/" + version}
+	return l, err
+}
+
+// release lists the files of a release that the given entries of the lock have of it.
+func (b *Bundle) release(lock *Lock, version string, from []*Locked) (*repo.Release, error) {
+	if len(from) == 0 {
+		return nil, fmt.Errorf("%s has no %s: %w", b, version, fs.ErrNotExist)
+	}
+	r := &repo.Release{Version: version, Path: b.name + "/" + version}
 	if len(from) == 1 {
-		r.Provider, r.Path = from[0].Identity(), s.c.String()+"/"+releasePath(s.lock, from[0])
+		r.Provider, r.Path = from[0].Identity(), b.name+"/"+releasePath(lock, from[0])
 	}
 	for _, l := range from {
 		for _, f := range l.Files {
-			a, err := s.c.File(releasePath(s.lock, l) + "/" + f.Name)
+			a, err := b.File(releasePath(lock, l) + "/" + f.Name)
 			if err != nil {
 				return nil, err
 			}
@@ -108,14 +113,7 @@ func (o *Options) Reading() (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := b.read(layouts.LockFile)
-	if err == nil && data == nil {
-		err = fmt.Errorf("%s has no %s", o.Bundle, layouts.LockFile)
-	}
-	var lock *Lock
-	if err == nil {
-		lock, err = ParseLock(o.Bundle+"/"+layouts.LockFile, data)
-	}
+	lock, err := b.lock()
 	if err != nil {
 		b.Close()
 		return nil, err
@@ -147,21 +145,11 @@ func (s carriage) Versions(context.Context) (out []string, err error) {
 }
 
 func (s carriage) Fetch(_ context.Context, version string) (*repo.Release, error) {
+	var found []*Locked
 	for i := range s.lock.Releases {
-		l := &s.lock.Releases[i]
-		if l.Provider != s.p.Label() || l.Version != version {
-			continue
+		if l := &s.lock.Releases[i]; l.Provider == s.p.Label() && l.Version == version {
+			found = append(found, l)
 		}
-		r := &repo.Release{Provider: s.p, Version: version, Path: s.b.String() + "/" + releasePath(s.lock, l)}
-		for _, f := range l.Files {
-			a, err := s.b.File(releasePath(s.lock, l) + "/" + f.Name)
-			if err != nil {
-				return nil, err
-			}
-			r.Artifacts = append(r.Artifacts, a)
-		}
-		r.Sort()
-		return r, nil
 	}
-	return nil, fmt.Errorf("%s has no %s %s: %w", s.b, s.p.Label(), version, fs.ErrNotExist)
+	return s.b.release(s.lock, version, found)
 }

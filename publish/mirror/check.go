@@ -71,15 +71,11 @@ type Report struct {
 // ReadLock reads the lock file of a mirror. The error wraps fs.ErrNotExist if
 // there is none.
 func ReadLock(dir string) (*Lock, error) {
-	b := beside{dir: dir}
-	data, err := b.read(layouts.LockFile)
-	if err == nil && data == nil {
-		return nil, fmt.Errorf("%s is not a mirror: it has no %s: %w", dir, layouts.LockFile, fs.ErrNotExist)
+	l, _, err := beside{dir: dir}.lock()
+	if err == nil && l == nil {
+		err = fmt.Errorf("%s is not a mirror: it has no %s: %w", dir, layouts.LockFile, fs.ErrNotExist)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return ParseLock(b.path(layouts.LockFile), data)
+	return l, err
 }
 
 // ParseLock reads the content of a lock file, whose name is for messages.

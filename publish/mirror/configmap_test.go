@@ -27,7 +27,7 @@ func TestConfigMaps(t *testing.T) {
 	huge[1] += "# " + base64.StdEncoding.EncodeToString(noise)
 	dir := memoryDir(t)
 	opts := toFolder(t, dir)
-	opts.ConfigMaps = true
+	opts.Settings.ConfigMaps = true
 	wants := []Want{
 		{From: newPlace("https://small", map[string][]string{"v1.0.0": small})},
 		{From: newPlace("https://large", map[string][]string{"v1.0.0": large})},

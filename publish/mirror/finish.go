@@ -32,7 +32,7 @@ type entry struct {
 func sumOf(data []byte) repo.Sum { return sha256.Sum256(data) }
 
 // describe makes the entry of a release that was copied.
-func (m *run) describe(ctx context.Context, c *cargo, i int) (e entry, err error) {
+func (m *copier) describe(ctx context.Context, c *cargo, i int) (e entry, err error) {
 	r := c.releases[i]
 	e.Listing = Listing{Source: c.from.String(), Version: c.version, SHA256: c.digest, Providers: c.labels}
 	e.Release = lockOf(r, c.from.String(), c.components[i], c.listed)
@@ -98,7 +98,8 @@ func onlyPlaces(err error) bool {
 
 // finish writes the files beside the releases: first those that only state what
 // is there, then those that vouch for it.
-func (m *run) finish(ctx context.Context) error {
+func finish(ctx context.Context, of *run) error {
+	m := newFinisher(of)
 	releases, err := m.standing(ctx)
 	if err != nil {
 		return err
@@ -138,6 +139,8 @@ func (m *run) finish(ctx context.Context) error {
 	return nil
 }
 
+func newFinisher(m *run) *finisher { return &finisher{m, map[[2]string]bool{}} }
+
 // document is a file beside the releases that follows from them. Its content is nil
 // if there should be none.
 type document struct {
@@ -147,7 +150,7 @@ type document struct {
 
 // documents returns what belongs beside the releases, in the order in which it is
 // written, and the images. Sums gets the checksums of files that stay as they are.
-func (m *run) documents(ctx context.Context, releases []Locked, sums map[string]repo.Sum) ([]document, *ImageInventory, error) {
+func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[string]repo.Sum) ([]document, *ImageInventory, error) {
 	docs, err := m.configMaps(ctx, releases, sums)
 	if err != nil {
 		return nil, nil, err
@@ -157,13 +160,13 @@ func (m *run) documents(ctx context.Context, releases []Locked, sums map[string]
 		return nil, nil, err
 	}
 	m.result.CertManager = config.CertManager != nil
-	if m.ImageRegistry != "" {
+	if m.Settings.ImageRegistry != "" {
 		var problems []string
-		config.Images, problems = overrides(m.ImageRegistry, usesOf(releases, m.images))
+		config.Images, problems = overrides(m.Settings.ImageRegistry, usesOf(releases, m.images))
 		m.result.Warnings = append(m.result.Warnings, problems...)
 		for _, key := range slices.Sorted(maps.Keys(config.Images)) {
 			if key != allImages {
-				m.note("another image would have the same name in %s, so clusterctl takes %s from %s", m.ImageRegistry, key, config.Images[key].Repository)
+				m.note("another image would have the same name in %s, so clusterctl takes %s from %s", m.Settings.ImageRegistry, key, config.Images[key].Repository)
 			}
 		}
 	}
@@ -175,9 +178,9 @@ func (m *run) documents(ctx context.Context, releases []Locked, sums map[string]
 		}
 		return ""
 	})
-	inv.add(m.MoreImages)
+	inv.add(m.Settings.MoreImages)
 	if left := inv.unmapped(); config.Images != nil && len(left) > 0 {
-		m.warn("clusterctl rewrites only images of components; it does not take %d from %s: %s; provide them under their own names", len(left), m.ImageRegistry, few(left))
+		m.warn("clusterctl rewrites only images of components; it does not take %d from %s: %s; provide them under their own names", len(left), m.Settings.ImageRegistry, few(left))
 	}
 	return append(docs,
 		document{operatorFile, func() ([]byte, error) { return m.operator(releases, config) }},
@@ -200,11 +203,12 @@ func Derived(ctx context.Context, opts Options) (differ []string, err error) {
 		return nil, err
 	}
 	clear(m.images) // they are found in the releases
-	releases, err := m.standing(ctx)
+	f := newFinisher(m)
+	releases, err := f.standing(ctx)
 	if err != nil {
 		return nil, err
 	}
-	docs, _, err := m.documents(ctx, releases, map[string]repo.Sum{})
+	docs, _, err := f.documents(ctx, releases, map[string]repo.Sum{})
 	if err != nil {
 		return nil, err
 	}
@@ -232,15 +236,15 @@ func Derived(ctx context.Context, opts Options) (differ []string, err error) {
 }
 
 // bringImages makes the mirror hold its container images, or none.
-func (m *run) bringImages(ctx context.Context, inv *ImageInventory, sums map[string]repo.Sum) error {
+func (m *finisher) bringImages(ctx context.Context, inv *ImageInventory, sums map[string]repo.Sum) error {
 	m.result.Images, m.result.Lock = inv, m.lock.lock()
-	if !m.WithImages {
+	if !m.Settings.Images {
 		return m.beside.remove([]string{layouts.ImagesFolder})
 	}
-	if m.Images == nil {
+	if m.Bring == nil {
 		return errors.New("the images cannot be fetched")
 	}
-	files, err := m.Images(ctx, inv.Pullable(), m.Platforms, m.otherPlatforms || m.Sign != nil && !m.vouchedImages)
+	files, err := m.Bring(ctx, inv.Pullable(), m.Settings.Platforms, m.otherPlatforms || m.Sign != nil && !m.vouchedImages)
 	if err != nil {
 		return err
 	}
@@ -252,7 +256,7 @@ func (m *run) bringImages(ctx context.Context, inv *ImageInventory, sums map[str
 
 // sign writes the checksums and their signature. An old signature goes away
 // before the checksums change that it was made for.
-func (m *run) sign(put func(string, []byte) error, sums []byte) error {
+func (m *finisher) sign(put func(string, []byte) error, sums []byte) error {
 	old, err := m.beside.read(layouts.ChecksumFile)
 	if err != nil {
 		return err
@@ -281,7 +285,7 @@ func (m *run) sign(put func(string, []byte) error, sums []byte) error {
 // standing returns the locked releases, after finding the images of those that
 // were not searched yet. What the mirror lacks stays in the lock, so that verify
 // reports it and repair restores it: only prune forgets.
-func (m *run) standing(ctx context.Context) ([]Locked, error) {
+func (m *finisher) standing(ctx context.Context) ([]Locked, error) {
 	all := m.lock.sorted()
 	gone := make([]bool, len(all))
 	err := each(ctx, len(all), m.Jobs, func(ctx context.Context, i int) error {
@@ -336,7 +340,7 @@ const lostAdvice = "restore it with mirror repair, or forget it with mirror prun
 
 // standsUp refuses to sign a release of an earlier run that was not verified, or
 // that is no longer what was.
-func (m *run) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
+func (m *finisher) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
 	if m.vouched[[2]string{l.Provider, l.Version}] {
 		own := m.own(l, r)
 		if len(own.Artifacts) != len(l.Files) {
@@ -359,7 +363,7 @@ func (m *run) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
 }
 
 // own leaves of a release in the mirror what belongs to a provider.
-func (m *run) own(l *Locked, r *repo.Release) *repo.Release {
+func (m *finisher) own(l *Locked, r *repo.Release) *repo.Release {
 	out := *r
 	out.Provider, out.Artifacts = l.Identity(), nil
 	for _, a := range r.Artifacts {
@@ -372,7 +376,7 @@ func (m *run) own(l *Locked, r *repo.Release) *repo.Release {
 
 // configMaps returns the ConfigMaps of the releases. Those that are there from
 // earlier runs are counted even if none are asked for now.
-func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string]repo.Sum) (docs []document, err error) {
+func (m *finisher) configMaps(ctx context.Context, releases []Locked, sums map[string]repo.Sum) (docs []document, err error) {
 	for i := range releases {
 		l := &releases[i]
 		key := [2]string{l.Provider, l.Version}
@@ -389,7 +393,7 @@ func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string
 			sums[name] = sumOf(old)
 			continue
 		}
-		if !m.ConfigMaps && old == nil || m.lost[key] {
+		if !m.Settings.ConfigMaps && old == nil || m.lost[key] {
 			continue
 		}
 		docs = append(docs, document{name, func() ([]byte, error) {
@@ -409,20 +413,20 @@ func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string
 
 // operator makes the provider objects of the operator, if that can read the
 // mirror: where it is a registry, or has ConfigMaps.
-func (m *run) operator(releases []Locked, c *Config) ([]byte, error) {
+func (m *finisher) operator(releases []Locked, c *Config) ([]byte, error) {
 	urls, registry := map[layouts.Provider]string{}, false
 	for _, p := range c.Providers {
 		urls[layouts.Provider{Type: p.Type, Name: p.Name}] = p.URL
 		registry = registry || strings.HasPrefix(p.URL, "oci://")
 	}
-	if !registry && !m.ConfigMaps {
+	if !registry && !m.Settings.ConfigMaps {
 		return nil, nil
 	}
 	return operatorProviders(releases, urls)
 }
 
 // config makes the clusterctl.yaml.
-func (m *run) config(releases []Locked) (*Config, error) {
+func (m *finisher) config(releases []Locked) (*Config, error) {
 	dir, err := filepath.Abs(m.Dir)
 	if err != nil {
 		return nil, err
@@ -448,14 +452,14 @@ func (m *run) config(releases []Locked) (*Config, error) {
 		}
 		c.Providers = append(c.Providers, ConfigProvider{p.Name, p.Type, url})
 	}
-	if m.ExternalCertManager {
+	if m.Settings.ExternalCertManager {
 		c.CertManager = &ConfigCertManager{ExternallyProvisioned: "true"}
 	}
 	return c, nil
 }
 
 // here is what layouts.MirrorVariable defaults to, "" for the folder itself.
-func (m *run) here() string {
+func (m *finisher) here() string {
 	if m.Bundle != "" {
 		return portable
 	}

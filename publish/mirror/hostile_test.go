@@ -28,7 +28,7 @@ func TestHostileFolder(t *testing.T) {
 			dir, outside := t.TempDir(), t.TempDir()
 			from := newPlace("far", map[string][]string{"v1.0.0": filesOf(foo, "v1.0.0")})
 			opts := toFolder(t, dir)
-			opts.ConfigMaps = true
+			opts.Settings.ConfigMaps = true
 			mirrored(t, []Want{{From: from}}, opts) // so that it is a mirror
 			at := filepath.Join(dir, name)
 			if err := os.RemoveAll(at); err != nil {
@@ -91,7 +91,7 @@ func TestModes(t *testing.T) {
 		old := syscall.Umask(mask)
 		dir := filepath.Join(t.TempDir(), "mirror")
 		opts := toFolder(t, dir)
-		opts.ConfigMaps = true
+		opts.Settings.ConfigMaps = true
 		mirrored(t, []Want{{From: newPlace("far", map[string][]string{"v1.0.0": filesOf(foo, "v1.0.0")})}}, opts)
 		syscall.Umask(old)
 		err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {

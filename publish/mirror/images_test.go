@@ -158,7 +158,7 @@ spec: {template: {spec: {containers: [{name: c, image: "ghcr.io/a/job:v1", args:
 	from := newPlace("https://x", map[string][]string{"v1.0.0": {"infrastructure-components.yaml", text, "metadata.yaml", metadataOf("v1.0.0", "v1beta2"), "cluster-template.yaml", "a: [\n"}})
 	dir := memoryDir(t)
 	opts := toFolder(t, dir)
-	opts.ImageRegistry = "m.example.com"
+	opts.Settings.ImageRegistry = "m.example.com"
 	result := mirrored(t, []Want{{From: from}}, opts)
 	want := []string{
 		`clusterctl rewrites only images of components; it does not take 3 from m.example.com: ghcr.io/a/helper:v1, ghcr.io/a/job:v1, nginx:1.29;`,

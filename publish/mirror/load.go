@@ -16,7 +16,7 @@ import (
 
 // open finds out what of a release belongs to whom it is wanted for. Files that
 // the mirror has already are read there.
-func (m *run) open(ctx context.Context, c *cargo) error {
+func (m *copier) open(ctx context.Context, c *cargo) error {
 	whole := *c.listed
 	for _, p := range c.parts {
 		if p.provider != (layouts.Provider{}) {
@@ -67,7 +67,7 @@ func (m *run) open(ctx context.Context, c *cargo) error {
 }
 
 // split takes a release apart by provider.
-func (m *run) split(ctx context.Context, c *cargo) ([]*repo.Release, error) {
+func (m *copier) split(ctx context.Context, c *cargo) ([]*repo.Release, error) {
 	if c.whole.Provider != (layouts.Provider{}) {
 		one := *c.whole
 		return []*repo.Release{&one}, nil
@@ -140,7 +140,7 @@ func (p part) choose(split []*repo.Release) ([]*repo.Release, error) {
 
 // borrow replaces the files of a release that the mirror has with equal content
 // by those.
-func (m *run) borrow(ctx context.Context, c *cargo, r *repo.Release, p layouts.Provider) error {
+func (m *copier) borrow(ctx context.Context, c *cargo, r *repo.Release, p layouts.Provider) error {
 	if c.near || len(p.Problems()) > 0 {
 		return nil
 	}
@@ -182,14 +182,14 @@ const small = 1 << 20
 
 // passes reports whether a file goes from the source to the destination without
 // being kept: its checksum is known, and nobody else has to read it.
-func (m *run) passes(a *repo.Artifact, r *repo.Release) bool {
+func (m *copier) passes(a *repo.Artifact, r *repo.Release) bool {
 	_, stated := a.Stated()
 	return stated && a.Size > small && a.Kind() == layouts.Asset && m.Verify == nil && r.Artifact(layouts.ChecksumFile) == nil
 }
 
 // fill downloads the files of the wanted releases, each once, and checks them.
 // After that every file states its checksum.
-func (m *run) fill(ctx context.Context, c *cargo) error {
+func (m *copier) fill(ctx context.Context, c *cargo) error {
 	if !c.near {
 		dir := m.Dir
 		if m.DryRun {
@@ -261,7 +261,7 @@ func (m *run) fill(ctx context.Context, c *cargo) error {
 
 // check refuses releases that are not what their source, the lock or the user
 // says they are.
-func (m *run) check(ctx context.Context, c *cargo) error {
+func (m *copier) check(ctx context.Context, c *cargo) error {
 	// Of cert-manager one file is copied, whatever else there is.
 	if c.whole.Incomplete != "" && c.whole.Artifact(layouts.ChecksumFile) == nil && c.releases[0].Provider != layouts.CertManager {
 		return fmt.Errorf("%s from %s %s; a release without %s is only copied from where its files can be listed", publish.Name(c.whole), c.from, c.whole.Incomplete, layouts.ChecksumFile)

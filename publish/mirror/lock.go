@@ -36,14 +36,20 @@ type Lock struct {
 	Releases []Locked `json:"releases"`
 }
 
+// Given says which settings of a run count even if they are empty.
+type Given struct{ ImageRegistry, ConfigMaps, Images, Platforms, CertManager bool }
+
 // Settings are what a mirror keeps from run to run.
 type Settings struct {
+	// ImageRegistry is the registry and path that clusterctl takes all images from.
 	ImageRegistry string `json:"imageRegistry,omitempty"`
-	ConfigMaps    bool   `json:"configMaps,omitempty"`
-	Images        bool   `json:"images,omitempty"`
+	// ConfigMaps are the releases as Cluster API Operator reads them.
+	ConfigMaps bool `json:"configMaps,omitempty"`
+	// Images says that the mirror holds the container images.
+	Images bool `json:"images,omitempty"`
 	// ExternalCertManager says that the clusters of the site have their own.
 	ExternalCertManager bool `json:"externalCertManager,omitempty"`
-	// Platforms are those of the images; all if there are none.
+	// Platforms are those of the images, such as linux/amd64; all if there are none.
 	Platforms []string `json:"platforms,omitempty"`
 	// MoreImages are images that no release names, such as those that a suite loads.
 	MoreImages []string `json:"moreImages,omitempty"`

@@ -16,7 +16,7 @@ import (
 
 // look lists a release at its source, and finds out whether there is anything
 // to do.
-func (m *run) look(ctx context.Context, t *task) (*cargo, error) {
+func (m *planner) look(ctx context.Context, t *task) (*cargo, error) {
 	if err := take(ctx, m.looks); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (m *run) look(ctx context.Context, t *task) (*cargo, error) {
 }
 
 // fetch lists a release, unless that was done to find the latest version.
-func (m *run) fetch(ctx context.Context, from Source, version string) (*repo.Release, error) {
+func (m *planner) fetch(ctx context.Context, from Source, version string) (*repo.Release, error) {
 	key := [2]string{from.String(), version}
 	m.mu.Lock()
 	r := m.listed[key]
@@ -100,7 +100,7 @@ func onlyManifest(whole *repo.Release, file string) (*repo.Release, error) {
 	return &out, nil
 }
 
-func (m *run) listing(c *cargo) (Listing, bool) {
+func (m *planner) listing(c *cargo) (Listing, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, ok := m.lock.listings[[2]string{c.from.String(), c.version}]
@@ -108,7 +108,7 @@ func (m *run) listing(c *cargo) (Listing, bool) {
 }
 
 // locked returns what the lock holds of what is wanted of a release.
-func (m *run) locked(c *cargo) []*Locked {
+func (m *planner) locked(c *cargo) []*Locked {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lock.wanted(c)

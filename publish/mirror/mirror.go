@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -48,39 +49,23 @@ type Options struct {
 	// it was mirrored. A destination that is a Replacer then gets it; others
 	// refuse it as long as they have the old one.
 	AcceptChanged bool
-	// ImageRegistry is the registry and path that clusterctl should take all
-	// images from, or "".
-	ImageRegistry string
-	// ConfigMaps also writes the releases as Cluster API Operator reads them.
-	ConfigMaps bool
+	// Settings are what the lock file keeps: where clusterctl should take all images
+	// from, or "", whether there are ConfigMaps for Cluster API Operator and container
+	// images, and so on. Those that are not Given, and MoreImages that are nil, are
+	// those of the last run.
+	Settings Settings
+	Given    Given
 	// Repair puts what the lock says in the place of what is damaged.
 	Repair bool
-	// URL is the address of the web server that shows the mirror, which the lock
-	// file keeps.
-	URL string
 	// Since is the lock of a mirror that has some releases already, which are
 	// left out, or nil.
 	Since *Lock
 	// Needs are the releases that a carried difference relies on.
 	Needs []ReleaseName
-	// WithImages also brings the container images, by Images: it makes the
-	// folder layouts.ImagesFolder hold exactly the named ones, for these platforms or
-	// for all, and returns its files with their checksums. Changed says that what is
-	// there may not be what is wanted.
-	WithImages bool
-	Images     func(ctx context.Context, images []MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error)
-	// Platforms are those that images are brought for, such as linux/amd64; all
-	// if there are none.
-	Platforms []string
-	// MoreImages are images besides those of the releases, such as those that a suite
-	// of tests loads. The lock file keeps them; nil means those of the last run.
-	MoreImages []string
-	// ExternalCertManager tells clusterctl that the clusters of the site have their
-	// own cert-manager, so that it installs none.
-	ExternalCertManager bool
-	// Given says which of these settings count even if they are empty. The lock
-	// file keeps them, and otherwise those of the last run count.
-	Given struct{ ImageRegistry, ConfigMaps, WithImages, Platforms, CertManager bool }
+	// Bring makes the folder layouts.ImagesFolder hold exactly the named container
+	// images, for these platforms or for all, and returns its files with their
+	// checksums. Changed says that what is there may not be what is wanted.
+	Bring func(ctx context.Context, images []MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error)
 	// Verify refuses a release by its error before anything of it is published,
 	// or is nil. It gets the release as its source has it, also if several
 	// providers share it, and the providers whose files are copied; reading the
@@ -146,16 +131,18 @@ type Result struct {
 // file. In a dry run the result holds no warnings.
 func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 	return work(ctx, opts, func(m *run) error {
-		tasks, err := m.resolve(ctx, wants)
+		plan := &planner{run: m, looks: make(chan struct{}, m.Jobs), listed: map[[2]string]*repo.Release{}}
+		tasks, err := plan.resolve(ctx, wants)
 		if err != nil {
 			return err
 		}
-		err = m.transfer(ctx, tasks)
+		copying := &copier{run: m, plan: plan, tokens: make(chan struct{}, m.Jobs), ahead: make(chan struct{}, m.Jobs), parsing: make(chan struct{}, runtime.GOMAXPROCS(0))}
+		err = copying.copy(ctx, tasks)
 		if closeErr := m.closeJournal(); err == nil {
 			err = closeErr
 		}
 		if err == nil && !opts.DryRun {
-			err = m.finish(ctx)
+			err = finish(ctx, m)
 		}
 		return err
 	})
@@ -196,20 +183,14 @@ func newRun(opts Options) (*run, error) {
 	m := &run{
 		Options: opts,
 		beside:  beside{dir: opts.Dir, in: opts.in},
-		tokens:  make(chan struct{}, opts.Jobs),
-		looks:   make(chan struct{}, opts.Jobs),
-		ahead:   make(chan struct{}, opts.Jobs),
-		parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		lock:    newBook(),
 		images:  map[[2]string][]inventory.Image{},
 		touched: map[[2]string]bool{},
 		fresh:   map[[2]string]bool{},
-		lost:    map[[2]string]bool{},
 		vouched: map[[2]string]bool{},
-		listed:  map[[2]string]*repo.Release{},
 	}
-	if opts.ImageRegistry != "" {
-		if err := CheckRegistry(opts.ImageRegistry); err != nil {
+	if r := opts.Settings.ImageRegistry; r != "" {
+		if err := CheckRegistry(r); err != nil {
 			return nil, err
 		}
 	}
@@ -231,22 +212,43 @@ func (m *run) ended(err error) (*Result, error) {
 	return &m.result, nil
 }
 
-// run is the state of one call of Run.
-type run struct {
-	Options
-	beside beside
-	// otherPlatforms says that the last run brought images for others.
-	otherPlatforms bool
-	// tokens are held while files are read from a source.
-	tokens chan struct{}
+// planner finds out what is to be copied.
+type planner struct {
+	*run
 	// looks are held while sources and the mirror are asked what they have, which
 	// takes time but no bandwidth, and so goes on beside the downloads.
 	looks chan struct{}
+	// listed releases were fetched to find the latest version, by source and
+	// version.
+	listed map[[2]string]*repo.Release
+}
+
+// copier copies it.
+type copier struct {
+	*run
+	plan *planner
+	// tokens are held while files are read from a source.
+	tokens chan struct{}
 	// ahead are held by files that are next: their places are asked for while
 	// others are downloaded.
 	ahead chan struct{}
 	// parsing is held while images are looked for.
 	parsing chan struct{}
+}
+
+// finisher writes the files beside the releases.
+type finisher struct {
+	*run
+	// lost releases are in the lock, but not in the mirror.
+	lost map[[2]string]bool
+}
+
+// run is what a run knows of the mirror that it works on, and says about it.
+type run struct {
+	Options
+	beside beside
+	// otherPlatforms says that the last run brought images for others.
+	otherPlatforms bool
 	// opening guards To.Of, which need not be safe for concurrent use.
 	opening sync.Mutex
 
@@ -258,17 +260,12 @@ type run struct {
 	// touched releases are those that this run has seen, fresh those among them
 	// that it has copied.
 	touched, fresh map[[2]string]bool
-	// lost releases are in the lock, but not in the mirror.
-	lost map[[2]string]bool
 	// vouched releases are those in a lock that was signed.
 	vouched map[[2]string]bool
 	// vouchedImages says so of the index of the container images.
 	vouchedImages bool
-	// listed releases were fetched to find the latest version, by source and
-	// version.
-	listed  map[[2]string]*repo.Release
-	journal *journal
-	result  Result
+	journal       *os.File
+	result        Result
 }
 
 // to returns the place of a provider in the mirror.
@@ -290,7 +287,7 @@ func (m *run) at(ctx context.Context, l *Locked) (*repo.Release, error) {
 
 // present reports whether the mirror has a locked release, by what it states
 // and, if it is near, by content.
-func (m *run) present(ctx context.Context, l *Locked) (*repo.Release, error) {
+func (m *planner) present(ctx context.Context, l *Locked) (*repo.Release, error) {
 	got, err := m.at(ctx, l)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -325,7 +322,7 @@ func (m *run) present(ctx context.Context, l *Locked) (*repo.Release, error) {
 
 // acquire waits until files may be read from a source. The first of them may be
 // nil.
-func (m *run) acquire(ctx context.Context, first *repo.Artifact) error {
+func (m *copier) acquire(ctx context.Context, first *repo.Artifact) error {
 	select {
 	case m.tokens <- struct{}{}:
 		return nil
@@ -351,7 +348,7 @@ func take(ctx context.Context, places chan struct{}) error {
 	}
 }
 
-func (m *run) release() { <-m.tokens }
+func (m *copier) release() { <-m.tokens }
 
 func (m *run) warn(format string, args ...any) {
 	m.mu.Lock()

@@ -456,8 +456,8 @@ func TestCertManager(t *testing.T) {
 	dir := memoryDir(t)
 	wants := []Want{{From: from, Provider: layouts.CertManager, File: "cert-manager.yaml", Version: selector(t, "v1.21.1")}, {From: own, Provider: foo}}
 	opts := toFolder(t, dir)
-	opts.ImageRegistry = "mirror.example.com:5000/capi/"
-	opts.ConfigMaps = true
+	opts.Settings.ImageRegistry = "mirror.example.com:5000/capi/"
+	opts.Settings.ConfigMaps = true
 	result := mirrored(t, wants, opts)
 	if len(result.Warnings) > 0 {
 		t.Errorf("%q", result.Warnings)
@@ -679,7 +679,7 @@ func TestSelectors(t *testing.T) {
 		"1.9.0 || >=2.0.0-0": "v1.9.0 v2.0.0-alpha.1",
 	} {
 		s := selector(t, text)
-		m := &run{lock: newBook(), listed: map[[2]string]*repo.Release{}}
+		m := &planner{run: &run{lock: newBook()}, listed: map[[2]string]*repo.Release{}}
 		got, err := s.choose(t.Context(), place, func(v string) ([]byte, error) { return m.metadata(t.Context(), Want{From: place}, v) })
 		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%q: %v %v, want %s", text, got, err, want)
@@ -718,7 +718,7 @@ func TestCorpus(t *testing.T) {
 		wants = append(wants, Want{From: Provider(p), Near: true, Provider: p.Provider})
 	}
 	opts := toFolder(t, dir)
-	opts.ImageRegistry, opts.ConfigMaps = "mirror.example.com/capi", true
+	opts.Settings.ImageRegistry, opts.Settings.ConfigMaps = "mirror.example.com/capi", true
 	result := mirrored(t, wants, opts)
 	if len(result.Outcomes) != len(r.Providers) {
 		t.Errorf("%d of %d providers", len(result.Outcomes), len(r.Providers))

@@ -49,10 +49,10 @@ func (l *Lock) Select(p layouts.Provider, s Selector) (out []Locked) {
 // none of its lists, by their paths. It can be repeated after any failure. Of a
 // mirror whose releases are elsewhere it only forgets those that are gone.
 func Prune(ctx context.Context, gone []Locked, unlisted []string, opts Options) (*Result, error) {
-	return work(ctx, opts, func(m *run) error { return m.prune(ctx, gone, unlisted) })
+	return work(ctx, opts, func(m *run) error { return newFinisher(m).prune(ctx, gone, unlisted) })
 }
 
-func (m *run) prune(ctx context.Context, gone []Locked, unlisted []string) error {
+func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted []string) error {
 	for i := range gone {
 		l := &gone[i]
 		if m.forget(l); !m.Apart {
@@ -94,11 +94,11 @@ func (m *run) prune(ctx context.Context, gone []Locked, unlisted []string) error
 	if err := m.beside.remove(unlisted); err != nil {
 		return err
 	}
-	return m.finish(ctx)
+	return finish(ctx, m.run)
 }
 
 // forget takes a release out of the lock.
-func (m *run) forget(l *Locked) {
+func (m *finisher) forget(l *Locked) {
 	key := [2]string{l.Provider, l.Version}
 	delete(m.lock.releases, key)
 	delete(m.images, key)

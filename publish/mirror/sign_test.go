@@ -19,8 +19,8 @@ func TestSignedImages(t *testing.T) {
 	again := func(sign bool) bool {
 		t.Helper()
 		wants, opts, _, _ := scene(t, dir, nil, nil)
-		opts.WithImages = true
-		opts.Images = func(_ context.Context, _ []MirroredImage, _ []string, changed bool) (map[string]repo.Sum, error) {
+		opts.Settings.Images = true
+		opts.Bring = func(_ context.Context, _ []MirroredImage, _ []string, changed bool) (map[string]repo.Sum, error) {
 			fetched = changed
 			if err := os.MkdirAll(filepath.Dir(index), 0o755); err != nil {
 				return nil, err

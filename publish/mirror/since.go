@@ -8,7 +8,7 @@ import (
 // isAcross reports whether the other side of the gap has a release already, as
 // Options.Since says. The release is then one that the mirror needs there. A
 // version that changed since is refused like one that the mirror has.
-func (m *run) isAcross(c *cargo) (bool, error) {
+func (m *planner) isAcross(c *cargo) (bool, error) {
 	if m.Since == nil {
 		return false, nil
 	}
@@ -46,7 +46,7 @@ func (m *run) isAcross(c *cargo) (bool, error) {
 }
 
 // unmet warns of the releases that a carried difference relies on.
-func (m *run) unmet() {
+func (m *finisher) unmet() {
 	for _, n := range m.Needs {
 		if m.lock.release(n.Provider, n.Version) == nil {
 			m.warn("the bundle relies on %s %s, which is not in this mirror; carry a bundle that holds it", n.Provider, n.Version)

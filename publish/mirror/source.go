@@ -216,7 +216,7 @@ func (t *task) certManager() bool {
 
 // resolve finds the versions that are meant, and joins what is wanted of one
 // release.
-func (m *run) resolve(ctx context.Context, wants []Want) ([]*task, error) {
+func (m *planner) resolve(ctx context.Context, wants []Want) ([]*task, error) {
 	// Several providers of one place ask it once.
 	type question struct{ from, selector string }
 	first := map[question]int{}
@@ -261,7 +261,7 @@ func (m *run) resolve(ctx context.Context, wants []Want) ([]*task, error) {
 
 // metadata reads the metadata.yaml of a version, from the mirror if the lock
 // says that it is there.
-func (m *run) metadata(ctx context.Context, w Want, version string) ([]byte, error) {
+func (m *planner) metadata(ctx context.Context, w Want, version string) ([]byte, error) {
 	r, err := w.From.Fetch(ctx, version)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, metadata.ErrNoRelease

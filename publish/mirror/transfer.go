@@ -12,10 +12,10 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
-// transfer copies releases. Those of one source follow each other, oldest first,
+// copy copies releases. Those of one source follow each other, oldest first,
 // so that what is the latest only moves forward; so do all if they share one
 // place, where those of one version are one release.
-func (m *run) transfer(ctx context.Context, tasks []*task) error {
+func (m *copier) copy(ctx context.Context, tasks []*task) error {
 	slices.SortStableFunc(tasks, func(a, b *task) int { return compareVersions(a.version, b.version) })
 	var chains [][]*unit
 	index := map[string]int{}
@@ -90,10 +90,10 @@ type unit struct {
 }
 
 // lookAt looks at the releases of a unit.
-func (m *run) lookAt(ctx context.Context, u *unit) {
+func (m *copier) lookAt(ctx context.Context, u *unit) {
 	defer close(u.looked)
 	for _, t := range u.tasks {
-		c, err := m.look(ctx, t)
+		c, err := m.plan.look(ctx, t)
 		if err != nil {
 			u.err = err
 			return
@@ -129,7 +129,7 @@ type cargo struct {
 }
 
 // unit copies releases that become visible together, once they were looked at.
-func (m *run) unit(ctx context.Context, u *unit) error {
+func (m *copier) unit(ctx context.Context, u *unit) error {
 	if u.err != nil {
 		return u.err
 	}
@@ -138,7 +138,7 @@ func (m *run) unit(ctx context.Context, u *unit) error {
 	var cargos []*cargo
 	known := true
 	for _, c := range looked {
-		if has, err := m.isAcross(c); has || err != nil {
+		if has, err := m.plan.isAcross(c); has || err != nil {
 			if err != nil {
 				return err
 			}
@@ -215,7 +215,7 @@ func (m *run) unit(ctx context.Context, u *unit) error {
 
 // describeAll makes the entries of releases that are copied. What it parses is
 // large, so that there are no more at a time than processors.
-func (m *run) describeAll(ctx context.Context, cargos []*cargo, entries [][]entry) error {
+func (m *copier) describeAll(ctx context.Context, cargos []*cargo, entries [][]entry) error {
 	if err := take(ctx, m.parsing); err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (c *cargo) outcome(l *Locked, result publish.Result) Outcome {
 }
 
 // put publishes releases that become visible together.
-func (m *run) put(ctx context.Context, releases []*repo.Release) (map[*repo.Release]publish.Result, error) {
+func (m *copier) put(ctx context.Context, releases []*repo.Release) (map[*repo.Release]publish.Result, error) {
 	site := m.To
 	site.Of = m.to
 	parcels, err := site.Parcels(ctx, releases)
@@ -276,7 +276,7 @@ func (m *run) put(ctx context.Context, releases []*repo.Release) (map[*repo.Rele
 	return results, nil
 }
 
-func (m *run) publish(ctx context.Context, p publish.Parcel) (publish.Result, error) {
+func (m *copier) publish(ctx context.Context, p publish.Parcel) (publish.Result, error) {
 	if slices.ContainsFunc(p.Release.Artifacts, func(a *repo.Artifact) bool { return m.passes(a, p.Release) }) {
 		if err := m.acquire(ctx, nil); err != nil {
 			return publish.Result{}, err
@@ -291,7 +291,7 @@ func (m *run) publish(ctx context.Context, p publish.Parcel) (publish.Result, er
 }
 
 // preview tells what would become of releases.
-func (m *run) preview(ctx context.Context, cargos []*cargo) error {
+func (m *copier) preview(ctx context.Context, cargos []*cargo) error {
 	for _, c := range cargos {
 		for i, r := range c.releases {
 			to, err := m.to(r.Provider)
@@ -322,7 +322,7 @@ func (m *run) preview(ctx context.Context, cargos []*cargo) error {
 
 // recorded is what an earlier record says about a release that is copied again:
 // that of the mirror it was carried in, or the lock that is repaired; else nil.
-func (m *run) recorded(c *cargo, r *repo.Release) (l *Locked, listing Listing) {
+func (m *copier) recorded(c *cargo, r *repo.Release) (l *Locked, listing Listing) {
 	if from, ok := c.from.(carried); ok {
 		return from.recorded(r.Provider.Label(), r.Version)
 	}

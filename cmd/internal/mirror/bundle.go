@@ -18,7 +18,7 @@ func bundleTo(env *cli.Env, f *flags, opts *mirror.Options) error {
 	if !mirror.IsBundle(f.to) || open.IsURL(f.to) {
 		return nil
 	}
-	if f.out != "" || f.url != "" {
+	if f.out != "" || f.settings.URL != "" {
 		return cli.Usagef("--out and --url do not fit a bundle, which holds all files of the mirror")
 	}
 	opts.Bundle = env.Path(f.to)
@@ -61,7 +61,7 @@ func wantsOfBundle(env *cli.Env, f *flags, arg string, opts *mirror.Options) ([]
 		wants[i].Trusted = trusted
 	}
 	opts.Needs = append(opts.Needs, lock.Requires...)
-	opts.MoreImages = append(opts.MoreImages, lock.Settings.MoreImages...)
+	opts.Settings.MoreImages = append(opts.Settings.MoreImages, lock.Settings.MoreImages...)
 	env.Detail("%s holds %d releases", name, len(lock.Releases))
 	if len(wants) == 0 && len(lock.Requires) == 0 {
 		return nil, true, fmt.Errorf("%s holds no release", name)

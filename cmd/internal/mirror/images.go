@@ -22,7 +22,7 @@ func imageStore(env *cli.Env, f *flags, dir string) *oci.Store {
 
 // bringImages makes the options bring the container images too.
 func bringImages(env *cli.Env, f *flags, opts *mirror.Options) {
-	opts.Images = func(ctx context.Context, images []mirror.MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error) {
+	opts.Bring = func(ctx context.Context, images []mirror.MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error) {
 		return imageStore(env, f, opts.Dir).Bring(ctx, wanted(images), platforms, changed)
 	}
 }

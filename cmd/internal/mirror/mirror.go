@@ -26,17 +26,14 @@ import (
 
 // flags are the flags of mirror.
 type flags struct {
-	to, out, url  string
+	to, out       string
 	certManager   string
-	imageRegistry string
+	settings      mirror.Settings
 	verify        trust.Verification
 	sign          trust.Key
 	jobs          int
 	dryRun        bool
 	acceptChanged bool
-	configMaps    bool
-	images        bool
-	platforms     []string
 	ociFormat     string
 	pushImages    bool
 	maxWait       time.Duration
@@ -45,7 +42,7 @@ type flags struct {
 	// carried are the bundles among the TARGETs.
 	carried []*mirror.Bundle
 	// given are the settings that are on the command line.
-	given struct{ ImageRegistry, ConfigMaps, WithImages, Platforms, CertManager bool }
+	given mirror.Given
 }
 
 // usualCertManager is the value of --cert-manager without a version.
@@ -110,8 +107,8 @@ version whose files are not what they were when they were mirrored is refused.
 		Args:        cobra.ArbitraryArgs,
 		Annotations: map[string]string{cli.TakesTargets: "true"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given.ImageRegistry, f.given.ConfigMaps, f.given.WithImages = cmd.Flags().Changed("image-registry"), cmd.Flags().Changed("config-maps"), cmd.Flags().Changed("images")
-			f.given.Platforms, f.given.CertManager = cmd.Flags().Changed("platform"), cmd.Flags().Changed("cert-manager")
+			given := cmd.Flags().Changed
+			f.given = mirror.Given{ImageRegistry: given("image-registry"), ConfigMaps: given("config-maps"), Images: given("images"), Platforms: given("platform"), CertManager: given("cert-manager")}
 			return f.run(cmd.Context(), env, args)
 		},
 	}
@@ -125,15 +122,15 @@ func (f *flags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.to, "to", "", "")
 	flags.StringVar(&f.since, "since", "", "")
 	flags.StringVar(&f.out, "out", "", "")
-	flags.StringVar(&f.url, "url", "", "")
+	flags.StringVar(&f.settings.URL, "url", "", "")
 	flags.StringVar(&f.certManager, "cert-manager", "", "")
 	flags.Lookup("cert-manager").NoOptDefVal = usualCertManager
-	flags.StringVar(&f.imageRegistry, "image-registry", "", "")
+	flags.StringVar(&f.settings.ImageRegistry, "image-registry", "", "")
 	flags.StringVar(&f.ociFormat, "oci-format", open.OCIFiles, "")
-	flags.BoolVar(&f.images, "images", false, "")
-	flags.StringSliceVar(&f.platforms, "platform", nil, "")
+	flags.BoolVar(&f.settings.Images, "images", false, "")
+	flags.StringSliceVar(&f.settings.Platforms, "platform", nil, "")
 	flags.BoolVar(&f.pushImages, "push-images", false, "")
-	flags.BoolVar(&f.configMaps, "config-maps", false, "")
+	flags.BoolVar(&f.settings.ConfigMaps, "config-maps", false, "")
 	f.verify.Bind(flags)
 	f.sign.Bind(flags)
 	flags.IntVar(&f.jobs, "jobs", mirror.DefaultJobs, "")
@@ -150,16 +147,14 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return cli.Usagef("there is nothing to mirror: name a TARGET, such as infrastructure-aws, or a clusterctl.yaml")
 	case f.since != "" && !mirror.IsBundle(f.to):
 		return cli.Usagef("--since is for a bundle, such as --to bundle.tar")
-	case len(f.platforms) > 0 && slices.ContainsFunc(f.platforms, func(p string) bool { return !isPlatform(p) }):
-		return cli.Usagef("--platform %s: it must be OS/ARCH, such as linux/amd64,linux/arm64", strings.Join(f.platforms, ","))
+	case slices.ContainsFunc(f.settings.Platforms, func(p string) bool { return !isPlatform(p) }):
+		return cli.Usagef("--platform %s: it must be OS/ARCH, such as linux/amd64,linux/arm64", strings.Join(f.settings.Platforms, ","))
 	case f.jobs < 1:
 		return cli.Usagef("--jobs %d: it takes at least one", f.jobs)
 	}
-	opts := mirror.Options{
-		Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, ImageRegistry: f.imageRegistry, ConfigMaps: f.configMaps, WithImages: f.images, Platforms: f.platforms, Given: f.given,
-	}
-	if f.imageRegistry != "" {
-		if err := mirror.CheckRegistry(f.imageRegistry); err != nil {
+	opts := mirror.Options{Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, Given: f.given}
+	if r := f.settings.ImageRegistry; r != "" {
+		if err := mirror.CheckRegistry(r); err != nil {
 			return cli.Usagef("--image-registry: %w", err)
 		}
 	}
@@ -273,14 +268,14 @@ func tellMirror(env *cli.Env, result *mirror.Result, dir string) {
 
 // mirrorTo opens the destination, and finds the folder for the files beside it.
 func mirrorTo(env *cli.Env, f *flags, opts *mirror.Options) error {
-	if dir, ok := strings.CutPrefix(f.to, "static:"); ok && f.url == "" && f.out == "" {
+	if dir, ok := strings.CutPrefix(f.to, "static:"); ok && f.settings.URL == "" && f.out == "" {
 		if lock, err := mirror.ReadLock(env.Path(dir)); err == nil {
-			f.url = lock.Settings.URL
+			f.settings.URL = lock.Settings.URL
 		}
 	}
-	opts.URL, opts.Apart = f.url, f.out != ""
+	opts.Settings, opts.Apart = f.settings, f.out != ""
 	env.Places().Policy.MaxWait = f.maxWait
-	site, err := targets.Site(env, f.to, open.Options{URL: f.url, OCIFormat: f.ociFormat})
+	site, err := targets.Site(env, f.to, open.Options{URL: f.settings.URL, OCIFormat: f.ociFormat})
 	if err != nil {
 		return err
 	}

@@ -203,7 +203,7 @@ func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*mirror.Lock, er
 		return nil, err
 	}
 	s := lock.Settings
-	f := flags{to: name, url: s.URL, maxWait: cli.UsualWait}
+	f := flags{to: name, settings: mirror.Settings{URL: s.URL}, maxWait: cli.UsualWait}
 	switch {
 	case s.To != "":
 		f.to, f.out = s.To, name

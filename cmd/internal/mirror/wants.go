@@ -82,7 +82,7 @@ func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mir
 		return nil, cli.UsageError(err)
 	}
 	if f.certManager == externalCertManager || f.certManager == usualCertManager && cm.External() {
-		opts.ExternalCertManager = true
+		opts.Settings.ExternalCertManager = true
 		return out, nil
 	}
 	if f.certManager != usualCertManager {
@@ -203,8 +203,8 @@ func wantsOfSuite(ctx context.Context, env *cli.Env, name string, opts *mirror.O
 		out = append(out, w)
 	}
 	for _, image := range s.Config.Images {
-		if ref := image.Name.Value; ref != "" && !slices.Contains(opts.MoreImages, ref) {
-			opts.MoreImages = append(opts.MoreImages, ref)
+		if ref := image.Name.Value; ref != "" && !slices.Contains(opts.Settings.MoreImages, ref) {
+			opts.Settings.MoreImages = append(opts.Settings.MoreImages, ref)
 		}
 	}
 	return out, nil
