@@ -102,12 +102,15 @@ type Difference struct {
 func (d Difference) IsZero() bool { return len(d.Changed)+len(d.Missing)+len(d.Extra) == 0 }
 
 // String lists the names by kind.
-func (d Difference) String() string {
+func (d Difference) String() string { return d.In("not published", "only published") }
+
+// In is String with other words for missing and extra files.
+func (d Difference) In(missing, extra string) string {
 	var parts []string
 	for _, kind := range []struct {
 		word  string
 		names []string
-	}{{"changed", d.Changed}, {"not published", d.Missing}, {"only published", d.Extra}} {
+	}{{"changed", d.Changed}, {missing, d.Missing}, {extra, d.Extra}} {
 		if len(kind.names) > 0 {
 			parts = append(parts, kind.word+" "+strings.Join(kind.names, ", "))
 		}

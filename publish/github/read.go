@@ -65,17 +65,8 @@ func (d *Repository) Fetch(ctx context.Context, version string) (*repo.Release, 
 	return d.released(ctx, r, public && !d.enterprise() && !d.elsewhere), nil
 }
 
-// published reads the release of a tag with its assets. The error wraps
+// releaseOf reads the release of a tag, without its assets. The error wraps
 // fs.ErrNotExist if there is none.
-func (d *Repository) published(ctx context.Context, version string) (*release, error) {
-	r, err := d.releaseOf(ctx, version)
-	if err != nil {
-		return nil, err
-	}
-	return r, d.load(ctx, r)
-}
-
-// releaseOf is published without the assets.
 func (d *Repository) releaseOf(ctx context.Context, version string) (*release, error) {
 	r := new(release)
 	err := d.get(ctx, "releases/tags/"+escape(version), r)
@@ -143,78 +134,4 @@ func (d *Repository) Verify(ctx context.Context, r *repo.Release) error {
 			return err
 		}
 	}
-}
-
-// State is what a repository knows of a version.
-type State struct {
-	// Commit is where the tag is; empty if there is none.
-	Commit string
-	// Published is true if there is a release that readers see. A tag without
-	// one breaks clusterctl for everybody.
-	Published bool
-	// Immutable is true if the release can never change.
-	Immutable bool
-	// Unfinished are the assets of the release whose upload broke off.
-	Unfinished []string
-	// Drafts are the addresses of the drafts of this version. Only a token
-	// that may write sees them.
-	Drafts []string
-}
-
-// State looks at everything there is of a version.
-func (d *Repository) State(ctx context.Context, version string) (State, error) {
-	var s State
-	fail := func(err error) (State, error) {
-		return State{}, fmt.Errorf("look at %s of %s: %w", version, d, err)
-	}
-	_, err := d.repository(ctx)
-	if err != nil {
-		return fail(err)
-	}
-	if s.Commit, err = d.commitOf(ctx, version); err != nil {
-		return fail(err)
-	}
-	r, err := d.published(ctx, version)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fail(err)
-	}
-	if err == nil {
-		s.Published, s.Immutable = true, r.Immutable
-		for _, a := range r.assets {
-			if a.State != uploaded {
-				s.Unfinished = append(s.Unfinished, a.Name)
-			}
-		}
-	}
-	if d.opt.Token == "" {
-		return s, nil
-	}
-	_, err = list(ctx, d, "releases", func(r *release) bool {
-		if meant, _ := of(r, version); r.Draft && meant {
-			s.Drafts = append(s.Drafts, string(r.Page))
-		}
-		return false
-	})
-	if err != nil {
-		return fail(err)
-	}
-	return s, nil
-}
-
-// Tags lists the tags that are semantic versions, oldest first, whether they
-// have a release or not. That is what clusterctl takes for the versions of a
-// Go module (clusterctl: goproxy.Client.GetVersions).
-func (d *Repository) Tags(ctx context.Context) ([]string, error) {
-	type tag struct {
-		Name string `json:"name"`
-	}
-	all, err := list(ctx, d, "tags", func(t *tag) bool { return len(t.Name) <= maxName })
-	if err != nil {
-		return nil, fmt.Errorf("list the tags of %s: %w", d, err)
-	}
-	tags := make([]string, len(all))
-	for i, t := range all {
-		tags[i] = t.Name
-	}
-	return publish.Versions(tags), nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -177,67 +176,6 @@ func TestFlatMemory(t *testing.T) {
 	// Both sides, and TLS, run in this process; the race detector empties pools.
 	if used := after.TotalAlloc - before.TotalAlloc; used > size/2 {
 		t.Errorf("%d bytes were allocated", used)
-	}
-}
-
-func TestState(t *testing.T) {
-	t.Parallel()
-	h := start(t, fake.Options{})
-	at := h.fresh(func(r *fake.Repository) {
-		r.Immutable = true
-		r.Tags = []fake.Tag{{Name: "v1.0.0"}, {Name: "v1.1.0", Annotated: true}}
-	})
-	head := h.Tags("acme/" + at)[0].SHA
-	for _, r := range []fake.Release{
-		{Tag: "v1.1.0", Draft: true}, {Tag: "v1.2.0", Draft: true}, {Tag: "v1.2.0", Draft: true},
-		{Tag: "v1.3.0", Immutable: true, Assets: []fake.Asset{{Name: "a", Data: []byte("x")}, {Name: "b", State: fake.Starter}}},
-	} {
-		if _, err := h.AddRelease("acme/"+at, r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for version, want := range map[string]State{
-		"v0.9.0": {},
-		"v1.0.0": {Commit: head},
-		"v1.1.0": {Commit: head, Drafts: make([]string, 1)},
-		"v1.2.0": {Drafts: make([]string, 2)},
-		"v1.3.0": {Commit: head, Published: true, Immutable: true, Unfinished: []string{"b"}},
-	} {
-		got, err := h.open(t, at).State(t.Context(), version)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.Commit != want.Commit || got.Published != want.Published || got.Immutable != want.Immutable || !slices.Equal(got.Unfinished, want.Unfinished) || len(got.Drafts) != len(want.Drafts) {
-			t.Errorf("%s: got %+v, want %+v", version, got, want)
-		}
-		got, err = h.open(t, at, func(o *Options) { o.Token = "" }).State(t.Context(), version)
-		if err != nil || got.Commit != want.Commit || got.Published != want.Published || got.Drafts != nil {
-			t.Errorf("%s without a token: got %+v, %v", version, got, err)
-		}
-	}
-	if _, err := h.open(t, "missing").State(t.Context(), "v1.0.0"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
-}
-
-// TestTags answers what the fake has no operation for.
-func TestTags(t *testing.T) {
-	t.Parallel()
-	pages := map[string]string{"1": `[{"name":"v1.10.0"},{"name":"nightly"}]`, "2": `[{"name":"v1.9.0"},{"name":"v1.10.0"}]`}
-	d, err := New(Options{Owner: "acme", Name: "provider", Base: answers(func(req *http.Request) *http.Response {
-		page := req.URL.Query().Get("page")
-		resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(pages[page])), Request: req}
-		if page == "1" {
-			resp.Header.Set("Link", `<https://api.github.com/repositories/1/tags?per_page=100&page=2>; rel="next"`)
-		}
-		return resp
-	})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := d.Tags(t.Context())
-	if err != nil || !slices.Equal(got, []string{"v1.9.0", "v1.10.0"}) {
-		t.Errorf("got %v, %v", got, err)
 	}
 }
 

@@ -119,43 +119,6 @@ func New(o Options) (*Package, error) {
 	return p, nil
 }
 
-// Open returns the destination that a provider URL names. Of the options it
-// takes all but the place: ServerURL and APIURL may say where the host of the
-// URL really is.
-func Open(l layouts.Location, o Options) (*Package, error) {
-	project, err := url.PathUnescape(l.Project)
-	if l.Kind != layouts.GitLab || err != nil {
-		return nil, fmt.Errorf("%s is no URL of a GitLab package", l.URL())
-	}
-	if o.ServerURL == "" {
-		o.ServerURL = "https://" + l.Host
-	}
-	o.Project, o.Package, o.File = project, l.Package, l.File
-	return New(o)
-}
-
-// placeholder is replaced by the label of the provider.
-const placeholder = "{provider}"
-
-// Site returns a project as a place to publish to. In the names of project and
-// package, {provider} stands for the label of a provider; a package without a
-// name is named so. The providers share a package whose name is fixed.
-func Site(o Options) publish.Site {
-	if o.Package == "" {
-		o.Package = placeholder
-	}
-	return publish.Site{
-		Name:   strings.TrimSuffix(o.ServerURL, "/") + "/" + o.Project,
-		Shared: !strings.Contains(o.Project+o.Package, placeholder),
-		Of: func(p layouts.Provider) (publish.Destination, error) {
-			o := o
-			o.Project = strings.ReplaceAll(o.Project, placeholder, p.Label())
-			o.Package = strings.ReplaceAll(o.Package, placeholder, p.Label())
-			return New(o)
-		},
-	}
-}
-
 const apiPath = "/api/v4"
 
 // parseBase reads the URL of a server, without what does not belong there.

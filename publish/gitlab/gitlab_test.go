@@ -1044,7 +1044,7 @@ func TestRealName(t *testing.T) {
 		if err != nil || parseErr != nil {
 			t.Fatal(err, parseErr)
 		}
-		reader, err := Open(l, Options{Token: u.secret, Base: base, Policy: quick()})
+		reader, err := New(Options{ServerURL: "https://" + l.Host, Project: where, Package: l.Package, File: l.File, Token: u.secret, Base: base, Policy: quick()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,47 +69,11 @@ func TestURL(t *testing.T) {
 			if err != nil || l != want || got != want.URL() {
 				t.Errorf("%s: %+v, %v", got, l, err)
 			}
-			again, err := Open(l, Options{})
-			if err != nil {
-				t.Error(err)
-				continue
-			}
-			if back, err := again.URL(version, gate); err != nil || back != got || again.o.File != gate {
-				t.Errorf("%s came back as %s, %v", got, back, err)
-			}
 		}
 		for _, bad := range []struct{ version, file string }{{layouts.Latest, gate}, {"1", gate}, {" v1.0.0", gate}, {"v1.0.0", "a/b"}, {"v1.0.0", ""}} {
 			if got, err := p.URL(bad.version, bad.file); err == nil {
 				t.Errorf("%v: %s", bad, got)
 			}
 		}
-	}
-	if _, err := Open(layouts.Location{Kind: layouts.GitHub}, Options{}); err == nil {
-		t.Error("opened GitHub")
-	}
-}
-
-func TestSite(t *testing.T) {
-	for _, tt := range []struct {
-		project, name string
-		shared        bool
-		want          string
-	}{
-		{"g/p", "", false, "/g%2Fp/packages/generic/infrastructure-foo/v1.0.0/f"},
-		{"g/p", "all", true, "/g%2Fp/packages/generic/all/v1.0.0/f"},
-		{"g/p", "capi-{provider}", false, "/g%2Fp/packages/generic/capi-infrastructure-foo/v1.0.0/f"},
-		{"g/{provider}", "x", false, "/g%2Finfrastructure-foo/packages/generic/x/v1.0.0/f"},
-	} {
-		site := Site(Options{ServerURL: "https://gitlab.example.com", Project: tt.project, Package: tt.name})
-		d, err := site.Of(foo)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := d.URL("v1.0.0", "f"); err != nil || !strings.HasSuffix(got, tt.want) || site.Shared != tt.shared {
-			t.Errorf("%+v: %s, %v, %v", tt, got, site.Shared, err)
-		}
-	}
-	if _, err := Site(Options{ServerURL: "https://git.example.com", Project: "g/p"}).Of(foo); err == nil {
-		t.Error("an unreadable host is accepted")
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
 
@@ -218,18 +219,10 @@ func Writable(dir string) error {
 			err = writable(at)
 		}
 		if err != nil {
-			return &fs.PathError{Op: "write to", Path: at, Err: cause(err)}
+			return &fs.PathError{Op: "write to", Path: at, Err: files.Cause(err)}
 		}
 		return nil
 	}
-}
-
-// cause drops the words of the system call, which repeat the path.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // Put publishes a release. It refuses to write through a label or version that

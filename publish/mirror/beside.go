@@ -117,7 +117,7 @@ func (b beside) read(name string) (data []byte, err error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", b.path(name), cause(err))
+		return nil, fmt.Errorf("%s: %w", b.path(name), files.Cause(err))
 	}
 	return data, nil
 }
@@ -156,7 +156,7 @@ func (b beside) write(name string, data []byte) (changed bool, err error) {
 		return false, err
 	}
 	fail := func(err error) (bool, error) {
-		return false, fmt.Errorf("write %s: %w", b.path(name), cause(err))
+		return false, fmt.Errorf("write %s: %w", b.path(name), files.Cause(err))
 	}
 	root, err := b.open()
 	if err != nil {
@@ -181,17 +181,6 @@ func (b beside) write(name string, data []byte) (changed bool, err error) {
 	return true, nil
 }
 
-// cause drops the words of the system call, which repeat the path.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
-		return e.Err
-	}
-	return err
-}
-
 // journalFile remembers the releases of a run that has not come to its end. It
 // has one entry on each line.
 const journalFile = ".clusterctl-repo-mirror.jsonl"
@@ -210,7 +199,7 @@ func (m *run) write(e entry) error {
 			root.Close()
 		}
 		if err != nil {
-			return fmt.Errorf("write %s: %w", m.beside.path(journalFile), cause(err))
+			return fmt.Errorf("write %s: %w", m.beside.path(journalFile), files.Cause(err))
 		}
 		m.journal = f
 	}
@@ -219,7 +208,7 @@ func (m *run) write(e entry) error {
 		return err
 	}
 	if _, err := m.journal.Write(slices.Concat([]byte("\n"), line, []byte("\n"))); err != nil {
-		return fmt.Errorf("write %s: %w", m.beside.path(journalFile), cause(err))
+		return fmt.Errorf("write %s: %w", m.beside.path(journalFile), files.Cause(err))
 	}
 	return nil
 }
@@ -229,7 +218,7 @@ func (m *run) closeJournal() error {
 		return nil
 	}
 	if err := m.journal.Close(); err != nil {
-		return fmt.Errorf("write %s: %w", m.beside.path(journalFile), cause(err))
+		return fmt.Errorf("write %s: %w", m.beside.path(journalFile), files.Cause(err))
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func OpenBundle(name string) (*Bundle, error) {
 		f, err = os.Open(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the bundle %s: %w", name, cause(err))
+		return nil, fmt.Errorf("open the bundle %s: %w", name, files.Cause(err))
 	}
 	b := &Bundle{name: name, file: f, places: map[string]span{}}
 	if err := b.index(info.Size()); err != nil {
@@ -279,7 +279,7 @@ func pack(ctx context.Context, w io.Writer, root *os.Root) error {
 	for _, f := range listed {
 		file, err := openFile(root, f.Name, os.O_RDONLY)
 		if err != nil {
-			return &unfitError{fmt.Errorf("%s: %w", f.Name, cause(err))}
+			return &unfitError{fmt.Errorf("%s: %w", f.Name, files.Cause(err))}
 		}
 		info, err := file.Stat()
 		if err == nil {

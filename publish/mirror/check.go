@@ -104,7 +104,7 @@ func Check(ctx context.Context, name string, jobs int) (*Report, error) {
 		defer c.beside.in.Close()
 	} else {
 		if c.root, err = os.OpenRoot(name); err != nil {
-			return nil, fmt.Errorf("open the mirror %s: %w", name, cause(err))
+			return nil, fmt.Errorf("open the mirror %s: %w", name, files.Cause(err))
 		}
 		defer c.root.Close()
 	}
@@ -349,7 +349,7 @@ func (c *checker) contents(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			v.kind, v.why = Damaged, cause(err).Error()
+			v.kind, v.why = Damaged, files.Cause(err).Error()
 			return nil
 		}
 		defer func() { _ = close() }() // reading is over
@@ -448,7 +448,7 @@ func (c *checker) walk(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return fmt.Errorf("read %s: %w", c.beside.path(name), cause(err))
+			return fmt.Errorf("read %s: %w", c.beside.path(name), files.Cause(err))
 		case name == ".", c.wanted[name] != nil, name == layouts.ChecksumFile, name == layouts.SignatureFile:
 			return nil
 		case base == journalFile:

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -134,7 +135,7 @@ func finish(ctx context.Context, of *run) error {
 		return err
 	}
 	if err := os.Remove(m.beside.path(journalFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove %s: %w", m.beside.path(journalFile), cause(err))
+		return fmt.Errorf("remove %s: %w", m.beside.path(journalFile), files.Cause(err))
 	}
 	return nil
 }

@@ -194,20 +194,11 @@ type ChangedError struct {
 
 // Error names the files and the way out.
 func (e *ChangedError) Error() string {
-	var parts []string
-	for _, kind := range []struct {
-		word  string
-		names []string
-	}{{"changed", e.Changed}, {"gone", e.Missing}, {"new", e.Extra}} {
-		if len(kind.names) > 0 {
-			parts = append(parts, kind.word+" "+strings.Join(kind.names, ", "))
-		}
-	}
 	other := ""
 	if e.From != e.Locked {
 		other = fmt.Sprintf(" (from %s)", e.Locked)
 	}
-	return fmt.Sprintf("%s at %s is not what it was when it was mirrored%s: %s; a released version must never change, so find out who changed it and why before you take it with --allow changed", e.Release, e.From, other, strings.Join(parts, "; "))
+	return fmt.Sprintf("%s at %s is not what it was when it was mirrored%s: %s; a released version must never change, so find out who changed it and why before you take it with --allow changed", e.Release, e.From, other, e.In("gone", "new"))
 }
 
 // book is the lock in memory.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // Keep returns the releases of the lock that are not among the newest n of their
@@ -117,12 +118,12 @@ func (b beside) remove(names []string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("open the mirror %s: %w", b.dir, cause(err))
+		return fmt.Errorf("open the mirror %s: %w", b.dir, files.Cause(err))
 	}
 	defer root.Close()
 	for _, name := range names {
 		if err := root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove %s: %w", b.path(name), cause(err))
+			return fmt.Errorf("remove %s: %w", b.path(name), files.Cause(err))
 		}
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if root.Remove(dir) != nil {

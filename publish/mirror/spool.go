@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // spoolPrefix begins the name of a spool, which is hidden from everybody who
@@ -45,7 +46,7 @@ func newSpool(dir string) (*spool, error) {
 }
 
 func (s *spool) fail(err error) error {
-	return fmt.Errorf("keep files in %s while they are copied: %w", s.dir, cause(err))
+	return fmt.Errorf("keep files in %s while they are copied: %w", s.dir, files.Cause(err))
 }
 
 // place is where one file will be. It must be called by one goroutine.

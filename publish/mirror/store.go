@@ -198,7 +198,7 @@ func (h *held) store(ctx context.Context, result *Result) error {
 	}
 	result.Bundle = sum
 	if err := h.clear(); err != nil {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%s could not be removed: %v", h.dir, cause(err)))
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%s could not be removed: %v", h.dir, files.Cause(err)))
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (h *held) pack(ctx context.Context) (sum repo.Sum, err error) {
 		return pack(ctx, io.MultiWriter(w, digest), root)
 	})
 	if err != nil {
-		return sum, cause(err)
+		return sum, files.Cause(err)
 	}
 	if d, err := parent.Open("."); err == nil {
 		_ = d.Sync() // not every file system can

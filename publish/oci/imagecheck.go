@@ -9,8 +9,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -40,25 +40,21 @@ const atOnce = 8
 func CheckImages(ctx context.Context, images []Image, open func(host, repository string) (*Repository, error)) []Status {
 	out := make([]Status, len(images))
 	first := map[Image]int{}
-	var work sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	var ask []int
 	for i, image := range images {
 		out[i].Image = image
-		if _, again := first[image]; again {
-			continue
+		if _, again := first[image]; !again {
+			first[image], ask = i, append(ask, i)
 		}
-		first[image] = i
-		work.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			d, err := open(image.Host, image.Repository)
-			if err == nil {
-				out[i].Platforms, err = d.platforms(ctx, image.Reference)
-			}
-			out[i].Err = err
-		})
 	}
-	work.Wait()
+	parallel.Limited(atOnce, len(ask), func(n int) {
+		to := &out[ask[n]]
+		d, err := open(to.Image.Host, to.Image.Repository)
+		if err == nil {
+			to.Platforms, err = d.platforms(ctx, to.Image.Reference)
+		}
+		to.Err = err
+	})
 	for i := range out {
 		out[i] = out[first[images[i]]]
 	}

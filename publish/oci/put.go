@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 )
 
 // maxUploads is how many files are sent at the same time.
@@ -336,27 +337,20 @@ func (p *upload) blobs(ctx context.Context, _ state) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, len(p.b.blobs))
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range min(maxUploads, len(p.b.blobs)) {
-		wg.Go(func() {
-			for i := range next {
-				if errs[i] = p.blob(ctx, i); errs[i] != nil {
-					if !transport.IsTemporary(errs[i]) {
-						cancel()
-					}
-				}
-			}
-		})
-	}
-	for i := range p.b.blobs {
+	parallel.Limited(maxUploads, len(p.b.blobs), func(i int) {
 		if p.stored[i] {
-			continue
+			return
 		}
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+		if errs[i] = p.ensure(ctx, p.b.blobs[i]); errs[i] != nil {
+			if !transport.IsTemporary(errs[i]) {
+				cancel()
+			}
+			return
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.stored[i] = true
+	})
 	return worst(errs)
 }
 
@@ -382,22 +376,16 @@ func worst(errs []error) (out error) {
 	return out
 }
 
-// blob stores one file if it is not there.
-func (p *upload) blob(ctx context.Context, i int) error {
-	x := p.b.blobs[i]
+// ensure stores one file if it is not there.
+func (p *upload) ensure(ctx context.Context, x blob) error {
 	exists, err := p.d.exists(ctx, p.d.remote.Blobs(), x.desc)
 	if err != nil {
 		return fmt.Errorf("look for %s: %w", x.file.Name, err)
 	}
-	if !exists {
-		if err := p.send(ctx, x); err != nil {
-			return err
-		}
+	if exists {
+		return nil
 	}
-	p.mu.Lock()
-	p.stored[i] = true
-	p.mu.Unlock()
-	return nil
+	return p.send(ctx, x)
 }
 
 // send streams a file to the registry.

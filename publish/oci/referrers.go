@@ -87,11 +87,7 @@ func (d *Repository) detached(ctx context.Context, subject v1.Descriptor, r *rep
 func (p *upload) attach(ctx context.Context, s state) error {
 	for _, ref := range s.detached {
 		for _, x := range ref.blobs {
-			exists, err := p.d.exists(ctx, p.d.remote.Blobs(), x.desc)
-			if err == nil && !exists {
-				err = p.send(ctx, x)
-			}
-			if err != nil {
+			if err := p.ensure(ctx, x); err != nil {
 				return err
 			}
 		}

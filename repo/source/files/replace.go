@@ -17,7 +17,7 @@ var ErrChanged = errors.New("the file has changed since it was read")
 // still has the old content: afterwards the file has one or the other, whole. The
 // mode stays. The error wraps ErrChanged if the file has another content.
 func Replace(name string, old, content []byte) error {
-	fail := func(err error) error { return fmt.Errorf("%s: %w", name, pathless(err)) }
+	fail := func(err error) error { return fmt.Errorf("%s: %w", name, Cause(err)) }
 	info, err := os.Lstat(name)
 	switch {
 	case err != nil:
@@ -75,8 +75,8 @@ func Write(root *os.Root, name, temp string, content func(io.Writer) error) erro
 	return err
 }
 
-// pathless drops the words of the system call, which repeat the path.
-func pathless(err error) error {
+// Cause drops the words of the system call from an error, which repeat the path.
+func Cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
 	}
