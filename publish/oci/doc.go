@@ -15,6 +15,14 @@
 //
 // Blobs are stored first, then the manifest under its digest, and last the tag,
 // which makes the release visible as a whole. Container images of a mirror are
-// copied by a Store. The package must not know how a release was made, whether it
+// copied by a Store.
+//
+// Of oras v2.6.4, CopyGraph copies images. Its auth.Client would replace about half of
+// auth.go, but it refuses token servers in private networks, where those of companies
+// are, without a switch, and hands the credential to any public server that a registry
+// names. Its content/oci would replace about 80 of the 300 lines of layout.go, but it
+// follows links that others plant in the folder, and does not wait for the disk.
+//
+// The package must not know how a release was made, whether it
 // is any good, or what images are for.
 package oci
