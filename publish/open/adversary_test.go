@@ -136,7 +136,11 @@ func attack(t *testing.T, serve adversary, name string) {
 	server := httptest.NewServer(http.HandlerFunc(serve))
 	defer server.Close()
 	defer server.CloseClientConnections()
-	base := &divert{to: strings.TrimPrefix(server.URL, "http://"), next: &http.Transport{}}
+	usual, ok := transport.Usual().(*http.Transport) // with its limits
+	if !ok {
+		t.Fatal("the usual transport is another one")
+	}
+	base := &divert{to: strings.TrimPrefix(server.URL, "http://"), next: usual.Clone()}
 	defer base.next.CloseIdleConnections()
 	p := &Places{Env: func(n string) (string, bool) { v, ok := every[n]; return v, ok }, Base: base}
 	var slept atomic.Int64
@@ -184,7 +188,7 @@ func attack(t *testing.T, serve adversary, name string) {
 			t.Errorf("%s succeeds", verb)
 		}
 	}
-	if mb := peak() >> 20; mb > 300*detector {
+	if mb := peak() >> 20; mb > 150*detector {
 		t.Errorf("%d MB of memory", mb)
 	}
 	if base.leaks.Load() > 0 {
