@@ -135,7 +135,7 @@ func (k *kustomizations) mark(s *source) {
 			k.additions(u.kind, string(f.data))
 			u.unit = f.name
 			k.uses[s.name] = append(k.uses[s.name], u)
-			if !isOperations(f.data) {
+			if patchList(string(f.data)) == nil {
 				f.partial = true
 				continue
 			}
@@ -163,11 +163,7 @@ func (k *kustomizations) inlineUse(s *source, e *edit.Entry, u use) {
 
 // additions remembers the fields that a list of JSON patches adds to.
 func (k *kustomizations) additions(kind, text string) {
-	d, err := edit.Parse(strings.ReplaceAll(text, "\r\n", "\n"), 0)
-	if err != nil || !d.Root.IsList() {
-		return
-	}
-	for _, e := range d.Root.Entries {
+	for _, e := range patchList(text) {
 		if segments := pointer(e.Value.Text("path")); len(segments) > 1 {
 			if k.added == nil {
 				k.added = map[string][]string{}
@@ -182,10 +178,13 @@ func (k *kustomizations) patched(kind, field string) bool {
 	return within(k.added[kind], field) || within(k.added[""], field)
 }
 
-// isOperations reports whether a patch is a list of JSON patches.
-func isOperations(data []byte) bool {
-	d, err := edit.Parse(strings.ReplaceAll(string(data), "\r\n", "\n"), 0)
-	return err == nil && d.Root.IsList()
+// patchList are the JSON patches of a text; nil if it is another one.
+func patchList(text string) []*edit.Entry {
+	d, err := edit.Parse(strings.ReplaceAll(text, "\r\n", "\n"), 0)
+	if err != nil || !d.Root.IsList() {
+		return nil
+	}
+	return d.Root.Entries
 }
 
 // target reads what a patch applies to; nil if it is not of a migrated kind.
@@ -298,14 +297,10 @@ func (k *kustomizations) file(name string, s *source, o Options) *Result {
 
 // inline migrates a patch in the text of a kustomization.
 func (k *kustomizations) inline(f *file, d *edit.Document, e *edit.Entry, t *target) {
-	if e.Value.Kind != edit.Leaf {
+	head, text, indent, ok := literal(e.Value.Raw)
+	if e.Value.Kind != edit.Leaf || !ok {
 		return
 	}
-	head, content, ok := strings.Cut(e.Value.Raw, "\n")
-	if !ok || !strings.HasPrefix(head, "|") || strings.ContainsAny(head, "0123456789") {
-		return
-	}
-	text, indent := dedent(content)
 	now := text
 	if p, err := edit.Parse(text+"\n", e.Line); err == nil && p.Root.IsList() {
 		if t != nil {
@@ -320,7 +315,6 @@ func (k *kustomizations) inline(f *file, d *edit.Document, e *edit.Entry, t *tar
 	}
 	if now != text {
 		e.Value.SetRaw(head + "\n" + reindent(now, indent))
-		e.Touch()
 	}
 }
 

@@ -129,11 +129,10 @@ type argumentPatch struct {
 
 // learnPatches remembers what the JSON patches of a unit make of arguments.
 func (k *kustomizations) learnPatches(unit, text string) {
-	d, err := edit.Parse(strings.ReplaceAll(text, "\r\n", "\n"), 0)
-	if err != nil || !d.Root.IsList() || k.patches[unit] != nil {
+	if k.patches[unit] != nil {
 		return
 	}
-	for _, e := range d.Root.Entries {
+	for _, e := range patchList(text) {
 		segments := pointer(e.Value.Text("path"))
 		for path := range argumentPaths(k.contract) {
 			parts := strings.Split(path, ".")

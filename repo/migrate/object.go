@@ -190,8 +190,7 @@ func (o *object) insert(at *edit.Node, e *edit.Entry, path []string, index, inde
 			next = edit.NewEntry(name, edit.NewMap(at))
 			if top {
 				next.Lead = e.TakeLead()
-				by := at.Indent - indent
-				shiftLead(next, by)
+				next.ShiftComments(at.Indent - indent)
 				at.Insert(index, next)
 				o.after[anchor] = next
 			} else {
@@ -216,13 +215,6 @@ func (o *object) insert(at *edit.Node, e *edit.Entry, path []string, index, inde
 	if top {
 		o.after[anchor] = e
 	}
-}
-
-// shiftLead moves only the lines before an entry.
-func shiftLead(e *edit.Entry, by int) {
-	bare := &edit.Entry{Lead: e.Lead}
-	bare.Shift(by)
-	e.Lead = bare.Lead
 }
 
 // prune removes maps that were emptied, up to one that stays, and reports whether
@@ -315,7 +307,6 @@ func (o *object) bump(e *edit.Entry, k *table.Kind) {
 	for _, v := range k.From {
 		if edit.Unquote(e.Value.Raw) == k.Group+"/"+v {
 			e.Value.SetRaw(strings.Replace(e.Value.Raw, k.Group+"/"+v, k.APIVersion(), 1))
-			e.Touch()
 			return
 		}
 	}

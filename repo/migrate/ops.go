@@ -219,8 +219,8 @@ func templateTree(v *edit.Node) *edit.Node {
 		return nil
 	}
 	text := v.Raw
-	if head, content, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(head, "|") && !strings.ContainsAny(head, "0123456789") {
-		text, _ = dedent(content)
+	if _, content, _, ok := literal(text); ok {
+		text = content
 	} else if text = edit.Unquote(text); strings.Contains(text, "\n") {
 		return nil
 	}
@@ -471,31 +471,17 @@ func (p *operations) argument(item *edit.Entry, op string, segments []string) {
 		value.Shift(2)
 		fields.Insert(1, value)
 		e.Set(fields)
-	case item.Value.At("valueFrom", "variable") != nil:
-		e := item.Value.At("valueFrom", "variable")
+	case item.Value.At("valueFrom", "variable") != nil || item.Value.At("valueFrom", "template") != nil:
+		e, why := item.Value.At("valueFrom", "template"), "the template has several lines"
+		if variable := item.Value.At("valueFrom", "variable"); variable != nil {
+			e, why = variable, "the variable "+edit.Unquote(variable.Value.Raw)+" cannot be named in a template"
+		}
 		if arg.unsure {
-			fail("the variable " + edit.Unquote(e.Value.Raw) + " cannot be named in a template")
+			fail(why)
 			return
 		}
 		e.Rename("template")
-		indent := strings.Repeat(" ", e.Owner().Indent+2)
-		if item.Value.Get("valueFrom").Value.Flow {
-			item.Value.Get("valueFrom").Value.Unflow()
-			indent = strings.Repeat(" ", e.Owner().Indent+2)
-		}
-		e.Value.SetRaw("|\n" + indent + "name: " + asText(name) + "\n" + indent + "value: " + arg.value)
-		if e.Comment != "" {
-			e.Lead, e.Comment = append(e.Lead, strings.Repeat(" ", e.Owner().Indent)+strings.TrimSpace(e.Comment)), ""
-		}
-	case item.Value.At("valueFrom", "template") != nil:
-		e := item.Value.At("valueFrom", "template")
-		if arg.unsure {
-			fail("the template has several lines")
-			return
-		}
-		if v := item.Value.Get("valueFrom").Value; v.Flow {
-			v.Unflow()
-		}
+		item.Value.Get("valueFrom").Value.Unflow()
 		indent := strings.Repeat(" ", e.Owner().Indent+2)
 		e.Value.SetRaw("|\n" + indent + "name: " + asText(name) + "\n" + indent + "value: " + arg.value)
 		if e.Comment != "" {

@@ -81,14 +81,10 @@ func (o *object) unknown() []unknownField {
 func (f *file) nested(n *edit.Node) {
 	n.Walk(func(e *edit.Entry) bool {
 		v := e.Value
-		if v.Kind != edit.Leaf || !strings.HasPrefix(v.Raw, "|") || !old(v.Raw, f.opts.Contract) {
+		head, text, indent, ok := literal(v.Raw)
+		if v.Kind != edit.Leaf || !ok || !old(v.Raw, f.opts.Contract) {
 			return true
 		}
-		head, content, ok := strings.Cut(v.Raw, "\n")
-		if !ok || strings.ContainsAny(head, "0123456789") {
-			return true
-		}
-		text, indent := dedent(content)
 		inner := &file{name: f.name, opts: f.opts, result: &Result{}, step: f.step, uses: f.uses, converted: f.converted, shared: f.shared}
 		out := strings.Join(inner.documents(edit.Split(text+"\n"), e.Line), "")
 		f.result.Findings = append(f.result.Findings, inner.result.Findings...)
@@ -96,10 +92,19 @@ func (f *file) nested(n *edit.Node) {
 		f.result.Left += inner.result.Left
 		if now := strings.TrimSuffix(out, "\n"); now != text {
 			v.SetRaw(head + "\n" + reindent(now, indent))
-			e.Touch()
 		}
 		return true
 	})
+}
+
+// literal takes a literal block apart: its header, and its text without indentation.
+func literal(raw string) (head, text string, indent int, ok bool) {
+	head, content, ok := strings.Cut(raw, "\n")
+	if !ok || head == "" || head[0] != '|' || strings.ContainsAny(head, "0123456789") {
+		return "", "", 0, false
+	}
+	text, indent = dedent(content)
+	return head, text, indent, true
 }
 
 // dedent takes the common indentation off the lines of a block scalar.

@@ -82,7 +82,6 @@ func (o *object) seconds(e *edit.Entry) {
 			return
 		}
 		v.SetRaw(s)
-		e.Touch()
 		return
 	}
 	t, err := vars.Parse([]byte(raw))
@@ -112,7 +111,6 @@ func (o *object) seconds(e *edit.Entry) {
 	default:
 		o.unknownSeconds(e, raw)
 	}
-	e.Touch()
 }
 
 // unknownSeconds leaves a value whose seconds cannot be written.
@@ -192,9 +190,8 @@ func (o *object) arg(c *edit.Entry, list *edit.Node, indent int) *edit.Entry {
 	name.Line, value.Line = c.Line, c.Line
 	if !list.Flow {
 		value.Shift(fields.Indent - indent)
-		bare := &edit.Entry{Lead: c.Lead, Tail: c.Tail}
-		bare.Shift(list.Indent - indent)
-		item.Lead, item.Tail = bare.Lead, bare.Tail
+		item.Lead, item.Tail = c.Lead, c.Tail
+		item.ShiftComments(list.Indent - indent)
 	}
 	value.Comment = c.Comment
 	fields.Insert(0, name)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -55,7 +56,7 @@ func Fix(ctx context.Context, dir string, o Options, known map[string]bool, writ
 		return nil, err
 	}
 	f := &fixing{ctx: ctx, dir: dir, opts: o, known: known, disk: map[string][]byte{}, memory: map[string][]byte{}, names: map[string][]string{}, barred: map[string]bool{}, seen: fingerprints(before)}
-	f.out = &Fixed{Before: before, After: before}
+	f.out = &Fixed{Before: before, After: before, Renamed: map[string]string{}}
 	for range maxRounds {
 		again, err := f.round()
 		if err != nil {
@@ -65,7 +66,7 @@ func Fix(ctx context.Context, dir string, o Options, known map[string]bool, writ
 			break
 		}
 	}
-	for _, key := range slices.Sorted(mapKeys(f.memory)) {
+	for _, key := range slices.Sorted(maps.Keys(f.memory)) {
 		if !bytes.Equal(f.disk[key], f.memory[key]) {
 			f.out.Changed = append(f.out.Changed, FixedFile{f.names[key][0], f.disk[key], f.memory[key]})
 		}
@@ -92,16 +93,6 @@ type fixing struct {
 	// names are the names that findings have for a file.
 	names  map[string][]string
 	barred map[string]bool
-}
-
-func mapKeys[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range m {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 func fingerprints(r *Result) map[string]bool {
@@ -139,7 +130,7 @@ func (f *fixing) round() (bool, error) {
 	}
 	var keys []string
 	plans := map[string]*plan{}
-	for _, key := range slices.Sorted(mapKeys(byFile)) {
+	for _, key := range slices.Sorted(maps.Keys(byFile)) {
 		data, err := f.content(key)
 		if err != nil {
 			f.refuse(byFile[key][0], err.Error())
@@ -321,8 +312,8 @@ func (f *fixing) replaceAll(verify func() error) error {
 		done = append(done, written{key, old, content})
 		return nil
 	}
-	sums := map[string]*repo.Release{}
-	for _, key := range slices.Sorted(mapKeys(f.memory)) {
+	sums := map[string]bool{}
+	for _, key := range slices.Sorted(maps.Keys(f.memory)) {
 		if f.ctx.Err() != nil {
 			return undo(context.Cause(f.ctx))
 		}
@@ -334,8 +325,8 @@ func (f *fixing) replaceAll(verify func() error) error {
 			return undo(err)
 		}
 	}
-	for _, dir := range slices.Sorted(mapKeys(sums)) {
-		if sums[dir] == nil {
+	for _, dir := range slices.Sorted(maps.Keys(sums)) {
+		if !sums[dir] {
 			continue
 		}
 		old, err := files.Read(filepath.Join(dir, layouts.ChecksumFile))
@@ -363,16 +354,14 @@ func (f *fixing) replaceAll(verify func() error) error {
 	return nil
 }
 
-// summed returns the release in a folder if its checksums are right, or nil.
-func summed(ctx context.Context, dir string) *repo.Release {
+// summed reports whether a folder is a release whose checksums are right.
+func summed(ctx context.Context, dir string) bool {
 	there, err := files.Read(filepath.Join(dir, layouts.ChecksumFile))
 	if err != nil {
-		return nil // a source tree, or a release without checksums
+		return false // a source tree, or a release without checksums
 	}
-	if right, err := checksums(ctx, dir); err != nil || !bytes.Equal(there, right) {
-		return nil
-	}
-	return &repo.Release{Path: dir}
+	right, err := checksums(ctx, dir)
+	return err == nil && bytes.Equal(there, right)
 }
 
 // checksums are those of the files in a folder.
@@ -418,7 +407,7 @@ func (f *fixing) rename(write bool) error {
 			f.refuse(&finding, fmt.Sprintf("%s exists", to))
 			continue
 		}
-		f.out.Renamed = add(f.out.Renamed, from, to)
+		f.out.Renamed[from] = to
 		f.out.Fixes = append(f.out.Fixes, &finding)
 		if !write {
 			continue
@@ -451,12 +440,4 @@ func (f *fixing) rename(write bool) error {
 		f.refuse(&finding, reason)
 	}
 	return nil
-}
-
-func add(m map[string]string, key, value string) map[string]string {
-	if m == nil {
-		m = map[string]string{}
-	}
-	m[key] = value
-	return m
 }

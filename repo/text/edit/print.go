@@ -117,68 +117,50 @@ func firstLead(n *Node) []string {
 
 // Indented moves a value so that its keys or dashes are at a column.
 func (n *Node) Indented(column int) {
-	if n.Kind == Leaf || n.Flow {
-		return
+	if n.Kind != Leaf && !n.Flow {
+		n.Shift(column - n.Indent)
 	}
-	n.shift(column - n.Indent)
 }
 
-// shift moves everything below n by some columns.
-func (n *Node) shift(by int) {
-	if by == 0 {
-		return
-	}
+// Shift moves a value by some columns; of a scalar the lines after its first.
+func (n *Node) Shift(by int) {
 	if n.Kind == Leaf || n.Flow {
-		n.Raw = shiftLines(n.Raw, by)
-		n.masked = shiftLines(n.masked, by)
+		first, more, ok := strings.Cut(n.Raw, "\n")
+		if ok && by != 0 {
+			y := n.y
+			n.Raw = first + "\n" + strings.Join(shifted(strings.Split(more, "\n"), by), "\n")
+			n.masked, n.y = Mask(n.Raw), y
+		}
 		return
 	}
 	n.Indent += by
 	for _, e := range n.Entries {
-		e.shift(by)
+		e.Shift(by)
 	}
 }
 
-// shift moves an entry with its comments.
-func (e *Entry) shift(by int) {
-	for _, list := range [][]string{e.Lead, e.Tail} {
-		for i, line := range list {
-			list[i] = shiftLine(line, by)
-		}
-	}
-	if e.Value != nil {
-		e.Value.shift(by)
-	}
-}
-
-// Shift moves an entry by some columns.
+// Shift moves an entry with its comments by some columns.
 func (e *Entry) Shift(by int) {
-	if by != 0 {
-		e.shift(by)
-	}
+	e.ShiftComments(by)
+	e.Value.Shift(by)
 }
 
-// shiftLines moves the lines after the first.
-func shiftLines(text string, by int) string {
-	if !strings.Contains(text, "\n") {
-		return text
-	}
-	all := strings.Split(text, "\n")
-	for i := 1; i < len(all); i++ {
-		all[i] = shiftLine(all[i], by)
-	}
-	return strings.Join(all, "\n")
+// ShiftComments moves only the lines before and after an entry.
+func (e *Entry) ShiftComments(by int) {
+	e.Lead, e.Tail = shifted(e.Lead, by), shifted(e.Tail, by)
 }
 
-func shiftLine(line string, by int) string {
-	if strings.TrimSpace(line) == "" {
-		return line
+func shifted(lines []string, by int) []string {
+	var out []string
+	for _, line := range lines {
+		switch {
+		case strings.TrimSpace(line) == "":
+		case by > 0:
+			line = strings.Repeat(" ", by) + line
+		default:
+			line = line[min(-by, indentOf(line)):]
+		}
+		out = append(out, line)
 	}
-	if by > 0 {
-		return strings.Repeat(" ", by) + line
-	}
-	return line[min(-by, indentOf(line)):]
+	return out
 }
-
-// Shift moves the lines of a value after its first by some columns.
-func (n *Node) Shift(by int) { n.shift(by) }

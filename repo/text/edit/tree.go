@@ -113,9 +113,6 @@ func (e *Entry) touch() {
 	}
 }
 
-// Touch marks the entry as changed, after its value was set directly.
-func (e *Entry) Touch() { e.touch() }
-
 // Parent is the entry whose value n is; nil for a root.
 func (n *Node) Parent() *Entry {
 	if n == nil {
@@ -217,13 +214,11 @@ func (n *Node) Insert(at int, e *Entry) {
 func (n *Node) Remove(e *Entry) {
 	lines := e.comments()
 	i := n.Detach(e)
-	n.leave(i, lines)
+	n.Leave(i, lines)
 }
 
 // Leave puts lines where an entry was detached.
-func (n *Node) Leave(i int, lines []string) { n.leave(i, lines) }
-
-func (n *Node) leave(i int, lines []string) {
+func (n *Node) Leave(i int, lines []string) {
 	switch {
 	case len(lines) == 0:
 	case i < len(n.Entries):
