@@ -58,9 +58,13 @@ func same(path yamldoc.Path, want, got *yamldoc.Node, changed func(want, got *ya
 	return nil
 }
 
-// Result writes the document, and reads that again: it must mean what the tree says.
+// Result writes the document and, if that is another text than was read, reads it
+// again: it must mean what the tree says.
 func (d *Document) Result() (string, error) {
 	text := d.String()
+	if text == d.text {
+		return text, nil
+	}
 	again, err := Parse(text, 0)
 	if err != nil {
 		return "", fmt.Errorf("the result could not be edited again: %w", err)

@@ -16,6 +16,7 @@ type Document struct {
 	// so that one line can be the value of several places.
 	Anchors bool
 
+	text string   // as it was read
 	head []string // lines before the root: comments, the separator
 	tail []string // lines after the last entry
 	end  string   // "" if the text does not end with a line break
@@ -44,11 +45,10 @@ var (
 // lines of its file. What its values are says yamldoc; which lines belong to them
 // is read along those. An *Error says why the text cannot be edited.
 func Parse(text string, before int) (*Document, error) {
-	d := &Document{end: "\n"}
+	d := &Document{text: text, end: "\n"}
 	if text == "" {
 		return d, nil
 	}
-	whole := text
 	if !strings.HasSuffix(text, "\n") {
 		d.end = ""
 		text += "\n"
@@ -95,7 +95,7 @@ func Parse(text string, before int) (*Document, error) {
 			d.tail = append(d.tail, r.line())
 		}
 	}
-	if d.String() != whole {
+	if d.String() != d.text {
 		return nil, &Error{before + 1, errLossy}
 	}
 	return d, nil
