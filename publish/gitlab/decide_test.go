@@ -10,7 +10,6 @@ import (
 
 	"github.com/xanzy/go-gitlab"
 
-	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
@@ -80,6 +79,7 @@ func TestDecisions(t *testing.T) {
 		"all, hidden":                 {files: all, hidden: true, job: func(j *job) { j.claimed = true }, step: open, left: "+" + gate + " default"},
 		"all, hidden after the gate":  {files: all, hidden: true, job: func(j *job) { j.claimed, j.sent[gate] = true, true }, step: "wait, then upload", left: "+" + gate + " default"},
 		"a copy":                      {files: append(slices.Clone(all), sides[0]), job: func(j *job) { j.claimed = true }, step: clear, left: "-" + sides[0] + " 2"},
+		"a copy, not claimed":         {files: append(slices.Clone(all), sides[0]), step: claim, left: "-" + sides[0] + " 2"},
 		"a copy that cannot go":       {files: append(slices.Clone(all), sides[0]), job: func(j *job) { j.keep = true }, step: done},
 		"an older one with history":   {files: append([]string{sides[0] + "=old"}, all...), job: func(j *job) { j.claimed = true }, step: done},
 		"an older one, unfinished":    {files: append([]string{sides[0] + "=old"}, sides...), hidden: true, job: func(j *job) { j.claimed = true }, step: clear, left: "+" + gate + " default -" + sides[0] + " 1"},
@@ -221,6 +221,13 @@ func TestStoredWrongly(t *testing.T) {
 	if err := j.do(t.Context(), st, x); err != nil || !j.sent["metadata.yaml"] {
 		t.Errorf("%v", err)
 	}
+	// Who may not delete does not try.
+	j = begun(t, s, users[0], nil)
+	j.keep = true
+	s.Faults.Add(fault.Rule{Step: "upload-file", Times: 1, Fault: fault.Fault{Effect: fault.WrongDigest}})
+	if err := j.do(t.Context(), st, x); !transport.IsTemporary(err) || len(j.deleted) > 0 || len(j.broken) != 1 {
+		t.Errorf("%v, deleted %v", err, j.deleted)
+	}
 	for _, tt := range []struct {
 		code int
 		keep bool
@@ -247,7 +254,7 @@ func TestStoredWrongly(t *testing.T) {
 	if err := j.do(t.Context(), st, x); err == nil || transport.IsTemporary(err) || !strings.HasPrefix(err.Error(), "upload metadata.yaml: ") {
 		t.Errorf("%v", err)
 	}
-	if _, conflict := errors.AsType[*publish.ConflictError](publish.Failed(j.r, j.p, errors.New("x"))); conflict {
-		t.Error("every error is a conflict")
+	if err := (&marks{j.p, version + claims}).Set(t.Context(), "mark"); err == nil || !strings.HasPrefix(err.Error(), "claim the version: PUT ") {
+		t.Errorf("%v", err)
 	}
 }

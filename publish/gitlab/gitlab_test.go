@@ -751,7 +751,7 @@ func TestFaults(t *testing.T) {
 		steps := s.Faults.Log()
 		for i, f := range faults() {
 			for n := range steps {
-				if (i+n)%share.Of(3, 1) != 0 {
+				if (i+n)%share.Of(5, 1) != 0 {
 					continue
 				}
 				for _, times := range []int{1, fault.Always} {
@@ -778,7 +778,7 @@ func TestFaults(t *testing.T) {
 // Sequences of several faults.
 func TestRandomFaults(t *testing.T) {
 	steps := []string{"upload-file", "upload-file", "list-packages", "list-files", "delete-file", "download-file", "get-project"}
-	sequences := share.Of(60, 250)
+	sequences := share.Of(40, 250)
 	failed := 0
 	for seed := range uint64(sequences) {
 		source := rand.New(rand.NewPCG(seed, 4))
@@ -833,9 +833,10 @@ func TestKilled(t *testing.T) {
 // A second publisher comes in at each request, and does all its work before that
 // is answered.
 func TestSecondPublisher(t *testing.T) {
+	every := share.Of(2, 1) // request
 	for _, same := range []bool{true, false} {
-		for _, u := range users[:4] {
-			for n := 1; ; n++ {
+		for i, u := range users[:4] {
+			for n := 1 + i%every; ; n += every {
 				s := serve(t, u, fake.Options{})
 				r, other := sample(version), sample(version)
 				if !same {
