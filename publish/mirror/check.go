@@ -93,7 +93,7 @@ func ParseLock(name string, data []byte) (*Lock, error) {
 func Check(ctx context.Context, name string, jobs int) (*Report, error) {
 	c := &checker{
 		beside: beside{dir: name}, jobs: max(jobs, 1), wanted: map[string]*wanted{}, again: "run mirror repair", remake: "remove it, then run mirror repair",
-		report: &Report{Problems: []Problem{}, Notes: []string{}},
+		broken: map[*Locked]bool{}, report: &Report{Problems: []Problem{}, Notes: []string{}},
 	}
 	if info, err := os.Stat(name); err == nil && !info.IsDir() && IsBundle(name) {
 		c.again, c.remake = "carry the bundle over again", "make the bundle again"
@@ -121,6 +121,13 @@ func Check(ctx context.Context, name string, jobs int) (*Report, error) {
 		}
 		c.place()
 	}
+	if c.report.Lock != nil {
+		for i := range c.report.Lock.Releases {
+			if l := &c.report.Lock.Releases[i]; c.broken[l] {
+				c.report.Broken = append(c.report.Broken, *l)
+			}
+		}
+	}
 	slices.SortFunc(c.report.Problems, func(x, y Problem) int {
 		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(string(x.Kind), string(y.Kind)))
 	})
@@ -147,6 +154,7 @@ type checker struct {
 	again, remake string
 	jobs          int
 	wanted        map[string]*wanted
+	broken        map[*Locked]bool
 	report        *Report
 }
 
@@ -376,7 +384,6 @@ func (c *checker) contents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	broken := map[*Locked]bool{}
 	for i, name := range names {
 		v, w := &found[i], c.wanted[name]
 		c.report.Files++
@@ -390,10 +397,9 @@ func (c *checker) contents(ctx context.Context) error {
 		}
 		c.add(v.kind, name, "%s; %s", v.why, fix)
 		if w.of != nil {
-			broken[w.of] = true
+			c.broken[w.of] = true
 		}
 	}
-	c.keep(broken)
 	return nil
 }
 
@@ -417,21 +423,6 @@ func (c *checker) open(name string) (a *repo.Artifact, close func() error, err e
 	}), f.Close, nil
 }
 
-// keep adds releases to the broken ones, in the order of the lock.
-func (c *checker) keep(broken map[*Locked]bool) {
-	if c.report.Lock == nil {
-		return
-	}
-	had := slices.Clone(c.report.Broken)
-	c.report.Broken = nil
-	for i := range c.report.Lock.Releases {
-		l := &c.report.Lock.Releases[i]
-		if broken[l] || slices.ContainsFunc(had, func(b Locked) bool { return b.Provider == l.Provider && b.Version == l.Version }) {
-			c.report.Broken = append(c.report.Broken, *l)
-		}
-	}
-}
-
 // walk finds what is in no list.
 func (c *checker) walk(ctx context.Context) error {
 	releases := map[string]*Locked{}
@@ -441,8 +432,7 @@ func (c *checker) walk(ctx context.Context) error {
 			releases[releasePath(c.report.Lock, l)] = l
 		}
 	}
-	broken := map[*Locked]bool{}
-	err := fs.WalkDir(c.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+	return fs.WalkDir(c.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		base := path.Base(name)
 		switch {
 		case ctx.Err() != nil:
@@ -466,7 +456,7 @@ func (c *checker) walk(ctx context.Context) error {
 		}
 		advice := "remove it, or run mirror prune --unlisted"
 		if l := releases[path.Dir(name)]; l != nil {
-			broken[l] = true
+			c.broken[l] = true
 			advice = "remove it, or " + c.again
 		}
 		switch {
@@ -479,8 +469,6 @@ func (c *checker) walk(ctx context.Context) error {
 		}
 		return nil
 	})
-	c.keep(broken)
-	return err
 }
 
 func skip(e fs.DirEntry) error {

@@ -309,22 +309,16 @@ func (l *Lock) check() error {
 		}
 	}
 	for _, r := range l.Requires {
-		if _, err := ParseLabel(r.Provider); err != nil {
-			return err
-		}
-		if _, err := layouts.ParseVersion(r.Version); err != nil {
+		if err := r.check(); err != nil {
 			return err
 		}
 	}
 	again := map[ReleaseName]bool{}
 	for _, r := range l.Releases {
-		if _, err := ParseLabel(r.Provider); err != nil {
-			return err
-		}
-		if _, err := layouts.ParseVersion(r.Version); err != nil {
-			return err
-		}
 		name := ReleaseName{r.Provider, r.Version}
+		if err := name.check(); err != nil {
+			return err
+		}
 		if again[name] {
 			return fmt.Errorf("it lists %s %s twice", r.Provider, r.Version)
 		}
@@ -344,6 +338,14 @@ func (l *Lock) check() error {
 		}
 	}
 	return nil
+}
+
+func (n ReleaseName) check() error {
+	_, err := ParseLabel(n.Provider)
+	if err == nil {
+		_, err = layouts.ParseVersion(n.Version)
+	}
+	return err
 }
 
 // listing condenses what a place says about a release. If it is near, contents

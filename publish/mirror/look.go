@@ -40,13 +40,15 @@ func (m *planner) look(ctx context.Context, t *task) (*cargo, error) {
 	if from, ok := t.from.(carried); ok {
 		c.digest = from.book.listings[[2]string{from.name, t.version}].SHA256
 	}
-	locked := m.locked(c)
+	m.mu.Lock()
+	locked := m.lock.wanted(c)
+	listed, ok := m.lock.listings[[2]string{t.from.String(), t.version}]
+	m.mu.Unlock()
 	for _, l := range locked {
 		if err := m.unchanged(l, c.glance(l), c); err != nil {
 			return nil, err
 		}
 	}
-	listed, ok := m.listing(c)
 	if m.Verify != nil && !t.trusted {
 		return c, nil // what is there may never have been verified
 	}
@@ -98,20 +100,6 @@ func onlyManifest(whole *repo.Release, file string) (*repo.Release, error) {
 	one.Name = layouts.CertManagerFile
 	out.Provider, out.Artifacts, out.Oddities = layouts.CertManager, []*repo.Artifact{&one}, nil
 	return &out, nil
-}
-
-func (m *planner) listing(c *cargo) (Listing, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, ok := m.lock.listings[[2]string{c.from.String(), c.version}]
-	return l, ok
-}
-
-// locked returns what the lock holds of what is wanted of a release.
-func (m *planner) locked(c *cargo) []*Locked {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.lock.wanted(c)
 }
 
 // wanted returns what a lock holds of what is wanted of a release.
