@@ -22,6 +22,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
@@ -851,5 +852,34 @@ func TestFilesAreAskedForAhead(t *testing.T) {
 	mirrored(t, []Want{{From: from, Version: Exactly("v1.0.0")}}, opts)
 	if from.asked == 0 || from.waiting != 0 || from.most != 1 || own.most != 1 {
 		t.Errorf("asked for %d ahead, at most %d before their turn, %d of them for nothing; read %d at a time", from.asked, from.most, from.waiting, own.most)
+	}
+}
+
+// What is in no list is found while no other run can list it: a release that is just
+// being copied is no leftover.
+func TestPruneLooksWhileItHolds(t *testing.T) {
+	dir := memoryDir(t)
+	opts := toFolder(t, dir)
+	_, own := twoPlaces()
+	mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v0.9.0")}}, opts)
+	if err := os.WriteFile(filepath.Join(dir, "x.yaml"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	find := func() ([]string, error) {
+		if lock, err := local.Hold(dir, dir); err == nil {
+			lock.Close()
+			t.Error("another run can be at work")
+		}
+		return []string{"x.yaml"}, nil
+	}
+	if _, err := Prune(t.Context(), nil, find, opts); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := Check(t.Context(), dir, 2); err != nil || len(report.Problems) > 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	refused := errors.New("no")
+	if _, err := Prune(t.Context(), nil, func() ([]string, error) { return nil, refused }, opts); !errors.Is(err, refused) {
+		t.Errorf("%v", err)
 	}
 }

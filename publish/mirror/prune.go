@@ -46,14 +46,23 @@ func (l *Lock) Select(p layouts.Provider, s Selector) (out []Locked) {
 	return out
 }
 
-// Prune takes releases out of a mirror in a folder, and then files that are in
-// none of its lists, by their paths. It can be repeated after any failure. Of a
-// mirror whose releases are elsewhere it only forgets those that are gone.
-func Prune(ctx context.Context, gone []Locked, unlisted []string, opts Options) (*Result, error) {
+// Prune takes releases out of a mirror in a folder, and then the files that
+// unlisted returns, by their paths. It is called, if it is not nil, while no other run
+// works in the mirror, which may be listing what it finds. Prune can be repeated
+// after any failure. Of a mirror whose releases are elsewhere it only forgets those
+// that are gone.
+func Prune(ctx context.Context, gone []Locked, unlisted func() ([]string, error), opts Options) (*Result, error) {
 	return work(ctx, opts, func(m *run) error { return newFinisher(m).prune(ctx, gone, unlisted) })
 }
 
-func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted []string) error {
+func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted func() ([]string, error)) error {
+	var files []string
+	if unlisted != nil {
+		var err error
+		if files, err = unlisted(); err != nil {
+			return err
+		}
+	}
 	for i := range gone {
 		l := &gone[i]
 		if m.forget(l); !m.Apart {
@@ -89,10 +98,10 @@ func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted []string) 
 			}
 		}
 		if name := configMapName(l); name != "" {
-			unlisted = append(unlisted, layouts.ConfigMapFolder+"/"+name+".yaml")
+			files = append(files, layouts.ConfigMapFolder+"/"+name+".yaml")
 		}
 	}
-	if err := m.beside.remove(unlisted); err != nil {
+	if err := m.beside.remove(files); err != nil {
 		return err
 	}
 	return finish(ctx, m.run)

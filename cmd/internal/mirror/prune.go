@@ -51,25 +51,33 @@ can be named, and are only forgotten.`,
 				return err
 			}
 			var extra []string
-			if unlisted {
+			find := func() ([]string, error) {
+				if !unlisted {
+					return nil, nil
+				}
 				report, err := mirror.Check(ctx, env.Path(dir), mirror.DefaultJobs)
 				if err != nil {
-					return err
+					return nil, err
 				}
 				for _, p := range report.Problems {
 					if p.Kind == mirror.Unexpected {
 						extra = append(extra, p.Path)
 					}
 				}
+				return extra, nil
 			}
 			verb := "would remove"
-			if !dryRun {
+			if dryRun {
+				_, err = find()
+			} else {
 				verb = "removed"
-				result, err := mirror.Prune(ctx, gone, extra, opts)
-				if err != nil {
-					return err
+				var result *mirror.Result
+				if result, err = mirror.Prune(ctx, gone, find, opts); err == nil {
+					tellMirror(env, result, opts.Dir)
 				}
-				tellMirror(env, result, opts.Dir)
+			}
+			if err != nil {
+				return err
 			}
 			for _, l := range gone {
 				env.Say("%s %s %s", verb, l.Provider, l.Version)
