@@ -231,21 +231,16 @@ func (p *operations) whole(item *edit.Entry, op string, list []string, args *arg
 		from.Rename("value")
 		e = from
 	} else if e == nil {
-		e = edit.NewEntry("value", edit.NewLeaf(""))
-		item.Value.Insert(len(item.Value.Entries), e)
+		e = item.Value.Add("value", "")
 	}
 	items := edit.NewList(item.Value, p.object.step)
 	for _, a := range all {
-		fields := edit.NewMap(items)
-		fields.Insert(0, edit.NewEntry("name", edit.NewLeaf(a.key)))
-		fields.Insert(1, edit.NewEntry("value", edit.NewLeaf(a.value)))
-		items.Insert(len(items.Entries), edit.NewItem(fields))
+		items.Insert(len(items.Entries), a.item(items))
 	}
 	switch {
 	case template:
 		holder := edit.NewMap(item.Value)
-		from := edit.NewEntry("template", edit.NewLeaf(""))
-		holder.Insert(0, from)
+		from := holder.Add("template", "")
 		e.Rename("valueFrom")
 		e.Set(holder)
 		setTemplate(from, items)

@@ -285,14 +285,18 @@ func (k *kustomizations) file(name string, s *source, o Options) *Result {
 		k.inline(f, d, e, nil)
 	}
 	k.replacements(d.Root)
+	return f.write(d, s.data, "the kustomization cannot be edited safely", "migrate its patches by hand")
+}
+
+// write is the result of a file that is one document.
+func (f *file) write(d *edit.Document, old []byte, message, help string) *Result {
 	after, err := d.Result()
 	if err != nil {
-		return &Result{New: s.data, Left: 1, Findings: []Finding{{
-			Level: Manual, File: name, Line: 1, Message: "the kustomization cannot be edited safely: " + err.Error(), Help: "migrate its patches by hand",
-		}}}
+		message += ": " + err.Error()
+		return &Result{New: old, Left: 1, Findings: []Finding{{Level: Manual, File: f.name, Line: 1, Message: message, Help: help}}}
 	}
-	r.New = []byte(after)
-	return r
+	f.result.New = []byte(after)
+	return f.result
 }
 
 // inline migrates a patch in the text of a kustomization.
@@ -342,14 +346,7 @@ func (k *kustomizations) operations(name string, s *source, o Options) *Result {
 	}
 	f := &file{name: name, opts: o, result: r, step: listStep(text), uses: countVariables(text)}
 	k.run(f, d.Root, s.list, s.name)
-	after, err := d.Result()
-	if err != nil {
-		return &Result{New: s.data, Left: 1, Findings: []Finding{{
-			Level: Manual, File: name, Line: 1, Message: "the patches cannot be edited safely", Help: "migrate them by hand",
-		}}}
-	}
-	r.New = []byte(after)
-	return r
+	return f.write(d, s.data, "the patches cannot be edited safely", "migrate them by hand")
 }
 
 // replacements migrates the kinds and field paths of replacements.

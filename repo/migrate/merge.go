@@ -19,6 +19,14 @@ import (
 // argument is one entry of a map of arguments, or item of a list of them.
 type argument struct{ name, key, value string }
 
+// item is the argument for a list.
+func (a argument) item(list *edit.Node) *edit.Entry {
+	fields := edit.NewMap(list)
+	fields.Add("name", a.key)
+	fields.Add("value", a.value)
+	return edit.NewItem(fields)
+}
+
 // holding are the arguments that a document sets at one path.
 type holding struct {
 	kind, name, path string
@@ -365,13 +373,10 @@ func (o *object) repeat(e *edit.Entry, list *edit.Node) {
 			o.manual(e, "kustomize replaces lists, so the patch must repeat the argument "+a.name, "add it")
 			continue
 		}
-		fields := edit.NewMap(list)
-		fields.Insert(0, edit.NewEntry("name", edit.NewLeaf(a.key)))
-		fields.Insert(1, edit.NewEntry("value", edit.NewLeaf(a.value)))
 		at := slices.IndexFunc(list.Entries, func(e *edit.Entry) bool { return e.Value.Text("name") > a.name })
 		if at < 0 {
 			at = len(list.Entries)
 		}
-		list.Insert(at, edit.NewItem(fields))
+		list.Insert(at, a.item(list))
 	}
 }

@@ -320,7 +320,7 @@ func (p *operations) another(item, place *edit.Entry) *edit.Entry {
 	fields := &edit.Node{Kind: edit.Map, Flow: item.Value.Flow, Indent: item.Value.Indent}
 	for _, name := range []string{"op", "path"} {
 		e := item.Value.Get(name)
-		fields.Insert(len(fields.Entries), edit.NewEntry(name, edit.NewLeaf(e.Value.Raw)))
+		fields.Add(name, e.Value.Raw)
 	}
 	e := edit.NewItem(fields)
 	p.list.Insert(p.list.Index(place)+1, e)
@@ -349,17 +349,14 @@ func (p *operations) setValue(to, value *edit.Entry, s *skeleton, fresh bool) {
 			setTemplate(s.from, value.Value)
 			return
 		}
-		holder := edit.NewEntry("valueFrom", edit.NewMap(to.Value))
-		to.Value.Insert(len(to.Value.Entries), holder)
-		e := edit.NewEntry("template", edit.NewLeaf(""))
-		holder.Value.Insert(0, e)
-		setTemplate(e, value.Value)
+		holder := to.Value.Add("valueFrom", "")
+		holder.Set(edit.NewMap(to.Value))
+		setTemplate(holder.Value.Add("template", ""), value.Value)
 		return
 	}
 	e := to.Value.Get("value")
 	if e == nil {
-		e = edit.NewEntry("value", edit.NewLeaf(""))
-		to.Value.Insert(len(to.Value.Entries), e)
+		e = to.Value.Add("value", "")
 	}
 	v := value.Value
 	lead := value.TakeLead()
@@ -465,7 +462,7 @@ func (p *operations) argument(item *edit.Entry, op string, segments []string) {
 	case item.Value.Get("value") != nil:
 		e := item.Value.Get("value")
 		fields := edit.NewMap(item.Value)
-		fields.Insert(0, edit.NewEntry("name", edit.NewLeaf(asText(name))))
+		fields.Add("name", asText(name))
 		value := edit.NewEntry("value", e.Value)
 		value.Comment, e.Comment = e.Comment, ""
 		value.Shift(2)

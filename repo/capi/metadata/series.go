@@ -144,9 +144,9 @@ func insertSeries(d *edit.Document, series *yamldoc.Node, s scanned, add NewSeri
 		at++
 	}
 	fields := edit.NewMap(list)
-	for _, field := range [][2]string{{"major", fmt.Sprint(add.Version.Major())}, {"minor", fmt.Sprint(add.Version.Minor())}, {"contract", add.Contract}} {
-		fields.Insert(len(fields.Entries), edit.NewEntry(field[0], edit.NewLeaf(field[1])))
-	}
+	fields.Add("major", fmt.Sprint(add.Version.Major()))
+	fields.Add("minor", fmt.Sprint(add.Version.Minor()))
+	fields.Add("contract", add.Contract)
 	item := edit.NewItem(fields)
 	if at < len(list.Entries) && (s.descending || at == 0) {
 		item.Lead = list.Entries[at].TakeLead()

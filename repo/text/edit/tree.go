@@ -82,6 +82,13 @@ func NewItem(value *Node) *Entry {
 	return e
 }
 
+// Add appends an entry with a plain key and a scalar.
+func (n *Node) Add(name, raw string) *Entry {
+	e := NewEntry(name, NewLeaf(raw))
+	n.Insert(len(n.Entries), e)
+	return e
+}
+
 // Set replaces the value.
 func (e *Entry) Set(value *Node) {
 	e.Value = value
