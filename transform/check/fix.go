@@ -209,37 +209,28 @@ func (f *fixing) keep(keys []string, plans map[string]*plan, r *Result) {
 // with checks the folder with further fixed files, and returns a finding that
 // was not there before, if there is one.
 func (f *fixing) with(keys []string, plans map[string]*plan) (*Result, *lint.Finding, error) {
-	o := f.opts
-	o.Source.Note = nil
-	o.Source.Overlay = map[string][]byte{}
-	add := func(key string, data []byte) error {
-		root, err := filepath.EvalSymlinks(f.dir)
-		if err != nil {
-			return err
-		}
+	root, err := filepath.EvalSymlinks(f.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	content := maps.Clone(f.memory)
+	for _, key := range keys {
+		content[key] = []byte(plans[key].new)
+	}
+	overlay := map[string][]byte{}
+	for key, data := range content {
 		rel, err := filepath.Rel(root, key)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		o.Source.Overlay[filepath.ToSlash(rel)] = data
+		overlay[filepath.ToSlash(rel)] = data
 		for _, name := range f.names[key] {
 			if rel, err := filepath.Rel(f.dir, filepath.FromSlash(name)); err == nil {
-				o.Source.Overlay[filepath.ToSlash(rel)] = data
+				overlay[filepath.ToSlash(rel)] = data
 			}
 		}
-		return nil
 	}
-	for key, data := range f.memory {
-		if err := add(key, data); err != nil {
-			return nil, nil, err
-		}
-	}
-	for _, key := range keys {
-		if err := add(key, []byte(plans[key].new)); err != nil {
-			return nil, nil, err
-		}
-	}
-	r, err := Folder(f.ctx, f.dir, o)
+	r, err := f.again(f.dir, overlay)
 	if f.ctx.Err() != nil {
 		return nil, nil, context.Cause(f.ctx)
 	}
@@ -248,6 +239,13 @@ func (f *fixing) with(keys []string, plans map[string]*plan) (*Result, *lint.Fin
 		return nil, &lint.Finding{Rule: &lint.Rule{ID: "LINT003"}, Message: err.Error()}, nil
 	}
 	return r, f.fresh(r), nil
+}
+
+// again checks a folder once more, with other content for some files.
+func (f *fixing) again(dir string, overlay map[string][]byte) (*Result, error) {
+	o := f.opts
+	o.Source.Note, o.Source.Overlay = nil, overlay
+	return Folder(f.ctx, dir, o)
 }
 
 // fresh returns a finding that was not there at the beginning.
@@ -274,9 +272,7 @@ func attested(name string) error {
 // is not what was foreseen.
 func (f *fixing) write() error {
 	return f.replaceAll(func() error {
-		o := f.opts
-		o.Source.Note = nil
-		r, err := Folder(f.ctx, f.dir, o)
+		r, err := f.again(f.dir, nil)
 		if err != nil {
 			return err
 		}
@@ -419,9 +415,7 @@ func (f *fixing) rename(write bool) error {
 		if filepath.Clean(dir) == filepath.Clean(from) {
 			dir = to
 		}
-		o := f.opts
-		o.Source.Note = nil
-		r, err := Folder(f.ctx, dir, o)
+		r, err := f.again(dir, nil)
 		if err == nil && f.fresh(r) == nil {
 			f.out.After, f.dir = r, dir
 			continue
