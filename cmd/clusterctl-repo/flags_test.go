@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
 // silent is a program without a terminal, an environment or input.
@@ -37,14 +39,14 @@ func eachFlag(f func(name string, c *cobra.Command, flag *pflag.Flag)) {
 // TestGlossary wants every flag of every command to mean what the glossary says: the
 // sentence, the placeholder, and only values after it.
 func TestGlossary(t *testing.T) {
-	used := map[string]bool{}
-	values := regexp.MustCompile(`^(: ([a-z0-9-]+( \([^()]+\))?(, |$|; may be repeated$))+|; may be repeated)?$`)
+	used, names := map[string]bool{}, map[string]bool{} // a flag may have a sentence for one command
+	values := regexp.MustCompile(`^(: ([a-z0-9.-]+( \([^()]+\))?(, |$|; may be repeated$))+|; may be repeated)?$`)
 	eachFlag(func(name string, c *cobra.Command, flag *pflag.Flag) {
 		key := name + "--" + flag.Name
 		if _, ok := cli.Glossary[key]; !ok {
 			key = flag.Name
 		}
-		used[key] = true
+		used[key], names[flag.Name] = true, true
 		sentence, ok := cli.Glossary[key]
 		if rest, begins := strings.CutPrefix(flag.Usage, sentence); !ok || !begins || !values.MatchString(rest) {
 			t.Errorf("%s --%s: %q is not the sentence of the glossary with values", name, flag.Name, flag.Usage)
@@ -62,10 +64,71 @@ func TestGlossary(t *testing.T) {
 			t.Errorf("--%s: one short sentence without a full stop: %q", key, sentence)
 		}
 	}
-	if len(used) > 100 {
-		t.Errorf("%d flags are more than 100", len(used))
+	if len(names) > 100 {
+		t.Errorf("%d flags are more than 100", len(names))
 	}
-	t.Logf("%d flags", len(used))
+	t.Logf("%d flags", len(names))
+}
+
+// TestFlagFacts compares what the sentences say with what the flags do: those that take
+// more than one value say so, and shells offer the words that are listed.
+func TestFlagFacts(t *testing.T) {
+	single := []string{"bool", "count", "duration", "float64", "int", "int64", "string"}
+	word := regexp.MustCompile(`[:,] ([a-z-]+) \(`)
+	eachFlag(func(name string, c *cobra.Command, flag *pflag.Flag) {
+		repeats := strings.HasSuffix(flag.Usage, "; may be repeated")
+		if repeats == slices.Contains(single, flag.Value.Type()) {
+			t.Errorf("%s --%s: %q, but its type is %s", name, flag.Name, flag.Usage, flag.Value.Type())
+		}
+		if flag.Name != "allow" {
+			return
+		}
+		var out bytes.Buffer
+		program.Main(t.Context(), slices.Concat([]string{"__completeNoDesc"}, strings.Fields(name), []string{"--allow", ""}), silent(&out, io.Discard))
+		var listed []string
+		for _, m := range word.FindAllStringSubmatch(flag.Usage, -1) {
+			listed = append(listed, m[1])
+		}
+		if offered := strings.Fields(out.String()); !slices.Equal(slices.DeleteFunc(offered, func(s string) bool { return s[0] == ':' }), listed) {
+			t.Errorf("%s: shells offer %q for %q", name, offered, flag.Usage)
+		}
+	})
+	for given, fact := range map[string]string{
+		"build --version": "LABEL=VERSION", "release --sign-key": "COSIGN_PASSWORD", "mirror --cert-manager": clusterctlconfig.CertManagerVersion,
+	} {
+		found := false
+		eachFlag(func(name string, _ *cobra.Command, flag *pflag.Flag) {
+			found = found || name+" --"+flag.Name == given && strings.Contains(flag.Usage, fact)
+		})
+		if !found {
+			t.Errorf("%s does not tell of %s", given, fact)
+		}
+	}
+}
+
+// TestHelpLines wants lines to be continued with a backslash only in examples, and there
+// not in quotes, where shells keep it.
+func TestHelpLines(t *testing.T) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if strings.Contains(c.Long, "\\\n") {
+			t.Errorf("%s: the description has a line that ends in a backslash", c.CommandPath())
+		}
+		quoted := false
+		for line := range strings.Lines(c.Example) {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, "#") {
+				continue
+			}
+			quoted = quoted != (strings.Count(line, "'")%2 == 1)
+			if quoted && strings.HasSuffix(line, "\\") {
+				t.Errorf("%s: a backslash in quotes: %s", c.CommandPath(), line)
+			}
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(program.Command(cli.NewEnv(silent(io.Discard, io.Discard)), nil))
 }
 
 // TestEmptyFlags gives every flag of every command the empty value. It must be refused

@@ -1,13 +1,16 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -63,7 +66,7 @@ func Since(ctx context.Context, revision, dir string, o Options) (_ *lint.Report
 	then.Source.Note = nil
 	then.Source.Stderr = nil
 	then.Approve = func(ctx context.Context, r *repo.Repository) error {
-		rename(r, renamed)
+		rename(r, renamed, base)
 		if o.Approve == nil {
 			return nil
 		}
@@ -96,9 +99,9 @@ func formerly(renamed map[string]string, dir, old string) string {
 		return dir
 	}
 	from, best := map[string]int{}, dir
-	for now, before := range renamed {
+	for _, now := range slices.Sorted(maps.Keys(renamed)) {
 		rest, ok := strings.CutPrefix(now, dir+"/")
-		if former, same := strings.CutSuffix("./"+before, "/"+rest); ok && same {
+		if former, same := strings.CutSuffix("./"+renamed[now], "/"+rest); ok && same {
 			former = path.Clean(former)
 			if from[former]++; from[former] > from[best] {
 				best = former
@@ -108,27 +111,42 @@ func formerly(renamed map[string]string, dir, old string) string {
 	return best
 }
 
-// rename gives the files of old releases the names of today: to those that are copies
-// of a renamed file, and to flavors and classes named after a renamed folder.
-func rename(r *repo.Repository, renamed map[string]string) {
-	names := map[string]string{}
-	for now, before := range renamed {
-		names[path.Base(before)] = path.Base(now)
-		old, today := path.Base(path.Dir(before)), path.Base(path.Dir(now))
-		for _, pattern := range []string{"cluster-template-%s.yaml", "clusterclass-%s.yaml"} {
-			names[fmt.Sprintf(pattern, old)] = fmt.Sprintf(pattern, today)
-		}
-	}
+// rename gives the files of old releases the names of today: to copies of a renamed file
+// of the old tree, and to flavors and classes named after the renamed folder of a
+// kustomization.
+func rename(r *repo.Repository, renamed map[string]string, old string) {
 	for _, p := range r.Providers {
 		for _, release := range p.Releases {
 			for i := range release.Artifacts {
 				a := release.Artifacts[i]
-				if now := names[a.Name]; now != "" && release.Artifact(now) == nil {
+				if now := today(a, renamed, old); now != "" && release.Artifact(now) == nil {
 					a.Name = now
 				}
 			}
 		}
 	}
+}
+
+// today is the name that a file of an old release has now; "" if it is not known.
+func today(a *repo.Artifact, renamed map[string]string, old string) string {
+	for _, now := range slices.Sorted(maps.Keys(renamed)) {
+		before := renamed[now]
+		switch path.Base(before) {
+		case a.Name:
+			made, err := a.Bytes()
+			file, readErr := os.ReadFile(filepath.Join(old, filepath.FromSlash(before)))
+			if err == nil && readErr == nil && bytes.Equal(made, file) {
+				return path.Base(now)
+			}
+		case "kustomization.yaml", "kustomization.yml", "Kustomization":
+			for _, pattern := range []string{"cluster-template-%s.yaml", "clusterclass-%s.yaml"} {
+				if fmt.Sprintf(pattern, path.Base(path.Dir(before))) == a.Name {
+					return fmt.Sprintf(pattern, path.Base(path.Dir(now)))
+				}
+			}
+		}
+	}
+	return ""
 }
 
 func (o *Options) note(format string, args ...any) {

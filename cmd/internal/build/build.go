@@ -105,6 +105,7 @@ repository that others read.`,
 	s.BindSeries(cmd.Flags())
 	suite.Bind(cmd.Flags())
 	cmd.Flags().StringVar(&out, "out", "out", "")
+	cmd.Flags().Lookup("out").DefValue = "out; with --dev clusterctl's dev-repository"
 	cmd.Flags().BoolVar(&dev, "dev", false, "")
 	cmd.Flags().BoolVar(&watch, "watch", false, "")
 	return cmd

@@ -28,7 +28,7 @@ var Glossary = map[string]string{
 	"bound":                       "change a limit of time, `NAME=DURATION`",
 	"ca-file":                     "trust the certificates in this PEM `FILE`",
 	"cache":                       "keep results for the next run in this `FOLDER`, not in the user's cache folder; off keeps none",
-	"cert-manager":                "also mirror cert-manager, in the usual version or in this `VERSION`; external: clusters have their own",
+	"cert-manager":                "also mirror cert-manager, in this `VERSION`",
 	"changed-since":               "hide the findings that the targets have at this git `REVISION`",
 	"check-images":                "ask the registries whether they have each image, with the credentials of docker login",
 	"client-cert":                 "show this client certificate, a PEM `FILE`",
@@ -68,7 +68,7 @@ var Glossary = map[string]string{
 	"max-wait":                    "wait for this `DURATION` at most when a server limits the rate of requests",
 	"min-severity":                "show only findings from this `SEVERITY` on",
 	"name":                        "give or expect this `NAME` of the ExtensionConfig",
-	"namespace":                   "look only at this `NAMESPACE`",
+	"namespace":                   "work only in this `NAMESPACE`",
 	"newest":                      "check this `NUMBER` of the newest versions of each provider",
 	"notes-file":                  "GitHub, GitLab: take the text of the release from this `FILE`",
 	"objects":                     "make requests from the ClusterClass, its templates and the Cluster in this `FILE`",
@@ -77,7 +77,7 @@ var Glossary = map[string]string{
 	"out":                         "write files into this `FOLDER`",
 	"output":                      "write the result as `FORMAT[=FILE]`",
 	"pin":                         "name the version instead of latest",
-	"platform":                    "images have to be there for this `OS/ARCH`, such as linux/arm64",
+	"platform":                    "want the images for this `OS/ARCH`, such as linux/arm64",
 	"policy":                      "demand the signatures that this trust policy (`FILE`) asks for",
 	"provenance":                  "add " + layouts.ProvenanceFile + ", which says how the files were made (in-toto, SLSA v1)",
 	"provider":                    "take only the provider with this `LABEL`",
@@ -95,10 +95,10 @@ var Glossary = map[string]string{
 	"role":                        "all kinds have this `ROLE` (default: recognized by name and fields)",
 	"select":                      "apply only these `RULES`: IDs, names or families",
 	"server-name":                 "the certificate must be for this `NAME` (default: the Service, or the host)",
-	"service":                     "the server is this `SERVICE`, NAME or NAMESPACE/NAME",
+	"service":                     "the server is behind this `SERVICE`: its name; for extension check NAMESPACE/NAME",
 	"setting":                     "send this setting with each request, `KEY=VALUE`",
 	"shard":                       "take only the part `I/N`, such as 3/8; job/8 in an Indexed Job of Kubernetes",
-	"sign-key":                    "sign " + layouts.ChecksumFile + " with the private key in this PEM `FILE`",
+	"sign-key":                    "sign " + layouts.ChecksumFile + " with the private key in this PEM `FILE`, whose password is in COSIGN_PASSWORD",
 	"since":                       "bundle: leave out what the mirror.lock.json of the other side (`FILE`) lists",
 	"skip":                        "skip the step or handler with this `NAME`",
 	"target-namespace":            "install into this `NAMESPACE`",
@@ -112,8 +112,9 @@ var Glossary = map[string]string{
 	"verbose":                     "explain what was chosen and why",
 	"verify":                      "after the move, compare the target with the plan in this `FILE`, made by -o json",
 	"verify-key":                  "demand a signature with the public key, or certificate, in this `FILE`; with several, by one of them",
+	"migrate--version":            "add the release series of this `VERSION`, such as v1.2.3",
 	"--version":                   "print the version of this program", // not after a command, as other programs have it
-	"version":                     "name this `VERSION` of the release, such as v1.2.3",
+	"version":                     "give releases this `VERSION`, such as v1.2.3, or LABEL=VERSION for one provider; several with commas",
 	"watch":                       "repeat the work after each change of a file",
 	"worker-machine-count":        "make this `NUMBER` of worker machines",
 	"write":                       "replace the files",
@@ -138,19 +139,35 @@ var words = map[string]string{
 // the command, without the program's.
 func Explain(name string, f *pflag.FlagSet) {
 	f.VisitAll(func(f *pflag.Flag) {
-		values := strings.Join(FlagValues[f.Name], ", ")
-		if f.Usage != "" && f.Name != "help" {
-			values = f.Usage
+		values := f.Usage
+		if values == "" || f.Name == "help" {
+			values = strings.Join(FlagValues[f.Name], ", ")
 		}
 		text := cmp.Or(Glossary[name+"--"+f.Name], Glossary[f.Name])
 		if values != "" {
 			text += ": " + values
 		}
-		if kind := f.Value.Type(); kind == "stringSlice" || kind == "stringArray" {
+		switch f.Value.Type() {
+		case "stringSlice", "stringArray", "words", "bounds":
 			text += "; may be repeated"
 		}
 		f.Usage = text
 	})
+}
+
+// Values are those that a flag takes, before it is explained; nil if they are not a few words.
+func Values(f *pflag.Flag) (values []string) {
+	if words, ok := f.Value.(allowed); ok {
+		return slices.Sorted(maps.Keys(words))
+	}
+	if f.Usage == "" {
+		return FlagValues[f.Name]
+	}
+	for word := range strings.SplitSeq(f.Usage, ", ") {
+		word, _, _ = strings.Cut(word, " ")
+		values = append(values, word)
+	}
+	return values
 }
 
 // Describe is a flag as help, manual pages and documents show it: its forms with the

@@ -3,9 +3,7 @@ package contract
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -157,8 +155,8 @@ func (f *driveFlags) undo(ctx context.Context, env *cli.Env, cluster *live.Clust
 	if f.record == "" {
 		return nil
 	}
-	if _, err := os.Stat(env.Path(f.record)); errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if info, err := os.Stat(env.Path(f.record)); err != nil || !info.Mode().IsRegular() {
+		return nil // a journal is a file; a pipe, for example, would be read for as long as it is open
 	}
 	var j live.Journal
 	if _, err := readRecording(ctx, env, f.record, j.Add); err != nil || !j.Open() {

@@ -66,7 +66,7 @@ nothing that happened could be judged.`,
 				return err
 			}
 			if most < 0 {
-				return cli.Usagef("--for is %s; it must be more than nothing", most)
+				return cli.Usagef("--for is %s; it must not be negative", most)
 			}
 			cluster, err := targets.Cluster(env, w.kubeconfig)
 			if err != nil {
@@ -210,7 +210,7 @@ func (s *session) pass(now time.Time) {
 	s.shown = len(all)
 }
 
-// close judges what waits and ends the recording.
+// close takes nothing more, and ends the recording.
 func (s *session) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

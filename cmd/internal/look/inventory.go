@@ -97,7 +97,7 @@ ClusterClasses, and defaults that a later use does not get.`,
   COMMAND . -o markdown
 
   # What must be set, for a script
-  COMMAND out -o json | jq -r '.variables[] | select(.required) \
+  COMMAND out -o json | jq -r '.variables[] | select(.required)
       | .provider + " " + .name'`,
 		inventory.Variables, report.WriteVariables)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
+	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
 // flags are the flags of mirror.
@@ -74,9 +75,8 @@ with --images. "build E2ECONFIG --from DEST" uses such a mirror.
 
 The files for the site go into DEST if that is a folder, else into --out. The
 mirror remembers --cert-manager, --image-registry, --images, --platform and
---config-maps until they are given again; an empty --image-registry or \
-      --platform
-takes them back.
+--config-maps until they are given again; an empty --image-registry or
+--platform takes them back.
 
 With --to bundle.tar the mirror is written to one file, to be carried over a gap
 and mirrored from there on the other side. The same mirror gives the same file.
@@ -124,7 +124,9 @@ func (f *flags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", "", "")
 	flags.StringVar(&f.settings.URL, "url", "", "")
 	flags.StringVar(&f.certManager, "cert-manager", "", "")
-	flags.Lookup("cert-manager").NoOptDefVal = usualCertManager
+	certManager := flags.Lookup("cert-manager")
+	certManager.NoOptDefVal = usualCertManager
+	certManager.Usage = clusterctlconfig.CertManagerVersion + " (if none is given), " + externalCertManager + " (clusters have their own)"
 	flags.StringVar(&f.settings.ImageRegistry, "image-registry", "", "")
 	flags.StringVar(&f.ociFormat, "oci-format", open.OCIFiles, "")
 	flags.BoolVar(&f.settings.Images, "images", false, "")

@@ -25,6 +25,7 @@ import (
 
 // wants finds out what is to be mirrored.
 func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mirror.Options) ([]mirror.Want, error) {
+	all := args
 	args, name, err := configuration(env, args)
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mir
 	}
 	if f.certManager == "" {
 		if len(out) == 0 {
-			return nil, cli.Usagef("%s names no provider, so there is nothing to mirror", name)
+			return nil, cli.Usagef("%s names no provider, so there is nothing to mirror", phrase.And(all))
 		}
 		return out, nil
 	}
@@ -161,7 +162,7 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 		}
 		url, ok := urls[p]
 		if !ok {
-			return nil, cli.Usagef("%s: there is no such folder, and clusterctl has no provider %s built in; give its URL, or a clusterctl.yaml that names it; %s", arg, p, phrase.Unknown("label", p.Label(), builtIn()))
+			return nil, cli.Usagef("%s: there is no such folder, and clusterctl does not know this provider; give its URL, or a clusterctl.yaml that names it: %s", arg, phrase.Unknown("label", p.Label(), builtIn()))
 		}
 		w, err := wantURL(env, url, p, version)
 		return []mirror.Want{w}, err

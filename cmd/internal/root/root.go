@@ -172,7 +172,7 @@ func unknownCommand(c *cobra.Command, word string) error {
 			known = append(known, sub.Name())
 		}
 	}
-	return cli.UsageError(fmt.Errorf("%w. Run %q for usage", cli.Unknown("command", word, known), c.CommandPath()+" --help"))
+	return cli.Usagef("%w. Run %q for usage.", cli.Unknown("command", word, known), c.CommandPath()+" --help")
 }
 
 // wordAfter is the first argument of all after the words of a command, before any flag;

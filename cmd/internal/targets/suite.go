@@ -2,6 +2,8 @@ package targets
 
 import (
 	"context"
+	"os"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -53,15 +55,19 @@ func (f *Suite) Open(ctx context.Context, env *cli.Env, s *Source, name string, 
 		}
 		o.Upstream = localrepo.Mirror(t.Repository)
 	} else {
+		// Without go there is no answer, and the user is asked for one. Outside of any
+		// module, and with the go that is there, nothing is fetched for the question.
+		asked := sync.OnceValue(func() string {
+			out, _ := (&program.Program{Args: []string{"go", "env", "GOPROXY"}, Dir: os.TempDir(), Env: []string{"GOTOOLCHAIN=local"}}).Output(ctx)
+			return string(out)
+		})
 		o.Upstream = open.NewWeb(open.WebOptions{
 			Client: transport.New(env.Transport, env.Policy()), Offline: f.offline,
 			Proxy: func(ctx context.Context) (string, error) {
 				if proxy, _ := env.LookupEnv("GOPROXY"); proxy != "" {
 					return proxy, nil
 				}
-				// Without go there is no answer, and the user is asked for one.
-				asked, _ := (&program.Program{Args: []string{"go", "env", "GOPROXY"}}).Output(ctx)
-				return string(asked), context.Cause(ctx)
+				return asked(), context.Cause(ctx)
 			},
 			Get: func(key string) ([]byte, bool) { return kept.Get(key, nil) },
 			Put: func(key string, data []byte) { kept.Put(key, nil, data) },

@@ -203,7 +203,7 @@ func (w *walk) schema(n *yamldoc.Node, at place) {
 	if s.pattern.Is(yamldoc.String) && !w.checker.compiles(s.pattern.Text()) {
 		w.fail(Pattern, s.pattern, "has a pattern that is not a valid regular expression")
 	}
-	if s.value != nil && s.value.Kind != yamldoc.Null {
+	if s.value != nil {
 		w.defaults(&s)
 	}
 	if s.properties != nil {

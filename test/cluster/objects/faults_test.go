@@ -1,7 +1,7 @@
 package objects
 
-// objectFaults break one demand of the API server each, or do what looks like it and
-// is good. Make is false for an object that has no such place.
+// objectFaults each break one demand of the API server; those that are good only look as
+// if they did. Make changes an object, and is false for one without the place.
 var objectFaults = []struct {
 	name, kind string
 	good       bool

@@ -45,7 +45,7 @@ import (
 
 // objectMutants is how many changed objects are compared with the validation of the
 // API server, and sameVerdict the share of the random ones that have to get the same
-// verdict. Those that make a demand of a rule are all compared.
+// verdict. The objects with one of objectFaults are always compared, and all must agree.
 var objectMutants = share.Of(3000, 60000)
 
 const sameVerdict = 0.98
@@ -110,7 +110,7 @@ var objectRules = []string{
 	"RBAC015", "WH007", "WH008", "WH011", "WH012", "WH013", "WH014", "WH015", "DEP006", "DEP007", "COMP006", "YAML007", "YAML013", "YAML014",
 }
 
-// linted returns the errors of some rules about an object of the components.
+// linted returns the errors that some rules find in components with one object.
 func linted(t *testing.T, m object, ids []string) []string {
 	t.Helper()
 	data, err := json.Marshal(m)
@@ -138,8 +138,8 @@ func linted(t *testing.T, m object, ids []string) []string {
 }
 
 // TestCoreObjects compares the rules about objects of Kubernetes with the validation of
-// the API server: the objects of the corpus and of examples as they are, with one of
-// the demands of issue and reference broken, and changed at random.
+// the API server: the objects of the corpus as they are, with each of objectFaults, and
+// changed at random.
 func TestCoreObjects(t *testing.T) {
 	t.Parallel()
 	capabilities.Setup(true, 0) // kube-apiserver --allow-privileged

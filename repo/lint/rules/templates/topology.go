@@ -392,6 +392,12 @@ func unknownVariable(p *lint.Pass, t *topology) { reportUnknown(p, t, t.node.Get
 func reportUnknown(p *lint.Pass, t *topology, list *yamldoc.Node) {
 	set := map[string]bool{}
 	t.values(list, func(name, _ *yamldoc.Node, _ *clusterclass.Variable) { set[name.Text()] = true })
+	var unset []string
+	for _, v := range t.class.Variables() {
+		if !set[v.Name] {
+			unset = append(unset, v.Name)
+		}
+	}
 	t.values(list, func(name, _ *yamldoc.Node, definition *clusterclass.Variable) {
 		if definition != nil {
 			return
@@ -401,13 +407,7 @@ func reportUnknown(p *lint.Pass, t *topology, list *yamldoc.Node) {
 			f.Severity = lint.Warning
 			f.Message += " itself; one of its extensions may"
 		}
-		var known []string
-		for _, v := range t.class.Variables() {
-			if !set[v.Name] {
-				known = append(known, v.Name)
-			}
-		}
-		if near := phrase.Nearest(name.Text(), known); near != "" {
+		if near := phrase.Nearest(name.Text(), unset); near != "" {
 			f.Fix = "Did you mean " + near + "?"
 		}
 		p.Report(f)
