@@ -390,6 +390,9 @@ func unknownVariable(p *lint.Pass, t *topology) { reportUnknown(p, t, t.node.Get
 
 // reportUnknown reports the values in a list that belong to no variable of the class.
 func reportUnknown(p *lint.Pass, t *topology, list *yamldoc.Node) {
+	if t.class == nil {
+		return // its variables are not known
+	}
 	set := map[string]bool{}
 	t.values(list, func(name, _ *yamldoc.Node, _ *clusterclass.Variable) { set[name.Text()] = true })
 	var unset []string
