@@ -65,6 +65,13 @@ func (t ProviderType) Info() (info TypeInfo, ok bool) {
 	return TypeInfo{}, false
 }
 
+// Short returns the word of t on command lines and in configurations; "" for an
+// unknown type.
+func (t ProviderType) Short() string {
+	info, _ := t.Info()
+	return info.Short
+}
+
 // TypeByWord finds a provider type by its constant ("InfrastructureProvider")
 // or its short word ("infrastructure").
 func TypeByWord(word string) (ProviderType, bool) {

@@ -48,7 +48,7 @@ func Above(dir string, o Options) (*Tree, error) {
 // Builds reports whether the tree has the provider of a label.
 func (t *Tree) Builds(label string) bool {
 	for _, p := range t.Config.Providers {
-		if labelOf(p) == label {
+		if p.Label() == label {
 			return true
 		}
 	}

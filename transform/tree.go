@@ -440,17 +440,12 @@ func (t *Tree) versions() (version layouts.Version, each map[string]layouts.Vers
 		}
 	}
 	for _, p := range t.Config.Providers {
-		label := labelOf(p)
+		label := p.Label()
 		if chosen := len(t.opts.Providers) == 0 || slices.Contains(t.opts.Providers, label); chosen && t.opts.Version.Of(label) == "" {
 			return version, nil, fmt.Errorf("%s has no version; add one for all providers, or %s=VERSION", label, label)
 		}
 	}
 	return version, each, nil
-}
-
-func labelOf(p config.Provider) string {
-	typ, _ := layouts.TypeByWord(p.Type)
-	return layouts.Provider{Type: typ, Name: p.Name}.Label()
 }
 
 // choosable refuses labels that the plan does not have.
@@ -491,7 +486,7 @@ func (t *Tree) SeriesVersion() (v Versions) {
 			v.All = tag
 		case tag:
 		default:
-			v.set(labelOf(p), tag)
+			v.set(p.Label(), tag)
 		}
 	}
 	v.All = cmp.Or(v.All, "v0.0.0")

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/clusterctl-repo/clusterctl-repo/layouts"
+
 // The header of every configuration file.
 const (
 	APIVersion = "clusterctl-repo.dev/v1alpha1"
@@ -87,6 +89,12 @@ type Provider struct {
 	Templates          []Template          `yaml:"templates" doc:"The cluster templates. An empty list means that there are none."`
 	ClusterClasses     []ClusterClass      `yaml:"clusterClasses" doc:"The ClusterClass files. An empty list means that there are none."`
 	Assets             []Asset             `yaml:"assets" doc:"Other files of the release."`
+}
+
+// Label returns the manifest label of the provider.
+func (p Provider) Label() string {
+	t, _ := layouts.TypeByWord(p.Type)
+	return layouts.Provider{Type: t, Name: p.Name}.Label()
 }
 
 // Components says where the components file comes from.

@@ -255,7 +255,7 @@ func (d *detection) header() string {
 
 // entryLines are the lines of configuration that describe a provider.
 func entryLines(dir string, id identity) string {
-	typ := short(id.Type)
+	typ := id.Type.Short()
 	if typ == "" {
 		var others []string
 		for _, t := range layouts.Types {
@@ -316,7 +316,7 @@ func (d *detection) refined(p config.Provider, base candidate, found []candidate
 	base.dir = cmp.Or(clean(p.Components.Path), base.dir)
 	out := p.Over(d.describe(base, p, i))
 	for j, f := range found {
-		if short(f.Type) == out.Type && f.Name == out.Name {
+		if f.Type.Short() == out.Type && f.Name == out.Name {
 			taken[j] = true
 		}
 	}
@@ -341,7 +341,7 @@ func (d *detection) describe(f candidate, said config.Provider, i int) config.Pr
 	if remote := d.facts(f.dir).remote; len(remote) > 0 {
 		d.note(key+".components", "%s loads from the network, which has to be allowed: %s", f.dir, strings.Join(remote, ", "))
 	}
-	return config.Provider{Type: short(f.Type), Name: f.Name, Components: config.Components{Path: f.dir}}
+	return config.Provider{Type: f.Type.Short(), Name: f.Name, Components: config.Components{Path: f.dir}}
 }
 
 // unambiguous returns the candidates that no entry has taken, unless two of

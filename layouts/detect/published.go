@@ -32,7 +32,7 @@ func (d *detection) components() {
 		}
 		id, err := identify(dir, d.facts(dir), d.repo)
 		label := layouts.Provider{Type: typ, Name: id.Name}.Label()
-		if id.Name == "" || id.Type == "" && err != nil || slices.ContainsFunc(given, func(p config.Provider) bool { return labelOf(p) == label && p.Components.Path != "" }) {
+		if id.Name == "" || id.Type == "" && err != nil || slices.ContainsFunc(given, func(p config.Provider) bool { return p.Label() == label && p.Components.Path != "" }) {
 			continue // detection says what is missing, or the configuration knows better
 		}
 		entry := config.Components{Path: dir}
@@ -46,10 +46,10 @@ func (d *detection) components() {
 			d.variant(&c.Providers[i], i, entry, product)
 			continue
 		}
-		i := slices.IndexFunc(given, func(p config.Provider) bool { return labelOf(p) == label })
+		i := slices.IndexFunc(given, func(p config.Provider) bool { return p.Label() == label })
 		if i < 0 {
 			i = len(c.Providers)
-			c.Providers = append(c.Providers, config.Provider{Type: short(typ), Name: id.Name})
+			c.Providers = append(c.Providers, config.Provider{Type: typ.Short(), Name: id.Name})
 		}
 		at[label] = i
 		c.Providers[i].Components = entry
@@ -69,15 +69,10 @@ func (d *detection) variant(p *config.Provider, i int, entry config.Components, 
 	d.note(fmt.Sprintf("providers[%d].variants", i), "%s builds %s too; clusterctl reads it only where a URL names it", product.Place, product.Name)
 }
 
-func labelOf(p config.Provider) string {
-	t, _ := layouts.TypeByWord(p.Type)
-	return layouts.Provider{Type: t, Name: p.Name}.Label()
-}
-
 // owner is the provider that gets the templates and other files that recipes
 // publish: the first infrastructure provider, or else the first.
 func owner(c *config.Config) int {
-	return max(0, slices.IndexFunc(c.Providers, func(p config.Provider) bool { return p.Type == short(layouts.Infrastructure) }))
+	return max(0, slices.IndexFunc(c.Providers, func(p config.Provider) bool { return p.Type == layouts.Infrastructure.Short() }))
 }
 
 // published describes the templates, ClusterClasses and other files that the
@@ -117,7 +112,7 @@ func (d *detection) published(c *config.Config) (err error) {
 	for _, product := range d.release.Products {
 		if a, ok := d.asset(c, product); ok && said.Assets == nil {
 			p.Assets = append(p.Assets, a)
-			d.note(key+"assets", "%s: %s puts %s into the release", labelOf(*p), product.Place, product.Name)
+			d.note(key+"assets", "%s: %s puts %s into the release", p.Label(), product.Place, product.Name)
 		}
 	}
 	return err
@@ -248,7 +243,7 @@ func outputNamed(c *config.Config, name string) string {
 		t, _ := layouts.TypeByWord(p.Type)
 		info, _ := t.Info()
 		if cmp.Or(p.Components.File, info.ComponentsFile) == name {
-			return labelOf(p) + "/" + name
+			return p.Label() + "/" + name
 		}
 	}
 	return ""

@@ -20,7 +20,7 @@ import (
 func (d *detection) templates(c *config.Config) error {
 	owner := map[string]int{}       // folder of templates → provider
 	for i, p := range c.Providers { // p is what was said
-		if p.Type != short(layouts.Infrastructure) && len(c.Providers) > 1 {
+		if p.Type != layouts.Infrastructure.Short() && len(c.Providers) > 1 {
 			continue
 		}
 		dir := path.Join(base(p.Components.Path), "templates")
@@ -38,7 +38,7 @@ func (d *detection) templates(c *config.Config) error {
 		}
 		owner[dir] = i
 		d.committed(c, i, dir)
-		if p.Templates == nil && c.Providers[i].Templates == nil && p.Type == short(layouts.Infrastructure) {
+		if p.Templates == nil && c.Providers[i].Templates == nil && p.Type == layouts.Infrastructure.Short() {
 			d.otherTemplates(c, i, dir)
 		}
 	}
@@ -90,11 +90,6 @@ func few(names []string) []string {
 func (d *detection) isKustomization(dir string) bool {
 	k, _ := d.kustomization(dir)
 	return k != nil
-}
-
-func short(t layouts.ProviderType) string {
-	info, _ := t.Info()
-	return info.Short
 }
 
 // base is the folder that a provider lives in: the one that holds its config.

@@ -128,7 +128,7 @@ func (p *proposer) buildable() {
 		c := &p.c.Providers[i]
 		err := p.components(i, &c.Components)
 		if err != nil && len(p.c.Providers) > 1 && !p.declared(c.Components.Path) {
-			p.leave("%s is left out, because %s does not build: %s", labelOf(*c), c.Components.Path, firstLine(err))
+			p.leave("%s is left out, because %s does not build: %s", c.Label(), c.Components.Path, firstLine(err))
 			p.c.Discovery.Ignore = append(slices.Clone(p.c.Discovery.Ignore), c.Components.Path)
 			p.drop(i)
 			i--
@@ -222,7 +222,7 @@ func (p *proposer) replacements(i int) (out map[string][]byte) {
 
 // sibling finds another kustomization that builds the i-th provider.
 func (p *proposer) sibling(i int, dir string) string {
-	label, best := labelOf(p.c.Providers[i]), ""
+	label, best := p.c.Providers[i].Label(), ""
 	for _, other := range p.kustomizations(".") {
 		if other == dir || best != "" && strings.Count(other, "/") >= strings.Count(best, "/") {
 			continue
@@ -348,7 +348,7 @@ func (p *proposer) chooseMetadata(e *detect.MetadataError) bool {
 	i := slices.IndexFunc(p.given.Providers, func(c config.Provider) bool { return path.Clean(c.Components.Path) == e.Provider })
 	if i < 0 {
 		i = len(p.given.Providers)
-		p.given.Providers = append(p.given.Providers, config.Provider{Type: short(id.Type), Name: id.Name, Components: config.Components{Path: e.Provider}})
+		p.given.Providers = append(p.given.Providers, config.Provider{Type: id.Type.Short(), Name: id.Name, Components: config.Components{Path: e.Provider}})
 	}
 	p.given.Providers[i].Metadata = best
 	p.decide(keyOf(i, "metadata"), "%s: of %s, %s lists the newest series", id.Label(), strings.Join(e.Files, ", "), best)
@@ -394,7 +394,7 @@ func (p *proposer) coveringMetadata() {
 		}
 		if best != "" && best != used {
 			c.Metadata = best
-			p.decide(keyOf(i, "metadata"), "%s: %s lists series that %s lacks", labelOf(*c), best, used)
+			p.decide(keyOf(i, "metadata"), "%s: %s lists series that %s lacks", c.Label(), best, used)
 		}
 	}
 }

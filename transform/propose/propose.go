@@ -137,16 +137,6 @@ func keyOf(provider int, field string) string {
 	return fmt.Sprintf("providers[%d].%s", provider, field)
 }
 
-func labelOf(c config.Provider) string {
-	t, _ := layouts.TypeByWord(c.Type)
-	return layouts.Provider{Type: t, Name: c.Name}.Label()
-}
-
-func short(t layouts.ProviderType) string {
-	info, _ := t.Info()
-	return info.Short
-}
-
 // complete runs the detection, and settles the questions that it leaves open.
 func (p *proposer) complete() error {
 	const rounds = 20
@@ -192,7 +182,7 @@ func (p *proposer) settle(err error) bool {
 		if e.Guess.Name == "" || !p.tries(e.Folder, false) {
 			return false
 		}
-		p.add(config.Provider{Type: short(e.Guess.Type), Name: e.Guess.Name, Components: config.Components{Path: e.Folder}},
+		p.add(config.Provider{Type: e.Guess.Type.Short(), Name: e.Guess.Name, Components: config.Components{Path: e.Folder}},
 			"several types are possible; check this one")
 		return true
 	case *detect.MetadataError:
@@ -207,7 +197,7 @@ func (p *proposer) settle(err error) bool {
 func (p *proposer) add(entry config.Provider, format string, args ...any) {
 	i := len(p.given.Providers)
 	p.given.Providers = append(p.given.Providers, entry)
-	p.decide(keyOf(i, "components"), "%s: %s", labelOf(entry), fmt.Sprintf(format, args...))
+	p.decide(keyOf(i, "components"), "%s: %s", entry.Label(), fmt.Sprintf(format, args...))
 }
 
 // chooseFolder chooses between two kustomizations of one provider: the one that a
@@ -233,7 +223,7 @@ func (p *proposer) chooseFolder(e *detect.AmbiguousError) bool {
 	if err != nil {
 		return false
 	}
-	p.add(config.Provider{Type: short(id.Type), Name: id.Name, Components: config.Components{Path: a}}, "%s builds the same provider and is not used", b)
+	p.add(config.Provider{Type: id.Type.Short(), Name: id.Name, Components: config.Components{Path: a}}, "%s builds the same provider and is not used", b)
 	return true
 }
 
@@ -265,7 +255,7 @@ func (p *proposer) elsewhere() bool {
 	}
 	for _, label := range sortedKeys(best) {
 		c := best[label]
-		p.add(config.Provider{Type: short(c.id.Type), Name: c.id.Name, Components: config.Components{Path: c.dir}},
+		p.add(config.Provider{Type: c.id.Type.Short(), Name: c.id.Name, Components: config.Components{Path: c.dir}},
 			"%s holds its CRDs, controller and Namespace, and no config/default does", c.dir)
 	}
 	return len(best) > 0

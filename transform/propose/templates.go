@@ -26,7 +26,7 @@ func (p *proposer) templates() {
 			continue
 		}
 		p.joinTemplates(i)
-		if c := p.c.Providers[i]; len(c.Templates) == 0 && c.Type == short(layouts.Infrastructure) && p.release.Open != "" {
+		if c := p.c.Providers[i]; len(c.Templates) == 0 && c.Type == layouts.Infrastructure.Short() && p.release.Open != "" {
 			p.foundTemplates(i)
 		}
 	}
@@ -34,14 +34,14 @@ func (p *proposer) templates() {
 
 func (p *proposer) declaredTemplates(i int) bool {
 	return slices.ContainsFunc(p.opts.Given.Providers, func(c config.Provider) bool {
-		return labelOf(c) == labelOf(p.c.Providers[i]) && c.Templates != nil
+		return c.Label() == p.c.Providers[i].Label() && c.Templates != nil
 	})
 }
 
 // hasTemplates reports whether the i-th provider is the one that templates of the
 // tree belong to: an infrastructure provider, or the only one.
 func (p *proposer) hasTemplates(i int) bool {
-	return len(p.c.Providers) == 1 || p.c.Providers[i].Type == short(layouts.Infrastructure)
+	return len(p.c.Providers) == 1 || p.c.Providers[i].Type == layouts.Infrastructure.Short()
 }
 
 // base is the folder that a provider lives in.
@@ -133,11 +133,11 @@ func (p *proposer) isTemplate(dir string) bool {
 func (p *proposer) addTemplate(i int, t config.Template, kind layouts.FileKind, why string) {
 	c := &p.c.Providers[i]
 	if kind == layouts.ClusterClass {
-		p.decide(keyOf(i, "clusterClasses"), "%s: %s", labelOf(*c), why)
+		p.decide(keyOf(i, "clusterClasses"), "%s: %s", c.Label(), why)
 		c.ClusterClasses = append(slices.Clone(c.ClusterClasses), config.ClusterClass{Files: t.Files, Kustomize: t.Kustomize, Class: t.Flavor, LoadRestrictor: t.LoadRestrictor})
 		return
 	}
-	p.decide(keyOf(i, "templates"), "%s: %s", labelOf(*c), why)
+	p.decide(keyOf(i, "templates"), "%s: %s", c.Label(), why)
 	c.Templates = append(slices.Clone(c.Templates), t)
 }
 
@@ -251,7 +251,7 @@ func (p *proposer) elsewhereTemplates(i int, at string) {
 		if len(found) > 1 {
 			more = fmt.Sprintf(" (%d such files)", len(found))
 		}
-		p.leave("%s is left out, because its place is not that of a template%s; to release it, add to %s: templates: [{%s}]", file, more, labelOf(c), entry)
+		p.leave("%s is left out, because its place is not that of a template%s; to release it, add to %s: templates: [{%s}]", file, more, c.Label(), entry)
 		return
 	}
 }
@@ -285,7 +285,7 @@ func (p *proposer) others() {
 		if err != nil {
 			continue
 		}
-		i := slices.IndexFunc(p.c.Providers, func(c config.Provider) bool { return labelOf(c) == id.Label() })
+		i := slices.IndexFunc(p.c.Providers, func(c config.Provider) bool { return c.Label() == id.Label() })
 		if i < 0 || !p.tries(dir, false) || !p.installable(dir) {
 			continue
 		}
@@ -296,7 +296,7 @@ func (p *proposer) others() {
 		}
 		c := p.c.Providers[i]
 		if c.Variants = append(slices.Clone(c.Variants), v); p.works(i, c) {
-			p.leave("%s is left out, because %s already makes %s; to release it as a further file, add to it: variants: [{path: %s, file: %s}]", dir, c.Components.Path, labelOf(c), v.Path, v.File)
+			p.leave("%s is left out, because %s already makes %s; to release it as a further file, add to it: variants: [{path: %s, file: %s}]", dir, c.Components.Path, c.Label(), v.Path, v.File)
 		}
 	}
 }
