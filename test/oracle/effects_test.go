@@ -266,7 +266,7 @@ func lintedFiles(t *testing.T, tree examples.Files) []lint.Finding {
 	for name, text := range tree.Text {
 		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(filepath.Base(name), []byte(text)))
 	}
-	report, err := lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: eachAlone(), Partial: true})
+	report, err := lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: rules.All, Partial: true})
 	if err != nil {
 		t.Fatal(err)
 	}

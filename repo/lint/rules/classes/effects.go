@@ -612,7 +612,7 @@ func descend(n *yamldoc.Node, rest string) *yamldoc.Node {
 // reported reports the effects that belong to a rule.
 func reported(p *lint.Pass, c *clusterclass.Class) {
 	for _, f := range effects(p, c) {
-		if f.Rule == p.Rule {
+		if f.Rule.ID == p.Rule.ID {
 			p.Report(f)
 		}
 	}

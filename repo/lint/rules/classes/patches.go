@@ -459,7 +459,7 @@ func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
 	seen := map[yamldoc.Pos]bool{}
 	for _, f := range effects(p, c) {
 		seen[f.Pos] = true
-		if f.Rule == p.Rule {
+		if f.Rule.ID == p.Rule.ID {
 			p.Report(f)
 		}
 	}
