@@ -856,7 +856,7 @@ func TestFilesAreAskedForAhead(t *testing.T) {
 }
 
 // What is in no list is found while no other run can list it: a release that is just
-// being copied is no leftover.
+// being copied is not a leftover.
 func TestPruneLooksWhileItHolds(t *testing.T) {
 	dir := memoryDir(t)
 	opts := toFolder(t, dir)

@@ -88,7 +88,7 @@ func followed(ts *testscript.TestScript, kind string, args []string) []string {
 	text := ts.ReadFile("stderr")
 	m := hints[kind].text.FindStringSubmatch(text)
 	if m == nil {
-		ts.Fatalf("there is no hint of the kind %s in:\n%s", kind, text)
+		ts.Fatalf("no hint of the kind %s in:\n%s", kind, text)
 	}
 	return hints[kind].do(ts, args, m[1])
 }

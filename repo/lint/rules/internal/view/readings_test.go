@@ -49,7 +49,7 @@ func TestNever(t *testing.T) {
 		template, _ := f.Template()
 		n := f.Docs().Docs[0].Root.Get("v")
 		if n == nil || template == nil {
-			continue // with the sample this is no scalar
+			continue // the sample makes something other than a scalar of it
 		}
 		var readings []string // of the value, for each value of the variables
 		for i, value := range values {
