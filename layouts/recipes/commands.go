@@ -72,7 +72,13 @@ func (s *shell) call(args []string, in stream, sc *scope, at Place) stream {
 			}
 		}
 	case "echo", "printf", "chmod", "touch", "ls", "tar", "sha256sum", "docker", "git", "gsutil", "gcloud":
-	case "sudo", "env", "exec", "time", "command", "eval", "xargs":
+	case "xargs":
+		command, each := repeated(rest)
+		if each && s.follower != nil { // a release is made of files with names
+			return s.filter(program, command, in, sc, at)
+		}
+		return s.call(command, in, sc, at)
+	case "sudo", "env", "exec", "time", "command", "eval":
 		if inner := operands(rest); len(inner) > 0 {
 			return s.call(rest[slices.Index(rest, inner[0]):], in, sc, at)
 		}
@@ -80,6 +86,34 @@ func (s *shell) call(args []string, in stream, sc *scope, at Place) stream {
 		return s.filter(program, rest, in, sc, at)
 	}
 	return stream{}
+}
+
+// repeated is the command that xargs runs, with % for the item of -I if each is set.
+func repeated(args []string) (command []string, each bool) {
+	item := ""
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		flag := args[0]
+		args = args[1:]
+		if strings.HasPrefix(flag, "-I") {
+			item = flag[2:]
+		}
+		if len(flag) == 2 && strings.Contains("IadEeLlnPs", flag[1:]) && len(args) > 0 {
+			if flag == "-I" {
+				item = args[0]
+			}
+			args = args[1:]
+		}
+	}
+	if len(args) == 0 {
+		return []string{"echo"}, false
+	}
+	command = slices.Clone(args)
+	for i := range command {
+		if item != "" {
+			command[i] = strings.ReplaceAll(command[i], item, "%")
+		}
+	}
+	return command, item != ""
 }
 
 // runs follows a script of the tree with its arguments.
@@ -158,6 +192,8 @@ func (s *shell) kustomize(args []string, sc *scope, at Place) stream {
 		switch flag {
 		case "--load-restrictor", "--load_restrictor":
 			out.unrestricted = strings.EqualFold(value, "LoadRestrictionsNone") || strings.EqualFold(value, "none")
+		case "--reorder":
+			out.unsorted = value == "none"
 		case "-o", "--output":
 			file = value
 		}
@@ -344,8 +380,9 @@ func (s *shell) filter(program string, args []string, in stream, sc *scope, at P
 
 // write notes that a stream goes to a file.
 func (s *shell) write(file string, in stream, appended bool, sc *scope, at Place) {
-	p := Product{Place: at, To: sc.path(file), Kustomize: in.kustomize, Unrestricted: in.unrestricted, From: in.from, Through: in.through}
-	if in.bad != "" {
+	p := Product{Place: at, To: sc.path(file), Kustomize: in.kustomize, Unrestricted: in.unrestricted, Unsorted: in.unsorted, From: in.from, Through: in.through}
+	open := slices.ContainsFunc(gap.FindAllString(p.Kustomize, -1), func(part string) bool { return !strings.Contains(p.To, part) })
+	if in.bad != "" && (open || s.follower != nil) {
 		s.unread(at, false, in.bad)
 		return
 	}

@@ -29,12 +29,14 @@ func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 type Product struct {
 	Place
 	// To is the file; Name its base name. The folder may hold text that could not
-	// be told; the name is always whole.
+	// be told; the name is whole, but for the % of a recipe for several files.
 	To, Name string
 	// Kustomize is the folder it is built from; empty if it is copied.
 	Kustomize string
 	// Unrestricted is set if the build may load files from outside their folder.
 	Unrestricted bool
+	// Unsorted is set if the build leaves objects in the order of their files.
+	Unsorted bool
 	// From are the files it is copied from or joined of.
 	From []string
 	// Joined are the builds that the file is joined of, if they are several, with a
@@ -42,6 +44,39 @@ type Product struct {
 	Joined []Product
 	// Through are the programs that change the text on the way, such as envsubst.
 	Through []string
+}
+
+var gap = regexp.MustCompile(`%|` + string(markStart) + `[^` + string(markEnd) + `]*` + string(markEnd))
+
+// For returns what a recipe for several files says about one of them, by its path: the
+// % and what could not be told stand for a part of the path, the same in Kustomize and
+// From. It is false if the recipe does not make that file.
+func (p Product) For(name string) (Product, bool) {
+	if !gap.MatchString(p.To) {
+		return p, p.To == name
+	}
+	var values []string // each gap and its value, as strings.NewReplacer takes them
+	var rx strings.Builder
+	last := 0
+	for _, at := range gap.FindAllStringIndex(p.To, -1) {
+		rx.WriteString(regexp.QuoteMeta(p.To[last:at[0]]) + "([^/]+)")
+		values = append(values, p.To[at[0]:at[1]], "")
+		last = at[1]
+	}
+	m := regexp.MustCompile("^" + rx.String() + regexp.QuoteMeta(p.To[last:]) + "$").FindStringSubmatch(name)
+	if m == nil {
+		return Product{}, false
+	}
+	for i, value := range m[1:] {
+		values[2*i+1] = value
+	}
+	fill := strings.NewReplacer(values...)
+	p.To, p.Name, p.Kustomize = name, path.Base(name), fill.Replace(p.Kustomize)
+	p.From = slices.Clone(p.From)
+	for i := range p.From {
+		p.From[i] = fill.Replace(p.From[i])
+	}
+	return p, true
 }
 
 // Ships reports whether the product may go into a release: it is not made for a
@@ -241,7 +276,7 @@ func (r *reader) follow() {
 			}
 			for _, q := range r.out.Products {
 				if q.To == p.From[0] && q.To != p.To && (q.Kustomize != "" || len(q.From) == 1) {
-					p.Kustomize, p.Unrestricted, p.From = q.Kustomize, q.Unrestricted, q.From
+					p.Kustomize, p.Unrestricted, p.Unsorted, p.From = q.Kustomize, q.Unrestricted, q.Unsorted, q.From
 					p.Through = append(slices.Clone(q.Through), p.Through...)
 					break
 				}

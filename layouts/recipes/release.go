@@ -374,7 +374,7 @@ func (r *Reading) Guess() *Release {
 	}
 	for _, p := range r.Products {
 		switch kind := layouts.KindOfFile(p.Name); {
-		case !p.Ships():
+		case !p.Ships(), gap.MatchString(p.Name + p.Kustomize):
 		case kind == layouts.Components && p.Kustomize != "", kind == layouts.ClusterTemplate, kind == layouts.ClusterClass:
 			add(p)
 			into[path.Dir(p.To)] = into[path.Dir(p.To)] || kind == layouts.Components
@@ -384,7 +384,7 @@ func (r *Reading) Guess() *Release {
 	}
 	delete(into, ".")
 	for _, p := range r.Products {
-		if into[path.Dir(p.To)] {
+		if into[path.Dir(p.To)] && !gap.MatchString(p.Name+p.Kustomize) {
 			add(p)
 		}
 	}

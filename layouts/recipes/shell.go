@@ -303,6 +303,7 @@ func (s *shell) source(n syntax.Node) string {
 type stream struct {
 	kustomize    string
 	unrestricted bool
+	unsorted     bool
 	from         []string
 	through      []string
 	bad          string // why it cannot be told

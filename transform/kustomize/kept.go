@@ -107,7 +107,7 @@ func (t *Tree) buildKey(dir string, opts Options) string {
 	for _, name := range slices.Sorted(maps.Keys(t.replace)) {
 		replaced = append(replaced, []byte(name), t.replace[name])
 	}
-	return fmt.Sprintf("kustomize build %s in %s, %t, with %s", dir, t.dir, opts.NoLoadRestrictions, digest(replaced...))
+	return fmt.Sprintf("kustomize build %s in %s, %t, %t, with %s", dir, t.dir, opts.NoLoadRestrictions, opts.Unsorted, digest(replaced...))
 }
 
 // kept returns what an earlier build of the same files made.

@@ -23,37 +23,26 @@ import (
 type made struct {
 	top      string
 	fsys     fs.FS
-	products map[string]recipes.Product
-	patterns []recipes.Product
+	products []recipes.Product
 }
 
 func once(top string) func() *made {
 	return sync.OnceValue(func() *made {
-		m := &made{top: top, fsys: os.DirFS(top), products: map[string]recipes.Product{}}
-		for _, p := range recipes.Read(m.fsys).Products {
-			if strings.Contains(p.To, "%") {
-				m.patterns = append(m.patterns, p)
-			} else if _, ok := m.products[p.To]; !ok {
-				m.products[p.To] = p
-			}
-		}
-		return m
+		fsys := os.DirFS(top)
+		return &made{top, fsys, recipes.Read(fsys).Products}
 	})
 }
 
-// product returns the recipe that makes a file, by its path in the tree.
+// product returns the recipe that makes a file, by its path in the tree: one for that
+// file before one for several.
 func (m *made) product(name string) (recipes.Product, bool) {
-	if p, ok := m.products[name]; ok {
-		return p, true
-	}
-	for _, p := range m.patterns {
-		before, after, _ := strings.Cut(p.To, "%")
-		rest, ok := strings.CutPrefix(name, before)
-		if !ok {
-			continue
+	for _, p := range m.products {
+		if p.To == name {
+			return p, true
 		}
-		if stem, ok := strings.CutSuffix(rest, after); ok && !strings.Contains(stem, "/") {
-			p.Kustomize = strings.ReplaceAll(p.Kustomize, "%", stem)
+	}
+	for _, p := range m.products {
+		if p, ok := p.For(name); ok {
 			return p, true
 		}
 	}
@@ -81,13 +70,15 @@ func (m *made) find(name string) (source, error) {
 		return source{}, missing
 	}
 	abs := func(rel string) string { return filepath.Join(m.top, filepath.FromSlash(rel)) }
-	is := func(dir string) bool { return fs.ValidPath(dir) && config.IsKustomization(m.fsys, dir) }
+	is := func(dir string) bool { return dir != "" && fs.ValidPath(dir) && config.IsKustomization(m.fsys, dir) }
 	rel = filepath.ToSlash(rel)
 	p, ok := m.product(rel)
 	switch {
 	case ok && p.Joined != nil && !slices.ContainsFunc(p.Joined, func(q recipes.Product) bool { return len(q.Through) > 0 || !is(q.Kustomize) }):
 		return source{joined: p.Joined}, nil
-	case ok && len(p.Through) == 0 && p.Kustomize != "" && is(p.Kustomize):
+	case ok && len(p.Through) == 0 && is(p.Kustomize) && p.Unsorted:
+		return source{joined: []recipes.Product{p}}, nil
+	case ok && len(p.Through) == 0 && is(p.Kustomize):
 		return source{kustomization: abs(p.Kustomize), unrestricted: p.Unrestricted}, nil
 	case ok && len(p.Through) == 0 && len(p.From) == 1 && p.From[0] != rel:
 		return m.find(abs(p.From[0]))
@@ -139,19 +130,20 @@ func (s *Suite) text(ctx context.Context, from source, overlay map[string][]byte
 	}
 	defer tree.Close()
 	tree.Cache = s.opts.Cache
-	build := func(name string, unrestricted bool) ([]byte, error) {
-		objs, err := kustomize.Build(ctx, tree, relative(dir, name), kustomize.Options{NoLoadRestrictions: unrestricted, AllowRemote: s.opts.AllowRemote})
+	build := func(name string, o kustomize.Options) ([]byte, error) {
+		o.AllowRemote = s.opts.AllowRemote
+		objs, err := kustomize.Build(ctx, tree, relative(dir, name), o)
 		if err != nil {
 			return nil, err
 		}
 		return kustomize.Marshal(objs)
 	}
 	if from.kustomization != "" {
-		return build(from.kustomization, from.unrestricted)
+		return build(from.kustomization, kustomize.Options{NoLoadRestrictions: from.unrestricted})
 	}
 	var parts [][]byte
 	for _, p := range from.joined {
-		part, err := build(filepath.Join(s.top, filepath.FromSlash(p.Kustomize)), p.Unrestricted)
+		part, err := build(filepath.Join(s.top, filepath.FromSlash(p.Kustomize)), kustomize.Options{NoLoadRestrictions: p.Unrestricted, Unsorted: p.Unsorted})
 		if err != nil {
 			return nil, err
 		}
