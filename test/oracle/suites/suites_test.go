@@ -53,6 +53,8 @@ func (internet) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 		}
 		return answer(200, out.String())
+	case strings.HasSuffix(p, "/page"):
+		return answer(200, "<!DOCTYPE html>\n<html></html>\n")
 	case strings.HasSuffix(p, "/metadata.yaml"):
 		return answer(200, "kind: Metadata\n")
 	default:
