@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
 // bundleTo makes the options keep the mirror in a bundle, if DEST is one.
@@ -54,6 +55,9 @@ func wantsOfBundle(env *cli.Env, f *flags, arg string, opts *mirror.Options) ([]
 		return nil, true, err
 	}
 	trusted, err := f.verify.Signed(env, b.Checksums, b.Signature)
+	if _, wrong := errors.AsType[*sign.SignatureError](err); wrong {
+		err = cli.Exit(cli.ExitFindings, fmt.Errorf("%s: %w", name, err))
+	}
 	if err != nil {
 		return nil, true, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // imageStore opens the container images of a mirror.
 func imageStore(env *cli.Env, f *flags, dir string) *oci.Store {
-	s := &oci.Store{Dir: dir, Open: env.Places().Registry}
+	s := &oci.Store{Dir: dir, Suspects: f.suspects, Open: env.Places().Registry}
 	for _, b := range f.carried {
 		s.Carried = append(s.Carried, b)
 	}

@@ -5,6 +5,7 @@ package mirror
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,6 +43,8 @@ type flags struct {
 	since string
 	// carried are the bundles among the TARGETs.
 	carried []*mirror.Bundle
+	// suspects are files below layouts.ImagesFolder that were damaged.
+	suspects []string
 	// given are the settings that are on the command line.
 	given mirror.Given
 }
@@ -332,7 +335,11 @@ func credible(env *cli.Env, signing *trust.Key, verify *trust.Verification, opts
 			if signing.Private != nil && trust.SignedBy(sums, sig, []*sign.PublicKey{signing.Private.Public()}) {
 				return true, nil
 			}
-			return verify.Signed(env, sums, sig)
+			good, err := verify.Signed(env, sums, sig)
+			if _, wrong := errors.AsType[*sign.SignatureError](err); wrong {
+				err = nil // what it does not vouch for is verified by itself, and signed anew
+			}
+			return good, err
 		}
 	}
 	return nil

@@ -87,10 +87,12 @@ func repair(ctx context.Context, env *cli.Env, name string, from []string, key *
 		w.Provider, w.Version = l.Identity(), mirror.Exactly(l.Version)
 		wants = append(wants, w)
 	}
-	bringImages(env, &read, &opts)
-	if err := forgetBlobs(env.Path(name), report); err != nil {
-		return err
+	for _, p := range report.Problems {
+		if part, ok := strings.CutPrefix(p.Path, layouts.ImagesFolder+"/"); ok && p.Kind == mirror.Damaged {
+			read.suspects = append(read.suspects, part)
+		}
 	}
+	bringImages(env, &read, &opts)
 	if _, err := runMirror(ctx, env, wants, opts); err != nil {
 		return err
 	}
@@ -103,24 +105,6 @@ func repair(ctx context.Context, env *cli.Env, name string, from []string, key *
 	}
 	if len(left.Problems) > 0 {
 		return cli.Exit(cli.ExitFindings, nil)
-	}
-	return nil
-}
-
-// forgetBlobs removes damaged parts of images, which are then fetched again:
-// their names say what they should be.
-func forgetBlobs(dir string, report *mirror.Report) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, p := range report.Problems {
-		if p.Kind == mirror.Damaged && strings.HasPrefix(p.Path, layouts.ImagesFolder+"/") {
-			if err := root.Remove(p.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
 	}
 	return nil
 }

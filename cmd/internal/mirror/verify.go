@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
 func verifyCommand(env *cli.Env) *cobra.Command {
@@ -77,6 +78,12 @@ func checkMirror(ctx context.Context, env *cli.Env, name string, keys *trust.Ver
 		return report, nil
 	}
 	signed, err := keys.Signed(env, report.Checksums, report.Signature)
+	if wrong, ok := errors.AsType[*sign.SignatureError](err); ok {
+		report.Problems = append(report.Problems, mirror.Problem{
+			Kind: mirror.Unsigned, Path: layouts.SignatureFile, Message: wrong.Error() + "; get the mirror again, or have its owner sign it again",
+		})
+		return report, nil
+	}
 	if err != nil || signed {
 		return report, err
 	}

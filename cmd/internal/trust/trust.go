@@ -239,20 +239,24 @@ func ApproveTarget(ctx context.Context, env *cli.Env, p *policy.Policy, t *targe
 }
 
 // Signed reports whether the checksums of a mirror are signed with a key that is
-// trusted for every provider; false without one. That replaces the signatures of
-// the releases, but not their provenance.
+// trusted for every provider. That replaces the signatures of the releases, but not
+// their provenance. Without a signature, or without demands, it is false; a signature
+// that none of the keys made is a *sign.SignatureError.
 func (v *Verification) Signed(env *cli.Env, sums, sig []byte) (bool, error) {
 	demands, err := v.Demands(env)
-	if err != nil || demands == nil || demands.RequireProvenance || sig == nil {
+	if err != nil || demands == nil || sig == nil {
 		return false, err
 	}
-	var public []*sign.PublicKey
+	var all, public []*sign.PublicKey
 	for _, k := range demands.Keys {
-		if len(k.Providers) == 0 {
+		if all = append(all, k.PublicKey); len(k.Providers) == 0 {
 			public = append(public, k.PublicKey)
 		}
 	}
-	return SignedBy(sums, sig, public), nil
+	if !SignedBy(sums, sig, all) {
+		return false, &sign.SignatureError{Path: layouts.SignatureFile, Of: layouts.ChecksumFile, Keys: all}
+	}
+	return !demands.RequireProvenance && SignedBy(sums, sig, public), nil
 }
 
 // SignedBy reports whether one of the keys has signed checksums; the signature may be

@@ -262,6 +262,9 @@ type SignatureError struct {
 
 // Error names both possible reasons, which cannot be told apart.
 func (e *SignatureError) Error() string {
+	if len(e.Keys) == 0 {
+		return fmt.Sprintf("%s is there, and no key is trusted to make it; name the key, or add it to the policy", e.Path)
+	}
 	names := make([]string, len(e.Keys))
 	for i, k := range e.Keys {
 		names[i] = k.String()
