@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -42,6 +43,9 @@ type Store struct {
 	Dir string
 	// Open opens a repository of a registry.
 	Open func(host, repository string) (*Repository, error)
+	// Suspects are files of the layout, by their paths in it, that were damaged when
+	// somebody looked: those that still are come again.
+	Suspects []string
 	// Carried are mirrors whose images come first.
 	Carried []Carrier
 	// Tell hears what was done with an image, and Warn what could not be.
@@ -93,8 +97,13 @@ func (s *Store) Bring(ctx context.Context, images []Wanted, platforms []string, 
 		return nil, err
 	}
 	defer layout.Close()
-	have, err := layout.Images()
-	if err != nil {
+	have := map[string]v1.Descriptor{}
+	if !slices.Contains(s.Suspects, v1.ImageIndexFile) {
+		if have, err = layout.Images(); err != nil {
+			return nil, err
+		}
+	}
+	if err := layout.forget(s.Suspects); err != nil {
 		return nil, err
 	}
 	carried, err := s.carried()

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -408,5 +410,53 @@ func TestForeignLayers(t *testing.T) {
 	}
 	if there, err := end.Exists(t.Context(), got); err != nil || !there {
 		t.Errorf("%v %v", there, err)
+	}
+}
+
+// TestSuspects checks that of the files that are called damaged those are fetched
+// again that are, and that the others stay, also if nothing can be fetched.
+func TestSuspects(t *testing.T) {
+	host, _, _ := start(t)
+	from := scratch(t)
+	ref := host + "/acme/app:v1"
+	if _, err := at(t, host, "acme/app").PushImage(t.Context(), "v1", image(t, from, "a"), from); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s, _ := store(t, dir)
+	sums, err := s.Bring(t.Context(), []oci.Wanted{{Ref: ref}}, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blobs []string
+	for name := range sums {
+		s.Suspects = append(s.Suspects, name)
+		if strings.HasPrefix(name, "blobs/") {
+			blobs = append(blobs, filepath.Join(dir, "images", name))
+		}
+	}
+	content, err := os.ReadFile(blobs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(blobs[0], bytes.Repeat([]byte("x"), len(content)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := s.Open
+	s.Open = func(string, string) (*oci.Repository, error) { return nil, io.ErrUnexpectedEOF }
+	if _, err := s.Bring(t.Context(), []oci.Wanted{{Ref: ref}}, nil, false); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("without the registry: %v", err)
+	}
+	for _, blob := range blobs[1:] {
+		if _, err := os.Stat(blob); err != nil {
+			t.Error(err)
+		}
+	}
+	s.Open = open
+	if again, err := s.Bring(t.Context(), []oci.Wanted{{Ref: ref}}, nil, false); err != nil || !maps.Equal(again, sums) {
+		t.Errorf("%v, %v", again, err)
+	}
+	if now, err := os.ReadFile(blobs[0]); err != nil || !bytes.Equal(now, content) {
+		t.Errorf("the damaged part stays: %q, %v", now, err)
 	}
 }

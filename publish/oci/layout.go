@@ -113,6 +113,30 @@ func (l *Layout) has(desc v1.Descriptor) (bool, error) {
 	return err == nil && info.Mode().IsRegular() && info.Size() == desc.Size, err
 }
 
+// forget removes those of some blobs that do not have the content that their names
+// say, so that they are fetched again.
+func (l *Layout) forget(names []string) error {
+	for _, name := range names {
+		d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(name))
+		if of, err := blobName(d); err != nil || of != name {
+			continue // it is written in any case
+		}
+		r, err := l.root.Open(name)
+		if err == nil {
+			h := d.Algorithm().Hash()
+			_, err = io.Copy(h, r)
+			r.Close() // only read
+			if err == nil && digest.NewDigest(d.Algorithm(), h) != d {
+				err = l.root.Remove(name)
+			}
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("read the damaged image part %s: %w", filepath.Join(l.dir, name), files.Cause(err))
+		}
+	}
+	return nil
+}
+
 // Fetch opens a blob; its reader compares the content with the digest.
 func (l *Layout) Fetch(_ context.Context, desc v1.Descriptor) (io.ReadCloser, error) {
 	name, err := blobName(desc.Digest)
