@@ -248,13 +248,15 @@ func (s *Suite) Remote() (out []Remote, err error) {
 	return out, nil
 }
 
-// chosen reports whether a version is to be made. The version of a marker is not
-// known before it is resolved, so it counts as chosen then.
+// chosen reports whether a version is to be made. One with a marker may be, before it
+// is resolved, if the marker may stand for a version that is asked for.
 func (s *Suite) chosen(p *Provider, v *Version, resolved bool) bool {
-	_, marker := v.Marker()
+	text, marker := v.Marker()
+	asked, err := layouts.ParseMarker(text)
 	return len(s.opts.Parts) == 0 || slices.ContainsFunc(s.opts.Parts, func(part string) bool {
 		name, version, one := strings.Cut(part, ":")
-		return (name == p.Name.Value || name == p.Provider().Label()) && (!one || version == v.Name.Value || marker && !resolved)
+		may := marker && !resolved && (err != nil || len(asked.Candidates([]string{version})) > 0)
+		return (name == p.Name.Value || name == p.Provider().Label()) && (!one || version == v.Name.Value || may)
 	})
 }
 

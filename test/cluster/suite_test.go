@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+)
+
+// TestSuiteRepository installs Cluster API from the local repository of its e2e
+// suite with the stock clusterctl, and makes clusters of all its flavors.
+func TestSuiteRepository(t *testing.T) {
+	const version = "v1.15.99"
+	suite := filepath.Join(corpus(t), "..", "e2e", "cluster-api", "test", "e2e", "config", "docker.yaml")
+	m := newManagement(t)
+	args := []string{"build", suite, "--out", m.repository, "--offline"}
+	labels := []string{"cluster-api", "bootstrap-kubeadm", "control-plane-kubeadm", "infrastructure-docker", "runtime-extension-test-extension"}
+	for _, label := range labels {
+		args = append(args, "--provider", label+":"+version)
+	}
+	if _, stderr, err := m.run(t, nil, m.tool, args...); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	m.config = filepath.Join(m.repository, "clusterctl-config.yaml")
+	r, err := folder.Open(t.Context(), m.repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flavors := 0
+	for _, p := range r.Providers {
+		release := p.Releases[0]
+		env := environment(t, release)
+		args := []string{"generate", "provider", "--config", m.config, "--write-to", filepath.Join(t.TempDir(), "x"), providerFlags[p.Type], p.Name + ":" + version}
+		if _, stderr, err := m.run(t, env, m.clusterctl, args...); err != nil {
+			t.Errorf("%v: %v\n%s", args, err, stderr)
+		}
+		if err := m.init(t, release); err != nil {
+			t.Errorf("init of %s: %v", p.Label(), err)
+		}
+		for _, part := range parts(t, release) {
+			flavor, ok := strings.CutPrefix(strings.TrimSuffix(filepath.Base(part.file.Name), ".yaml"), "cluster-template")
+			if part.kind != layouts.ClusterTemplate || !ok {
+				continue
+			}
+			args := []string{"generate", "cluster", "a", "--config", m.config, "--kubeconfig", m.Kubeconfig, "--infrastructure", p.Name + ":" + version, "--flavor", strings.TrimPrefix(flavor, "-"), "--kubernetes-version", "v1.34.0"}
+			var env []string
+			for name, value := range plausible(part.required) {
+				env = append(env, name+"="+value)
+			}
+			stdout, stderr, err := m.run(t, env, m.clusterctl, args...)
+			if err != nil || !strings.Contains(stdout, "kind: Cluster\n") {
+				t.Errorf("%v: %v\n%s", args, err, stderr)
+			}
+			flavors++
+		}
+	}
+	if len(r.Providers) != len(labels) || flavors < 20 {
+		t.Errorf("%d providers and %d flavors", len(r.Providers), flavors)
+	}
+}
