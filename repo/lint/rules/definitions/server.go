@@ -13,7 +13,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/structural"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -31,7 +30,7 @@ var _ = definitionRules.Add(lint.Rule{
 })
 
 func structuralSchema(p *lint.Pass) {
-	var checker structural.Checker
+	var checker schemaChecker
 	for _, k := range view.Definitions(p) {
 		if k.Object.Version != "v1" {
 			continue
@@ -43,8 +42,8 @@ func structuralSchema(p *lint.Pass) {
 				f.add(v.Name, v.Node, "the version has no schema")
 				continue
 			}
-			for _, found := range checker.Check(v.Schema.Node, v.Subresources.Get("status") != nil) {
-				f.add(v.Name, found.Node, "%s %s", cmp.Or(found.Path, "the schema"), found.Message)
+			for _, found := range checker.check(v.Schema.Node, v.Subresources.Get("status") != nil) {
+				f.add(v.Name, found.node, "%s %s", cmp.Or(found.path, "the schema"), found.message)
 			}
 		}
 		f.report()

@@ -1,15 +1,4 @@
-// Package structural judges the schemas of CustomResourceDefinitions as the API
-// server does when one is created: k8s.io/apiextensions-apiserver,
-// pkg/apiserver/schema/validation.go, and ValidateCustomResourceDefinitionOpenAPISchema
-// in pkg/apis/apiextensions/validation. It does not judge the expressions in
-// x-kubernetes-validations, nor whether a default fits more than the type of its schema.
-//
-// ValidateCustomResourceDefinition itself brings metrics and the machinery of servers
-// along: linked, it made the program 5.1 MB larger and a start take 38 instead of 20 ms
-// of CPU.
-//
-// It must not know rules, nor what the kinds are for.
-package structural
+package definitions
 
 import (
 	"fmt"
@@ -22,51 +11,35 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Kind says which demand a schema does not meet.
-type Kind int
+// This file judges the schemas of CustomResourceDefinitions as the API server does when
+// one is created: k8s.io/apiextensions-apiserver, pkg/apiserver/schema/validation.go,
+// and ValidateCustomResourceDefinitionOpenAPISchema in
+// pkg/apis/apiextensions/validation. Not judged are the expressions in
+// x-kubernetes-validations, and whether a default fits more than the type of its schema.
+//
+// ValidateCustomResourceDefinition itself brings metrics and the machinery of servers
+// along: linked, it made the program 5.1 MB larger and a start take 38 instead of 20 ms
+// of CPU.
 
-// The kinds of violations.
-const (
-	// Type: the type is missing, unknown, or not the one that this place demands.
-	Type Kind = iota
-	// Keyword: the API server supports the keyword not at all, or not with this value.
-	Keyword
-	// Conflict: two keywords exclude each other, or one needs another.
-	Conflict
-	// Root: the root, or the metadata in it, must not have the keyword.
-	Root
-	// Merge: the keywords that say how lists and maps are merged do not fit.
-	Merge
-	// Default: the default has another type than the schema, or stands in a field
-	// that the API server sets.
-	Default
-	// Pattern: Go cannot compile the regular expression.
-	Pattern
-	// Junctor: allOf, anyOf, oneOf or not describe a value, which they may only
-	// restrict.
-	Junctor
-)
-
-// Violation is one demand that a schema does not meet.
-type Violation struct {
-	Kind Kind
-	// Path leads to the schema: "spec.replicas"; it is empty for the root.
-	Path string
-	// Node is the keyword, or the schema that lacks one.
-	Node *yamldoc.Node
-	// Message says what is wrong, in words that follow the path.
-	Message string
+// violation is one demand that a schema does not meet.
+type violation struct {
+	// path leads to the schema: "spec.replicas"; it is empty for the root.
+	path string
+	// node is the keyword, or the schema that lacks one.
+	node *yamldoc.Node
+	// message says what is wrong, in words that follow the path.
+	message string
 }
 
-// Checker judges schemas. The zero value is ready to use; it keeps which patterns
+// schemaChecker judges schemas. The zero value is ready to use; it keeps which patterns
 // can be compiled and is safe for concurrent use.
-type Checker struct {
+type schemaChecker struct {
 	patterns sync.Map // bool by the text of a pattern
 }
 
-// Check returns what the API server refuses about the schema of one version. With
+// check returns what the API server refuses about the schema of one version. With
 // status the version has the subresource of that name.
-func (c *Checker) Check(schema *yamldoc.Node, status bool) []Violation {
+func (c *schemaChecker) check(schema *yamldoc.Node, status bool) []violation {
 	w := walk{checker: c, status: status}
 	w.schema(schema, root)
 	return w.found
@@ -74,15 +47,15 @@ func (c *Checker) Check(schema *yamldoc.Node, status bool) []Violation {
 
 // walk goes through one schema.
 type walk struct {
-	checker *Checker
+	checker *schemaChecker
 	status  bool
 	path    []string
 	maps    int // how many additionalProperties are above
-	found   []Violation
+	found   []violation
 }
 
-func (w *walk) fail(k Kind, n *yamldoc.Node, format string, args ...any) {
-	w.found = append(w.found, Violation{k, strings.Join(w.path, "."), n, fmt.Sprintf(format, args...)})
+func (w *walk) fail(n *yamldoc.Node, format string, args ...any) {
+	w.found = append(w.found, violation{strings.Join(w.path, "."), n, fmt.Sprintf(format, args...)})
 }
 
 // place is where a schema stands; messages and some demands differ.
@@ -127,7 +100,7 @@ func (w *walk) facts(n *yamldoc.Node) (s keywords) {
 			switch s.kind {
 			case "object", "array", "string", "integer", "number", "boolean", "":
 			default:
-				w.fail(Type, v, "has the unknown type %q", s.kind)
+				w.fail(v, "has the unknown type %q", s.kind)
 			}
 		case "items":
 			s.items = v
@@ -151,14 +124,14 @@ func (w *walk) facts(n *yamldoc.Node) (s keywords) {
 			s.nullable = v.Bool()
 		case "uniqueItems":
 			if v.Bool() {
-				w.fail(Keyword, v, "has uniqueItems: true, which the API server refuses; use x-kubernetes-list-type: set")
+				w.fail(v, "has uniqueItems: true, which the API server refuses; use x-kubernetes-list-type: set")
 			}
 		case "x-kubernetes-int-or-string":
 			s.intOrString = v.Bool()
 		case "x-kubernetes-preserve-unknown-fields":
 			s.preserve = v.Bool()
 			if v.Is(yamldoc.Bool) && !s.preserve {
-				w.fail(Keyword, v, "has x-kubernetes-preserve-unknown-fields: false; only true is allowed")
+				w.fail(v, "has x-kubernetes-preserve-unknown-fields: false; only true is allowed")
 			}
 		case "x-kubernetes-embedded-resource":
 			s.embedded = v.Bool()
@@ -170,7 +143,7 @@ func (w *walk) facts(n *yamldoc.Node) (s keywords) {
 			s.mapType = v
 		default:
 			if slices.Contains(forbiddenKeywords[:], f.Name) && (v.Str() != "" || len(v.Fields())+len(v.List()) > 0) {
-				w.fail(Keyword, v, "has %s, which the API server does not support", f.Name)
+				w.fail(v, "has %s, which the API server does not support", f.Name)
 			}
 		}
 	}
@@ -193,7 +166,7 @@ func (w *walk) schema(n *yamldoc.Node, at place) {
 		for _, f := range n.Fields() {
 			zero := f.Value.Kind == yamldoc.Null || f.Value.Is(yamldoc.Bool) && !f.Value.Bool() && f.Name != "additionalProperties"
 			if slices.Contains(besideStatus[:], f.Name) && !zero {
-				w.fail(Root, f.Value, "has %s, which is not allowed at the root of a schema with a status subresource", f.Name)
+				w.fail(f.Value, "has %s, which is not allowed at the root of a schema with a status subresource", f.Name)
 			}
 		}
 	}
@@ -201,7 +174,7 @@ func (w *walk) schema(n *yamldoc.Node, at place) {
 	w.types(n, &s, at)
 	w.lists(n, &s)
 	if s.pattern.Is(yamldoc.String) && !w.checker.compiles(s.pattern.Text()) {
-		w.fail(Pattern, s.pattern, "has a pattern that is not a valid regular expression")
+		w.fail(s.pattern, "has a pattern that is not a valid regular expression")
 	}
 	if s.value != nil {
 		w.defaults(&s)
@@ -214,7 +187,7 @@ func (w *walk) schema(n *yamldoc.Node, at place) {
 			}
 			w.below(f.Name, func() {
 				if f.Value.Kind == yamldoc.Null {
-					w.fail(Type, f.Value, "has no type")
+					w.fail(f.Value, "has no type")
 				}
 				w.schema(f.Value, field)
 			})
@@ -227,7 +200,7 @@ func (w *walk) schema(n *yamldoc.Node, at place) {
 	}
 	if s.items != nil {
 		if s.items.Is(yamldoc.List) {
-			w.fail(Keyword, s.items, "has a list of schemas in items; only one schema is allowed")
+			w.fail(s.items, "has a list of schemas in items; only one schema is allowed")
 		}
 		w.below(crd.Items, func() { w.schema(s.items, item) })
 	}
@@ -244,46 +217,46 @@ func (w *walk) schema(n *yamldoc.Node, at place) {
 func (w *walk) types(n *yamldoc.Node, s *keywords, at place) {
 	switch {
 	case s.embedded && s.kind != "object":
-		w.fail(Conflict, n, "has x-kubernetes-embedded-resource but is not of type object")
+		w.fail(n, "has x-kubernetes-embedded-resource but is not of type object")
 	case s.kind == "" && !s.intOrString && !s.preserve:
-		w.fail(Type, n, "has no type")
+		w.fail(n, "has no type")
 	case at == root && s.kind != "" && s.kind != "object":
-		w.fail(Type, n.Get("type"), "has type %s, but the root must be an object", s.kind)
+		w.fail(n.Get("type"), "has type %s, but the root must be an object", s.kind)
 	case s.kind == "array" && s.items == nil:
-		w.fail(Conflict, n, "is an array but has no items")
+		w.fail(n, "is an array but has no items")
 	}
 	if s.intOrString && s.preserve {
-		w.fail(Conflict, n, "has both x-kubernetes-int-or-string and x-kubernetes-preserve-unknown-fields")
+		w.fail(n, "has both x-kubernetes-int-or-string and x-kubernetes-preserve-unknown-fields")
 	}
 	if s.intOrString && s.embedded {
-		w.fail(Conflict, n, "has both x-kubernetes-int-or-string and x-kubernetes-embedded-resource")
+		w.fail(n, "has both x-kubernetes-int-or-string and x-kubernetes-embedded-resource")
 	}
 	if s.embedded && !s.preserve && (s.properties == nil || len(s.properties.Fields()) == 0) {
-		w.fail(Conflict, n, "has x-kubernetes-embedded-resource but no properties")
+		w.fail(n, "has x-kubernetes-embedded-resource but no properties")
 	}
 	if s.additional != nil {
 		closed := !s.additional.Bool()
 		switch {
 		case at == root:
-			w.fail(Root, s.additional, "has additionalProperties, which is not allowed at the root")
+			w.fail(s.additional, "has additionalProperties, which is not allowed at the root")
 		case s.embedded:
-			w.fail(Conflict, s.additional, "has both additionalProperties and x-kubernetes-embedded-resource")
+			w.fail(s.additional, "has both additionalProperties and x-kubernetes-embedded-resource")
 		case closed && s.properties != nil && len(s.properties.Fields()) > 0:
-			w.fail(Conflict, s.additional, "has both properties and additionalProperties")
+			w.fail(s.additional, "has both properties and additionalProperties")
 		}
 	}
 	if at == root || s.embedded {
 		for _, name := range [...]string{"apiVersion", "kind"} {
 			if t := s.properties.Get(name, "type"); t != nil && t.Str() != "string" {
-				w.fail(Type, t, "declares %s with type %q; it must be string", name, t.Text())
+				w.fail(t, "declares %s with type %q; it must be string", name, t.Text())
 			}
 		}
 		if t := s.properties.Get("metadata", "type"); t != nil && t.Str() != "object" {
-			w.fail(Type, t, "declares metadata with type %q; it must be object", t.Text())
+			w.fail(t, "declares metadata with type %q; it must be object", t.Text())
 		}
 	}
 	if at == root && s.nullable {
-		w.fail(Root, n, "is nullable, which is not allowed at the root")
+		w.fail(n, "is nullable, which is not allowed at the root")
 	}
 }
 
@@ -298,7 +271,7 @@ func (w *walk) rootMetadata(n *yamldoc.Node) {
 			allowed = f.Value.Str() == ""
 		}
 		if !allowed {
-			w.below("metadata", func() { w.fail(Root, f.Value, "sets %s; a schema may only restrict name and generateName", f.Name) })
+			w.below("metadata", func() { w.fail(f.Value, "sets %s; a schema may only restrict name and generateName", f.Name) })
 		}
 	}
 }
@@ -308,36 +281,36 @@ func (w *walk) lists(n *yamldoc.Node, s *keywords) {
 	if s.mapType != nil {
 		switch t := s.mapType.Str(); {
 		case s.kind != "object":
-			w.fail(Merge, s.mapType, "has x-kubernetes-map-type but is not of type object")
+			w.fail(s.mapType, "has x-kubernetes-map-type but is not of type object")
 		case t != "atomic" && t != "granular":
-			w.fail(Merge, s.mapType, "has x-kubernetes-map-type %q; it must be atomic or granular", t)
+			w.fail(s.mapType, "has x-kubernetes-map-type %q; it must be atomic or granular", t)
 		}
 	}
 	listType := s.listType.Str()
 	switch {
 	case s.listType == nil:
 		if len(s.listKeys.List()) > 0 {
-			w.fail(Merge, s.listKeys, "has x-kubernetes-list-map-keys without x-kubernetes-list-type: map")
+			w.fail(s.listKeys, "has x-kubernetes-list-map-keys without x-kubernetes-list-type: map")
 		}
 		return
 	case s.kind != "array":
-		w.fail(Merge, s.listType, "has x-kubernetes-list-type but is not of type array")
+		w.fail(s.listType, "has x-kubernetes-list-type but is not of type array")
 		return
 	case listType != "atomic" && listType != "set" && listType != "map":
-		w.fail(Merge, s.listType, "has x-kubernetes-list-type %q; it must be atomic, set or map", listType)
+		w.fail(s.listType, "has x-kubernetes-list-type %q; it must be atomic, set or map", listType)
 		return
 	case listType != "map" && len(s.listKeys.List()) > 0:
-		w.fail(Merge, s.listKeys, "has x-kubernetes-list-map-keys without x-kubernetes-list-type: map")
+		w.fail(s.listKeys, "has x-kubernetes-list-map-keys without x-kubernetes-list-type: map")
 		return
 	}
 	if listType != "atomic" && s.items.Get("nullable").Bool() {
-		w.fail(Merge, s.items, "has nullable elements, which x-kubernetes-list-type: %s does not allow", listType)
+		w.fail(s.items, "has nullable elements, which x-kubernetes-list-type: %s does not allow", listType)
 	}
 	item := crd.Schema{Node: s.items}
 	switch {
 	case listType == "set" && (item.Type() == "object" && s.items.Get("x-kubernetes-map-type").Str() != "atomic" ||
 		item.Type() == "array" && item.ListType() != "atomic"):
-		w.fail(Merge, s.items, "is a set, but its elements are not atomic")
+		w.fail(s.items, "is a set, but its elements are not atomic")
 	case listType == "map":
 		w.listMap(n, s, item)
 	}
@@ -346,10 +319,10 @@ func (w *walk) lists(n *yamldoc.Node, s *keywords) {
 func (w *walk) listMap(n *yamldoc.Node, s *keywords, item crd.Schema) {
 	keys := s.listKeys.List()
 	if len(keys) == 0 {
-		w.fail(Merge, n, "has x-kubernetes-list-type: map without x-kubernetes-list-map-keys")
+		w.fail(n, "has x-kubernetes-list-type: map without x-kubernetes-list-map-keys")
 	}
 	if s.items != nil && item.Type() != "object" {
-		w.fail(Merge, s.items, "has x-kubernetes-list-type: map, but its elements are not objects")
+		w.fail(s.items, "has x-kubernetes-list-type: map, but its elements are not objects")
 		return
 	}
 	seen := map[string]bool{}
@@ -358,15 +331,15 @@ func (w *walk) listMap(n *yamldoc.Node, s *keywords, item crd.Schema) {
 		field := s.items.Get("properties", name)
 		switch t := field.Get("type").Str(); {
 		case seen[name]:
-			w.fail(Merge, key, "lists the key %s twice", name)
+			w.fail(key, "lists the key %s twice", name)
 		case field == nil:
-			w.fail(Merge, key, "lists the key %s, which its elements do not have", name)
+			w.fail(key, "lists the key %s, which its elements do not have", name)
 		case t == "array" || t == "object":
-			w.fail(Merge, key, "lists the key %s, which is not a scalar", name)
+			w.fail(key, "lists the key %s, which is not a scalar", name)
 		case field.Get("nullable").Bool():
-			w.fail(Merge, key, "lists the key %s, which is nullable", name)
+			w.fail(key, "lists the key %s, which is nullable", name)
 		case !item.Required(name) && field.Get("default") == nil:
-			w.fail(Merge, key, "lists the key %s, which is neither required nor has a default", name)
+			w.fail(key, "lists the key %s, which is neither required nor has a default", name)
 		}
 		seen[name] = true
 	}
@@ -377,7 +350,7 @@ func (w *walk) listMap(n *yamldoc.Node, s *keywords, item crd.Schema) {
 func (w *walk) defaults(s *keywords) {
 	top := len(w.path) == 1 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, w.path[0])
 	if top {
-		w.fail(Default, s.value, "has a default, but the API server sets this field itself")
+		w.fail(s.value, "has a default, but the API server sets this field itself")
 		return
 	}
 	fits := true
@@ -399,12 +372,12 @@ func (w *walk) defaults(s *keywords) {
 		fits = s.value.Is(yamldoc.Bool)
 	}
 	if !fits {
-		w.fail(Default, s.value, "has a default that is not of type %s", s.kind)
+		w.fail(s.value, "has a default that is not of type %s", s.kind)
 	}
 }
 
 // compiles reports whether Go can compile a regular expression.
-func (c *Checker) compiles(pattern string) bool {
+func (c *schemaChecker) compiles(pattern string) bool {
 	if ok, known := c.patterns.Load(pattern); known {
 		return ok.(bool)
 	}
@@ -464,24 +437,24 @@ func (w *walk) nested(n, structure *yamldoc.Node, skipAnyOf bool) {
 	for _, f := range n.Fields() {
 		empty := f.Value.Kind == yamldoc.Null || f.Value.Is(yamldoc.Bool) && !f.Value.Bool() || f.Value.Is(yamldoc.String) && f.Value.Text() == ""
 		if slices.Contains(describing[:], f.Name) && (!empty || f.Name == "additionalProperties" && f.Value.Is(yamldoc.Bool)) {
-			w.fail(Junctor, f.Value, "has %s below allOf, anyOf, oneOf or not, where it is not allowed", f.Name)
+			w.fail(f.Value, "has %s below allOf, anyOf, oneOf or not, where it is not allowed", f.Name)
 		}
 		switch f.Name {
 		case "items":
 			at := structure.Get("items")
 			if at == nil && structure != nil {
-				w.fail(Junctor, f.Value, "restricts items that only allOf, anyOf, oneOf or not mention")
+				w.fail(f.Value, "restricts items that only allOf, anyOf, oneOf or not mention")
 				continue
 			}
 			w.below(crd.Items, func() { w.nested(f.Value, at, false) })
 		case "properties":
 			for _, prop := range f.Value.Fields() {
 				if prop.Name == "metadata" {
-					w.fail(Junctor, prop.Value, "restricts metadata below allOf, anyOf, oneOf or not")
+					w.fail(prop.Value, "restricts metadata below allOf, anyOf, oneOf or not")
 				}
 				at := structure.Get("properties", prop.Name)
 				if at == nil && structure != nil {
-					w.fail(Junctor, prop.Value, "restricts %s, which only allOf, anyOf, oneOf or not mention", prop.Name)
+					w.fail(prop.Value, "restricts %s, which only allOf, anyOf, oneOf or not mention", prop.Name)
 					continue
 				}
 				w.below(prop.Name, func() { w.nested(prop.Value, at, false) })
