@@ -65,7 +65,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
 )
 
 // Test{{.ID}} has the cases that the example does not show.
@@ -75,7 +74,7 @@ func Test{{.ID}}(t *testing.T) {
 		"kind: ConfigMap\nmetadata: {}\n":           0,
 	} {
 		got := 0
-		findings, err := gendocs.Findings(context.Background(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/cluster-template.yaml": template}})
+		findings, err := examples.Findings(context.Background(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/cluster-template.yaml": template}})
 		if err != nil {
 			t.Fatal(err)
 		}

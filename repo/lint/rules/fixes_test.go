@@ -9,7 +9,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -47,7 +46,7 @@ func TestFixes(t *testing.T) {
 		if e.Source {
 			continue
 		}
-		before, err := gendocs.Findings(context.Background(), e.Bad)
+		before, err := examples.Findings(context.Background(), e.Bad)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,13 +5,12 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
 )
 
 // TestOneVersion: the version of a CRD that calls a webhook is reported once.
 func TestOneVersion(t *testing.T) {
 	const text = "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: foos.x.io}\nspec: {group: x.io, names: {kind: Foo, plural: foos}, conversion: {strategy: Webhook, webhookClientConfig: {service: {name: a, namespace: b}}}, versions: [{name: v1, served: true, storage: true}]}\n"
-	list, err := gendocs.Findings(t.Context(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/infrastructure-components.yaml": text}})
+	list, err := examples.Findings(t.Context(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/infrastructure-components.yaml": text}})
 	if err != nil {
 		t.Fatal(err)
 	}

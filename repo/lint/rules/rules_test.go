@@ -14,7 +14,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
 
@@ -87,7 +86,7 @@ func TestByID(t *testing.T) {
 // lintFiles applies all rules. File names are relative to the repository.
 func lintFiles(t testing.TB, files examples.Files) []lint.Finding {
 	t.Helper()
-	findings, err := gendocs.Findings(context.Background(), files)
+	findings, err := examples.Findings(context.Background(), files)
 	if err != nil {
 		t.Fatal(err)
 	}

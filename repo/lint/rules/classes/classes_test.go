@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
 )
 
 // TestFieldOfOtherVersionFix demands advice that names the field in this version,
@@ -22,7 +21,7 @@ func TestFieldOfOtherVersionFix(t *testing.T) {
 		files := examples.Files{Text: map[string]string{
 			"infrastructure-foo/v1.0.0/clusterclass-a.yaml": "apiVersion: cluster.x-k8s.io/" + version + "\nkind: ClusterClass\nmetadata: {name: a}\nspec:\n  " + field + "\n",
 		}}
-		findings, err := gendocs.Findings(context.Background(), files)
+		findings, err := examples.Findings(context.Background(), files)
 		if err != nil {
 			t.Fatal(err)
 		}

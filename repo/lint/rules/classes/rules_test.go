@@ -8,7 +8,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
 )
 
 // TestRulesInCEL evaluates the rules of schemas wherever a value meets one: defaults
@@ -90,7 +89,7 @@ spec: {high: %s, name: "${FOO_NAME}"}
 			"infrastructure-foo/v1.0.0/clusterclass-a.yaml":            fmt.Sprintf(class, c.byDefault, c.ofTemplate),
 			"infrastructure-foo/v1.0.0/cluster-template.yaml":          fmt.Sprintf(cluster, c.ofCluster, c.override, c.high),
 		}}
-		findings, err := gendocs.Findings(context.Background(), files)
+		findings, err := examples.Findings(context.Background(), files)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
 )
 
 // TestCRD035 has the cases that the example does not show.
@@ -40,7 +39,7 @@ spec:
 		`{type: array, default: [{a: 1}], items: {type: object, properties: {a: {type: integer, maximum: 0, default: 2}}}}`:                                                                          2,
 	} {
 		got := 0
-		findings, err := gendocs.Findings(context.Background(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/infrastructure-components.yaml": fmt.Sprintf(definition, spec)}})
+		findings, err := examples.Findings(context.Background(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/infrastructure-components.yaml": fmt.Sprintf(definition, spec)}})
 		if err != nil {
 			t.Fatal(err)
 		}

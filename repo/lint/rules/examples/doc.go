@@ -67,5 +67,8 @@
 //	-  name: foo.example # want RXS010 `"foo.example"`
 //	+  name: foo
 //
-// This package must not know any rule, so that tests of rules can use it.
+// Pages and Corpus write the catalogue as pages of documentation: what is in the
+// tables, with every example and the findings it really gives.
+//
+// It must not know any single rule.
 package examples

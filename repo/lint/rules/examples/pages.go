@@ -1,8 +1,4 @@
-// Package gendocs writes the rule catalogue as a page of documentation: what is
-// in the tables, with every example and the findings it really gives.
-//
-// It must not know any single rule.
-package gendocs
+package examples
 
 import (
 	"cmp"
@@ -19,13 +15,12 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
 
 // Findings applies all rules to the files of an example, by way of a temporary
 // folder. Names of files in the result are relative to the repository.
-func Findings(ctx context.Context, files examples.Files) (_ []lint.Finding, err error) {
+func Findings(ctx context.Context, files Files) (_ []lint.Finding, err error) {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
 		return nil, err
@@ -66,26 +61,26 @@ func registries(names []lint.ImageName) []lint.Image {
 }
 
 // proofs say how clusterctl or the API server shows that a rule is right.
-var proofs = map[examples.Verdict]string{
-	examples.ProviderRefuses:          "`clusterctl generate provider` refuses it; the message matches ``%s``.",
-	examples.ProviderDamage:           "`clusterctl generate provider` accepts it; the output matches ``%s``, and that of the good example does not.",
-	examples.TargetDamage:             "`clusterctl generate provider` with another target namespace accepts it; the output matches ``%s``, and that of the good example does not.",
-	examples.RawRefuses:               "`clusterctl generate provider --raw` refuses it; the message matches ``%s``.",
-	examples.TemplateRefuses:          "`clusterctl generate cluster` refuses it; the message matches ``%s``.",
-	examples.TemplateDamage:           "`clusterctl generate cluster` accepts it; the output matches ``%s``, and that of the good example does not.",
-	examples.ListDamage:               "`clusterctl generate cluster --list-variables` shows ``%s``, and for the good example it does not.",
-	examples.LatestRefuses:            "`clusterctl generate provider` with a URL that says latest fails; the message matches ``%s``.",
-	examples.LatestDamage:             "`clusterctl generate provider` with a URL that says latest gives output that matches ``%s``, and for the good example it does not.",
-	examples.ConfigRefuses:            "clusterctl refuses the configuration; the message matches ``%s``.",
-	examples.InitRefuses:              "`clusterctl init` fails; the message matches ``%s``.",
-	examples.UpgradeRefuses:           "`clusterctl upgrade plan` fails; the message matches ``%s``.",
-	examples.APIServerRefuses:         "A real API server refuses an object of the rendered components; the message matches ``%s``.",
-	examples.APIServerTemplateRefuses: "A real API server refuses an object of the rendered template; the message matches ``%s``.",
-	examples.MoveLeaves:               "`clusterctl move` says ``%s``, and for the good example it does not.",
-	examples.MoveRefuses:              "`clusterctl move` fails; the message matches ``%s``.",
-	examples.AdmissionRefuses:         "The schema of the API server or the admission code of Cluster API refuses an object; the message matches ``%s``.",
-	examples.GenerationRefuses:        "Cluster API's own generator of patches, or the schema of the API server, refuses what the patches make; the message matches ``%s``.",
-	examples.Unproved:                 "Not run against clusterctl: %s.",
+var proofs = map[Verdict]string{
+	ProviderRefuses:          "`clusterctl generate provider` refuses it; the message matches ``%s``.",
+	ProviderDamage:           "`clusterctl generate provider` accepts it; the output matches ``%s``, and that of the good example does not.",
+	TargetDamage:             "`clusterctl generate provider` with another target namespace accepts it; the output matches ``%s``, and that of the good example does not.",
+	RawRefuses:               "`clusterctl generate provider --raw` refuses it; the message matches ``%s``.",
+	TemplateRefuses:          "`clusterctl generate cluster` refuses it; the message matches ``%s``.",
+	TemplateDamage:           "`clusterctl generate cluster` accepts it; the output matches ``%s``, and that of the good example does not.",
+	ListDamage:               "`clusterctl generate cluster --list-variables` shows ``%s``, and for the good example it does not.",
+	LatestRefuses:            "`clusterctl generate provider` with a URL that says latest fails; the message matches ``%s``.",
+	LatestDamage:             "`clusterctl generate provider` with a URL that says latest gives output that matches ``%s``, and for the good example it does not.",
+	ConfigRefuses:            "clusterctl refuses the configuration; the message matches ``%s``.",
+	InitRefuses:              "`clusterctl init` fails; the message matches ``%s``.",
+	UpgradeRefuses:           "`clusterctl upgrade plan` fails; the message matches ``%s``.",
+	APIServerRefuses:         "A real API server refuses an object of the rendered components; the message matches ``%s``.",
+	APIServerTemplateRefuses: "A real API server refuses an object of the rendered template; the message matches ``%s``.",
+	MoveLeaves:               "`clusterctl move` says ``%s``, and for the good example it does not.",
+	MoveRefuses:              "`clusterctl move` fails; the message matches ``%s``.",
+	AdmissionRefuses:         "The schema of the API server or the admission code of Cluster API refuses an object; the message matches ``%s``.",
+	GenerationRefuses:        "Cluster API's own generator of patches, or the schema of the API server, refuses what the patches make; the message matches ``%s``.",
+	Unproved:                 "Not run against clusterctl: %s.",
 }
 
 const intro = `# Rules
@@ -137,7 +132,7 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 		fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\nExample: %s\n", escape(r.Why), escape(r.Fix), escape(r.Source), escape(r.Example))
 		return nil
 	}
-	e, err := examples.Load(r.ID)
+	e, err := Load(r.ID)
 	if err != nil {
 		return err
 	}
@@ -159,7 +154,7 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 	show(b, e.Bad)
 	b.WriteString("Findings:\n\n```text\n")
 	for _, f := range findings {
-		if !slices.ContainsFunc(e.Wants, func(w examples.Want) bool { return w.Rule == f.Rule.ID }) {
+		if !slices.ContainsFunc(e.Wants, func(w Want) bool { return w.Rule == f.Rule.ID }) {
 			continue // what the example leaves out
 		}
 		if f.Pos.IsZero() {
@@ -185,7 +180,7 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 }
 
 // show writes what the archive shows of one side of an example.
-func show(b *strings.Builder, files examples.Files) {
+func show(b *strings.Builder, files Files) {
 	for _, f := range files.Shown {
 		fmt.Fprintf(b, "`%s`\n\n", f.Title())
 		if f.Text == "" {

@@ -1,4 +1,4 @@
-package gendocs_test
+package examples_test
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func (t *table) catalogue() bool { return strings.HasPrefix(t.title, "Catalogue"
 // page returns a file of the folder docs.
 func page(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", name))
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}

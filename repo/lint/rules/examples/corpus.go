@@ -1,4 +1,4 @@
-package gendocs
+package examples
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package gendocs_test
+package examples_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/gendocs"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 )
 
 var update = flag.Bool("update", false, "write the pages")
@@ -18,14 +18,14 @@ var update = flag.Bool("update", false, "write the pages")
 // TestPages demands that docs/rules.md and the pages below docs/rules say what the
 // tables say.
 func TestPages(t *testing.T) {
-	pages, err := gendocs.Pages(context.Background())
+	pages, err := examples.Pages(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, page := range pages {
 		compare(t, name, page)
 	}
-	there, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "..", "docs", "rules", "*"))
+	there, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "docs", "rules", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,13 +41,13 @@ func TestPages(t *testing.T) {
 func TestCorpusFindings(t *testing.T) {
 	dir := os.Getenv("CORPUS")
 	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "..", "..", "shared", "corpus")
+		dir = filepath.Join("..", "..", "..", "..", "..", "shared", "corpus")
 	}
 	dir = filepath.Join(dir, "releases")
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("no corpus of provider releases in %s; set CORPUS to the folder above", dir)
 	}
-	page, err := gendocs.Corpus(context.Background(), dir)
+	page, err := examples.Corpus(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestCorpusFindings(t *testing.T) {
 // compare demands that a page is what the tables say, or writes it.
 func compare(t *testing.T, name, page string) {
 	t.Helper()
-	file := filepath.Join("..", "..", "..", "..", "..", "docs", name)
+	file := filepath.Join("..", "..", "..", "..", "docs", name)
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)

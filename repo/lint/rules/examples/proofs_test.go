@@ -1,17 +1,16 @@
-package gendocs
+package examples
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 )
 
 // TestProofs demands a sentence for every verdict that an example has.
 func TestProofs(t *testing.T) {
 	for _, rule := range rules.All {
-		e, err := examples.Load(rule.ID)
+		e, err := Load(rule.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
