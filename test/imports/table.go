@@ -75,7 +75,7 @@ var libraries = []library{
 	{"github.com/Masterminds/sprig/v3", "repo/capi/patch", "Only patches of ClusterClasses are templates."},
 	{"github.com/evanphx/json-patch/v5", "repo/capi/patch repo/extension", "Only patches of ClusterClasses are JSON patches."},
 	{"github.com/Masterminds/semver/v3", "layouts publish/mirror repo/move/owners", "Versions of releases are compared as clusterctl does."},
-	{"github.com/blang/semver/v4", "repo/capi/clusterclass repo/extension repo/extension/request repo/lint/rules/classes repo/lint/rules/templates",
+	{"github.com/blang/semver/v4", "repo/capi/clusterclass repo/extension repo/lint/rules/classes repo/lint/rules/templates",
 		"Versions of Kubernetes are compared as Cluster API does."},
 	{"sigs.k8s.io/json", "repo/capi/metadata repo/move/snapshot", "What Kubernetes reads as JSON is read as it does."},
 	{"k8s.io/apimachinery", "repo/capi/... repo/extension/... repo/kube/... repo/lint/rules/... repo/live/... transform/...", "The types of Kubernetes stay above the model."},

@@ -18,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
@@ -156,7 +155,7 @@ func TestDiscoveryVerdicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	topology, err := request.New()
+	topology, err := extension.ReadTopology()
 	if err != nil {
 		t.Fatal(err)
 	}

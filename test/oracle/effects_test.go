@@ -20,7 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
@@ -54,8 +54,8 @@ func generatePatches(t *testing.T, tree examples.Files) error {
 		}
 	}
 	for _, c := range classes {
-		m := request.Maker{Topology: request.Of(c, c.Object.File.Objects()), Core: contract.NewestCore}
-		global, _, templates := m.Templates(request.Samples{})
+		m := extension.Maker{Topology: extension.TopologyOf(c, c.Object.File.Objects()), Core: contract.NewestCore}
+		global, _, templates := m.Templates(extension.Samples{})
 		var items []real.InlineTemplate
 		for _, t := range templates {
 			items = append(items, real.InlineTemplate{HolderKind: t.Holder.Kind, FieldPath: t.Holder.FieldPath, Object: t.Object, Values: t.Values})

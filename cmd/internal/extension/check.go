@@ -20,7 +20,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -184,7 +183,7 @@ func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address str
 		files = append(files, file)
 		o.Classes = append(o.Classes, clusterclass.In(file)...)
 	}
-	if o.Topology, err = request.New(files...); err != nil {
+	if o.Topology, err = extension.ReadTopology(files...); err != nil {
 		return nil, cli.UsageError(err)
 	}
 	if f.restart != "" {

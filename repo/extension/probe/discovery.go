@@ -9,14 +9,13 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // discovery is the request for it.
 func (p *probe) discovery() call {
-	return call{path: p.discoveryHook.Path(""), body: request.JSON(p.maker.Make(p.discoveryHook)), timeout: extension.DefaultTimeout * time.Second}
+	return call{path: p.discoveryHook.Path(""), body: extension.RequestJSON(p.maker.Make(p.discoveryHook)), timeout: extension.DefaultTimeout * time.Second}
 }
 
 // discover asks for the handlers. It returns nil if there is no answer that can be

@@ -21,7 +21,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -159,7 +158,7 @@ func faults() []fault {
 			s.handlers = []object{{"name": "patches", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "GeneratePatches"}}}
 		}, options: func(o *probe.Options) {
 			f := classFile("kind: Cluster\napiVersion: cluster.x-k8s.io/v1beta2\nmetadata: {name: c}\nspec: {topology: {classRef: {name: x}, version: v1.34.1, variables: [{name: flavor, value: small}]}}\n")
-			o.Topology, _ = request.New(f)
+			o.Topology, _ = extension.ReadTopology(f)
 		}, message: "flavor"},
 		{id: "LIV018", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if r.URL.Path == discoveryPath && len(body) > 10 && r.Method == http.MethodPost && even() {

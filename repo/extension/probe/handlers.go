@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 )
 
 // handler is one under check.
@@ -100,7 +99,7 @@ func (h *handler) request(change func(map[string]any)) []byte {
 	if change != nil {
 		change(made)
 	}
-	return request.JSON(made)
+	return extension.RequestJSON(made)
 }
 
 // send makes a call with another body, in the form that the server takes.

@@ -20,7 +20,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
 
@@ -40,7 +39,7 @@ type Options struct {
 	Core  int
 	Level extension.Level
 	// Topology is what requests are made from.
-	Topology *request.Topology
+	Topology *extension.Topology
 	// Settings are sent with each request.
 	Settings map[string]string
 	// Skip are the names of handlers that are not called.
@@ -89,7 +88,7 @@ const parallelCalls = 50
 // probe is one run.
 type probe struct {
 	o             *Options
-	maker         *request.Maker
+	maker         *extension.Maker
 	client        *client
 	older         *client // speaks HTTP/1.1 only; nil if the server does not
 	discoveryHook *extension.Hook
@@ -141,7 +140,7 @@ func Run(ctx context.Context, o Options) *Result {
 		o.RetryBudget = RetryBudget
 	}
 	p := &probe{
-		o: &o, maker: &request.Maker{Topology: o.Topology, Core: o.Core, Settings: o.Settings}, discoveryHook: extension.Find("Discovery"),
+		o: &o, maker: &extension.Maker{Topology: o.Topology, Core: o.Core, Settings: o.Settings}, discoveryHook: extension.Find("Discovery"),
 		times: map[place][]time.Duration{}, limits: map[place]time.Duration{},
 		retries: map[string]map[string]*extension.RetryResponse{},
 	}

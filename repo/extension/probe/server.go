@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 )
 
@@ -24,7 +23,7 @@ type schemas = func(group, kind, version string) (crd.Schema, bool)
 // request. The requests are for a hook that does nothing.
 func (p *probe) strangers(ctx context.Context) {
 	hook := extension.Find("DiscoverVariables")
-	body := request.JSON(p.maker.Make(hook))
+	body := extension.RequestJSON(p.maker.Make(hook))
 	const nobody = "clusterctl-repo-probe"
 	for _, s := range []struct{ id, path string }{
 		{"LIV047", "/" + extension.Group + "/" + extension.Version + "/" + nobody + "/" + nobody},

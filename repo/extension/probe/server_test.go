@@ -27,7 +27,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 )
 
 type object = map[string]any
@@ -305,7 +304,7 @@ func (c *replayed) Read(b []byte) (int, error) {
 
 func options(t testing.TB, u *url.URL, ca *authority) probe.Options {
 	t.Helper()
-	topology, err := request.New()
+	topology, err := extension.ReadTopology()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -329,7 +328,7 @@ func (h *handler) validation(ctx context.Context) {
 		return // which of several belongs to this handler is not known
 	}
 	var ids []string
-	for _, i := range itemsOf(request.JSON(h.maker.Make(extension.Find("GeneratePatches")))) {
+	for _, i := range itemsOf(extension.RequestJSON(h.maker.Make(extension.Find("GeneratePatches")))) {
 		ids = append(ids, i.UID)
 	}
 	r := h.send(ctx, h.request(func(r map[string]any) {

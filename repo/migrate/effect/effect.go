@@ -19,7 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -113,7 +113,7 @@ func (d *folder) file(f *migrate.File, c *table.Contract) []migrate.Finding {
 			continue
 		}
 		p := pair{contract: c, old: old, now: clusterclass.Of(d.after[f][i])}
-		p.before, p.after = request.Of(p.old, before), request.Of(p.now, after)
+		p.before, p.after = extension.TopologyOf(p.old, before), extension.TopologyOf(p.now, after)
 		if problem := p.compare(clusters(before, o.Name), clusters(after, o.Name)); problem != "" {
 			out = append(out, migrate.Finding{
 				Level: migrate.Manual, File: f.Name, Line: max(1, o.Doc.Pos(o.Get("kind")).Line), Object: "ClusterClass " + o.Name,
@@ -141,7 +141,7 @@ func clusters(all []*manifest.Object, class string) []*manifest.Object {
 type pair struct {
 	contract      *table.Contract
 	old, now      *clusterclass.Class
-	before, after *request.Topology
+	before, after *extension.Topology
 }
 
 // compare tries several Clusters and returns the first difference.
@@ -152,16 +152,16 @@ func (p *pair) compare(before, after []*manifest.Object) string {
 			optional = append(optional, v.Name)
 		}
 	}
-	if problem := p.run(p.before, p.after, request.Samples{}); problem != "" {
+	if problem := p.run(p.before, p.after, extension.Samples{}); problem != "" {
 		return problem
 	}
 	for round := range rounds {
-		if problem := p.run(p.before, p.after, request.Samples{Also: optional, Round: round}); problem != "" {
+		if problem := p.run(p.before, p.after, extension.Samples{Also: optional, Round: round}); problem != "" {
 			return problem
 		}
 	}
 	for i := range min(len(before), len(after)) {
-		if problem := p.run(p.before.With(before[i]), p.after.With(after[i]), request.Samples{}); problem != "" {
+		if problem := p.run(p.before.With(before[i]), p.after.With(after[i]), extension.Samples{}); problem != "" {
 			return problem + ", for the Cluster of " + path.Base(before[i].File.Artifact.Name)
 		}
 	}
@@ -169,7 +169,7 @@ func (p *pair) compare(before, after []*manifest.Object) string {
 }
 
 // run compares the templates of one Cluster.
-func (p *pair) run(before, after *request.Topology, s request.Samples) string {
+func (p *pair) run(before, after *extension.Topology, s extension.Samples) string {
 	old, oldFails := templates(p.old, before, s)
 	now, nowFails := templates(p.now, after, s)
 	for i := range min(len(old), len(now)) {
@@ -196,8 +196,8 @@ func (p *pair) run(before, after *request.Topology, s request.Samples) string {
 }
 
 // templates are those of a Cluster after the patches, and why some failed.
-func templates(class *clusterclass.Class, t *request.Topology, s request.Samples) ([]*patch.Template, map[*patch.Template]error) {
-	m := request.Maker{Topology: t, Core: contract.NewestCore}
+func templates(class *clusterclass.Class, t *extension.Topology, s extension.Samples) ([]*patch.Template, map[*patch.Template]error) {
+	m := extension.Maker{Topology: t, Core: contract.NewestCore}
 	global, _, list := m.Templates(s)
 	failed := map[*patch.Template]error{}
 	for _, f := range patch.Run(class, global, list, contract.NewestCore) {

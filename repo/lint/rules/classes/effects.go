@@ -15,7 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -40,8 +40,8 @@ type fault struct {
 type situation struct {
 	class *clusterclass.Class
 	// maker makes the templates for the Cluster.
-	maker   *request.Maker
-	samples request.Samples
+	maker   *extension.Maker
+	samples extension.Samples
 	known   *known
 }
 
@@ -76,10 +76,10 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		return nil
 	}
 	e := effectList{c: c, seen: map[*yamldoc.Node]bool{}}
-	ordinary := request.Of(c, c.Object.File.Objects())
+	ordinary := extension.TopologyOf(c, c.Object.File.Objects())
 	known := &known{stored: map[string]json.RawMessage{}, checked: map[checkedKey][]crd.Violation{}}
-	of := func(t *request.Topology) situation {
-		return situation{class: c, maker: &request.Maker{Topology: t, Core: contract.NewestCore}, known: known}
+	of := func(t *extension.Topology) situation {
+		return situation{class: c, maker: &extension.Maker{Topology: t, Core: contract.NewestCore}, known: known}
 	}
 	usual := of(ordinary)
 	required := usual.faults(p)
@@ -91,7 +91,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 	}
 	complete := required
 	if len(optional) > 0 {
-		complete = usual.with(request.Samples{Also: optional}).faults(p)
+		complete = usual.with(extension.Samples{Also: optional}).faults(p)
 	}
 	clusters := clustersOf(p, c)
 	for _, f := range required {
@@ -118,7 +118,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		for _, name := range optional {
 			found, ok := alone[name]
 			if !ok {
-				found = usual.with(request.Samples{Also: []string{name}}).faults(p)
+				found = usual.with(extension.Samples{Also: []string{name}}).faults(p)
 				alone[name] = found
 			}
 			if slices.ContainsFunc(found, func(g fault) bool { return g.node == f.node }) {
@@ -128,7 +128,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		}
 	}
 	for _, o := range clusters {
-		for _, f := range of(ordinary.With(o)).with(request.Samples{Instead: openValues(o)}).faults(p) {
+		for _, f := range of(ordinary.With(o)).with(extension.Samples{Instead: openValues(o)}).faults(p) {
 			e.add(f, fmt.Sprintf(" (Cluster of %s)", o.File.Artifact.Name))
 		}
 	}
@@ -219,7 +219,7 @@ func openValues(o *manifest.Object) map[string]bool {
 }
 
 // with returns the situation with other samples.
-func (s situation) with(samples request.Samples) situation {
+func (s situation) with(samples extension.Samples) situation {
 	s.samples = samples
 	return s
 }

@@ -1,9 +1,4 @@
-// Package request makes the requests that Cluster API would send to the hooks of a
-// runtime extension: complete, in the version of its API that a release of
-// Cluster API uses, from a ClusterClass with its templates and a Cluster.
-//
-// It must not know the network, nor what servers answer.
-package request
+package extension
 
 import (
 	_ "embed"
@@ -17,7 +12,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -37,11 +31,11 @@ type Topology struct {
 	templates map[[2]string]object
 }
 
-// New returns the topology of a ClusterClass and a Cluster in the files; what they
+// ReadTopology returns the topology of a ClusterClass and a Cluster in the files; what they
 // lack comes from a topology that is built in: the Cluster, or both. The Cluster
 // of a class without one has each class of workers once. The error says which file
 // cannot be used.
-func New(files ...*manifest.File) (*Topology, error) {
+func ReadTopology(files ...*manifest.File) (*Topology, error) {
 	t := &Topology{templates: map[[2]string]object{}}
 	for _, f := range files {
 		if err := f.Err(); err != nil {
@@ -79,9 +73,9 @@ var ordinary = sync.OnceValue(func() []*manifest.Object {
 	return manifest.New(repo.BytesArtifact("topology.yaml", builtin), layouts.ClusterClass, builtin).Objects()
 })
 
-// Of returns the topology of a ClusterClass with its templates among the objects.
+// TopologyOf returns the topology of a ClusterClass with its templates among the objects.
 // The Cluster is the one that is built in, with each class of workers once.
-func Of(class *clusterclass.Class, objects []*manifest.Object) *Topology {
+func TopologyOf(class *clusterclass.Class, objects []*manifest.Object) *Topology {
 	t := &Topology{Class: class, templates: map[[2]string]object{}}
 	for _, o := range objects {
 		if o.Kind == clusterclass.Kind || o.Is(clusterclass.Group, "Cluster") {
@@ -225,7 +219,7 @@ func (t *Topology) cluster(core int) object {
 	if annotations, ok := metadata["annotations"].(object); ok {
 		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
 	}
-	version := extension.CoreVersion(core)
+	version := CoreVersion(core)
 	out["kind"], out["apiVersion"] = "Cluster", clusterclass.Group+"/"+string(version)
 	spec := child(out, "spec")
 	topology := child(spec, "topology")

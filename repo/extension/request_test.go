@@ -1,4 +1,4 @@
-package request_test
+package extension_test
 
 //lint:file-ignore SA1019 v1beta1 is still served, and the requests must fit it
 
@@ -18,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/request"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -33,13 +32,13 @@ func file(text string) *manifest.File {
 	return manifest.New(repo.BytesArtifact("given.yaml", []byte(text)), layouts.ClusterClass, []byte(text))
 }
 
-func maker(t *testing.T, core int, files ...*manifest.File) *request.Maker {
+func maker(t *testing.T, core int, files ...*manifest.File) *extension.Maker {
 	t.Helper()
-	topology, err := request.New(files...)
+	topology, err := extension.ReadTopology(files...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &request.Maker{Topology: topology, Core: core, Settings: map[string]string{"a": "b"}}
+	return &extension.Maker{Topology: topology, Core: core, Settings: map[string]string{"a": "b"}}
 }
 
 // TestRequestsFitTheTypes decodes every request strictly into the type of Cluster
@@ -58,7 +57,7 @@ func TestRequestsFitTheTypes(t *testing.T) {
 					t.Errorf("v1.%d: %s has no %s", core, h.Name, f.Name)
 				}
 			}
-			data := request.JSON(made)
+			data := extension.RequestJSON(made)
 			if core >= 13 {
 				typed, err := c.NewRequest(catalog.GroupVersionHook{Group: extension.Group, Version: extension.Version, Hook: h.Name})
 				if err != nil {
@@ -82,7 +81,7 @@ func TestRequestsFitTheTypes(t *testing.T) {
 // TestBuiltins decodes the builtin variables strictly.
 func TestBuiltins(t *testing.T) {
 	var typed hooksv1.GeneratePatchesRequest
-	if err := strict(request.JSON(maker(t, 14).Make(extension.Find("GeneratePatches"))), &typed); err != nil {
+	if err := strict(extension.RequestJSON(maker(t, 14).Make(extension.Find("GeneratePatches"))), &typed); err != nil {
 		t.Fatal(err)
 	}
 	check := func(list []hooksv1.Variable) {
@@ -142,13 +141,13 @@ spec: {template: {spec: {image: ${IMAGE:=x}}}}
 
 func TestGivenClassAndCluster(t *testing.T) {
 	m := maker(t, 14, file(givenClass), file("apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: one, namespace: two}\nspec: {topology: {class: mine, version: v1.33.4, workers: {machineDeployments: [{class: w, name: a}, {class: gone, name: b}]}, variables: [{name: color, value: red}]}}\nstatus: {phase: x}\n"))
-	data := string(request.JSON(m.Make(extension.Find("GeneratePatches"))))
+	data := string(extension.RequestJSON(m.Make(extension.Find("GeneratePatches"))))
 	for _, want := range []string{`"image":"x"`, `"name":"size","value":3`, `"name":"color","value":"red"`, `"name":"one-a"`, `"spec.machineTemplate.infrastructureRef"`, `"classRef":{"name":"mine"`, `"settings":{"a":"b"}`} {
 		if !strings.Contains(data, want) {
 			t.Errorf("no %s in %s", want, data)
 		}
 	}
-	cluster := string(request.JSON(m.Make(extension.Find("BeforeClusterCreate"))))
+	cluster := string(extension.RequestJSON(m.Make(extension.Find("BeforeClusterCreate"))))
 	if strings.Contains(cluster, "phase") || !strings.Contains(cluster, `"apiVersion":"cluster.x-k8s.io/v1beta2"`) || !strings.Contains(cluster, `"classRef":{"name":"mine"}`) {
 		t.Errorf("the Cluster: %s", cluster)
 	}
@@ -156,7 +155,7 @@ func TestGivenClassAndCluster(t *testing.T) {
 		t.Errorf("upgrade %+v", u)
 	}
 	// A class alone gets a Cluster that uses all of it.
-	if data := string(request.JSON(maker(t, 14, file(givenClass)).Make(extension.Find("ValidateTopology")))); !strings.Contains(data, "MineConfigTemplate") || strings.Contains(data, `"uid":"0`) {
+	if data := string(extension.RequestJSON(maker(t, 14, file(givenClass)).Make(extension.Find("ValidateTopology")))); !strings.Contains(data, "MineConfigTemplate") || strings.Contains(data, `"uid":"0`) {
 		t.Errorf("the class alone: %s", data)
 	}
 }
@@ -165,7 +164,7 @@ func TestDiscoveredVariables(t *testing.T) {
 	m := maker(t, 14)
 	d := yamldoc.Parse(yamldoc.NewFile("x", []byte(`{"name":"v","required":true,"schema":{"openAPIV3Schema":{"type":"object","required":["a"],"properties":{"a":{"type":"string","enum":["x"]}}}}}`)))
 	m.Discovered = []*yamldoc.Node{d.Docs[0].Root}
-	if data := string(request.JSON(m.Make(extension.Find("GeneratePatches")))); !strings.Contains(data, `{"name":"v","value":{"a":"x"}}`) {
+	if data := string(extension.RequestJSON(m.Make(extension.Find("GeneratePatches")))); !strings.Contains(data, `{"name":"v","value":{"a":"x"}}`) {
 		t.Error(data)
 	}
 }
@@ -175,7 +174,7 @@ func TestBadTopologies(t *testing.T) {
 		givenClass + "---\n" + givenClass: "several ClusterClasses",
 		"kind: Cluster\napiVersion: cluster.x-k8s.io/v1beta2\nmetadata: {name: a}\n---\nkind: Cluster\napiVersion: cluster.x-k8s.io/v1beta2\n": "several Clusters",
 	} {
-		if _, err := request.New(file(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := extension.ReadTopology(file(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v instead of %q", err, want)
 		}
 	}
@@ -185,14 +184,14 @@ func FuzzRequests(f *testing.F) {
 	f.Add(givenClass)
 	f.Add("apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nspec: {topology: {workers: {machineDeployments: [1, {class: default-worker, name: 1, variables: {overrides: 1}}]}, variables: [1]}, clusterNetwork: 1}\nmetadata: 1\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		topology, err := request.New(file(text))
+		topology, err := extension.ReadTopology(file(text))
 		if err != nil {
 			return
 		}
 		for _, core := range []int{11, 14} {
-			m := &request.Maker{Topology: topology, Core: core}
+			m := &extension.Maker{Topology: topology, Core: core}
 			for _, h := range extension.Hooks(core) {
-				if !json.Valid(request.JSON(m.Make(h))) {
+				if !json.Valid(extension.RequestJSON(m.Make(h))) {
 					t.Error(fmt.Sprint(h.Name, " is no JSON"))
 				}
 			}

@@ -1,4 +1,4 @@
-package request
+package extension
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -31,8 +30,8 @@ type Maker struct {
 }
 
 // Make returns the request for a hook.
-func (m *Maker) Make(h *extension.Hook) map[string]any {
-	out := object{"apiVersion": extension.APIVersion, "kind": h.Name + "Request"}
+func (m *Maker) Make(h *Hook) map[string]any {
+	out := object{"apiVersion": APIVersion, "kind": h.Name + "Request"}
 	if !h.IsDiscovery() && len(m.Settings) > 0 {
 		settings := object{}
 		for k, v := range m.Settings {
@@ -50,10 +49,10 @@ func (m *Maker) Make(h *extension.Hook) map[string]any {
 
 // Upgrade is what requests for a plan ask for: three minor versions, up to the one
 // of the Cluster.
-func (m *Maker) Upgrade() extension.Upgrade {
+func (m *Maker) Upgrade() Upgrade {
 	to := m.Topology.Version()
 	from := earlier(to, 3)
-	return extension.Upgrade{ControlPlane: from, Workers: from, To: to}
+	return Upgrade{ControlPlane: from, Workers: from, To: to}
 }
 
 // earlier returns the version some minor versions before.
@@ -66,7 +65,7 @@ func earlier(version string, minors uint64) string {
 }
 
 // field returns the value of a field of a request; nil if it is left out.
-func (m *Maker) field(h *extension.Hook, name string) any {
+func (m *Maker) field(h *Hook, name string) any {
 	t := m.Topology
 	to := t.Version()
 	switch name {
@@ -127,7 +126,7 @@ func (m *Maker) items(identified bool, s Samples) []any {
 		}
 		out = append(out, item)
 	}
-	core := clusterclass.Group + "/" + string(extension.CoreVersion(m.Core))
+	core := clusterclass.Group + "/" + string(CoreVersion(m.Core))
 	cluster := object{"apiVersion": core, "kind": "Cluster", "metadata": object{"name": t.name()}}
 	references := t.Class.References()
 	if len(references) < 2 {
@@ -222,7 +221,7 @@ func (m *Maker) machineSet(changed bool) object {
 
 func (m *Maker) ofMachine(kind, name string, spec object) object {
 	return object{
-		"apiVersion": clusterclass.Group + "/" + string(extension.CoreVersion(m.Core)), "kind": kind,
+		"apiVersion": clusterclass.Group + "/" + string(CoreVersion(m.Core)), "kind": kind,
 		"metadata": object{"name": name, "namespace": m.Topology.namespace(), "labels": object{"cluster.x-k8s.io/cluster-name": m.Topology.name()}},
 		"spec":     spec,
 	}
@@ -230,7 +229,7 @@ func (m *Maker) ofMachine(kind, name string, spec object) object {
 
 func (m *Maker) machineSpec(infrastructure, bootstrap object) object {
 	t := m.Topology
-	version := extension.CoreVersion(m.Core)
+	version := CoreVersion(m.Core)
 	ref := func(template object) object {
 		return t.reference(object{
 			"apiVersion": template["apiVersion"], "kind": strings.TrimSuffix(text(template, "kind"), "Template"), "name": t.name() + "-machine",
@@ -261,8 +260,8 @@ func (m *Maker) templates() (infrastructure, bootstrap object) {
 	return t.template(machines), nil
 }
 
-// JSON writes a request.
-func JSON(request map[string]any) []byte {
+// RequestJSON writes a request.
+func RequestJSON(request map[string]any) []byte {
 	data, err := json.Marshal(request)
 	if err != nil { // cannot happen: values come from documents
 		return []byte("{}")

@@ -1,4 +1,4 @@
-package request
+package extension
 
 import (
 	"encoding/json"
