@@ -20,7 +20,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/effect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -159,7 +158,7 @@ func (m *migration) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	r.Add(effect.Compare(ctx, r.All, m.opts.Contract)...)
+	r.Add(migrate.CompareEffects(ctx, r.All, m.opts.Contract)...)
 	if m.write {
 		var changed []check.FixedFile
 		for _, f := range r.Files {
@@ -215,7 +214,7 @@ func (m *migration) filter(ctx context.Context) error {
 		return fmt.Errorf("standard input: %w", err)
 	}
 	r := m.one("-", data)
-	r.Add(effect.Compare(ctx, r.All, m.opts.Contract)...)
+	r.Add(migrate.CompareEffects(ctx, r.All, m.opts.Contract)...)
 	if m.diff || m.out.Chosen() {
 		return m.report(r)
 	}
@@ -252,7 +251,7 @@ func (m *migration) release(ctx context.Context, name string) error {
 			all.Files = append(all.Files, m.one(artifact.Name, data).Files...)
 		}
 	}
-	all.Add(effect.Compare(ctx, all.Files, m.opts.Contract)...)
+	all.Add(migrate.CompareEffects(ctx, all.Files, m.opts.Contract)...)
 	return m.report(all)
 }
 

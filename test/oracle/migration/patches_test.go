@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/effect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
@@ -206,7 +205,7 @@ func effects(text, more string) []migrate.Finding {
 		// After the others, so that none of them can undo it.
 		r.New = []byte(strings.Replace(string(r.New), "\n---\n", "\n"+more+"---\n", 1))
 	}
-	return effect.Compare(context.Background(), []*migrate.File{{Name: "x", Old: []byte(old), Result: r}}, table.To("v1beta2"))
+	return migrate.CompareEffects(context.Background(), []*migrate.File{{Name: "x", Old: []byte(old), Result: r}}, table.To("v1beta2"))
 }
 
 // A patched template is the same, whether the patches or their result are migrated.

@@ -1,9 +1,4 @@
-// Package effect compares what the patches of ClusterClasses do before and after a
-// migration: the patched templates of the old class, migrated, must be those of the
-// new class.
-//
-// It must not know how anything is edited or printed.
-package effect
+package migrate
 
 import (
 	"bytes"
@@ -20,7 +15,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -29,12 +23,12 @@ import (
 // rounds are how often values are made up.
 const rounds = 3
 
-// Compare returns a finding for each class whose patches have another effect than
+// CompareEffects returns a finding for each class whose patches have another effect than
 // before: for a Cluster with the defaults, with values for all variables, and for
 // each Cluster in the files. Templates and Clusters are looked for in the folder of
 // the class. What cannot be computed, or not be migrated, is passed over; the
 // migration has reported it.
-func Compare(ctx context.Context, files []*migrate.File, c *table.Contract) []migrate.Finding {
+func CompareEffects(ctx context.Context, files []*File, c *table.Contract) []Finding {
 	folders := map[string]*folder{}
 	var order []string
 	for _, f := range files {
@@ -45,7 +39,7 @@ func Compare(ctx context.Context, files []*migrate.File, c *table.Contract) []mi
 		}
 		folders[dir].files = append(folders[dir].files, f)
 	}
-	var out []migrate.Finding
+	var out []Finding
 	for _, dir := range order {
 		in := folders[dir]
 		for _, f := range in.files {
@@ -62,10 +56,10 @@ func Compare(ctx context.Context, files []*migrate.File, c *table.Contract) []mi
 
 // folder has files that belong together.
 type folder struct {
-	files []*migrate.File
+	files []*File
 	read  bool
 	// before and after are the objects of the files.
-	before, after map[*migrate.File][]*manifest.Object
+	before, after map[*File][]*manifest.Object
 }
 
 func objects(name string, data []byte) []*manifest.Object {
@@ -76,7 +70,7 @@ func (d *folder) objects() {
 	if d.read {
 		return
 	}
-	d.read, d.before, d.after = true, map[*migrate.File][]*manifest.Object{}, map[*migrate.File][]*manifest.Object{}
+	d.read, d.before, d.after = true, map[*File][]*manifest.Object{}, map[*File][]*manifest.Object{}
 	for _, f := range d.files {
 		if bytes.Contains(f.Old, []byte("cluster.x-k8s.io")) {
 			d.before[f], d.after[f] = objects(f.Name, f.Old), objects(f.Name, f.New)
@@ -86,7 +80,7 @@ func (d *folder) objects() {
 
 // around are the objects of a folder, those of one file last: they come first in
 // that file's class.
-func around(all map[*migrate.File][]*manifest.Object, files []*migrate.File, f *migrate.File) []*manifest.Object {
+func around(all map[*File][]*manifest.Object, files []*File, f *File) []*manifest.Object {
 	var out []*manifest.Object
 	for _, other := range files {
 		if other != f {
@@ -97,10 +91,10 @@ func around(all map[*migrate.File][]*manifest.Object, files []*migrate.File, f *
 }
 
 // file compares the classes of a file.
-func (d *folder) file(f *migrate.File, c *table.Contract) []migrate.Finding {
+func (d *folder) file(f *File, c *table.Contract) []Finding {
 	d.objects()
 	before, after := around(d.before, d.files, f), around(d.after, d.files, f)
-	var out []migrate.Finding
+	var out []Finding
 	for _, o := range d.before[f] {
 		old := clusterclass.Of(o)
 		if old == nil || len(old.Patches()) == 0 || len(old.References()) < 2 {
@@ -115,8 +109,8 @@ func (d *folder) file(f *migrate.File, c *table.Contract) []migrate.Finding {
 		p := pair{contract: c, old: old, now: clusterclass.Of(d.after[f][i])}
 		p.before, p.after = extension.TopologyOf(p.old, before), extension.TopologyOf(p.now, after)
 		if problem := p.compare(clusters(before, o.Name), clusters(after, o.Name)); problem != "" {
-			out = append(out, migrate.Finding{
-				Level: migrate.Manual, File: f.Name, Line: max(1, o.Doc.Pos(o.Get("kind")).Line), Object: "ClusterClass " + o.Name,
+			out = append(out, Finding{
+				Level: Manual, File: f.Name, Line: max(1, o.Doc.Pos(o.Get("kind")).Line), Object: "ClusterClass " + o.Name,
 				Message: "the patches have another effect than before: " + problem,
 				Help:    "compare the patches of the kind by hand",
 			})
@@ -217,8 +211,8 @@ func (p *pair) migrated(t *patch.Template) (value any, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	r := migrate.Text(t.Kind, text, migrate.Options{Contract: p.contract})
-	if r.Left > 0 || slices.ContainsFunc(r.Findings, func(f migrate.Finding) bool { return f.Level != migrate.Note }) {
+	r := Text(t.Kind, text, Options{Contract: p.contract})
+	if r.Left > 0 || slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Level != Note }) {
 		return nil, false
 	}
 	docs := yamldoc.Parse(yamldoc.NewFile(t.Kind, r.New)).Docs

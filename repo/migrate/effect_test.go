@@ -1,10 +1,9 @@
-package effect
+package migrate
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 )
 
@@ -77,13 +76,13 @@ spec:
     - {name: region, value: "${REGION:=us}"}
 `
 
-// files migrates texts that belong together and puts other texts into the results.
-func files(replace ...string) []*migrate.File {
-	var out []*migrate.File
+// migrated migrates texts that belong together and puts other texts into the results.
+func migrated(replace ...string) []*File {
+	var out []*File
 	for name, text := range map[string]string{"in/class.yaml": class, "in/cluster-template.yaml": cluster} {
-		r := migrate.Text(name, []byte(text), migrate.Options{Contract: table.To("v1beta2")})
+		r := Text(name, []byte(text), Options{Contract: table.To("v1beta2")})
 		r.New = []byte(strings.NewReplacer(replace...).Replace(string(r.New)))
-		out = append(out, &migrate.File{Name: name, Old: []byte(text), Result: r})
+		out = append(out, &File{Name: name, Old: []byte(text), Result: r})
 	}
 	return out
 }
@@ -104,7 +103,7 @@ func TestCompare(t *testing.T) {
 		"only for the Cluster": {[]string{"value: \"${REGION:=us}\"", "value: \"${REGION:=other}\""}, "for the Cluster of cluster-template.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Compare(t.Context(), files(tt.replace...), table.To("v1beta2"))
+			got := CompareEffects(t.Context(), migrated(tt.replace...), table.To("v1beta2"))
 			switch {
 			case tt.want == "" && len(got) > 0, tt.want != "" && len(got) != 1:
 				t.Errorf("%+v", got)
