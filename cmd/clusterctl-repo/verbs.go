@@ -9,7 +9,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/look"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/mirror"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/move"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/render"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/root"
@@ -31,7 +30,7 @@ var program = root.Program{Flags: about.VersionFlag, Verbs: []root.Group{
 		look.VarsCommand,
 		look.ImagesCommand,
 		look.DiffCommand,
-		move.Command,
+		look.MovePlanCommand,
 		render.ConfigCommand,
 		contract.Command,
 		look.SurveyCommand,

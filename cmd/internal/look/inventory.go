@@ -1,5 +1,5 @@
-// Package look has the verbs that show what is in a release, between two and in many:
-// vars, images, diff and survey. It must not judge.
+// Package look has the verbs that show what is in a release, between two and in many,
+// and what a move would do: vars, images, diff, survey and move-plan. It must not judge.
 package look
 
 import (

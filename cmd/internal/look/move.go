@@ -1,5 +1,4 @@
-// Package move has the verb move-plan. It must not know what clusterctl move does.
-package move
+package look
 
 import (
 	"cmp"
@@ -28,8 +27,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-// flags are the flags of move-plan.
-type flags struct {
+// moveFlags are the moveFlags of move-plan.
+type moveFlags struct {
 	source        targets.Source
 	out           cli.Outputs
 	namespace     string
@@ -43,16 +42,16 @@ type flags struct {
 }
 
 // live reports whether a management cluster is to be asked.
-func (f *flags) live() bool { return f.from.File != "" || f.from.Context != "" }
+func (f *moveFlags) live() bool { return f.from.File != "" || f.from.Context != "" }
 
 // target reports whether the cluster to which objects are moved is known.
-func (f *flags) target() bool {
+func (f *moveFlags) target() bool {
 	return f.toKubeconfig != "" || f.toContext != "" || len(f.to) > 0
 }
 
-// Command is the verb move-plan.
-func Command(env *cli.Env) *cobra.Command {
-	f := flags{out: cli.Outputs{Formats: report.MoveFormats}}
+// MovePlanCommand is the verb move-plan.
+func MovePlanCommand(env *cli.Env) *cobra.Command {
+	f := moveFlags{out: cli.Outputs{Formats: report.MoveFormats}}
 	cmd := &cobra.Command{
 		Use:   "move-plan (TARGET | SNAPSHOT... | --kubeconfig FILE)",
 		Short: "Show what clusterctl move would do, before it does it",
@@ -118,7 +117,7 @@ do harm, and 3 if too little is known to say that it would not.
 }
 
 // bind adds the flags.
-func (f *flags) bind(flags *pflag.FlagSet) {
+func (f *moveFlags) bind(flags *pflag.FlagSet) {
 	f.source.Bind(flags)
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "")
 	f.from.Bind(flags)
@@ -138,7 +137,7 @@ type moves struct {
 	more     int
 }
 
-func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
+func (f *moveFlags) run(ctx context.Context, env *cli.Env, args []string) error {
 	if err := f.out.Parse(); err != nil {
 		return err
 	}
@@ -176,7 +175,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 }
 
 // moves reads what the arguments name and plans.
-func (f *flags) moves(ctx context.Context, env *cli.Env, args []string) (*moves, error) {
+func (f *moveFlags) moves(ctx context.Context, env *cli.Env, args []string) (*moves, error) {
 	if f.live() {
 		if len(args) > 0 {
 			return nil, cli.Usagef("a snapshot and a kubeconfig exclude each other")
@@ -207,7 +206,7 @@ func (f *flags) moves(ctx context.Context, env *cli.Env, args []string) (*moves,
 }
 
 // moveTarget opens a TARGET. It returns nil if the name is that of a snapshot.
-func (f *flags) moveTarget(ctx context.Context, env *cli.Env, name string) (*targets.Target, error) {
+func (f *moveFlags) moveTarget(ctx context.Context, env *cli.Env, name string) (*targets.Target, error) {
 	if name == "-" {
 		return nil, nil
 	}
@@ -221,7 +220,7 @@ func (f *flags) moveTarget(ctx context.Context, env *cli.Env, name string) (*tar
 	return t, err
 }
 
-func (f *flags) movesOfTarget(env *cli.Env, t *targets.Target, err error) (*moves, error) {
+func (f *moveFlags) movesOfTarget(env *cli.Env, t *targets.Target, err error) (*moves, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +254,7 @@ func (f *flags) movesOfTarget(env *cli.Env, t *targets.Target, err error) (*move
 }
 
 // movesOfCluster asks a management cluster.
-func (f *flags) movesOfCluster(ctx context.Context, env *cli.Env) (*moves, error) {
+func (f *moveFlags) movesOfCluster(ctx context.Context, env *cli.Env) (*moves, error) {
 	cluster, err := targets.Cluster(env, f.from)
 	if err != nil {
 		return nil, err
@@ -274,7 +273,7 @@ func (f *flags) movesOfCluster(ctx context.Context, env *cli.Env) (*moves, error
 
 // targetCluster reads the management cluster to which objects are moved. Wanted are
 // the objects that matter.
-func (f *flags) targetCluster(ctx context.Context, env *cli.Env, wanted []snapshot.Object) (s *snapshot.Snapshot, what string, err error) {
+func (f *moveFlags) targetCluster(ctx context.Context, env *cli.Env, wanted []snapshot.Object) (s *snapshot.Snapshot, what string, err error) {
 	if len(f.to) == 0 {
 		c, err := targets.Cluster(env, cli.Kubeconfig{File: f.toKubeconfig, Context: f.toContext})
 		if err != nil {
@@ -314,8 +313,8 @@ func readSnapshot(ctx context.Context, env *cli.Env, s *snapshot.Snapshot, name 
 	return nil
 }
 
-// movesOfSnapshot plans the move of the namespace that the flags tell.
-func (f *flags) movesOfSnapshot(ctx context.Context, env *cli.Env, s *snapshot.Snapshot, o owners.Options, what string) (*moves, error) {
+// movesOfSnapshot plans the move of the namespace that the moveFlags tell.
+func (f *moveFlags) movesOfSnapshot(ctx context.Context, env *cli.Env, s *snapshot.Snapshot, o owners.Options, what string) (*moves, error) {
 	o.All = f.allNamespaces
 	if o.Namespace == "" {
 		o.Namespace = f.namespace

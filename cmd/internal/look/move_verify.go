@@ -1,4 +1,4 @@
-package move
+package look
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 )
 
 // verifyMove compares what arrived with a plan.
-func (f *flags) verifyMove(ctx context.Context, env *cli.Env, args []string) error {
+func (f *moveFlags) verifyMove(ctx context.Context, env *cli.Env, args []string) error {
 	if len(args) > 0 {
 		return cli.Usagef("--verify takes the plan from its file; name the target with --to-kubeconfig or --to-snapshot, and the source with --kubeconfig")
 	}

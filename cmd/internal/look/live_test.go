@@ -1,4 +1,4 @@
-package move_test
+package look_test
 
 import (
 	"bytes"
