@@ -18,6 +18,8 @@ type Samples struct {
 	// Round varies the values. In round 0, objects have what is required, and lists
 	// are as short as may be.
 	Round int
+	// Chosen are the values of some variables.
+	Chosen map[string]*yamldoc.Node
 	// Instead are variables of the Cluster whose values are replaced.
 	Instead map[string]bool
 }
@@ -94,6 +96,9 @@ func (t *Topology) values(discovered []*yamldoc.Node, s Samples) (values object,
 		}
 		value, given := set[name]
 		given = given && !s.Instead[name]
+		if n := s.Chosen[name]; n != nil {
+			value, given = n.Value(), true
+		}
 		value, ok := clusterclass.Defaulted(schema, copied(value), given)
 		if !ok || s.Instead[name] {
 			if !required && !slices.Contains(s.Also, name) && !s.Instead[name] {

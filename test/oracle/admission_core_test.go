@@ -1,5 +1,7 @@
 package oracle
 
+//lint:file-ignore SA1019 v1beta1 is what users still write, so its admission is compared until Cluster API drops it.
+
 import (
 	"context"
 	"encoding/json"
@@ -9,12 +11,15 @@ import (
 	"testing"
 
 	admissionapi "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	controlplaneadmission "sigs.k8s.io/cluster-api/controlplane/kubeadm/webhooks/admission"
+	controlplaneconversion "sigs.k8s.io/cluster-api/controlplane/kubeadm/webhooks/conversion"
 	"sigs.k8s.io/cluster-api/core/webhooks/admission"
+	"sigs.k8s.io/cluster-api/core/webhooks/conversion"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -43,29 +48,74 @@ func admitted[T runtime.Object](w interface {
 	return err
 }
 
-// admitCore returns why a webhook of Cluster API refuses a new object of v1beta2.
-func admitCore(o map[string]any) error {
-	switch o["kind"] {
-	case "KubeadmControlPlane":
-		return admitted(&controlplaneadmission.KubeadmControlPlane{}, o, &controlplanev1.KubeadmControlPlane{})
-	case "MachineDeployment":
-		return admitted(&admission.MachineDeployment{}, o, &clusterv1.MachineDeployment{})
-	case "MachineHealthCheck":
-		return admitted(&admission.MachineHealthCheck{}, o, &clusterv1.MachineHealthCheck{})
+// admitOld converts a new object of v1beta1, and calls the webhook for it.
+func admitOld[Old, T runtime.Object](w interface {
+	ctrladmission.Defaulter[T]
+	ctrladmission.Validator[T]
+}, o map[string]any, old Old, into T, convert func(context.Context, Old, T) error) error {
+	if err := typed(o, old); err != nil {
+		return err
 	}
-	return fmt.Errorf("no webhook for %v", o["kind"])
+	if err := convert(context.Background(), old, into); err != nil {
+		return err
+	}
+	hub, err := runtime.DefaultUnstructuredConverter.ToUnstructured(into)
+	if err != nil {
+		return err
+	}
+	return admitted(w, hub, into)
+}
+
+// admitCore returns why a webhook of Cluster API refuses a new object.
+func admitCore(o map[string]any) error {
+	_, version, _ := strings.Cut(o["apiVersion"].(string), "/")
+	switch fmt.Sprint(o["kind"], " ", version) {
+	case "KubeadmControlPlane v1beta2":
+		return admitted(&controlplaneadmission.KubeadmControlPlane{}, o, &controlplanev1.KubeadmControlPlane{})
+	case "KubeadmControlPlane v1beta1":
+		return admitOld(&controlplaneadmission.KubeadmControlPlane{}, o, &controlplanev1beta1.KubeadmControlPlane{}, &controlplanev1.KubeadmControlPlane{}, controlplaneconversion.ConvertKubeadmControlPlaneV1Beta1ToHub)
+	case "MachineDeployment v1beta2":
+		return admitted(&admission.MachineDeployment{}, o, &clusterv1.MachineDeployment{})
+	case "MachineDeployment v1beta1":
+		return admitOld(&admission.MachineDeployment{}, o, &clusterv1beta1.MachineDeployment{}, &clusterv1.MachineDeployment{}, conversion.ConvertMachineDeploymentV1Beta1ToHub)
+	case "MachinePool v1beta2":
+		return admitted(&admission.MachinePool{}, o, &clusterv1.MachinePool{})
+	case "MachinePool v1beta1":
+		return admitOld(&admission.MachinePool{}, o, &clusterv1beta1.MachinePool{}, &clusterv1.MachinePool{}, conversion.ConvertMachinePoolV1Beta1ToHub)
+	case "MachineHealthCheck v1beta2":
+		return admitted(&admission.MachineHealthCheck{}, o, &clusterv1.MachineHealthCheck{})
+	case "MachineHealthCheck v1beta1":
+		return admitOld(&admission.MachineHealthCheck{}, o, &clusterv1beta1.MachineHealthCheck{}, &clusterv1.MachineHealthCheck{}, conversion.ConvertMachineHealthCheckV1Beta1ToHub)
+	}
+	return fmt.Errorf("no webhook for %v of %s", o["kind"], version)
 }
 
 // coreSamples are objects that the webhooks accept.
 const coreSamples = `[
 {"apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlane", "metadata": {"name": "a"}, "spec": {
   "replicas": 3, "version": "v1.34.0", "machineTemplate": {"spec": {"infrastructureRef": {"apiGroup": "x.io", "kind": "FooMachineTemplate", "name": "a"}}}}},
+{"apiVersion": "controlplane.cluster.x-k8s.io/v1beta1", "kind": "KubeadmControlPlane", "metadata": {"name": "a"}, "spec": {
+  "replicas": 3, "version": "v1.34.0", "kubeadmConfigSpec": {}, "machineTemplate": {"infrastructureRef": {"apiVersion": "x.io/v1beta1", "kind": "FooMachineTemplate", "name": "a"}}}},
 {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment", "metadata": {"name": "a"}, "spec": {
   "clusterName": "a", "replicas": 1, "selector": {"matchLabels": {"b": "c"}}, "template": {"metadata": {"labels": {"b": "c"}}, "spec": {
   "clusterName": "a", "version": "v1.34.0", "bootstrap": {"configRef": {"apiGroup": "x.io", "kind": "FooConfigTemplate", "name": "a"}},
   "infrastructureRef": {"apiGroup": "x.io", "kind": "FooMachineTemplate", "name": "a"}}}}},
+{"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineDeployment", "metadata": {"name": "a"}, "spec": {
+  "clusterName": "a", "replicas": 1, "selector": {"matchLabels": {"b": "c"}}, "template": {"metadata": {"labels": {"b": "c"}}, "spec": {
+  "clusterName": "a", "version": "v1.34.0", "bootstrap": {"configRef": {"apiVersion": "x.io/v1beta1", "kind": "FooConfigTemplate", "name": "a"}},
+  "infrastructureRef": {"apiVersion": "x.io/v1beta1", "kind": "FooMachineTemplate", "name": "a"}}}}},
+{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool", "metadata": {"name": "a"}, "spec": {
+  "clusterName": "a", "replicas": 1, "template": {"spec": {
+  "clusterName": "a", "version": "v1.34.0", "bootstrap": {"configRef": {"apiGroup": "x.io", "kind": "FooConfig", "name": "a"}},
+  "infrastructureRef": {"apiGroup": "x.io", "kind": "FooMachinePool", "name": "a"}}}}},
+{"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachinePool", "metadata": {"name": "a"}, "spec": {
+  "clusterName": "a", "replicas": 1, "template": {"spec": {
+  "clusterName": "a", "version": "v1.34.0", "bootstrap": {"configRef": {"apiVersion": "x.io/v1beta1", "kind": "FooConfig", "name": "a"}},
+  "infrastructureRef": {"apiVersion": "x.io/v1beta1", "kind": "FooMachinePool", "name": "a"}}}}},
 {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineHealthCheck", "metadata": {"name": "a"}, "spec": {
-  "clusterName": "a", "selector": {"matchLabels": {"b": "c"}}}}
+  "clusterName": "a", "selector": {"matchLabels": {"b": "c"}}}},
+{"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineHealthCheck", "metadata": {"name": "a"}, "spec": {
+  "clusterName": "a", "selector": {"matchLabels": {"b": "c"}}, "unhealthyConditions": [{"type": "Ready", "status": "False", "timeout": "300s"}]}}
 ]`
 
 // coreValues are what fields are set to; nil removes them.
@@ -73,6 +123,7 @@ var coreValues = map[string]map[string][]any{
 	"KubeadmControlPlane": {
 		"spec.replicas": {nil, 0, 1, 2, 3, 4, -1}, "spec.version": {"1.34.0", "v1.34.0", "v1.34", "a"},
 		"spec.rollout.strategy.rollingUpdate.maxSurge":              {nil, 0, 1, 2, "0", "1", "50%"},
+		"spec.rolloutStrategy.rollingUpdate.maxSurge":               {nil, 0, 1, 2, "0", "1", "50%"},
 		"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external": {nil, map[string]any{}, map[string]any{"endpoints": []any{"https://a"}}},
 	},
 	"MachineDeployment": {
@@ -80,9 +131,18 @@ var coreValues = map[string]map[string][]any{
 		"spec.template.spec.bootstrap":                       {map[string]any{}, map[string]any{"dataSecretName": ""}, map[string]any{"dataSecretName": "a"}},
 		"spec.rollout.strategy.rollingUpdate.maxSurge":       {nil, 0, 1, "0", "0%", "10%", "a"},
 		"spec.rollout.strategy.rollingUpdate.maxUnavailable": {nil, 0, 1, "0", "0%", "10%", "a"},
+		"spec.strategy.rollingUpdate.maxSurge":               {nil, 0, 1, "0", "0%", "10%", "a"},
+		"spec.strategy.rollingUpdate.maxUnavailable":         {nil, 0, 1, "0", "0%", "10%", "a"},
 		"spec.selector.matchLabels.b":                        {nil, "c", "d"}, "spec.template.metadata.labels.b": {nil, "c", "d"},
 	},
+	"MachinePool": {
+		"spec.clusterName": {"a", "b"}, "spec.template.spec.clusterName": {"a", "b"}, "spec.template.spec.version": {nil, "1.34.0", "v1.34", "a", "v1.34.0+b"},
+		"spec.template.spec.bootstrap": {nil, map[string]any{}, map[string]any{"dataSecretName": ""}, map[string]any{"dataSecretName": "a"}},
+		"spec.template.spec.taints":    {nil, []any{}, []any{map[string]any{"key": "a", "effect": "NoSchedule", "propagation": "Always"}}},
+		"spec.template.metadata":       {map[string]any{"labels": map[string]any{"a": "b c"}}, map[string]any{"labels": map[string]any{"a": "b"}}, map[string]any{"annotations": map[string]any{"a/b/c": "d"}}},
+	},
 	"MachineHealthCheck": {
+		"spec.nodeStartupTimeout": {nil, "10s", "0s", "29s", "30s", "10m"}, "spec.maxUnhealthy": {nil, 0, 5, "40%", "5", "a"},
 		"spec.clusterName": {"a", "b"}, "spec.selector": {map[string]any{}, map[string]any{"matchLabels": map[string]any{"cluster.x-k8s.io/cluster-name": "a"}}, map[string]any{"matchExpressions": []any{map[string]any{"key": "a", "operator": "Exists"}}}},
 		"spec.checks.nodeStartupTimeoutSeconds":                 {nil, 0, 1, 29, 30, 600},
 		"spec.remediation.triggerIf.unhealthyLessThanOrEqualTo": {nil, 0, 5, "40%", "5", "a"},
@@ -100,31 +160,22 @@ func TestCoreAdmission(t *testing.T) {
 	if err := json.Unmarshal([]byte(coreSamples), &samples); err != nil {
 		t.Fatal(err)
 	}
-	random := rand.New(rand.NewPCG(11, 12))
-	refused := map[any]int{}
+	random := rand.New(rand.NewPCG(*seed, 11))
+	refused := map[string]int{}
 	for i := range coreMutants {
 		o := runtime.DeepCopyJSON(samples[i%len(samples)])
-		fields := coreValues[o["kind"].(string)]
-		for range random.IntN(3) {
-			name := sortedKeys(fields)[random.IntN(len(fields))]
-			path, value := strings.Split(name, "."), fields[name][random.IntN(len(fields[name]))]
-			if value == nil {
-				unstructured.RemoveNestedField(o, path...)
-			} else if err := unstructured.SetNestedField(o, jsonOf(value), path...); err != nil {
-				t.Fatal(err)
-			}
-		}
+		varied(t, random, o, coreValues[o["kind"].(string)])
 		data, err := json.Marshal(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		server := admitCore(o)
-		said := coreFindings(t, data)
+		said := findingsOf(t, "cluster-template.yaml", data, "TOP025", "YAML009", "YAML014")
 		if (server != nil) != (len(said) > 0) {
 			t.Errorf("%s\nCluster API: %v\nlint: %q", data, server, said)
 		}
 		if server != nil {
-			refused[o["kind"]]++
+			refused[fmt.Sprint(o["apiVersion"], o["kind"])]++
 		}
 	}
 	t.Log(refused)
@@ -133,20 +184,34 @@ func TestCoreAdmission(t *testing.T) {
 	}
 }
 
-// jsonOf is a value as it comes from JSON.
+// jsonOf is a copy of a value as it comes from JSON.
 func jsonOf(v any) any {
-	if i, ok := v.(int); ok {
-		return int64(i)
+	switch v := v.(type) {
+	case int:
+		return int64(v)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = jsonOf(v[i])
+		}
+		return out
+	case map[string]any:
+		return runtime.DeepCopyJSON(v)
 	}
 	return v
 }
 
-func coreFindings(t *testing.T, data []byte) []string {
+// findingsOf returns what some rules say of a file.
+func findingsOf(t *testing.T, name string, data []byte, ids ...string) []string {
 	t.Helper()
-	a := repo.BytesArtifact("cluster-template.yaml", data)
+	var chosen []*lint.Rule
+	for _, id := range ids {
+		chosen = append(chosen, rules.ByID(id))
+	}
+	a := repo.BytesArtifact(name, data)
 	release := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Artifacts: []*repo.Artifact{a}}
 	r := &repo.Repository{Providers: []*repo.Provider{{Provider: release.Provider, Releases: []*repo.Release{release}}}}
-	report, err := lint.Run(context.Background(), r, lint.Options{Rules: []*lint.Rule{rules.ByID("TOP025")}})
+	report, err := lint.Run(context.Background(), r, lint.Options{Rules: chosen})
 	if err != nil || len(report.Failures) > 0 {
 		t.Fatal(err, report.Failures)
 	}

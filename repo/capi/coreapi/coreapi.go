@@ -1,6 +1,6 @@
-// Package coreapi holds what Cluster API's own CustomResourceDefinitions say about
-// the kinds that templates of providers use: those of the core and of the kubeadm
-// providers, in the versions that are served.
+// Package coreapi holds what the CustomResourceDefinitions of Cluster API and
+// cert-manager say about the kinds that providers use: those of the core and of the
+// kubeadm providers, in the versions that are served, Certificates and Issuers.
 //
 // It must not know rules, nor what the fields are for.
 package coreapi
@@ -25,7 +25,7 @@ var schemas embed.FS
 // parsed are the schemas by the name of their file.
 var parsed sync.Map
 
-// Schema returns what Cluster API says about the objects of a kind; ok is false
+// Schema returns what Cluster API or cert-manager says about the objects of a kind; ok is false
 // for kinds and versions that it does not know.
 func Schema(group, kind, version string) (s crd.Schema, ok bool) {
 	name := "schemas/" + group + "_" + kind + "_" + version + ".yaml"

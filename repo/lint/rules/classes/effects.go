@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -106,6 +107,17 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		}
 		f.doubtful = len(clusters) > 0 && !slices.ContainsFunc(clusters, func(o *manifest.Object) bool { return !setsVariable(o, unset[0]) })
 		e.add(f, " while variable "+unset[0]+" is not set")
+	}
+	for _, v := range c.Variables() {
+		for i := range v.Schema.Node.Get("enum").List() {
+			value := v.Schema.Node.Get("enum").List()[i]
+			found := usual.with(extension.Samples{Chosen: map[string]*yamldoc.Node{v.Name: value}}).faults(p)
+			for _, f := range found {
+				if f.reads[v.Name] && !slices.ContainsFunc(required, func(g fault) bool { return g.node == f.node }) {
+					e.add(f, " while variable "+v.Name+" is "+value.Text())
+				}
+			}
+		}
 	}
 	alone := map[string][]fault{}
 	for _, f := range complete {
@@ -441,8 +453,8 @@ func (s situation) misfits(p *lint.Pass, t *patch.Template, before json.RawMessa
 	}
 	var out []fault
 	for _, v := range is {
-		if was[v.Path+v.Message] || view.OfStatus(v) {
-			continue
+		if was[v.Path+v.Message] || view.OfStatus(v) || v.Keyword == cel.Keyword && webhook {
+			continue // the webhook may change what the rules read
 		}
 		n, rule := blame(t, v)
 		if n == nil || sampled(s.class.Object, n) {
@@ -542,7 +554,11 @@ func checked(s crd.Schema, object json.RawMessage, prefix []string) []crd.Violat
 		return nil
 	}
 	checker := crd.Checker{Received: true}
-	return checker.Check(crd.Schema{Node: s.Node.Get("properties", "spec")}, docs[0].Root.Get(prefix...), true, prefix...)
+	spec, value := crd.Schema{Node: s.Node.Get("properties", "spec")}, docs[0].Root.Get(prefix...)
+	if list := checker.Check(spec, value, true, prefix...); len(list) > 0 {
+		return list
+	}
+	return view.BrokenRules(nil, spec, value, cel.Values{Received: true}, prefix...)
 }
 
 // blame returns the text of the patch that causes a violation: what the last

@@ -737,8 +737,8 @@ var _ = patchRules.Add(lint.Rule{
 	Title:    "enabledIf should be able to become true",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: patchEngine + ", patchIsEnabled",
-	Why:    `The patch is never applied: only the text "true" enables it, not "yes" or "True".`,
-	Fix:    "Write a template that renders to true.",
+	Why:    "The patch is never applied: only the boolean true enables it, not a string or a number.",
+	Fix:    "Write a template that renders to true, without quotes.",
 	Kinds:  view.Substituted, Check: eachClass(patchNeverEnabled),
 })
 
@@ -752,8 +752,41 @@ func patchNeverEnabled(p *lint.Pass, c *clusterclass.Class) {
 		if err != nil {
 			continue
 		}
-		if text, constant := t.Constant(); constant && text != "true" {
+		text, constant := t.Constant()
+		if value, err := yamldoc.ToJSON([]byte(text)); constant && err == nil && string(value) != "true" {
 			p.On(c.Object, n, "enabledIf of patch %q is always %q, so the patch is never applied", patch.Name, text)
 		}
 	}
+}
+
+var _ = patchRules.Add(lint.Rule{
+	ID: "PA025", Name: "patch-one-document", Since: "v0.1.0",
+	Title:    "A template of a patch must render to one YAML document",
+	Severity: lint.Error, Proof: lint.Contract,
+	Source: generator + ", renderValueTemplate",
+	Why:    "Cluster API silently drops everything after the first document, so machines come up without it.",
+	Fix:    "Remove the separator line ---, or write one list.",
+	Kinds:  view.Substituted, Check: eachClass(patchOneDocument),
+})
+
+func patchOneDocument(p *lint.Pass, c *clusterclass.Class) {
+	jsonPatches(c, func(j jsonPatch) {
+		n := j.from.Get("template")
+		if !n.Is(yamldoc.String) || sampled(c.Object, n) {
+			return
+		}
+		documents := 0
+		chunks, _ := yamldoc.Split(n.Text())
+		for _, chunk := range chunks {
+			if slices.ContainsFunc(strings.Split(chunk.Data, "\n"), func(line string) bool {
+				line = strings.TrimSpace(line)
+				return line != "" && line != "---" && !strings.HasPrefix(line, "#")
+			}) {
+				documents++
+			}
+		}
+		if documents > 1 {
+			p.On(c.Object, n, "the template has %d YAML documents, of which Cluster API uses the first", documents)
+		}
+	})
 }

@@ -78,7 +78,7 @@ var proofs = map[Verdict]string{
 	APIServerTemplateRefuses: "A real API server refuses an object of the rendered template; the message matches ``%s``.",
 	MoveLeaves:               "`clusterctl move` says ``%s``, and for the good example it does not.",
 	MoveRefuses:              "`clusterctl move` fails; the message matches ``%s``.",
-	AdmissionRefuses:         "The schema of the API server or the admission code of Cluster API refuses an object; the message matches ``%s``.",
+	AdmissionRefuses:         "The schema of the API server or the admission code of Cluster API or cert-manager refuses an object; the message matches ``%s``.",
 	GenerationRefuses:        "Cluster API's own generator of patches, or the schema of the API server, refuses what the patches make; the message matches ``%s``.",
 	Unproved:                 "Not run against clusterctl: %s.",
 }

@@ -190,38 +190,6 @@ func extensionCertificateName(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS008", Name: "extension-issuer", Since: "v0.1.0",
-	Title:    "The issuer of a runtime extension's Certificate must be in the components",
-	Severity: lint.Error, Proof: lint.Contract,
-	Source: "clusterctl provider contract, section Links to external objects",
-	Why:    "cert-manager does not issue the certificate, and the server waits for its Secret.",
-	Fix:    "Add the Issuer, or correct its name.",
-	Scope:  lint.ScopeRelease, Check: extensionIssuer,
-})
-
-func extensionIssuer(p *lint.Pass) {
-	if !isExtension(p) {
-		return
-	}
-	all := p.Release.Installed()
-	for _, c := range all.Kind(view.CertManagerGroup, "Certificate") {
-		ref := c.Get("spec", "issuerRef")
-		name, kind, group := ref.Get("name"), ref.Get("kind").Str(), ref.Get("group").Str()
-		if kind == "" {
-			kind = "Issuer"
-		}
-		if name.Str() == "" || group != "" && group != view.CertManagerGroup || view.Open(c, name) || all.Find(view.CertManagerGroup, kind, name.Text()) != nil {
-			continue
-		}
-		f := lint.At(c.File, c.Doc, name, "the %s %s is not in the components", kind, name.Text())
-		if kind != "Issuer" {
-			f.Severity = lint.Info // administrators have those
-		}
-		p.Report(f)
-	}
-}
-
-var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS009", Name: "extension-config-kind", Since: "v0.1.0",
 	Title:    `Objects of ` + view.RuntimeGroup + ` must be ExtensionConfigs of a served version`,
 	Severity: lint.Error, Proof: lint.APIServer,

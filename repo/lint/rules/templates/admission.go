@@ -98,6 +98,9 @@ var admissions = map[string]func(admitted, view.Failure){
 	"cluster.x-k8s.io/MachinePool": func(a admitted, refuse view.Failure) {
 		sameCluster(a, refuse)
 		bootstrapped(a, refuse)
+		if n := a.spec.Get("template", "spec", "taints"); !view.Blank(n) {
+			refuse.By(n).Says("the machines of a MachinePool cannot have taints")
+		}
 		kubernetesVersion(a.spec.Get("template", "spec", "version"), refuse)
 	},
 	"cluster.x-k8s.io/MachineHealthCheck": func(a admitted, refuse view.Failure) {

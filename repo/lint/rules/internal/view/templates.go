@@ -135,9 +135,11 @@ func MisfitsDefinition(checker *crd.Checker, r *lint.Release, o *manifest.Object
 }
 
 // BrokenRules returns the rules in CEL that a value breaks, which otherwise matches
-// its schema. Rules that read what only the user knows are skipped.
+// its schema. Rules that read what only the user knows are skipped, if it is of an object.
 func BrokenRules(o *manifest.Object, s crd.Schema, value *yamldoc.Node, of cel.Values, path ...string) []crd.Violation {
-	of.Open = func(n *yamldoc.Node) bool { return Open(o, n) }
+	if o != nil {
+		of.Open = func(n *yamldoc.Node) bool { return Open(o, n) }
+	}
 	var out []crd.Violation
 	for _, v := range cel.Evaluate(s.Node, value, of, path...) {
 		out = append(out, crd.Violation{Fault: crd.Value, Path: crd.Join(v.Path), Node: v.Node, Reads: v.Reads, Keyword: cel.Keyword, Message: v.Message})
