@@ -2,6 +2,8 @@
 //
 // It is a module whose path lies below that of cert-manager: Go allows only such a
 // package to import the validation, which is internal.
+//
+// It must not know this project.
 package certmanager
 
 import (

@@ -2,8 +2,8 @@ package components
 
 import (
 	"cmp"
-	"net"
 	"net/mail"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -78,7 +78,7 @@ var certificateDemands = []demand{
 		}
 	}},
 	{"spec.ipAddresses.*", form(func(text string) []string {
-		if net.ParseIP(text) == nil {
+		if a, err := netip.ParseAddr(text); err != nil || a.Zone() != "" {
 			return []string{"not an IP address"}
 		}
 		return nil

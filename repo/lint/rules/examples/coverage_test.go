@@ -149,8 +149,8 @@ func TestCoverage(t *testing.T) {
 			}
 		}
 	}
-	if statements != 4 {
-		t.Errorf("statements of %d documents instead of 4", statements)
+	if statements != 5 {
+		t.Errorf("statements of %d documents instead of 5", statements)
 	}
 }
 
