@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -35,15 +34,15 @@ func startRegistry(t *testing.T) string {
 // releaseOf is a release of a provider, with marks to find its files by.
 func releaseOf(p layouts.Provider, file string) *repo.Release {
 	r := &repo.Release{Provider: p, Version: "v1.0.0", Path: p.Label(), Artifacts: []*repo.Artifact{
-		repo.BytesArtifact(file, fmt.Appendf(nil, "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: acme-system\n  labels: {cluster.x-k8s.io/provider: %s, from: components-of-%[1]s}\n", p.Label())),
+		repo.BytesArtifact(file, fmt.Appendf(nil, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: of-%s\n  namespace: acme-system\n  labels: {cluster.x-k8s.io/provider: %[1]s}\n", p.Label())),
 		repo.BytesArtifact("metadata.yaml", []byte(metadata)),
 	}}
 	r.Sort()
 	return r
 }
 
-// TestRegistry publishes to a real registry and has others read that: skopeo,
-// and FetchOCI of the Cluster API operator by way of `capioperator preload`.
+// TestRegistry publishes to a real registry and has others read that: skopeo, and the
+// Cluster API operator, whose plugin also publishes.
 func TestRegistry(t *testing.T) {
 	host := startRegistry(t)
 	var all []*repo.Release
@@ -102,25 +101,10 @@ func TestRegistry(t *testing.T) {
 	})
 
 	t.Run("operator", func(t *testing.T) {
-		path := os.Getenv("CAPIOPERATOR")
-		if path == "" {
-			t.Skip("no plugin of the Cluster API operator; build it with `go install sigs.k8s.io/cluster-api-operator/cmd/plugin@v0.29.0` and set CAPIOPERATOR to the program")
-		}
-		operator := find(t, path, "set CAPIOPERATOR to the program", "KUBECONFIG=/nonexistent")
-		for _, r := range all {
-			info, _ := r.Provider.Type.Info()
-			if info.Type == layouts.IPAM {
-				continue // the plugin v0.29.0 panics for every provider of this type
-			}
-			for _, name := range []string{"manifests/" + oci.RepositoryName(r.Provider), "shared"} {
-				out := operator.must(t, "preload", info.Flag, r.Provider.Name+":capi-system:v1.0.0", "-u", open(t, name).OperatorReference("v1.0.0"))
-				for _, want := range []string{"kind: ConfigMap", "from: components-of-" + r.Provider.Label() + "}", "releaseSeries:"} {
-					if !strings.Contains(out, want) {
-						t.Errorf("%s from %s: no %q in:\n%s", r.Provider, name, want, out)
-					}
-				}
-			}
-		}
+		operatorReads(t, all,
+			func(r *repo.Release) *oci.Repository { return open(t, "manifests/"+oci.RepositoryName(r.Provider)) },
+			func(*repo.Release) *oci.Repository { return open(t, "shared") })
+		plugin := operator(t, "sigs.k8s.io/cluster-api-operator/cmd/plugin")
 		dir := t.TempDir()
 		theirs := releaseOf(layouts.Provider{Type: layouts.Addon, Name: "theirs"}, "addon-components.yaml")
 		for _, a := range theirs.Artifacts {
@@ -132,7 +116,7 @@ func TestRegistry(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		operator.must(t, "publish", "-d", dir, "-u", open(t, "theirs").OperatorReference("v1.0.0"))
+		plugin.must(t, "publish", "-d", dir, "-u", open(t, "theirs").OperatorReference("v1.0.0"))
 		if err := open(t, "theirs").Verify(t.Context(), theirs); err != nil {
 			t.Error(err)
 		}

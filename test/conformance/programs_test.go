@@ -54,7 +54,7 @@ func (p program) command(ctx context.Context, t testing.TB, args ...string) *exe
 // output starts the program and returns what it prints and what it says.
 func (p program) output(t testing.TB, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := p.command(ctx, t, args...)
 	var out, talk bytes.Buffer
