@@ -629,14 +629,38 @@ var _ = accessRules.Add(lint.Rule{
 })
 
 func readsClusters(p *lint.Pass) {
+	lacksRight(p, func(k *contract.Kind) bool { return k.Role.Referenced() }, view.CoreGroup, "clusters", "get",
+		"no account of the components can get clusters of "+view.CoreGroup+", so controllers cannot see that one is paused")
+}
+
+var _ = accessRules.Add(lint.Rule{
+	ID: "RBAC016", Name: "writes-secrets", Since: "v0.1.0",
+	Title:    "Bootstrap and control plane providers should be able to create Secrets",
+	Severity: lint.Warning, Proof: lint.Contract,
+	Source: "BootstrapConfig contract, bootstrap data secret; ControlPlane contract, Cluster kubeconfig management",
+	Why:    "Machines never start, because no controller may write their bootstrap data, or Cluster API cannot reach the new cluster, because its kubeconfig is missing.",
+	Fix:    "Allow create, get, list, patch, update and watch for secrets.",
+	Scope:  lint.ScopeRelease, Check: writesSecrets,
+})
+
+func writesSecrets(p *lint.Pass) {
+	lacksRight(p, func(k *contract.Kind) bool {
+		return !k.Template && (k.Role == contract.BootstrapConfig || k.Role == contract.ControlPlane)
+	},
+		"", "secrets", "create", "no account of the components can create secrets, which hold bootstrap data and kubeconfigs")
+}
+
+// lacksRight reports that the components, if they define some kind, let none of their
+// accounts do something with a resource.
+func lacksRight(p *lint.Pass, needed func(*contract.Kind) bool, group, resource, verb, message string) {
 	if t := p.Release.Provider.Type; t == layouts.Core || t == layouts.RuntimeExtension {
 		return
 	}
-	if !slices.ContainsFunc(p.Profile.Kinds(p.Release.CRDs()), func(k *contract.Kind) bool { return k.Role.Referenced() }) {
+	if !slices.ContainsFunc(p.Profile.Kinds(p.Release.CRDs()), needed) {
 		return
 	}
 	list, complete := granted(p.Release)
-	if verbs, _, _ := allowed(list, view.CoreGroup, "clusters"); !complete || len(list) == 0 || len(lacking(verbs, []string{"get"})) == 0 {
+	if verbs, _, _ := allowed(list, group, resource); !complete || len(list) == 0 || len(lacking(verbs, []string{verb})) == 0 {
 		return
 	}
 	// The role with the most rules is that of the controller, not that of leader
@@ -644,5 +668,5 @@ func readsClusters(p *lint.Pass) {
 	role := slices.MaxFunc(list, func(a, b *manifest.Object) int {
 		return cmp.Compare(len(a.Get("rules").List()), len(b.Get("rules").List()))
 	})
-	p.On(role, cmp.Or(role.Get("rules"), role.Get("metadata", "name")), "no account of the components can get clusters of %s, so controllers cannot see that one is paused", view.CoreGroup)
+	p.On(role, cmp.Or(role.Get("rules"), role.Get("metadata", "name")), "%s", message)
 }
