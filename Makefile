@@ -21,13 +21,18 @@ build: ## Build the program into bin/
 
 GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.14.3
 
+# What judges in the browser whether pages are accessible.
+AXE ?= axe-core@4.14.1
+
 .PHONY: site-programs
 site-programs:
-	test/debian mkdocs:mkdocs /usr/lib/python3/dist-packages/material:mkdocs-material
+	test/debian mkdocs:mkdocs /usr/lib/python3/dist-packages/material:mkdocs-material npm:npm \
+		$$(command -v google-chrome >/dev/null || echo chromium:chromium)
 
 .PHONY: site
-site: site-programs ## Make the web site in out/site and check its links (installs mkdocs if it may)
-	rm -rf out/site-src out/site
+site: site-programs ## Make the web site in out/site, check its links, and look at it with a browser (installs mkdocs and Chromium if it may)
+	rm -rf out/site-src out/site out/axe && mkdir -p out/axe
+	cd out/axe && npm pack --silent $(AXE) && tar xzf *.tgz
 	$(GO) run ./test/site out/site-src
 	mkdocs build --quiet --config-file docs/mkdocs.yml
 	$(GO) test -count=1 ./test/site

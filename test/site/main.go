@@ -80,7 +80,7 @@ func collect(root string) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	kinds := []string{".md", ".png", ".css"} // all but pages are copied as they are
+	kinds := []string{".md", ".png", ".css", ".js"} // all but pages are copied as they are
 	err := fs.WalkDir(os.DirFS(root), "docs", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && slices.Contains(kinds, path.Ext(name)) {
 			err = read(name)
