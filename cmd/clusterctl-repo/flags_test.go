@@ -160,6 +160,38 @@ func TestEmptyFlags(t *testing.T) {
 	}
 }
 
+// TestForms gives flags that look the same everywhere values of another form: each command
+// refuses them, and each that takes several takes them with commas too.
+func TestForms(t *testing.T) {
+	for flagName, form := range map[string]struct {
+		bad  string
+		says string
+	}{
+		"service":   {"webhook", "must be NAMESPACE/NAME"},
+		"platform":  {"linux", "must be OS/ARCH, such as linux/arm64"},
+		"namespace": {"a,b", "must be the name of one namespace"},
+	} {
+		commands := 0
+		eachFlag(func(name string, _ *cobra.Command, flag *pflag.Flag) {
+			if flag.Name != flagName {
+				return
+			}
+			commands++
+			var errs bytes.Buffer
+			code := program.Main(t.Context(), append(strings.Fields(name), "--"+flagName+"="+form.bad), silent(io.Discard, &errs))
+			if code != cli.ExitUsage || !strings.Contains(errs.String(), form.says) {
+				t.Errorf("%s --%s=%s exits %d and says %s", name, flagName, form.bad, code, &errs)
+			}
+			if flag.Value.Type() == "stringArray" {
+				t.Errorf("%s --%s takes no commas", name, flagName)
+			}
+		})
+		if commands < 2 {
+			t.Errorf("--%s is a flag of %d commands", flagName, commands)
+		}
+	}
+}
+
 // TestEmptyElements tries an empty value among others.
 func TestEmptyElements(t *testing.T) {
 	for _, args := range [][]string{

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -41,11 +42,12 @@ type Server struct {
 	Secret string
 }
 
-// FindServer returns the server among the objects of components. An ExtensionConfig says
-// which Service it is, or else service, or else the one that a Certificate is for,
-// or the only one. The error says what is missing.
+// FindServer returns the server among the objects of components: the Service that is given
+// as NAMESPACE/NAME, or else the one of an ExtensionConfig, or the one that a Certificate
+// is for, or the only one. The error says what is missing, and which Services there are.
 func FindServer(objects []*manifest.Object, service string) (*Server, error) {
 	s := &Server{Port: defaultPort}
+	full := func(o *manifest.Object) string { return o.Namespace + "/" + o.Name }
 	var services []*manifest.Object
 	var names []string
 	for _, o := range objects {
@@ -54,41 +56,41 @@ func FindServer(objects []*manifest.Object, service string) (*Server, error) {
 			s.Config = o
 		case o.Is("", "Service"):
 			services = append(services, o)
-			names = append(names, o.Name)
+			names = append(names, full(o))
 		}
 	}
 	var config *yamldoc.Node
 	if s.Config != nil {
 		config = s.Config.Get("spec", "clientConfig", "service")
 	}
-	if service == "" {
-		service = config.Get("name").Str()
+	if name := config.Get("name").Str(); service == "" && name != "" {
+		service = config.Get("namespace").Str() + "/" + name
 	}
 	if service == "" {
 		for _, o := range services {
 			if secretOf(objects, o) != "" {
 				if service != "" {
-					return nil, fmt.Errorf("certificates are for several Services: %s and %s", service, o.Name)
+					return nil, fmt.Errorf("certificates are for several Services: %s and %s", service, full(o))
 				}
-				service = o.Name
+				service = full(o)
 			}
 		}
 	}
 	if service == "" && len(services) == 1 {
-		service = services[0].Name
+		service = full(services[0])
 	}
-	i := slices.IndexFunc(services, func(o *manifest.Object) bool { return o.Name == service })
+	i := slices.IndexFunc(services, func(o *manifest.Object) bool { return full(o) == service })
 	switch {
 	case service == "" && len(services) == 0:
 		return nil, fmt.Errorf("the components have no Service")
 	case service == "":
-		return nil, fmt.Errorf("which Service leads to the extension is not clear: there are %s", strings.Join(names, ", "))
+		return nil, fmt.Errorf("several Services may be the one of the extension: %s", strings.Join(names, ", "))
 	case i < 0:
-		return nil, fmt.Errorf("the components have no Service %s", service)
+		return nil, errors.New(phrase.Unknown("Service", service, names))
 	}
 	found := services[i]
-	s.Service, s.Namespace, s.Path = service, found.Namespace, config.Get("path").Str()
-	if port, ok := config.Get("port").Int(); ok && config.Get("name").Str() == service {
+	s.Service, s.Namespace, s.Path = found.Name, found.Namespace, config.Get("path").Str()
+	if port, ok := config.Get("port").Int(); ok && config.Get("name").Str() == found.Name {
 		s.Port = port
 	} else if ports := found.Get("spec", "ports").List(); len(ports) > 0 && !hasPort(ports, s.Port) {
 		if port, ok := ports[0].Get("port").Int(); ok {

@@ -60,11 +60,11 @@ func TestFind(t *testing.T) {
 		"by its certificate":     {other + service + certificate + deployment, "", "webhook.acme-system.svc 443 [9443] acme-cert"},
 		"the only one":           {service, "", "webhook.acme-system.svc 443 [] "},
 		"by the ExtensionConfig": {other + service + certificate + config, "", "metrics.acme-system.svc 8443 [8443] by-hand"},
-		"by its name":            {other + service, "metrics", "metrics.acme-system.svc 8443 [8443] "},
-		"not clear":              {other + service, "", "error: which Service leads to the extension is not clear: there are metrics, webhook"},
+		"by its name":            {other + service, "acme-system/metrics", "metrics.acme-system.svc 8443 [8443] "},
+		"not clear":              {other + service, "", "error: several Services may be the one of the extension: acme-system/metrics, acme-system/webhook"},
 		"none":                   {deployment, "", "error: the components have no Service"},
-		"no such":                {service, "x", "error: the components have no Service x"},
-		"two certificates":       {other + service + certificate + strings.ReplaceAll(certificate, "webhook", "metrics"), "", "error: certificates are for several Services: metrics and webhook"},
+		"no such":                {service, "acme-system/x", `error: unknown Service "acme-system/x" (known: acme-system/webhook)`},
+		"two certificates":       {other + service + certificate + strings.ReplaceAll(certificate, "webhook", "metrics"), "", "error: certificates are for several Services: acme-system/metrics and acme-system/webhook"},
 	} {
 		s, err := extension.FindServer(objects(tc.text), tc.service)
 		got := ""

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 )
 
@@ -34,8 +36,26 @@ var MayBeEmpty = map[string]string{
 	"render provider --target-namespace":  "the namespace of the components, as clusterctl takes it",
 }
 
-// RefuseEmpty makes the flags of a command refuse the empty value. The name is that of
-// the command, without the program's.
+// shape is what the values of a flag look like, in all commands that have it.
+type shape struct {
+	fits func(string) bool
+	want string
+}
+
+var shapes = map[string]shape{
+	"namespace": {layouts.IsDNSLabel, "the name of one namespace"},
+	"platform": {func(s string) bool {
+		parts := strings.Split(s, "/")
+		return len(parts) >= 2 && len(parts) <= 3 && !slices.Contains(parts, "") && !strings.ContainsAny(s, " \t,:@")
+	}, "OS/ARCH, such as linux/arm64"},
+	"service": {func(s string) bool {
+		namespace, name, _ := strings.Cut(s, "/")
+		return layouts.IsDNSLabel(namespace) && layouts.IsDNSLabel(name)
+	}, "NAMESPACE/NAME"},
+}
+
+// RefuseEmpty makes the flags of a command refuse the empty value, and values of another
+// form than the one of the flag. The name is that of the command, without the program's.
 func RefuseEmpty(command string, f *pflag.FlagSet) {
 	f.VisitAll(func(f *pflag.Flag) {
 		switch f.Value.Type() {
@@ -47,14 +67,20 @@ func RefuseEmpty(command string, f *pflag.FlagSet) {
 		default:
 			return
 		}
-		if _, means := MayBeEmpty[command+" --"+f.Name]; !means {
-			f.Value = filled{f.Value}
+		_, means := MayBeEmpty[command+" --"+f.Name]
+		if shape := shapes[f.Name]; !means || shape.fits != nil {
+			f.Value = filled{f.Value, means, shape}
 		}
 	})
 }
 
-// filled is the value of a flag that must not be empty.
-type filled struct{ pflag.Value }
+// filled is the value of a flag that must not be empty, unless that means something, and
+// may have a shape.
+type filled struct {
+	pflag.Value
+	means bool
+	shape shape
+}
 
 // Set implements pflag.Value.
 func (f filled) Set(value string) error {
@@ -62,8 +88,16 @@ func (f filled) Set(value string) error {
 	if f.Type() == "stringSlice" {
 		parts = strings.Split(value, ",")
 	}
-	if slices.ContainsFunc(parts, func(part string) bool { return strings.TrimSpace(part) == "" }) {
-		return errors.New("must not be empty; check the variable that it comes from")
+	if f.means && value == "" {
+		return f.Value.Set(value)
+	}
+	for _, part := range parts {
+		switch {
+		case strings.TrimSpace(part) == "":
+			return errors.New("must not be empty; check the variable that it comes from")
+		case f.shape.fits != nil && !f.shape.fits(part):
+			return fmt.Errorf("must be %s", f.shape.want)
+		}
 	}
 	return f.Value.Set(value)
 }

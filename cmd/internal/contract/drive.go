@@ -13,7 +13,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -83,8 +82,6 @@ func (f *driveFlags) run(ctx context.Context, env *cli.Env, template string) err
 	switch {
 	case f.kubeconfig.File == "" || f.namespace == "":
 		return cli.Usagef("--kubeconfig and --namespace are required")
-	case !layouts.IsDNSLabel(f.namespace):
-		return cli.Usagef("--namespace is %q; it must be the name of a namespace", f.namespace)
 	case f.namespace == "default" || strings.HasPrefix(f.namespace, "kube-"):
 		return cli.Usagef("--namespace is %s; use a namespace that was made for this", f.namespace)
 	case f.hold < f.options.Pause+2*time.Second:

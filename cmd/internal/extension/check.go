@@ -154,11 +154,7 @@ func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address str
 		}
 	}
 	if f.service != "" {
-		namespace, name, ok := strings.Cut(f.service, "/")
-		if !ok || !layouts.IsDNSLabel(namespace) || !layouts.IsDNSLabel(name) {
-			return nil, cli.Usagef("--service is %q; it must be NAMESPACE/NAME", f.service)
-		}
-		if o.ServerName == "" {
+		if namespace, name, _ := strings.Cut(f.service, "/"); o.ServerName == "" {
 			o.ServerName = name + "." + namespace + ".svc"
 		}
 	}

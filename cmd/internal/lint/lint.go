@@ -151,7 +151,7 @@ findings at or above --fail-on.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.minSeverity, "min-severity", "info", "")
 	flags.BoolVar(&f.checkImages, "check-images", false, "")
-	flags.StringArrayVar(&f.platforms, "platform", nil, "")
+	flags.StringSliceVar(&f.platforms, "platform", nil, "")
 	flags.StringVar(&f.baseline, "baseline", "", "")
 	flags.StringVar(&f.changedSince, "changed-since", "", "")
 	flags.StringVar(&f.contract, "contract", "", "")

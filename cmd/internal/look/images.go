@@ -107,7 +107,7 @@ func ImagesCommand(env *cli.Env) *cobra.Command {
 		return nil
 	}
 	cmd.Flags().BoolVar(&c.on, "check-images", false, "")
-	cmd.Flags().StringArrayVar(&c.wanted, "platform", nil, "")
+	cmd.Flags().StringSliceVar(&c.wanted, "platform", nil, "")
 	return cmd
 }
 

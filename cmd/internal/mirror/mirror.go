@@ -152,8 +152,6 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return cli.Usagef("there is nothing to mirror: name a TARGET, such as infrastructure-aws, or a clusterctl.yaml")
 	case f.since != "" && !mirror.IsBundle(f.to):
 		return cli.Usagef("--since is for a bundle, such as --to bundle.tar")
-	case slices.ContainsFunc(f.settings.Platforms, func(p string) bool { return !isPlatform(p) }):
-		return cli.Usagef("--platform %s: it must be OS/ARCH, such as linux/amd64,linux/arm64", strings.Join(f.settings.Platforms, ","))
 	case f.jobs < 1:
 		return cli.Usagef("--jobs %d: it takes at least one", f.jobs)
 	}
@@ -217,12 +215,6 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		env.Say("the configuration for clusterctl is %s", env.Short(filepath.Join(opts.Dir, layouts.ConfigFile)))
 	}
 	return nil
-}
-
-// isPlatform reports whether a text has the form OS/ARCH or OS/ARCH/VARIANT.
-func isPlatform(text string) bool {
-	parts := strings.Split(text, "/")
-	return len(parts) >= 2 && len(parts) <= 3 && !slices.Contains(parts, "") && !strings.ContainsAny(text, " \t,:@")
 }
 
 // runMirror mirrors while no other run does, and tells what it does.
