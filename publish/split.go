@@ -53,7 +53,7 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 		}
 	}
 	if len(providers) == 0 {
-		return nil, fmt.Errorf("%s has no components file, so it is no release of a provider", whole.Path)
+		return nil, fmt.Errorf("%s has no components file, so it is not a release of a provider", whole.Path)
 	}
 	if len(providers) == 1 && whole.Provider != (layouts.Provider{}) && whole.Provider.Type == providers[0].Type {
 		providers[0] = whole.Provider // the place knows better

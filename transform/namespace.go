@@ -85,7 +85,7 @@ func checkNamespace(objs []object) (problems []objectProblem) {
 		return []objectProblem{{nil, "missing Namespace object; the contract requires exactly one, in which clusterctl installs the provider"}}
 	case len(namespaces) > 1:
 		for _, o := range namespaces[1:] {
-			problems = append(problems, objectProblem{o, fmt.Sprintf("found a second Namespace beside %s, and clusterctl refuses files with two; keep the one the provider runs in", namespaces[0].name())})
+			problems = append(problems, objectProblem{o, fmt.Sprintf("found a second Namespace besides %s, and clusterctl refuses files with two; keep the one the provider runs in", namespaces[0].name())})
 		}
 		return problems
 	}

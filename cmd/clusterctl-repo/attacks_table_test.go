@@ -89,7 +89,7 @@ var listAttacks = []attack{
 		w.write(v1+"cluster-template-evil.yaml", template)
 		w.remove(v1 + "provenance.intoto.jsonl")
 		w.relist()
-	}, want: "cluster-template-evil.yaml is no subject"},
+	}, want: "cluster-template-evil.yaml is not a subject"},
 	{name: "envelope of another statement", threat: "the signed envelope holds another statement", stops: "the envelope must hold the statement", do: func(w *attacked) {
 		w.stated()
 		w.must("release", "src", "--version", "v0.2.0", "--to", "other", "--fail-on", "never", "--sign-key", "key.pem")
@@ -423,7 +423,7 @@ var registryAttacks = []attack{
 	}, tries: atRegistry[:1], want: "has layers without the name of a file"},
 	{name: "title with a path", threat: "the name of a layer is a path", stops: "nothing may lie beside the files", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, title("../metadata.yaml"))) })
-	}, tries: atRegistry, want: "is no name of a file in a release"},
+	}, tries: atRegistry, want: "is not a valid release file name"},
 	{name: "title in another case", threat: "the name of a layer differs from another by case", stops: "every file needs its line", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, title("Metadata.yaml"))) })
 	}, tries: atRegistry, want: "are one name where case does not count"},

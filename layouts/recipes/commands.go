@@ -206,7 +206,7 @@ func (s *shell) kustomize(args []string, sc *scope, at Place) stream {
 	case isUnknown(out.kustomize):
 		out.bad = "the folder of the kustomization depends on " + unknownName(out.kustomize)
 	case strings.HasPrefix(out.kustomize, ".."):
-		out.bad = "the folder of the kustomization lies outside the tree"
+		out.bad = "the folder of the kustomization is outside the tree"
 	}
 	if file != "" {
 		s.write(file, out, false, sc, at)

@@ -99,7 +99,7 @@ func New(o Options) (*Repository, error) {
 	name := regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 	for _, n := range []string{o.Owner, o.Name} {
 		if !name.MatchString(n) || strings.Trim(n, ".") == "" {
-			return nil, fmt.Errorf("%q is no GitHub repository; the form is OWNER/NAME, of letters, digits, dots, dashes and underscores", o.Owner+"/"+o.Name)
+			return nil, fmt.Errorf("%q is not a GitHub repository; the form is OWNER/NAME, of letters, digits, dots, dashes and underscores", o.Owner+"/"+o.Name)
 		}
 	}
 	if o.ServerURL == "" {

@@ -250,7 +250,7 @@ func (j *job) table() converge.Table[*state] {
 			Do:  func(ctx context.Context, s *state) error { return j.visibly(j.fill(ctx, s)) },
 		},
 		{
-			When: "there is no draft but those of others, without `--allow draft`", Step: "refuse",
+			When: "only drafts of others exist, without `--allow draft`", Step: "refuse",
 			Why:    "a person may be writing it right now",
 			Is:     func(s *state) bool { return s.blocked != nil },
 			Refuse: func(s *state) error { return s.blocked },
@@ -403,9 +403,9 @@ func (j *job) choose(s *state) error {
 	switch {
 	case len(s.foreign) == 0:
 	case !j.opt.AdoptDraft:
-		return fmt.Errorf("there is a draft of it that another user made: %s; publish or delete that, or ask to adopt it (--allow draft)", pages(s.foreign))
+		return fmt.Errorf("another user made a draft of it: %s; publish or delete that, or adopt it with --allow draft", pages(s.foreign))
 	case len(s.foreign) > 1:
-		return fmt.Errorf("there are %d drafts of it: %s; delete all but one", len(s.foreign), pages(s.foreign))
+		return fmt.Errorf("it has %d drafts: %s; delete all but one", len(s.foreign), pages(s.foreign))
 	default:
 		s.work, s.adopt = s.foreign[0], true
 	}

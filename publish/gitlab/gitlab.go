@@ -139,7 +139,7 @@ func checkProject(project string) error {
 	names := strings.Split(project, "/")
 	for _, name := range names {
 		if strings.Trim(name, ".") == "" || !plain(name) || len(names) < 2 && !number {
-			return fmt.Errorf("%q is no path of a project; it has the form GROUP/PROJECT or GROUP/SUBGROUP/PROJECT, or is a number", project)
+			return fmt.Errorf("%q is not the path of a project; it has the form GROUP/PROJECT or GROUP/SUBGROUP/PROJECT, or is a number", project)
 		}
 	}
 	return nil
@@ -149,7 +149,7 @@ func checkProject(project string) error {
 // (GitLab: Gitlab::Regex.generic_package_name_regex).
 func checkPackage(name string) error {
 	if strings.Trim(name, ".") == "" || !plain(name) {
-		return fmt.Errorf("%q is no name of a generic package; it consists of letters, digits and . _ + -", name)
+		return fmt.Errorf("%q is not the name of a generic package; it consists of letters, digits and . _ + -", name)
 	}
 	return nil
 }

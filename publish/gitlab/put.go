@@ -247,7 +247,7 @@ func (j *job) table() converge.Table[state] {
 			Refuse: func(s state) error { return s.refused },
 		},
 		{
-			When: "files beside the components file are missing or wrong", Step: "delete the wrong files, upload the missing ones",
+			When: "files other than the components file are missing or wrong", Step: "delete the wrong files, upload the missing ones",
 			Why: "clusterctl asks for the components file first, so readers do not see them",
 			Is:  func(s state) bool { return len(s.steps) > 0 && s.steps[0].status != gitlab.PackageDefault },
 			Do:  j.fill,

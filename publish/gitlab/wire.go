@@ -128,7 +128,7 @@ var advice = []struct {
 	{http.StatusForbidden, "protected", "a protection rule keeps this package for higher roles (Settings > Packages and registries)"},
 	{http.StatusForbidden, "", "the {token} needs {rights}, and the package registry of the project must be on"},
 	{http.StatusNotFound, "", "there is no such project, or the {token} may not see it; it needs {rights}"},
-	{http.StatusUnprocessableEntity, "Ref is not specified", "there is no tag of that name; push it, or say which commit it is for"},
+	{http.StatusUnprocessableEntity, "Ref is not specified", "the tag does not exist; push it, or name its commit"},
 }
 
 // explain makes an error of the library, or of the transport, fit to be shown,

@@ -428,9 +428,9 @@ func (d *Folder) find(dir, name string) (found bool, err error) {
 		case e.Name() == name && e.IsDir():
 			found = true
 		case e.Name() == name && e.Type()&fs.ModeSymlink != 0:
-			return false, fmt.Errorf("%s is a symbolic link, and nothing is written through one; publish to the folder that it leads to", where)
+			return false, fmt.Errorf("%s is a symbolic link, and nothing is written through one; publish to its target", where)
 		case e.Name() == name:
-			return false, fmt.Errorf("%s is no folder; move it away", where)
+			return false, fmt.Errorf("%s is not a folder; move it away", where)
 		case strings.EqualFold(e.Name(), name):
 			return false, fmt.Errorf("%s is there, and its name differs from %s only by case; both cannot exist on macOS and Windows", where, name)
 		}

@@ -275,14 +275,14 @@ func TestObstacles(t *testing.T) {
 		want string
 	}{
 		"root is a file":          {file, "not a directory"},
-		"label is a file":         {func(r string) error { return file(r + "/infrastructure-foo") }, "is no folder"},
+		"label is a file":         {func(r string) error { return file(r + "/infrastructure-foo") }, "is not a folder"},
 		"label is a link inside":  {func(r string) error { return link(r+"/x", r+"/infrastructure-foo") }, "is a symbolic link"},
 		"label is a link outside": {func(r string) error { return link(r+"-x", r+"/infrastructure-foo") }, "is a symbolic link"},
 		"label is a loop": {func(r string) error {
 			return errors.Join(mkdir(r), os.Symlink("infrastructure-foo", r+"/infrastructure-foo"))
 		}, "is a symbolic link"},
 		"label in other case":    {func(r string) error { return mkdir(r + "/Infrastructure-Foo") }, "only by case"},
-		"version is a file":      {func(r string) error { return file(r + "/infrastructure-foo/v1.0.0-rc.1") }, "is no folder"},
+		"version is a file":      {func(r string) error { return file(r + "/infrastructure-foo/v1.0.0-rc.1") }, "is not a folder"},
 		"version is a link":      {func(r string) error { return link(r+"/x", r+"/infrastructure-foo/v1.0.0-rc.1") }, "is a symbolic link"},
 		"version in other case":  {func(r string) error { return file(r + "/infrastructure-foo/v1.0.0-RC.1/metadata.yaml") }, "only by case"},
 		"version is empty":       {func(r string) error { return mkdir(r + "/infrastructure-foo/v1.0.0-rc.1") }, "not published"},

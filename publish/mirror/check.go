@@ -210,7 +210,7 @@ func (c *checker) lists() error {
 		c.report.Notes = append(c.report.Notes, fmt.Sprintf("it is a difference, and the other side has to have %s %s", n.Provider, n.Version))
 	}
 	if to := lock.Settings.To; to != "" {
-		c.report.Notes = append(c.report.Notes, fmt.Sprintf("the releases are in %s; only the files beside them are checked here", to))
+		c.report.Notes = append(c.report.Notes, fmt.Sprintf("the releases are in %s; only the other files are checked here", to))
 		for _, l := range lock.Releases {
 			for _, f := range l.Files {
 				delete(c.wanted, releasePath(lock, &l)+"/"+f.Name)

@@ -38,7 +38,7 @@ type ConfigCertManager struct {
 	ExternallyProvisioned string `json:"externallyProvisioned,omitempty"`
 }
 
-const configComment = `# Made by clusterctl-repo mirror, which writes it anew in each run. All versions
+const configComment = `# Made by clusterctl-repo mirror, which rewrites it in each run. All versions
 # are fixed, so that clusterctl asks for nothing that is not in the mirror.
 `
 

@@ -404,7 +404,7 @@ func (m *finisher) configMaps(ctx context.Context, releases []Locked, sums map[s
 			}
 			data, err := configMap(l, m.own(l, r))
 			if err != nil {
-				m.warn("%s %s: there is no ConfigMap for it: %v", l.Provider, l.Version, err)
+				m.warn("%s %s has no ConfigMap: %v", l.Provider, l.Version, err)
 			}
 			return data, nil
 		}})

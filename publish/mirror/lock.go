@@ -333,7 +333,7 @@ func (l *Lock) check() error {
 			}
 			files[f.Name] = true
 			if _, ok := repo.ParseSum(f.SHA256); !ok {
-				return fmt.Errorf("%s %s: %q is no SHA-256 of %s", r.Provider, r.Version, f.SHA256, f.Name)
+				return fmt.Errorf("%s %s: %q is not a SHA-256 of %s", r.Provider, r.Version, f.SHA256, f.Name)
 			}
 		}
 	}

@@ -130,7 +130,7 @@ func refused(releases []Locked, images map[[2]string][]inventory.Image) (out []s
 			if !img.SeenByClusterctl || img.Canonical || img.Variable != "" {
 				continue
 			}
-			advice := "it is no image name"
+			advice := "it is not an image name"
 			if img.Name != "" {
 				full := img.Repository + "/" + img.Name
 				advice = "it must be written in full, such as " + full

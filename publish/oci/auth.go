@@ -277,7 +277,7 @@ func (s *session) token(ctx context.Context, q challenge, c Credential, need str
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		return "", &publish.Temporary{Err: fmt.Errorf("get a token from %s: the answer is no token, or was cut off", realm.Host)}
+		return "", &publish.Temporary{Err: fmt.Errorf("get a token from %s: the answer is not a token, or was cut off", realm.Host)}
 	}
 	value := cmp.Or(answer.Token, answer.AccessToken)
 	if value == "" {

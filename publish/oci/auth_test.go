@@ -247,7 +247,7 @@ func TestDockerCredentials(t *testing.T) {
 		{"no file first", "registry.example.com", []string{none, plain}, robot, ""},
 		{"no files at all", "registry.example.com", nil, oci.Credential{}, ""},
 		{"a broken entry", "registry.example.com", []string{odd}, oci.Credential{}, "log in again with `docker login registry.example.com`"},
-		{"a broken file", "registry.example.com", []string{garbage}, oci.Credential{}, "garbage.json is no JSON"},
+		{"a broken file", "registry.example.com", []string{garbage}, oci.Credential{}, "garbage.json is not JSON"},
 		{"no helper", "registry.example.com", []string{missing}, oci.Credential{}, "credential helper for registry.example.com that is not installed"},
 	} {
 		got, err := oci.DockerCredentials(tc.files...)(t.Context(), tc.host)

@@ -68,7 +68,7 @@ func (d *Repository) explainStatus(method string, u *url.URL, code int, said err
 	case code == http.StatusNotFound && write:
 		return fmt.Errorf("%w%s; create the repository %s in the registry first, or check its name and whether the user may push there", status, d.quote(said), repository)
 	case code < http.StatusBadRequest:
-		return fmt.Errorf("%w, which is no answer of a registry to this", status)
+		return fmt.Errorf("%w, which is not a registry's answer to this", status)
 	default:
 		return fmt.Errorf("%w%s", status, d.quote(said))
 	}

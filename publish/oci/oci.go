@@ -75,10 +75,10 @@ var _ publish.Destination = (*Repository)(nil)
 func New(o Options) (*Repository, error) {
 	ref := registry.Reference{Registry: o.Host, Repository: o.Repository}
 	if err := ref.ValidateRegistry(); err != nil {
-		return nil, fmt.Errorf("%q is no host of a registry; it is a name, and a port if need be, such as registry.example.com:5000", o.Host)
+		return nil, fmt.Errorf("%q is not the host of a registry; it is a name, and a port if needed, such as registry.example.com:5000", o.Host)
 	}
 	if err := ref.ValidateRepository(); err != nil {
-		return nil, fmt.Errorf("%q is no name of a repository in a registry; it consists of lower-case letters, digits and single . _ - inside of parts that slashes divide", o.Repository)
+		return nil, fmt.Errorf("%q is not the name of a repository in a registry; it consists of lower-case letters, digits and single . _ - inside parts that slashes divide", o.Repository)
 	}
 	s := newSession(ref, o)
 	client := transport.New(s, o.Policy)

@@ -316,7 +316,7 @@ func TestReadOthers(t *testing.T) {
 		{name: "a layer twice", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "a.yaml")}, files: "a.yaml"},
 		{name: "a layer without a title", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b)}, files: "a.yaml", incomplete: "has layers without the name of a file (1)"},
 		{name: "two contents for one name", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b, title, "a.yaml")}, err: `two different files with the name "a.yaml"`},
-		{name: "paths", layers: []v1.Descriptor{layer(test, a, title, "out/metadata.yaml"), layer(test, b, title, "../../etc/passwd"), layer(test, a, title, ".."), layer(test, b, title, `..\x`), layer(test, b, title, "/abs"), layer(test, b, title, "ok.yaml")}, files: "ok.yaml", odd: `"../../etc/passwd" is no name of a file`},
+		{name: "paths", layers: []v1.Descriptor{layer(test, a, title, "out/metadata.yaml"), layer(test, b, title, "../../etc/passwd"), layer(test, a, title, ".."), layer(test, b, title, `..\x`), layer(test, b, title, "/abs"), layer(test, b, title, "ok.yaml")}, files: "ok.yaml", odd: `"../../etc/passwd" is not a valid release file name`},
 		{name: "a folder of oras", layers: []v1.Descriptor{layer(test, a, title, "folder", "io.deis.oras.content.unpack", "true"), layer(test, b, title, "a.yaml")}, files: "a.yaml", odd: "is a packed folder"},
 		{name: "an alias", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "core-components.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml"},
 		{name: "an alias for one release", layers: []v1.Descriptor{layer(test, a, title, "core-components.yaml"), layer(test, a, title, "core-x-v1.0.0-components.yaml", oci.AliasOf, "core-components.yaml")}, files: "core-components.yaml"},
@@ -375,9 +375,9 @@ func TestReadOthers(t *testing.T) {
 
 func TestArchiveRefusals(t *testing.T) {
 	for want, data := range map[string][]byte{
-		`"../x" is no name of a file`:       archive(t, tar.Header{Name: "../x", Typeflag: tar.TypeReg}),
-		`"a/b.yaml" is no name of a file`:   archive(t, tar.Header{Name: "a/b.yaml", Typeflag: tar.TypeReg}),
-		`"l" is no plain file`:              archive(t, tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}),
+		`"../x" is not a valid release file name`:       archive(t, tar.Header{Name: "../x", Typeflag: tar.TypeReg}),
+		`"a/b.yaml" is not a valid release file name`:   archive(t, tar.Header{Name: "a/b.yaml", Typeflag: tar.TypeReg}),
+		`"l" is not a plain file`:              archive(t, tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}),
 		`"./a" is there twice`:              archive(t, tar.Header{Name: "a", Typeflag: tar.TypeReg}, tar.Header{Name: "./a", Typeflag: tar.TypeReg}),
 		"it holds more than 67108864 bytes": archive(t, tar.Header{Name: "a", Typeflag: tar.TypeReg, Size: 40 << 20}, tar.Header{Name: "b", Typeflag: tar.TypeReg, Size: 40 << 20}),
 		"gzip: invalid header":              []byte("no archive at all"),

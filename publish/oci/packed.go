@@ -103,9 +103,9 @@ func unpackArchive(where string, data []byte) (out []*repo.Artifact, err error) 
 		case h.Typeflag == tar.TypeDir:
 			continue
 		case h.Typeflag != tar.TypeReg:
-			return nil, fmt.Errorf("%q is no plain file", h.Name)
+			return nil, fmt.Errorf("%q is not a plain file", h.Name)
 		case publish.CheckFileName(name) != nil:
-			return nil, fmt.Errorf("%q is no name of a file in a release", h.Name)
+			return nil, fmt.Errorf("%q is not a valid release file name", h.Name)
 		case seen[name]:
 			return nil, fmt.Errorf("%q is there twice", h.Name)
 		case h.Size > left.N:

@@ -50,7 +50,7 @@ func (d *Repository) result(b *bundle, desc v1.Descriptor, unchanged bool) publi
 		note("clusterctl does not read registries; the Cluster API operator does, with fetchConfig.oci: %s", d.OperatorReference(b.release.Version))
 	}
 	if desc.Digest != b.desc.Digest {
-		note("the files are equal, but what is said about them is not: the manifest would have the digest %s", b.desc.Digest)
+		note("the files are equal, but their titles and annotations are not: the manifest would have the digest %s", b.desc.Digest)
 	}
 	result.Notes = append(result.Notes, b.notes...)
 	return result
@@ -119,7 +119,7 @@ func (p *upload) table() converge.Table[state] {
 		},
 		{
 			When: "what was stored was not read again", Step: "read the manifest and the files by their digests",
-			Why: "registries have said that they stored what they had not; no tag leads to that",
+			Why: "some registries report as stored what they have not stored; no tag must name that",
 			Is:  func(s state) bool { return !p.read },
 			Do:  p.readBack,
 		},

@@ -110,7 +110,7 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 		case layer.Annotations[unpack] == "true":
 			odd(repo.OddSubfolder, "is a packed folder, and nothing looks into it")
 		case err != nil:
-			odd(repo.OddEntry, "is no name of a file in a release")
+			odd(repo.OddEntry, "is not a valid release file name")
 		default:
 			r.Artifacts = append(r.Artifacts, d.artifact(ctx, where, title, layer, sum))
 		}

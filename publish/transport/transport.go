@@ -272,7 +272,7 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 				attempt++
 			case !sound(resp):
 				resp.Body.Close()
-				return nil, fmt.Errorf("%s leads to an address that is no URL, or names a user", req.URL.Host)
+				return nil, fmt.Errorf("%s redirects to an address that is not a URL, or names a user", req.URL.Host)
 			default:
 				return resp, nil
 			}

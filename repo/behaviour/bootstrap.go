@@ -36,7 +36,7 @@ var bootstrapChecks = []*Check{
 		Check{Role: contract.BootstrapConfig, Violation: "the Secret lacks one of them, the label has another value, or the owner does not control", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapForm}),
 	row("BEH406", "bootstrap-stays-created", "dataSecretCreated must stay true", Must, pageConfig+"initialization completed",
 		"A running Machine is considered new.",
-		"Never set it back; report later problems in conditions.",
+		"Never reset it; report later problems in conditions.",
 		Check{Role: contract.BootstrapConfig, Violation: "the field changes from true to false or disappears", on: []string{bootstrapRole}, version: staysProvisioned}),
 	row("BEH407", "bootstrap-one-init", "Only one control plane machine initializes the Cluster", Typical, pageConfig+"typical workflow",
 		"Two machines run kubeadm init and form two clusters.",
@@ -52,7 +52,7 @@ var bootstrapChecks = []*Check{
 var controlPlaneChecks = []*Check{
 	row("BEH501", "plane-stays-initialized", "A ControlPlane must stay initialized", Must, pagePlane+"initialization completed",
 		"Bootstrap providers try to initialize the Cluster a second time.",
-		"Never set status.initialization.controlPlaneInitialized back; report later problems in conditions.",
+		"Never reset status.initialization.controlPlaneInitialized to false; report later problems in conditions.",
 		Check{Role: contract.ControlPlane, Violation: "the field changes from true to false or disappears", on: []string{controlPlane}, version: staysProvisioned}),
 	row("BEH502", "plane-kubeconfig", "An initialized ControlPlane must have a kubeconfig Secret", Must, pagePlane+"kubeconfig",
 		"Core and users cannot reach the Cluster.",

@@ -14,7 +14,7 @@ import (
 var clusterChecks = []*Check{
 	row("BEH101", "cluster-stays-provisioned", "An InfraCluster must stay provisioned", Must, pageCluster+"initialization completed",
 		"Controllers that read the InfraCluster stop working for a running Cluster.",
-		"Never set status.initialization.provisioned back; report later problems in conditions.",
+		"Never reset status.initialization.provisioned to false; report later problems in conditions.",
 		Check{Role: contract.InfraCluster, Violation: "provisioned changes from true to false or disappears", on: []string{infraCluster}, version: staysProvisioned}),
 	row("BEH102", "cluster-endpoint", "A provisioned InfraCluster should have a control plane endpoint", Should, pageCluster+"control plane endpoint",
 		"Machines never join: the Cluster has no address of the API server.",
@@ -69,12 +69,12 @@ var machineChecks = []*Check{
 		"Put the ID of the instance into the provider ID.",
 		Check{Role: contract.InfraMachine, Violation: "two InfraMachines have the same provider ID", on: []string{infraMachine}, version: machineProviderIDUnique}),
 	row("BEH204", "machine-node", "The provider ID should be that of the Node", Should, pageMachine+"provider ID",
-		"The Machine waits for its Node for ever; MachineHealthChecks and rollouts stop.",
+		"The Machine waits for its Node forever; MachineHealthChecks and rollouts stop.",
 		"Use the value that the cloud controller manager or the kubelet writes into Node.spec.providerID.",
 		Check{Role: contract.InfraMachine, Violation: "the Machine of a provisioned InfraMachine in an initialized Cluster has no status.nodeRef when the bound has passed, or a younger Machine got one", Within: Delete, Risk: Medium, Beware: "clusters without a cloud controller manager or network plugin", on: []string{infraMachine}, version: machineNode}),
 	row("BEH205", "machine-stays-provisioned", "An InfraMachine must stay provisioned", Must, pageMachine+"initialization completed",
 		"A running Machine is considered new; controllers stop working on it.",
-		"Never set status.initialization.provisioned back; report later problems in conditions.",
+		"Never reset status.initialization.provisioned to false; report later problems in conditions.",
 		Check{Role: contract.InfraMachine, Violation: "provisioned changes from true to false or disappears", on: []string{infraMachine}, version: staysProvisioned}),
 	row("BEH206", "machine-after-cluster", "InfraMachines should wait for the infrastructure of the Cluster", Typical, pageMachine+"typical workflow, normal resource",
 		"Machines start in networks that do not exist yet, and fail or end up in a default network.",
@@ -148,7 +148,7 @@ func clusterEndpoint(c *change) {
 		if cp := c.referred(cl, cl.get("spec", "controlPlaneRef")); cp != nil && endpoint(cp.cur) != "" {
 			return
 		}
-		c.report([]string{"status.initialization", "spec.controlPlaneEndpoint"}, "provisioned, but there is no control plane endpoint %s later", 4*c.opts.Settle)
+		c.report([]string{"status.initialization", "spec.controlPlaneEndpoint"}, "provisioned, but the control plane endpoint is still missing %s later", 4*c.opts.Settle)
 	})
 }
 

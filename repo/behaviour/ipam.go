@@ -52,7 +52,7 @@ var ipamChecks = []*Check{
 		"Set status.addressRef once, after the IPAddress was created.",
 		Check{Role: contract.IPPool, Violation: "the name changes, or names an IPAddress that does not exist", on: []string{claim}, version: addressReference}),
 	row("BEH611", "address-goes-first", "The IPAddress must go before its claim", Must, pageIPAM+"IPAM provider, deleted IPAddressClaim",
-		"The address stays allocated for ever.",
+		"The address is never released.",
 		"Delete the IPAddress, and remove the finalizer of the claim when it is gone.",
 		Check{Role: contract.IPPool, Action: "delete a claim", Violation: "the claim is gone, and its IPAddress exists five seconds later", on: []string{claim}, gone: addressGoesFirst}),
 	row("BEH612", "claim-deleted", "Deleted claims should go away", Should, pageIPAM+"IPAM provider, deleted IPAddressClaim",

@@ -33,7 +33,7 @@ const (
 	actForeign   = "create a claim for the pool of another provider"
 	actManaged   = "create an externally managed InfraCluster"
 	actPatch     = "patch the spec"
-	moveOrPaused = "objects that clusterctl move deletes are told by its annotation"
+	moveOrPaused = "objects that clusterctl move deletes are recognised by its annotation"
 )
 
 // objectChecks are about objects of all roles.
@@ -84,7 +84,7 @@ var objectChecks = []*Check{
 		"Handle resources that are already gone, and remove the finalizer at the end.",
 		Check{Action: actDelete, Violation: "deletionTimestamp is older than the bound and nothing that depends on the object is left", Within: Delete, Risk: Medium, Beware: "slow clouds: raise the bound", on: providerRoles, version: deletionEnds}),
 	row("BEH012", "finalizer-on-deleted", "Finalizers must not be added to objects that are being deleted", Must, "Kubernetes API, apimachinery pkg/api/validation, ValidateObjectMetaUpdate",
-		"The API server refuses the update, and the controller retries it for ever instead of cleaning up.",
+		"The API server refuses the update, and the controller retries it forever instead of cleaning up.",
 		"Add the finalizer only if deletionTimestamp is not set.",
 		Check{Action: actDelete, Violation: "a warning event says that the API server refused new finalizers", Needs: []string{"events"}, Risk: Medium}),
 	row("BEH013", "comes-to-rest", "Controllers should come to rest", Practice, "cluster-api test/framework/resourceversion_helpers.go, ValidateResourceVersionStable",
@@ -109,7 +109,7 @@ var objectChecks = []*Check{
 		"Copy metadata.generation of the object that was reconciled.",
 		Check{Violation: "status.observedGeneration or that of a condition is larger than metadata.generation", on: providerRoles, version: observedGeneration}),
 	row("BEH018", "observed-generation-follows", "observedGeneration should follow the generation", Should, apiRules,
-		"Users who wait for a change wait for ever.",
+		"Users who wait for a change wait forever.",
 		"Set status.observedGeneration at the end of every reconciliation.",
 		Check{Action: actPatch, Violation: "the generation changed and status.observedGeneration still lags after twice the bound", Within: Settle, Risk: Medium, on: providerRoles, version: generationFollows}),
 	row("BEH019", "ready-stays", "The condition Ready should exist during the whole life of an object", Should, pageStatus,

@@ -10,7 +10,7 @@ import (
 // poolChecks are about InfraMachinePools and the InfraMachines that they make.
 var poolChecks = []*Check{
 	row("BEH301", "pool-reports-provisioned", "An InfraMachinePool with instances must report that it is provisioned", Must, pagePool+"initialization completed",
-		"The MachinePool waits for its infrastructure for ever.",
+		"The MachinePool waits for its infrastructure forever.",
 		"Set status.ready, which core still reads, and status.initialization.provisioned.",
 		Check{Role: contract.InfraMachinePool, Violation: "the pool has replicas or provider IDs, and reports neither when the bound has passed", Within: Settle, on: []string{infraPool}, version: poolProvisioned}),
 	row("BEH302", "pool-stays-provisioned", "An InfraMachinePool must stay provisioned", Must, pagePool+"initialization completed",

@@ -43,7 +43,7 @@ func (d *DiscoveryResponse) Problems(core int) []Problem {
 		}
 		seen[h.Name] = true
 		if reasons := validation.IsDNS1123Label(h.Name); len(reasons) > 0 {
-			add(BadName, "%q is no name for a handler: %s", h.Name, reasons[0])
+			add(BadName, "%q is not a valid name for a handler: %s", h.Name, reasons[0])
 		}
 		if t := h.TimeoutSeconds; t != nil && (*t < 0 || *t > MaxTimeout) {
 			add(BadTimeout, "timeoutSeconds is %d; it must be between 0 and %d", *t, MaxTimeout)
@@ -56,7 +56,7 @@ func (d *DiscoveryResponse) Problems(core int) []Problem {
 		case h.RequestHook.APIVersion != APIVersion:
 			add(BadVersion, "the apiVersion of its hook is %q instead of %s", h.RequestHook.APIVersion, APIVersion)
 		case known == nil:
-			add(UnknownHook, "there is no hook %q%s", h.RequestHook.Hook, meant(h.RequestHook.Hook))
+			add(UnknownHook, "unknown hook %q%s", h.RequestHook.Hook, meant(h.RequestHook.Hook))
 		case known.Since > core:
 			add(UnknownHook, "the hook %s exists since v1.%d of Cluster API, but not in v1.%d", known.Name, known.Since, core)
 		}

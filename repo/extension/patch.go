@@ -24,7 +24,7 @@ func (p Patch) Malformed() error {
 	case JSONPatch:
 		_, err := jsonpatch.DecodePatch(p.Patch)
 		if err != nil {
-			return fmt.Errorf("it is no list of operations of JSON Patch: %w", err)
+			return fmt.Errorf("it is not a list of JSON Patch operations: %w", err)
 		}
 	case JSONMergePatch:
 		if len(p.Patch) == 0 {
@@ -32,7 +32,7 @@ func (p Patch) Malformed() error {
 		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(p.Patch, &object); err != nil {
-			return fmt.Errorf("it is no JSON object: %w", err)
+			return fmt.Errorf("it is not a JSON object: %w", err)
 		}
 	}
 	return nil

@@ -197,7 +197,7 @@ var ErrNoCA = errors.New("the components have no Certificate for the Service, so
 // Cluster API would not take.
 func (s *Server) Write(c Config) (map[string]any, error) {
 	if problems := validation.IsDNS1123Label(c.Name); len(problems) > 0 {
-		return nil, fmt.Errorf("%q is no name for an ExtensionConfig: %s", c.Name, problems[0])
+		return nil, fmt.Errorf("%q is not a valid name for an ExtensionConfig: %s", c.Name, problems[0])
 	}
 	namespace := s.Namespace
 	if c.Namespace != "" {

@@ -257,5 +257,5 @@ func Explain(err error) string {
 	case errors.As(err, &mismatch):
 		return fmt.Sprintf("it is a JSON %s instead of an object", mismatch.Value)
 	}
-	return "it is no JSON: " + err.Error()
+	return "it is not JSON: " + err.Error()
 }

@@ -67,7 +67,7 @@ func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, pro
 		case v.Name == "builtin":
 			add(InvalidVariable, v.Node, "the name belongs to Cluster API")
 		case strings.Contains(v.Name, "."):
-			add(InvalidVariable, v.Node, "there is a dot in the name")
+			add(InvalidVariable, v.Node, "the name contains a dot")
 		}
 		taken[v.Name] = true
 		for _, violation := range c.CheckAt(v.Node, v.Path...) {

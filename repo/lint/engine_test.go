@@ -490,7 +490,7 @@ func TestPlacesOfComments(t *testing.T) {
 }
 
 // TestOptIn: optional findings are made when the configuration or the selection
-// asks for them, and comments that silence them are not idle meanwhile.
+// asks for them, and comments that suppress them are not idle meanwhile.
 func TestOptIn(t *testing.T) {
 	all := &lint.Rule{ID: "TEST003", Title: "all", OptIn: lint.EveryFinding, Severity: lint.Info, Kinds: []layouts.FileKind{layouts.ClusterTemplate}, Check: func(p *lint.Pass) { p.Path(p.File.Raw.Name, "a") }}
 	some := &lint.Rule{ID: "TEST004", Title: "some", OptIn: "the second", Severity: lint.Info, Kinds: []layouts.FileKind{layouts.ClusterTemplate}, Check: func(p *lint.Pass) {

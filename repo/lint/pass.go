@@ -216,7 +216,7 @@ type Pass struct {
 	Profile contract.Profile
 	// Kustomizations are for ScopeKustomizations.
 	Kustomizations []*yamldoc.Stream
-	// Ignores are the comments that silence rules, for ScopeComments; Known
+	// Ignores are the comments that suppress rules, for ScopeComments; Known
 	// tells whether there is a rule of an ID, and Ran whether it was applied.
 	Ignores    []*Ignore
 	Known, Ran func(id string) bool

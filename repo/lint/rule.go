@@ -66,7 +66,7 @@ const (
 	ScopeRelease
 	ScopeProvider
 	ScopeRepository
-	// ScopeComments is once, after all others, for the comments that silence
+	// ScopeComments is once, after all others, for the comments that suppress
 	// rules.
 	ScopeComments
 	// ScopeKustomizations is once, for the kustomizations that the files were built

@@ -152,7 +152,7 @@ func (o *Options) applies(rule *Rule) bool {
 	return (!ok || s != Off) && (rule.OptIn != EveryFinding || o.asked(rule))
 }
 
-// comments applies the comments that silence rules, and checks them.
+// comments applies the comments that suppress rules, and checks them.
 func (r *part) comments() {
 	var origins []*Ignore
 	made := func(f Finding) bool { return f.origin.madeIn != "" }

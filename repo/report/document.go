@@ -41,7 +41,7 @@ type head struct {
 	Kind          string           `json:"kind" doc:"the kind of document"`
 	SchemaVersion int              `json:"schemaVersion" doc:"the version of the form of this kind; fields may be added without a new one"`
 	Failures      []string         `json:"failures" doc:"what could not be read or done, a message each; the document is complete if the list is empty"`
-	Suppressed    []jsonSuppressed `json:"suppressed" doc:"findings that comments in the files silence, or a configuration among them; they are not in other lists and counts. Only lint has some"`
+	Suppressed    []jsonSuppressed `json:"suppressed" doc:"findings that comments in the files suppress, or a configuration among them; they are not in other lists and counts. Only lint has some"`
 }
 
 type jsonSuppressed struct {

@@ -60,7 +60,7 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 		run.skipped++
 		why := oneLine(f.Reason)
 		if f.By == "" {
-			why = "a comment silences it: " + why
+			why = "a comment suppresses it: " + why
 		}
 		run.add(f.Rule.ID+" "+place(f.File, f.Pos), nil, markup.El("skipped", markup.Attrs("message", why), markup.Text(junitText(&f.Finding))))
 	}

@@ -1,11 +1,17 @@
 package documents
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -33,6 +39,16 @@ var forbidden = []struct{ pattern, instead string }{
 	{`(?m)^Clusterctl\b|[.!?] Clusterctl\b`, `"clusterctl" in lower case, or begin another way`},
 	{`\bWho (runs|uses|wants|has|reads|looks|publishes)\b`, `"Users who …", "To …"`},
 	{`\bdoes not know of\b|\bdoes not tell the case\b`, `"ignores", "does not distinguish"`},
+	{`\b(is|are|was|were|as) no ([a-km-z]|l[a-np-z])`, `"is not a …"`},
+	{`\bfor ever\b`, `"forever", "never recovers"`},
+	{`\b(made|written|writes [a-z]+|built|adds [a-z]+|read) anew\b|\banew[,.;]`, `"rewritten", "rebuilt", "again"`},
+	{`\bpassed over\b|\bpass(es)? over\b`, `"skipped"`},
+	{`\bas everywhere\b`, `"as in the other commands"`},
+	{`\bset(s|ting)? (it|them|[a-zA-Z.]+Ini[a-z]+|[a-z.]+) back\b`, `"reset"`},
+	{`\bsilences? (nothing|no|a|an|the|it|this|what|errors|warnings)\b|\bsilenced\b|\bcan be silenced\b`, `"suppress"`},
+	{`\bbeside (the|a|an|it|them|its|what|that|running|other)\b`, `"next to", "alongside", "besides"`},
+	{`\b(is|are|was|were) told by\b|\bcalls its\b|\bhas against\b`, `"recognised by", or say it directly`},
+	{`^(note|notice): `, `"info: "`},
 }
 
 // excused are matches that stay, with the reason.
@@ -46,10 +62,14 @@ var excused = []struct{ page, text, why string }{
 
 var code = regexp.MustCompile("(?s)<!--.*?-->|`[^`\n]*`")
 
-func TestPhrases(t *testing.T) {
+var patterns = sync.OnceValue(func() (all []*regexp.Regexp) {
 	for _, f := range forbidden {
-		regexp.MustCompile(f.pattern)
+		all = append(all, regexp.MustCompile(f.pattern))
 	}
+	return all
+})
+
+func TestPhrases(t *testing.T) {
 	for _, page := range pages(t) {
 		name := filepath.ToSlash(strings.TrimPrefix(page, root+"/"))
 		text, err := os.ReadFile(page)
@@ -84,13 +104,75 @@ func phrases(text string) []phrase {
 	text = code.ReplaceAllStringFunc(fence.ReplaceAllStringFunc(text, blank), blank)
 	var found []phrase
 	for i, line := range strings.Split(text, "\n") {
-		for _, f := range forbidden {
-			if m := regexp.MustCompile(f.pattern).FindString(line); m != "" {
+		for k, f := range forbidden {
+			if m := patterns()[k].FindString(line); m != "" {
 				found = append(found, phrase{i + 1, m, f.instead, strings.TrimSpace(line)})
 			}
 		}
 	}
 	return found
+}
+
+// TestPhrasesOfCode reads what people meet outside the pages: the strings of the program,
+// the comments of exported names, and the expected outputs of tests.
+func TestPhrasesOfCode(t *testing.T) {
+	strs, comments := 0, 0
+	check := func(at, text string) {
+		for _, p := range phrases(text) {
+			t.Errorf("%s: %q reads badly; write %s\n\t%s", at, p.match, p.instead, p.line)
+		}
+	}
+	for _, top := range []string{"cmd", "repo", "publish", "layouts", "transform"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			golden := strings.Contains(name, "/testdata/") && strings.Contains(filepath.Base(name), "findings.")
+			if golden {
+				text, err := os.ReadFile(name)
+				check(name, string(text))
+				return err
+			}
+			if filepath.Ext(name) != ".go" || strings.Contains(name, "/testdata/") {
+				return nil
+			}
+			set := token.NewFileSet()
+			f, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			documented := func(at token.Pos, c *ast.CommentGroup, exported bool) {
+				if c != nil && exported {
+					comments++
+					check(set.Position(at).String(), c.Text())
+				}
+			}
+			documented(f.Package, f.Doc, true)
+			ast.Inspect(f, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.BasicLit:
+					if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && strings.Contains(text, " ") {
+						strs++
+						check(set.Position(n.Pos()).String(), text)
+					}
+				case *ast.FuncDecl:
+					documented(n.Pos(), n.Doc, n.Name.IsExported())
+				case *ast.GenDecl:
+					documented(n.Pos(), n.Doc, true)
+				case *ast.TypeSpec:
+					documented(n.Pos(), n.Doc, n.Name.IsExported())
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strs < 5000 || comments < 2000 {
+		t.Errorf("read only %d strings and %d comments", strs, comments)
+	}
 }
 
 func TestPhrasesAreFound(t *testing.T) {

@@ -65,7 +65,7 @@ func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 	c, file, err := transform.LoadConfig(dir, o.Source.Config)
 	with := file != "" && o.Source.Config == ""
 	if with && o.Foreign {
-		o.note("%s is not applied to the releases that it lies with; --config applies it", file)
+		o.note("%s is not applied to the releases next to it; --config applies it", file)
 		c, err = &config.Config{}, nil
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func (o *Options) own(c *config.Config, file string) (lint.Options, error) {
 		return out, err
 	}
 	if len(c.Roles) > 0 {
-		o.note("the roles in %s are not applied to the releases that it lies with; --config applies them", file)
+		o.note("the roles in %s are not applied to the releases next to it; --config applies them", file)
 	}
 	out.Own.File = file
 	out.Own.Severity, err = severities(c, out.Rules)
@@ -159,7 +159,7 @@ func (o *Options) inTree(ctx context.Context, dir string, r *repo.Repository, co
 	}
 	t, err := tree.Tracer(ctx, r)
 	if err != nil {
-		o.note("comments in %s silence nothing in %s: %v", tree.Dir, dir, err)
+		o.note("comments in %s suppress nothing in %s: %v", tree.Dir, dir, err)
 		return opts, nil
 	}
 	opts.Sources = t.Files

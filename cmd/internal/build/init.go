@@ -127,7 +127,7 @@ func proposed(env *cli.Env, p *propose.Proposal, dir, file string, print bool) e
 	}
 	if print {
 		if p.Problem != nil {
-			env.Say("note: the tree does not build yet: %v", p.Problem)
+			env.Say("info: the tree does not build yet: %v", p.Problem)
 		}
 		_, err := env.Out.Write(p.Text)
 		return err

@@ -30,7 +30,7 @@ func buildSuite(ctx context.Context, env *cli.Env, f *targets.Suite, s *targets.
 		return err
 	}
 	if suite.Own != "" {
-		env.Say("note: %s; built as the suite's own loader does, because the framework refuses this", suite.Own)
+		env.Say("info: %s; built as the suite's own loader does, because the framework refuses this", suite.Own)
 	}
 	for _, r := range append(made.Idle, made.Repeated...) {
 		env.Say("note: %v", r)

@@ -199,11 +199,11 @@ func serverURL(address string, schemes ...string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return nil, cli.Usagef("%q is no URL", address)
+		return nil, cli.Usagef("%q is not a URL", address)
 	case u.User != nil:
 		return nil, cli.Usagef("the URL has a user or a password; extensions have none")
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return nil, cli.Usagef("%q is no address of a server; the form is https://HOST:PORT/PATH", address)
+		return nil, cli.Usagef("%q is not a server address; the form is https://HOST:PORT/PATH", address)
 	}
 	for _, s := range schemes {
 		if u.Scheme == s {

@@ -101,19 +101,19 @@ The E2EConfig of an e2e suite is judged with the repository that it describes:
 what the framework refuses or ignores on the line of the configuration (rules
 SUITE), and its releases. Of components by URL only errors are reported.
 
-A comment silences a rule for the value on its line or on the next one, or for
+A comment suppresses a rule for the value on its line or on the next one, or for
 the whole document if nothing precedes it there:
 
   # clusterctl-repo:ignore VAR013 the name is shared with other tools
 
 It holds for what "build" makes of the tree too, as long as that lies in the
 tree. In a release on a server, or with --verify-key or --policy, comments
-silence no errors. Nor does a clusterctl-repo.yaml that lies with finished
+suppress no errors. Nor does a clusterctl-repo.yaml that lies with finished
 releases, unless --config names it.
 
 Without a TARGET the current folder is checked. The exit code is 1 if there are
 findings at or above --fail-on.`,
-		Example: `  # A whole repository, and a report for machines beside the text
+		Example: `  # A whole repository, and a report for machines besides the text
   clusterctl-repo lint /srv/repository -o text -o sarif=findings.sarif
 
   # What a pull request adds to the source tree

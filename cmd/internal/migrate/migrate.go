@@ -38,7 +38,7 @@ func Command(env *cli.Env) *cobra.Command {
 		Short: "Rewrite manifests for the next contract of Cluster API",
 		Long: `Rewrites templates, ClusterClasses, Clusters and the kustomize sources of them
 from one contract of Cluster API to the next: core, kubeadm bootstrap and control
-plane, addons, ipam and runtime. The text is edited and not written anew:
+plane, addons, ipam and runtime. The text is edited, not rewritten:
 comments, order, quotes, blank lines and variables stay what they are.
 
 By default the command shows a diff and writes nothing; with --write it replaces

@@ -61,7 +61,7 @@ func Command(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mirror TARGET... --to DEST",
 		Short: "Copy releases between destinations, for sites without internet",
-		Long: `Copies releases, each whole or not at all, and writes beside them what a site
+		Long: `Copies releases, each whole or not at all, and adds what a site
 without internet needs: a clusterctl.yaml with fixed versions, all images with
 the places where they were found, SHA256SUMS, and mirror.lock.json, which says
 where every file came from.
@@ -147,9 +147,9 @@ func (f *flags) bind(flags *pflag.FlagSet) {
 func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	switch {
 	case f.to == "":
-		return cli.Usagef("there is no destination: say --to, such as --to /srv/mirror")
+		return cli.Usagef("missing destination: add --to, such as --to /srv/mirror")
 	case len(args) == 0 && f.certManager == "":
-		return cli.Usagef("there is nothing to mirror: name a TARGET, such as infrastructure-aws, or a clusterctl.yaml")
+		return cli.Usagef("nothing to mirror: name a TARGET, such as infrastructure-aws, or a clusterctl.yaml")
 	case f.since != "" && !mirror.IsBundle(f.to):
 		return cli.Usagef("--since is for a bundle, such as --to bundle.tar")
 	case f.jobs < 1:
@@ -190,7 +190,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return err
 	}
 	if core := func(o mirror.Outcome) bool { return o.Provider.Type == layouts.Core }; !f.dryRun && !result.CertManager && slices.ContainsFunc(result.Outcomes, core) {
-		env.Say("note: clusterctl init also needs cert-manager, unless the cluster has it; add --cert-manager")
+		env.Say("info: clusterctl init also needs cert-manager, unless the cluster has it; add --cert-manager")
 	}
 	if f.pushImages && !f.dryRun {
 		if result.Lock.Settings.ImageRegistry == "" {

@@ -147,7 +147,7 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 		if i := strings.LastIndexByte(arg, '@'); i > strings.LastIndexByte(arg, '/') && !strings.HasPrefix(arg[i:], "@sha256:") {
 			name, version = arg[:i], arg[i+1:]
 			if version == "" {
-				return nil, cli.Usagef("%s: there is no version behind the @", arg)
+				return nil, cli.Usagef("%s: missing version after \"@\"", arg)
 			}
 		}
 	}

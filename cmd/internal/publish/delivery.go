@@ -191,7 +191,7 @@ func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) erro
 				failures = append(failures, fmt.Errorf("%d further releases were not begun", left))
 			}
 			if left > 0 && ctx.Err() == nil {
-				env.Say("%d further releases were not begun; the same command goes on from here", left)
+				env.Say("%d further releases were not begun; the same command continues from here", left)
 			}
 			return errors.Join(err, d.writeRecord(env, failures...))
 		}

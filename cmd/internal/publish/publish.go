@@ -38,7 +38,7 @@ refused. What one run did not finish the next one does.
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(d.to) == 0 {
-				return cli.Usagef("there is no destination: say --to, such as --to /srv/repository")
+				return cli.Usagef("missing destination: add --to, such as --to /srv/repository")
 			}
 			var sites []publish.Site
 			for _, to := range d.to {

@@ -161,7 +161,7 @@ func (d *delivery) steps(ctx context.Context, env *cli.Env, c *config.Config, re
 	for _, to := range destinations {
 		chosen := selected(slices.Clone(releases), to.Providers)
 		if len(chosen) == 0 {
-			env.Say("note: %s is skipped: it takes only %s", to.To, strings.Join(to.Providers, ", "))
+			env.Say("info: %s is skipped: it takes only %s", to.To, strings.Join(to.Providers, ", "))
 			continue
 		}
 		for i, r := range chosen {

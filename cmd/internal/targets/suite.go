@@ -46,7 +46,7 @@ func (f *Suite) Open(ctx context.Context, env *cli.Env, s *Source, name string, 
 	kept := s.Cache.Open(env)
 	o := localrepo.Options{Env: env.LookupEnv, Parts: s.Providers, AllowRemote: s.AllowRemote, Cache: kept}
 	if tolerant {
-		o.Absent = func(err error) { env.Say("note: not checked: %v", err) }
+		o.Absent = func(err error) { env.Say("info: not checked: %v", err) }
 	}
 	if f.from != "" {
 		t, err := Open(ctx, env, f.from, nil)

@@ -125,7 +125,7 @@ func Approve(ctx context.Context, env *cli.Env, p *policy.Policy, r *repo.Releas
 	approved, err := p.Check(ctx, r, as...)
 	switch {
 	case err == nil && approved.Reason != "":
-		env.Say("note: %s %s is not signed, which the policy permits: %s", strings.Join(approved.Labels, ", "), r.Version, approved.Reason)
+		env.Say("info: %s %s is not signed, which the policy permits: %s", strings.Join(approved.Labels, ", "), r.Version, approved.Reason)
 	case err == nil:
 		env.Detail("%s: the signature is good", r.Path)
 	case ctx.Err() == nil:

@@ -51,7 +51,7 @@ func (r *Reference) Problems() []Problem {
 	})
 	check("apiVersion", func(text string) string {
 		if text == "" || text == "/" || strings.Count(text, "/") > 1 {
-			return fmt.Sprintf("has the apiVersion %q, which is no group and version", text)
+			return fmt.Sprintf("has the apiVersion %q; want GROUP/VERSION", text)
 		}
 		return ""
 	})

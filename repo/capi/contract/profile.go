@@ -81,7 +81,7 @@ func ParseCore(s string) (int, error) {
 }
 
 func unknownCore(s string) error {
-	return fmt.Errorf("%q is no version of Cluster API that is known: expected v1.%d to v1.%d", s, OldestCore, NewestCore)
+	return fmt.Errorf("unknown version %q of Cluster API: want v1.%d to v1.%d", s, OldestCore, NewestCore)
 }
 
 // ParseRole reads the name of a role.

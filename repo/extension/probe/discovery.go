@@ -167,7 +167,7 @@ func (p *probe) judge(found *extension.DiscoveryResponse) {
 	}
 	if len(count["DiscoverVariables"]) == 0 && len(count["GeneratePatches"])+len(count["ValidateTopology"]) > 0 {
 		if names := p.o.Topology.Undefined(); len(names) > 0 {
-			p.add("LIV017", w, "the Cluster sets %s, which the class does not define, and there is no handler for DiscoverVariables", strings.Join(names, ", "))
+			p.add("LIV017", w, "the Cluster sets %s, which the class does not define, and no handler serves DiscoverVariables", strings.Join(names, ", "))
 		}
 	}
 }

@@ -152,7 +152,7 @@ func Run(ctx context.Context, o Options) *Result {
 		p.report.Failures = append(p.report.Failures, fmt.Errorf("check of %s: not everything was checked: %w", o.URL, err))
 	}
 	if p.unreached {
-		p.report.Failures = append(p.report.Failures, fmt.Errorf("check of %s: nothing was judged, because there is no connection", o.URL))
+		p.report.Failures = append(p.report.Failures, fmt.Errorf("check of %s: nothing was judged, because the connection failed", o.URL))
 	}
 	p.report.Subject = p.scope(handlers)
 	p.report.Join(&lint.Report{}) // sorts

@@ -401,7 +401,7 @@ func (h *handler) inPlace(ctx context.Context) {
 		after, err := patch.Apply(current)
 		spec := func(path []string) bool { return path[0] == "spec" } // the rest is ignored
 		if err != nil || slices.ContainsFunc(changes(current, after), spec) {
-			h.add("LIV043", h.place, "if current and desired are equal, there is a %s", field)
+			h.add("LIV043", h.place, "if current and desired are equal, it answers with a %s", field)
 		}
 	}
 }

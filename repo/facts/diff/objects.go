@@ -226,7 +226,7 @@ func (c *comparison) template(f, g *manifest.File) {
 		}
 		if strings.HasSuffix(i.kind, "MachineTemplate") && f.Kind == layouts.ClusterClass {
 			change.Impact = Attention
-			change.Advice = "machine templates must not change under the same name; whoever applies the file over the old one is refused, so it needs a new name"
+			change.Advice = "machine templates are immutable: users who apply the file over the old one are refused, so it needs a new name"
 		}
 		o, n := *b, y
 		if y == nil {

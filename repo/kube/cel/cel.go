@@ -274,7 +274,7 @@ func (c *check) form(s, r *yamldoc.Node) bool {
 	if blank(path) || broken(path.Str()) {
 		c.add(c.path(), path, "the fieldPath of a rule of %s is blank or has line breaks", on)
 	} else if path.Str() != "" && At(s, path.Text()) == nil {
-		c.add(c.path(), path, "the fieldPath %q does not lead to a field of %s", path.Text(), on)
+		c.add(c.path(), path, "the fieldPath %q does not name a field of %s", path.Text(), on)
 	}
 	return len(c.faults) == before
 }

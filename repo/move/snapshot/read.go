@@ -126,7 +126,7 @@ func (s *Snapshot) ReadFile(ctx context.Context, name string) error {
 func (s *Snapshot) file(ctx context.Context, name string, in io.Reader) error {
 	r, err := s.read(ctx, Source{Name: name}, in)
 	if r.next != "" {
-		s.Problem(&yamldoc.Error{File: name, Err: errors.New("the list goes on (metadata.continue), and this is one page of it; ask for all of it, as kubectl get does")})
+		s.Problem(&yamldoc.Error{File: name, Err: errors.New("this is one page of a longer list (metadata.continue); get all of it, as kubectl get does")})
 	}
 	if r.first != nil && r.first.savedAs() == filepath.Base(name) {
 		s.Saved++

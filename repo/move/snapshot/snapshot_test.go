@@ -374,7 +374,7 @@ func BenchmarkRead(b *testing.B) {
 func TestPart(t *testing.T) {
 	const one = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n"
 	for text, want := range map[string]string{
-		`{"kind":"SecretList","apiVersion":"v1","metadata":{"continue":"more"},"items":[]}`: "the list goes on",
+		`{"kind":"SecretList","apiVersion":"v1","metadata":{"continue":"more"},"items":[]}`: "one page of a longer list",
 		one + "---\n" + strings.TrimSuffix(one, "}\n") + "}":                                "the file ends in the middle of a line",
 		one + "---\n" + one:           "",
 		strings.TrimSuffix(one, "\n"): "",

@@ -142,7 +142,7 @@ func Statement(ctx context.Context, r *repo.Release, b Build) ([]byte, error) {
 	s.Predicate.BuildDefinition = buildDefinition{BuildType: BuildType, ExternalParameters: external}
 	if b.Commit != "" {
 		if !isCommit(b.Commit) {
-			return nil, fmt.Errorf("the commit %q is no git commit: 40 or 64 hexadecimal digits in lower case", b.Commit)
+			return nil, fmt.Errorf("the commit %q is not a git commit: 40 or 64 hexadecimal digits in lower case", b.Commit)
 		}
 		s.Predicate.BuildDefinition.ResolvedDependencies = []dependency{{source, map[string]string{"gitCommit": b.Commit}, "source"}}
 	}
@@ -213,7 +213,7 @@ func encode(v any, indent string) ([]byte, error) {
 func parse(data []byte) (*statement, error) {
 	var s statement
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("is no in-toto statement: %w", err)
+		return nil, fmt.Errorf("is not an in-toto statement: %w", err)
 	}
 	if err := repo.UnambiguousJSON(data); err != nil {
 		return nil, err
@@ -221,13 +221,13 @@ func parse(data []byte) (*statement, error) {
 	definition := s.Predicate.BuildDefinition
 	switch {
 	case s.Type != statementType:
-		return nil, fmt.Errorf("is no in-toto statement: its _type is %q and not %s", s.Type, statementType)
+		return nil, fmt.Errorf("is not an in-toto statement: its _type is %q and not %s", s.Type, statementType)
 	case s.PredicateType != predicateType:
-		return nil, fmt.Errorf("is no SLSA provenance: its predicateType is %q and not %s", s.PredicateType, predicateType)
+		return nil, fmt.Errorf("is not SLSA provenance: its predicateType is %q and not %s", s.PredicateType, predicateType)
 	case definition.BuildType == "":
-		return nil, errors.New("is no SLSA provenance: it has no buildType")
+		return nil, errors.New("is not SLSA provenance: it has no buildType")
 	case s.Predicate.RunDetails.Builder.ID == "":
-		return nil, errors.New("is no SLSA provenance: it has no builder id")
+		return nil, errors.New("is not SLSA provenance: it has no builder id")
 	}
 	return &s, nil
 }

@@ -37,7 +37,7 @@ func platformURI(what, uri string) (string, error) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme == "" || u.Host == "" && u.Opaque == "" {
 		// It may hold a token, so it is not repeated.
-		return "", fmt.Errorf("the %s is no URI, such as https://ci.example.com/runs/1", what)
+		return "", fmt.Errorf("the %s is not a URI, such as https://ci.example.com/runs/1", what)
 	}
 	return public(u), nil
 }

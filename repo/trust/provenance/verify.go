@@ -86,7 +86,7 @@ func Verify(ctx context.Context, r *repo.Release) error {
 	}
 	for _, a := range r.Artifacts {
 		if !named[a.Name] && !a.Kind().Attests() {
-			problem("%s is no subject", a.Name)
+			problem("%s is not a subject", a.Name)
 		}
 	}
 	if len(failed.Problems) > 0 {

@@ -35,7 +35,7 @@ var costs = []int{1 << 15, 1 << 16, 1 << 17}
 var (
 	errBox      = errors.New("holds a damaged encrypted private key, or one that a newer cosign made")
 	errPassword = errors.New("cannot be decrypted: the password is wrong")
-	errAsk      = errors.New("is encrypted, and there is no password")
+	errAsk      = errors.New("is encrypted, and the password is missing")
 )
 
 // open reads the form of a box.

@@ -127,7 +127,7 @@ type Verified struct {
 // was signed, and a *provenance.MismatchError if the statement does not fit.
 func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) (*Verified, error) {
 	if len(keys) == 0 {
-		return nil, errors.New("there is no key to verify with")
+		return nil, errors.New("the key to verify with is missing")
 	}
 	list, file := r.Artifact(layouts.ChecksumFile), r.Artifact(layouts.SignatureFile)
 	switch {
@@ -213,7 +213,7 @@ func plain(r *repo.Release) error {
 	seen := map[string]string{}
 	for _, a := range r.Artifacts {
 		if a.Link {
-			problems = append(problems, a.Path+" is a symbolic link, so what it leads to can change later")
+			problems = append(problems, a.Path+" is a symbolic link, so its target can change later")
 		}
 		key := strings.ToLower(a.Name)
 		if other, clash := seen[key]; clash {

@@ -137,7 +137,7 @@ func TestVerify(t *testing.T) {
 	}{
 		"sound":              {},
 		"one of the keys":    {keys: []*sign.PublicKey{other, public}},
-		"no key":             {keys: []*sign.PublicKey{}, want: "there is no key"},
+		"no key":             {keys: []*sign.PublicKey{}, want: "the key to verify with is missing"},
 		"other key":          {keys: []*sign.PublicKey{other}, as: &signature, want: "SHA256SUMS.sig does not sign SHA256SUMS with the Ed25519 key"},
 		"not signed":         {change: func(_ *testing.T, r *repo.Release) { remove(r, layouts.SignatureFile) }, is: fs.ErrNotExist, want: "is not signed: it has no SHA256SUMS.sig"},
 		"no checksums":       {change: func(_ *testing.T, r *repo.Release) { remove(r, layouts.ChecksumFile) }, is: fs.ErrNotExist, want: "nothing in it can be signed"},

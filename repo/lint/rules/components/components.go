@@ -633,7 +633,7 @@ var _ = componentRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "Kubernetes, Versions in CustomResourceDefinitions, upgrade existing objects; k8s.io/apiextensions-apiserver pkg/apis/apiextensions/validation, ValidateCustomResourceDefinitionStoredVersions",
 	Why:    `"clusterctl upgrade" stops halfway: the API server refuses the new CRD while status.storedVersions lists a version that it lacks.`,
-	Fix:    "Keep the version with served: false. Remove it only after a release whose controller migrates the stored objects and removes the version from status.storedVersions; then silence this rule.",
+	Fix:    "Keep the version with served: false. Remove it only after a release whose controller migrates the stored objects and removes the version from status.storedVersions; then suppress this rule.",
 	Scope:  lint.ScopeRelease, Check: droppedStorageVersion,
 })
 

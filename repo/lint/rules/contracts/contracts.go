@@ -528,7 +528,7 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "contract page ControlPlane, version, since Cluster API v1.14",
 	Why:    "Workers are not upgraded with the next contract: Cluster API then stops reading status.version, which is deprecated since v1.14.",
-	Fix:    "Add status.versions, a list of clusterv1.StatusVersion, beside status.version.",
+	Fix:    "Add status.versions, a list of clusterv1.StatusVersion, alongside status.version.",
 	Kinds:  view.DefinitionFiles, Check: oldStatusVersion,
 })
 

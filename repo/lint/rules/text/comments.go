@@ -66,7 +66,7 @@ func ignoreUnused(p *lint.Pass) {
 	for _, i := range p.Ignores {
 		for _, id := range i.Rules {
 			if id := lint.NormalizeID(id); i.Reason != "" && p.Known(id) && p.Ran(id) && !i.Used(id) {
-				onComment(p, i, "the comment silences no finding of "+id+" here")
+				onComment(p, i, "the comment suppresses no finding of "+id+" here")
 			}
 		}
 	}

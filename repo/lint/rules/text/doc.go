@@ -1,5 +1,5 @@
 // Package text judges files before their objects mean anything: YAML, variables and the
-// comments that silence rules (families LINT, VAR, YAML). It must not know other subjects.
+// comments that suppress rules (families LINT, VAR, YAML). It must not know other subjects.
 package text
 
 import "github.com/clusterctl-repo/clusterctl-repo/repo/lint"
