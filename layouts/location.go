@@ -22,7 +22,7 @@ const (
 // LocationKind is the kind of place a release lives in.
 type LocationKind int
 
-// The kinds of places. Clusterctl knows the first three.
+// The kinds of places. The first three are clusterctl's.
 const (
 	Local LocationKind = iota
 	GitHub
@@ -119,7 +119,7 @@ func ParseProviderURL(raw string, p Provider) (Location, error) {
 // provider yet. It accepts what ParseProviderURL does, and what clusterctl does
 // not read: oci://HOST/REPO:TAG, and the same paths on GitHub Enterprise and
 // other known servers. It refuses links to a download on GitHub,
-// which clusterctl takes for a release called "download".
+// which clusterctl treats as a release called "download".
 func ParseURL(raw string, servers Servers) (Location, error) {
 	if rest, ok := strings.CutPrefix(raw, "oci://"); ok {
 		return parseOCI(raw, rest)

@@ -1,6 +1,6 @@
 package layouts
 
-// The files in the root of a mirror, beside the releases. None of them is a
+// The files in the root of a mirror, next to the releases. None of them is a
 // part of a release.
 const (
 	// ConfigFile is the configuration of clusterctl.

@@ -13,7 +13,7 @@ import (
 
 // Body reads an artifact from the start, for an upload. It does not give away the
 // last bytes of a file that is not what it should be, so that the server cannot
-// take it for whole. It opens the file when it is first read.
+// treat it as whole. It opens the file when it is first read.
 type Body struct {
 	a *repo.Artifact
 

@@ -21,7 +21,7 @@ import (
 // repository of an OCI registry. It does not know providers: a Site does.
 type Destination interface {
 	// Versions lists the versions that readers can see, oldest first. A place
-	// where nothing was published has none; that is no error.
+	// where nothing was published has none; that is not an error.
 	Versions(ctx context.Context) ([]string, error)
 	// Fetch lists a published release. Its files are read when they are
 	// opened, under ctx. The provider of the release may be zero; Split finds

@@ -82,7 +82,7 @@ func (p Parcel) Publish(ctx context.Context) (Result, error) {
 }
 
 // Merge makes one release of those that several providers have in the same
-// version. Files with the same name must be equal; the checksums are made anew
+// version. Files with the same name must be equal; the checksums are rewritten
 // and what signs or describes them is left out. A single release stays as it
 // is.
 func Merge(ctx context.Context, releases []*repo.Release) (*repo.Release, error) {
@@ -120,7 +120,7 @@ func Merge(ctx context.Context, releases []*repo.Release) (*repo.Release, error)
 	return out, Check(out)
 }
 
-// WithChecksums returns a release with a checksum file made anew, and without
+// WithChecksums returns a release with a checksum file rewritten, and without
 // what signs or describes the old one.
 func WithChecksums(ctx context.Context, r *repo.Release) (*repo.Release, error) {
 	out := *r

@@ -63,7 +63,7 @@ func UnambiguousJSON(data []byte) error {
 	}
 }
 
-// fold gives names that encoding/json takes for one field the same form.
+// fold gives names that encoding/json treats as one field the same form.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

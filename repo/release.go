@@ -73,7 +73,7 @@ type held struct {
 func (*held) Close() error { return nil }
 
 // Locating returns the same file whose content has to be asked for first: locate
-// asks, and the next time that the file is opened goes on from there.
+// asks, and the next time that the file is opened continues from there.
 func (a *Artifact) Locating(locate func(context.Context)) *Artifact {
 	out := *a
 	out.locate = locate

@@ -55,7 +55,7 @@ func (o *Options) needed(plan *config.Plan) func(label, name string) bool {
 	return func(label, name string) bool { return o.chosen(label) || parts[label+"/"+name] }
 }
 
-// Prepare starts what a build waits for in the end, beside what the caller does
+// Prepare starts what a build waits for in the end, next to what the caller does
 // before it. It pays if the build finds nothing in a cache.
 func Prepare() { kustomize.Prepare() }
 

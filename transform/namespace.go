@@ -48,7 +48,7 @@ func setLabel(objs []object, label string, keep bool) (problems []objectProblem)
 	return problems
 }
 
-// labelProblem returns what clusterctl or the API server has against a label, or "".
+// labelProblem returns why clusterctl or the API server refuses a label, or "".
 func labelProblem(key string, v any) string {
 	value, ok := v.(string)
 	if !ok {

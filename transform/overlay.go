@@ -12,7 +12,7 @@ import (
 )
 
 // overlayReleases puts other content into the files of releases below dir. Their
-// checksums are made anew if they were right.
+// checksums are rewritten if they were right.
 func overlayReleases(ctx context.Context, r *repo.Repository, dir string, overlay map[string][]byte) error {
 	if len(overlay) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 // listAttacks are about the list, its signature and the statement.
 var listAttacks = []attack{
-	{name: "signature of another version", threat: "the signature of another version is put beside the list", stops: "the signature of the list", do: func(w *attacked) {
+	{name: "signature of another version", threat: "the signature of another version is put next to the list", stops: "the signature of the list", do: func(w *attacked) {
 		w.must("release", "src", "--version", "v0.2.0", "--to", "other", "--fail-on", "never", "--sign-key", "key.pem", "--provenance=false")
 		w.write(v1+"SHA256SUMS.sig", w.read("other/infrastructure-foo/v0.2.0/SHA256SUMS.sig"))
 	}, want: "does not sign SHA256SUMS"},
@@ -100,13 +100,13 @@ var listAttacks = []attack{
 
 // folderAttacks are about what else lies in a repository.
 var folderAttacks = []attack{
-	{name: "pipe", threat: "a flavor is a pipe, which gives each reader something else", stops: "nothing may lie beside the files", do: func(w *attacked) {
+	{name: "pipe", threat: "a flavor is a pipe, which gives each reader something else", stops: "nothing may lie next to the files", do: func(w *attacked) {
 		if _, ok := newFIFO(w.t, w.at(v1+"cluster-template-evil.yaml")); !ok {
 			w.t.Skip("no pipes here")
 		}
 	}, want: "is a device, pipe or socket"},
 	{name: "link in a circle", threat: "a flavor is a link to itself", stops: "links are refused", do: func(w *attacked) { w.link("cluster-template-evil.yaml", v1+"cluster-template-evil.yaml") }, want: "cluster-template-evil.yaml cannot be read"},
-	{name: "link to a folder", threat: "an entry is a link to a folder", stops: "nothing may lie beside the files", do: func(w *attacked) { w.link("..", v1+"cluster-template-evil.yaml") }, want: "cluster-template-evil.yaml is a folder"},
+	{name: "link to a folder", threat: "an entry is a link to a folder", stops: "nothing may lie next to the files", do: func(w *attacked) { w.link("..", v1+"cluster-template-evil.yaml") }, want: "cluster-template-evil.yaml is a folder"},
 	{name: "hard link", threat: "a file is also elsewhere, and is changed there", stops: "its checksum in the signed list, whenever it is read", do: func(w *attacked) {
 		if err := os.Link(w.at(v1+"metadata.yaml"), w.at("elsewhere")); err != nil {
 			w.t.Skip("no hard links here")
@@ -138,7 +138,7 @@ var folderAttacks = []attack{
 	{name: "overrides", threat: "files lie in the folder overrides, which clusterctl reads instead", stops: "that folder must be empty", do: func(w *attacked) {
 		w.write("repo/overrides/infrastructure-foo/v0.1.0/infrastructure-components.yaml", template)
 	}, want: "clusterctl may read instead"},
-	{name: "cert-manager", threat: "an unsigned cert-manager lies beside the providers", stops: "it needs a signature, unless the policy names it", do: func(w *attacked) { w.write("repo/cert-manager/v1.19.1/cert-manager.yaml", template) }, want: "has no SHA256SUMS"},
+	{name: "cert-manager", threat: "an unsigned cert-manager lies next to the providers", stops: "it needs a signature, unless the policy names it", do: func(w *attacked) { w.write("repo/cert-manager/v1.19.1/cert-manager.yaml", template) }, want: "has no SHA256SUMS"},
 	{name: "rollback", threat: "v0.1.0 is replaced by what was signed as v0.1.0 in another repository of the same key", stops: "nothing, if the same key signed two contents as one version; a mirror that has the first one refuses the second", do: func(w *attacked) {
 		w.must("mirror", "repo@v0.1.0", "--to", "mirror", "--verify-key", "pub.pem")
 		w.write("src/config/namespace.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: evil-system}\n")
@@ -421,13 +421,13 @@ var registryAttacks = []attack{
 	{name: "layer without a title", threat: "a layer has no name, which only other readers use", stops: "such artifacts are refused", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, nil)) })
 	}, tries: atRegistry[:1], want: "has layers without the name of a file"},
-	{name: "title with a path", threat: "the name of a layer is a path", stops: "nothing may lie beside the files", do: func(w *attacked) {
+	{name: "title with a path", threat: "the name of a layer is a path", stops: "nothing may lie next to the files", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, title("../metadata.yaml"))) })
 	}, tries: atRegistry, want: "is not a valid release file name"},
 	{name: "title in another case", threat: "the name of a layer differs from another by case", stops: "every file needs its line", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, title("Metadata.yaml"))) })
 	}, tries: atRegistry, want: "are one name where case does not count"},
-	{name: "packed folder", threat: "a layer is an archive that oras unpacks over the files", stops: "nothing may lie beside the files", do: func(w *attacked) {
+	{name: "packed folder", threat: "a layer is an archive that oras unpacks over the files", stops: "nothing may lie next to the files", do: func(w *attacked) {
 		w.layers(func(layers []any) []any {
 			a := title("metadata")
 			a["io.deis.oras.content.unpack"] = "true"

@@ -1,4 +1,4 @@
-// Clusterctl-repo assembles, validates and publishes Cluster API provider
+// The program clusterctl-repo assembles, validates and publishes Cluster API provider
 // repositories. As `clusterctl repo` it is a plugin of clusterctl.
 //
 // This package must not know verbs, flags or the work.

@@ -99,7 +99,7 @@ func (p *PlannedProvider) Names() []string {
 
 // Resolve makes a complete configuration concrete: it finds the files that the
 // patterns mean, names the outputs and fills in the version. It reads only
-// fsys. Generated files must exist by now; their commands belong before it.
+// fsys. Generated files must exist already; their commands belong before it.
 // version returns that of a provider label; nil, or the zero version, leaves
 // placeholders as they are.
 //

@@ -19,7 +19,7 @@ type repository struct {
 	// name is the repository, such as cluster-api-provider-example; from says
 	// where it is known from.
 	name, from string
-	// other says which other name was passed over; empty if there is none.
+	// other says which other name was skipped; empty if there is none.
 	other string
 	// github is its owner/name, if it is known to be on GitHub.
 	github string

@@ -79,7 +79,7 @@ func (d *detection) elsewhere() []candidate {
 			}
 		}
 		if id, err := identify(dir, f, d.repo); err == nil {
-			d.note("", "%s is taken for a provider, because it sets the label %s and a namespace, and no config/default builds one", dir, layouts.ProviderLabel)
+			d.note("", "%s is treated as a provider, because it sets the label %s and a namespace, and no config/default builds one", dir, layouts.ProviderLabel)
 			out = append(out, candidate{id, dir})
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // templates finds the cluster templates and ClusterClasses of the providers
-// that say nothing about theirs: in the folder templates beside the config
+// that say nothing about theirs: in the folder templates next to the config
 // folder of an infrastructure provider, or of the only provider of the tree,
 // and else at the root; for infrastructure providers in any other folder, if
 // it is the only one with finished cluster templates.

@@ -10,7 +10,7 @@ import (
 )
 
 // The marks around the name of a value that cannot be told. They are characters
-// of Unicode's private area, which the shell takes for parts of a word.
+// of Unicode's private area, which the shell treats as parts of a word.
 const (
 	markStart = '\uE000'
 	markEnd   = '\uE001'

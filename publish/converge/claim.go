@@ -14,7 +14,7 @@ import (
 // Marks are kept at a place for one version. A mark that was set is in every
 // list that begins later.
 type Marks interface {
-	// Set sets a mark; it is no error if it is set already.
+	// Set sets a mark; it is not an error if it is set already.
 	Set(ctx context.Context, mark string) error
 	// List returns all marks, and may return other words.
 	List(ctx context.Context) ([]string, error)
@@ -26,7 +26,7 @@ type LostError struct {
 	Winner string
 }
 
-// Error says how to go on.
+// Error says how to continue.
 func (e *LostError) Error() string {
 	return fmt.Sprintf("another publisher has claimed this version for other content (%s); let it finish or run it again, or publish this content under a new version", e.Winner)
 }

@@ -89,7 +89,7 @@ func (u unhurried) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// refusal is an answer of the API that is no success.
+// refusal is an answer of the API that is not a success.
 type refusal struct {
 	*transport.Status
 	message string

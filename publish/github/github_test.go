@@ -243,7 +243,7 @@ func TestRefused(t *testing.T) {
 			r.Tags = []fake.Tag{{Name: "v1.0.0", SHA: older, Annotated: true}}
 		}, edit: func(o *Options) { o.Target = younger }, want: "is at the commit " + older},
 		"unknown commit":    {edit: func(o *Options) { o.Target = older }, want: "has no commit " + older + "; push it first"},
-		"foreign draft":     {before: &fake.Release{Tag: "v1.0.0", Draft: true}, want: "ask to adopt it"},
+		"foreign draft":     {before: &fake.Release{Tag: "v1.0.0", Draft: true}, want: "adopt it with --allow draft"},
 		"empty file":        {r: files("v1.0.0", "metadata.yaml", ""), want: "is empty"},
 		"too many files":    {r: many, want: "at most 1000"},
 		"too big":           {r: big, want: "takes less than"},

@@ -516,7 +516,7 @@ func (j *job) steps(s *state) (out []string) {
 	case s.work == nil:
 		add("create a draft of %s", j.r.Version)
 	case s.published == nil:
-		add("go on with the draft %s", s.work.Page)
+		add("continue with the draft %s", s.work.Page)
 	}
 	for _, a := range s.remove {
 		add("delete %s from it, which is incomplete or does not belong there", a.Name)

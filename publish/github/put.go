@@ -24,7 +24,7 @@ import (
 // Put publishes a release: a draft, its files, a look at what GitHub made of
 // them, and one request that makes all of it visible. The draft has a marker in
 // its text, so that a later run finishes what this one leaves. The tag is
-// created with the release, so that nobody sees a tag without one.
+// created with the release, so that users see no tag without one.
 //
 // Several runs at the same time end with one release: GitHub gives a tag to one
 // only, and the others find it.
@@ -124,7 +124,7 @@ func (j *job) publish(ctx context.Context, s *state) error {
 }
 
 // remove deletes an asset that is wrong. One that was incomplete a moment ago
-// may be complete by now, and published by the one who uploads it.
+// may be complete already, and published by the one who uploads it.
 func (j *job) remove(ctx context.Context, a asset) error {
 	at := fmt.Sprintf("releases/assets/%d", a.ID)
 	if a.State != uploaded {

@@ -74,7 +74,7 @@ func (d *Repository) releaseOf(ctx context.Context, version string) (*release, e
 		if _, err := d.repository(ctx); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("there is no release of that version: %w", err)
+		return nil, fmt.Errorf("that version has no release: %w", err)
 	}
 	if err != nil {
 		return nil, err

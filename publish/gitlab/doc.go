@@ -1,7 +1,7 @@
 // Package gitlab publishes to and reads from the generic package registry of a
 // GitLab project, where clusterctl and people find releases by URL.
 //
-// GitLab has no draft that readers cannot see: even the files of a hidden
+// GitLab has no drafts: even the files of a hidden
 // package can be read by their URL. So the order makes a release appear at once.
 // The components file, which clusterctl opens first, is uploaded last, after
 // everything else was checked. Until then readers get a clean "not found".

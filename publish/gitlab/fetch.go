@@ -142,7 +142,7 @@ func namesIn(sums []byte) []string {
 }
 
 // Verify reads every file from the URL at which clusterctl reads it, unless the
-// API is said to be elsewhere, and with an access token with the same header.
+// API is elsewhere, and with an access token with the same header.
 func (p *Package) Verify(ctx context.Context, r *repo.Release) error {
 	published := &repo.Release{Version: r.Version, Path: p.fileURL(r.Version, "")}
 	for _, a := range r.Artifacts {

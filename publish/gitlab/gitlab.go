@@ -187,7 +187,7 @@ func (p *Package) readable() error {
 // fileURL is where clusterctl reads a file.
 func (p *Package) fileURL(version, file string) string { return p.fileAt(p.server, version, file) }
 
-// readURL is where we read it: the same, unless the API is said to be elsewhere.
+// readURL is where we read it: the same, unless the API is elsewhere.
 func (p *Package) readURL(version, file string) string { return p.fileAt(p.base, version, file) }
 
 func (p *Package) fileAt(server, version, file string) string {

@@ -360,7 +360,7 @@ func (j *job) unhide(context.Context, state) error {
 	return &publish.Temporary{Err: fmt.Errorf("another publisher is at work on %s, and hides it meanwhile", j.r.Version)}
 }
 
-// claimLook is how long uploads go on without a look at the gate while the version
+// claimLook is how long uploads continue without a look at the gate while the version
 // is claimed.
 const claimLook = time.Second
 

@@ -47,7 +47,7 @@ func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// refusal is an answer that is no success.
+// refusal is an answer that is not a success.
 type refusal struct {
 	code    int
 	message string

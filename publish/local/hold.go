@@ -75,7 +75,7 @@ func (h *held) enter() error {
 	return err
 }
 
-// Close lets others in. A folder that was made in vain goes away.
+// Close lets others in. A folder that was made needlessly goes away.
 func (h *held) Close() error {
 	var err error
 	if h.lock != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // stagingPrefix begins the names of folders that clusterctl does not list,
-// because they are no semantic versions, and that repo/source/folder calls hidden.
+// because they are not semantic versions, and that repo/source/folder calls hidden.
 const stagingPrefix = ".clusterctl-repo-"
 
 // staging is the hidden folder in which one publisher prepares a release. It

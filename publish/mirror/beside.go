@@ -20,7 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
-// beside is the folder of the files beside the releases. Others may write there,
+// beside is the folder of the files next to the releases. Others may write there,
 // so nothing is followed that is not a plain file or folder. Of a bundle that is
 // only read, the files are those in it.
 type beside struct {
@@ -358,7 +358,7 @@ func (m *run) remember(e entry) {
 }
 
 // checksums returns the content of the checksum file of the mirror: a line for
-// each file of the releases, and for each beside them.
+// each file of the releases, and for each next to them.
 func (m *finisher) checksums(releases []Locked, beside map[string]repo.Sum) []byte {
 	lines := make([]string, 0, len(beside))
 	add := func(sum, name string) { lines = append(lines, fmt.Sprintf("%s  %s\n", sum, name)) }

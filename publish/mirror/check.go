@@ -251,7 +251,7 @@ func (c *checker) strangers(listed []Checksum) {
 }
 
 // strangers returns those of the files in a mirror that belong neither to its
-// releases nor beside them, although a checksum file lists them: clusterctl would
+// releases nor next to them, although a checksum file lists them: clusterctl would
 // read them like all others.
 func strangers(lock *Lock, names []string) (out []string) {
 	known := map[string]bool{}

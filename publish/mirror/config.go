@@ -92,7 +92,7 @@ func madeIn(provider string) string {
 }
 
 // overridesFolder returns a folder as clusterctl reads it: it replaces variables
-// in it, and on Windows takes it for a URL (clusterctl:
+// in it, and on Windows treats it as a URL (clusterctl:
 // client/repository/overrides.go).
 func overridesFolder(dir, here string, windows bool) string {
 	below := "/" + layouts.OverridesFolder

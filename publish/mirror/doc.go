@@ -1,6 +1,6 @@
 // Package mirror copies releases from anywhere to anywhere, for sites without
 // internet: it resolves which versions are wanted, copies each release whole or
-// not at all, and writes what a site needs beside them: where every file came
+// not at all, and writes what a site needs next to them: where every file came
 // from, checksums, a clusterctl.yaml with fixed versions, and the images.
 //
 // A run that ended in whatever way is finished by the next one, and a run after

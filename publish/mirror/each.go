@@ -9,7 +9,7 @@ import (
 )
 
 // each calls work for every index below n, on at most limit goroutines. After
-// an error nothing new begins, what runs goes on to its end, and all errors are
+// an error nothing new begins, what runs continues to its end, and all errors are
 // returned.
 func each(ctx context.Context, n, limit int, work func(ctx context.Context, i int) error) error {
 	var mu sync.Mutex

@@ -97,7 +97,7 @@ func onlyPlaces(err error) bool {
 	return err == nil || errors.As(err, new(*yamldoc.Error))
 }
 
-// finish writes the files beside the releases: first those that only state what
+// finish writes the files next to the releases: first those that only state what
 // is there, then those that vouch for it.
 func finish(ctx context.Context, of *run) error {
 	m := newFinisher(of)
@@ -142,14 +142,14 @@ func finish(ctx context.Context, of *run) error {
 
 func newFinisher(m *run) *finisher { return &finisher{m, map[[2]string]bool{}} }
 
-// document is a file beside the releases that follows from them. Its content is nil
+// document is a file next to the releases that follows from them. Its content is nil
 // if there should be none.
 type document struct {
 	name string
 	make func() ([]byte, error)
 }
 
-// documents returns what belongs beside the releases, in the order in which it is
+// documents returns what belongs next to the releases, in the order in which it is
 // written, and the images. Sums gets the checksums of files that stay as they are.
 func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[string]repo.Sum) ([]document, *ImageInventory, error) {
 	docs, err := m.configMaps(ctx, releases, sums)
@@ -194,7 +194,7 @@ func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[st
 	), inv, nil
 }
 
-// Derived names the files beside the releases that are not what a run would make
+// Derived names the files next to the releases that are not what a run would make
 // of the releases and the settings in the lock. It changes nothing. So those files
 // can be trusted as far as the releases and the settings.
 func Derived(ctx context.Context, opts Options) (differ []string, err error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 )
 
-// DefaultJobs is how many files are downloaded at a time if nobody says it.
+// DefaultJobs is how many files are downloaded at a time by default.
 const DefaultJobs = 8
 
 // Options say how to mirror.
@@ -28,7 +28,7 @@ type Options struct {
 	// go elsewhere.
 	To     publish.Site
 	Folder *local.Folder
-	// Dir is the folder for the files beside the releases: the root of a mirror
+	// Dir is the folder for the files next to the releases: the root of a mirror
 	// that is a folder. Of a mirror that is kept in the file Bundle it is the
 	// Staging folder, which is also where To leads.
 	Dir, Bundle string
@@ -39,7 +39,7 @@ type Options struct {
 	Apart bool
 	// in is the bundle, if the mirror is read there; see Reading.
 	in *Bundle
-	// Jobs limits what goes on at the same time: downloads, looks at what there is,
+	// Jobs limits what continues at the same time: downloads, looks at what there is,
 	// and releases, of which a mirror in a Folder may have twice as many under way.
 	Jobs int
 	// DryRun changes nothing and downloads no more than it needs to know which
@@ -115,7 +115,7 @@ type Result struct {
 	// Lock and Images are what the mirror holds now, nil after a dry run.
 	Lock   *Lock
 	Images *ImageInventory
-	// Written are the files beside the releases that were made or changed.
+	// Written are the files next to the releases that were made or changed.
 	Written []string
 	// Bundle is the checksum of the bundle, if the mirror is kept in one.
 	Bundle repo.Sum
@@ -216,7 +216,7 @@ func (m *run) ended(err error) (*Result, error) {
 type planner struct {
 	*run
 	// looks are held while sources and the mirror are asked what they have, which
-	// takes time but no bandwidth, and so goes on beside the downloads.
+	// takes time but no bandwidth, and so continues next to the downloads.
 	looks chan struct{}
 	// listed releases were fetched to find the latest version, by source and
 	// version.
@@ -236,7 +236,7 @@ type copier struct {
 	parsing chan struct{}
 }
 
-// finisher writes the files beside the releases.
+// finisher writes the files next to the releases.
 type finisher struct {
 	*run
 	// lost releases are in the lock, but not in the mirror.

@@ -25,7 +25,7 @@ import (
 // userAgent is who asks, in the logs of the registry.
 const userAgent = "clusterctl-repo"
 
-// session makes the requests to one registry as somebody. It lies under the
+// session makes the requests to one registry with one credential. It lies under the
 // client of package transport, which repeats and waits, so that every request
 // has a token that is valid now.
 //

@@ -19,7 +19,7 @@ const (
 	RefreshTokenVariable = "OCI_REFRESH_TOKEN"
 )
 
-// Credential is what a registry gets to see. The zero Credential is nobody.
+// Credential is what a registry gets to see. The zero Credential is anonymous.
 type Credential struct {
 	UserName, Password string
 	// AccessToken is sent to the registry as it is.
@@ -35,7 +35,7 @@ func (c Credential) String() string { return "credential" }
 // GoString hides everything.
 func (c Credential) GoString() string { return c.String() }
 
-// Credentials finds the credential for a registry; it may be nobody.
+// Credentials finds the credential for a registry; it may be anonymous.
 type Credentials func(ctx context.Context, host string) (Credential, error)
 
 // StaticCredential returns c for every registry. It is meant for a destination,
@@ -44,7 +44,7 @@ func StaticCredential(c Credential) Credentials {
 	return func(context.Context, string) (Credential, error) { return c, nil }
 }
 
-// FirstCredential asks one after the other until one of them knows somebody.
+// FirstCredential asks one after the other until one of them knows one.
 func FirstCredential(sources ...Credentials) Credentials {
 	return func(ctx context.Context, host string) (Credential, error) {
 		for _, source := range sources {
@@ -58,7 +58,7 @@ func FirstCredential(sources ...Credentials) Credentials {
 
 // DockerCredentials finds what `docker login` stored: in a configuration file,
 // or with the credential helper that it names. A file that does not exist
-// knows nobody. The files are read when the first registry asks for somebody.
+// knows none. The files are read when the first registry asks.
 func DockerCredentials(files ...string) Credentials {
 	var sources []Credentials
 	for _, file := range files {

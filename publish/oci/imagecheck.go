@@ -75,7 +75,7 @@ func (d *Repository) platforms(ctx context.Context, reference string) ([]string,
 			return nil, fmt.Errorf("%s has no valid index: %w", d.reference(reference), err)
 		}
 		for _, m := range index.Manifests {
-			// Attestations stand beside the images, for a platform "unknown".
+			// Attestations stand next to the images, for a platform "unknown".
 			if p := m.Platform; p != nil && p.OS != "unknown" {
 				out = append(out, platformName(*p))
 			}

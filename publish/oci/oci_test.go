@@ -128,7 +128,7 @@ func TestDigest(t *testing.T) {
 		o.Annotations = map[string]string{v1.AnnotationCreated: "2026-01-01T00:00:00Z"}
 	})
 	result, err := d.Put(t.Context(), acme(repo.BytesArtifact(layouts.ChecksumFile, []byte("x\n"))))
-	if err != nil || !result.Unchanged || !strings.Contains(fmt.Sprint(result.Notes), "the files are equal, but what is said about them is not") {
+	if err != nil || !result.Unchanged || !strings.Contains(fmt.Sprint(result.Notes), "the files are equal, but their titles and annotations are not") {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
@@ -375,12 +375,12 @@ func TestReadOthers(t *testing.T) {
 
 func TestArchiveRefusals(t *testing.T) {
 	for want, data := range map[string][]byte{
-		`"../x" is not a valid release file name`:       archive(t, tar.Header{Name: "../x", Typeflag: tar.TypeReg}),
-		`"a/b.yaml" is not a valid release file name`:   archive(t, tar.Header{Name: "a/b.yaml", Typeflag: tar.TypeReg}),
-		`"l" is not a plain file`:              archive(t, tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}),
-		`"./a" is there twice`:              archive(t, tar.Header{Name: "a", Typeflag: tar.TypeReg}, tar.Header{Name: "./a", Typeflag: tar.TypeReg}),
-		"it holds more than 67108864 bytes": archive(t, tar.Header{Name: "a", Typeflag: tar.TypeReg, Size: 40 << 20}, tar.Header{Name: "b", Typeflag: tar.TypeReg, Size: 40 << 20}),
-		"gzip: invalid header":              []byte("no archive at all"),
+		`"../x" is not a valid release file name`:     archive(t, tar.Header{Name: "../x", Typeflag: tar.TypeReg}),
+		`"a/b.yaml" is not a valid release file name`: archive(t, tar.Header{Name: "a/b.yaml", Typeflag: tar.TypeReg}),
+		`"l" is not a plain file`:                     archive(t, tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}),
+		`"./a" is there twice`:                        archive(t, tar.Header{Name: "a", Typeflag: tar.TypeReg}, tar.Header{Name: "./a", Typeflag: tar.TypeReg}),
+		"it holds more than 67108864 bytes":           archive(t, tar.Header{Name: "a", Typeflag: tar.TypeReg, Size: 40 << 20}, tar.Header{Name: "b", Typeflag: tar.TypeReg, Size: 40 << 20}),
+		"gzip: invalid header":                        []byte("no archive at all"),
 	} {
 		s := serve(t)
 		m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: v1.DescriptorEmptyJSON,
@@ -415,11 +415,11 @@ func TestVersionsAreSortedAndPaged(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for name, tc := range map[string]struct{ host, repository, want string }{
-		"no host":    {"", "a/b", "no host of a registry"},
-		"a URL":      {"https://ghcr.io", "a/b", "no host of a registry"},
+		"no host":    {"", "a/b", "not the host of a registry"},
+		"a URL":      {"https://ghcr.io", "a/b", "not the host of a registry"},
 		"upper case": {"ghcr.io", "Acme/b", "lower-case letters"},
-		"no name":    {"ghcr.io", "", "no name of a repository"},
-		"a tag":      {"ghcr.io", "a/b:v1", "no name of a repository"},
+		"no name":    {"ghcr.io", "", "not the name of a repository"},
+		"a tag":      {"ghcr.io", "a/b:v1", "not the name of a repository"},
 	} {
 		if _, err := oci.New(oci.Options{Host: tc.host, Repository: tc.repository}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", name, err)

@@ -22,7 +22,7 @@ import (
 // (OCI distribution specification, "Pushing Manifests").
 const maxManifest = 4 << 20
 
-// Media types that are no artifact of files.
+// Media types that are not artifacts.
 const (
 	dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
 	dockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
@@ -129,7 +129,7 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 		}
 		r.Artifacts = packed
 	} else if untitled > 0 {
-		r.Incomplete = fmt.Sprintf("has layers without the name of a file (%d), which other readers may take for something", untitled)
+		r.Incomplete = fmt.Sprintf("has layers without the name of a file (%d), which other readers may treat as something", untitled)
 	}
 	r.Sort()
 	return r, nil

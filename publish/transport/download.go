@@ -176,7 +176,7 @@ func (d *download) connect() error {
 	return d.take(resp)
 }
 
-// take reads on from an answer, if that goes on where the last one ended.
+// take reads on from an answer, if that continues where the last one ended.
 func (d *download) take(resp *http.Response) error {
 	if err := d.accept(resp); err != nil {
 		drain(resp.Body)
@@ -186,7 +186,7 @@ func (d *download) take(resp *http.Response) error {
 	return nil
 }
 
-// accept checks whether the answer goes on where the last one ended.
+// accept checks whether the answer continues where the last one ended.
 func (d *download) accept(resp *http.Response) error {
 	from, size := int64(0), resp.ContentLength
 	switch {
@@ -309,7 +309,7 @@ type closed struct{}
 func (closed) Read([]byte) (int, error) { return 0, errClosed }
 func (closed) Close() error             { return nil }
 
-// Status is an answer that is no success.
+// Status is an answer that is not a success.
 type Status struct {
 	Code   int
 	Method string

@@ -155,7 +155,7 @@ func (e *RateLimitError) Error() string {
 // and signed links have their signature there: pass the error through Clean.
 //
 // The error is a *RateLimitError if a server asks for too long a pause, wraps
-// *publish.Temporary if nobody knows whether the server did its work or if the
+// *publish.Temporary if it is unknown whether the server did its work or if the
 // network may recover, and is the cause of the context once that is done.
 func New(base http.RoundTripper, policy Policy, credentials ...Credential) *http.Client {
 	if base == nil {

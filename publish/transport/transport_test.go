@@ -428,7 +428,7 @@ func TestRefusedRedirects(t *testing.T) {
 		{"no encryption", "GET", 302, other.URL + "/?sig=" + secret, true, "without encryption"},
 		{"PUT to another host", "PUT", 307, other.URL + "/?sig=" + secret, false, "redirects a PUT"},
 		{"POST that becomes GET", "POST", 302, "/there?sig=" + secret, false, "use the new address"},
-		{"no URL", "GET", 302, "http://h/%zz?sig=" + secret, false, "no URL"},
+		{"no URL", "GET", 302, "http://h/%zz?sig=" + secret, false, "not a URL"},
 		{"circle", "GET", 302, "/?sig=" + secret, false, "stopped after 10 redirects"},
 	}
 	for _, tt := range tests {

@@ -25,7 +25,7 @@ const (
 	ipamGroup         = "ipam.cluster.x-k8s.io"
 )
 
-// The core kinds that checks are about, beside the roles of the contract.
+// The core kinds that checks are about, next to the roles of the contract.
 const (
 	cluster        = "Cluster"
 	machine        = "Machine"

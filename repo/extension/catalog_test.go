@@ -152,8 +152,8 @@ func TestDecode(t *testing.T) {
 		`{"status":"Success","retryAfterSeconds":"5"}`: "retryAfterSeconds is a string",
 		`{"status":7}`: "status is a number",
 		`[]`:           "JSON array instead of an object",
-		`<html>`:       "no JSON",
-		``:             "no JSON",
+		`<html>`:       "not JSON",
+		``:             "not JSON",
 	} {
 		_, err := h.Decode([]byte(body))
 		if got := ""; err != nil {

@@ -131,7 +131,7 @@ func (u Upgrade) workers(from, to semver.Version, controlPlane, steps []string) 
 }
 
 // defaulted are the steps that Cluster API takes if a plan has none for workers: one
-// after each skew, and the last. Without a version for one of them it goes on with
+// after each skew, and the last. Without a version for one of them it continues with
 // none at all.
 func (u Upgrade) defaulted(from, to semver.Version, controlPlane []string) (steps []string, ok bool) {
 	byMinor := map[uint64]string{}

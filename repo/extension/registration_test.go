@@ -129,7 +129,7 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, c := range map[string]extension.Config{"no Certificate": {Name: "acme"}, "no name": {Name: "a.b", CA: []byte("x")}, "no namespace": {Name: "a", Namespace: "A", CA: []byte("x")}} {
+	for want, c := range map[string]extension.Config{"no Certificate": {Name: "acme"}, "not a valid name": {Name: "a.b", CA: []byte("x")}, "no namespace": {Name: "a", Namespace: "A", CA: []byte("x")}} {
 		if _, err := s.Write(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v instead of %q", err, want)
 		}

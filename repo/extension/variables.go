@@ -44,7 +44,7 @@ func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, pro
 		return nil, nil
 	}
 	if len(text) > MaxObject {
-		return nil, []VariableProblem{{InvalidVariable, "", fmt.Sprintf("the definitions have %d bytes, more than an API server takes for a ClusterClass", len(text))}}
+		return nil, []VariableProblem{{InvalidVariable, "", fmt.Sprintf("the definitions have %d bytes, more than an API server accepts in a ClusterClass", len(text))}}
 	}
 	docs := yamldoc.Parse(yamldoc.NewFile("answer", text)).Docs
 	if len(docs) == 0 || docs[0].Root == nil {

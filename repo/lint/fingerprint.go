@@ -161,7 +161,7 @@ func locate(pieces [][]Finding, texts *texts) {
 	}
 }
 
-// valueWalk finds the paths of nodes. An entry of a list is told by its name where
+// valueWalk finds the paths of nodes. An entry of a list is recognised by its name where
 // it has one, because others may be put in front of it.
 type valueWalk struct {
 	// nodes are those that are still to be found, and most how many the map has held.

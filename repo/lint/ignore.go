@@ -26,11 +26,11 @@ type Ignore struct {
 	Reason string
 	// First and Last are the lines it is about.
 	First, Last int
-	// used holds the rules that it silenced.
+	// used holds the rules that it suppressed.
 	used map[string]bool
 }
 
-// Used reports whether the comment silenced a finding of a rule, by its
+// Used reports whether the comment suppressed a finding of a rule, by its
 // normalized ID.
 func (i *Ignore) Used(rule string) bool { return i.used[rule] }
 
@@ -251,15 +251,15 @@ func (r *Report) suppress(ignores []*Ignore, foreign bool) {
 	r.Findings = kept
 }
 
-// silence holds which comment silences a rule in each line of a file: the first
+// silence holds which comment suppresses a rule in each line of a file: the first
 // one.
 type silence struct {
 	by map[int]*Ignore
-	// after leads from a silenced line to one that may not be.
+	// after leads from a suppressed line to one that may not be.
 	after map[int]int
 }
 
-// at returns the comment that silences a line, or nil.
+// at returns the comment that suppresses a line, or nil.
 func (s *silence) at(line int) *Ignore {
 	if s == nil {
 		return nil
@@ -273,7 +273,7 @@ func (s *silence) add(i *Ignore) {
 	}
 }
 
-// free returns the first line from one on that is not silenced.
+// free returns the first line from one on that is not suppressed.
 func (s *silence) free(line int) int {
 	end := line
 	for s.after[end] != 0 {

@@ -241,7 +241,7 @@ func (p *Pass) each(files []*File) []Pass {
 func (p *Pass) Asked() bool { return p.asked }
 
 // Images asks the registries for images. Only rules with the flag CheckImages may
-// ask. One that cannot be asked for is no finding: the report is incomplete then.
+// ask. One that cannot be asked for is not a finding: the report is incomplete then.
 func (p *Pass) Images(names []ImageName) []Image { return p.part.images(names) }
 
 // Report adds a finding; rule and severity are filled in if they are not set.

@@ -12,7 +12,7 @@ import (
 // Severity says how bad a finding is.
 type Severity int
 
-// The severities. Off is only used in configuration: it silences a rule.
+// The severities. Off is only used in configuration: it suppresses a rule.
 const (
 	Off Severity = iota
 	Info

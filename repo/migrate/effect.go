@@ -26,7 +26,7 @@ const rounds = 3
 // CompareEffects returns a finding for each class whose patches have another effect than
 // before: for a Cluster with the defaults, with values for all variables, and for
 // each Cluster in the files. Templates and Clusters are looked for in the folder of
-// the class. What cannot be computed, or not be migrated, is passed over; the
+// the class. What cannot be computed, or not be migrated, is skipped; the
 // migration has reported it.
 func CompareEffects(ctx context.Context, files []*File, c *table.Contract) []Finding {
 	folders := map[string]*folder{}

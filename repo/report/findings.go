@@ -201,7 +201,7 @@ func scope(r *lint.Report) string {
 	return fmt.Sprintf("in %s of %s", phrase.Count(r.Files, "file"), phrase.Count(r.Releases, "release"))
 }
 
-// silenced counts what comments and files among the judged ones silence; empty if
+// suppressed counts what comments and files among the judged ones silence; empty if
 // that is nothing.
 func silenced(r *lint.Report) string {
 	var parts []string

@@ -53,7 +53,7 @@ func nasty() *lint.Report {
 		Source: "experience", Why: "Without `a tag` users get <latest>.\nThat changes.", Fix: "Add a tag.",
 	}
 	note := &lint.Rule{ID: "VAR001", Name: "default", Title: "A variable has one default", Severity: lint.Info, Proof: lint.Contract, Source: "contract", Why: "It is confusing.", Fix: ""}
-	unused := &lint.Rule{ID: "ZZZ001", Name: "silent", Title: "Nobody hears of it", Severity: lint.Warning, Proof: lint.Practice, Source: "none", Why: "None.", Fix: "None."}
+	unused := &lint.Rule{ID: "ZZZ001", Name: "silent", Title: "Users do not see it", Severity: lint.Warning, Proof: lint.Practice, Source: "none", Why: "None.", Fix: "None."}
 	const release = "repository/infrastructure-acme/v1.2.3"
 	r := &lint.Report{
 		Files: 7, Releases: 2, Providers: 1,
@@ -72,7 +72,7 @@ func nasty() *lint.Report {
 			{Rule: image, Severity: lint.Error, File: release + "/infrastructure-components.yaml", Pos: pos(41, 16), End: pos(41, 33), Object: "Deployment acme-system/manager",
 				Message: "the image ghcr.io/acme/acme has no tag", Source: "        image: ghcr.io/acme/acme", Fingerprint: "09"},
 			{Rule: note, Severity: lint.Info, File: release + "/infrastructure-components.yaml", Message: "about the file", Fingerprint: "0a"},
-			{Rule: series, Severity: lint.Error, File: "repository/infrastructure-acme/v1.3.0/metadata.yaml", Pos: pos(4, 3), End: pos(4, 11), Message: "there is no series 1.3", Source: "  - major: 1", Fingerprint: "0b"},
+			{Rule: series, Severity: lint.Error, File: "repository/infrastructure-acme/v1.3.0/metadata.yaml", Pos: pos(4, 3), End: pos(4, 11), Message: "series 1.3 is missing", Source: "  - major: 1", Fingerprint: "0b"},
 			{Rule: note, Severity: lint.Info, File: "repository/infrastructure-acme", Message: "about the provider", Fingerprint: "0c"},
 		},
 	}

@@ -47,7 +47,7 @@ type FixedFile struct {
 // refused if the file is not the one that was checked, if another value would
 // change, or if it would bring a new finding; each file is changed with all its
 // other fixes, in one step, or not at all. The checksums next to a changed file
-// are made anew if they were right; what a signature or a provenance statement
+// are rewritten if they were right; what a signature or a provenance statement
 // covers is not changed, which is an error.
 func Fix(ctx context.Context, dir string, o Options, known map[string]bool, write bool) (*Fixed, error) {
 	o.edits = true

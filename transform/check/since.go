@@ -22,7 +22,7 @@ import (
 // Since checks a folder as it was at a revision of the git repository that it is
 // in, and returns the findings, with files named as they are now. A folder that
 // did not exist has none, nor has one that could not be built; Options.Source.Note
-// is told why. What git takes for renamed has the names of today, so that its findings
+// is told why. What git treats as renamed has the names of today, so that its findings
 // are not new. A revision that is not known is a *transform.InputError.
 func Since(ctx context.Context, revision, dir string, o Options) (_ *lint.Report, err error) {
 	tree, err := git.Open(ctx, dir)

@@ -105,7 +105,7 @@ func (p printed) WriteTo(w io.Writer) (int64, error) {
 }
 
 // renderProvider renders objects, and also writes them if print is set: then only
-// their identity is left beside the text.
+// their identity is left next to the text.
 func renderProvider(ctx context.Context, in ProviderInput, print bool) (*Components, []object, error) {
 	template, err := variablesOf(in.File)
 	if err != nil {

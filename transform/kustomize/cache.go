@@ -20,7 +20,7 @@ const cacheLimit = 256 << 20
 
 // Cache keeps what was built from files, until one of the files changes. It is a
 // folder of entries, each of which says what its maker saw: the content of each file it
-// read, and what it looked for in vain. It counts only as long as all of that is the
+// read, and what it did not find. It counts only as long as all of that is the
 // same. It is safe for concurrent use, also by several
 // processes. A nil Cache holds nothing.
 type Cache struct {
@@ -93,7 +93,7 @@ func (c *Cache) Get(key string, ask func(question string) string) (result []byte
 }
 
 // Put keeps a result. What cannot be kept is made again next time, so that it
-// tells nobody.
+// tells none.
 func (c *Cache) Put(key string, saw Seen, result []byte) {
 	if c == nil || len(result) > cacheLimit/8 {
 		return

@@ -92,7 +92,7 @@ func (e *MissingError) Error() string {
 
 // maxLoads is how often a build may load kustomizations. They are loaded again
 // for each reference, so a few that refer twice to the next one would keep a
-// machine busy for ever. The largest known build needs 15.
+// machine busy forever. The largest known build needs 15.
 const maxLoads = 1000
 
 // visit is what the scan knows about a folder.

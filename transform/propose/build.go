@@ -292,7 +292,7 @@ func (p *proposer) kustomization(dir string) (file string, data []byte) {
 }
 
 // sourceOf finds the file that a missing one is made from: as a recipe says, or
-// the one beside it whose name it extends, as in manager_image_patch_edited.yaml.
+// the one next to it whose name it extends, as in manager_image_patch_edited.yaml.
 func (p *proposer) sourceOf(missing string) string {
 	for _, product := range p.release.Generated {
 		if product.To == missing && len(product.From) == 1 && p.isFile(product.From[0]) {

@@ -38,7 +38,7 @@ type Migration struct {
 // Migrate completes the migration of a folder that is a source tree: labels are
 // added where a build proves that they say the truth, and findings tell what is
 // left to do in CRDs, roles and metadata.yaml. Names in the report begin with
-// prefix. A folder that is no source tree stays as it is.
+// prefix. A folder that is not a source tree stays as it is.
 func Migrate(ctx context.Context, dir, prefix string, r *migrate.Report, o Migration) error {
 	s := &side{ctx: ctx, dir: dir, prefix: prefix, report: r, opts: o, overlay: map[string][]byte{}, disk: map[string][]byte{}}
 	read := map[string]bool{}

@@ -55,7 +55,7 @@ func (d *developing) build(ctx context.Context, env *cli.Env, args []string) (co
 		return "", err
 	}
 	for _, note := range made.Notes {
-		env.Say("note: %v", note)
+		env.Say("info: %v", note)
 	}
 	for _, name := range others {
 		b, err := d.source.Build(ctx, env, name)

@@ -123,7 +123,7 @@ func proposed(env *cli.Env, p *propose.Proposal, dir, file string, print bool) e
 		env.Say("%s", text)
 	}
 	for _, text := range p.LeftOut {
-		env.Say("note: %s", text)
+		env.Say("info: %s", text)
 	}
 	if print {
 		if p.Problem != nil {

@@ -23,7 +23,7 @@ func buildSuite(ctx context.Context, env *cli.Env, f *targets.Suite, s *targets.
 		return err
 	}
 	for _, r := range append(suite.Unset, suite.Config.Remarks...) {
-		env.Say("note: %v", r)
+		env.Say("info: %v", r)
 	}
 	made, err := suite.Build(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func buildSuite(ctx context.Context, env *cli.Env, f *targets.Suite, s *targets.
 		env.Say("info: %s; built as the suite's own loader does, because the framework refuses this", suite.Own)
 	}
 	for _, r := range append(made.Idle, made.Repeated...) {
-		env.Say("note: %v", r)
+		env.Say("info: %v", r)
 	}
 	if err := put(ctx, env, made.Releases, out); err != nil {
 		return err

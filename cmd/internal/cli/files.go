@@ -78,7 +78,7 @@ func (e *Env) ReadInput() ([]byte, error) {
 	return data, nil
 }
 
-// WriteOutput writes a file that the user named. What is no regular file, such as
+// WriteOutput writes a file that the user named. What is not a regular file, such as
 // /dev/stdout or a link, is written to and not replaced.
 func (e *Env) WriteOutput(name string, data []byte) error {
 	if info, err := os.Lstat(e.Path(name)); err != nil || info.Mode().IsRegular() {

@@ -95,7 +95,7 @@ var Glossary = map[string]string{
 	"role":                        "all kinds have this `ROLE` (default: recognized by name and fields)",
 	"select":                      "apply only these `RULES`: IDs, names or families",
 	"server-name":                 "the certificate must be for this `NAME` (default: the Service, or the host)",
-	"service":                     "the server is behind this Service, `NAMESPACE/NAME`",
+	"service":                     "the server belongs to this Service, `NAMESPACE/NAME`",
 	"setting":                     "send this setting with each request, `KEY=VALUE`",
 	"shard":                       "take only the part `I/N`, such as 3/8; job/8 in an Indexed Job of Kubernetes",
 	"sign-key":                    "sign " + layouts.ChecksumFile + " with the private key in this PEM `FILE`, whose password is in COSIGN_PASSWORD",

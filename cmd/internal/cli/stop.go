@@ -23,7 +23,7 @@ type stopping struct {
 	shut bool
 	// written are the output files that are whole.
 	written []string
-	// stepwise is set for verbs that make their work visible in whole steps, and go on
+	// stepwise is set for verbs that make their work visible in whole steps, and continue
 	// where they were left.
 	stepwise bool
 	// line is where a line of progress stands, and said tells that something was

@@ -138,7 +138,7 @@ func (f *driveFlags) run(ctx context.Context, env *cli.Env, template string) err
 	})
 }
 
-// linger is how long the watch goes on after the end, for what is under way.
+// linger is how long the watch continues after the end, for what is under way.
 const linger = 2 * time.Second
 
 func tellLeft(env *cli.Env, cluster *live.Cluster, left []string) {

@@ -42,7 +42,7 @@ func watchCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Judge how controllers behave in a running cluster, only reading",
-		Long: `Watches a management cluster and judges what its controllers do, beside a test
+		Long: `Watches a management cluster and judges what its controllers do, next to a test
 run or a person at work. It only reads: one LIST and one WATCH for each resource
 of *.cluster.x-k8s.io, for Secrets, of which only the sizes of the values are
 kept, for Leases, and with --events for Events. Resources that must not be read
@@ -54,7 +54,7 @@ Findings are shown as they are made. After --for, or when interrupted with ^C,
 the report is written; with --record everything can be judged again by "contract
 replay". The exit code is 1 if there are findings at or above --fail-on, and 3 if
 nothing that happened could be judged.`,
-		Example: `  # Beside an end-to-end test
+		Example: `  # During an end-to-end test
   clusterctl-repo contract watch --kubeconfig management.kubeconfig \
       --record life.jsonl.gz &
   watcher=$!

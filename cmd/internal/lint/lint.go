@@ -347,7 +347,7 @@ func (f *flags) lint(ctx context.Context, env *cli.Env, names []string, o check.
 			repositories = append(repositories, r.Repository)
 		}
 	}
-	// What an interrupt kept from being read is no finding and no failure.
+	// What an interrupt kept from being read is not a finding and no failure.
 	return all, repositories, ctx.Err()
 }
 

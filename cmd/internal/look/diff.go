@@ -98,7 +98,7 @@ compared with itself.
 }
 
 // sides opens what is compared. How to build a source tree does not concern a release
-// beside it, and a tree that is built in memory has no checksums or provenance to
+// next to it, and a tree that is built in memory has no checksums or provenance to
 // compare.
 func sides(ctx context.Context, env *cli.Env, names []string, s *targets.Source) (sides [2][]*repo.Release, err error) {
 	var finished [2]bool

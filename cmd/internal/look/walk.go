@@ -137,7 +137,7 @@ func (o *walkOptions) fill(ctx context.Context, s *subject, p *inventory.Provide
 	versions := newestFirst(listed)
 	p.Versions = len(versions)
 	if len(versions) == 0 {
-		return errors.New("the place has no version that clusterctl reads")
+		return errors.New("clusterctl reads no version of this place")
 	}
 	series := map[string]*metadata.Metadata{}
 	for _, v := range versions {

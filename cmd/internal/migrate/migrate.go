@@ -47,7 +47,7 @@ cannot be migrated is left as it is, or marked with a comment, and reported; the
 exit code is then 1.
 
 Without an argument the current folder is migrated. In a folder, hidden folders,
-vendor and node_modules are passed over. A URL of a release, as clusterctl takes
+vendor and node_modules are skipped. A URL of a release, as clusterctl takes
 it, is migrated for the diff only.
 
 The source tree of a provider is also built, in memory. CRDs get the label of the

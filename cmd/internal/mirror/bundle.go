@@ -24,7 +24,7 @@ func bundleTo(env *cli.Env, f *flags, opts *mirror.Options) error {
 	}
 	opts.Bundle = env.Path(f.to)
 	if info, err := os.Stat(filepath.Dir(opts.Bundle)); err != nil || !info.IsDir() {
-		return cli.Usagef("--to %s: there is no folder %s", f.to, filepath.Dir(f.to))
+		return cli.Usagef("--to %s: the folder %s does not exist", f.to, filepath.Dir(f.to))
 	}
 	f.to = mirror.Staging(opts.Bundle)
 	return nil

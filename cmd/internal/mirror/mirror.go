@@ -263,7 +263,7 @@ func tellMirror(env *cli.Env, result *mirror.Result, dir string) {
 	}
 }
 
-// mirrorTo opens the destination, and finds the folder for the files beside it.
+// mirrorTo opens the destination, and finds the folder for the files next to it.
 func mirrorTo(env *cli.Env, f *flags, opts *mirror.Options) error {
 	if dir, ok := strings.CutPrefix(f.to, "static:"); ok && f.settings.URL == "" && f.out == "" {
 		if lock, err := mirror.ReadLock(env.Path(dir)); err == nil {

@@ -20,10 +20,10 @@ func pruneCommand(env *cli.Env) *cobra.Command {
 		Short: "Remove releases and leftovers from a mirror",
 		Long: `Removes the named versions or ranges, and with --keep all but the newest
 versions of each provider. clusterctl.yaml, the lock file, the list of images
-and the checksums are written anew. What stopped runs left is always removed,
+and the checksums are rewritten. What stopped runs left is always removed,
 and with --unlisted also every file that is in no list. With --sign-key, the
 mirror must have been signed with that key, or else its releases with one that
-is trusted. If the releases are not in DIR, those that their place lacks by now
+is trusted. If the releases are not in DIR, those that their place now lacks
 can be named, and are only forgotten.`,
 		Example: `  # Only the three newest versions of each provider stay
   clusterctl-repo mirror prune /srv/mirror --keep 3

@@ -26,8 +26,8 @@ func repairCommand(env *cli.Env) *cobra.Command {
 		Use:   "repair DIR",
 		Short: "Restore what is missing or damaged in a mirror",
 		Long: `Copies again what is missing or damaged in a mirror, from where the lock file
-says that it came from, or from the TARGETs of --from, and writes the files
-beside the releases anew. Only the content of the lock file is accepted. Each
+says that it came from, or from the TARGETs of --from, and rewrites the other
+files of the mirror. Only the content of the lock file is accepted. Each
 release is replaced in one step. After the mirror was moved, repair makes its
 clusterctl.yaml default to the new place. With --sign-key, the mirror must have
 been signed with that key, or else its releases with one that is trusted.`,

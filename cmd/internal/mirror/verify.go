@@ -32,7 +32,7 @@ func verifyCommand(env *cli.Env) *cobra.Command {
 SHA256SUMS; a bundle is read without being unpacked. Missing, damaged and
 unexpected files are findings, and so is what a stopped run left. With
 --verify-key, SHA256SUMS of the mirror must be signed, or else every release in
-it, and the files beside them must be what mirror makes of these. Nothing is sent
+it, and the other files must be what mirror makes of these. Nothing is sent
 over the network.`,
 		Example: `  clusterctl-repo mirror verify /srv/mirror
   clusterctl-repo mirror verify /srv/mirror --verify-key cosign.pub -o json`,
@@ -133,7 +133,7 @@ func checkReleases(ctx context.Context, env *cli.Env, name string, keys *trust.V
 	if len(report.Problems) > 0 {
 		return nil
 	}
-	// No signature covers the files beside the releases, so they must follow from
+	// No signature covers the files next to the releases, so they must follow from
 	// them.
 	differ, err := mirror.Derived(ctx, opts)
 	for _, file := range differ {
@@ -161,7 +161,7 @@ func writeMirrorReport(env *cli.Env, w io.Writer, format string, r *mirror.Repor
 		fmt.Fprintf(&b, "%s: %s: %s\n", p.Path, p.Kind, p.Message)
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "note: %s\n", n)
+		fmt.Fprintf(&b, "info: %s\n", n)
 	}
 	word := "the mirror is whole"
 	if n := len(r.Problems); n > 0 {

@@ -158,11 +158,11 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 	if _, err := os.Lstat(env.Path(name)); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `/\`) {
 		p, err := layouts.ParseLabel(name)
 		if err != nil {
-			return nil, cli.Usagef("%s: there is no such folder, and %w", arg, err)
+			return nil, cli.Usagef("%s: the folder does not exist, and %w", arg, err)
 		}
 		url, ok := urls[p]
 		if !ok {
-			return nil, cli.Usagef("%s: there is no such folder, and clusterctl does not know this provider; give its URL, or a clusterctl.yaml that names it: %s", arg, phrase.Unknown("label", p.Label(), builtIn()))
+			return nil, cli.Usagef("%s: the folder does not exist, and clusterctl does not know this provider; give its URL, or a clusterctl.yaml that names it: %s", arg, phrase.Unknown("label", p.Label(), builtIn()))
 		}
 		w, err := wantURL(env, url, p, version)
 		return []mirror.Want{w}, err

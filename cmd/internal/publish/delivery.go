@@ -108,7 +108,7 @@ func (d *delivery) checkRecord(env *cli.Env) error {
 	}
 	name := env.Path(d.receipt)
 	if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
-		return cli.Usagef("--receipt %s: there is no folder %s", d.receipt, filepath.Dir(d.receipt))
+		return cli.Usagef("--receipt %s: the folder %s does not exist", d.receipt, filepath.Dir(d.receipt))
 	}
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return cli.Usagef("--receipt %s: it is a folder", d.receipt)

@@ -199,7 +199,7 @@ func labelsOf(releases []*repo.Release) []string {
 }
 
 // onlyFiles leaves the files of a release that match one of the patterns, or
-// all if there is no pattern. The checksums are made anew for what is left.
+// all if there is no pattern. The checksums are rewritten for what is left.
 func onlyFiles(ctx context.Context, r *repo.Release, patterns []string) (*repo.Release, error) {
 	if len(patterns) == 0 {
 		return r, nil

@@ -76,7 +76,7 @@ func note(env *cli.Env, n transform.Note) {
 	if n.Detail {
 		env.Detail("%s", n.Text)
 	} else {
-		env.Say("note: %s", n.Text)
+		env.Say("info: %s", n.Text)
 	}
 }
 

@@ -29,7 +29,7 @@ func Width(w io.Writer) int {
 	return columns
 }
 
-// Wrap puts words after what a line begins with, and goes on in the next one where the
+// Wrap puts words after what a line begins with, and continues in the next one where the
 // width ends, indented by a number of columns.
 func Wrap(line, text string, width, indent int) string {
 	var out strings.Builder

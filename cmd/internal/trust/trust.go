@@ -135,7 +135,7 @@ func Approve(ctx context.Context, env *cli.Env, p *policy.Policy, r *repo.Releas
 }
 
 // ApproveRepository puts approved releases in the place of all in a repository,
-// and refuses what lies beside them and could be read as a release.
+// and refuses what lies next to them and could be read as a release.
 func ApproveRepository(ctx context.Context, env *cli.Env, p *policy.Policy, r *repo.Repository) error {
 	var problems []string
 	odd := func(list []repo.Oddity, harmless ...repo.OddityKind) {

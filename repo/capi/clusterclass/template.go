@@ -206,7 +206,7 @@ func (n Naming) Render(text string) (string, error) {
 	return "", fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "template: "))
 }
 
-// Unnamed returns why a text is no name of an object; "" if it is one.
+// Unnamed returns why a text is not a valid name of an object; "" if it is one.
 func Unnamed(name string) string {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		return problems[0]

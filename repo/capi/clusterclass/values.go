@@ -20,7 +20,7 @@ type Problem struct {
 	Message string
 }
 
-// Problems returns what admission has against a reference
+// Problems returns why admission refuses a reference
 // (internal/topology/check, ClusterClassTemplateIsValid). Values that are no
 // texts are left out, and so is the template of a remediation, which admission
 // does not look at.

@@ -44,7 +44,7 @@ type Fault struct {
 // types are the types of values.
 var types = [...]string{"object", "array", "string", "integer", "number", "boolean"}
 
-// SchemaFaults returns what Cluster API has against the schema of a variable
+// SchemaFaults returns why Cluster API refuses the schema of a variable
 // (internal/topology/variables, validateClusterClassVariable; apiextensions-apiserver
 // pkg/apiserver/schema, ValidateStructural).
 func (c *Class) SchemaFaults(v Variable) []Fault {

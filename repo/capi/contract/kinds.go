@@ -85,7 +85,7 @@ func (p Profile) Kinds(crds []*crd.CRD) []*Kind {
 	return out
 }
 
-// classifier knows what stands beside a definition.
+// classifier knows what stands next to a definition.
 type classifier struct {
 	profile  Profile
 	known    map[[2]string]bool

@@ -45,7 +45,7 @@ func plural(word string) string {
 // noun is a word, or the end of words, and its plural.
 type noun struct{ singular, plural string }
 
-// acronyms are those that end in S. The library takes them for words in upper
+// acronyms are those that end in S. The library treats them as words in upper
 // case and then does not find them in the name.
 var acronyms = [...]string{"aes", "bss", "cmos", "des", "dns", "ess", "fcs", "https", "ids", "ips", "mpls", "pots"}
 

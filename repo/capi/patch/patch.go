@@ -107,7 +107,7 @@ type definition struct {
 // by patch as the controller does, and changes the templates. The controller
 // would stop at the first patch that fails; Run reports that patch's failures and
 // goes no further for the templates concerned. Patches that admission refuses are
-// passed over. Global are the values of the Cluster with the builtin ones; the
+// skipped. Global are the values of the Cluster with the builtin ones; the
 // minor version of Cluster API decides what is kept of a patched template.
 func Run(class *clusterclass.Class, global Values, templates []*Template, minor int) []Failure {
 	r := renderers.Get().(*renderer)

@@ -101,7 +101,7 @@ func (p *probe) sameHandlers(w place, r reply, found *extension.DiscoveryRespons
 
 // reached handles answers that are none of a handler: it tries again with what
 // other clients send, and reports with the given check if nothing helps, and with
-// what comes of it. It returns the answer to go on with, and the call that gave it.
+// what comes of it. It returns the answer to continue with, and the call that gave it.
 func (p *probe) reached(ctx context.Context, w place, in call, r reply, id, consequence string) (reply, call, bool) {
 	switch {
 	case r.ok():

@@ -133,7 +133,7 @@ func faults() []fault {
 		}), message: `"OK"`},
 		{id: "LIV008", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			_, _ = io.WriteString(w, "<html>hello</html>")
-		}), message: "no JSON"},
+		}), message: "not JSON"},
 		{id: "LIV008", server: func(s *server) {
 			for i := range extension.MaxHandlers {
 				s.handlers = append(s.handlers, object{"name": fmt.Sprint("h", i), "requestHook": object{"apiVersion": extension.APIVersion, "hook": "BeforeClusterCreate"}})
@@ -181,7 +181,7 @@ func faults() []fault {
 				return
 			}
 			next.ServeHTTP(w, r)
-		}), message: "no JSON"},
+		}), message: "not JSON"},
 		{id: "LIV020", server: func(s *server) {
 			handler(3, "timeoutSeconds", 1)(s)
 			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {

@@ -354,7 +354,7 @@ func (h *handler) follow(ctx context.Context) {
 // last is the answer to the latest call of again.
 func (h *handler) last() extension.Response { return h.latest }
 
-// again calls the hook once more and reports whether it may go on.
+// again calls the hook once more and reports whether it may continue.
 func (h *handler) again(ctx context.Context, when string) bool {
 	r := h.send(ctx, h.in.body)
 	if ctx.Err() != nil {

@@ -123,7 +123,7 @@ func (p *probe) slow(ctx context.Context, config *tls.Config) {
 		return
 	}
 	for _, c := range clients {
-		// A server may have closed the connection by now, which is no answer.
+		// A server may have closed the connection already, which is no answer.
 		if status := c.end(in.timeout); status != 0 && status != http.StatusOK && status != http.StatusRequestTimeout && ctx.Err() == nil {
 			p.add("LIV069", w, "for a request that comes in two parts it answers %d", status)
 			return
@@ -205,7 +205,7 @@ func (p *probe) ready(ctx context.Context) {
 	}
 }
 
-// errUnanswered is no answer to discovery.
+// errUnanswered is not an answer to discovery.
 var errUnanswered = errors.New("discovery fails")
 
 // again compares discovery with the first one, after everything and after a

@@ -77,7 +77,7 @@ func isDefinition(doc string) bool {
 	return true
 }
 
-// spansLines reports whether an expression may go on in the next line.
+// spansLines reports whether an expression may continue in the next line.
 func spansLines(doc string) bool {
 	for line := range strings.Lines(doc) {
 		depth := 0

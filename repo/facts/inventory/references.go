@@ -16,7 +16,7 @@ import (
 // containers whose name speaks of an image, such as --rbac-proxy-image and
 // RELATED_IMAGE_PROXY, and in the text that templates and ConfigMaps carry to
 // machines and clusters, such as static pods. A guess names its tag or digest.
-// CustomResourceDefinitions are not read, and so what is wrong in them is no error.
+// CustomResourceDefinitions are not read, and so what is wrong in them is not an error.
 func References(ctx context.Context, r *repo.Release) ([]Image, error) {
 	return images(ctx, r, withoutDefinitions(ctx, r), func(s *source, found []Image, d *yamldoc.Document, root *yamldoc.Node, top bool) []Image {
 		found = s.images(found, d, root, top)

@@ -39,7 +39,7 @@ type InFile struct {
 // Use is one expression.
 type Use struct {
 	Place
-	Default string `json:"default,omitempty" doc:"what clusterctl takes for the default of this expression, whatever its operator is; absent if that is empty"`
+	Default string `json:"default,omitempty" doc:"what clusterctl treats as the default of this expression, whatever its operator is; absent if that is empty"`
 	Hidden  Hidden `json:"hidden,omitempty" doc:"why clusterctl does not list this use: it is nested in another expression, or in a ClusterClass file; absent if it does"`
 	Comment bool   `json:"comment,omitempty" doc:"the use is in a YAML comment, which clusterctl replaces like any other; absent if not"`
 }

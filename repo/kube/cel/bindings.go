@@ -13,7 +13,7 @@ import (
 )
 
 // bindings are the functions of Kubernetes that are evaluated, by the name of their
-// overload. Rules that call others are passed over.
+// overload. Rules that call others are skipped.
 var bindings = map[string]cel.OverloadOpt{
 	"is_url_string":      says(func(s string) bool { _, err := url.ParseRequestURI(s); return err == nil }),
 	"is_ip":              says(func(s string) bool { _, ok := parseIP(s); return ok }),

@@ -49,7 +49,7 @@ const Keyword = "x-kubernetes-validations"
 // variable of a ClusterClass (apiextensions-apiserver
 // pkg/apis/apiextensions/validation, ValidateCustomResourceDefinitionOpenAPISchema;
 // cluster-api internal/topology/variables, validateSchema). Whether the schema is
-// structural is not judged; where it is not, expressions are passed over. Name is
+// structural is not judged; where it is not, expressions are skipped. Name is
 // what paths begin with; it may be empty.
 func Check(schema *yamldoc.Node, name string) []Fault {
 	c := check{types: map[*yamldoc.Node]*kube.DeclType{}, name: name}

@@ -51,14 +51,14 @@ type Values struct {
 	// Unchanged says that they are also tried as values that do not change, as it is
 	// done for defaults.
 	Unchanged bool
-	// Open reports whether a value is not known. Rules that read it are passed over.
+	// Open reports whether a value is not known. Rules that read it are skipped.
 	// It may be nil.
 	Open func(*yamldoc.Node) bool
 }
 
 // Evaluate returns the rules of a schema that a new value breaks, as the API server
 // evaluates them (apiextensions-apiserver pkg/apiserver/schema/cel, Validate). The
-// value has to match the schema otherwise. Rules that do not compile are passed over, and so are those
+// value has to match the schema otherwise. Rules that do not compile are skipped, and so are those
 // that call functions of Kubernetes without a binding here. Path is where the value stands.
 func Evaluate(schema, value *yamldoc.Node, of Values, path ...string) []Violation {
 	e := evaluation{of: of, types: check{types: map[*yamldoc.Node]*kube.DeclType{}}, known: map[[2]*yamldoc.Node]ref.Val{}, budget: mostPerRun}

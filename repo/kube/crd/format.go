@@ -95,7 +95,7 @@ func checked(format string) bool {
 func (k *check) format(format string, types []string, n *yamldoc.Node) {
 	if n.Kind == yamldoc.String {
 		if valid := formats[plain(format)]; valid != nil && !valid(k, n.Text()) {
-			k.fail(Value, "format", n, "is %s, which is no %s", Show(n), format)
+			k.fail(Value, "format", n, "is %s, want %s", Show(n), format)
 		}
 		return
 	}

@@ -41,7 +41,7 @@ func valid(form func(string) []string) func(string) bool {
 // annotationKey is the form of the key of an annotation.
 func annotationKey(text string) []string { return validation.IsQualifiedName(strings.ToLower(text)) }
 
-// Problems returns what the API server has against the labels and annotations of an
+// Problems returns why the API server refuses the labels and annotations of an
 // object's metadata. Values that are not strings are left out (apimachinery
 // meta/v1/validation, ValidateLabels; api/validation, ValidateAnnotations).
 func Problems(metadata *yamldoc.Node) []Problem {
@@ -67,7 +67,7 @@ func Problems(metadata *yamldoc.Node) []Problem {
 	return out
 }
 
-// Embedded returns what the API server has against an object in a custom resource
+// Embedded returns why the API server refuses an object in a custom resource
 // (apiextensions-apiserver pkg/apiserver/schema/objectmeta, Validate): the fields that
 // all objects have.
 func Embedded(o *yamldoc.Node) []Problem {
@@ -142,7 +142,7 @@ var forms = map[string]func(name string) []string{
 	"rbac.authorization.k8s.io/ClusterRoleBinding": content.IsPathSegmentName,
 }
 
-// NameProblem returns what the API server has against the name of an object, or "".
+// NameProblem returns why the API server refuses the name of an object, or "".
 // Custom resources have the rule of most kinds: a DNS subdomain (apimachinery
 // api/validation, NameIsDNSSubdomain).
 func NameProblem(group, kind, name string) string {

@@ -49,7 +49,7 @@ func TestCheck(t *testing.T) {
 		{"{minLength: 2, maxLength: 3}", "abcd", "2:4  has 4 characters, but may have at most 3"},
 		{"{pattern: ^a}", "b", `2:4  is "b", which does not match ^a`},
 		{"{pattern: (}", "b", ""},
-		{"{type: string, format: ipv4}", "10.0.0.256", `2:4  is "10.0.0.256", which is no ipv4`},
+		{"{type: string, format: ipv4}", "10.0.0.256", `2:4  is "10.0.0.256", want ipv4`},
 		{"{type: integer, format: int32}", "3000000000", "2:4  is 3000000000, which is too large for int32"},
 		{"{minimum: 1, maximum: 5, exclusiveMaximum: true}", "5", "2:4  is 5, but must be less than 5"},
 		{"{minimum: 1}", "0", "2:4  is 0, but must be at least 1"},
@@ -161,12 +161,12 @@ func TestFormats(t *testing.T) {
 		loose bool
 		want  string
 	}{
-		{"{type: boolean, format: date}", "abc", true, `2:4  is "abc", which is no date`},
+		{"{type: boolean, format: date}", "abc", true, `2:4  is "abc", want date`},
 		{"{type: boolean, format: date}", "2020-02-02", true, ""},
 		{"{type: boolean, format: date}", "abc", false, "2:4  is a string, but must be a boolean"},
 		{"{type: boolean, format: whatever}", "abc", true, ""},
 		{"{type: integer, format: date}", "abc", true, "2:4  is a string, but must be an integer"},
-		{"{x-kubernetes-int-or-string: true, format: uuid}", "abc", false, `2:4  is "abc", which is no uuid`},
+		{"{x-kubernetes-int-or-string: true, format: uuid}", "abc", false, `2:4  is "abc", want uuid`},
 		{"{x-kubernetes-int-or-string: true, format: uuid}", "1", false, ""},
 	} {
 		got := strings.Join(check(t, &crd.Checker{Loose: tc.loose}, "s: "+tc.s+"\nv: "+tc.v+"\n", true), "\n")

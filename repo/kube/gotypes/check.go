@@ -21,8 +21,8 @@ import (
 // Kind says how a value does not fit.
 type Kind uint8
 
-// The kinds of problems. The conversion refuses the first three, and goes on
-// without a word at the others.
+// The kinds of problems. The conversion refuses the first three, and continues
+// silently at the others.
 const (
 	// WrongType is a value of another JSON type than the field has.
 	WrongType Kind = iota
@@ -67,7 +67,7 @@ type Problem struct {
 // does. It agrees with the conversion of a document as clusterctl reads it, where
 // all numbers are float64 (apimachinery: DefaultUnstructuredConverter): that
 // fails if and only if a problem is Fatal, and the problems of kind Unknown are
-// its strict errors. Of repeated keys only the last counts, as everywhere.
+// its strict errors. Of repeated keys only the last counts.
 func Check(t *Type, n *yamldoc.Node) []Problem {
 	var c checker
 	c.value(t, n)

@@ -47,7 +47,7 @@ type Options struct {
 // ErrNoDefinitions says that there is nothing to judge.
 var ErrNoDefinitions = errors.New("the files hold no CustomResourceDefinition")
 
-// alone are rules about what stands beside the definitions in a release.
+// alone are rules about what stands next to the definitions in a release.
 var alone = map[string]bool{"conversion-service": true}
 
 // labels are rules about what builds often add later: the label of the contract and

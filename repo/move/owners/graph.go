@@ -165,7 +165,7 @@ func (g *Graph) Add(n *Node) (node *Node, added bool) {
 func (g *Graph) Find(id ID) *Node { return g.byID[id] }
 
 // Link adds an edge, unless its nodes are linked as strongly already. It ignores
-// edges from a node to itself that nobody wrote.
+// edges from a node to itself that are not written.
 func (g *Graph) Link(e *Edge) {
 	if e.From == e.To && !e.Written {
 		return

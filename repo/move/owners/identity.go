@@ -311,7 +311,7 @@ func (b *planner) overlooked(n *Node, ends Step) {
 }
 
 // mistaken returns the step before the move begins in which clusterctl fails to read
-// an object that it takes for one of another kind or name, or never.
+// an object that it treats as one of another kind or name, or never.
 func (b *planner) mistaken(n *Node, id ID) Step {
 	binding := id.Kind == "ClusterResourceSetBinding"
 	if id.Group != map[bool]string{false: coreGroup, true: addonsGroup}[binding] || b.options.Restore {

@@ -10,7 +10,7 @@ const (
 	BlockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
 )
 
-// purposes end the names of Secrets that clusterctl takes for those of a Cluster
+// purposes end the names of Secrets that clusterctl treats as those of a Cluster
 // (util/secret, ParseSecretName).
 var purposes = []string{"-kubeconfig", "-ca", "-etcd", "-sa", "-proxy", "-apiserver-etcd-client"}
 
@@ -250,7 +250,7 @@ func (n *Node) first(want func(*Edge) bool) *Edge {
 
 // spread visits the roots and whatever can be reached from them through the links
 // that are followed. Visit gets the edge that led to the node, nil for a root,
-// and returns whether to go on from there.
+// and returns whether to continue from there.
 func (g *Graph) spread(root func(*Node) bool, follow func(Link) bool, visit func(*Node, *Edge) bool) {
 	g.spreadTo((*Node).movable, root, follow, visit)
 }

@@ -157,7 +157,7 @@ func (b *planner) fail() {
 		if moved && b.s.Objects[i].Has(snapshot.Deleting) && !b.Restore {
 			b.failure(Failure{
 				Step: After, Node: n, Hurts: true,
-				Reason: "it is being deleted, but its copy in the target is not: its controller takes it for wanted and reconciles it again",
+				Reason: "it is being deleted, but its copy in the target is not: its controller treats it as wanted and reconciles it again",
 				Fix:    "wait until it is gone before the move, or delete it again in the target",
 			})
 		}

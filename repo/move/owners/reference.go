@@ -7,7 +7,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// finder looks for fields of one object that name another. Nobody tells which
+// finder looks for fields of one object that name another. Nothing tells which
 // fields of a provider's objects do, so that it goes by names: of objects, and of
 // fields.
 type finder struct {

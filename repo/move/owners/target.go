@@ -239,7 +239,7 @@ func (b *planner) targetObjects(t *target) {
 
 // orphan reports an object that is made in the target for owners of which clusterctl
 // keeps those that are there. It does not learn their UIDs, and so writes those of the
-// source, which Kubernetes takes for owners that are gone (mover.go,
+// source, which Kubernetes treats as owners that are gone (mover.go,
 // createTargetObject and buildOwnerChain).
 func (b *planner) orphan(t *target, n *Node) {
 	if b.Restore || !b.doomed(t, n) {

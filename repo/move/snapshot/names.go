@@ -14,7 +14,7 @@ type Name struct {
 	field uint32
 }
 
-// Field is where a name stands, and what stands beside it.
+// Field is where a name stands, and what stands next to it.
 type Field struct {
 	// Path leads to the name, with a star for the elements of lists.
 	Path string
@@ -167,7 +167,7 @@ func (s *nameScanner) open(b byte) bool {
 	return true
 }
 
-// next reports whether a map or list goes on, and reads its end if not.
+// next reports whether a map or list continues, and reads its end if not.
 func (s *nameScanner) next(end byte) bool {
 	for s.at < len(s.data) {
 		switch b := s.data[s.at]; {
@@ -281,7 +281,7 @@ func (s *nameScanner) value(depth int) {
 	}
 }
 
-// object looks into a map; its name is told with the kind and namespace beside it.
+// object looks into a map; its name is told with the kind and namespace next to it.
 func (s *nameScanner) object(depth int) {
 	s.at++
 	var name, kind, namespace []byte

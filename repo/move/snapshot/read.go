@@ -39,7 +39,7 @@ type Source struct {
 }
 
 // ReadList adds the objects in an answer of an API server and returns the token
-// with which the list goes on, or an empty one at the end.
+// with which the list continues, or an empty one at the end.
 func (s *Snapshot) ReadList(ctx context.Context, from Source, in io.Reader) (next string, err error) {
 	r, err := s.read(ctx, from, in)
 	return r.next, err

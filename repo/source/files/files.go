@@ -122,7 +122,7 @@ func read(file *os.File, name string) ([]byte, error) {
 // ErrTooLarge is the error of ReadAll for more than MaxSize.
 var ErrTooLarge = fmt.Errorf("more than the %d bytes that are read into memory", MaxSize)
 
-// ReadAll reads to the end, where about size bytes are expected, or 0 if nobody
+// ReadAll reads to the end, where about size bytes are expected, or 0 if nothing
 // knows. Too much takes no more memory than MaxSize.
 func ReadAll(r io.Reader, size int64) ([]byte, error) {
 	const most = 4 << 20

@@ -104,7 +104,7 @@ func cause(err error) error {
 // errLeaves is the error of a link that is not followed.
 var errLeaves = errors.New("a symbolic link leads out of the repository, and such links are not followed")
 
-// oddities collects what a folder holds beside the model.
+// oddities collects what a folder holds next to the model.
 type oddities struct {
 	r    *reader
 	list []repo.Oddity

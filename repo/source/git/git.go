@@ -256,7 +256,7 @@ func objectID(data []byte, like string) string {
 }
 
 // Renamed returns the names, below Root and with slashes, that tracked files have had
-// in a commit, by those that they have now, as far as git takes them for the same.
+// in a commit, by those that they have now, as far as git treats them as the same.
 func (r *Repository) Renamed(ctx context.Context, commit string) (map[string]string, error) {
 	out, err := git(ctx, r.Root, nil, "diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules", "--find-renames", "--diff-filter=R", "--name-status", "-z", commit)
 	if err != nil {

@@ -113,7 +113,7 @@ type reader struct {
 	anchors      bool
 }
 
-// number is the line of the file in which reading goes on.
+// number is the line of the file in which reading continues.
 func (r *reader) number() int {
 	if r.at > r.counted {
 		r.before += strings.Count(r.text[r.counted:r.at], "\n")
@@ -130,7 +130,7 @@ func (r *reader) end() int { return r.at + strings.IndexByte(r.masked[r.at:], '\
 // rest is what follows in the line, with expressions made harmless.
 func (r *reader) rest() string { return r.masked[r.at:r.end()] }
 
-// column is where in its line reading goes on.
+// column is where in its line reading continues.
 func (r *reader) column() int { return r.at - strings.LastIndexByte(r.text[:r.at], '\n') - 1 }
 
 // line takes what follows in the line.

@@ -49,7 +49,7 @@ func FewOf(words []string, most, all int) string {
 }
 
 // Visible writes characters that cannot be seen, or that move others, as escapes.
-// Texts come from files that nobody has checked, and go to terminals, logs and
+// Texts come from unchecked files, and go to terminals, logs and
 // pages. The result is one line of valid UTF-8.
 func Visible(s string) string {
 	hidden := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }

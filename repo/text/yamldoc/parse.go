@@ -120,7 +120,7 @@ func ParseEach(f *File, text string, raw func(int) int, each func(*Document)) *S
 	return s
 }
 
-// Again returns the document parsed anew, with all that it holds.
+// Again returns the document parsed again, with all that it holds.
 func (d *Document) Again() *Document {
 	again := *d
 	again.Root, again.Err = nil, nil
@@ -279,7 +279,7 @@ func (d *Document) unread(data string) int {
 	return last
 }
 
-// separated returns where text begins on a separator line that Split takes for a comment,
+// separated returns where text begins on a separator line that Split treats as a comment,
 // because a parser would see the next line there, or -1.
 func separated(line string) int {
 	if !hasOtherBreak(line) {

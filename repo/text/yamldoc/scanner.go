@@ -70,7 +70,7 @@ func scan(data string) *Node {
 }
 
 // ordinary reports whether a text ends with a line break and has no characters
-// that a YAML reader refuses, drops or takes for line breaks, and whether all of
+// that a YAML reader refuses, drops or treats as line breaks, and whether all of
 // them are ASCII.
 func ordinary(data string) (ascii, ok bool) {
 	if !strings.HasSuffix(data, "\n") {
@@ -185,7 +185,7 @@ func (p *scanner) atDash() bool {
 
 // block reads the value that begins at pos, as the first on its line or after a
 // dash, inside a collection with the given indentation. Like all methods that
-// read values it goes on to the next content.
+// read values it continues to the next content.
 func (p *scanner) block(indent int) *Node {
 	if p.depth++; p.depth > deepest {
 		return nil
@@ -415,7 +415,7 @@ scan:
 
 var endsPlain = [256]bool{'\n': true, ':': true, '#': true, '\t': true}
 
-// plain reads a plain scalar, which goes on on deeper lines.
+// plain reads a plain scalar, which continues on deeper lines.
 func (p *scanner) plain(indent int) *Node {
 	start := p.pos
 	end, colon := p.plainEnd(start)
@@ -436,7 +436,7 @@ func (p *scanner) plain(indent int) *Node {
 			}
 			break
 		}
-		// Blank lines are line breaks if the scalar goes on after them.
+		// Blank lines are line breaks if the scalar continues after them.
 		breaks := 0
 		i := p.pos
 		for i < len(p.text) {
@@ -459,7 +459,7 @@ func (p *scanner) plain(indent int) *Node {
 			}
 			break
 		}
-		// Any character but a comment's goes on with the scalar.
+		// Any character but a comment's continues with the scalar.
 		if end, colon = p.plainRest(i); colon || end == i {
 			return nil
 		}

@@ -188,10 +188,10 @@ func TestStatement(t *testing.T) {
 
 func TestStatementRefuses(t *testing.T) {
 	for name, b := range map[string]provenance.Build{
-		"the commit":     {Commit: commit[1:]},
-		"no git commit":  {Commit: strings.ToUpper(commit)},
-		"the builder is": {Builder: "s3cret"},
-		"the invocation": {Invocation: "https://%zz:s3cret@x"},
+		"the commit":       {Commit: commit[1:]},
+		"not a git commit": {Commit: strings.ToUpper(commit)},
+		"the builder is":   {Builder: "s3cret"},
+		"the invocation":   {Invocation: "https://%zz:s3cret@x"},
 	} {
 		_, err := provenance.Statement(t.Context(), release("a", ""), b)
 		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "s3cret") {

@@ -165,7 +165,7 @@ func Statement(ctx context.Context, r *repo.Release, b Build) ([]byte, error) {
 }
 
 // Add returns a copy of r that has the statement, and its checksum file made
-// anew. If r has a checksum file, that must be true. What was signed no longer
+// again. If r has a checksum file, that must be true. What was signed no longer
 // fits and is left out.
 func Add(ctx context.Context, r *repo.Release, b Build) (*repo.Release, error) {
 	if r.Artifact(layouts.ChecksumFile) != nil {

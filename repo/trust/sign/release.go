@@ -19,7 +19,7 @@ import (
 const maxSignature = 64 << 10
 
 // Release returns a copy of r with the signature of its checksum file, which is
-// made anew and begins with the identity of the release: its version and the
+// rewritten and begins with the identity of the release: its version and the
 // labels of the providers in it, which are needed if r names no provider. The
 // files of the copy state the checksums that were signed. If r has a statement
 // of its provenance, the copy also has that in a signed envelope. An old
@@ -273,7 +273,7 @@ func (e *SignatureError) Error() string {
 }
 
 // Pin returns r with the content that it has now: reading a file that was changed
-// since fails. It refuses the same things beside the files as Verify.
+// since fails. It refuses the same things next to the files as Verify.
 func Pin(ctx context.Context, r *repo.Release) (*repo.Release, error) {
 	if err := plain(r); err != nil {
 		return nil, err

@@ -228,7 +228,7 @@ func TestCosignKey(t *testing.T) {
 	}{
 		"wrong":   {func() ([]byte, error) { return []byte("hush-hush"), nil }, "the password is wrong"},
 		"empty":   {func() ([]byte, error) { return nil, nil }, "the password is wrong"},
-		"nobody":  {nil, "there is no password"},
+		"nobody":  {nil, "the password is missing"},
 		"refused": {func() ([]byte, error) { return nil, stop }, "stop"},
 	} {
 		_, err := sign.LoadPrivateKey(private, tc.password)

@@ -359,7 +359,7 @@ func certificateNames(p *lint.Pass) {
 
 const managerName = "manager"
 
-// managers returns the containers of an object that clusterctl takes for the
+// managers returns the containers of an object that clusterctl treats as the
 // controller of the provider.
 func managers(o *manifest.Object) []*yamldoc.Node {
 	if o.Kind != "Deployment" {

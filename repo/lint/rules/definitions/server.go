@@ -175,7 +175,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Kinds:  view.DefinitionFiles, Check: eachKind(conversionSettings),
 })
 
-// set is a value, or nil for null, which the API server takes for none.
+// set is a value, or nil for null, which the API server treats as none.
 func set(n *yamldoc.Node) *yamldoc.Node {
 	if n.Is(yamldoc.Null) {
 		return nil

@@ -16,7 +16,7 @@ import (
 var Installed = []layouts.FileKind{layouts.Components}
 
 // Open reports whether a value depends on a variable that only the user knows,
-// so that it is no more than a sample.
+// so that it is only a sample.
 func Open(o *manifest.Object, n *yamldoc.Node) bool {
 	ref, ok := o.File.Variable(o.Doc, n)
 	if !ok {
