@@ -202,7 +202,7 @@ func TestBuildRefuses(t *testing.T) {
 	}{
 		"two namespaces": {
 			edits: []string{"namespace: capf-system\n", "", "name: system\n---", "name: system\n---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: other\n---"},
-			want:  []string{"config/manager/manager.yaml:4:9: Namespace system: ", "second Namespace beside other"},
+			want:  []string{"config/manager/manager.yaml:4:9: Namespace system: ", "second Namespace besides other"},
 		},
 		"no namespace": {
 			edits: []string{"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: system\n---\n", ""},
