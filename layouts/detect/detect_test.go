@@ -490,3 +490,28 @@ func TestNotes(t *testing.T) {
 		}
 	}
 }
+
+// What installs several providers goes into the release of the core provider where
+// the tree builds no infrastructure.
+func TestOwner(t *testing.T) {
+	makefile := "Makefile=release:\n" +
+		"\tkustomize build bootstrap/config/default > out/bootstrap-components.yaml\n" +
+		"\tkustomize build core/config/default > out/core-components.yaml\n" +
+		"\tcat out/core-components.yaml out/bootstrap-components.yaml > out/cluster-api-components.yaml\n" +
+		"\tcp metadata.yaml out/metadata.yaml\n"
+	fsys := tree(join(makefile, metadata, product("bootstrap/config/default", "bootstrap-kubeadm", bootstrap),
+		product("core/config/default", "cluster-api", "cluster.x-k8s.io"))...)
+	c, _, err := Detect(fsys, Hints{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, p := range c.Providers {
+		for _, a := range p.Assets {
+			got[a.Name] = p.Name
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"cluster-api-components.yaml": "cluster-api"}, got); diff != "" {
+		t.Errorf("owners of files (-want +got):\n%s", diff)
+	}
+}

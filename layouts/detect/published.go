@@ -70,9 +70,15 @@ func (d *detection) variant(p *config.Provider, i int, entry config.Components, 
 }
 
 // owner is the provider that gets the templates and other files that recipes
-// publish: the first infrastructure provider, or else the first.
+// publish: the first infrastructure provider, or else the core provider, whose
+// release holds what installs several, or else the first.
 func owner(c *config.Config) int {
-	return max(0, slices.IndexFunc(c.Providers, func(p config.Provider) bool { return p.Type == layouts.Infrastructure.Short() }))
+	for _, t := range []layouts.ProviderType{layouts.Infrastructure, layouts.Core} {
+		if i := slices.IndexFunc(c.Providers, func(p config.Provider) bool { return p.Type == t.Short() }); i >= 0 {
+			return i
+		}
+	}
+	return 0
 }
 
 // published describes the templates, ClusterClasses and other files that the

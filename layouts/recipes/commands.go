@@ -136,7 +136,7 @@ func (s *shell) runs(args []string, sc *scope) {
 // removes forgets what was made and is removed.
 func (s *shell) removes(names []string, sc *scope) {
 	for _, name := range names {
-		if s.follower == nil {
+		if s.follower == nil || !s.spend(Place{s.file, s.first}, 1+len(s.out.Products)/10) {
 			break
 		}
 		name = sc.path(name)
@@ -348,12 +348,15 @@ func (s *shell) paths(args []string, sc *scope) []string {
 // write it.
 var imageEntry = regexp.MustCompile(`"name": *"([^"]+)", *"newName": *"([^"]+)", *"newTag": *"([^"]+)"`)
 
+// queries are the programs that edit the images of a kustomization as a tree.
+var queries = []string{"yq", "gojq", "jq"}
+
 // filter is any other program: what it prints comes from its input, or from the
 // files of the tree among its arguments.
 func (s *shell) filter(program string, args []string, in stream, sc *scope, at Place) stream {
 	out := in
 	for _, a := range args {
-		if m := imageEntry.FindStringSubmatch(a); m != nil && strings.HasSuffix(program, "q") && !isUnknown(m[1]) {
+		if m := imageEntry.FindStringSubmatch(a); m != nil && slices.Contains(queries, program) && !isUnknown(m[1]) {
 			s.image(Image{Place: at, Dir: s.real(sc.dir), Name: m[1]}, m[2]+":"+m[3])
 		}
 		if _, value, ok := strings.Cut(a, "="); ok {
@@ -392,9 +395,12 @@ func (s *shell) write(file string, in stream, appended bool, sc *scope, at Place
 		}
 		return
 	}
+	if !in.ok || !s.spend(at, 1+len(s.out.Products)/10) {
+		return
+	}
 	for i := range s.out.Products {
 		q := &s.out.Products[i]
-		if q.To != p.To || !in.ok {
+		if q.To != p.To {
 			continue
 		}
 		switch {
@@ -410,12 +416,13 @@ func (s *shell) write(file string, in stream, appended bool, sc *scope, at Place
 		}
 		return
 	}
-	if in.ok {
-		s.product(p)
-	}
+	s.product(p)
 }
 
 func (s *shell) product(p Product) {
+	if !s.spend(p.Place, 1+len(s.out.Products)/10) {
+		return
+	}
 	p.Name = path.Base(p.To)
 	if isUnknown(p.Name) {
 		if p.Kustomize != "" {

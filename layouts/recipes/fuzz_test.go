@@ -1,6 +1,8 @@
 package recipes_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -11,7 +13,16 @@ import (
 // FuzzRecipes reads and follows any text as a recipe: nothing panics or runs on, and
 // what is published has a name.
 func FuzzRecipes(f *testing.F) {
+	many := func(format string) string {
+		var all strings.Builder
+		for i := range 1000 {
+			fmt.Fprintf(&all, format, i)
+		}
+		return all.String()
+	}
 	for _, seed := range [][3]string{
+		{"release:\n" + many("\tcp metadata.yaml out/f%d.yaml; cp out/*.yaml b/\n"), "", ""},
+		{"", "", "env: {" + many("A%d: b,") + "}\njobs: {a: {steps: [" + many("{run: 'echo $A%d'},") + "{uses: gh-release, with: {files: '*'}}]}}"},
 		{"OUT ?= out\nrelease: a\n\tkustomize build config/default > $(OUT)/infrastructure-components.yaml\na:\n\t$(MAKE) b X=$(V:v%=%)\n", "", ""},
 		{"include x.mk\nout/%.yaml: src/%\n\tcp $< $@\nrelease: out/metadata.yaml out/core-components.yaml\n", "", ""},
 		{"A = $(A)$(B)\nB := $(call A,$(B))\nrelease: release\n\t$(A) > x\n", "", ""},

@@ -250,6 +250,9 @@ func (r *reader) workflow(name string, data []byte) {
 			// Steps of a list are one script in GitLab; in GitHub each begins anew.
 			if of := strings.TrimRight(at.String(), "0123456789"); last == nil || of != job {
 				last, job = newScope("."), of
+				if !r.spend(Place{name, d.Pos(n).Line}, len(env)) {
+					return false
+				}
 				maps.Copy(last.vars, env)
 			}
 			first := d.Pos(n).Line

@@ -401,12 +401,12 @@ func (r *reader) list(dir string) ([]fs.DirEntry, error) {
 		return entries, err
 	}
 	for _, p := range r.out.Products {
-		if path.Dir(p.To) == dir && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == p.Name }) {
+		if path.Dir(p.To) == dir {
 			entries, err = append(entries, made(p.Name)), nil
 		}
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-	return entries, err
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return slices.CompactFunc(entries, func(a, b fs.DirEntry) bool { return a.Name() == b.Name() }), err
 }
 
 // real is the folder or file that a copied one is a copy of.
