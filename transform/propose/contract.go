@@ -350,7 +350,7 @@ func (s *side) gaps() {
 func demands(step contract.Step, need contract.Need) string {
 	var out []string
 	for _, g := range step.Gaps {
-		if need == contract.Must && g.Need != contract.Must {
+		if need == contract.Must && !g.Blocks {
 			continue
 		}
 		text := g.Path

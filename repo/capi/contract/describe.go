@@ -84,25 +84,19 @@ func child(m map[string]any, key string) map[string]any {
 }
 
 // Lacks returns whether a definition declares the contract of the profile, and the
-// fields that must be there and are not, as "KIND PATH". Definitions without the label
-// are judged by the version that is stored.
+// gaps that block it, as "KIND PATH". Definitions without the label are judged by the
+// version that is stored.
 func Lacks(crds []*crd.CRD, p Profile) (declared bool, missing []string) {
 	missing = []string{}
-	for _, k := range p.Kinds(crds) {
-		if value, _ := k.Object.Label(p.Contract.Label()); value != "" {
+	for _, d := range crds {
+		if value, _ := d.Object.Label(p.Contract.Label()); value != "" {
 			declared = true
 		}
-		if !k.Role.Referenced() || k.Judged == nil {
-			continue
-		}
-		for i := range Fields {
-			f := &Fields[i]
-			if f.Need != Must || !f.Applies(k, p) {
-				continue
-			}
-			switch verdict, _ := f.Check(k.Judged.Schema); verdict {
-			case Missing, Moved, WrongType:
-				missing = append(missing, k.Kind+" "+f.Path)
+	}
+	for _, s := range Plan(crds, p) {
+		for _, g := range s.Gaps {
+			if g.Blocks {
+				missing = append(missing, s.CRD.Kind+" "+g.Path)
 			}
 		}
 	}

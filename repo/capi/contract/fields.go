@@ -318,6 +318,14 @@ func (f *Field) Check(s crd.Schema) (Verdict, crd.Schema) {
 	return Missing, at
 }
 
+// Blocks reports whether a kind does not work with a verdict about the field: it must
+// be there, or Cluster API fails to read it, or it is the version that workers of a
+// ClusterClass wait for.
+func (f *Field) Blocks(k *Kind, v Verdict) bool {
+	return f.Need == Must || v == WrongType && f.Read && !f.Lenient ||
+		f.Section == Version && f.Need == Should && k.InClasses && !strings.Contains(f.Path, crd.Items)
+}
+
 // needed reports whether the schema has the fields of If.
 func (f *Field) needed(s crd.Schema) bool {
 	for path := range strings.FieldsSeq(f.If) {

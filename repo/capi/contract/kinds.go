@@ -46,6 +46,9 @@ type Kind struct {
 	Role Role
 	// Template is set for the templates of the role.
 	Template bool
+	// InClasses is set if there is a template of the kind, so that a ClusterClass can
+	// use it.
+	InClasses bool
 	// Reason says why the kind has this role.
 	Reason string
 	// Contract and Chosen are what Cluster API takes from the labels; empty
@@ -81,6 +84,7 @@ func (p Profile) Kinds(crds []*crd.CRD) []*Kind {
 	out := make([]*Kind, len(crds))
 	for i, d := range crds {
 		out[i] = c.classify(d)
+		out[i].InClasses = c.known[[2]string{d.Group, d.Kind + Suffix}]
 	}
 	return out
 }

@@ -162,3 +162,33 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// What keeps a kind from working keeps its provider from being ready: lint reports
+// the same as errors, see Field.Blocks.
+func TestLacks(t *testing.T) {
+	const (
+		group = "controlplane.cluster.x-k8s.io"
+		label = "cluster.x-k8s.io/v1beta1: v1"
+		ready = "initialized: {type: boolean}, ready: {type: boolean}, externalManagedControlPlane: {type: boolean}"
+	)
+	template := definition(group, "FooControlPlaneTemplate", label, "template: {type: object, properties: {spec: {type: object}}}", "")
+	for name, tc := range map[string]struct {
+		spec, status string
+		more         []string
+		want         string
+	}{
+		"no version":                     {"", ready, []string{template}, ""},
+		"a version":                      {"version: {type: string}", ready + ", version: {type: string}", []string{template}, ""},
+		"a version that is not reported": {"version: {type: string}", ready, []string{template}, "FooControlPlane status.versions"},
+		"the same without a template":    {"version: {type: string}", ready, nil, ""},
+		"a version of another type":      {"version: {type: integer}", ready + ", version: {type: string}", nil, "FooControlPlane spec.version"},
+		"counters of another type":       {"replicas: {type: integer}", ready + ", replicas: {type: string}, readyReplicas: {type: integer}", nil, ""},
+	} {
+		p := contract.DefaultProfile()
+		p.Contract = contract.V1Beta1
+		crds := definitions(t, append(tc.more, definition(group, "FooControlPlane", label, tc.spec, tc.status))...)
+		if declared, missing := contract.Lacks(crds, p); !declared || strings.Join(missing, ", ") != tc.want {
+			t.Errorf("%s: %v %q, want %q", name, declared, missing, tc.want)
+		}
+	}
+}

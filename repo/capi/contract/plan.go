@@ -13,6 +13,8 @@ import (
 type Gap struct {
 	*Field
 	Verdict Verdict
+	// Blocks is set if the kind does not work with it, see Field.Blocks.
+	Blocks bool
 }
 
 // Step is what a kind still needs for a contract.
@@ -42,13 +44,9 @@ func Plan(crds []*crd.CRD, p Profile) []Step {
 			if !f.Applies(k, p) {
 				continue
 			}
-			switch verdict, _ := f.Check(k.Judged.Schema); verdict {
-			case WrongType:
-				s.Gaps = append(s.Gaps, Gap{f, verdict})
-			case Missing, Moved:
-				if f.Need != Optional {
-					s.Gaps = append(s.Gaps, Gap{f, verdict})
-				}
+			verdict, _ := f.Check(k.Judged.Schema)
+			if verdict == WrongType || (verdict == Missing || verdict == Moved) && f.Need != Optional {
+				s.Gaps = append(s.Gaps, Gap{f, verdict, f.Blocks(k, verdict)})
 			}
 		}
 		out = append(out, s)
@@ -56,9 +54,9 @@ func Plan(crds []*crd.CRD, p Profile) []Step {
 	return out
 }
 
-// Ready reports whether no field is missing that must be there.
+// Ready reports whether nothing that is missing blocks the contract.
 func (s Step) Ready() bool {
-	return !slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.Need == Must })
+	return !slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.Blocks })
 }
 
 // goTypes are the types of Cluster API for fields of contract v1beta2, by path.

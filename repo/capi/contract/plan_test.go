@@ -24,7 +24,7 @@ func TestGoTypes(t *testing.T) {
 				s := Step{Kind: k}
 				rows := FieldsOf(page.Role, template, c, NewestCore)
 				for _, f := range rows {
-					s.Gaps = append(s.Gaps, Gap{f, Missing})
+					s.Gaps = append(s.Gaps, Gap{f, Missing, true})
 				}
 				text := s.GoTypes(NewestCore)
 				if len(rows) == 0 && text == "" {
@@ -65,8 +65,8 @@ func TestGoTypesCompile(t *testing.T) {
 			for _, template := range []bool{false, true} {
 				var all []Gap
 				for _, f := range FieldsOf(page.Role, template, c, NewestCore) {
-					all = append(all, Gap{f, Missing})
-					add(page.Role, template, c, Gap{f, Missing})
+					all = append(all, Gap{f, Missing, true})
+					add(page.Role, template, c, Gap{f, Missing, true})
 				}
 				add(page.Role, template, c, all...)
 			}
@@ -82,7 +82,7 @@ func TestGoTypesCompile(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || strings.Count(text, "struct {") < 100 {
 		t.Errorf("%d types: %v\n%s", strings.Count(text, "struct {"), err, out)
 	}
-	if got := (Step{Kind: &Kind{CRD: &crd.CRD{Kind: "Foo struct{}\n"}}, Gaps: []Gap{{&Fields[0], Missing}}}).GoTypes(NewestCore); got != "" {
+	if got := (Step{Kind: &Kind{CRD: &crd.CRD{Kind: "Foo struct{}\n"}}, Gaps: []Gap{{&Fields[0], Missing, true}}}).GoTypes(NewestCore); got != "" {
 		t.Errorf("a name that cannot be in Go: %s", got)
 	}
 }

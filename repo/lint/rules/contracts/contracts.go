@@ -175,7 +175,7 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field)
 		}
 		verdict, s := f.Check(k.Judged.Schema)
 		severity := lint.Warning
-		if f.Need == contract.Must || verdict == contract.WrongType && f.Read && !f.Lenient || needsVersion(p, k, f) {
+		if f.Blocks(k, verdict) {
 			severity = lint.Error
 		}
 		severity = min(severity, most)
@@ -199,12 +199,6 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field)
 		}
 		view.Accuse(p, k, at, worst, "%s has no %s", kind, strings.Join(missing, ", "))
 	}
-}
-
-// needsVersion reports whether a row is about the version that a control plane
-// reports, and the kind can be part of a ClusterClass, which depends on it.
-func needsVersion(p *lint.Pass, k *contract.Kind, f *contract.Field) bool {
-	return f.Section == contract.Version && f.Need == contract.Should && !strings.Contains(f.Path, crd.Items) && p.Release.CRD(k.Group, k.Kind+contract.Suffix) != nil
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
