@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -258,7 +259,12 @@ func (r *Report) merge(edits bool) {
 // Rename changes the names of files.
 func (r *Report) Rename(rename func(file string) string) {
 	for i := range r.Findings {
-		r.Findings[i].File = rename(r.Findings[i].File)
+		f := &r.Findings[i]
+		before := f.File
+		f.File = rename(before)
+		if about := f.Rule.Scope; (about == ScopeComments || about == ScopeKustomizations) && filepath.Base(f.File) != filepath.Base(before) {
+			f.Fingerprint = "" // it has the name of the file
+		}
 		for j := range r.Findings[i].Also {
 			r.Findings[i].Also[j].File = rename(r.Findings[i].Also[j].File)
 		}

@@ -173,8 +173,13 @@ func TestSince(t *testing.T) {
 func TestSinceKeepsFingerprints(t *testing.T) {
 	dir := tree(t)
 	git(t, dir, "init", "-q")
+	write(t, dir, map[string]string{"config/default/manager.yaml": provider["config/default/manager.yaml"] + "# clusterctl-repo:ignore VAR014 nothing\n"})
 	commit(t, dir)
-	write(t, dir, map[string]string{"config/default/manager.yaml": "# one more line\n" + provider["config/default/manager.yaml"]})
+	git(t, dir, "mv", "config/default/manager.yaml", "config/default/renamed.yaml")
+	write(t, dir, map[string]string{
+		"config/default/renamed.yaml":       "# one more line\n" + provider["config/default/manager.yaml"] + "# clusterctl-repo:ignore VAR014 nothing\n",
+		"config/default/kustomization.yaml": strings.ReplaceAll(provider["config/default/kustomization.yaml"], "manager.yaml", "renamed.yaml"),
+	})
 	before, err := check.Since(t.Context(), "HEAD", dir, check.Options{})
 	if err != nil {
 		t.Fatal(err)

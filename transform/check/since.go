@@ -83,11 +83,21 @@ func Since(ctx context.Context, revision, dir string, o Options) (_ *lint.Report
 	case r.Repository == nil:
 		o.note("%s cannot be built at %s, so all its findings but those of the build count as new", dir, revision)
 	}
+	now := map[string]string{}
+	for to, from := range renamed {
+		now[from] = to
+	}
 	r.Report.Rename(func(file string) string {
-		if rest, ok := strings.CutPrefix(filepath.FromSlash(file), before); ok {
-			return filepath.Clean(filepath.Clean(dir) + rest)
+		rest, ok := strings.CutPrefix(filepath.FromSlash(file), before)
+		if !ok {
+			return file
 		}
-		return file
+		if from, err := filepath.Rel(base, filepath.FromSlash(file)); err == nil && now[filepath.ToSlash(from)] != "" {
+			if rel, err := filepath.Rel(filepath.FromSlash(tree.Path), filepath.FromSlash(now[filepath.ToSlash(from)])); err == nil {
+				rest = "/" + rel
+			}
+		}
+		return filepath.Clean(filepath.Clean(dir) + rest)
 	})
 	return r.Report, nil
 }
