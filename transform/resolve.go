@@ -20,6 +20,8 @@ type Resolved struct {
 	Version string
 	// Partial is set if there may be versions that Repository does not hold.
 	Partial bool
+	// Guessed is set if nobody named the version that was built.
+	Guessed bool
 	// Build is nil for finished releases.
 	Build *Build
 }
@@ -51,7 +53,8 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 		}
 		return nil, wrong(fmt.Errorf("%w\nit is not a source tree either: %w", err, detectErr))
 	}
-	if o.Version.IsZero() {
+	guessed := o.Version.IsZero()
+	if guessed {
 		t.opts.Version = t.SeriesVersion()
 		o.note(true, "no version given: building as %s", t.opts.Version)
 	}
@@ -59,7 +62,7 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Resolved{Repository: b.Repository(dir), Version: t.opts.Version.All, Partial: true, Build: b}, nil
+	return &Resolved{Repository: b.Repository(dir), Version: t.opts.Version.All, Partial: true, Guessed: guessed, Build: b}, nil
 }
 
 // Finished takes releases as they are.

@@ -24,6 +24,8 @@ type Release struct {
 	*repo.Release
 	// Parsed is the version; the zero Version if it is not one.
 	Parsed layouts.Version
+	// Guessed is set if the release will have another version; see Options.
+	Guessed bool
 	// Files are sorted by name; files that clusterctl does not read are left
 	// out.
 	Files []*File

@@ -32,6 +32,9 @@ type Options struct {
 	// Partial says that the repository does not hold all versions of its
 	// providers, so that rules about missing ones do not apply.
 	Partial bool
+	// Guessed says that the versions of releases are not those that they will have, so
+	// that nothing is compared with them.
+	Guessed bool
 	// Profile is the Cluster API to judge for; the zero value is
 	// contract.DefaultProfile.
 	Profile contract.Profile
@@ -285,7 +288,7 @@ func (r *part) read(release *repo.Release) []*File {
 }
 
 func (r *part) release(provider *Provider, release *repo.Release) *Release {
-	view := &Release{Release: release}
+	view := &Release{Release: release, Guessed: r.opts.Guessed}
 	view.Parsed, _ = layouts.ParseVersion(release.Version)
 	view.Files = r.read(release)
 	view.index(r.opts.Profile)

@@ -215,7 +215,7 @@ func Repository(ctx context.Context, r *repo.Repository, partial bool, o Options
 }
 
 func resolved(ctx context.Context, t *transform.Resolved, opts lint.Options) (*Result, error) {
-	opts.Partial = t.Partial
+	opts.Partial, opts.Guessed = t.Partial, t.Guessed
 	if t.Build != nil {
 		opts = traced(t.Build.Tracer, opts)
 		opts.Kustomizations = t.Build.Kustomizations

@@ -119,7 +119,7 @@ func sayDeprecations(ctx context.Context, env *cli.Env, b *transform.Build) erro
 		return err
 	}
 	for _, f := range r.Findings {
-		env.Say("%s:%d:%d: %s: %s; %s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, f.Message, `"kustomize edit fix" does that`)
+		env.Say("%s:%d:%d: %s: %s; %s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, f.Message, `"kustomize edit fix" in each folder replaces them`)
 	}
 	return nil
 }

@@ -552,7 +552,7 @@ func imageVersion(p *lint.Pass) {
 // otherVersion reports whether a tag is a version, and not that of the release.
 func otherVersion(r *lint.Release, tag string) bool {
 	release, err := layouts.ParseVersion(r.Version)
-	if err != nil || release.Tags(tag) {
+	if err != nil || r.Guessed || release.Tags(tag) {
 		return false
 	}
 	v, err := layouts.ParseVersion(tag)

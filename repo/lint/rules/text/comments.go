@@ -1,6 +1,8 @@
 package text
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -78,39 +80,55 @@ var _ = commentRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "kustomize api/types, Kustomization.CheckDeprecatedFields",
 	Why:    "A later version of kustomize ignores or refuses the fields, and each build warns of them until then.",
-	Fix:    `Run "kustomize edit fix" in the folder, with --vars for vars, and compare what "kustomize build" prints before and after.`,
+	Fix:    `Run "kustomize edit fix" in each folder, with --vars for vars, and compare what "kustomize build" prints before and after.`,
 	Scope:  lint.ScopeKustomizations, Check: deprecatedFields,
 })
 
+// deprecatedFields is one finding for a tree, where the first of the fields is: who
+// mends one kustomization mends them all.
 func deprecatedFields(p *lint.Pass) {
+	var fields, others []string
+	var first *lint.Finding
 	for _, stream := range p.Kustomizations {
+		var found *lint.Finding
 		for _, d := range stream.Docs {
-			var first *yamldoc.Field
-			var all []string
-			if d.Err != nil || !d.Root.Is(yamldoc.Map) {
-				continue
-			}
-			for i := range d.Root.Fields() {
-				f := &d.Root.Fields()[i]
+			for _, f := range d.Root.Fields() {
 				instead, ok := layouts.DeprecatedKustomizeFields[f.Name]
 				if !ok || f.Value.Is(yamldoc.Null) {
 					continue
 				}
-				if first == nil {
-					first = f
+				if field := f.Name + " (use " + instead + ")"; !slices.Contains(fields, field) {
+					fields = append(fields, field)
 				}
-				all = append(all, f.Name+" (use "+instead+")")
+				if found == nil {
+					at := lint.At(&lint.File{Raw: d.File}, d, f.Key(), "")
+					found = &at
+				}
 			}
-			if first == nil {
-				continue
-			}
-			verb := "is"
-			if len(all) > 1 {
-				verb = "are"
-			}
-			f := lint.At(&lint.File{Raw: d.File}, d, first.Key(), "%s %s deprecated in kustomize", phrase.And(all), verb)
-			f.Object = ""
-			p.Report(f)
+		}
+		switch {
+		case found == nil:
+		case first == nil:
+			first = found
+		default:
+			others = append(others, stream.File.Name)
 		}
 	}
+	if first == nil {
+		return
+	}
+	verb := "is"
+	if len(fields) > 1 {
+		verb = "are"
+	}
+	first.Object = ""
+	first.Message = fmt.Sprintf("%s %s deprecated in kustomize", phrase.And(fields), verb)
+	switch few := phrase.Few(others, 3); len(others) {
+	case 0:
+	case 1:
+		first.Message += "; " + few + " has such fields too"
+	default:
+		first.Message += "; " + few + " have such fields too"
+	}
+	p.Report(*first)
 }
