@@ -62,14 +62,7 @@ type Source struct {
 // newTracer prepares to trace what Make made with the same arguments.
 func newTracer(ctx context.Context, dir string, plan *config.Plan, opts Options, releases []*repo.Release) *Tracer {
 	t := &Tracer{ctx: ctx, dir: dir, opts: opts, builts: map[string]*built{}}
-	tree := sync.OnceValue(func() *kustomize.Tree {
-		tree, err := kustomize.OpenTree(dir, opts.Overlay)
-		if err != nil {
-			return nil
-		}
-		tree.Cache = opts.Cache
-		return tree
-	})
+	tree := t.tree(nil)
 	files := &sourceFiles{tree: tree, dir: filepath.ToSlash(dir)}
 	tracers := map[string]func() *kustomize.Tracer{}
 	for _, r := range releases {
@@ -80,6 +73,18 @@ func newTracer(ctx context.Context, dir string, plan *config.Plan, opts Options,
 			continue
 		}
 		p := &plan.Providers[i]
+		tree := tree
+		// A kustomization may not build without what is replaced in it. In other files the
+		// places are those of the file as it is.
+		var edited []config.SourceReplacement
+		for _, r := range p.SourceReplacements {
+			if slices.Contains(layouts.KustomizationFiles, path.Base(r.File)) {
+				edited = append(edited, r)
+			}
+		}
+		if len(edited) > 0 {
+			tree = t.tree(edited)
+		}
 		for _, a := range r.Artifacts {
 			o := p.Output(a.Name)
 			if o == nil || o.File != "" && a.Path == path.Join(filepath.ToSlash(dir), o.File) {
@@ -93,10 +98,29 @@ func newTracer(ctx context.Context, dir string, plan *config.Plan, opts Options,
 				return yamldoc.Parse(yamldoc.NewFile(a.Path, data))
 			})}
 			t.parts(plan, p, o, b, tree, files, tracers)
-			t.builts[a.Path] = b
+			if t.builts[a.Path] = b; o.Kind == layouts.Components && t.builts[r.Path] == nil {
+				t.builts[r.Path] = b // the release as a whole
+			}
 		}
 	}
 	return t
+}
+
+// tree opens the source tree with replacements, when it is needed; nil if it cannot be
+// opened.
+func (t *Tracer) tree(replacements []config.SourceReplacement) func() *kustomize.Tree {
+	return sync.OnceValue(func() *kustomize.Tree {
+		overlay, err := replaceSources(t.dir, t.opts.Overlay, replacements, nil)
+		if err != nil {
+			return nil
+		}
+		tree, err := kustomize.OpenTree(t.dir, overlay)
+		if err != nil {
+			return nil
+		}
+		tree.Cache = t.opts.Cache
+		return tree
+	})
 }
 
 // parts adds what an output is made from.
@@ -104,6 +128,9 @@ func (t *Tracer) parts(plan *config.Plan, p *config.PlannedProvider, o *config.O
 	switch {
 	case o.Kustomize != "":
 		key := o.Kustomize + "\x00" + string(o.LoadRestrictor)
+		if len(p.SourceReplacements) > 0 {
+			key += "\x00" + p.Label()
+		}
 		if tracers[key] == nil {
 			opts := kustomize.Options{NoLoadRestrictions: o.LoadRestrictor == config.NoRestrictions, AllowRemote: t.opts.AllowRemote && plan.RemoteBases}
 			tracers[key] = sync.OnceValue(func() *kustomize.Tracer {

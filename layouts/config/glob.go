@@ -155,12 +155,9 @@ func globs(patterns []string, vars map[string]string) []glob {
 	return out
 }
 
-// kustomizationNames are the file names that make a folder a kustomization.
-var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
-
 // IsKustomization reports whether a folder of the tree holds a kustomization.
 func IsKustomization(fsys fs.FS, dir string) bool {
-	return slices.ContainsFunc(kustomizationNames, func(name string) bool {
+	return slices.ContainsFunc(layouts.KustomizationFiles, func(name string) bool {
 		info, err := fs.Stat(fsys, path.Join(dir, name))
 		return err == nil && !info.IsDir()
 	})

@@ -147,7 +147,7 @@ func (m manifest) addTo(f *facts, file string) {
 
 // kustomization reads the kustomization of a folder, nil if it is none.
 func (s *survey) kustomization(dir string) (k *kustomization, file string) {
-	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+	for _, name := range layouts.KustomizationFiles {
 		file = path.Join(dir, name)
 		if k, known := s.kusts[file]; known {
 			return k, file

@@ -2,11 +2,14 @@ package check_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
@@ -230,5 +233,30 @@ func TestFingerprints(t *testing.T) {
 		case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
+	}
+}
+
+// Findings are in files of the tree, also where a kustomization only builds with what
+// sourceReplacements change in it, and where they are about the release.
+func TestPlacesInTheTree(t *testing.T) {
+	dir := tree(t)
+	write(t, dir, map[string]string{
+		"config/default/kustomization.yaml": "resources: [manager_edited.yaml]\n",
+		"clusterctl-repo.yaml": provider["clusterctl-repo.yaml"] +
+			"  sourceReplacements:\n  - file: config/default/kustomization.yaml\n    old: manager_edited.yaml\n    new: manager.yaml\n",
+	})
+	r, err := check.Folder(t.Context(), dir, check.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range r.Report.Findings {
+		if rel, err := filepath.Rel(dir, f.File); err == nil {
+			got[f.Rule.ID] = fmt.Sprintf("%s:%d", rel, f.Pos.Line)
+		}
+	}
+	want := map[string]string{"YAML009": "config/default/manager.yaml:6", "TPL002": "config/default/kustomization.yaml:0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("places (-want +got):\n%s", diff)
 	}
 }

@@ -11,11 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
-
-// fileNames are the names kustomize accepts for its file.
-var fileNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
 // A reference is a place in a kustomization that names another file.
 type reference struct {
@@ -134,7 +132,7 @@ type pluginFolder struct {
 
 // find returns the kustomization file of a folder.
 func (s *scan) find(dir string) (name string, data []byte, err error) {
-	for _, base := range fileNames {
+	for _, base := range layouts.KustomizationFiles {
 		name = path.Join(dir, base)
 		data, err = s.tree.Read(filepath.FromSlash(name))
 		if !errors.Is(err, fs.ErrNotExist) {

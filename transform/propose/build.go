@@ -85,11 +85,8 @@ const maxFolders = 400
 func (p *proposer) kustomizations(dir string) []string {
 	var out []string
 	p.walk(dir, func(name string, entry fs.DirEntry) {
-		switch entry.Name() {
-		case "kustomization.yaml", "kustomization.yml", "Kustomization":
-			if len(out) < maxFolders {
-				out = append(out, path.Dir(name))
-			}
+		if slices.Contains(layouts.KustomizationFiles, entry.Name()) && len(out) < maxFolders {
+			out = append(out, path.Dir(name))
 		}
 	})
 	return out
@@ -283,7 +280,7 @@ func relative(dir, file string) string {
 }
 
 func (p *proposer) kustomization(dir string) (file string, data []byte) {
-	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+	for _, name := range layouts.KustomizationFiles {
 		if data, err := fs.ReadFile(p.fsys, path.Join(dir, name)); err == nil {
 			return path.Join(dir, name), data
 		}
