@@ -369,11 +369,11 @@ var bundleAttacks = []attack{
 			m[i].content = strings.ReplaceAll(m[i].content, was, fmt.Sprintf("%x", sum(m[j].content)))
 			return list(m), ""
 		})
-	}, tries: useBundle, want: "metadata.yaml has the checksum"},
+	}, tries: useBundle, want: "does not sign SHA256SUMS"},
 	{name: "bundle of another key", threat: "a bundle is signed with a key that is not trusted", stops: "only given keys count", do: func(w *attacked) {
 		w.must("release", "src", "--version", "v0.2.0", "--to", "plain", "--fail-on", "never")
 		w.must("mirror", "plain@v0.2.0", "--to", "b.tar", "--sign-key", "other.pem")
-	}, tries: useBundle, want: "is not signed"},
+	}, tries: useBundle, want: "does not sign SHA256SUMS"},
 	{name: "bundle that grows", threat: "a bundle that was changed on the way is continued and signed", stops: "with --verify-key, everything in it is verified before it is signed", do: func(w *attacked) {
 		w.must("release", "src", "--version", "v0.2.0", "--to", "plain", "--fail-on", "never")
 		w.must("mirror", "plain@v0.2.0", "--to", "b.tar")

@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 		`rule: self.name`:      "gives string, but must give bool",
 		`rule: "self.tags.all(a, self.tags.all(b, a == b))"`:                              "costs more than 100 times",
 		`{rule: self.name != '', messageExpression: "1"}`:                                 "gives int, but must give string",
-		`{rule: self.name != '', fieldPath: .nope}`:                                       `fieldPath ".nope" does not lead`,
+		`{rule: self.name != '', fieldPath: .nope}`:                                       `fieldPath ".nope" does not name`,
 		`{rule: self.name != '', fieldPath: ".name"}`:                                     "",
 		`{rule: self.name != '', reason: Wrong}`:                                          `reason of a rule of net is "Wrong"`,
 		`{rule: self.name != '', message: " "}`:                                           "is blank",
