@@ -68,6 +68,8 @@ var certificateDemands = []demand{
 		case !n.Is(yamldoc.Map):
 		case literal.Str() != "" && name.Str() != "":
 			fail.By(name, literal).Says("has both literalSubject and commonName")
+		case literal.Str() != "" && slices.ContainsFunc(view.Fields(n.Get("subject")), func(f yamldoc.Field) bool { return !unset(f.Value) }):
+			fail.By(n.Get("subject"), literal).Says("has both literalSubject and subject")
 		case literal.Str() == "" && !set:
 			fail.By(n, literal, name).Says("has none of %s", phrase.And(certified))
 		}

@@ -100,6 +100,9 @@ func usedClass(p *lint.Pass, o *manifest.Object) *clusterclass.Class {
 	if n.Str() == "" {
 		return nil
 	}
+	if in := o.Get("spec", "topology", "classRef", "namespace"); in.Str() != "" && in.Text() != o.Namespace && !view.Open(o, in) {
+		return nil // clusterctl puts the class of the release where the Cluster is
+	}
 	named := func(f *lint.File) *clusterclass.Class {
 		if f == nil {
 			return nil
