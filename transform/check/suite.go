@@ -65,6 +65,9 @@ func Suite(ctx context.Context, s *localrepo.Suite, o Options) (*Result, error) 
 // components file, and suites load images that they have just built.
 var ofReleases = []string{"COMP016", "NAME005"}
 
+// variable is what a message about a variable begins with.
+var variable = regexp.MustCompile(`^\$\{(\w+)\}`)
+
 type suiteJudge struct {
 	*localrepo.Suite
 	o        *Options
@@ -130,6 +133,11 @@ func (j *suiteJudge) releases(ctx context.Context, m *localrepo.Made, opts lint.
 		return nil, err
 	}
 	found.Findings = slices.DeleteFunc(found.Findings, func(f lint.Finding) bool {
+		if name := variable.FindStringSubmatch(f.Message); f.Rule.ID == "VAR006" && name != nil {
+			if value, _ := j.Value(name[1]); value != "" {
+				return true // it is never empty in this suite
+			}
+		}
 		return f.File == j.Config.Name && f.Severity < lint.Error || slices.Contains(ofReleases, f.Rule.ID)
 	})
 	j.report.Join(found)
@@ -163,7 +171,13 @@ func (j *suiteJudge) variables(ctx context.Context, m *localrepo.Made) {
 	for _, r := range m.Releases {
 		list, _ := inventory.Variables(ctx, r) // lint reports what cannot be read
 		for _, v := range list {
-			if v.Option != "" || said[v.Name] || j.Given(v.Name) {
+			_, given := j.Value(v.Name)
+			// Suites put the files that CNI and CCM name in the place of CNI_RESOURCES
+			// and CCM_RESOURCES.
+			if stem, ok := strings.CutSuffix(v.Name, "_RESOURCES"); ok && !given {
+				_, given = j.Value(stem)
+			}
+			if v.Option != "" || said[v.Name] || given {
 				continue
 			}
 			for _, in := range v.Files {

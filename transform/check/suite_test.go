@@ -46,6 +46,8 @@ variables:
   ACME_REGION: "here"
   FLAVOR: ha
   ACME_MACHINE_FLAVOR: tiny
+  CNI: file
+  ACME_ZONE: a
 `
 
 // suiteFiles are the files that it wants: the flavor ha is made by make.
@@ -55,7 +57,7 @@ func suiteFiles(config string) map[string]string {
 		"e2e/core-metadata.yaml":              "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 14, contract: v1beta2}]\n",
 		"Makefile":                            "e2e:\n\tdrone/envsubst < e2e/config/e2e.yaml > out.yaml\n",
 		"e2e/config/e2e.yaml":                 config,
-		"e2e/templates/cluster-template.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${CLUSTER_NAME}', namespace: '${NAMESPACE}'}\ndata: {region: '${ACME_REGION}'}\n",
+		"e2e/templates/cluster-template.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${CLUSTER_NAME}', namespace: '${NAMESPACE}'}\ndata: {region: '${ACME_REGION}', net: '${CNI_RESOURCES}', zone: '${ACME_ZONE:=b}', zones: '${ACME_ZONE}'}\n",
 		"e2e/templates/cluster-template-ha/kustomization.yaml": "resources: [../cluster-template.yaml]\n",
 		"config/default/kustomization.yaml":                    "resources: [manager.yaml, deployment.yaml]\n",
 		"config/default/deployment.yaml":                       manager,
@@ -84,6 +86,8 @@ func TestSuite(t *testing.T) {
 		"key":            {"replacements", "replacement", []string{file + ":26 SUITE004", file + ":2 SUITE008"}},
 		"unset":          {`"here"`, "${NOWHERE}", []string{file + ":30 SUITE005"}},
 		"variable":       {"ACME_REGION", "ACME_REGIN", []string{file + ":21 SUITE006"}},
+		"resources":      {"CNI: file", "CMI: file", []string{file + ":21 SUITE006"}},
+		"empty":          {"ACME_ZONE: a", "ACME_ZONE:", []string{"e2e/templates/cluster-template.yaml:4 VAR006", "e2e/templates/cluster-template.yaml:4 VAR006"}},
 		"contract":       {"default\n    contract: v1beta2", "default\n    contract: v1beta1", []string{file + ":25 SUITE007"}},
 		"image":          {"name: example.com/manager:e2e", "name: example.com/manager:e3e", []string{file + ":2 SUITE008"}},
 		"flavor":         {"FLAVOR: ha", "FLAVOR: he", []string{file + ":31 SUITE009"}},
@@ -110,7 +114,7 @@ func TestSuite(t *testing.T) {
 			}
 			var got []string
 			for _, f := range r.Report.Findings {
-				if at := fmt.Sprintf("%s:%d %s", f.File, f.Pos.Line, f.Rule.ID); f.File == file || slices.Contains(tc.want, at) {
+				if at := fmt.Sprintf("%s:%d %s", f.File, f.Pos.Line, f.Rule.ID); f.File == file || f.Rule.ID == "VAR006" || slices.Contains(tc.want, at) {
 					got = append(got, at)
 				}
 				t.Log(f.File, f.Pos, f.Rule.ID, f.Message)

@@ -388,10 +388,17 @@ func (s *Suite) finish(m *Made, from *release, r *repo.Release) {
 	}
 }
 
-// Given reports whether the configuration or the environment sets a variable.
-func (s *Suite) Given(name string) bool {
-	_, ok := s.opts.Env(name)
-	return ok || slices.ContainsFunc(s.Config.Variables, func(v Variable) bool { return v.Name == name })
+// Value returns what the environment, or else the configuration, sets a variable to.
+func (s *Suite) Value(name string) (string, bool) {
+	if set, ok := s.opts.Env(name); ok {
+		return set, true
+	}
+	for _, v := range s.Config.Variables {
+		if v.Name == name {
+			return v.Value.Value, true
+		}
+	}
+	return "", false
 }
 
 // ConfigFile returns the clusterctl-config.yaml of the repository in a folder, as
@@ -403,10 +410,7 @@ func (s *Suite) ConfigFile(out string) ([]byte, error) {
 	}
 	values := map[string]any{}
 	for _, v := range s.Config.Variables {
-		values[v.Name] = v.Value.Value
-		if set, ok := s.opts.Env(v.Name); ok {
-			values[v.Name] = set
-		}
+		values[v.Name], _ = s.Value(v.Name)
 	}
 	return configFile(out, entries, values)
 }
