@@ -67,6 +67,10 @@ func (c *Cache) Get(key string, ask func(question string) string) (result []byte
 		return nil, false
 	}
 	name := c.name(key)
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > cacheLimit {
+		return nil, false // a pipe would block, and Put makes no such entry
+	}
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, false
@@ -85,7 +89,7 @@ func (c *Cache) Get(key string, ask func(question string) string) (result []byte
 			return nil, false
 		}
 	}
-	if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
+	if time.Since(info.ModTime()) > time.Hour {
 		now := time.Now()
 		_ = os.Chtimes(name, now, now) // only the order of removal depends on it
 	}

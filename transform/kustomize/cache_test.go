@@ -1,10 +1,12 @@
 package kustomize
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -57,6 +59,31 @@ func TestDamagedEntriesCountAsMissing(t *testing.T) {
 	}
 	if _, ok := c.Get("key", same); ok {
 		t.Error("the entry of another key counts")
+	}
+
+	// What is no entry: Get neither blocks nor reads it, and Put replaces it.
+	elsewhere := filepath.Join(t.TempDir(), "entry")
+	if err := os.WriteFile(elsewhere, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, put := range map[string]func() error{
+		"link":  func() error { return os.Symlink(elsewhere, file) },
+		"pipe":  func() error { return syscall.Mkfifo(file, 0o600) },
+		"giant": func() error { return cmp.Or(os.WriteFile(file, whole, 0o600), os.Truncate(file, 1<<40)) },
+	} {
+		if err := cmp.Or(os.Remove(file), put()); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := c.Get("key", same); ok {
+			t.Errorf("a %s counts", what)
+		}
+		c.Put("key", Seen{"a": "answer"}, []byte("result"))
+		if got, ok := c.Get("key", same); !ok || string(got) != "result" {
+			t.Errorf("a %s is not replaced", what)
+		}
+	}
+	if got, err := os.ReadFile(elsewhere); err != nil || string(got) != string(whole) {
+		t.Errorf("the target of a link changed: %v", err)
 	}
 }
 
