@@ -49,6 +49,7 @@ type Config struct {
 	Description
 	// Dir is the absolute folder that paths are relative to.
 	Dir       string
+	top       string // of the source tree
 	Images    []Image
 	Providers []Provider
 	// Variables are sorted by name.
@@ -126,12 +127,18 @@ func (v *Version) Resolve(version string) {
 	v.Name.Value = version
 }
 
-// Path makes a path of the configuration absolute.
-func (c *Config) Path(name string) string {
-	if filepath.IsAbs(name) {
+// path makes a path of the configuration absolute. Where links lead out of the source
+// tree it is what they lead to: a build follows no link out of the folder it reads.
+func (c *Config) path(name string) string {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(c.Dir, name)
+	}
+	real, err := filepath.EvalSymlinks(name)
+	top, err2 := filepath.EvalSymlinks(c.top)
+	if err != nil || err2 != nil || strings.HasPrefix(real, top+string(filepath.Separator)) {
 		return name
 	}
-	return filepath.Join(c.Dir, name)
+	return real
 }
 
 // Local returns the path of a version by URL that is no URL.
@@ -144,7 +151,7 @@ func (c *Config) Local(v *Version) (string, bool) {
 	default:
 		return "", false
 	}
-	return c.Path(rest), true
+	return c.path(rest), true
 }
 
 // isConfig reports whether a document looks like an E2EConfig: providers with a type,

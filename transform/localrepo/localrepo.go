@@ -117,6 +117,7 @@ func Open(ctx context.Context, name string, o Options) (*Suite, error) {
 	if s.Config, err = decode(stream); err != nil {
 		return nil, wrong(err)
 	}
+	s.Config.top = s.top
 	if s.Config.Dir, err = filepath.Abs(filepath.Dir(name)); err != nil {
 		return nil, wrong(err)
 	}
@@ -483,7 +484,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 				case out.Kustomize != "":
 					out.Kustomize = relative(dir, out.Kustomize)
 				case err == nil:
-					out.File = relative(dir, s.Config.Path(f.Source.Value))
+					out.File = relative(dir, s.Config.path(f.Source.Value))
 					overlay[out.File], err = s.text(ctx, from, overlay, dir)
 				}
 				if err != nil {
@@ -545,7 +546,7 @@ func (s *Suite) components(dir string, v *Version) (config.Output, error) {
 		return s.Config.Errorf(v.Value.At, "Failed to generate the manifest for version %q: %s", v.Name.Value, fmt.Sprintf(why, args...))
 	}
 	if v.Type.Value == byKustomize {
-		name := s.Config.Path(v.Value.Value)
+		name := s.Config.path(v.Value.Value)
 		if !config.IsKustomization(os.DirFS(name), ".") {
 			return out, fail("%s must be a folder with a kustomization; URLs work only inside of kustomizations", v.Value.Value)
 		}
@@ -583,7 +584,7 @@ func (s *Suite) common() string {
 	for i := range s.Config.Providers {
 		p := &s.Config.Providers[i]
 		for _, f := range p.Files {
-			enclose(s.Config.Path(f.Source.Value))
+			enclose(s.Config.path(f.Source.Value))
 		}
 		for j := range p.Versions {
 			v := &p.Versions[j]
@@ -591,7 +592,7 @@ func (s *Suite) common() string {
 				enclose(name)
 			}
 			for _, f := range v.Files {
-				enclose(s.Config.Path(f.Source.Value))
+				enclose(s.Config.path(f.Source.Value))
 			}
 		}
 	}

@@ -111,7 +111,7 @@ func (m *made) target(at recipes.Place) string {
 
 // output says what a file of the repository is made from, with absolute paths.
 func (s *Suite) output(f File) (config.Output, source, error) {
-	from, err := s.recipes().find(s.Config.Path(f.Source.Value))
+	from, err := s.recipes().find(s.Config.path(f.Source.Value))
 	out := config.Output{File: from.file, Kustomize: from.kustomization}
 	if from.unrestricted {
 		out.LoadRestrictor = config.NoRestrictions

@@ -90,7 +90,7 @@ func TestMain(m *testing.M) {
 }
 
 // createRepository makes the repository with the framework.
-func createRepository(t *testing.T, config, out string) (err error) {
+func createRepository(t testing.TB, config, out string) (err error) {
 	t.Helper()
 	binary, err := kustomizeBinary()
 	if err != nil {
@@ -231,7 +231,7 @@ var standIns = map[string]string{
 }
 
 // copyTree copies a source tree without bases from the network.
-func copyTree(t *testing.T, from, to string) {
+func copyTree(t testing.TB, from, to string) {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func copyTree(t *testing.T, from, to string) {
 }
 
 // corpusFolder is a folder of the corpus.
-func corpusFolder(t *testing.T, name string) string {
+func corpusFolder(t testing.TB, name string) string {
 	t.Helper()
 	root := os.Getenv("CORPUS")
 	if root == "" {

@@ -1,0 +1,88 @@
+package suites
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
+)
+
+var marker = regexp.MustCompile(`"\{go://[^@]*@v(1\.\d+)\}"`)
+
+// BenchmarkSuite makes the local repository of Cluster API's e2e suite: all of it,
+// again, and after a change of one kustomization. What is fetched otherwise lies on
+// disk, and make has built the templates for both.
+func BenchmarkSuite(b *testing.B) {
+	dir := b.TempDir()
+	cost.In(dir)
+	tree, tool := filepath.Join(dir, "tree"), filepath.Join(dir, "clusterctl-repo")
+	corpus := corpusFolder(b, ".")
+	copyTree(b, filepath.Join(corpus, "e2e", "cluster-api"), tree)
+	kustomize, err := kustomizeBinary()
+	if err != nil {
+		b.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-o", tool, "./cmd/clusterctl-repo")
+	build.Dir = filepath.Join("..", "..", "..")
+	templates := exec.Command("make", "generate-e2e-templates-main", "KUSTOMIZE="+kustomize)
+	templates.Dir = tree
+	for _, cmd := range []*exec.Cmd{build, templates} {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%s: %v\n%s", cmd, err, out)
+		}
+	}
+	config := filepath.Join(tree, "test", "e2e", "config", "docker.yaml")
+	data, err := os.ReadFile(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	data = marker.ReplaceAll(data, []byte(`"v$1.0"`))
+	for name, file := range map[string]string{"core": "cluster-api", "bootstrap": "bootstrap-kubeadm", "control-plane": "control-plane-kubeadm", "infrastructure": "infrastructure-docker"} {
+		local, err := filepath.Glob(filepath.Join(corpus, "releases", file, "*", name+"-components*.yaml"))
+		if err != nil || len(local) == 0 {
+			b.Fatal(file, err)
+		}
+		data = regexp.MustCompile(`"https://\S*/`+name+`-components\S*"`).ReplaceAll(data, []byte(local[0]))
+	}
+	if err := os.WriteFile(config, data, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	out, cache := filepath.Join(dir, "out"), filepath.Join(dir, "cache")
+	env := append(os.Environ(), "HOME="+dir)
+	ours := cost.Process{Args: []string{tool, "build", config, "--out", out, "--offline", "--cache", cache}, Env: env}
+	changed := filepath.Join(tree, "test", "extension", "config", "default", "kustomization.yaml")
+	side := func(name string, before func() error) cost.Side {
+		return cost.Side{Name: name, Do: func() cost.Cost {
+			if err := before(); err != nil {
+				b.Fatal(err)
+			}
+			return cost.Run(b, ours)
+		}}
+	}
+	c := cost.Compare(b,
+		cost.Side{Name: "framework", Do: func() cost.Cost {
+			start := time.Now()
+			if err := createRepository(b, config, filepath.Join(b.TempDir(), "out")); err != nil {
+				b.Fatal(err)
+			}
+			return cost.Cost{Wall: time.Since(start)}
+		}},
+		side("all", func() error { return os.RemoveAll(cache) }),
+		side("again", func() error { return nil }),
+		side("one", func() error {
+			text, err := os.ReadFile(changed)
+			if err == nil {
+				err = os.WriteFile(changed, slices.Concat(text, []byte("# edit\n")), 0o600)
+			}
+			return err
+		}),
+	)
+	cost.AtMost(b, "all-of-framework", cost.Ratio(c[1].Wall, c[0].Wall), 1./5)
+	cost.AtMost(b, "again-ms", c[2].Wall.Seconds()*1e3, 150)
+	cost.AtMost(b, "one-of-all", cost.Ratio(c[3].Wall, c[1].Wall), 1./5)
+}
