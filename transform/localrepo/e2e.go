@@ -49,7 +49,7 @@ type Config struct {
 	Description
 	// Dir is the absolute folder that paths are relative to.
 	Dir       string
-	top       string // of the source tree
+	real      string // the source tree, without links
 	Images    []Image
 	Providers []Provider
 	// Variables are sorted by name.
@@ -133,12 +133,10 @@ func (c *Config) path(name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(c.Dir, name)
 	}
-	real, err := filepath.EvalSymlinks(name)
-	top, err2 := filepath.EvalSymlinks(c.top)
-	if err != nil || err2 != nil || strings.HasPrefix(real, top+string(filepath.Separator)) {
-		return name
+	if real, err := filepath.EvalSymlinks(name); err == nil && !strings.HasPrefix(real, c.real+string(filepath.Separator)) {
+		return real
 	}
-	return real
+	return name
 }
 
 // Local returns the path of a version by URL that is no URL.

@@ -117,7 +117,9 @@ func Open(ctx context.Context, name string, o Options) (*Suite, error) {
 	if s.Config, err = decode(stream); err != nil {
 		return nil, wrong(err)
 	}
-	s.Config.top = s.top
+	if s.Config.real, err = filepath.EvalSymlinks(s.top); err != nil {
+		return nil, wrong(err)
+	}
 	if s.Config.Dir, err = filepath.Abs(filepath.Dir(name)); err != nil {
 		return nil, wrong(err)
 	}
@@ -366,7 +368,11 @@ func asWritten(r *repo.Release, from *config.PlannedProvider) *repo.Release {
 func (s *Suite) finish(m *Made, from *release, r *repo.Release) {
 	asWritten(r, &from.planned)
 	i := slices.IndexFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == componentsFile })
-	if i < 0 || len(from.replaced) == 0 {
+	if i < 0 {
+		return
+	}
+	r.Artifacts[i] = r.Artifacts[i].As(layouts.Components)
+	if len(from.replaced) == 0 {
 		return
 	}
 	data, err := r.Artifacts[i].Bytes()
@@ -542,6 +548,9 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 // if neither File nor Kustomize is set.
 func (s *Suite) components(dir string, v *Version) (config.Output, error) {
 	out := config.Output{Name: componentsFile, Kind: layouts.Components}
+	if v.Type.Value == byURL {
+		out.Kind = layouts.Asset // it is copied, not read
+	}
 	fail := func(why string, args ...any) error {
 		return s.Config.Errorf(v.Value.At, "Failed to generate the manifest for version %q: %s", v.Name.Value, fmt.Sprintf(why, args...))
 	}

@@ -60,10 +60,11 @@ type source struct {
 
 // find returns what a file is made from: the file itself, what a recipe names, or
 // the kustomization next to it that has its name.
-func (m *made) find(name string) (source, error) {
+func (s *Suite) find(name string) (source, error) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		return source{file: name}, nil
 	}
+	m := s.recipes()
 	missing := errors.New("the file does not exist")
 	rel, err := filepath.Rel(m.top, name)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -81,7 +82,7 @@ func (m *made) find(name string) (source, error) {
 	case ok && len(p.Through) == 0 && is(p.Kustomize):
 		return source{kustomization: abs(p.Kustomize), unrestricted: p.Unrestricted}, nil
 	case ok && len(p.Through) == 0 && len(p.From) == 1 && p.From[0] != rel:
-		return m.find(abs(p.From[0]))
+		return s.find(abs(p.From[0]))
 	case ok:
 		return source{}, fmt.Errorf("the file does not exist; %s makes it%s", p.Place, m.target(p.Place))
 	}
@@ -111,7 +112,7 @@ func (m *made) target(at recipes.Place) string {
 
 // output says what a file of the repository is made from, with absolute paths.
 func (s *Suite) output(f File) (config.Output, source, error) {
-	from, err := s.recipes().find(s.Config.path(f.Source.Value))
+	from, err := s.find(s.Config.path(f.Source.Value))
 	out := config.Output{File: from.file, Kustomize: from.kustomization}
 	if from.unrestricted {
 		out.LoadRestrictor = config.NoRestrictions
@@ -169,7 +170,7 @@ func (s *Suite) supply(ctx context.Context, err error, dir string, overlay map[s
 	if _, ok := overlay[rel]; ok {
 		return false
 	}
-	from, err := s.recipes().find(filepath.Join(dir, filepath.FromSlash(rel)))
+	from, err := s.find(filepath.Join(dir, filepath.FromSlash(rel)))
 	if err != nil {
 		return false
 	}
