@@ -170,5 +170,5 @@ mutate-short: ## The same with a few changes of each package, always the same on
 
 .PHONY: bench
 bench: conformance-programs ## Measure the budgets beside other programs, on a quiet machine; BENCH='Lint|Build' for some
-	cd test/oracle && $(GO) test -vet=off -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 5x .
+	cd test/oracle && $(GO) test -vet=off -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 5x . ./suites
 	cd test/conformance && $(GO) test -vet=off -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 3x .
