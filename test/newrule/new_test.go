@@ -97,14 +97,14 @@ func TestNewRuleRefuses(t *testing.T) {
 	}
 }
 
-// TestContributing demands that CONTRIBUTING.md shows what the command prints.
-func TestContributing(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(project, "CONTRIBUTING.md"))
+// TestGuide demands that docs/writing-rules.md shows what the command prints.
+func TestGuide(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(project, "docs", "writing-rules.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := written{Row: rulesDir + "/classes/variables.go", Example: rulesDir + "/examples/CV014.txtar", Test: rulesDir + "/classes/cv014_test.go"}
 	if want := w.walkthrough("CV014"); !strings.Contains(string(data), want) {
-		t.Errorf("CONTRIBUTING.md lacks\n%s", want)
+		t.Errorf("docs/writing-rules.md lacks\n%s", want)
 	}
 }
