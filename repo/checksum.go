@@ -29,8 +29,14 @@ var buffers = sync.Pool{New: func() any { return new(make([]byte, 32<<10)) }}
 // Copy writes the content to w in constant memory and returns its checksum.
 // It fails if the content is not exactly Size bytes long, because then the
 // file changed after it was listed, and with the cause of ctx once that is
-// done.
+// done. A file of a release that has to fit in memory, because others read it whole,
+// is refused before anything of it is read if it is larger than MaxFileSize.
 func (a *Artifact) Copy(ctx context.Context, w io.Writer) (Sum, error) {
+	if a.Kind() != layouts.Asset {
+		if err := a.fits(); err != nil {
+			return Sum{}, err
+		}
+	}
 	r, err := a.open()
 	if err != nil {
 		return Sum{}, err

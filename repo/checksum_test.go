@@ -247,3 +247,18 @@ func TestHashed(t *testing.T) {
 		t.Errorf("a place that states a checksum is believed: %v", err)
 	}
 }
+
+// TestHugeFiles checks that a file that others read whole is refused for its size, and
+// that one that nobody does is not.
+func TestHugeFiles(t *testing.T) {
+	for name, refused := range map[string]bool{"metadata.yaml": true, "SHA256SUMS": true, "image.tar": false} {
+		opened := false
+		a := repo.NewArtifact(name, name, 300<<30, func() (io.ReadCloser, error) {
+			opened = true
+			return io.NopCloser(strings.NewReader("")), nil
+		})
+		if _, err := a.Sum(t.Context()); err == nil || opened == refused {
+			t.Errorf("%s: opened %v, %v", name, opened, err)
+		}
+	}
+}

@@ -183,10 +183,18 @@ func (a *Artifact) Bytes() (data []byte, err error) {
 	return data, nil
 }
 
-// whole lets a function read the whole content, and another one count documents.
-func (a *Artifact) whole(read func(io.Reader) error, count func() error) error {
+// fits refuses a file that is too large to be read into memory.
+func (a *Artifact) fits() error {
 	if a.Size > MaxFileSize {
 		return fmt.Errorf("%s: the file has %d bytes, more than the %d that are read into memory", a.Path, a.Size, MaxFileSize)
+	}
+	return nil
+}
+
+// whole lets a function read the whole content, and another one count documents.
+func (a *Artifact) whole(read func(io.Reader) error, count func() error) error {
+	if err := a.fits(); err != nil {
+		return err
 	}
 	r, err := a.Open()
 	if err != nil {

@@ -335,7 +335,11 @@ func checksums(p *lint.Pass) {
 	if sums == nil {
 		return
 	}
-	// What cannot be read is another finding.
+	if _, err := sums.Bytes(); err != nil {
+		p.Report(lint.Finding{File: sums.Path, Message: err.Error()})
+		return
+	}
+	// What else cannot be read is another finding.
 	err, differs := errors.AsType[*repo.ChecksumError](repo.VerifyChecksums(context.Background(), p.Release.Release))
 	if !differs {
 		return
