@@ -336,7 +336,7 @@ func checksums(p *lint.Pass) {
 		return
 	}
 	if _, err := sums.Bytes(); err != nil {
-		p.Report(lint.Finding{File: sums.Path, Message: err.Error()})
+		p.Report(lint.Finding{File: sums.Path, Message: strings.TrimPrefix(err.Error(), sums.Path+": ")})
 		return
 	}
 	// What else cannot be read is another finding.
