@@ -40,8 +40,11 @@ func (h *hand) act(do func()) error {
 
 func (h *hand) Set(_ context.Context, mark string) error { return h.act(func() { h.set[mark] = true }) }
 
+// List returns the marks between words of others.
 func (h *hand) List(context.Context) (out []string, err error) {
-	return out, h.act(func() { out = slices.Collect(maps.Keys(h.set)) })
+	return out, h.act(func() {
+		out = append([]string{"word", "x-a-content"}, slices.Collect(maps.Keys(h.set))...)
+	})
 }
 
 // contest lets publishers of contents claim, in a random interleaving with
