@@ -16,7 +16,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 )
 
 // attack is a row of the table in docs/attacks.md.
@@ -207,7 +207,7 @@ var releaseAttacks = []attack{
 // makes with another program.
 func (w *attacked) signByHand(list string) {
 	w.t.Helper()
-	d := trust.Key{File: "key.pem"}
+	d := targets.Key{File: "key.pem"}
 	if err := d.Load(cli.NewEnv(cli.IO{Dir: w.dir})); err != nil {
 		w.t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -38,7 +37,7 @@ type flags struct {
 	minSeverity  string
 	checkImages  bool
 	platforms    []string
-	verification trust.Verification
+	verification targets.Verification
 	suite        targets.Suite
 	choice       ruleChoice
 	// demands are what releases have to meet before lint reads them, or nil.
@@ -225,7 +224,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	if f.demands != nil {
 		o.Foreign = true
 		o.Approve = func(ctx context.Context, r *repo.Repository) error {
-			return trust.ApproveRepository(ctx, env, f.demands, r)
+			return targets.ApproveRepository(ctx, env, f.demands, r)
 		}
 	}
 	var r *lint.Report
@@ -371,7 +370,7 @@ func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Op
 	}
 	t, err := targets.Open(ctx, env, name, nil)
 	if err == nil && f.demands != nil {
-		err = trust.ApproveTarget(ctx, env, f.demands, t)
+		err = targets.ApproveTarget(ctx, env, f.demands, t)
 	}
 	if err != nil {
 		return nil, err

@@ -16,7 +16,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
@@ -31,8 +30,8 @@ type flags struct {
 	to, out       string
 	certManager   string
 	settings      mirror.Settings
-	verify        trust.Verification
-	sign          trust.Key
+	verify        targets.Verification
+	sign          targets.Key
 	jobs          int
 	dryRun        bool
 	acceptChanged bool
@@ -302,7 +301,7 @@ func mirrorTo(env *cli.Env, f *flags, opts *mirror.Options) error {
 
 // credible makes the options sign what the mirror holds, and verify what is demanded.
 // What the key, or a trusted one, has signed before is known to be good.
-func credible(env *cli.Env, signing *trust.Key, verify *trust.Verification, opts *mirror.Options) error {
+func credible(env *cli.Env, signing *targets.Key, verify *targets.Verification, opts *mirror.Options) error {
 	if err := signing.Load(env); err != nil {
 		return err
 	}
@@ -312,7 +311,7 @@ func credible(env *cli.Env, signing *trust.Key, verify *trust.Verification, opts
 	}
 	if demands != nil {
 		opts.Verify = func(ctx context.Context, r *repo.Release, as []layouts.Provider) error {
-			_, err := trust.Approve(ctx, env, demands, r, as...)
+			_, err := targets.Approve(ctx, env, demands, r, as...)
 			return err
 		}
 	}
@@ -324,7 +323,7 @@ func credible(env *cli.Env, signing *trust.Key, verify *trust.Verification, opts
 	}
 	if signing.Private != nil || demands != nil {
 		opts.Vouched = func(sums, sig []byte) (bool, error) {
-			if signing.Private != nil && trust.SignedBy(sums, sig, []*sign.PublicKey{signing.Private.Public()}) {
+			if signing.Private != nil && targets.SignedBy(sums, sig, []*sign.PublicKey{signing.Private.Public()}) {
 				return true, nil
 			}
 			good, err := verify.Signed(env, sums, sig)

@@ -6,15 +6,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 )
 
 func pruneCommand(env *cli.Env) *cobra.Command {
 	var keep int
 	var unlisted, dryRun bool
-	var key trust.Key
-	var verify trust.Verification
+	var key targets.Key
+	var verify targets.Verification
 	cmd := &cobra.Command{
 		Use:   "prune DIR [LABEL@VERSION]...",
 		Short: "Remove releases and leftovers from a mirror",

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
@@ -20,8 +20,8 @@ import (
 
 func repairCommand(env *cli.Env) *cobra.Command {
 	var from []string
-	var key trust.Key
-	var verify trust.Verification
+	var key targets.Key
+	var verify targets.Verification
 	cmd := &cobra.Command{
 		Use:   "repair DIR",
 		Short: "Restore what is missing or damaged in a mirror",
@@ -44,8 +44,8 @@ been signed with that key, or else its releases with one that is trusted.`,
 	return cmd
 }
 
-func repair(ctx context.Context, env *cli.Env, name string, from []string, key *trust.Key, verify *trust.Verification) error {
-	report, err := checkMirror(ctx, env, name, &trust.Verification{})
+func repair(ctx context.Context, env *cli.Env, name string, from []string, key *targets.Key, verify *targets.Verification) error {
+	report, err := checkMirror(ctx, env, name, &targets.Verification{})
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func repair(ctx context.Context, env *cli.Env, name string, from []string, key *
 	if _, err := runMirror(ctx, env, wants, opts); err != nil {
 		return err
 	}
-	left, err := checkMirror(ctx, env, name, &trust.Verification{})
+	left, err := checkMirror(ctx, env, name, &targets.Verification{})
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
@@ -23,7 +23,7 @@ import (
 )
 
 func verifyCommand(env *cli.Env) *cobra.Command {
-	var keys trust.Verification
+	var keys targets.Verification
 	o := cli.Outputs{Formats: []string{"text", "json"}}
 	cmd := &cobra.Command{
 		Use:   "verify DIR|BUNDLE",
@@ -61,7 +61,7 @@ over the network.`,
 
 // checkMirror checks a mirror in a folder or bundle. What makes it unusable as a
 // mirror is an error.
-func checkMirror(ctx context.Context, env *cli.Env, name string, keys *trust.Verification) (*mirror.Report, error) {
+func checkMirror(ctx context.Context, env *cli.Env, name string, keys *targets.Verification) (*mirror.Report, error) {
 	report, err := mirror.Check(ctx, env.Path(name), mirror.DefaultJobs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, cli.UsageError(err)
@@ -91,7 +91,7 @@ func checkMirror(ctx context.Context, env *cli.Env, name string, keys *trust.Ver
 }
 
 // checkReleases verifies the signature of every release of a mirror.
-func checkReleases(ctx context.Context, env *cli.Env, name string, keys *trust.Verification, report *mirror.Report) error {
+func checkReleases(ctx context.Context, env *cli.Env, name string, keys *targets.Verification, report *mirror.Report) error {
 	demands, err := keys.Demands(env)
 	if err != nil || demands == nil {
 		return err
@@ -120,7 +120,7 @@ func checkReleases(ctx context.Context, env *cli.Env, name string, keys *trust.V
 			continue // reported as missing
 		}
 		if err == nil {
-			_, err = trust.Approve(ctx, env, demands, r, p)
+			_, err = targets.Approve(ctx, env, demands, r, p)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

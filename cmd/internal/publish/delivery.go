@@ -14,7 +14,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/trust"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
@@ -36,7 +35,7 @@ type delivery struct {
 	// brokenLatest publishes although clusterctl cannot resolve "latest" then.
 	brokenLatest bool
 	maxWait      time.Duration
-	key          trust.Key
+	key          targets.Key
 	// statement says how the releases were made; nil for none.
 	statement *provenance.Build
 	open.Options

@@ -1,6 +1,4 @@
-// Package trust demands signatures of what verbs read, and loads the key that signs
-// what they write. It must not know what a verb does with a release.
-package trust
+package targets
 
 import (
 	"bytes"
@@ -16,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
@@ -206,7 +203,7 @@ func approveBeside(ctx context.Context, env *cli.Env, p *policy.Policy, r *repo.
 }
 
 // ApproveTarget puts approved content in the place of that of a target.
-func ApproveTarget(ctx context.Context, env *cli.Env, p *policy.Policy, t *targets.Target) error {
+func ApproveTarget(ctx context.Context, env *cli.Env, p *policy.Policy, t *Target) error {
 	if t.Wholes == nil {
 		return ApproveRepository(ctx, env, p, t.Repository)
 	}
