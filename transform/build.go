@@ -406,12 +406,9 @@ func (p *building) source(ctx context.Context, o *config.Output) ([]byte, error)
 	case o.Concat != nil:
 		return p.join(o)
 	case o.Kustomize != "":
-		objs, err := kustomize.Build(ctx, p.tree, o.Kustomize, kustomize.Options{
-			NoLoadRestrictions: o.LoadRestrictor == config.NoRestrictions,
-			AllowRemote:        p.allowRemote,
-		})
-		if err != nil {
-			return nil, err
+		opts := kustomize.Options{NoLoadRestrictions: o.LoadRestrictor == config.NoRestrictions, AllowRemote: p.allowRemote}
+		if p.opts.Bare {
+			return kustomize.Text(ctx, p.tree, o.Kustomize, opts)
 		}
 		files := kustomize.Kustomizations(p.tree, o.Kustomize)
 		p.mu.Lock()
@@ -419,10 +416,15 @@ func (p *building) source(ctx context.Context, o *config.Output) ([]byte, error)
 			p.kustomizations[k.File.Name] = k
 		}
 		p.mu.Unlock()
-		if o.Kind == layouts.Components {
-			if objs, err = p.components(ctx, o, objs); err != nil {
-				return nil, err
-			}
+		if o.Kind != layouts.Components {
+			return kustomize.Text(ctx, p.tree, o.Kustomize, opts)
+		}
+		objs, err := kustomize.Build(ctx, p.tree, o.Kustomize, opts)
+		if err == nil {
+			objs, err = p.components(ctx, o, objs)
+		}
+		if err != nil {
+			return nil, err
 		}
 		return kustomize.Marshal(objs)
 	}
@@ -430,7 +432,7 @@ func (p *building) source(ctx context.Context, o *config.Output) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	if o.Kind != layouts.Components {
+	if o.Kind != layouts.Components || p.opts.Bare {
 		return data, nil
 	}
 	objs, err := decode(yamldoc.NewFile(o.File, data))
@@ -636,6 +638,9 @@ func (p *building) release(ctx context.Context) (*repo.Release, error) {
 		r.Artifacts = append(r.Artifacts, a)
 	}
 	r.Sort()
+	if p.opts.Bare {
+		return r, nil
+	}
 	sums, err := repo.Checksums(ctx, r)
 	if err != nil {
 		return nil, err

@@ -46,6 +46,9 @@ type Options struct {
 	// AsIs leaves objects as kustomize gives them: no provider label, and no check of
 	// namespaces. Configured images and patches still apply.
 	AsIs bool
+	// Bare makes each file as its source gives it, and no checksum file; nothing is
+	// judged.
+	Bare bool
 	// AddSeries adds the release series of the version to metadata.yaml if it is
 	// missing there, with the contract that the CRDs of the components have.
 	AddSeries bool

@@ -78,18 +78,43 @@ func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[str
 		return nil, context.Cause(ctx)
 	}
 	dir = path.Clean(dir)
-	if tree.Cache == nil || opts.AllowRemote {
-		return buildAnew(ctx, tree, dir, opts)
+	if text, ok := tree.kept(dir, opts); ok {
+		if objs, ok := parsed(text); ok {
+			return objs, nil
+		}
 	}
-	if objs, ok := tree.kept(dir, opts); ok {
-		return objs, nil
+	objs, _, err := buildAndKeep(ctx, tree, dir, opts)
+	return objs, err
+}
+
+// Text is Build for who needs only what kustomize prints.
+func Text(ctx context.Context, tree *Tree, dir string, opts Options) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	dir = path.Clean(dir)
+	if text, ok := tree.kept(dir, opts); ok {
+		return text, nil
+	}
+	objs, text, err := buildAndKeep(ctx, tree, dir, opts)
+	if text == nil && err == nil {
+		text, err = Marshal(objs)
+	}
+	return text, err
+}
+
+// buildAndKeep also returns what the cache got, if that is known.
+func buildAndKeep(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[string]any, []byte, error) {
+	if tree.Cache == nil || opts.AllowRemote {
+		objs, err := buildAnew(ctx, tree, dir, opts)
+		return objs, nil, err
 	}
 	tree = tree.observed()
 	objs, err := buildAnew(ctx, tree, dir, opts)
-	if err == nil {
-		tree.keep(dir, opts, objs)
+	if err != nil {
+		return nil, nil, err
 	}
-	return objs, err
+	return objs, tree.keep(dir, opts, objs), nil
 }
 
 func buildAnew(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[string]any, error) {

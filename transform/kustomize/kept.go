@@ -89,8 +89,8 @@ func texts(names []string, err error) string {
 }
 
 // digest sums up the content of a file, once for all builds.
-func (t *Tree) digest(name string, data []byte, replaced bool) string {
-	if replaced {
+func (t *Tree) digest(name string, data []byte) string {
+	if t.replaced(name) {
 		return digest(data)
 	}
 	if d, ok := t.digests.Load(name); ok {
@@ -101,26 +101,23 @@ func (t *Tree) digest(name string, data []byte, replaced bool) string {
 	return d
 }
 
-// buildKey names a build in the cache.
+// buildKey names a build in the cache. What replaced files hold is asked for as what
+// is on disk is.
 func (t *Tree) buildKey(dir string, opts Options) string {
-	var replaced [][]byte
-	for _, name := range slices.Sorted(maps.Keys(t.replace)) {
-		replaced = append(replaced, []byte(name), t.replace[name])
-	}
-	return fmt.Sprintf("kustomize build %s in %s, %t, %t, with %s", dir, t.dir, opts.NoLoadRestrictions, opts.Unsorted, digest(replaced...))
+	return fmt.Sprintf("kustomize build %s in %s, %t, %t, with %q", dir, t.dir, opts.NoLoadRestrictions, opts.Unsorted, slices.Sorted(maps.Keys(t.replace)))
 }
 
-// kept returns what an earlier build of the same files made.
-func (t *Tree) kept(dir string, opts Options) ([]map[string]any, bool) {
-	text, ok := t.Cache.Get(t.buildKey(dir, opts), t.ask)
-	if !ok {
+// kept returns what an earlier build of the same files printed.
+func (t *Tree) kept(dir string, opts Options) ([]byte, bool) {
+	if t.Cache == nil || opts.AllowRemote {
 		return nil, false
 	}
-	var objs []map[string]any
+	return t.Cache.Get(t.buildKey(dir, opts), t.ask)
+}
+
+// parsed reads the objects of a kept build.
+func parsed(text []byte) (objs []map[string]any, ok bool) {
 	s := yamldoc.Parse(yamldoc.NewFile("", text))
-	if s.Err != nil {
-		return nil, false
-	}
 	for _, d := range s.Docs {
 		sure := d.Err == nil
 		o, ok := value(d.Root, &sure).(map[string]any)
@@ -129,22 +126,24 @@ func (t *Tree) kept(dir string, opts Options) ([]map[string]any, bool) {
 		}
 		objs = append(objs, o)
 	}
-	return objs, true
+	return objs, s.Err == nil
 }
 
-// keep notes what a build made. Objects that YAML does not give back as they are
-// are not kept.
-func (t *Tree) keep(dir string, opts Options, objs []map[string]any) {
+// keep notes what a build made, and returns its text. Objects that YAML does not give
+// back as they are are not kept.
+func (t *Tree) keep(dir string, opts Options, objs []map[string]any) []byte {
 	o := t.observer
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.unsure || len(objs) == 0 {
-		return
+		return nil
 	}
 	text, err := Marshal(objs)
-	if err == nil && !bytes.Contains(text, []byte("!!binary")) {
-		t.Cache.Put(t.buildKey(dir, opts), o.seen, text)
+	if err != nil || bytes.Contains(text, []byte("!!binary")) {
+		return nil
 	}
+	t.Cache.Put(t.buildKey(dir, opts), o.seen, text)
+	return text
 }
 
 // value is a node as kustomize gives it. Sure becomes false if that is not certain.

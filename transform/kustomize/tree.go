@@ -99,8 +99,7 @@ func (t *Tree) Read(rel string) (data []byte, err error) {
 				if err != nil {
 					return failed
 				}
-				_, replaced := t.replace[key]
-				return t.digest(key, data, replaced)
+				return t.digest(key, data)
 			})
 		}()
 	}
@@ -157,11 +156,14 @@ func (t *Tree) Exists(path string) bool {
 	if err != nil {
 		return false
 	}
-	if _, ok := t.replace[filepath.ToSlash(rel)]; ok {
-		return true // as the key of the build says
-	}
 	_, err = t.stat(rel)
-	return err == nil
+	return err == nil || t.replaced(rel)
+}
+
+// replaced reports whether a file is not read from disk.
+func (t *Tree) replaced(rel string) bool {
+	_, ok := t.replace[filepath.ToSlash(rel)]
+	return ok
 }
 
 // stat follows links as far as they stay in the tree.
@@ -169,6 +171,8 @@ func (t *Tree) stat(rel string) (fs.FileInfo, error) {
 	info, err := known(t.infos, filepath.ToSlash(rel), t.files.Stat)
 	t.asked(askKind, rel, func() string {
 		switch {
+		case t.replaced(rel):
+			return "replaced"
 		case err != nil:
 			return failed
 		case info.IsDir():
@@ -204,7 +208,7 @@ func (t *Tree) CleanedAbs(path string) (dir filesys.ConfirmedDir, name string, e
 		t.asked(askTarget, asked, func() string { return texts([]string{string(dir), name}, err) })
 	}()
 	abs := filepath.Join(t.dir, rel)
-	if _, replaced := t.replace[filepath.ToSlash(rel)]; !replaced {
+	if !t.replaced(rel) {
 		if abs, err = known(t.targets, abs, filepath.EvalSymlinks); err != nil {
 			return "", "", err
 		}

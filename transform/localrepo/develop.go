@@ -90,7 +90,7 @@ func Develop(ctx context.Context, sources []string, o Options) (d *Development, 
 			errs[i] = fmt.Errorf("%s: %w", p.tree, &transform.BuildError{Dir: p.tree, Err: err})
 			return
 		}
-		d.Releases[i] = asWritten(made.Releases[0], &p.planned)
+		d.Releases[i] = made.Releases[0]
 	})
 	return d, others, errors.Join(errs...)
 }

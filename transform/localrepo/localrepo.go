@@ -351,28 +351,17 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 
 // build are the options for a source tree.
 func (o *Options) build(dir string) transform.Options {
-	out := transform.Options{AsIs: true, Tolerant: true, AllowRemote: o.AllowRemote, Cache: o.Cache}
+	out := transform.Options{Bare: true, Tolerant: true, AllowRemote: o.AllowRemote, Cache: o.Cache}
 	if o.Input != nil {
 		out.Input = func(file string) { o.Input(filepath.Join(dir, filepath.FromSlash(file))) }
 	}
 	return out
 }
 
-// asWritten leaves only what was planned, without our checksums.
-func asWritten(r *repo.Release, from *config.PlannedProvider) *repo.Release {
-	r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool { return from.Output(a.Name) == nil })
-	return r
-}
-
 // finish does to a built release what only the framework does.
 func (s *Suite) finish(m *Made, from *release, r *repo.Release) {
-	asWritten(r, &from.planned)
 	i := slices.IndexFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == componentsFile })
-	if i < 0 {
-		return
-	}
-	r.Artifacts[i] = r.Artifacts[i].As(layouts.Components)
-	if len(from.replaced) == 0 {
+	if i < 0 || len(from.replaced) == 0 {
 		return
 	}
 	data, err := r.Artifacts[i].Bytes()
@@ -548,9 +537,6 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 // if neither File nor Kustomize is set.
 func (s *Suite) components(dir string, v *Version) (config.Output, error) {
 	out := config.Output{Name: componentsFile, Kind: layouts.Components}
-	if v.Type.Value == byURL {
-		out.Kind = layouts.Asset // it is copied, not read
-	}
 	fail := func(why string, args ...any) error {
 		return s.Config.Errorf(v.Value.At, "Failed to generate the manifest for version %q: %s", v.Name.Value, fmt.Sprintf(why, args...))
 	}
