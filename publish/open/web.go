@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
@@ -61,17 +63,26 @@ func (w *Web) Components(ctx context.Context, _ layouts.Provider, version, at st
 	if err != nil {
 		return nil, fmt.Errorf("failed to get %s: %w", at, err)
 	}
-	if page(data) {
-		return nil, fmt.Errorf("failed to get %s: the server answers with an HTML page instead of YAML", at)
+	if what := unfit(data); what != "" {
+		return nil, fmt.Errorf("failed to get %s: the server answers with %s instead of YAML", at, what)
 	}
 	w.opts.Put(key, data)
 	return data, nil
 }
 
-// page reports whether a file is a web page.
-func page(data []byte) bool {
-	begin := strings.ToLower(string(bytes.TrimSpace(data[:min(len(data), 1<<10)])))
-	return strings.HasPrefix(begin, "<!doctype html") || strings.HasPrefix(begin, "<html")
+var markup = regexp.MustCompile(`^\x{FEFF}?\s*<[!?A-Za-z]`)
+
+// unfit says what a file is that cannot be components; empty if it may be.
+func unfit(data []byte) string {
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		return "an empty file"
+	case markup.Match(data):
+		return "an HTML page"
+	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
+		return "binary data"
+	}
+	return ""
 }
 
 func (w *Web) get(ctx context.Context, at string) ([]byte, error) {

@@ -17,11 +17,15 @@ import (
 
 func TestWeb(t *testing.T) {
 	var requests atomic.Int32
+	unfit := map[string]string{
+		"/page.yaml": "\n<!DOCTYPE html><html>", "/mark.yaml": "\ufeff<html>", "/comment.yaml": "<!-- moved -->\n<html>",
+		"/x.yaml": "<?xml version='1.0'?>", "/empty.yaml": " \n", "/packed.yaml": "\x1f\x8b\x08", "/zero.yaml": "a: \x00",
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		switch p := r.URL.Path; {
-		case strings.HasSuffix(p, "page.yaml"):
-			fmt.Fprint(w, "\n<!DOCTYPE html><html>")
+		case unfit[p] != "":
+			fmt.Fprint(w, unfit[p])
 		case strings.HasPrefix(p, "/endless/"), p == "/m/@v/list":
 			fmt.Fprint(w, "v1.2.0\nv1.2.1\n")
 		case p == "/v1.2.0/c.yaml", p == "/main/c.yaml":
@@ -58,6 +62,12 @@ func TestWeb(t *testing.T) {
 		{"/main/c.yaml", "v1.2.0", false, 1, ""},
 		{"/main/c.yaml", "v1.2.0", true, 0, ""},
 		{"/page.yaml", "v1.2.0", false, 1, "an HTML page"},
+		{"/mark.yaml", "v1.2.0", false, 1, "an HTML page"},
+		{"/comment.yaml", "v1.2.0", false, 1, "an HTML page"},
+		{"/x.yaml", "v1.2.0", false, 1, "an HTML page"},
+		{"/empty.yaml", "v1.2.0", false, 1, "an empty file"},
+		{"/packed.yaml", "v1.2.0", false, 1, "binary data"},
+		{"/zero.yaml", "v1.2.0", false, 1, "binary data"},
 		{"/gone.yaml", "v1.2.0", false, 1, "404"},
 	} {
 		before := requests.Load()
