@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -144,24 +145,41 @@ func (j *suiteJudge) releases(ctx context.Context, m *localrepo.Made, opts lint.
 	return &Result{Report: j.report, Repository: r}, nil
 }
 
-// contract compares the contract of a version with that of its metadata.
+// contract compares the contract of a version with that of its metadata, or else of
+// its CRDs.
 func (j *suiteJudge) contract(m *localrepo.Made, r *repo.Release) {
-	declared := m.Declared[r.Path]
+	declared := m.Declared[r.Path].Contract
+	if declared.Value == "" || declared.Value == "*" {
+		return
+	}
+	differs := func(format string, args ...any) {
+		j.sayAt("SUITE007", declared.At, "contract of %s %s is %s, but "+format, append([]any{r.Provider.Label(), r.Version, declared.Value}, args...)...)
+	}
 	v, err := layouts.ParseVersion(r.Version)
-	a := r.Artifact(layouts.MetadataFile)
-	if err != nil || a == nil || declared.Contract.Value == "" || declared.Contract.Value == "*" {
-		return
+	if a := r.Artifact(layouts.MetadataFile); a != nil && err == nil {
+		data, _ := a.Bytes() // what cannot be read is a finding in the release
+		meta, err := metadata.Read(yamldoc.NewFile(a.Path, data))
+		if err != nil {
+			return
+		}
+		if s := meta.SeriesOf(v.Major(), v.Minor()); s != nil && s.Contract != declared.Value {
+			differs("%s has %s for series %s", a.Path, s.Contract, v.Series())
+			return
+		}
 	}
-	data, err := a.Bytes()
-	if err != nil {
-		return
+	text, err := r.Components().Text()
+	if err != nil || strings.Contains(text, contract.Contract(declared.Value).Label()) {
+		return // the common case, without a parser
 	}
-	meta, err := metadata.Read(yamldoc.NewFile(a.Path, data))
-	if err != nil {
-		return // which is a finding in the release
+	all, _ := Definitions(r)
+	var others []string
+	for _, c := range contract.Accepted {
+		if has, _ := contract.Lacks(all, contract.Profile{Contract: c}); has {
+			others = append(others, string(c))
+		}
 	}
-	if s := meta.SeriesOf(v.Major(), v.Minor()); s != nil && s.Contract != declared.Contract.Value {
-		j.sayAt("SUITE007", declared.Contract.At, "contract of %s %s is %s, but %s has %s for series %s", r.Provider.Label(), r.Version, declared.Contract.Value, a.Path, s.Contract, v.Series())
+	if len(others) > 0 {
+		differs("its CRDs declare %s", phrase.And(others))
 	}
 }
 

@@ -89,6 +89,7 @@ func TestSuite(t *testing.T) {
 		"resources":      {"CNI: file", "CMI: file", []string{file + ":21 SUITE006"}},
 		"empty":          {"ACME_ZONE: a", "ACME_ZONE:", []string{"e2e/templates/cluster-template.yaml:4 VAR006", "e2e/templates/cluster-template.yaml:4 VAR006"}},
 		"contract":       {"default\n    contract: v1beta2", "default\n    contract: v1beta1", []string{file + ":25 SUITE007"}},
+		"of CRDs":        {"https://example.com/v1.14.2/core", "https://example.com/v1.14.2/older", []string{file + ":10 SUITE007"}},
 		"image":          {"name: example.com/manager:e2e", "name: example.com/manager:e3e", []string{file + ":2 SUITE008"}},
 		"flavor":         {"FLAVOR: ha", "FLAVOR: he", []string{file + ":31 SUITE009"}},
 		"series":         {"v0.1.99", "v0.2.0", []string{file + ":23 META006"}},
@@ -133,6 +134,7 @@ var upstream = &repo.Repository{Providers: []*repo.Provider{{
 	Provider: layouts.Provider{Type: layouts.Core, Name: "cluster-api"},
 	Releases: []*repo.Release{{Version: "v1.14.2", Artifacts: []*repo.Artifact{
 		repo.BytesArtifact("core-components.yaml", []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: capi-system}\n")),
+		repo.BytesArtifact("older-components.yaml", []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: capi-system}\n---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: foos.x.io, labels: {cluster.x-k8s.io/v1beta1: v1}}\nspec: {group: x.io, scope: Namespaced, names: {kind: Foo, plural: foos}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}\n")),
 		repo.BytesArtifact("other-components.yaml", []byte("a: b\nc: d: e\n")),
 	}}},
 }}}

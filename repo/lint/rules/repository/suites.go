@@ -54,8 +54,8 @@ func suites() *lint.Family {
 		},
 		{
 			ID: "SUITE007", Name: "suite-contract-differs", Severity: lint.Warning, Source: create + "e2e_config.go, GetProviderLatestVersionsByContract",
-			Title:   "The contract of a version should be that of its metadata.yaml",
-			Why:     "Upgrade tests choose versions by this contract, and clusterctl by the one in metadata.yaml.",
+			Title:   "The contract of a version should be that of its metadata.yaml and of its CRDs",
+			Why:     "Upgrade tests choose versions by this contract, clusterctl by the one in metadata.yaml, and Cluster API by the labels of CRDs.",
 			Fix:     "Write the contract of the release series.",
 			Example: "contract is v1beta1, and metadata.yaml has v1beta2 for the series",
 		},
