@@ -1,6 +1,7 @@
 package localrepo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -67,26 +68,18 @@ func (k *checker) refuse(at yamldoc.Pos, format string, args ...any) {
 	k.faults = append(k.faults, k.c.Errorf(at, format, args...))
 }
 
-// at is where a text stands, or what it belongs to.
-func at(t Text, owner yamldoc.Pos) yamldoc.Pos {
-	if t.At.IsZero() {
-		return owner
-	}
-	return t.At
-}
-
 func (k *checker) provider(p *Provider, where string) {
 	switch problems := p.Provider().Problems(); {
 	case p.Name.Value == "":
-		k.refuse(at(p.Name, p.At), "%s.Name is empty", where)
+		k.refuse(cmp.Or(p.Name.At, p.At), "%s.Name is empty", where)
 	case !slices.ContainsFunc(layouts.Types, func(t layouts.TypeInfo) bool { return string(t.Type) == p.Type.Value }):
 		var types []string
 		for _, t := range layouts.Types {
 			types = append(types, string(t.Type))
 		}
-		k.refuse(at(p.Type, p.At), "%s.Type=%q: write one of %s", where, p.Type.Value, strings.Join(types, ", "))
+		k.refuse(cmp.Or(p.Type.At, p.At), "%s.Type=%q: write one of %s", where, p.Type.Value, strings.Join(types, ", "))
 	case len(problems) > 0 && p.Type.Value != string(layouts.Core):
-		k.refuse(at(p.Name, p.At), "%s.Name=%q: %s", where, p.Name.Value, problems[0].Message)
+		k.refuse(cmp.Or(p.Name.At, p.At), "%s.Name=%q: %s", where, p.Name.Value, problems[0].Message)
 	}
 	for i := range p.Versions {
 		k.version(&p.Versions[i], fmt.Sprintf("%s.Sources[%d]", where, i))
@@ -99,19 +92,19 @@ func (k *checker) version(v *Version, where string) {
 	_, err := layouts.ParseVersion(v.Name.Value)
 	switch {
 	case v.Name.Value == "":
-		k.refuse(at(v.Name, v.At), "%s.Name is empty", where)
+		k.refuse(cmp.Or(v.Name.At, v.At), "%s.Name is empty", where)
 	case err != nil && !marker, strings.TrimSpace(v.Name.Value) != v.Name.Value:
-		k.refuse(at(v.Name, v.At), "%s.Name=%q: write a version such as v1.2.3", where, v.Name.Value)
+		k.refuse(cmp.Or(v.Name.At, v.At), "%s.Name=%q: write a version such as v1.2.3", where, v.Name.Value)
 	}
 	switch {
 	case v.Type.Value != byURL && v.Type.Value != byKustomize:
-		k.refuse(at(v.Type, v.At), "%s.Type=%q: write url or kustomize", where, v.Type.Value)
+		k.refuse(cmp.Or(v.Type.At, v.At), "%s.Type=%q: write url or kustomize", where, v.Type.Value)
 	case v.Value.Value == "":
-		k.refuse(at(v.Value, v.At), "%s.Value is empty", where)
+		k.refuse(cmp.Or(v.Value.At, v.At), "%s.Value is empty", where)
 	}
 	for i, r := range v.Replacements {
 		if _, err := regexp.Compile(r.Old.Value); err != nil {
-			k.refuse(at(r.Old, r.At), "%s.Replacements[%d].Old=%q: %w", where, i, r.Old.Value, err)
+			k.refuse(cmp.Or(r.Old.At, r.At), "%s.Replacements[%d].Old=%q: %w", where, i, r.Old.Value, err)
 		}
 	}
 	k.files(v.Files, where)
@@ -120,12 +113,12 @@ func (k *checker) version(v *Version, where string) {
 func (k *checker) files(files []File, where string) {
 	for i, f := range files {
 		if f.Source.Value == "" {
-			k.refuse(at(f.Source, f.At), "%s.Files[%d].SourcePath=\"\": write the path of a file", where, i)
+			k.refuse(cmp.Or(f.Source.At, f.At), "%s.Files[%d].SourcePath=\"\": write the path of a file", where, i)
 		} else if err := k.missing(f); err != nil {
-			k.refuse(at(f.Source, f.At), "%s.Files[%d].SourcePath=%q: %w", where, i, f.Source.Value, err)
+			k.refuse(cmp.Or(f.Source.At, f.At), "%s.Files[%d].SourcePath=%q: %w", where, i, f.Source.Value, err)
 		}
 		if name := filepath.Clean(f.Target.Value); f.Source.Value != "" && (name != filepath.Base(name) || name == "." || name == "..") {
-			k.refuse(at(f.Target, f.At), "%s.Files[%d].TargetName=%q: write a file name without a folder", where, i, f.Target.Value)
+			k.refuse(cmp.Or(f.Target.At, f.At), "%s.Files[%d].TargetName=%q: write a file name without a folder", where, i, f.Target.Value)
 		}
 	}
 }
@@ -155,7 +148,7 @@ func (k *checker) set(byType map[string][]Provider) (own string) {
 			}
 			faults = append(faults, k.c.Errorf(where, "invalid config: it is required to have exactly one %s-provider", want.word))
 		case want.name != "" && have[0].Name.Value != want.name:
-			faults = append(faults, k.c.Errorf(at(have[0].Name, have[0].At), "invalid config: %s-provider should be named %s", want.word, want.name))
+			faults = append(faults, k.c.Errorf(cmp.Or(have[0].Name.At, have[0].At), "invalid config: %s-provider should be named %s", want.word, want.name))
 		}
 	}
 	kubeadm := func(p Provider) bool { return p.Name.Value == "kubeadm" }

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
@@ -83,7 +84,7 @@ func Develop(ctx context.Context, sources []string, o Options) (d *Development, 
 	})
 	d.Releases = make([]*repo.Release, len(d.planned))
 	errs := make([]error, len(d.planned))
-	atOnce(len(d.planned), func(i int) {
+	parallel.Limited(requests, len(d.planned), func(i int) {
 		p := d.planned[i]
 		made, err := transform.Make(ctx, p.tree, &config.Plan{RemoteBases: true, Providers: []config.PlannedProvider{p.planned}}, o.build(p.tree))
 		if err != nil {

@@ -1,8 +1,10 @@
 package localrepo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -104,6 +106,40 @@ type Interval struct {
 	Name  string
 	At    yamldoc.Pos
 	Times []Text
+}
+
+// versions are all versions with their providers, and files are all files; both may be
+// changed.
+func (c *Config) versions() iter.Seq2[*Provider, *Version] {
+	return func(yield func(*Provider, *Version) bool) {
+		for i := range c.Providers {
+			p := &c.Providers[i]
+			for j := range p.Versions {
+				if !yield(p, &p.Versions[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (c *Config) files() iter.Seq[*File] {
+	return func(yield func(*File) bool) {
+		lists := [][]File{}
+		for _, p := range c.Providers {
+			lists = append(lists, p.Files)
+		}
+		for _, v := range c.versions() {
+			lists = append(lists, v.Files)
+		}
+		for _, list := range lists {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Provider returns the provider in the words of this project.
@@ -350,27 +386,17 @@ func (r *reader) files(to *[]File) func(*yamldoc.Node, string) {
 
 // defaults fills in what the framework assumes; system and machine are those of Go.
 func (c *Config) defaults(system, machine string) {
-	target := func(files []File) {
-		for i := range files {
-			if f := &files[i]; f.Source.Value != "" && f.Target.Value == "" {
-				f.Target.Value = filepath.Base(f.Source.Value)
-			}
+	for f := range c.files() {
+		if f.Source.Value != "" && f.Target.Value == "" {
+			f.Target.Value = filepath.Base(f.Source.Value)
 		}
 	}
-	for i := range c.Providers {
-		target(c.Providers[i].Files)
-		for j := range c.Providers[i].Versions {
-			v := &c.Providers[i].Versions[j]
-			if v.Type.Value == "" {
-				v.Type.Value = byKustomize
-			}
-			target(v.Files)
-		}
+	for _, v := range c.versions() {
+		v.Type.Value = cmp.Or(v.Type.Value, byKustomize)
 	}
 	names := strings.NewReplacer("{OS}", system, "{ARCH}", machine)
 	for i := range c.Images {
-		if c.Images[i].Name.Value = names.Replace(c.Images[i].Name.Value); c.Images[i].Policy.Value == "" {
-			c.Images[i].Policy.Value = "mustLoad"
-		}
+		image := &c.Images[i]
+		image.Name.Value, image.Policy.Value = names.Replace(image.Name.Value), cmp.Or(image.Policy.Value, "mustLoad")
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
@@ -163,24 +164,20 @@ func (s *Suite) resolve(ctx context.Context) error {
 	}
 	var tasks []task
 	var faults []error
-	for i := range s.Config.Providers {
-		p := &s.Config.Providers[i]
-		for j := range p.Versions {
-			v := &p.Versions[j]
-			text, ok := v.Marker()
-			if !ok || !s.chosen(p, v, false) {
-				continue
-			}
-			m, err := layouts.ParseMarker(text)
-			if err != nil {
-				faults = append(faults, s.Config.Errorf(v.Name.At, "failed resolving release url %q: %w", v.Name.Value, err))
-				continue
-			}
-			tasks = append(tasks, task{p, v, m})
+	for p, v := range s.Config.versions() {
+		text, ok := v.Marker()
+		if !ok || !s.chosen(p, v, false) {
+			continue
 		}
+		m, err := layouts.ParseMarker(text)
+		if err != nil {
+			faults = append(faults, s.Config.Errorf(v.Name.At, "failed resolving release url %q: %w", v.Name.Value, err))
+			continue
+		}
+		tasks = append(tasks, task{p, v, m})
 	}
 	errs, versions := make([]error, len(tasks)), make([]string, len(tasks))
-	atOnce(len(tasks), func(i int) {
+	parallel.Limited(requests, len(tasks), func(i int) {
 		versions[i], errs[i] = s.opts.Upstream.Version(ctx, tasks[i].p.Provider(), tasks[i].m)
 	})
 	for i, t := range tasks {
@@ -209,23 +206,6 @@ func (s *Suite) absent(err error) bool {
 // requests is how many files are fetched at a time.
 const requests = 8
 
-// atOnce does jobs that wait for others, several at a time.
-func atOnce(n int, do func(i int)) {
-	slots := make(chan struct{}, requests)
-	done := make(chan struct{})
-	for i := range n {
-		go func() {
-			slots <- struct{}{}
-			do(i)
-			<-slots
-			done <- struct{}{}
-		}()
-	}
-	for range n {
-		<-done
-	}
-}
-
 // Remote is a version by URL.
 type Remote struct {
 	layouts.Provider
@@ -238,14 +218,10 @@ func (s *Suite) Remote() (out []Remote, err error) {
 	if s.unresolved != nil {
 		return nil, &transform.InputError{Err: s.unresolved}
 	}
-	for i := range s.Config.Providers {
-		p := &s.Config.Providers[i]
-		for j := range p.Versions {
-			v := &p.Versions[j]
-			_, local := s.Config.Local(v)
-			if v.Type.Value == byURL && !local {
-				out = append(out, Remote{p.Provider(), v.Name.Value, v.Value.Value, v.Value.At})
-			}
+	for p, v := range s.Config.versions() {
+		_, local := s.Config.Local(v)
+		if v.Type.Value == byURL && !local {
+			out = append(out, Remote{p.Provider(), v.Name.Value, v.Value.Value, v.Value.At})
 		}
 	}
 	return out, nil
@@ -291,9 +267,8 @@ type release struct {
 	planned  config.PlannedProvider
 	version  *Version
 	replaced []Replacement
-	// fetched is what the components are made from, and url where that is from.
-	fetched []byte
-	url     string
+	// url is where the components are from, if they are not on disk.
+	url string
 }
 
 // set adds an output in its place: they are sorted by name.
@@ -436,63 +411,59 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 	overlay = map[string][]byte{}
 	byPath := map[string]int{}
 	var faults []error
-	for i := range s.Config.Providers {
-		p := &s.Config.Providers[i]
-		for j := range p.Versions {
-			v := &p.Versions[j]
-			if _, unresolved := v.Marker(); unresolved && s.opts.Absent != nil || !s.chosen(p, v, true) {
-				continue
+	for p, v := range s.Config.versions() {
+		if _, unresolved := v.Marker(); unresolved && s.opts.Absent != nil || !s.chosen(p, v, true) {
+			continue
+		}
+		key := p.Provider().Label() + "/" + v.Name.Value
+		n, again := byPath[key]
+		if again {
+			m.Repeated = append(m.Repeated, &yamldoc.Error{File: s.Config.Name, Pos: v.Name.At, Err: fmt.Errorf("%s %s is declared twice: the components of this one win", p.Provider().Label(), v.Name.Value)})
+		} else {
+			n = len(releases)
+			byPath[key] = n
+			version, _ := layouts.ParseVersion(v.Name.Value) // check has parsed it
+			releases = append(releases, release{planned: config.PlannedProvider{Provider: p.Provider(), Version: version, ComponentsFile: componentsFile}})
+		}
+		r := &releases[n]
+		r.version, r.replaced, r.url = v, v.Replacements, ""
+		out, err := s.components(dir, v)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		if out.File == "" && out.Kustomize == "" {
+			r.url = v.Value.Value
+			out.File = path.Join(".fetched", key, componentsFile)
+		}
+		r.set(out)
+		m.places[path.Join(key, componentsFile)] = v.Value.At
+		if r.url != "" {
+			m.places[out.File] = v.Value.At
+		}
+		for _, f := range slices.Concat(p.Files, v.Files) {
+			out, from, err := s.output(f)
+			out.Name = filepath.Clean(f.Target.Value)
+			out.Kind = layouts.KindOfFile(out.Name)
+			switch {
+			case out.File != "":
+				out.File = relative(dir, out.File)
+			case out.Kustomize != "":
+				out.Kustomize = relative(dir, out.Kustomize)
+			case err == nil:
+				out.File = relative(dir, s.Config.path(f.Source.Value))
+				overlay[out.File], err = s.text(ctx, from, overlay, dir)
 			}
-			key := p.Provider().Label() + "/" + v.Name.Value
-			n, again := byPath[key]
-			if again {
-				m.Repeated = append(m.Repeated, &yamldoc.Error{File: s.Config.Name, Pos: v.Name.At, Err: fmt.Errorf("%s %s is declared twice: the components of this one win", p.Provider().Label(), v.Name.Value)})
-			} else {
-				n = len(releases)
-				byPath[key] = n
-				version, _ := layouts.ParseVersion(v.Name.Value) // check has parsed it
-				releases = append(releases, release{planned: config.PlannedProvider{Provider: p.Provider(), Version: version, ComponentsFile: componentsFile}})
-			}
-			r := &releases[n]
-			r.version, r.replaced, r.url, r.fetched = v, v.Replacements, "", nil
-			out, err := s.components(dir, v)
 			if err != nil {
-				faults = append(faults, err)
+				faults = append(faults, s.Config.Errorf(f.Source.At, "%w", err))
 				continue
 			}
-			if out.File == "" && out.Kustomize == "" {
-				r.url = v.Value.Value
-				out.File = path.Join(".fetched", key, componentsFile)
+			m.places[path.Join(key, out.Name)] = f.Source.At
+			if _, ok := overlay[out.File]; ok {
+				m.places[out.File] = f.Source.At
 			}
-			r.set(out)
-			m.places[path.Join(key, componentsFile)] = v.Value.At
-			if r.url != "" {
-				m.places[out.File] = v.Value.At
-			}
-			for _, f := range slices.Concat(p.Files, v.Files) {
-				out, from, err := s.output(f)
-				out.Name = filepath.Clean(f.Target.Value)
-				out.Kind = layouts.KindOfFile(out.Name)
-				switch {
-				case out.File != "":
-					out.File = relative(dir, out.File)
-				case out.Kustomize != "":
-					out.Kustomize = relative(dir, out.Kustomize)
-				case err == nil:
-					out.File = relative(dir, s.Config.path(f.Source.Value))
-					overlay[out.File], err = s.text(ctx, from, overlay, dir)
-				}
-				if err != nil {
-					faults = append(faults, s.Config.Errorf(f.Source.At, "%w", err))
-					continue
-				}
-				m.places[path.Join(key, out.Name)] = f.Source.At
-				if _, ok := overlay[out.File]; ok {
-					m.places[out.File] = f.Source.At
-				}
-				if r.set(out); out.Name == componentsFile {
-					r.replaced = nil
-				}
+			if r.set(out); out.Name == componentsFile {
+				r.replaced = nil
 			}
 		}
 	}
@@ -503,10 +474,10 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 			faults = append(faults, fmt.Errorf("%s declares no %s", s.Config.Name, part))
 		}
 	}
-	errs := make([]error, len(releases))
-	atOnce(len(releases), func(i int) {
+	fetched, errs := make([][]byte, len(releases)), make([]error, len(releases))
+	parallel.Limited(requests, len(releases), func(i int) {
 		if r := &releases[i]; r.url != "" {
-			r.fetched, errs[i] = s.opts.Upstream.Components(ctx, r.planned.Provider, r.planned.Version.String(), r.url)
+			fetched[i], errs[i] = s.opts.Upstream.Components(ctx, r.planned.Provider, r.planned.Version.String(), r.url)
 		}
 	})
 	var present []release
@@ -520,7 +491,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 			}
 			faults = append(faults, err)
 		case r.url != "":
-			overlay[path.Join(".fetched", r.planned.Label(), r.planned.Version.String(), componentsFile)] = r.fetched
+			overlay[path.Join(".fetched", r.planned.Label(), r.planned.Version.String(), componentsFile)] = fetched[i]
 		}
 		present = append(present, *r)
 	}
@@ -576,20 +547,13 @@ func (s *Suite) common() string {
 			dir = filepath.Dir(dir)
 		}
 	}
-	for i := range s.Config.Providers {
-		p := &s.Config.Providers[i]
-		for _, f := range p.Files {
-			enclose(s.Config.path(f.Source.Value))
+	for _, v := range s.Config.versions() {
+		if name, ok := s.Config.Local(v); ok {
+			enclose(name)
 		}
-		for j := range p.Versions {
-			v := &p.Versions[j]
-			if name, ok := s.Config.Local(v); ok {
-				enclose(name)
-			}
-			for _, f := range v.Files {
-				enclose(s.Config.path(f.Source.Value))
-			}
-		}
+	}
+	for f := range s.Config.files() {
+		enclose(s.Config.path(f.Source.Value))
 	}
 	return dir
 }

@@ -133,11 +133,7 @@ func (s *Suite) text(ctx context.Context, from source, overlay map[string][]byte
 	tree.Cache = s.opts.Cache
 	build := func(name string, o kustomize.Options) ([]byte, error) {
 		o.AllowRemote = s.opts.AllowRemote
-		objs, err := kustomize.Build(ctx, tree, relative(dir, name), o)
-		if err != nil {
-			return nil, err
-		}
-		return kustomize.Marshal(objs)
+		return kustomize.Text(ctx, tree, relative(dir, name), o)
 	}
 	if from.kustomization != "" {
 		return build(from.kustomization, kustomize.Options{NoLoadRestrictions: from.unrestricted})
