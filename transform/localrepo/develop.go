@@ -134,6 +134,8 @@ func (d *Development) source(source string) {
 			other, tree, err := readSettings(filepath.Join(dir, filepath.FromSlash(t.Value)))
 			if err == nil && other == nil {
 				err = s.Errorf(t.At, "%s does not have %s, which says how its provider is built", t.Value, settingsFile)
+			} else if err == nil {
+				_, err = other.provider()
 			}
 			if err != nil {
 				d.faults = append(d.faults, err)
@@ -170,9 +172,9 @@ func (d *Development) add(dir string, s *settings) {
 	wrong := func(at Text, format string, args ...any) {
 		d.faults = append(d.faults, s.Errorf(at.At, format, args...))
 	}
-	p, err := layouts.ParseLabel(s.Label.Value)
+	p, err := s.provider()
 	if err != nil {
-		wrong(s.Label, "name: %w", err)
+		d.faults = append(d.faults, err)
 		return
 	}
 	if slices.ContainsFunc(d.planned, func(in inTree) bool { return in.planned.Provider == p }) {

@@ -3,6 +3,7 @@ package localrepo
 import (
 	"errors"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -17,6 +18,14 @@ type settings struct {
 	Label, ComponentsFile, NextVersion, Folder Text
 	// Providers are labels, and Trees are folders relative to the file.
 	Providers, Trees []Text
+}
+
+// provider returns the provider that is described.
+func (s *settings) provider() (p layouts.Provider, err error) {
+	if p, err = layouts.ParseLabel(s.Label.Value); err != nil {
+		err = s.Errorf(s.Label.At, "name: %w", err)
+	}
+	return p, err
 }
 
 // decodeSettings reads a clusterctl-settings.json. The error joins all values of a
