@@ -519,6 +519,9 @@ func (d *detection) metadataReason(file string) string {
 	if file == layouts.MetadataFile {
 		return "at the root of the tree"
 	}
+	if !slices.Contains(d.metadatas, file) {
+		return "the one that the recipes publish"
+	}
 	if len(d.metadatas) == 1 {
 		return "the only one in the tree"
 	}
@@ -547,16 +550,16 @@ func (d *detection) nearestMetadata(p config.Provider) (string, error) {
 	if nearest != "" {
 		return nearest, nil
 	}
+	if d.release != nil {
+		if m := d.release.Product(layouts.MetadataFile); m != nil && d.isFile(single(*m)) {
+			return single(*m), nil
+		}
+	}
 	switch len(d.metadatas) {
 	case 0:
 		return "", nil // the plan says what to do
 	case 1:
 		return d.metadatas[0], nil
-	}
-	if d.release != nil {
-		if m := d.release.Product(layouts.MetadataFile); m != nil && d.isFile(single(*m)) {
-			return single(*m), nil
-		}
 	}
 	err := p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Say which one in %s:\nmetadata: %s",
 		p.Components.Path, strings.Join(d.metadatas, ", "), config.FileName, d.metadatas[0])

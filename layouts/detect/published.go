@@ -293,9 +293,14 @@ type Difference struct {
 	Stops bool
 }
 
+// printed reports whether the recipe writes objects itself.
+func (d Difference) printed() bool { return d.Filter == "printf" || d.Filter == "echo" }
+
 // String says what differs.
 func (d Difference) String() string {
 	switch {
+	case d.printed():
+		return fmt.Sprintf("%s writes a part of %s with %s, and the build leaves that part out", d.Place, d.Name, d.Filter)
 	case d.Filter != "":
 		return fmt.Sprintf("%s sends %s through %s, which the build does not run", d.Place, d.Name, d.Filter)
 	case d.As != "":
@@ -322,6 +327,7 @@ func Compare(fsys fs.FS, release *recipes.Release, c *config.Config, plan *confi
 			continue
 		case planned != nil:
 			d.Filter = filters[0]
+			d.Stops = d.printed()
 		case other != nil && !other.Origin.IsZero() && path.Base(other.Source()) != other.Name:
 			continue // the configuration names it otherwise, not only its source does
 		case other != nil:

@@ -71,7 +71,11 @@ func (s *shell) call(args []string, in stream, sc *scope, at Place) stream {
 				s.folders[sc.path(dir)] = true
 			}
 		}
-	case "echo", "printf", "chmod", "touch", "ls", "tar", "sha256sum", "docker", "git", "gsutil", "gcloud":
+	case "echo", "printf":
+		if strings.Contains(strings.Join(rest, " "), "kind:") { // an object, not a line between two
+			return stream{ok: true, through: []string{program}}
+		}
+	case "chmod", "touch", "ls", "tar", "sha256sum", "docker", "git", "gsutil", "gcloud":
 	case "xargs":
 		command, each := repeated(rest)
 		if each && s.follower != nil { // a release is made of files with names
@@ -287,7 +291,7 @@ func (s *shell) sed(args []string, sc *scope, at Place) {
 				image.PullPolicy = strings.Trim(policy, ` "'`)
 				s.out.Images = append(s.out.Images, image)
 			case isImage:
-				s.image(image, strings.Trim(ref, ` "'`))
+				s.image(image, strings.Trim(ref, ` "'\`))
 			case tagged && strings.Contains(oldName, "/") && !strings.ContainsAny(oldName, `*\[ `):
 				image.Name = oldName
 				s.image(image, new)
@@ -404,6 +408,9 @@ func (s *shell) write(file string, in stream, appended bool, sc *scope, at Place
 			continue
 		}
 		switch {
+		case q.Kustomize == "" && q.From == nil && q.Joined == nil: // text of the recipe
+			p.Through = append(q.Through, p.Through...)
+			q.Kustomize, q.Unrestricted, q.Unsorted, q.From, q.Through = p.Kustomize, p.Unrestricted, p.Unsorted, p.From, p.Through
 		case p.Kustomize != "" || q.Kustomize != "":
 			if q.Joined == nil {
 				q.Joined = []Product{*q}
@@ -423,7 +430,7 @@ func (s *shell) product(p Product) {
 	if !s.spend(p.Place, 1+len(s.out.Products)/10) {
 		return
 	}
-	p.Name = path.Base(p.To)
+	p.Name, p.images = path.Base(p.To), len(s.out.Images)
 	if isUnknown(p.Name) {
 		if p.Kustomize != "" {
 			s.unread(p.Place, false, "the name of the file depends on "+unknownName(p.Name))

@@ -44,6 +44,8 @@ type Product struct {
 	Joined []Product
 	// Through are the programs that change the text on the way, such as envsubst.
 	Through []string
+
+	images int // that were set before it
 }
 
 var gap = regexp.MustCompile(`%|` + string(markStart) + `[^` + string(markEnd) + `]*` + string(markEnd))

@@ -123,25 +123,30 @@ var (
 	uploading = regexp.MustCompile(`(?m)uses:.*release|\bgh release (create|upload)|goreleaser`)
 	// goalName are the goals that make a release, devGoal the parts of names of those
 	// that make something else.
-	goalName = regexp.MustCompile(`^((build|generate|make|create|prepare)-)?(release|dist|artifacts|publish)(-|$)`)
-	devGoal  = regexp.MustCompile(`(^|-)(staging|nightly|alias|dev|local|notes?|e2e|test|tests|clean|git|binary|binaries|docker|image|images|tool|tools|chart|helm|push|tag|upload)(-|$)`)
+	goalName = regexp.MustCompile(`(^|-)(release|dist|artifacts|publish)(-|$)`)
+	devGoal  = regexp.MustCompile(`(^|-)(staging|nightly|alias|dev|local|notes?|e2e|test|tests|verify|check|clean|git|binary|binaries|docker|image|images|tool|tools|chart|helm|push|tag|upload)(-|$)`)
 )
 
 // releaseGoals are the goals of a Makefile to follow: first the one called release,
-// then all that are named after it.
+// then all that are named after it, then those that write components.
 func releaseGoals(m *rules) (out [][]string) {
-	var all []string
+	var all, builders []string
 	for _, r := range m.list {
+		writes := slices.ContainsFunc(r.lines, func(l line) bool { return strings.Contains(l.text, "-components.yaml") })
 		for target := range strings.FieldsSeq(m.expand(r.targets, nil, 0)) {
-			if goalName.MatchString(target) && !devGoal.MatchString(target) && !slices.Contains(all, target) {
+			switch {
+			case devGoal.MatchString(target):
+			case goalName.MatchString(target):
 				all = append(all, target)
+			case writes:
+				builders = append(builders, target)
 			}
 		}
 	}
 	if slices.Contains(all, "release") {
 		out = append(out, []string{"release"})
 	}
-	return append(out, all)
+	return append(out, all, builders)
 }
 
 // follow runs recipes and looks at what lies in the release in the end.
@@ -149,8 +154,9 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 	r := &reader{fsys: fsys, follower: &follower{alias: map[string]string{}, folders: map[string]bool{}}}
 	run(r)
 	r.follow()
-	out := &Release{Images: r.out.Images, Unread: r.out.Unread}
+	out := &Release{Unread: r.out.Unread}
 	var main Product
+	set := 0
 	published := map[string]Product{}
 	add := func(p Product) {
 		if old, ok := published[p.Name]; ok && old.Kustomize != "" && p.Kustomize == "" {
@@ -175,7 +181,7 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 		}
 		if _, ok := published[p.Name]; ok || len(r.uploads) == 0 {
 			folders[path.Dir(p.To)] = true
-			main = p
+			main, set = p, max(set, p.images)
 		}
 	}
 	if len(published) == 0 {
@@ -184,16 +190,32 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 				add(p)
 			}
 		}
+		for dir := range folders {
+			if layouts.InRelease(dir) { // what is committed there is a part of it
+				r.uploader = main.Place
+				r.uploaded(dir+"/*.yaml", add)
+			}
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(published)) {
 		p := published[name]
 		out.Products = append(out.Products, p)
 		if main.Name == "" && layouts.KindOfFile(name) == layouts.Components {
-			main = p
+			main, set = p, p.images
 		}
 	}
 	if out.Place = main.Place; main.Name == "" {
 		return nil
+	}
+	for i, image := range r.out.Images {
+		if i >= set && !slices.ContainsFunc(out.Products, func(p Product) bool { return p.To == image.File }) {
+			continue // for what is built later
+		}
+		// What is set last counts: docker-build sets the image of one platform first.
+		same := func(i Image) bool {
+			return i.Dir == image.Dir && i.File == image.File && i.Name == image.Name && (i.PullPolicy == "") == (image.PullPolicy == "")
+		}
+		out.Images = append(slices.DeleteFunc(out.Images, same), image)
 	}
 	for _, p := range r.out.Products {
 		if !fs.ValidPath(p.To) || !isYAML(p.To) || len(p.From) != 1 || p.Kustomize != "" || folders[path.Dir(p.To)] {

@@ -265,6 +265,8 @@ func (s *shell) substitute(c *syntax.CmdSubst, in *scope) string {
 				return "/" + in.dir
 			case args[0] == "git" && slices.Contains(args, "--show-toplevel"):
 				return "/"
+			case args[0] == "mktemp":
+				return "/" + unknown("mktemp")
 			case args[0] == "basename" && len(args) > 1 && !isUnknown(args[1]):
 				name := path.Base(args[1])
 				if len(args) > 2 {

@@ -265,6 +265,29 @@ jobs:
 		text: []string{"newName: ghcr.io/acme/controller", "flavor: default"},
 	},
 	{
+		name: "no goal is called release: one writes components into a release folder, whose files join",
+		files: with(acme, files{"metadata.yaml": "", "infrastructure-acme/v0.0.0/metadata.yaml": series(1, 2), "infrastructure-acme/v0.0.0/cluster-template.yaml": cluster("x"),
+			"config/default/manager_image_patch.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: manager, namespace: system}\n" +
+				"spec:\n  template:\n    spec:\n      containers:\n      - name: manager\n        image: example.com/acme:dev\n",
+			"Makefile": `IMG ?= example.com/acme-manager
+ARCH ?= amd64
+set-image:
+	sed -i'' -e 's@image: .*@image: \"'"$(IMG):$(TAG)"'\"@' config/default/manager_image_patch.yaml
+docker-build:
+	$(MAKE) set-image IMG=$(IMG)-$(ARCH)
+infra: docker-build
+	$(MAKE) set-image
+	printf '%s\n' '---' 'kind: Namespace' > infrastructure-acme/v0.0.0/infrastructure-components.yaml
+	tmp="$$(mktemp -d)"; cp -R config "$$tmp/config"; cd "$$tmp/config/manager" && \
+	kustomize build "$$tmp/config/default" >> "$(CURDIR)/infrastructure-acme/v0.0.0/infrastructure-components.yaml"
+	$(MAKE) set-image TAG=dev
+`}),
+		want:    map[string]string{"infrastructure-acme v0.2.0": "cluster-template.yaml infrastructure-components.yaml"},
+		left:    []string{"^Makefile:9 writes a part of infrastructure-components.yaml with printf, and the build leaves that part out$"},
+		decided: []string{"Makefile:9 builds infrastructure-components.yaml from config/default"},
+		text:    []string{"  - name: example.com/acme\n    newName: example.com/acme-manager\n    newTag: '{version}'\n", "# the one that the recipes publish"},
+	},
+	{
 		name:  "a template in a place of its own that no recipe names",
 		files: with(acme, files{"examples/clusterctl-cluster.yaml": cluster("x")}),
 		want:  map[string]string{"infrastructure-acme v0.2.0": "infrastructure-components.yaml"},
