@@ -111,22 +111,34 @@ func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppres
 	return b.Flush()
 }
 
+// jsonField is a field of a struct, or of one in it, that encoding/json writes.
+type jsonField struct {
+	reflect.StructField
+	name string
+	omit bool // if it is empty
+}
+
+// jsonFields are those of a struct, in their order.
+func jsonFields(t reflect.Type) (out []jsonField) {
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() && name != "-" && (!f.Anonymous || name != "") {
+			out = append(out, jsonField{f, cmp.Or(name, f.Name), strings.Contains(options, "omit")})
+		}
+	}
+	return out
+}
+
 // members are what encoding/json writes of a struct, in its order.
 func members(v reflect.Value) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		v := reflect.Indirect(v)
-		for i := range v.NumField() {
-			f, value := v.Type().Field(i), v.Field(i)
-			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-			switch {
-			case f.Anonymous && name == "":
-				for name, value := range members(value) {
-					if !yield(name, value) {
-						return
-					}
-				}
-			case name == "-", !f.IsExported(), strings.Contains(options, "omit") && (value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0):
-			case !yield(cmp.Or(name, f.Name), value.Interface()):
+		for _, f := range jsonFields(v.Type()) {
+			value := v.FieldByIndex(f.Index)
+			if empty := value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0; empty && f.omit {
+				continue
+			}
+			if !yield(f.name, value.Interface()) {
 				return
 			}
 		}
@@ -193,13 +205,11 @@ func encode(b *bufio.Writer, v any, indent string) error {
 func (d Document) Schema() ([]byte, error) {
 	s := schemaOf(reflect.TypeFor[head]())
 	body := schemaOf(reflect.TypeOf(d.Body))
-	for _, p := range body.Properties.list {
-		s.Properties.add(p.name, p.schema)
-	}
+	s.Properties = append(s.Properties, body.Properties...)
 	s.Required = append(s.Required, body.Required...)
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "clusterctl-repo: "+d.Title
 	for i, value := range []any{d.Kind, d.Version} {
-		p := s.Properties.list[i].schema
+		p := s.Properties[i].schema
 		p.Const, p.Type = value, nil
 	}
 	var out bytes.Buffer
@@ -216,37 +226,24 @@ type schema struct {
 	Type        any        `json:"type,omitempty"`
 	Enum        []string   `json:"enum,omitempty"`
 	Names       *schema    `json:"propertyNames,omitempty"`
-	Properties  properties `json:"properties,omitzero"`
+	Properties  properties `json:"properties,omitempty"`
 	Required    []string   `json:"required,omitempty"`
 	Items       *schema    `json:"items,omitempty"`
 	Additional  *schema    `json:"additionalProperties,omitempty"`
 }
 
 // properties keep their order.
-type properties struct{ list []property }
+type properties []property
 
 type property struct {
 	name   string
 	schema *schema
 }
 
-func (p *properties) add(name string, s *schema) {
-	for i := range p.list {
-		if p.list[i].name == name {
-			p.list[i].schema = s
-			return
-		}
-	}
-	p.list = append(p.list, property{name, s})
-}
-
-// IsZero makes the zero value be left out.
-func (p properties) IsZero() bool { return len(p.list) == 0 }
-
 // MarshalJSON implements json.Marshaler.
 func (p properties) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
-	for i, one := range p.list {
+	for i, one := range p {
 		value, err := json.Marshal(one.schema)
 		if err != nil {
 			return nil, err
@@ -279,7 +276,6 @@ var sets = map[string]func() []string{
 	"hook":      extension.Levels,
 	"need":      func() []string { return between(contract.Optional, contract.Must) },
 	"field":     func() []string { return slices.Sorted(maps.Values(problems)) },
-	"step":      func() []string { return between(owners.Contract, owners.After) },
 	"outcome":   func() []string { return between(owners.Safe, owners.Fails) },
 	"verdict": func() (out []string) {
 		for _, f := range fates {
@@ -310,6 +306,9 @@ func withLists(body any) any {
 }
 
 func fillLists(v reflect.Value) {
+	if v.Type().Implements(textMarshaler) {
+		return
+	}
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
@@ -351,9 +350,7 @@ func schemaOf(t reflect.Type) *schema {
 	case reflect.Pointer:
 		return orNull(schemaOf(t.Elem()))
 	case reflect.Struct:
-		s := &schema{Type: "object"}
-		fieldsOf(t, s)
-		return s
+		return structSchema(t)
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 {
 			return &schema{Type: "string"}
@@ -394,37 +391,20 @@ func (s *schema) limit(words []string) {
 	s.Enum = words
 }
 
-func fieldsOf(t reflect.Type, s *schema) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		inner := f.Type
-		if inner.Kind() == reflect.Pointer {
-			inner = inner.Elem()
-		}
-		switch {
-		case name == "-":
-			continue
-		case f.Anonymous && name == "" && inner.Kind() == reflect.Struct:
-			fieldsOf(inner, s)
-			continue
-		case !f.IsExported():
-			continue
-		case name == "":
-			name = f.Name
-		}
+func structSchema(t reflect.Type) *schema {
+	s := &schema{Type: "object"}
+	for _, f := range jsonFields(t) {
 		one := schemaOf(f.Type)
 		one.Description = f.Tag.Get("doc")
 		if set := f.Tag.Get("enum"); set != "" {
 			one.limit(sets[set]())
 		}
-		if strings.Contains(options, "omit") {
-			if words, ok := one.Type.([]string); ok {
-				one.Type = words[0]
-			}
-		} else {
-			s.Required = append(s.Required, name)
+		if !f.omit {
+			s.Required = append(s.Required, f.name)
+		} else if words, ok := one.Type.([]string); ok {
+			one.Type = words[0]
 		}
-		s.Properties.add(name, one)
+		s.Properties = append(s.Properties, property{f.name, one})
 	}
+	return s
 }

@@ -23,19 +23,19 @@ type jsonHook struct {
 	Single         bool        `json:"singleton" doc:"only one handler may be registered"`
 	Named          bool        `json:"calledByName" doc:"a ClusterClass names the handler; otherwise all handlers are called"`
 	CoreVersion    string      `json:"coreVersion" doc:"the API version of the clusters and machines in requests"`
-	RequestFields  []jsonField `json:"requestFields" doc:"the fields of the request, besides apiVersion, kind and settings"`
-	ResponseFields []jsonField `json:"responseFields" doc:"the fields of the answer, besides apiVersion, kind, status and message"`
+	RequestFields  []hookField `json:"requestFields" doc:"the fields of the request, besides apiVersion, kind and settings"`
+	ResponseFields []hookField `json:"responseFields" doc:"the fields of the answer, besides apiVersion, kind, status and message"`
 }
 
-type jsonField struct {
+type hookField struct {
 	Name     string `json:"name" doc:"the name of the field"`
 	Required bool   `json:"required" doc:"it must be there"`
 }
 
-func jsonFields(list []extension.Field) []jsonField {
-	out := []jsonField{}
+func hookFields(list []extension.Field) []hookField {
+	out := []hookField{}
 	for _, f := range list {
-		out = append(out, jsonField(f))
+		out = append(out, hookField(f))
 	}
 	return out
 }
@@ -56,7 +56,7 @@ func WriteHooks(w io.Writer, format string, core int) error {
 		for _, h := range hooks {
 			out.Hooks = append(out.Hooks, jsonHook{
 				h.Name, path(h, "{name}"), h.Summary, minor(h.Since), h.Level.String(), h.Blocks(core), h.Retry, h.Single, h.Named,
-				string(extension.CoreVersion(core)), jsonFields(h.Request), jsonFields(h.Response),
+				string(extension.CoreVersion(core)), hookFields(h.Request), hookFields(h.Response),
 			})
 		}
 		return documentOf("hooks").Write(w, nil, out)

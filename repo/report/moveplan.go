@@ -86,7 +86,7 @@ type moveRow struct {
 
 // rowsOf lists the objects of a plan, in its order. What is only named is none.
 func rowsOf(p *owners.Plan) []moveRow {
-	blocked := map[*owners.Node]*owners.Refusal{}
+	blocked := map[*owners.Node]*owners.Fault{}
 	for i := range p.Refusals {
 		if r := &p.Refusals[i]; blocked[r.Node] == nil {
 			blocked[r.Node] = r
@@ -132,7 +132,7 @@ type jsonMove struct {
 	Provider string `json:"provider,omitempty" doc:"the provider label; absent for objects of a management cluster"`
 	Version  string `json:"version,omitempty" doc:"the version of the release; absent like provider"`
 	File     string `json:"file,omitempty" doc:"the name of the template in the release; absent like provider"`
-	jsonObject
+	owners.ID
 	Verdict string   `json:"verdict" doc:"what becomes of it: moves, to the target; copied, so that both clusters have it; left in the source; deleted in the source and lost; unclear; blocked, if it keeps clusterctl from moving anything" enum:"verdict"`
 	Lost    bool     `json:"lost" doc:"the target needs the object and does not get it"`
 	Step    *int     `json:"step,omitempty" doc:"the number of the group, from 0, in which it is made in the target; absent if it is not"`
@@ -142,37 +142,12 @@ type jsonMove struct {
 	Path    []string `json:"path" doc:"the owners through which clusterctl finds the object, and the object"`
 }
 
-// jsonObject names an object.
-type jsonObject struct {
-	Group     string `json:"group" doc:"the API group; empty for the core group"`
-	Kind      string `json:"kind" doc:"the kind"`
-	Namespace string `json:"namespace,omitempty" doc:"the namespace; absent for cluster-wide objects, and where a template names none"`
-	Name      string `json:"name" doc:"the name"`
-}
-
-type jsonRefusal struct {
-	Step      string `json:"step" doc:"the step of clusterctl move" enum:"step"`
-	Object    string `json:"object" doc:"the object, as KIND NAMESPACE/NAME"`
-	Reason    string `json:"reason" doc:"why"`
-	Fix       string `json:"fix" doc:"what to do"`
-	Sometimes bool   `json:"sometimes" doc:"it depends on the order in which clusterctl happens to read objects"`
-}
-
-func refusalJSON(r *owners.Refusal) jsonRefusal {
-	return jsonRefusal{r.Step.String(), r.Node.String(), r.Reason, r.Fix, r.Sometimes}
-}
-
 type jsonFailure struct {
-	jsonRefusal
+	owners.Fault
 	Hurts   bool     `json:"hurts" doc:"the move ends without an error, and does harm in the target"`
 	Source  string   `json:"source" doc:"what is in the source afterwards"`
 	Target  string   `json:"target" doc:"what is in the target afterwards"`
 	Recover []string `json:"recover" doc:"what to do afterwards, in this order"`
-}
-
-func failureJSON(f *owners.Failure) jsonFailure {
-	a := f.Step.Aftermath()
-	return jsonFailure{jsonRefusal{f.Step.String(), f.Node.String(), f.Reason, f.Fix, f.Sometimes}, f.Hurts, a.Source, a.Target, a.Recover}
 }
 
 // moveBody is the plan as JSON.
@@ -183,9 +158,9 @@ type moveBody struct {
 	Certain    bool                 `json:"certain" doc:"everything that the plan depends on could be read"`
 	Outcome    string               `json:"outcome" doc:"the worst that is foreseen: safe, everything moves; unclear, not everything is known; refused, clusterctl changes nothing; loses, objects are lost; hurts, the move does harm in the target; fails, it stops with an error half-way" enum:"outcome"`
 	Conclusion string               `json:"conclusion" doc:"the outcome in a sentence"`
-	Refusals   []jsonRefusal        `json:"refusals" doc:"why clusterctl would not begin"`
+	Refusals   []owners.Fault       `json:"refusals" doc:"why clusterctl would not begin"`
 	Failures   []jsonFailure        `json:"moveFailures" doc:"why the move would fail or do harm"`
-	Notes      []jsonRefusal        `json:"notes" doc:"what is worth knowing"`
+	Notes      []owners.Fault       `json:"notes" doc:"what is worth knowing"`
 	Gaps       []string             `json:"gaps" doc:"what is not known for certain, in sentences"`
 	Problems   []string             `json:"problems" doc:"what could not be read; the same as failures"`
 }
@@ -224,15 +199,11 @@ func movesJSON(w io.Writer, plans []MovePlan, o MoveOptions) error {
 				body.Lost++
 			}
 		}
-		for i := range p.Refusals {
-			body.Refusals = append(body.Refusals, refusalJSON(&p.Refusals[i]))
+		for _, f := range p.Failures {
+			a := f.Step.Aftermath()
+			body.Failures = append(body.Failures, jsonFailure{f, f.Hurts(), a.Source, a.Target, a.Recover})
 		}
-		for i := range p.Failures {
-			body.Failures = append(body.Failures, failureJSON(&p.Failures[i]))
-		}
-		for i := range p.Notes {
-			body.Notes = append(body.Notes, refusalJSON(&p.Notes[i]))
-		}
+		body.Refusals, body.Notes = append(body.Refusals, p.Refusals...), append(body.Notes, p.Notes...)
 		body.Gaps = append(body.Gaps, p.Gaps...)
 		body.Certain = body.Certain && p.Certain()
 	}
@@ -244,7 +215,7 @@ func movesJSON(w io.Writer, plans []MovePlan, o MoveOptions) error {
 
 func moveJSON(p MovePlan, r *moveRow) jsonMove {
 	m := jsonMove{
-		Provider: p.Provider, Version: p.Version, File: p.File, jsonObject: jsonObject{r.Group, r.Kind, r.Namespace, r.Name},
+		Provider: p.Provider, Version: p.Version, File: p.File, ID: r.ID,
 		Verdict: r.fate, Lost: r.Lost, Reason: r.why(), Fix: r.todo(), Path: r.path(),
 	}
 	if r.Verdict == owners.Moves || r.Verdict == owners.Copied {
@@ -536,12 +507,12 @@ func (p *page) move(i int, plan *MovePlan) {
 	}
 	for _, f := range plan.Failures {
 		word := "fails"
-		if f.Hurts {
+		if f.Hurts() {
 			word = "harm"
 		}
 		a := f.Step.Aftermath()
 		state := []string{a.When, "source: " + a.Source, "target: " + a.Target}
-		if f.Hurts {
+		if f.Hurts() {
 			state = nil
 		}
 		p.article("error", word, f.Node.String(), f.Reason, nil, f.Fix, state...)

@@ -158,8 +158,8 @@ func flockText(w *bufio.Writer, f flock, o MoveOptions) {
 	}
 	if len(p.Notes) > 0 {
 		fmt.Fprintf(w, "\n%s\n", o.Paint.Bold("Worth knowing:"))
-		for _, n := range p.Notes {
-			fmt.Fprintf(w, "  %s: %s\n    %s %s\n", o.Paint.Bold(phrase.Visible(n.Node.String())), phrase.Visible(n.Reason), o.Paint.Dim("to do:"), phrase.Visible(n.Fix))
+		for i := range p.Notes {
+			writeFault(w, p.Notes[i].Node.String(), &p.Notes[i], o.Paint)
 		}
 	}
 	if len(p.Gaps) > 0 {
@@ -175,21 +175,34 @@ func moveRefusals(w *bufio.Writer, p MovePlan, paint Painter) {
 		return
 	}
 	title := "clusterctl would refuse to start:"
-	if !slices.ContainsFunc(p.Refusals, func(r owners.Refusal) bool { return !r.Sometimes }) {
+	if !slices.ContainsFunc(p.Refusals, func(r owners.Fault) bool { return !r.Sometimes }) {
 		title = "clusterctl may refuse to start, depending on chance:"
 	}
-	fmt.Fprintf(w, "\n%s\n", paint.Red(title))
-	for i, r := range p.Refusals {
-		if i == mostReasons {
-			fmt.Fprintf(w, "  and %d more; -o json lists all\n", len(p.Refusals)-i)
-			break
-		}
-		fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(phrase.Visible(r.Node.String())), phrase.Visible(r.Reason), paint.Dim("to do:"), phrase.Visible(r.Fix))
+	var folds []faultFold
+	for i := range p.Refusals {
+		folds = append(folds, faultFold{&p.Refusals[i], p.Refusals[i].Node.String()})
 	}
+	writeFaults(w, paint.Red(title), folds, paint)
 }
 
 // mostReasons of a kind are shown in text.
 const mostReasons = 50
+
+// writeFaults writes reasons with what to do about them.
+func writeFaults(w *bufio.Writer, title string, folds []faultFold, paint Painter) {
+	fmt.Fprintf(w, "\n%s\n", title)
+	for i, f := range folds {
+		if i == mostReasons {
+			fmt.Fprintf(w, "  and %d more; -o json lists all\n", len(folds)-i)
+			break
+		}
+		writeFault(w, f.title, f.first, paint)
+	}
+}
+
+func writeFault(w *bufio.Writer, title string, f *owners.Fault, paint Painter) {
+	fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(phrase.Visible(title)), phrase.Visible(f.Reason), paint.Dim("to do:"), phrase.Visible(f.Fix))
+}
 
 // moveFailures writes what goes wrong after the start, with what each step leaves
 // behind.
@@ -206,18 +219,10 @@ func moveFailures(w *bufio.Writer, p MovePlan, paint Painter) {
 		switch {
 		case step == owners.After:
 			title = "The move would succeed, but do harm:"
-		case !slices.ContainsFunc(list, func(f owners.Failure) bool { return !f.Sometimes }):
+		case !slices.ContainsFunc(list, func(f owners.Fault) bool { return !f.Sometimes }):
 			title = "clusterctl may start and then fail, " + a.When + ":"
 		}
-		fmt.Fprintf(w, "\n%s\n", paint.Red(title))
-		folds := foldFailures(list)
-		for i, f := range folds {
-			if i == mostReasons {
-				fmt.Fprintf(w, "  and %d more; -o json lists all\n", len(folds)-i)
-				break
-			}
-			fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(phrase.Visible(f.title)), phrase.Visible(f.first.Reason), paint.Dim("to do:"), phrase.Visible(f.first.Fix))
-		}
+		writeFaults(w, paint.Red(title), foldFailures(list), paint)
 		if step != owners.After {
 			fmt.Fprintf(w, "  %s %s\n  %s %s\n", paint.Dim("source then:"), a.Source, paint.Dim("target then:"), a.Target)
 			for i, text := range a.Recover {
@@ -228,33 +233,29 @@ func moveFailures(w *bufio.Writer, p MovePlan, paint Painter) {
 	}
 }
 
-// failureFold are failures of objects of one kind for the same reason.
-type failureFold struct {
-	first *owners.Failure
+// faultFold are failures of objects of one kind for the same reason.
+type faultFold struct {
+	first *owners.Fault
 	title string
 }
 
-func foldFailures(list []owners.Failure) []failureFold {
+func foldFailures(list []owners.Fault) []faultFold {
 	type key struct {
 		kind, reason, fix string
 	}
-	var order []key
+	var out []faultFold
+	place := map[key]int{} // in out
 	names := map[key][]string{}
-	first := map[key]*owners.Failure{}
 	for i := range list {
 		f := &list[i]
 		k := key{f.Node.Kind, f.Reason, f.Fix}
-		if first[k] == nil {
-			first[k] = f
-			order = append(order, k)
+		if names[k] == nil {
+			place[k] = len(out)
+			out = append(out, faultFold{f, f.Node.String()})
 		}
 		names[k] = append(names[k], strings.TrimPrefix(f.Node.String(), f.Node.Kind+" "))
-	}
-	out := make([]failureFold, len(order))
-	for i, k := range order {
-		out[i] = failureFold{first[k], first[k].Node.String()}
 		if n := len(names[k]); n > 1 {
-			out[i].title = fmt.Sprintf("%s (%d): %s", k.kind, n, phrase.FewOf(names[k], mostNamed, n))
+			out[place[k]].title = fmt.Sprintf("%s (%d): %s", k.kind, n, phrase.FewOf(names[k], mostNamed, n))
 		}
 	}
 	return out

@@ -33,8 +33,7 @@ func ReadMovePlan(in io.Reader) ([]owners.Expected, error) {
 			return nil, errors.New("this is the plan of templates, which arrive nowhere; make one of a management cluster")
 		}
 		out = append(out, owners.Expected{
-			ID:      owners.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name},
-			Verdict: o.Verdict, Owners: o.Owners,
+			ID: o.ID, Verdict: o.Verdict, Owners: o.Owners,
 		})
 	}
 	return out, nil
@@ -50,16 +49,9 @@ type Verified struct {
 }
 
 type verifiedBody struct {
-	Expected   int             `json:"expected" doc:"how many objects should have arrived"`
-	Deviations []jsonDeviation `json:"deviations" doc:"what is other than planned; empty if all arrived"`
-	Problems   []string        `json:"problems" doc:"what could not be read; the same as failures"`
-}
-
-type jsonDeviation struct {
-	jsonObject
-	Reason   string   `json:"reason" doc:"what is other than planned"`
-	Fix      string   `json:"fix" doc:"what to do"`
-	Commands []string `json:"commands" doc:"commands that do it; empty if there are none"`
+	Expected   int                `json:"expected" doc:"how many objects should have arrived"`
+	Deviations []owners.Deviation `json:"deviations" doc:"what is other than planned; empty if all arrived"`
+	Problems   []string           `json:"problems" doc:"what could not be read; the same as failures"`
 }
 
 // WriteVerified prints it as text or JSON.
@@ -71,14 +63,7 @@ func WriteVerified(w io.Writer, format string, v Verified, paint Painter) error 
 		}
 	}
 	if format == "json" {
-		out := verifiedBody{expected, []jsonDeviation{}, []string{}}
-		for _, d := range v.Deviations {
-			commands := d.Commands
-			if commands == nil {
-				commands = []string{}
-			}
-			out.Deviations = append(out.Deviations, jsonDeviation{jsonObject(d.Object), d.Reason, d.Fix, commands})
-		}
+		out := verifiedBody{Expected: expected, Deviations: v.Deviations}
 		for _, err := range v.Problems {
 			out.Problems = append(out.Problems, err.Error())
 		}
@@ -86,7 +71,7 @@ func WriteVerified(w io.Writer, format string, v Verified, paint Painter) error 
 	}
 	b := bufio.NewWriter(w)
 	for _, d := range v.Deviations {
-		fmt.Fprintf(b, "%s: %s\n  %s %s\n", paint.Bold(phrase.Visible(d.Object.String())), phrase.Visible(d.Reason), paint.Dim("to do:"), phrase.Visible(d.Fix))
+		fmt.Fprintf(b, "%s: %s\n  %s %s\n", paint.Bold(phrase.Visible(d.ID.String())), phrase.Visible(d.Reason), paint.Dim("to do:"), phrase.Visible(d.Fix))
 		for _, c := range d.Commands {
 			fmt.Fprintf(b, "    %s\n", phrase.Visible(c))
 		}

@@ -73,7 +73,7 @@ func (m *maker) tell(t *testing.T, plan *owners.Plan) {
 		t.Log("refusal", r.Step, r.Node, r.Reason, r.Sometimes)
 	}
 	for _, f := range plan.Failures {
-		t.Log("failure", f.Step, f.Node, f.Reason, f.Sometimes, f.Hurts)
+		t.Log("failure", f.Step, f.Node, f.Reason, f.Sometimes, f.Hurts())
 	}
 }
 
@@ -97,7 +97,7 @@ func ends(p *owners.Plan) (may map[owners.Step]bool, well bool) {
 		all = append(all, end{r.Step, r.Sometimes})
 	}
 	for _, f := range p.Failures {
-		if !f.Hurts {
+		if !f.Hurts() {
 			all = append(all, end{f.Step, f.Sometimes})
 		}
 	}
@@ -174,7 +174,7 @@ func (m *maker) compareEnds(t *testing.T, round int, namespace string, plan *own
 		}
 	}
 	for _, f := range plan.Failures {
-		if f.Hurts {
+		if f.Hurts() {
 			seen["hurts"]++
 		}
 	}
@@ -183,7 +183,7 @@ func (m *maker) compareEnds(t *testing.T, round int, namespace string, plan *own
 // compareSets compares what a move made and deleted with the plan.
 func (m *maker) compareSets(t *testing.T, round int, plan *owners.Plan, from, to *recorder) {
 	t.Helper()
-	if slices.ContainsFunc(plan.Failures, func(f owners.Failure) bool { return f.Step == owners.After && f.Sometimes }) {
+	if slices.ContainsFunc(plan.Failures, func(f owners.Fault) bool { return f.Step == owners.After && f.Sometimes }) {
 		return // what arrives is a matter of chance, which the plan says
 	}
 	var moves, deletes []string
@@ -206,7 +206,7 @@ func (m *maker) compareSets(t *testing.T, round int, plan *owners.Plan, from, to
 	}
 	// What was being deleted arrives as if it were not.
 	for _, o := range m.objects {
-		hurts := slices.ContainsFunc(plan.Failures, func(f owners.Failure) bool {
+		hurts := slices.ContainsFunc(plan.Failures, func(f owners.Fault) bool {
 			return f.Step == owners.After && keyOf(o) == fmt.Sprintf("%s %s/%s", f.Node.Kind, f.Node.Namespace, f.Node.Name)
 		})
 		if want := o.GetDeletionTimestamp() != nil && slices.Contains(made, keyOf(o)); want != hurts && !strings.HasPrefix(o.GetKind(), "FooA") { // there are two of that name
@@ -283,7 +283,7 @@ func TestMoveKept(t *testing.T) {
 			}
 		}
 		plan = owners.FromSnapshot(source, owners.Options{Namespace: "one", Complete: true, Target: there.dump(t), TargetComplete: true})
-		if len(there.objects) == 0 || len(plan.Refusals) > 0 || slices.ContainsFunc(plan.Failures, func(f owners.Failure) bool { return !f.Hurts }) {
+		if len(there.objects) == 0 || len(plan.Refusals) > 0 || slices.ContainsFunc(plan.Failures, func(f owners.Fault) bool { return !f.Hurts() }) {
 			continue
 		}
 		from := m.start(t)

@@ -156,7 +156,7 @@ func TestMovePlanRandom(t *testing.T) {
 }
 
 func refusesBefore(p *owners.Plan, step owners.Step) bool {
-	return slices.ContainsFunc(p.Refusals, func(r owners.Refusal) bool { return r.Step < step })
+	return slices.ContainsFunc(p.Refusals, func(r owners.Fault) bool { return r.Step < step })
 }
 
 // compareSaved compares with move --to-directory.
@@ -222,7 +222,7 @@ func (m *maker) compareMoved(t *testing.T, round int, namespace string, plan *ow
 	defer cancel()
 	from.stop, to.stop = cancel, cancel
 	err := clientOf(t, from).ObjectMover().Move(ctx, namespace, clientOf(t, to), false)
-	first := slices.IndexFunc(plan.Failures, func(f owners.Failure) bool { return !f.Hurts && !f.Sometimes })
+	first := slices.IndexFunc(plan.Failures, func(f owners.Fault) bool { return !f.Hurts() && !f.Sometimes })
 	switch {
 	case first < 0 && err != nil:
 		t.Errorf("round %d: the library fails, but the plan says that it does not: %v", round, err)

@@ -9,7 +9,12 @@ import (
 )
 
 // ID names an object in any version of its API.
-type ID struct{ Group, Kind, Namespace, Name string }
+type ID struct {
+	Group     string `json:"group" doc:"the API group; empty for the core group"`
+	Kind      string `json:"kind" doc:"the kind"`
+	Namespace string `json:"namespace,omitempty" doc:"the namespace; absent for cluster-wide objects, and where a template names none"`
+	Name      string `json:"name" doc:"the name"`
+}
 
 // String is the kind and name, with the namespace if there is one.
 func (id ID) String() string {
@@ -94,6 +99,9 @@ type Node struct {
 
 	*state // only while Resolve runs
 }
+
+// MarshalText names the object.
+func (n *Node) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 
 // Link says what an edge means.
 type Link uint8
@@ -187,9 +195,7 @@ func (n *Node) Chain() []*Edge {
 		chain = append(chain, e)
 		n = e.From
 	}
-	for i, j := 0, len(chain)-1; i < j; i, j = i+1, j-1 {
-		chain[i], chain[j] = chain[j], chain[i]
-	}
+	slices.Reverse(chain)
 	return chain
 }
 

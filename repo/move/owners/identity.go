@@ -3,6 +3,7 @@ package owners
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -119,18 +120,9 @@ func (b *planner) identify() {
 			}
 		}
 	}
-	for _, i := range sortedKeys(aliases) {
+	for _, i := range slices.Sorted(maps.Keys(aliases)) {
 		b.judge(i, b.first(i, aliases[i]))
 	}
-}
-
-func sortedKeys[V any](m map[int32]V) []int32 {
-	out := make([]int32, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // ownerByName finds the owner of a reference without a UID, or of an object
@@ -171,22 +163,12 @@ func (b *planner) first(i int32, all []alias) []alias {
 		delete(best, own)
 	}
 	var out []alias
-	for _, list := range slices.Sorted(mapKeys(best)) {
+	for _, list := range slices.Sorted(maps.Keys(best)) {
 		a := best[list]
 		a.always = len(best) == 1 && (!listed || before)
 		out = append(out, a)
 	}
 	return out
-}
-
-func mapKeys[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 func (b *planner) indexOf(n *Node) int32 {
@@ -256,7 +238,7 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 		when = fmt.Sprintf(" if it lists the kind %s before %s, which is a matter of chance", a.by.Kind, n.Kind)
 	}
 	if step := b.mistaken(n, id); step != never {
-		b.Refusals = append(b.Refusals, Refusal{
+		b.Refusals = append(b.Refusals, Fault{
 			Step: step, Node: n, Fix: fix, Sometimes: !a.always, cure: a.cure,
 			Reason: fmt.Sprintf("%s calls it %s; clusterctl fails to read that%s", where, id, when),
 		})
@@ -270,8 +252,8 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 	// Under another kind clusterctl does not see what it belongs to without an
 	// ownerReference: it leaves it behind, or moves it in spite of a cycle.
 	if soft != nil && moves && id != n.ID && n.first(func(e *Edge) bool { return e.Link == Owner }) == nil {
-		b.failure(Failure{
-			Step: After, Node: n, Hurts: true, Sometimes: !a.always, Fix: fix, cure: a.cure,
+		b.Failures = append(b.Failures, Fault{
+			Step: After, Node: n, Sometimes: !a.always, Fix: fix, cure: a.cure,
 			Reason: fmt.Sprintf("%s calls it %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s", where, id, soft.From, when),
 		})
 		return never
@@ -289,7 +271,7 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 	default:
 		return never
 	}
-	b.failure(Failure{Step: Create, Node: n, Reason: reason, Fix: fix, Sometimes: !a.always, cure: a.cure})
+	b.Failures = append(b.Failures, Fault{Step: Create, Node: n, Reason: reason, Fix: fix, Sometimes: !a.always, cure: a.cure})
 	return ends
 }
 

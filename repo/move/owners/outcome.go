@@ -1,27 +1,13 @@
 package owners
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 )
-
-// Failure is something that goes wrong once a move has begun.
-type Failure struct {
-	Step Step
-	// Node is the object that it is about.
-	Node *Node
-	// Reason and Fix are sentences without a full stop.
-	Reason, Fix string
-	// Sometimes is set if it depends on the order in which clusterctl happens to
-	// list the kinds, which is another one in each run.
-	Sometimes bool
-	// Hurts is set if the move does not stop with an error.
-	Hurts bool
-	cure
-}
 
 // Aftermath says what a failure leaves behind, in sentences without a full stop.
 type Aftermath struct {
@@ -87,6 +73,12 @@ var stepNames = [...]string{"contract", "providers", "discovery", "provisioning"
 // String returns a word for JSON.
 func (s Step) String() string { return stepNames[s] }
 
+// Words are all steps; see report.Document.
+func (Step) Words() []string { return stepNames[:] }
+
+// MarshalText writes the word.
+func (s Step) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Outcome is the worst that a plan foresees.
 type Outcome uint8
 
@@ -114,11 +106,11 @@ func (o Outcome) String() string { return outcomeNames[o] }
 // Outcome returns the worst that the plan foresees: what clusterctl refuses does
 // not get as far as the rest.
 func (p *Plan) Outcome() Outcome {
-	certain := func(r Refusal) bool { return !r.Sometimes }
+	certain := func(r Fault) bool { return !r.Sometimes }
 	switch {
 	case slices.ContainsFunc(p.Refusals, certain):
 		return Refuses
-	case slices.ContainsFunc(p.Failures, func(f Failure) bool { return !f.Hurts }):
+	case slices.ContainsFunc(p.Failures, func(f Fault) bool { return !f.Hurts() }):
 		return Fails
 	case len(p.Failures) > 0:
 		return Hurts
@@ -138,7 +130,13 @@ func (p *Plan) Harms() bool {
 	return len(p.Refusals)+len(p.Failures) > 0 || slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.Lost })
 }
 
-func (b *planner) failure(f Failure) { b.Failures = append(b.Failures, f) }
+func (b *planner) failure(step Step, n *Node, fix, format string, args ...any) {
+	b.Failures = append(b.Failures, Fault{Step: step, Node: n, Reason: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+func (b *planner) note(step Step, n *Node, fix, format string, args ...any) {
+	b.Notes = append(b.Notes, Fault{Step: step, Node: n, Reason: fmt.Sprintf(format, args...), Fix: fix})
+}
 
 // fail finds what goes wrong once clusterctl has begun, as far as it does not need
 // the target.
@@ -148,40 +146,30 @@ func (b *planner) fail() {
 			continue
 		}
 		if n.BlockMove && n.Wanted && !b.Restore {
-			b.failure(Failure{
-				Step: Ready, Node: n, Reason: fmt.Sprintf("the annotation %s blocks the move", BlockMoveAnnotation),
-				Fix: "wait until its controller removes the annotation, or find out why it does not",
-			})
+			b.failure(Ready, n, "wait until its controller removes the annotation, or find out why it does not",
+				"the annotation %s blocks the move", BlockMoveAnnotation)
 		}
 		moved := n.Verdict == Moves || n.Verdict == Copied
 		if moved && b.s.Objects[i].Has(snapshot.Deleting) && !b.Restore {
-			b.failure(Failure{
-				Step: After, Node: n, Hurts: true,
-				Reason: "it is being deleted, but its copy in the target is not: its controller treats it as wanted and reconciles it again",
-				Fix:    "wait until it is gone before the move, or delete it again in the target",
-			})
+			b.failure(After, n, "wait until it is gone before the move, or delete it again in the target",
+				"it is being deleted, but its copy in the target is not: its controller treats it as wanted and reconciles it again")
 		}
 		if n.Group != coreGroup || !n.movable() || moved || n.Verdict == Unclear {
 			continue
 		}
 		const reason = "it stays behind, and clusterctl fails when it resumes it in the target: %s"
-		fix := n.Fix()
-		if fix == "" {
-			fix = "see its owner"
-		}
+		fix := cmp.Or(n.Fix(), "see its owner")
 		switch n.Kind {
 		case "Cluster":
-			b.failure(Failure{Step: Resume, Node: n, Reason: fmt.Sprintf(reason, n.Reason()), Fix: fix})
+			b.failure(Resume, n, fix, reason, n.Reason())
 		case "ClusterClass":
-			b.failure(Failure{Step: ResumeClasses, Node: n, Reason: fmt.Sprintf(reason, n.Reason()), Fix: fix})
+			b.failure(ResumeClasses, n, fix, reason, n.Reason())
 		}
 	}
 	observed(b, func(n *Node, _ *snapshot.Object, c *snapshot.Cluster) {
 		if len(c.Busy) > 0 && !b.Restore {
-			b.Notes = append(b.Notes, Refusal{
-				Step: Provisioning, Node: n, Reason: fmt.Sprintf("its machines are changing (%s is True); the move interrupts that", strings.Join(c.Busy, ", ")),
-				Fix: "wait until the condition is False",
-			})
+			b.note(Provisioning, n, "wait until the condition is False",
+				"its machines are changing (%s is True); the move interrupts that", strings.Join(c.Busy, ", "))
 		}
 	})
 }

@@ -21,12 +21,12 @@ type Plan struct {
 	Restore bool
 	// Refusals say why clusterctl would not begin, in the order in which it looks:
 	// it reports those of the first step that has any. Nothing is changed then.
-	Refusals []Refusal
+	Refusals []Fault
 	// Failures say what would go wrong once it has begun, in the order of its
 	// steps.
-	Failures []Failure
+	Failures []Fault
 	// Notes say what is worth knowing and harms nothing.
-	Notes []Refusal
+	Notes []Fault
 	// Gaps say in sentences without a full stop what is missing, so that the
 	// plan is not certain.
 	Gaps []string
@@ -69,18 +69,22 @@ const (
 	never
 )
 
-// Refusal is a reason for which clusterctl does not move anything.
-type Refusal struct {
-	Step Step
+// Fault is something that goes wrong in a move, or that is worth knowing about it.
+type Fault struct {
+	Step Step `json:"step" doc:"the step of clusterctl move"`
 	// Node is the object that it is about.
-	Node *Node
+	Node *Node `json:"object" doc:"the object, as KIND NAMESPACE/NAME"`
 	// Reason and Fix are sentences without a full stop.
-	Reason, Fix string
+	Reason string `json:"reason" doc:"why"`
+	Fix    string `json:"fix" doc:"what to do"`
 	// Sometimes is set if it depends on the order in which clusterctl happens to
 	// list the kinds, which is another one in each run.
-	Sometimes bool
+	Sometimes bool `json:"sometimes" doc:"it depends on the order in which clusterctl happens to read objects"`
 	cure
 }
+
+// Hurts reports whether the move ends without an error, and does harm.
+func (f *Fault) Hurts() bool { return f.Step == After }
 
 // cure is what a command needs to know: the ownerReference to remove, or to which
 // it gives an apiVersion.
@@ -157,8 +161,9 @@ func FromSnapshot(s *snapshot.Snapshot, o Options) *Plan {
 
 // sort puts what goes wrong into the order of the steps.
 func (b *planner) sort() {
-	slices.SortStableFunc(b.Refusals, func(x, y Refusal) int { return cmp.Compare(x.Step, y.Step) })
-	slices.SortStableFunc(b.Failures, func(x, y Failure) int { return cmp.Compare(x.Step, y.Step) })
+	for _, list := range [][]Fault{b.Refusals, b.Failures} {
+		slices.SortStableFunc(list, func(x, y Fault) int { return cmp.Compare(x.Step, y.Step) })
+	}
 }
 
 // Namespaces returns those with Clusters, or if there are none those with any
@@ -261,7 +266,7 @@ const contractVersion = "v1beta2"
 const mostGaps = 20
 
 func (b *planner) refusal(step Step, n *Node, fix, format string, args ...any) {
-	b.Refusals = append(b.Refusals, Refusal{Step: step, Node: n, Reason: fmt.Sprintf(format, args...), Fix: fix})
+	b.Refusals = append(b.Refusals, Fault{Step: step, Node: n, Reason: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 func (b *planner) gap(format string, args ...any) {
@@ -697,9 +702,9 @@ func (b *planner) unreadable(owner *Node, kind groupKind, e *Edge, sometimes boo
 	switch {
 	case !ok:
 	case b.Restore:
-		b.failure(Failure{Step: step, Node: e.To, Reason: reason, Fix: e.fix(), Sometimes: sometimes})
+		b.Failures = append(b.Failures, Fault{Step: step, Node: e.To, Reason: reason, Fix: e.fix(), Sometimes: sometimes})
 	default:
-		b.Refusals = append(b.Refusals, Refusal{Step: step, Node: e.To, Reason: reason, Fix: cmp.Or(e.fix(), "remove the ownerReference to "+owner.String()), Sometimes: sometimes, cure: cure{at: e}})
+		b.Refusals = append(b.Refusals, Fault{Step: step, Node: e.To, Reason: reason, Fix: cmp.Or(e.fix(), "remove the ownerReference to "+owner.String()), Sometimes: sometimes, cure: cure{at: e}})
 	}
 }
 

@@ -65,7 +65,7 @@ func Conclude(plans []*Plan, complete bool) string {
 		}
 		for _, f := range p.Failures {
 			switch {
-			case f.Hurts:
+			case f.Hurts():
 				hurts++
 			case f.Sometimes:
 				mayFail++
@@ -236,10 +236,7 @@ func (r *runbook) add(s *Section, text string, commands []string) {
 
 func (r *runbook) before() Section {
 	s := Section{Title: "Before the move", Text: "Fix what the plan found, then run move-plan again until nothing is left to do."}
-	for _, x := range r.Refusals {
-		r.add(&s, fmt.Sprintf("%s: %s. To do: %s.", x.Node, x.Reason, x.Fix), r.commands(x.Step, x.Node, x.at, x.version))
-	}
-	for _, f := range r.Failures {
+	for _, f := range slices.Concat(r.Refusals, r.Failures) {
 		r.add(&s, fmt.Sprintf("%s: %s. To do: %s.", f.Node, f.Reason, f.Fix), r.commands(f.Step, f.Node, f.at, f.version))
 	}
 	for _, n := range r.Nodes {
@@ -327,7 +324,7 @@ func (r *runbook) resumeAll(where string, moved bool) []string {
 func (r *runbook) recover(step Step) Section {
 	a := aftermaths[step]
 	s := Section{Title: "If it fails " + a.When, Text: fmt.Sprintf("Source: %s. Target: %s.", a.Source, a.Target)}
-	if slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.Step == step && !f.Hurts }) {
+	if slices.ContainsFunc(r.Failures, func(f Fault) bool { return f.Step == step && !f.Hurts() }) {
 		s.Text += " This plan foresees such a failure."
 	}
 	for _, text := range a.Recover {
@@ -374,11 +371,12 @@ type Expected struct {
 
 // Deviation is a difference between a plan and what is there after the move.
 type Deviation struct {
-	Object ID
+	ID
 	// Reason and Fix are sentences without a full stop.
-	Reason, Fix string
+	Reason string `json:"reason" doc:"what is other than planned"`
+	Fix    string `json:"fix" doc:"what to do"`
 	// Commands are lines for a shell, as in a Task.
-	Commands []string
+	Commands []string `json:"commands" doc:"commands that do it; empty if there are none"`
 }
 
 // Verify compares a plan with the target after the move and, unless it is nil, with

@@ -158,10 +158,8 @@ func (b *planner) targetKinds(t *target) {
 	for _, k := range order {
 		if d := t.definitions[groupKind{k.group, k.kind}]; d != nil && d.Global != (first[k].Namespace == "") {
 			scope := map[bool]string{false: "has namespaces", true: "has no namespaces"}
-			b.failure(Failure{
-				Step: Create, Node: first[k], Reason: fmt.Sprintf("%s %s in the target, but %s in the source, so it cannot be created", k.kind, scope[d.Global], scope[!d.Global]),
-				Fix: "install the version of the provider in the target that defines " + k.kind + " as the source does",
-			})
+			b.failure(Create, first[k], "install the version of the provider in the target that defines "+k.kind+" as the source does",
+				"%s %s in the target, but %s in the source, so it cannot be created", k.kind, scope[d.Global], scope[!d.Global])
 			continue
 		}
 		if t.served(k.group, k.kind, k.version) != no {
@@ -174,7 +172,7 @@ func (b *planner) targetKinds(t *target) {
 		if n := count[k]; n > 1 {
 			reason += fmt.Sprintf("; %d objects of the move need it", n)
 		}
-		b.failure(Failure{Step: Create, Node: first[k], Reason: reason, Fix: "install or upgrade the provider in the target that defines " + k.kind})
+		b.failure(Create, first[k], "install or upgrade the provider in the target that defines "+k.kind, "%s", reason)
 	}
 }
 
@@ -190,15 +188,10 @@ func (b *planner) targetNamespaces(t *target) {
 		o := t.objects[ID{Kind: "Namespace", Name: n.Namespace}]
 		switch {
 		case o != nil && o.Has(snapshot.Deleting):
-			b.failure(Failure{
-				Step: Create, Node: n, Reason: fmt.Sprintf("the namespace %s in the target is being deleted, so nothing can be created there", n.Namespace),
-				Fix: "wait until the namespace is gone",
-			})
+			b.failure(Create, n, "wait until the namespace is gone", "the namespace %s in the target is being deleted, so nothing can be created there", n.Namespace)
 		case o == nil && (t.namespaces || t.complete):
-			b.Notes = append(b.Notes, Refusal{
-				Step: Create, Node: &Node{ID: ID{Kind: "Namespace", Name: n.Namespace}}, Reason: "it does not exist in the target; clusterctl creates it without labels, annotations or quotas",
-				Fix: "create it before the move if it needs any",
-			})
+			b.note(Create, &Node{ID: ID{Kind: "Namespace", Name: n.Namespace}}, "create it before the move if it needs any",
+				"it does not exist in the target; clusterctl creates it without labels, annotations or quotas")
 		}
 	})
 }
@@ -217,22 +210,20 @@ func (b *planner) targetObjects(t *target) {
 		differs := isClass && other != nil && class.Digest != other.Digest
 		switch {
 		case b.Restore, n.Verdict == Copied && !n.Keep:
-			b.Notes = append(b.Notes, Refusal{
-				Step: Create, Node: n, Reason: "it already exists in the target; clusterctl keeps that one as it is, whatever it contains",
-				Fix: "compare the two, and delete the one in the target if it must be replaced",
-			})
+			b.note(Create, n, "compare the two, and delete the one in the target if it must be replaced",
+				"it already exists in the target; clusterctl keeps that one as it is, whatever it contains")
 		case differs:
-			b.failure(Failure{
-				Step: After, Node: n, Hurts: true, Reason: "a different ClusterClass of this name exists in the target; it is overwritten, and all Clusters there that use it change" + users(t, n),
-				Fix: "rename one of the two, or make them equal before the move",
-			})
+			b.failure(After, n, "rename one of the two, or make them equal before the move",
+				"a different ClusterClass of this name exists in the target; it is overwritten, and all Clusters there that use it change%s", users(t, n))
 		case isClass && other != nil:
-			b.Notes = append(b.Notes, Refusal{Step: Create, Node: n, Reason: "the same ClusterClass exists in the target and is updated", Fix: "nothing, if it is meant to be shared"})
+			b.note(Create, n, "nothing, if it is meant to be shared", "the same ClusterClass exists in the target and is updated")
 		default:
-			b.failure(Failure{
-				Step: After, Node: n, Hurts: true, Reason: "an object of this name already exists in the target and is overwritten" + paused(there),
-				Fix: "delete or rename the one in the target, unless an earlier move left it there",
-			})
+			state := ""
+			if _, ok := there.Detail.(*snapshot.Cluster); ok && isPaused(there) {
+				state = "; it is paused, as after a move that failed"
+			}
+			b.failure(After, n, "delete or rename the one in the target, unless an earlier move left it there",
+				"an object of this name already exists in the target and is overwritten%s", state)
 		}
 	})
 }
@@ -246,10 +237,8 @@ func (b *planner) orphan(t *target, n *Node) {
 		return
 	}
 	owner := n.first(func(e *Edge) bool { return e.Link == Owner }).From
-	b.failure(Failure{
-		Step: After, Node: n, Hurts: true, Reason: fmt.Sprintf("Kubernetes deletes it in the target, because it is made for the UID that its owner %s has in the source", owner),
-		Fix: "delete the global object that owns it in the target before the move, or give that object there what the source has and this one is for",
-	})
+	b.failure(After, n, "delete the global object that owns it in the target before the move, or give that object there what the source has and this one is for",
+		"Kubernetes deletes it in the target, because it is made for the UID that its owner %s has in the source", owner)
 }
 
 // doomed reports whether all owners of an object are kept as they are in the target,
@@ -288,13 +277,6 @@ func users(t *target, class *Node) string {
 	return ": " + phrase.Few(names, 8)
 }
 
-func paused(o *snapshot.Object) string {
-	if c, ok := o.Detail.(*snapshot.Cluster); ok && (c.Paused || o.Has(snapshot.Paused)) {
-		return "; it is paused, as after a move that failed"
-	}
-	return ""
-}
-
 // targetExtensions checks that the ClusterClasses that are moved find the handlers
 // that they call.
 func (b *planner) targetExtensions(t *target) {
@@ -306,7 +288,7 @@ func (b *planner) targetExtensions(t *target) {
 			_, name, _ := strings.Cut(handler, ".")
 			o := t.objects[ID{Group: runtimeGroup, Kind: "ExtensionConfig", Name: name}]
 			hurts := func(fix, format string, args ...any) {
-				b.failure(Failure{Step: After, Node: n, Hurts: true, Fix: fix, Reason: fmt.Sprintf("it calls %s, but ", handler) + fmt.Sprintf(format, args...) + "; its Clusters cannot be reconciled"})
+				b.failure(After, n, fix, "it calls %s, but %s; its Clusters cannot be reconciled", handler, fmt.Sprintf(format, args...))
 			}
 			var config *snapshot.Extension
 			if o != nil {
