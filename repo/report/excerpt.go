@@ -9,7 +9,7 @@ import (
 )
 
 // source is the line of a finding, split at the ends of its place.
-type source struct{ before, marked, after string }
+type source struct{ Before, Marked, After string }
 
 // sourceOf returns the line of a finding; false if there is nothing to show.
 func sourceOf(f *lint.Finding) (source, bool) {
@@ -32,12 +32,12 @@ func sourceOf(f *lint.Finding) (source, bool) {
 // monospaced returns the line, with a blank for what has no width of its own,
 // and a line that marks the place below it.
 func (s source) monospaced() (line, mark string) {
-	runes := []rune(s.before + s.marked + s.after)
+	runes := []rune(s.Before + s.Marked + s.After)
 	for i, r := range runes {
 		if r < ' ' || r == 0x7F || r == utf8.RuneError || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) {
 			runes[i] = ' '
 		}
 	}
-	width := max(1, utf8.RuneCountInString(s.marked))
-	return string(runes), strings.Repeat(" ", utf8.RuneCountInString(s.before)) + "^" + strings.Repeat("~", width-1)
+	width := max(1, utf8.RuneCountInString(s.Marked))
+	return string(runes), strings.Repeat(" ", utf8.RuneCountInString(s.Before)) + "^" + strings.Repeat("~", width-1)
 }

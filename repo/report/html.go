@@ -4,19 +4,51 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"html/template"
 	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-//go:embed page.js
-var pageScript string
+// What pages have besides the blocks of a page: a style sheet, the script that filters
+// findings, and templates, whose lines are joined without what they begin with.
+var (
+	//go:embed page.css
+	pageStyle string
+	//go:embed page.js
+	pageScript string
+	//go:embed page.html
+	pageTemplates string
+)
+
+var templates = sync.OnceValues(func() (*template.Template, error) {
+	var text strings.Builder
+	for line := range strings.Lines(pageTemplates) {
+		text.WriteString(strings.TrimSpace(line))
+	}
+	return template.New("").Funcs(template.FuncMap{
+		"visible": phrase.Visible, "lines": visibleLines, "line": oneLine, "spans": codeSpans, "count": phrase.Count[int],
+		"severity": severityName, "built": built, "place": findingPlace, "timeline": Timeline.view, "picture": Picture.view,
+		"join": func(list []string) string { return strings.Join(list, ", ") },
+	}).Parse(text.String())
+})
+
+// fillTemplate makes HTML of a template.
+func fillTemplate(name string, data any) (string, error) {
+	all, err := templates()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = all.ExecuteTemplate(&b, name, data)
+	return strings.ReplaceAll(b.String(), "&#43;", "+"), err // which nobody need escape
+}
 
 // findingsHTML writes one page that needs nothing else. It is complete without the
 // script, which filters and turns pages.
@@ -25,13 +57,60 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 	if o.Version != "" {
 		version = " " + phrase.Visible(o.Version)
 	}
-	return writeHTML(w, job(r)+": "+verdict(r), pageScript,
-		markup.El("a", markup.Attrs("class", "skip", "href", "#findings"), markup.Text("Skip to the findings")),
-		el("header", "",
-			el("h1", "", markup.Text("Findings")),
-			el("p", "by", markup.Text("clusterctl-repo"+version+" looked "+looked(r)+silenced(r))),
-			pageCounts(r)),
-		el("main", "", pageFailures(r), pageFilter(r), pageFindings(r), pageTimelines(o.Timelines), pagePictures(o.Pictures), pageLatencies(o.Latencies), pageRules(r)))
+	type count struct {
+		Class, Noun string
+		N           int
+	}
+	data := struct {
+		By         string
+		Counts     []count
+		Failures   []error
+		Severities []string
+		Rules      []*lint.Rule
+		OfRule     map[string]int
+		First      []findingRow
+		More       string
+		Rest       [][]findingRow
+		Timelines  []Timeline
+		Pictures   []Picture
+		Latencies  [][]string
+	}{
+		By: "clusterctl-repo" + version + " looked " + looked(r) + silenced(r), Failures: r.Failures, Rules: rulesOf(r), OfRule: map[string]int{},
+		Timelines: o.Timelines, Pictures: o.Pictures,
+	}
+	c := r.Count()
+	for i, n := range []int{c.Errors, c.Warnings, c.Infos} {
+		name := severityNames[i].name
+		data.Severities = append(data.Severities, name)
+		one := count{name, strings.TrimPrefix(phrase.Count(n, name), strconv.Itoa(n)+" "), n}
+		if n == 0 {
+			one.Class += " none"
+		}
+		data.Counts = append(data.Counts, one)
+	}
+	for i := range r.Findings {
+		data.OfRule[r.Findings[i].Rule.ID]++
+	}
+	// What does not fit on the first page stands in noscript elements: to a browser that
+	// runs the script these are plain text, which costs next to nothing until the script
+	// shows it, and any other browser shows all of it.
+	rows := findingRows(r)
+	data.First = rows[:min(len(rows), pageLength)]
+	for rows = rows[len(data.First):]; len(rows) > 0; rows = rows[min(len(rows), pageLength):] {
+		data.Rest = append(data.Rest, rows[:min(len(rows), pageLength)])
+	}
+	if len(data.Rest) > 0 {
+		data.More = fmt.Sprintf("These are %d of %s. If no others follow, the browser stopped the script of this page: allow it, or turn off scripts to see all.",
+			pageLength, phrase.Count(len(r.Findings), "finding"))
+	}
+	if len(o.Latencies) > 0 {
+		data.Latencies = latencyRows(o.Latencies)
+	}
+	body, err := fillTemplate("findings", data)
+	if err != nil {
+		return err
+	}
+	return writeHTML(w, job(r)+": "+verdict(r), pageScript, body)
 }
 
 // severityNames are the severities as people call them, worst first.
@@ -47,59 +126,6 @@ func severityName(s lint.Severity) string {
 		}
 	}
 	return s.String()
-}
-
-func pageCounts(r *lint.Report) markup.Node {
-	c := r.Count()
-	numbers := map[lint.Severity]int{lint.Error: c.Errors, lint.Warning: c.Warnings, lint.Info: c.Infos}
-	var items []markup.Node
-	for _, row := range severityNames {
-		n := numbers[row.severity]
-		class := row.name
-		if n == 0 {
-			class += " none"
-		}
-		noun := strings.TrimPrefix(phrase.Count(n, row.name), strconv.Itoa(n)+" ")
-		items = append(items, el("li", class, el("b", "", markup.Text(strconv.Itoa(n))), markup.Text(" "+noun)))
-	}
-	return el("ul", "counts", items...)
-}
-
-func pageFailures(r *lint.Report) markup.Node {
-	if len(r.Failures) == 0 {
-		return markup.Node{}
-	}
-	var items []markup.Node
-	for _, err := range r.Failures {
-		items = append(items, el("li", "", markup.Text(visibleLines(err.Error()))))
-	}
-	return el("section", "failures", el("h2", "", markup.Text("Not everything could be checked")), el("ul", "", items...))
-}
-
-// pageFilter is hidden until the script that it needs runs.
-func pageFilter(r *lint.Report) markup.Node {
-	if len(r.Findings) == 0 {
-		return markup.Node{}
-	}
-	var boxes []markup.Node
-	for _, row := range severityNames {
-		boxes = append(boxes, el("label", row.name,
-			markup.El("input", markup.Attrs("type", "checkbox", "name", "severity", "value", row.name, "checked", "")), markup.Text(" "+row.name)))
-	}
-	options := []markup.Node{markup.El("option", markup.Attrs("value", ""), markup.Text("all rules"))}
-	for _, rule := range rulesOf(r) {
-		options = append(options, markup.El("option", markup.Attrs("value", rule.ID), markup.Text(rule.ID+" "+phrase.Visible(rule.Title))))
-	}
-	return markup.El("form", markup.Attrs("id", "filter", "class", "filter", "hidden", "", "role", "search", "aria-label", "Filter the findings"),
-		markup.El("input", markup.Attrs("type", "search", "name", "text", "placeholder", "Filter by text", "aria-label", "Text", "autocomplete", "off")),
-		markup.El("select", markup.Attrs("name", "rule", "aria-label", "Rule"), options...),
-		el("fieldset", "", append([]markup.Node{el("legend", "", markup.Text("Severity"))}, boxes...)...),
-		markup.El("output", markup.Attrs("name", "shown", "aria-live", "polite")),
-		markup.El("nav", markup.Attrs("class", "pages", "hidden", "", "aria-label", "Pages"),
-			markup.El("button", markup.Attrs("type", "button", "value", "back"), markup.Text("Previous")),
-			el("span", ""),
-			markup.El("button", markup.Attrs("type", "button", "value", "next"), markup.Text("Next"))),
-		el("p", "hint", markup.Text("Arrow keys lead from one finding to the next.")))
 }
 
 // home is where a finding belongs.
@@ -130,180 +156,78 @@ func homeOf(file string) home {
 	return home{name: file}
 }
 
+// release is the home without the file.
+func (h home) release() home { return home{root: h.root, provider: h.provider, version: h.version} }
+
 // pageLength is how many findings a page shows at a time, if its script runs; the
 // script has the same number.
 const pageLength = 50
 
-// pageFindings is one flat sequence of headings and findings. What does not fit
-// on the first page stands in noscript elements: to a browser that runs the
-// script these are plain text, which costs next to nothing until the script shows
-// it, and any other browser shows all of it.
-func pageFindings(r *lint.Report) markup.Node {
-	if len(r.Findings) == 0 {
-		return markup.El("div", markup.Attrs("id", "findings"), el("p", "clean", markup.Text("No findings.")))
-	}
-	homes := make([]home, len(r.Findings))
+// findingRow is a finding on a page, and what begins with it.
+type findingRow struct {
+	*lint.Finding
+	// Title and Root, Release and Heading are those of the provider, the version and
+	// the file; empty if the finding before has the same.
+	Title, Root, Release, Heading string
+	Tally                         int // of the release
+	InRelease                     bool
+	ID, Where, Shown              string
+	Excerpt                       *source
+}
+
+// findingRows are one flat sequence of headings and findings.
+func findingRows(r *lint.Report) []findingRow {
 	tally := map[home]int{}
 	for i := range r.Findings {
-		homes[i] = homeOf(r.Findings[i].File)
-		tally[homes[i].release()]++
+		tally[homeOf(r.Findings[i].File).release()]++
 	}
-	var first, part, rest []markup.Node
+	rows := make([]findingRow, len(r.Findings))
 	ids := map[string]int{} // releases share the fingerprints of faults that they share
+	var before home
 	for i := range r.Findings {
-		f, h := &r.Findings[i], homes[i]
-		before, begin := home{}, i == 0
-		if !begin {
-			before = homes[i-1]
+		f := &r.Findings[i]
+		h, row := homeOf(f.File), findingRow{Finding: f, Where: "as a whole", Shown: strings.Join(f.Evidence, "\n")}
+		begin := i == 0 || h.root != before.root || h.provider != before.provider
+		if begin {
+			row.Title = "Source files"
+			if h.provider != "" {
+				row.Title, row.Root = h.provider, h.root
+			} else if r.Subject != "" {
+				row.Title = "The server"
+			}
 		}
-		if begin || h.root != before.root || h.provider != before.provider {
+		if row.InRelease = h.version != ""; row.InRelease && (begin || h.version != before.version) {
 			begin = true
-			part = append(part, el("h2", "", h.title(r)...))
-		}
-		if h.version != "" && (begin || h.version != before.version) {
-			begin = true
-			part = append(part, el("h3", "", markup.Text(phrase.Visible(h.version)+" "), el("span", "tally", markup.Text(phrase.Count(tally[h.release()], "finding")))))
+			row.Release, row.Tally = h.version, tally[h.release()]
 		}
 		if begin || f.File != r.Findings[i-1].File {
-			level := "h4"
-			if h.version == "" {
-				level = "h3" // no release stands above it
+			row.Heading = cmp.Or(h.name, "the folder")
+		}
+		before = h
+		if !f.Pos.IsZero() {
+			row.Where = fmt.Sprintf("%d:%d", f.Pos.Line, f.Pos.Column)
+		}
+		if ids[f.Fingerprint]++; f.Fingerprint != "" {
+			row.ID = "finding-" + f.Fingerprint
+			if n := ids[f.Fingerprint]; n > 1 {
+				row.ID += "-" + strconv.Itoa(n)
 			}
-			part = append(part, markup.El(level, markup.Attrs("class", "file"), markup.Text(cmp.Or(phrase.Visible(h.name), "the folder"))))
 		}
-		ids[f.Fingerprint]++
-		part = append(part, pageFinding(f, ids[f.Fingerprint]))
-		switch last := i+1 == len(r.Findings); {
-		case (i+1)%pageLength != 0 && !last:
-			continue
-		case i < pageLength:
-			first = part
-		default:
-			rest = append(rest, el("noscript", "more", part...))
+		if s, ok := sourceOf(f); ok {
+			row.Excerpt = &s
 		}
-		part = nil
+		rows[i] = row
 	}
-	parts := []markup.Node{markup.El("div", markup.Attrs("id", "findings"), first...)}
-	if len(rest) > 0 {
-		parts = append(parts, markup.El("p", markup.Attrs("id", "rest"),
-			markup.Text(fmt.Sprintf("These are %d of %s. If no others follow, the browser stopped the script of this page: allow it, or turn off scripts to see all.",
-				pageLength, phrase.Count(len(r.Findings), "finding")))))
-	}
-	return markup.List(append(parts, rest...)...)
+	return rows
 }
 
-// release is the home without the file.
-func (h home) release() home { return home{root: h.root, provider: h.provider, version: h.version} }
-
-// title is the heading of a provider.
-func (h home) title(r *lint.Report) []markup.Node {
-	switch {
-	case h.provider != "" && h.root != "":
-		return []markup.Node{markup.Text(phrase.Visible(h.provider) + " "), el("small", "", markup.Text("in "+phrase.Visible(h.root)))}
-	case h.provider != "":
-		return []markup.Node{markup.Text(phrase.Visible(h.provider))}
-	case r.Subject != "":
-		return []markup.Node{markup.Text("The server")}
-	}
-	return []markup.Node{markup.Text("Source files")}
+// picture is a picture on a page.
+type picture struct {
+	Title string
+	SVG   template.HTML
 }
 
-// pageFinding is one finding, the nth with its fingerprint.
-func pageFinding(f *lint.Finding, nth int) markup.Node {
-	name := severityName(f.Severity)
-	attrs := markup.Attrs("class", "finding "+name, "data-severity", name, "data-rule", f.Rule.ID)
-	where := "as a whole"
-	if !f.Pos.IsZero() {
-		where = fmt.Sprintf("%d:%d", f.Pos.Line, f.Pos.Column)
-	}
-	at := el("span", "place", markup.Text(where))
-	if f.Fingerprint != "" {
-		id := "finding-" + f.Fingerprint
-		if nth > 1 {
-			id += "-" + strconv.Itoa(nth)
-		}
-		attrs = append(attrs, markup.Attr{Name: "id", Value: id})
-		at = markup.El("a", markup.Attrs("class", "place", "href", "#"+id), markup.Text(where))
-	}
-	line := []markup.Node{el("span", "badge", markup.Text(name)), markup.Text(" "), at, markup.Text(" "),
-		markup.El("a", markup.Attrs("class", "rule", "href", "#rule-"+f.Rule.ID, "title", phrase.Visible(f.Rule.Title)), markup.Text(f.Rule.ID))}
-	if f.Object != "" {
-		line = append(line, markup.Text(" "), el("span", "object", markup.Text(phrase.Visible(f.Object))))
-	}
-	parts := []markup.Node{el("p", "head", line...), el("p", "message", markup.Text(visibleLines(f.Message)))}
-	if s, ok := sourceOf(f); ok {
-		marked := phrase.Visible(s.marked)
-		if marked == "" {
-			marked = " " // a place behind the end of the line
-		}
-		parts = append(parts, el("pre", "",
-			markup.El("span", markup.Attrs("class", "number", "aria-hidden", "true"), markup.Text(strconv.Itoa(f.Pos.Line))),
-			el("code", "", markup.Text(phrase.Visible(s.before)), el("mark", "", markup.Text(marked)), markup.Text(phrase.Visible(s.after)))))
-	}
-	if len(f.Evidence) > 0 {
-		parts = append(parts, el("pre", "", el("code", "", markup.Text(visibleLines(strings.Join(f.Evidence, "\n"))))))
-	}
-	if f.Way != "" {
-		parts = append(parts, el("p", "help", el("b", "", markup.Text("At: ")), markup.Text(built(f))))
-	}
-	if help := f.Help(); help != "" {
-		parts = append(parts, el("p", "help", el("b", "", markup.Text("What to do: ")), withCode(help)))
-	}
-	return markup.El("article", attrs, parts...)
-}
-
-// withCode is a text of a rule.
-func withCode(s string) markup.Node {
-	var out []markup.Node
-	for _, part := range codeSpans(s) {
-		if n := markup.Text(visibleLines(part.text)); part.code {
-			out = append(out, el("code", "", n))
-		} else {
-			out = append(out, n)
-		}
-	}
-	return markup.List(out...)
-}
-
-func pagePictures(pictures []Picture) markup.Node {
-	if len(pictures) == 0 {
-		return markup.Node{}
-	}
-	parts := []markup.Node{el("h2", "", markup.Text("Who owns whom"))}
-	for i, p := range pictures {
-		parts = append(parts, p.node(i))
-	}
-	return el("section", "pictures", parts...)
-}
-
-// node is the ith picture of a page.
-func (p Picture) node(i int) markup.Node {
-	return markup.El("details", markup.Attrs("class", "picture", "open", ""),
-		el("summary", "", el("h3", "", markup.Text(phrase.Visible(p.Title)))),
-		markup.El("div", markup.Attrs("class", "canvas", "tabindex", "0"), p.Graph.SVG("picture-"+strconv.Itoa(i+1))))
-}
-
-func pageRules(r *lint.Report) markup.Node {
-	if len(r.Findings) == 0 {
-		return markup.Node{}
-	}
-	number := map[string]int{}
-	for i := range r.Findings {
-		number[r.Findings[i].Rule.ID]++
-	}
-	parts := []markup.Node{el("h2", "", markup.Text("The rules"))}
-	for _, rule := range rulesOf(r) {
-		fact := func(name, text string) markup.Node {
-			return markup.List(el("dt", "", markup.Text(name)), el("dd", "", withCode(text)))
-		}
-		parts = append(parts, markup.El("details", markup.Attrs("class", "rule", "id", "rule-"+rule.ID),
-			el("summary", "", el("b", "", markup.Text(rule.ID)), markup.Text(" "), withCode(rule.Title), markup.Text(" "), el("span", "tally", markup.Text(phrase.Count(number[rule.ID], "finding")))),
-			el("dl", "",
-				fact("What happens", rule.Why),
-				fact("What to do", rule.Fix),
-				fact("Severity", severityName(rule.Severity)),
-				fact("Proven by", string(rule.Proof)+": "+rule.Source),
-				fact("More", "clusterctl-repo explain "+rule.ID))))
-	}
-	return el("section", "rules", parts...)
+// view is the ith picture of a page.
+func (p Picture) view(i int) picture {
+	return picture{p.Title, template.HTML(p.Graph.SVG("picture-" + strconv.Itoa(i+1)))}
 }

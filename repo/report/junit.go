@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -15,28 +14,31 @@ import (
 // junitSuite is a testsuite in the making.
 type junitSuite struct {
 	name                             string
-	cases                            []markup.Node
+	cases                            strings.Builder
 	tests, failures, errors, skipped int
 	names                            map[string]int
 }
 
-func (s *junitSuite) add(name string, attrs []markup.Attr, children ...markup.Node) {
+// add adds a case with what came of it, an element or nothing. The attributes are those
+// besides its name.
+func (s *junitSuite) add(name, attrs, result string) {
 	// Test systems know a case by its name; two with the same one become one.
 	s.names[name]++
 	if n := s.names[name]; n > 1 {
 		name = fmt.Sprintf("%s (%d)", name, n)
 	}
 	s.tests++
-	attrs = append(markup.Attrs("name", name, "classname", s.name), attrs...)
-	s.cases = append(s.cases, markup.El("testcase", attrs, lines(children...)))
+	fmt.Fprintf(&s.cases, "<testcase%s%s>%s</testcase>\n", markup.Attrs("name", name, "classname", s.name), attrs, result)
 }
 
-func (s *junitSuite) node() markup.Node {
-	return markup.El("testsuite", append(markup.Attrs("name", s.name), junitCounts(s)...), lines(s.cases...))
+// begin is the tag that begins the suite, or all of them.
+func (s *junitSuite) begin(element string) string {
+	return fmt.Sprintf("<%s%s tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\">\n", element, markup.Attrs("name", s.name), s.tests, s.failures, s.errors, s.skipped)
 }
 
-func junitCounts(s *junitSuite) []markup.Attr {
-	return markup.Attrs("tests", strconv.Itoa(s.tests), "failures", strconv.Itoa(s.failures), "errors", strconv.Itoa(s.errors), "skipped", strconv.Itoa(s.skipped))
+// junitResult is what came of a case.
+func junitResult(element, attrs, text string) string {
+	return fmt.Sprintf("\n<%s%s>%s</%s>\n", element, attrs, markup.Text(text), element)
 }
 
 // findingsJUnit writes a test suite for each file with findings. Those at or above
@@ -50,10 +52,10 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 		text := visibleLines(err.Error())
 		first, _, _ := strings.Cut(text, "\n")
 		run.errors++
-		run.add(cmp.Or(first, "failure"), nil, markup.El("error", markup.Attrs("type", "failure", "message", first), markup.Text(text)))
+		run.add(cmp.Or(first, "failure"), "", junitResult("error", markup.Attrs("type", "failure", "message", first), text))
 	}
 	if len(r.Failures) == 0 {
-		run.add("everything "+scope(r)+" was checked", nil)
+		run.add("everything "+scope(r)+" was checked", "", "")
 	}
 	for i := range r.Suppressed {
 		f := &r.Suppressed[i]
@@ -62,7 +64,7 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 		if f.By == "" {
 			why = "a comment suppresses it: " + why
 		}
-		run.add(f.Rule.ID+" "+place(f.File, f.Pos), nil, markup.El("skipped", markup.Attrs("message", why), markup.Text(junitText(&f.Finding))))
+		run.add(f.Rule.ID+" "+place(f.File, f.Pos), "", junitResult("skipped", markup.Attrs("message", why), junitText(&f.Finding)))
 	}
 	suites := []*junitSuite{run}
 	for i := range r.Findings {
@@ -75,26 +77,23 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 		}
 		attrs := markup.Attrs("file", file)
 		if !f.Pos.IsZero() {
-			attrs = append(attrs, markup.Attr{Name: "line", Value: strconv.Itoa(f.Pos.Line)})
+			attrs += fmt.Sprintf(" line=\"%d\"", f.Pos.Line)
 		}
-		result := markup.El("system-out", nil, markup.Text(junitText(f)))
+		result := junitResult("system-out", "", junitText(f))
 		if f.Severity >= failOn {
 			s.failures++
-			result = markup.El("failure", markup.Attrs("type", f.Severity.String(), "message", statement(f)), markup.Text(junitText(f)))
+			result = junitResult("failure", markup.Attrs("type", f.Severity.String(), "message", statement(f)), junitText(f))
 		}
 		s.add(f.Rule.ID+" "+place(f.File, f.Pos), attrs, result)
 	}
-	var all junitSuite
-	var nodes []markup.Node
+	all := junitSuite{name: run.name}
+	var b strings.Builder
 	for _, s := range suites {
 		all.tests, all.failures, all.errors, all.skipped = all.tests+s.tests, all.failures+s.failures, all.errors+s.errors, all.skipped+s.skipped
-		nodes = append(nodes, s.node())
+		b.WriteString(s.begin("testsuite") + s.cases.String() + "</testsuite>\n")
 	}
-	root := markup.El("testsuites", append(markup.Attrs("name", run.name), junitCounts(&all)...), lines(nodes...))
-	if _, err := io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"); err != nil {
-		return err
-	}
-	return markup.Write(w, lines(root))
+	_, err := io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?>`+"\n\n"+all.begin("testsuites")+b.String()+"</testsuites>\n")
+	return err
 }
 
 // junitText is a finding as it is shown on a terminal.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -39,24 +38,4 @@ func looked(r *lint.Report) string {
 		return "at " + phrase.Visible(r.Subject)
 	}
 	return "at " + phrase.Count(r.Files, "file") + " of " + phrase.Count(r.Releases, "release") + " of " + phrase.Count(r.Providers, "provider")
-}
-
-// pageLatencies is the same table on the page.
-func pageLatencies(latencies []extension.Latency) markup.Node {
-	if len(latencies) == 0 {
-		return markup.Node{}
-	}
-	var rows []markup.Node
-	for i, cells := range latencyRows(latencies) {
-		kind := "td"
-		if i == 0 {
-			kind = "th"
-		}
-		var row []markup.Node
-		for _, c := range cells {
-			row = append(row, el(kind, "", markup.Text(c)))
-		}
-		rows = append(rows, el("tr", "", row...))
-	}
-	return el("section", "measured", el("h2", "", markup.Text("How long calls took")), el("table", "", rows...))
 }

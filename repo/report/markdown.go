@@ -152,10 +152,10 @@ func prose(s string) string {
 func ruleProse(s string) string {
 	var b strings.Builder
 	for _, part := range codeSpans(s) {
-		if part.code {
-			b.WriteString(codeSpan(phrase.Visible(part.text)))
+		if part.Code {
+			b.WriteString(codeSpan(phrase.Visible(part.Text)))
 		} else {
-			b.WriteString(prose(part.text))
+			b.WriteString(prose(part.Text))
 		}
 	}
 	return b.String()

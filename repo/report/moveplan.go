@@ -118,14 +118,26 @@ func (r *moveRow) todo() string {
 	return ""
 }
 
-// path names the owners that lead to the object.
-func (r *moveRow) path() []string {
+// names are the owners that lead to the object, and the object.
+func (r *moveRow) names() []string {
 	nodes := r.Node.Path()
 	out := make([]string, len(nodes))
 	for i, n := range nodes {
 		out[i] = n.String()
 	}
 	return out
+}
+
+// path is the same for people; empty if it leads nowhere.
+func (r *moveRow) path() string {
+	names := r.names()
+	if len(names) < 2 {
+		return ""
+	}
+	for i, name := range names {
+		names[i] = phrase.Visible(name)
+	}
+	return strings.Join(names, " > ")
 }
 
 type jsonMove struct {
@@ -216,7 +228,7 @@ func movesJSON(w io.Writer, plans []MovePlan, o MoveOptions) error {
 func moveJSON(p MovePlan, r *moveRow) jsonMove {
 	m := jsonMove{
 		Provider: p.Provider, Version: p.Version, File: p.File, ID: r.ID,
-		Verdict: r.fate, Lost: r.Lost, Reason: r.why(), Fix: r.todo(), Path: r.path(),
+		Verdict: r.fate, Lost: r.Lost, Reason: r.why(), Fix: r.todo(), Path: r.names(),
 	}
 	if r.Verdict == owners.Moves || r.Verdict == owners.Copied {
 		m.Step = &r.Layer
@@ -477,18 +489,15 @@ func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
 }
 
 func (p *page) moveProblems(plans []MovePlan, o MoveOptions) {
-	var items []markup.Node
-	add := func(text string) { items = append(items, el("li", "", markup.Text(visibleLines(text)))) }
+	var gaps []string
 	for _, err := range o.incomplete() {
-		add(err.Error())
+		gaps = append(gaps, err.Error())
 	}
 	for _, plan := range plans {
-		for _, gap := range plan.Gaps {
-			add(gap)
-		}
+		gaps = append(gaps, plan.Gaps...)
 	}
-	if len(items) > 0 {
-		p.element(el("section", "failures", el("h2", "", markup.Text("What is missing to be certain")), el("ul", "", items...)))
+	if len(gaps) > 0 {
+		p.template("gaps", gaps)
 	}
 }
 
@@ -503,22 +512,17 @@ func (p *page) move(i int, plan *MovePlan) {
 	p.heading(2, plan.Title)
 	p.para(t.sentence())
 	for _, r := range plan.Refusals {
-		p.article("error", "refused", r.Node.String(), r.Reason, nil, r.Fix)
+		p.template("fate", fate{"error", "refused", r.Node.String(), r.Reason, "", r.Fix, nil})
 	}
 	for _, f := range plan.Failures {
-		word := "fails"
-		if f.Hurts() {
-			word = "harm"
+		a, one := f.Step.Aftermath(), fate{"error", "harm", f.Node.String(), f.Reason, "", f.Fix, nil}
+		if !f.Hurts() {
+			one.Word, one.More = "fails", []string{a.When, "source: " + a.Source, "target: " + a.Target}
 		}
-		a := f.Step.Aftermath()
-		state := []string{a.When, "source: " + a.Source, "target: " + a.Target}
-		if f.Hurts() {
-			state = nil
-		}
-		p.article("error", word, f.Node.String(), f.Reason, nil, f.Fix, state...)
+		p.template("fate", one)
 	}
 	for _, r := range plan.Notes {
-		p.article("info", "note", r.Node.String(), r.Reason, nil, r.Fix)
+		p.template("fate", fate{"info", "note", r.Node.String(), r.Reason, "", r.Fix, nil})
 	}
 	articles := 0
 	for k := range rows {
@@ -533,25 +537,26 @@ func (p *page) move(i int, plan *MovePlan) {
 			continue
 		}
 		if articles++; articles <= mostArticles {
-			p.article(class, r.fate, r.String(), r.why(), r.path(), r.todo())
+			p.template("fate", fate{class, r.fate, r.String(), r.why(), r.path(), r.todo(), nil})
 		}
 	}
 	if articles > mostArticles {
 		p.para(fmt.Sprintf("And %d more; -o json has them all.", articles-mostArticles))
 	}
-	var facts []markup.Node
-	for _, row := range t.kinds()[1:] {
-		facts = append(facts, el("dt", "", markup.Text(row[0])), el("dd", "", markup.Text(kindSentence(t.kinds()[0], row))))
+	kinds := t.kinds()
+	var facts [][2]string
+	for _, row := range kinds[1:] {
+		facts = append(facts, [2]string{row[0], kindSentence(kinds[0], row)})
 	}
 	p.heading(3, "Kinds")
-	p.element(el("dl", "", facts...))
+	p.template("kinds", facts)
 	if order := orderOf(plan.Plan); len(order) > 0 {
 		p.heading(3, "Order")
 		for _, kinds := range order {
 			p.step(kinds)
 		}
 	}
-	p.element(Picture{"Who owns whom", Owners(plan.Graph)}.node(i))
+	p.template("picture", Picture{"Who owns whom", Owners(plan.Graph)}.view(i))
 }
 
 func kindSentence(heading, row []string) string {
@@ -564,23 +569,8 @@ func kindSentence(heading, row []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// article adds what becomes of an object.
-func (p *page) article(class, word, object, reason string, path []string, fix string, more ...string) {
-	parts := []markup.Node{
-		el("p", "head", el("span", "badge", markup.Text(word)), markup.Text(" "), el("span", "object", markup.Text(phrase.Visible(object)))),
-		el("p", "message", markup.Text(phrase.Visible(reason))),
-	}
-	if len(path) > 1 {
-		for i := range path {
-			path[i] = phrase.Visible(path[i])
-		}
-		parts = append(parts, el("p", "help", el("b", "", markup.Text("Owners: ")), markup.Text(strings.Join(path, " > "))))
-	}
-	if fix != "" {
-		parts = append(parts, el("p", "help", el("b", "", markup.Text("What to do: ")), markup.Text(phrase.Visible(fix))))
-	}
-	for _, text := range more {
-		parts = append(parts, el("p", "help", markup.Text(phrase.Visible(text))))
-	}
-	p.element(el("article", "finding "+class, parts...))
+// fate is what becomes of an object, as a page shows it.
+type fate struct {
+	Class, Word, Object, Reason, Owners, Fix string
+	More                                     []string
 }

@@ -282,11 +282,8 @@ func foldText(w *bufio.Writer, f *fold, templates int, paint Painter) {
 		fmt.Fprintf(w, "  %s %d of %d templates: %s\n", paint.Dim("in:"), len(f.files), templates, phrase.Visible(phrase.FewOf(f.files, mostNamed, len(f.files))))
 	}
 	fmt.Fprintf(w, "  %s %s\n", paint.Dim("why:"), phrase.Visible(r.why()))
-	if path := r.path(); len(path) > 1 && len(f.known) == 1 {
-		for i := range path {
-			path[i] = phrase.Visible(path[i])
-		}
-		fmt.Fprintf(w, "  %s %s\n", paint.Dim("owners:"), strings.Join(path, " > "))
+	if path := r.path(); path != "" && len(f.known) == 1 {
+		fmt.Fprintf(w, "  %s %s\n", paint.Dim("owners:"), path)
 	}
 	if r.Verdict == owners.Deleted {
 		fmt.Fprintf(w, "  %s %s\n", paint.Dim("then:"), "Kubernetes deletes it in the source, because all its owners are gone; its controller may delete the infrastructure it stands for")

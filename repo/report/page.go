@@ -2,11 +2,12 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
-	_ "embed" // the style sheet of pages
 	"encoding/base64"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,16 +15,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-//go:embed page.css
-var pageStyle string
-
 // page is a document of headings, paragraphs, lists, tables, code and pictures. It is
 // built once and printed as text, Markdown or HTML. Text is laid out by its builder,
 // with gaps and indentation; the other formats follow from the kinds of the blocks.
 type page struct {
 	format string
 	blocks []block
-	indent int // of the next block in text
+	indent int   // of the next block in text
+	err    error // of a template
 }
 
 // kind is what a block is.
@@ -48,10 +47,9 @@ type block struct {
 	kind   kind
 	level  int // of a heading
 	indent int
-	parts  []any         // see inline
-	lines  []string      // of code
-	rows   [][]string    // of a table, ready to be printed
-	nodes  []markup.Node // its rows in HTML, or an element
+	parts  []any      // see inline
+	lines  []string   // of code, or an element
+	rows   [][]string // of a table, ready to be printed
 	// id, class and label are attributes in HTML.
 	id, class, label string
 }
@@ -101,16 +99,12 @@ func (p *page) row(cells ...any) {
 	for i, cell := range cells {
 		switch p.format {
 		case "html":
-			continue
+			row[i] = cellHTML(cell, i, len(b.rows) == 0)
 		case "markdown":
 			row[i] = markdownOf(cell)
 		default:
 			row[i] = textOf(cell)
 		}
-	}
-	if p.format == "html" {
-		b.nodes = append(b.nodes, rowNode(cells, len(b.nodes) == 0))
-		return
 	}
 	b.rows = append(b.rows, row)
 }
@@ -127,8 +121,12 @@ func (p *page) code(language, text string) {
 // section begins a part of an HTML page; in Markdown links lead to it.
 func (p *page) section(id, class string) { p.add(block{kind: section, id: id, class: class}) }
 
-// element adds what only HTML shows.
-func (p *page) element(n markup.Node) { p.add(block{kind: element, nodes: []markup.Node{n}}) }
+// template adds what only HTML shows: an element that is made of data by a template.
+func (p *page) template(name string, data any) {
+	text, err := fillTemplate(name, data)
+	p.err = cmp.Or(p.err, err)
+	p.add(block{kind: element, lines: []string{text}})
+}
 
 // print prints text or Markdown.
 func (p *page) print(w io.Writer) error {
@@ -243,150 +241,122 @@ func (b *block) markdown(out *bufio.Writer) {
 	}
 }
 
-// nodes are the blocks as elements of HTML.
-func (p *page) nodes() []markup.Node {
-	var out []markup.Node
-	for i := 0; i < len(p.blocks); i++ {
-		b, first := &p.blocks[i], i
-		through := func(more func(kind) bool) []block {
-			for i+1 < len(p.blocks) && more(p.blocks[i+1].kind) {
-				i++
+// body is the blocks as HTML.
+func (p *page) body() string {
+	var b strings.Builder
+	list, end := "", "" // what is open
+	for _, at := range append(slices.Clip(p.blocks), block{kind: gap}) {
+		if tag := map[kind]string{item: "ul", step: "ol"}[at.kind]; tag != list {
+			if list != "" {
+				b.WriteString("</" + list + ">")
 			}
-			return p.blocks[first : i+1]
+			if list = tag; list != "" {
+				b.WriteString("<" + list + ">")
+			}
 		}
-		switch b.kind {
-		case heading:
-			out = append(out, el(fmt.Sprintf("h%d", b.level), "", htmlOf(b.parts...)))
-		case paragraph:
-			out = append(out, el("p", "", htmlOf(b.parts...)))
-		case note:
-			out = append(out, el("p", "by", htmlOf(b.parts...)))
-		case item, step:
-			var items []markup.Node
-			for _, one := range through(func(k kind) bool { return k == b.kind }) {
-				items = append(items, el("li", "", htmlOf(one.parts...)))
-			}
-			list := "ul"
-			if b.kind == step {
-				list = "ol"
-			}
-			out = append(out, el(list, "", items...))
-		case grid:
-			out = append(out, b.table())
-		case section:
-			inside := page{blocks: through(func(k kind) bool { return k != section })[1:]}
-			var attrs []markup.Attr
-			if b.id != "" {
-				attrs = markup.Attrs("id", b.id)
-			}
-			if b.class != "" {
-				attrs = append(attrs, markup.Attrs("class", b.class)...)
-			}
-			out = append(out, markup.El("section", attrs, inside.nodes()...))
-		case element:
-			out = append(out, b.nodes...)
-		case program:
-			out = append(out, el("pre", "", el("code", "", markup.Text(visibleLines(strings.Join(b.lines, "\n"))))))
+		if at.kind == section {
+			b.WriteString(end)
+			end = "</section>"
 		}
+		at.html(&b)
 	}
-	return out
+	return b.String() + end
 }
 
-func htmlOf(parts ...any) markup.Node {
-	var out []markup.Node
+// html prints a block as HTML.
+func (b *block) html(out *strings.Builder) {
+	text := htmlOf(b.parts...)
+	switch b.kind {
+	case heading:
+		fmt.Fprintf(out, "<h%d>%s</h%d>", b.level, text, b.level)
+	case paragraph:
+		out.WriteString("<p>" + text + "</p>")
+	case note:
+		out.WriteString(`<p class="by">` + text + "</p>")
+	case item, step:
+		out.WriteString("<li>" + text + "</li>")
+	case grid: // which scrolls in itself on a small screen
+		fmt.Fprintf(out, `<div class="canvas" tabindex="0" role="region"%s><table>`, markup.Attrs("aria-label", b.label))
+		rows := make([]string, len(b.rows))
+		for i, row := range b.rows {
+			rows[i] = "<tr>" + strings.Join(row, "") + "</tr>"
+		}
+		out.WriteString("<thead>" + rows[0] + "</thead><tbody>" + strings.Join(rows[1:], "") + "</tbody></table></div>")
+	case section:
+		attrs := ""
+		if b.id != "" {
+			attrs += markup.Attrs("id", b.id)
+		}
+		if b.class != "" {
+			attrs += markup.Attrs("class", b.class)
+		}
+		out.WriteString("<section" + attrs + ">")
+	case element:
+		out.WriteString(b.lines[0])
+	case program:
+		out.WriteString("<pre><code>" + markup.Text(visibleLines(strings.Join(b.lines, "\n"))) + "</code></pre>")
+	}
+}
+
+func htmlOf(parts ...any) string {
+	var b strings.Builder
 	for _, part := range parts {
-		switch v := part.(type) {
-		case link:
-			out = append(out, markup.El("a", markup.Attrs("href", "#"+v.to), htmlOf(v.label)))
-		default:
-			out = append(out, markup.Text(textOf(v)))
+		if l, ok := part.(link); ok {
+			b.WriteString("<a" + markup.Attrs("href", "#"+l.to) + ">" + htmlOf(l.label) + "</a>")
+		} else {
+			b.WriteString(markup.Text(textOf(part)))
 		}
 	}
-	return markup.List(out...)
+	return b.String()
 }
 
-// table is a table that scrolls in itself on a small screen.
-func (b *block) table() markup.Node {
-	return markup.El("div", markup.Attrs("class", "canvas", "tabindex", "0", "role", "region", "aria-label", b.label),
-		el("table", "", el("thead", "", b.nodes[0]), el("tbody", "", b.nodes[1:]...)))
-}
-
-// rowNode is a row of a table, with a heading in the first cell.
-func rowNode(row []any, head bool) markup.Node {
-	scope := "row"
-	if head {
-		scope = "col"
+// cellHTML is a cell of a table, a heading in the first column.
+func cellHTML(cell any, column int, head bool) string {
+	switch text := textOf(cell); {
+	case head:
+		return `<th scope="col">` + htmlOf(cell) + "</th>"
+	case column == 0:
+		return `<th scope="row">` + htmlOf(cell) + "</th>"
+	case text == "ready":
+		return `<td class="good">ready</td>`
+	case strings.HasSuffix(text, "missing"):
+		return `<td class="lacks">` + markup.Text(text) + "</td>"
+	default:
+		return "<td>" + markup.Text(text) + "</td>"
 	}
-	var cells []markup.Node
-	for i, cell := range row {
-		switch text := textOf(cell); {
-		case i == 0 || head:
-			cells = append(cells, markup.El("th", markup.Attrs("scope", scope), htmlOf(cell)))
-		case text == "ready":
-			cells = append(cells, el("td", "good", markup.Text(text)))
-		case strings.HasSuffix(text, "missing"):
-			cells = append(cells, el("td", "lacks", markup.Text(text)))
-		default:
-			cells = append(cells, el("td", "", markup.Text(text)))
-		}
-	}
-	return el("tr", "", cells...)
 }
 
 // html prints an HTML page with a header, which loads nothing and runs no script.
 func (p *page) html(w io.Writer, title, header, by string) error {
-	head := []markup.Node{el("h1", "", markup.Text(header))}
-	if by != "" {
-		head = append(head, el("p", "by", markup.Text(by)))
+	if p.err != nil {
+		return p.err
 	}
-	return writeHTML(w, title, "", el("header", "", head...), el("main", "", p.nodes()...))
+	head := "<h1>" + markup.Text(header) + "</h1>"
+	if by != "" {
+		head += `<p class="by">` + markup.Text(by) + "</p>"
+	}
+	return writeHTML(w, title, "", "<header>"+head+"</header><main>"+p.body()+"</main>")
 }
 
 // writeHTML writes a page that needs nothing else: it loads nothing, and its policy
 // lets the browser use only the style sheet and the script in it.
-func writeHTML(w io.Writer, title, script string, body ...markup.Node) error {
+func writeHTML(w io.Writer, title, script, body string) error {
 	policy := "default-src 'none'; style-src " + policyHash(pageStyle) + "; "
 	if script != "" {
 		policy += "script-src " + policyHash(script) + "; "
-		body = append(body, markup.El("script", nil, markup.Raw(script)))
+		body += "<script>" + script + "</script>"
 	}
-	head := el("head", "",
-		markup.El("meta", markup.Attrs("charset", "utf-8")),
-		markup.El("meta", markup.Attrs("http-equiv", "Content-Security-Policy", "content", policy+"base-uri 'none'; form-action 'none'")),
-		markup.El("meta", markup.Attrs("name", "viewport", "content", "width=device-width, initial-scale=1")),
-		markup.El("meta", markup.Attrs("name", "color-scheme", "content", "light dark")),
-		markup.El("title", nil, markup.Text(title)),
-		markup.El("style", nil, markup.Raw(pageStyle)))
-	if _, err := io.WriteString(w, "<!DOCTYPE html>\n"); err != nil {
-		return err
-	}
-	return markup.Write(w, lines(markup.El("html", markup.Attrs("lang", "en"), head, markup.El("body", nil, body...))))
+	_, err := fmt.Fprintf(w, "<!DOCTYPE html>\n\n"+`<html lang="en"><head><meta charset="utf-8"/><meta http-equiv="Content-Security-Policy"%s/>`+
+		`<meta name="viewport" content="width=device-width, initial-scale=1"/><meta name="color-scheme" content="light dark"/>`+
+		"<title>%s</title><style>%s</style></head><body>%s</body></html>\n",
+		markup.Attrs("content", policy+"base-uri 'none'; form-action 'none'"), markup.Text(title), pageStyle, body)
+	return err
 }
 
 // policyHash is how a Content Security Policy names a script or style sheet.
 func policyHash(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-// el makes an element with a class.
-func el(name, class string, children ...markup.Node) markup.Node {
-	if class == "" {
-		return markup.El(name, nil, children...)
-	}
-	return markup.El(name, markup.Attrs("class", class), children...)
-}
-
-// lines puts each node on its own line.
-func lines(nodes ...markup.Node) markup.Node {
-	if len(nodes) == 0 {
-		return markup.Node{}
-	}
-	out := []markup.Node{markup.Text("\n")}
-	for _, n := range nodes {
-		out = append(out, n, markup.Text("\n"))
-	}
-	return markup.List(out...)
 }
 
 // spacing is how many blanks stand between the columns of a table of text.

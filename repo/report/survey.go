@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -197,7 +196,7 @@ func (p *page) provider(one *inventory.Provider) {
 		r := &one.Releases[i]
 		found := fmt.Sprintf("%s, %s, %d infos", phrase.Count(r.Errors, "error"), phrase.Count(r.Warnings, "warning"), r.Infos)
 		if p.format == "html" {
-			p.element(releaseNode(r, found))
+			p.template("release", surveyRelease{r, found})
 			continue
 		}
 		p.heading(3, r.Version)
@@ -211,26 +210,8 @@ func (p *page) provider(one *inventory.Provider) {
 	}
 }
 
-// releaseNode is a release that can be unfolded.
-func releaseNode(r *inventory.Release, found string) markup.Node {
-	inside := &page{format: "html"}
-	inside.element(el("summary", "", markup.Text(phrase.Visible(r.Version)+": "+found)))
-	for _, f := range r.Findings {
-		inside.element(el("div", "finding "+f.Severity,
-			el("p", "head", el("span", "badge", markup.Text(f.Severity+" "+f.Rule)), el("span", "place", markup.Text(phrase.Visible(findingPlace(f))))),
-			el("p", "message", markup.Text(phrase.Visible(f.Message)))))
-	}
-	for _, c := range r.Contracts {
-		if c.Declared && len(c.Missing) > 0 {
-			inside.heading(4, "Missing for "+c.Name)
-			for _, m := range c.Missing {
-				inside.item(m)
-			}
-		}
-	}
-	if len(r.Images) > 0 {
-		inside.heading(4, "Images")
-		inside.element(el("p", "place", markup.Text(phrase.Visible(strings.Join(r.Images, ", ")))))
-	}
-	return el("details", "", inside.nodes()...)
+// surveyRelease is a release that can be unfolded.
+type surveyRelease struct {
+	*inventory.Release
+	Found string // the number of findings
 }

@@ -22,8 +22,8 @@ func oneLine(s string) string {
 
 // span is a part of a text of a rule.
 type span struct {
-	text string
-	code bool
+	Text string
+	Code bool
 }
 
 // codeSpans splits a text at its backticks, between which rules write commands.

@@ -69,56 +69,52 @@ const (
 
 // SVG draws the graph. The id is that of the element; ids of its parts begin
 // with it.
-func (g *Graph) SVG(id string) Node {
+func (g *Graph) SVG(id string) string {
 	p := arrange(g)
-	out := []Node{
-		El("title", Attrs("id", id+"-title"), Text(g.Title)),
-		El("desc", Attrs("id", id+"-desc"), Text(g.inWords(p))),
-	}
+	var b strings.Builder
+	w, h := px(p.width), px(p.height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg"%s font-family="ui-sans-serif, system-ui, sans-serif">`,
+		Attrs("id", id, "class", "graph", "role", "img", "aria-labelledby", id+"-title "+id+"-desc", "width", w, "height", h, "viewBox", "0 0 "+w+" "+h))
+	fmt.Fprintf(&b, `<title%s>%s</title><desc%s>%s</desc>`, Attrs("id", id+"-title"), Text(g.Title), Attrs("id", id+"-desc"), Text(g.inWords(p)))
 	for i := range p.links {
-		out = append(out, p.edge(&p.links[i]))
+		p.edge(&b, &p.links[i])
 	}
 	for i := range p.boxes {
-		if b := &p.boxes[i]; b.node != nil {
-			out = append(out, b.draw())
+		if p.boxes[i].node != nil {
+			p.boxes[i].draw(&b)
 		}
 	}
 	// Labels last, so that no line runs through them.
 	places := p.labelPlaces()
 	for i := range p.links {
 		if l := &p.links[i]; l.label != "" {
-			x, y := places[i].x, places[i].y
-			out = append(out, El("text", Attrs("class", join("edge-label", l.class), "x", px(x), "y", px(y+4),
-				"text-anchor", "middle", "font-size", strconv.Itoa(smallSize), "fill", faint, "stroke", paper, "stroke-width", "4", "paint-order", "stroke"),
-				Text(cut(l.label))))
+			fmt.Fprintf(&b, `<text%s x="%s" y="%s" text-anchor="middle" font-size="%d" fill="%s" stroke="%s" stroke-width="4" paint-order="stroke">%s</text>`,
+				Attrs("class", join("edge-label", l.class)), px(places[i].x), px(places[i].y+4), smallSize, faint, paper, Text(cut(l.label)))
 		}
 	}
-	w, h := px(p.width), px(p.height)
-	return El("svg", Attrs("xmlns", "http://www.w3.org/2000/svg", "id", id, "class", "graph", "role", "img",
-		"aria-labelledby", id+"-title "+id+"-desc", "width", w, "height", h, "viewBox", "0 0 "+w+" "+h,
-		"font-family", "ui-sans-serif, system-ui, sans-serif"), out...)
+	b.WriteString("</svg>")
+	return b.String()
 }
 
-func (b *box) draw() Node {
+func (b *box) draw(out *strings.Builder) {
 	n := b.node
 	left, top := b.x, b.y-b.h/2
-	parts := []Node{}
+	fmt.Fprintf(out, `<g%s>`, Attrs("class", join("node", n.Class)))
 	if n.Tooltip != "" {
-		parts = append(parts, El("title", nil, Text(n.Tooltip)))
+		fmt.Fprintf(out, `<title>%s</title>`, Text(n.Tooltip))
 	}
-	parts = append(parts, El("rect", Attrs("x", px(left), "y", px(top), "width", px(b.w), "height", px(b.h), "rx", "6", "fill", paper, "stroke", line)))
+	fmt.Fprintf(out, `<rect x="%s" y="%s" width="%s" height="%s" rx="6" fill="%s" stroke="%s"></rect>`, px(left), px(top), px(b.w), px(b.h), paper, line)
 	baseline := b.y + 4.5
 	if n.Sublabel != "" {
 		baseline = b.y - 3
-		parts = append(parts, El("text", Attrs("class", "sublabel", "x", px(left+padding), "y", px(b.y+13),
-			"font-size", strconv.Itoa(smallSize), "fill", faint), Text(cut(n.Sublabel))))
+		fmt.Fprintf(out, `<text class="sublabel" x="%s" y="%s" font-size="%d" fill="%s">%s</text>`,
+			px(left+padding), px(b.y+13), smallSize, faint, Text(cut(n.Sublabel)))
 	}
-	parts = append(parts, El("text", Attrs("class", "label", "x", px(left+padding), "y", px(baseline),
-		"font-size", strconv.Itoa(labelSize), "font-weight", "600", "fill", ink), Text(cut(n.Label))))
-	return El("g", Attrs("class", join("node", n.Class)), parts...)
+	fmt.Fprintf(out, `<text class="label" x="%s" y="%s" font-size="%d" font-weight="600" fill="%s">%s</text></g>`,
+		px(left+padding), px(baseline), labelSize, ink, Text(cut(n.Label)))
 }
 
-func (p *picture) edge(l *link) Node {
+func (p *picture) edge(out *strings.Builder, l *link) {
 	points := p.points(l)
 	var d strings.Builder
 	fmt.Fprintf(&d, "M%s %s", px(points[0].x), px(points[0].y))
@@ -144,9 +140,8 @@ func (p *picture) edge(l *link) Node {
 		back = 1
 	}
 	head := fmt.Sprintf("M%s %sl%s -4v8z", px(tip.x), px(tip.y), px(back*arrow))
-	return El("g", Attrs("class", join("edge", l.class), "fill", "none", "stroke", line, "stroke-width", "1.5"),
-		El("path", Attrs("d", d.String())),
-		El("path", Attrs("class", "head", "d", head, "fill", line, "stroke", "none")))
+	fmt.Fprintf(out, `<g%s fill="none" stroke="%s" stroke-width="1.5"><path d="%s"></path><path class="head" d="%s" fill="%s" stroke="none"></path></g>`,
+		Attrs("class", join("edge", l.class)), line, d.String(), head, line)
 }
 
 // inWords lists what the picture shows.

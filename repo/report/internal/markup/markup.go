@@ -1,92 +1,25 @@
-// Package markup writes trees of elements so that XML, SVG and HTML parsers
-// read the same from them, whatever the texts are. It must not know what the
-// elements mean.
+// Package markup writes texts so that XML, SVG and HTML parsers read the same from
+// them, and draws graphs. It must not know what the texts mean.
 package markup
 
 import (
-	"io"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
 
-// Node is an element, a text or a list of nodes. The zero Node is empty.
-type Node struct {
-	name     string
-	attrs    []string // name, value, ...
-	text     string   // ready to be written
-	children []Node
-}
-
-// Attr is an attribute of an element.
-type Attr struct{ Name, Value string }
-
-// El makes an element. Names are constants of the program: they are written as
-// they are.
-func El(name string, attrs []Attr, children ...Node) Node {
-	n := Node{name: name, children: children}
-	for _, a := range attrs {
-		n.attrs = append(n.attrs, a.Name, a.Value)
-	}
-	return n
-}
-
-// Attrs pairs up names and values.
-func Attrs(pairs ...string) []Attr {
-	out := make([]Attr, 0, len(pairs)/2)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		out = append(out, Attr{pairs[i], pairs[i+1]})
-	}
-	return out
-}
-
-// Text makes a text, to be escaped.
-func Text(s string) Node { return Node{text: escape(s, false)} }
-
-// Raw makes the content of a style or script element, which is written as it
-// is. It is for constants of the program that have none of the characters <, >
-// and &, so that XML and HTML agree on it.
-func Raw(s string) Node { return Node{text: s} }
-
-// List makes one node of several.
-func List(nodes ...Node) Node { return Node{children: nodes} }
-
-// void are the HTML elements that cannot have an end tag.
-func void(name string) bool {
-	switch name {
-	case "br", "hr", "img", "input", "link", "meta":
-		return true
-	}
-	return false
-}
-
-// Write writes a tree.
-func Write(w io.Writer, n Node) error {
+// Attrs writes pairs of a name, which is a constant of the program, and a value as
+// attributes, each with a blank before it.
+func Attrs(pairs ...string) string {
 	var b strings.Builder
-	n.write(&b)
-	_, err := io.WriteString(w, b.String())
-	return err
+	for i := 0; i+1 < len(pairs); i += 2 {
+		fmt.Fprintf(&b, ` %s="%s"`, pairs[i], escape(pairs[i+1], true))
+	}
+	return b.String()
 }
 
-func (n *Node) write(b *strings.Builder) {
-	if n.name != "" {
-		b.WriteString("<" + n.name)
-		for i := 0; i < len(n.attrs); i += 2 {
-			b.WriteString(" " + n.attrs[i] + `="` + escape(n.attrs[i+1], true) + `"`)
-		}
-		if void(n.name) {
-			b.WriteString("/>")
-			return
-		}
-		b.WriteByte('>')
-	}
-	b.WriteString(n.text)
-	for i := range n.children {
-		n.children[i].write(b)
-	}
-	if n.name != "" {
-		b.WriteString("</" + n.name + ">")
-	}
-}
+// Text writes a text between tags.
+func Text(s string) string { return escape(s, false) }
 
 // escape writes a text for elements and attributes. What XML cannot hold, not
 // even as a reference, becomes the replacement character.
