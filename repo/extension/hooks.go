@@ -44,8 +44,8 @@ func Levels() []string { return slices.Clone(levelNames[:]) }
 // Field is one of a request or response. What all have in common is not listed:
 // apiVersion, kind and settings of requests, status and message of responses.
 type Field struct {
-	Name     string
-	Required bool
+	Name     string `json:"name" doc:"the name of the field"`
+	Required bool   `json:"required" doc:"it must be there"`
 }
 
 // Hook is an operation that Cluster API calls (cluster-api api/runtime/hooks/v1alpha1).

@@ -65,14 +65,11 @@ func minor(n int) string {
 }
 
 func pageOf(role contract.Role, c contract.Contract, core int, statements []Statement) contractPage {
-	p := contractPage{Role: string(role), Contract: string(c), Core: minor(core), Label: c.Label(), Behaviour: statements, Fields: []contractField{}}
+	p := contractPage{Role: string(role), Contract: string(c), Core: minor(core), Label: c.Label(), Behaviour: statements}
 	for _, row := range contract.Pages {
 		if row.Role == role {
 			p.Page = contract.PageFolder + row.Page
 		}
-	}
-	if p.Behaviour == nil {
-		p.Behaviour = []Statement{}
 	}
 	p.rows, p.template = contract.FieldsOf(role, false, c, core), contract.FieldsOf(role, true, c, core)
 	for i, rows := range [][]*contract.Field{p.rows, p.template} {
@@ -112,7 +109,7 @@ func WriteContract(w io.Writer, format string, role contract.Role, c contract.Co
 }
 
 func writeYAML(w io.Writer, v any) error {
-	data, err := json.Marshal(v)
+	data, err := json.Marshal(withLists(v))
 	if err != nil {
 		return err
 	}
@@ -208,7 +205,7 @@ type matrixBody struct {
 
 // WriteContracts lists the roles with the number of their fields, as text or json.
 func WriteContracts(w io.Writer, format string, core int, statements map[contract.Role][]Statement) error {
-	roles := []roleEntry{}
+	var roles []roleEntry
 	for _, row := range contract.Pages {
 		e := roleEntry{string(row.Role), contract.PageFolder + row.Page, map[string]int{}, len(statements[row.Role])}
 		for _, c := range contract.Accepted {

@@ -93,18 +93,6 @@ var areaTitles = map[diff.Area]string{
 	diff.InObjects: "Objects", diff.InTemplates: "Templates", diff.InClasses: "ClusterClasses", diff.InFiles: "Files",
 }
 
-// eachArea visits the changes of each area that has some; they are sorted by area.
-func eachArea(changes []diff.Change, visit func(title string, changes []diff.Change)) {
-	for len(changes) > 0 {
-		area, n := changes[0].Area, 1
-		for n < len(changes) && changes[n].Area == area {
-			n++
-		}
-		visit(areaTitles[area], changes[:n])
-		changes = changes[n:]
-	}
-}
-
 func impacts(changes []diff.Change) string {
 	var n [diff.Breaking + 1]int
 	for i := range changes {
@@ -129,35 +117,35 @@ func diffPage(format string, all []Comparison) *page {
 		} else {
 			p.para(impacts(c.Changes) + ".")
 		}
-		eachArea(c.Changes, func(title string, changes []diff.Change) {
-			p.gap()
-			p.heading(3, title)
-			for _, change := range changes {
-				impact, advice := change.Impact.String(), change.Advice
-				if change.Impact == diff.Neutral {
-					impact, advice = "", ""
-				}
-				if p.isText() {
-					if impact != "" {
-						impact += ": "
-					}
-					p.at(2).item(signs[change.Kind]+" "+impact, change.Message)
-					if advice != "" {
-						p.at(6).para(advice)
-					}
-					continue
-				}
-				var parts []any
-				if impact != "" {
-					parts = []any{strong(impact), " "}
-				}
-				parts = append(parts, change.Message)
-				if advice != "" {
-					parts = append(parts, " – ", advice)
-				}
-				p.item(parts...)
+		for i, change := range c.Changes { // sorted by area
+			if i == 0 || change.Area != c.Changes[i-1].Area {
+				p.gap()
+				p.heading(3, areaTitles[change.Area])
 			}
-		})
+			impact, advice := change.Impact.String(), change.Advice
+			if change.Impact == diff.Neutral {
+				impact, advice = "", ""
+			}
+			if p.isText() {
+				if impact != "" {
+					impact += ": "
+				}
+				p.at(2).item(signs[change.Kind]+" "+impact, change.Message)
+				if advice != "" {
+					p.at(6).para(advice)
+				}
+				continue
+			}
+			var parts []any
+			if impact != "" {
+				parts = []any{strong(impact), " "}
+			}
+			parts = append(parts, change.Message)
+			if advice != "" {
+				parts = append(parts, " – ", advice)
+			}
+			p.item(parts...)
+		}
 	}
 	return p
 }

@@ -13,31 +13,18 @@ type hooksBody struct {
 
 // jsonHook is an entry of hooks[].
 type jsonHook struct {
-	Name           string      `json:"name" doc:"the name of the hook"`
-	Path           string      `json:"path" doc:"the path of the request; {name} is the name of the handler"`
-	Summary        string      `json:"summary" doc:"when it is called"`
-	Since          string      `json:"since" doc:"the first minor version of Cluster API that calls it"`
-	Level          string      `json:"level" doc:"what a call may do: discover only asks, pure computes an answer, all may act" enum:"hook"`
-	Blocking       bool        `json:"blocking" doc:"Cluster API waits if the answer has retryAfterSeconds"`
-	Retry          bool        `json:"retryAfterSeconds" doc:"answers have this field"`
-	Single         bool        `json:"singleton" doc:"only one handler may be registered"`
-	Named          bool        `json:"calledByName" doc:"a ClusterClass names the handler; otherwise all handlers are called"`
-	CoreVersion    string      `json:"coreVersion" doc:"the API version of the clusters and machines in requests"`
-	RequestFields  []hookField `json:"requestFields" doc:"the fields of the request, besides apiVersion, kind and settings"`
-	ResponseFields []hookField `json:"responseFields" doc:"the fields of the answer, besides apiVersion, kind, status and message"`
-}
-
-type hookField struct {
-	Name     string `json:"name" doc:"the name of the field"`
-	Required bool   `json:"required" doc:"it must be there"`
-}
-
-func hookFields(list []extension.Field) []hookField {
-	out := []hookField{}
-	for _, f := range list {
-		out = append(out, hookField(f))
-	}
-	return out
+	Name           string            `json:"name" doc:"the name of the hook"`
+	Path           string            `json:"path" doc:"the path of the request; {name} is the name of the handler"`
+	Summary        string            `json:"summary" doc:"when it is called"`
+	Since          string            `json:"since" doc:"the first minor version of Cluster API that calls it"`
+	Level          string            `json:"level" doc:"what a call may do: discover only asks, pure computes an answer, all may act" enum:"hook"`
+	Blocking       bool              `json:"blocking" doc:"Cluster API waits if the answer has retryAfterSeconds"`
+	Retry          bool              `json:"retryAfterSeconds" doc:"answers have this field"`
+	Single         bool              `json:"singleton" doc:"only one handler may be registered"`
+	Named          bool              `json:"calledByName" doc:"a ClusterClass names the handler; otherwise all handlers are called"`
+	CoreVersion    string            `json:"coreVersion" doc:"the API version of the clusters and machines in requests"`
+	RequestFields  []extension.Field `json:"requestFields" doc:"the fields of the request, besides apiVersion, kind and settings"`
+	ResponseFields []extension.Field `json:"responseFields" doc:"the fields of the answer, besides apiVersion, kind, status and message"`
 }
 
 // WriteHooks lists the hooks that a Cluster API of a minor version calls, as text
@@ -52,11 +39,11 @@ func WriteHooks(w io.Writer, format string, core int) error {
 		return h.Path(name)
 	}
 	if format == "json" {
-		out := hooksBody{minor(core), []jsonHook{}}
+		out := hooksBody{CoreVersion: minor(core)}
 		for _, h := range hooks {
 			out.Hooks = append(out.Hooks, jsonHook{
 				h.Name, path(h, "{name}"), h.Summary, minor(h.Since), h.Level.String(), h.Blocks(core), h.Retry, h.Single, h.Named,
-				string(extension.CoreVersion(core)), hookFields(h.Request), hookFields(h.Response),
+				string(extension.CoreVersion(core)), h.Request, h.Response,
 			})
 		}
 		return documentOf("hooks").Write(w, nil, out)

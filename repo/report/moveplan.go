@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -303,13 +304,8 @@ func (t *tally) kinds() [][]string {
 			heading = append(heading, fates[i].heading)
 		}
 	}
-	names := make([]string, 0, len(t.byKind))
-	for kind := range t.byKind {
-		names = append(names, kind)
-	}
-	slices.Sort(names)
 	rows := [][]string{heading}
-	for _, kind := range names {
+	for _, kind := range slices.Sorted(maps.Keys(t.byKind)) {
 		row := []string{printable(kind)}
 		for _, i := range columns {
 			row = append(row, strconv.Itoa(t.byKind[kind][fates[i].word]))

@@ -44,7 +44,6 @@ func flocks(plans []MovePlan, all bool) []flock {
 // fold are objects of one kind to which the same happens for the same reason.
 type fold struct {
 	first *moveRow
-	count int
 	names []string // a few, in their order
 	known map[string]bool
 	files []string
@@ -73,7 +72,6 @@ func foldsOf(plans []MovePlan, all []([]moveRow), want func(*moveRow) bool) []*f
 				found[id] = f
 				out = append(out, f)
 			}
-			f.count++
 			if name := strings.TrimPrefix(r.String(), r.Kind+" "); !f.known[name] {
 				f.known[name] = true
 				if len(f.names) < mostNamed {

@@ -375,11 +375,10 @@ func columns(w io.Writer) int {
 
 // fit shortens a cell to a width. An address stays whole, so that it can be copied.
 func fit(cell string, width int) string {
-	width = max(width, least)
-	if utf8.RuneCountInString(cell) <= width || strings.Contains(cell, "://") {
+	if strings.Contains(cell, "://") {
 		return cell
 	}
-	return string([]rune(cell)[:width-1]) + "…"
+	return phrase.Fit(cell, max(width, least))
 }
 
 // writeTable aligns rows of cells, each of which is one line. Rows may lack their last

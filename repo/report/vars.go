@@ -205,17 +205,7 @@ func printable(s string) string {
 }
 
 // shorten cuts a text that is too long for a line.
-func shorten(s string) string {
-	const width = 100
-	if len(s) <= width {
-		return s
-	}
-	runes := []rune(s)
-	if len(runes) <= width {
-		return s
-	}
-	return string(runes[:width-1]) + "…"
-}
+func shorten(s string) string { return phrase.Fit(s, 100) }
 
 // codeSpan makes a code span for a cell of a Markdown table. The fence is longer
 // than any row of backticks in the text.

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -69,34 +70,21 @@ func walk(ctx context.Context, subjects []subject, o walkOptions) (*inventory.Su
 		}
 	}
 	var mu sync.Mutex
-	var wait sync.WaitGroup
-	done := 0
-	next := make(chan subject)
-	for range max(1, o.Workers) {
-		wait.Go(func() {
-			for s := range next {
-				p := o.provider(ctx, &s)
-				if ctx.Err() != nil {
-					continue // what was cut short is not a result
-				}
-				mu.Lock()
-				out.Providers = append(out.Providers, p)
-				done++
-				if o.Done != nil {
-					o.Done(&p, done, len(mine))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for _, s := range mine {
+	parallel.Limited(o.Workers, len(mine), func(i int) {
 		if ctx.Err() != nil {
-			break
+			return
 		}
-		next <- s
-	}
-	close(next)
-	wait.Wait()
+		p := o.provider(ctx, &mine[i])
+		if ctx.Err() != nil {
+			return // what was cut short is not a result
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		out.Providers = append(out.Providers, p)
+		if o.Done != nil {
+			o.Done(&p, len(out.Providers), len(mine))
+		}
+	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

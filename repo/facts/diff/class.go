@@ -91,7 +91,7 @@ func (c *comparison) classContent(old, before, b *clusterclass.Class) {
 			row.Kind, row.Message, row.Advice = Removed, fmt.Sprintf("%s loses the patch %s of %s", subject, name, where), effect(rolls)
 			c.at(old.Object, place(x.Node), row)
 		default:
-			names[0], names[1] = append(names[0], name), append(names[1], name)
+			names[0] = append(names[0], name)
 			c.fields(b, x.Node, y.Node, row, func(string) bool {
 				_, before := targets(*x)
 				_, now := targets(*y)
@@ -100,7 +100,11 @@ func (c *comparison) classContent(old, before, b *clusterclass.Class) {
 		}
 	})
 	// The order of those that stay: pairs visits them as the old class has them.
-	names[1] = slices.DeleteFunc(patchNames(b), func(name string) bool { return !slices.Contains(names[0], name) })
+	for _, p := range b.Patches() {
+		if slices.Contains(names[0], p.Name) {
+			names[1] = append(names[1], p.Name)
+		}
+	}
 	if !slices.Equal(names[0], names[1]) {
 		c.at(b.Object, b.Spec.Get("patches"), Change{
 			Area: InClasses, Kind: Changed, Impact: Attention, Subject: subject, Path: "patches", Advice: rollsOut,
@@ -219,14 +223,6 @@ func effect(machines bool) string {
 		return rollsOut
 	}
 	return inPlace
-}
-
-func patchNames(c *clusterclass.Class) []string {
-	var out []string
-	for _, p := range c.Patches() {
-		out = append(out, p.Name)
-	}
-	return out
 }
 
 // targets says which templates a patch changes, and whether machines are made of

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -83,7 +84,7 @@ func compareSchemas(a, b *yamldoc.Node, path string) []schemaChange {
 		return nil
 	}
 	if x, y := (crd.Schema{Node: a}).Type(), (crd.Schema{Node: b}).Type(); x != y {
-		s := schemaChange{kind: Changed, impact: Breaking, old: x, new: y, node: b.Get("type"), message: fmt.Sprintf("the type changes from %s to %s", named(x), named(y))}
+		s := schemaChange{kind: Changed, impact: Breaking, old: x, new: y, node: b.Get("type"), message: fmt.Sprintf("the type changes from %s to %s", cmp.Or(x, "any"), cmp.Or(y, "any"))}
 		if y == "" || y == crd.IntOrString && (x == "integer" || x == "string") {
 			s.impact, s.advice = Attention, "clients that decode the field into a fixed type may fail"
 		}
@@ -133,13 +134,6 @@ func keysChange(a, b *yamldoc.Node) (s schemaChange, ok bool) {
 		s = schemaChange{kind: Changed, impact: Attention, node: y, message: "the values of keys are described in another way", advice: refused}
 	}
 	return s, true
-}
-
-func named(typ string) string {
-	if typ == "" {
-		return "any"
-	}
-	return typ
 }
 
 // value returns a keyword that says something; false and null say nothing.

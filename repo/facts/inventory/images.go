@@ -104,32 +104,40 @@ func images(ctx context.Context, r *repo.Release, p Parsed, find func(*source, [
 // images appends the images of an object, or of the objects in a list, which
 // clusterctl does not open.
 func (s *source) images(images []Image, d *yamldoc.Document, object *yamldoc.Node, top bool) []Image {
+	eachContainer(object, top, func(object, c *yamldoc.Node, field string, seen bool) {
+		n := c.Get("image")
+		if n == nil || n.Kind == yamldoc.Map || n.Kind == yamldoc.List {
+			return
+		}
+		img := s.image(d, n)
+		img.Container, img.Field = s.show(d, c.Get("name")), field
+		img.Object = s.object(d, object)
+		img.SeenByClusterctl = seen && s.kind == layouts.Components
+		images = append(images, img)
+	})
+	return images
+}
+
+// eachContainer visits the containers of an object, or of the objects in a list, with the
+// field that they are in and whether clusterctl sees them in components.
+func eachContainer(object *yamldoc.Node, top bool, visit func(object, container *yamldoc.Node, field string, seen bool)) {
 	kind := object.Get("kind").Str()
 	if strings.HasSuffix(kind, "List") {
 		for _, item := range object.Get("items").List() {
-			images = s.images(images, d, item, false)
+			eachContainer(item, false, visit)
 		}
-		return images
+		return
 	}
 	w, ok := workloads[kind]
 	if !ok {
-		return images
+		return
 	}
 	pod := object.Get(w.pod...)
 	for _, f := range containers {
 		for _, c := range pod.Get(f.field).List() {
-			n := c.Get("image")
-			if n == nil || n.Kind == yamldoc.Map || n.Kind == yamldoc.List {
-				continue
-			}
-			img := s.image(d, n)
-			img.Container, img.Field = s.show(d, c.Get("name")), f.field
-			img.Object = s.object(d, object)
-			img.SeenByClusterctl = top && w.seen && f.seen && s.kind == layouts.Components
-			images = append(images, img)
+			visit(object, c, f.field, top && w.seen && f.seen)
 		}
 	}
-	return images
 }
 
 // object names an object by its kind, namespace and name.

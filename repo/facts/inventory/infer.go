@@ -189,7 +189,7 @@ func (s *source) comments() []bool {
 type evidence struct {
 	types []Type
 	part  bool
-	// defaults are the distinct ones; seen are their texts, once there are many.
+	// defaults are the distinct ones; seen are their texts.
 	defaults []defaultAt
 	seen     map[string]bool
 }
@@ -200,34 +200,16 @@ type defaultAt struct {
 	// inside is the type without the quotes.
 	inside Type
 	place  Place
-	text   string
-}
-
-// manyDefaults is the number from which on they are looked up in a map. Most
-// variables have one.
-const manyDefaults = 8
-
-// knows reports whether a default was there before.
-func (e *evidence) knows(text string) bool {
-	if len(e.defaults) >= manyDefaults && e.seen == nil {
-		e.seen = map[string]bool{}
-		for _, d := range e.defaults {
-			e.seen[d.text] = true
-		}
-	}
-	if e.seen != nil {
-		return e.seen[text]
-	}
-	return slices.ContainsFunc(e.defaults, func(d defaultAt) bool { return d.text == text })
 }
 
 func (e *evidence) add(r *vars.Ref, c site, p Place) {
-	if defaults(r) && r.Default != "" && !e.knows(r.Default) {
+	if defaults(r) && r.Default != "" && !e.seen[r.Default] {
 		typ, inside := literalType(r.Default)
-		e.defaults = append(e.defaults, defaultAt{typ, inside, p, r.Default})
-		if e.seen != nil {
-			e.seen[r.Default] = true
+		e.defaults = append(e.defaults, defaultAt{typ, inside, p})
+		if e.seen == nil {
+			e.seen = map[string]bool{}
 		}
+		e.seen[r.Default] = true
 	}
 	if c.typ != "" && (r.Op == "" || defaults(r)) && !slices.Contains(e.types, c.typ) {
 		e.types = append(e.types, c.typ)
@@ -375,17 +357,7 @@ func (s schemas) typeAt(f *field) Type {
 	if schema.Get("x-kubernetes-int-or-string").Bool() {
 		return ""
 	}
-	switch schema.Get("type").Str() {
-	case "integer":
-		return Integer
-	case "boolean":
-		return Boolean
-	case "string":
-		return String
-	case "array":
-		return List
-	}
-	return ""
+	return map[string]Type{"integer": Integer, "boolean": Boolean, "string": String, "array": List}[schema.Get("type").Str()]
 }
 
 // fields are those of the Kubernetes and Cluster API types that occur in

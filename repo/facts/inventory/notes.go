@@ -35,12 +35,14 @@ const (
 	NoteComment         NoteKind = "comment"
 )
 
-// noteTexts gives the order of notes, and the message of those that always have
-// the same (clusterctl: client/yamlprocessor, simple_processor.go).
-var noteTexts = []struct {
+type noteText struct {
 	kind NoteKind
 	text string
-}{
+}
+
+// noteTexts gives the order of notes, and the message of those that always have
+// the same (clusterctl: client/yamlprocessor, simple_processor.go).
+var noteTexts = []noteText{
 	{NoteNested, "used only inside of another expression: clusterctl never lists it, and without a value it is empty"},
 	{NoteClass, ""},
 	{NoteClassName, "names the ClusterClass: its value decides which ClusterClass file is pulled in, and with that which other variables count"},
@@ -69,12 +71,11 @@ type notes struct {
 	index map[string]int
 }
 
-func (n *notes) add(kind NoteKind, p Place) {
-	for _, t := range noteTexts {
-		if t.kind == kind {
-			n.say(kind, t.text, p)
-		}
-	}
+func (n *notes) add(kind NoteKind, p Place) { n.say(kind, noteTexts[order(kind)].text, p) }
+
+// order is the place of a kind in noteTexts.
+func order(kind NoteKind) int {
+	return slices.IndexFunc(noteTexts, func(t noteText) bool { return t.kind == kind })
 }
 
 func (n *notes) say(kind NoteKind, text string, p Place) {
@@ -92,14 +93,6 @@ func (n *notes) say(kind NoteKind, text string, p Place) {
 }
 
 func (n *notes) list() []Note {
-	order := func(k NoteKind) int {
-		for i, t := range noteTexts {
-			if t.kind == k {
-				return i
-			}
-		}
-		return len(noteTexts)
-	}
 	slices.SortStableFunc(n.all, func(a, b Note) int { return cmp.Compare(order(a.Kind), order(b.Kind)) })
 	return n.all
 }

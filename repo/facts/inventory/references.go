@@ -27,61 +27,45 @@ func References(ctx context.Context, r *repo.Release) ([]Image, error) {
 
 // mentions appends the images in the flags and variables of containers.
 func (s *source) mentions(found []Image, d *yamldoc.Document, object *yamldoc.Node) []Image {
-	kind := object.Get("kind").Str()
-	if strings.HasSuffix(kind, "List") {
-		for _, item := range object.Get("items").List() {
-			found = s.mentions(found, d, item)
+	eachContainer(object, true, func(object, c *yamldoc.Node, _ string, _ bool) {
+		add := func(n *yamldoc.Node, value, field string) {
+			img := s.image(d, n)
+			img.Ref, img.Guess = value, true
+			img.Repository, img.Name, img.Tag, img.Digest, img.Canonical = "", "", "", "", false
+			if img.Variable == "" {
+				if img.parse(); !img.plausible() {
+					return
+				}
+			}
+			img.Container, img.Field, img.Object = s.show(d, c.Get("name")), field, s.object(d, object)
+			found = append(found, img)
 		}
-		return found
-	}
-	w, ok := workloads[kind]
-	if !ok {
-		return found
-	}
-	pod := object.Get(w.pod...)
-	for _, f := range containers {
-		for _, c := range pod.Get(f.field).List() {
-			add := func(n *yamldoc.Node, value, field string) {
-				img := s.image(d, n)
-				img.Ref, img.Guess = value, true
-				img.Repository, img.Name, img.Tag, img.Digest, img.Canonical = "", "", "", "", false
-				if img.Variable == "" {
-					if img.parse(); !img.plausible() {
-						return
-					}
+		for _, list := range [...]string{"command", "args"} {
+			flag := ""
+			for _, n := range c.Get(list).List() {
+				if n.Kind == yamldoc.Map || n.Kind == yamldoc.List {
+					continue
 				}
-				img.Container, img.Field, img.Object = s.show(d, c.Get("name")), field, s.object(d, object)
-				found = append(found, img)
-			}
-			for _, list := range [...]string{"command", "args"} {
-				flag := ""
-				for _, n := range c.Get(list).List() {
-					if n.Kind == yamldoc.Map || n.Kind == yamldoc.List {
-						continue
-					}
-					name, value, inline := strings.Cut(s.show(d, n), "=")
-					switch {
-					case flag != "" && !strings.HasPrefix(name, "-"):
-						add(n, s.show(d, n), list+" "+flag)
-						flag = ""
-					case inline && strings.HasPrefix(name, "-") && speaksOfImage(name):
-						add(n, value, list+" "+name)
-						flag = ""
-					case !inline && strings.HasPrefix(name, "-") && speaksOfImage(name):
-						flag = name
-					default:
-						flag = ""
-					}
-				}
-			}
-			for _, e := range c.Get("env").List() {
-				name, n := s.show(d, e.Get("name")), e.Get("value")
-				if speaksOfImage(name) && n != nil && n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
-					add(n, s.show(d, n), "env "+name)
+				name, value, inline := strings.Cut(s.show(d, n), "=")
+				before := flag
+				flag = ""
+				switch speaks := strings.HasPrefix(name, "-") && speaksOfImage(name); {
+				case before != "" && !strings.HasPrefix(name, "-"):
+					add(n, s.show(d, n), list+" "+before)
+				case inline && speaks:
+					add(n, value, list+" "+name)
+				case speaks:
+					flag = name
 				}
 			}
 		}
-	}
+		for _, e := range c.Get("env").List() {
+			name, n := s.show(d, e.Get("name")), e.Get("value")
+			if speaksOfImage(name) && n != nil && n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
+				add(n, s.show(d, n), "env "+name)
+			}
+		}
+	})
 	return found
 }
 

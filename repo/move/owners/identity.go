@@ -157,7 +157,7 @@ func (b *planner) first(i int32, all []alias) []alias {
 		}
 	}
 	same, ok := best[own]
-	listed := owner.movable() && b.isListed(owner)
+	listed := owner.movable() && b.listed(owner) && !b.external[owner] // fetched because another names it
 	before := ok && (!listed || b.earlier(same.by, owner))
 	if ok && !before {
 		delete(best, own)
@@ -175,10 +175,6 @@ func (b *planner) indexOf(n *Node) int32 {
 	i, _ := b.lookup(n.ID)
 	return i
 }
-
-// isListed reports whether clusterctl lists an object, and does not fetch it
-// because another names it.
-func (b *planner) isListed(n *Node) bool { return b.listed(n) && !b.external[n] }
 
 // earlier reports whether the server lists one object of a kind before another. The
 // Secrets in the namespaces of providers come last.

@@ -239,8 +239,10 @@ func (n *Node) blame() (Cause, *Edge) {
 }
 
 // first returns the first edge to the node for which want holds, or nil.
-func (n *Node) first(want func(*Edge) bool) *Edge {
-	for _, e := range n.In {
+func (n *Node) first(want func(*Edge) bool) *Edge { return first(n.In, want) }
+
+func first(edges []*Edge, want func(*Edge) bool) *Edge {
+	for _, e := range edges {
 		if want(e) {
 			return e
 		}

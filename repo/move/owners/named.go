@@ -1,7 +1,6 @@
 package owners
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
@@ -67,34 +66,11 @@ func (b *planner) needs(by *Node, o *snapshot.Object, i int32, f snapshot.Field)
 	if n.Lost || n.Verdict == Unclear && !f.Reference {
 		return
 	}
-	e := &Edge{From: by, To: n, Link: Reference, By: by, Field: f.Path, Why: whyNames}
+	e := &Edge{From: by, To: n, Link: Reference, By: by, Field: f.Path, Why: "it names the object"}
 	b.Link(e)
 	n.Cause, n.By = NamedBy, e
 	n.Verdict, n.Lost = Left, true
 	if !f.Reference {
 		n.Verdict, n.Lost, n.Cause = Unclear, false, MayBeNamed
 	}
-}
-
-const whyNames = "it names the object"
-
-// namedReason says who needs an object that stays behind.
-func (n *Node) namedReason() string {
-	e := n.By
-	if n.Cause == MayBeNamed {
-		return fmt.Sprintf("%s may need it: %s holds its name, and nothing makes clusterctl move it", e.By, e.Field)
-	}
-	where := "it has neither an owner nor a label that moves it"
-	if n.Scope == Elsewhere {
-		where = "it is in another namespace than the one that is moved"
-	}
-	return fmt.Sprintf("%s needs it (%s), but %s", e.By, e.Field, where)
-}
-
-// namedFix says how it gets into the target.
-func (n *Node) namedFix() string {
-	if n.Scope == Elsewhere {
-		return fmt.Sprintf("create it in namespace %s of the target before the move", n.Namespace)
-	}
-	return fmt.Sprintf("give it the label %s, or create it in the target before the move", MoveLabel)
 }

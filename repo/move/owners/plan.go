@@ -3,6 +3,7 @@ package owners
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -155,15 +156,10 @@ func FromSnapshot(s *snapshot.Snapshot, o Options) *Plan {
 	b.identify()
 	b.compare()
 	b.gaps()
-	b.sort()
-	return b.Plan
-}
-
-// sort puts what goes wrong into the order of the steps.
-func (b *planner) sort() {
 	for _, list := range [][]Fault{b.Refusals, b.Failures} {
 		slices.SortStableFunc(list, func(x, y Fault) int { return cmp.Compare(x.Step, y.Step) })
 	}
+	return b.Plan
 }
 
 // Namespaces returns those with Clusters, or if there are none those with any
@@ -183,12 +179,7 @@ func Namespaces(s *snapshot.Snapshot) []string {
 	if len(clusters) > 0 {
 		all = clusters
 	}
-	out := make([]string, 0, len(all))
-	for ns := range all {
-		out = append(out, ns)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(all))
 }
 
 // planner makes a plan. Objects are known by their index in the snapshot.
@@ -656,7 +647,7 @@ func (b *planner) refuse() {
 		if i, ok := b.lookup(n.ID); ok && b.odd[i] {
 			continue // judged by what references call it
 		}
-		b.unreadable(n, groupKind{n.Group, n.Kind}, n.firstOut(func(e *Edge) bool { return e.Link == Owner && e.To.movable() }), false)
+		b.unreadable(n, groupKind{n.Group, n.Kind}, first(n.Out, func(e *Edge) bool { return e.Link == Owner && e.To.movable() }), false)
 	}
 	if b.Restore {
 		return

@@ -51,8 +51,14 @@ func (n *Node) Reason() string {
 		return "it does not exist"
 	case NoOwner:
 		return "it has neither an owner nor a label that moves it"
-	case NamedBy, MayBeNamed:
-		return n.namedReason()
+	case MayBeNamed:
+		return fmt.Sprintf("%s may need it: %s holds its name, and nothing makes clusterctl move it", n.By.By, n.By.Field)
+	case NamedBy:
+		where := "it has neither an owner nor a label that moves it"
+		if n.Scope == Elsewhere {
+			where = "it is in another namespace than the one that is moved"
+		}
+		return fmt.Sprintf("%s needs it (%s), but %s", n.By.By, n.By.Field, where)
 	case OtherNamespace:
 		return "it is in another namespace than the one that is moved"
 	case MayBeIgnored:
@@ -144,7 +150,10 @@ func (n *Node) Fix() string {
 	case Cycle:
 		return "remove one of the ownerReferences of the cycle"
 	case NamedBy, MayBeNamed:
-		return n.namedFix()
+		if n.Scope == Elsewhere {
+			return fmt.Sprintf("create it in namespace %s of the target before the move", n.Namespace)
+		}
+		return fmt.Sprintf("give it the label %s, or create it in the target before the move", MoveLabel)
 	case NotDiscovered:
 		if n.ofKubernetes() {
 			return "create it in the target by other means"
@@ -178,13 +187,3 @@ func (n *Node) Path() []*Node {
 
 // longestPath is more than any real chain of owners.
 const longestPath = 100
-
-// firstOut returns the first edge from the node for which want holds, or nil.
-func (n *Node) firstOut(want func(*Edge) bool) *Edge {
-	for _, e := range n.Out {
-		if want(e) {
-			return e
-		}
-	}
-	return nil
-}

@@ -248,19 +248,12 @@ func each(n *yamldoc.Node, path, field string, visit func(at *yamldoc.Node, fiel
 	}
 	key, rest, _ := strings.Cut(path, ".")
 	if key != "*" {
-		each(n.Get(key), rest, join(field, key), visit)
+		each(n.Get(key), rest, strings.TrimPrefix(field+"."+key, "."), visit)
 		return
 	}
 	for i, item := range n.List() {
-		each(item, rest, join(field, strconv.Itoa(i)), visit)
+		each(item, rest, strings.TrimPrefix(field+"."+strconv.Itoa(i), "."), visit)
 	}
-}
-
-func join(field, key string) string {
-	if field == "" {
-		return key
-	}
-	return field + "." + key
 }
 
 // resources links a ClusterResourceSet to its resources (core/reconcilers,

@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/json"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -57,7 +58,7 @@ type reference struct {
 }
 
 func (r reference) ref() Ref {
-	group, version := splitAPIVersion(r.APIVersion)
+	group, version := manifest.SplitAPIVersion(r.APIVersion)
 	if r.APIGroup != "" {
 		group = r.APIGroup
 	}
@@ -487,7 +488,7 @@ func (h *head) object(p piece, data []byte) (Object, error) {
 		return Object{}, errNoObject
 	}
 	o := Object{Kind: h.Kind, Namespace: m.Namespace, Name: m.Name, UID: m.UID, Cluster: m.Labels.Cluster}
-	o.Group, o.Version = splitAPIVersion(h.APIVersion)
+	o.Group, o.Version = manifest.SplitAPIVersion(h.APIVersion)
 	for _, row := range []struct {
 		value *string
 		mark  Mark

@@ -26,7 +26,14 @@ const (
 // of objects, in any order. The name stands in messages. What cannot be read
 // becomes a problem; the error is that of ctx.
 func (s *Snapshot) Read(ctx context.Context, name string, in io.Reader) error {
-	return s.file(ctx, name, in)
+	r, err := s.read(ctx, Source{Name: name}, in)
+	if r.next != "" {
+		s.Problem(&yamldoc.Error{File: name, Err: errors.New("this is one page of a longer list (metadata.continue); get all of it, as kubectl get does")})
+	}
+	if r.first != nil && r.first.savedAs() == filepath.Base(name) {
+		s.Saved++
+	}
+	return err
 }
 
 // Source is where a list comes from.
@@ -120,18 +127,7 @@ func (s *Snapshot) ReadFile(ctx context.Context, name string) error {
 		return err
 	}
 	defer f.Close()
-	return s.file(ctx, name, f)
-}
-
-func (s *Snapshot) file(ctx context.Context, name string, in io.Reader) error {
-	r, err := s.read(ctx, Source{Name: name}, in)
-	if r.next != "" {
-		s.Problem(&yamldoc.Error{File: name, Err: errors.New("this is one page of a longer list (metadata.continue); get all of it, as kubectl get does")})
-	}
-	if r.first != nil && r.first.savedAs() == filepath.Base(name) {
-		s.Saved++
-	}
-	return err
+	return s.Read(ctx, name, f)
 }
 
 // ErrNothing is returned for a folder without files that can be read.
@@ -162,7 +158,7 @@ func (s *Snapshot) readFolder(ctx context.Context, dir string) error {
 			return nil
 		}
 		defer f.Close()
-		return s.file(ctx, full, f)
+		return s.Read(ctx, full, f)
 	})
 	if err == nil && !found {
 		err = fmt.Errorf("%s: %w", dir, ErrNothing)

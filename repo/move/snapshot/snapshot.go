@@ -3,7 +3,6 @@ package snapshot
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Mark is a set of labels, annotations and fields; only their presence counts.
@@ -198,12 +197,4 @@ func (o *Object) String() string {
 // (clusterctl: client/cluster/objectgraph.go, getFilename).
 func (o *Object) savedAs() string {
 	return fmt.Sprintf("%s_%s_%s.yaml", o.Kind, o.Namespace, o.Name)
-}
-
-// splitAPIVersion parts an apiVersion.
-func splitAPIVersion(v string) (group, version string) {
-	if group, version, ok := strings.Cut(v, "/"); ok {
-		return group, version
-	}
-	return "", v
 }

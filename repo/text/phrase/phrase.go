@@ -48,6 +48,15 @@ func FewOf(words []string, most, all int) string {
 	return And(words)
 }
 
+// Fit shortens a text to a number of characters, of which the last one shows that
+// something is missing.
+func Fit(s string, width int) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	return string([]rune(s)[:width-1]) + "…"
+}
+
 // Visible writes characters that cannot be seen, or that move others, as escapes.
 // Texts come from unchecked files, and go to terminals, logs and
 // pages. The result is one line of valid UTF-8.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Graph is drawn as SVG: nodes in columns, edges from left to right. The order of
@@ -180,13 +182,7 @@ func textWidth(s string, char float64) float64 {
 	return float64(n) * char
 }
 
-func cut(s string) string {
-	runes := []rune(s)
-	if len(runes) <= maxChars {
-		return s
-	}
-	return string(runes[:maxChars-1]) + "…"
-}
+func cut(s string) string { return phrase.Fit(s, maxChars) }
 
 func join(class, more string) string { return strings.TrimSpace(class + " " + more) }
 
