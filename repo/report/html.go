@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -47,7 +48,7 @@ func fillTemplate(name string, data any) (string, error) {
 	}
 	var b strings.Builder
 	err = all.ExecuteTemplate(&b, name, data)
-	return strings.ReplaceAll(b.String(), "&#43;", "+"), err // which nobody need escape
+	return strings.ReplaceAll(markup.Clean(b.String()), "&#43;", "+"), err // which nobody need escape
 }
 
 // findingsHTML writes one page that needs nothing else. It is complete without the
