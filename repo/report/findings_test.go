@@ -119,6 +119,9 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s (-want +got); run the test with -update if that is right:\n%s", format, diff)
 		}
 	}
+	if names, err := filepath.Glob("testdata/findings.*"); err != nil || len(names) != len(report.FindingsFormats) {
+		t.Errorf("%v, %v", names, err)
+	}
 }
 
 // A clean report is complete in every format, and errors of the writer get
@@ -162,6 +165,7 @@ type sarif struct {
 					Region           *struct{ StartLine, StartColumn, EndLine, EndColumn int }
 				}
 			}
+			RelatedLocations    []any
 			PartialFingerprints map[string]string
 			Suppressions        *[]struct{ Kind, Justification string }
 		}
@@ -450,11 +454,6 @@ func TestManyFindings(t *testing.T) {
 	}
 	text := render(t, "html", r)
 	p := checkPage(t, text, r)
-	for id, n := range p.ids {
-		if n > 1 {
-			t.Errorf("%d elements with the id %q", n, id)
-		}
-	}
 	first, _, _ := strings.Cut(text, "<noscript")
 	if n := strings.Count(first, "<article "); n != 50 || p.elements["noscript"] != (len(r.Findings)-1)/50 {
 		t.Errorf("%d findings on the first page, %d more pages", n, p.elements["noscript"])
@@ -510,18 +509,7 @@ func TestGitHubLimits(t *testing.T) {
 		if err := z.Close(); err != nil {
 			t.Fatal(err)
 		}
-		var log struct {
-			Runs []struct {
-				Invocations []struct {
-					ToolExecutionNotifications []struct{ Message struct{ Text string } }
-				}
-				Results []struct {
-					Level            string
-					Message          struct{ Text string }
-					RelatedLocations []any
-				}
-			}
-		}
+		var log sarif
 		if err := json.Unmarshal([]byte(text), &log); err != nil {
 			t.Fatal(err)
 		}
@@ -695,8 +683,13 @@ func checkPage(t testing.TB, text string, r *lint.Report) page {
 		t.Errorf("attributes %v", p.handlers)
 	}
 	for _, u := range p.urls {
-		if !strings.HasPrefix(u, "#") {
+		if id, ok := strings.CutPrefix(u, "#"); !ok || p.ids[id] == 0 {
 			t.Errorf("the page refers to %q", u)
+		}
+	}
+	for id, n := range p.ids {
+		if n > 1 {
+			t.Errorf("%d elements with the id %q", n, id)
 		}
 	}
 	return p
@@ -706,16 +699,6 @@ func TestHTML(t *testing.T) {
 	r := nasty()
 	text := render(t, "html", r)
 	p := checkPage(t, text, r)
-	for id, n := range p.ids {
-		if n > 1 {
-			t.Errorf("%d elements with the id %q", n, id)
-		}
-	}
-	for _, u := range p.urls {
-		if p.ids[strings.TrimPrefix(u, "#")] == 0 {
-			t.Errorf("nothing has the id of %q", u)
-		}
-	}
 	for _, f := range r.Findings {
 		if message, _, _ := strings.Cut(f.Message, "\x1b"); !strings.Contains(p.text, message) {
 			t.Errorf("no %q on the page", message)
@@ -775,11 +758,4 @@ func FuzzFormats(f *testing.F) {
 		}
 		checkPage(t, render(t, "html", r), r)
 	})
-}
-
-func TestGoldenFilesAreUsed(t *testing.T) {
-	names, err := filepath.Glob("testdata/findings.*")
-	if err != nil || len(names) != len(report.FindingsFormats) {
-		t.Errorf("%v, %v", names, err)
-	}
 }

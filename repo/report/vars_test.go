@@ -77,13 +77,15 @@ func variablesOf(t *testing.T, r *repo.Release) []inventory.Variable {
 	return variables
 }
 
-func TestVariablesText(t *testing.T) {
+func TestVariables(t *testing.T) {
 	r := inventoryRelease()
-	var b strings.Builder
-	if err := report.WriteVariables(&b, "text", one(r, variablesOf(t, r))); err != nil {
-		t.Fatal(err)
-	}
-	const want = `infrastructure-foo v1.0.0: 11 variables, 3 required
+	variables := variablesOf(t, r)
+	for _, tt := range []struct {
+		format    string
+		variables []inventory.Variable
+		want      string
+	}{
+		{"text", variables, `infrastructure-foo v1.0.0: 11 variables, 3 required
 
 VARIABLE            TYPE     DEFAULT                                  USED AT
 FOO_REGION          unknown  (required)                               clusterclass-quick.yaml:1
@@ -108,19 +110,8 @@ notes:
     cluster-template.yaml:13:4  ${FOO_PORT^^}
     cluster-template.yaml:14:4  ${FOO_PORT#6}
     and 1 more
-`
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestVariablesMarkdown(t *testing.T) {
-	r := inventoryRelease()
-	var b strings.Builder
-	if err := report.WriteVariables(&b, "markdown", one(r, variablesOf(t, r))); err != nil {
-		t.Fatal(err)
-	}
-	want := strings.ReplaceAll(`| Variable | Type | Default | Used in |
+`},
+		{"markdown", variables, strings.ReplaceAll(`| Variable | Type | Default | Used in |
 |---|---|---|---|
 | ´FOO_REGION´ | unknown | (required) | ´clusterclass-quick.yaml´ |
 | ´JOB_TAG´ | string | (required) | ´infrastructure-components.yaml´ |
@@ -133,20 +124,8 @@ func TestVariablesMarkdown(t *testing.T) {
 | ´FOO_TICK´ | string | ´´ ´x´ ´´ | ´cluster-template.yaml´ |
 | ´TAG´ | string | ´v2´ | ´infrastructure-components.yaml´ |
 | ´CLUSTER_NAME´ | string | argument ´NAME´ | ´cluster-template.yaml´ |
-`, "´", "`")
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestVariablesJSON(t *testing.T) {
-	r := inventoryRelease()
-	variables := variablesOf(t, r)
-	var b strings.Builder
-	if err := report.WriteVariables(&b, "json", one(r, variables[len(variables)-2:len(variables)-1])); err != nil {
-		t.Fatal(err)
-	}
-	const want = `{
+`, "´", "`")},
+		{"json", variables[len(variables)-2 : len(variables)-1], `{
   "kind": "vars",
   "schemaVersion": 1,
   "failures": [],
@@ -176,11 +155,17 @@ func TestVariablesJSON(t *testing.T) {
     }
   ]
 }
-`
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+`},
+	} {
+		var b strings.Builder
+		if err := report.WriteVariables(&b, tt.format, one(r, tt.variables)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, b.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.format, diff)
+		}
 	}
-	b.Reset()
+	var b strings.Builder
 	if err := report.WriteVariables(&b, "json", one(r, variables)); err != nil {
 		t.Fatal(err)
 	}

@@ -72,43 +72,6 @@ func text(t *testing.T, s *inventory.Survey) []byte {
 
 const many = 500
 
-// The shards of a run, in any order, are the run.
-func TestShardsAreTheWhole(t *testing.T) {
-	var judged atomic.Int64
-	whole, err := walk(context.Background(), providers(many), options(&judged))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(whole.Providers) != many || judged.Load() != 2*many {
-		t.Fatalf("%d providers, %d releases", len(whole.Providers), judged.Load())
-	}
-	const n = 8
-	var shards []*inventory.Survey
-	var names []string
-	for i := range n {
-		o := options(&judged)
-		o.Shard = &inventory.Shard{Index: n - i, Of: n}
-		subjects := providers(many)
-		slices.Reverse(subjects) // the order of the source does not count
-		s, err := walk(context.Background(), subjects, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		read := &inventory.Survey{}
-		if err := json.Unmarshal(text(t, s), read); err != nil {
-			t.Fatal(err)
-		}
-		shards, names = append(shards, read), append(names, o.Shard.String())
-	}
-	merged, err := inventory.Merge(shards, names)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(text(t, merged), text(t, whole)) {
-		t.Error("the merged shards differ from the whole run")
-	}
-}
-
 // A run that is interrupted again and again finishes with the result of one that
 // was not, and judges every release once.
 func TestInterruptedRunsFinish(t *testing.T) {
@@ -136,7 +99,9 @@ func TestInterruptedRunsFinish(t *testing.T) {
 			}
 			return judge(ctx, r)
 		}
-		got, err := walk(ctx, providers(many), o)
+		subjects := providers(many)
+		slices.Reverse(subjects) // the order of the source does not count
+		got, err := walk(ctx, subjects, o)
 		cancel()
 		state.Close()
 		if errors.Is(err, context.Canceled) {
