@@ -18,7 +18,11 @@ import (
 func main() {
 	// Most work is short, so collecting garbage rarely saves time for little memory.
 	debug.SetGCPercent(400)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	// After the first signal the default is back, so that a second one kills.
 	context.AfterFunc(ctx, stop)
 	os.Exit(program.Main(ctx, os.Args[1:], cli.OS(about.Version())))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -134,10 +132,7 @@ func finish(ctx context.Context, of *run) error {
 	if err := m.sign(put, m.checksums(releases, sums)); err != nil {
 		return err
 	}
-	if err := os.Remove(m.beside.path(journalFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove %s: %w", m.beside.path(journalFile), files.Cause(err))
-	}
-	return nil
+	return m.beside.remove([]string{journalFile})
 }
 
 func newFinisher(m *run) *finisher { return &finisher{m, map[[2]string]bool{}} }

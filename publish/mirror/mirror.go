@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -154,8 +155,8 @@ func work(ctx context.Context, opts Options, do func(m *run) error) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	worth := false
-	defer func() { h.close(worth) }()
+	useless := h.filled
+	defer func() { h.close(useless) }()
 	m, err := newRun(opts)
 	if err != nil {
 		return nil, err
@@ -168,10 +169,11 @@ func work(ctx context.Context, opts Options, do func(m *run) error) (*Result, er
 			return nil, err
 		}
 	}
-	err = do(m)
-	if worth = len(m.fresh) > 0; err == nil && opts.Bundle != "" && !opts.DryRun {
+	if err = do(m); err == nil && opts.Bundle != "" && !opts.DryRun {
 		err = h.store(ctx, &m.result)
 	}
+	// What fills a disk is worth less than the room.
+	useless = h.filled && len(m.fresh) == 0 || errors.Is(err, syscall.ENOSPC)
 	return m.ended(err)
 }
 

@@ -131,8 +131,11 @@ func (b beside) remove(names []string) error {
 	}
 	defer root.Close()
 	for _, name := range names {
-		if err := root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove %s: %w", b.path(name), files.Cause(err))
+		if err := root.RemoveAll(name); err != nil {
+			// A read-only file system refuses also what is not there.
+			if _, there := root.Lstat(name); !errors.Is(there, fs.ErrNotExist) {
+				return fmt.Errorf("remove %s: %w", b.path(name), files.Cause(err))
+			}
 		}
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if root.Remove(dir) != nil {

@@ -87,7 +87,7 @@ func hold(ctx context.Context, o *Options) (*held, error) {
 		err = h.begin(ctx, o.Since)
 	}
 	if err != nil {
-		h.lock.Close()
+		h.close(h.filled)
 		return nil, err
 	}
 	return h, nil
@@ -231,13 +231,12 @@ func (h *held) pack(ctx context.Context) (sum repo.Sum, err error) {
 	return repo.Sum(digest.Sum(nil)), nil
 }
 
-// close lets others in. A staging folder that saves the next run nothing goes
-// away; worth says that this one finished a release in it.
-func (h *held) close(worth bool) {
+// close lets others in. A staging folder that is useless to the next run goes away.
+func (h *held) close(useless bool) {
 	if h.lock == nil {
 		return
 	}
-	if h.bundle != "" && h.filled && !worth {
+	if h.bundle != "" && useless {
 		_ = h.clear() // the next run does it
 	}
 	_ = h.lock.Close() // it ends with the process

@@ -4,6 +4,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -162,6 +163,62 @@ func init() {
 		}
 		_, err = Prune(context.Background(), lock.Keep(1), nil, opts)
 		return err
+	}
+	children["disk"] = narrow
+}
+
+// narrow KIND DIR: mirrors to a disk that is too small, until it is large enough, and
+// then read-only.
+func narrow(args []string) error {
+	kind, dir := args[0], args[1]
+	err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
+	if err == nil {
+		err = syscall.Mount("none", dir, "tmpfs", 0, "size=8k")
+	}
+	if err != nil {
+		return fmt.Errorf("no mounts: %w", err)
+	}
+	full := 0
+	for size := 16; ; size += 16 {
+		if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, fmt.Sprintf("size=%dk", size)); err != nil {
+			return err
+		}
+		err := children["keep"](args)
+		if err == nil {
+			break
+		}
+		entries, _ := os.ReadDir(dir)
+		if !errors.Is(err, syscall.ENOSPC) || kind == "bundle" && len(entries) > 0 {
+			return fmt.Errorf("%d KiB: it left %v: %w", size, entries, err)
+		}
+		full++
+	}
+	if full < 3 {
+		return fmt.Errorf("the disk was full only %d times", full)
+	}
+	if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		return err
+	}
+	// Nothing is new, but a bundle is unpacked to see that.
+	if err = children["keep"](args); kind == "bundle" && errors.Is(err, syscall.EROFS) {
+		err = nil
+	}
+	return err
+}
+
+// TestNarrowDisk runs out of room, leaves none of it taken, and finishes with more. On a
+// read-only disk a run that has nothing to do works.
+func TestNarrowDisk(t *testing.T) {
+	for _, kind := range []string{"folder", "bundle"} {
+		cmd := child(t, "disk", kind, t.TempDir())
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+		out, err := cmd.CombinedOutput()
+		if _, ran := err.(*exec.ExitError); err != nil && (!ran || strings.Contains(string(out), "no mounts")) {
+			t.Skipf("nothing can be mounted here: %v %s", err, out)
+		}
+		if err != nil {
+			t.Errorf("%s: %v\n%s", kind, err, out)
+		}
 	}
 }
 
